@@ -306,7 +306,7 @@ func (l *callRecorder) denials() []Denial {
 }
 
 // failing reports whether the guard stopped calls that failed.
-func (l *callRecorder) failing(limit Limit) bool {
+func (l *callRecorder) failing(limit LimitKind) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return limit == LimitRepeats && l.last.CallID != "" && !l.last.Result.OK

@@ -34,7 +34,7 @@ func TestAsk(t *testing.T) {
 		name   string
 		model  said
 		want   string
-		reason agent.Reason
+		reason agent.EndReason
 		kind   chat.ErrorKind
 	}{
 		{"an answer", said{text: "Done."}, "Done.", "", ""},

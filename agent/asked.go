@@ -71,7 +71,7 @@ func (m *memory) turn(n int) int {
 }
 
 // asked returns the request of a turn that comes next.
-func (r *Run) asked(run *journal.Run, turn *journal.Turn) *Asked {
+func (r *Run) asked(run *journal.RunRecord, turn *journal.Turn) *Asked {
 	req := *r.req
 	req.Tools = append(fromClient(run.Offered), fromClient(run.Client)...)
 	if turn.Tools != nil {

@@ -55,18 +55,18 @@ func (l Limits) filled() Limits {
 	return l
 }
 
-// A Limit names one of the limits.
-type Limit string
+// A LimitKind names one of the limits.
+type LimitKind string
 
 // The limits.
 const (
-	LimitIterations Limit = "iterations"
-	LimitCalls      Limit = "calls"
-	LimitPerTool    Limit = "per_tool"
-	LimitTime       Limit = "time"
-	LimitTokens     Limit = "tokens"
-	LimitCost       Limit = "cost"
-	LimitRepeats    Limit = "repeats"
+	LimitIterations LimitKind = "iterations"
+	LimitCalls      LimitKind = "calls"
+	LimitPerTool    LimitKind = "per_tool"
+	LimitTime       LimitKind = "time"
+	LimitTokens     LimitKind = "tokens"
+	LimitCost       LimitKind = "cost"
+	LimitRepeats    LimitKind = "repeats"
 )
 
 // TextOverLimit is the result of a call that a limit on calls refused.
@@ -76,7 +76,7 @@ const TextOverLimit = "Tool limit reached. Summarize with what you have"
 const told = "Limit reached: "
 
 // last returns what a model is told when it is asked for the last answer because of a limit.
-func (l Limits) last(which Limit) string {
+func (l Limits) last(which LimitKind) string {
 	const then = ". Call no more tools. Answer now with what you have."
 	switch which {
 	case LimitCalls:

@@ -56,7 +56,7 @@ func title(messages []chat.Message) string {
 }
 
 // open begins the stream of a new run with what is known of it.
-func (l *runRecorder) open(ctx context.Context, run journal.Run, messages []chat.Message, notes map[string]string) error {
+func (l *runRecorder) open(ctx context.Context, run journal.RunRecord, messages []chat.Message, notes map[string]string) error {
 	if l == nil || l.opened {
 		return nil
 	}

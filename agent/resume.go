@@ -44,7 +44,7 @@ func (a *Agent) Resume(ctx context.Context, id string, like *chat.Request) (*Run
 
 // A memory is what the journal knows of a run.
 type memory struct {
-	run     *journal.Run
+	run     *journal.RunRecord
 	before  []chat.Message // the conversation when the run began
 	entries []journal.Entry
 	asked   bool // a model was

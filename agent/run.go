@@ -68,26 +68,26 @@ type sent struct {
 	id      string // under which the journal has it; empty: it has not
 }
 
-// A Reason says why a run ended.
-type Reason string
+// An EndReason says why a run ended.
+type EndReason string
 
 // The reasons.
 const (
-	EndAnswer  Reason = "answer"   // the model answered, if Outcome.Limit is set because it was told to
-	EndLimit   Reason = "limit"    // a limit was reached and the model gave no answer
-	EndEmpty   Reason = "empty"    // the model said nothing
-	EndWaiting Reason = "waiting"  // a person has to decide; the run goes on when it is ranged over again
-	EndClient  Reason = "client"   // the client has to run the calls in Outcome.Client
-	EndError   Reason = "error"    // Outcome.Err says what
-	EndCancel  Reason = "canceled" // whoever asked went away
+	EndAnswer  EndReason = "answer"   // the model answered, if Outcome.Limit is set because it was told to
+	EndLimit   EndReason = "limit"    // a limit was reached and the model gave no answer
+	EndEmpty   EndReason = "empty"    // the model said nothing
+	EndWaiting EndReason = "waiting"  // a person has to decide; the run goes on when it is ranged over again
+	EndClient  EndReason = "client"   // the client has to run the calls in Outcome.Client
+	EndError   EndReason = "error"    // Outcome.Err says what
+	EndCancel  EndReason = "canceled" // whoever asked went away
 )
 
 // An Outcome is what came of a run.
 type Outcome struct {
-	Reason  Reason
-	Limit   Limit  // that ended the run, or that it was cut short by; empty: none
-	Text    string // of the last answer
-	Turns   int    // answers of the model
+	Reason  EndReason
+	Limit   LimitKind // that ended the run, or that it was cut short by; empty: none
+	Text    string    // of the last answer
+	Turns   int       // answers of the model
 	Calls   int
 	Usage   chat.Usage
 	Cost    float64 // of what was counted
@@ -203,7 +203,7 @@ func (r *Run) begin(ctx context.Context) (release func(), err error) {
 		return func() {}, nil
 	}
 	o := &r.agent.o
-	opening := journal.Run{Agent: o.Name, Model: r.req.Model, Dir: r.runner.Root, By: o.By, Detached: o.Detached, Only: o.Only,
+	opening := journal.RunRecord{Agent: o.Name, Model: r.req.Model, Dir: r.runner.Root, By: o.By, Detached: o.Detached, Only: o.Only,
 		Offered: journal.Definitions(r.runner.Offered(said(r.state.Messages))), Client: journal.Definitions(r.req.Tools)}
 	if !r.log.opened {
 		r.offered = slices.Concat(opening.Offered, opening.Client)

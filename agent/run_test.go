@@ -263,7 +263,7 @@ func TestLastAnswerThatWritesACall(t *testing.T) {
 	const written = "<tool_call>\n{\"name\": \"look\", \"arguments\": {}}\n</tool_call>"
 	for _, tt := range []struct {
 		name, last, want string
-		reason           agent.Reason
+		reason           agent.EndReason
 	}{
 		{"beside text", "Two so far.\n" + written, "Two so far.", agent.EndAnswer},
 		{"alone", written, "", agent.EndLimit},

@@ -160,7 +160,7 @@ type Step struct {
 
 	// Limit is the one that made this step what it is. DoAsk: this is the last answer, and nothing may be called. DoEnd: the run
 	// ended at it.
-	Limit Limit
+	Limit LimitKind
 	// Tell is what the model is told before it is asked; empty: nothing.
 	Tell string
 }
@@ -168,9 +168,9 @@ type Step struct {
 // A Ruling says what is to become of an open call.
 type Ruling struct {
 	Call   chat.Call
-	Refuse string // the result of a call that must not run; empty: it runs
-	Note   string // to be added to its result
-	Limit  Limit  // that refuses it
+	Refuse string    // the result of a call that must not run; empty: it runs
+	Note   string    // to be added to its result
+	Limit  LimitKind // that refuses it
 }
 
 // Next returns what comes next. It changes nothing.
@@ -197,7 +197,7 @@ func (s *State) Next() Step {
 }
 
 // reached returns the limit that the run has come to, or "". The next answer is the last one then.
-func (s *State) reached() Limit {
+func (s *State) reached() LimitKind {
 	l := &s.Limits
 	switch {
 	case l.Repeats.Stop > 0 && s.most >= l.Repeats.Stop:
@@ -211,7 +211,7 @@ func (s *State) reached() Limit {
 }
 
 // used returns the limit on what a run may use that is reached, or "". Then nothing runs any more.
-func (s *State) used() Limit {
+func (s *State) used() LimitKind {
 	l := &s.Limits
 	switch {
 	case l.Time > 0 && s.Elapsed >= l.Time:

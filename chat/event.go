@@ -270,20 +270,20 @@ type NoteDetail struct {
 	End    int      `json:"end,omitempty"`
 }
 
-// Outcome tells what became of a candidate.
-type Outcome string
+// CandidateOutcome tells what became of a candidate.
+type CandidateOutcome string
 
 // The outcomes.
 const (
-	OutcomeAccepted Outcome = "accepted"
-	OutcomeRefused  Outcome = "refused"
+	OutcomeAccepted CandidateOutcome = "accepted"
+	OutcomeRefused  CandidateOutcome = "refused"
 )
 
 // CandidateDetail describes a place where a call could have begun.
 type CandidateDetail struct {
 	Dialect string
 	At, End int
-	Outcome Outcome
+	Outcome CandidateOutcome
 	Why     string
 }
 

@@ -460,7 +460,7 @@ func (d *Decoder) textUpTo(end int) {
 }
 
 // trace reports what became of the candidate.
-func (d *Decoder) trace(end int, outcome chat.Outcome, why string) {
+func (d *Decoder) trace(end int, outcome chat.CandidateOutcome, why string) {
 	if d.set.opts.Trace {
 		if !d.text.confirmed {
 			d.textUpTo(d.text.holdAt)

@@ -37,7 +37,7 @@ func (a *Approvals) Ask(ctx context.Context, q tool.Question) (tool.Approval, er
 		found, err := a.get(ctx, id)
 		switch {
 		case errors.Is(err, tool.ErrNoApproval):
-			asked := Question{ID: id, Session: a.Session, Run: a.Run, Asked: a.Options.Time(), Question: q}
+			asked := QuestionRecord{ID: id, Session: a.Session, Run: a.Run, Asked: a.Options.Time(), Question: q}
 			_, err := a.Store.Append(ctx, id, 0, Record{Kind: KindQuestion, Question: &asked})
 			if errors.Is(err, ErrConflict) {
 				continue // somebody else asked it at the same time
@@ -126,7 +126,7 @@ func (a *Approvals) Decide(ctx context.Context, id string, answer tool.Answer) (
 			return found.Approval, tool.ErrAlways
 		}
 		now := a.Options.Time()
-		_, err = a.Store.Append(ctx, id, found.seq, Record{Kind: KindAnswer, Answer: &Answer{At: now, Answer: answer}})
+		_, err = a.Store.Append(ctx, id, found.seq, Record{Kind: KindAnswer, Answer: &AnswerRecord{At: now, Answer: answer}})
 		if errors.Is(err, ErrConflict) {
 			continue // the other answer was first
 		}

@@ -21,7 +21,7 @@ func TestMaskProperty(t *testing.T) {
 		`{"a":"s\"c\\t"}`, `["s\"c\\t",{"b":"x"}]`})
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(t, "text"), "")
-		b, err := o.Prepare("run_1", 0, []Record{{Kind: KindRun, Run: &Run{Session: "ses", Dir: text}},
+		b, err := o.Prepare("run_1", 0, []Record{{Kind: KindRun, Run: &RunRecord{Session: "ses", Dir: text}},
 			{Kind: KindMessage, Message: &Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text(text)}}}})
 		if err != nil {
 			t.Fatal(err)
@@ -49,7 +49,7 @@ func ExampleCalls() {
 	s := &Memory{}
 	w := NewWriter(s, "run_1", 0)
 	ctx := context.Background()
-	_ = w.Append(ctx, Record{Kind: KindRun, Run: &Run{Session: "ses_1"}})
+	_ = w.Append(ctx, Record{Kind: KindRun, Run: &RunRecord{Session: "ses_1"}})
 	_ = w.Start(ctx, tool.StartRecord{CallID: "call_1", Tool: "command_exec", Arguments: []byte("{}")})
 	// Here the process dies. Another one looks:
 	calls, _ := Calls(s.Read(ctx, Query{Stream: "run_1"}))

@@ -312,7 +312,7 @@ func (m *Memory) Release(_ context.Context, l Lease) error {
 }
 
 // Delete removes the words of a session.
-func (m *Memory) Delete(_ context.Context, session string, why Reason) error {
+func (m *Memory) Delete(_ context.Context, session string, why DeleteReason) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {

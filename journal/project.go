@@ -10,8 +10,8 @@ import (
 	"wield/tool"
 )
 
-// A Call is what a journal knows of a call of a run.
-type Call struct {
+// A CallProgress is what a journal knows of a call of a run.
+type CallProgress struct {
 	ID     string
 	Tool   string
 	Start  *tool.StartRecord  // nil: it never began to run
@@ -20,13 +20,13 @@ type Call struct {
 }
 
 // Interrupted reports whether the call began and has no result.
-func (c *Call) Interrupted() bool { return c.Start != nil && c.Result == nil }
+func (c *CallProgress) Interrupted() bool { return c.Start != nil && c.Result == nil }
 
 // Repeatable reports whether an interrupted call may run again: its tool is idempotent.
-func (c *Call) Repeatable() bool { return c.Interrupted() && c.Start.Idempotent }
+func (c *CallProgress) Repeatable() bool { return c.Interrupted() && c.Start.Idempotent }
 
 // Unknown returns the result of a call that was interrupted and may not run again.
-func (c *Call) Unknown(at time.Time) tool.FinishRecord {
+func (c *CallProgress) Unknown(at time.Time) tool.FinishRecord {
 	result := tool.Failure(&tool.Error{Kind: tool.ErrInterrupted, Tool: c.Tool,
 		Message: "The call was interrupted. It is not known whether it took effect; it was not run again. Look before you repeat it.",
 		Details: json.RawMessage(`{"state":"unknown"}`)})
@@ -35,13 +35,13 @@ func (c *Call) Unknown(at time.Time) tool.FinishRecord {
 
 // Calls returns the calls of one run's entries, in the order in which the journal first names them. Those
 // that were written by a model and never came so far are in the messages of its turns.
-func Calls(entries iter.Seq2[Entry, error]) ([]*Call, error) {
-	var list []*Call
-	byID := make(map[string]*Call)
-	call := func(id, name string) *Call {
+func Calls(entries iter.Seq2[Entry, error]) ([]*CallProgress, error) {
+	var list []*CallProgress
+	byID := make(map[string]*CallProgress)
+	call := func(id, name string) *CallProgress {
 		c := byID[id]
 		if c == nil {
-			c = &Call{ID: id, Tool: name}
+			c = &CallProgress{ID: id, Tool: name}
 			byID[id], list = c, append(list, c)
 		}
 		return c

@@ -32,7 +32,7 @@ func Prune(ctx context.Context, s Store, k Keep) ([]string, error) {
 	var gone []string
 	for i, session := range slices.Concat(over, waiting) {
 		needed := i >= len(over) && now.Sub(session.Changed) <= abandoned
-		why := Reason("")
+		why := DeleteReason("")
 		switch {
 		case k.Age > 0 && now.Sub(session.Changed) > k.Age:
 			why = ReasonAge

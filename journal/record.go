@@ -108,7 +108,7 @@ func (k Kind) Durable() bool { return rules[k].durable }
 type Record struct {
 	Kind Kind `json:"kind"`
 
-	Run      *Run               `json:"run,omitempty"`
+	Run      *RunRecord         `json:"run,omitempty"`
 	Session  *SessionNote       `json:"session,omitempty"`
 	Claimed  *Claimed           `json:"claimed,omitempty"`
 	Message  *Message           `json:"message,omitempty"`
@@ -127,15 +127,15 @@ type Record struct {
 	Wait     *Wait              `json:"wait,omitempty"`
 	Resume   *Resume            `json:"resume,omitempty"`
 	End      *End               `json:"end,omitempty"`
-	Question *Question          `json:"question,omitempty"`
-	Answer   *Answer            `json:"answer,omitempty"`
+	Question *QuestionRecord    `json:"question,omitempty"`
+	Answer   *AnswerRecord      `json:"answer,omitempty"`
 	Consumed *Consumed          `json:"consumed,omitempty"`
 	Object   *Object            `json:"object,omitempty"`
 	Deleted  *Deleted           `json:"deleted,omitempty"`
 }
 
-// A Run opens the stream of a run.
-type Run struct {
+// A RunRecord opens the stream of a run.
+type RunRecord struct {
 	Session string `json:"session"`
 	Parent  string `json:"parent,omitempty"` // the run that this one was made from
 	Agent   string `json:"agent,omitempty"`  // as configured
@@ -315,8 +315,8 @@ type End struct {
 	Error  *Failure   `json:"error,omitempty"`
 }
 
-// A Question opens the stream of an approval.
-type Question struct {
+// A QuestionRecord opens the stream of an approval.
+type QuestionRecord struct {
 	ID      string    `json:"id"`
 	Session string    `json:"session"`
 	Run     string    `json:"run"`
@@ -324,8 +324,8 @@ type Question struct {
 	tool.Question
 }
 
-// An Answer decides a question.
-type Answer struct {
+// An AnswerRecord decides a question.
+type AnswerRecord struct {
 	At time.Time `json:"at"`
 	tool.Answer
 }
@@ -344,9 +344,9 @@ type Object struct {
 
 // Deleted says which entries were deleted, and why.
 type Deleted struct {
-	Session   string     `json:"session"`
-	Reason    Reason     `json:"reason"`
-	Positions [][2]int64 `json:"positions"` // first and last of each range
+	Session   string       `json:"session"`
+	Reason    DeleteReason `json:"reason"`
+	Positions [][2]int64   `json:"positions"` // first and last of each range
 }
 
 // Text is text as a model wrote it. Bytes that are no UTF-8 are kept.

@@ -39,7 +39,7 @@ func samples() []Record {
 		Dir: "/work", Env: []string{"A=1"}, Rule: "policy.yaml:3", Why: "it asks", Always: "allow ls", Expires: at.Add(time.Hour),
 		Form: &tool.Form{Why: "w", Schema: json.RawMessage(`{"type":"object"}`), Draft: json.RawMessage(`{"a":1}`), State: json.RawMessage(`"s"`)}}
 	return []Record{
-		{Kind: KindRun, Run: &Run{Session: "ses_1", Parent: "run_0", Agent: "coder", Model: "m", Dir: "/work", By: "key:ha", Detached: true, Only: &[]string{"n"},
+		{Kind: KindRun, Run: &RunRecord{Session: "ses_1", Parent: "run_0", Agent: "coder", Model: "m", Dir: "/work", By: "key:ha", Detached: true, Only: &[]string{"n"},
 			Client:  []Definition{{Name: "open_door", Description: "Opens a door.", Parameters: json.RawMessage(`{"type":"object"}`)}},
 			Offered: []Definition{{Name: "n", Description: "d", Parameters: json.RawMessage(`{}`)}}}},
 		{Kind: KindSession, Session: &SessionNote{Title: "Files", Notes: map[string]string{"a": "b"}}},
@@ -64,8 +64,8 @@ func samples() []Record {
 			Error: &Failure{Kind: "unavailable", Message: "m", Status: 502, RetryAfter: 1}}},
 		{Kind: KindResume, Resume: &Resume{By: "someone", Detached: true}},
 		{Kind: KindEnd, End: &End{Reason: "stop", Detail: "d", Usage: usage, Cost: &cost, Error: &Failure{Kind: "k", Message: "m", Status: 500, RetryAfter: 1}}},
-		{Kind: KindQuestion, Question: &Question{ID: "apr_1", Session: "ses_1", Run: "run_1", Asked: at, Question: question}},
-		{Kind: KindAnswer, Answer: &Answer{At: at, Answer: tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"command":"pwd"}`),
+		{Kind: KindQuestion, Question: &QuestionRecord{ID: "apr_1", Session: "ses_1", Run: "run_1", Asked: at, Question: question}},
+		{Kind: KindAnswer, Answer: &AnswerRecord{At: at, Answer: tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"command":"pwd"}`),
 			Reason: "r", By: "someone", Always: true, Refused: "the second part", Stop: true}}},
 		{Kind: KindConsumed, Consumed: &Consumed{Binding: "b"}},
 		{Kind: KindObject, Object: &Object{Session: "ses_1", Type: "response", Data: json.RawMessage(`{"id":"resp_1"}`)}},

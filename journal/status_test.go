@@ -25,7 +25,7 @@ func TestStatus(t *testing.T) {
 	} {
 		s := new(Memory)
 		t.Cleanup(func() { s.Close() })
-		first := Record{Kind: KindRun, Run: &Run{Session: "ses_1"}}
+		first := Record{Kind: KindRun, Run: &RunRecord{Session: "ses_1"}}
 		if _, err := s.Append(t.Context(), "run_0", 0, first, Record{Kind: KindEnd, End: &End{Reason: "limit"}}); err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ type Store interface {
 	// Delete removes the words of all streams of a session. What stays are the hashes of its entries and a
 	// record of their positions. It fails with ErrHeld while a run of the session is driven, and with
 	// ErrNotFound.
-	Delete(ctx context.Context, session string, why Reason) error
+	Delete(ctx context.Context, session string, why DeleteReason) error
 
 	// Close ends the store. What was appended is on the disk.
 	Close() error
@@ -155,14 +155,14 @@ type Lease struct {
 	Until  time.Time
 }
 
-// Reason says why a session was deleted.
-type Reason string
+// DeleteReason says why a session was deleted.
+type DeleteReason string
 
 // The reasons.
 const (
-	ReasonAsked Reason = "asked" // somebody wanted it
-	ReasonAge   Reason = "age"   // it was older than sessions are kept
-	ReasonSize  Reason = "size"  // the journal was larger than it may be
+	ReasonAsked DeleteReason = "asked" // somebody wanted it
+	ReasonAge   DeleteReason = "age"   // it was older than sessions are kept
+	ReasonSize  DeleteReason = "size"  // the journal was larger than it may be
 )
 
 // Options are what all stores have in common. The zero value is ready.

@@ -40,8 +40,8 @@ type ExecOptions struct {
 	Settings json.RawMessage
 }
 
-// A Question is what a program reads, as one line of JSON.
-type Question struct {
+// A ProgramInput is what a program reads, as one line of JSON.
+type ProgramInput struct {
 	Hook     Hook              `json:"hook"`
 	Text     string            `json:"text"`
 	Final    bool              `json:"final,omitempty"`    // of OnChunk: nothing follows
@@ -55,8 +55,8 @@ type QuestionContext struct {
 	Model string `json:"model"`
 }
 
-// An Answer is what a program writes, as one line of JSON.
-type Answer struct {
+// A ProgramOutput is what a program writes, as one line of JSON.
+type ProgramOutput struct {
 	Text *string `json:"text"` // what stands in place of the text that was used; required
 	// Used is how many bytes of the text Text stands for. The rest is given again, with more behind it. Not given: all.
 	Used     *int              `json:"used,omitempty"`
@@ -64,7 +64,7 @@ type Answer struct {
 }
 
 // Exec returns a module whose texts a program changes. With OnMessage and OnComplete it runs once for each text, reads one
-// [Question] and writes one [Answer]. With OnChunk it runs for a segment, and answers each line that it reads with one. It ends at
+// [ProgramInput] and writes one [ProgramOutput]. With OnChunk it runs for a segment, and answers each line that it reads with one. It ends at
 // the end of its input.
 func Exec(o ExecOptions) (Module, error) {
 	m := Module{Name: o.Name, Order: o.Order, Roles: o.Roles, Buffer: Whole}
@@ -104,13 +104,13 @@ const maxAnswers = 64 << 20
 
 // question returns a line for the program.
 func (o *ExecOptions) question(x *Exchange, h Hook, text string, final bool) ([]byte, error) {
-	line, err := json.Marshal(Question{Hook: h, Text: text, Final: final, Metadata: x.Meta, Context: QuestionContext{Model: x.Model}, Settings: o.Settings})
+	line, err := json.Marshal(ProgramInput{Hook: h, Text: text, Final: final, Metadata: x.Meta, Context: QuestionContext{Model: x.Model}, Settings: o.Settings})
 	return append(line, '\n'), err
 }
 
 // take reads an answer about text.
 func take(x *Exchange, line []byte, text string) (out string, used int, err error) {
-	var a Answer
+	var a ProgramOutput
 	if err := json.Unmarshal(line, &a); err != nil {
 		return "", 0, fmt.Errorf("the program's answer is no line of JSON: %w", err)
 	}

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 func program(mode string) {
 	in := json.NewDecoder(os.Stdin)
 	for {
-		var q module.Question
+		var q module.ProgramInput
 		if err := in.Decode(&q); err != nil {
 			if errors.Is(err, io.EOF) {
 				return
@@ -59,7 +59,7 @@ func program(mode string) {
 			used = strings.LastIndexByte(q.Text, ' ') + 1
 			text = text[:used]
 		}
-		line, _ := json.Marshal(module.Answer{Text: &text, Used: &used, Metadata: map[string]string{"asked": q.Metadata["asked"] + string(q.Hook) + " " + q.Context.Model + ";"}})
+		line, _ := json.Marshal(module.ProgramOutput{Text: &text, Used: &used, Metadata: map[string]string{"asked": q.Metadata["asked"] + string(q.Hook) + " " + q.Context.Model + ";"}})
 		fmt.Println(string(line))
 	}
 }
@@ -354,7 +354,7 @@ func run(t *testing.T, mode string) sandbox.Command {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sandbox.Command{Argv: []string{exe}, Env: append(sandbox.Environ(), "MODULE_PROGRAM="+mode), Level: sandbox.None, Limits: sandbox.Limit{Grace: 100 * time.Millisecond}}
+	return sandbox.Command{Argv: []string{exe}, Env: append(sandbox.Environ(), "MODULE_PROGRAM="+mode), Level: sandbox.None, Limits: sandbox.ProcessLimits{Grace: 100 * time.Millisecond}}
 }
 
 func TestExec(t *testing.T) {

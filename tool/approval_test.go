@@ -17,14 +17,14 @@ import (
 // asks is a policy that asks about every call and denies those of Rome.
 type asks struct{}
 
-func (asks) Decide(c policy.Call) policy.Verdict {
+func (asks) Decide(c policy.Action) policy.Verdict {
 	if strings.Contains(c.Arguments, "Rome") {
 		return policy.Verdict{Decision: chat.DecisionDeny, Rule: "no Rome", Why: "not there"}
 	}
 	return policy.Verdict{Decision: chat.DecisionAsk, Rule: "ask about all", File: "wield.yaml", Line: 7, Why: "by default"}
 }
 
-func (asks) Always(c policy.Call) string {
+func (asks) Always(c policy.Action) string {
 	if strings.Contains(c.Arguments, "Oslo") {
 		return "allow tool weather"
 	}

@@ -186,7 +186,7 @@ func TestBatchWithout(t *testing.T) {
 
 func TestBatchTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		x := &Tool{Definition: chat.Tool{Name: "x"}, Limits: Limits{Timeout: time.Second}}
+		x := &Tool{Definition: chat.Tool{Name: "x"}, Limits: CallLimits{Timeout: time.Second}}
 		x.Batch = BatchFunc(func(ctx context.Context, calls []*Call) ([]Result, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()

@@ -11,13 +11,13 @@ import (
 
 // A Call is a call as its handler sees it: checked, allowed, with everything it may use.
 type Call struct {
-	chat.Call        // Arguments fit the schema
-	Tool      *Tool  // that is called
-	Guard     *Guard // that was checked; nil: none
-	Limits    Limits // that apply
-	Attempt   int    // from 1
-	Asks      bool   // a person can be asked, by failing with an InputError
-	Reply     *Reply // to the Form that the handler failed with before; nil: it did not
+	chat.Call            // Arguments fit the schema
+	Tool      *Tool      // that is called
+	Guard     *Guard     // that was checked; nil: none
+	Limits    CallLimits // that apply
+	Attempt   int        // from 1
+	Asks      bool       // a person can be asked, by failing with an InputError
+	Reply     *Reply     // to the Form that the handler failed with before; nil: it did not
 
 	Root string   // the workspace; empty: there is none
 	Dir  string   // working directory, within the workspace
@@ -38,7 +38,7 @@ func (c *Call) May(op Op, path string) bool {
 	if c.decider == nil {
 		return true
 	}
-	use := policy.Call{Tool: c.Name, Root: c.Root, Dir: c.Root, Paths: []policy.PathUse{{Path: path, Op: op}}}
+	use := policy.Action{Tool: c.Name, Root: c.Root, Dir: c.Root, Paths: []policy.PathUse{{Path: path, Op: op}}}
 	return c.decider.Decide(use).Decision == chat.DecisionAllow
 }
 

@@ -12,7 +12,7 @@ import (
 type Explanation struct {
 	Call    chat.Call         // with the name of the tool and the arguments that would run
 	Notes   []chat.NoteDetail // what was repaired in the arguments
-	Facts   policy.Call       // what the rules are asked about
+	Facts   policy.Action     // what the rules are asked about
 	Verdict policy.Verdict
 	Always  string        // the rule that would have allowed it, if it is asked about and there is one
 	Changes []edit.Change // what would become of files

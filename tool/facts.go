@@ -17,13 +17,13 @@ import (
 type uses struct {
 	operation string           // as the arguments name it
 	cwd       []policy.PathUse // the directory that a command goes to, if the arguments name one
-	policy.Call
+	policy.Action
 }
 
 // facts reads from arguments, which fit the schema, what a policy and a guard look at.
 func (r *Runner) facts(e *Entry, arguments string) uses {
 	f := &e.Tool.Facts
-	u := uses{Call: policy.Call{Tool: e.Tool.Name(), Arguments: arguments, Root: r.Root, Dir: r.dir()}}
+	u := uses{Action: policy.Action{Tool: e.Tool.Name(), Arguments: arguments, Root: r.Root, Dir: r.dir()}}
 	u.URLs = append(u.URLs, f.Sites...)
 	if f.none() {
 		return u
@@ -92,8 +92,8 @@ func (r *Runner) isFile(path string) bool {
 
 // rooted returns the call as a policy judges it: with the directory that a command goes to, and with its
 // relative paths in the root of the guard, where the tool itself takes them from.
-func (u *uses) rooted(g *Guard) policy.Call {
-	call := u.Call
+func (u *uses) rooted(g *Guard) policy.Action {
+	call := u.Action
 	call.Paths = slices.Concat(u.cwd, call.Paths)
 	if g == nil || g.Root == "" {
 		return call

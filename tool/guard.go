@@ -181,7 +181,7 @@ func (g *Guard) runsDangerous(u *uses) bool {
 	if err != nil {
 		return true
 	}
-	v := p.Decide(policy.Call{Tool: u.Tool, Argv: u.Argv, Shell: u.Shell, Root: u.Root, Dir: u.Dir})
+	v := p.Decide(policy.Action{Tool: u.Tool, Argv: u.Argv, Shell: u.Shell, Root: u.Root, Dir: u.Dir})
 	return slices.ContainsFunc(v.Findings, func(f policy.Finding) bool { return f.File == dangerousRule && f.Decision == chat.DecisionDeny })
 }
 

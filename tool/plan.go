@@ -17,22 +17,22 @@ import (
 	"wield/tool/policy"
 )
 
-// An Outcome is what planning made of a call.
-type Outcome string
+// A PlanOutcome is what planning made of a call.
+type PlanOutcome string
 
 // The outcomes.
 const (
-	OutcomeReady         Outcome = "ready"
-	OutcomeRejected      Outcome = "rejected" // Result says why
-	OutcomeNeedsApproval Outcome = "needs_approval"
-	OutcomeNeedsInput    Outcome = "needs_input" // it has begun, and waits for the answer to a form
-	OutcomeCached        Outcome = "cached"      // Result is that of an earlier identical call
+	OutcomeReady         PlanOutcome = "ready"
+	OutcomeRejected      PlanOutcome = "rejected" // Result says why
+	OutcomeNeedsApproval PlanOutcome = "needs_approval"
+	OutcomeNeedsInput    PlanOutcome = "needs_input" // it has begun, and waits for the answer to a form
+	OutcomeCached        PlanOutcome = "cached"      // Result is that of an earlier identical call
 )
 
 // A Plan is a call that was looked at from all sides and not run yet. It can be written as JSON and run
 // later, by another runner too; everything that decides is then looked at again.
 type Plan struct {
-	Outcome    Outcome           `json:"outcome"`
+	Outcome    PlanOutcome       `json:"outcome"`
 	Call       chat.Call         `json:"call"` // with the name of the tool and the arguments that will run
 	Definition string            `json:"definition,omitempty"`
 	Binding    string            `json:"binding,omitempty"`

@@ -47,7 +47,7 @@ func TestFacts(t *testing.T) {
 	r := &Runner{Tools: &reg, Policy: p, Root: root, Approvals: &MemoryApprovals{}}
 	for _, test := range []struct {
 		call string
-		want Outcome
+		want PlanOutcome
 	}{
 		{`file {"op":"read","path":"a..b.txt"}`, OutcomeReady}, // a name with two points is no way out
 		{`file {"op":"read","path":"src/../a..b.txt"}`, OutcomeReady},

@@ -17,13 +17,13 @@ import (
 
 // A Box says how the processes of tools are held.
 type Box struct {
-	Level     sandbox.Level  // empty: workspace
-	Limits    sandbox.Limit  // for what a tool does not limit itself
-	Readable  []string       // what processes may read beyond the workspace and the system's own
-	Writable  []string       // what they may change beyond the workspace and the temporary directory
-	Protected []string       // what they never change: the configuration, directories of tools, registries; absolute
-	Held      *guarded.Store // of what they have changed all the same; nil: it is only told
-	Cache     string         // directory of what they keep for the next run, such as compiled packages; empty: none outlives the program
+	Level     sandbox.Level         // empty: workspace
+	Limits    sandbox.ProcessLimits // for what a tool does not limit itself
+	Readable  []string              // what processes may read beyond the workspace and the system's own
+	Writable  []string              // what they may change beyond the workspace and the temporary directory
+	Protected []string              // what they never change: the configuration, directories of tools, registries; absolute
+	Held      *guarded.Store        // of what they have changed all the same; nil: it is only told
+	Cache     string                // directory of what they keep for the next run, such as compiled packages; empty: none outlives the program
 }
 
 // Command returns a command that is held as the call allows: in its directory, with its environment, within

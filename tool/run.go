@@ -41,7 +41,7 @@ type execution struct {
 	emit    func(chat.Event) bool // called by one goroutine
 	group   *group                // of the calls that run together with this one; nil: it runs alone
 	order   int                   // among the calls of the turn
-	limits  Limits
+	limits  CallLimits
 	style   Style
 	began   time.Time
 	started bool      // there is a start record

@@ -225,7 +225,7 @@ func TestAutoToolIsCalledOnlyWhenItWasOffered(t *testing.T) {
 // decider decides all calls in the same way.
 type decider chat.Decision
 
-func (d decider) Decide(policy.Call) policy.Verdict {
+func (d decider) Decide(policy.Action) policy.Verdict {
 	return policy.Verdict{Decision: chat.Decision(d), Rule: "test", Why: "so the test wants"}
 }
 

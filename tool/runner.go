@@ -14,13 +14,13 @@ import (
 
 // A Decider decides whether a call may run. A *policy.Policy is one.
 type Decider interface {
-	Decide(c policy.Call) policy.Verdict
+	Decide(c policy.Action) policy.Verdict
 }
 
 // A Suggester is a Decider that can tell which rule would have allowed a call that it asks about. It returns
 // "" when there is none that would have allowed this very call.
 type Suggester interface {
-	Always(c policy.Call) string
+	Always(c policy.Action) string
 }
 
 // A Hider is a Decider that can tell that every call of a tool is denied, whatever its arguments. Such a tool
@@ -39,7 +39,7 @@ type Runner struct {
 	Shared    *Shared   // what several runners have in common; nil: its own
 
 	Middleware []Middleware   // around every handler; the first is outermost
-	Limits     Limits         // for tools that have none of their own
+	Limits     CallLimits     // for tools that have none of their own
 	Repair     dialect.Repair // how much of broken arguments may be repaired; at most safe, whatever stands here
 	Redact     []string       // texts, such as secrets, that stand in no result
 	Parallel   int            // how many calls RunAll runs at a time; 0: 8
@@ -86,7 +86,7 @@ func (r *Runner) shared() *Shared {
 }
 
 // limits returns those that apply to calls of a tool.
-func (r *Runner) limits(e *Entry) Limits {
+func (r *Runner) limits(e *Entry) CallLimits {
 	l := e.Tool.Limits.or(r.Limits).or(defaultLimits)
 	if e.Guard != nil && e.Guard.Timeout > 0 {
 		l.Timeout = e.Guard.Timeout

@@ -209,7 +209,7 @@ func wholeRunes(s string) string {
 }
 
 // cap cuts a result that is longer than a model should read. The whole goes to a spill.
-func (s *Shared) cap(r *Result, l Limits) {
+func (s *Shared) cap(r *Result, l CallLimits) {
 	if l.Output < 0 {
 		return
 	}
@@ -230,7 +230,7 @@ func (s *Shared) cap(r *Result, l Limits) {
 }
 
 // capParts cuts the text parts of a result.
-func (s *Shared) capParts(r *Result, l Limits) {
+func (s *Shared) capParts(r *Result, l CallLimits) {
 	left := l.Output
 	for i := range r.Parts {
 		p := &r.Parts[i]
@@ -248,7 +248,7 @@ func (s *Shared) capParts(r *Result, l Limits) {
 
 // capMember cuts the longest of the strings in an object, such as the content of a file or the output of a command, if that is
 // enough: the rest of the object is then as it was.
-func (s *Shared) capMember(r *Result, l Limits) bool {
+func (s *Shared) capMember(r *Result, l CallLimits) bool {
 	if r.Data[0] != '{' {
 		return false
 	}
@@ -275,7 +275,7 @@ func (s *Shared) capMember(r *Result, l Limits) bool {
 }
 
 // truncation keeps the whole of an output, of which only the first bytes are shown.
-func (s *Shared) truncation(whole string, shown int, l Limits) *Truncation {
+func (s *Shared) truncation(whole string, shown int, l CallLimits) *Truncation {
 	t := &Truncation{Shown: shown, Size: len(whole)}
 	whole = cut(whole, l.Spill)
 	if id, err := s.save(whole); err == nil { // without it the result still says how much is missing

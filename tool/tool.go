@@ -15,7 +15,7 @@ type Tool struct {
 	Definition chat.Tool
 	Handler    Handler
 	Facts      Facts
-	Limits     Limits
+	Limits     CallLimits
 	Guard      *Guard // rules of its own, such as those of a directory of tools; nil: none
 	Style      Style  // how its results are written
 
@@ -81,8 +81,8 @@ func (f BatchFunc) RunBatch(ctx context.Context, calls []*Call) ([]Result, error
 // answer in its place, or change the result.
 type Middleware func(next Handler) Handler
 
-// Limits bound one call. A zero field stands for the runner's, and there for the default.
-type Limits struct {
+// CallLimits bound one call. A zero field stands for the runner's, and there for the default.
+type CallLimits struct {
 	Timeout time.Duration // for the run; default 60 s, negative: none
 	Grace   time.Duration // how long a handler may take to return after its time is up; default 2 s
 	Output  int           // bytes of a result that the model sees; default 64 KiB, negative: no limit
@@ -90,10 +90,10 @@ type Limits struct {
 }
 
 // defaultLimits are the limits where nothing else is said.
-var defaultLimits = Limits{Timeout: 60 * time.Second, Grace: 2 * time.Second, Output: 64 << 10, Spill: 10 << 20}
+var defaultLimits = CallLimits{Timeout: 60 * time.Second, Grace: 2 * time.Second, Output: 64 << 10, Spill: 10 << 20}
 
 // or returns l with the values of m where l has none.
-func (l Limits) or(m Limits) Limits {
+func (l CallLimits) or(m CallLimits) CallLimits {
 	if l.Timeout == 0 {
 		l.Timeout = m.Timeout
 	}

@@ -50,4 +50,4 @@ func TestWithKeepsEveryField(t *testing.T) {
 
 type allows struct{}
 
-func (allows) Decide(policy.Call) policy.Verdict { return policy.Verdict{} }
+func (allows) Decide(policy.Action) policy.Verdict { return policy.Verdict{} }

@@ -27,7 +27,7 @@ func journaled(t *testing.T) (dir string, command func(args ...string) (code int
 	for _, name := range []string{"ses_1", "ses_2"} {
 		call := chat.Call{ID: "call_1", Name: "command_exec", Arguments: `{"command":"ls"}`, Complete: true}
 		if _, err := s.Append(t.Context(), "run_"+name, 0,
-			journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: name, Model: "m"}},
+			journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: name, Model: "m"}},
 			journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "Files of " + name}},
 			journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text("list\x1b[2J them")}}},
 			journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{call}}}},

@@ -276,7 +276,7 @@ func (w *world) check(ctx context.Context) error {
 	if err != nil || len(report.Problems) > 0 {
 		return fmt.Errorf("the chain: %v, %v", report.Problems, err)
 	}
-	var others []*journal.Call
+	var others []*journal.CallProgress
 	for head, err := range s.Heads(ctx, journal.HeadQuery{Opened: journal.KindRun}) {
 		if err != nil {
 			return err
@@ -329,13 +329,13 @@ func (w *world) check(ctx context.Context) error {
 }
 
 // effect is what a call leaves behind, as its tool writes it down.
-func effect(c *journal.Call) string {
+func effect(c *journal.CallProgress) string {
 	return c.Tool + " " + strings.Trim(string(c.Start.Arguments), `{"n:}`)
 }
 
 // checkEffects compares what the journal says of the calls with what they did. Those of others need not have
 // come to an end.
-func (w *world) checkEffects(calls, others []*journal.Call) error {
+func (w *world) checkEffects(calls, others []*journal.CallProgress) error {
 	did := map[string]int{}
 	for line := range strings.Lines(w.effects()) {
 		did[strings.TrimSpace(line)]++

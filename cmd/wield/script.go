@@ -233,7 +233,7 @@ func scriptRun(ctx context.Context, app *cli.App, catalogue *catalogueFlag, args
 }
 
 // check returns what does not hold. Where nothing is expected, the run must at least not end in an error.
-func check(s *script.Scenario, o *script.Outcome) []error {
+func check(s *script.Scenario, o *script.DriveOutcome) []error {
 	if s.Expect != nil {
 		return s.Expect.Check(o)
 	}
@@ -245,7 +245,7 @@ func check(s *script.Scenario, o *script.Outcome) []error {
 
 // play runs a scenario against itself with a bridge in between. tap sees each stream of the scripted model, watch each
 // exchange of the client; p may be nil.
-func play(ctx context.Context, s *script.Scenario, p *watcher) (*script.Outcome, error) {
+func play(ctx context.Context, s *script.Scenario, p *watcher) (*script.DriveOutcome, error) {
 	o := bridge.Options{Mode: bridge.ModeText}
 	switch {
 	case s.NativeTools:

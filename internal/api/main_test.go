@@ -239,7 +239,7 @@ func (s *service) add(stream string, after int64, records ...journal.Record) int
 }
 
 func runBy(by, session string) journal.Record {
-	return journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: session, Agent: "home", Model: "m", By: by}}
+	return journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: session, Agent: "home", Model: "m", By: by}}
 }
 
 func said(role chat.Role, text string) journal.Record {

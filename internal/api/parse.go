@@ -98,11 +98,11 @@ type ParsedValue struct {
 
 // A Candidate is a place where a call could have begun.
 type Candidate struct {
-	Dialect string       `json:"dialect"`
-	At      int          `json:"at"`
-	End     int          `json:"end"`
-	Outcome chat.Outcome `json:"outcome" jsonschema:"accepted or refused"`
-	Why     string       `json:"why"`
+	Dialect string                `json:"dialect"`
+	At      int                   `json:"at"`
+	End     int                   `json:"end"`
+	Outcome chat.CandidateOutcome `json:"outcome" jsonschema:"accepted or refused"`
+	Why     string                `json:"why"`
 }
 
 // A ParsedEvent is one event of a decoder.

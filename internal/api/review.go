@@ -188,7 +188,7 @@ func (r *Review) explain(e *tool.Explanation) {
 }
 
 // commandOf returns what a call runs, nil for nothing.
-func commandOf(c *policy.Call) *Command {
+func commandOf(c *policy.Action) *Command {
 	if c.Shell == "" && len(c.Argv) == 0 {
 		return nil
 	}

@@ -144,7 +144,7 @@ func (x *call) testPolicy() (any, error) {
 	if err := x.agent(in.Agent); err != nil {
 		return nil, err
 	}
-	c := policy.Call{Tool: in.Tool, Arguments: string(in.Arguments), Shell: in.Shell, Argv: in.Argv}
+	c := policy.Action{Tool: in.Tool, Arguments: string(in.Arguments), Shell: in.Shell, Argv: in.Argv}
 	if c.Tool == "" {
 		c.Tool = "command_exec"
 	}

@@ -251,7 +251,7 @@ func bounceOf(b *chat.BounceDetail, whole string, most int) TimelineBounce {
 	return out
 }
 
-func timelineCall(c *playback.Call) TimelineCall {
+func timelineCall(c *playback.RecordedCall) TimelineCall {
 	out := TimelineCall{ID: c.ID, Name: c.Name, Arguments: cutText(c.Arguments), Origin: c.Origin, Dialect: c.Dialect, Reasoning: c.Reasoning, At: c.At, End: c.End,
 		Policy: c.Policy, Decided: c.Decided, Runs: c.Runs, Approvals: []TimelineApproval{}}
 	for _, q := range c.Questions {

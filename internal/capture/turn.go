@@ -28,7 +28,7 @@ type Turn struct {
 	Sent     []Said        `json:"sent,omitempty"`
 	Tools    []Offered     `json:"tools,omitempty"` // that the client offered
 	Raw      Body          `json:"raw,omitempty"`   // the model's whole text
-	Calls    []Call        `json:"calls,omitempty"`
+	Calls    []ReadCall    `json:"calls,omitempty"`
 	Notes    []Note        `json:"notes,omitempty"`
 	Rejected []Reject      `json:"rejected,omitempty"`
 	Bounce   *Bounce       `json:"bounce,omitempty"` // why it was asked again
@@ -55,8 +55,8 @@ type Offered struct {
 
 func (o Offered) size() int { return entrySize + len(o.Name) + len(o.Parameters) }
 
-// A Call is one that was read from an answer.
-type Call struct {
+// A ReadCall is one that was read from an answer.
+type ReadCall struct {
 	ID        string      `json:"id"`
 	Name      string      `json:"name"`
 	Arguments Body        `json:"arguments"`
@@ -136,7 +136,7 @@ func (r *Record) Watch(req *chat.Request, e *chat.Event, now time.Time) {
 		t.Raw = kept(e.Text)
 	case chat.KindCallEnd:
 		if c := e.Detail.(*chat.Call); len(t.Calls) < maxParts {
-			t.Calls = append(t.Calls, Call{c.ID, c.Name, kept(c.Arguments), c.Complete, c.Origin, c.Dialect})
+			t.Calls = append(t.Calls, ReadCall{c.ID, c.Name, kept(c.Arguments), c.Complete, c.Origin, c.Dialect})
 		}
 	case chat.KindNote:
 		if n := e.Detail.(*chat.NoteDetail); len(t.Notes) < maxParts {

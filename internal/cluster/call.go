@@ -32,7 +32,7 @@ func (c *Cluster) Tool(p Pool, d Definition) *tool.Tool {
 			idempotent: d.Idempotent},
 		State:      tool.StateEnabled, // a pool is named to be used
 		Facts:      tool.Facts{Network: d.Network},
-		Limits:     tool.Limits{Timeout: d.Timeout},
+		Limits:     tool.CallLimits{Timeout: d.Timeout},
 		Idempotent: d.Idempotent, Dangerous: d.Dangerous,
 		Source: "workers " + p.Name, Namespace: p.Name,
 	}
@@ -59,7 +59,7 @@ func (h *handler) Run(ctx context.Context, tc *tool.Call) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	call := &Call{Service: h.cluster.id, Key: h.key(tc), Run: tc.Scope.Run, Fence: tc.Scope.Fence, Tool: h.name,
+	call := &CallRequest{Service: h.cluster.id, Key: h.key(tc), Run: tc.Scope.Run, Fence: tc.Scope.Fence, Tool: h.name,
 		Definition: h.hash, Arguments: tc.Arguments,
 		Output: tc.Limits.Spill, By: tc.Scope.By, Approved: approved}
 	var refused []*Worker
@@ -331,7 +331,7 @@ func (c *Cluster) frame(m *nats.Msg) {
 }
 
 // on runs a call on a worker, and passes on its output.
-func (h *handler) on(ctx context.Context, w *Worker, call Call, tc *tool.Call) (*Done, end) {
+func (h *handler) on(ctx context.Context, w *Worker, call CallRequest, tc *tool.Call) (*Done, end) {
 	c := h.cluster
 	call.ID = rand.Text()
 	if t, ok := ctx.Deadline(); ok {

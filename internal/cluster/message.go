@@ -96,8 +96,8 @@ type FromWorker struct {
 	Beat  *Beat  `json:"beat,omitempty"`
 }
 
-// A Call asks a worker to run a tool.
-type Call struct {
+// A CallRequest asks a worker to run a tool.
+type CallRequest struct {
 	Service string `json:"service"` // who asks
 	ID      string `json:"id"`      // of this attempt
 	Key     string `json:"key"`     // the idempotency key: of two calls with the same one, one runs
@@ -121,10 +121,10 @@ type Approved struct {
 
 // ToWorker is a message from a service to one worker.
 type ToWorker struct {
-	Call     *Call  `json:"call,omitempty"`
-	Stop     string `json:"stop,omitempty"` // the call that nobody waits for any more, as SERVICE.CALL
-	Ack      string `json:"ack,omitempty"`  // the call whose result has arrived
-	Describe bool   `json:"describe,omitempty"`
+	Call     *CallRequest `json:"call,omitempty"`
+	Stop     string       `json:"stop,omitempty"` // the call that nobody waits for any more, as SERVICE.CALL
+	Ack      string       `json:"ack,omitempty"`  // the call whose result has arrived
+	Describe bool         `json:"describe,omitempty"`
 }
 
 // Service is what a service tells all workers and all services.

@@ -41,7 +41,7 @@ func TestGrammar(t *testing.T) {
 				count++
 				frame := around[i%len(around)]
 				command = strings.ReplaceAll(frame, "%", command)
-				if v := p.Decide(policy.Call{Tool: "command_exec", Shell: command, Root: root}); v.Decision == chat.DecisionAllow {
+				if v := p.Decide(policy.Action{Tool: "command_exec", Shell: command, Root: root}); v.Decision == chat.DecisionAllow {
 					t.Errorf("%s is allowed (%s)", command, parts[0])
 				}
 			}
@@ -107,7 +107,7 @@ func TestUnknownAsks(t *testing.T) {
 					continue
 				}
 				for _, option := range []string{"--zz-unknown", "--zz-unknown=x", "--zz-unknown=.git/config", "--zz-unknown=$(echo x)", "-☃", "-zz:x", "--no-zz", "--zz.unknown=1"} {
-					if v := p.Decide(policy.Call{Tool: "command_exec", Shell: command + " " + option, Root: root}); v.Decision == chat.DecisionAllow {
+					if v := p.Decide(policy.Action{Tool: "command_exec", Shell: command + " " + option, Root: root}); v.Decision == chat.DecisionAllow {
 						t.Errorf("%s %s is allowed", command, option)
 					}
 				}

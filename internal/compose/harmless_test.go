@@ -48,7 +48,7 @@ func TestHarmless(t *testing.T) {
 		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 			t.Fatal(err)
 		}
-		v := p.Decide(policy.Call{Tool: "command_exec", Shell: c.Command, Root: root})
+		v := p.Decide(policy.Action{Tool: "command_exec", Shell: c.Command, Root: root})
 		count++
 		decided[v.Decision]++
 		if v.Decision == chat.DecisionDeny {
@@ -79,7 +79,7 @@ func TestDeveloper(t *testing.T) {
 			continue
 		}
 		count++
-		if v := p.Decide(policy.Call{Tool: "command_exec", Shell: line, Root: root}); v.Decision != chat.DecisionAllow {
+		if v := p.Decide(policy.Action{Tool: "command_exec", Shell: line, Root: root}); v.Decision != chat.DecisionAllow {
 			t.Errorf("%s\n\t%s", line, v)
 		}
 	}
@@ -108,7 +108,7 @@ func TestEveryday(t *testing.T) {
 		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 			t.Fatal(err)
 		}
-		v := p.Decide(policy.Call{Tool: "command_exec", Shell: c.Command, Root: root})
+		v := p.Decide(policy.Action{Tool: "command_exec", Shell: c.Command, Root: root})
 		if wrong, ok := milder[c.Want]; !ok || slices.Contains(wrong, v.Decision) {
 			t.Errorf("%s: %s, want %s", c.Command, v, c.Want)
 		}

@@ -161,7 +161,7 @@ func OpenToolbox(c *config.Config, env ToolEnvironment) (*Toolbox, error) {
 		Tools:       box.Registry,
 		Middleware:  around,
 		Shared:      shared,
-		Limits:      tool.Limits{Timeout: time.Duration(c.Timeouts.Tool)},
+		Limits:      tool.CallLimits{Timeout: time.Duration(c.Timeouts.Tool)},
 		Redact:      c.Secrets(env.Getenv),
 		Root:        root,
 		Temp:        temp.dir,

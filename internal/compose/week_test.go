@@ -68,7 +68,7 @@ func judged(t *testing.T, name string, see func(line string, v policy.Verdict)) 
 		}
 		for _, line := range meant(template) {
 			line = strings.ReplaceAll(line, `\n`, "\n")
-			v := p.Decide(policy.Call{Tool: "command_exec", Shell: line, Root: root})
+			v := p.Decide(policy.Action{Tool: "command_exec", Shell: line, Root: root})
 			decided[v.Decision]++
 			see(line, v)
 		}

@@ -33,7 +33,7 @@ type Config struct {
 	Data     string             `key:"data" doc:"Data directory. Empty: wield under XDG_STATE_HOME."`
 	TLS      TLS                `key:"tls" doc:"Certificate of the service. Without one it speaks plain HTTP."`
 	Timeouts Timeouts           `key:"timeouts" doc:"Timeouts."`
-	Limits   Limits             `key:"limits" doc:"Limits of requests."`
+	Limits   RequestLimits      `key:"limits" doc:"Limits of requests."`
 	Keys     []Key              `key:"keys" doc:"API keys of clients. Without any, every client is served."`
 	Backends map[string]Backend `key:"backends" doc:"Model servers by name."`
 	Models   map[string]Model   `key:"models" doc:"Models by the name that clients use."`
@@ -64,8 +64,8 @@ type Timeouts struct {
 	Approval  Duration `key:"approval" min:"1s" doc:"For a person to decide on an approval."`
 }
 
-// Limits bound what a client may send.
-type Limits struct {
+// RequestLimits bound what a client may send.
+type RequestLimits struct {
 	Body Size `key:"body" min:"1KiB" max:"1GiB" doc:"Size of a request body."`
 }
 
@@ -225,7 +225,7 @@ func Default() *Config {
 			Tool:      Duration(60 * time.Second),
 			Approval:  Duration(24 * time.Hour),
 		},
-		Limits:  Limits{Body: 32 << 20},
+		Limits:  RequestLimits{Body: 32 << 20},
 		Tools:   Tools{Local: defaultLocal()},
 		Sandbox: Sandbox{Level: "workspace"},
 		Capture: Capture{Requests: "auto", Keep: 500},

@@ -18,7 +18,7 @@ func TestKeptRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls := []policy.Call{
+	calls := []policy.Action{
 		{Tool: "edit", Arguments: `{"path":"a b.txt","edits":"x"}`, Paths: []policy.PathUse{{Path: "a b.txt", Op: policy.OpWrite}}, Root: "/work"},
 		{Tool: "bash", Arguments: `{"code":"git status"}`, Shell: "git status", Root: "/work"},
 		{Tool: "odd", Arguments: `{"text":"it's: {\"#\"}","n":3}`},
@@ -56,7 +56,7 @@ func TestKeptRules(t *testing.T) {
 			t.Errorf("%s: %s, though its rule is kept", c.Tool, d)
 		}
 	}
-	if d := with.Decide(policy.Call{Tool: "bash", Arguments: `{"code":"git push"}`, Shell: "git push", Root: "/work"}).Decision; d != chat.DecisionAsk {
+	if d := with.Decide(policy.Action{Tool: "bash", Arguments: `{"code":"git push"}`, Shell: "git push", Root: "/work"}).Decision; d != chat.DecisionAsk {
 		t.Errorf("another command: %s", d)
 	}
 	if rules, err := LoadKeptRules(file, "/work"); err != nil || len(rules) > 0 {

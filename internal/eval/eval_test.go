@@ -59,7 +59,7 @@ func TestMatch(t *testing.T) {
 		{"null arguments", `[{"name":"f","arguments":{}}]`, `[{"name":"f","arguments":null}]`, true, true},
 	}
 	for _, tt := range tests {
-		var want, got []Call
+		var want, got []ComparedCall
 		if err := errors.Join(json.Unmarshal([]byte(tt.want), &want), json.Unmarshal([]byte(tt.got), &got)); err != nil {
 			t.Fatal(err)
 		}
@@ -84,9 +84,9 @@ func writeRows(t *testing.T, lines ...string) string {
 }
 
 // canned answers with calls by row id.
-type canned map[string][]Call
+type canned map[string][]ComparedCall
 
-func (c canned) answer(r *Row, _ []toolRow) ([]Call, error) { return c[r.ID], nil }
+func (c canned) answer(r *Row, _ []toolRow) ([]ComparedCall, error) { return c[r.ID], nil }
 
 func TestReport(t *testing.T) {
 	gold := `,"gold_by":"official","gold":[{"name":"f","arguments":{"a":1}}]`
@@ -99,7 +99,7 @@ func TestReport(t *testing.T) {
 		fmt.Sprintf(rowLine, "5", "relevance", `,"gold":[],"relevance_class":"prose"`),
 		fmt.Sprintf(rowLine, "6", "relevance", `,"gold":[],"relevance_class":"prose"`),
 	)
-	one := []Call{{"f", json.RawMessage(`{"a":1}`)}}
+	one := []ComparedCall{{"f", json.RawMessage(`{"a":1}`)}}
 	var fails bytes.Buffer
 	r, err := run(context.Background(), []string{name}, Options{Fails: &fails}, func() (answerer, error) {
 		return canned{"1": one, "3": one, "4": {{"f", json.RawMessage(`{}`)}}, "6": one}, nil
@@ -156,14 +156,14 @@ func TestCancelled(t *testing.T) {
 }
 
 // spoilt answers with gold, changed in a way that the row's id chooses.
-type spoilt struct{ out map[string][]Call }
+type spoilt struct{ out map[string][]ComparedCall }
 
-func (s spoilt) answer(r *Row, tools []toolRow) ([]Call, error) {
+func (s spoilt) answer(r *Row, tools []toolRow) ([]ComparedCall, error) {
 	h := fnv.New32a()
 	h.Write([]byte(r.ID))
-	calls := append([]Call(nil), r.Gold...)
+	calls := append([]ComparedCall(nil), r.Gold...)
 	if len(calls) == 0 && h.Sum32()%2 == 0 {
-		calls = []Call{{tools[0].Function.Name, json.RawMessage(`{}`)}}
+		calls = []ComparedCall{{tools[0].Function.Name, json.RawMessage(`{}`)}}
 	}
 	change := func(f func(args map[string]any)) {
 		for i := range calls {
@@ -228,10 +228,10 @@ func (s spoilt) answer(r *Row, tools []toolRow) ([]Call, error) {
 // decoded remembers what the decoder answers.
 type decoded struct {
 	*reader
-	out map[string][]Call
+	out map[string][]ComparedCall
 }
 
-func (d decoded) answer(r *Row, tools []toolRow) ([]Call, error) {
+func (d decoded) answer(r *Row, tools []toolRow) ([]ComparedCall, error) {
 	calls, err := d.reader.answer(r, tools)
 	d.out[r.ID] = calls
 	return calls, err
@@ -247,9 +247,9 @@ func TestAgreesWithTheReferenceScorer(t *testing.T) {
 	}
 	for _, name := range []string{"spoilt", "decoded"} {
 		t.Run(name, func(t *testing.T) {
-			outs := make([]map[string][]Call, 0, runtime.GOMAXPROCS(0))
+			outs := make([]map[string][]ComparedCall, 0, runtime.GOMAXPROCS(0))
 			r, err := run(context.Background(), []string{rows}, Options{}, func() (answerer, error) {
-				out := make(map[string][]Call)
+				out := make(map[string][]ComparedCall)
 				outs = append(outs, out)
 				if name == "spoilt" {
 					return spoilt{out}, nil
@@ -271,14 +271,14 @@ func TestAgreesWithTheReferenceScorer(t *testing.T) {
 	}
 }
 
-func writeAnswers(t *testing.T, name string, outs []map[string][]Call) {
+func writeAnswers(t *testing.T, name string, outs []map[string][]ComparedCall) {
 	t.Helper()
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	for _, out := range outs {
 		for id, calls := range out {
 			if calls == nil {
-				calls = []Call{}
+				calls = []ComparedCall{}
 			}
 			if err := e.Encode(map[string]any{"id": id, "calls": calls}); err != nil {
 				t.Fatal(err)

@@ -17,14 +17,14 @@ import (
 	"wield/internal/rate"
 )
 
-// A Question is one that a model is asked live: a row of the leaderboard's recorded answers without the answer, or a row of
+// A LiveQuestion is one that a model is asked live: a row of the leaderboard's recorded answers without the answer, or a row of
 // a file of one's own with the same fields.
-type Question struct {
+type LiveQuestion struct {
 	ID       string
 	Category string
 	Messages []chat.Message
 	Tools    []chat.Tool
-	Gold     []Call // nil: no right answer is known
+	Gold     []ComparedCall // nil: no right answer is known
 
 	rows []toolRow
 }
@@ -45,7 +45,7 @@ type questionRow struct {
 			Parameters  json.RawMessage `json:"parameters"`
 		} `json:"function"`
 	} `json:"tools"`
-	Gold []Call `json:"gold"`
+	Gold []ComparedCall `json:"gold"`
 }
 
 // A Choice says which questions of a file are asked.
@@ -56,8 +56,8 @@ type Choice struct {
 }
 
 // Questions reads the questions of a file, each once: recorded answers of several models repeat them.
-func Questions(file string, c Choice) ([]Question, error) {
-	var list []Question
+func Questions(file string, c Choice) ([]LiveQuestion, error) {
+	var list []LiveQuestion
 	at := map[string]int{}
 	for l, err := range lines(file) {
 		if err != nil {
@@ -95,8 +95,8 @@ func Questions(file string, c Choice) ([]Question, error) {
 	return list, nil
 }
 
-func (row *questionRow) question(id string, tools json.RawMessage) Question {
-	q := Question{ID: id, Category: row.Category, Gold: row.Gold}
+func (row *questionRow) question(id string, tools json.RawMessage) LiveQuestion {
+	q := LiveQuestion{ID: id, Category: row.Category, Gold: row.Gold}
 	_ = json.Unmarshal(tools, &q.rows) // it was read before
 	for _, m := range row.Question {
 		q.Messages = append(q.Messages, chat.Message{Role: m.Role, Parts: chat.Text(m.Content)})
@@ -119,24 +119,24 @@ type LiveOptions struct {
 
 // An Asked is what became of one question.
 type Asked struct {
-	Way       string  `json:"way"`
-	ID        string  `json:"id"`
-	Category  string  `json:"category"`
-	Calls     []Call  `json:"calls"`
-	Refused   int     `json:"refused"` // attempts at a call that could not be used
-	Bounces   int     `json:"bounces"`
-	Wanted    bool    `json:"wanted"`     // a call was
-	RightTool bool    `json:"right_tool"` // the wanted tools were called, in any order
-	RightArgs bool    `json:"right_args"` // with the wanted arguments
-	Known     bool    `json:"known"`      // a right answer is known
-	In        int     `json:"in"`         // tokens of the prompt, of all attempts; 0: the server did not count them all
-	Out       int     `json:"out"`
-	Seconds   float64 `json:"seconds"`
-	Failed    string  `json:"failed,omitempty"`
+	Way       string         `json:"way"`
+	ID        string         `json:"id"`
+	Category  string         `json:"category"`
+	Calls     []ComparedCall `json:"calls"`
+	Refused   int            `json:"refused"` // attempts at a call that could not be used
+	Bounces   int            `json:"bounces"`
+	Wanted    bool           `json:"wanted"`     // a call was
+	RightTool bool           `json:"right_tool"` // the wanted tools were called, in any order
+	RightArgs bool           `json:"right_args"` // with the wanted arguments
+	Known     bool           `json:"known"`      // a right answer is known
+	In        int            `json:"in"`         // tokens of the prompt, of all attempts; 0: the server did not count them all
+	Out       int            `json:"out"`
+	Seconds   float64        `json:"seconds"`
+	Failed    string         `json:"failed,omitempty"`
 }
 
 // Ask puts questions to a model at temperature 0, one after the other.
-func Ask(ctx context.Context, m chat.Model, questions []Question, o LiveOptions) iter.Seq[Asked] {
+func Ask(ctx context.Context, m chat.Model, questions []LiveQuestion, o LiveOptions) iter.Seq[Asked] {
 	return func(yield func(Asked) bool) {
 		for i := range questions {
 			a := ask(ctx, m, &questions[i], o)
@@ -147,7 +147,7 @@ func Ask(ctx context.Context, m chat.Model, questions []Question, o LiveOptions)
 	}
 }
 
-func ask(ctx context.Context, m chat.Model, q *Question, o LiveOptions) Asked {
+func ask(ctx context.Context, m chat.Model, q *LiveQuestion, o LiveOptions) Asked {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	zero := 0.0
@@ -155,7 +155,7 @@ func ask(ctx context.Context, m chat.Model, q *Question, o LiveOptions) Asked {
 	if o.Required {
 		req.Choice.Mode = chat.ChoiceRequired
 	}
-	a := Asked{Way: o.Way, ID: q.ID, Category: q.Category, Wanted: q.Category != relevance, Calls: []Call{}}
+	a := Asked{Way: o.Way, ID: q.ID, Category: q.Category, Wanted: q.Category != relevance, Calls: []ComparedCall{}}
 	start := time.Now()
 	for e, err := range m.Stream(ctx, req) {
 		if err != nil {
@@ -165,7 +165,7 @@ func ask(ctx context.Context, m chat.Model, q *Question, o LiveOptions) Asked {
 		switch e.Kind {
 		case chat.KindCallEnd:
 			if c := e.Detail.(*chat.Call); c.Complete {
-				a.Calls = append(a.Calls, Call{c.Name, json.RawMessage(c.Arguments)})
+				a.Calls = append(a.Calls, ComparedCall{c.Name, json.RawMessage(c.Arguments)})
 			}
 		case chat.KindRejected:
 			a.Refused++

@@ -20,7 +20,7 @@ type readCall struct {
 }
 
 // readCalls decodes the arguments of calls. Text that is not JSON is no arguments.
-func readCalls(calls []Call) []readCall {
+func readCalls(calls []ComparedCall) []readCall {
 	read := make([]readCall, len(calls))
 	for i, c := range calls {
 		read[i].name = sameName(c.Name)

@@ -21,7 +21,7 @@ type Row struct {
 	Tools          json.RawMessage `json:"tools"` // in the form of the OpenAI protocol
 	Text           string          `json:"text"`
 	OfficialOK     bool            `json:"official_ok"`
-	Gold           []Call          `json:"gold"` // nil: no right answer is known
+	Gold           []ComparedCall  `json:"gold"` // nil: no right answer is known
 	GoldBy         string          `json:"gold_by"`
 	RelevanceClass string          `json:"relevance_class"`
 }
@@ -29,8 +29,8 @@ type Row struct {
 // relevance is the category of rows that want no call.
 const relevance = "relevance"
 
-// A Call is a call as it is compared: the arguments are JSON text.
-type Call struct {
+// A ComparedCall is a call as it is compared: the arguments are JSON text.
+type ComparedCall struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 }

@@ -32,7 +32,7 @@ func Run(ctx context.Context, files []string, o Options) (*Report, error) {
 
 // An answerer says which calls a row's text holds. It is used by one goroutine.
 type answerer interface {
-	answer(r *Row, tools []toolRow) ([]Call, error)
+	answer(r *Row, tools []toolRow) ([]ComparedCall, error)
 }
 
 // batch is how many rows a worker takes at a time.
@@ -167,7 +167,7 @@ func newReader(o Options) (*reader, error) {
 	return r, err
 }
 
-func (r *reader) answer(row *Row, tools []toolRow) ([]Call, error) {
+func (r *reader) answer(row *Row, tools []toolRow) ([]ComparedCall, error) {
 	if err := r.offer(row, tools); err != nil {
 		return nil, err
 	}
@@ -178,10 +178,10 @@ func (r *reader) answer(row *Row, tools []toolRow) ([]Call, error) {
 	for _, e := range r.decoder.Close(nil) {
 		c.Add(e)
 	}
-	var calls []Call
+	var calls []ComparedCall
 	for _, call := range c.Calls {
 		if call.Complete {
-			calls = append(calls, Call{call.Name, json.RawMessage(call.Arguments)})
+			calls = append(calls, ComparedCall{call.Name, json.RawMessage(call.Arguments)})
 		}
 	}
 	return calls, nil

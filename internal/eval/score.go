@@ -9,11 +9,11 @@ import (
 // scored is one row with what became of it.
 type scored struct {
 	row           *Row
-	calls         []Call
+	calls         []ComparedCall
 	strict, loose bool // the calls are those of gold
 }
 
-func score(row *Row, tools []toolRow, calls []Call) scored {
+func score(row *Row, tools []toolRow, calls []ComparedCall) scored {
 	s := scored{row: row, calls: calls}
 	if row.Category == relevance || row.Gold == nil {
 		return s
@@ -147,7 +147,7 @@ func (r *Report) add(s *scored, fails io.Writer) error {
 
 // writeFail writes a row that was not matched as a JSON line.
 func writeFail(w io.Writer, s *scored) error {
-	got := make([]Call, len(s.calls))
+	got := make([]ComparedCall, len(s.calls))
 	for i, c := range s.calls {
 		if got[i] = c; !json.Valid(c.Arguments) {
 			got[i].Arguments = json.RawMessage("null")
@@ -162,8 +162,8 @@ func writeFail(w io.Writer, s *scored) error {
 		OfficialOK bool            `json:"official_ok"`
 		Text       string          `json:"text"`
 		Tools      json.RawMessage `json:"tools"`
-		Gold       []Call          `json:"gold"`
-		Got        []Call          `json:"got"`
+		Gold       []ComparedCall  `json:"gold"`
+		Got        []ComparedCall  `json:"got"`
 	}{s.row.ID, s.row.Category, s.row.GoldBy, s.row.OfficialOK, s.row.Text, s.row.Tools, s.row.Gold, got})
 }
 

@@ -26,7 +26,7 @@ func (s *Server) record(ctx context.Context) (*log, error) {
 	session := s.logged
 	s.mu.Unlock()
 	w := journal.NewWriter(s.o.Journal, journal.NewID("run"), 0)
-	records := []journal.Record{{Kind: journal.KindRun, Run: &journal.Run{Session: session, Agent: agentName, By: s.o.By}}}
+	records := []journal.Record{{Kind: journal.KindRun, Run: &journal.RunRecord{Session: session, Agent: agentName, By: s.o.By}}}
 	if first {
 		records = append(records, journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "calls by MCP"}})
 	}

@@ -95,13 +95,13 @@ type stage struct {
 	rec *Recording
 
 	mu      sync.Mutex
-	results map[string][]*Call // by name and arguments, in order
-	turn    map[string]int     // of the last call of this key
+	results map[string][]*RecordedCall // by name and arguments, in order
+	turn    map[string]int             // of the last call of this key
 	strange []Difference
 }
 
 func newStage(r *Recording) *stage {
-	s := &stage{rec: r, results: map[string][]*Call{}, turn: map[string]int{}}
+	s := &stage{rec: r, results: map[string][]*RecordedCall{}, turn: map[string]int{}}
 	for _, t := range r.whole() {
 		for _, c := range t.Calls {
 			if c.Result != nil {

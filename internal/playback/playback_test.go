@@ -308,8 +308,8 @@ func TestRead(t *testing.T) {
 func TestSpans(t *testing.T) {
 	store, id := record(t, "tutorials", bridge.ModeText)
 	r := load(t, store, id)
-	r.Turns[0].Calls[0].Questions = []*playback.Question{{Question: journal.Question{ID: "apr_1", Asked: r.Turns[0].Ended},
-		Answer: &journal.Answer{At: r.Turns[0].Ended.Add(time.Microsecond), Answer: tool.Answer{State: tool.ApprovalApproved, By: "ann"}}}}
+	r.Turns[0].Calls[0].Questions = []*playback.AskedQuestion{{QuestionRecord: journal.QuestionRecord{ID: "apr_1", Asked: r.Turns[0].Ended},
+		Answer: &journal.AnswerRecord{At: r.Turns[0].Ended.Add(time.Microsecond), Answer: tool.Answer{State: tool.ApprovalApproved, By: "ann"}}}}
 	root := r.Spans(false)
 	names := []string{}
 	var walk func(s *trace.Recorded)

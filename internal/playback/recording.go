@@ -22,7 +22,7 @@ type Recording struct {
 	Session string
 	Title   string            // of the session
 	Notes   map[string]string // of the session
-	Run     journal.Run
+	Run     journal.RunRecord
 	Begun   time.Time
 	Ended   time.Time // when the last thing happened
 	Turns   []*Turn
@@ -43,37 +43,37 @@ type Turn struct {
 	Rejects []*journal.Reject
 	Repairs []*journal.Repair
 	Overran []*journal.Overrun // of this answer and of those that were bounced before it
-	Calls   []*Call
+	Calls   []*RecordedCall
 }
 
 // Whole reports whether the model came to the end of its answer.
 func (t *Turn) Whole() bool { return t.End != nil && t.End.Error == nil }
 
 // unusable reports whether a call could not be used and got an error for a result.
-func (t *Turn) unusable(c *Call) bool {
+func (t *Turn) unusable(c *RecordedCall) bool {
 	return c.Reason != "" || slices.ContainsFunc(t.Rejects, func(r *journal.Reject) bool { return r.CallID != "" && r.CallID == c.ID })
 }
 
 // failed reports whether the model tried to call, and none of its calls could be used.
 func (t *Turn) failed() bool {
-	return len(t.Calls) > 0 && !slices.ContainsFunc(t.Calls, func(c *Call) bool { return !t.unusable(c) })
+	return len(t.Calls) > 0 && !slices.ContainsFunc(t.Calls, func(c *RecordedCall) bool { return !t.unusable(c) })
 }
 
-// A Call is a call of a turn, and what became of it.
-type Call struct {
+// A RecordedCall is a call of a turn, and what became of it.
+type RecordedCall struct {
 	chat.Call
 	Policy    *policy.Detail
 	Decided   time.Time // by the policy
-	Questions []*Question
+	Questions []*AskedQuestion
 	Start     *tool.StartRecord // nil: it never ran
 	Runs      int
 	Result    *tool.FinishRecord // nil: it has none
 }
 
-// A Question is one that was put to a person about a call.
-type Question struct {
-	journal.Question
-	Answer *journal.Answer // nil: nobody answered
+// An AskedQuestion is one that was put to a person about a call.
+type AskedQuestion struct {
+	journal.QuestionRecord
+	Answer *journal.AnswerRecord // nil: nobody answered
 }
 
 // ErrNoRun says that there is no run to play.
@@ -161,13 +161,13 @@ func entry(line []byte) (journal.Entry, error) {
 type builder struct {
 	runs      map[string]*Recording
 	order     []*Recording
-	questions map[string]*Question // by their streams
+	questions map[string]*AskedQuestion // by their streams
 	titles    map[string]*journal.SessionNote
 }
 
 // build makes recordings of entries in the order of their positions.
 func build(entries func(yield func(journal.Entry, error) bool)) ([]*Recording, error) {
-	b := builder{runs: map[string]*Recording{}, questions: map[string]*Question{}, titles: map[string]*journal.SessionNote{}}
+	b := builder{runs: map[string]*Recording{}, questions: map[string]*AskedQuestion{}, titles: map[string]*journal.SessionNote{}}
 	for e, err := range entries {
 		if err != nil {
 			return nil, err
@@ -192,7 +192,7 @@ func (b *builder) take(e *journal.Entry) {
 		b.runs[e.Stream] = r
 		b.order = append(b.order, r)
 	case journal.KindQuestion:
-		q := &Question{Question: *rec.Question}
+		q := &AskedQuestion{QuestionRecord: *rec.Question}
 		b.questions[e.Stream] = q
 		if r := b.runs[rec.Question.Run]; r != nil {
 			if c := r.call(rec.Question.CallID); c != nil {
@@ -264,13 +264,13 @@ func (t *Turn) take(e *journal.Entry) {
 	case journal.KindTurnEnd:
 		t.End, t.Ended, t.Number = rec.TurnEnd, e.At, rec.TurnEnd.Turn
 		for _, c := range rec.TurnEnd.Message.Calls {
-			t.Calls = append(t.Calls, &Call{Call: c})
+			t.Calls = append(t.Calls, &RecordedCall{Call: c})
 		}
 	}
 }
 
 // call returns the call of this id, or nil.
-func (r *Recording) call(id string) *Call {
+func (r *Recording) call(id string) *RecordedCall {
 	for _, t := range slices.Backward(r.Turns) {
 		for _, c := range t.Calls {
 			if c.ID == id {

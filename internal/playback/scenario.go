@@ -184,7 +184,7 @@ func (w *scenario) reply(b *strings.Builder, a *answer) {
 }
 
 // result keeps what a call gave, as the model saw it.
-func (w *scenario) result(c *Call) {
+func (w *scenario) result(c *RecordedCall) {
 	if _, ok := w.results[c.Name]; !ok {
 		w.order = append(w.order, c.Name)
 	}

@@ -83,7 +83,7 @@ func (t *Turn) spans(content bool) []*trace.Recorded {
 }
 
 // span returns the time of a call, from when the model had written it to its result, with the waits for a person in it.
-func (c *Call) span(written time.Time, content bool) *trace.Recorded {
+func (c *RecordedCall) span(written time.Time, content bool) *trace.Recorded {
 	s := &trace.Recorded{Name: "execute_tool " + c.Name, Start: written, End: written, Attributes: []trace.Attribute{
 		word("gen_ai.operation.name", "execute_tool"), word("gen_ai.tool.type", "function"), word("gen_ai.tool.name", c.Name), word("gen_ai.tool.call.id", c.ID), word("wield.dialect", c.Dialect)}}
 	if c.Policy != nil {
@@ -117,7 +117,7 @@ func (c *Call) span(written time.Time, content bool) *trace.Recorded {
 }
 
 // span returns the time in which a person was waited for.
-func (q *Question) span() *trace.Recorded {
+func (q *AskedQuestion) span() *trace.Recorded {
 	s := &trace.Recorded{Name: "approval", Start: q.Asked, End: q.Asked, Attributes: []trace.Attribute{word("wield.approval.id", q.ID), word("wield.policy.rule", q.Rule)}}
 	if a := q.Answer; a != nil {
 		s.End = latest(a.At, q.Asked)

@@ -226,12 +226,12 @@ func (t *telling) record(rec *journal.Record) bool {
 		}
 	case journal.KindEnd:
 		t.over = true
-		switch agent.Reason(rec.End.Reason) {
+		switch agent.EndReason(rec.End.Reason) {
 		case agent.EndCancel:
 			t.release()
 			t.err = chat.Errorf(chat.ErrCanceled, "the answer was cancelled")
 		case agent.EndLimit:
-			t.sayLimit(agent.Limit(rec.End.Detail))
+			t.sayLimit(agent.LimitKind(rec.End.Detail))
 		}
 	}
 	return !t.over

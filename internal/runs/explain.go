@@ -28,7 +28,7 @@ func (h *Hub) Explain(ctx context.Context, run, agent string, call chat.Call) (*
 }
 
 // Judge tells what the rules of an agent say of what a call would touch: a command, paths, addresses. Its directories are the agent's.
-func (h *Hub) Judge(agent string, c policy.Call) (policy.Verdict, error) {
+func (h *Hub) Judge(agent string, c policy.Action) (policy.Verdict, error) {
 	a, err := h.agent(agent)
 	if err != nil {
 		return policy.Verdict{}, err
@@ -81,15 +81,15 @@ func (h *Hub) Try(ctx context.Context, t Trial) (*chat.Result, error) {
 	return nil, errors.New("runs: the call left no result")
 }
 
-// A Question is what a model was asked in a turn of a run.
-type Question struct {
+// An AskedTurn is what a model was asked in a turn of a run.
+type AskedTurn struct {
 	agent.Asked
 	Sent   *chat.Request // as it went to the server, by the configuration of now; nil: that is not known
 	InText bool          // of Sent: the tools stand in its text
 }
 
 // Asked tells what the model was asked at the n-th time in a run, from 0. Nothing is asked again.
-func (h *Hub) Asked(ctx context.Context, run string, n int) (*Question, error) {
+func (h *Hub) Asked(ctx context.Context, run string, n int) (*AskedTurn, error) {
 	k, err := h.look(ctx, run)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (h *Hub) Asked(ctx context.Context, run string, n int) (*Question, error) {
 	if err != nil {
 		return nil, failure(err)
 	}
-	q := &Question{Asked: *asked}
+	q := &AskedTurn{Asked: *asked}
 	if m, ok := a.Model.(chat.Previewer); ok {
 		q.Sent, q.InText, err = m.Sent(&asked.Request)
 	}

@@ -132,7 +132,7 @@ func (a *Agent) runner(clients []chat.Tool) *tool.Runner {
 }
 
 // clientTools returns the tools that the client of a run had.
-func clientTools(run *journal.Run) []chat.Tool {
+func clientTools(run *journal.RunRecord) []chat.Tool {
 	list := make([]chat.Tool, len(run.Client))
 	for i, d := range run.Client {
 		list[i] = chat.Tool{Name: d.Name, Description: d.Description, Parameters: d.Parameters}

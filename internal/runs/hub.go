@@ -501,7 +501,7 @@ func failure(err error) error {
 // A known is what the journal says of a run without being read to its end.
 type known struct {
 	head    journal.Head
-	run     *journal.Run
+	run     *journal.RunRecord
 	carried bool // it was driven last without anybody waiting for it
 }
 

@@ -92,10 +92,10 @@ func (k *ruled) now() *policy.Policy {
 }
 
 // Decide implements tool.Decider.
-func (k *ruled) Decide(c policy.Call) policy.Verdict { return k.now().Decide(c) }
+func (k *ruled) Decide(c policy.Action) policy.Verdict { return k.now().Decide(c) }
 
 // Always implements tool.Suggester.
-func (k *ruled) Always(c policy.Call) string { return k.now().Always(c) }
+func (k *ruled) Always(c policy.Action) string { return k.now().Always(c) }
 
 // Hides implements tool.Hider.
 func (k *ruled) Hides(name string) bool { return k.now().Hides(name) }

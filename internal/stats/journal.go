@@ -121,7 +121,7 @@ func (r *records) first(ctx context.Context, stream string) *journal.Record {
 }
 
 // toolOf returns the dimensions of what somebody is asked about.
-func (r *records) toolOf(ctx context.Context, q *journal.Question) Dims {
+func (r *records) toolOf(ctx context.Context, q *journal.QuestionRecord) Dims {
 	d := Dims{Tool: q.Tool}
 	if x := r.runs[q.Run]; x != nil {
 		d.Model, d.Client = x.who.Model, x.who.Client
@@ -136,7 +136,7 @@ var answerCounters = map[tool.ApprovalState]Counter{
 	tool.ApprovalCancelled: Withdrawn,
 }
 
-func (r *records) answer(ctx context.Context, stream string, a *journal.Answer, now time.Time) {
+func (r *records) answer(ctx context.Context, stream string, a *journal.AnswerRecord, now time.Time) {
 	begin := r.first(ctx, stream)
 	c, ok := answerCounters[a.State]
 	if begin == nil || begin.Question == nil || !ok {

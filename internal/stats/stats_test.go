@@ -303,7 +303,7 @@ func TestJournalBounce(t *testing.T) {
 		{"of a form", chat.BounceDetail{Reason: bridge.ReasonFormat, Sent: "again"}, nil, 1},
 	} {
 		s := New("", Options{})
-		_, err := s.Journal(&journal.Memory{}).Append(t.Context(), "run", 0, journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: "s", Agent: "helper", By: "ann"}},
+		_, err := s.Journal(&journal.Memory{}).Append(t.Context(), "run", 0, journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "s", Agent: "helper", By: "ann"}},
 			journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}}, journal.Record{Kind: journal.KindBounce, Bounce: &tt.bounce},
 			journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Calls: tt.calls}}})
 		if err != nil {
@@ -327,12 +327,12 @@ func TestApprovals(t *testing.T) {
 		}
 	}
 	asked := time.Now().Add(-90 * time.Second)
-	put(asker, "run", 0, journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: "s", Agent: "helper", By: "ann"}})
+	put(asker, "run", 0, journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "s", Agent: "helper", By: "ann"}})
 	for i, state := range []tool.ApprovalState{tool.ApprovalApproved, tool.ApprovalDenied, tool.ApprovalExpired} {
 		id := fmt.Sprintf("q%d", i)
-		put(asker, id, 0, journal.Record{Kind: journal.KindQuestion, Question: &journal.Question{ID: id, Session: "s", Run: "run", Asked: asked,
+		put(asker, id, 0, journal.Record{Kind: journal.KindQuestion, Question: &journal.QuestionRecord{ID: id, Session: "s", Run: "run", Asked: asked,
 			Question: tool.Question{Tool: "write"}}})
-		put(answerer, id, 1, journal.Record{Kind: journal.KindAnswer, Answer: &journal.Answer{At: asked.Add(time.Minute), Answer: tool.Answer{State: state}}})
+		put(answerer, id, 1, journal.Record{Kind: journal.KindAnswer, Answer: &journal.AnswerRecord{At: asked.Add(time.Minute), Answer: tool.Answer{State: state}}})
 	}
 	r := one(t, s, Query{By: []Dim{ByModel, ByClient, ByTool}})
 	wants(t, "questions", r, map[Counter]int64{Asked: 3, Approved: 1, Refused: 1, Unanswered: 1})

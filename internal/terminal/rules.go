@@ -28,13 +28,13 @@ func (r *Rules) now() *policy.Policy {
 }
 
 // Decide decides whether a call may run.
-func (r *Rules) Decide(c policy.Call) policy.Verdict { return r.now().Decide(c) }
+func (r *Rules) Decide(c policy.Action) policy.Verdict { return r.now().Decide(c) }
 
 // Hides reports whether every call of a tool is denied.
 func (r *Rules) Hides(tool string) bool { return r.now().Hides(tool) }
 
 // Always returns the rules that would have allowed a call, as text.
-func (r *Rules) Always(c policy.Call) string {
+func (r *Rules) Always(c policy.Action) string {
 	p := r.now()
 	text := p.Always(c)
 	if text != "" {

@@ -245,7 +245,7 @@ func (c *conversation) finish(o agent.Outcome) {
 }
 
 // endings are the ends of a run that need a word.
-var endings = map[agent.Reason]string{
+var endings = map[agent.EndReason]string{
 	agent.EndEmpty: "The model said nothing. /raw shows what it wrote.",
 	agent.EndLimit: "The model gave no answer.",
 }

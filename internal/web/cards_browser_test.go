@@ -22,7 +22,7 @@ func (w *world) told() {
 	for i, name := range names {
 		calls = append(calls, chat.Call{Index: i, ID: "call_" + name, Name: name, Arguments: `{"what":"<b>` + name + `</b>"}`, Complete: true})
 	}
-	records := []journal.Record{{Kind: journal.KindRun, Run: &journal.Run{Session: "ses_told", Agent: "helper", By: "ada"}},
+	records := []journal.Record{{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_told", Agent: "helper", By: "ada"}},
 		{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "What was"}},
 		{Kind: journal.KindMessage, Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text("do it all")}}},
 		{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "helper"}},
@@ -58,10 +58,10 @@ func (w *world) told() {
 	} {
 		id := "apr_" + one.name
 		ids = append(ids, id)
-		q := &journal.Question{ID: id, Session: "ses_told", Run: "run_told", Asked: at, Question: tool.Question{CallID: "call_" + one.name, Tool: one.name, Arguments: json.RawMessage(`{}`), Expires: at.Add(time.Hour)}}
+		q := &journal.QuestionRecord{ID: id, Session: "ses_told", Run: "run_told", Asked: at, Question: tool.Question{CallID: "call_" + one.name, Tool: one.name, Arguments: json.RawMessage(`{}`), Expires: at.Add(time.Hour)}}
 		list := []journal.Record{{Kind: journal.KindQuestion, Question: q}}
 		if one.answer != nil {
-			list = append(list, journal.Record{Kind: journal.KindAnswer, Answer: &journal.Answer{At: at.Add(time.Minute), Answer: *one.answer}})
+			list = append(list, journal.Record{Kind: journal.KindAnswer, Answer: &journal.AnswerRecord{At: at.Add(time.Minute), Answer: *one.answer}})
 		}
 		if _, err := w.journal.Append(w.t.Context(), id, 0, list...); err != nil {
 			w.t.Fatal(err)
@@ -139,7 +139,7 @@ func TestChatOlder(t *testing.T) {
 	w := chatWorld(t)
 	for i := range 120 {
 		id := fmt.Sprintf("run_%03d", i)
-		if _, err := w.journal.Append(t.Context(), id, 0, journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: "ses_" + id, Agent: "helper", By: "ada"}},
+		if _, err := w.journal.Append(t.Context(), id, 0, journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_" + id, Agent: "helper", By: "ada"}},
 			journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "chat number " + id}}, journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "answer"}}); err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,7 @@ models:
   helper: {backend: once, mode: native, agent: {tools: [calculator]}}
   other: {backend: twice, mode: native, agent: {tools: [calculator]}}
 `, "URL", server.URL), nil)
-	run := journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: "ses_terminal", Model: "m", By: "wield run"}}
+	run := journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_terminal", Model: "m", By: "wield run"}}
 	said := journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "asked at the command line"}}
 	if _, err := w.journal.Append(t.Context(), "run_terminal", 0, run, said); err != nil {
 		t.Fatal(err)

@@ -121,7 +121,7 @@ func BenchmarkPageRush(b *testing.B) {
 func (w *world) rush(t testing.TB, number, runs, each int) {
 	t.Helper()
 	for i := range runs {
-		records := []journal.Record{{Kind: journal.KindRun, Run: &journal.Run{Session: "ses_rush", Agent: "sums", By: "ada"}}}
+		records := []journal.Record{{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_rush", Agent: "sums", By: "ada"}}}
 		for range each - 1 {
 			records = append(records, journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text("a message among many")}}})
 		}
@@ -173,7 +173,7 @@ func BenchmarkPageCode(b *testing.B) {
 	w := newWorld(b, curious, map[string]string{"sums.yaml": curiousScenario})
 	line := "\tif err := doSomething(with, some, words); err != nil { return err }\n"
 	text := "```go\n" + strings.Repeat(line, 1<<20/len(line)) + "// The very end.\n```\n"
-	if _, err := w.journal.Append(b.Context(), "run_code", 0, journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: "ses_code", Agent: "sums", By: "ada"}},
+	if _, err := w.journal.Append(b.Context(), "run_code", 0, journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_code", Agent: "sums", By: "ada"}},
 		journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text("code")}}},
 		journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},
 		journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(text)}}},

@@ -241,7 +241,7 @@ func TestInspectorBounceWhole(t *testing.T) {
 	s.wait(".reading", "1 call", "auto")
 	s.wait(".split-calls", "formula")
 	call := strings.Repeat("word ", 20_000) + "the very end"
-	if _, err := w.journal.Append(t.Context(), "run_cut", 0, journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: "ses_cut", Agent: "sums", By: "ada"}},
+	if _, err := w.journal.Append(t.Context(), "run_cut", 0, journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_cut", Agent: "sums", By: "ada"}},
 		journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},
 		journal.Record{Kind: journal.KindBounce, Bounce: &chat.BounceDetail{Reason: chat.ReasonInvalid, Suppressed: call, Sent: "again"}},
 		journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Before: []journal.Text{journal.Text(call)}, Raw: "ok", Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("ok")}}},

@@ -306,7 +306,7 @@ func (w *world) appendBig(t testing.TB) {
 	t.Helper()
 	def := []journal.Definition{{Name: "calculator", Parameters: json.RawMessage(`{"type":"object","properties":{"expression":{"type":"string"}}}`)}}
 	long := strings.Repeat("a line of the answer with some words in it\n", 1<<20/43) + `<tool_call>{"name":"calculator","arguments":{"expression":"at the end"}}</tool_call>`
-	records := []journal.Record{{Kind: journal.KindRun, Run: &journal.Run{Session: "ses_big", Agent: "sums", By: "ada", Offered: def}},
+	records := []journal.Record{{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_big", Agent: "sums", By: "ada", Offered: def}},
 		{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},
 		{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Raw: journal.Text(long), Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("x")}}}}
 	for i := range 2500 {

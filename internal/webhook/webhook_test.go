@@ -96,7 +96,7 @@ func add(t *testing.T, s journal.Store, stream string, after int64, records ...j
 }
 
 func begun() journal.Record {
-	return journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: "ses", Agent: "home", By: "ada"}}
+	return journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses", Agent: "home", By: "ada"}}
 }
 
 func over() journal.Record {

@@ -20,7 +20,7 @@ const (
 
 // A run is a call that the worker has taken.
 type run struct {
-	call   *cluster.Call // that hears of it: the last one with its key
+	call   *cluster.CallRequest // that hears of it: the last one with its key
 	began  time.Time
 	cancel context.CancelFunc
 	done   *cluster.Done // nil: it runs
@@ -28,7 +28,7 @@ type run struct {
 }
 
 // take begins a call, unless it has begun before.
-func (w *Worker) take(c *cluster.Call) {
+func (w *Worker) take(c *cluster.CallRequest) {
 	w.mu.Lock()
 	switch before := w.runs[c.Key]; {
 	case !w.stopped[full(c)].IsZero():
@@ -75,7 +75,7 @@ func (w *Worker) take(c *cluster.Call) {
 }
 
 // fence notes the number of a run's owner. Whoever calls it holds mu.
-func (w *Worker) fence(c *cluster.Call) {
+func (w *Worker) fence(c *cluster.CallRequest) {
 	if c.Run == "" {
 		return
 	}
@@ -135,7 +135,7 @@ func (r *run) report(w *Worker) {
 }
 
 // send sends a frame about a call.
-func (w *Worker) send(c *cluster.Call, f *cluster.Frame) {
+func (w *Worker) send(c *cluster.CallRequest, f *cluster.Frame) {
 	data, err := json.Marshal(f)
 	if err != nil {
 		w.o.Log.Error("a frame cannot be sent", "error", err)
@@ -227,7 +227,7 @@ func (w *Worker) perform(ctx context.Context, r *run) *cluster.Done {
 }
 
 // hears returns the call that hears of a run.
-func (w *Worker) hears(r *run) *cluster.Call {
+func (w *Worker) hears(r *run) *cluster.CallRequest {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return r.call
@@ -236,7 +236,7 @@ func (w *Worker) hears(r *run) *cluster.Call {
 // approve answers the question of this machine's rules with what a person has answered to it at the service. A question
 // that was not answered yet goes there.
 func (w *Worker) approve(ctx context.Context, questions *tool.MemoryApprovals, p *tool.Plan,
-	c *cluster.Call) (*cluster.Done, error) {
+	c *cluster.CallRequest) (*cluster.Done, error) {
 	q, err := questions.Get(ctx, p.Approval)
 	if err != nil {
 		return nil, err

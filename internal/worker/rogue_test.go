@@ -144,7 +144,7 @@ func TestRogue(t *testing.T) {
 		{honest.Out(service, id), forged},
 		{honest.From(), lie},
 		{honest.To(), &cluster.ToWorker{Stop: service + "." + id}},
-		{honest.To(), &cluster.ToWorker{Call: &cluster.Call{Service: service, ID: "1", Key: "1", Tool: "secret"}}},
+		{honest.To(), &cluster.ToWorker{Call: &cluster.CallRequest{Service: service, ID: "1", Key: "1", Tool: "secret"}}},
 		{cluster.Services, &cluster.Service{ID: service, Gone: true}},
 		{"$SYS.REQ.SERVER.PING", lie},
 	} {

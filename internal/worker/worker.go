@@ -365,4 +365,4 @@ func (w *Worker) cancel(which func(*run) bool) {
 }
 
 // full is how a call is known among those of all services.
-func full(c *cluster.Call) string { return c.Service + "." + c.ID }
+func full(c *cluster.CallRequest) string { return c.Service + "." + c.ID }

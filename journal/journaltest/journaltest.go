@@ -51,7 +51,7 @@ func Run(t *testing.T, open Open) {
 
 // RunRecord opens a run of a session.
 func RunRecord(session string) journal.Record {
-	return journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: session, Model: "m"}}
+	return journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: session, Model: "m"}}
 }
 
 // StartRecord says that a call is about to run.

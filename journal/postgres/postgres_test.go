@@ -212,7 +212,7 @@ func TestLost(t *testing.T) {
 	address := c.Database(t)
 	s := open(t, address, postgres.Options{})
 	w := journal.NewWriter(s, "run_1", 0)
-	if err := w.Append(t.Context(), journal.Record{Kind: journal.KindRun, Run: &journal.Run{Session: "ses_1", Model: "m"}}); err != nil {
+	if err := w.Append(t.Context(), journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_1", Model: "m"}}); err != nil {
 		t.Fatal(err)
 	}
 	admin := c.URL(pgtest.Admin, "postgres")

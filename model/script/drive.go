@@ -16,12 +16,12 @@ const maxRounds = 20
 // around it, until the user has nothing more to say. Calls are answered with the results that the scenario names. It fails
 // only if the scenario has no client and none can be derived from its turns; that a stream ended in an error is part of the
 // outcome.
-func Drive(ctx context.Context, front chat.Model, s *Scenario, watch func(Exchange)) (*Outcome, error) {
+func Drive(ctx context.Context, front chat.Model, s *Scenario, watch func(Exchange)) (*DriveOutcome, error) {
 	c, err := s.client()
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{client: c, front: front, model: s.Name, out: new(Outcome), watch: watch}
+	d := &driver{client: c, front: front, model: s.Name, out: new(DriveOutcome), watch: watch}
 	if c.System != "" {
 		d.messages = append(d.messages, chat.Message{Role: chat.RoleSystem, Parts: chat.Text(c.System)})
 	}
@@ -47,7 +47,7 @@ type driver struct {
 	model    string
 	messages []chat.Message
 	given    map[string]int // results given so far, by tool
-	out      *Outcome
+	out      *DriveOutcome
 	watch    func(Exchange)
 }
 

@@ -11,8 +11,8 @@ import (
 	"wield/chat"
 )
 
-// An Outcome is what a conversation with a scenario came to, seen from the client's side.
-type Outcome struct {
+// A DriveOutcome is what a conversation with a scenario came to, seen from the client's side.
+type DriveOutcome struct {
 	Calls    []chat.Call
 	Events   []chat.Event // of all requests, in order
 	Final    string       // the text of the last answer
@@ -22,7 +22,7 @@ type Outcome struct {
 }
 
 // Check returns what of the expectations does not hold.
-func (e *Expect) Check(o *Outcome) []error {
+func (e *Expect) Check(o *DriveOutcome) []error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if e.HasCalls {
@@ -152,7 +152,7 @@ var eventWords = map[chat.Kind]string{
 	chat.KindFinish:   "finished",
 }
 
-func eventNames(o *Outcome) map[string]bool {
+func eventNames(o *DriveOutcome) map[string]bool {
 	names := map[string]bool{}
 	for i := range o.Events {
 		e := &o.Events[i]

@@ -11,7 +11,7 @@ import (
 )
 
 // drive runs a scenario against itself behind a bridge.
-func drive(t *testing.T, s *script.Scenario, prefix string) *script.Outcome {
+func drive(t *testing.T, s *script.Scenario, prefix string) *script.DriveOutcome {
 	t.Helper()
 	m := script.New(s, script.Options{Speed: -1})
 	o := bridge.Options{Mode: bridge.ModeText, Prefix: prefix}

@@ -68,7 +68,7 @@ func callOf(t *testing.T, one *tool.Tool, args string) tool.Result {
 	if err := reg.Set(one.Name(), tool.StateEnabled); err != nil {
 		t.Fatal(err)
 	}
-	r := &tool.Runner{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir(), Limits: tool.Limits{Timeout: 30 * time.Second}}
+	r := &tool.Runner{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir(), Limits: tool.CallLimits{Timeout: 30 * time.Second}}
 	r.Sandbox.Level = sandbox.None
 	res, err := r.Call(t.Context(), one.Name(), args)
 	if err != nil {

@@ -85,7 +85,7 @@ func newLLF(t *testing.T, files map[string]string) *llfWorld {
 	w.set = &Set{python: &python, Dirs: []string{w.dir}, Options: Options{Level: sandbox.None, Root: w.root, Getenv: func(name string) string {
 		return map[string]string{"HOME": "/home/ann", "CITY_KEY": "k3y"}[name]
 	}}}
-	w.runner = &tool.Runner{Tools: &w.registry, Root: w.root, Temp: t.TempDir(), Limits: tool.Limits{Timeout: time.Minute}}
+	w.runner = &tool.Runner{Tools: &w.registry, Root: w.root, Temp: t.TempDir(), Limits: tool.CallLimits{Timeout: time.Minute}}
 	w.runner.Sandbox.Level = sandbox.None
 	return w
 }

@@ -111,7 +111,7 @@ func (p *planner) op(op *Op) *Failure {
 	return f
 }
 
-func (c *Change) fail(op *Op, reason Reason, hint string) *Failure {
+func (c *Change) fail(op *Op, reason FailureReason, hint string) *Failure {
 	return &Failure{Reason: reason, Path: c.Path, Line: op.Line, Hint: hint}
 }
 

@@ -78,7 +78,7 @@ func TestLadder(t *testing.T) {
 		name, file, search, replace string
 		want                        string // "": the edit fails
 		step                        Step
-		reason                      Reason
+		reason                      FailureReason
 	}{
 		{"exact", program, "\tprintln(\"two\")\n", "\tprintln(\"2\")\n", strings.Replace(program, `"two"`, `"2"`, 1), stepExact, ""},
 		{"a whole line before a part of one", "foo\nfoobar\n", "foo\n", "x\n", "x\nfoobar\n", stepExact, ""},
@@ -318,7 +318,7 @@ func TestReplace(t *testing.T) {
 		name, file, old, with string
 		all                   bool
 		want                  string
-		reason                Reason
+		reason                FailureReason
 	}{
 		{"once", "a b c", "b", "x", false, "a x c", ""},
 		{"twice", "a b b", "b", "x", false, "", Ambiguous},

@@ -7,29 +7,29 @@ import (
 	"unicode"
 )
 
-// A Reason says why an operation cannot be carried out. It is itself an error, so that errors.Is(err, edit.NotFound) works.
-type Reason string
+// A FailureReason says why an operation cannot be carried out. It is itself an error, so that errors.Is(err, edit.NotFound) works.
+type FailureReason string
 
 // The reasons.
 const (
-	NotFound  Reason = "not_found" // no rule finds the search text
-	Ambiguous Reason = "ambiguous" // it stands in several places
-	NoScope   Reason = "no_scope"  // a line that must stand before the place is not there
-	Empty     Reason = "empty"     // there is no search text, and the file is not empty
-	Already   Reason = "already"   // the text that should come is there
-	NoFile    Reason = "no_file"   // the file is not there
-	Exists    Reason = "exists"    // the file is there already
-	NotText   Reason = "not_text"  // the file is no UTF-8 text
-	Stale     Reason = "stale"     // the file is not what it was when the edit was made ready
-	Unusable  Reason = "unusable"  // the path cannot be used, or the file not read
+	NotFound  FailureReason = "not_found" // no rule finds the search text
+	Ambiguous FailureReason = "ambiguous" // it stands in several places
+	NoScope   FailureReason = "no_scope"  // a line that must stand before the place is not there
+	Empty     FailureReason = "empty"     // there is no search text, and the file is not empty
+	Already   FailureReason = "already"   // the text that should come is there
+	NoFile    FailureReason = "no_file"   // the file is not there
+	Exists    FailureReason = "exists"    // the file is there already
+	NotText   FailureReason = "not_text"  // the file is no UTF-8 text
+	Stale     FailureReason = "stale"     // the file is not what it was when the edit was made ready
+	Unusable  FailureReason = "unusable"  // the path cannot be used, or the file not read
 )
 
 // Error returns the reason's name.
-func (r Reason) Error() string { return string(r) }
+func (r FailureReason) Error() string { return string(r) }
 
 // A Failure is an operation, or a hunk of one, that cannot be carried out.
 type Failure struct {
-	Reason Reason
+	Reason FailureReason
 	Path   string
 	Line   int    // where it stands in the text of the edit, from 1; 0: in none
 	Lines  []int  // of the file: the places it could mean
@@ -81,7 +81,7 @@ func (f *Failure) Unwrap() []error {
 	return []error{f.Reason}
 }
 
-var messages = map[Reason]string{
+var messages = map[FailureReason]string{
 	NotFound:  "search text not found",
 	Ambiguous: "search text found several times (ambiguous)",
 	NoScope:   "a line that must stand before the change is not in the file",

@@ -32,7 +32,7 @@ type placement struct {
 
 // A miss says why a hunk has no place.
 type miss struct {
-	reason Reason
+	reason FailureReason
 	places []int // lines where it could go, from 1
 }
 

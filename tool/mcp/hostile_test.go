@@ -92,7 +92,7 @@ func TestLying(t *testing.T) {
 			if err := reg.Add(tools...); err != nil || len(tools) != 1 {
 				t.Fatal(tools, problems, err)
 			}
-			r := &tool.Runner{Tools: &reg, Limits: tool.Limits{Timeout: time.Second}}
+			r := &tool.Runner{Tools: &reg, Limits: tool.CallLimits{Timeout: time.Second}}
 			began := time.Now()
 			result, err := r.Call(t.Context(), "raw__t", "{}")
 			answer := result.Chat(&chat.Call{}, tool.StylePlain)

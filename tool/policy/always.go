@@ -10,7 +10,7 @@ import (
 // Always returns the rules that would have allowed this very call, as lines of a configuration file, for a person who is asked
 // about it and does not want to be asked again. It is "" when the call is not asked about, or when no rule would have been
 // enough, as with a command whose program is known only when it runs.
-func (p *Policy) Always(c Call) string {
+func (p *Policy) Always(c Action) string {
 	rules := p.Propose(c)
 	lines := make([]string, len(rules))
 	for i, r := range rules {
@@ -20,7 +20,7 @@ func (p *Policy) Always(c Call) string {
 }
 
 // Propose returns the rules that Always shows.
-func (p *Policy) Propose(c Call) []Rule {
+func (p *Policy) Propose(c Action) []Rule {
 	v := p.Decide(c)
 	if v.Decision != chat.DecisionAsk {
 		return nil

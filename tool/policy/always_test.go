@@ -10,31 +10,31 @@ import (
 func TestAlways(t *testing.T) {
 	p, root := narrow(t), t.TempDir()
 	for _, c := range []struct {
-		call Call
+		call Action
 		want string // "" if no rule would have been enough
 	}{
-		{Call{Tool: "sh", Shell: "make test"}, `allow: {tool: [sh], command: ["make test"]}`},
-		{Call{Tool: "sh", Shell: "uniq f | tail -3"}, "allow: {tool: [sh], command: [uniq]}\nallow: {tool: [sh], command: [tail]}"},
-		{Call{Tool: "sh", Shell: "git push origin main"}, `allow: {tool: [sh], command: ["git push origin main"]}`},
-		{Call{Tool: "sh", Shell: "git branch"}, `allow: {tool: [sh], command: ["git branch"]}`},
-		{Call{Tool: "sh", Shell: "git log --output=x"}, `allow: {tool: [sh], command: ["git log --output=x"]}`},
-		{Call{Tool: "sh", Shell: "own build 'a b' -x"}, `allow: {tool: [sh], command: ["own build 'a b' -x"]}`},
-		{Call{Tool: "sh", Shell: "touch a b"}, `allow: {tool: [sh], command: ["touch a b"]}`},
-		{Call{Tool: "sh", Shell: "echo x > notes.txt"}, `allow: {tool: [sh], path: [notes.txt], op: [write]}`},
-		{Call{Tool: "sh", Shell: "cat /usr/share/x"}, `allow: {tool: [sh], path: ["/usr/share/x"], op: [read]}`},
-		{Call{Tool: "sh", Argv: []string{"make", "a; b"}}, `allow: {tool: [sh], command: ["make 'a; b'"]}`},
-		{Call{Tool: "files", Paths: []PathUse{{Path: "a/b.txt", Op: OpWrite}}}, `allow: {tool: [files], path: [a/b.txt], op: [write]}`},
-		{Call{Tool: "mail", Arguments: `{"to":"anna","urgent":true}`}, `allow: {tool: [mail], args: {"*": {in: [anna, "true"]}, to: {in: [anna]}, urgent: {in: ["true"]}}}`},
-		{Call{Tool: "clock"}, `allow: {tool: [clock]}`},
-		{Call{Tool: "sh", Shell: "ls"}, ""},   // allowed
-		{Call{Tool: "sh", Shell: "rm x"}, ""}, // denied
-		{Call{Tool: "sh", Shell: "$x"}, ""},   // no rule could say it
-		{Call{Tool: "sh", Shell: "ls; make $x"}, ""},
-		{Call{Tool: "sh", Shell: "sudo make"}, ""},
-		{Call{Tool: "sh", Shell: "xargs make"}, ""},
-		{Call{Tool: "sh", Shell: "A=b make"}, ""},
-		{Call{Tool: "sh", Shell: "make; rm x"}, ""},
-		{Call{Tool: "sh", Shell: "ls \u200b"}, ""},
+		{Action{Tool: "sh", Shell: "make test"}, `allow: {tool: [sh], command: ["make test"]}`},
+		{Action{Tool: "sh", Shell: "uniq f | tail -3"}, "allow: {tool: [sh], command: [uniq]}\nallow: {tool: [sh], command: [tail]}"},
+		{Action{Tool: "sh", Shell: "git push origin main"}, `allow: {tool: [sh], command: ["git push origin main"]}`},
+		{Action{Tool: "sh", Shell: "git branch"}, `allow: {tool: [sh], command: ["git branch"]}`},
+		{Action{Tool: "sh", Shell: "git log --output=x"}, `allow: {tool: [sh], command: ["git log --output=x"]}`},
+		{Action{Tool: "sh", Shell: "own build 'a b' -x"}, `allow: {tool: [sh], command: ["own build 'a b' -x"]}`},
+		{Action{Tool: "sh", Shell: "touch a b"}, `allow: {tool: [sh], command: ["touch a b"]}`},
+		{Action{Tool: "sh", Shell: "echo x > notes.txt"}, `allow: {tool: [sh], path: [notes.txt], op: [write]}`},
+		{Action{Tool: "sh", Shell: "cat /usr/share/x"}, `allow: {tool: [sh], path: ["/usr/share/x"], op: [read]}`},
+		{Action{Tool: "sh", Argv: []string{"make", "a; b"}}, `allow: {tool: [sh], command: ["make 'a; b'"]}`},
+		{Action{Tool: "files", Paths: []PathUse{{Path: "a/b.txt", Op: OpWrite}}}, `allow: {tool: [files], path: [a/b.txt], op: [write]}`},
+		{Action{Tool: "mail", Arguments: `{"to":"anna","urgent":true}`}, `allow: {tool: [mail], args: {"*": {in: [anna, "true"]}, to: {in: [anna]}, urgent: {in: ["true"]}}}`},
+		{Action{Tool: "clock"}, `allow: {tool: [clock]}`},
+		{Action{Tool: "sh", Shell: "ls"}, ""},   // allowed
+		{Action{Tool: "sh", Shell: "rm x"}, ""}, // denied
+		{Action{Tool: "sh", Shell: "$x"}, ""},   // no rule could say it
+		{Action{Tool: "sh", Shell: "ls; make $x"}, ""},
+		{Action{Tool: "sh", Shell: "sudo make"}, ""},
+		{Action{Tool: "sh", Shell: "xargs make"}, ""},
+		{Action{Tool: "sh", Shell: "A=b make"}, ""},
+		{Action{Tool: "sh", Shell: "make; rm x"}, ""},
+		{Action{Tool: "sh", Shell: "ls \u200b"}, ""},
 	} {
 		c.call.Root = root
 		got := p.Always(c.call)
@@ -75,7 +75,7 @@ func TestAlways_arg104(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rules := p.Propose(Call{Tool: "sh", Shell: c.once, Root: root})
+		rules := p.Propose(Action{Tool: "sh", Shell: c.once, Root: root})
 		if len(rules) == 0 {
 			t.Errorf("%s: no rule", c.once)
 			continue
@@ -84,10 +84,10 @@ func TestAlways_arg104(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v := with.Decide(Call{Tool: "sh", Shell: c.later, Root: root}); v.Decision == chat.DecisionAllow {
+		if v := with.Decide(Action{Tool: "sh", Shell: c.later, Root: root}); v.Decision == chat.DecisionAllow {
 			t.Errorf("%s for %s allows %s", rules, c.once, c.later)
 		}
-		if v := with.Decide(Call{Tool: "other", Shell: c.once, Root: root}); v.Decision == chat.DecisionAllow {
+		if v := with.Decide(Action{Tool: "other", Shell: c.once, Root: root}); v.Decision == chat.DecisionAllow {
 			t.Errorf("%s allows another tool", rules)
 		}
 	}
@@ -95,12 +95,12 @@ func TestAlways_arg104(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, err := p.With(p.Propose(Call{Tool: "mail", Arguments: `{"to":"anna"}`})...)
+	with, err := p.With(p.Propose(Action{Tool: "mail", Arguments: `{"to":"anna"}`})...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, arguments := range []string{`{"to":"bob"}`, `{"to":"anna","bcc":"bob"}`, `{}`} {
-		if v := with.Decide(Call{Tool: "mail", Arguments: arguments}); v.Decision == chat.DecisionAllow {
+		if v := with.Decide(Action{Tool: "mail", Arguments: arguments}); v.Decision == chat.DecisionAllow {
 			t.Errorf("the rule for one mail allows %s", arguments)
 		}
 	}
@@ -187,7 +187,7 @@ func TestArguments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := p.Decide(Call{Tool: "t", Arguments: c.arguments}).Decision == c.decision; got != c.fits {
+		if got := p.Decide(Action{Tool: "t", Arguments: c.arguments}).Decision == c.decision; got != c.fits {
 			t.Errorf("%v of %s: fits %t, want %t", c.predicate, c.arguments, got, c.fits)
 		}
 	}

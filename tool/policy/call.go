@@ -7,8 +7,8 @@ import (
 	"wield/chat"
 )
 
-// A Call is what a model asks for, after it has been read and checked against the schema of the tool.
-type Call struct {
+// An Action is what a model asks for, after it has been read and checked against the schema of the tool.
+type Action struct {
 	Tool      string
 	Arguments string // JSON text, as it would run; "" is {}
 

@@ -64,7 +64,7 @@ func TestCommands(t *testing.T) {
 	}
 	for _, c := range cases {
 		command := strings.ReplaceAll(c.Command, "$WS", root)
-		v := p.Decide(Call{Tool: "sh", Shell: command, Root: root})
+		v := p.Decide(Action{Tool: "sh", Shell: command, Root: root})
 		if strictness(v.Decision) < strictness(c.Want) || c.Want == chat.DecisionAllow && v.Decision != c.Want {
 			t.Errorf("%q: %s, want %s", c.Command, v, c.Want)
 		}
@@ -108,7 +108,7 @@ func quoteShell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''
 func TestNeverMilder(t *testing.T) {
 	p, root := narrow(t), t.TempDir()
 	decide := func(command string) chat.Decision {
-		return p.Decide(Call{Tool: "sh", Shell: command, Root: root}).Decision
+		return p.Decide(Action{Tool: "sh", Shell: command, Root: root}).Decision
 	}
 	for _, c := range commandCases(t) {
 		if strings.Contains(c.Command, "<<") || len(c.Command) > 1000 {
@@ -116,7 +116,7 @@ func TestNeverMilder(t *testing.T) {
 		}
 		command := strings.ReplaceAll(c.Command, "$WS", root)
 		plain := decide(command)
-		if v := p.Decide(Call{Tool: "sh", Shell: command, Root: root}); v.Rule == "built-in: syntax" {
+		if v := p.Decide(Action{Tool: "sh", Shell: command, Root: root}); v.Rule == "built-in: syntax" {
 			continue // what stands around it may mend it
 		}
 		for _, w := range wrappings {
@@ -133,7 +133,7 @@ func TestWrappersNeverMilder(t *testing.T) {
 	simple := []string{"ls", "rm x", "rm -rf x", "git push", "cat ../x", "cat .env", "sort -o f f", "git log --output=x", "make", "sed -i p f", "find . -delete", "/bin/rm x"}
 	rapid.Check(t, func(t *rapid.T) {
 		command := rapid.SampledFrom(simple).Draw(t, "command")
-		plain := p.Decide(Call{Tool: "sh", Shell: command, Root: root}).Decision
+		plain := p.Decide(Action{Tool: "sh", Shell: command, Root: root}).Decision
 		for _, w := range rapid.SliceOfN(rapid.SampledFrom(programWrappers), 1, 4).Draw(t, "wrappers") {
 			if strings.HasPrefix(w, "find") && !strings.HasPrefix(command, "find") {
 				command = w + command + " {} \\;"
@@ -142,7 +142,7 @@ func TestWrappersNeverMilder(t *testing.T) {
 			}
 		}
 		command = rapid.SampledFrom(prefixes).Draw(t, "prefix") + command
-		if got := p.Decide(Call{Tool: "sh", Shell: command, Root: root}).Decision; strictness(got) < strictness(plain) {
+		if got := p.Decide(Action{Tool: "sh", Shell: command, Root: root}).Decision; strictness(got) < strictness(plain) {
 			t.Fatalf("%s, and with the wrappers %s: %q", plain, got, command)
 		}
 	})
@@ -154,7 +154,7 @@ func TestQuotingNeverMilder(t *testing.T) {
 	commands := [][]string{{"ls", "-la"}, {"rm", "-rf", "x"}, {"cat", ".env"}, {"cat", "secrets/k"}, {"git", "log", "--output=x"}, {"git", "push"}, {"sort", "-o", "f"}, {"sudo", "ls"}, {"cat", "/etc/shadow"}, {"find", ".", "-delete"}, {"chmod", "777", "x"}}
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SampledFrom(commands).Draw(t, "command")
-		plain := p.Decide(Call{Tool: "sh", Shell: strings.Join(words, " "), Root: root}).Decision
+		plain := p.Decide(Action{Tool: "sh", Shell: strings.Join(words, " "), Root: root}).Decision
 		written := make([]string, len(words))
 		for i, w := range words {
 			var b strings.Builder
@@ -164,7 +164,7 @@ func TestQuotingNeverMilder(t *testing.T) {
 			written[i] = b.String()
 		}
 		command := strings.Join(written, strings.Repeat(" ", rapid.IntRange(1, 3).Draw(t, "blanks")))
-		got := p.Decide(Call{Tool: "sh", Shell: command, Root: root}).Decision
+		got := p.Decide(Action{Tool: "sh", Shell: command, Root: root}).Decision
 		if plain == chat.DecisionAllow && strings.Contains(command, `$'\`) && got == chat.DecisionAsk {
 			t.Skip("shells without $'..' read another word")
 		}
@@ -196,7 +196,7 @@ func TestListIsAsStrictAsItsParts(t *testing.T) {
 	p, root := narrow(t), t.TempDir()
 	var parts []string
 	for _, c := range commandCases(t) {
-		if p.Decide(Call{Tool: "sh", Shell: c.Command, Root: root}).Rule != "built-in: syntax" && !strings.Contains(c.Command, "<<") && len(c.Command) < 200 && !strings.ContainsAny(c.Command, "#\x00") {
+		if p.Decide(Action{Tool: "sh", Shell: c.Command, Root: root}).Rule != "built-in: syntax" && !strings.Contains(c.Command, "<<") && len(c.Command) < 200 && !strings.ContainsAny(c.Command, "#\x00") {
 			parts = append(parts, strings.ReplaceAll(c.Command, "$WS", root))
 		}
 	}
@@ -206,8 +206,8 @@ func TestListIsAsStrictAsItsParts(t *testing.T) {
 			t.Skip("it changes where b runs, or cannot stand before an operator")
 		}
 		op := rapid.SampledFrom([]string{" && ", " || ", "; ", " | ", "\n", " & "}).Draw(t, "op")
-		want := Stricter(p.Decide(Call{Tool: "sh", Shell: a, Root: root}).Decision, p.Decide(Call{Tool: "sh", Shell: b, Root: root}).Decision)
-		if got := p.Decide(Call{Tool: "sh", Shell: a + op + b, Root: root}); strictness(got.Decision) < strictness(want) && got.Rule != "built-in: syntax" {
+		want := Stricter(p.Decide(Action{Tool: "sh", Shell: a, Root: root}).Decision, p.Decide(Action{Tool: "sh", Shell: b, Root: root}).Decision)
+		if got := p.Decide(Action{Tool: "sh", Shell: a + op + b, Root: root}); strictness(got.Decision) < strictness(want) && got.Rule != "built-in: syntax" {
 			t.Fatalf("%q: %s, want %s", a+op+b, got, want)
 		}
 	})
@@ -220,7 +220,7 @@ func FuzzShell(f *testing.F) {
 	}
 	p, root := narrow(f), f.TempDir()
 	f.Fuzz(func(t *testing.T, command string) {
-		v := p.Decide(Call{Tool: "sh", Shell: command, Root: root})
+		v := p.Decide(Action{Tool: "sh", Shell: command, Root: root})
 		if !isDecision(v.Decision) || v.Rule == "" || v.Why == "" || len(v.Findings) == 0 {
 			t.Fatalf("%q: %+v", command, v)
 		}
@@ -229,7 +229,7 @@ func FuzzShell(f *testing.F) {
 				t.Fatalf("%q: %s although %+v", command, v.Decision, find)
 			}
 		}
-		if after := p.Decide(Call{Tool: "sh", Shell: "rm x\n" + command, Root: root}); after.Decision != chat.DecisionDeny {
+		if after := p.Decide(Action{Tool: "sh", Shell: "rm x\n" + command, Root: root}); after.Decision != chat.DecisionDeny {
 			t.Fatalf("rm before %q: %s", command, after)
 		}
 	})
@@ -253,7 +253,7 @@ func BenchmarkEveryday(b *testing.B) {
 			least := time.Hour
 			for range 10 {
 				began := time.Now()
-				p.Decide(Call{Tool: "sh", Shell: c.Command, Root: root})
+				p.Decide(Action{Tool: "sh", Shell: c.Command, Root: root})
 				least = min(least, time.Since(began))
 			}
 			times = append(times, least)
@@ -275,7 +275,7 @@ func BenchmarkShell(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				p.Decide(Call{Tool: "sh", Shell: c.command, Root: root})
+				p.Decide(Action{Tool: "sh", Shell: c.command, Root: root})
 			}
 		})
 	}

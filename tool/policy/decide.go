@@ -12,7 +12,7 @@ import (
 
 // Decide decides about a call. It looks at files, to see where paths lead, and at nothing else outside of the
 // call; what a name of a host stands for is checked when the connection is made, see Egress.
-func (p *Policy) Decide(call Call) Verdict {
+func (p *Policy) Decide(call Action) Verdict {
 	e := &eval{p: p, call: call}
 	if e.begin() {
 		e.facts()
@@ -28,7 +28,7 @@ func (p *Policy) Decide(call Call) Verdict {
 // An eval is one decision in the making.
 type eval struct {
 	p          *Policy
-	call       Call
+	call       Action
 	args       any
 	files      *root        // see root
 	ignored    []ignoreRule // see ignores

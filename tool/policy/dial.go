@@ -59,7 +59,7 @@ func (p *Policy) Egress(tool string, opts EgressOptions) *Egress {
 
 // CheckURL reports why a URL is not gone to. Nothing is looked up.
 func (g *Egress) CheckURL(url string) error {
-	v := g.policy.Decide(Call{Tool: g.tool, URLs: []string{url}})
+	v := g.policy.Decide(Action{Tool: g.tool, URLs: []string{url}})
 	if v.Decision == "allow" || v.Decision == "ask" && (slices.Contains(g.opts.Approved, url) || g.onSite(url)) {
 		return nil
 	}

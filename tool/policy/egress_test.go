@@ -92,7 +92,7 @@ func TestURLs(t *testing.T) {
 		{"", "deny"},
 		{"HTTP://127.0.0.1/", "deny"},
 	} {
-		if v := p.Decide(Call{Tool: "fetch", URLs: []string{c.url}}); v.Decision != c.want {
+		if v := p.Decide(Action{Tool: "fetch", URLs: []string{c.url}}); v.Decision != c.want {
 			t.Errorf("%q: %s, want %s", c.url, v, c.want)
 		}
 	}

@@ -33,7 +33,7 @@ func TestHostile(t *testing.T) {
 		"conditions":     strings.Repeat("if true; then ", 3000) + "ls" + strings.Repeat("; fi", 3000),
 		"too long":       strings.Repeat("ls;", 30000),
 	} {
-		if v := p.Decide(Call{Tool: "sh", Shell: command, Root: root}); v.Decision == chat.DecisionAllow {
+		if v := p.Decide(Action{Tool: "sh", Shell: command, Root: root}); v.Decision == chat.DecisionAllow {
 			t.Errorf("%s: %.300s", name, v)
 		}
 	}

@@ -36,7 +36,7 @@ func TestDenyHoldsInLaunchers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			call := Call{Tool: "sh", Shell: strings.ReplaceAll(line, "{} ;", `{} \;`), Root: root}
+			call := Action{Tool: "sh", Shell: strings.ReplaceAll(line, "{} ;", `{} \;`), Root: root}
 			if v := p.Decide(call); v.Decision != chat.DecisionDeny {
 				t.Errorf("%s (%s): %s", line, name, v)
 			}
@@ -73,7 +73,7 @@ func TestDenyHoldsInside(t *testing.T) {
 			}
 			command = strings.NewReplacer("%%", "%", "%s", command, "%q", quoteShell(command)).Replace(l)
 		}
-		if v := p.Decide(Call{Tool: "sh", Shell: command, Root: root}); v.Decision != chat.DecisionDeny {
+		if v := p.Decide(Action{Tool: "sh", Shell: command, Root: root}); v.Decision != chat.DecisionDeny {
 			t.Fatalf("%s: %s", command, v)
 		}
 	})
@@ -99,7 +99,7 @@ func TestStrangeOperand(t *testing.T) {
 		"docker strange rm": "ask", "grep --strange rm x": "ask", "unknowntool exec rm x": "deny",
 		"unknowntool x": "allow", "unknowntool git status": "allow", "echo rm x": "allow", "grep rm x": "allow", "git rm x": "allow",
 	} {
-		if v := p.Decide(Call{Tool: "sh", Shell: line, Root: root}); v.Decision != want {
+		if v := p.Decide(Action{Tool: "sh", Shell: line, Root: root}); v.Decision != want {
 			t.Errorf("%s: %s, want %s", line, v, want)
 		}
 	}

@@ -69,7 +69,7 @@ func (w tree) expect(t *testing.T, p *Policy, want chat.Decision, uses ...string
 	for _, use := range uses {
 		op, name, _ := strings.Cut(use, " ")
 		name = strings.NewReplacer("$OUT", w.out, "$WS", w.root).Replace(name)
-		if v := p.Decide(Call{Tool: "files", Root: w.root, Paths: []PathUse{{Path: name, Op: Op(op)}}}); v.Decision != want {
+		if v := p.Decide(Action{Tool: "files", Root: w.root, Paths: []PathUse{{Path: name, Op: Op(op)}}}); v.Decision != want {
 			t.Errorf("%s: %s, want %s", use, v, want)
 		}
 	}
@@ -79,7 +79,7 @@ func (w tree) expect(t *testing.T, p *Policy, want chat.Decision, uses ...string
 func (w tree) commandsIn(t *testing.T, p *Policy, atLeast chat.Decision, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
-		c := Call{Tool: "run", Root: w.root, Shell: line}
+		c := Action{Tool: "run", Root: w.root, Shell: line}
 		if words, ok := strings.CutPrefix(line, "argv:"); ok {
 			c.Shell, c.Argv = "", strings.Split(words, " ")
 		}
@@ -166,10 +166,10 @@ func TestX_E11(t *testing.T) {
 func TestX_E12(t *testing.T) {
 	p := paths(t, []string{"**"})
 	for _, root := range []string{"/nonexistent/root", "", "relative", "/etc/hosts"} {
-		if v := p.Decide(Call{Tool: "files", Root: root, Paths: []PathUse{{Path: "a.txt", Op: OpRead}}}); v.Decision != chat.DecisionDeny {
+		if v := p.Decide(Action{Tool: "files", Root: root, Paths: []PathUse{{Path: "a.txt", Op: OpRead}}}); v.Decision != chat.DecisionDeny {
 			t.Errorf("root %q: %s", root, v)
 		}
-		if v := commands(t, "", []string{"cat"}, nil).Decide(Call{Tool: "run", Root: root, Shell: "cat a/b.txt"}); v.Decision == chat.DecisionAllow {
+		if v := commands(t, "", []string{"cat"}, nil).Decide(Action{Tool: "run", Root: root, Shell: "cat a/b.txt"}); v.Decision == chat.DecisionAllow {
 			t.Errorf("root %q: %s", root, v)
 		}
 	}
@@ -187,7 +187,7 @@ func TestX_E14(t *testing.T) {
 	p := commands(t, "", []string{"git"}, nil)
 	w.commandsIn(t, p, "ask", "argv:git -c alias.x=!id x", "argv:git grep --open-files-in-pager=sh x", "argv:git grep -Osh x", "argv:git -c core.pager=x log", "argv:git -c core.sshCommand=x fetch", "argv:git config --global a b", "argv:git push", "argv:git-evil x", "argv:git --exec-path=x status")
 	for _, line := range []string{"git status", "git log -3", "git --no-pager diff"} {
-		if v := p.Decide(Call{Tool: "run", Root: w.root, Shell: line}); v.Decision != chat.DecisionAllow {
+		if v := p.Decide(Action{Tool: "run", Root: w.root, Shell: line}); v.Decision != chat.DecisionAllow {
 			t.Errorf("%s: %s", line, v)
 		}
 	}
@@ -230,7 +230,7 @@ func TestX_E18(t *testing.T) {
 	w.commandsIn(t, p, "ask", "gitx/../../../../bin/sh -c id", "./git status", "/usr/bin/git status", "argv:/usr/bin/git status")
 	pinned := commands(t, "", []string{"/usr/bin/git status", "./build.sh"}, nil)
 	for _, argv := range [][]string{{"/usr/bin/git", "status"}, {"./build.sh"}} {
-		if v := pinned.Decide(Call{Tool: "run", Root: w.root, Argv: argv}); v.Decision != chat.DecisionAllow {
+		if v := pinned.Decide(Action{Tool: "run", Root: w.root, Argv: argv}); v.Decision != chat.DecisionAllow {
 			t.Errorf("%q: %s", argv, v)
 		}
 	}
@@ -241,7 +241,7 @@ func TestX_E19(t *testing.T) {
 	p := commands(t, "", []string{"cat", "grep", "head", "git"}, nil)
 	w.commandsIn(t, p, "ask", "argv:cat /etc/passwd", "argv:grep -r . ~root/.ssh", "argv:head ~/.aws/credentials", "argv:cat ../other/plan.txt", "argv:cat docs/link.md", "argv:grep -f/etc/hosts x", "argv:git diff --no-index /dev/null /etc/hosts", "argv:git log --output=/etc/x")
 	w.commandsIn(t, p, "deny", "cat .env", "cat docs/env", "cat docs/hard.md", "cat keys/tls.pem", "grep x secrets.yaml", "cat /etc/shadow", "git show HEAD:.env", "cat docs/dir/../../work/.env")
-	if v := p.Decide(Call{Tool: "run", Root: w.root, Argv: []string{"cat", w.root + "/a.txt"}}); v.Decision != chat.DecisionAllow {
+	if v := p.Decide(Action{Tool: "run", Root: w.root, Argv: []string{"cat", w.root + "/a.txt"}}); v.Decision != chat.DecisionAllow {
 		t.Errorf("an absolute path in the root: %s", v)
 	}
 }
@@ -267,7 +267,7 @@ func TestX_E22(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, arguments := range []string{"{bad", `{"a":1,"a":2}`, `{"a":1,"A":2}`, `{"a":1} {}`, `{"a":NaN}`, `{"a":"\ud800"}`, "{\"a\":\"\xff\"}", `{"a":1e999}`, strings.Repeat("[", 1000)} {
-		if v := p.Decide(Call{Tool: "any", Arguments: arguments, Root: w.root}); v.Decision != chat.DecisionDeny {
+		if v := p.Decide(Action{Tool: "any", Arguments: arguments, Root: w.root}); v.Decision != chat.DecisionDeny {
 			t.Errorf("%q: %s", arguments, v)
 		}
 	}
@@ -396,14 +396,14 @@ func TestDirectories(t *testing.T) {
 		"git -C docs status":               "allow",
 		"git -C .. status":                 "ask",
 	} {
-		if v := p.Decide(Call{Tool: "run", Root: w.root, Shell: line}); v.Decision != want {
+		if v := p.Decide(Action{Tool: "run", Root: w.root, Shell: line}); v.Decision != want {
 			t.Errorf("%s: %s, want %s", line, v, want)
 		}
 	}
-	if v := p.Decide(Call{Tool: "run", Root: w.root, Dir: "docs", Shell: "cat ../a.txt"}); v.Decision != chat.DecisionAllow {
+	if v := p.Decide(Action{Tool: "run", Root: w.root, Dir: "docs", Shell: "cat ../a.txt"}); v.Decision != chat.DecisionAllow {
 		t.Errorf("in a directory: %s", v)
 	}
-	if v := p.Decide(Call{Tool: "run", Root: w.root, Dir: w.out, Shell: "ls"}); v.Decision != chat.DecisionDeny {
+	if v := p.Decide(Action{Tool: "run", Root: w.root, Dir: w.out, Shell: "ls"}); v.Decision != chat.DecisionDeny {
 		t.Errorf("in a directory outside: %s", v)
 	}
 }
@@ -432,7 +432,7 @@ func TestPatternsOfFiles(t *testing.T) {
 		"cd opt && find *":  "ask",
 		"cat src/*.py $(x)": "ask",
 	} {
-		if v := p.Decide(Call{Tool: "run", Root: w.root, Shell: line}); v.Decision != want {
+		if v := p.Decide(Action{Tool: "run", Root: w.root, Shell: line}); v.Decision != want {
 			t.Errorf("%s: %s, want %s", line, v, want)
 		}
 	}
@@ -458,7 +458,7 @@ func TestBareRepository(t *testing.T) {
 	p := commands(t, "", []string{"git", "cd", "ls"}, nil)
 	allowed := []string{"git status", "git -C src log -1", "cd src && git status", "git -C docs/sub diff"}
 	for _, line := range allowed {
-		if v := p.Decide(Call{Tool: "run", Root: w.root, Shell: line}); v.Decision != chat.DecisionAllow {
+		if v := p.Decide(Action{Tool: "run", Root: w.root, Shell: line}); v.Decision != chat.DecisionAllow {
 			t.Errorf("%s: %s", line, v)
 		}
 	}
@@ -467,13 +467,13 @@ func TestBareRepository(t *testing.T) {
 	}
 	w.commandsIn(t, p, "ask", "git -C src log -1", "cd src && git status", "cd src/pkg && git status", "git -C src/pkg/deep diff", "cd src; git log")
 	for _, line := range []string{"git status", "git -C docs status", "cd src && ls"} {
-		if v := p.Decide(Call{Tool: "run", Root: w.root, Shell: line}); v.Decision != chat.DecisionAllow {
+		if v := p.Decide(Action{Tool: "run", Root: w.root, Shell: line}); v.Decision != chat.DecisionAllow {
 			t.Errorf("%s: %s", line, v)
 		}
 	}
 	// A .git is found first, and nobody but the person writes there.
 	put(t, filepath.Join(w.root, "src/pkg/.git/HEAD"))
-	if v := p.Decide(Call{Tool: "run", Root: w.root, Shell: "git -C src/pkg status"}); v.Decision != chat.DecisionAllow {
+	if v := p.Decide(Action{Tool: "run", Root: w.root, Shell: "git -C src/pkg status"}); v.Decision != chat.DecisionAllow {
 		t.Errorf("%s", v)
 	}
 }
@@ -494,7 +494,7 @@ func TestOtherShells(t *testing.T) {
 			dir := t.TempDir()
 			victim := filepath.Join(dir, "victim")
 			put(t, victim)
-			if v := p.Decide(Call{Tool: "run", Root: dir, Shell: line}); v.Decision == chat.DecisionAllow {
+			if v := p.Decide(Action{Tool: "run", Root: dir, Shell: line}); v.Decision == chat.DecisionAllow {
 				t.Errorf("%s: %s", line, v)
 			}
 			argv := []string{program, "-c", line}
@@ -533,7 +533,7 @@ func TestProgramsByName(t *testing.T) {
 		"curl -K x", "wget -e x http://example.com", "docker -H tcp://x ps", "terraform apply", "openssl req -engine x", "bat --pager=sh a.txt", "mypy --python-executable sh a.txt", "eslint --rulesdir x a.txt")
 	for _, line := range []string{"tar -cf x.tar src", "tar tf x.tar", "unzip -l x.zip", "rsync -a src copy", "ps aux", "ps -ef", "less a.txt", "git grep x", "git ls-remote origin", "kubectl get pods -o yaml", "hostname -f",
 		"jq .import config.json", "yq .a config.json", "patch a.txt x.diff"} {
-		if v := p.Decide(Call{Tool: "run", Root: w.root, Shell: line}); v.Decision != chat.DecisionAllow {
+		if v := p.Decide(Action{Tool: "run", Root: w.root, Shell: line}); v.Decision != chat.DecisionAllow {
 			t.Errorf("%s: %s", line, v)
 		}
 	}

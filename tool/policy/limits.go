@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Limits bound the arguments of a call. A zero field is no limit, but for Key.
-type Limits struct {
+// ArgumentLimits bound the arguments of a call. A zero field is no limit, but for Key.
+type ArgumentLimits struct {
 	Bytes  int // of the JSON text
 	Keys   int // members of objects, all together
 	Key    int // bytes of one name; 0: 1024
@@ -19,7 +19,7 @@ type Limits struct {
 const defaultKey = 1024
 
 // exceeded says which limit a text exceeds, which is strict JSON; "" if none.
-func (l Limits) exceeded(text string) string {
+func (l ArgumentLimits) exceeded(text string) string {
 	if l.Key == 0 {
 		l.Key = defaultKey
 	}

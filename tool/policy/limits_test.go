@@ -6,7 +6,7 @@ import (
 )
 
 func TestLimits(t *testing.T) {
-	l := Limits{Bytes: 300, Keys: 3, String: 10, Digits: 5, Key: 8}
+	l := ArgumentLimits{Bytes: 300, Keys: 3, String: 10, Digits: 5, Key: 8}
 	for text, want := range map[string]string{
 		`{"a":"0123456789","b":12345,"c":[{}]}`:   "",
 		`{"a":"0123456789x"}`:                     "a text of 11 bytes",
@@ -23,10 +23,10 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	long := `{"` + strings.Repeat("k", 2000) + `":"` + strings.Repeat("v", 100000) + `"}`
-	if got := (Limits{}).exceeded(long); !strings.HasPrefix(got, "a name of 2000 bytes") {
+	if got := (ArgumentLimits{}).exceeded(long); !strings.HasPrefix(got, "a name of 2000 bytes") {
 		t.Errorf("without limits: %q", got)
 	}
-	if got := (Limits{}).exceeded(`{"k":"` + strings.Repeat("v", 100000) + `"}`); got != "" {
+	if got := (ArgumentLimits{}).exceeded(`{"k":"` + strings.Repeat("v", 100000) + `"}`); got != "" {
 		t.Errorf("a long text without limits: %q", got)
 	}
 }

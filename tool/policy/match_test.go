@@ -22,7 +22,7 @@ func TestAnyProgramSaysWhatItIs(t *testing.T) {
 		"anything --version; other": "ask",
 		"rm --version":              "deny",
 	} {
-		if v := p.Decide(Call{Tool: "command_exec", Shell: line, Root: t.TempDir()}); v.Decision != want {
+		if v := p.Decide(Action{Tool: "command_exec", Shell: line, Root: t.TempDir()}); v.Decision != want {
 			t.Errorf("%s: %s, want %s", line, v, want)
 		}
 	}
@@ -37,11 +37,11 @@ func TestAnyProgramSaysWhatItIs(t *testing.T) {
 func TestStarsSpellNothing(t *testing.T) {
 	p := commands(t, chat.DecisionAsk, []string{"git * HEAD*", "sort -* a.txt", "kubectl ?* pods"}, nil)
 	for _, line := range []string{"git log HEAD --output=x", "git diff HEAD --ext-diff", "git log HEAD --output x", "kubectl get pods --kubeconfig ../x"} {
-		if v := p.Decide(Call{Tool: "command_exec", Shell: line, Root: t.TempDir()}); v.Decision == chat.DecisionAllow {
+		if v := p.Decide(Action{Tool: "command_exec", Shell: line, Root: t.TempDir()}); v.Decision == chat.DecisionAllow {
 			t.Errorf("%s: %s", line, v)
 		}
 	}
-	if v := p.Decide(Call{Tool: "command_exec", Shell: "git log HEAD", Root: t.TempDir()}); v.Decision != chat.DecisionAllow {
+	if v := p.Decide(Action{Tool: "command_exec", Shell: "git log HEAD", Root: t.TempDir()}); v.Decision != chat.DecisionAllow {
 		t.Errorf("git log HEAD: %s", v)
 	}
 }

@@ -42,7 +42,7 @@ func TestOutlineNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range p.Decide(Call{Tool: "t", Shell: line, Root: t.TempDir()}).Findings {
+		for _, f := range p.Decide(Action{Tool: "t", Shell: line, Root: t.TempDir()}).Findings {
 			if f.Node != "" && f.Depth == 1 && !slices.ContainsFunc(parts, func(p Part) bool { return p.Node == f.Node }) {
 				t.Errorf("%s: no part is %s", line, f.Node)
 			}

@@ -24,7 +24,7 @@ type Definition struct {
 	// configuration, the registry of tools, the records of approvals. They need not exist.
 	Protected []string
 	// Limits bound the arguments of a call.
-	Limits Limits
+	Limits ArgumentLimits
 	// HardLinks lets files be used that have a second name, which may stand outside of the root.
 	HardLinks bool
 }

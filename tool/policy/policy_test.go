@@ -48,7 +48,7 @@ func TestShell(t *testing.T) {
 		{"<0", "ask"}, // nothing runs, and nothing of it could be judged
 		{"{ <0; }", "ask"},
 	} {
-		v := p.Decide(Call{Tool: "sh", Shell: c.shell, Root: root})
+		v := p.Decide(Action{Tool: "sh", Shell: c.shell, Root: root})
 		if v.Decision != c.want {
 			t.Errorf("%s: %s, want %s\n%+v", c.shell, v, c.want, v.Findings)
 		}

@@ -78,7 +78,7 @@ const threadsEach = 4
 
 // newGroup makes a group for a run. nil means that there can be none, which is no failure: the number of processes is looked
 // at besides.
-func newGroup(id string, limits Limit) *group {
+func newGroup(id string, limits ProcessLimits) *group {
 	parent, threads, ok := findGroups()
 	if !ok {
 		return nil
@@ -87,7 +87,7 @@ func newGroup(id string, limits Limit) *group {
 }
 
 // groupIn makes the group in a directory of groups.
-func groupIn(parent string, threads bool, id string, limits Limit) *group {
+func groupIn(parent string, threads bool, id string, limits ProcessLimits) *group {
 	most := limits.Processes
 	g := &group{Dir: filepath.Join(parent, groupPrefix+id), Thread: threads}
 	if err := os.Mkdir(g.Dir, 0o755); err != nil {

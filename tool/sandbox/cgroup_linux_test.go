@@ -9,7 +9,7 @@ import (
 // TestGroupHoldsMemory: a group of the second version is given the limit of memory, and what happens in it is read from its events.
 func TestGroupHoldsMemory(t *testing.T) {
 	parent := t.TempDir()
-	g := groupIn(parent, false, "x", Limit{Processes: 10, Memory: 1 << 30})
+	g := groupIn(parent, false, "x", ProcessLimits{Processes: 10, Memory: 1 << 30})
 	if g == nil {
 		t.Fatal("no group")
 	}
@@ -29,7 +29,7 @@ func TestGroupHoldsMemory(t *testing.T) {
 	if g.refused() || (*group)(nil).starved() {
 		t.Error("something happened where nothing did")
 	}
-	if g := groupIn(t.TempDir(), true, "x", Limit{Processes: 10, Memory: 1 << 30}); g == nil {
+	if g := groupIn(t.TempDir(), true, "x", ProcessLimits{Processes: 10, Memory: 1 << 30}); g == nil {
 		t.Error("no group of the first version")
 	} else if _, err := os.Stat(filepath.Join(g.Dir, "memory.max")); err == nil {
 		t.Error("a group of the first version was given a limit of memory")

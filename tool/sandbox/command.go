@@ -53,7 +53,7 @@ type Command struct {
 	// Level is what must hold; empty means Workspace.
 	Level Level
 	// Limits of the run.
-	Limits Limit
+	Limits ProcessLimits
 	// Net allows TCP and UDP at the levels workspace and strict. Sockets of other programs on this machine stay closed.
 	Net bool
 	// Writable are directories and files that may be changed at the levels workspace and strict; they must exist.
@@ -66,9 +66,9 @@ type Command struct {
 	Protected []string
 }
 
-// A Limit bounds a run. In each field 0 means the default and a negative number no limit. The defaults for
+// A ProcessLimits bounds a run. In each field 0 means the default and a negative number no limit. The defaults for
 // memory, processes and files hold from the level Limits on.
-type Limit struct {
+type ProcessLimits struct {
 	// Time ends the run. The context can do so earlier. Default: none.
 	Time time.Duration
 	// Grace is what the tree gets between being asked to end and being ended. Default: 2 s.
@@ -110,7 +110,7 @@ const (
 )
 
 // filled returns the limits with the defaults in place; what has none is 0 then.
-func (l Limit) filled(level Level) Limit {
+func (l ProcessLimits) filled(level Level) ProcessLimits {
 	l.Grace = or(l.Grace, defaultGrace)
 	l.Output = unlimited(or(l.Output, defaultOutput))
 	l.Excess = unlimited(or(l.Excess, defaultExcess))

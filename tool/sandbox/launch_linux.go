@@ -127,7 +127,7 @@ func restrict(s *spec) ([]Layer, error) {
 }
 
 // limit sets those limits of one process that the supervisor can live with itself: the program inherits them.
-func limit(l Limit) error {
+func limit(l ProcessLimits) error {
 	if l.OpenFiles > 0 {
 		if err := lower(unix.RLIMIT_NOFILE, uint64(l.OpenFiles), 0); err != nil {
 			return err
@@ -149,7 +149,7 @@ type bound struct {
 	to   uint64
 }
 
-func (l Limit) bounds() []bound {
+func (l ProcessLimits) bounds() []bound {
 	var list []bound
 	for _, b := range []struct {
 		what int
@@ -213,7 +213,7 @@ func lower(what int, to, slack uint64) error {
 	return syscall.Setrlimit(what, &syscall.Rlimit{Cur: min(to, now.Max), Max: min(to+slack, now.Max)})
 }
 
-func limitDetail(l Limit) string {
+func limitDetail(l ProcessLimits) string {
 	var b bytes.Buffer
 	for _, v := range []struct {
 		name string

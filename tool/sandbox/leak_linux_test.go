@@ -108,7 +108,7 @@ func TestNothingIsLeft(t *testing.T) {
 				moment := time.Duration(n*7919%40) * time.Millisecond
 				ctx, cancel := context.WithCancel(context.Background())
 				c := sandbox.Command{Argv: []string{"sh", "-c", shape.line}, Dir: "/", Level: level, Stdout: new(bytes.Buffer), Stderr: new(bytes.Buffer),
-					Env: []string{"PATH=/usr/bin:/bin", mark}, Limits: sandbox.Limit{Grace: 5 * time.Millisecond}}
+					Env: []string{"PATH=/usr/bin:/bin", mark}, Limits: sandbox.ProcessLimits{Grace: 5 * time.Millisecond}}
 				if n%2 == 0 {
 					c.Limits.Time = moment + 1
 				} else {

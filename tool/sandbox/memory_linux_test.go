@@ -89,7 +89,7 @@ func TestMemoryThatIsNotPrivate(t *testing.T) {
 					}
 				})
 				var out bytes.Buffer
-				c := sandbox.Command{Level: l, Dir: t.TempDir(), Argv: []string{exe, attackArg, hog}, Limits: sandbox.Limit{Memory: hogLimit, Time: 50 * time.Second}, Stdout: &out, Stderr: &out}
+				c := sandbox.Command{Level: l, Dir: t.TempDir(), Argv: []string{exe, attackArg, hog}, Limits: sandbox.ProcessLimits{Memory: hogLimit, Time: 50 * time.Second}, Stdout: &out, Stderr: &out}
 				if exit, err := sandbox.Run(t.Context(), c); !errors.Is(err, sandbox.ErrMemory) {
 					t.Errorf("it ended with %v, %+v: %s", err, exit, &out)
 				}

@@ -132,7 +132,7 @@ type report struct {
 const late = 10 * time.Second
 
 // supervise sees to it that the run ends, and says how.
-func (p *Process) supervise(ctx context.Context, l Limit, t tree, s *streams) {
+func (p *Process) supervise(ctx context.Context, l ProcessLimits, t tree, s *streams) {
 	defer close(p.done)
 	started := time.Now()
 	ended := make(chan report, 1)

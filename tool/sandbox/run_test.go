@@ -127,8 +127,8 @@ func TestBadCommands(t *testing.T) {
 		{"missing directory", sandbox.Command{Argv: true_, Dir: dir + "/none"}, fs.ErrNotExist, "none"},
 		{"missing writable", sandbox.Command{Argv: true_, Writable: []string{dir + "/none"}}, fs.ErrNotExist, "none"},
 		{"everything writable", sandbox.Command{Argv: true_, Writable: []string{"/"}}, sandbox.ErrCommand, "no walls"},
-		{"too little memory", sandbox.Command{Argv: true_, Limits: sandbox.Limit{Memory: 1 << 20}}, sandbox.ErrCommand, "the least is"},
-		{"too few files", sandbox.Command{Argv: true_, Limits: sandbox.Limit{OpenFiles: 3}}, sandbox.ErrCommand, "the least is"},
+		{"too little memory", sandbox.Command{Argv: true_, Limits: sandbox.ProcessLimits{Memory: 1 << 20}}, sandbox.ErrCommand, "the least is"},
+		{"too few files", sandbox.Command{Argv: true_, Limits: sandbox.ProcessLimits{OpenFiles: 3}}, sandbox.ErrCommand, "the least is"},
 	} {
 		_, err := sandbox.Run(t.Context(), c.c)
 		var typed *sandbox.Error
@@ -228,18 +228,18 @@ func TestOutputLimit(t *testing.T) {
 	unixOnly(t)
 	for _, c := range []struct {
 		name   string
-		limit  sandbox.Limit
+		limit  sandbox.ProcessLimits
 		line   string
 		kept   int
 		seen   int64 // -1: it was ended
 		excess bool
 	}{
-		{"all", sandbox.Limit{Output: 10}, "printf 1234567890", 10, 10, false},
-		{"more", sandbox.Limit{Output: 10, Excess: 10}, "printf 12345678901234567890", 10, 20, false},
-		{"too much", sandbox.Limit{Output: 10, Excess: 10}, "printf 123456789012345678901; sleep 1000", 10, -1, true},
-		{"endless", sandbox.Limit{Output: 1000, Excess: 1 << 20}, "yes", 1000, -1, true},
-		{"no limit", sandbox.Limit{Output: -1}, "head -c 3000000 /dev/zero", 3000000, 3000000, false},
-		{"no excess", sandbox.Limit{Output: 5, Excess: -1}, "head -c 3000000 /dev/zero", 5, 3000000, false},
+		{"all", sandbox.ProcessLimits{Output: 10}, "printf 1234567890", 10, 10, false},
+		{"more", sandbox.ProcessLimits{Output: 10, Excess: 10}, "printf 12345678901234567890", 10, 20, false},
+		{"too much", sandbox.ProcessLimits{Output: 10, Excess: 10}, "printf 123456789012345678901; sleep 1000", 10, -1, true},
+		{"endless", sandbox.ProcessLimits{Output: 1000, Excess: 1 << 20}, "yes", 1000, -1, true},
+		{"no limit", sandbox.ProcessLimits{Output: -1}, "head -c 3000000 /dev/zero", 3000000, 3000000, false},
+		{"no excess", sandbox.ProcessLimits{Output: 5, Excess: -1}, "head -c 3000000 /dev/zero", 5, 3000000, false},
 	} {
 		out, exit, err := sh(t, sandbox.Command{Level: sandbox.None, Limits: c.limit}, c.line)
 		if len(out) != c.kept || errors.Is(err, sandbox.ErrOutput) != c.excess || !c.excess && err != nil {
@@ -292,7 +292,7 @@ func TestGrace(t *testing.T) {
 		t.Run(string(l), func(t *testing.T) {
 			ctx := &overdue{Context: t.Context(), done: make(chan struct{})}
 			var out bytes.Buffer
-			exit, err := sandbox.Run(ctx, sandbox.Command{Level: l, Dir: t.TempDir(), Limits: sandbox.Limit{Grace: time.Minute},
+			exit, err := sandbox.Run(ctx, sandbox.Command{Level: l, Dir: t.TempDir(), Limits: sandbox.ProcessLimits{Grace: time.Minute},
 				Argv: []string{"sh", "-c", `trap "echo asked; exit 4" TERM; echo ready; while :; do sleep 0.01; done`},
 				Stdout: writerFunc(func(b []byte) {
 					out.Write(b)
@@ -336,7 +336,7 @@ func TestEndsWhileStarting(t *testing.T) {
 	for at := range 4 {
 		for range 5 {
 			ctx := &hasty{overdue: overdue{Context: t.Context(), done: make(chan struct{})}, at: at + 1}
-			p, err := sandbox.Start(ctx, sandbox.Command{Argv: []string{"sleep", "1000"}, Level: sandbox.None, Dir: t.TempDir(), Limits: sandbox.Limit{Time: time.Minute}})
+			p, err := sandbox.Start(ctx, sandbox.Command{Argv: []string{"sleep", "1000"}, Level: sandbox.None, Dir: t.TempDir(), Limits: sandbox.ProcessLimits{Time: time.Minute}})
 			if err != nil {
 				continue
 			}

@@ -39,18 +39,18 @@ func helping() bool { return len(os.Args) > 1 && os.Args[1] == hidden }
 
 // A spec is what a supervisor is told. It goes through a pipe, because everybody can read the arguments of a process.
 type spec struct {
-	ID         string   `json:"id"`
-	Program    string   `json:"program"`
-	Argv       []string `json:"argv"`
-	Dir        string   `json:"dir"`
-	Env        []string `json:"env"`
-	Level      Level    `json:"level"`
-	Net        bool     `json:"net"`
-	Walls      walls    `json:"walls"`
-	Limits     Limit    `json:"limits"`
-	Bubblewrap string   `json:"bubblewrap,omitempty"` // for strict
-	Group      *group   `json:"group,omitempty"`
-	Protected  []string `json:"protected,omitempty"`
+	ID         string        `json:"id"`
+	Program    string        `json:"program"`
+	Argv       []string      `json:"argv"`
+	Dir        string        `json:"dir"`
+	Env        []string      `json:"env"`
+	Level      Level         `json:"level"`
+	Net        bool          `json:"net"`
+	Walls      walls         `json:"walls"`
+	Limits     ProcessLimits `json:"limits"`
+	Bubblewrap string        `json:"bubblewrap,omitempty"` // for strict
+	Group      *group        `json:"group,omitempty"`
+	Protected  []string      `json:"protected,omitempty"`
 }
 
 // The descriptors of a supervisor beside the streams of the tree.

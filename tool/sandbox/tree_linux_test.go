@@ -18,7 +18,7 @@ import (
 )
 
 // recordLimits are the limits of the command records that are run.
-var recordLimits = sandbox.Limit{Time: time.Second, Output: 64 << 10, Memory: 256 << 20, Processes: 64, FileSize: 64 << 20}
+var recordLimits = sandbox.ProcessLimits{Time: time.Second, Output: 64 << 10, Memory: 256 << 20, Processes: 64, FileSize: 64 << 20}
 
 // A hog is a command that takes more than it should. The names are those of the attack records.
 type hog struct {

@@ -9,14 +9,14 @@ import (
 	"wield/chat"
 )
 
-// A Limit says what the value of a field may be. null is no value, and is always allowed. The zero value allows everything.
-type Limit struct {
+// A Allowed says what the value of a field may be. null is no value, and is always allowed. The zero value allows everything.
+type Allowed struct {
 	types       string // first bytes of JSON's types: " [ { t 0, the last two for any boolean and any number; empty: all
 	whole       bool   // a number is an integer
 	least, most float64
 	words       []string // a string is one of them; nil: any
 	code        string   // of an error about a word; empty: CodeInvalidValue
-	inside      map[string]Limit
+	inside      map[string]Allowed
 }
 
 // Types of values in a Limit.
@@ -28,25 +28,25 @@ const (
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 var (
-	object  = Limit{types: anObject}
-	list    = Limit{types: aList}
-	text    = Limit{types: aString}
-	boolean = Limit{types: aBoolean}
+	object  = Allowed{types: anObject}
+	list    = Allowed{types: aList}
+	text    = Allowed{types: aString}
+	boolean = Allowed{types: aBoolean}
 	bound   = between(1, math.Inf(1), true)
 	count   = between(0, math.Inf(1), true)
 	integer = between(math.Inf(-1), math.Inf(1), true)
 	share   = between(0, 1, false)
-	effort  = Limit{types: aString, words: efforts, code: CodeInvalidEffort}
-	volume  = Limit{types: aString, words: []string{"low", "medium", "high"}}
+	effort  = Allowed{types: aString, words: efforts, code: CodeInvalidEffort}
+	volume  = Allowed{types: aString, words: []string{"low", "medium", "high"}}
 )
 
-func between(least, most float64, whole bool) Limit {
-	return Limit{types: aNumber, least: least, most: most, whole: whole}
+func between(least, most float64, whole bool) Allowed {
+	return Allowed{types: aNumber, least: least, most: most, whole: whole}
 }
 
 // limits is the one table of what the settings of a request may be. A field that is not in it is either read by its protocol's
 // codec, which checks it then, or is not known, and whatever a client sends there is left to the backend.
-var limits = map[chat.Protocol]map[string]Limit{
+var limits = map[chat.Protocol]map[string]Allowed{
 	chat.ProtocolOpenAI: {
 		"max_tokens":            bound,
 		"max_completion_tokens": bound,
@@ -67,7 +67,7 @@ var limits = map[chat.Protocol]map[string]Limit{
 		"service_tier":          text,
 		"prompt_cache_key":      text,
 		"metadata":              object,
-		"stream_options":        {types: anObject, inside: map[string]Limit{"include_usage": boolean}},
+		"stream_options":        {types: anObject, inside: map[string]Allowed{"include_usage": boolean}},
 	},
 	chat.ProtocolResponses: {
 		"max_output_tokens":   bound,
@@ -76,8 +76,8 @@ var limits = map[chat.Protocol]map[string]Limit{
 		"temperature":         between(0, 2, false),
 		"top_p":               share,
 		"top_logprobs":        between(0, 20, true),
-		"reasoning":           {types: anObject, inside: map[string]Limit{"effort": effort, "summary": text}},
-		"text":                {types: anObject, inside: map[string]Limit{"verbosity": volume}},
+		"reasoning":           {types: anObject, inside: map[string]Allowed{"effort": effort, "summary": text}},
+		"text":                {types: anObject, inside: map[string]Allowed{"verbosity": volume}},
 		"truncation":          {types: aString, words: []string{"auto", "disabled"}},
 		"include":             list,
 		"stream":              boolean,
@@ -96,7 +96,7 @@ var limits = map[chat.Protocol]map[string]Limit{
 		"temperature": share,
 		"top_p":       share,
 		"top_k":       count,
-		"thinking": {types: anObject, inside: map[string]Limit{
+		"thinking": {types: anObject, inside: map[string]Allowed{
 			"type":          {types: aString, words: []string{"enabled", "disabled", "adaptive"}},
 			"budget_tokens": bound,
 			"display":       text,
@@ -104,7 +104,7 @@ var limits = map[chat.Protocol]map[string]Limit{
 		"stop_sequences":     list,
 		"stream":             boolean,
 		"service_tier":       text,
-		"metadata":           {types: anObject, inside: map[string]Limit{"user_id": text}},
+		"metadata":           {types: anObject, inside: map[string]Allowed{"user_id": text}},
 		"output_config":      object,
 		"context_management": object,
 	},
@@ -114,7 +114,7 @@ var limits = map[chat.Protocol]map[string]Limit{
 		"logprobs":     boolean,
 		"stream":       boolean,
 		"top_logprobs": between(0, 20, true),
-		"options": {types: anObject, inside: map[string]Limit{
+		"options": {types: anObject, inside: map[string]Allowed{
 			"num_predict": integer, // below 0: no bound
 			"num_ctx":     bound,
 			"temperature": between(0, math.Inf(1), false),
@@ -127,13 +127,13 @@ var limits = map[chat.Protocol]map[string]Limit{
 }
 
 // LimitsOf returns what the fields of a protocol's requests may be, by their names. The result must not be changed.
-func LimitsOf(p chat.Protocol) map[string]Limit { return limits[p] }
+func LimitsOf(p chat.Protocol) map[string]Allowed { return limits[p] }
 
 // Bound makes the bound of a protocol one of a chat.Request, in which 0 is none.
 func Bound(n int64) int { return int(min(max(n, 0), math.MaxInt32)) }
 
 // Meets reports whether the next value, which it does not go behind, is within a limit, and refuses it otherwise.
-func (r *Reader) Meets(l Limit) bool {
+func (r *Reader) Meets(l Allowed) bool {
 	c := kindOf(r.Peek())
 	switch {
 	case l.types == "" || c == 'n':
@@ -173,7 +173,7 @@ func kindOf(c byte) byte {
 	return '0'
 }
 
-func (r *Reader) number(l Limit) {
+func (r *Reader) number(l Allowed) {
 	at := r.Pos
 	raw := string(r.Raw())
 	v, err := strconv.ParseFloat(raw, 64)
@@ -189,7 +189,7 @@ func (r *Reader) number(l Limit) {
 }
 
 // span says which numbers are allowed.
-func (l Limit) span() string {
+func (l Allowed) span() string {
 	if math.IsInf(l.most, 1) {
 		if l.least == 1 {
 			return "a positive number; leave it out for no bound"
@@ -201,7 +201,7 @@ func (l Limit) span() string {
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-func (r *Reader) word(l Limit) {
+func (r *Reader) word(l Allowed) {
 	at := r.Pos
 	if s := r.Str(); s != "" && !slices.Contains(l.words, s) { // an empty word says nothing
 		code := l.code
@@ -214,7 +214,7 @@ func (r *Reader) word(l Limit) {
 }
 
 // describe says which types and words are allowed.
-func (l Limit) describe() string {
+func (l Allowed) describe() string {
 	var all []string
 	for _, t := range []byte(l.types) {
 		switch {

@@ -124,7 +124,7 @@ func keptResults(name string) ([]eval.Asked, *os.File, error) {
 }
 
 // askLive puts to one model the questions that no result is known of.
-func askLive(cmd *cobra.Command, app *cli.App, f *liveFlags, c *config.Config, way string, questions []eval.Question, results []eval.Asked, keep *os.File) ([]eval.Asked, error) {
+func askLive(cmd *cobra.Command, app *cli.App, f *liveFlags, c *config.Config, way string, questions []eval.LiveQuestion, results []eval.Asked, keep *os.File) ([]eval.Asked, error) {
 	model, known, done, err := compose.Behind(c, compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE"))}, way)
 	if err != nil {
 		return nil, cli.UsageErrorf("%w", err)
@@ -134,7 +134,7 @@ func askLive(cmd *cobra.Command, app *cli.App, f *liveFlags, c *config.Config, w
 	for _, a := range results {
 		asked[a.Way+"\x00"+a.ID] = true
 	}
-	var left []eval.Question
+	var left []eval.LiveQuestion
 	for _, q := range questions {
 		if !asked[way+"\x00"+q.ID] {
 			left = append(left, q)

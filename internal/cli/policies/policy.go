@@ -151,16 +151,16 @@ func (f *policyFlags) load(app *cli.App, root string) (*policy.Policy, error) {
 }
 
 // call makes the call of the command line.
-func (f *policyFlags) call(args []string) (policy.Call, error) {
+func (f *policyFlags) call(args []string) (policy.Action, error) {
 	root := f.root
 	if root == "" {
 		root = "."
 	}
 	abs, err := filepath.Abs(root)
 	if err != nil {
-		return policy.Call{}, err
+		return policy.Action{}, err
 	}
-	c := policy.Call{Tool: f.tool, Arguments: f.arguments, Root: abs, URLs: f.urls}
+	c := policy.Action{Tool: f.tool, Arguments: f.arguments, Root: abs, URLs: f.urls}
 	for _, p := range f.paths {
 		op, name, ok := strings.Cut(p, ":")
 		if !ok {

@@ -277,7 +277,7 @@ var recordPolicyKeys = map[string]func(p *recordPolicy, v json.RawMessage) error
 			Digits              int `json:"number_digits"`
 		}
 		err := json.Unmarshal(v, &l)
-		p.Limits = policy.Limits{Bytes: l.Bytes, Keys: l.Keys, String: l.String, Digits: l.Digits}
+		p.Limits = policy.ArgumentLimits{Bytes: l.Bytes, Keys: l.Keys, String: l.String, Digits: l.Digits}
 		return err
 	},
 	"duplicate_keys": nil, "utf8": nil, "case": nil, // what reading a call holds to anyway
@@ -339,7 +339,7 @@ func (r *recordRun) command(rec *policyRecord) (policy.Verdict, error) {
 	if err != nil {
 		return policy.Verdict{}, err
 	}
-	c := policy.Call{Tool: in.Tool, Root: r.empty}
+	c := policy.Action{Tool: in.Tool, Root: r.empty}
 	command := strings.ReplaceAll(string(in.Command), "$WS", r.empty)
 	if string(rec.Policy["mode"]) != `"argv"` {
 		c.Shell = command
@@ -373,7 +373,7 @@ func (r *recordRun) path(rec *policyRecord) (policy.Verdict, error) {
 		return policy.Verdict{}, err
 	}
 	name := vars.Replace(string(in.Path))
-	v := p.Decide(policy.Call{Tool: in.Tool, Root: root, Paths: []policy.PathUse{{Path: name, Op: in.Operation}}})
+	v := p.Decide(policy.Action{Tool: in.Tool, Root: root, Paths: []policy.PathUse{{Path: name, Op: in.Operation}}})
 	if v.Decision != chat.DecisionAllow {
 		return v, nil
 	}

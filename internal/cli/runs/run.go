@@ -544,7 +544,7 @@ func exitOf(ctx context.Context, o *agent.Outcome, format *chat.Format) (int, er
 }
 
 // limitNames are the limits in the words of an error.
-var limitNames = map[agent.Limit]string{
+var limitNames = map[agent.LimitKind]string{
 	agent.LimitIterations: "answers of the model (--max-turns)",
 	agent.LimitCalls:      "calls (--max-calls)",
 	agent.LimitPerTool:    "calls of one tool",

@@ -156,8 +156,8 @@ type runEnding struct {
 	Schema   int             `json:"schema_version"`
 	Run      string          `json:"run_id"`
 	Model    string          `json:"model"`
-	Reason   agent.Reason    `json:"reason"`
-	Limit    agent.Limit     `json:"limit,omitempty"`
+	Reason   agent.EndReason `json:"reason"`
+	Limit    agent.LimitKind `json:"limit,omitempty"`
 	ExitCode int             `json:"exit_code"`
 	Answer   string          `json:"answer"`
 	Value    json.RawMessage `json:"value,omitempty"` // the answer, where it has to fit a schema and does

@@ -54,7 +54,7 @@ model is told that its result is unknown. Output and exit codes are those of wie
 
 func (f *resumeFlags) run(ctx context.Context, app *cli.App, id string) error {
 	var stored runFlags
-	var run *journal.Run
+	var run *journal.RunRecord
 	err := cli.WithJournal(ctx, app, *f.file, func(s journal.Store) (err error) {
 		id, run, err = lookUpRun(ctx, s, id)
 		if err != nil {
@@ -93,7 +93,7 @@ func (f *resumeFlags) override(stored *runFlags) error {
 }
 
 // goOn drives a run on.
-func (f *runFlags) goOn(ctx context.Context, app *cli.App, a *agent.Agent, runner *tool.Runner, id string, was *journal.Run) error {
+func (f *runFlags) goOn(ctx context.Context, app *cli.App, a *agent.Agent, runner *tool.Runner, id string, was *journal.RunRecord) error {
 	if was.Dir != runner.Root {
 		return cli.UsageErrorf("the run works in %s: go there first", cli.Plain(was.Dir))
 	}
@@ -115,7 +115,7 @@ func (f *runFlags) goOn(ctx context.Context, app *cli.App, a *agent.Agent, runne
 }
 
 // lookUpRun returns a run by its id, or the last one of a session by the session's.
-func lookUpRun(ctx context.Context, s journal.Store, id string) (string, *journal.Run, error) {
+func lookUpRun(ctx context.Context, s journal.Store, id string) (string, *journal.RunRecord, error) {
 	q := journal.HeadQuery{Stream: id, Opened: journal.KindRun, Limit: 1}
 	if session, err := journal.LookUp(ctx, s, id); err == nil {
 		q.Stream, q.Session = "", session.ID

@@ -92,7 +92,7 @@ plus the number of a signal; 5 if a limit or --timeout ended it; 2 if it did not
 			c := sandbox.Command{
 				Argv: args, Env: sandbox.Environ(f.env...), Stdin: app.Stdin, Stdout: app.Stdout, Stderr: app.Stderr,
 				Level: sandbox.Level(f.level), Net: f.net, Writable: f.write, Readable: f.read,
-				Limits: sandbox.Limit{Time: f.timeout, Output: -1},
+				Limits: sandbox.ProcessLimits{Time: f.timeout, Output: -1},
 			}
 			if !f.fixed {
 				c.Writable = append(c.Writable, ".")

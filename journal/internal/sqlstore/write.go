@@ -163,7 +163,7 @@ func (s *Store) Release(ctx context.Context, l journal.Lease) error {
 }
 
 // Delete removes the words of a session.
-func (s *Store) Delete(ctx context.Context, session string, why journal.Reason) error {
+func (s *Store) Delete(ctx context.Context, session string, why journal.DeleteReason) error {
 	err := s.submit(ctx, true, func(tx *transaction) error { return tx.remove(session, why) })
 	if err != nil || s.flavour.Scrub == nil {
 		return err
@@ -171,7 +171,7 @@ func (s *Store) Delete(ctx context.Context, session string, why journal.Reason) 
 	return s.Maintain(ctx, s.flavour.Scrub)
 }
 
-func (tx *transaction) remove(session string, why journal.Reason) error {
+func (tx *transaction) remove(session string, why journal.DeleteReason) error {
 	if session == "" {
 		return journal.ErrNotFound
 	}
