@@ -10,7 +10,7 @@ import (
 	"wield/tool/policy"
 )
 
-// TestWeek judges what people type in a week of work. At least 92 of 100 lines need no question.
+// TestWeek judges what people type in a week of work. At least 93 of 100 lines need no question.
 func TestWeek(t *testing.T) {
 	inOneGoroutine(t)
 	decided := judged(t, "week.txt", func(line string, v policy.Verdict) {
@@ -20,8 +20,8 @@ func TestWeek(t *testing.T) {
 	})
 	count := decided[chat.DecisionAllow] + decided[chat.DecisionAsk] + decided[chat.DecisionDeny]
 	t.Logf("%d lines: %v", count, decided)
-	if decided[chat.DecisionAllow]*100 < 92*count || count < 6200 {
-		t.Errorf("%d of %d lines need no question, want 92 %% of at least 6200", decided[chat.DecisionAllow], count)
+	if decided[chat.DecisionAllow]*100 < 93*count || count < 7600 {
+		t.Errorf("%d of %d lines need no question, want 93 %% of at least 7600", decided[chat.DecisionAllow], count)
 	}
 }
 
@@ -35,7 +35,7 @@ func TestWays(t *testing.T) {
 	})
 	count := decided[chat.DecisionAsk] + decided[chat.DecisionDeny]
 	t.Logf("%d lines: %v", count, decided)
-	if count < 7800 {
+	if count < 12700 {
 		t.Errorf("%d lines: has a part of the file been lost?", count)
 	}
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -35,6 +36,7 @@ type use struct {
 	spelled []string // words any of which spells it
 	operand bool     // a word that is no option, nor the value of one
 	guess   bool     // nobody knows whether it is used so
+	there   bool     // it is used only if something of that name is there
 	output  bool     // what is written is something that was built or measured
 	fills   bool     // what is written is a text of the caller's
 }
@@ -169,7 +171,7 @@ func rest0(words []field) string {
 // edited adds that the files which a program reads are written as well.
 func (a *analysis) edited() {
 	for _, u := range a.uses {
-		if u.operand && u.kind == usePath && u.op == OpRead {
+		if u.operand && (u.kind == usePath || u.kind == useMaybe && strings.Contains(u.text, "/")) && u.op == OpRead {
 			a.uses = append(a.uses, use{kind: usePath, text: u.text, tilde: u.tilde, op: OpWrite})
 		}
 	}
@@ -248,16 +250,26 @@ func (a *analysis) option(o option, name, value string, joined bool, words []fie
 		} else if !plainSetting.MatchString(value) {
 			a.notKnown(name, spelled)
 		}
-		a.value(k, field{text: value, known: words[0].known, tilde: strings.HasPrefix(value, "~")}, spelled)
+		a.optionValue(k, field{text: value, known: words[0].known, tilde: strings.HasPrefix(value, "~")}, spelled)
 		return
 	}
 	for i, w := range words[1:] {
-		a.value(o.kinds[i], w, spelled)
+		a.optionValue(o.kinds[i], w, spelled)
 	}
 	if o.joined { // without a value it does what it usually does
 		a.byItself(o, spelled)
 	}
 }
+
+// behindOptional records that some versions of a program take the word behind an option for its value, although it is not joined.
+func (a *analysis) behindOptional(o option, words []field) {
+	if o.joined && len(words) > 1 && words[1].known && !strings.HasPrefix(words[1].text, "-") && slices.Contains(riskyKinds, o.kinds[0]) {
+		a.value(o.kinds[0], words[1], []string{words[0].text})
+	}
+}
+
+// riskyKinds are those of values that are written or run.
+var riskyKinds = []kind{kindWrite, kindMake, kindOutput, kindReport, kindExec, kindScript, kindReadX}
 
 // byItself records what an option does that could have a value and has none.
 func (a *analysis) byItself(o option, spelled []string) {
@@ -417,6 +429,9 @@ func (a *analysis) oneOption(p *program, words []field) (n int, o option) {
 	}
 	a.marks(p, name)
 	a.option(o, name, value, joined, words[:n])
+	if !joined {
+		a.behindOptional(o, words)
+	}
 	return n, o
 }
 
@@ -487,7 +502,7 @@ func (a *analysis) cluster(p *program, words []field) (n int, last option) {
 		}
 		if i+1 < len(typed) {
 			value := typed[i+1:]
-			a.value(o.kinds[0], field{text: strings.TrimPrefix(value, "="), known: true, tilde: strings.HasPrefix(value, "~")}, spelled)
+			a.optionValue(o.kinds[0], field{text: strings.TrimPrefix(value, "="), known: true, tilde: strings.HasPrefix(value, "~")}, spelled)
 			return 1, option{}
 		}
 		if o.joined {
@@ -496,12 +511,33 @@ func (a *analysis) cluster(p *program, words []field) (n int, last option) {
 		}
 		n := min(1+len(o.kinds), len(words))
 		for k, w := range words[1:n] {
-			a.value(o.kinds[k], w, spelled)
+			a.optionValue(o.kinds[k], w, spelled)
 		}
 		return n, o
 	}
 	return 1, option{}
 }
+
+// optionValue records the value of an option. What is joined to a letter in the form NAME:VALUE may be an option of another name.
+func (a *analysis) optionValue(k kind, w field, spelled []string) {
+	a.value(k, w, spelled)
+	switch {
+	case !w.known || slices.Contains(patterns, spelled[0]) || slices.Contains(programKinds, k):
+	case k == kindText:
+		a.doubted(w, spelled, true)
+	default:
+		a.leadsOut(w, true)
+	}
+	if len(spelled) > 1 && k != kindText && longName.MatchString(strings.TrimPrefix(spelled[1], "-")) && spelled[0] != spelled[1] {
+		a.notKnown(spelled[1], spelled)
+	}
+}
+
+// patterns are options whose value is a pattern or an expression everywhere.
+var patterns = []string{"-e", "--regexp", "--expression"}
+
+// longName is NAME:VALUE, as some programs write their options.
+var longName = lazily(`^[A-Za-z]{3,}:`)
 
 // unknownLetter records a short option that the table does not have, the letter at i of the first word.
 func (a *analysis) unknownLetter(p *program, name string, i int, words []field) {
@@ -538,6 +574,13 @@ func (a *analysis) operand(p *program, n int, w field, last bool) kind {
 	a.value(k, w, []string{w.text})
 	for i := range a.uses[before:] {
 		a.uses[before+i].operand = true
+	}
+	switch {
+	case !w.known || p.style == stylePlain || n == 0 && len(p.operands) > 1 || slices.Contains(programKinds, k):
+	case k == kindText:
+		a.doubted(w, []string{w.text}, false)
+	default:
+		a.leadsOut(w, true)
 	}
 	if a.untabled && w.known && k != kindAny {
 		a.value(kindAny, w, nil)
@@ -706,11 +749,69 @@ func (a *analysis) value(k kind, w field, spelled []string) {
 }
 
 // remoteSource is what a program that takes files may bring from another machine.
-var remoteSource = lazily(`^[A-Za-z][A-Za-z0-9+.-]*(://|::)|^(github|gitlab|bitbucket)\.[a-z]+/|^git@`)
+var remoteSource = lazily(`^[A-Za-z][A-Za-z0-9+.-]*(://|::)|^[a-z]{3,}:[^0-9/]|^(github|gitlab|bitbucket)\.[a-z]+/|^git@`)
+
+// doubted looks at a text that has the form of a path or an address: the table may not know all that a program does with it.
+func (a *analysis) doubted(w field, spelled []string, ofOption bool) {
+	if address.MatchString(w.text) {
+		a.effect(effectNet, append(slices.Clip(spelled), w.text)...)
+	}
+	a.leadsOut(w, false)
+	if file, ok := strings.CutPrefix(w.text, "@"); ok {
+		a.uses = append(a.uses, use{kind: useMaybe, text: file, tilde: strings.HasPrefix(file, "~"), op: OpRead})
+	}
+	if ofOption && codeFile.MatchString(w.text) {
+		a.notKnown(w.text, append(slices.Clip(spelled), w.text))
+	}
+	if !ofOption || strings.ContainsAny(w.text, " \t\n") {
+		return
+	}
+	for _, part := range partsOf(w.text) {
+		if strings.ContainsAny(part, "./") {
+			a.uses = append(a.uses, use{kind: useMaybe, text: part, op: OpWrite, guess: true, there: true})
+		}
+	}
+}
+
+// codeFile is a file that a program may load and run.
+var codeFile = lazily(`^[A-Za-z0-9_./-]*[A-Za-z0-9_]\.([cm]?[jt]sx?|py|rb|lua|php|pl|sh|so|dll|dylib|jar|exs?)$`)
+
+// leadsOut finds the paths in a word that lead out of the root, wherever they stand in it. judged says that the word as a whole
+// has been judged.
+func (a *analysis) leadsOut(w field, judged bool) {
+	if strings.ContainsAny(w.text, " \t\n") {
+		return
+	}
+	for _, part := range partsOf(w.text) {
+		if part == w.text && judged {
+			continue
+		}
+		if strings.HasPrefix(path.Clean(part), "../") || part == ".." || part[0] == '/' || strings.HasPrefix(part, "~/") {
+			a.uses = append(a.uses, use{kind: useMaybe, text: part, tilde: part[0] == '~', op: OpRead, there: true})
+		}
+	}
+}
+
+// partsOf cuts a word at the signs that names and values are parted with.
+func partsOf(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("=:,;@", r) })
+}
+
+// programKinds are those of texts that are programs, and judged as such.
+var programKinds = []kind{kindFree, kindSed, kindAwk, kindQuery, kindShell, kindSplit, kindRev, kindGlob, kindURL, kindRange}
+
+// address is what begins as an address does, alone or behind a name.
+var address = lazily(`(^|=)[a-z][a-z0-9+.-]*://`)
 
 // listed looks for a value among those that are known to be harmless.
 func (a *analysis) listed(k kind, w field, spelled []string) {
 	if k.among(w.text) {
+		if strings.Contains(w.text, "/") {
+			a.value(kindMaybe, w, nil)
+		}
+		if len(spelled) > 0 && spelled[0] != w.text && codeFile.MatchString(w.text) {
+			a.notKnown(w.text, append(slices.Clip(spelled), w.text))
+		}
 		return
 	}
 	a.notKnown(w.text, append(slices.Clip(spelled), w.text))

@@ -1,11 +1,14 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"wield/chat"
 )
@@ -320,7 +323,7 @@ func (e *eval) allowed(a *analysis, words []field, sc scope, text, node string) 
 			continue
 		}
 		for _, c := range r.commands {
-			if c.begins(asked) || c.begins(canonical) || a.table && !a.wraps && c.later(canonical) {
+			if (c.begins(asked) || c.begins(canonical) || a.table && !a.wraps && c.later(canonical)) && !c.undone(asked) {
 				n := len(canonical)
 				best = best.better(&allowance{rule: r, pattern: c, shaped: a.table || c.open || n <= len(c.words), missing: missing(a.uses, c)})
 			}
@@ -553,7 +556,7 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 		return false, u.text
 	}
 	at := r.locate(u.text, dir)
-	if at.outside && u.guess {
+	if at.outside && (u.guess || u.there && strings.HasPrefix(u.text, "/") && !exists(at.abs)) {
 		return false, at.abs // it is asked about as what is read there
 	}
 	if at.outside {
@@ -561,6 +564,9 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 		return false, at.abs
 	}
 	if u.guess {
+		if u.there && !at.missing && at.err == nil && at.mode.IsRegular() {
+			e.builtin(chat.DecisionAsk, SubjectPath, "write "+at.rel(), node, "options", "a file of that name is there, and nothing is known of what it is for", nil)
+		}
 		e.mayWrite(at, node)
 		return false, at.rel()
 	}
@@ -583,6 +589,12 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 		e.byRule(rule, SubjectPath, string(u.op)+" "+at.rel(), node, "the rule matches the path")
 	}
 	return rule != nil && rule.Decision == chat.DecisionAllow, at.rel()
+}
+
+// exists reports whether something of that name is there, which need not be a file that may be looked at.
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 }
 
 // givesOrders asks before a command puts a text of its own where programs that build and test take orders from, unless a rule names

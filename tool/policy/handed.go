@@ -339,7 +339,7 @@ func (e *eval) found(words, inner []field, sc scope) ([]field, bool) {
 
 // onlyShows reports whether a program does nothing but show its words, whatever they are.
 func onlyShows(p *program) bool {
-	if slices.ContainsFunc(p.operands, func(k kind) bool { return k != kindText }) || len(p.operands) == 0 || p.bare != effectNone {
+	if slices.ContainsFunc(p.operands, func(k kind) bool { return k != kindText && k != kindFree }) || len(p.operands) == 0 || p.bare != effectNone {
 		return false
 	}
 	for _, o := range p.options {
@@ -352,7 +352,7 @@ func onlyShows(p *program) bool {
 
 // readsOnly reports whether no option of a program does more than read files.
 func readsOnly(p *program) bool {
-	reads := []kind{kindText, kindRead, kindLook, kindList, kindSeen, kindGlob}
+	reads := []kind{kindText, kindFree, kindRead, kindLook, kindList, kindSeen, kindGlob}
 	for _, o := range p.options {
 		if o.effect != effectNone || slices.ContainsFunc(o.kinds, func(k kind) bool { return !slices.Contains(reads, k) }) {
 			return false

@@ -330,6 +330,45 @@ func (c commandPattern) later(words []string) bool {
 	return false
 }
 
+// undone reports whether a command takes an option of the pattern back, or gives it another value: mostly the last one holds.
+func (c commandPattern) undone(words []string) bool {
+	return slices.ContainsFunc(c.words[1:], func(w wordPattern) bool {
+		if !w.option() {
+			return false
+		}
+		given := map[string]int{}
+		for _, text := range c.before(words) {
+			name, _, _ := strings.Cut(text, "=")
+			if slices.ContainsFunc(w, func(a string) bool { return opposite(a, name) }) {
+				return true
+			}
+			if slices.ContainsFunc(w, func(a string) bool { a, _, _ = strings.Cut(a, "="); return strings.HasPrefix(a, "-") && a == name }) {
+				if given[name]++; given[name] > 1 {
+					return true
+				}
+			}
+		}
+		return false
+	})
+}
+
+// before lists the words up to a program that the pattern names behind -m, which has options of its own.
+func (c commandPattern) before(words []string) []string {
+	for i, w := range c.words {
+		if o := programs()[baseName(words[0])]; i > 0 && o != nil && slices.Contains(o.options[w[0]].kinds, kindModule) {
+			return words[:i+1]
+		}
+	}
+	return words
+}
+
+// opposite reports whether one option takes another one back.
+func opposite(option, name string) bool {
+	option, _, _ = strings.Cut(option, "=")
+	a, b := strings.TrimLeft(option, "-"), strings.TrimLeft(name, "-")
+	return len(name) > len(b) && len(option) > len(a) && (b == "no-"+a || a == "no-"+b)
+}
+
 // spells reports whether a word of the pattern is the text, as a rule that allows an option has to. A word that stands for any text,
 // such as *, spells nothing.
 func (c commandPattern) spells(text string) bool {

@@ -87,6 +87,7 @@ type kind string
 
 const (
 	kindText   kind = "text"
+	kindFree   kind = "free" // text, even if it looks like a path or an address
 	kindRead   kind = "read"
 	kindReadX  kind = "read!" // read, and it changes what runs
 	kindList   kind = "list"  // read, and it names further files
@@ -160,7 +161,7 @@ func (k kind) among(text string) bool {
 // lists reports whether the kind lists its values.
 func (k kind) lists() bool { return strings.Contains(string(k), "|") }
 
-var kinds = []kind{kindText, kindRead, kindReadX, kindList, kindWrite, kindMake, kindDir, kindExec, kindShell, kindScript, kindModule, kindURL,
+var kinds = []kind{kindText, kindFree, kindRead, kindReadX, kindList, kindWrite, kindMake, kindDir, kindExec, kindShell, kindScript, kindModule, kindURL,
 	kindHost, kindSed, kindAwk, kindRev, kindMaybe, kindSplit, kindData, kindFlags, kindAlias, kindAsk, kindNet, kindRange, kindRepo, kindRemote, kindArchive, kindUnpack, kindQuery,
 	kindPage, kindProcs, kindLook, kindOutput, kindReport, kindTask, kindVar, kindSeen, kindTarget, kindDefine, kindResource, kindSource, kindGlob, kindSubscript, kindAny, kindStamp, kindConf, kindNamed, kindPkg}
 
