@@ -27,12 +27,12 @@ type Cache struct {
 
 // A cacheEntry has the key in full: a hash may collide, and a wrong block would show one client's tools to another.
 type cacheEntry struct {
-	dialect, prefix, forTools string
-	maxCalls                  int
-	bare, apart               bool
-	tools                     []chat.Tool
-	block                     block
-	size                      int
+	dialect, prefix, forTools, onlyCalls string
+	maxCalls                             int
+	bare, apart                          bool
+	tools                                []chat.Tool
+	block                                block
+	size                                 int
 }
 
 // block returns the tool block, from the cache if it is there.
@@ -46,7 +46,7 @@ func (c *Cache) block(o *Options, d voice, tools []chat.Tool, bare bool) block {
 	}
 	var h maphash.Hash
 	h.SetSeed(c.seed)
-	for _, s := range []string{o.dialect(), o.Prefix, o.ForTools} {
+	for _, s := range []string{o.dialect(), o.Prefix, o.ForTools, o.OnlyCalls} {
 		h.WriteString(s)
 		h.WriteByte(0)
 	}
@@ -72,7 +72,7 @@ func (c *Cache) block(o *Options, d voice, tools []chat.Tool, bare bool) block {
 	if size > cacheEach {
 		return made
 	}
-	e = &cacheEntry{dialect: o.dialect(), prefix: o.Prefix, forTools: o.ForTools, maxCalls: o.MaxCalls, bare: bare, apart: o.apart(), tools: copyTools(tools),
+	e = &cacheEntry{dialect: o.dialect(), prefix: o.Prefix, forTools: o.ForTools, onlyCalls: o.OnlyCalls, maxCalls: o.MaxCalls, bare: bare, apart: o.apart(), tools: copyTools(tools),
 		block: made, size: size}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,7 +115,7 @@ func flags(a, b bool) (f byte) {
 }
 
 func (e *cacheEntry) matches(o *Options, tools []chat.Tool, bare bool) bool {
-	if e == nil || e.dialect != o.dialect() || e.prefix != o.Prefix || e.forTools != o.ForTools || e.maxCalls != o.MaxCalls ||
+	if e == nil || e.dialect != o.dialect() || e.prefix != o.Prefix || e.forTools != o.ForTools || e.onlyCalls != o.OnlyCalls || e.maxCalls != o.MaxCalls ||
 		e.bare != bare || e.apart != o.apart() || len(e.tools) != len(tools) {
 		return false
 	}

@@ -3,6 +3,7 @@ package prompt
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -20,8 +21,6 @@ type ruleSet struct {
 	head    string // first line of the block, if it is framed
 	tail    string // last line
 	intro   string // before the definitions
-	sample  string // arguments of the call that shows the format; "": any
-	note    string // after the format
 	many    string // rule 1 where several calls are welcome
 	syntax  string // rule 2
 	name    string // rule 3
@@ -29,6 +28,7 @@ type ruleSet struct {
 	results string // what results look like, in rule 5
 	final   string // rule 6
 	inline  bool   // a call may follow other text on its line
+	framed  bool   // the definitions have a frame, of which intro speaks
 	own     bool   // examples are those that the tools' descriptions have, written in the dialect
 }
 
@@ -38,7 +38,12 @@ const (
 	tagIntro = "You may call one or more functions to assist with the user query.\n\nYou are provided with function signatures within <tools></tools> XML tags:"
 )
 
-// ruleSets has the rows. A dialect that is not here is taught in the words of the first.
+// anyRules teach a dialect that has no row: its example says how a call is written.
+var anyRules = ruleSet{head: "=== CUSTOM TOOL PROTOCOL ===", tail: "=== END PROTOCOL ===", intro: jsonIntro,
+	many: "You may use several tools in one response, as in the example one after the other", name: "The name must match exactly one of the available tools",
+	args: "each call must include all required parameters", results: "the example shows", final: "respond normally without a call"}
+
+// ruleSets has the rows.
 var ruleSets = [...]ruleSet{
 	{dialect: "json-fence", head: "=== CUSTOM TOOL PROTOCOL ===", tail: "=== END PROTOCOL ===", intro: jsonIntro,
 		many:   "You may use several tools in one response: one code block for each call",
@@ -68,7 +73,7 @@ var ruleSets = [...]ruleSet{
 		many:   "You may use several tools in one response: a TOOL line and an ARGS block for each, with an empty line between them",
 		syntax: "TOOL: begins a line; each argument is one line under ARGS:, indented by two spaces", name: "TOOL must match exactly one of the available tools",
 		args: "ARGS must include all required parameters", results: "TOOL_RESULT", final: "respond normally without TOOL and ARGS lines"},
-	{dialect: "cli-block", intro: "You have access to these tools:", own: true, sample: `{"text": "value1"}`,
+	{dialect: "cli-block", intro: "You have access to these tools:", own: true,
 		many:   "You may use several tools in one response: one code block for each call",
 		syntax: "The block must be closed; its fence must be longer than any fence in the text", name: "The language of the block must match exactly one of the available tools",
 		args: "The text in the block is the argument. Where a tool takes a path and a text, the first line is === FILE: and the path; where it takes paths, each line is one. " +
@@ -81,11 +86,11 @@ var ruleSets = [...]ruleSet{
 		many:   "You may use several tools in one response: one <tool> element for each call",
 		syntax: "Each argument is one <arg> element; write &lt; &gt; and &amp; for < > and & in values", name: `"name" must match exactly one of the available tools`,
 		args: "The <tool> element must include all required parameters", results: "TOOL_RESULT", final: "respond normally without any tags"},
-	{dialect: "hermes", intro: tagIntro, inline: true,
+	{dialect: "hermes", intro: tagIntro, inline: true, framed: true,
 		many:   "You may call several functions in one response: one <tool_call> block for each",
 		syntax: "For each function call, return a JSON object with function name and arguments within <tool_call></tool_call> XML tags", name: `"name" must match exactly one of the functions`,
 		args: `"arguments" must include all required parameters`, results: "<tool_response>", final: "respond normally without any tags"},
-	{dialect: "qwen3-coder", intro: tagIntro, inline: true,
+	{dialect: "qwen3-coder", intro: tagIntro, inline: true, framed: true,
 		many:   "You may call several functions in one response: one <tool_call> block for each",
 		syntax: "Function calls MUST follow the specified format: an inner <function=...></function> block must be nested within <tool_call></tool_call> XML tags", name: "The function must match exactly one of those above",
 		args: "Required parameters MUST be specified", results: "<tool_response>", final: "respond normally without any tags"},
@@ -101,7 +106,7 @@ func ruleSetOf(d voice) *ruleSet {
 			return &ruleSets[i]
 		}
 	}
-	return &ruleSets[0]
+	return &anyRules
 }
 
 // A block is the tool block, whole and in its parts.
@@ -146,63 +151,82 @@ func (o *Options) apart() bool { return strings.Contains(o.Template, "{{tools}}"
 
 // text lays the block out.
 func (r *ruleSet) text(o *Options, d voice, tools []chat.Tool, definitions string, bare bool) string {
-	var b strings.Builder
-	line := func(s string) {
-		if s != "" {
-			b.WriteString(s + "\n\n")
-		}
-	}
-	line(r.head)
 	intro := r.intro
-	if bare && r.dialect == "tool-call-tag" {
+	if bare && r.dialect == protocolDialect {
 		intro = "You are an AI coding assistant with access to these tools:"
 	}
-	line(intro)
-	if definitions != "" {
-		line("AVAILABLE TOOLS:\n" + definitions)
+	if definitions != "" && !r.framed {
+		definitions = "AVAILABLE TOOLS:\n" + definitions
 	}
-	line("TOOL CALLING PROTOCOL:\nWhen you need to use a tool, respond with this EXACT format:")
-	line(r.format(d))
-	line(r.note)
-	line("IMPORTANT RULES:\n" + d.words(r.rules(o)))
-	line("EXAMPLES:\n" + r.examples(d, tools))
-	line(r.tail)
-	return strings.TrimSpace(b.String())
+	parts := []string{r.head, intro, definitions}
+	switch {
+	case o.OnlyCalls != "":
+		parts = append(parts, "Take the values of arguments from the query. Leave out optional parameters that the query does not mention.")
+	case r.dialect == protocolDialect:
+		parts = append(parts, protocolFormat+r.format(d), "IMPORTANT RULES:\n"+numbered(d, r.protocolRules(o)), "EXAMPLES:\n"+r.examples(d, tools))
+	default:
+		parts = append(parts, "TOOL CALLING PROTOCOL:\nWhen you need to use a tool, respond in the EXACT format of this example:\n\n"+r.examples(d, tools),
+			"RULES:\n"+numbered(d, r.rules(o)))
+	}
+	parts = append(parts, r.tail)
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "\n\n")
 }
 
-// format shows the shape of a call.
+// protocolDialect is the dialect of the Tool Calling Protocol, which says itself how it is taught.
+const protocolDialect = "tool-call-tag"
+
+const protocolFormat = "TOOL CALLING PROTOCOL:\nWhen you need to use a tool, respond with this EXACT format:\n\n"
+
+// format shows the shape of a call in the words of the protocol.
 func (r *ruleSet) format(d voice) string {
-	args := r.sample
-	if args == "" {
-		args = `{"arg1": "value1"}`
-	}
-	b, _ := d.AppendCalls(nil, []chat.Call{{Name: "tool_name", Arguments: args, Reasoning: "why you need this tool"}})
+	b, _ := d.AppendCalls(nil, []chat.Call{{Name: "tool_name", Arguments: `{"arg1": "value1"}`, Reasoning: "why you need this tool"}})
 	return string(b)
 }
 
-func (r *ruleSet) rules(o *Options) string {
-	first := r.many
-	switch {
-	case r.dialect == "tool-request":
-	case o.MaxCalls == 1:
-		first = "Use ONLY ONE tool call per response"
-	case o.MaxCalls > 1:
-		first += fmt.Sprintf(", at most %d", o.MaxCalls)
-	}
-	list := []string{first, r.syntax, r.name, r.args,
+// protocolRules are those of the protocol, one by one.
+func (r *ruleSet) protocolRules(o *Options) []string {
+	return append([]string{r.first(o), r.syntax, r.name, r.args,
 		"After receiving " + r.results + ", you can make another tool call or provide final answer",
-		"When you have the final answer, " + r.final}
-	if o.Prefix != "" {
-		list = append(list, "Every tool name begins with "+strconv.Quote(o.Prefix)+". Do not remove it")
+		"When you have the final answer, " + r.final}, prefixRule(o)...)
+}
+
+// rules are those of every other dialect.
+func (r *ruleSet) rules(o *Options) []string {
+	list := []string{r.first(o)}
+	if r.syntax != "" {
+		list = append(list, r.syntax)
 	}
+	return append(append(list, r.name+"; "+r.args,
+		"The result comes back as "+r.results+". When you have what you need, or need no tool, "+r.final), prefixRule(o)...)
+}
+
+// first says how many calls a response may have.
+func (r *ruleSet) first(o *Options) string {
+	switch {
+	case r.dialect == "tool-request" || o.MaxCalls == 0:
+		return r.many
+	case o.MaxCalls == 1:
+		return "Use ONLY ONE tool call per response"
+	}
+	return fmt.Sprintf("%s, at most %d", r.many, o.MaxCalls)
+}
+
+func prefixRule(o *Options) []string {
+	if o.Prefix == "" {
+		return nil
+	}
+	return []string{"Every tool name begins with " + strconv.Quote(o.Prefix) + ". Do not remove it"}
+}
+
+func numbered(d voice, rules []string) string {
 	var b strings.Builder
-	for i, rule := range list {
+	for i, rule := range rules {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
 		b.WriteString(strconv.Itoa(i+1) + ". " + rule)
 	}
-	return b.String()
+	return d.words(b.String())
 }
 
 // exampleMark stands before the example in a description of a tool: its arguments as JSON.
@@ -269,7 +293,7 @@ func (r *ruleSet) examples(d voice, tools []chat.Tool) string {
 		between = " "
 	}
 	result := d.words(e.result)
-	if r.dialect != "tool-call-tag" || result == "" {
+	if r.dialect != protocolDialect || result == "" {
 		result = string(d.AppendResultsAmong(nil, []chat.Result{{Name: e.call.Name, Parts: chat.Text(e.data)}}, tools))
 		result = strings.ReplaceAll(result, "\n", " ") // an example is no result: it must not stand at the start of a line
 	}
@@ -287,7 +311,7 @@ type example struct {
 }
 
 // exampleOf makes an example: that of the Tool Calling Protocol if its tool is among those offered, else one
-// of the first tool's with a value for each required parameter, or that of its description if own says so.
+// of the first tool's that has parameters, with a value for each required one, or that of its description if own says so.
 func exampleOf(tools []chat.Tool, own bool) example {
 	for i := range tools {
 		if tools[i].Name != "read_file" {
@@ -305,6 +329,12 @@ func exampleOf(tools []chat.Tool, own bool) example {
 		}
 	}
 	t := &tools[0]
+	for i := range tools { // one without parameters would not show how arguments are written
+		if s := schema.ShapeOf(tools[i].Parameters); s != nil && len(s.Props) > 0 {
+			t = &tools[i]
+			break
+		}
+	}
 	_, written, has := ownExample(t)
 	arguments := sampleOf(t.Parameters)
 	if arguments == "" {

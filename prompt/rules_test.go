@@ -33,3 +33,26 @@ func TestOwnExamples(t *testing.T) {
 		}
 	}
 }
+
+// TestExampleShowsArguments: the example shows how an argument is written, also where none is required, and holds no name that could be
+// copied. Where the response is nothing but calls, their form alone is told.
+func TestExampleShowsArguments(t *testing.T) {
+	now := chat.Tool{Name: "now", Parameters: []byte(`{"type":"object","properties":{}}`)}
+	tides := chat.Tool{Name: "tides", Parameters: []byte(`{"type":"object","properties":{"port":{"type":"string"},"day":{"type":"integer"}}}`)}
+	for _, name := range []string{"hermes", "json-fence", "qwen3-coder", "pythonic", "glm45", "function-style"} {
+		d, ok := voiceOf(name)
+		if !ok {
+			t.Fatal(name)
+		}
+		rules := renderBlock(&Options{}, d, []chat.Tool{now, tides}, false).rules
+		_, example, _ := strings.Cut(rules, "EXACT format")
+		want, _ := d.AppendCalls(nil, []chat.Call{{Name: "tides", Arguments: `{"port": "value"}`}})
+		if !strings.Contains(example, string(want)) || strings.Contains(rules, "tool_name") || strings.Contains(rules, "arg1") {
+			t.Errorf("%s: %q is not the example in\n%s", name, want, rules)
+		}
+		only := renderBlock(&Options{OnlyCalls: "[...]"}, d, []chat.Tool{tides}, false).rules
+		if strings.Contains(only, "EXACT") || strings.Contains(only, "RULES") || !strings.Contains(only, "tides") {
+			t.Errorf("%s: more than the definitions in\n%s", name, only)
+		}
+	}
+}

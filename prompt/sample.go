@@ -49,11 +49,25 @@ const sampleDepth = 6
 // sampleOf returns arguments that fit a schema; "" if none are found.
 func sampleOf(parameters json.RawMessage) string {
 	text := sample(parameters, 0)
+	if shown := schema.ShapeOf(parameters); text == "{}" && shown != nil && len(shown.Props) > 0 { // one argument shows how they are written
+		text = sample(requiring(parameters, shown.Props[0].Name), 0)
+	}
 	s, err := schema.Compile(parameters)
 	if err != nil || !strings.HasPrefix(text, "{") || len(s.Validate(text)) > 0 {
 		return ""
 	}
 	return text
+}
+
+// requiring returns a schema that requires a property.
+func requiring(parameters json.RawMessage, name string) json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(parameters, &all) != nil {
+		return parameters
+	}
+	all["required"], _ = json.Marshal([]string{name})
+	out, _ := json.Marshal(all) // it was JSON
+	return out
 }
 
 func sample(raw json.RawMessage, depth int) string {

@@ -70,7 +70,7 @@ them under your rules, and returns the results.`,
 var groups = []struct{ id, title, commands string }{
 	{"start", "Start", "demo init serve chat run"},
 	{"tools", "Tools and rules", "tool mcp policy sandbox worker cluster"},
-	{"models", "Models and formats", "parse dialect eval tune script browser"},
+	{"models", "Models and formats", "parse dialect prompt eval tune script browser"},
 	{"history", "Recorded runs", "sessions replay trace journal stats"},
 	{"setup", "Setup", "config doctor metrics completion man version help"},
 }
@@ -101,6 +101,7 @@ func commands(app *cli.App) []*cobra.Command {
 		newScriptCmd(app),
 		parsing.NewParseCmd(app),
 		parsing.NewDialectCmd(app),
+		measure.NewPromptCmd(app),
 		measure.NewEvalCmd(app),
 		measure.NewTuneCmd(app),
 		tools.NewSandboxCmd(app),

@@ -17,6 +17,8 @@ import (
 	"wield/bridge"
 	"wield/chat"
 	"wield/dialect"
+	"wield/schema"
+	"wield/schema/shape"
 )
 
 // A character is a model with a habit. It knows the answers of the suite; how it gives them is the habit.
@@ -76,16 +78,20 @@ func known(prompt string) []chat.Call {
 	panic("an unknown question: " + prompt)
 }
 
-// taught returns the dialect whose format stands in the prompt.
+// taught returns the dialect of the example that stands in the prompt.
 func taught(prompt string) *dialect.Dialect {
-	for _, name := range DefaultDialects {
-		d, _ := dialect.Lookup(name)
-		format, err := d.AppendCalls(nil, []chat.Call{{Name: "tool_name", Arguments: `{"arg1": "value1"}`, Reasoning: "why you need this tool"}})
-		if err == nil && strings.Contains(prompt, "EXACT format:\n\n"+string(format)+"\n") {
-			return d
-		}
+	_, example, _ := strings.Cut(prompt, "\nYou:")
+	example, _, _ = strings.Cut(example, "\n\nSystem: ")
+	var tools []shape.Tool
+	for _, tool := range []chat.Tool{harbour, tide, note, booking} {
+		tools = append(tools, shape.Tool{Name: tool.Name, Args: schema.ShapeOf(tool.Parameters)})
 	}
-	panic("no format in the prompt:\n" + prompt)
+	out, err := dialect.Parse(strings.TrimLeft(example, " "), dialect.Options{Tools: tools})
+	if err != nil || len(out.Calls) != 1 {
+		panic("no example in the prompt:\n" + prompt)
+	}
+	d, _ := dialect.Lookup(out.Calls[0].Dialect)
+	return d
 }
 
 func functionCalls(want []chat.Call) (events []chat.Event) {
