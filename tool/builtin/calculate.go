@@ -11,7 +11,7 @@ import (
 )
 
 // constants are the names of numbers.
-var constants = map[string]float64{"pi": math.Pi, "π": math.Pi, "e": math.E, "tau": 2 * math.Pi}
+var constants = map[string]float64{"pi": math.Pi, "π": math.Pi, "e": math.E, "tau": 2 * math.Pi, "phi": math.Phi}
 
 // A function takes between least and most arguments; most 0 is any number. What has exact results has them;
 // the others are rounded to 15 digits.
@@ -46,6 +46,10 @@ var functions = map[string]function{
 	"acos":      {1, 1, nil, math.Acos},
 	"atan":      {1, 1, nil, math.Atan},
 	"atan2":     {2, 2, func(a []*big.Rat) (*big.Rat, error) { return rounded("atan2", math.Atan2(float(a[0]), float(a[1]))) }, nil},
+	"sinh":      {1, 1, nil, math.Sinh},
+	"cosh":      {1, 1, nil, math.Cosh},
+	"tanh":      {1, 1, nil, math.Tanh},
+	"hypot":     {2, 2, func(a []*big.Rat) (*big.Rat, error) { return rounded("hypot", math.Hypot(float(a[0]), float(a[1]))) }, nil},
 	"degrees":   {1, 1, nil, func(x float64) float64 { return x / math.Pi * 180 }},
 	"radians":   {1, 1, nil, func(x float64) float64 { return x / 180 * math.Pi }},
 	"pow":       {2, 2, func(a []*big.Rat) (*big.Rat, error) { return power(a[0], a[1]) }, nil},
@@ -55,6 +59,7 @@ var functions = map[string]function{
 		return new(big.Rat).SetInt(new(big.Int).Quo(a[0].Num(), a[0].Denom())), nil
 	}, nil},
 	"gcd": {1, 0, divisor, nil},
+	"lcm": {1, 0, multiple, nil},
 }
 
 // named reads a constant, or a function with its arguments.
@@ -188,6 +193,25 @@ func divisor(args []*big.Rat) (*big.Rat, error) {
 			return nil, fmt.Errorf("gcd takes whole numbers")
 		}
 		v.GCD(nil, nil, v, new(big.Int).Abs(a.Num()))
+	}
+	return new(big.Rat).SetInt(v), nil
+}
+
+// multiple is the least that whole numbers have in common.
+func multiple(args []*big.Rat) (*big.Rat, error) {
+	v := big.NewInt(1)
+	for _, a := range args {
+		switch {
+		case !a.IsInt():
+			return nil, fmt.Errorf("lcm takes whole numbers")
+		case a.Sign() == 0:
+			return new(big.Rat), nil
+		}
+		n := new(big.Int).Abs(a.Num())
+		v.Mul(v, new(big.Int).Quo(n, new(big.Int).GCD(nil, nil, v, n)))
+		if v.BitLen() > exprBits {
+			return nil, errTooLarge
+		}
 	}
 	return new(big.Rat).SetInt(v), nil
 }

@@ -23,7 +23,7 @@ type calcInput struct {
 }
 
 func calculator(*Options) *tool.Tool {
-	t := tool.Func("calculator", `Evaluate an arithmetic expression: + - * / % ^ (power), parentheses, decimals, pi, e, and functions such as sqrt, round, min, log, sin. Example: {"expression": "123 * 45"}`,
+	t := tool.Func("calculator", `Evaluate an arithmetic expression: + - * / % (remainder, or per cent as in 15% of 80) ^ (power) !, parentheses, decimals, pi, e, and functions such as sqrt, round, min, log, sin. Example: {"expression": "123 * 45"}`,
 		func(_ context.Context, in calcInput) (string, error) {
 			if strings.TrimSpace(in.Expression) == "" {
 				return "", tool.Errorf(tool.ErrInvalid, "Missing 'expression' parameter")
@@ -114,6 +114,8 @@ func (p *expressionParser) operator() (op byte, n int) {
 		return '^', 2
 	case len(rest) > 3 && strings.EqualFold(rest[:3], "mod") && strings.IndexByte(" \t(", rest[3]) >= 0:
 		return '%', 3
+	case len(rest) > 2 && strings.EqualFold(rest[:2], "of") && strings.IndexByte(" \t(", rest[2]) >= 0: // 15% of 80
+		return '*', 2
 	case strings.HasPrefix(rest, "×"):
 		return '*', len("×")
 	case strings.HasPrefix(rest, "÷"):
@@ -138,6 +140,11 @@ func (p *expressionParser) expression(least, depth int) (*big.Rat, error) {
 			left, err = factorial([]*big.Rat{left})
 			continue
 		}
+		if op == '%' && n == 1 && p.percent() {
+			p.at++
+			left = new(big.Rat).Quo(left, big.NewRat(100, 1))
+			continue
+		}
 		b := binding(op)
 		if b == 0 || b <= least {
 			return left, nil
@@ -154,6 +161,20 @@ func (p *expressionParser) expression(least, depth int) (*big.Rat, error) {
 		left, err = operate(op, left, right)
 	}
 	return nil, err
+}
+
+// percent reports whether the sign % at the present place is a per cent and no remainder: no operand follows it.
+// Before a minus sign it is one in "50% - 3", and none in "10 % -3".
+func (p *expressionParser) percent() bool {
+	q := expressionParser{text: p.text, at: p.at + 1}
+	q.space()
+	switch op, _ := q.operator(); op {
+	case 0, ')', ',', '*', '/', '%', '^', '+', '!':
+		return true
+	case '-':
+		return q.at > p.at+1 && p.at > 0 && strings.IndexByte(" \t\r\n", p.text[p.at-1]) < 0
+	}
+	return false
 }
 
 // operand reads a number, a sign before an operand, or an expression in brackets.
