@@ -32,7 +32,7 @@ func wikipediaSearch(o *Options) *tool.Tool {
 			if err != nil {
 				return internetOutput{}, err
 			}
-			return readWikipedia(body, in)
+			return readWikipedia(body, in, o.Wikipedia)
 		})
 	t.Facts = tool.Facts{Network: true, ReadOnly: true}
 	t.Idempotent = true
@@ -63,7 +63,8 @@ func language(code string) bool {
 	return len(code) >= 2 && len(code) <= 12 && !strings.HasSuffix(code, "-")
 }
 
-func readWikipedia(body []byte, in wikipediaInput) (internetOutput, error) {
+// readWikipedia reads what Wikipedia answered, or the wiki whose interface is at the address api.
+func readWikipedia(body []byte, in wikipediaInput, api string) (internetOutput, error) {
 	var answer struct {
 		Error *struct{ Info string }
 		Query struct {
@@ -78,8 +79,12 @@ func readWikipedia(body []byte, in wikipediaInput) (internetOutput, error) {
 	}
 	hits := []hit{}
 	for _, r := range answer.Query.Search {
-		address := url.URL{Scheme: "https", Host: in.Language + ".wikipedia.org", Path: "/wiki/" + strings.ReplaceAll(r.Title, " ", "_")}
-		hits = append(hits, hit{r.Title, plainText(r.Snippet), address.String()})
+		page := url.URL{Scheme: "https", Host: in.Language + ".wikipedia.org", Path: "/wiki/" + strings.ReplaceAll(r.Title, " ", "_")}
+		address := page.String()
+		if dir, ok := strings.CutSuffix(api, "api.php"); ok { // every MediaWiki has both programs in one directory
+			address = withQuery(dir+"index.php", "title", r.Title)
+		}
+		hits = append(hits, hit{r.Title, plainText(r.Snippet), address})
 	}
 	return internetOutput{Results: hits, Count: len(hits), Num: len(hits), Query: in.Query}, nil
 }

@@ -63,7 +63,7 @@ func TestWikis(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	o := Options{Transport: transport, Wikipedia: s.URL + "/w/api.php", SilverBullet: s.URL + "/notes", SilverBulletToken: "sesame"}
 	for _, tt := range []struct{ tool, arguments, want string }{
-		{"wikipedia_search", `{"query":"leek"}`, `"title":"Leek soup","snippet":"a soup"`},
+		{"wikipedia_search", `{"query":"leek"}`, `"title":"Leek soup","snippet":"a soup","url":"` + s.URL + `/w/index.php?title=Leek+soup"`},
 		{"wikipedia_get_article", `{"title":"Leek soup"}`, `{"title":"Leek soup","content":"It is green."}`},
 		{"wikipedia_get_article", `{"title":"Nothing"}`, `there is no article "Nothing"`},
 		{"silver_bullet_get", `{"page":"Projects/My garden"}`, `"# Garden\n"`},
