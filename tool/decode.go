@@ -110,7 +110,9 @@ const maxTold = 5
 func (e *Entry) violated(found []schema.Violation) *Error {
 	for _, v := range found {
 		if v.Missing != "" && strings.Count(v.Pointer, "/") == 1 {
-			return e.invalid("Missing required parameter: %s", v.Missing)
+			err := e.invalid("Missing required parameter: %s", v.Missing)
+			err.Code = violationCodes["required"]
+			return err
 		}
 	}
 	var told []string
@@ -120,7 +122,19 @@ func (e *Entry) violated(found []schema.Violation) *Error {
 	if more := len(found) - len(told); more > 0 {
 		told = append(told, fmt.Sprintf("and %d more", more))
 	}
-	return e.invalid("Invalid arguments: %s", strings.Join(told, "; "))
+	err := e.invalid("Invalid arguments: %s", strings.Join(told, "; "))
+	err.Code = violationCodes[found[0].Keyword]
+	return err
+}
+
+// codeNotFound is the code of a call of a tool that there is not.
+const codeNotFound = "TOOL_NOT_FOUND"
+
+// violationCodes are the codes of the keywords of JSON Schema that models break most.
+var violationCodes = map[string]string{
+	"required": "MISSING_REQUIRED", "dependentRequired": "MISSING_REQUIRED",
+	"additionalProperties": "UNKNOWN_PARAM", "unevaluatedProperties": "UNKNOWN_PARAM",
+	"type": "TYPE_MISMATCH", "enum": "INVALID_ENUM", "const": "INVALID_ENUM",
 }
 
 // checkKeys refuses arguments with more names than any tool needs, or with names that are more than a name in JavaScript and

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -97,7 +98,7 @@ func (r *Result) appendC(dst []byte) []byte {
 	} else {
 		dst = append(dst, quote(r.Error)...)
 	}
-	for _, m := range append(r.denial(), r.notes()...) {
+	for _, m := range slices.Concat(r.code(), r.denial(), r.notes()) {
 		dst = m.append(dst)
 	}
 	return append(dst, '}')
@@ -150,6 +151,14 @@ func (r *Result) extra() []member {
 		list = append(list, member{"timeout", strconv.AppendFloat(nil, float64(r.Timeout)/float64(time.Second), 'f', -1, 64)})
 	}
 	return list
+}
+
+// code is the member that names a failure for programs.
+func (r *Result) code() []member {
+	if r.Code == "" {
+		return nil
+	}
+	return []member{{"error_code", quote(r.Code)}}
 }
 
 // denial are the members that tell of a path that the ignore file leaves out.

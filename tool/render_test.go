@@ -43,7 +43,7 @@ func TestStyles(t *testing.T) {
 		{"nothing", Result{OK: true}, `OK`, `{"success":true,"data":null,"error":null}`, `{"success":true}`},
 		{"failure_C37", Failure(errors.New("no such file")), `Error: no such file`, `{"success":false,"data":null,"error":"no such file"}`,
 			`{"success":false,"error":"no such file","error_type":"ToolError"}`},
-		{"not found_E51", Failure(&Error{Kind: ErrNotFound, Tool: "x"}), `Error: Tool x not found`, `{"success":false,"data":null,"error":"Tool x not found"}`,
+		{"not found_E51", Failure(&Error{Kind: ErrNotFound, Tool: "x"}), `Error: Tool x not found`, `{"success":false,"data":null,"error":"Tool x not found","error_code":"TOOL_NOT_FOUND"}`,
 			`{"success":false,"error":"Tool x not found","error_type":"ToolNotFoundError"}`},
 		{"disabled_E52", Failure(&Error{Kind: ErrDisabled, Tool: "x"}), `Error: Tool x is disabled`, `{"success":false,"data":null,"error":"Tool x is disabled"}`,
 			`{"success":false,"error":"Tool x is disabled","error_type":"ToolDisabledError"}`},

@@ -18,6 +18,8 @@ type Result struct {
 	Details   json.RawMessage `json:"details,omitempty"`    // more about the error, an object
 	Timeout   time.Duration   `json:"timeout,omitempty"`    // the time a call had that took too long
 
+	Code string `json:"error_code,omitempty"` // for programs, in the style c: MISSING_REQUIRED, TOOL_NOT_FOUND ..
+
 	// DeniedPath is the path that the ignore file leaves out, if the call was refused for that.
 	DeniedPath string `json:"denied_path,omitempty"`
 
@@ -58,7 +60,11 @@ func JSON(v any) (Result, error) {
 // Failure returns the result that err becomes.
 func Failure(err error) Result {
 	e := asError(err)
-	return Result{Error: e.Sentence(), ErrorType: e.Kind, Details: e.Details, Timeout: e.Timeout, DeniedPath: e.DeniedPath}
+	code := e.Code
+	if e.Kind == ErrNotFound {
+		code = codeNotFound
+	}
+	return Result{Error: e.Sentence(), ErrorType: e.Kind, Code: code, Details: e.Details, Timeout: e.Timeout, DeniedPath: e.DeniedPath}
 }
 
 // A Style is how a result is written for a model.

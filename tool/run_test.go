@@ -552,3 +552,33 @@ func TestMessage_E26_E60(t *testing.T) {
 		t.Errorf("message %+v", m)
 	}
 }
+
+// TestCodes_CR06: in the style of the Tool Calling Protocol a failure that its validation has a code for carries it.
+func TestCodes_CR06(t *testing.T) {
+	const parameters = `{"type":"object","properties":{"city":{"type":"string"},"unit":{"enum":["C","F"]}},"required":["city"],"additionalProperties":false}`
+	reg := new(Registry)
+	weather := Raw("weather", "", json.RawMessage(parameters), func(context.Context, *Call) (Result, error) { return Text("sunny"), nil })
+	weather.State = StateEnabled
+	if err := reg.Add(weather); err != nil {
+		t.Fatal(err)
+	}
+	r := &Runner{Tools: reg}
+	for _, c := range []struct{ name, args, code string }{
+		{"weather", `{}`, `,"error_code":"MISSING_REQUIRED"}`},
+		{"weather", `{"city":"a","town":"b"}`, `,"error_code":"UNKNOWN_PARAM"}`},
+		{"weather", `{"city":[1]}`, `,"error_code":"TYPE_MISMATCH"}`},
+		{"weather", `{"city":"a","unit":"K"}`, `,"error_code":"INVALID_ENUM"}`},
+		{"whether", `{}`, `,"error_code":"TOOL_NOT_FOUND"}`},
+		{"weather", `{bad`, `"}`},
+		{"weather", `{"city":"a"}`, `"error":null}`},
+	} {
+		res, err := r.Call(t.Context(), c.name, c.args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := string(res.Append(nil, StyleC))
+		if !strings.HasSuffix(got, c.code) || strings.Contains(got, "error_code") != strings.Contains(c.code, "error_code") {
+			t.Errorf("%s %s: %s; want it to end with %s", c.name, c.args, got, c.code)
+		}
+	}
+}

@@ -254,7 +254,7 @@ func (e *eval) outside(at place, op Op) {
 		e.byRule(r, SubjectPath, text, "", "the rule matches the path outside of the root")
 		return
 	}
-	e.builtin(chat.DecisionDeny, SubjectPath, text, "", "outside", "the path leaves the root "+e.call.Root, nil)
+	e.builtin(chat.DecisionDeny, SubjectPath, text, "", "outside", "Path traversal not allowed: the path leaves the root "+e.call.Root, nil)
 }
 
 // systemDirs hold no files but views of processes, devices and the kernel, and aliases of everything else.
