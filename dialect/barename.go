@@ -29,7 +29,6 @@ type nameReader struct {
 	spaced bool // nothing but blanks of one line stand between name and object
 	gap    bool // blanks stand behind the object
 	fence  int
-	info   int
 	objAt  int // where the object begins
 	to     int // where it ends
 	skip   *value.Reader
@@ -41,7 +40,6 @@ type nameState uint8
 const (
 	nName   nameState = iota // in the name
 	nBefore                  // behind it
-	nFence                   // in the line that opens a fence around the object
 	nKey                     // in the object, up to the colon behind the first key
 	nObject                  // in an object that counts only with what follows it
 	nLine                    // behind that object
@@ -114,8 +112,6 @@ func (r *nameReader) run(d *driver, i int) (int, verdict) {
 			i, v = r.readName(d, i)
 		case nBefore:
 			i, v = r.before(d, i)
-		case nFence:
-			i, v = r.readFence(d, i)
 		case nKey:
 			i, v = r.readKey(d, i)
 		case nObject:
@@ -192,29 +188,17 @@ func (r *nameReader) before(d *driver, i int) (int, verdict) {
 		r.skip = d.skipped()
 		return i, more
 	case c == '`' && r.kind && r.fence == 0 && !r.spaced:
-		r.state = nFence
-		return i, more
+		n, marks, m := fenceLine(d.text.in[i:])
+		switch m {
+		case no:
+			return i + n, refused
+		case maybe:
+			return d.await(i, "", nil)
+		}
+		r.fence = marks
+		return i + n, more
 	}
 	return i, refused
-}
-
-// readFence reads the line that opens a fence.
-func (r *nameReader) readFence(d *driver, i int) (int, verdict) {
-	for ; i < len(d.text.in); i++ {
-		c := d.text.in[i]
-		switch {
-		case c == '`' && r.info == 0:
-			r.fence++
-		case c == '\n' && r.fence >= 3:
-			r.state = nBefore
-			return i + 1, more
-		case r.fence < 3 || r.info > maxBlank || !chars.IsLetter(c) && c != '\r':
-			return i, refused
-		default:
-			r.info++
-		}
-	}
-	return i, more
 }
 
 // readKey reads to the colon behind the first key.

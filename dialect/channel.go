@@ -20,6 +20,7 @@ var messageForm = channelForm{body: "<|message|>", tokens: []string{"<|channel|>
 // A channelReader reads the header of a message, which is markup, and then gives way to what reads its body:
 // text, reasoning, or a call.
 type channelReader struct {
+	brief
 	form *channelForm
 	head string // the whole header
 	to   string // whom the message is for: a tool, unless it is one of the parties
@@ -196,8 +197,6 @@ func (r *channelReader) call(d *driver, i int) (int, verdict) {
 	return h.run(d, i)
 }
 
-func (r *channelReader) plain(*driver) *chars.Set { return nil }
-
 // end decides what an end of the text in a header means, or behind one.
 func (r *channelReader) end(d *driver) verdict {
 	if !r.done {
@@ -208,7 +207,10 @@ func (r *channelReader) end(d *driver) verdict {
 }
 
 // A wordsReader reads words that stand between two tokens and mean nothing.
-type wordsReader struct{ n int }
+type wordsReader struct {
+	brief
+	n int
+}
 
 func newWords(*driver, *opener) body { return new(wordsReader) }
 
@@ -224,7 +226,3 @@ func (r *wordsReader) run(d *driver, i int) (int, verdict) {
 	}
 	return i, more
 }
-
-func (r *wordsReader) end(*driver) verdict { return refused }
-
-func (r *wordsReader) plain(*driver) *chars.Set { return nil }

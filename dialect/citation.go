@@ -3,7 +3,10 @@ package dialect
 import "wield/dialect/internal/chars"
 
 // A citationReader reads the rest of a tag that ends a cited passage, such as 0:[1,2],1:[3]>. The tag is left out.
-type citationReader struct{ read int }
+type citationReader struct {
+	brief
+	read int
+}
 
 func newCitation(d *driver, _ *opener) body {
 	r := ready(&d.readers.cite)
@@ -24,7 +27,3 @@ func (r *citationReader) run(d *driver, i int) (int, verdict) {
 	}
 	return i, more
 }
-
-func (r *citationReader) end(*driver) verdict { return refused }
-
-func (r *citationReader) plain(*driver) *chars.Set { return nil }

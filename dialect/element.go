@@ -38,7 +38,6 @@ const (
 	atFirst stage = iota // before the first byte
 	atName               // in what may be the name of a tool
 	atWay                // in the literal that tells how a section goes on
-	atFence              // in the line that opens a fence inside a section
 )
 
 // startsBare reports whether a call without an opener may begin with c.
@@ -57,7 +56,7 @@ func (d *Decoder) scanElement(i int) int {
 	if d.cand.elem.closing {
 		return d.scanReasoningCloser(i)
 	}
-	for d.state == inElement && i < len(d.text.in) {
+	for d.state == inElement && i < len(d.text.in) && !d.text.next.waiting {
 		switch d.cand.elem.stage {
 		case atFirst:
 			i = d.elementFirst(i)
@@ -65,8 +64,6 @@ func (d *Decoder) scanElement(i int) int {
 			i = d.elementName(i)
 		case atWay:
 			i = d.elementWay(i)
-		case atFence:
-			i = d.elementFence(i)
 		}
 	}
 	return i
@@ -105,8 +102,7 @@ func (d *Decoder) elementFirst(i int) int {
 	case e.opener != nil && e.opener.label != "" && !e.list && !e.inner && (c == '{' || c == '[' || c == '`' || c == '~' || s.bare.function && s.names.first[c] && e.opener.wordWay() == nil):
 		return d.announce(i, e.opener)
 	case c == '`' && e.opener != nil && json && !e.list && !e.inner:
-		e.stage, e.inner = atFence, true
-		return i
+		return d.elementFence(i)
 	case e.opener != nil && !e.list && !e.inner && e.opener.leads(c):
 		e.stage, e.dead, e.n = atWay, 0, 0
 		return i
@@ -154,17 +150,17 @@ func (d *Decoder) elementFirst(i int) int {
 
 // elementFence reads the line that opens a fence inside a section, which some models put around the JSON there.
 func (d *Decoder) elementFence(i int) int {
-	e := &d.cand.elem
-	for ; i < len(d.text.in); i++ {
-		c := d.text.in[i]
-		if c == '\n' {
-			e.stage = atFirst
-			return i + 1
-		}
-		if e.blanks++; c != '`' && c != '_' && c != '\r' && !chars.IsLetter(c) || e.blanks > maxHeader {
-			return d.refuse(i, "no call behind the opener")
-		}
+	n, _, m := fenceLine(d.text.in[i:])
+	switch {
+	case m == no:
+		return d.refuse(i+n, "no call behind the opener")
+	case m == yes:
+		d.cand.elem.inner = true
+		return i + n
+	case d.text.final:
+		return i + n
 	}
+	d.text.await(i, "", nil)
 	return i
 }
 
@@ -311,6 +307,14 @@ type body interface {
 	// are, else nil.
 	plain(d *driver) *chars.Set
 }
+
+// A brief body is no call at the end of the text, and no bytes simply pass through it. Bodies that are the first, or the
+// second only, embed it.
+type brief struct{}
+
+func (brief) end(*driver) verdict { return refused }
+
+func (brief) plain(*driver) *chars.Set { return nil }
 
 // bodies are the body machines that a text needed so far. Only one is at work at a time; they are kept for
 // the next call.

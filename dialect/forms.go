@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"wield/dialect/internal/chars"
 	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
@@ -187,6 +186,7 @@ func requires(s *shape.Shape, name string) bool {
 // A formReader reads the first lines of a fenced block, until it is known whether they are those of a form.
 // All that it reads is read again by whoever is meant.
 type formReader struct {
+	brief
 	f      fence
 	info   string
 	crlf   bool
@@ -402,8 +402,6 @@ func (r *formReader) end(d *driver) verdict {
 	})
 	return v
 }
-
-func (*formReader) plain(*driver) *chars.Set { return nil }
 
 // scanOpened decides what a fence is whose opening line ends before i, and that is no block of a form.
 func (d *Decoder) scanOpened(i int) int {

@@ -27,7 +27,6 @@ type headerReader struct {
 	kinded  bool // a kind was read: the name follows
 	led     bool // what may stand before the object was begun
 	fence   int  // marks of a fence that is open around the object
-	info    int
 	open    bool // the call was read to the end of its object
 	got     int
 	blanks  int
@@ -45,7 +44,6 @@ const (
 	hID                         // in the id behind it
 	hMarker                     // in a literal that may end the name
 	hBefore                     // before the object
-	hFence                      // in the line that opens a fence around it
 	hArgs                       // in the object
 	hAfter                      // behind it
 )
@@ -86,8 +84,6 @@ func (r *headerReader) run(d *driver, i int) (int, verdict) {
 			i, v = r.readMarker(d, i)
 		case hBefore:
 			i, v = r.before(d, i)
-		case hFence:
-			i, v = r.readFence(d, i)
 		case hArgs:
 			i, v = r.readArgs(d, i)
 		default:
@@ -252,8 +248,15 @@ func (r *headerReader) before(d *driver, i int) (int, verdict) {
 			return i, v
 		}
 	case c == '`' && r.fence == 0:
-		r.state = hFence
-		return i, more
+		n, marks, m := fenceLine(d.text.in[i:])
+		switch m {
+		case no:
+			return r.fail(d, i+n, "no object behind the name")
+		case maybe:
+			return d.await(i, "", nil)
+		}
+		r.fence = marks
+		return i + n, more
 	case r.form.ArgsLead != "" && c == r.form.ArgsLead[0] && !r.led:
 		r.led, r.state = true, hMarker
 		return i, more
@@ -281,25 +284,6 @@ func (r *headerReader) begin(d *driver, i int) (int, verdict) {
 	d.call.start(r.tool, r.name, r.id, r.at, d.text.at(i))
 	r.args = d.arguments(d.call.tool.Args)
 	r.args.Wrapped = true
-	return i, more
-}
-
-// readFence reads the line that opens a fence around the object.
-func (r *headerReader) readFence(d *driver, i int) (int, verdict) {
-	for ; i < len(d.text.in); i++ {
-		c := d.text.in[i]
-		switch {
-		case c == '`' && r.info == 0:
-			r.fence++
-		case c == '\n' && r.fence >= 3:
-			r.state = hBefore
-			return i + 1, more
-		case r.fence < 3 || r.info > maxHeader || !chars.IsLetter(c) && c != '_' && !chars.IsBlank(c):
-			return r.fail(d, i, "no object behind the name")
-		default:
-			r.info++
-		}
-	}
 	return i, more
 }
 

@@ -22,6 +22,7 @@ import (
 // by the schema; block scalars, lists and nested objects are read as in YAML. The arguments go out when the
 // call ends.
 type lineReader struct {
+	brief
 	state  lineState
 	within bool // a part of the line was read
 	lineAt int
@@ -283,8 +284,6 @@ func (r *lineReader) end(d *driver) verdict {
 	}
 	return r.finish(d, 0)
 }
-
-func (r *lineReader) plain(*driver) *chars.Set { return nil }
 
 // A blockParser reads the part of YAML that models write for arguments.
 type blockParser struct {

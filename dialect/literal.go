@@ -1,6 +1,10 @@
 package dialect
 
-import "strings"
+import (
+	"strings"
+
+	"wield/dialect/internal/chars"
+)
 
 // A match is how far a text agrees with what is looked for.
 type match uint8
@@ -67,4 +71,22 @@ func goesOn(likely []string, s string) string {
 		}
 	}
 	return ""
+}
+
+// fenceLine looks for a line that opens a code fence at the start of s, with at most words behind its marks. n is its length, or the
+// byte that shows that it is none.
+func fenceLine(s string) (n, marks int, m match) {
+	for marks < len(s) && s[marks] == '`' {
+		marks++
+	}
+	for n = marks; n < len(s) && n <= maxHeader && s[n] != '\n' && (chars.IsLetter(s[n]) || s[n] == '_' || chars.IsBlank(s[n])); {
+		n++
+	}
+	switch {
+	case n == len(s) && (marks >= 3 || n == marks):
+		return n, marks, maybe
+	case n == len(s) || marks < 3 || s[n] != '\n':
+		return n, marks, no
+	}
+	return n + 1, marks, yes
 }

@@ -9,6 +9,7 @@ import (
 // A suffixReader reads the rest of an opener that holds a suffix of the model's choosing, and of the tag that
 // opens the first call, and then gives way to the reader of the form with that suffix.
 type suffixReader struct {
+	brief
 	suffix []byte
 	first  string // the tag that opens a call; "": the suffix is not read yet
 }
@@ -49,14 +50,11 @@ func (r *suffixReader) run(d *driver, i int) (int, verdict) {
 	return i, more
 }
 
-func (r *suffixReader) end(*driver) verdict { return refused }
-
-func (r *suffixReader) plain(*driver) *chars.Set { return nil }
-
 // newHorizon returns a reader of what stands in K2 Horizon's element for a call, which is told by its first byte.
 func newHorizon(_ *driver, o *opener) body { return &horizonReader{section: o} }
 
 type horizonReader struct {
+	brief
 	section *opener
 	blanks  int
 }
@@ -81,7 +79,3 @@ func (r *horizonReader) run(d *driver, i int) (int, verdict) {
 	}
 	return i, more
 }
-
-func (r *horizonReader) end(*driver) verdict { return refused }
-
-func (r *horizonReader) plain(*driver) *chars.Set { return nil }

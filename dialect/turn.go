@@ -230,7 +230,7 @@ func (d *Decoder) endAtHeader(i int, marker string) int {
 }
 
 // A foreignHeader is the header of another party in a section that else holds a call: it ends the turn.
-type foreignHeader struct{}
+type foreignHeader struct{ brief }
 
 func newForeign(*driver, *opener) body { return foreignHeader{} }
 
@@ -238,10 +238,6 @@ func (foreignHeader) run(d *driver, i int) (int, verdict) {
 	header := d.text.held(d.text.candAt, d.text.at(i))
 	return d.yield(i, func(d *Decoder, i int) int { return d.endAtHeader(i, header) })
 }
-
-func (foreignHeader) end(*driver) verdict { return refused }
-
-func (foreignHeader) plain(*driver) *chars.Set { return nil }
 
 // behindSentence reports whether a sentence ends right before the candidate or its blank.
 func (d *Decoder) behindSentence() bool {

@@ -13,7 +13,10 @@ import (
 // A requestReader reads the tool-request dialect, strictly: the whole message is one object with nothing but
 // tool_request, which holds a name and, if there are any, arguments. Reasoning may stand in front of it. Everything
 // else is text, read as in a request without tools.
-type requestReader struct{ met int }
+type requestReader struct {
+	brief
+	met int // bytes of requestStart that were read
+}
 
 // requestStart is what the message begins with, white space left out.
 const requestStart = `{"tool_request"`
@@ -78,8 +81,6 @@ func (r *requestReader) end(d *driver) verdict {
 	d.call.end(end, true)
 	return finished
 }
-
-func (*requestReader) plain(*driver) *chars.Set { return nil }
 
 // readRequest reads a request. Keys that stand twice or in another case, names with blanks around them, and anything
 // that is not plain JSON make it none.

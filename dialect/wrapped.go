@@ -16,6 +16,7 @@ const maxWrapped = 4096
 // call is shown. So the end of the text decides: a shadow reads what is wrapped, and if that is calls and nothing
 // else, they are the answer's.
 type wrapReader struct {
+	brief
 	kind   wrapping
 	led    bool // words lead to it
 	mark   byte // the quote, or the mark of the fence
@@ -258,8 +259,6 @@ func (r *wrapReader) end(d *driver) verdict {
 	d.call.adopt(events)
 	return finished
 }
-
-func (r *wrapReader) plain(*driver) *chars.Set { return nil }
 
 // pieces returns where in text the pieces stand of which each has to be calls. A fence opens before the offset opened.
 func (r *wrapReader) pieces(text string, opened int) [][2]int {
