@@ -8,7 +8,7 @@ import (
 
 	"wield"
 	"wield/chat"
-	"wield/model/script"
+	"wield/internal/script"
 	"wield/tool"
 )
 

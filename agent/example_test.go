@@ -7,7 +7,7 @@ import (
 	"wield/agent"
 	"wield/bridge"
 	"wield/chat"
-	"wield/model/script"
+	"wield/internal/script"
 	"wield/tool"
 )
 

@@ -12,7 +12,7 @@ import (
 	"wield/internal/browser/chromium"
 	"wield/internal/chatpage"
 	"wield/internal/cli"
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 // TestServeBrowser plays rounds with a tool with a model behind a web page: the model writes its calls into the page, results are

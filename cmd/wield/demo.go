@@ -13,7 +13,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/cli"
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 func newDemoCmd(app *cli.App) *cobra.Command {

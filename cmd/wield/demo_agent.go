@@ -8,7 +8,7 @@ import (
 
 	"wield/internal/cli"
 	"wield/internal/config"
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 // demoAgent is the agent that serve offers beside demoModel where there is no configuration file.

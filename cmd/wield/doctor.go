@@ -20,8 +20,8 @@ import (
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/doctor"
+	"wield/internal/script"
 	"wield/internal/tune"
-	"wield/model/script"
 )
 
 // doctorTimeout limits one request unless told otherwise: a large model may have to be loaded first.

@@ -19,8 +19,8 @@ import (
 	"wield/internal/cli"
 	"wield/internal/cli/runs"
 	"wield/internal/compose"
+	"wield/internal/script"
 	"wield/internal/scriptserver"
-	"wield/model/script"
 )
 
 func newScriptCmd(app *cli.App) *cobra.Command {

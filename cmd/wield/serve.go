@@ -21,10 +21,10 @@ import (
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/gateway"
+	"wield/internal/mask"
 	"wield/internal/metrics"
+	"wield/internal/script"
 	"wield/internal/web"
-	"wield/model/script"
-	"wield/module/mask"
 )
 
 // serveFlags are what the command line says.

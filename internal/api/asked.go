@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/internal/mask"
 	"wield/journal"
-	"wield/module/mask"
 )
 
 // A TurnRequest is what a model was asked for one answer of a run, put together again from the journal.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"wield/internal/capture"
+	"wield/internal/mask"
 	"wield/journal"
-	"wield/module/mask"
 )
 
 // An Inspected is a run or an exchange in a search, with what a filter can ask about.

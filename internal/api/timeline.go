@@ -8,9 +8,9 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/internal/capture"
+	"wield/internal/mask"
 	"wield/internal/playback"
 	"wield/journal"
-	"wield/module/mask"
 	"wield/tool"
 	"wield/tool/policy"
 )

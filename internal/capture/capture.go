@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/module/mask"
+	"wield/internal/mask"
 )
 
 // Bounds of what is kept.

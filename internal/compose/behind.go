@@ -7,7 +7,7 @@ import (
 	"wield/bridge"
 	"wield/chat"
 	"wield/internal/config"
-	"wield/model/script"
+	"wield/internal/script"
 	"wield/prompt"
 	"wield/schema"
 	"wield/schema/near"

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"wield/internal/config"
+	"wield/internal/mask"
 	"wield/journal"
 	"wield/journal/postgres"
 	"wield/journal/sqlite"
-	"wield/module/mask"
 )
 
 // OpenJournal opens the journal to write to it, and deletes what is no longer kept.

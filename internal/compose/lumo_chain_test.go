@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"wield/internal/gateway"
+	"wield/internal/script"
 	"wield/internal/scriptserver"
-	"wield/model/script"
 )
 
 // A lumoChain is a service in front of a scripted Lumo.

@@ -10,7 +10,7 @@ import (
 
 	"wield/internal/browser/chromium"
 	"wield/internal/chatpage"
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 // matrixBrowser is the row of a model behind a web page.

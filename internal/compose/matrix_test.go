@@ -17,8 +17,8 @@ import (
 	"unicode/utf8"
 
 	"wield/internal/gateway"
+	"wield/internal/script"
 	"wield/internal/scriptserver"
-	"wield/model/script"
 )
 
 // A matrixBackend is one way to reach a model.

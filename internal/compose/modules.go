@@ -12,7 +12,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/config"
-	"wield/module"
+	"wield/internal/module"
 	"wield/tool/sandbox"
 )
 

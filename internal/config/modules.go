@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"wield/module"
+	"wield/internal/module"
 	"wield/schema/near"
 )
 

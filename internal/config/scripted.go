@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 // AddScripted adds a model that answers from a scenario: a file, or the name of one of the catalogue.

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"slices"
 
-	"wield/module/mask"
+	"wield/internal/mask"
 )
 
 // Hide returns what replaces every secret that the configuration can look up, wherever it stands in a text.

@@ -16,9 +16,9 @@ import (
 	"wield/bridge"
 	"wield/chat"
 	"wield/internal/browser"
+	"wield/internal/script"
 	"wield/internal/tune"
 	"wield/model/openai"
-	"wield/model/script"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -12,8 +12,8 @@ import (
 
 	"wield/chat"
 	"wield/internal/capture"
+	"wield/internal/mask"
 	"wield/internal/trace"
-	"wield/module/mask"
 )
 
 // keepRequest begins to keep an exchange, if anybody wants to know.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"wield/chat"
+	"wield/internal/gemini"
 	"wield/wire/anthropic"
-	"wield/wire/gemini"
 )
 
 // pathGemini is where the models of the Gemini API are. What is asked of one stands behind its name and a colon.

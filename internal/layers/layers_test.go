@@ -38,9 +38,6 @@ var schemaModules = []string{
 	"golang.org/x/text",
 }
 
-// scenarioModules come with a scenario file, which is YAML.
-var scenarioModules = append([]string{"github.com/goccy/go-yaml"}, schemaModules...)
-
 // toolModules come with the rules about commands, which are read on the syntax tree of a shell, and with the sandbox.
 var toolModules = append([]string{"github.com/aymanbagabas/go-udiff", "mvdan.cc/sh/v3", "golang.org/x/sys"}, schemaModules...)
 
@@ -72,7 +69,7 @@ var rooms = []room{
 	{path: "dialect/profile", floor: 4, modules: none, only: []string{"chat", "dialect"}},
 	{path: "prompt", floor: 4, modules: schemaModules},
 	{path: "wire/ollama", floor: 4, modules: schemaModules},
-	{path: "wire/gemini", floor: 4, modules: schemaModules},
+	{path: "internal/gemini", floor: 4, modules: anyModule},
 	{path: "wire/anthropic", floor: 4, modules: schemaModules},
 	{path: "wire/lumo", floor: 4, modules: schemaModules},
 	{path: "model/exchange", floor: 4, modules: none, only: []string{"chat", "wire/sse"}},
@@ -85,7 +82,7 @@ var rooms = []room{
 	{path: "model/route", floor: 5, modules: schemaModules},
 	{path: "model/stop", floor: 5, modules: none, only: []string{"chat"}},
 	{path: "model/toolsearch", floor: 5, modules: none, only: []string{"chat"}},
-	{path: "model/script", floor: 5, modules: scenarioModules},
+	{path: "internal/script", floor: 5, modules: anyModule},
 	{path: "bridge", floor: 5, modules: schemaModules},
 	{path: "tool/builtin", floor: 6, modules: anyModule},
 	{path: "agent", floor: 7, modules: toolModules},
@@ -93,8 +90,8 @@ var rooms = []room{
 	{path: "internal/rate", floor: 1, modules: none, only: []string{}},
 	{path: "internal/jinja", floor: 1, modules: none, only: []string{}},
 	{path: "internal/gocache", floor: 1, modules: none, only: []string{}},
-	{path: "module/mask", floor: 1, modules: none, only: []string{}},
-	{path: "module", floor: 5, modules: []string{"golang.org/x/sys"}, only: []string{"chat", "module/mask", "tool/sandbox"}},
+	{path: "internal/mask", floor: 1, modules: none, only: []string{}},
+	{path: "internal/module", floor: 5, modules: anyModule, only: []string{"chat", "internal/mask", "tool/sandbox"}},
 	{path: "tool/dir", floor: 6, modules: toolModules},
 	{path: "tool/mcp", floor: 6, modules: append([]string{"github.com/modelcontextprotocol/go-sdk", "github.com/segmentio/asm", "github.com/segmentio/encoding",
 		"github.com/yosida95/uritemplate/v3", "golang.org/x/oauth2", "golang.org/x/sync", "golang.org/x/time"}, toolModules...)},

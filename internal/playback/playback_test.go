@@ -18,9 +18,9 @@ import (
 	"wield/bridge"
 	"wield/chat"
 	"wield/internal/playback"
+	"wield/internal/script"
 	"wield/internal/trace"
 	"wield/journal"
-	"wield/model/script"
 	"wield/tool"
 )
 

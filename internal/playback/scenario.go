@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"wield/chat"
-	"wield/model/script"
+	"wield/internal/script"
 	"wield/tool"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 // anthropic writes the Messages protocol.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 // ending says how a body ends.

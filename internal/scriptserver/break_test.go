@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 // When the pieces of a broken answer are due, which no client can measure reliably.

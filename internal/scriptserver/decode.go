@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/model/script"
+	"wield/internal/script"
 	wire "wield/wire/responses"
 )
 

@@ -1,5 +1,5 @@
 // Package scriptserver serves scenarios over HTTP as if they were model servers, and breaks their replies on the wire where
-// a scenario says so. What a reply says is decided by package model/script; this package knows how each protocol frames it,
+// a scenario says so. What a reply says is decided by package internal/script; this package knows how each protocol frames it,
 // and which of a connection's faults there are.
 //
 // A frame is one piece of a body that is written and flushed on its own: an event of a stream with the blank line behind

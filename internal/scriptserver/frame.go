@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 // frame is one piece of a body.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 // lumo writes the protocol of Lumo: streams with targets, in its first version, or, for requests in the shape of chat

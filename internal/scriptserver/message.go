@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 // textKind tells whether a step carries text of the answer or reasoning, in a protocol without targets.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 // ollama writes the chat protocol of Ollama.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 // created is the time in every answer: a constant, so that the same requests give the same bytes.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/model/script"
+	"wield/internal/script"
 	"wield/schema/shape"
 	wire "wield/wire/responses"
 )

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 // Options say what a Server serves.

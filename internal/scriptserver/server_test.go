@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"wield/internal/script"
 	"wield/internal/scriptserver"
-	"wield/model/script"
 )
 
 func TestMain(m *testing.M) {

@@ -19,9 +19,9 @@ import (
 	"wield/agent"
 	"wield/bridge"
 	"wield/chat"
+	"wield/internal/script"
 	"wield/internal/terminal/vt"
 	"wield/journal"
-	"wield/model/script"
 	"wield/tool"
 	"wield/tool/policy"
 )

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"wield/chat"
+	"wield/internal/script"
 	"wield/model/anthropic"
-	"wield/model/script"
 	"wield/wire/openai"
 
 	"wield/internal/scriptserver"

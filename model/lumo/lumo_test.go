@@ -19,9 +19,9 @@ import (
 	"go.uber.org/goleak"
 
 	"wield/chat"
+	"wield/internal/script"
 	"wield/internal/scriptserver"
 	"wield/model/lumo"
-	"wield/model/script"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -13,7 +13,7 @@ import (
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/eval"
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 // liveFlags are what the command line says.

@@ -17,7 +17,7 @@ import (
 	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
-	"wield/model/script"
+	"wield/internal/script"
 	"wield/wire/openai"
 )
 

@@ -13,8 +13,8 @@ import (
 	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
+	"wield/internal/script"
 	"wield/internal/tune"
-	"wield/model/script"
 )
 
 // tuneFlags are what the command line says.

@@ -17,8 +17,8 @@ import (
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/playback"
+	"wield/internal/script"
 	"wield/journal"
-	"wield/model/script"
 	"wield/tool"
 	"wield/tool/policy"
 )

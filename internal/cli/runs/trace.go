@@ -12,10 +12,10 @@ import (
 
 	"wield/internal/cli"
 	"wield/internal/config"
+	"wield/internal/mask"
 	"wield/internal/playback"
 	"wield/internal/trace"
 	"wield/journal"
-	"wield/module/mask"
 )
 
 func NewTraceCmd(app *cli.App) *cobra.Command {

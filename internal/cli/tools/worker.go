@@ -12,8 +12,8 @@ import (
 	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
+	"wield/internal/mask"
 	"wield/internal/worker"
-	"wield/module/mask"
 )
 
 // NewWorkerCmd returns wield worker.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"wield/chat"
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 func ExampleNew() {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"wield/chat"
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 const head = "wield: scenario/v1\nname: t\n"

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"wield/chat"
-	"wield/module"
+	"wield/internal/module"
 	"wield/tool/sandbox"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"wield/chat"
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 // FuzzParse: no file makes the reader panic, and what it accepts can be linted and played.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 func TestInclude(t *testing.T) {

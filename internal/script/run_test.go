@@ -7,7 +7,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 // drive runs a scenario against itself behind a bridge.

@@ -14,7 +14,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
-	"wield/model/script"
+	"wield/internal/script"
 )
 
 // show writes events shortly, one a line.

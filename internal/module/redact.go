@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/module/mask"
+	"wield/internal/mask"
 )
 
 // RedactOptions say what [Redact] takes out of texts.
