@@ -1,45 +1,25 @@
 // The Python package openai, unmodified, where Python and its registry are at hand.
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { play } from './agents.js';
+import { pythonWith } from './python.js';
 import { noted } from './results.js';
 import { start } from './wield.js';
 
 const version = '3.52.0';
 const here = dirname(fileURLToPath(import.meta.url));
-const exec = promisify(execFile);
 
 // What clients.py does.
 const uses = ['chat completions', 'responses with the history', 'responses with previous_response_id'];
 const rounds = ['one call', 'parallel calls', 'a call without arguments', 'an error as the result', 'ten turns'];
 const row = (how, stream, what) => ({ kind: 'library', client: "Python's openai", version, how, stream, what });
 
-/** A Python that has the package, or the reason why there is none. WIELD_PYTHON names one that has it already. */
-async function python() {
-  if (process.env.WIELD_PYTHON) return { path: process.env.WIELD_PYTHON };
-  const dir = mkdtempSync(join(tmpdir(), 'wield-python-'));
-  process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
-  const path = join(dir, 'bin', 'python');
-  try {
-    await exec('python3', ['-m', 'venv', dir], { timeout: 300_000 });
-    assert.ok(existsSync(path));
-    await exec(path, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', `openai==${version}`], { timeout: 300_000 });
-  } catch (err) {
-    return { reason: String(err.stderr || err.message).trim().split('\n').at(-1) };
-  }
-  return { path };
-}
-
 test(`Python's openai ${version}`, { timeout: 900_000 }, async (t) => {
-  const { path, reason } = await python();
+  const { path, reason } = process.env.WIELD_PYTHON ? { path: process.env.WIELD_PYTHON } : await pythonWith(`openai==${version}`);
   if (!path) {
     t.skip(`openai==${version} cannot be installed here: ${reason}`);
     for (const how of uses) {

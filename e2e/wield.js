@@ -25,7 +25,7 @@ export function build(from) {
 }
 
 /** The path of the program: WIELD_BIN, or one built from this checkout into a temporary directory. */
-function program() {
+export function program() {
   return process.env.WIELD_BIN || (built ??= build(sources));
 }
 

@@ -2,9 +2,9 @@ package compose
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
-	"strings"
 
 	"wield/internal/api"
 	"wield/tool/mcp"
@@ -45,7 +45,10 @@ func (t *Toolbox) mcpServer(s *mcp.Server) api.MCPServer {
 		}
 	}
 	for _, p := range problems {
-		out.Problems = append(out.Problems, policy.Visible(strings.TrimPrefix(p.Error(), "mcp server "+s.Name()+": ")))
+		if of := (*mcp.ServerError)(nil); errors.As(p, &of) {
+			p = of.Err
+		}
+		out.Problems = append(out.Problems, policy.Visible(p.Error()))
 	}
 	return out
 }

@@ -39,6 +39,8 @@ type Options struct {
 	Prompts   bool // prompts are used as well
 	Resources bool // and resources
 
+	Protocol string // the revision that is asked for, such as 2025-11-25; empty: the newest
+
 	Peer  Peer          // in whose name the connection is made; the zero value: wield's own
 	Start time.Duration // how long connecting and listing may take; 0: 30 s
 	Pins  *Pins         // where definitions are kept; nil: every definition is taken as it is
@@ -74,3 +76,13 @@ type Status struct {
 	Tools     int
 	Err       error // why it is not connected; nil: nobody has tried
 }
+
+// A ServerError is what is wrong with a server or with one of its tools.
+type ServerError struct {
+	Server string // its name
+	Err    error
+}
+
+func (e *ServerError) Error() string { return "mcp server " + e.Server + ": " + e.Err.Error() }
+
+func (e *ServerError) Unwrap() error { return e.Err }

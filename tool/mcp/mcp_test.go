@@ -156,12 +156,21 @@ func box(t *testing.T, s *Server) *tool.Runner {
 // TestResults calls each tool over stdio and over HTTP of both kinds, and looks at what a model reads.
 func TestResults(t *testing.T) {
 	ways := []struct {
-		name string
-		o    func(t *testing.T) Options
+		name     string
+		protocol string
+		o        func(t *testing.T) Options
 	}{
-		{"stdio", func(t *testing.T) Options { return Options{Name: "every", Command: program(t, "good")} }},
-		{"http, sessions", func(t *testing.T) Options { return Options{Name: "every", URL: service(t, everything(""), false)} }},
-		{"http, stateless", func(t *testing.T) Options { return Options{Name: "every", URL: service(t, everything(""), true)} }},
+		{"stdio", "2026-07-28", func(t *testing.T) Options { return Options{Name: "every", Command: program(t, "good")} }},
+		{"stdio, an older revision", "2025-06-18", func(t *testing.T) Options {
+			return Options{Name: "every", Command: program(t, "good"), Protocol: "2025-06-18"}
+		}},
+		{"http, sessions", "2025-11-25", func(t *testing.T) Options { return Options{Name: "every", URL: service(t, everything(""), false)} }},
+		{"http, stateless", "2026-07-28", func(t *testing.T) Options { return Options{Name: "every", URL: service(t, everything(""), true)} }},
+		{"http, a stream of events", "2024-11-05", func(t *testing.T) Options {
+			srv := httptest.NewServer(sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return everything("") }, nil))
+			t.Cleanup(srv.CloseClientConnections)
+			return Options{Name: "every", URL: srv.URL}
+		}},
 	}
 	calls := []struct{ name, args, want string }{
 		{"echo", `{"text":"hello"}`, "hello"},
@@ -191,7 +200,7 @@ func TestResults(t *testing.T) {
 					t.Errorf("the picture is missing: %v", result.Parts)
 				}
 			}
-			if st := s.Status(); !st.Connected || st.Server != "everything 2" || st.Protocol == "" || st.Tools < len(calls) {
+			if st := s.Status(); !st.Connected || st.Server != "everything 2" || st.Protocol != way.protocol || st.Tools < len(calls) {
 				t.Errorf("status %+v", st)
 			}
 		})
@@ -280,7 +289,7 @@ func TestPins(t *testing.T) {
 	if slices.Contains(now, "every__echo") || len(now) != len(before)-1 {
 		t.Errorf("the changed tool is offered: %v", now)
 	}
-	if len(problems) != 1 || !strings.Contains(problems[0].Error(), "wield mcp accept every echo") {
+	if len(problems) != 1 || !strings.Contains(problems[0].Error(), "echo has changed since it was accepted") {
 		t.Errorf("problems %v", problems)
 	}
 	changed, err := pins.Changed("every")

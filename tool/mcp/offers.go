@@ -34,7 +34,7 @@ func (s *Server) others(ctx context.Context, c *sdk.ClientSession) (o Offers, pr
 	var err error
 	note := func(what string) {
 		if err != nil {
-			problems = append(problems, fmt.Errorf("mcp server %s: listing its %s: %w", s.o.Name, what, err))
+			problems = append(problems, &ServerError{s.o.Name, fmt.Errorf("listing its %s: %w", what, err)})
 		}
 	}
 	if s.o.Prompts && has.Prompts != nil {

@@ -125,17 +125,24 @@ func (s *Server) Known() ([]*tool.Tool, []error) {
 	return s.tools, s.problems
 }
 
-// Offered returns the name under which a tool of the server is offered, by the server's own name of it, and
-// all names that it has. The name is empty if there is no such tool.
-func (s *Server) Offered(own string) (name string, names []string) {
+// Offered returns the name under which a tool is offered, by its name on the server or as it is offered, with or
+// without the server's in front. If there is no such tool, it is empty, and names are those on the server.
+func (s *Server) Offered(asked string) (name string, names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	prefix := offeredName(s.o.Name, "")
 	for _, t := range s.tools {
+		own := strings.TrimPrefix(t.Name(), prefix)
 		if h, ok := t.Handler.(*handler); ok {
-			if names = append(names, h.name); h.name == own {
-				name = t.Name()
-			}
+			own = h.name
 		}
+		if own == asked {
+			return t.Name(), nil
+		}
+		if t.Name() == asked || t.Name() == prefix+asked {
+			name = t.Name()
+		}
+		names = append(names, own)
 	}
 	return name, names
 }
@@ -175,7 +182,7 @@ func (s *Server) due() bool {
 func (s *Server) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failed = fmt.Errorf("mcp server %s: %w", s.o.Name, err)
+	s.failed = &ServerError{s.o.Name, err}
 	s.pause = min(max(2*s.pause, firstPause), longestPause)
 	s.notUntil = time.Now().Add(s.pause)
 }
@@ -237,7 +244,12 @@ func (s *Server) connect(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	session, err := s.client.Connect(ctx, transport, nil)
+	session, err := s.client.Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: s.o.Protocol})
+	if old := c.eventStream(transport); err != nil && old != nil && !errors.Is(err, ErrLogin) && ctx.Err() == nil {
+		if again, failed := s.client.Connect(ctx, old, &sdk.ClientSessionOptions{ProtocolVersion: oldest}); failed == nil {
+			session, err = again, nil
+		}
+	}
 	if err != nil {
 		c.end()
 		return nil, c.explain(err)
@@ -328,6 +340,32 @@ func (s *Server) transport() (*connection, sdk.Transport, error) {
 		}
 	}
 	return c, t, nil
+}
+
+// oldest is the only revision of services whose answers come in a stream of their own.
+const oldest = "2024-11-05"
+
+// An eventStream is the way to such a service. The stream lasts as long as the connection.
+type eventStream struct {
+	sdk.SSEClientTransport
+	lasts context.Context
+	end   func()
+}
+
+func (s *eventStream) Connect(ctx context.Context) (sdk.Connection, error) {
+	defer context.AfterFunc(ctx, s.end)()
+	return s.SSEClientTransport.Connect(s.lasts)
+}
+
+// eventStream returns the older way to a service, which is tried without a login when it does not know the newer one; nil: it is a program.
+func (c *connection) eventStream(t sdk.Transport) *eventStream {
+	service, ok := t.(*sdk.StreamableClientTransport)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c.end = cancel
+	return &eventStream{sdk.SSEClientTransport{Endpoint: service.Endpoint, HTTPClient: service.HTTPClient}, ctx, cancel}
 }
 
 // start runs the program of a server.

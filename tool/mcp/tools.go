@@ -67,7 +67,7 @@ type made struct {
 // make makes the tools of a list, in the order of their names, and says what is wrong with others.
 func (s *Server) make(list []*sdk.Tool) (tools []*tool.Tool, problems []error) {
 	wrong := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf("mcp server %s: "+format, append([]any{s.o.Name}, args...)...))
+		problems = append(problems, &ServerError{s.o.Name, fmt.Errorf(format, args...)})
 	}
 	if len(list) > maxTools {
 		wrong("it has more than %d tools; allow names those that are wanted", maxTools)
@@ -96,6 +96,10 @@ func (s *Server) make(list []*sdk.Tool) (tools []*tool.Tool, problems []error) {
 	if err != nil {
 		wrong("%w", err)
 	}
+	if len(held) > 0 {
+		wrong("the definition of %s has changed since it was accepted, and the tool is withheld: "+
+			"wield mcp show %s prints the change, wield mcp accept %s accepts it", strings.Join(held, ", of "), s.o.Name, s.o.Name)
+	}
 	s.mu.Lock()
 	before := make(map[string]made, len(s.tools))
 	for _, t := range s.tools {
@@ -111,8 +115,6 @@ func (s *Server) make(list []*sdk.Tool) (tools []*tool.Tool, problems []error) {
 	for i := range defs {
 		d := &defs[i]
 		if slices.Contains(held, d.Name) {
-			wrong("the definition of %s has changed since it was agreed to, and it is not offered: "+
-				"wield mcp show %s prints what has changed, wield mcp accept %s %s agrees to it", d.Name, s.o.Name, s.o.Name, d.Name)
 			continue
 		}
 		name := unique(offeredName(s.o.Name, d.Name), names)

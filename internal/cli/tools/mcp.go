@@ -1,12 +1,15 @@
 package tools
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -88,25 +91,19 @@ wrong.`,
 				if len(names) == 0 {
 					names = slices.Sorted(maps.Keys(box.Servers()))
 				}
-				failed := false
-				for _, name := range names {
+				tested := make([]serverTest, len(names))
+				var wg sync.WaitGroup
+				for i, name := range names {
 					s, err := mcpServer(box, name)
 					if err != nil {
 						return err
 					}
-					began := time.Now()
-					tools, problems := s.Tools(cmd.Context())
-					st, offers := s.Status(), s.Offers()
-					if st.Connected {
-						fmt.Fprintf(app.Stdout, "%s: %s, revision %s, %d tools, %d prompts, %d resources, %d ms\n", name, st.Server, st.Protocol,
-							len(tools), len(offers.Prompts), len(offers.Resources)+len(offers.Templates), time.Since(began).Milliseconds())
-					} else {
-						fmt.Fprintf(app.Stdout, "%s: not connected\n", name)
-					}
-					for _, p := range problems {
-						failed = true
-						fmt.Fprintf(app.Stdout, "  %v\n", p)
-					}
+					wg.Go(func() { tested[i] = testServer(cmd.Context(), s) })
+				}
+				wg.Wait()
+				failed := false
+				for i := range tested {
+					failed = tested[i].print(app.Stdout, names[i]) || failed
 				}
 				if failed {
 					return &cli.ExitError{Code: 1}
@@ -115,6 +112,53 @@ wrong.`,
 			})
 		},
 	}
+}
+
+// A serverTest is what a look at a server showed.
+type serverTest struct {
+	status   mcp.Status
+	offers   mcp.Offers
+	tools    int
+	took     time.Duration // to connect and to list the tools
+	problems []error
+}
+
+func testServer(ctx context.Context, s *mcp.Server) (t serverTest) {
+	began := time.Now()
+	tools, problems := s.Tools(ctx)
+	return serverTest{s.Status(), s.Offers(), len(tools), time.Since(began), problems}
+}
+
+// print reports whether something is wrong.
+func (t *serverTest) print(w io.Writer, name string) bool {
+	if t.status.Connected {
+		fmt.Fprintf(w, "%s: %s, revision %s, %d tools, %d prompts, %d resources, %d ms\n", name, t.status.Server, t.status.Protocol,
+			t.tools, len(t.offers.Prompts), len(t.offers.Resources)+len(t.offers.Templates), t.took.Milliseconds())
+	} else {
+		fmt.Fprintf(w, "%s: not connected\n", name)
+	}
+	for _, p := range t.problems {
+		fmt.Fprintf(w, "  %v\n", p)
+	}
+	return len(t.problems) > 0
+}
+
+// withServer runs f with all tools and an MCP server. It prints no problems of other servers.
+func withServer(app *cli.App, file, name string, f func(*compose.Toolbox, *mcp.Server, *config.Result) error) error {
+	box, r, err := toolbox(app, file)
+	if err != nil {
+		return err
+	}
+	for _, p := range box.Problems {
+		if of := (*mcp.ServerError)(nil); !errors.As(p, &of) || of.Server == name {
+			fmt.Fprintf(app.Stderr, "wield: %v\n", p)
+		}
+	}
+	s, err := mcpServer(box, name)
+	if err == nil {
+		err = f(box, s, r)
+	}
+	return errors.Join(err, box.Close())
 }
 
 // mcpServer returns the server of the given name.
@@ -136,11 +180,7 @@ changed.`,
 		Example: "  wield mcp show files",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
-				s, err := mcpServer(box, args[0])
-				if err != nil {
-					return err
-				}
+			return withServer(app, *file, args[0], func(box *compose.Toolbox, s *mcp.Server, _ *config.Result) error {
 				tools, _ := s.Known() // what is wrong was told when they were loaded
 				for _, t := range tools {
 					fmt.Fprintf(app.Stdout, "%s\n", t.Name())
@@ -177,16 +217,12 @@ func newMCPCallCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call NAME TOOL [ARGUMENTS | NAME=VALUE...]",
 		Short: "Call a server's tool",
-		Long: `Calls a tool by its name on the server, like wield tool run NAME__TOOL: schema, policy and limits
-apply. Your command counts as the approval.`,
+		Long: `Calls a tool, by its name on the server or as wield mcp show prints it, like wield tool run NAME__TOOL:
+schema, policy and limits apply. Your command counts as the approval.`,
 		Example: `  wield mcp call files list_directory '{"path":"."}'`,
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withTools(app, *file, func(box *compose.Toolbox, r *config.Result) error {
-				s, err := mcpServer(box, args[0])
-				if err != nil {
-					return err
-				}
+			return withServer(app, *file, args[0], func(box *compose.Toolbox, s *mcp.Server, r *config.Result) error {
 				name, names := s.Offered(args[1])
 				if name == "" {
 					return cli.UsageErrorf("the MCP server %s offers no tool %q%s; wield mcp show %s lists them",
@@ -198,6 +234,7 @@ apply. Your command counts as the approval.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print events as JSON lines, the result last")
+	f.answerFlag(cmd)
 	return cmd
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"wield/internal/cli"
@@ -36,7 +35,10 @@ func ExamineServers(ctx context.Context, app *cli.App, file string) ([]doctor.Fi
 					Says: fmt.Sprintf("%s, revision %s, %s", st.Server, st.Protocol, cli.Count(st.Tools, "tool"))})
 			}
 			for _, p := range *problems[name] {
-				f := doctor.Finding{About: about, Check: "tools", State: doctor.Note, Says: strings.TrimPrefix(p.Error(), about+": "),
+				if of := (*mcp.ServerError)(nil); errors.As(p, &of) {
+					p = of.Err
+				}
+				f := doctor.Finding{About: about, Check: "tools", State: doctor.Note, Says: p.Error(),
 					Fix: "wield mcp show " + name + " prints its tools; deny leaves some out"}
 				switch {
 				case errors.Is(p, mcp.ErrLogin):

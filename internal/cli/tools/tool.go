@@ -1,11 +1,13 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -57,9 +59,6 @@ func toolbox(app *cli.App, file string) (*compose.Toolbox, *config.Result, error
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, p := range box.Problems {
-		fmt.Fprintf(app.Stderr, "wield: %v\n", p)
-	}
 	return box, r, nil
 }
 
@@ -88,6 +87,9 @@ func withTools(app *cli.App, file string, f func(box *compose.Toolbox, r *config
 	box, r, err := toolbox(app, file)
 	if err != nil {
 		return err
+	}
+	for _, p := range box.Problems {
+		fmt.Fprintf(app.Stderr, "wield: %v\n", p)
 	}
 	return errors.Join(f(box, r), box.Close())
 }
@@ -287,6 +289,7 @@ type toolRun struct {
 	policy              string
 	style               string
 	timeout             time.Duration
+	answers             []string // to what the tool asks, in order
 }
 
 func newToolRunCmd(app *cli.App, file *string) *cobra.Command {
@@ -322,6 +325,7 @@ tool failed.`,
 	fl.StringVar(&f.policy, "policy", "", "`NAME` of the policy (default \"default\")")
 	fl.StringVar(&f.style, "style", "", "`STYLE` of the result: plain, c or llf")
 	fl.DurationVar(&f.timeout, "timeout", 0, "time limit; 0: as configured")
+	f.answerFlag(cmd)
 	return cmd
 }
 
@@ -352,7 +356,34 @@ func (f *toolRun) run(cmd *cobra.Command, app *cli.App, box *compose.Toolbox, r 
 			return err
 		}
 	}
-	return f.follow(app, runner.Run(ctx, plan), runner.Records.(*tool.MemoryRecords))
+	return f.carryOut(ctx, app, runner, plan)
+}
+
+func (f *toolRun) answerFlag(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.answers, "answer", nil, "`JSON` that answers a question of the tool; repeatable, in order")
+}
+
+// carryOut runs a call, and goes on with the answers of the command line when the tool asks.
+func (f *toolRun) carryOut(ctx context.Context, app *cli.App, runner *tool.Runner, plan tool.Plan) error {
+	for answers := f.answers; ; answers = answers[1:] {
+		id, err := f.follow(app, runner.Run(ctx, plan), runner.Records.(*tool.MemoryRecords))
+		if !errors.Is(err, tool.ErrPending) {
+			return err
+		}
+		a, err := runner.Approvals.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		if len(answers) == 0 {
+			return &cli.ExitError{Code: cli.ExitDenied, Err: fmt.Errorf("%s\nAnswer with --answer and a JSON object that fits the schema\n%s",
+				a.Why, policy.Visible(string(a.Form.Schema)))}
+		}
+		answer := tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(answers[0]), By: "command line"}
+		if _, err := runner.Approvals.Decide(ctx, id, answer); err != nil {
+			return cli.UsageErrorf("--answer %s: %w", answers[0], err)
+		}
+		plan = tool.Plan{Outcome: tool.OutcomeNeedsInput, Call: plan.Call, Definition: a.Definition, Approval: id}
+	}
 }
 
 // prepare sets the runner up for one call.
@@ -403,7 +434,8 @@ func (f *toolRun) approve(app *cli.App, runner *tool.Runner, plan tool.Plan, cmd
 var inResult = []string{"stdout", "stderr", "sandbox"}
 
 // follow prints what a running call shows, and its result.
-func (f *toolRun) follow(app *cli.App, events func(func(chat.Event, error) bool), records *tool.MemoryRecords) error {
+// follow prints what comes of a call. With [tool.ErrPending] it returns the id of the question that the call waits for.
+func (f *toolRun) follow(app *cli.App, events iter.Seq2[chat.Event, error], records *tool.MemoryRecords) (id string, err error) {
 	var text string
 	enc := json.NewEncoder(app.Stdout)
 	enc.SetEscapeHTML(false)
@@ -412,19 +444,24 @@ func (f *toolRun) follow(app *cli.App, events func(func(chat.Event, error) bool)
 	for e, err := range events {
 		switch {
 		case err != nil:
-			return err
+			return id, err
 		case f.asJSON:
 			if err := enc.Encode(toolEvent(e)); err != nil {
-				return err
+				return "", err
 			}
 		case e.Kind == chat.KindNote:
 			n := e.Detail.(*chat.NoteDetail)
 			fmt.Fprintf(said, "repaired: %s %s: %s -> %s\n", n.Kind, n.Path, n.Before, n.After)
+		case e.Kind == chat.KindProgress && e.Detail.(*tool.ProgressDetail).Stream == "":
+			fmt.Fprintln(said, e.Text) // how far it is
 		case e.Kind == chat.KindProgress && !slices.Contains(inResult, e.Detail.(*tool.ProgressDetail).Stream):
 			fmt.Fprint(said, e.Text)
 		}
-		if e.Kind == chat.KindResult {
-			text = e.Detail.(*chat.Result).Parts[0].Text
+		switch d := e.Detail.(type) {
+		case *tool.ApprovalDetail:
+			id = d.ID
+		case *chat.Result:
+			text = shown(d.Parts)
 		}
 	}
 	finished := records.Finished()
@@ -432,7 +469,7 @@ func (f *toolRun) follow(app *cli.App, events func(func(chat.Event, error) bool)
 	if f.style != "" {
 		style, ok := tool.ParseStyle(f.style)
 		if !ok {
-			return cli.UsageErrorf("no style %q; there are plain, c and llf", f.style)
+			return "", cli.UsageErrorf("no style %q; there are plain, c and llf", f.style)
 		}
 		text = string(result.Append(nil, style))
 	}
@@ -440,9 +477,9 @@ func (f *toolRun) follow(app *cli.App, events func(func(chat.Event, error) bool)
 		fmt.Fprintln(cli.Shown(app.Stdout), text)
 	}
 	if code := toolExit(&result); code != cli.ExitOK {
-		return &cli.ExitError{Code: code}
+		return "", &cli.ExitError{Code: code}
 	}
-	return nil
+	return "", nil
 }
 
 // toolExits are the exit codes of results by their class; any other failure is the tool's.
@@ -496,9 +533,22 @@ func toolEvent(e chat.Event) toolLine {
 	case chat.KindProgress:
 		line.Stream = d.(*tool.ProgressDetail).Stream
 	case chat.KindResult:
-		line.Text, line.IsError = d.(*chat.Result).Parts[0].Text, d.(*chat.Result).IsError
+		line.Text, line.IsError = shown(d.(*chat.Result).Parts), d.(*chat.Result).IsError
 	}
 	return line
+}
+
+// shown is a result as a terminal can show it, a part a line.
+func shown(parts []chat.Part) string {
+	var lines []string
+	for i := range parts {
+		if p := &parts[i]; p.Kind == chat.PartText {
+			lines = append(lines, p.Text)
+		} else {
+			lines = append(lines, fmt.Sprintf("[%s, %s, %d bytes]", p.Kind, p.MediaType, len(p.Data)))
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // callArguments reads the arguments of a call from the command line. Values are read as the tool's parameters want them.

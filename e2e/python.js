@@ -1,0 +1,26 @@
+// Installs packages of Python, each in an environment of its own.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
+
+const exec = promisify(execFile);
+
+/** A Python that has a package, or the reason why there is none. */
+export async function pythonWith(requirement) {
+  const dir = mkdtempSync(join(tmpdir(), 'wield-python-'));
+  process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
+  const path = join(dir, 'bin', 'python');
+  try {
+    await exec('python3', ['-m', 'venv', dir], { timeout: 300_000 });
+    assert.ok(existsSync(path));
+    await exec(path, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', requirement], { timeout: 300_000 });
+  } catch (err) {
+    return { reason: String(err.stderr || err.message).trim().split('\n').at(-1) };
+  }
+  return { path };
+}
