@@ -39,7 +39,7 @@ func TestOwnExamples(t *testing.T) {
 func TestExampleShowsArguments(t *testing.T) {
 	now := chat.Tool{Name: "now", Parameters: []byte(`{"type":"object","properties":{}}`)}
 	tides := chat.Tool{Name: "tides", Parameters: []byte(`{"type":"object","properties":{"port":{"type":"string"},"day":{"type":"integer"}}}`)}
-	for _, name := range []string{"hermes", "json-fence", "qwen3-coder", "pythonic", "glm45", "function-style"} {
+	for _, name := range []string{"hermes", "json-fence", "qwen3-coder", "pythonic", "glm", "function-style"} {
 		d, ok := voiceOf(name)
 		if !ok {
 			t.Fatal(name)

@@ -87,6 +87,7 @@ func (v *visit) examine() {
 		return
 	}
 	v.streams()
+	v.constrains()
 	if v.o.Quick {
 		v.say("function calling", Skipped, "not tested with --quick", "")
 		v.say("dialect", Skipped, "not tested with --quick", "")
@@ -206,13 +207,46 @@ func (v *visit) streams() {
 	}
 }
 
+// constrainedTo is what an answer is held to that no model would give by itself.
+const constrainedTo = "berth 7"
+
+// constrains asks for a greeting in a form that excludes it, where the configuration says that the backend takes forms: a server that does
+// not know the field leaves it out without a word.
+func (v *visit) constrains() {
+	f := chat.Format{Kind: chat.FormatSchema, Name: "answer", Schema: []byte(`{"type":"object","properties":{"answer":{"type":"string","enum":["` +
+		constrainedTo + `"]}},"required":["answer"],"additionalProperties":false}`)}
+	switch v.p.Bridge.Hold {
+	case bridge.HoldLlamaCPP:
+		f = chat.Format{Kind: chat.FormatGrammar, Name: "answer", Grammar: `root ::= "` + constrainedTo + `"`}
+	case bridge.HoldOpenAI, bridge.HoldVLLM, bridge.HoldSGLang:
+	default:
+		return
+	}
+	text, _, err := v.answer(&chat.Request{Model: v.p.Served, MaxTokens: 64, Format: &f,
+		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Say hello.")}}})
+	const fix = "correct backends.BACKEND.constrain, or set it to auto; calls are then checked, and sent back for a retry"
+	where := strings.ReplaceAll(fix, "BACKEND", v.p.Backend)
+	switch {
+	case err != nil:
+		v.say("constrains", Failed, chat.AsError(err).Error(), where)
+	case !strings.Contains(text, constrainedTo):
+		v.say("constrains", Failed, fmt.Sprintf("the server ignores constrain: %s", v.p.Bridge.Hold), where)
+	default:
+		v.say("constrains", OK, string(v.p.Bridge.Hold), "")
+	}
+}
+
 // ask asks for a few words, and counts the pieces in which they come.
 func (v *visit) ask(stream bool) (text string, pieces int, err error) {
+	return v.answer(&chat.Request{Model: v.p.Served, Stream: stream,
+		Messages: []chat.Message{{Role: chat.RoleUser,
+			Parts: chat.Text("Count from one to ten in words, and say nothing else.")}}})
+}
+
+// answer returns the answer to a request, and the number of its pieces.
+func (v *visit) answer(req *chat.Request) (text string, pieces int, err error) {
 	ctx, cancel := context.WithTimeout(v.ctx, v.o.Timeout)
 	defer cancel()
-	req := &chat.Request{Model: v.p.Served, Stream: stream,
-		Messages: []chat.Message{{Role: chat.RoleUser,
-			Parts: chat.Text("Count from one to ten in words, and say nothing else.")}}}
 	var b strings.Builder
 	for e, err := range v.p.Model.Stream(ctx, req) {
 		if err != nil {

@@ -160,3 +160,32 @@ func (c counted) Stream(ctx context.Context, _ *chat.Request) iter.Seq2[chat.Eve
 			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 	}
 }
+
+// TestConstrains: a server that leaves out what an answer is to be held to is found out.
+func TestConstrains(t *testing.T) {
+	for _, tt := range []struct {
+		hold         bridge.Hold
+		answer, want string
+	}{
+		{bridge.HoldLlamaCPP, "Hello!", "constrains failed"},
+		{bridge.HoldLlamaCPP, "berth 7", "constrains ok"},
+		{bridge.HoldVLLM, "Hello!", "constrains failed"},
+		{bridge.HoldVLLM, `{\"answer\": \"berth 7\"}`, "constrains ok"},
+		{bridge.HoldAuto, "Hello!", ""},
+		{bridge.HoldNone, "Hello!", ""},
+	} {
+		url := server(t, 200, "application/json", `{"choices":[{"message":{"role":"assistant","content":"`+tt.answer+`"},"finish_reason":"stop"}]}`)
+		m := openai.New(openai.Options{URL: url})
+		got, fixes := states(Examine(t.Context(), Patient{Name: "coder", Backend: "b", Served: "x", Model: m, Bridge: bridge.Options{Hold: tt.hold}}, Options{Quick: true}))
+		m.Close()
+		said := ""
+		for _, line := range got {
+			if strings.HasPrefix(line, "constrains") {
+				said = line
+			}
+		}
+		if said != tt.want || strings.Contains(fixes, "backends.b.constrain") != (tt.want == "constrains failed") {
+			t.Errorf("%s, %q: %q in %v\n%s", tt.hold, tt.answer, said, got, fixes)
+		}
+	}
+}

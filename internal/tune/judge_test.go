@@ -13,6 +13,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	"wield/dialect"
 )
 
 func TestSameJSON(t *testing.T) {
@@ -169,5 +170,23 @@ func TestRequests(t *testing.T) {
 		if native := i < len(suite); native != (len(req.Tools) > 0) || native && len(req.Messages) != 1 {
 			t.Errorf("request %d: %d tools, %d messages", i, len(req.Tools), len(req.Messages))
 		}
+	}
+}
+
+// TestDropped: a way that is worse than one before for certain is not asked to the end, and one that may still win is.
+func TestDropped(t *testing.T) {
+	half := func(d *dialect.Dialect, want []chat.Call) string {
+		if d.Name == "hermes" || len(want) == 1 && want[0].Name == "water_depth" {
+			return faithful(d, want)
+		}
+		return prose(d, want)
+	}
+	r := run(t, &character{text: half}, Options{Dialects: []string{"hermes", "json-fence"}, Rounds: 8})
+	if best, other := row(t, r, "hermes").RightArgs, row(t, r, "json-fence").RightArgs; best.N != 40 || other.Of >= 25 || r.Tie {
+		t.Errorf("%+v and %+v, tie %v", best, other, r.Tie)
+	}
+	r = run(t, &character{text: half}, Options{Dialects: []string{"json-fence", "hermes"}, Rounds: 8})
+	if first := row(t, r, "json-fence").RightArgs; first.Of != 40 || r.Rows[r.Best].Candidate.Dialect != "hermes" {
+		t.Errorf("the first way was asked %d times; best is %s", first.Of, r.Rows[r.Best].Candidate)
 	}
 }

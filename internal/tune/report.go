@@ -73,7 +73,10 @@ func (r *Report) add(t *Trial) {
 		i = len(r.Rows)
 		r.Rows = append(r.Rows, Row{Candidate: t.Candidate})
 	}
-	row := &r.Rows[i]
+	r.Rows[i].add(t)
+}
+
+func (row *Row) add(t *Trial) {
 	row.FirstTry.Add(t.FirstTry)
 	row.Valid.Add(t.Valid)
 	row.RightTool.Add(t.RightTool)

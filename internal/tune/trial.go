@@ -99,16 +99,17 @@ type Trial struct {
 }
 
 // Trials puts the suite to the model in the way of each candidate, and yields what comes out in the order of the candidates, rounds and
-// probes. A request that fails is a trial that failed. A candidate that answers nothing in its first round is asked no more: a server that
-// is silent would take up the timeout of every trial. Only a canceled ctx ends all of them.
+// probes. A request that fails is a trial that failed. A candidate is asked no more once a round has shown that it cannot win: it
+// answered nothing, made no call that was right, or is worse than one before for certain. Only a canceled ctx ends all of them.
 func Trials(ctx context.Context, model chat.Model, o Options) (iter.Seq[Trial], error) {
 	candidates, err := o.Candidates()
 	if err != nil {
 		return nil, err
 	}
 	return func(yield func(Trial) bool) {
+		var best Rate // of right arguments
 		for _, c := range candidates {
-			if !o.ask(ctx, model, c, yield) {
+			if !o.ask(ctx, model, c, &best, yield) {
 				return
 			}
 		}
@@ -116,7 +117,7 @@ func Trials(ctx context.Context, model chat.Model, o Options) (iter.Seq[Trial], 
 }
 
 // ask makes the trials of one candidate. It reports whether to go on with the next; none of its own is under way then.
-func (o *Options) ask(ctx context.Context, model chat.Model, c Candidate, yield func(Trial) bool) bool {
+func (o *Options) ask(ctx context.Context, model chat.Model, c Candidate, best *Rate, yield func(Trial) bool) bool {
 	b := bridgeFor(model, c, o.Bridge)
 	done := make([]chan Trial, o.rounds()*len(suite))
 	for i := range done {
@@ -134,9 +135,9 @@ func (o *Options) ask(ctx context.Context, model chat.Model, c Candidate, yield 
 			}
 		})
 	}
-	failed := 0
+	row := Row{Candidate: c}
 	for i := range done {
-		if i == len(suite) && failed == i {
+		if i > 0 && i%len(suite) == 0 && row.lost(*best) {
 			break
 		}
 		select {
@@ -145,17 +146,30 @@ func (o *Options) ask(ctx context.Context, model chat.Model, c Candidate, yield 
 			if ctx.Err() != nil || !yield(t) {
 				return false
 			}
-			if t.Err != nil {
-				failed++
-			}
+			row.add(&t)
 		case <-ctx.Done():
 			return false
 		}
 	}
+	if low, _ := row.RightArgs.Interval(); best.Of == 0 || low > least(*best) {
+		*best = row.RightArgs
+	}
 	return true
 }
 
-// Count returns how many trials o makes, if every candidate answers.
+// lost reports whether further trials of a candidate are in vain.
+func (row *Row) lost(best Rate) bool {
+	_, high := row.RightArgs.Interval()
+	return !row.called || best.Of > 0 && high < least(best)
+}
+
+// least returns the lower bound of a rate.
+func least(r Rate) float64 {
+	low, _ := r.Interval()
+	return low
+}
+
+// Count returns how many trials o makes, if every candidate may win to the end.
 func Count(o Options) (int, error) {
 	candidates, err := o.Candidates()
 	return len(candidates) * o.rounds() * len(suite), err

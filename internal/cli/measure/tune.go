@@ -29,6 +29,7 @@ type tuneFlags struct {
 	timeout  time.Duration
 	asJSON   bool
 	write    bool
+	force    bool
 	quiet    bool
 }
 
@@ -39,12 +40,13 @@ func NewTuneCmd(app *cli.App) *cobra.Command {
 		Short: "Find the best way for a model to call tools",
 		Long: `Measures how a model calls tools best. It asks for known calls (one, several, nested arguments,
 difficult strings, none needed) through function calling and in several dialects, --rounds times
-each, without retries.
+each, without retries. A way that cannot win any more is dropped after a round.
 
 The table shows how often calls were valid as written and after repair, had the right tool and the
 right arguments, with 95 % confidence intervals, and the median tokens and latency of a request.
 Recommended is the way with the highest lower bound for right arguments; on a tie function calling,
-then fewer tokens. --write saves the recommended keys in the configuration file.
+then fewer tokens. --write saves the recommended keys in the configuration file if the difference to
+the other ways is significant, or with --force.
 
 MODEL may be omitted if there is only one. --upstream and --model need no configuration. With
 neither, a scripted model is measured.
@@ -71,6 +73,7 @@ call.`,
 	fl.DurationVar(&f.timeout, "timeout", 2*time.Minute, "time limit for one request")
 	fl.BoolVar(&f.asJSON, "json", false, "print JSON, with every trial")
 	fl.BoolVar(&f.write, "write", false, "save the recommended keys in the configuration file")
+	fl.BoolVar(&f.force, "force", false, "with --write, save them even if the difference is not significant")
 	fl.BoolVar(&f.quiet, "quiet", false, "print no progress")
 	return cmd
 }
@@ -130,10 +133,11 @@ func runTune(cmd *cobra.Command, app *cli.App, f *tuneFlags, args []string) erro
 		return cli.UsageErrorf("%w", err)
 	}
 	var trials []tune.Trial
+	start := time.Now()
 	for t := range all {
 		trials = append(trials, t)
 		if !f.quiet {
-			fmt.Fprintf(app.Stderr, "%d/%d %s: %s: %s\n", len(trials), total, t.Candidate, t.Probe, said(&t))
+			fmt.Fprintf(app.Stderr, "%d/%d %s: %s: %s%s\n", len(trials), total, t.Candidate, t.Probe, said(&t), left(time.Since(start), len(trials), total))
 		}
 	}
 	if err := cmd.Context().Err(); err != nil {
@@ -159,8 +163,11 @@ func runTune(cmd *cobra.Command, app *cli.App, f *tuneFlags, args []string) erro
 	if !r.Useful() {
 		return &cli.ExitError{Code: cli.ExitMalformed, Err: errors.New("tune: no way that was tried gave a right call")}
 	}
-	if !f.write {
+	switch {
+	case !f.write:
 		return nil
+	case r.Tie && !f.force:
+		return errors.New("--write: not written: the difference to the other ways is not significant. Use more --rounds, or --force")
 	}
 	return writeTuned(app, c, name, r)
 }
@@ -206,6 +213,15 @@ func said(t *tune.Trial) string {
 		return "another tool"
 	}
 	return "no valid call"
+}
+
+// left says how long the rest takes at most, if it takes long enough to be said.
+func left(took time.Duration, done, total int) string {
+	rest := took / time.Duration(done) * time.Duration(total-done)
+	if rest < 10*time.Second {
+		return ""
+	}
+	return fmt.Sprintf(" (at most about %v left)", rest.Round(10*time.Second))
 }
 
 func patchOf(r *tune.Report) string {

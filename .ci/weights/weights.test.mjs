@@ -1,0 +1,112 @@
+// wield in front of real weights, and the commands of the tutorial with them. WIELD_WEIGHTS is a GGUF file, WIELD_BIN the program,
+// WIELD_SRC the checkout.
+import assert from "node:assert/strict";
+import {spawn, spawnSync} from "node:child_process";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import {after, before, test} from "node:test";
+
+const bin = process.env.WIELD_BIN, src = process.env.WIELD_SRC;
+const dir = fs.mkdtempSync(path.join(os.tmpdir(), "weights-"));
+const running = [];
+const env = {...process.env, PATH: path.dirname(bin) + ":" + process.env.PATH, HOME: dir};
+
+// start runs a program until the tests are over, once it has said that it is ready.
+async function start(command, args, ready) {
+  const child = spawn(command, args, {cwd: dir, env, stdio: ["ignore", "pipe", "pipe"]});
+  running.push(child);
+  let said = "";
+  await new Promise((done, failed) => {
+    const hear = data => { said += data; if (said.includes(ready)) done(); };
+    child.stdout.on("data", hear);
+    child.stderr.on("data", hear);
+    child.on("exit", code => failed(new Error(`${command} ended with ${code}: ${said}`)));
+  });
+  return child;
+}
+
+function run(script) {
+  const r = spawnSync("sh", ["-ec", script], {cwd: dir, env, encoding: "utf8", timeout: 280_000});
+  assert.equal(r.status, 0, `${script}\n${r.stdout}${r.stderr}`);
+  return r.stdout;
+}
+
+// blocks are those of the tutorial: {info, text}.
+const page = fs.readFileSync(path.join(src, "docs/tutorial-local-model.md"), "utf8");
+const blocks = [...page.matchAll(/^```([^\n]*)\n(.*?)^```$/gms)].map(([, info, text]) => ({info, text}));
+
+before(async () => {
+  for (const {info, text} of blocks) {
+    const name = /file=(\S+)/.exec(info)?.[1];
+    if (name && !name.includes("scenario")) fs.writeFileSync(path.join(dir, name), text);
+  }
+  await start(process.execPath, [path.join(import.meta.dirname, "server.mjs"), process.env.WIELD_WEIGHTS, "8411", "smollm2"], "ready");
+  const serve = blocks.find(b => b.info === "sh server" && b.text.startsWith("wield serve"));
+  await start(bin, serve.text.trim().split(" ").slice(1), "msg=serving");
+}, {timeout: 60_000});
+
+after(() => {
+  for (const child of running) child.kill();
+  fs.rmSync(dir, {recursive: true, force: true});
+});
+
+async function ask(body) {
+  const res = await fetch("http://127.0.0.1:8412/v1/chat/completions", {method: "POST", body: JSON.stringify({model: "small", temperature: 0, max_tokens: 80, ...body})});
+  assert.equal(res.status, 200, await res.clone().text());
+  return body.stream ? res.text() : res.json();
+}
+
+const tools = [{type: "function", function: {name: "get_weather", description: "Weather of a city", parameters: {type: "object", properties: {city: {type: "string"}}, required: ["city"]}}}];
+const messages = [{role: "user", content: "What is the weather in Paris?"}];
+
+test("a required call is valid, whole and streamed", async () => {
+  const [call] = (await ask({messages, tools, tool_choice: "required"})).choices[0].message.tool_calls;
+  assert.equal(call.function.name, "get_weather");
+  assert.deepEqual(JSON.parse(call.function.arguments), {city: "Paris"});
+  const stream = await ask({messages, tools, tool_choice: "required", stream: true});
+  assert.match(stream, /"name":"get_weather"/);
+  assert.match(stream, /"finish_reason":"tool_calls"/);
+});
+
+test("the prompt is short", () => {
+  const shown = JSON.parse(run("wield prompt show small --config wield.yaml --json"));
+  assert.equal(shown.counted, true);
+  assert.ok(shown.tokens > 100 && shown.tokens <= 380, `${shown.tokens} tokens`);
+});
+
+test("a result is taken", async () => {
+  const called = {role: "assistant", content: null, tool_calls: [{id: "c1", type: "function", function: {name: "get_weather", arguments: '{"city":"Paris"}'}}]};
+  const answer = await ask({messages: [...messages, called, {role: "tool", tool_call_id: "c1", content: "21 degrees"}], tools});
+  assert.ok(answer.choices[0].message.content || answer.choices[0].message.tool_calls);
+});
+
+test("an answer has the form that is asked for", async () => {
+  const schema = {type: "object", properties: {city: {type: "string"}}, required: ["city"], additionalProperties: false};
+  const answer = await ask({messages: [{role: "user", content: "Name a city in Italy."}], response_format: {type: "json_schema", json_schema: {name: "x", schema}}});
+  assert.deepEqual(Object.keys(JSON.parse(answer.choices[0].message.content)), ["city"]);
+});
+
+test("questions of a file: every required call is valid", () => {
+  const depth = {type: "function", function: {name: "water_depth", description: "Depth of the water at a berth.", parameters: {type: "object", properties: {berth: {type: "integer"}}, required: ["berth"]}}};
+  const rows = [3, 8, 12].map(berth => ({id: `berth${berth}`, category: "simple", question: [{role: "user", content: `How deep is the water at berth ${berth}?`}], tools: [depth], gold: [{name: "water_depth", arguments: {berth}}]}));
+  fs.writeFileSync(path.join(dir, "questions.jsonl"), rows.map(row => JSON.stringify(row) + "\n").join(""));
+  const [standing] = JSON.parse(run("wield eval live --config wield.yaml --model small --required --max-tokens 100 --quiet --json questions.jsonl"));
+  assert.equal(standing.failed, 0);
+  assert.deepEqual([standing.valid.n, standing.valid.of], [rows.length, rows.length]);
+});
+
+// What the model of the tutorial says in the end is up to it; that its commands work is not.
+test("the commands of the tutorial", () => {
+  let n = 0;
+  for (const {info, text} of blocks) {
+    if (info === "sh") run(text), n++;
+    if (info === "console") {
+      const [command, ...want] = text.trim().split("\n");
+      const got = run(command.replace(/^\$ /, ""));
+      if (!command.includes("wield run")) assert.equal(got.trim(), want.join("\n"));
+      n++;
+    }
+  }
+  assert.ok(n >= 5, `${n} commands were run`);
+});
