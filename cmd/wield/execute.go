@@ -3,9 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
 	"regexp"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"wield/internal/cli"
 )
@@ -14,12 +18,19 @@ import (
 // nothing of the command is left running.
 func run(ctx context.Context, args []string, app *cli.App) int {
 	app.HideSecrets()
+	out := &keptError{Writer: app.Stdout}
+	if f, ok := app.Stdout.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		app.Stdout = out
+	}
 	root := newRootCmd(app)
 	root.SetArgs(args)
 	started := markStart(root)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		return cli.ExitOK
+		if err = out.first(); err == nil {
+			return cli.ExitOK
+		}
+		*started = true // what was wrong is not the command line
 	}
 	if !*started && !cli.IsExitError(err) {
 		// The command's own code never ran: what is wrong is the command line.
@@ -30,6 +41,27 @@ func run(ctx context.Context, args []string, app *cli.App) int {
 		fmt.Fprintf(app.Stderr, "wield: %v%s\n", err, cli.Advice(err))
 	}
 	return code
+}
+
+// keptError keeps the first error of writing: a command whose output is lost, on a full disk, has not succeeded.
+type keptError struct {
+	io.Writer
+	err atomic.Pointer[error]
+}
+
+func (w *keptError) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if err != nil {
+		w.err.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+func (w *keptError) first() error {
+	if err := w.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // wrongCount is what the library of commands says of too many or too few arguments.

@@ -8,7 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+
+	"wield/internal/cli"
 )
 
 // TestUnknownModel: a server that does not know a model is asked which ones it has, and whoever reads the
@@ -94,3 +97,19 @@ func TestServerFails(t *testing.T) {
 		t.Errorf("doctor:\n%s", doctor)
 	}
 }
+
+// TestOutputIsLost: a command whose output cannot be written, as on a full disk, fails, whichever it is.
+func TestOutputIsLost(t *testing.T) {
+	for _, args := range [][]string{{"demo", "toolCall"}, {"demo", "--list"}, {"script", "run", "demo"}, {"tool", "list"}, {"--help"}, {"help", "exit-codes"}, {"version"}} {
+		var stderr strings.Builder
+		app := &cli.App{Stdin: strings.NewReader(""), Stdout: fullDisk{}, Stderr: &stderr, Getenv: func(string) string { return "" }}
+		if code := run(t.Context(), args, app); code != cli.ExitFailed || !strings.Contains(stderr.String(), "no space left on device") {
+			t.Errorf("%v: exit %d, %s", args, code, stderr.String())
+		}
+	}
+}
+
+// A fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
