@@ -23,7 +23,7 @@ type call struct {
 
 // The suite: one call, several, nested arguments, strings that are hard to write, a question that needs no tool. A probe asks
 // for something else in every round, so that rounds are not copies of one another.
-var suite = []probe{
+var suite = [Questions]probe{
 	{
 		name:  "one call",
 		tools: []chat.Tool{harbour, tide},
@@ -68,6 +68,9 @@ var suite = []probe{
 		},
 	},
 }
+
+// Questions is how many trials a round of a candidate has.
+const Questions = 5
 
 // hostile are texts that end a call, a string or a tag before their time where they are not written with care.
 var hostile = []string{

@@ -133,8 +133,12 @@ func runTune(cmd *cobra.Command, app *cli.App, f *tuneFlags, args []string) erro
 		return cli.UsageErrorf("%w", err)
 	}
 	var trials []tune.Trial
-	start := time.Now()
+	start, way := time.Now(), 0 // way: where the trials of this one begin
 	for t := range all {
+		if n := len(trials); n > 0 && trials[n-1].Candidate != t.Candidate {
+			total -= f.rounds*tune.Questions - (n - way) // those that were dropped
+			way = n
+		}
 		trials = append(trials, t)
 		if !f.quiet {
 			fmt.Fprintf(app.Stderr, "%d/%d %s: %s: %s%s\n", len(trials), total, t.Candidate, t.Probe, said(&t), left(time.Since(start), len(trials), total))
