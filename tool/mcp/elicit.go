@@ -72,34 +72,43 @@ func (h *handler) next(a *asking) error {
 	return nil
 }
 
-// secretWords are in the names of what a form may not ask for.
-var secretWords = regexp.MustCompile(`(?i)passw|secret|token|api_?key|credential|private_?key|\bpin\b|cvv`)
+// secretWords are in the names of what a form may not ask for, and secretQuestion is in words that ask for one.
+var (
+	secretWords    = regexp.MustCompile(`(?i)passw|passphrase|secret|token|api[ _-]?key|credential|private[ _-]?key|\bpin\b|cvv`)
+	secretQuestion = regexp.MustCompile(`(?i)\b(enter|provide|give|type|paste|send|share|tell|confirm|what is|need)\b[^.!?\n]{0,40}\b` +
+		`(passwords?|passphrase|secret|(access|bearer|api|auth|session) token|token:|api[ _-]?keys?|credentials?|private[ _-]?key|pin code|cvv)`)
+)
 
 // form returns the error that asks a person what a server wants to know.
 func (h *handler) form(p *sdk.ElicitParams, a *asking) error {
 	f := tool.Form{Why: fmt.Sprintf("the MCP server %s asks: %s", h.server.o.Name, policy.Visible(cut(p.Message)))}
 	if p.Mode == "url" {
-		u, err := url.Parse(p.URL)
-		if err != nil || u.Scheme != "https" && u.Scheme != "http" {
-			return h.failed(tool.ErrSecurity, "sends a person to an address that is none of the web")
+		if wrong := policy.URLProblem(p.URL); wrong != "" && !h.server.serves(p.URL) {
+			return h.failed(tool.ErrSecurity, "sends a person to %s: %s", policy.Visible(p.URL), wrong)
 		}
 		f.Why += " Open " + policy.Visible(p.URL) + " in a browser, and approve when you are done there."
 		f.Schema = json.RawMessage(`{"type":"object","additionalProperties":false}`)
 	} else {
+		if secretQuestion.MatchString(p.Message) {
+			return h.failed(tool.ErrSecurity, "asks a person for a secret (%s)", policy.Visible(cut(p.Message)))
+		}
 		schema, err := json.Marshal(p.RequestedSchema)
 		if err != nil || len(schema) > maxSchema {
 			return h.failed(tool.ErrTool, "asks with a form that cannot be used")
 		}
 		var form struct {
-			Properties map[string]struct{ Default json.RawMessage }
-			Required   []string
+			Properties map[string]struct {
+				Title   string
+				Default json.RawMessage
+			}
+			Required []string
 		}
 		if p.RequestedSchema == nil || json.Unmarshal(schema, &form) != nil {
 			schema = json.RawMessage(`{"type":"object"}`)
 		}
 		draft := map[string]json.RawMessage{}
 		for name, property := range form.Properties {
-			if secretWords.MatchString(name) {
+			if secretWords.MatchString(name) || secretWords.MatchString(property.Title) {
 				return h.failed(tool.ErrSecurity, "asks a person for a secret (%s)", name)
 			}
 			if property.Default != nil {
@@ -114,6 +123,13 @@ func (h *handler) form(p *sdk.ElicitParams, a *asking) error {
 		return err
 	}
 	return &tool.InputError{Form: f}
+}
+
+// serves reports whether an address is of the server itself.
+func (s *Server) serves(address string) bool {
+	u, err := url.Parse(address)
+	own, wrong := url.Parse(s.o.URL)
+	return err == nil && wrong == nil && u.Host != "" && u.Scheme == own.Scheme && u.Host == own.Host
 }
 
 // cut shortens a text of a server that a person reads.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -121,17 +122,20 @@ func TestFlood(t *testing.T) {
 	if tools, problems := many.Tools(t.Context()); len(tools) != maxTools || !strings.Contains(fmt.Sprint(problems), "more than 1000 tools") {
 		t.Errorf("%d tools, problems %v", len(tools), problems)
 	}
-	pages := 0
-	endless := New(Options{Name: "endless", URL: raw(t, "application/json", func(method string, id json.RawMessage) string {
-		if method != "tools/list" {
-			return honest(method, id)
+	for cursor, most := range map[string]int{"again": 2, "again-%d": maxPages + 1} {
+		pages := 0
+		endless := New(Options{Name: "endless", URL: raw(t, "application/json", func(method string, id json.RawMessage) string {
+			if method != "tools/list" {
+				return honest(method, id)
+			}
+			pages++
+			next := strings.ReplaceAll(cursor, "%d", strconv.Itoa(pages))
+			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[],"nextCursor":%q}}`, id, next)
+		}), Start: 10 * time.Second})
+		defer endless.Close()
+		if tools, problems := endless.Tools(t.Context()); len(tools) != 0 || !strings.Contains(fmt.Sprint(problems), "pages") || pages > most {
+			t.Errorf("%d tools of %d pages, problems %v", len(tools), pages, problems)
 		}
-		pages++
-		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[],"nextCursor":"again"}}`, id)
-	}), Start: 2 * time.Second})
-	defer endless.Close()
-	if tools, problems := endless.Tools(t.Context()); len(tools) != 0 || !strings.Contains(fmt.Sprint(problems), "pages") || pages > maxPages+1 {
-		t.Errorf("%d tools of %d pages, problems %v", len(tools), pages, problems)
 	}
 
 	// A tool that tells how far it is as fast as it can, and never ends.

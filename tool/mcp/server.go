@@ -216,6 +216,9 @@ func (s *Server) list(ctx context.Context) error {
 		if page.NextCursor == "" || len(defs) > maxTools {
 			break
 		}
+		if page.NextCursor == params.Cursor {
+			return fmt.Errorf("its list of tools comes to no end: one of its pages is its own successor")
+		}
 		params.Cursor = page.NextCursor
 	}
 	tools, problems := s.make(defs)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -148,6 +149,9 @@ func define(t *sdk.Tool) (d Definition, err error) {
 	}
 	if _, found := clean(t.Name); found {
 		return d, errors.New("its name holds characters that cannot be seen")
+	}
+	if mixed(t.Name) {
+		return d, errors.New("its name mixes Latin letters with those of another alphabet that look like them")
 	}
 	if len(t.Description) > maxDescription {
 		return d, fmt.Errorf("its description has more than %d bytes", maxDescription)
@@ -400,6 +404,18 @@ var orders = []string{
 	"before using this tool", "before calling any other tool", "instead of using", "you must always call",
 }
 
+// crossOrders are descriptions that say what another tool must do.
+var crossOrders = regexp.MustCompile(`(?i)\b(when|whenever|before|after|if|each time|every time)\b[^.\n]{0,80}\b(is|are|was|were|gets?|being)? ?` +
+	`(used|called|invoked|run)\b[^.\n]{0,40}\b(always|must|also|first|instead|secretly|silently)\b`)
+
+// mixed reports whether a name has Latin letters beside Cyrillic or Greek ones, with which other names are imitated.
+func mixed(name string) bool {
+	has := func(t *unicode.RangeTable) bool {
+		return strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(t, r) })
+	}
+	return has(unicode.Latin) && (has(unicode.Cyrillic) || has(unicode.Greek))
+}
+
 // suspicious tells what in a definition is no description of a tool.
 func suspicious(d *Definition) []string {
 	var found []string
@@ -413,6 +429,9 @@ func suspicious(d *Definition) []string {
 			found = append(found, fmt.Sprintf("its description gives orders to the model (%q): look at it first", o))
 			break
 		}
+	}
+	if order := crossOrders.FindString(text); order != "" {
+		found = append(found, fmt.Sprintf("its description says how other tools are to be used (%q): look at it first", policy.Visible(order)))
 	}
 	return found
 }

@@ -123,6 +123,16 @@ func addressClassOf(a netip.Addr) string {
 	return ""
 }
 
+// URLProblem says why a person is not to be sent to an address that somebody else names, such as "this machine"; "" if it is one of the
+// public network.
+func URLProblem(text string) string {
+	t, err := readTarget(text)
+	if err != nil {
+		return err.Error()
+	}
+	return t.hostClassOf()
+}
+
 // localNames are names of this machine and of its network, whatever a resolver says.
 var localNames = []struct{ name, class string }{
 	{"localhost", "this machine"},
