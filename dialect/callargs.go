@@ -53,44 +53,61 @@ func (r *callReader) second(d *driver, i int) bool {
 	return true
 }
 
-// readInner reads, up to the offset i, the first key of the object under a tool's name. Many objects have a
-// name for a key; it is a call if the tool declares what the object holds.
-func (r *callReader) readInner(d *driver, c byte, i int) verdict {
-	args := d.set.names.tools[r.record.tool].Args
-	switch {
-	case r.quote == 0 && chars.IsBlank(c):
-		if r.blanks++; r.blanks > maxHeader {
-			return refused
-		}
-	case r.quote == 0 && (c == '"' || c == '\''):
-		r.quote = c
-	case r.quote == 0 && c == '}' && (args == nil || len(args.Props) == 0):
-		return r.beginInner(d, i)
-	case r.quote == 0 || c == '\\' || c < 0x20 || len(r.key) > maxHeader:
-		return refused
-	case c == r.quote:
-		if _, ok := args.Prop(string(r.key)); !ok {
-			return refused
-		}
-		return r.beginInner(d, i)
-	default:
-		r.key = append(r.key, c)
+// objectArguments begins the arguments, an object that begins at i, where its first key has to be looked at before: whether it is
+// that of a schema or, where nothing but the name says that it is a call, a parameter of the tool. Else it reads nothing.
+func (r *callReader) objectArguments(d *driver, i int) (j int, v verdict, read bool) {
+	rec := &r.record
+	if !rec.known {
+		return i, more, false
 	}
-	return more
+	key, m := firstKey(d.text.in[i:])
+	if m == maybe && (r.bare || key == "" || r.mayDefine(d, key, m)) {
+		j, v = d.await(i, "", nil)
+		return j, v, true
+	}
+	switch {
+	case r.bare:
+		if _, declared := d.set.names.tools[rec.tool].Args.Prop(key); m != yes || !declared && !(key == "" && r.takesNone(d)) {
+			return i, refused, true
+		}
+		r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteKeyAlias, Before: rec.name, After: "name", At: rec.at, End: d.text.at(i)})
+		r.bare = false
+	case m == yes && r.mayDefine(d, key, m): // read as if the name were not known yet
+		rec.argsFrom, rec.argsTo, rec.argsKey = d.text.at(i), -1, r.word
+		r.firstAt, r.firstIn = rec.argsFrom, len(r.stack)
+		r.skip(d)
+		return i, more, true
+	}
+	return i, more, false
 }
 
-// beginInner begins the arguments, which were read up to the offset i.
-func (r *callReader) beginInner(d *driver, i int) verdict {
-	from := r.record.argsFrom
-	name := r.record.name
-	r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteKeyAlias, Before: name, After: "name", At: r.record.at, End: from})
-	r.bare = false
-	d.text.stash(d.text.at(i))
-	if v := r.beginArguments(d, d.text.index(from)); v != more {
-		return v
+// takesNone reports whether the tool has no parameters.
+func (r *callReader) takesNone(d *driver) bool {
+	args := d.set.names.tools[r.record.tool].Args
+	return args == nil || len(args.Props) == 0
+}
+
+// firstKey returns the first key of the object that s begins with, "" if it has none. If s is too short for it, what there is of it.
+func firstKey(s string) (key string, m match) {
+	s = chars.TrimBlanks(s[1:min(len(s), maxHeader)])
+	switch {
+	case s == "":
+		return "", maybe
+	case s[0] == '}':
+		return "", yes
+	case s[0] != '"' && s[0] != '\'':
+		return "", no
 	}
-	_, v := d.runHeld(r, d.text.held(from, d.text.at(i)), from)
-	return v
+	quote := s[0]
+	for n := 1; n < len(s); n++ {
+		switch c := s[n]; {
+		case c == quote:
+			return s[1:n], yes
+		case c == '\\' || c < 0x20:
+			return "", no
+		}
+	}
+	return s[1:], maybe
 }
 
 // strange reports whether the keys for the name and for the arguments do not belong together where nothing is repaired.

@@ -2,82 +2,86 @@ package dialect
 
 import (
 	"bytes"
-	"strings"
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
 	"wield/dialect/internal/value"
 )
 
-// beginKey begins a key, or ends the object.
+// beginKey ends the object where a key might begin.
 func (r *callReader) beginKey(d *driver, c byte, i int) (verdict, bool) {
-	off := d.set.opts.Repair == RepairOff
-	r.key = r.key[:0]
 	switch {
-	case r.first && r.midLine && c != '"':
+	case r.first && r.midLine:
 		return refused, false // in prose only what is JSON beyond doubt
-	case c == '"' || c == '\'' && !off:
-		if c == '\'' && len(r.notes) == 0 {
-			r.note(d, chat.NoteSingleQuotes, "'", `"`, i, i+1)
-		}
-		r.quote, r.state = c, cKey
-		return more, true
-	case c == '}' && r.comma:
-		if off {
-			return r.fail(d, i, "a comma before the end"), false
-		}
-		r.note(d, chat.NoteTrailingComma, ",", "", i, i)
-		return r.closeObject(d, d.text.at(i)+1)
+	case c == '}' && r.comma && d.set.opts.Repair == RepairOff:
+		return r.fail(d, i, "a comma before the end"), false
 	case c == '}':
+		if r.comma {
+			r.note(d, chat.NoteTrailingComma, ",", "", i, i)
+		}
 		return r.closeObject(d, d.text.at(i)+1)
-	case chars.IsLetter(c) && !off:
-		r.quote, r.state = 0, cKeyBare
-		return more, false
 	}
 	return r.fail(d, i, "a key is missing"), false
 }
 
-// plainKey returns the offset of the first byte of in from i on that does not simply belong to the key.
-func (r *callReader) plainKey(in string, i int) int {
-	if r.state != cKey {
-		return i
-	}
-	j := min(chars.Quoted.Index(in, i), i+maxHeader+1-len(r.key))
-	if r.first {
-		if k := strings.IndexByte(in[i:j], '('); k >= 0 {
-			return i + k
-		}
-	}
-	return j
+// strict reports whether a key has to stand in double quotes.
+func (r *callReader) strict(d *driver) bool {
+	return d.set.opts.Repair == RepairOff || r.first && r.midLine
 }
 
-// readKey reads a byte of a key.
-func (r *callReader) readKey(d *driver, c byte, i int) verdict {
-	switch {
-	case len(r.key) > maxHeader:
-		return r.fail(d, i, "the key is too long")
-	case r.state == cKeyEscape:
-		r.key, r.state = append(r.key, '\\', c), cKey
-	case r.state == cKeyBare:
-		if chars.IsWord(c) {
-			r.key = append(r.key, c)
-			return more
+// quotedKey reads the key whose quote stands at i.
+func (r *callReader) quotedKey(d *driver, quote byte, i int) (int, verdict) {
+	s, n := d.text.in[i+1:], 0
+	for ; n < len(s) && n <= maxHeader && s[n] != quote; n++ {
+		switch {
+		case s[n] == '\\':
+			n++
+		case s[n] < 0x20:
+			return r.broken(d, i+1+n, "a control character in a key")
+		case s[n] == '(' && r.first:
+			if r.key, r.quote = append(r.key[:0], s[:n]...), quote; r.call(d, i+1+n) {
+				return i + 1 + n, left // to another body
+			}
 		}
-		if v := r.endKey(d, i); v != more {
-			return v
-		}
-		r.note(d, chat.NoteUnquotedKey, string(r.key), `"`+string(r.key)+`"`, i-len(r.key), i)
-		return more
-	case c == '\\':
-		r.state = cKeyEscape
-	case c == r.quote:
-		return r.endKey(d, i)
-	case c < 0x20:
-		return r.fail(d, i, "a control character in a key")
-	default:
-		r.key = append(r.key, c)
 	}
-	return more
+	switch {
+	case n > maxHeader:
+		return r.broken(d, i+2+maxHeader, "the key is too long")
+	case n >= len(s) && quote == '"':
+		return d.await(i, r.ahead(d, i), &waitStop)
+	case n >= len(s):
+		return d.await(i, "", nil)
+	case quote == '\'' && len(r.notes) == 0:
+		r.note(d, chat.NoteSingleQuotes, "'", `"`, i, i+1)
+	}
+	r.key, r.quote = append(r.key[:0], s[:n]...), quote
+	if v := r.endKey(d, i+1+n); v != more {
+		return i + 1 + n, v
+	}
+	return r.passBehind(d, i+n+2, ':'), more
+}
+
+// bareKey reads the key without quotes that begins at i.
+func (r *callReader) bareKey(d *driver, i int) (int, verdict) {
+	s, n := d.text.in[i:], 0
+	for n < len(s) && n <= maxHeader && chars.IsWord(s[n]) {
+		n++
+	}
+	switch {
+	case n > maxHeader:
+		return r.broken(d, i+n, "the key is too long")
+	case n == len(s):
+		return d.await(i, "", nil)
+	}
+	r.key, r.quote = append(r.key[:0], s[:n]...), 0
+	if s[n] == '(' && r.call(d, i+n) {
+		return i + n, left // to another body
+	}
+	v := r.endKey(d, i+n)
+	if v == more {
+		r.note(d, chat.NoteUnquotedKey, s[:n], `"`+s[:n]+`"`, i, i+n)
+	}
+	return i + n, v
 }
 
 func (r *callReader) endKey(d *driver, i int) verdict {

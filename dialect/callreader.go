@@ -16,7 +16,7 @@ type callReader struct {
 	midLine bool // it stands in the middle of a line of text
 	callSection
 	callValue
-	firstKey
+	heldArgs
 
 	state   callState
 	stack   []level
@@ -40,10 +40,10 @@ type callReader struct {
 	got     int // calls and attempts that came out
 }
 
-// A firstKey is where the first key of the arguments may stand, which can show that they are a schema.
-type firstKey struct {
+// heldArgs are arguments that may be a schema, and so are held.
+type heldArgs struct {
 	headAt  int // where the object begins behind its brace, or what follows the name: see ahead
-	firstAt int // where arguments begin whose first key is being read
+	firstAt int // where they begin
 	firstIn int // how many levels are open there
 }
 
@@ -72,20 +72,15 @@ const (
 	cElement                    // where an object of an array begins
 	cElementOr                  // the same, or the end of the array
 	cKeyOr                      // a key or the end of the object
-	cKey
-	cKeyEscape
-	cKeyBare
 	cColon
-	cValue    // the first byte of a value
-	cSkip     // in a value without a meaning
-	cText     // in a string that is kept
-	cArgs     // in the arguments
-	cAfter    // behind a value in an object
-	cBetween  // behind an object in an array
-	cEnd      // behind the value
-	cComment  // in a comment
-	cFirstKey // in the first key of arguments that may be a schema
-	cInner    // before or in the first key of what may be the arguments of a call that nothing announced
+	cValue   // the first byte of a value
+	cSkip    // in a value without a meaning
+	cText    // in a string that is kept
+	cArgs    // in the arguments
+	cAfter   // behind a value in an object
+	cBetween // behind an object in an array
+	cEnd     // behind the value
+	cComment // in a comment
 )
 
 // An aside is a string that stands beside an array of calls and is content.
@@ -150,15 +145,8 @@ func (r *callReader) run(d *driver, i int) (int, verdict) {
 			i, v = r.inText(d, i)
 		case cArgs:
 			i, v = r.inArgs(d, i)
-		case cKey, cKeyEscape, cKeyBare:
-			i, v = r.inKey(d, i)
 		case cComment:
 			i, v = r.inComment(d, i)
-		case cFirstKey:
-			i, v = r.readFirst(d, d.text.in[i], i)
-		case cInner:
-			v = r.readInner(d, d.text.in[i], i+1)
-			i++
 		default:
 			i, v = r.atCall(d, i)
 		}
@@ -171,14 +159,9 @@ func (r *callReader) run(d *driver, i int) (int, verdict) {
 
 // pause ends an input, with what most likely follows.
 func (r *callReader) pause(d *driver, i int) (int, verdict) {
-	switch r.state {
-	case cFirstKey:
-		return r.unpeek(d, i)
-	case cKeyOr, cAfter:
-		if d.text.patient(i) {
-			if rest := r.ahead(d, i); rest != "" {
-				d.text.await(i, rest, nil)
-			}
+	if (r.state == cKeyOr || r.state == cAfter) && d.text.patient(i) {
+		if rest := r.ahead(d, i); rest != "" {
+			d.text.await(i, rest, nil)
 		}
 	}
 	return i, more
@@ -234,23 +217,6 @@ func (r *callReader) behindArgs(d *driver, i int, p value.Progress) (int, verdic
 	return i, more
 }
 
-// inKey reads in a key.
-func (r *callReader) inKey(d *driver, i int) (int, verdict) {
-	if j := r.plainKey(d.text.in, i); j > i {
-		r.key = append(r.key, d.text.in[i:j]...)
-		return j, more
-	}
-	c := d.text.in[i]
-	if c == '(' && r.call(d, i) {
-		return i, left // to another body
-	}
-	v := r.readKey(d, c, i)
-	if v == more && (r.state != cColon || r.quote != 0) {
-		i++
-	}
-	return i, v
-}
-
 // inComment reads in a comment.
 func (r *callReader) inComment(d *driver, i int) (int, verdict) {
 	i, p := r.val.Comments(d.text.in[i], i)
@@ -285,10 +251,18 @@ func (r *callReader) atCall(d *driver, i int) (int, verdict) {
 	case (c == '/' || c == '#') && d.set.opts.Repair != RepairOff && r.state != cStart:
 		r.comment(d, c)
 		return i + 1, more
-	case c == '"' && (r.state == cKeyOr || r.state == cValue && r.namesCall()):
-		switch n, v := r.wholeString(d, i); {
+	case r.state == cKeyOr && (c == '"' || !r.strict(d)) && (c == '"' || c == '\''):
+		return r.quotedKey(d, c, i)
+	case r.state == cKeyOr && chars.IsLetter(c) && !r.strict(d):
+		return r.bareKey(d, i)
+	case r.state == cValue && r.class == keyArguments && !r.record.done && c == '{' && r.doom == "":
+		if j, v, read := r.objectArguments(d, i); read {
+			return j, v
+		}
+	case c == '"' && r.state == cValue && r.namesCall():
+		switch n, v := r.wholeName(d, i); {
 		case v == waits:
-			return r.await(d, i)
+			return d.await(i, r.ahead(d, i), &waitStop)
 		case v != more || n > 0:
 			return i + n, v
 		}
@@ -313,18 +287,12 @@ func (r *callReader) comment(d *driver, c byte) {
 	r.back, r.state = r.state, cComment
 }
 
-// await leaves the input unread from the start of a key or of a name at i on.
-func (r *callReader) await(d *driver, i int) (int, verdict) {
-	d.text.await(i, r.ahead(d, i), &waitStop)
-	return i, left
-}
-
 // ahead returns how the call most likely goes on behind the input, up to what decides something; "": that is not known.
 func (r *callReader) ahead(d *driver, i int) string {
 	rec := &r.record
 	switch {
 	case r.state == cValue && r.namesCall():
-		return r.wholeName(d, i)
+		return r.restOfName(d, i)
 	case r.comma && !rec.named || rec.argsFrom >= 0 || rec.started || r.headAt < d.text.holdAt:
 		return ""
 	case rec.named:
@@ -335,9 +303,9 @@ func (r *callReader) ahead(d *driver, i int) string {
 	return ""
 }
 
-// wholeName returns how the name whose quote stands at i most likely goes on, with what stands between it and
+// restOfName returns how the name whose quote stands at i most likely goes on, with what stands between it and
 // the arguments; "" if several tools have names that begin like this.
-func (r *callReader) wholeName(d *driver, i int) string {
+func (r *callReader) restOfName(d *driver, i int) string {
 	tool, begun := -1, d.text.in[i+1:]
 	for k := range d.set.names.tools {
 		if name := d.set.names.tools[k].Name; len(name) > len(begun) && name[:len(begun)] == begun {
@@ -369,29 +337,21 @@ func (r *callReader) namesCall() bool {
 	return (r.class == keyName || r.class == keyFunction) && !r.record.named
 }
 
-// wholeString reads the quoted key or name at i at once if it has no escapes, and returns its length; else it
-// reads nothing, and waits if the input ends before the string does.
-func (r *callReader) wholeString(d *driver, i int) (n int, v verdict) {
+// wholeName reads the name at i at once if it has no escapes, and returns its length; else it reads nothing, and waits if the
+// input ends before the name does.
+func (r *callReader) wholeName(d *driver, i int) (n int, v verdict) {
 	n = value.PlainKey(d.text.in[i:])
 	switch {
 	case n < 0 && d.text.patient(i):
 		return 0, waits
 	case n <= 0:
 		return 0, more
-	case r.state == cValue:
-		r.record.nameKey, r.state, r.headAt = r.word, cAfter, d.text.at(i)+n
-		if v = r.named(d, d.text.in[i+1:i+n-1]); v == more {
-			n = r.passBehind(d, i+n, ',') - i
-		}
-		return n, v
-	case r.first && strings.IndexByte(d.text.in[i:i+n], '(') >= 0:
-		return 0, more
 	}
-	r.key, r.quote = append(r.key[:0], d.text.in[i+1:i+n-1]...), '"'
-	if v = r.endKey(d, i+n-1); v != more {
-		return n - 1, v
+	r.record.nameKey, r.state, r.headAt = r.word, cAfter, d.text.at(i)+n
+	if v = r.named(d, d.text.in[i+1:i+n-1]); v == more {
+		n = r.passBehind(d, i+n, ',') - i
 	}
-	return r.passBehind(d, i+n, ':') - i, more
+	return n, v
 }
 
 // passBehind reads the colon behind a key, or the comma behind the name, if it stands at i, and the blanks
@@ -526,15 +486,7 @@ func (r *callReader) beginValue(d *driver, c byte, i int) (verdict, bool) {
 		}
 	case keyArguments:
 		if r.bare {
-			if c != '{' {
-				return refused, false
-			}
-			rec.argsFrom, r.key, r.quote, r.state = d.text.at(i), r.key[:0], 0, cInner
-			return more, true
-		}
-		if r.mayDefine(c) && !otherKey(d.text.in[i:]) {
-			r.peek(d, i)
-			return more, true
+			return refused, false
 		}
 		if v := r.beginArguments(d, i); v != more || r.state == cArgs {
 			return v, false

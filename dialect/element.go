@@ -294,7 +294,6 @@ const (
 	left                    // the body has ended the candidate itself
 	waits                   // what follows is to be read again together with what comes behind it, up to a quote: see scanner.patient
 	yields                  // the decoder does what driver.then says
-	peeks                   // the same, but the very next byte may decide
 )
 
 // A body reads what stands behind an opener.
@@ -382,8 +381,6 @@ func (d *Decoder) leftOff(i int, v verdict) int {
 		d.text.await(i, "", &waitStop)
 	case yields:
 		return d.then(d, i)
-	case peeks:
-		d.text.await(i, "", nil)
 	}
 	return i
 }
