@@ -191,7 +191,7 @@ func (l *runRecorder) note(ctx context.Context, records ...journal.Record) error
 	return nil
 }
 
-// records returns what is kept of a turn: what had to be mended, and the answer.
+// records returns what is kept of a turn: what had to be repaired, and the answer.
 func (t *turn) records(failed error, broken bool) []journal.Record {
 	var list []journal.Record
 	for _, n := range t.notes {

@@ -102,7 +102,7 @@ func (t *turn) call(e *chat.Event) {
 	c := *e.Detail.(*chat.Call)
 	c.ID, c.Index = e.ID, e.Index
 	e.Detail = &c
-	for ; t.placed < len(t.notes); t.placed++ { // what was mended since the call before stood in this one
+	for ; t.placed < len(t.notes); t.placed++ { // what was repaired since the call before stood in this one
 		if n := &t.notes[t.placed]; n.event.Kind == chat.KindNote {
 			n.callID = c.ID
 		}

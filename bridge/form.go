@@ -205,7 +205,7 @@ func (r *run) endForm() error {
 		r.flushText()
 	case why == "":
 		r.hideText()
-		r.mended(value, notes)
+		r.showRepaired(value, notes)
 	case r.bounceable(ReasonFormat):
 		at := t.at(len(r.turn.raw))
 		r.hideText()
@@ -243,8 +243,8 @@ func (r *run) hideText() {
 	}
 }
 
-// mended shows an answer of which something was changed.
-func (r *run) mended(value string, notes []chat.NoteDetail) {
+// showRepaired shows an answer of which something was changed.
+func (r *run) showRepaired(value string, notes []chat.NoteDetail) {
 	at := len(r.turn.raw)
 	for i := range notes {
 		r.emit(chat.Event{Kind: chat.KindNote, At: at, End: at, Detail: &notes[i]})

@@ -8,11 +8,11 @@ import (
 	"wield/dialect"
 )
 
-// mended returns req with a history that a server with function calling can read: every call has its result
+// wholeHistory returns req with a history that a server with function calling can read: every call has its result
 // behind it, there is no result without a call, and the arguments of every earlier call are an object. Models
 // write broken ones, clients keep them, and servers fail on them with errors that name neither. What can be
 // repaired is; the rest is carried as a text in an object. req itself does not change.
-func mended(req *chat.Request) *chat.Request {
+func wholeHistory(req *chat.Request) *chat.Request {
 	broken := func(c chat.Call) bool { return !isObject(c.Arguments) }
 	var copied *chat.Request
 	if messages := paired(req.Messages); messages != nil {

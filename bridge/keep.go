@@ -43,7 +43,7 @@ func (r *run) withdraw() {
 }
 
 // disown takes back all that is kept of a response that is asked for again: its text, its reasoning, and the text of calls that
-// came to nothing. What is left is the record.
+// failed. What is left is the record.
 func (r *run) disown() {
 	k := &r.turn.kept
 	if !k.on {

@@ -7,7 +7,7 @@ import (
 	"wield/dialect"
 )
 
-// Markup is what the decoder leaves out around calls. When a call comes to nothing and its text is shown, the bytes around it
+// Markup is what the decoder leaves out around calls. When a call fails and its text is shown, the bytes around it
 // are text again as well, so that the client gets what the model wrote:
 //
 //   - White space and separators in front of a call go with that call.

@@ -20,7 +20,7 @@ func content(t *testing.T, o bridge.Options, s string, cut func(string) []string
 	return got.Content, len(got.Calls)
 }
 
-// TestRejectedText shows the text of calls that come to nothing as the model wrote it.
+// TestRejectedText shows the text of calls that fail as the model wrote it.
 func TestRejectedText(t *testing.T) {
 	const (
 		bad  = `{"name":"get_weather","arguments":{}}`

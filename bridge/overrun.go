@@ -14,7 +14,7 @@ type overrun struct {
 	at   int  // where in the raw text the turn ended
 }
 
-// tooLate says why a call of the backend's function calling behind the end of the turn comes to nothing.
+// tooLate says why a call of the backend's function calling behind the end of the turn is not made.
 const tooLate = "the call stands behind the end of the model's turn"
 
 // overran takes note of the end of the turn.

@@ -201,7 +201,7 @@ func (r *run) render() (*chat.Request, error) {
 			return nil, err
 		}
 	} else {
-		req = mended(req)
+		req = wholeHistory(req)
 	}
 	return r.kept(r.ended(r.formed(req))), nil
 }
@@ -495,7 +495,7 @@ func (r *run) part(text string, at int) {
 // paragraph stands between texts that were not written in one go.
 const paragraph = "\n\n"
 
-// speak shows the sentences about calls that came to nothing, now that all that the model wrote has been
+// speak shows the sentences about failed calls, now that all that the model wrote has been
 // shown. Anywhere else they would stand in the middle of it.
 func (r *run) speak() {
 	for _, s := range r.unsaid {

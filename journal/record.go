@@ -30,7 +30,7 @@ const (
 	KindTurnEnd Kind = "turn_end" // TurnEnd: what it answered, whole
 	KindBounce  Kind = "bounce"   // Bounce: a corrective second request was made
 	KindReject  Kind = "reject"   // Reject: text that was no call
-	KindRepair  Kind = "repair"   // Repair: one thing was mended in a call
+	KindRepair  Kind = "repair"   // Repair: one thing was repaired in a call
 	KindOverrun Kind = "overrun"  // Overrun: the model went on past the end of its turn
 	KindPolicy  Kind = "policy"   // Policy: what the rules said of a call
 	KindStart   Kind = "start"    // Start: a call is about to run. Once for each id of a call in a stream

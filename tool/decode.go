@@ -23,7 +23,7 @@ const (
 	maxKeys      = 4096
 )
 
-// arguments reads the arguments of a call: strict JSON that fits the schema. What does not is mended as far as the level says,
+// arguments reads the arguments of a call: strict JSON that fits the schema. What does not is repaired as far as the level says,
 // and each mend is a note.
 func (e *Entry) arguments(raw string, level dialect.Repair) (string, []chat.NoteDetail, *Error) {
 	if len(raw) > maxArguments {
@@ -44,20 +44,20 @@ func (e *Entry) arguments(raw string, level dialect.Repair) (string, []chat.Note
 			return without, note, e.checkKeys(without)
 		}
 	}
-	mended, notes, failed := dialect.Arguments(raw, e.schema.Shape(), level)
+	repaired, notes, failed := dialect.Arguments(raw, e.schema.Shape(), level)
 	switch {
 	case failed != nil && err != nil:
 		return "", nil, e.invalid("Invalid arguments: %v", err)
 	case failed != nil:
 		return "", nil, e.violated(found)
 	}
-	if err := strictObject(mended); err != nil {
+	if err := strictObject(repaired); err != nil {
 		return "", nil, e.invalid("Invalid arguments: %v", err)
 	}
-	if found = e.schema.Validate(mended); found != nil {
+	if found = e.schema.Validate(repaired); found != nil {
 		return "", nil, e.violated(found)
 	}
-	return mended, notes, e.checkKeys(mended)
+	return repaired, notes, e.checkKeys(repaired)
 }
 
 // withoutNulls leaves out optional arguments that are null where null is not allowed: that is how models say that there is none.

@@ -27,7 +27,7 @@ type Event struct {
 	Attempt  int                  `json:"attempt,omitempty" jsonschema:"above 1 after a second chance"`
 	Call     *Call                `json:"call,omitempty"`
 	Rejected *chat.RejectedDetail `json:"rejected,omitempty" jsonschema:"text that tried to be a call"`
-	Note     *chat.NoteDetail     `json:"note,omitempty" jsonschema:"what was mended in a call"`
+	Note     *chat.NoteDetail     `json:"note,omitempty" jsonschema:"what was repaired in a call"`
 	Overrun  *chat.OverrunDetail  `json:"overrun,omitempty" jsonschema:"the model went on past the end of its turn"`
 	Bounce   *Bounce              `json:"bounce,omitempty" jsonschema:"the model was asked again"`
 	Policy   *policy.Detail       `json:"policy,omitempty" jsonschema:"what the rules said of a call"`

@@ -46,7 +46,7 @@ var filterFields = []*field{
 	{name: "dialect", of: func(i *Inspected) []string { return i.Dialects }, doc: "a dialect that a call was read in"},
 	{name: "status", words: journal.Statuses(), of: func(i *Inspected) []string { return []string{string(i.Status)} }, doc: "where it stands"},
 	{name: "kind", words: []string{"run", "exchange"}, of: func(i *Inspected) []string { return []string{i.Kind} }, doc: "a run of an agent, or an exchange of the gateway"},
-	{name: "repaired", words: truth, of: func(i *Inspected) []string { return flag(i.Repairs > 0) }, doc: "something was mended in a call"},
+	{name: "repaired", words: truth, of: func(i *Inspected) []string { return flag(i.Repairs > 0) }, doc: "something was repaired in a call"},
 	{name: "bounced", words: truth, of: func(i *Inspected) []string { return flag(i.Bounces > 0) }, doc: "the model was asked again"},
 	{name: "rejected", words: truth, of: func(i *Inspected) []string { return flag(i.Rejects > 0) }, doc: "text tried to be a call and was none"},
 	{name: "key", of: func(i *Inspected) []string { return []string{i.Key} }, doc: "who asked"},

@@ -218,7 +218,7 @@ func (s *conversations) resume(key conversationKey, sent []chat.Message, raw []p
 	return next
 }
 
-// restore makes a request pending again whose results came to nothing, unless the conversation has gone on
+// restore makes a request pending again whose results failed, unless the conversation has gone on
 // without them.
 func (s *conversations) restore(key conversationKey, r resumption) {
 	s.mu.Lock()

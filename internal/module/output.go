@@ -104,7 +104,7 @@ func (o *output) end() bool {
 	return more && o.release()
 }
 
-// close lets go of the segment, whether it came to its end or not.
+// close ends the segment, whether it came to its end or not.
 func (o *output) close() {
 	for i := range o.stages {
 		if c, ok := o.stages[i].t.(io.Closer); ok {

@@ -177,7 +177,7 @@ func compareTurns(was, now *Turn) []Difference {
 		add("call", written(a.Calls, i), written(b.Calls, i))
 	}
 	add("bounces", reasons(was.Bounces), reasons(now.Bounces))
-	add("repairs", mended(was.Repairs), mended(now.Repairs))
+	add("repairs", repairs(was.Repairs), repairs(now.Repairs))
 	return list
 }
 
@@ -197,7 +197,7 @@ func reasons(list []*chat.BounceDetail) string {
 	return strings.Join(b, ", ")
 }
 
-func mended(list []*journal.Repair) string {
+func repairs(list []*journal.Repair) string {
 	var b []string
 	for _, d := range list {
 		b = append(b, string(d.Kind))

@@ -11,7 +11,7 @@ const (
 	Failed                         // of Answers: ended in an error
 	Canceled                       // of Answers: the client went away
 	Bounced                        // of Answers: asked for again at least once
-	Recovered                      // of Bounced: ended with what was asked for, and without an attempt that came to nothing
+	Recovered                      // of Bounced: ended with what was asked for, and without a failed attempt
 	Bounces                        // corrective requests
 	Requests                       // requests to servers
 	TokensIn                       // tokens of prompts
@@ -27,8 +27,8 @@ const (
 
 	Calls       // whole calls
 	FirstTry    // of Calls: right at the first try
-	Repaired    // of Calls: something was mended
-	Repairs     // things that were mended
+	Repaired    // of Calls: something was repaired
+	Repairs     // repairs in all
 	Malformed   // attempts whose syntax is broken
 	UnknownTool // attempts with a tool that there is not
 	Invalid     // attempts whose arguments do not fit
@@ -36,7 +36,7 @@ const (
 	Confused    // attempts through the wrong channel
 	OverLimit   // attempts beyond what one answer may hold
 	Overrun     // attempts behind the end of the model's turn
-	OtherReason // attempts that came to nothing for another reason
+	OtherReason // attempts that failed for another reason
 	Native      // calls of tools that a server runs itself
 	Offered     // answers whose model was told of the tool
 	OfferedSize // bytes of the tool's definition, every time that it was told
@@ -72,7 +72,7 @@ const (
 
 // names are what the counters are called in files, in the interface over HTTP and on the screen. They do not change.
 var names = [numCounters]string{
-	Answers: "answers", Failed: "failed", Canceled: "canceled", Bounced: "bounced", Recovered: "mended", Bounces: "bounces", Requests: "requests",
+	Answers: "answers", Failed: "failed", Canceled: "canceled", Bounced: "bounced", Recovered: "recovered", Bounces: "bounces", Requests: "requests",
 	TokensIn: "tokens_in", TokensOut: "tokens_out", TokensCached: "tokens_cached", TokensReasoning: "tokens_reasoning", Cost: "cost_micros",
 	Runs: "runs", Limited: "limited", Looped: "looped",
 	Calls: "calls", FirstTry: "first_try", Repaired: "repaired", Repairs: "repairs", Malformed: "malformed", UnknownTool: "unknown_tool",
@@ -93,6 +93,7 @@ var numbers = func() map[string]Counter {
 	for c, name := range names {
 		m[name] = Counter(c)
 	}
+	m["mended"] = Recovered // in files of before
 	return m
 }()
 
@@ -108,7 +109,7 @@ func Errors() []Counter {
 	return []Counter{NotFound, InvalidArgs, Denied, Expired, Timeout, ToolError, Broken, Interrupted, Unavailable, LimitError, CanceledCall}
 }
 
-// Rejections are the counters of attempts that came to nothing.
+// Rejections are the counters of failed attempts.
 func Rejections() []Counter {
 	return []Counter{Malformed, UnknownTool, Invalid, Incomplete, Confused, OverLimit, Overrun, OtherReason}
 }

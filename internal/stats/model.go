@@ -41,7 +41,7 @@ type tally struct {
 	times   []took
 	bounced bool
 	wanted  bool // the last bounce asked for a call, and none has come since
-	open    bool // an attempt came to nothing and was not bounced
+	open    bool // an attempt failed and was not bounced
 }
 
 func (t *tally) add(c Counter, n int64) { t.addTo(t.answer, c, n) }
@@ -71,7 +71,7 @@ func (t *tally) call(tool, dialect string, origin chat.Origin) Dims {
 	return d
 }
 
-// called counts a whole call in which a number of things were mended.
+// called counts a whole call in which a number of things were repaired.
 func (t *tally) called(d Dims, repairs int64) {
 	t.wanted = false
 	t.addTo(d, Calls, 1)
@@ -90,7 +90,7 @@ var reasons = map[chat.Reason]Counter{
 	chat.ReasonConfused: Confused, chat.ReasonOverLimit: OverLimit, chat.ReasonOverrun: Overrun,
 }
 
-// rejected counts an attempt that came to nothing. The name of a tool that there is not would be the model's invention.
+// rejected counts a failed attempt. The name of a tool that there is not would be the model's invention.
 func (t *tally) rejected(r *chat.RejectedDetail, origin chat.Origin) {
 	c, ok := reasons[r.Reason]
 	if !ok {

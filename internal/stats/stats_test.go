@@ -124,7 +124,7 @@ func TestModel(t *testing.T) {
 			Messages: append([]chat.Message{{Role: chat.RoleUser, Parts: chat.Text("go")}}, messages...)})
 	}
 	ask() // right at once
-	ask() // mended
+	ask() // repaired
 	ask() // bounced, and right then
 	ask() // bounced, and wrong again
 	ask() // text
@@ -163,7 +163,7 @@ func TestFiguresAddUp(t *testing.T) {
 	for round := range 300 {
 		s, most := New("", Options{Now: at(noon)}), random.IntN(3)
 		want := map[Counter]int64{}
-		var again int64 // calls after a bounce in which nothing was mended
+		var again int64 // calls after a bounce in which nothing was repaired
 		for range 1 + random.IntN(6) {
 			back := &reply{}
 			right := false

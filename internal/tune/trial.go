@@ -89,7 +89,7 @@ type Trial struct {
 	Round     int           `json:"round"`  // from 0
 	Wanted    int           `json:"wanted"` // calls that are right
 	FirstTry  bool          `json:"first_try"`
-	Valid     bool          `json:"valid"`      // as many calls as wanted, each of a declared tool with arguments that fit its schema, maybe mended
+	Valid     bool          `json:"valid"`      // as many calls as wanted, each of a declared tool with arguments that fit its schema, maybe repaired
 	RightTool bool          `json:"right_tool"` // the wanted tools, in any order
 	RightArgs bool          `json:"right_args"` // with the wanted arguments
 	Tokens    int           `json:"tokens"`     // in and out; 0: the server did not say
@@ -219,10 +219,10 @@ const maxAnswer = 400
 
 // An outcome is what a response held.
 type outcome struct {
-	calls   []chat.Call
-	mended  bool
-	refused bool // an attempt came to nothing
-	tokens  int
+	calls    []chat.Call
+	repaired bool
+	refused  bool // an attempt failed
+	tokens   int
 }
 
 func answer(events iter.Seq2[chat.Event, error]) (outcome, error) {
@@ -238,9 +238,9 @@ func answer(events iter.Seq2[chat.Event, error]) (outcome, error) {
 		case chat.KindRejected:
 			got.refused = true
 		case chat.KindNote:
-			got.mended = got.mended || !slices.Contains(noRepairs, e.Detail.(*chat.NoteDetail).Kind)
+			got.repaired = got.repaired || !slices.Contains(noRepairs, e.Detail.(*chat.NoteDetail).Kind)
 		case chat.KindConverted: // it came through a channel that cannot run it
-			got.mended = true
+			got.repaired = true
 		case chat.KindUsage:
 			usage := e.Detail.(*chat.Usage)
 			got.tokens = usage.In + usage.Out
@@ -258,7 +258,7 @@ func (got *outcome) judge(t *Trial, p *probe, want []call) {
 	for i := range got.calls {
 		t.Valid = t.Valid && fits(p, &got.calls[i])
 	}
-	t.FirstTry = t.Valid && !got.mended
+	t.FirstTry = t.Valid && !got.repaired
 	var have []call
 	for i := range got.calls {
 		have = append(have, call{got.calls[i].Name, got.calls[i].Arguments})

@@ -39,7 +39,7 @@ func TestSaid(t *testing.T) {
 	for want, trial := range map[string]tune.Trial{
 		"failed: no server": {Failed: "no server", Valid: true, RightTool: true, RightArgs: true},
 		"right":             {FirstTry: true, Valid: true, RightTool: true, RightArgs: true},
-		"right, mended":     {Valid: true, RightTool: true, RightArgs: true},
+		"right, repaired":   {Valid: true, RightTool: true, RightArgs: true},
 		"other arguments":   {FirstTry: true, Valid: true, RightTool: true},
 		"another tool":      {FirstTry: true, Valid: true},
 		"no valid call":     {FirstTry: true},

@@ -210,7 +210,7 @@ func said(t *tune.Trial) string {
 	case t.RightArgs && t.FirstTry:
 		return "right"
 	case t.RightArgs:
-		return "right, mended"
+		return "right, repaired"
 	case t.RightTool:
 		return "other arguments"
 	case t.Valid:

@@ -196,7 +196,7 @@ var (
 			}
 			return fmt.Sprintf("%.4f", float64(r.Count(stats.Cost))/1e6)
 		}}}
-	callColumns = []column{number("CALLS", stats.Calls), percent("FIRST TRY", "first_try"), percent("MENDED", "repaired"), percent("MALFORMED", "malformed"),
+	callColumns = []column{number("CALLS", stats.Calls), percent("FIRST TRY", "first_try"), percent("REPAIRED", "repaired"), percent("MALFORMED", "malformed"),
 		percent("REJECTED", "rejected")}
 	resultColumns = []column{number("RESULTS", append(stats.Errors(), stats.Done)...), percent("GOOD", "success"), timing("P50", stats.RunTime, 0.5),
 		timing("P95", stats.RunTime, 0.95), timing("P99", stats.RunTime, 0.99), number("ASKED", stats.Asked), timing("WAIT P50", stats.WaitTime, 0.5)}

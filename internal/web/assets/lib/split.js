@@ -262,7 +262,7 @@ export function split(text, {label = 'The text of the model', onlink} = {}) {
   return {el, show, mark, set(t) { bytes = new Bytes(t); }, bytes: () => bytes, lit: () => lit};
 }
 
-// asides shows what else a reading says: the candidates and what became of them, and what was mended.
+// asides shows what else a reading says: the candidates and what became of them, and what was repaired.
 export function asides(text, reading) {
   const bytes = text instanceof Bytes ? text : new Bytes(text);
   const parts = [];

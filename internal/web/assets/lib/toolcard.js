@@ -14,9 +14,9 @@ export class Card {
     this.state = badge('');
     this.name = h('code', {class: 'card-name'});
     this.brief = h('span', {class: 'card-brief soft'});
-    this.mended = h('span');
+    this.repaired = h('span');
     this.inner = h('div', {class: 'card-body'});
-    this.el = h('details', {class: 'card'}, h('summary', null, icon('tool'), this.name, this.brief, this.mended, this.state), this.inner);
+    this.el = h('details', {class: 'card'}, h('summary', null, icon('tool'), this.name, this.brief, this.repaired, this.state), this.inner);
     this.el.querySelector('summary').addEventListener('click', () => { this.touched = true; });
   }
 
@@ -26,7 +26,7 @@ export class Card {
     this.name.textContent = c.name;
     const other = c.asked?.answer?.arguments; // that ran in place of what was asked for
     this.brief.textContent = brief(other ? JSON.stringify(other) : c.args);
-    put(this.mended, c.notes.length > 0 && badge('repaired', 'warn'), ' ', other && badge('edited', 'info'));
+    put(this.repaired, c.notes.length > 0 && badge('repaired', 'warn'), ' ', other && badge('edited', 'info'));
     this.state.className = `badge ${kind}`;
     put(this.state, words);
     if (!this.touched) this.el.open = ['approval', 'running', 'failed', 'denied', 'interrupted', 'expired'].includes(c.state);
@@ -94,7 +94,7 @@ export class Card {
     this.asking = null;
   }
 
-  // end lets go of what the card follows.
+  // end stops following.
   end() { this.endQuestion(); }
 }
 

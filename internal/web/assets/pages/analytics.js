@@ -136,7 +136,7 @@ function tiles(all) {
     tile('Tokens', count(n(all, 'tokens_in') + n(all, 'tokens_out')), n(all, 'cost_micros') ? `cost ${cost(all)}` : `${count(n(all, 'tokens_out'))} of them written`));
 }
 
-// over draws attempts over time: right at once, otherwise a call, come to nothing.
+// over draws attempts over time: right at once, otherwise a call, failed.
 function over(data) {
   const step = data.step * 1000;
   const end = new Date(data.to).getTime(); // by the clock of the service, which counts by it

@@ -1,5 +1,5 @@
 // The inspector: finds a run or an exchange, and shows what happened in it: when, what the model was sent and wrote, how that was read, what
-// was mended or sent back, what the rules and people decided, and what came of it.
+// was repaired or sent back, what the rules and people decided, and what came of it.
 
 import {h, put, append, sameFocus, badge, button, toast, dialog, sentence, copy, when, lasts, count, bytes, visible} from '../lib/ui.js';
 import {statusBadge} from '../lib/status.js';
@@ -404,7 +404,7 @@ function readPart(t, n, turn, app, get, signal, span) {
   return box;
 }
 
-// recorded shows what was mended and refused at the time, where reading again says something else: the schema may have been another one.
+// recorded shows what was repaired and refused at the time, where reading again says something else: the schema may have been another one.
 function recorded(turn, reading) {
   if (turn.notes.length === 0 || turn.notes.length === reading.notes.length) return null;
   return h('section', null, h('h3', null, 'Repaired at the time'), h('ul', null, turn.notes.slice(0, 100).map((n) => h('li', null, badge(n.kind, 'warn'), ' ', h('code', null, n.path ?? ''), ' ', h('code', null, visible(n.before ?? '')), ' → ', h('code', null, visible(n.after ?? ''))))));
