@@ -2,6 +2,7 @@ package script
 
 import (
 	"io"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -26,9 +27,9 @@ func breakSteps(steps []Step, faults []Fault) ([]Step, error) {
 		if do.BadUTF8 {
 			badText(steps)
 		}
-		at := do.point(steps)
+		at := do.Point(pieces(steps))
 		if do.Stall > 0 {
-			steps = insert(steps, at, Step{Kind: StepSilence, Wait: do.Stall})
+			steps = slices.Insert(steps, at, Step{Kind: StepSilence, Wait: do.Stall})
 			at++
 		}
 		if do.Drip > 0 {
@@ -98,30 +99,13 @@ func statusKind(status int) chat.ErrorKind {
 	return chat.ErrUnavailable
 }
 
-// point returns the index of the step before which the fault strikes: its cut, else the middle.
-func (d *Do) point(steps []Step) int {
-	if d.Cut == nil {
-		return nthChunk(steps, (countChunks(steps)+1)/2)
-	}
-	switch d.Cut.Unit {
-	case CutChunks:
-		return nthChunk(steps, d.Cut.N)
-	case CutTime:
-		var t time.Duration
-		for i := range steps {
-			if t += steps[i].Wait; t > d.Cut.After {
-				return i
-			}
-		}
-		return len(steps)
-	}
-	n := 0
+// pieces tells what faults need to know of steps.
+func pieces(steps []Step) []Piece {
+	list := make([]Piece, len(steps))
 	for i := range steps {
-		if n += len(steps[i].Text); n > d.Cut.N {
-			return i
-		}
+		list[i] = Piece{Chunk: steps[i].Chunk(), Wait: steps[i].Wait, Size: len(steps[i].Text)}
 	}
-	return len(steps)
+	return list
 }
 
 // cutBytes returns the steps before at and, when bytes are counted, the part of the step there that still fits.
@@ -141,46 +125,13 @@ func (d *Do) cutBytes(steps []Step, at int) []Step {
 	return append(steps[:at:at], part)
 }
 
-func countChunks(steps []Step) int {
-	n := 0
-	for i := range steps {
-		if steps[i].Chunk() {
-			n++
-		}
-	}
-	return n
-}
-
-// nthChunk returns the index after the first n chunks.
-func nthChunk(steps []Step, n int) int {
-	for i := range steps {
-		if n == 0 {
-			return i
-		}
-		if steps[i].Chunk() {
-			n--
-		}
-	}
-	return len(steps)
-}
-
 // swap carries out dup_chunk and reorder.
 func swap(steps []Step, d *Do) []Step {
-	if d.Dup > 0 {
-		if i := nthChunk(steps, d.Dup) - 1; i >= 0 && countChunks(steps) >= d.Dup {
-			steps = insert(steps, i+1, steps[i])
-		}
+	var out []Step
+	for _, i := range d.Order(pieces(steps)) {
+		out = append(out, steps[i])
 	}
-	if d.Reorder > 0 && countChunks(steps) > d.Reorder {
-		i, j := nthChunk(steps, d.Reorder)-1, nthChunk(steps, d.Reorder+1)-1
-		steps[i], steps[j] = steps[j], steps[i]
-	}
-	return steps
-}
-
-func insert(steps []Step, at int, s Step) []Step {
-	out := make([]Step, 0, len(steps)+1)
-	return append(append(append(out, steps[:at]...), s), steps[at:]...)
+	return out
 }
 
 // drip makes one step of every byte, each after a wait, and says where the step at has gone.

@@ -3,6 +3,7 @@ package scriptserver
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -81,7 +82,7 @@ func (a *answer) breakFrames(do *script.Do, f framing) {
 		a.body = hugeLine(a.body, f, do.HugeLine)
 	}
 	if do.BadSSE {
-		a.body = insert(a.body, a.point(do), frame{data: []byte(brokenFrame[f])})
+		a.body = slices.Insert(a.body, a.point(do), frame{data: []byte(brokenFrame[f])})
 	}
 	if do.Cut != nil || do.Reset || do.HalfClose {
 		a.cut(do)
@@ -110,7 +111,7 @@ func (a *answer) stall(do *script.Do) {
 		a.body = []frame{first, second}
 		return
 	}
-	a.body = insert(a.body, at, frame{wait: do.Stall})
+	a.body = slices.Insert(a.body, at, frame{wait: do.Stall})
 }
 
 // cut ends the body at the fault's point, or after the last frame, and says how the connection ends there.
@@ -144,84 +145,31 @@ func firstBytes(body []frame, n int) []frame {
 	return body
 }
 
-// point returns the index of the frame before which a fault strikes: at its cut, else in the middle of the chunks.
-func (a *answer) point(do *script.Do) int {
-	if do.Cut == nil {
-		n := 0
-		for i := range a.body {
-			if a.body[i].chunk {
-				n++
-			}
-		}
-		return a.afterChunks((n + 1) / 2)
-	}
-	switch do.Cut.Unit {
-	case script.CutChunks:
-		return a.afterChunks(do.Cut.N)
-	case script.CutTime:
-		var t time.Duration
-		for i := range a.body {
-			if t += a.body[i].wait; t > do.Cut.After {
-				return i
-			}
-		}
-		return len(a.body)
-	}
-	n := 0
+// point returns the index of the frame before which a fault strikes.
+func (a *answer) point(do *script.Do) int { return do.Point(a.pieces()) }
+
+// pieces tells what faults need to know of the frames.
+func (a *answer) pieces() []script.Piece {
+	list := make([]script.Piece, len(a.body))
 	for i := range a.body {
-		if n += len(a.body[i].data); n > do.Cut.N {
-			return i
-		}
+		list[i] = script.Piece{Chunk: a.body[i].chunk, Wait: a.body[i].wait, Size: len(a.body[i].data)}
 	}
-	return len(a.body)
+	return list
 }
 
-// afterChunks returns the index of the frame behind the first n chunks. No chunks are gone before the first one, though
-// other frames may be.
-func (a *answer) afterChunks(n int) int {
-	for i := range a.body {
-		if a.body[i].chunk {
-			if n--; n < 0 {
-				return i
-			}
-			if n == 0 {
-				return i + 1
-			}
-		}
-	}
-	return len(a.body)
-}
-
-// chunk returns the index of the n-th chunk, from 1, or -1.
-func (a *answer) chunk(n int) int {
-	for i := range a.body {
-		if a.body[i].chunk {
-			if n--; n == 0 {
-				return i
-			}
-		}
-	}
-	return -1
-}
-
+// swap carries out dup_chunk and reorder. What is sent again does not wait again.
 func (a *answer) swap(do *script.Do) {
-	if do.Dup > 0 {
-		if i := a.chunk(do.Dup); i >= 0 {
-			again := a.body[i]
-			again.wait = 0
-			a.body = insert(a.body, i+1, again)
+	var out []frame
+	sent := make([]bool, len(a.body))
+	for _, i := range do.Order(a.pieces()) {
+		f := a.body[i]
+		if sent[i] {
+			f.wait = 0
 		}
+		sent[i] = true
+		out = append(out, f)
 	}
-	if do.Reorder > 0 {
-		if i, j := a.chunk(do.Reorder), a.chunk(do.Reorder+1); i >= 0 && j >= 0 {
-			a.body[i], a.body[j] = a.body[j], a.body[i]
-		}
-	}
-}
-
-func insert(body []frame, at int, f frame) []frame {
-	out := make([]frame, 0, len(body)+1)
-	return append(append(append(out, body[:at]...), f), body[at:]...)
+	a.body = out
 }
 
 func without(body []frame, drop func(*frame) bool) []frame {
@@ -272,7 +220,7 @@ func hugeLine(body []frame, f framing, n int) []frame {
 		}
 		return body
 	}
-	return insert(body, 0, frame{data: append(bytes.Repeat([]byte("x"), max(n-1, 0)), '\n')})
+	return slices.Insert(body, 0, frame{data: append(bytes.Repeat([]byte("x"), max(n-1, 0)), '\n')})
 }
 
 // drip makes a frame of every byte.
