@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"wield/chat"
 )
 
 func record(id string, size int) *Record {
@@ -94,5 +97,17 @@ func TestDisk(t *testing.T) {
 		if got != want || strings.Contains(string(text), "hush") || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %s, mode %v\n%s", name, got, info.Mode(), text)
 		}
+	}
+}
+
+// TestTurnTook: a turn lasts from when the model was asked, not from its first event.
+func TestTurnTook(t *testing.T) {
+	asked := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	var r Record
+	r.Watch(nil, &chat.Event{Kind: chat.KindTurnStart, Detail: &chat.TurnDetail{Began: asked}}, asked.Add(6*time.Second))
+	r.Watch(nil, &chat.Event{Kind: chat.KindText, Text: "x"}, asked.Add(6*time.Second))
+	r.Watch(nil, &chat.Event{Kind: chat.KindTurnEnd, Detail: &chat.TurnDetail{}}, asked.Add(7*time.Second))
+	if turn := r.Turns[0]; turn.Began != asked || turn.Took != 7*time.Second {
+		t.Errorf("began at %v and took %v", turn.Began, turn.Took)
 	}
 }
