@@ -18,7 +18,7 @@ import (
 // of fields may be written in either case, as in generationConfig and generation_config. Fields that the vocabulary has no place for are
 // kept raw in Request.Extra. The result refers to body, which must not change afterwards.
 func DecodeRequest(body []byte) (*chat.Request, error) {
-	d := requestReader{req: &chat.Request{}}
+	d := requestReader{req: &chat.Request{}, named: map[string]bool{}}
 	if err := d.Init(body); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,8 @@ type requestReader struct {
 	req     *chat.Request
 	system  []chat.Part
 	calls   int
-	pending []chat.Call // that have no result yet
+	pending waiting
+	named   map[string]bool // tools by their names
 }
 
 // camel returns a name as JSON has it by default.
@@ -181,7 +182,7 @@ func (d *requestReader) content() {
 	case d.Bad != nil:
 	case role == "model":
 		m.Role = chat.RoleAssistant
-		d.pending = m.Calls
+		d.pending = waitingFor(m.Calls)
 		d.req.Messages = append(d.req.Messages, m.Message)
 	case role == "" || role == "user" || role == "function" || role == "tool":
 		m.Role, m.Calls = chat.RoleUser, nil
@@ -346,17 +347,61 @@ func (d *requestReader) result(m *turn) {
 			d.Skip()
 		}
 	})
-	for i, c := range d.pending {
-		if r.CallID == c.ID || r.CallID == "" && (r.Name == c.Name || r.Name == "") {
-			r.CallID, r.Name = c.ID, c.Name
-			d.pending = append(d.pending[:i:i], d.pending[i+1:]...)
-			break
-		}
+	if c := d.pending.take(r.CallID, r.Name); c != nil {
+		r.CallID, r.Name = c.ID, c.Name
 	}
 	if r.CallID == "" {
 		d.Refuse(jsonbody.CodeInvalidValue, fmt.Sprintf("there is no call of %q that this could answer", r.Name))
 	}
 	m.results = append(m.results, r)
+}
+
+// A waiting is the calls of one turn that have no result yet. Each lookup is short, however many there are.
+type waiting struct {
+	calls    []chat.Call
+	answered []bool
+	first    int              // no call before it waits
+	ids      map[string][]int // the calls of an id, and those of a name
+	names    map[string][]int
+}
+
+func waitingFor(calls []chat.Call) waiting {
+	w := waiting{calls: calls, answered: make([]bool, len(calls)), ids: map[string][]int{}, names: map[string][]int{}}
+	for i, c := range calls {
+		w.ids[c.ID] = append(w.ids[c.ID], i)
+		w.names[c.Name] = append(w.names[c.Name], i)
+	}
+	return w
+}
+
+// take returns the first call of an id, or without one of a name, or without either the first one; nil: none waits.
+func (w *waiting) take(id, name string) *chat.Call {
+	switch {
+	case id != "":
+		return w.next(w.ids, id)
+	case name != "":
+		return w.next(w.names, name)
+	}
+	for ; w.first < len(w.calls); w.first++ {
+		if !w.answered[w.first] {
+			w.answered[w.first] = true
+			return &w.calls[w.first]
+		}
+	}
+	return nil
+}
+
+func (w *waiting) next(lists map[string][]int, key string) *chat.Call {
+	for list := lists[key]; len(list) > 0; {
+		i := list[0]
+		list = list[1:]
+		lists[key] = list
+		if !w.answered[i] {
+			w.answered[i] = true
+			return &w.calls[i]
+		}
+	}
+	return nil
 }
 
 // resultParts returns the content of a result: the text under result or output where there is nothing else, or the object itself.
@@ -388,6 +433,7 @@ func (d *requestReader) tool() {
 		}
 		if raw := d.Raw(); len(raw) > 0 && raw[0] != 'n' {
 			d.req.Tools = append(d.req.Tools, chat.Tool{Name: key, Raw: raw, Protocol: chat.ProtocolGemini, Hosted: chat.HostedRequired})
+			d.named[key] = true
 		}
 	})
 }
@@ -414,9 +460,10 @@ func (d *requestReader) function() {
 	case d.Bad != nil:
 	case t.Name == "":
 		d.RefuseAt("name", jsonbody.CodeMissing, "a function must have a name")
-	case d.req.Tool(t.Name) != nil:
+	case d.named[t.Name]:
 		d.RefuseAt("name", jsonbody.CodeInvalidValue, "there is another function of this name")
 	default:
+		d.named[t.Name] = true
 		d.req.Tools = append(d.req.Tools, t)
 	}
 }

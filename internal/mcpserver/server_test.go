@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"wield/chat"
+	"wield/journal"
 	"wield/tool"
 )
 
@@ -87,6 +90,50 @@ func TestCalls(t *testing.T) {
 	}
 	if _, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "nothing"}); err == nil {
 		t.Error("a tool that there is none of was called")
+	}
+}
+
+// TestCostIsLinear makes calls four times as large in one way after another, and compares what they allocate.
+func TestCostIsLinear(t *testing.T) {
+	var reg tool.Registry
+	anything := tool.Raw("anything", "Takes anything.", json.RawMessage(`{"type":"object"}`), func(context.Context, *tool.Call) (tool.Result, error) {
+		return tool.Result{OK: true, Data: json.RawMessage(`"fine"`)}, nil
+	})
+	if err := reg.Add(anything); err != nil {
+		t.Fatal(err)
+	}
+	session := connect(t, New(Options{Runner: &tool.Runner{Tools: &reg}, Journal: new(journal.Memory), Version: "1"}))
+	list := func(n int, item string) string { return "[" + strings.Repeat(item+",", n) + item + "]" }
+	ways := map[string]func(n int) (name, arguments string){
+		"values":  func(n int) (string, string) { return "anything", `{"a":` + list(n, "1") + `}` },
+		"objects": func(n int) (string, string) { return "anything", `{"a":` + list(n, `{"b":{}}`) + `}` },
+		"keys": func(n int) (string, string) {
+			var b strings.Builder
+			for i := range n {
+				fmt.Fprintf(&b, `"key%d":1,`, i)
+			}
+			return "anything", "{" + b.String() + `"last":1}`
+		},
+		"text":    func(n int) (string, string) { return "anything", `{"a":"` + strings.Repeat("some words ", n) + `"}` },
+		"escapes": func(n int) (string, string) { return "anything", `{"a":"` + strings.Repeat(`\u00e9\n`, n) + `"}` },
+		"depth": func(n int) (string, string) {
+			return "anything", `{"a":` + strings.Repeat("[", n/8) + strings.Repeat("]", n/8) + `}`
+		},
+		"name": func(n int) (string, string) { return strings.Repeat("anything", n), `{}` },
+	}
+	for way, call := range ways {
+		cost := func(n int) (allocated uint64) {
+			name, arguments := call(n)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, _ = session.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: json.RawMessage(arguments)}) // an error is an answer, too
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		cost(10)
+		if few, many := cost(500), cost(2000); many > 6*few+(1<<20) {
+			t.Errorf("%s: a call allocates %d bytes, and one four times as large %d", way, few, many)
+		}
 	}
 }
 

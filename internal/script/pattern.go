@@ -35,12 +35,18 @@ func cutSlashes(s string) (expr, flags string, ok bool) {
 	return s[1:end], s[end+1:], true
 }
 
+// maxSearched is how much of a text expressions are looked for in: they cost far more than the rest of a request.
+const maxSearched = 256 << 10
+
+// beginning is the part of a text that expressions see.
+func beginning(s string) string { return s[:min(len(s), maxSearched)] }
+
 // match reports whether s equals the string, or holds a match of the expression.
 func (p *pattern) match(s string) bool {
 	if p.re == nil {
 		return s == p.plain
 	}
-	return p.re.MatchString(s)
+	return p.re.MatchString(beginning(s))
 }
 
 // within reports whether the pattern occurs in s: a plain one as a substring.
@@ -48,7 +54,7 @@ func (p *pattern) within(s string) bool {
 	if p.re == nil {
 		return strings.Contains(s, p.plain)
 	}
-	return p.re.MatchString(s)
+	return p.re.MatchString(beginning(s))
 }
 
 // captures puts the named groups of the first match in s into dst, and reports whether there was a match.
@@ -56,7 +62,7 @@ func (p *pattern) captures(s string, dst map[string]string) bool {
 	if p.re == nil {
 		return s == p.plain
 	}
-	m := p.re.FindStringSubmatchIndex(s)
+	m := p.re.FindStringSubmatchIndex(beginning(s))
 	if m == nil {
 		return false
 	}
