@@ -36,6 +36,8 @@ type saidMessage struct {
 	parts []string
 	calls []saidCall
 	of    string // the call that a result belongs to
+
+	thoughts []string
 }
 
 type saidCall struct{ id, name, args string }
@@ -91,6 +93,13 @@ var dimensions = []struct {
 	}},
 	{"empty messages", true, func(n int) weight {
 		return weight{said: append(many(n, func(i int) saidMessage { return says("user", "") }), hi...)}
+	}},
+	{"thoughts", true, func(n int) weight {
+		m := says("assistant", "a")
+		for range n {
+			m.thoughts = append(m.thoughts, strings.Repeat("a thought ", 10))
+		}
+		return weight{said: []saidMessage{hi[0], m, hi[0]}}
 	}},
 	{"parts", true, func(n int) weight {
 		return weight{said: []saidMessage{{role: "user", parts: strings.Split(strings.Repeat("a", n), "")}}}
@@ -428,6 +437,9 @@ func (l weight) responses() object {
 			items = append(items, object{"type": "function_call_output", "call_id": m.of, "output": m.parts[0]})
 			continue
 		}
+		for _, text := range m.thoughts {
+			items = append(items, object{"type": "reasoning", "summary": []any{object{"type": "summary_text", "text": text}}})
+		}
 		if len(m.parts) > 0 {
 			var parts []any
 			for _, p := range m.parts {
@@ -458,6 +470,9 @@ func (l weight) messages() object {
 	for i := 0; i < len(l.said); i++ {
 		m := l.said[i]
 		var blocks []any
+		for _, text := range m.thoughts {
+			blocks = append(blocks, object{"type": "thinking", "thinking": text, "signature": "s"})
+		}
 		for _, p := range m.parts {
 			blocks = append(blocks, object{"type": "text", "text": p})
 		}
@@ -554,6 +569,9 @@ func (l weight) gemini() object {
 	names := map[string]string{}
 	for _, m := range l.said {
 		var parts []any
+		for _, text := range m.thoughts {
+			parts = append(parts, object{"text": text, "thought": true})
+		}
 		for _, p := range m.parts {
 			if m.of != "" {
 				parts = append(parts, object{"functionResponse": object{"id": m.of, "name": names[m.of], "response": object{"output": p}}})

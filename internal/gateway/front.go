@@ -94,11 +94,19 @@ func (x *exchange) decode(body []byte) (*chat.Request, *Model, *failure) {
 	if err != nil {
 		return nil, nil, &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
 	}
-	if len(req.Stop) > maxStop {
-		return nil, nil, refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge, "the request names more than "+strconv.Itoa(maxStop)+" stop sequences: name fewer")
+	if f := manyStops(req); f != nil {
+		return nil, nil, f
 	}
 	m, f := x.find(req.Model)
 	return req, m, f
+}
+
+// manyStops refuses a request that names too many stop sequences.
+func manyStops(req *chat.Request) *failure {
+	if len(req.Stop) <= maxStop {
+		return nil
+	}
+	return refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge, "the request names more than "+strconv.Itoa(maxStop)+" stop sequences: name fewer")
 }
 
 // maxStop is how many stop sequences a request may name; each is looked for at every place of the answer.

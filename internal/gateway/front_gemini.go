@@ -51,8 +51,8 @@ func (x *exchange) decodeContent(body []byte) (*chat.Request, *Model, *failure) 
 	if err != nil {
 		return nil, nil, &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
 	}
-	if len(req.Stop) > maxStop {
-		return nil, nil, refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge, "the request names more than "+strconv.Itoa(maxStop)+" stop sequences: name fewer")
+	if f := manyStops(req); f != nil {
+		return nil, nil, f
 	}
 	req.Model = x.arg
 	m, f := x.find(req.Model)

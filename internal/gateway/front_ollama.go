@@ -58,6 +58,9 @@ func (x *exchange) ollamaAnswer(body []byte) *failure {
 		}
 		return &failure{status: http.StatusBadRequest, err: e}
 	}
+	if f := manyStops(req); f != nil {
+		return f
+	}
 	m, f := x.find(req.Model)
 	if f != nil {
 		return f

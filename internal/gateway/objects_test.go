@@ -21,6 +21,8 @@ func TestManyObjects(t *testing.T) {
 		{pathMessages, `{"model": "m", "max_tokens": 9, "messages": [` + items(50_001, `{"role":"user","content":"x"}`) + `]}`, 400},
 		{pathResponses, `{"model": "m", "input": [` + items(50_001, `{"role":"user","content":"x"}`) + `]}`, 400},
 		{pathChat, `{"model": "m", "messages": [` + items(50_001, `{"role":"user","content":"x"}`) + `]}`, 400},
+		{pathChat, `{"model": "m", "messages": [{"role":"user","content":"x"}], "options": {"stop": [` + items(1001, `"s"`) + `]}}`, 400},
+		{pathChat, `{"model": "m", "messages": [{"role":"user","content":"x","images":[` + items(10_001, `"AAAA"`) + `]}]}`, 400},
 	} {
 		resp, err := http.Post(srv.URL+c.path, "application/json", strings.NewReader(c.body))
 		if err != nil {

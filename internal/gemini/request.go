@@ -40,7 +40,7 @@ type requestReader struct {
 	req     *chat.Request
 	system  []chat.Part
 	calls   int
-	pending waiting
+	pending chat.Pending    // of the last answer
 	named   map[string]bool // tools by their names
 }
 
@@ -181,8 +181,8 @@ func (d *requestReader) content() {
 	switch {
 	case d.Bad != nil:
 	case role == "model":
-		m.Role = chat.RoleAssistant
-		d.pending = waitingFor(m.Calls)
+		m.Role, m.Reasoning = chat.RoleAssistant, string(m.thoughts)
+		d.pending = chat.Pending{Calls: m.Calls}
 		d.req.Messages = append(d.req.Messages, m.Message)
 	case role == "" || role == "user" || role == "function" || role == "tool":
 		m.Role, m.Calls = chat.RoleUser, nil
@@ -200,7 +200,8 @@ func (d *requestReader) content() {
 // A turn is a content while it is read.
 type turn struct {
 	chat.Message
-	results []chat.Message
+	results  []chat.Message
+	thoughts []byte // the reasoning, while it grows
 }
 
 func (d *requestReader) parts() (m turn) {
@@ -259,7 +260,7 @@ func (d *requestReader) part(m *turn) {
 		raw := json.RawMessage(d.Bytes[start:d.Pos:d.Pos])
 		m.Parts = append(m.Parts, chat.Part{Kind: chat.PartOpaque, Name: firstKey(raw), Raw: raw, Protocol: chat.ProtocolGemini})
 	case thought:
-		m.Reasoning += p.Text
+		m.thoughts = append(m.thoughts, p.Text...)
 	case p.Kind != chat.PartOpaque:
 		m.Parts = append(m.Parts, p)
 	}
@@ -347,61 +348,13 @@ func (d *requestReader) result(m *turn) {
 			d.Skip()
 		}
 	})
-	if c := d.pending.take(r.CallID, r.Name); c != nil {
+	if c := d.pending.Take(r.CallID, r.Name); c != nil {
 		r.CallID, r.Name = c.ID, c.Name
 	}
 	if r.CallID == "" {
 		d.Refuse(jsonbody.CodeInvalidValue, fmt.Sprintf("there is no call of %q that this could answer", r.Name))
 	}
 	m.results = append(m.results, r)
-}
-
-// A waiting is the calls of one turn that have no result yet. Each lookup is short, however many there are.
-type waiting struct {
-	calls    []chat.Call
-	answered []bool
-	first    int              // no call before it waits
-	ids      map[string][]int // the calls of an id, and those of a name
-	names    map[string][]int
-}
-
-func waitingFor(calls []chat.Call) waiting {
-	w := waiting{calls: calls, answered: make([]bool, len(calls)), ids: map[string][]int{}, names: map[string][]int{}}
-	for i, c := range calls {
-		w.ids[c.ID] = append(w.ids[c.ID], i)
-		w.names[c.Name] = append(w.names[c.Name], i)
-	}
-	return w
-}
-
-// take returns the first call of an id, or without one of a name, or without either the first one; nil: none waits.
-func (w *waiting) take(id, name string) *chat.Call {
-	switch {
-	case id != "":
-		return w.next(w.ids, id)
-	case name != "":
-		return w.next(w.names, name)
-	}
-	for ; w.first < len(w.calls); w.first++ {
-		if !w.answered[w.first] {
-			w.answered[w.first] = true
-			return &w.calls[w.first]
-		}
-	}
-	return nil
-}
-
-func (w *waiting) next(lists map[string][]int, key string) *chat.Call {
-	for list := lists[key]; len(list) > 0; {
-		i := list[0]
-		list = list[1:]
-		lists[key] = list
-		if !w.answered[i] {
-			w.answered[i] = true
-			return &w.calls[i]
-		}
-	}
-	return nil
 }
 
 // resultParts returns the content of a result: the text under result or output where there is nothing else, or the object itself.

@@ -33,9 +33,10 @@ func (d *requestReader) readSystem() {
 // A turn is a message of the protocol while it is read.
 type turn struct {
 	chat.Message
-	results []chat.Message // that a user's message holds
-	order   []byte         // the value of opaqueBlocks without its brackets
-	odd     bool           // the order has to be kept
+	results  []chat.Message // that a user's message holds
+	order    []byte         // the value of opaqueBlocks without its brackets
+	odd      bool           // the order has to be kept
+	thoughts []byte         // the reasoning, while it grows
 }
 
 func (d *requestReader) message() {
@@ -67,7 +68,7 @@ func (d *requestReader) message() {
 		d.RefuseAt("content", jsonbody.CodeMissing, "a message must have content")
 		return
 	}
-	t.Role = chat.Role(role)
+	t.Role, t.Reasoning = chat.Role(role), string(t.thoughts)
 	d.finishTurn(&t)
 }
 
@@ -342,10 +343,10 @@ func (d *requestReader) thinkingBlock(t *turn) {
 			d.Skip()
 		}
 	})
-	if t.Reasoning != "" && text != "" {
-		t.Reasoning += "\n\n"
+	if len(t.thoughts) > 0 && text != "" {
+		t.thoughts = append(t.thoughts, "\n\n"...)
 	}
-	t.Reasoning += text
+	t.thoughts = append(t.thoughts, text...)
 	t.add(chat.Part{Kind: chat.PartOpaque, Name: "thinking", Raw: raw, Protocol: chat.ProtocolAnthropic})
 }
 

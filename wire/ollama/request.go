@@ -83,6 +83,7 @@ type requestReader struct {
 	req     *chat.Request
 	pending chat.Pending    // of the last answer
 	named   map[string]bool // tools
+	images  int
 }
 
 // limits says what settings may be.

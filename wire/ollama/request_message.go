@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"wield/chat"
@@ -94,9 +95,15 @@ func (d *requestReader) content() []chat.Part {
 	return parts
 }
 
+// maxImages is how many images a request may hold: each takes far more memory than the few letters that it may be written with.
+const maxImages = 10_000
+
 // image reads an image: base64, or the same as a data URL.
 func (d *requestReader) image() chat.Part {
 	text := d.Text()
+	if d.images++; d.images > maxImages {
+		d.Refuse(jsonbody.CodeInvalidValue, "there are more than "+strconv.Itoa(maxImages)+" images")
+	}
 	if head, data, ok := strings.Cut(text, ";base64,"); ok && strings.HasPrefix(head, "data:") {
 		text = data
 	}
