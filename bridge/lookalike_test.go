@@ -1,6 +1,7 @@
 package bridge_test
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -44,6 +45,21 @@ func TestA27(t *testing.T) {
 	for _, req := range []*chat.Request{ask(weather), streamed(ask(weather))} {
 		got, _ := play(t, spent, req, answer{text(bare)})
 		compare(t, seen{Content: bare, Finish: chat.FinishStop}, got)
+	}
+}
+
+// TestFailuresAreLogged: the log says of each call that cannot be used why.
+func TestFailuresAreLogged(t *testing.T) {
+	for raw, want := range map[string]string{
+		"```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n```": `reason=unknown_tool tool=get_weather why="unknown tool; the tool is called user:get_weather"`,
+		"<tool_call>{\"name\": \"user:get_weather\", \"arguments\": {}}</tool_call>":      `reason=invalid tool=get_weather why="missing required parameter: city"`,
+	} {
+		var log strings.Builder
+		o := bridge.Options{Mode: bridge.ModeText, Prefix: "user:", Log: slog.New(slog.NewTextHandler(&log, nil))}
+		play(t, o, ask(weather), answer{text(raw)}, answer{text("Never mind.")})
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("%s: %s without %s", raw, log.String(), want)
+		}
 	}
 }
 
