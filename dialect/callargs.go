@@ -53,8 +53,9 @@ func (r *callReader) second(d *driver, i int) bool {
 	return true
 }
 
-// objectArguments begins the arguments, an object that begins at i, where its first key has to be looked at before: whether it is
-// that of a schema or, where nothing but the name says that it is a call, a parameter of the tool. Else it reads nothing.
+// objectArguments begins the arguments, an object that begins at i, where its first key has to be looked at before:
+// whether it is that of a schema or, where nothing but the name says that it is a call, a parameter of the tool.
+// Else it reads nothing.
 func (r *callReader) objectArguments(d *driver, i int) (j int, v verdict, read bool) {
 	rec := &r.record
 	if !rec.known {
@@ -67,10 +68,12 @@ func (r *callReader) objectArguments(d *driver, i int) (j int, v verdict, read b
 	}
 	switch {
 	case r.bare:
-		if _, declared := d.set.names.tools[rec.tool].Args.Prop(key); m != yes || !declared && !(key == "" && r.takesNone(d)) {
+		_, declared := d.set.names.tools[rec.tool].Args.Prop(key)
+		if m != yes || !declared && !(key == "" && r.takesNone(d)) {
 			return i, refused, true
 		}
-		r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteKeyAlias, Before: rec.name, After: "name", At: rec.at, End: d.text.at(i)})
+		r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteKeyAlias, Before: rec.name, After: "name",
+			At: rec.at, End: d.text.at(i)})
 		r.bare = false
 	case m == yes && r.mayDefine(d, key, m): // read as if the name were not known yet
 		rec.argsFrom, rec.argsTo, rec.argsKey = d.text.at(i), -1, r.word
@@ -87,7 +90,8 @@ func (r *callReader) takesNone(d *driver) bool {
 	return args == nil || len(args.Props) == 0
 }
 
-// firstKey returns the first key of the object that s begins with, "" if it has none. If s is too short for it, what there is of it.
+// firstKey returns the first key of the object that s begins with, "" if it has none. If s is too short for it,
+// what there is of it.
 func firstKey(s string) (key string, m match) {
 	s = chars.TrimBlanks(s[1:min(len(s), maxHeader)])
 	switch {

@@ -337,8 +337,8 @@ func (r *callReader) namesCall() bool {
 	return (r.class == keyName || r.class == keyFunction) && !r.record.named
 }
 
-// wholeName reads the name at i at once if it has no escapes, and returns its length; else it reads nothing, and waits if the
-// input ends before the name does.
+// wholeName reads the name at i at once if it has no escapes, and returns its length; else it reads nothing, and
+// waits if the input ends before the name does.
 func (r *callReader) wholeName(d *driver, i int) (n int, v verdict) {
 	n = value.PlainKey(d.text.in[i:])
 	switch {

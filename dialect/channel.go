@@ -69,8 +69,8 @@ func (r *channelReader) run(d *driver, i int) (int, verdict) {
 	return i, more
 }
 
-// headerPart reads on in the header from i on, and reports whether it ends there: words, spaces and the tokens of the form can
-// stand in it.
+// headerPart reads on in the header from i on, and reports whether it ends there: words, spaces and the tokens of
+// the form can stand in it.
 func (r *channelReader) headerPart(d *driver, i int) (j int, v verdict, ended bool) {
 	in := d.text.in
 	for limit := d.text.index(d.text.candAt + maxHeader); i < len(in); {

@@ -8,7 +8,8 @@ import "strings"
 // definitionKeys are the keys that tell a schema of arguments.
 var definitionKeys = [...]string{"type", "properties"}
 
-// mayDefine reports whether the first key of arguments, or its beginning, is one of a schema and no parameter of the tool.
+// mayDefine reports whether the first key of arguments, or its beginning, is one of a schema and no parameter of
+// the tool.
 func (r *callReader) mayDefine(d *driver, key string, whole match) bool {
 	for _, k := range definitionKeys {
 		if strings.HasPrefix(k, key) && (whole == maybe || k == key) && !r.declares(d, k) {

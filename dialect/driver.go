@@ -57,7 +57,8 @@ func (d *driver) skipped() *value.Reader {
 }
 
 // await leaves the input unread from i on, where something begins that it does not hold whole. It goes on, most
-// likely, with rest; a byte of stop may decide; nil: any may. Where no more comes it is a fragment, which is passed over.
+// likely, with rest; a byte of stop may decide; nil: any may. Where no more comes it is a fragment, which is passed
+// over.
 func (d *driver) await(i int, rest string, stop *chars.Set) (int, verdict) {
 	if d.text.final {
 		d.text.fragment = d.text.at(i)

@@ -307,8 +307,8 @@ type body interface {
 	plain(d *driver) *chars.Set
 }
 
-// A brief body is no call at the end of the text, and no bytes simply pass through it. Bodies that are the first, or the
-// second only, embed it.
+// A brief body is no call at the end of the text, and no bytes simply pass through it. Bodies that are the first,
+// or the second only, embed it.
 type brief struct{}
 
 func (brief) end(*driver) verdict { return refused }

@@ -443,7 +443,8 @@ func (r *headerReader) follow(d *driver, k headerTail, i int) (int, verdict) {
 		d.body = t
 		return t.run(d, i)
 	}
-	*r = headerReader{form: r.form, closer: r.closer, noise: r.noise, state: hName, at: r.tailAt, nameAt: -1, noiseAt: -1, got: r.got}
+	*r = headerReader{form: r.form, closer: r.closer, noise: r.noise, state: hName,
+		at: r.tailAt, nameAt: -1, noiseAt: -1, got: r.got}
 	if r.got == 0 {
 		r.at = d.text.candAt
 	}

@@ -73,14 +73,16 @@ func goesOn(likely []string, s string) string {
 	return ""
 }
 
-// fenceLine looks for a line that opens a code fence at the start of s, with at most words behind its marks. n is its length, or the
-// byte that shows that it is none.
+// fenceLine looks for a line that opens a code fence at the start of s, with at most words behind its marks. n is
+// its length, or the byte that shows that it is none.
 func fenceLine(s string) (n, marks int, m match) {
 	for marks < len(s) && s[marks] == '`' {
 		marks++
 	}
-	for n = marks; n < len(s) && n <= maxHeader && s[n] != '\n' && (chars.IsLetter(s[n]) || s[n] == '_' || chars.IsBlank(s[n])); {
-		n++
+	for n = marks; n < len(s) && n <= maxHeader && s[n] != '\n'; n++ {
+		if !chars.IsLetter(s[n]) && s[n] != '_' && !chars.IsBlank(s[n]) {
+			break
+		}
 	}
 	switch {
 	case n == len(s) && (marks >= 3 || n == marks):

@@ -32,7 +32,8 @@ var seedTags = func() form.Tags {
 var toolTags = form.Tags{NameEnd: ">", ParamOpen: "<arg name=", ParamEnd: ">", ParamClose: "</arg>",
 	CallOpen: "<tool name=", CallClose: "</tool>", Quoted: true, Entities: true, Indent: "\n  "}
 
-// A tagReader reads calls whose arguments are named elements with text values. A tag is read when the input holds all of it.
+// A tagReader reads calls whose arguments are named elements with text values. A tag is read when the input holds
+// all of it.
 //
 // Nothing in a value is escaped, so a closing tag may be part of it. It ends the value only where a legal
 // successor follows: another parameter, the end of the call, the end of the section.
@@ -174,7 +175,8 @@ func (r *tagReader) readTag(d *driver, i int) (int, verdict) {
 	}
 }
 
-// choose finds the tag that s begins with. That of a parameter which ends before its name is one only if the next byte is no slash.
+// choose finds the tag that s begins with. That of a parameter which ends before its name is one only if the next
+// byte is no slash.
 func (r *tagReader) choose(tags []string, s string) choice {
 	t := choose(tags, s)
 	if !r.form.Elements || t.match != yes || tagKind(t.kind) != tagParam {

@@ -117,8 +117,8 @@ func bareName(s string) tagName {
 	return tagName{match: yes, text: strings.TrimSuffix(s[:n], lineEscape), to: n, n: end}
 }
 
-// pairName reads the name of a parameter that stands in an element, with its closing tag or, where that is missing, the one that
-// opens the value.
+// pairName reads the name of a parameter that stands in an element, with its closing tag or, where that is missing,
+// the one that opens the value.
 func pairName(s string, f *form.Tags) tagName {
 	for n := strings.IndexByte(s, '>') + 1; n > 0 && n <= maxHeader; {
 		for _, end := range [...]string{f.ParamEnd, f.ValueOpen} {
@@ -184,7 +184,10 @@ func quotedName(s string, f *form.Tags) tagName {
 			t.text = decodeEntities(t.text)
 		}
 	} else {
-		for n < len(behind) && behind[n] != f.NameEnd[0] && (behind[n] == ' ' || behind[n] == '\t' || f.Attributes && behind[n] != '<' && behind[n] != '\n') {
+		for n < len(behind) && behind[n] != f.NameEnd[0] {
+			if c := behind[n]; c != ' ' && c != '\t' && (!f.Attributes || c == '<' || c == '\n') {
+				break
+			}
 			n++
 		}
 	}
@@ -200,8 +203,9 @@ func quotedName(s string, f *form.Tags) tagName {
 	return t
 }
 
-// looseLead returns the length of what stands before the quote of a name where the tag ends before the attribute: white space,
-// which a tokenizer may have left as its own sign, or lost, and name=. It ends at the byte that cannot stand there.
+// looseLead returns the length of what stands before the quote of a name where the tag ends before the attribute:
+// white space, which a tokenizer may have left as its own sign, or lost, and name=. It ends at the byte that cannot
+// stand there.
 func looseLead(s string) int {
 	n := len(s) - len(chars.TrimBlanks(s))
 	n += common("Ġ", s[n:])

@@ -110,7 +110,8 @@ func readRequest(text string) (name, args string, ok bool) {
 	return name, args, name != "" && strings.TrimSpace(name) == name
 }
 
-// strictly reports whether text is JSON in which no key stands twice in an object, and nothing nests deeper than elsewhere.
+// strictly reports whether text is JSON in which no key stands twice in an object, and nothing nests deeper than
+// elsewhere.
 func strictly(text string) bool {
 	if !json.Valid([]byte(text)) {
 		return false
