@@ -104,9 +104,6 @@ func (l *Layout) tags(d *Dialect, o *opener) {
 		f.Bare, f.Alone = true, l.Then == "" && l.CallClose == l.Close
 		o.word = l.Then == ""
 	}
-	if f.Alone || !f.Bare && !f.Quoted {
-		f.Indent = "\n"
-	}
 	o.body = tagBody(f)
 	d.write = render.Row{Open: l.Open, End: l.Close, Call: render.CallTags(f)}
 	if l.Then == "" && l.ValueOpen == "" {

@@ -62,7 +62,7 @@ var pairRows = []Dialect{
 		write: render.Row{Head: "<ifm|tool_calls>", Open: "<ifm|tool_call>", End: "</ifm|tool_call>", Tail: "</ifm|tool_calls>", Call: render.CallTags(&horizonTags)}},
 }
 
-var pairTags = form.Tags{Bare: true, Alone: true, Indent: "\n", NameEnd: "\n", ParamOpen: "<arg_key>", ParamEnd: "</arg_key>", ValueOpen: "<arg_value>", ParamClose: "</arg_value>",
+var pairTags = form.Tags{Bare: true, Alone: true, NameEnd: "\n", ParamOpen: "<arg_key>", ParamEnd: "</arg_key>", ValueOpen: "<arg_value>", ParamClose: "</arg_value>",
 	CallOpen: "<tool_call>", CallClose: "</tool_call>", Untyped: shape.UntypedPython, Object: &pairObject, ObjectIs: "poolside"}
 
 var sparkTags = func() form.Tags {
@@ -96,7 +96,7 @@ var quotedPairTags = func() form.Tags {
 
 var hunyuanTags = func() form.Tags {
 	f := pairTags
-	f.Alone, f.Indent, f.NameClose, f.Object, f.ObjectIs = false, "", "<tool_sep>", nil, ""
+	f.Alone, f.NameClose, f.Object, f.ObjectIs = false, "<tool_sep>", nil, ""
 	return f
 }()
 

@@ -12,7 +12,7 @@ import (
 )
 
 var functionTags = form.Tags{NameEnd: ">", ParamOpen: "<parameter=", ParamEnd: ">", ParamClose: "</parameter>",
-	CallOpen: "<function=", CallClose: "</function>", Newlines: true, Indent: "\n",
+	CallOpen: "<function=", CallClose: "</function>", Newlines: true,
 	Object: &functionForm, ObjectIs: "function-tag"}
 
 // verbatimTags are functionTags whose values are as they stand.
@@ -30,7 +30,7 @@ var seedTags = func() form.Tags {
 }()
 
 var toolTags = form.Tags{NameEnd: ">", ParamOpen: "<arg name=", ParamEnd: ">", ParamClose: "</arg>",
-	CallOpen: "<tool name=", CallClose: "</tool>", Quoted: true, Entities: true, Indent: "\n  "}
+	CallOpen: "<tool name=", CallClose: "</tool>", Quoted: true, Entities: true}
 
 // A tagReader reads calls whose arguments are named elements with text values. A tag is read when the input holds
 // all of it.

@@ -11,11 +11,10 @@ type Tags struct {
 	ParamClose string
 	CallOpen   string
 	CallClose  string
-	Quoted     bool   // names stand in quotes
-	Paired     bool   // the newline at the end only behind one at the beginning
-	Newlines   bool   // one newline at either end of a value is not part of it
-	Indent     string // what a writer puts before each parameter, if that has a line of its own
-	Entities   bool   // character references are decoded in values that are otherwise clean
+	Quoted     bool // names stand in quotes
+	Paired     bool // the newline at the end only behind one at the beginning
+	Newlines   bool // one newline at either end of a value is not part of it
+	Entities   bool // character references are decoded in values that are otherwise clean
 	Untyped    shape.Untyped
 	Python     bool // None is null
 	Nulls      bool // null is null in any case, whatever the type, unless that is a string

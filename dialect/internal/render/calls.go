@@ -241,7 +241,7 @@ func CallTags(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string) {
 			if (key == f.Unwrap[0] || key == f.Unwrap[1]) && key != "" {
 				why = "an argument named " + key + " would be taken for all of them"
 			}
-			dst = keyTag(append(dst, f.Indent...), key, value, isText, f)
+			dst = keyTag(append(dst, indent(f)...), key, value, isText, f)
 			switch {
 			case isText && f.Entities:
 				dst = entities(dst, s)
@@ -259,7 +259,7 @@ func CallTags(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string) {
 				dst = append(append(dst, key...), '>')
 			}
 		})
-		if f.Indent != "" {
+		if indent(f) != "" {
 			dst = append(dst, '\n')
 		}
 		if !f.Bare {
@@ -267,6 +267,17 @@ func CallTags(f *form.Tags) func(dst []byte, c *chat.Call) ([]byte, string) {
 		}
 		return dst, why
 	}
+}
+
+// indent returns what stands before each parameter, if that has a line of its own.
+func indent(f *form.Tags) string {
+	switch {
+	case f.Entities:
+		return "\n  "
+	case f.Alone || !f.Bare && !f.Quoted:
+		return "\n"
+	}
+	return ""
 }
 
 // keyTag writes what stands before a value.
