@@ -20,7 +20,7 @@ import (
 	"wield/schema/near"
 )
 
-// Parse reads a scenario from data. name stands in errors. Files that it includes are not looked for: Load does that.
+// Parse reads a scenario from data. name stands in errors. Files that it includes are not looked for: LoadFS does that.
 // The error joins one *FileError for each thing that is wrong.
 func Parse(name string, data []byte) (*Scenario, error) {
 	l := &loader{read: func(p string) ([]byte, error) {
@@ -32,10 +32,7 @@ func Parse(name string, data []byte) (*Scenario, error) {
 	return l.load(name)
 }
 
-// Load reads the scenario in the file named by name, and the files that it includes.
-func Load(name string) (*Scenario, error) { return osLoader().load(name) }
-
-// LoadFS is Load in a file system.
+// LoadFS reads the scenario in the file named by name, and the files that it includes.
 func LoadFS(fsys fs.FS, name string) (*Scenario, error) { return fsLoader(fsys).load(name) }
 
 // ParseFault reads one fault, as an element of a scenario's list faults would be written.
