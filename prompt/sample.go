@@ -49,14 +49,35 @@ const sampleDepth = 6
 // sampleOf returns arguments that fit a schema; "" if none are found.
 func sampleOf(parameters json.RawMessage) string {
 	text := sample(parameters, 0)
-	if shown := schema.ShapeOf(parameters); text == "{}" && shown != nil && len(shown.Props) > 0 { // one argument shows how they are written
-		text = sample(requiring(parameters, shown.Props[0].Name), 0)
+	if text == "{}" { // one argument shows how they are written
+		if name := cheapest(parameters); name != "" {
+			text = sample(requiring(parameters, name), 0)
+		}
 	}
 	s, err := schema.Compile(parameters)
 	if err != nil || !strings.HasPrefix(text, "{") || len(s.Validate(text)) > 0 {
 		return ""
 	}
 	return text
+}
+
+// maxPattern is how long the pattern of an argument may be that is shown although it is not required: it takes memory to match.
+const maxPattern = 100
+
+// cheapest returns the first property without a long pattern; "" if there is none.
+func cheapest(parameters json.RawMessage) string {
+	var s sampled
+	shown := schema.ShapeOf(parameters)
+	if shown == nil || json.Unmarshal(parameters, &s) != nil {
+		return ""
+	}
+	for _, p := range shown.Props {
+		var of sampled
+		if _ = json.Unmarshal(s.Properties[p.Name], &of); len(of.Pattern) <= maxPattern {
+			return p.Name
+		}
+	}
+	return ""
 }
 
 // requiring returns a schema that requires a property.
