@@ -82,6 +82,9 @@ func BenchmarkCall(b *testing.B) {
 			b.Fatal(err)
 		}
 		defer session.Close()
+		if _, err := session.ListTools(b.Context(), nil); err != nil { // as every client does, and wield below
+			b.Fatal(err)
+		}
 		measured(b, func() error {
 			_, err := session.CallTool(b.Context(), &sdk.CallToolParams{Name: "echo", Arguments: arguments})
 			return err
