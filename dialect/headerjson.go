@@ -124,7 +124,7 @@ func (r *headerReader) readName(d *driver, i int) (int, verdict) {
 				r.state = hMarker
 			}
 			return r.named(d, i)
-		case c == '<' || c == '[':
+		case c == '<' || c == '[' || f.ArgsOpen != "" && c == f.ArgsOpen[0] && !f.LineName:
 			r.cut(d, d.text.at(i))
 			r.state = hMarker
 			return i, more

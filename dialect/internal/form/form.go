@@ -57,7 +57,7 @@ type Header struct {
 	CallOpen  string // before the name of each call in a section
 	Kind      string // stands in place of the name when the name comes behind the separator
 	IdOpen    string // between the name and the id of the call
-	ArgsOpen  string // behind the name: a separator
+	ArgsOpen  string // behind the name: a separator, which begins with no byte of a name unless lineName
 	ArgsLead  string // may stand between that and the object
 	Optional  bool   // argsOpen may be missing: the object says where the name ends
 	CallClose string // behind the object
