@@ -33,7 +33,7 @@ func samples() []Record {
 	cost := 0.25
 	usage := chat.Usage{Known: true, In: 10, Out: 5, Cached: 3, Written: 2, Reasoning: 1, Requests: 2, Uncounted: 1}
 	result := tool.Result{OK: true, Data: json.RawMessage(`{"n":1}`), Parts: []chat.Part{part}, Error: "e", ErrorType: tool.ErrTool,
-		Details: json.RawMessage(`{}`), Timeout: time.Second, Truncated: &tool.Truncation{Shown: 1, Size: 3, Kept: 2, Spill: "s", Member: "stdout"},
+		Code: "MISSING_REQUIRED", Details: json.RawMessage(`{}`), Timeout: time.Second, Truncated: &tool.Truncation{Shown: 1, Size: 3, Kept: 2, Spill: "s", Member: "stdout"},
 		Cached: true, Edited: json.RawMessage(`{"command":"ls"}`), Refused: "the second part", Denied: "the third part", DeniedPath: "secret.txt"}
 	question := tool.Question{Binding: "b", CallID: "call_1", Tool: "command_exec", Definition: "d", Arguments: json.RawMessage(`{"command":"ls"}`),
 		Dir: "/work", Env: []string{"A=1"}, Rule: "policy.yaml:3", Why: "it asks", Always: "allow ls", Expires: at.Add(time.Hour),
