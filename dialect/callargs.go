@@ -122,9 +122,9 @@ func (r *callReader) strange(d *driver) bool {
 	return r.doom != ""
 }
 
-// belong reports whether the keys for the name and for the arguments are a pair. What the row names goes with any name.
+// belong reports whether the keys for the name and for the arguments are a pair. What the row names goes with any other.
 func (r *callReader) belong() bool {
-	return r.record.argsKey == r.argsKey || belong(r.record.nameKey, r.record.argsKey)
+	return r.record.argsKey == r.keys[1] || r.keys[0] != "" && r.record.nameKey == r.keys[0] || belong(r.record.nameKey, r.record.argsKey)
 }
 
 // enveloped reports whether the call stands in the layers of the OpenAI protocol, where arguments are a string.

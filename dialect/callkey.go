@@ -100,7 +100,7 @@ func (r *callReader) endKey(d *driver, i int) verdict {
 		}
 		return r.keyName(d, string(r.key))
 	}
-	k, ok := meaning(r.key)
+	k, ok := r.meaning()
 	if k.full && (d.set.opts.Repair != RepairFull || r.declares(d, k.word)) {
 		k, ok = callKey{}, false
 	}
@@ -122,6 +122,18 @@ func (r *callReader) endKey(d *driver, i int) verdict {
 	}
 	r.class, r.state = class, cColon
 	return more
+}
+
+// meaning returns what the key means, first of all to the dialect.
+func (r *callReader) meaning() (k callKey, ok bool) {
+	if r.keys != [2]string{} {
+		for i, class := range [...]keyClass{keyName, keyArguments} {
+			if r.keys[i] != "" && r.keys[i] == string(r.key) {
+				return callKey{word: r.keys[i], class: class}, true
+			}
+		}
+	}
+	return meaning(r.key)
 }
 
 // declares reports whether the tool that is named already has a parameter of that name.

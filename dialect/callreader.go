@@ -57,12 +57,12 @@ type callValue struct {
 
 // A callSection is what the opener before the value says.
 type callSection struct {
-	explicit bool   // an opener stands before it, so that what is wrong is reported
-	closer   string // the literal that ends the section; "": none
-	optional bool   // it may be missing
-	argsKey  string // the key of the arguments that the dialect has beside the usual ones
-	keyed    bool   // the one key of an object is the name of the call
-	inner    bool   // a fence stands around the value inside the section
+	explicit bool      // an opener stands before it, so that what is wrong is reported
+	closer   string    // the literal that ends the section; "": none
+	optional bool      // it may be missing
+	keys     [2]string // of the name and of the arguments that the dialect has beside the usual ones
+	keyed    bool      // the one key of an object is the name of the call
+	inner    bool      // a fence stands around the value inside the section
 }
 
 type callState uint8
@@ -110,7 +110,7 @@ func newCallReader(d *driver, o *opener, list bool) *callReader {
 	switch {
 	case o != nil:
 		r.explicit, r.closer, r.inner, r.keyed = true, o.closer, d.cand.elem.inner, o.keyed
-		r.argsKey = o.args
+		r.keys = o.keys
 		r.optional = o.optional || o.lists && list
 		if o.json != "" {
 			d.call.dialect = o.json

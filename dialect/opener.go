@@ -28,18 +28,18 @@ type opener struct {
 	then      string // useBody: the literal that must follow in the section; the body begins behind it
 	word      bool   // useBody: anything else may follow in the section, such as a name; the body begins with it
 	body      func(d *driver, o *opener) body
-	lineStart bool   // only at the start of a line
-	framing   bool   // it stands around text as well, and is left out when no tools are on offer too
-	anywhere  bool   // useThink, useVerbatim: in the middle of a line too
-	mixed     bool   // useThink: models close it with the tag of another one, too
-	tail      bool   // useDrop: only behind a call or a reasoning block; with a closer, that is left out too. useVerbatim: only behind a call of the dialect
-	named     bool   // only if the dialect is the one that is expected most
-	closes    bool   // useDrop: as the closer of one that was left out
-	optional  bool   // useJSON: the closer may be missing; if others share the literal, then only behind a list
-	first     bool   // useDrop: only at the start of the message
-	private   bool   // not behind words in a message for the user, who is shown it
-	keyed     bool   // useJSON: a call is an object whose one key is the name of the tool
-	args      string // useJSON: the key of the arguments, where it is another than arguments or parameters
+	lineStart bool      // only at the start of a line
+	framing   bool      // it stands around text as well, and is left out when no tools are on offer too
+	anywhere  bool      // useThink, useVerbatim: in the middle of a line too
+	mixed     bool      // useThink: models close it with the tag of another one, too
+	tail      bool      // useDrop: only behind a call or a reasoning block; with a closer, that is left out too. useVerbatim: only behind a call of the dialect
+	named     bool      // only if the dialect is the one that is expected most
+	closes    bool      // useDrop: as the closer of one that was left out
+	optional  bool      // useJSON: the closer may be missing; if others share the literal, then only behind a list
+	first     bool      // useDrop: only at the start of the message
+	private   bool      // not behind words in a message for the user, who is shown it
+	keyed     bool      // useJSON: a call is an object whose one key is the name of the tool
+	keys      [2]string // useJSON: the keys of the name and of the arguments, where they are others than the usual ones
 	mark      turnMark
 	style     uint8 // of a role line, from 1: both lines have the same
 
@@ -125,7 +125,7 @@ func (o *opener) sectioned() bool {
 func (o *opener) join(other opener) {
 	if o.use != useSection {
 		first := *o
-		*o = opener{literal: o.literal, use: useSection, closer: o.closer, lineStart: o.lineStart, optional: o.optional, keyed: o.keyed, private: o.private, args: o.args}
+		*o = opener{literal: o.literal, use: useSection, closer: o.closer, lineStart: o.lineStart, optional: o.optional, keyed: o.keyed, private: o.private, keys: o.keys}
 		o.join(first)
 	}
 	switch {

@@ -57,7 +57,7 @@ func (l *Layout) Dialect() (*Dialect, error) {
 	case l.NameEnd != "":
 		l.header(d, &o)
 	default:
-		o.use, o.args = useJSON, l.Args
+		o.use, o.keys[1] = useJSON, l.Args
 		d.Class = ClassJSON
 		d.write = render.Row{Open: l.Open, End: l.Close, Call: render.CallName}
 		if l.Args != "" {

@@ -31,18 +31,20 @@ func TestOwnSeparator(t *testing.T) {
 	}
 }
 
-// TestOwnArgs reads the key of the arguments that a layout names beside any key of the name, with nothing repaired.
+// TestOwnArgs reads the key of the arguments that a layout names, whatever it is, beside any key of the name, with nothing repaired.
 func TestOwnArgs(t *testing.T) {
-	l := dialect.Layout{Name: "own", Open: "[TOOLS]", Close: "[/TOOLS]", Args: "input"}
-	d, err := l.Dialect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for key, want := range map[string]int{"name": 1, "tool": 1, "call": 0} {
-		text := `[TOOLS]{"` + key + `":"N","input":{"k":"v"}}[/TOOLS]`
-		got, err := dialect.Parse(text, dialect.Options{Tools: []shape.Tool{{Name: "N"}}, Own: d, Repair: dialect.RepairOff})
-		if err != nil || len(got.Calls) != want {
-			t.Errorf("%s is %v and %v (%v), want %d calls", text, got.Calls, got.Rejected, err, want)
+	for _, args := range []string{"input", "fn_args", "the_arguments_of_a_call"} {
+		l := dialect.Layout{Name: "own", Open: "[TOOLS]", Close: "[/TOOLS]", Args: args}
+		d, err := l.Dialect()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, want := range map[string]int{"name": 1, "tool": 1, "call": 0} {
+			text := `[TOOLS]{"` + key + `":"N","` + args + `":{"k":"v"}}[/TOOLS]`
+			got, err := dialect.Parse(text, dialect.Options{Tools: []shape.Tool{{Name: "N"}}, Own: d, Repair: dialect.RepairOff})
+			if err != nil || len(got.Calls) != want || want == 1 && got.Calls[0].Arguments != `{"k":"v"}` {
+				t.Errorf("%s is %v and %v (%v), want %d calls", text, got.Calls, got.Rejected, err, want)
+			}
 		}
 	}
 }

@@ -38,7 +38,7 @@ var channelRows = []Dialect{
 			{literal: "<|message_model|>", use: useBody, body: newWords, framing: true},
 			{literal: "<|content_text|>", use: useDrop, framing: true},
 			{literal: "<|content_thinking|>", use: useThink, closer: "<|end_message|>", framing: true, anywhere: true},
-			{literal: "<|content_invoke_tool_json|>", use: useJSON, closer: "<|end_message|>", args: "args"},
+			{literal: "<|content_invoke_tool_json|>", use: useJSON, closer: "<|end_message|>", keys: [2]string{1: "args"}},
 			{literal: "<|end_message|>", use: useDrop, framing: true},
 			{literal: "<|content_model_end_sampling|>", use: useDrop, framing: true},
 		},
