@@ -180,6 +180,9 @@ func (h *handler) follow(ctx context.Context, call *held, c *tool.Call) (tool.Re
 			var form *tool.InputError
 			err := h.form(q.params, &asking{Held: call.id})
 			if !c.Asks || !errors.As(err, &form) {
+				if form == nil { // the server hears no more than that it gets no answer
+					c.Progress(0, 0, err.Error())
+				}
 				q.answer <- &sdk.ElicitResult{Action: "cancel"}
 				continue
 			}
