@@ -150,7 +150,7 @@ suite('wield serve with the scripted model', () => {
   test('without its scenario file the model has no answer', async (t) => {
     const copy = directory(t);
     cpSync(sources, copy, { recursive: true, filter: (path) => !['.git', 'e2e', 'node_modules'].includes(basename(path)) });
-    rmSync(join(copy, 'model', 'script', 'catalogue', 'demo.scenario.yaml'));
+    rmSync(join(copy, 'internal', 'script', 'catalogue', 'demo.scenario.yaml'));
     const bin = build(copy);
     await assert.rejects(
       async () => {
