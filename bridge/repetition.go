@@ -7,7 +7,7 @@ import (
 )
 
 // A repetition compares the text of a second answer with what the client has of the first. As long as the one repeats the
-// other it is held, and it is never shown if it repeats all of it or goes on with a call. White space does not count.
+// other it is held, and it is never shown if it repeats all of it or continues with a call. White space does not count.
 type repetition struct {
 	active bool
 	sent   []byte

@@ -10,6 +10,33 @@ import { directory } from './wield.js';
 
 const installs = new Map();
 
+/** The agent Claude Code; env leads it to a server of the Messages protocol. */
+export const claudeCode = {
+  name: '@anthropic-ai/claude-code', version: '2.1.329', command: 'claude',
+  env: (server) => ({
+    ANTHROPIC_BASE_URL: server.url, ANTHROPIC_API_KEY: 'sesame', ANTHROPIC_SMALL_FAST_MODEL: 'coder',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1', DISABLE_TELEMETRY: '1', DISABLE_ERROR_REPORTING: '1',
+  }),
+};
+
+/** The agent Codex; settings lead it to a server of the Responses protocol. */
+export const codex = {
+  name: '@openai/codex', version: '0.171.0', command: 'codex',
+  settings: (server, model) => `model = "${model}"
+model_provider = "wield"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[model_providers.wield]
+name = "wield"
+base_url = "${server.baseURL}"
+wire_api = "responses"
+env_key = "WIELD_KEY"
+request_max_retries = 0
+stream_max_retries = 0
+`,
+};
+
 /**
  * Installs a package of an exact version apart from the libraries, since agents are large and not all of them can be had
  * everywhere. Returns the directory of its commands; where it cannot be installed, test t is skipped and the result is null.

@@ -6,12 +6,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
-import { installed, play } from './agents.js';
+import { claudeCode, installed, play } from './agents.js';
 import { plainMessages, recorder } from './recorder.js';
 import { noted } from './results.js';
 import { directory, start } from './wield.js';
 
-const version = '2.1.329';
+const { name: client, version, command } = claudeCode;
 const here = dirname(fileURLToPath(import.meta.url));
 const scenario = readFileSync(join(here, 'claude-code.scenario.yaml'), 'utf8');
 
@@ -21,11 +21,11 @@ const backends = {
   'a server of the same protocol': { kind: 'anthropic', mode: 'native', speaks: 'anthropic, native_tools: true', url: (server) => server.url },
 };
 
-const row = { kind: 'agent', client: '@anthropic-ai/claude-code', version, how: 'Messages', stream: true };
+const row = { kind: 'agent', client, version, how: 'Messages', stream: true };
 
 for (const [what, { kind, mode, speaks, url }] of Object.entries(backends)) {
   test(`Claude Code ${version} reads a file, edits it and runs a command, with ${what}`, { timeout: 600_000 }, (t) => noted({ ...row, what }, async () => {
-    const bin = await installed(t, '@anthropic-ai/claude-code', version, 'claude');
+    const bin = await installed(t, client, version, command);
     if (!bin) return 'skipped';
     const dir = directory(t);
     writeFileSync(join(dir, 'agent.scenario.yaml'), scenario.replace('{speaks: openai}', `{speaks: ${speaks}}`));
@@ -45,12 +45,9 @@ models:
     writeFileSync(notes, 'the first line of the note\n');
 
     const args = ['-p', `Add a second line to ${notes} and count the lines.`, '--model', 'coder', '--allowedTools', 'Read,Edit,Bash'];
-    const { code, output } = await play(t, join(bin, 'claude'), args, {
+    const { code, output } = await play(t, join(bin, command), args, {
       cwd,
-      env: {
-        ANTHROPIC_BASE_URL: front.url, ANTHROPIC_API_KEY: 'sesame', ANTHROPIC_SMALL_FAST_MODEL: 'coder',
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1', DISABLE_TELEMETRY: '1', DISABLE_ERROR_REPORTING: '1',
-      },
+      env: claudeCode.env(front),
     });
     assert.equal(code, 0, output);
     assert.match(output, /The note has two lines now\./);

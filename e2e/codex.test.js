@@ -8,29 +8,15 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
-import { installed, play } from './agents.js';
+import { codex, installed, play } from './agents.js';
 import { asCompletions, recorder } from './recorder.js';
 import { noted } from './results.js';
 import { directory, start } from './wield.js';
 
-const version = '0.171.0';
+const { name: client, version, command } = codex;
 const here = dirname(fileURLToPath(import.meta.url));
 
-const settings = (server, model) => `model = "${model}"
-model_provider = "wield"
-check_for_update_on_startup = false
-[analytics]
-enabled = false
-[model_providers.wield]
-name = "wield"
-base_url = "${server.baseURL}"
-wire_api = "responses"
-env_key = "WIELD_KEY"
-request_max_retries = 0
-stream_max_retries = 0
-`;
-
-const row = { kind: 'agent', client: '@openai/codex', version, how: 'responses', stream: true };
+const row = { kind: 'agent', client, version, how: 'responses', stream: true };
 const scenario = readFileSync(join(here, 'codex.scenario.yaml'), 'utf8');
 
 const backends = {
@@ -49,7 +35,7 @@ const steps = {
 for (const model of Object.keys(steps)) for (const [what, { mode, kind, speaks }] of Object.entries(backends)) {
   const how = model === 'codex' ? row.how : `${row.how}, ${model}`;
   test(`Codex ${version} reads a file, edits it and runs a command as ${model}, with ${what}`, { timeout: 600_000 }, (t) => noted({ ...row, how, what }, async () => {
-    const bin = await installed(t, '@openai/codex', version, 'codex');
+    const bin = await installed(t, client, version, command);
     if (!bin) return 'skipped';
     const dir = directory(t);
     writeFileSync(join(dir, 'agent.scenario.yaml'), scenario.replace('{speaks: openai}', `{speaks: ${speaks}}`));
@@ -65,13 +51,13 @@ models:
     const front = await recorder(t, server.url);
     const home = directory(t);
     mkdirSync(join(home, '.codex'));
-    writeFileSync(join(home, '.codex', 'config.toml'), settings(front, model));
+    writeFileSync(join(home, '.codex', 'config.toml'), codex.settings(front, model));
     const cwd = directory(t);
     writeFileSync(join(cwd, 'notes.txt'), 'the first line of the note\n');
 
     // Its own sandbox is off, since not every machine lets it make one; the commands are those of the scenario.
     const args = ['exec', '--skip-git-repo-check', '-s', 'danger-full-access', 'Add a second line to notes.txt and count the lines.'];
-    const { code, output } = await play(t, join(bin, 'codex'), args, { cwd, home, env: { WIELD_KEY: 'unused' } });
+    const { code, output } = await play(t, join(bin, command), args, { cwd, home, env: { WIELD_KEY: 'unused' } });
     assert.equal(code, 0, output);
     assert.match(output, /The note has two lines now\./);
     assert.equal(readFileSync(join(cwd, 'notes.txt'), 'utf8'), 'the first line of the note\na "second" line\n', output);

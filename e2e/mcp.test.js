@@ -11,7 +11,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import OpenAI from 'openai';
-import { installed, play } from './agents.js';
+import { claudeCode, codex, installed, play } from './agents.js';
 import { pythonWith } from './python.js';
 import { directory, program, start } from './wield.js';
 
@@ -19,8 +19,6 @@ const filesystem = { name: '@modelcontextprotocol/server-filesystem', version: '
 const inspector = { name: '@modelcontextprotocol/inspector', version: '2.12.0', command: 'mcp-inspector' };
 const everything = { name: '@modelcontextprotocol/server-everything', version: '2026.8.31', command: 'mcp-server-everything' };
 const memory = { name: '@modelcontextprotocol/server-memory', version: '2026.8.31', command: 'mcp-server-memory' };
-const claude = { name: '@anthropic-ai/claude-code', version: '2.1.329', command: 'claude' };
-const codex = { name: '@openai/codex', version: '0.171.0', command: 'codex' };
 const key = 'a-key-that-is-long-enough';
 const here = dirname(fileURLToPath(import.meta.url));
 
@@ -215,19 +213,15 @@ models: {coder: {backend: s, model: sums, mode: text}}
 
 const offered = ['mcp', 'serve', '--tool', 'calculator', '--allow', 'calculator'];
 
-test(`Claude Code ${claude.version} uses a tool of wield mcp serve`, { timeout: 600_000 }, async (t) => {
-  const bin = await installed(t, claude.name, claude.version, claude.command);
+test(`Claude Code ${claudeCode.version} uses a tool of wield mcp serve`, { timeout: 600_000 }, async (t) => {
+  const bin = await installed(t, claudeCode.name, claudeCode.version, claudeCode.command);
   if (!bin) return;
   const server = await gateway(t, 'mcp__wield__calculator');
   const cwd = directory(t);
   writeFileSync(join(cwd, 'mcp.json'), JSON.stringify({ mcpServers: { wield: { command: program(), args: offered } } }));
   const args = ['-p', 'Multiply 123 and 45.', '--model', 'coder', '--mcp-config', 'mcp.json', '--strict-mcp-config', '--allowedTools', 'mcp__wield__calculator'];
-  const { code, output } = await play(t, join(bin, claude.command), args, {
-    cwd,
-    env: {
-      ANTHROPIC_BASE_URL: server.url, ANTHROPIC_API_KEY: 'sesame', ANTHROPIC_SMALL_FAST_MODEL: 'coder', ENABLE_TOOL_SEARCH: 'false',
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1', DISABLE_TELEMETRY: '1', DISABLE_ERROR_REPORTING: '1',
-    },
+  const { code, output } = await play(t, join(bin, claudeCode.command), args, {
+    cwd, env: { ...claudeCode.env(server), ENABLE_TOOL_SEARCH: 'false' },
   });
   assert.equal(code, 0, output);
   assert.match(output, /The product is 5535\./);
@@ -239,19 +233,7 @@ test(`Codex ${codex.version} uses a tool of wield mcp serve`, { timeout: 600_000
   const server = await gateway(t, 'calculator');
   const home = directory(t);
   mkdirSync(join(home, '.codex'));
-  writeFileSync(join(home, '.codex', 'config.toml'), `model = "coder"
-model_provider = "wield"
-check_for_update_on_startup = false
-[analytics]
-enabled = false
-[model_providers.wield]
-name = "wield"
-base_url = "${server.baseURL}"
-wire_api = "responses"
-env_key = "WIELD_KEY"
-request_max_retries = 0
-stream_max_retries = 0
-[mcp_servers.wield]
+  writeFileSync(join(home, '.codex', 'config.toml'), `${codex.settings(server, 'coder')}[mcp_servers.wield]
 command = ${JSON.stringify(program())}
 args = ${JSON.stringify(offered)}
 `);

@@ -274,7 +274,8 @@ func (p *python) escape() {
 		if r, ok := hex(rest, 2, size); ok {
 			n := 2 + size
 			if c == 'u' {
-				r, n = escapedRune(rest)
+				r, n = escapedRune([]byte(rest[2:min(len(rest), 12)]))
+				n += 2
 			}
 			p.rune(r)
 			p.pos += n

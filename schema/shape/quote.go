@@ -24,18 +24,6 @@ func unquote(v string) (string, bool) {
 	return string(AppendUnquoted(make([]byte, 0, len(v)), []byte(v))), true
 }
 
-// escapedRune reads \uXXXX, or two of them that are a surrogate pair, at the start of s. A lone surrogate is U+FFFD.
-func escapedRune(s string) (r rune, n int) {
-	r, _ = hex(s, 2, 4)
-	if r < 0xD800 || r > 0xDFFF {
-		return r, 6
-	}
-	if low, ok := hex(s, 8, 4); ok && r < 0xDC00 && s[6] == '\\' && s[7] == 'u' && 0xDC00 <= low && low <= 0xDFFF {
-		return 0x10000 + (r-0xD800)<<10 + (low - 0xDC00), 12
-	}
-	return utf8.RuneError, 6
-}
-
 // AppendUnquoted appends the string whose JSON form, without quotes, is raw. Surrogates that are no pair become U+FFFD, an escape
 // that JSON does not have stands for its character.
 func AppendUnquoted(dst, raw []byte) []byte {
@@ -51,20 +39,28 @@ func AppendUnquoted(dst, raw []byte) []byte {
 			dst = append(dst, simpleEscape(c))
 			continue
 		}
-		r, n := hexRune(raw)
+		r, n := escapedRune(raw)
 		raw = raw[n:]
-		if utf16.IsSurrogate(r) {
-			low := rune(-1)
-			if len(raw) >= 6 && raw[0] == '\\' && raw[1] == 'u' {
-				low, n = hexRune(raw[2:])
-			}
-			if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
-				raw = raw[2+n:]
-			}
-		}
 		dst = utf8.AppendRune(dst, r)
 	}
 	return dst
+}
+
+// escapedRune reads the digits behind \u at the start of b, with the second half of a surrogate pair if there is one. A surrogate that is
+// no pair becomes U+FFFD.
+func escapedRune(b []byte) (r rune, n int) {
+	r, n = hexRune(b)
+	if !utf16.IsSurrogate(r) {
+		return r, n
+	}
+	low, m := rune(-1), 0
+	if rest := b[n:]; len(rest) >= 6 && rest[0] == '\\' && rest[1] == 'u' {
+		low, m = hexRune(rest[2:])
+	}
+	if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+		n += 2 + m
+	}
+	return r, n
 }
 
 func simpleEscape(c byte) byte {

@@ -89,7 +89,8 @@ func runPromptShow(ctx context.Context, app *cli.App, f *promptFlags, args []str
 		req.Choice.Mode = chat.ChoiceRequired
 	}
 	req.Model = name
-	env := compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE")), Templates: !f.offline}
+	env := compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE")),
+		Templates: !f.offline}
 	m, err := compose.NewAgentModel(c.Config, name, env)
 	if err != nil {
 		return cli.UsageErrorf("%w", err)
@@ -126,7 +127,8 @@ func promptArguments(c *config.Config, f *promptFlags, args []string) (name, fil
 	case len(names) == 1:
 		name = names[0]
 	default:
-		return "", "", cli.UsageErrorf("which model? The configuration has %s", cmp.Or(strings.Join(names, ", "), "none; for your own: --upstream URL --model NAME"))
+		return "", "", cli.UsageErrorf("which model? The configuration has %s",
+			cmp.Or(strings.Join(names, ", "), "none; for your own: --upstream URL --model NAME"))
 	}
 	if len(args) > 1 {
 		return "", "", cli.UsageErrorf("the model is %s; name one REQUEST and nothing more", name)
@@ -149,11 +151,12 @@ func readRequest(stdin io.Reader, file string) (*chat.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	var given struct {
-		Model string `json:"model"`
-	}
-	if json.Unmarshal(body, &given) == nil && given.Model == "" { // a request needs one, and this one is not used
-		body = []byte(strings.Replace(string(body), "{", `{"model":"any",`, 1))
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) == nil && members != nil { // which has to name a model
+		members["model"] = json.RawMessage(`"any"`)
+		if body, err = json.Marshal(members); err != nil {
+			return nil, err
+		}
 	}
 	req, err := openai.DecodeRequest(body)
 	if err != nil {

@@ -363,7 +363,7 @@ func (f *toolRun) answerFlag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.answers, "answer", nil, "`JSON` that answers a question of the tool; repeatable, in order")
 }
 
-// carryOut runs a call, and goes on with the answers of the command line when the tool asks.
+// carryOut runs a call, and continues with the answers of the command line when the tool asks.
 func (f *toolRun) carryOut(ctx context.Context, app *cli.App, runner *tool.Runner, plan tool.Plan) error {
 	for answers := f.answers; ; answers = answers[1:] {
 		id, err := f.follow(app, runner.Run(ctx, plan), runner.Records.(*tool.MemoryRecords))

@@ -1,0 +1,100 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// The table says what most options and operands are. What stands here doubts it: a word that has the form of a path, an
+// address or a program asks, even where a text is expected.
+
+// optionValue records the value of an option. What is joined to a letter in the form NAME:VALUE may be an option of
+// another name.
+func (a *analysis) optionValue(k kind, w field, spelled []string) {
+	a.value(k, w, spelled)
+	switch {
+	case !w.known || slices.Contains(patterns, spelled[0]) || slices.Contains(programKinds, k):
+	case k == kindText:
+		a.doubted(w, spelled, true)
+	default:
+		a.leadsOut(w, true)
+	}
+	if len(spelled) > 1 && k != kindText && longName.MatchString(strings.TrimPrefix(spelled[1], "-")) &&
+		spelled[0] != spelled[1] {
+		a.notKnown(spelled[1], spelled)
+	}
+}
+
+// patterns are options whose value is a pattern or an expression everywhere.
+var patterns = []string{"-e", "--regexp", "--expression"}
+
+// longName is NAME:VALUE, as some programs write their options.
+var longName = lazily(`^[A-Za-z]{3,}:`)
+
+// behindOptional records that some versions of a program take the word behind an option for its value, although it is
+// not joined.
+func (a *analysis) behindOptional(o option, words []field) {
+	if o.joined && len(words) > 1 && words[1].known && !strings.HasPrefix(words[1].text, "-") &&
+		slices.Contains(riskyKinds, o.kinds[0]) {
+		a.value(o.kinds[0], words[1], []string{words[0].text})
+	}
+}
+
+// riskyKinds are those of values that are written or run.
+var riskyKinds = []kind{kindWrite, kindMake, kindOutput, kindReport, kindExec, kindScript, kindReadX}
+
+// doubted looks at a text that has the form of a path or an address: the table may not know all that a program does
+// with it.
+func (a *analysis) doubted(w field, spelled []string, ofOption bool) {
+	if address.MatchString(w.text) {
+		a.effect(effectNet, append(slices.Clip(spelled), w.text)...)
+	}
+	a.leadsOut(w, false)
+	if file, ok := strings.CutPrefix(w.text, "@"); ok {
+		a.uses = append(a.uses, use{kind: useMaybe, text: file, tilde: strings.HasPrefix(file, "~"), op: OpRead})
+	}
+	if ofOption && codeFile.MatchString(w.text) {
+		a.notKnown(w.text, append(slices.Clip(spelled), w.text))
+	}
+	if !ofOption || strings.ContainsAny(w.text, " \t\n") {
+		return
+	}
+	for _, part := range partsOf(w.text) {
+		if strings.ContainsAny(part, "./") {
+			a.uses = append(a.uses, use{kind: useMaybe, text: part, op: OpWrite, guess: true, there: true})
+		}
+	}
+}
+
+// codeFile is a file that a program may load and run.
+var codeFile = lazily(`^[A-Za-z0-9_./-]*[A-Za-z0-9_]\.([cm]?[jt]sx?|py|rb|lua|php|pl|sh|so|dll|dylib|jar|exs?)$`)
+
+// leadsOut finds the paths in a word that lead out of the root, wherever they stand in it. judged says that the word as
+// a whole has been judged.
+func (a *analysis) leadsOut(w field, judged bool) {
+	if strings.ContainsAny(w.text, " \t\n") {
+		return
+	}
+	for _, part := range partsOf(w.text) {
+		if part == w.text && judged {
+			continue
+		}
+		if strings.HasPrefix(path.Clean(part), "../") || part == ".." || part[0] == '/' ||
+			strings.HasPrefix(part, "~/") {
+			a.uses = append(a.uses, use{kind: useMaybe, text: part, tilde: part[0] == '~', op: OpRead, there: true})
+		}
+	}
+}
+
+// partsOf cuts a word at the signs that names and values are parted with.
+func partsOf(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("=:,;@", r) })
+}
+
+// programKinds are those of texts that are programs, and judged as such.
+var programKinds = []kind{kindFree, kindSed, kindAwk, kindQuery, kindShell, kindSplit, kindRev, kindGlob, kindURL,
+	kindRange}
+
+// address is what begins as an address does, alone or behind a name.
+var address = lazily(`(^|=)[a-z][a-z0-9+.-]*://`)
