@@ -71,6 +71,9 @@ func TestDenyHoldsInside(t *testing.T) {
 			if strings.Contains(l, "%s") && !compound(l) && !simple(command) {
 				continue // a program runs no line of a shell
 			}
+			if l == "ls | %s" && strings.HasPrefix(command, "!") {
+				continue // which no shell reads
+			}
 			command = strings.NewReplacer("%%", "%", "%s", command, "%q", quoteShell(command)).Replace(l)
 		}
 		if v := p.Decide(Action{Tool: "sh", Shell: command, Root: root}); v.Decision != chat.DecisionDeny {
@@ -96,7 +99,7 @@ func TestStrangeOperand(t *testing.T) {
 	}
 	for line, want := range map[string]chat.Decision{
 		"unknowntool rm x": "ask", "unknowntool --opt 3 rm x": "ask", "unknowntool 'rm x'": "ask", "unknowntool --opt /bin/rm": "ask", "unknowntool git push": "ask",
-		"docker strange rm": "ask", "grep --strange rm x": "ask", "unknowntool exec rm x": "deny",
+		"docker strange rm": "ask", "grep --strange rm x": "ask", "unknowntool exec rm x": "deny", "ls && ! ! ! rm x": "deny",
 		"unknowntool x": "allow", "unknowntool git status": "allow", "echo rm x": "allow", "grep rm x": "allow", "git rm x": "allow",
 	} {
 		if v := p.Decide(Action{Tool: "sh", Shell: line, Root: root}); v.Decision != want {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -47,7 +48,7 @@ func (e *eval) shell(text string, sc scope) {
 	if r, bad := oddCharacter(text); bad {
 		refuse(chat.DecisionAsk, "characters", fmt.Sprintf("the character %U cannot be seen or changes how others are seen", r))
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	file, err := readShell(text, syntax.LangBash)
 	if err != nil {
 		refuse(Stricter(chat.DecisionAsk, e.p.def.Default), "syntax", "the command line cannot be read: "+strings.TrimPrefix(err.Error(), ":"))
 	} else if len(file.Stmts) == 0 {
@@ -65,6 +66,23 @@ func (e *eval) shell(text string, sc scope) {
 	}
 }
 
+// maxNegations is how many superfluous ! of a command line are left out.
+const maxNegations = 16
+
+// readShell reads a command line. Shells take several ! before a command, which the parser does not: all but the last are left out.
+func readShell(text string, as syntax.LangVariant) (file *syntax.File, err error) {
+	for range maxNegations {
+		file, err = syntax.NewParser(syntax.Variant(as)).Parse(strings.NewReader(text), "")
+		var wrong syntax.ParseError
+		if !errors.As(err, &wrong) || wrong.Text != "cannot negate a command multiple times" {
+			break
+		}
+		at := wrong.Pos.Offset()
+		text = text[:at] + " " + text[at+1:]
+	}
+	return file, err
+}
+
 // otherwise finds what a plain POSIX shell, such as the /bin/sh of Debian, cuts into other commands than bash
 // does: $'..' has no escapes there, and what stands in [[ ]], (( )) or $[ ] is commands and words like any
 // other. See endsAt for &>.
@@ -74,7 +92,7 @@ var otherwise = lazily(`\$'|\[\[|\(\(|\$\[|\bfunction\b|\bcoproc\b|\bselect\b`)
 // which shell it will be. What cannot be read in that way was judged in the other one. What comes out as
 // before is told once; from is where the findings of the first reading begin.
 func (e *eval) posix(text string, sc scope, from int) {
-	file, _ := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(text), "")
+	file, _ := readShell(text, syntax.LangPOSIX)
 	if file == nil {
 		return
 	}
