@@ -27,12 +27,17 @@ type Cache struct {
 
 // A cacheEntry has the key in full: a hash may collide, and a wrong block would show one client's tools to another.
 type cacheEntry struct {
+	settings settings
+	tools    []chat.Tool
+	block    block
+	size     int
+}
+
+// settings are what a block depends on beside the tools.
+type settings struct {
 	dialect, prefix, forTools, onlyCalls string
 	maxCalls                             int
 	bare, apart                          bool
-	tools                                []chat.Tool
-	block                                block
-	size                                 int
 }
 
 // block returns the tool block, from the cache if it is there.
@@ -46,12 +51,8 @@ func (c *Cache) block(o *Options, d voice, tools []chat.Tool, bare bool) block {
 	}
 	var h maphash.Hash
 	h.SetSeed(c.seed)
-	for _, s := range []string{o.dialect(), o.Prefix, o.ForTools, o.OnlyCalls} {
-		h.WriteString(s)
-		h.WriteByte(0)
-	}
-	h.WriteByte(byte(o.MaxCalls))
-	h.WriteByte(flags(bare, o.apart()))
+	with := settings{o.dialect(), o.Prefix, o.ForTools, o.OnlyCalls, o.MaxCalls, bare, o.apart()}
+	maphash.WriteComparable(&h, with)
 	for i := range tools {
 		h.WriteString(tools[i].Name)
 		h.WriteByte(0)
@@ -64,7 +65,7 @@ func (c *Cache) block(o *Options, d voice, tools []chat.Tool, bare bool) block {
 	e := c.entries[key]
 	c.mu.Unlock()
 
-	if e.matches(o, tools, bare) {
+	if e.matches(with, tools) {
 		return e.block
 	}
 	made := renderBlock(o, d, tools, bare)
@@ -72,8 +73,7 @@ func (c *Cache) block(o *Options, d voice, tools []chat.Tool, bare bool) block {
 	if size > cacheEach {
 		return made
 	}
-	e = &cacheEntry{dialect: o.dialect(), prefix: o.Prefix, forTools: o.ForTools, onlyCalls: o.OnlyCalls, maxCalls: o.MaxCalls, bare: bare, apart: o.apart(), tools: copyTools(tools),
-		block: made, size: size}
+	e = &cacheEntry{settings: with, tools: copyTools(tools), block: made, size: size}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if old := c.entries[key]; old != nil {
@@ -104,19 +104,8 @@ func sizeOf(tools []chat.Tool) int {
 	return n
 }
 
-func flags(a, b bool) (f byte) {
-	if a {
-		f |= 1
-	}
-	if b {
-		f |= 2
-	}
-	return f
-}
-
-func (e *cacheEntry) matches(o *Options, tools []chat.Tool, bare bool) bool {
-	if e == nil || e.dialect != o.dialect() || e.prefix != o.Prefix || e.forTools != o.ForTools || e.onlyCalls != o.OnlyCalls || e.maxCalls != o.MaxCalls ||
-		e.bare != bare || e.apart != o.apart() || len(e.tools) != len(tools) {
+func (e *cacheEntry) matches(with settings, tools []chat.Tool) bool {
+	if e == nil || e.settings != with || len(e.tools) != len(tools) {
 		return false
 	}
 	for i := range tools {
