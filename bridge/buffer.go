@@ -2,8 +2,8 @@ package bridge
 
 import "wield/chat"
 
-// A buffer holds events until it is known what becomes of them. Deltas that follow one another are joined: they go out together
-// anyway, and each of them costs a client more than its bytes.
+// A buffer holds events until it is known what becomes of them. Deltas that follow one another are joined: they go out
+// together anyway, and each of them costs a client more than its bytes.
 type buffer struct {
 	events []chat.Event
 	text   []byte // of the last event, if deltas were joined to it
@@ -33,7 +33,8 @@ func joins(last, e *chat.Event) bool {
 	default:
 		return false
 	}
-	return e.Kind == last.Kind && e.Flags == last.Flags && e.Origin == last.Origin && e.At == last.End && e.Detail == nil && last.Detail == nil
+	return e.Kind == last.Kind && e.Flags == last.Flags && e.Origin == last.Origin && e.At == last.End &&
+		e.Detail == nil && last.Detail == nil
 }
 
 // cut gives the last event the text that was joined to it.

@@ -6,8 +6,9 @@ import (
 	"wield/chat"
 )
 
-// A repetition compares the text of a second answer with what the client has of the first. As long as the one repeats the
-// other it is held, and it is never shown if it repeats all of it or continues with a call. White space does not count.
+// A repetition compares the text of a second answer with what the client has of the first. As long as the one repeats
+// the other it is held, and it is never shown if it repeats all of it or continues with a call. White space does not
+// count.
 type repetition struct {
 	active bool
 	sent   []byte
@@ -31,8 +32,8 @@ func (h *repetition) skip() {
 	}
 }
 
-// match compares text up to where everything is repeated, and returns how much of it repeats. It reports whether all of text
-// up to there does.
+// match compares text up to where everything is repeated, and returns how much of it repeats. It reports whether all of
+// text up to there does.
 func (h *repetition) match(text string) (n int, same bool) {
 	for n < len(text) && !h.full() {
 		switch {

@@ -550,7 +550,8 @@ func (r *run) conclude() {
 	case !t.muted.on:
 		t.muted.from = len(t.raw)
 	case t.muted.covered < len(t.raw):
-		r.emit(chat.Event{Kind: chat.KindMarkup, At: t.muted.covered, End: len(t.raw), Text: string(t.raw[t.muted.covered:])})
+		text := string(t.raw[t.muted.covered:])
+		r.emit(chat.Event{Kind: chat.KindMarkup, At: t.muted.covered, End: len(t.raw), Text: text})
 	}
 	if r.droppedTools() {
 		t.dropped = true
@@ -624,7 +625,8 @@ func (r *run) bounceable(reason chat.Reason) bool {
 	if r.req.Attempts && reason != reasonNoCall && reason != ReasonFormat {
 		return false // the error that it gets is its second chance
 	}
-	return r.left() > 0 && r.index == 0 && !r.turn.call.released && (reason == reasonNoCall || reason == ReasonFormat || slices.Contains(r.o.Bounce.On, reason))
+	return r.left() > 0 && r.index == 0 && !r.turn.call.released &&
+		(reason == reasonNoCall || reason == ReasonFormat || slices.Contains(r.o.Bounce.On, reason))
 }
 
 // end sums up.

@@ -122,9 +122,11 @@ func (r *callReader) strange(d *driver) bool {
 	return r.doom != ""
 }
 
-// belong reports whether the keys for the name and for the arguments are a pair. What the row names goes with any other.
+// belong reports whether the keys for the name and for the arguments are a pair. What the row names goes with any
+// other.
 func (r *callReader) belong() bool {
-	return r.record.argsKey == r.keys[1] || r.keys[0] != "" && r.record.nameKey == r.keys[0] || belong(r.record.nameKey, r.record.argsKey)
+	name, args := r.record.nameKey, r.record.argsKey
+	return args == r.keys[1] || r.keys[0] != "" && name == r.keys[0] || belong(name, args)
 }
 
 // enveloped reports whether the call stands in the layers of the OpenAI protocol, where arguments are a string.

@@ -125,7 +125,8 @@ func (o *opener) sectioned() bool {
 func (o *opener) join(other opener) {
 	if o.use != useSection {
 		first := *o
-		*o = opener{literal: o.literal, use: useSection, closer: o.closer, lineStart: o.lineStart, optional: o.optional, keyed: o.keyed, private: o.private, keys: o.keys}
+		*o = opener{literal: o.literal, use: useSection, closer: o.closer, lineStart: o.lineStart, optional: o.optional,
+			keyed: o.keyed, private: o.private, keys: o.keys}
 		o.join(first)
 	}
 	switch {

@@ -84,7 +84,8 @@ func (l *Layout) check() error {
 		return errors.New("nothing ends the name before the elements")
 	case l.KeyOpen != "" && (l.KeyEnd == "" || l.ValueClose == "" || l.CallClose == ""):
 		return errors.New("the elements of arguments need literals behind the key, the value and the call")
-	case l.KeyOpen == "" && l.NameEnd != "" && l.NameEnd[0] != '\n' && (chars.IsBlank(l.NameEnd[0]) || render.IsName("a"+l.NameEnd[:1])):
+	case l.KeyOpen == "" && l.NameEnd != "" && l.NameEnd[0] != '\n' &&
+		(chars.IsBlank(l.NameEnd[0]) || render.IsName("a"+l.NameEnd[:1])):
 		return fmt.Errorf("what follows the name, %q, must not begin with a blank or with what a name may hold", l.NameEnd)
 	}
 	return nil

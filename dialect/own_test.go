@@ -31,7 +31,8 @@ func TestOwnSeparator(t *testing.T) {
 	}
 }
 
-// TestOwnArgs reads the key of the arguments that a layout names, whatever it is, beside any key of the name, with nothing repaired.
+// TestOwnArgs reads the key of the arguments that a layout names, whatever it is, beside any key of the name, with
+// nothing repaired.
 func TestOwnArgs(t *testing.T) {
 	for _, args := range []string{"input", "fn_args", "the_arguments_of_a_call"} {
 		l := dialect.Layout{Name: "own", Open: "[TOOLS]", Close: "[/TOOLS]", Args: args}

@@ -311,7 +311,8 @@ type example struct {
 }
 
 // exampleOf makes an example: that of the Tool Calling Protocol if its tool is among those offered, else one
-// of the first tool's that has parameters, with a value for each required one, or that of its description if own says so.
+// of the first tool's that has parameters, with a value for each required one, or that of its description if own says
+// so.
 func exampleOf(tools []chat.Tool, own bool) example {
 	for i := range tools {
 		if tools[i].Name != "read_file" {

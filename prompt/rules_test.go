@@ -34,8 +34,8 @@ func TestOwnExamples(t *testing.T) {
 	}
 }
 
-// TestExampleShowsArguments: the example shows how an argument is written, also where none is required, and holds no name that could be
-// copied. Where the response is nothing but calls, their form alone is told.
+// TestExampleShowsArguments: the example shows how an argument is written, also where none is required, and holds no
+// name that could be copied. Where the response is nothing but calls, their form alone is told.
 func TestExampleShowsArguments(t *testing.T) {
 	now := chat.Tool{Name: "now", Parameters: []byte(`{"type":"object","properties":{}}`)}
 	tides := chat.Tool{Name: "tides", Parameters: []byte(`{"type":"object","properties":{"port":{"type":"string"},"day":{"type":"integer"}}}`)}

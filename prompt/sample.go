@@ -61,7 +61,8 @@ func sampleOf(parameters json.RawMessage) string {
 	return text
 }
 
-// maxPattern is how long the pattern of an argument may be that is shown although it is not required: it takes memory to match.
+// maxPattern is how long the pattern of an argument may be that is shown although it is not required: it takes memory
+// to match.
 const maxPattern = 100
 
 // cheapest returns the first property without a long pattern; "" if there is none.

@@ -23,8 +23,8 @@ const (
 	maxKeys      = 4096
 )
 
-// arguments reads the arguments of a call: strict JSON that fits the schema. What does not is repaired as far as the level says,
-// and each mend is a note.
+// arguments reads the arguments of a call: strict JSON that fits the schema. What does not is repaired as far as the
+// level says, and each repair is a note.
 func (e *Entry) arguments(raw string, level dialect.Repair) (string, []chat.NoteDetail, *Error) {
 	if len(raw) > maxArguments {
 		return "", nil, e.invalid("Invalid arguments: they have %d bytes, and may have %d", len(raw), maxArguments)

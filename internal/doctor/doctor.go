@@ -210,8 +210,8 @@ func (v *visit) streams() {
 // constrainedTo is what an answer is held to that no model would give by itself.
 const constrainedTo = "berth 7"
 
-// constrains asks for a greeting in a form that excludes it, where the configuration says that the backend takes forms: a server that does
-// not know the field leaves it out without a word.
+// constrains asks for a greeting in a form that excludes it, where the configuration says that the backend takes forms:
+// a server that does not know the field leaves it out without a word.
 func (v *visit) constrains() {
 	f := chat.Format{Kind: chat.FormatSchema, Name: "answer", Schema: []byte(`{"type":"object","properties":{"answer":{"type":"string","enum":["` +
 		constrainedTo + `"]}},"required":["answer"],"additionalProperties":false}`)}

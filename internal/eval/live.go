@@ -17,8 +17,8 @@ import (
 	"wield/internal/rate"
 )
 
-// A LiveQuestion is one that a model is asked live: a row of the leaderboard's recorded answers without the answer, or a row of
-// a file of one's own with the same fields.
+// A LiveQuestion is one that a model is asked live: a row of the leaderboard's recorded answers without the answer, or
+// a row of a file of one's own with the same fields.
 type LiveQuestion struct {
 	ID       string
 	Category string

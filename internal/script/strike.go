@@ -32,8 +32,8 @@ func (d *Do) Point(list []Piece) int {
 	return len(list)
 }
 
-// Order returns the indexes of the pieces in the order in which they are sent: with one twice, two changed about, or as they
-// are.
+// Order returns the indexes of the pieces in the order in which they are sent: with one twice, two changed about, or as
+// they are.
 func (d *Do) Order(list []Piece) []int {
 	order := make([]int, len(list))
 	for i := range order {

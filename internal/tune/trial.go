@@ -99,8 +99,9 @@ type Trial struct {
 }
 
 // Trials puts the suite to the model in the way of each candidate, and yields what comes out in the order of the candidates, rounds and
-// probes. A request that fails is a trial that failed. A candidate is asked no more once a round has shown that it cannot win: it
-// answered nothing, made no call that was right, or is worse than one before for certain. Only a canceled ctx ends all of them.
+// probes. A request that fails is a trial that failed. A candidate is asked no more once a round has shown that it
+// cannot win: it answered nothing, made no call that was right, or is worse than one before for certain. Only a
+// canceled ctx ends all of them.
 func Trials(ctx context.Context, model chat.Model, o Options) (iter.Seq[Trial], error) {
 	candidates, err := o.Candidates()
 	if err != nil {

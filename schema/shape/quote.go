@@ -24,8 +24,8 @@ func unquote(v string) (string, bool) {
 	return string(AppendUnquoted(make([]byte, 0, len(v)), []byte(v))), true
 }
 
-// AppendUnquoted appends the string whose JSON form, without quotes, is raw. Surrogates that are no pair become U+FFFD, an escape
-// that JSON does not have stands for its character.
+// AppendUnquoted appends the string whose JSON form, without quotes, is raw. Surrogates that are no pair become U+FFFD,
+// an escape that JSON does not have stands for its character.
 func AppendUnquoted(dst, raw []byte) []byte {
 	for len(raw) > 0 {
 		i := bytes.IndexByte(raw, '\\')
@@ -46,8 +46,8 @@ func AppendUnquoted(dst, raw []byte) []byte {
 	return dst
 }
 
-// escapedRune reads the digits behind \u at the start of b, with the second half of a surrogate pair if there is one. A surrogate that is
-// no pair becomes U+FFFD.
+// escapedRune reads the digits behind \u at the start of b, with the second half of a surrogate pair if there is one. A
+// surrogate that is no pair becomes U+FFFD.
 func escapedRune(b []byte) (r rune, n int) {
 	r, n = hexRune(b)
 	if !utf16.IsSurrogate(r) {
@@ -137,8 +137,8 @@ func AppendEscaped(dst []byte, s string) []byte {
 	return append(dst, s[from:]...)
 }
 
-// PlainLen returns how many bytes at the beginning of s are ASCII characters that need no escape. It looks at eight bytes at
-// a time, of which a set bit in the mask means that one is none of them.
+// PlainLen returns how many bytes at the beginning of s are ASCII characters that need no escape. It looks at eight
+// bytes at a time, of which a set bit in the mask means that one is none of them.
 func PlainLen(s string) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	i := 0

@@ -7,7 +7,8 @@ import (
 	"unicode"
 )
 
-// A FailureReason says why an operation cannot be carried out. It is itself an error, so that errors.Is(err, edit.NotFound) works.
+// A FailureReason says why an operation cannot be carried out. It is itself an error, so that errors.Is(err,
+// edit.NotFound) works.
 type FailureReason string
 
 // The reasons.

@@ -74,9 +74,11 @@ func (h *handler) next(a *asking) error {
 
 // secretWords are in the names of what a form may not ask for, and secretQuestion is in words that ask for one.
 var (
-	secretWords    = regexp.MustCompile(`(?i)passw|passphrase|secret|token|api[ _-]?key|credential|private[ _-]?key|\bpin\b|cvv`)
-	secretQuestion = regexp.MustCompile(`(?i)\b(enter|provide|give|type|paste|send|share|tell|confirm|what is|need)\b[^.!?\n]{0,40}\b` +
-		`(passwords?|passphrase|secret|(access|bearer|api|auth|session) token|token:|api[ _-]?keys?|credentials?|private[ _-]?key|pin code|cvv)`)
+	secretWords = regexp.MustCompile(`(?i)passw|passphrase|secret|token|api[ _-]?key|credential|` +
+		`private[ _-]?key|\bpin\b|cvv`)
+	secretQuestion = regexp.MustCompile(`(?i)\b(enter|provide|give|type|paste|send|share|tell|confirm|what is|need)\b` +
+		`[^.!?\n]{0,40}\b(passwords?|passphrase|secret|(access|bearer|api|auth|session) token|token:|api[ _-]?keys?|` +
+		`credentials?|private[ _-]?key|pin code|cvv)`)
 )
 
 // form returns the error that asks a person what a server wants to know.

@@ -247,9 +247,12 @@ func (s *Server) connect(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	session, err := s.client.Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: s.o.Protocol})
+	asking := func(protocol string) *sdk.ClientSessionOptions {
+		return &sdk.ClientSessionOptions{ProtocolVersion: protocol}
+	}
+	session, err := s.client.Connect(ctx, transport, asking(s.o.Protocol))
 	if old := c.eventStream(transport); err != nil && old != nil && !errors.Is(err, ErrLogin) && ctx.Err() == nil {
-		if again, failed := s.client.Connect(ctx, old, &sdk.ClientSessionOptions{ProtocolVersion: oldest}); failed == nil {
+		if again, failed := s.client.Connect(ctx, old, asking(oldest)); failed == nil {
 			session, err = again, nil
 		}
 	}
@@ -360,7 +363,8 @@ func (s *eventStream) Connect(ctx context.Context) (sdk.Connection, error) {
 	return s.SSEClientTransport.Connect(s.lasts)
 }
 
-// eventStream returns the older way to a service, which is tried without a login when it does not know the newer one; nil: it is a program.
+// eventStream returns the older way to a service, which is tried without a login when it does not know the newer one;
+// nil: it is a program.
 func (c *connection) eventStream(t sdk.Transport) *eventStream {
 	service, ok := t.(*sdk.StreamableClientTransport)
 	if !ok {

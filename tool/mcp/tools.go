@@ -99,7 +99,8 @@ func (s *Server) make(list []*sdk.Tool) (tools []*tool.Tool, problems []error) {
 	}
 	if len(held) > 0 {
 		wrong("the definition of %s has changed since it was accepted, and the tool is withheld: "+
-			"wield mcp show %s prints the change, wield mcp accept %s accepts it", strings.Join(held, ", of "), s.o.Name, s.o.Name)
+			"wield mcp show %s prints the change, wield mcp accept %s accepts it",
+			strings.Join(held, ", of "), s.o.Name, s.o.Name)
 	}
 	s.mu.Lock()
 	before := make(map[string]made, len(s.tools))
@@ -405,8 +406,8 @@ var orders = []string{
 }
 
 // crossOrders are descriptions that say what another tool must do.
-var crossOrders = regexp.MustCompile(`(?i)\b(when|whenever|before|after|if|each time|every time)\b[^.\n]{0,80}\b(is|are|was|were|gets?|being)? ?` +
-	`(used|called|invoked|run)\b[^.\n]{0,40}\b(always|must|also|first|instead|secretly|silently)\b`)
+var crossOrders = regexp.MustCompile(`(?i)\b(when|whenever|before|after|if|each time|every time)\b[^.\n]{0,80}\b` +
+	`(is|are|was|were|gets?|being)? ?(used|called|invoked|run)\b[^.\n]{0,40}\b(always|must|also|first|instead|secretly|silently)\b`)
 
 // mixed reports whether a name has Latin letters beside Cyrillic or Greek ones, with which other names are imitated.
 func mixed(name string) bool {
@@ -431,7 +432,8 @@ func suspicious(d *Definition) []string {
 		}
 	}
 	if order := crossOrders.FindString(text); order != "" {
-		found = append(found, fmt.Sprintf("its description says how other tools are to be used (%q): look at it first", policy.Visible(order)))
+		found = append(found, fmt.Sprintf("its description says how other tools are to be used (%q): look at it first",
+			policy.Visible(order)))
 	}
 	return found
 }

@@ -123,8 +123,8 @@ func addressClassOf(a netip.Addr) string {
 	return ""
 }
 
-// URLProblem says why a person is not to be sent to an address that somebody else names, such as "this machine"; "" if it is one of the
-// public network.
+// URLProblem says why a person is not to be sent to an address that somebody else names, such as "this machine"; "" if
+// it is one of the public network.
 func URLProblem(text string) string {
 	t, err := readTarget(text)
 	if err != nil {

@@ -330,7 +330,8 @@ func (c commandPattern) later(words []string) bool {
 	return false
 }
 
-// undone reports whether a command takes an option of the pattern back, or gives it another value: mostly the last one holds.
+// undone reports whether a command takes an option of the pattern back, or gives it another value: mostly the last one
+// holds.
 func (c commandPattern) undone(words []string) bool {
 	return slices.ContainsFunc(c.words[1:], func(w wordPattern) bool {
 		if !w.option() {
@@ -342,7 +343,10 @@ func (c commandPattern) undone(words []string) bool {
 			if slices.ContainsFunc(w, func(a string) bool { return opposite(a, name) }) {
 				return true
 			}
-			if slices.ContainsFunc(w, func(a string) bool { a, _, _ = strings.Cut(a, "="); return strings.HasPrefix(a, "-") && a == name }) {
+			if slices.ContainsFunc(w, func(a string) bool {
+				a, _, _ = strings.Cut(a, "=")
+				return strings.HasPrefix(a, "-") && a == name
+			}) {
 				if given[name]++; given[name] > 1 {
 					return true
 				}

@@ -25,7 +25,7 @@ func Outline(line string) (parts []Part, cut bool, err error) {
 	if len(line) > maxShell {
 		return nil, true, fmt.Errorf("a command line of more than %d KiB", maxShell>>10)
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
+	file, err := readShell(line, syntax.LangBash)
 	if err != nil {
 		err = fmt.Errorf("the command line cannot be read: %s", strings.TrimPrefix(err.Error(), ":"))
 	}

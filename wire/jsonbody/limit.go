@@ -9,7 +9,8 @@ import (
 	"wield/chat"
 )
 
-// A Allowed says what the value of a field may be. null is no value, and is always allowed. The zero value allows everything.
+// A Allowed says what the value of a field may be. null is no value, and is always allowed. The zero value allows
+// everything.
 type Allowed struct {
 	types       string // first bytes of JSON's types: " [ { t 0, the last two for any boolean and any number; empty: all
 	whole       bool   // a number is an integer

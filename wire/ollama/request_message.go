@@ -95,7 +95,8 @@ func (d *requestReader) content() []chat.Part {
 	return parts
 }
 
-// maxImages is how many images a request may hold: each takes far more memory than the few letters that it may be written with.
+// maxImages is how many images a request may hold: each takes far more memory than the few letters that it may be
+// written with.
 const maxImages = 10_000
 
 // image reads an image: base64, or the same as a data URL.

@@ -141,7 +141,8 @@ func runTune(cmd *cobra.Command, app *cli.App, f *tuneFlags, args []string) erro
 		}
 		trials = append(trials, t)
 		if !f.quiet {
-			fmt.Fprintf(app.Stderr, "%d/%d %s: %s: %s%s\n", len(trials), total, t.Candidate, t.Probe, said(&t), left(time.Since(start), len(trials), total))
+			fmt.Fprintf(app.Stderr, "%d/%d %s: %s: %s%s\n", len(trials), total, t.Candidate, t.Probe, said(&t),
+				left(time.Since(start), len(trials), total))
 		}
 	}
 	if err := cmd.Context().Err(); err != nil {

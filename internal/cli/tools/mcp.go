@@ -132,8 +132,8 @@ func testServer(ctx context.Context, s *mcp.Server) (t serverTest) {
 // print reports whether something is wrong.
 func (t *serverTest) print(w io.Writer, name string) bool {
 	if t.status.Connected {
-		fmt.Fprintf(w, "%s: %s, revision %s, %d tools, %d prompts, %d resources, %d ms\n", name, t.status.Server, t.status.Protocol,
-			t.tools, len(t.offers.Prompts), len(t.offers.Resources)+len(t.offers.Templates), t.took.Milliseconds())
+		fmt.Fprintf(w, "%s: %s, revision %s, %d tools, %d prompts, %d resources, %d ms\n",
+			name, t.status.Server, t.status.Protocol, t.tools, len(t.offers.Prompts), len(t.offers.Resources)+len(t.offers.Templates), t.took.Milliseconds())
 	} else {
 		fmt.Fprintf(w, "%s: not connected\n", name)
 	}

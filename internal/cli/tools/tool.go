@@ -360,7 +360,8 @@ func (f *toolRun) run(cmd *cobra.Command, app *cli.App, box *compose.Toolbox, r 
 }
 
 func (f *toolRun) answerFlag(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.answers, "answer", nil, "`JSON` that answers a question of the tool; repeatable, in order")
+	cmd.Flags().StringArrayVar(&f.answers, "answer", nil,
+		"`JSON` that answers a question of the tool; repeatable, in order")
 }
 
 // carryOut runs a call, and continues with the answers of the command line when the tool asks.
@@ -375,8 +376,9 @@ func (f *toolRun) carryOut(ctx context.Context, app *cli.App, runner *tool.Runne
 			return err
 		}
 		if len(answers) == 0 {
-			return &cli.ExitError{Code: cli.ExitDenied, Err: fmt.Errorf("%s\nAnswer with --answer and a JSON object that fits the schema\n%s",
-				a.Why, policy.Visible(string(a.Form.Schema)))}
+			why := fmt.Errorf("%s\nAnswer with --answer and a JSON object that fits the schema\n%s",
+				a.Why, policy.Visible(string(a.Form.Schema)))
+			return &cli.ExitError{Code: cli.ExitDenied, Err: why}
 		}
 		answer := tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(answers[0]), By: "command line"}
 		if _, err := runner.Approvals.Decide(ctx, id, answer); err != nil {
@@ -435,7 +437,8 @@ var inResult = []string{"stdout", "stderr", "sandbox"}
 
 // follow prints what a running call shows, and its result.
 // follow prints what comes of a call. With [tool.ErrPending] it returns the id of the question that the call waits for.
-func (f *toolRun) follow(app *cli.App, events iter.Seq2[chat.Event, error], records *tool.MemoryRecords) (id string, err error) {
+func (f *toolRun) follow(app *cli.App, events iter.Seq2[chat.Event, error],
+	records *tool.MemoryRecords) (id string, err error) {
 	var text string
 	enc := json.NewEncoder(app.Stdout)
 	enc.SetEscapeHTML(false)
