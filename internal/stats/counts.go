@@ -93,7 +93,7 @@ var numbers = func() map[string]Counter {
 	for c, name := range names {
 		m[name] = Counter(c)
 	}
-	m["mended"] = Recovered // in files of before
+	m["mended"] = Recovered // the name in older files
 	return m
 }()
 
