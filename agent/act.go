@@ -98,8 +98,7 @@ func (r *Run) together(ctx context.Context, group []Ruling) error {
 	return nil
 }
 
-// denied cancels the run if somebody answered one of its questions by ending it. Nobody has to answer the
-// others any more then.
+// denied cancels the run if somebody answered one of its questions by ending it.
 func (r *Run) denied(ctx context.Context, parked map[string]tool.Approval) error {
 	for id, a := range parked {
 		now, err := r.runner.Approvals.Get(ctx, a.ID)
@@ -111,6 +110,12 @@ func (r *Run) denied(ctx context.Context, parked map[string]tool.Approval) error
 	if !r.over {
 		return nil
 	}
+	return r.stop(ctx, parked)
+}
+
+// stop cancels the run and its questions that are still open, since somebody answered one of them by ending it.
+func (r *Run) stop(ctx context.Context, parked map[string]tool.Approval) error {
+	r.over = true
 	for id, a := range parked {
 		answer := tool.Answer{State: tool.ApprovalCancelled, Reason: "the run was ended"}
 		if _, err := r.runner.Approvals.Decide(ctx, a.ID, answer); err != nil && !errors.Is(err, tool.ErrDecided) {
@@ -179,10 +184,15 @@ func (r *Run) pass(ctx context.Context, e chat.Event, group []Ruling) error {
 			return err
 		}
 	case chat.KindApproval:
-		if e.Detail.(*tool.ApprovalDetail).State == tool.ApprovalPending {
-			if err := r.park(ctx, e.ID, e.Detail.(*tool.ApprovalDetail).ID); err != nil {
+		d := e.Detail.(*tool.ApprovalDetail)
+		switch {
+		case d.State == tool.ApprovalPending:
+			if err := r.park(ctx, e.ID, d.ID); err != nil {
 				return err
 			}
+		case d.Stop: // answered before the run waited for it
+			r.emit(e)
+			return r.stop(ctx, r.parked)
 		}
 	case chat.KindResult:
 		result := *e.Detail.(*chat.Result)

@@ -312,6 +312,38 @@ func TestAcceptStopped(t *testing.T) {
 	}
 }
 
+// A prompt store answers each question as it is written, before the run can wait for the answer.
+type promptStore struct {
+	journal.Store
+	answer tool.Answer
+}
+
+func (s *promptStore) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+	n, err := s.Store.Append(ctx, stream, after, records...)
+	if err == nil && records[len(records)-1].Kind == journal.KindQuestion {
+		_, err = (&journal.Approvals{Store: s.Store}).Decide(ctx, stream, s.answer)
+	}
+	return n, err
+}
+
+// An answer that ends the run does so too if it comes before the run waits: the model is not asked again.
+func TestStoppedAtOnce(t *testing.T) {
+	for _, stop := range []bool{false, true} {
+		store := &promptStore{new(journal.Memory), tool.Answer{State: tool.ApprovalDenied, Stop: stop}}
+		s := &scripted{answers: []answer{calls(call("", "asks", `{"n":1}`)), {text: "Then not."}}}
+		run := agent.New(s.model(), killTools(t, new(effects)), agent.Options{Journal: store, Wait: true}).Run(ask("go"))
+		_, err := record(run.Events(t.Context()))
+		want, turns := agent.EndAnswer, 2
+		if stop {
+			want, turns = agent.EndCancel, 1
+		}
+		if o := run.Outcome(); o.Reason != want || o.Turns != turns || stop != (err != nil) {
+			t.Errorf("stop %t: %v, %+v", stop, err, o)
+		}
+		journaltest.Whole(t, store.Store)
+	}
+}
+
 // A run that was cut off behind its answer, when only its end was missing, comes to that end: with the answer.
 func TestCutBehindTheAnswer(t *testing.T) {
 	memory := new(journal.Memory)

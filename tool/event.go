@@ -25,6 +25,7 @@ type ApprovalDetail struct {
 	State   ApprovalState
 	By      string
 	Reason  string
+	Stop    bool   // the answer ends the run that asked
 	Address string // where it can be answered
 	Expires time.Time
 }

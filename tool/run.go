@@ -247,7 +247,8 @@ func (x *execution) edit(ctx context.Context, arguments string) error {
 
 // Detail returns the approval as it stands in events.
 func (a *Approval) Detail(callID string) *ApprovalDetail {
-	return &ApprovalDetail{ID: a.ID, CallID: callID, State: a.State, By: a.Answer.By, Reason: a.Answer.Reason, Expires: a.Expires}
+	return &ApprovalDetail{ID: a.ID, CallID: callID, State: a.State, By: a.Answer.By,
+		Reason: a.Answer.Reason, Stop: a.Answer.Stop, Expires: a.Expires}
 }
 
 // refusal returns why an approval does not allow its call.
