@@ -74,10 +74,11 @@ func (r *Run) groups(rulings []Ruling, parked map[string]tool.Approval) [][]Ruli
 
 // independent reports whether calls of a tool can run beside others: it changes nothing, or it is made for that.
 func (r *Run) independent(name string) bool {
-	if r.runner.Tools == nil {
+	tools := r.runner.Settings().Tools
+	if tools == nil {
 		return true
 	}
-	e, ok := r.runner.Tools.Lookup(name)
+	e, ok := tools.Lookup(name)
 	return !ok || e.Tool.Facts.ReadOnly || e.Tool.Idempotent || e.Tool.Batch != nil
 }
 
@@ -101,7 +102,7 @@ func (r *Run) together(ctx context.Context, group []Ruling) error {
 // denied cancels the run if somebody answered one of its questions by ending it.
 func (r *Run) denied(ctx context.Context, parked map[string]tool.Approval) error {
 	for id, a := range parked {
-		now, err := r.runner.Approvals.Get(ctx, a.ID)
+		now, err := r.runner.Settings().Approvals.Get(ctx, a.ID)
 		if err != nil {
 			return fmt.Errorf("agent: the question about call %s: %w", id, err)
 		}
@@ -118,7 +119,7 @@ func (r *Run) stop(ctx context.Context, parked map[string]tool.Approval) error {
 	r.over = true
 	for id, a := range parked {
 		answer := tool.Answer{State: tool.ApprovalCancelled, Reason: "the run was ended"}
-		if _, err := r.runner.Approvals.Decide(ctx, a.ID, answer); err != nil && !errors.Is(err, tool.ErrDecided) {
+		if _, err := r.runner.Settings().Approvals.Decide(ctx, a.ID, answer); err != nil && !errors.Is(err, tool.ErrDecided) {
 			return fmt.Errorf("agent: the question about call %s: %w", id, err)
 		}
 	}
@@ -155,7 +156,7 @@ func (r *Run) question(ctx context.Context, c chat.Call) error {
 	if err != nil || p.Outcome != tool.OutcomeNeedsApproval {
 		return err
 	}
-	a, err := r.runner.Approvals.Get(ctx, p.Approval)
+	a, err := r.runner.Settings().Approvals.Get(ctx, p.Approval)
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (r *Run) question(ctx context.Context, c chat.Call) error {
 
 // park notes that a call waits.
 func (r *Run) park(ctx context.Context, callID, approval string) error {
-	a, err := r.runner.Approvals.Get(ctx, approval)
+	a, err := r.runner.Settings().Approvals.Get(ctx, approval)
 	if err != nil {
 		return fmt.Errorf("agent: the question about call %s: %w", callID, err)
 	}

@@ -43,7 +43,7 @@ func TestAsk(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			a := agent.New(test.model, &tool.Runner{Tools: new(tool.Registry)}, agent.Options{})
+			a := agent.New(test.model, tool.NewRunner(tool.Settings{Tools: new(tool.Registry)}), agent.Options{})
 			got, err := a.Ask(context.Background(), "Do it.")
 			if got != test.want {
 				t.Errorf("text %q, want %q", got, test.want)

@@ -117,10 +117,10 @@ func TestCompactTooLong(t *testing.T) {
 func TestHalt(t *testing.T) {
 	r := tools(t, writes("save", says("saved")))
 	store := new(tool.MemoryApprovals)
-	r.Approvals = store
+	r = r.With(func(s *tool.Settings) { s.Approvals = store })
 	drop := writes("drop", says("dropped"))
 	drop.Dangerous, drop.Guard = true, &tool.Guard{Mode: tool.ModeRW, RequiresApproval: true}
-	if err := r.Tools.(*tool.Registry).Add(drop); err != nil {
+	if err := r.Settings().Tools.(*tool.Registry).Add(drop); err != nil {
 		t.Fatal(err)
 	}
 	model := &fakeModel{answers: []answer{calls(call("1", "drop", "{}"), call("2", "save", "{}"))}}

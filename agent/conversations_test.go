@@ -30,7 +30,7 @@ func TestConversations(t *testing.T) {
 		r := tools(t)
 		for _, made := range conversation.Tools() {
 			made.State = tool.StateEnabled
-			if err := r.Tools.(*tool.Registry).Add(made); err != nil {
+			if err := r.Settings().Tools.(*tool.Registry).Add(made); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -75,7 +75,7 @@ func TestConversations(t *testing.T) {
 	r := tools(t)
 	for _, made := range conversation.Tools() {
 		made.State = tool.StateEnabled
-		if err := r.Tools.(*tool.Registry).Add(made); err != nil {
+		if err := r.Settings().Tools.(*tool.Registry).Add(made); err != nil {
 			t.Fatal(err)
 		}
 	}

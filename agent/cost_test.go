@@ -72,7 +72,7 @@ func TestTimeAcrossProcesses(t *testing.T) {
 		asks.Dangerous, asks.Guard = true, &tool.Guard{Mode: tool.ModeRW, RequiresApproval: true}
 		made := func() *tool.Runner {
 			r := tools(t, reads("slow", slow), asks)
-			r.Approvals = new(tool.MemoryApprovals)
+			r = r.With(func(s *tool.Settings) { s.Approvals = new(tool.MemoryApprovals) })
 			return r
 		}
 		s := &scripted{answers: []answer{

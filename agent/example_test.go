@@ -36,7 +36,7 @@ turns:
 		return
 	}
 	model := bridge.New(script.New(scenario, script.Options{}), bridge.Options{Mode: bridge.ModeText})
-	a := agent.New(model, &tool.Runner{Tools: tools}, agent.Options{})
+	a := agent.New(model, tool.NewRunner(tool.Settings{Tools: tools}), agent.Options{})
 
 	run := a.Run(&chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Do I need an umbrella in Oslo?")}}})
 	for event, err := range run.Events(context.Background()) {

@@ -108,8 +108,8 @@ func tools(t testing.TB, made ...*tool.Tool) *tool.Runner {
 	if err := reg.Add(made...); err != nil {
 		t.Fatal(err)
 	}
-	r := &tool.Runner{Tools: reg, Shared: &tool.Shared{Temp: t.TempDir()}}
-	t.Cleanup(func() { r.Shared.Close() })
+	r := tool.NewRunner(tool.Settings{Tools: reg, Shared: &tool.Shared{Temp: t.TempDir()}})
+	t.Cleanup(func() { r.Settings().Shared.Close() })
 	return r
 }
 

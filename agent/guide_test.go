@@ -58,7 +58,7 @@ func TestGuide_D24_D34(t *testing.T) {
 	if got, err := stretch(t.Context(), stretchIn{Word: "ha"}); err != nil || got != "haha" {
 		t.Errorf("%q, %v", got, err)
 	}
-	runner := &tool.Runner{Tools: reg}
+	runner := tool.NewRunner(tool.Settings{Tools: reg})
 	for args, want := range map[string]string{
 		`{"word":"ha","times":3}`:    "hahaha",
 		`{"word":"ha"}`:              "haha",

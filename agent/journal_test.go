@@ -66,7 +66,7 @@ func killTools(t *testing.T, did *effects) *tool.Runner {
 	asks := writes("asks", does("asks"))
 	asks.Dangerous, asks.Guard = true, &tool.Guard{Mode: tool.ModeRW, RequiresApproval: true}
 	r := tools(t, reads("look", does("look")), writes("save", does("save")), repeats, asks)
-	r.Approvals = new(tool.MemoryApprovals)
+	r = r.With(func(s *tool.Settings) { s.Approvals = new(tool.MemoryApprovals) })
 	return r
 }
 

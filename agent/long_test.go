@@ -26,7 +26,7 @@ func reader(t *testing.T) *tool.Runner {
 	reads := reads("page", func(_ context.Context, args string) (string, error) { return page(args), nil })
 	reads.Idempotent = true
 	r := tools(t, reads)
-	if err := r.Tools.(*tool.Registry).Add(r.Shared.ReadOutput()); err != nil {
+	if err := r.Settings().Tools.(*tool.Registry).Add(r.Settings().Shared.ReadOutput()); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -335,7 +335,7 @@ func TestReadsTheRestInAnotherProcess(t *testing.T) {
 		long := strings.Repeat("0123456789", 10_000) + "the end"
 		made := func() *tool.Runner {
 			r := tools(t, reads("log", says(long)))
-			if err := r.Tools.(*tool.Registry).Add(r.Shared.ReadOutput()); err != nil {
+			if err := r.Settings().Tools.(*tool.Registry).Add(r.Settings().Shared.ReadOutput()); err != nil {
 				t.Fatal(err)
 			}
 			return r

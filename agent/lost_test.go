@@ -10,6 +10,7 @@ import (
 
 	"wield/agent"
 	"wield/journal"
+	"wield/tool"
 )
 
 // A cutOff store cannot be asked for leases while it is cut off.
@@ -42,7 +43,7 @@ func TestLost(t *testing.T) {
 					}
 				}
 				runner := tools(t, writes("slow", slow))
-				runner.Limits.Timeout = time.Hour
+				runner = runner.With(func(s *tool.Settings) { s.Limits.Timeout = time.Hour })
 				model := &fakeModel{answers: []answer{calls(call("", "slow", `{}`)), {text: "done"}}}
 				first := agent.New(model, runner, agent.Options{Journal: store, Wait: true}).Run(ask("go"))
 				ended := make(chan time.Duration)

@@ -50,7 +50,7 @@ func randomTools(t *testing.T) *tool.Runner {
 	}
 	r := tools(t, reads("look", says("x")), writes("save", says("saved")), reads("slow", slow), asks,
 		reads("fails", func(context.Context, string) (string, error) { return "", errors.New("no") }))
-	r.Approvals = new(tool.MemoryApprovals)
+	r = r.With(func(s *tool.Settings) { s.Approvals = new(tool.MemoryApprovals) })
 	return r
 }
 
@@ -70,7 +70,7 @@ func TestTranscripts(t *testing.T) {
 			history := ask("go").Messages
 			for range 3 {
 				run := agent.New(model, r, agent.Options{Limits: agent.Limits{Calls: 8, PerTool: 4, Time: 4 * time.Second}}).Run(&chat.Request{Messages: history})
-				ends[drive(t, rnd, run, r.Approvals)]++
+				ends[drive(t, rnd, run, r.Settings().Approvals)]++
 				history = append(run.Messages(), u("go on"))
 				if run.Outcome().Reason == agent.EndWaiting {
 					break // its calls are open

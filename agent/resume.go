@@ -200,9 +200,10 @@ func (r *Run) rendered(f *tool.FinishRecord) chat.Message {
 	if r.client[f.Tool] && !f.Started && len(f.Result.Parts) > 0 {
 		return fromOutside(f)
 	}
-	style := r.agent.runner.Style
-	if r.agent.runner.Tools != nil {
-		if e, ok := r.agent.runner.Tools.Lookup(f.Tool); ok {
+	set := r.agent.runner.Settings()
+	style := set.Style
+	if set.Tools != nil {
+		if e, ok := set.Tools.Lookup(f.Tool); ok {
 			style = e.Tool.Style
 		}
 	}

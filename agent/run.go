@@ -173,8 +173,7 @@ func (r *Run) Events(ctx context.Context) iter.Seq2[chat.Event, error] {
 		defer cancel()
 		r.yield, r.cancel, r.stopped, r.began = yield, cancel, false, time.Now()
 		r.before = r.state.Elapsed
-		r.runner = r.agent.runner.With(&r.seen)
-		r.runner.Scope = r.scope()
+		r.runner = r.agent.runner.With(func(s *tool.Settings) { s.Records, s.Scope = &r.seen, r.scope() })
 		release, err := r.begin(ctx)
 		if err != nil {
 			r.finish(ctx, err)
@@ -199,11 +198,11 @@ func (r *Run) scope() tool.Scope {
 // begin opens the journal, and makes it what the runner records in and whom it asks.
 func (r *Run) begin(ctx context.Context) (release func(), err error) {
 	if r.log == nil {
-		r.seen.next = r.agent.runner.Records
+		r.seen.next = r.agent.runner.Settings().Records
 		return func() {}, nil
 	}
 	o := &r.agent.o
-	opening := journal.RunRecord{Agent: o.Name, Model: r.req.Model, Dir: r.runner.Root, By: o.By, Detached: o.Detached, Only: o.Only,
+	opening := journal.RunRecord{Agent: o.Name, Model: r.req.Model, Dir: r.runner.Settings().Root, By: o.By, Detached: o.Detached, Only: o.Only,
 		Offered: journal.Definitions(r.runner.Offered(said(r.state.Messages))), Client: journal.Definitions(r.req.Tools)}
 	if !r.log.opened {
 		r.offered = slices.Concat(opening.Offered, opening.Client)
@@ -217,9 +216,8 @@ func (r *Run) begin(ctx context.Context) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	r.runner.Scope.Fence = r.log.fence
-	r.seen.next = &records{r.log.writer, r.log, r.runner.Shared}
-	r.runner.Approvals = r.approvals()
+	r.runner = r.runner.With(func(s *tool.Settings) { s.Scope.Fence, s.Approvals = r.log.fence, r.approvals() })
+	r.seen.next = &records{r.log.writer, r.log, r.runner.Settings().Shared}
 	if err := errors.Join(r.goOn(ctx), r.recallSummary(ctx)); err != nil {
 		release()
 		return nil, err
@@ -231,7 +229,7 @@ func (r *Run) begin(ctx context.Context) (release func(), err error) {
 // approvals returns where the questions of this run are kept.
 func (r *Run) approvals() tool.Approvals {
 	if !r.agent.o.Wait {
-		return r.agent.runner.Approvals
+		return r.agent.runner.Settings().Approvals
 	}
 	return &journal.Approvals{Store: r.log.store, Session: r.log.session, Run: r.log.id}
 }

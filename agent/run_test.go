@@ -430,7 +430,7 @@ func TestWaitsForAPerson(t *testing.T) {
 	dangerous.Dangerous, dangerous.Guard = true, &tool.Guard{Mode: tool.ModeRW, RequiresApproval: true}
 	r := tools(t, dangerous, reads("look", says("x")), writes("save", says("saved")))
 	store := new(tool.MemoryApprovals)
-	r.Approvals = store
+	r = r.With(func(s *tool.Settings) { s.Approvals = store })
 	model := &fakeModel{answers: []answer{calls(call("1", "drop", `{"n":1}`), call("2", "look", "{}"), call("3", "save", "{}"), call("4", "drop", `{"n":2}`))}}
 	run := agent.New(model, r, agent.Options{}).Run(ask("go"))
 	play(t, run)
@@ -481,7 +481,7 @@ func TestKeepsSealedThinking(t *testing.T) {
 func TestReadsTheRestOfLongResults(t *testing.T) {
 	long := strings.Repeat("0123456789", 20_000)
 	r := tools(t, reads("log", says(long)))
-	if err := r.Tools.(*tool.Registry).Add(r.Shared.ReadOutput()); err != nil {
+	if err := r.Settings().Tools.(*tool.Registry).Add(r.Settings().Shared.ReadOutput()); err != nil {
 		t.Fatal(err)
 	}
 	model := &fakeModel{answers: []answer{calls(call("1", "log", "{}"))}}

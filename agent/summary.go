@@ -14,6 +14,7 @@ import (
 	"wield/chat"
 	"wield/journal"
 	"wield/prompt"
+	"wield/tool"
 )
 
 // view returns what the model is sent of the conversation, with the tools on offer. Where turns have to be left out and a summary is
@@ -119,7 +120,7 @@ func (r *Run) sumUp(ctx context.Context, f Fitting, n int, tools []chat.Tool) (j
 // go on with it. before is the last summary of its beginning, if there is one. The messages stay in the journal, beside the summary.
 func (a *Agent) Compact(ctx context.Context, req *chat.Request, before Summary) (Summary, chat.Usage, error) {
 	r := a.newRun(req, newRunRecorder(a.o.Journal, req.Conversation))
-	r.runner, r.summary = a.runner.With(&r.seen), before
+	r.runner, r.summary = a.runner.With(func(s *tool.Settings) { s.Records = &r.seen }), before
 	tools := r.runner.Offered(said(req.Messages))
 	s, err := r.sumUp(ctx, r.fitting(tools), len(req.Messages), tools)
 	for n := 0; errors.Is(err, chat.ErrContextLength) && n < mostRefused; n++ { // that may be why a summary is wanted

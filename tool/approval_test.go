@@ -17,6 +17,8 @@ import (
 // asks is a policy that asks about every call and denies those of Rome.
 type asks struct{}
 
+func (asks) Hides(string) bool { return false }
+
 func (asks) Decide(c policy.Action) policy.Verdict {
 	if strings.Contains(c.Arguments, "Rome") {
 		return policy.Verdict{Decision: chat.DecisionDeny, Rule: "no Rome", Why: "not there"}
@@ -39,7 +41,7 @@ func deployer(t *testing.T) (*Runner, *MemoryApprovals, *[]string) {
 		return "deployed to " + in.City, nil
 	}))
 	store := &MemoryApprovals{}
-	r.Policy, r.Approvals = asks{}, store
+	r = r.With(func(s *Settings) { s.Policy, s.Approvals = asks{}, store })
 	return r, store, &ran
 }
 
@@ -104,7 +106,7 @@ func TestApprovals(t *testing.T) {
 
 func TestQuestion(t *testing.T) {
 	r, store, _ := deployer(t)
-	r.Dir = "/work"
+	r = r.With(func(s *Settings) { s.Dir = "/work" })
 	p := planned(t, r, `{"city": "Oslo"}`)
 	a, err := store.Get(t.Context(), p.Approval)
 	if err != nil {
@@ -135,10 +137,10 @@ func TestApprovalIsBound_arg096_arg097(t *testing.T) {
 	for name, change := range map[string]func(r *Runner, p *Plan){
 		"arguments":   func(_ *Runner, p *Plan) { p.Call.Arguments = `{"city":"Bergen"}` },
 		"binding too": func(r *Runner, p *Plan) { p.Call.Arguments = `{"city":"Bergen"}`; p.Binding = r.binding(p) },
-		"directory":   func(r *Runner, _ *Plan) { r.Dir = "/elsewhere" },
-		"environment": func(r *Runner, _ *Plan) { r.Env = []string{"A=1"} },
+		"directory":   func(r *Runner, _ *Plan) { *r = *r.With(func(s *Settings) { s.Dir = "/elsewhere" }) },
+		"environment": func(r *Runner, _ *Plan) { *r = *r.With(func(s *Settings) { s.Env = []string{"A=1"} }) },
 		"definition": func(r *Runner, _ *Plan) {
-			reg := r.Tools.(*Registry)
+			reg := r.Settings().Tools.(*Registry)
 			reg.Remove("deploy")
 			reg.Add(Func("deploy", "another description", weather))
 		},
@@ -159,7 +161,7 @@ func TestApprovalIsBound_arg096_arg097(t *testing.T) {
 func TestApprovalExpires_arg099(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, store, ran := deployer(t)
-		r.ApprovalTTL = time.Minute
+		r = r.With(func(s *Settings) { s.ApprovalTTL = time.Minute })
 		p := planned(t, r, `{"city":"Oslo"}`)
 		store.Decide(t.Context(), p.Approval, Answer{State: ApprovalApproved})
 		time.Sleep(time.Minute)
@@ -179,7 +181,7 @@ func TestApprovedInArguments_arg100(t *testing.T) {
 
 func TestNobodyToAsk_arg105(t *testing.T) {
 	r, _, ran := deployer(t)
-	r.Approvals = nil
+	r = r.With(func(s *Settings) { s.Approvals = nil })
 	if _, result := play(t, r, call("deploy", `{"city":"Oslo"}`)); !strings.HasPrefix(result, "Error: User denied approval") || len(*ran) != 0 {
 		t.Errorf("got %q", result)
 	}
@@ -217,7 +219,7 @@ func TestDangerousTool(t *testing.T) {
 	x.Dangerous = true
 	r := runner(t, x)
 	store := &MemoryApprovals{}
-	r.Approvals = store
+	r = r.With(func(s *Settings) { s.Approvals = store })
 	p, err := r.Plan(t.Context(), call("x", "{}"))
 	if err != nil || p.Outcome != OutcomeNeedsApproval || ran != 0 {
 		t.Errorf("plan %+v, %v", p, err)

@@ -61,7 +61,7 @@ type ending struct {
 
 // start starts all calls. Those that run together as a batch take one place among the calls that run at a time.
 func (t *turn) start(ctx context.Context) {
-	places := make(chan struct{}, or(t.runner.Parallel, defaultParallel))
+	places := make(chan struct{}, or(t.runner.s.Parallel, defaultParallel))
 	units := t.units()
 	go func() {
 		for _, unit := range units {

@@ -70,7 +70,7 @@ func TestRunAllInOrder(t *testing.T) {
 				x := sleeper("x", &running, &most)
 				x.Parallel = test.tool
 				r := runner(t, x)
-				r.Parallel = test.parallel
+				r = r.With(func(s *Settings) { s.Parallel = test.parallel })
 				start := time.Now()
 				got := resultsOf(t, r, turnOf(`x {"ms":30}`, `none {}`, `x {"ms":20}`, `x {"ms":10}`))
 				if want := "c0=30 c1=Error: Tool none not found c2=20 c3=10"; got != want {
@@ -96,7 +96,7 @@ func TestRunAllBreak(t *testing.T) {
 		})
 		r := runner(t, x)
 		records := &MemoryRecords{}
-		r.Records, r.Parallel = records, 1
+		r = r.With(func(s *Settings) { s.Records, s.Parallel = records, 1 })
 		for e := range r.RunAll(t.Context(), turnOf("x", "x", "x")) {
 			if e.Kind == chat.KindProgress {
 				break
@@ -122,7 +122,7 @@ func TestBatch(t *testing.T) {
 	})
 	r := runner(t, sum, nop("y"))
 	records := &MemoryRecords{}
-	r.Records, r.Parallel = records, 1
+	r = r.With(func(s *Settings) { s.Records, s.Parallel = records, 1 })
 	got := resultsOf(t, r, turnOf(`sum {"a":1}`, `y {}`, `sum {"a":2}`, `sum [`, `sum {"a":3}`))
 	want := `c0=3{"a":1} c1= c2=3{"a":2} c3=Error: Invalid arguments: the text ends inside the arguments c4=3{"a":3}`
 	if !strings.HasPrefix(got, `c0=3{"a":1} c1= c2=3{"a":2} c3=Error: Invalid arguments: `) || !strings.HasSuffix(got, ` c4=3{"a":3}`) {
@@ -171,14 +171,16 @@ func TestBatchWithout(t *testing.T) {
 		return results, nil
 	})
 	r := runner(t, x)
-	r.Middleware = []Middleware{func(next Handler) Handler {
-		return HandlerFunc(func(ctx context.Context, c *Call) (Result, error) {
-			if c.ID == "c1" {
-				return Text("skipped"), nil
-			}
-			return next.Run(ctx, c)
-		})
-	}}
+	r = r.With(func(s *Settings) {
+		s.Middleware = []Middleware{func(next Handler) Handler {
+			return HandlerFunc(func(ctx context.Context, c *Call) (Result, error) {
+				if c.ID == "c1" {
+					return Text("skipped"), nil
+				}
+				return next.Run(ctx, c)
+			})
+		}}
+	})
 	if got := resultsOf(t, r, turnOf("x", "x", "x")); got != "c0=2 c1=skipped c2=2" {
 		t.Errorf("got %s", got)
 	}

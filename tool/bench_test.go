@@ -23,7 +23,7 @@ func ruled(t testing.TB) (*Runner, chat.Call) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Policy = p
+	r = r.With(func(s *Settings) { s.Policy = p })
 	return r, c
 }
 

@@ -19,7 +19,7 @@ func Example() {
 	if err := tools.Add(tool.Func("circle_area", `Computes roughly the area of a circle. Example: {"radius":2}`, area)); err != nil {
 		panic(err)
 	}
-	runner := &tool.Runner{Tools: &tools}
+	runner := tool.NewRunner(tool.Settings{Tools: &tools})
 	result, err := runner.Call(context.Background(), "circle_area", `{"radius": "2"}`)
 	fmt.Printf("%s %v\n", result.Append(nil, tool.StylePlain), err)
 	// Output: 12 <nil>
@@ -29,7 +29,7 @@ func Example() {
 func ExampleRunner_RunAll() {
 	var tools tool.Registry
 	tools.Add(tool.Func("circle_area", "Computes roughly the area of a circle.", area))
-	runner := &tool.Runner{Tools: &tools}
+	runner := tool.NewRunner(tool.Settings{Tools: &tools})
 	calls := []chat.Call{
 		{Index: 0, ID: "c0", Name: "circle_area", Arguments: `{"radius":1}`, Complete: true},
 		{Index: 1, ID: "c1", Name: "circle_aria", Arguments: `{"radius":2}`, Complete: true},
@@ -56,7 +56,7 @@ func ExampleRunner_Plan() {
 	var tools tool.Registry
 	tools.Add(reset)
 	approvals := &tool.MemoryApprovals{}
-	runner := &tool.Runner{Tools: &tools, Approvals: approvals}
+	runner := tool.NewRunner(tool.Settings{Tools: &tools, Approvals: approvals})
 
 	ctx := context.Background()
 	plan, _ := runner.Plan(ctx, chat.Call{ID: "c0", Name: "factory_reset", Arguments: "{}", Complete: true})

@@ -29,15 +29,10 @@ func (r *Runner) Explain(ctx context.Context, call chat.Call) (*Explanation, err
 	if err := r.read(&p); err != nil {
 		return nil, err
 	}
-	verdict, u, refused := r.decide(&p)
+	verdict, u, _ := r.decide(&p)
 	e := &Explanation{Call: p.Call, Notes: p.Notes, Facts: u.rooted(p.entry.Guard), Verdict: verdict}
-	switch {
-	case refused != nil && verdict.Decision == "":
-		e.Verdict = policy.Verdict{Decision: chat.DecisionDeny, Rule: "built-in: the limits of the tool", Why: refused.Error()}
-	case verdict.Decision == chat.DecisionAsk:
-		if s, ok := r.Policy.(Suggester); ok {
-			e.Always = s.Always(e.Facts)
-		}
+	if verdict.Decision == chat.DecisionAsk && r.s.Policy != nil {
+		e.Always = r.s.Policy.Always(e.Facts)
 	}
 	if e.Verdict.Decision != chat.DecisionDeny && p.entry.Tool.Preview != nil {
 		e.Changes, e.Unknown = r.changes(ctx, &p)

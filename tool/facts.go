@@ -23,7 +23,7 @@ type uses struct {
 // facts reads from arguments, which fit the schema, what a policy and a guard look at.
 func (r *Runner) facts(e *Entry, arguments string) uses {
 	f := &e.Tool.Facts
-	u := uses{Action: policy.Action{Tool: e.Tool.Name(), Arguments: arguments, Root: r.Root, Dir: r.dir()}}
+	u := uses{Action: policy.Action{Tool: e.Tool.Name(), Arguments: arguments, Root: r.s.Root, Dir: r.dir()}}
 	u.URLs = append(u.URLs, f.Sites...)
 	if f.none() {
 		return u

@@ -10,30 +10,43 @@ import (
 	"wield/tool/policy"
 )
 
-// check tells why the guard refuses a call, or why a person has to be asked. The order is that of a tool's
-// own rules: is the target listed, is the operation dangerous, may anything be changed, must somebody be
-// asked.
-func (g *Guard) check(t *Tool, u *uses) (ask string, err *Error) {
+// ruleGuard is the rule of verdicts that deny what a guard does not allow.
+const ruleGuard = "built-in: the limits of the tool"
+
+// asking is the verdict that a person has to be asked because of the tool itself.
+func asking(why string) policy.Verdict {
+	return policy.Verdict{Decision: chat.DecisionAsk, Rule: "requires_approval", Why: why}
+}
+
+// decide judges a call by the tool's own rules, in this order: is the target listed, is the operation
+// dangerous, may anything be changed, must somebody be asked. A tool without a guard asks if it is dangerous.
+func (g *Guard) decide(t *Tool, u *uses) policy.Verdict {
 	const every = "the tool asks before every run"
+	deny := func(why string) policy.Verdict {
+		return policy.Verdict{Decision: chat.DecisionDeny, Rule: ruleGuard, Why: why}
+	}
 	if g == nil {
 		if t.Dangerous {
-			ask = every
+			return asking(every)
 		}
-		return ask, nil
+		return policy.Verdict{Decision: chat.DecisionAllow}
 	}
-	if err := g.listed(u); err != nil {
-		return "", err
+	if why := g.unlisted(u); why != "" {
+		return deny(why)
 	}
 	if (t.Dangerous || g.dangerous(u)) && !g.RequiresApproval {
-		return "", &Error{Kind: ErrSecurity, Tool: t.Name(), Message: "Dangerous operation requires approval"}
+		return deny("Dangerous operation requires approval")
 	}
-	if err := g.readOnly(t, u); err != nil {
-		return "", err
+	if why := g.changes(t, u); why != "" {
+		return deny(why)
 	}
 	if g.RequiresApproval {
-		return every, nil
+		return asking(every)
 	}
-	return g.asks(u), nil
+	if why := g.asks(u); why != "" {
+		return asking(why)
+	}
+	return policy.Verdict{Decision: chat.DecisionAllow}
 }
 
 // asks tells which use of a call a person is asked about; "" if none.
@@ -51,20 +64,21 @@ func (g *Guard) asks(u *uses) string {
 	return ""
 }
 
-// listed refuses targets that are not on the whitelist: paths, each by itself, and the program of a command.
-func (g *Guard) listed(u *uses) *Error {
+// unlisted tells which target is not on the whitelist: paths, each by itself, and the program of a command.
+// "": all are.
+func (g *Guard) unlisted(u *uses) string {
 	if g.Whitelist == nil {
-		return nil
+		return ""
 	}
 	for _, p := range u.Paths {
 		if !g.allowsPath(p.Path, u) {
-			return Errorf(ErrSecurity, "Not whitelisted: %s", p.Path)
+			return "Not whitelisted: " + p.Path
 		}
 	}
 	if !g.allowsCommand(u) {
-		return Errorf(ErrSecurity, "Command not whitelisted")
+		return "Command not whitelisted"
 	}
-	return nil
+	return ""
 }
 
 // allowsCommand reports whether the program of a command is listed. A star stands for letters of a bare name:
@@ -194,10 +208,10 @@ func shellWords(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;&|()`$<>{}\"'\\=", r) })
 }
 
-// readOnly refuses what changes something while the guard's mode is ro.
-func (g *Guard) readOnly(t *Tool, u *uses) *Error {
+// changes tells what a call would change although the guard's mode is ro; "" if nothing.
+func (g *Guard) changes(t *Tool, u *uses) string {
 	if g.Mode == ModeRW || t.Facts.ReadOnly {
-		return nil
+		return ""
 	}
 	for _, use := range u.Paths {
 		if op := use.Op; op == OpWrite || op == OpDelete {
@@ -205,10 +219,10 @@ func (g *Guard) readOnly(t *Tool, u *uses) *Error {
 			if name == "" {
 				name = string(op)
 			}
-			return Errorf(ErrSecurity, "Operation %s not allowed in read-only mode", name)
+			return "Operation " + name + " not allowed in read-only mode"
 		}
 	}
-	return nil
+	return ""
 }
 
 // glob reports whether a pattern fits a path: ** stands for any number of directories, none too, * and ? for characters of one

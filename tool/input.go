@@ -56,13 +56,13 @@ func (f *Form) check(content json.RawMessage) error {
 // ask puts the question of a form. The call waits for the answer.
 func (x *execution) ask(ctx context.Context, f *Form) error {
 	r := x.runner
-	if r.Approvals == nil {
+	if r.s.Approvals == nil {
 		return Errorf(ErrApproval, "The tool asks something that only a person can answer (%s), and there is nobody to ask", f.Why)
 	}
 	if len(f.Draft) == 0 {
 		f.Draft = json.RawMessage("{}")
 	}
-	a, err := r.Approvals.Ask(ctx, Question{
+	a, err := r.s.Approvals.Ask(ctx, Question{
 		Binding: f.bind(x.plan.Binding), CallID: x.plan.Call.ID, Tool: x.plan.Call.Name, Definition: x.plan.Definition,
 		Arguments: f.Draft, Dir: x.plan.Dir, Why: f.Why, Form: f, Expires: r.expiry(),
 	})
@@ -76,10 +76,10 @@ func (x *execution) ask(ctx context.Context, f *Form) error {
 // answered takes the answer to the form that the call waits for.
 func (x *execution) answered(ctx context.Context) error {
 	r := x.runner
-	if r.Approvals == nil {
+	if r.s.Approvals == nil {
 		return &Error{Kind: ErrApproval}
 	}
-	a, err := r.Approvals.Get(ctx, x.plan.Approval)
+	a, err := r.s.Approvals.Get(ctx, x.plan.Approval)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (x *execution) answered(ctx context.Context) error {
 	if f == nil || a.Binding != f.bind(x.plan.Binding) {
 		return Errorf(ErrSecurity, "Security violation: the answer is for another call")
 	}
-	a, err = r.Approvals.Consume(ctx, a.ID, a.Binding)
+	a, err = r.s.Approvals.Consume(ctx, a.ID, a.Binding)
 	if errors.Is(err, ErrPending) {
 		x.waits = &a
 		return err

@@ -51,7 +51,9 @@ func TestInput(t *testing.T) {
 			}
 			approvals, records := &tool.MemoryApprovals{}, &tool.MemoryRecords{}
 			call := chat.Call{ID: "call_1", Name: "paint", Arguments: "{}", Complete: true}
-			runner := func() *tool.Runner { return &tool.Runner{Tools: &reg, Approvals: approvals, Records: records} }
+			runner := func() *tool.Runner {
+				return tool.NewRunner(tool.Settings{Tools: &reg, Approvals: approvals, Records: records})
+			}
 			first, got := "", ""
 			for e, err := range runner().RunAll(t.Context(), []chat.Call{call}) {
 				if err != nil {
@@ -102,7 +104,7 @@ func TestInputElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	approvals := &tool.MemoryApprovals{}
-	r := &tool.Runner{Tools: &reg, Approvals: approvals}
+	r := tool.NewRunner(tool.Settings{Tools: &reg, Approvals: approvals})
 	call := chat.Call{ID: "call_1", Name: "paint", Arguments: "{}", Complete: true}
 	var a tool.Approval
 	for e := range r.RunAll(t.Context(), []chat.Call{call}) {
@@ -116,7 +118,7 @@ func TestInputElsewhere(t *testing.T) {
 			t.Errorf("result %v", e.Detail.(*chat.Result))
 		}
 	}
-	result, err := (&tool.Runner{Tools: &reg}).Call(t.Context(), "paint", "{}")
+	result, err := (tool.NewRunner(tool.Settings{Tools: &reg})).Call(t.Context(), "paint", "{}")
 	if err != nil || result.Error != "nobody is there" {
 		t.Errorf("%+v, %v", result, err)
 	}

@@ -69,8 +69,8 @@ func (x *execution) handler() Handler {
 	if x.group != nil || h == nil {
 		h = HandlerFunc(x.joined)
 	}
-	for i := len(x.runner.Middleware) - 1; i >= 0; i-- {
-		h = x.runner.Middleware[i](h)
+	for i := len(x.runner.s.Middleware) - 1; i >= 0; i-- {
+		h = x.runner.s.Middleware[i](h)
 	}
 	return h
 }
@@ -79,7 +79,7 @@ func (x *execution) handler() Handler {
 func (x *execution) call(attempt int, emit func(chat.Event)) *Call {
 	r := x.runner
 	return &Call{Call: x.plan.Call, Tool: x.plan.entry.Tool, Guard: x.plan.entry.Guard, Limits: x.limits, Attempt: attempt,
-		Root: r.Root, Dir: x.plan.Dir, Temp: r.Temp, Env: r.Env, Scope: r.Scope, Asks: r.Approvals != nil, Reply: x.reply, box: r.Sandbox, emit: emit, decider: r.Policy}
+		Root: r.s.Root, Dir: x.plan.Dir, Temp: r.s.Temp, Env: r.s.Env, Scope: r.s.Scope, Asks: r.s.Approvals != nil, Reply: x.reply, box: r.s.Sandbox, emit: emit, decider: r.s.Policy}
 }
 
 // An outcome is what a handler returned.

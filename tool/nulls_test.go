@@ -18,7 +18,7 @@ func TestNulls(t *testing.T) {
 	if err := reg.Add(echo); err != nil {
 		t.Fatal(err)
 	}
-	r := &tool.Runner{Tools: &reg}
+	r := tool.NewRunner(tool.Settings{Tools: &reg})
 	for in, want := range map[string]string{
 		`{"a":"x","b":null}`:                   `{"a":"x"}`,
 		`{"b":null,"c":null,"d":null,"a":"x"}`: `{"c":null,"d":null,"a":"x"}`,

@@ -62,7 +62,7 @@ func (r *Runner) Plan(ctx context.Context, call chat.Call) (Plan, error) {
 	switch {
 	case err != nil:
 		return p.reject(err), nil
-	case verdict.Decision == chat.DecisionAsk && r.Approvals != nil:
+	case verdict.Decision == chat.DecisionAsk && r.s.Approvals != nil:
 		if err := r.preview(ctx, &p); err != nil {
 			return p.reject(err), nil
 		}
@@ -71,7 +71,7 @@ func (r *Runner) Plan(ctx context.Context, call chat.Call) (Plan, error) {
 		return r.ask(ctx, p, verdict, u)
 	}
 	if p.entry.Tool.Cache.TTL > 0 {
-		if p.Result = r.shared().cached(ctx, p.Binding); p.Result != nil {
+		if p.Result = r.s.Shared.cached(ctx, p.Binding); p.Result != nil {
 			p.Outcome = OutcomeCached
 		}
 	}
@@ -95,8 +95,8 @@ func (r *Runner) resolve(p *Plan) *Error {
 	}
 	var e *Entry
 	ok := false
-	if r.Tools != nil {
-		e, ok = r.Tools.Lookup(p.Call.Name)
+	if r.s.Tools != nil {
+		e, ok = r.s.Tools.Lookup(p.Call.Name)
 	}
 	if !ok {
 		return &Error{Kind: ErrNotFound, Tool: cut(p.Call.Name, maxName)}
@@ -110,7 +110,7 @@ func (r *Runner) resolve(p *Plan) *Error {
 
 // read makes the arguments strict JSON that fits the schema.
 func (r *Runner) read(p *Plan) *Error {
-	args, notes, err := p.entry.arguments(p.Call.Arguments, max(r.Repair, dialect.RepairSafe))
+	args, notes, err := p.entry.arguments(p.Call.Arguments, max(r.s.Repair, dialect.RepairSafe))
 	if err != nil {
 		return err
 	}
@@ -127,9 +127,9 @@ func (r *Runner) binding(p *Plan) string {
 	part(p.Call.Name)
 	part(p.Definition)
 	part(string(Canonical(p.Call.Arguments)))
-	part(r.Root)
+	part(r.s.Root)
 	part(p.Dir)
-	for _, v := range r.Env {
+	for _, v := range r.s.Env {
 		part(v)
 	}
 	sum := sha256.Sum256(b)
@@ -184,29 +184,31 @@ func withTexts(args map[string]json.RawMessage, name string, list []string) stri
 // violation begins the sentence about what a rule denies.
 const violation = "Security violation: "
 
-// judge asks the guard of the tool and the policy about all of a call.
+// judge asks the guard of the tool and the policy about all of a call. The error says why it is refused.
 func (r *Runner) judge(p *Plan) (policy.Verdict, uses, *Error) {
 	u := r.facts(p.entry, p.Call.Arguments)
-	ask, err := p.entry.Guard.check(p.entry.Tool, &u)
-	if err != nil {
-		return policy.Verdict{}, u, err
+	verdict := p.entry.Guard.decide(p.entry.Tool, &u)
+	if verdict.Decision == chat.DecisionDeny {
+		return verdict, u, &Error{Kind: ErrSecurity, Tool: p.entry.Tool.Name(), Message: verdict.Why}
 	}
 	if changed := r.changed(p.entry.Tool); changed != "" {
-		ask = changed
+		verdict = asking(changed)
 	}
-	verdict := policy.Verdict{Decision: chat.DecisionAllow}
-	if r.Policy != nil {
-		verdict = r.Policy.Decide(u.rooted(p.entry.Guard))
-		p.Policy = verdict.Detail(p.Call.ID)
+	if r.s.Policy != nil {
+		v := r.s.Policy.Decide(u.rooted(p.entry.Guard))
+		p.Policy = v.Detail(p.Call.ID)
+		switch {
+		case v.Decision == chat.DecisionDeny:
+			return v, u, denial(v, p.Policy)
+		case v.Decision != chat.DecisionAllow:
+			v.Decision = chat.DecisionAsk // whatever else a policy says
+			return v, u, nil
+		case verdict.Decision == chat.DecisionAllow:
+			return v, u, nil
+		}
 	}
-	switch {
-	case verdict.Decision == chat.DecisionDeny:
-		return verdict, u, denial(verdict, p.Policy)
-	case verdict.Decision == chat.DecisionAllow && ask != "":
-		verdict = policy.Verdict{Decision: chat.DecisionAsk, Rule: "requires_approval", Why: ask}
+	if verdict.Decision == chat.DecisionAsk {
 		p.Policy = verdict.Detail(p.Call.ID)
-	case verdict.Decision != chat.DecisionAllow:
-		verdict.Decision = chat.DecisionAsk // whatever else a policy says
 	}
 	return verdict, u, nil
 }
@@ -228,11 +230,11 @@ func denial(v policy.Verdict, d *policy.Detail) *Error {
 
 // changed tells that a tool is not what was agreed to; "" if it is.
 func (r *Runner) changed(t *Tool) string {
-	if r.Sandbox.Held == nil {
+	if r.s.Sandbox.Held == nil {
 		return ""
 	}
 	if t.Rules != "" {
-		switch held, is, err := r.Sandbox.Held.Held(real(t.Rules)); {
+		switch held, is, err := r.s.Sandbox.Held.Held(real(t.Rules)); {
 		case err != nil:
 			return err.Error()
 		case is:
@@ -242,7 +244,7 @@ func (r *Runner) changed(t *Tool) string {
 	if t.Files == "" {
 		return ""
 	}
-	agreed, err := r.Sandbox.Held.Agreed(t.Files)
+	agreed, err := r.s.Sandbox.Held.Agreed(t.Files)
 	switch {
 	case err != nil:
 		return err.Error()
@@ -269,18 +271,18 @@ func ruleDetails(d *policy.Detail) json.RawMessage {
 
 // ask puts the question that the verdict asks for. With nobody to ask, the answer is no.
 func (r *Runner) ask(ctx context.Context, p Plan, v policy.Verdict, u uses) (Plan, error) {
-	if r.Approvals == nil {
+	if r.s.Approvals == nil {
 		return p.reject(&Error{Kind: ErrApproval, Details: json.RawMessage(`{"reason":"there is nobody to ask"}`)}), nil
 	}
 	q := Question{
 		Binding: p.Binding, CallID: p.Call.ID, Tool: p.Call.Name, Definition: p.Definition,
-		Arguments: json.RawMessage(p.Call.Arguments), Dir: p.Dir, Env: r.Env,
+		Arguments: json.RawMessage(p.Call.Arguments), Dir: p.Dir, Env: r.s.Env,
 		Rule: p.Policy.Rule, Why: v.Why, Expires: r.expiry(),
 	}
-	if s, ok := r.Policy.(Suggester); ok {
-		q.Always = s.Always(u.rooted(p.entry.Guard))
+	if r.s.Policy != nil {
+		q.Always = r.s.Policy.Always(u.rooted(p.entry.Guard))
 	}
-	a, err := r.Approvals.Ask(ctx, q)
+	a, err := r.s.Approvals.Ask(ctx, q)
 	if err != nil {
 		return p, err
 	}
@@ -291,8 +293,8 @@ func (r *Runner) ask(ctx context.Context, p Plan, v policy.Verdict, u uses) (Pla
 const defaultApprovalTTL = 24 * time.Hour
 
 func (r *Runner) expiry() time.Time {
-	if r.ApprovalTTL > 0 {
-		return time.Now().Add(r.ApprovalTTL)
+	if r.s.ApprovalTTL > 0 {
+		return time.Now().Add(r.s.ApprovalTTL)
 	}
 	return time.Now().Add(defaultApprovalTTL)
 }

@@ -44,7 +44,7 @@ func TestFacts(t *testing.T) {
 		}
 	}
 	reg.Add(nop("hidden"))
-	r := &Runner{Tools: &reg, Policy: p, Root: root, Approvals: &MemoryApprovals{}}
+	r := NewRunner(Settings{Tools: &reg, Policy: p, Root: root, Approvals: &MemoryApprovals{}})
 	for _, test := range []struct {
 		call string
 		want PlanOutcome
@@ -92,7 +92,7 @@ func TestAlwaysIsTheRuleOfThisCall_arg104(t *testing.T) {
 	x.Facts.Shell = "line"
 	r := runner(t, x)
 	store := &MemoryApprovals{}
-	r.Policy, r.Approvals, r.Root = p, store, t.TempDir()
+	r = r.With(func(s *Settings) { s.Policy, s.Approvals, s.Root = p, store, t.TempDir() })
 	for line, want := range map[string]string{"git diff": "git diff", "git diff --output=/etc/x": ""} {
 		plan, err := r.Plan(t.Context(), call("sh", `{"line":"`+line+`"}`))
 		if err != nil {

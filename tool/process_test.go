@@ -23,13 +23,13 @@ func shell(t *testing.T) *Runner {
 		return out.String(), err
 	})
 	r := runner(t, x)
-	r.Root, r.Temp, r.Sandbox.Level = t.TempDir(), t.TempDir(), sandbox.None
+	r = r.With(func(s *Settings) { s.Root, s.Temp, s.Sandbox.Level = t.TempDir(), t.TempDir(), sandbox.None })
 	return r
 }
 
 func TestExec(t *testing.T) {
 	r := shell(t)
-	r.Env = []string{"GREETING=hello"}
+	r = r.With(func(s *Settings) { s.Env = []string{"GREETING=hello"} })
 	p, err := r.Plan(t.Context(), call("sh", `{"line":"echo $GREETING; pwd"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestExec(t *testing.T) {
 			result = e.Detail.(*chat.Result).Parts[0].Text
 		}
 	}
-	if want := "hello\n" + r.Root + "\n"; result != want {
+	if want := "hello\n" + r.Settings().Root + "\n"; result != want {
 		t.Errorf("result %q, want %q", result, want)
 	}
 	if !strings.HasPrefix(streams, "sandbox=none: ") || !strings.Contains(streams, "stdout=hello") {
@@ -57,7 +57,7 @@ func TestExec(t *testing.T) {
 // TestTimeoutEndsTheTree starts a process that outlives its parent in a session of its own.
 func TestTimeoutEndsTheTree_XE31(t *testing.T) {
 	r := shell(t)
-	r.Limits.Timeout = 2 * time.Second
+	r = r.With(func(s *Settings) { s.Limits.Timeout = 2 * time.Second })
 	start := time.Now()
 	got, err := r.Call(t.Context(), "sh", `{"line":"trap '' TERM; (setsid sleep 300 &) ; sleep 300"}`)
 	if err != nil || got.ErrorType != ErrTimeout || got.Error != "Tool execution timed out" {

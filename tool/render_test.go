@@ -147,7 +147,7 @@ func TestGuardLiterals(t *testing.T) {
 			x := nop("x")
 			x.Facts, x.Guard, x.Style = facts, &test.guard, StyleLLF
 			r := runner(t, x)
-			r.Root = "/work"
+			r = r.With(func(s *Settings) { s.Root = "/work" })
 			_, got := play(t, r, call("x", test.args))
 			want := `{"success":false,"error":` + string(quote(test.want))
 			if test.want == "" {

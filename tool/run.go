@@ -57,7 +57,7 @@ type execution struct {
 }
 
 func (r *Runner) execution(p Plan, emit func(chat.Event) bool) *execution {
-	return &execution{runner: r, plan: p, emit: emit, style: r.Style}
+	return &execution{runner: r, plan: p, emit: emit, style: r.s.Style}
 }
 
 // stop cancels the call: nobody listens any more.
@@ -92,7 +92,7 @@ func (x *execution) run(ctx context.Context) (Result, error) {
 		return x.finish(ctx, *x.plan.Result)
 	}
 	for {
-		result, err := x.runner.shared().share(ctx, x)
+		result, err := x.runner.s.Shared.share(ctx, x)
 		if err != nil {
 			return x.conclude(ctx, err)
 		}
@@ -155,11 +155,11 @@ func (x *execution) finish(ctx context.Context, result Result) (Result, error) {
 		x.state(CallFailed)
 	}
 	x.log(ctx, &result)
-	if x.runner.Records == nil {
+	if x.runner.s.Records == nil {
 		return result, nil
 	}
 	// The record is made even if whoever asked has gone: the call did run.
-	err := x.runner.Records.Finish(context.WithoutCancel(ctx), FinishRecord{
+	err := x.runner.s.Records.Finish(context.WithoutCancel(ctx), FinishRecord{
 		CallID: x.plan.Call.ID, Tool: x.plan.Call.Name, Started: x.started, Result: result, Elapsed: time.Since(x.began), At: time.Now()})
 	if err != nil {
 		return Result{}, fmt.Errorf("tool: the result of call %s cannot be recorded: %w", x.plan.Call.ID, err)
@@ -169,7 +169,7 @@ func (x *execution) finish(ctx context.Context, result Result) (Result, error) {
 
 // log tells how the call ended.
 func (x *execution) log(ctx context.Context, result *Result) {
-	if x.runner.Log == nil {
+	if x.runner.s.Log == nil {
 		return
 	}
 	status := "ok"
@@ -179,7 +179,7 @@ func (x *execution) log(ctx context.Context, result *Result) {
 	case result.Cached:
 		status = "cached"
 	}
-	x.runner.Log.LogAttrs(ctx, slog.LevelInfo, "tool call", slog.String("tool", x.plan.Call.Name), slog.String("call", x.plan.Call.ID),
+	x.runner.s.Log.LogAttrs(ctx, slog.LevelInfo, "tool call", slog.String("tool", x.plan.Call.Name), slog.String("call", x.plan.Call.ID),
 		slog.String("status", status), slog.Duration("time", time.Since(x.began)))
 }
 
@@ -212,20 +212,20 @@ func (x *execution) consume(ctx context.Context) error {
 // the answer, this one asks anew.
 func (x *execution) approval(ctx context.Context) (Approval, error) {
 	r := x.runner
-	if r.Approvals == nil {
+	if r.s.Approvals == nil {
 		return Approval{}, &Error{Kind: ErrApproval}
 	}
-	a, err := r.Approvals.Consume(ctx, x.plan.Approval, x.plan.Binding)
+	a, err := r.s.Approvals.Consume(ctx, x.plan.Approval, x.plan.Binding)
 	if !errors.Is(err, ErrConsumed) || a.CallID == x.plan.Call.ID {
 		return a, err
 	}
 	q := a.Question
 	q.CallID, q.Expires = x.plan.Call.ID, r.expiry()
-	if a, err = r.Approvals.Ask(ctx, q); err != nil {
+	if a, err = r.s.Approvals.Ask(ctx, q); err != nil {
 		return a, err
 	}
 	x.plan.Approval = a.ID
-	return r.Approvals.Consume(ctx, a.ID, x.plan.Binding)
+	return r.s.Approvals.Consume(ctx, a.ID, x.plan.Binding)
 }
 
 func (x *execution) approvalEvent(a *Approval) chat.Event {
@@ -270,10 +270,10 @@ func (a *Approval) refusal() *Error {
 
 // begin makes the start record. Nothing runs before it is durable.
 func (x *execution) begin(ctx context.Context) error {
-	if x.runner.Records == nil || x.started {
+	if x.runner.s.Records == nil || x.started {
 		return nil
 	}
-	err := x.runner.Records.Start(ctx, StartRecord{
+	err := x.runner.s.Records.Start(ctx, StartRecord{
 		CallID: x.plan.Call.ID, Tool: x.plan.Call.Name, Definition: x.plan.Definition, Arguments: []byte(x.plan.Call.Arguments),
 		Binding: x.plan.Binding, Approval: x.plan.Approval, Idempotent: x.plan.entry.Tool.Idempotent, At: time.Now()})
 	if err != nil {
@@ -294,10 +294,10 @@ func (x *execution) perform(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	x.state(CallRunning)
-	red := newRedactor(x.runner.Redact)
+	red := newRedactor(x.runner.s.Redact)
 	result := x.invoke(ctx, red)
 	red.result(&result)
-	x.runner.shared().cap(&result, x.limits)
+	x.runner.s.Shared.cap(&result, x.limits)
 	return result, nil
 }
 

@@ -32,9 +32,9 @@ func runner(t testing.TB, tools ...*Tool) *Runner {
 	if err := reg.Add(tools...); err != nil {
 		t.Fatal(err)
 	}
-	r := &Runner{Tools: &reg, Shared: &Shared{Temp: t.TempDir()}}
+	r := NewRunner(Settings{Tools: &reg, Shared: &Shared{Temp: t.TempDir()}})
 	t.Cleanup(func() {
-		if err := r.Shared.Close(); err != nil {
+		if err := r.Settings().Shared.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -145,7 +145,7 @@ func TestRun(t *testing.T) {
 		t.Run(fmt.Sprint(i, " ", test.name), func(t *testing.T) {
 			r := runner(t, tools...)
 			records := &MemoryRecords{}
-			r.Records = records
+			r = r.With(func(s *Settings) { s.Records = records })
 			kinds, result := play(t, r, call(test.name, test.args))
 			if got := strings.Join(kinds, " "); got != test.events {
 				t.Errorf("events %s, want %s", got, test.events)
@@ -196,12 +196,12 @@ func TestIncompleteCallIsNotRun(t *testing.T) {
 
 func TestDisabled(t *testing.T) {
 	r := runner(t, Func("weather", "", weather))
-	reg := r.Tools.(*Registry)
+	reg := r.Settings().Tools.(*Registry)
 	session := reg.Session()
 	if err := session.Set("weather", StateDisabled); err != nil {
 		t.Fatal(err)
 	}
-	r.Tools = session
+	r = r.With(func(s *Settings) { s.Tools = session })
 	if _, result := play(t, r, call("weather", `{"city":"Oslo"}`)); result != "Error: Tool weather is disabled" {
 		t.Errorf("got %q", result)
 	}
@@ -211,8 +211,8 @@ func TestAutoToolIsCalledOnlyWhenItWasOffered(t *testing.T) {
 	w := Func("weather", "", weather)
 	w.State, w.Auto = StateAuto, Rule{Words: []string{"rain"}}
 	r := runner(t, w)
-	session := r.Tools.(*Registry).Session()
-	r.Tools = session
+	session := r.Settings().Tools.(*Registry).Session()
+	r = r.With(func(s *Settings) { s.Tools = session })
 	if _, result := play(t, r, call("weather", `{"city":"Oslo"}`)); result != "Error: Tool weather not found" {
 		t.Errorf("before: %q", result)
 	}
@@ -224,6 +224,10 @@ func TestAutoToolIsCalledOnlyWhenItWasOffered(t *testing.T) {
 
 // decider decides all calls in the same way.
 type decider chat.Decision
+
+func (decider) Hides(string) bool { return false }
+
+func (decider) Always(policy.Action) string { return "" }
 
 func (d decider) Decide(policy.Action) policy.Verdict {
 	return policy.Verdict{Decision: chat.Decision(d), Rule: "test", Why: "so the test wants"}
@@ -237,7 +241,7 @@ func TestDenied(t *testing.T) {
 		"ask":     "Error: User denied approval\ndetails: {\"reason\":\"there is nobody to ask\"}",
 		"unheard": "Error: User denied approval\ndetails: {\"reason\":\"there is nobody to ask\"}",
 	} {
-		r.Policy = decision
+		r = r.With(func(s *Settings) { s.Policy = decision })
 		if _, result := play(t, r, call("x", `{}`)); result != want || ran {
 			t.Errorf("%s: got %q, ran %v", decision, result, ran)
 		}
@@ -264,7 +268,7 @@ func TestCanceled(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := runner(t, Stream("x", "", f))
 				records := &MemoryRecords{}
-				r.Records = records
+				r = r.With(func(s *Settings) { s.Records = records })
 				ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, context.Canceled)
 				defer cancel()
 				p, _ := r.Plan(ctx, call("x", "{}"))
@@ -296,7 +300,7 @@ func TestBreakCancels(t *testing.T) {
 		return "", ctx.Err()
 	}))
 	records := &MemoryRecords{}
-	r.Records = records
+	r = r.With(func(s *Settings) { s.Records = records })
 	p, _ := r.Plan(t.Context(), call("x", "{}"))
 	for e := range r.Run(t.Context(), p) {
 		if e.Kind == chat.KindProgress {
@@ -324,7 +328,7 @@ func TestRecordsThatFail(t *testing.T) {
 		ran     bool
 	}{{failing{start: broken}, false}, {failing{finish: broken}, true}} {
 		ran = false
-		r.Records = test.records
+		r = r.With(func(s *Settings) { s.Records = test.records })
 		p, _ := r.Plan(t.Context(), call("x", "{}"))
 		var last error
 		for e, err := range r.Run(t.Context(), p) {
@@ -380,14 +384,16 @@ func TestMiddleware(t *testing.T) {
 		}
 	}
 	r := runner(t, Func("x", "", func(context.Context, struct{}) (string, error) { order = append(order, "x"); return "in", nil }))
-	r.Middleware = []Middleware{around("a"), around("b")}
+	r = r.With(func(s *Settings) { s.Middleware = []Middleware{around("a"), around("b")} })
 	play(t, r, call("x", "{}"))
 	if got := strings.Join(order, " "); got != "a b x /b /a" {
 		t.Errorf("order %s", got)
 	}
-	r.Middleware = []Middleware{func(Handler) Handler {
-		return HandlerFunc(func(context.Context, *Call) (Result, error) { return Text("instead"), nil })
-	}}
+	r = r.With(func(s *Settings) {
+		s.Middleware = []Middleware{func(Handler) Handler {
+			return HandlerFunc(func(context.Context, *Call) (Result, error) { return Text("instead"), nil })
+		}}
+	})
 	if _, result := play(t, r, call("x", "{}")); result != "instead" {
 		t.Errorf("got %q", result)
 	}
@@ -430,7 +436,7 @@ func TestCacheForgetsTheOldest(t *testing.T) {
 	x := Func("x", "", func(context.Context, city) (int, error) { n++; return n, nil })
 	x.Cache.TTL = time.Hour
 	r := runner(t, x)
-	r.Shared.CacheEntries = 2
+	r = r.With(func(s *Settings) { s.Shared.CacheEntries = 2 })
 	for _, c := range []string{"a", "b", "a", "c", "a", "b"} {
 		play(t, r, call("x", `{"city":"`+c+`"}`))
 	}
@@ -527,10 +533,10 @@ func TestPlanIsStored(t *testing.T) {
 		"arguments":  func(p *Plan, _ *Runner) { p.Call.Arguments = `{"city":"Rome"}` },
 		"name":       func(p *Plan, _ *Runner) { p.Call.Name = "other" },
 		"definition": func(p *Plan, _ *Runner) { p.Definition = "x" },
-		"directory":  func(_ *Plan, r *Runner) { r.Dir = "/elsewhere" },
-		"policy":     func(_ *Plan, r *Runner) { r.Policy = decider(chat.DecisionDeny) },
-		"ask":        func(_ *Plan, r *Runner) { r.Policy = decider(chat.DecisionAsk) },
-		"disabled":   func(_ *Plan, r *Runner) { r.Tools.(*Registry).Set("weather", StateDisabled) },
+		"directory":  func(_ *Plan, r *Runner) { *r = *r.With(func(s *Settings) { s.Dir = "/elsewhere" }) },
+		"policy":     func(_ *Plan, r *Runner) { *r = *r.With(func(s *Settings) { s.Policy = decider(chat.DecisionDeny) }) },
+		"ask":        func(_ *Plan, r *Runner) { *r = *r.With(func(s *Settings) { s.Policy = decider(chat.DecisionAsk) }) },
+		"disabled":   func(_ *Plan, r *Runner) { r.Settings().Tools.(*Registry).Set("weather", StateDisabled) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := runner(t, Func("weather", "", weather), nop("other"))
@@ -562,7 +568,7 @@ func TestCodes_CR06(t *testing.T) {
 	if err := reg.Add(weather); err != nil {
 		t.Fatal(err)
 	}
-	r := &Runner{Tools: reg}
+	r := NewRunner(Settings{Tools: reg})
 	for _, c := range []struct{ name, args, code string }{
 		{"weather", `{}`, `,"error_code":"MISSING_REQUIRED"}`},
 		{"weather", `{"city":"a","town":"b"}`, `,"error_code":"UNKNOWN_PARAM"}`},

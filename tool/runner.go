@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"wield/chat"
@@ -12,26 +11,19 @@ import (
 	"wield/tool/policy"
 )
 
-// A Decider decides whether a call may run. A *policy.Policy is one.
+// A Decider decides whether calls may run. A *policy.Policy is one.
 type Decider interface {
-	Decide(c policy.Action) policy.Verdict
-}
+	Decide(a policy.Action) policy.Verdict
 
-// A Suggester is a Decider that can tell which rule would have allowed a call that it asks about. It returns
-// "" when there is none that would have allowed this very call.
-type Suggester interface {
-	Always(c policy.Action) string
-}
+	// Always returns the rule that would have allowed an action that Decide asks about; "" if none would.
+	Always(a policy.Action) string
 
-// A Hider is a Decider that can tell that every call of a tool is denied, whatever its arguments. Such a tool
-// is not offered.
-type Hider interface {
+	// Hides reports whether every call of a tool is denied, whatever its arguments. Such a tool is not offered.
 	Hides(tool string) bool
 }
 
-// A Runner takes calls to results. Fill its fields before the first call. The zero value finds no tools.
-// Several goroutines may use it at once.
-type Runner struct {
+// Settings say how a [Runner] works. The zero value finds no tools.
+type Settings struct {
 	Tools     Source
 	Policy    Decider   // nil: what no tool and no guard asks about is allowed
 	Approvals Approvals // nil: nobody can be asked, so that whatever needs an approval is denied
@@ -57,37 +49,40 @@ type Runner struct {
 	Scope Scope // on whose behalf calls run
 
 	Log *slog.Logger // gets a line for every call that has ended, without its arguments and results; nil: none
-
-	once sync.Once
-	own  *Shared
 }
 
-// With returns a runner that is as r, and shares what it keeps, but for where it records: one for each run.
-func (r *Runner) With(records Records) *Runner {
-	return &Runner{Tools: r.Tools, Policy: r.Policy, Approvals: r.Approvals, Records: records, Shared: r.shared(),
-		Middleware: r.Middleware, Limits: r.Limits, Repair: r.Repair, Redact: r.Redact, Parallel: r.Parallel, Style: r.Style,
-		Root: r.Root, Dir: r.Dir, Temp: r.Temp, Env: r.Env, Sandbox: r.Sandbox, ApprovalTTL: r.ApprovalTTL, Scope: r.Scope, Log: r.Log}
+// A Runner takes calls to results. It does not change. Several goroutines may use it at once.
+type Runner struct{ s Settings }
+
+// NewRunner returns a runner that works by s.
+func NewRunner(s Settings) *Runner {
+	if s.Shared == nil {
+		s.Shared = new(Shared)
+	}
+	return &Runner{s}
 }
 
 func (r *Runner) dir() string {
-	if r.Dir != "" {
-		return r.Dir
+	if r.s.Dir != "" {
+		return r.s.Dir
 	}
-	return r.Root
+	return r.s.Root
 }
 
-// shared returns what the runner has in common with others, or its own.
-func (r *Runner) shared() *Shared {
-	if r.Shared != nil {
-		return r.Shared
-	}
-	r.once.Do(func() { r.own = new(Shared) })
-	return r.own
+// Settings returns what the runner works by.
+func (r *Runner) Settings() Settings { return r.s }
+
+// With returns a runner that works by the settings of r as change leaves them. What Shared keeps, both keep
+// together.
+func (r *Runner) With(change func(*Settings)) *Runner {
+	s := r.s
+	change(&s)
+	return NewRunner(s)
 }
 
 // limits returns those that apply to calls of a tool.
 func (r *Runner) limits(e *Entry) CallLimits {
-	l := e.Tool.Limits.or(r.Limits).or(defaultLimits)
+	l := e.Tool.Limits.or(r.s.Limits).or(defaultLimits)
 	if e.Guard != nil && e.Guard.Timeout > 0 {
 		l.Timeout = e.Guard.Timeout
 	}
@@ -98,11 +93,11 @@ func (r *Runner) limits(e *Entry) CallLimits {
 // tools that are enabled, or whose rule matches, and that the policy does not deny altogether.
 func (r *Runner) Offered(text string) []chat.Tool {
 	var list []chat.Tool
-	if r.Tools != nil {
-		list = r.Tools.Offered(text)
+	if r.s.Tools != nil {
+		list = r.s.Tools.Offered(text)
 	}
-	if h, ok := r.Policy.(Hider); ok {
-		list = slices.DeleteFunc(list, func(t chat.Tool) bool { return h.Hides(t.Name) })
+	if r.s.Policy != nil {
+		list = slices.DeleteFunc(list, func(t chat.Tool) bool { return r.s.Policy.Hides(t.Name) })
 	}
 	return list
 }

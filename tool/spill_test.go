@@ -36,7 +36,7 @@ func TestLongOutput(t *testing.T) {
 			x := output(func() Result { return test.result })
 			x.Limits.Output = 100
 			r := runner(t, x)
-			if err := r.Tools.(*Registry).Add(r.Shared.ReadOutput()); err != nil {
+			if err := r.Settings().Tools.(*Registry).Add(r.Settings().Shared.ReadOutput()); err != nil {
 				t.Fatal(err)
 			}
 			got, err := r.Call(t.Context(), "x", "{}")
@@ -93,11 +93,11 @@ func readAll(t *testing.T, r *Runner, id string) string {
 func TestReadOutputRefuses(t *testing.T) {
 	r := runner(t)
 	var reg Registry
-	if err := reg.Add(r.Shared.ReadOutput()); err != nil {
+	if err := reg.Add(r.Settings().Shared.ReadOutput()); err != nil {
 		t.Fatal(err)
 	}
-	r.Tools = &reg
-	id, err := r.Shared.save("whole")
+	r = r.With(func(s *Settings) { s.Tools = &reg })
+	id, err := r.Settings().Shared.save("whole")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestRedact(t *testing.T) {
 		}
 		return Result{Error: "bad key " + secret, Data: quote("key=" + secret), Details: []byte(`{"k":"s3cr\"et/\u0026"}`), Parts: chat.Text(secret)}, nil
 	}), Func("number", "", func(context.Context, struct{}) (int, error) { return 123456, nil }))
-	r.Redact = []string{secret, "123456", "ab", ""}
+	r = r.With(func(s *Settings) { s.Redact = []string{secret, "123456", "ab", ""} })
 	p, _ := r.Plan(t.Context(), call("x", "{}"))
 	var progress, result string
 	for e, err := range r.Run(t.Context(), p) {

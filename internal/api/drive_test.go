@@ -80,8 +80,8 @@ func driven(t *testing.T) (*service, *parrot, *runs.Hub) {
 	}
 	m := &parrot{free: make(chan struct{})}
 	hub := runs.New(runs.Options{Journal: store, Agents: []runs.Agent{
-		{Name: "home", Model: m, Runner: &tool.Runner{Tools: &reg, Policy: ask}, Options: agent.Options{}},
-		{Name: "secret", Model: m, Runner: &tool.Runner{Tools: &reg, Policy: ask}},
+		{Name: "home", Model: m, Runner: tool.NewRunner(tool.Settings{Tools: &reg, Policy: ask}), Options: agent.Options{}},
+		{Name: "secret", Model: m, Runner: tool.NewRunner(tool.Settings{Tools: &reg, Policy: ask})},
 	}})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -67,7 +67,7 @@ func workshop(t *testing.T) (s *service, dir string) {
 		t.Fatal(err)
 	}
 	store := &journal.Memory{}
-	hub := runs.New(runs.Options{Journal: store, Agents: []runs.Agent{{Name: "home", Model: caller{}, Runner: &tool.Runner{Tools: &reg, Policy: rules, Root: dir, Temp: t.TempDir()}}}})
+	hub := runs.New(runs.Options{Journal: store, Agents: []runs.Agent{{Name: "home", Model: caller{}, Runner: tool.NewRunner(tool.Settings{Tools: &reg, Policy: rules, Root: dir, Temp: t.TempDir()})}}})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()

@@ -16,8 +16,8 @@ func TestDatabases(t *testing.T) {
 	if about := entryOf(t, box, "query_database").Tool.Definition.Description; !strings.Contains(about, "Databases: notes, shop.") {
 		t.Errorf("%s", about)
 	}
-	if !slices.Contains(box.Runner.Redact, "postgres://clerk:pass@127.0.0.1/shop") {
-		t.Errorf("the address is not kept secret: %q", box.Runner.Redact)
+	if !slices.Contains(box.Runner.Settings().Redact, "postgres://clerk:pass@127.0.0.1/shop") {
+		t.Errorf("the address is not kept secret: %q", box.Runner.Settings().Redact)
 	}
 }
 

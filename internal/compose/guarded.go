@@ -28,7 +28,7 @@ func (t *Toolbox) protect(file string) {
 			list[i] = real
 		}
 	}
-	t.Runner.Sandbox.Protected, t.Runner.Sandbox.Held = list, t.Held
+	t.Runner = t.Runner.With(func(s *tool.Settings) { s.Sandbox.Protected, s.Sandbox.Held = list, t.Held })
 }
 
 // agree notes what the files of the enabled tools are when they are first seen, and tells which have changed

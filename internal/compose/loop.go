@@ -64,7 +64,7 @@ func (w *builder) plain(models []gateway.Model) (list []runs.Agent) {
 		if w.config.RunsTools(name) {
 			continue
 		}
-		list = append(list, runs.Agent{Name: name, Model: models[i].Model, Runner: &tool.Runner{},
+		list = append(list, runs.Agent{Name: name, Model: models[i].Model, Runner: tool.NewRunner(tool.Settings{}),
 			Options: agent.Options{Prices: AgentPrices(w.config, name), Window: AgentWindow(w.config, name)}})
 	}
 	return list
@@ -90,9 +90,7 @@ func (w *builder) agent(name string, box *Toolbox) (runs.Agent, error) {
 	if err != nil {
 		return runs.Agent{}, err
 	}
-	runner := box.Runner.With(nil)
-	runner.Log = w.env.Log
-	runner.Tools, runner.Policy = picked, rules
+	runner := box.Runner.With(func(s *tool.Settings) { s.Tools, s.Policy, s.Log = picked, rules, w.env.Log })
 	l := m.Agent.Limits
 	return runs.Agent{
 		Name:   name,

@@ -240,7 +240,7 @@ func (s *mcpSource) server(name string, m *config.MCPServer) (mcp.Options, error
 		return o, nil
 	}
 	r := s.box.Runner
-	env := append(sandbox.Environ(), "TMPDIR="+r.Temp)
+	env := append(sandbox.Environ(), "TMPDIR="+r.Settings().Temp)
 	for _, variable := range slices.Sorted(maps.Keys(m.Env)) {
 		value, err := m.Env[variable].Resolve(s.getenv)
 		if err != nil {
@@ -249,8 +249,8 @@ func (s *mcpSource) server(name string, m *config.MCPServer) (mcp.Options, error
 		env = append(env, variable+"="+value)
 	}
 	o.Command = sandbox.Command{
-		Argv: m.Command, Dir: r.Root, Env: env, Level: r.Sandbox.Level, Net: m.Net, Protected: r.Sandbox.Protected,
-		Writable: append([]string{r.Temp}, m.Writable...), Readable: append([]string{r.Root}, m.Readable...),
+		Argv: m.Command, Dir: r.Settings().Root, Env: env, Level: r.Settings().Sandbox.Level, Net: m.Net, Protected: r.Settings().Sandbox.Protected,
+		Writable: append([]string{r.Settings().Temp}, m.Writable...), Readable: append([]string{r.Settings().Root}, m.Readable...),
 	}
 	return o, nil
 }

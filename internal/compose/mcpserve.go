@@ -22,17 +22,17 @@ func (w *builder) serveMCP(s *Service) error {
 	if err != nil {
 		return err
 	}
-	runner := s.Tools.Runner.With(nil)
-	runner.Log = w.env.Log
 	all := offeredTools{box: s.Tools, own: own, wanted: w.config.MCP.Serve.Tools, off: w.config.Disabled}
 	def, err := runPolicy(w.config, w.config.MCP.Serve.Policy, all.entries(), RunRules{},
 		append([]string{w.env.File, s.Tools.State}, s.Tools.Dirs...)...)
 	if err != nil {
 		return err
 	}
-	if runner.Policy, err = policy.New(def); err != nil {
+	rules, err := policy.New(def)
+	if err != nil {
 		return err
 	}
+	runner := s.Tools.Runner.With(func(s *tool.Settings) { s.Policy, s.Log = rules, w.env.Log })
 	serve := &w.config.MCP.Serve
 	s.mcp = &mcpFront{box: s.Tools, own: own, runner: runner, tools: serve.Tools, off: w.config.Disabled,
 		approvals: serve.Approvals == "client", keys: map[string][]string{}}
@@ -64,10 +64,11 @@ func (s *Service) MCP(key, server string) (o mcpserver.Options, ok bool) {
 		return o, false
 	}
 	o.Approvals = s.mcp.approvals
-	o.Runner = s.mcp.runner.With(nil)
-	o.Runner.Scope.By = key
-	o.Runner.Tools = offeredTools{box: s.mcp.box, own: s.mcp.own, wanted: s.mcp.tools, allowed: s.mcp.keys[key],
-		off: s.mcp.off, server: server}
+	o.Runner = s.mcp.runner.With(func(set *tool.Settings) {
+		set.Scope.By = key
+		set.Tools = offeredTools{box: s.mcp.box, own: s.mcp.own, wanted: s.mcp.tools, allowed: s.mcp.keys[key],
+			off: s.mcp.off, server: server}
+	})
 	if own == nil {
 		for _, name := range slices.Sorted(maps.Keys(servers)) {
 			o.Servers = append(o.Servers, servers[name])

@@ -56,8 +56,8 @@ tools:
 	if document := filepath.Join(dir, "notes.yaml"); !slices.Contains(box.Dirs, document) {
 		t.Errorf("%s is not kept from tools: %q", document, box.Dirs)
 	}
-	if !slices.Contains(box.Runner.Redact, "s3cret-key") {
-		t.Errorf("the secret is not known to the runner: %q", box.Runner.Redact)
+	if !slices.Contains(box.Runner.Settings().Redact, "s3cret-key") {
+		t.Errorf("the secret is not known to the runner: %q", box.Runner.Settings().Redact)
 	}
 	for name, want := range map[string]string{"get_note": "enabled ro true", "drop_note": "enabled ro false", "my_drop_note": "enabled rw false"} {
 		e := entryOf(t, box, name)
@@ -74,7 +74,7 @@ tools:
 			t.Errorf("no problem says %q:\n%s", want, strings.Join(problems, "\n"))
 		}
 	}
-	box.Runner.Policy = openPolicy(t, s)
+	box.Runner = box.Runner.With(func(set *tool.Settings) { set.Policy = openPolicy(t, s) })
 	for _, tt := range []struct{ name, want, saw string }{
 		{"get_note", `{"key":"[redacted]"}`, "GET /notes/7?key=s3cret-key "},
 		{"my_drop_note", `{"key":""}`, "DELETE /notes/7 Basic YW5uOnMzY3JldC1rZXk="},

@@ -84,7 +84,7 @@ policies: {default: {default: allow, rules: [{allow: {host: ["`+s.Listener.Addr(
 	if err := box.Registry.SetGuard("put_note", &guard); err != nil {
 		t.Fatal(err)
 	}
-	box.Runner.Policy = openPolicy(t, s)
+	box.Runner = box.Runner.With(func(set *tool.Settings) { set.Policy = openPolicy(t, s) })
 	for _, tt := range []struct{ name, args, want, saw string }{
 		{"get_note", `{"id":1,"raw":true,"tags":["a","b"]}`, "you are [redacted]", "GET /notes/1?raw=true&key=s3cret-key&tag=a&tag=b Bearer s3cret-key"},
 		{"put_note", `{"id":"a/b","text":"hi"}`, "you are [redacted]", "PUT /notes/a%2Fb Basic YW5uOnMzY3JldC1rZXk="},

@@ -104,7 +104,7 @@ func (t *Toolbox) Close() error {
 	if t.servers != nil {
 		t.servers.close()
 	}
-	err := errors.Join(t.Runner.Shared.Close(), t.temp.Close(), trimCaches(t.Runner.Sandbox.Cache, t.made))
+	err := errors.Join(t.Runner.Settings().Shared.Close(), t.temp.Close(), trimCaches(t.Runner.Settings().Sandbox.Cache, t.made))
 	if t.results != nil {
 		err = errors.Join(err, t.results.Close())
 	}
@@ -157,7 +157,7 @@ func OpenToolbox(c *config.Config, env ToolEnvironment) (*Toolbox, error) {
 	if kept != nil {
 		shared.Cache = kept
 	}
-	box.Runner = &tool.Runner{
+	box.Runner = tool.NewRunner(tool.Settings{
 		Tools:       box.Registry,
 		Middleware:  around,
 		Shared:      shared,
@@ -167,7 +167,7 @@ func OpenToolbox(c *config.Config, env ToolEnvironment) (*Toolbox, error) {
 		Temp:        temp.dir,
 		Sandbox:     tool.Box{Level: sandbox.Level(c.Sandbox.Level), Cache: buildCache(c, env.Getenv, root)},
 		ApprovalTTL: time.Duration(c.Timeouts.Approval),
-	}
+	})
 	if err := box.fill(c, &env, shared); err != nil {
 		return nil, errors.Join(err, box.Close())
 	}
@@ -220,7 +220,7 @@ func (t *Toolbox) fill(c *config.Config, env *ToolEnvironment, shared *tool.Shar
 	}
 	t.protect(env.File)
 	look := func(s config.Secret) (string, error) { return s.Resolve(env.Getenv) }
-	t.Runner.Redact = append(t.Runner.Redact, fileSecrets(t.Dirs, look)...)
+	t.Runner = t.Runner.With(func(s *tool.Settings) { s.Redact = append(s.Redact, fileSecrets(t.Dirs, look)...) })
 
 	_, t.Problems = t.load(context.Background(), state) // what it runs has a time of its own
 	t.Problems = append(t.Problems, t.problems(state)...)

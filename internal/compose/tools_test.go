@@ -75,10 +75,10 @@ tools:
 		}
 	}
 	r := box.Runner
-	if r.Limits.Timeout != 20*time.Second || r.ApprovalTTL != time.Hour || r.Sandbox.Level != "strict" || !filepath.IsAbs(r.Root) {
+	if r.Settings().Limits.Timeout != 20*time.Second || r.Settings().ApprovalTTL != time.Hour || r.Settings().Sandbox.Level != "strict" || !filepath.IsAbs(r.Settings().Root) {
 		t.Errorf("runner %+v", r)
 	}
-	if got := strings.Join(r.Redact, " "); got != "s3cret-key" { // once, however many fields name it
+	if got := strings.Join(r.Settings().Redact, " "); got != "s3cret-key" { // once, however many fields name it
 		t.Errorf("secrets %q", got)
 	}
 	var problems []string

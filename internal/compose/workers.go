@@ -215,10 +215,11 @@ func OpenWorker(c *config.Config, env ToolEnvironment) (*WorkerSide, error) {
 	if err != nil {
 		return nil, errors.Join(err, box.Close())
 	}
-	runner := box.Runner.With(nil)
-	if runner.Policy, err = policy.New(def); err != nil {
+	rules, err := policy.New(def)
+	if err != nil {
 		return nil, errors.Join(err, box.Close())
 	}
+	runner := box.Runner.With(func(s *tool.Settings) { s.Policy = rules })
 	return &WorkerSide{Box: box, Options: worker.Options{Labels: c.Worker.Labels, Concurrent: c.Worker.Concurrent,
 		Drain:  time.Duration(c.Timeouts.Drain),
 		Runner: runner, Tools: tools, Asks: c.Worker.Approvals == "service"}}, nil

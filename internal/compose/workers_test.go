@@ -32,7 +32,7 @@ func works(t *testing.T, address, description string) (end func()) {
 	over := make(chan error, 1)
 	go func() {
 		over <- worker.Run(ctx, worker.Options{Connect: address, Name: "w", Drain: time.Second,
-			Runner: &tool.Runner{}, Tools: registry})
+			Runner: tool.NewRunner(tool.Settings{}), Tools: registry})
 	}()
 	return func() {
 		stop()

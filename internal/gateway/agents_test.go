@@ -233,8 +233,8 @@ func newWorkplace(t *testing.T, rng *rand.Rand) *workplace {
 	if err := reg.Add(look, save, asks); err != nil {
 		t.Fatal(err)
 	}
-	w.runner = &tool.Runner{Tools: reg, Shared: &tool.Shared{Temp: t.TempDir()}}
-	t.Cleanup(func() { w.runner.Shared.Close() })
+	w.runner = tool.NewRunner(tool.Settings{Tools: reg, Shared: &tool.Shared{Temp: t.TempDir()}})
+	t.Cleanup(func() { w.runner.Settings().Shared.Close() })
 	if rng.IntN(2) == 0 {
 		w.limits = agent.Limits{Iterations: 2 + rng.IntN(4), Calls: 1 + rng.IntN(8)}
 	}

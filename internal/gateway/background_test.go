@@ -675,7 +675,7 @@ func agentService(t *testing.T, store journal.Store, m chat.Model) (*Gateway, *r
 	if err := reg.Add(asks); err != nil {
 		t.Fatal(err)
 	}
-	r := &tool.Runner{Tools: reg, Shared: &tool.Shared{Temp: t.TempDir()}}
+	r := tool.NewRunner(tool.Settings{Tools: reg, Shared: &tool.Shared{Temp: t.TempDir()}})
 	hub := runs.New(runs.Options{Journal: store, Agents: []runs.Agent{{Name: "m", Model: m, Runner: r}}})
 	g := New(Options{Models: []Model{{Name: "m", Model: hub.Model("m"), Lasting: hub.Answers("m")}}, Journal: store})
 	t.Cleanup(func() {
@@ -683,7 +683,7 @@ func agentService(t *testing.T, store journal.Store, m chat.Model) (*Gateway, *r
 		cancel()
 		hub.Drain(ctx)
 		stop(g)
-		r.Shared.Close()
+		r.Settings().Shared.Close()
 	})
 	return g, hub
 }

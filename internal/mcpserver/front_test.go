@@ -77,7 +77,7 @@ func frontedWith(t *testing.T, m *mcp.Server, options FrontOptions) string {
 		if server != "" && server != "be" || caller == "nobody" {
 			return Options{}, false
 		}
-		o := Options{Runner: &tool.Runner{Tools: &reg}, Servers: []*mcp.Server{m}, Own: server != ""}
+		o := Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Servers: []*mcp.Server{m}, Own: server != ""}
 		if o.Own && m.Sessions() {
 			o.Dedicated = func(p mcp.Peer) *mcp.Server { return m.For(p) }
 		}

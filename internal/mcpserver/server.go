@@ -130,7 +130,7 @@ func (s *Server) tools(offers map[string]offer) {
 	s.names = map[string]string{}
 	for _, d := range s.o.Runner.Offered("") {
 		t := definition(d)
-		if e, ok := s.o.Runner.Tools.Lookup(d.Name); ok {
+		if e, ok := s.o.Runner.Settings().Tools.Lookup(d.Name); ok {
 			if mcp.ForModels(e.Tool) {
 				continue
 			}
@@ -198,11 +198,12 @@ func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 		return nil, err
 	}
 	defer log.end(ctx)
-	runner := s.o.Runner.With(log.records())
-	runner.Tools = relayed{runner.Tools, relay}
-	if s.o.Approvals {
-		runner.Approvals = &s.asked.store
-	}
+	runner := s.o.Runner.With(func(set *tool.Settings) {
+		set.Records, set.Tools = log.records(), relayed{set.Tools, relay}
+		if s.o.Approvals {
+			set.Approvals = &s.asked.store
+		}
+	})
 	if own := s.dedicated(r.Session); own != nil {
 		relay.Through = own.server
 		defer own.enter(ctx)()

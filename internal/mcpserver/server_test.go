@@ -56,7 +56,7 @@ func TestCalls(t *testing.T) {
 	if err := reg.Add(tool.Func("add", "Adds numbers.", add), broken, wipe, picture); err != nil {
 		t.Fatal(err)
 	}
-	session := connect(t, New(Options{Runner: &tool.Runner{Tools: &reg}, Version: "1"}))
+	session := connect(t, New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Version: "1"}))
 	tests := []struct {
 		name, args string
 		want       string
@@ -102,7 +102,7 @@ func TestCostIsLinear(t *testing.T) {
 	if err := reg.Add(anything); err != nil {
 		t.Fatal(err)
 	}
-	session := connect(t, New(Options{Runner: &tool.Runner{Tools: &reg}, Journal: new(journal.Memory), Version: "1"}))
+	session := connect(t, New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Journal: new(journal.Memory), Version: "1"}))
 	list := func(n int, item string) string { return "[" + strings.Repeat(item+",", n) + item + "]" }
 	ways := map[string]func(n int) (name, arguments string){
 		"values":  func(n int) (string, string) { return "anything", `{"a":` + list(n, "1") + `}` },
@@ -141,7 +141,7 @@ func TestCostIsLinear(t *testing.T) {
 func TestSync(t *testing.T) {
 	var reg tool.Registry
 	reg.Add(tool.Func("add", "Adds numbers.", add), tool.Func("old", "Goes away.", add))
-	s := New(Options{Runner: &tool.Runner{Tools: &reg}, Version: "1"})
+	s := New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Version: "1"})
 	session := connect(t, s)
 	list := func() (names []string) {
 		for one, err := range session.Tools(t.Context(), nil) {
@@ -180,7 +180,7 @@ func TestApprovals(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := NewFront(FrontOptions{Open: func(caller, _ string) (Options, bool) {
-		return Options{Runner: &tool.Runner{Tools: &reg}, Approvals: true, By: caller}, true
+		return Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Approvals: true, By: caller}, true
 	}})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, "somebody") }))
 	defer srv.Close()
@@ -211,7 +211,7 @@ func TestApprovals(t *testing.T) {
 			var err error
 			if way == "stream" {
 				there, here := sdk.NewInMemoryTransports()
-				if _, err := New(Options{Runner: &tool.Runner{Tools: &reg}, Approvals: true}).SDK.Connect(t.Context(), there, nil); err != nil {
+				if _, err := New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Approvals: true}).SDK.Connect(t.Context(), there, nil); err != nil {
 					t.Fatal(err)
 				}
 				session, err = client.Connect(t.Context(), here, nil)
@@ -236,7 +236,7 @@ func TestApprovals(t *testing.T) {
 			session.Close()
 		}
 	}
-	session := connect(t, New(Options{Runner: &tool.Runner{Tools: &reg}, Approvals: true}))
+	session := connect(t, New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Approvals: true}))
 	for _, state := range []string{approvalState + "apr_1", approvalState} {
 		_, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "wipe", Arguments: json.RawMessage(`{"path":"/x"}`), RequestState: state,
 			InputResponses: sdk.InputResponseMap{approvalKey: &sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow once"}}}})

@@ -37,7 +37,7 @@ func (p *Player) Play(ctx context.Context, r *Recording) ([]Difference, error) {
 	stage := newStage(r)
 	shared := new(tool.Shared)
 	defer shared.Close() // what is left of it are files that the system removes one day
-	runner := &tool.Runner{Tools: stage.registry(p.Style), Shared: shared}
+	runner := tool.NewRunner(tool.Settings{Tools: stage.registry(p.Style), Shared: shared})
 	var store journal.Memory
 	run := agent.New(p.Model, runner, agent.Options{Journal: &store, Limits: p.Limits}).Run(&chat.Request{Model: r.Run.Model, Messages: r.Messages()})
 	later := r.later()

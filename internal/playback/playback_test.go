@@ -58,7 +58,7 @@ func recordScenario(t *testing.T, s *script.Scenario, mode bridge.Mode) (*journa
 		}
 	}
 	store := new(journal.Memory)
-	a := agent.New(bridge.New(script.New(s, script.Options{Speed: -1}), bridge.Options{Mode: mode}), &tool.Runner{Tools: &reg}, agent.Options{Journal: store})
+	a := agent.New(bridge.New(script.New(s, script.Options{Speed: -1}), bridge.Options{Mode: mode}), tool.NewRunner(tool.Settings{Tools: &reg}), agent.Options{Journal: store})
 	run := a.Run(&chat.Request{Model: "recorded", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(s.Client.User[0])}}})
 	for _, err := range run.Events(t.Context()) {
 		if err != nil {

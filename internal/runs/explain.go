@@ -33,11 +33,12 @@ func (h *Hub) Judge(agent string, c policy.Action) (policy.Verdict, error) {
 	if err != nil {
 		return policy.Verdict{}, err
 	}
-	c.Root = a.Runner.Root
-	if a.Runner.Policy == nil {
+	set := a.Runner.Settings()
+	c.Root = set.Root
+	if set.Policy == nil {
 		return policy.Verdict{Decision: chat.DecisionAllow, Rule: "default", Why: "the agent has no policy"}, nil
 	}
-	return a.Runner.Policy.Decide(c), nil
+	return set.Policy.Decide(c), nil
 }
 
 // A Trial is a call that a person makes, by the tools and rules of an agent.
@@ -55,8 +56,7 @@ func (h *Hub) Try(ctx context.Context, t Trial) (*chat.Result, error) {
 		return nil, err
 	}
 	approvals := new(tool.MemoryApprovals)
-	r := a.Runner.With(nil)
-	r.Approvals = approvals
+	r := a.Runner.With(func(s *tool.Settings) { s.Records, s.Approvals = nil, approvals })
 	p, err := r.Plan(ctx, t.Call)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (h *Hub) Asked(ctx context.Context, run string, n int) (*AskedTurn, error) 
 	}
 	a, err := h.agent(k.run.Agent)
 	if err != nil { // its agent is gone; what it was asked is in the journal
-		a = &Agent{Name: k.run.Agent, Runner: &tool.Runner{}}
+		a = &Agent{Name: k.run.Agent, Runner: tool.NewRunner(tool.Settings{})}
 	}
 	asked, err := h.loop(a, k.run.By, false).Asked(ctx, run, n)
 	if err != nil {

@@ -100,8 +100,8 @@ func (a *Agent) settleTools(req *chat.Request) (*chat.Request, error) {
 	own.Tools = nil
 	var both []string
 	for _, t := range req.Tools {
-		if a.Runner.Tools != nil {
-			if e, ok := a.Runner.Tools.Lookup(t.Name); ok && e.State != tool.StateDisabled {
+		if tools := a.Runner.Settings().Tools; tools != nil {
+			if e, ok := tools.Lookup(t.Name); ok && e.State != tool.StateDisabled {
 				if both = append(both, t.Name); a.Collisions == CollisionsServer {
 					continue
 				}
@@ -119,16 +119,14 @@ func (a *Agent) settleTools(req *chat.Request) (*chat.Request, error) {
 
 // runner returns the agent's runner as a request finds it: without the tools in whose place the client has its own.
 func (a *Agent) runner(clients []chat.Tool) *tool.Runner {
-	if a.Collisions != CollisionsClient || a.Runner.Tools == nil || len(clients) == 0 {
+	if a.Collisions != CollisionsClient || a.Runner.Settings().Tools == nil || len(clients) == 0 {
 		return a.Runner
 	}
-	r := a.Runner.With(a.Runner.Records)
 	hidden := make(map[string]bool, len(clients))
 	for _, t := range clients {
 		hidden[t.Name] = true
 	}
-	r.Tools = without{a.Runner.Tools, hidden}
-	return r
+	return a.Runner.With(func(s *tool.Settings) { s.Tools = without{s.Tools, hidden} })
 }
 
 // clientTools returns the tools that the client of a run had.

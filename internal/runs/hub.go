@@ -125,7 +125,7 @@ func (h *Hub) Agents() []string {
 // Tools returns what an agent's runs find their tools in, and nil if there is no such agent.
 func (h *Hub) Tools(name string) tool.Source {
 	if a, err := h.agent(name); err == nil {
-		return a.Runner.Tools
+		return a.Runner.Settings().Tools
 	}
 	return nil
 }
@@ -153,10 +153,9 @@ func (a *Agent) only(names *[]string) *Agent {
 		return a
 	}
 	less := *a
-	less.Runner = a.Runner.With(nil)
 	less.Options.Only = names
-	if a.Runner.Tools != nil {
-		less.Runner.Tools = some{a.Runner.Tools, *names}
+	if a.Runner.Settings().Tools != nil {
+		less.Runner = a.Runner.With(func(s *tool.Settings) { s.Tools = some{s.Tools, *names} })
 	}
 	return &less
 }
@@ -387,7 +386,7 @@ func (h *Hub) end(ctx context.Context, run string) (known, bool, error) {
 	}
 	a, err := h.agent(k.run.Agent)
 	if err != nil { // its agent is gone; nothing of it is needed
-		a = &Agent{Name: k.run.Agent, Runner: &tool.Runner{}}
+		a = &Agent{Name: k.run.Agent, Runner: tool.NewRunner(tool.Settings{})}
 	}
 	if err := h.loop(a, k.run.By, false).Abort(ctx, run); err != nil {
 		return k, false, failure(err)

@@ -207,7 +207,7 @@ func TestDecide(t *testing.T) {
 func TestLapses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop(t)
-		s.runner.ApprovalTTL = time.Hour
+		s.runner = s.runner.With(func(s *tool.Settings) { s.ApprovalTTL = time.Hour })
 		h := newHub(t, new(journal.Memory), asksOnce(), s)
 		l := start(t, h, "go")
 		begun := time.Now()
@@ -541,7 +541,7 @@ func headOf(t *testing.T, s journal.Store, run string) (head journal.Head) {
 func TestDrainLapsing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop(t)
-		s.runner.ApprovalTTL = time.Hour
+		s.runner = s.runner.With(func(s *tool.Settings) { s.ApprovalTTL = time.Hour })
 		store := &gated{Store: new(journal.Memory)}
 		h := newHub(t, store, asksOnce(), s)
 		<-start(t, h, "go").Done()

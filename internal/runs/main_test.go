@@ -134,8 +134,8 @@ func newShop(t testing.TB) *shop {
 	if err := reg.Add(look, save, asks); err != nil {
 		t.Fatal(err)
 	}
-	s.runner = &tool.Runner{Tools: reg, Shared: &tool.Shared{Temp: t.TempDir()}}
-	t.Cleanup(func() { s.runner.Shared.Close() })
+	s.runner = tool.NewRunner(tool.Settings{Tools: reg, Shared: &tool.Shared{Temp: t.TempDir()}})
+	t.Cleanup(func() { s.runner.Settings().Shared.Close() })
 	return s
 }
 

@@ -70,12 +70,6 @@ type ruled struct {
 	version int
 }
 
-var (
-	_ tool.Decider   = (*ruled)(nil)
-	_ tool.Suggester = (*ruled)(nil)
-	_ tool.Hider     = (*ruled)(nil)
-)
-
 func (k *ruled) now() *policy.Policy {
 	rules, version := k.kept.now()
 	k.mu.Lock()
@@ -94,10 +88,10 @@ func (k *ruled) now() *policy.Policy {
 // Decide implements tool.Decider.
 func (k *ruled) Decide(c policy.Action) policy.Verdict { return k.now().Decide(c) }
 
-// Always implements tool.Suggester.
+// Always implements tool.Decider.
 func (k *ruled) Always(c policy.Action) string { return k.now().Always(c) }
 
-// Hides implements tool.Hider.
+// Hides implements tool.Decider.
 func (k *ruled) Hides(name string) bool { return k.now().Hides(name) }
 
 // keeps makes an agent one whose policy takes rules. h.mu is held.
@@ -105,7 +99,7 @@ func (h *Hub) keeps(a *Agent) {
 	if a.Runner == nil {
 		return
 	}
-	base, ok := a.Runner.Policy.(*policy.Policy)
+	base, ok := a.Runner.Settings().Policy.(*policy.Policy)
 	if !ok || base == nil {
 		return
 	}
@@ -114,8 +108,7 @@ func (h *Hub) keeps(a *Agent) {
 		k = new(kept)
 		h.rules[a.Name] = k
 	}
-	a.Runner = a.Runner.With(a.Runner.Records)
-	a.Runner.Policy = &ruled{base: base, kept: k}
+	a.Runner = a.Runner.With(func(s *tool.Settings) { s.Policy = &ruled{base: base, kept: k} })
 }
 
 // Rules returns the rules that are kept, in no order of agents.
@@ -180,7 +173,7 @@ func (h *Hub) offered(ctx context.Context, id, by string) (*offer, error) {
 	if err != nil {
 		return nil, err
 	}
-	keeps, ok := a.Runner.Policy.(*ruled)
+	keeps, ok := a.Runner.Settings().Policy.(*ruled)
 	if !ok || p.Always == "" {
 		return nil, tool.ErrAlways
 	}

@@ -23,8 +23,7 @@ func ruled(t *testing.T, s *shop, rules ...policy.Rule) []runs.Agent {
 		t.Fatal(err)
 	}
 	m := &model{answers: []answer{{calls: []chat.Call{call("save", `{"n":1}`)}}, {text: "Saved."}}}
-	r := s.runner.With(nil)
-	r.Policy = p
+	r := s.runner.With(func(s *tool.Settings) { s.Policy = p })
 	return []runs.Agent{{Name: "home", Model: m, Runner: r}}
 }
 

@@ -262,7 +262,7 @@ func TestJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	back := &reply{good + comma, nobody, good, "done"}
-	a := agent.New(bridge.New(back, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: 1}}), &tool.Runner{Tools: tools},
+	a := agent.New(bridge.New(back, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: 1}}), tool.NewRunner(tool.Settings{Tools: tools}),
 		agent.Options{Name: "helper", Journal: store})
 	run := a.Run(&chat.Request{Caller: "ann", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("go")}}})
 	for _, err := range run.Events(t.Context()) {

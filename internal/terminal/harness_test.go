@@ -97,7 +97,7 @@ func options(t testing.TB, m chat.Model, tools ...*tool.Tool) Options {
 	}
 	rules := NewRules(p)
 	session := reg.Session()
-	runner := &tool.Runner{Tools: session, Policy: rules, Root: root}
+	runner := tool.NewRunner(tool.Settings{Tools: session, Policy: rules, Root: root})
 	o := Options{Runner: runner, Tools: session, Rules: rules, Root: root, Journal: new(journal.Memory), By: "test", Guard: -1,
 		Models: []string{"test", "other"}, Dialects: []string{"hermes", "json-fence"}, Model: "test", Now: clock}
 	o.Open = func(model, dialect string) (*Stage, error) {

@@ -229,7 +229,8 @@ func TestUndoAndDiff(t *testing.T) {
 	k.quits()
 
 	other := options(t, scripted(t, partTurns), blocks(t, log)...)
-	other.Undo, other.Root, other.Runner.Root = log, o.Root, o.Root
+	other.Undo, other.Root = log, o.Root
+	other.Runner = other.Runner.With(func(s *tool.Settings) { s.Root = o.Root })
 	if err := os.WriteFile(filepath.Join(o.Root, "a.txt"), []byte("one\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

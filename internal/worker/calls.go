@@ -198,10 +198,10 @@ func (w *Worker) perform(ctx context.Context, r *run) *cluster.Done {
 			"Security violation: the worker %s has another definition of %s than the service", w.o.Name, c.Tool)
 	}
 	finished, questions := &result{}, &tool.MemoryApprovals{}
-	runner := w.o.Runner.With(finished)
-	runner.Approvals = questions
-	runner.Tools = unbounded{e}
-	runner.Scope = tool.Scope{Run: c.Run, By: c.By}
+	runner := w.o.Runner.With(func(s *tool.Settings) {
+		s.Records, s.Approvals, s.Tools = finished, questions, unbounded{e}
+		s.Scope = tool.Scope{Run: c.Run, By: c.By}
+	})
 	plan, err := runner.Plan(ctx, chat.Call{ID: c.ID, Name: c.Tool, Arguments: c.Arguments, Complete: true})
 	if err != nil {
 		return failed(tool.ErrUnexpected, "%v", err)

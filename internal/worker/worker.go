@@ -173,7 +173,7 @@ func (w *Worker) define(e *tool.Entry) cluster.Definition {
 		d.Timeout = e.Guard.Timeout
 	}
 	if d.Timeout <= 0 {
-		d.Timeout = w.o.Runner.Limits.Timeout
+		d.Timeout = w.o.Runner.Settings().Limits.Timeout
 	}
 	return d
 }

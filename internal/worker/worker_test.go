@@ -64,7 +64,7 @@ func (s *service) work(t testing.TB, key, name string, change func(*worker.Optio
 		t.Fatal(err)
 	}
 	o := worker.Options{Connect: s.URL, Key: "key-" + key, Name: name, Version: "1", Drain: 5 * time.Second,
-		Runner: &tool.Runner{}, Tools: registry, Asks: true}
+		Runner: tool.NewRunner(tool.Settings{}), Tools: registry, Asks: true}
 	if change != nil {
 		change(&o)
 	}
@@ -107,7 +107,7 @@ func (s *service) runner(t testing.TB, pool cluster.Pool) *tool.Runner {
 			t.Fatal(err)
 		}
 	}
-	return &tool.Runner{Tools: registry}
+	return tool.NewRunner(tool.Settings{Tools: registry})
 }
 
 func pool(name string) cluster.Pool { return cluster.Pool{Name: name, Keys: []string{name}} }
@@ -152,7 +152,7 @@ func TestCall(t *testing.T) {
 		define("panics", func(context.Context, *tool.Call) (tool.Result, error) { panic("ink") }),
 	)
 	r := s.runner(t, pool("build"))
-	r.Limits.Output = -1
+	r = r.With(func(s *tool.Settings) { s.Limits.Output = -1 })
 	if got := call(t, r, "build__echo", `{"x": 1.50}`); string(got.Data) != `"a {\"x\": 1.50}"` || !got.OK {
 		t.Errorf("echo: %+v", got)
 	}
@@ -170,7 +170,7 @@ func TestCall(t *testing.T) {
 	if got := call(t, r, "build__panics", `{}`); got.OK || got.ErrorType != tool.ErrUnexpected {
 		t.Errorf("panics: %+v", got)
 	}
-	r.Limits.Spill = 1 << 20
+	r = r.With(func(s *tool.Settings) { s.Limits.Spill = 1 << 20 })
 	if got := call(t, r, "build__big", `{}`); got.OK || got.ErrorType != tool.ErrLimit {
 		t.Errorf("a result that is larger than the service takes: %.200s %s", got.Data, got.Error)
 	}
@@ -250,8 +250,8 @@ func TestCancel(t *testing.T) {
 	if d := time.Since(at); d > time.Second {
 		t.Errorf("a cancelled call ended after %v", d)
 	}
-	r.Limits.Timeout = 100 * time.Millisecond // the tool says a minute, which the runner's does not change
-	e, _ := r.Tools.Lookup("build__hang")
+	r = r.With(func(s *tool.Settings) { s.Limits.Timeout = 100 * time.Millisecond }) // the tool says a minute, which the runner's does not change
+	e, _ := r.Settings().Tools.Lookup("build__hang")
 	e.Tool.Limits.Timeout = 100 * time.Millisecond
 	if got := call(t, r, "build__hang", "{}"); got.ErrorType != tool.ErrTimeout {
 		t.Errorf("timed out: %+v", got)
@@ -367,7 +367,7 @@ func asking(t *testing.T) *policy.Policy {
 func TestApproval(t *testing.T) {
 	s := newService(t)
 	rules := asking(t)
-	s.work(t, "build", "a", func(o *worker.Options) { o.Runner.Policy = rules }, echo("a"))
+	s.work(t, "build", "a", func(o *worker.Options) { o.Runner = o.Runner.With(func(s *tool.Settings) { s.Policy = rules }) }, echo("a"))
 	for _, test := range []struct {
 		name   string
 		answer tool.Answer
@@ -381,9 +381,9 @@ func TestApproval(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			questions := &tool.MemoryApprovals{}
 			r := s.runner(t, pool("build"))
-			r.Approvals = questions
+			r = r.With(func(s *tool.Settings) { s.Approvals = questions })
 			records := &tool.MemoryRecords{}
-			r.Records = records
+			r = r.With(func(s *tool.Settings) { s.Records = records })
 			p, err := r.Plan(t.Context(), chat.Call{ID: "1", Name: "build__echo", Arguments: `{"n":1}`, Complete: true})
 			if err != nil {
 				t.Fatal(err)
@@ -431,8 +431,10 @@ func TestWorkerRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	asks := asking(t)
-	s.work(t, "deny", "a", func(o *worker.Options) { o.Runner.Policy = deny }, echo("a"))
-	s.work(t, "alone", "b", func(o *worker.Options) { o.Runner.Policy, o.Asks = asks, false }, echo("b"))
+	s.work(t, "deny", "a", func(o *worker.Options) { o.Runner = o.Runner.With(func(s *tool.Settings) { s.Policy = deny }) }, echo("a"))
+	s.work(t, "alone", "b", func(o *worker.Options) {
+		o.Runner, o.Asks = o.Runner.With(func(s *tool.Settings) { s.Policy = asks }), false
+	}, echo("b"))
 	if got := call(t, s.runner(t, pool("deny")), "deny__echo", "{}"); got.ErrorType != tool.ErrSecurity {
 		t.Errorf("denied: %+v", got)
 	}
@@ -480,13 +482,13 @@ func TestDrain(t *testing.T) {
 func TestRefused(t *testing.T) {
 	s := newService(t)
 	for key, want := range map[string]string{"": "does not know the key", "wrong": "does not know the key"} {
-		err := worker.Run(t.Context(), worker.Options{Connect: s.URL, Key: key, Name: "x", Runner: &tool.Runner{},
+		err := worker.Run(t.Context(), worker.Options{Connect: s.URL, Key: key, Name: "x", Runner: tool.NewRunner(tool.Settings{}),
 			Tools: &tool.Registry{}})
 		if refused := (*worker.RefusedError)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", key, err)
 		}
 	}
-	if err := worker.Run(t.Context(), worker.Options{Connect: "tcp://x", Runner: &tool.Runner{},
+	if err := worker.Run(t.Context(), worker.Options{Connect: "tcp://x", Runner: tool.NewRunner(tool.Settings{}),
 		Tools: &tool.Registry{}}); err == nil || !strings.Contains(err.Error(), "http://HOST:PORT") {
 		t.Errorf("an address of another kind: %v", err)
 	}
@@ -521,8 +523,8 @@ func TestSameKey(t *testing.T) {
 	}))
 	runner := s.runner(t, pool("build"))
 	ask := func(ctx context.Context, run, id string, fence int64) tool.Result {
-		r, records := runner.With(nil), &tool.MemoryRecords{}
-		r.Records, r.Scope = records, tool.Scope{Run: run, Fence: fence}
+		records := &tool.MemoryRecords{}
+		r := runner.With(func(s *tool.Settings) { s.Records, s.Scope = records, tool.Scope{Run: run, Fence: fence} })
 		p, err := r.Plan(ctx, chat.Call{ID: id, Name: "build__count", Arguments: "{}", Complete: true})
 		if err != nil {
 			t.Error(err)

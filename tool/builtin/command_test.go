@@ -24,13 +24,15 @@ func TestMain(m *testing.M) {
 // unheld makes a runner whose processes are only kept together, with a temporary directory.
 func unheld(t *testing.T, dir string) *tool.Runner {
 	r := runner(t, dir)
-	r.Policy, r.Sandbox.Level = nil, sandbox.None
+	r = r.With(func(s *tool.Settings) { s.Policy, s.Sandbox.Level = nil, sandbox.None })
 	// Without a temporary directory programs keep what they keep where they always do: to compile Go's own packages anew takes long.
 	out, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Env = []string{"GOCACHE=" + strings.TrimSpace(string(out)), "GOTOOLCHAIN=local"}
+	r = r.With(func(s *tool.Settings) {
+		s.Env = []string{"GOCACHE=" + strings.TrimSpace(string(out)), "GOTOOLCHAIN=local"}
+	})
 	return r
 }
 

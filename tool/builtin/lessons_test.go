@@ -55,7 +55,7 @@ func newYard(t *testing.T) *yard {
 		}
 	}
 	y.r = runner(t, y.dir)
-	y.r.Sandbox.Level = sandbox.None // what is tested here is what stands before it
+	y.r = y.r.With(func(s *tool.Settings) { s.Sandbox.Level = sandbox.None }) // what is tested here is what stands before it
 	y.policy(policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Path: []string{"**", "*"}}})
 	return y
 }
@@ -67,7 +67,7 @@ func (y *yard) policy(rules ...policy.Rule) {
 	if err != nil {
 		y.Fatal(err)
 	}
-	y.r.Policy = p
+	y.r = y.r.With(func(s *tool.Settings) { s.Policy = p })
 }
 
 // allows is a rule for commands.
@@ -78,7 +78,7 @@ func allows(commands ...string) policy.Rule {
 // guard gives a tool the settings of a configuration.
 func (y *yard) guard(name string, g tool.Guard) {
 	y.Helper()
-	if err := y.r.Tools.(*tool.Registry).SetGuard(name, &g); err != nil {
+	if err := y.r.Settings().Tools.(*tool.Registry).SetGuard(name, &g); err != nil {
 		y.Fatal(err)
 	}
 }
@@ -280,7 +280,7 @@ func TestX_E09_ApprovalIsAQuestion(t *testing.T) {
 	y.guard("file_access", tool.Guard{Mode: tool.ModeRW, RequiresApproval: true})
 	y.refused("file_access", toWrite("x.pem"), toWrite("x.txt")) // there is nobody to ask
 	store := &tool.MemoryApprovals{}
-	y.r.Approvals = store
+	y.r = y.r.With(func(s *tool.Settings) { s.Approvals = store })
 	y.refused("file_access", toWrite("x.pem")) // not even with somebody: the built-in checks hold
 	y.refused("file_access", toWrite("x.txt")) // asked, not answered
 	asked := store.List(t.Context())
@@ -313,11 +313,11 @@ func TestX_E12_RootThatIsNotThere(t *testing.T) {
 	y := newYard(t)
 	t.Chdir(y.dir) // where relative paths would begin
 	for _, root := range []string{filepath.Join(y.dir, "not-there"), filepath.Join(y.dir, "config.json")} {
-		y.r.Root = root
+		y.r = y.r.With(func(s *tool.Settings) { s.Root = root })
 		y.refused("file_access", toRead("notes.txt"), toWrite("new.txt"), toList("."))
 		y.refused("command_exec", `{"command":"cat","arguments":["notes.txt"]}`)
 	}
-	y.r.Root = y.dir
+	y.r = y.r.With(func(s *tool.Settings) { s.Root = y.dir })
 	y.guard("file_access", tool.Guard{Mode: tool.ModeRW, Root: filepath.Join(y.dir, "not-there")})
 	y.refused("file_access", toRead("notes.txt"), toWrite("new.txt"))
 }
@@ -371,7 +371,7 @@ func held(t *testing.T, whitelist []string, rules []policy.Rule, traps ...trap) 
 				t.Logf("SKIPPED: that it does something without rules: %v", err)
 				return
 			}
-			y.r.Policy = nil
+			y.r = y.r.With(func(s *tool.Settings) { s.Policy = nil })
 			y.guard("command_exec", tool.Guard{Mode: tool.ModeRW})
 			before := y.everything()
 			res, err := y.r.Call(t.Context(), "command_exec", strings.NewReplacer("$OUT", y.out).Replace(c.arguments()))
@@ -454,7 +454,7 @@ func TestX_E20_ProgramsThatChangeThings(t *testing.T) {
 func TestX_E21_SwitchedOff(t *testing.T) {
 	y := newYard(t)
 	for _, name := range []string{"command_exec", "write_file", "read_file"} {
-		if err := y.r.Tools.(*tool.Registry).Set(name, tool.StateDisabled); err != nil {
+		if err := y.r.Settings().Tools.(*tool.Registry).Set(name, tool.StateDisabled); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -512,7 +512,7 @@ func TestX_E28_AddressesOfOnesOwn(t *testing.T) {
 // TestX_E31_TimeAndOutput gives times that are none, and lets time run out over processes that hide.
 func TestX_E31_TimeAndOutput(t *testing.T) {
 	y := newYard(t)
-	y.r.Policy = nil
+	y.r = y.r.With(func(s *tool.Settings) { s.Policy = nil })
 	for _, timeout := range []string{`"abc"`, `true`, `[1]`} { // numbers out of range are brought into it
 		y.refused("command_exec", `{"command":"touch","arguments":["owned"],"timeout":`+timeout+`}`)
 	}
@@ -553,7 +553,7 @@ func TestX_E33_RulesAndRegistries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	y.r.Policy = p
+	y.r = y.r.With(func(s *tool.Settings) { s.Policy = p })
 	for _, name := range []string{"wield.yaml", "tools/tools_registry.json", "mytools/run.sh", ".wield/state.json", ".wield.yaml", ".aiignore", "docs/../wield.yaml", "Wield.yaml"} {
 		y.refused("write_file", fmt.Sprintf(`{"path":%q,"content":"x"}`, name))
 		y.refused("edit_file", fmt.Sprintf(`{"edits":"*** Begin Patch\n*** Add File: %s\n+x\n*** End Patch"}`, name))
@@ -593,7 +593,7 @@ func TestWorkingDirectory(t *testing.T) {
 	y.guard("command_exec", tool.Guard{Mode: tool.ModeRW})
 	y.works("command_exec", `{"command":"ls","cwd":"docs"}`, `{"command":"ls","cwd":"$WS/docs/sub"}`)
 	y.refused("command_exec", `{"command":"ls","cwd":"git-private"}`, `{"command":"ls","cwd":"docs/../git-private"}`, `{"command":"ls","cwd":"$WS/git-private"}`, `{"command":"ls","cwd":".."}`, `{"command":"ls","cwd":"/etc"}`)
-	y.r.Policy = nil
+	y.r = y.r.With(func(s *tool.Settings) { s.Policy = nil })
 	y.guard("command_exec", tool.Guard{Mode: tool.ModeRW, Whitelist: []string{"git*", "ls"}})
 	y.works("command_exec", `{"command":"ls","cwd":"docs"}`)
 	y.refused("command_exec", `{"command":"touch","arguments":["owned"],"cwd":"git-private"}`, `{"shell":"ls; touch owned","cwd":"docs"}`, `{"command":"docs/../../../../../../../../../bin/touch","arguments":["owned"]}`)

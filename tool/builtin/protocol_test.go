@@ -18,7 +18,7 @@ func TestProtocol(t *testing.T) {
 	root := tree(t, map[string]string{"notes.md": "# Notes\nbuy rope\n", "app/one.ts": "let rope = 1\n", "app/deep/two.ts": "export {}\n", "go.mod": "no such thing\n", "m.go": "package m\n"})
 	runner := unheld(t, root)
 	var shapes []shape.Tool
-	for _, e := range runner.Tools.(*tool.Registry).Entries() {
+	for _, e := range runner.Settings().Tools.(*tool.Registry).Entries() {
 		if e.Guard != nil {
 			e.Guard.Mode = tool.ModeRW
 		}

@@ -31,7 +31,7 @@ func runner(t *testing.T, dir string) *tool.Runner {
 			t.Fatal(err)
 		}
 	}
-	return &tool.Runner{Tools: &r, Policy: p, Root: dir}
+	return tool.NewRunner(tool.Settings{Tools: &r, Policy: p, Root: dir})
 }
 
 // TestProtected: what the policy protects is out of reach for every tool, however the call names it.

@@ -63,7 +63,7 @@ func searching(t *testing.T, e engine, dir string) *tool.Runner {
 			t.Fatal(err)
 		}
 	}
-	return &tool.Runner{Tools: &reg, Policy: p, Root: dir, Sandbox: tool.Box{Level: sandbox.None}}
+	return tool.NewRunner(tool.Settings{Tools: &reg, Policy: p, Root: dir, Sandbox: tool.Box{Level: sandbox.None}})
 }
 
 // corpus is a workspace with what engines could see differently.
@@ -254,7 +254,7 @@ func BenchmarkSearch(b *testing.B) {
 					}
 				}
 			}
-			r := &tool.Runner{Tools: &reg, Root: dir}
+			r := tool.NewRunner(tool.Settings{Tools: &reg, Root: dir})
 			for b.Loop() {
 				if res, err := r.Call(b.Context(), "search_code", `{"query":"needle"}`); err != nil || !res.OK {
 					b.Fatal(res.Error, err)

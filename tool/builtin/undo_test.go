@@ -25,7 +25,7 @@ func undoable(t *testing.T, log *undo.Log, dir string) *tool.Runner {
 			t.Fatal(err)
 		}
 	}
-	return &tool.Runner{Tools: &reg, Root: dir}
+	return tool.NewRunner(tool.Settings{Tools: &reg, Root: dir})
 }
 
 // TestUndo: what edit_file and write_file would do can be seen before, and taken back after.

@@ -119,7 +119,7 @@ func fetchFrom(t *testing.T, args string, servers ...*httptest.Server) (string, 
 		t.Fatal(err)
 	}
 	r := runner(t, t.TempDir())
-	r.Policy, r.Limits.Timeout = p, 10*time.Minute // what ends a fetch is the page, on a machine that has much else to do as well
+	r = r.With(func(s *tool.Settings) { s.Policy, s.Limits.Timeout = p, 10*time.Minute }) // what ends a fetch is the page, on a machine that has much else to do as well
 	res, err := r.Call(t.Context(), "fetch_webpage", args)
 	if err == nil && !res.OK {
 		err = errors.New(string(res.ErrorType) + ": " + res.Error)
@@ -211,8 +211,8 @@ func TestSlow_arg059(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := runner(t, t.TempDir())
-	r.Policy = p
-	if err := r.Tools.(*tool.Registry).SetGuard("fetch_webpage", &tool.Guard{Timeout: time.Second}); err != nil {
+	r = r.With(func(s *tool.Settings) { s.Policy = p })
+	if err := r.Settings().Tools.(*tool.Registry).SetGuard("fetch_webpage", &tool.Guard{Timeout: time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	if res, err := r.Call(t.Context(), "fetch_webpage", `{"url":"`+s.URL+`"}`); err != nil || res.ErrorType != tool.ErrTimeout {

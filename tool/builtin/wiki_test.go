@@ -21,7 +21,7 @@ func called(t *testing.T, o Options, name, arguments string) tool.Result {
 			}
 		}
 	}
-	r := &tool.Runner{Tools: reg, Root: t.TempDir(), Temp: t.TempDir()}
+	r := tool.NewRunner(tool.Settings{Tools: reg, Root: t.TempDir(), Temp: t.TempDir()})
 	res, err := r.Call(t.Context(), name, arguments)
 	if err != nil {
 		t.Fatal(err)

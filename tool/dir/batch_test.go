@@ -38,7 +38,7 @@ cat > "` + dir + `/input"
 	if err := reg.Add(&one); err != nil {
 		t.Fatal(err)
 	}
-	r := &tool.Runner{Tools: reg, Root: dir, Temp: t.TempDir(), Sandbox: tool.Box{Level: "none"}}
+	r := tool.NewRunner(tool.Settings{Tools: reg, Root: dir, Temp: t.TempDir(), Sandbox: tool.Box{Level: "none"}})
 	var got []string
 	for e, err := range r.RunAll(t.Context(), []chat.Call{
 		{ID: "1", Name: "sums", Arguments: `{"a":1}`, Complete: true}, {ID: "2", Name: "sums", Arguments: `{"a":2}`, Complete: true}, {ID: "3", Name: "sums", Arguments: `{"a":3}`, Complete: true},

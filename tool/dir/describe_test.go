@@ -68,8 +68,8 @@ func callOf(t *testing.T, one *tool.Tool, args string) tool.Result {
 	if err := reg.Set(one.Name(), tool.StateEnabled); err != nil {
 		t.Fatal(err)
 	}
-	r := &tool.Runner{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir(), Limits: tool.CallLimits{Timeout: 30 * time.Second}}
-	r.Sandbox.Level = sandbox.None
+	r := tool.NewRunner(tool.Settings{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir(), Limits: tool.CallLimits{Timeout: 30 * time.Second}})
+	r = r.With(func(s *tool.Settings) { s.Sandbox.Level = sandbox.None })
 	res, err := r.Call(t.Context(), one.Name(), args)
 	if err != nil {
 		t.Fatal(err)

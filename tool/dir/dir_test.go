@@ -105,8 +105,8 @@ func TestRun(t *testing.T) {
 	if err := reg.Add(all...); err != nil {
 		t.Fatal(err)
 	}
-	r := &tool.Runner{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir()}
-	r.Sandbox.Level, r.Limits.Output = sandbox.None, -1
+	r := tool.NewRunner(tool.Settings{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir()})
+	r = r.With(func(s *tool.Settings) { s.Sandbox.Level, s.Limits.Output = sandbox.None, -1 })
 	for _, tt := range []struct{ name, args, data, fails string }{
 		{"echo_args", `{"text":"$(id) 'x'","n":5}`, `"{\"text\":\"$(id) 'x'\",\"n\":5}\n$(id) 'x'|5"`, ""},
 		{"make_json", `{}`, `{"a": [1, 2.50]}`, ""},

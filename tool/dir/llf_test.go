@@ -85,8 +85,8 @@ func newLLF(t *testing.T, files map[string]string) *llfWorld {
 	w.set = &Set{python: &python, Dirs: []string{w.dir}, Options: Options{Level: sandbox.None, Root: w.root, Getenv: func(name string) string {
 		return map[string]string{"HOME": "/home/ann", "CITY_KEY": "k3y"}[name]
 	}}}
-	w.runner = &tool.Runner{Tools: &w.registry, Root: w.root, Temp: t.TempDir(), Limits: tool.CallLimits{Timeout: time.Minute}}
-	w.runner.Sandbox.Level = sandbox.None
+	w.runner = tool.NewRunner(tool.Settings{Tools: &w.registry, Root: w.root, Temp: t.TempDir(), Limits: tool.CallLimits{Timeout: time.Minute}})
+	w.runner = w.runner.With(func(s *tool.Settings) { s.Sandbox.Level = sandbox.None })
 	return w
 }
 
@@ -221,7 +221,7 @@ func TestKeys_ER02(t *testing.T) {
 		"pages/" + definitionFile: definition,
 		"pages/execute.py":        "import os\ndef execute(arguments):\n    return {'key': os.environ['CITY_KEY'], 'dir': os.getcwd()}\n",
 	})
-	w.runner.Approvals = &tool.MemoryApprovals{}
+	w.runner = w.runner.With(func(s *tool.Settings) { s.Approvals = &tool.MemoryApprovals{} })
 	if err := os.Mkdir(filepath.Join(w.root, "notes"), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -148,9 +148,9 @@ func TestFunctions(t *testing.T) {
 	if err := reg.Add(tools...); err != nil {
 		t.Fatal(err)
 	}
-	r := &tool.Runner{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir()}
-	r.Sandbox.Level = sandbox.None
-	tree(t, r.Root, map[string]string{"a.txt": "one two three"})
+	r := tool.NewRunner(tool.Settings{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir()})
+	r = r.With(func(s *tool.Settings) { s.Sandbox.Level = sandbox.None })
+	tree(t, r.Settings().Root, map[string]string{"a.txt": "one two three"})
 	for _, tt := range []struct{ name, args, data, fails string }{
 		{"count_words", `{"file":"a.txt"}`, "3", ""},
 		{"count_words", `{"file":"a.txt","least":4}`, "1", ""},

@@ -114,8 +114,8 @@ func TestLineRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := &tool.Runner{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir()}
-	r.Sandbox.Level = sandbox.None
+	r := tool.NewRunner(tool.Settings{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir()})
+	r = r.With(func(s *tool.Settings) { s.Sandbox.Level = sandbox.None })
 	hostile := `$(touch x) ; "'` + "`id`" + ` \\ * ${HOME} {text}` + "\n#"
 	quoted := string(mustJSON(t, hostile))
 	for _, tt := range []struct{ name, args, data, fails string }{

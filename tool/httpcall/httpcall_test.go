@@ -63,7 +63,7 @@ func runner(t *testing.T, one *tool.Tool, s *httptest.Server) *tool.Runner {
 	if err := reg.Add(one); err != nil {
 		t.Fatal(err)
 	}
-	return &tool.Runner{Tools: &reg, Policy: open(t, chat.DecisionAllow, s)}
+	return tool.NewRunner(tool.Settings{Tools: &reg, Policy: open(t, chat.DecisionAllow, s)})
 }
 
 func call(t *testing.T, s *httptest.Server, r Request, parameters json.RawMessage, args string) tool.Result {
@@ -286,14 +286,14 @@ func TestPolicy(t *testing.T) {
 		{"this machine without a rule", allow, tool.ErrSecurity},
 		{"a rule against it", open(t, chat.DecisionDeny, s), tool.ErrSecurity},
 	} {
-		r := &tool.Runner{Tools: &reg, Policy: tt.policy}
+		r := tool.NewRunner(tool.Settings{Tools: &reg, Policy: tt.policy})
 		res, err := r.Call(t.Context(), "try_it", `{"q":"x"}`)
 		if err != nil || res.ErrorType != tt.kind || reached {
 			t.Errorf("%s: %+v %v, reached: %t", tt.name, res, err, reached)
 		}
 	}
 	// Without a decision before it, the client still goes nowhere, and no error shows the secret.
-	res, err := (&tool.Runner{Tools: &reg}).Call(t.Context(), "try_it", `{"q":"x"}`)
+	res, err := (tool.NewRunner(tool.Settings{Tools: &reg})).Call(t.Context(), "try_it", `{"q":"x"}`)
 	if err != nil || res.ErrorType != tool.ErrSecurity || reached || strings.Contains(res.Error, "sesame") {
 		t.Errorf("no policy: %+v %v, reached: %t", res, err, reached)
 	}
@@ -317,12 +317,12 @@ func TestAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &tool.Runner{Tools: &reg, Policy: asks, Approvals: &tool.MemoryApprovals{}}
+	r := tool.NewRunner(tool.Settings{Tools: &reg, Policy: asks, Approvals: &tool.MemoryApprovals{}})
 	plan, err := r.Plan(t.Context(), chat.Call{ID: "1", Name: "try_it", Arguments: `{"q":"x"}`, Complete: true})
 	if err != nil || plan.Outcome != tool.OutcomeNeedsApproval {
 		t.Fatalf("%+v %v", plan, err)
 	}
-	if _, err := r.Approvals.Decide(t.Context(), plan.Approval, tool.Answer{State: tool.ApprovalApproved}); err != nil {
+	if _, err := r.Settings().Approvals.Decide(t.Context(), plan.Approval, tool.Answer{State: tool.ApprovalApproved}); err != nil {
 		t.Fatal(err)
 	}
 	var text string
@@ -351,7 +351,7 @@ func TestReadOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := runner(t, one, s)
-		if err := r.Tools.(*tool.Registry).SetGuard("try_it", &tool.Guard{Mode: tool.ModeRO}); err != nil {
+		if err := r.Settings().Tools.(*tool.Registry).SetGuard("try_it", &tool.Guard{Mode: tool.ModeRO}); err != nil {
 			t.Fatal(err)
 		}
 		if res, err := r.Call(t.Context(), "try_it", `{}`); err != nil || res.OK != tt.ok {

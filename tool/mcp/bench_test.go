@@ -101,7 +101,7 @@ func BenchmarkCall(b *testing.B) {
 		if err := reg.Add(tools...); err != nil {
 			b.Fatal(err)
 		}
-		r := &tool.Runner{Tools: &reg, Approvals: &tool.MemoryApprovals{}, Records: discard{}}
+		r := tool.NewRunner(tool.Settings{Tools: &reg, Approvals: &tool.MemoryApprovals{}, Records: discard{}})
 		measured(b, func() error {
 			result, err := r.Call(b.Context(), "every__echo", string(arguments))
 			if err == nil && !result.OK {

@@ -53,7 +53,7 @@ func conformanceClient(scenario, address string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	r := &tool.Runner{Tools: &reg, Approvals: &tool.MemoryApprovals{}}
+	r := tool.NewRunner(tool.Settings{Tools: &reg, Approvals: &tool.MemoryApprovals{}})
 	calls := map[string]string{}
 	switch scenario {
 	case "tools_call":
@@ -115,7 +115,7 @@ func conformanceCall(ctx context.Context, s *Server, r *tool.Runner, own, argume
 				return
 			}
 		}
-		a, wrong := r.Approvals.Get(ctx, waits)
+		a, wrong := r.Settings().Approvals.Get(ctx, waits)
 		if wrong != nil {
 			err = wrong
 			break
@@ -124,7 +124,7 @@ func conformanceCall(ctx context.Context, s *Server, r *tool.Runner, own, argume
 		if a.Form != nil && strings.Contains(string(a.Form.Schema), "confirmed") {
 			answer = tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"confirmed":true}`)}
 		}
-		r.Approvals.Decide(ctx, waits, answer)
+		r.Settings().Approvals.Decide(ctx, waits, answer)
 		if a.Form != nil {
 			plan = tool.Plan{Outcome: tool.OutcomeNeedsInput, Call: call, Definition: a.Definition, Approval: waits}
 		}

@@ -92,13 +92,13 @@ func TestElicitation(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := New(Options{Name: "asks", URL: service(t, asks(), test.stateless)})
 			r := box(t, s)
-			r.Approvals, r.Records = &tool.MemoryApprovals{}, &tool.MemoryRecords{}
+			r = r.With(func(s *tool.Settings) { s.Approvals, s.Records = &tool.MemoryApprovals{}, &tool.MemoryRecords{} })
 			call := chat.Call{ID: "call_1", Name: "asks__" + test.tool, Arguments: "{}", Complete: true}
 			got, why := drive(t, r, call, test.answers)
 			if got != test.want || !strings.HasSuffix(why, test.asked) {
 				t.Errorf("%q, asked %q; want %q, %q", got, why, test.want, test.asked)
 			}
-			if records := r.Records.(*tool.MemoryRecords); len(records.Finished()) != 1 {
+			if records := r.Settings().Records.(*tool.MemoryRecords); len(records.Finished()) != 1 {
 				t.Errorf("%d results are recorded", len(records.Finished()))
 			}
 		})
@@ -125,12 +125,12 @@ func drive(t *testing.T, r *tool.Runner, call chat.Call, answers []tool.Answer) 
 				return e.Detail.(*chat.Result).Parts[0].Text, why
 			}
 		}
-		a, err := r.Approvals.Get(t.Context(), waits)
+		a, err := r.Settings().Approvals.Get(t.Context(), waits)
 		if err != nil || len(answers) == 0 {
 			t.Fatalf("it waits for %q, %v; answers left %d", waits, err, len(answers))
 		}
 		why = a.Why
-		if _, err := r.Approvals.Decide(t.Context(), waits, answers[0]); err != nil {
+		if _, err := r.Settings().Approvals.Decide(t.Context(), waits, answers[0]); err != nil {
 			t.Fatal(err)
 		}
 		answers = answers[1:]

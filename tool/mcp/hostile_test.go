@@ -93,7 +93,7 @@ func TestLying(t *testing.T) {
 			if err := reg.Add(tools...); err != nil || len(tools) != 1 {
 				t.Fatal(tools, problems, err)
 			}
-			r := &tool.Runner{Tools: &reg, Limits: tool.CallLimits{Timeout: time.Second}}
+			r := tool.NewRunner(tool.Settings{Tools: &reg, Limits: tool.CallLimits{Timeout: time.Second}})
 			began := time.Now()
 			result, err := r.Call(t.Context(), "raw__t", "{}")
 			answer := result.Chat(&chat.Call{}, tool.StylePlain)
@@ -150,7 +150,7 @@ func TestFlood(t *testing.T) {
 	})
 	c := New(Options{Name: "loud", URL: service(t, loud, true)})
 	r := box(t, c)
-	r.Limits.Timeout = time.Second
+	r = r.With(func(s *tool.Settings) { s.Limits.Timeout = time.Second })
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

@@ -150,7 +150,7 @@ func box(t *testing.T, s *Server) *tool.Runner {
 	if err := r.Add(tools...); err != nil {
 		t.Fatal(err)
 	}
-	return &tool.Runner{Tools: &r}
+	return tool.NewRunner(tool.Settings{Tools: &r})
 }
 
 // TestResults calls each tool over stdio and over HTTP of both kinds, and looks at what a model reads.

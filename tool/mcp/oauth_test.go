@@ -194,7 +194,7 @@ func TestEach(t *testing.T) {
 	}
 	call := func(who string) {
 		t.Helper()
-		r := &tool.Runner{Tools: &reg, Scope: tool.Scope{By: who}}
+		r := tool.NewRunner(tool.Settings{Tools: &reg, Scope: tool.Scope{By: who}})
 		result, err := r.Call(context.Background(), "p__echo", `{"text":"hello"}`)
 		if err != nil || string(result.Append(nil, tool.StylePlain)) != "hello" {
 			t.Fatalf("%s: %+v, %v", who, result, err)

@@ -23,7 +23,7 @@ func TestResources(t *testing.T) {
 	address := service(t, s, true)
 	plain := New(Options{Name: "e", URL: address})
 	r := box(t, plain)
-	if _, ok := r.Tools.Lookup("e__read_resource"); ok {
+	if _, ok := r.Settings().Tools.Lookup("e__read_resource"); ok {
 		t.Error("resources are there although they are not switched on")
 	}
 	r = box(t, New(Options{Name: "e", URL: address, Resources: true, Prompts: true}))

@@ -147,7 +147,7 @@ func TestCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &tool.Runner{Tools: &reg, Policy: p}
+	r := tool.NewRunner(tool.Settings{Tools: &reg, Policy: p})
 	for _, tt := range []struct{ name, args, want string }{
 		{"list_books", `{}`, "GET /v1/books?api_key=k-secret"},
 		{"list_books", `{"author":"a&b","shelf":["x","y"],"years":[1,2],"filter":{"lent":true},"page":3,"X-Trace":"t","session":"s;t"}`,

@@ -35,8 +35,8 @@ func counter(t *testing.T, s *results.Store, ttl time.Duration, ran *int) *tool.
 	if err := reg.Add(count); err != nil {
 		t.Fatal(err)
 	}
-	r := &tool.Runner{Tools: reg, Root: t.TempDir(), Shared: &tool.Shared{Cache: s, Temp: t.TempDir()}}
-	t.Cleanup(func() { r.Shared.Close() })
+	r := tool.NewRunner(tool.Settings{Tools: reg, Root: t.TempDir(), Shared: &tool.Shared{Cache: s, Temp: t.TempDir()}})
+	t.Cleanup(func() { r.Settings().Shared.Close() })
 	return r
 }
 
@@ -70,7 +70,7 @@ func TestKept(t *testing.T) {
 	fresh := func() (*tool.Runner, *results.Store) {
 		s := results.New(path, o)
 		r := counter(t, s, time.Hour, &ran)
-		r.Root = root
+		r = r.With(func(s *tool.Settings) { s.Root = root })
 		return r, s
 	}
 	steps := []struct {
@@ -81,7 +81,7 @@ func TestKept(t *testing.T) {
 		{"the first", `{"a":1,"b":2}`, "run 1", false, nil},
 		{"another process", `{"b": 2, "a": 1}`, "run 1", true, nil},
 		{"other arguments", `{"a":1,"b":3}`, "run 2", false, nil},
-		{"another workspace", `{"a":1,"b":2}`, "run 3", false, func(r *tool.Runner) { r.Root = t.TempDir() }},
+		{"another workspace", `{"a":1,"b":2}`, "run 3", false, func(r *tool.Runner) { *r = *r.With(func(s *tool.Settings) { s.Root = t.TempDir() }) }},
 		{"a failure", `{"fail":true}`, "Error: no", false, nil},
 		{"a failure again", `{"fail":true}`, "Error: no", false, nil},
 		{"nearly over", `{"a":1,"b":2}`, "run 1", true, func(*tool.Runner) { now = now.Add(time.Hour - 2*time.Second) }},

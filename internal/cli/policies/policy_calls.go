@@ -63,7 +63,7 @@ func plan(p *policy.Policy, tools []*tool.Tool, call chat.Call) (policy.Verdict,
 	if err := reg.Add(tools...); err != nil {
 		return policy.Verdict{}, err
 	}
-	runner := &tool.Runner{Tools: reg, Policy: p, Approvals: new(tool.MemoryApprovals)}
+	runner := tool.NewRunner(tool.Settings{Tools: reg, Policy: p, Approvals: new(tool.MemoryApprovals)})
 	pl, err := runner.Plan(context.Background(), call)
 	if err != nil {
 		return policy.Verdict{}, err

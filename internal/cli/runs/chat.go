@@ -130,34 +130,40 @@ func (f *chatFlags) stage(ctx context.Context, app *cli.App, r *config.Result, d
 		return err
 	}
 	defer func() { err = errors.Join(err, box.Close()) }()
-	p, ok := box.Runner.Policy.(*policy.Policy)
+	set := box.Runner.Settings()
+	p, ok := set.Policy.(*policy.Policy)
 	if !ok {
 		return errors.New("the rules of this conversation cannot be added to")
 	}
 	o := terminal.Options{
-		Models: r.ModelNames(), Dialects: dialect.Names(), Model: f.upstream.Model, Dialect: f.upstream.Dialect, Runner: box.Runner, Tools: box.Registry.Session(),
-		Root: box.Runner.Root, By: "wield chat", Edit: editor(app), Undo: box.Undo, Place: place(box.Runner.Root, app.Getenv("HOME")),
+		Models: r.ModelNames(), Dialects: dialect.Names(), Model: f.upstream.Model, Dialect: f.upstream.Dialect, Tools: box.Registry.Session(),
+		Root: set.Root, By: "wield chat", Edit: editor(app), Undo: box.Undo, Place: place(set.Root, app.Getenv("HOME")),
 	}
 	rules, err := f.rules(app, r, p, &o)
 	if err != nil {
 		return err
 	}
-	box.Runner.Policy, box.Runner.Tools, o.Rules = rules, o.Tools, rules
-	if o.System, err = f.instructions(box.Runner.Root); err != nil {
+	o.Rules = rules
+	if o.System, err = f.instructions(o.Root); err != nil {
 		return err
 	}
-	o.Files = func() []string { return mentionable(ctx, box.Runner.Root) }
+	o.Files = func() []string { return mentionable(ctx, o.Root) }
 	if dir := r.DataDir(app.Getenv); dir != "" && !f.unkept {
 		o.History = filepath.Join(dir, "chat_history")
 	}
 	if f.unkept {
 		o.Approvals = new(tool.MemoryApprovals)
-		box.Runner.Approvals = o.Approvals
 	} else if o.Journal, err = app.OpenCounted(ctx, r.Config); err != nil {
 		return fmt.Errorf("%w (--no-journal leaves it out)", err)
 	} else {
 		defer func() { err = errors.Join(err, o.Journal.Close()) }()
 	}
+	o.Runner = box.Runner.With(func(s *tool.Settings) {
+		s.Policy, s.Tools = rules, o.Tools
+		if o.Approvals != nil {
+			s.Approvals = o.Approvals
+		}
+	})
 	o.Open = func(model, told string) (*terminal.Stage, error) { return f.open(app, r, &o, model, told) }
 	if err := f.recall(ctx, &o); err != nil {
 		return err

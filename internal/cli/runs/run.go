@@ -440,18 +440,19 @@ func (f *runFlags) judge(box *compose.Toolbox, r *config.Result) error {
 	if err != nil {
 		return cli.UsageErrorf("%w", err)
 	}
-	box.Runner.Policy = p
+	var approvals tool.Approvals
 	switch f.onAsk {
 	case "allow":
-		box.Runner.Approvals = &yes{MemoryApprovals: new(tool.MemoryApprovals)}
+		approvals = &yes{MemoryApprovals: new(tool.MemoryApprovals)}
 	case "deny":
 	case "fail", "wait":
-		box.Runner.Approvals = new(tool.MemoryApprovals) // with a journal, questions are kept there
+		approvals = new(tool.MemoryApprovals) // with a journal, questions are kept there
 	default:
-		if box.Runner.Approvals, err = newHook(strings.TrimPrefix(f.onAsk, "webhook:")); err != nil {
+		if approvals, err = newHook(strings.TrimPrefix(f.onAsk, "webhook:")); err != nil {
 			return err
 		}
 	}
+	box.Runner = box.Runner.With(func(s *tool.Settings) { s.Policy, s.Approvals = p, approvals })
 	return nil
 }
 

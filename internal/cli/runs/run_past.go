@@ -16,7 +16,7 @@ func (f *runFlags) past(ctx context.Context, a *agent.Agent, runner *tool.Runner
 	id := f.session
 	if f.goesOn {
 		var err error
-		if id, err = lastSession(ctx, f.journal, runner.Root); err != nil {
+		if id, err = lastSession(ctx, f.journal, runner.Settings().Root); err != nil {
 			return err
 		}
 	}

@@ -94,7 +94,7 @@ func (f *resumeFlags) override(stored *runFlags) error {
 
 // goOn drives a run on.
 func (f *runFlags) goOn(ctx context.Context, app *cli.App, a *agent.Agent, runner *tool.Runner, id string, was *journal.RunRecord) error {
-	if was.Dir != runner.Root {
+	if was.Dir != runner.Settings().Root {
 		return cli.UsageErrorf("the run works in %s: go there first", cli.Plain(was.Dir))
 	}
 	req := &chat.Request{}

@@ -306,10 +306,7 @@ since nobody can be asked; allow it in advance with --allow.`,
 				if err != nil {
 					return err
 				}
-				runner := box.Runner
-				runner.Policy = rules
 				log := slog.New(slog.NewTextHandler(app.Stderr, nil))
-				runner.Log = log
 				session := box.Registry.Session()
 				for _, name := range names {
 					if _, err := Find(box, name); err != nil {
@@ -326,7 +323,7 @@ since nobody can be asked; allow it in advance with --allow.`,
 						}
 					}
 				}
-				runner.Tools = session
+				runner := box.Runner.With(func(s *tool.Settings) { s.Tools, s.Policy, s.Log = session, rules, log })
 				s := mcpserver.New(mcpserver.Options{Runner: runner, Approvals: true, Version: cli.ThisBuild().String()})
 				ctx := cmd.Context()
 				go func() {

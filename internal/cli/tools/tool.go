@@ -367,11 +367,11 @@ func (f *toolRun) answerFlag(cmd *cobra.Command) {
 // carryOut runs a call, and continues with the answers of the command line when the tool asks.
 func (f *toolRun) carryOut(ctx context.Context, app *cli.App, runner *tool.Runner, plan tool.Plan) error {
 	for answers := f.answers; ; answers = answers[1:] {
-		id, err := f.follow(app, runner.Run(ctx, plan), runner.Records.(*tool.MemoryRecords))
+		id, err := f.follow(app, runner.Run(ctx, plan), runner.Settings().Records.(*tool.MemoryRecords))
 		if !errors.Is(err, tool.ErrPending) {
 			return err
 		}
-		a, err := runner.Approvals.Get(ctx, id)
+		a, err := runner.Settings().Approvals.Get(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -381,7 +381,7 @@ func (f *toolRun) carryOut(ctx context.Context, app *cli.App, runner *tool.Runne
 			return &cli.ExitError{Code: cli.ExitDenied, Err: why}
 		}
 		answer := tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(answers[0]), By: "command line"}
-		if _, err := runner.Approvals.Decide(ctx, id, answer); err != nil {
+		if _, err := runner.Settings().Approvals.Decide(ctx, id, answer); err != nil {
 			return cli.UsageErrorf("--answer %s: %w", answers[0], err)
 		}
 		plan = tool.Plan{Outcome: tool.OutcomeNeedsInput, Call: plan.Call, Definition: a.Definition, Approval: id}
@@ -390,20 +390,22 @@ func (f *toolRun) carryOut(ctx context.Context, app *cli.App, runner *tool.Runne
 
 // prepare sets the runner up for one call.
 func (f *toolRun) prepare(box *compose.Toolbox, r *config.Result, e *tool.Entry) error {
-	runner := box.Runner
-	runner.Records, runner.Approvals = &tool.MemoryRecords{}, &tool.MemoryApprovals{}
+	var tools tool.Source = box.Registry
 	entries := box.Registry.Entries()
 	if f.enable {
 		session := box.Registry.Session()
 		if err := session.Set(e.Tool.Name(), tool.StateEnabled); err != nil {
 			return cli.UsageErrorf("%w", err)
 		}
-		runner.Tools, entries = session, session.Entries()
+		tools, entries = session, session.Entries()
 	}
-	var err error
-	if runner.Policy, err = decider(r, box, f.policy, entries); err != nil {
+	rules, err := decider(r, box, f.policy, entries)
+	if err != nil {
 		return err
 	}
+	box.Runner = box.Runner.With(func(s *tool.Settings) {
+		s.Tools, s.Policy, s.Records, s.Approvals = tools, rules, &tool.MemoryRecords{}, &tool.MemoryApprovals{}
+	})
 	if f.timeout > 0 {
 		guard := tool.Guard{Mode: tool.ModeRW}
 		if e.Guard != nil {
@@ -417,7 +419,7 @@ func (f *toolRun) prepare(box *compose.Toolbox, r *config.Result, e *tool.Entry)
 
 // approve shows the question of a plan, and answers it if the command line does.
 func (f *toolRun) approve(app *cli.App, runner *tool.Runner, plan tool.Plan, cmd *cobra.Command) (tool.Plan, error) {
-	a, err := runner.Approvals.Get(cmd.Context(), plan.Approval)
+	a, err := runner.Settings().Approvals.Get(cmd.Context(), plan.Approval)
 	if err != nil {
 		return plan, err
 	}
@@ -428,7 +430,7 @@ func (f *toolRun) approve(app *cli.App, runner *tool.Runner, plan tool.Plan, cmd
 	if !f.yes {
 		return plan, &cli.ExitError{Code: cli.ExitDenied, Err: errors.New("not run: there is nobody to ask; --yes approves this one call")}
 	}
-	_, err = runner.Approvals.Decide(cmd.Context(), a.ID, tool.Answer{State: tool.ApprovalApproved, By: "command line"})
+	_, err = runner.Settings().Approvals.Decide(cmd.Context(), a.ID, tool.Answer{State: tool.ApprovalApproved, By: "command line"})
 	return plan, err
 }
 

@@ -141,22 +141,26 @@ Exit codes: 0 all cases pass, 1 a case fails, 2 it could not run.`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withTools(app, *file, func(box *compose.Toolbox, r *config.Result) error {
-				if yes {
-					box.Runner.Approvals = &yesApprovals{&tool.MemoryApprovals{}}
-				}
+				var tools tool.Source = box.Registry
 				entries := box.Registry.Entries()
 				if enable {
 					session, err := enableAll(box)
 					if err != nil {
 						return err
 					}
-					box.Runner.Tools, entries = session, session.Entries()
+					tools, entries = session, session.Entries()
 				}
-				var err error
-				if box.Runner.Policy, err = decider(r, box, "", entries); err != nil {
+				rules, err := decider(r, box, "", entries)
+				if err != nil {
 					return err
 				}
-				return testTools(cmd, app, box.Runner, args)
+				runner := box.Runner.With(func(s *tool.Settings) {
+					s.Tools, s.Policy = tools, rules
+					if yes {
+						s.Approvals = &yesApprovals{&tool.MemoryApprovals{}}
+					}
+				})
+				return testTools(cmd, app, runner, args)
 			})
 		},
 	}

@@ -15,7 +15,7 @@ func TestClock(t *testing.T) {
 	if err := reg.Add(c.Tools()...); err != nil {
 		t.Fatal(err)
 	}
-	r := &tool.Runner{Tools: &reg}
+	r := tool.NewRunner(tool.Settings{Tools: &reg})
 	for _, test := range []struct{ name, args, want string }{
 		{"get_current_time", `{}`, `{"success":true,"time":"2027-01-01T23:30:00Z","timezone":"UTC","unix":1798846200}`},
 		{"get_current_time", `{"timezone":"Asia/Tokyo"}`, `{"success":true,"time":"2027-01-02T08:30:00+09:00","timezone":"Asia/Tokyo","unix":1798846200}`},

@@ -57,8 +57,8 @@ func call(t *testing.T, scope tool.Scope, name, args string) tool.Result {
 			t.Fatal(err)
 		}
 	}
-	r := tool.Runner{Tools: &reg, Scope: scope, Shared: &tool.Shared{Temp: t.TempDir()}}
-	defer r.Shared.Close()
+	r := tool.NewRunner(tool.Settings{Tools: &reg, Scope: scope, Shared: &tool.Shared{Temp: t.TempDir()}})
+	defer r.Settings().Shared.Close()
 	result, err := r.Call(t.Context(), name, args)
 	if err != nil {
 		t.Fatal(err)

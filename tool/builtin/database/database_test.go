@@ -43,7 +43,7 @@ func runner(t *testing.T, o Options, root string, mode tool.Mode) *tool.Runner {
 			t.Fatal(err)
 		}
 	}
-	return &tool.Runner{Tools: &reg, Root: root}
+	return tool.NewRunner(tool.Settings{Tools: &reg, Root: root})
 }
 
 func call(t *testing.T, r *tool.Runner, args string) string {
@@ -132,7 +132,7 @@ func TestSQLiteRefuses(t *testing.T) {
 
 func TestSQLiteStops(t *testing.T) {
 	r := runner(t, Options{}, shop(t), tool.ModeRO)
-	r.Limits.Timeout = 200 * time.Millisecond
+	r = r.With(func(s *tool.Settings) { s.Limits.Timeout = 200 * time.Millisecond })
 	got := call(t, r, `{"path":"shop.db","query":"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n"}`)
 	if !strings.Contains(got, `"error_type":"TimeoutError"`) {
 		t.Error(got)
@@ -230,7 +230,7 @@ func TestFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := runner(t, Options{}, dir, tool.ModeRW)
-	r.Policy = p
+	r = r.With(func(s *tool.Settings) { s.Policy = p })
 	for args, ok := range map[string]bool{
 		`{"path":"shop.db","query":"SELECT 1"}`:                                 true,
 		`{"path":"private/shop.db","query":"SELECT 1"}`:                         false,

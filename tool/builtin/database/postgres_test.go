@@ -62,12 +62,12 @@ func TestPostgres(t *testing.T) {
 	if got, want := call(t, ro, `{"database":"shop","query":"SELECT count(*) FROM items"}`), `[[3]]`; !strings.Contains(got, want) {
 		t.Errorf("after all: %s", got)
 	}
-	ro.Limits.Timeout = 300 * time.Millisecond
+	ro = ro.With(func(s *tool.Settings) { s.Limits.Timeout = 300 * time.Millisecond })
 	got := call(t, ro, `{"database":"shop","query":"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n"}`)
 	if !strings.Contains(got, `"error_type":"TimeoutError"`) {
 		t.Error(got)
 	}
-	ro.Limits.Timeout = 0
+	ro = ro.With(func(s *tool.Settings) { s.Limits.Timeout = 0 })
 	const running = `{"database":"shop","query":"SELECT count(*) FROM pg_stat_activity WHERE query LIKE $1 AND pid <> pg_backend_pid()","parameters":["WITH RECURSIVE%"]}`
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) { // the server is told, and needs a moment
 		if got = call(t, ro, running); strings.Contains(got, `[[0]]`) {

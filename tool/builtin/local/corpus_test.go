@@ -122,7 +122,7 @@ func newWorkshop(t testing.TB, o Options) *workshop {
 		}
 		w.shapes = append(w.shapes, shape.Tool{Name: one.Name(), Args: schema.ShapeOf(one.Definition.Parameters)})
 	}
-	w.runner = &tool.Runner{Tools: &r, Policy: p, Approvals: w.approvals, Root: dir}
+	w.runner = tool.NewRunner(tool.Settings{Tools: &r, Policy: p, Approvals: w.approvals, Root: dir})
 	return w
 }
 
@@ -134,7 +134,7 @@ func (w *workshop) another(t testing.TB) *workshop {
 		t.Fatal(err)
 	}
 	a := &workshop{t: t, dir: dir, approvals: &tool.MemoryApprovals{}, shapes: w.shapes}
-	a.runner = &tool.Runner{Tools: w.runner.Tools, Policy: w.runner.Policy, Approvals: a.approvals, Root: dir}
+	a.runner = tool.NewRunner(tool.Settings{Tools: w.runner.Settings().Tools, Policy: w.runner.Settings().Policy, Approvals: a.approvals, Root: dir})
 	return a
 }
 

@@ -36,7 +36,7 @@ func executing(t *testing.T, more ...Executor) *workshop {
 		t.Skip("there is no sh here")
 	}
 	w := newWorkshop(t, Options{Executors: append(more, Executor{"sh", []string{"sh", "-c"}})})
-	w.runner.Policy, w.runner.Sandbox.Level = nil, sandbox.None
+	w.runner = w.runner.With(func(s *tool.Settings) { s.Policy, s.Sandbox.Level = nil, sandbox.None })
 	return w
 }
 
@@ -85,7 +85,7 @@ func TestFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.runner.Policy = p
+	w.runner = w.runner.With(func(s *tool.Settings) { s.Policy = p })
 	for _, answer := range []string{"```bash\ncd sub && rm x\n```\n", "```sh\necho $(rm x)\n```\n", "```python\nprint(1)\n```\n"} {
 		plan, err := w.runner.Plan(t.Context(), w.calls(answer)[0])
 		if err != nil || plan.Outcome != tool.OutcomeRejected || plan.Result.ErrorType != tool.ErrSecurity {
@@ -254,12 +254,12 @@ func TestA25_Executors(t *testing.T) {
 	if n, err := strconv.Atoi(pid); err != nil || alive(n) {
 		t.Errorf("the process %q went on when the block was stopped (%v)", pid, err)
 	}
-	w.runner.Limits.Timeout = time.Millisecond
+	w.runner = w.runner.With(func(s *tool.Settings) { s.Limits.Timeout = time.Millisecond })
 	if res, text := w.block("```sh\nsleep 600\n```\n"); res.OK || !strings.Contains(text, "timed out") {
 		t.Errorf("%q", text)
 	}
-	w.runner.Limits.Timeout = 0
-	w.runner.Limits.Spill = 1 << 20
+	w.runner = w.runner.With(func(s *tool.Settings) { s.Limits.Timeout = 0 })
+	w.runner = w.runner.With(func(s *tool.Settings) { s.Limits.Spill = 1 << 20 })
 	if _, text := w.block("```sh\nyes\n```\n"); len(text) > 100<<10 {
 		t.Errorf("output without end comes back with %d bytes", len(text))
 	}
@@ -335,7 +335,7 @@ func TestA24_Edits(t *testing.T) {
 // X-A01: any file of the machine was read without a question, and a pipe waited for ever.
 func TestXA01_Reads(t *testing.T) {
 	w := newWorkshop(t, Options{})
-	w.runner.Policy = nil // the tool itself holds
+	w.runner = w.runner.With(func(s *tool.Settings) { s.Policy = nil }) // the tool itself holds
 	names := []string{"/etc/passwd", "~/.ssh/id_rsa", "../x", "/proc/self/status", "/dev/tty"}
 	if makePipe(t, filepath.Join(w.dir, "pipe")) {
 		names = append(names, "pipe")
@@ -360,7 +360,7 @@ func TestReadsWhatIsAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.runner.Policy = p
+	w.runner = w.runner.With(func(s *tool.Settings) { s.Policy = p })
 	for _, tt := range []struct {
 		name, paths string
 		ok          bool
@@ -405,7 +405,7 @@ func TestXA02_Creates(t *testing.T) {
 	if err != nil || len(changes) != 1 || !changes[0].Existed || !strings.Contains(changes[0].Diff(3), "-old\n+new\n") {
 		t.Errorf("Preview = %+v, %v", changes, err)
 	}
-	w.runner.Policy = nil
+	w.runner = w.runner.With(func(s *tool.Settings) { s.Policy = nil })
 	names := []string{"../outside.txt", outside}
 	if os.Symlink(outside, filepath.Join(w.dir, "link.txt")) == nil {
 		names = append(names, "link.txt")

@@ -45,7 +45,7 @@ func over(t *testing.T, path string, mode tool.Mode, max int) *tool.Runner {
 			t.Fatal(err)
 		}
 	}
-	return &tool.Runner{Tools: &reg, Root: t.TempDir()}
+	return tool.NewRunner(tool.Settings{Tools: &reg, Root: t.TempDir()})
 }
 
 func do(t *testing.T, r *tool.Runner, name, args string) string {
