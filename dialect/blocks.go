@@ -287,7 +287,6 @@ func (r *blockReader) endLine(d *driver, at int) {
 	case r.head && strings.HasPrefix(d.text.held(line.at, at), blockFile):
 		r.head, r.file = false, true
 		path := strings.TrimSpace(d.text.held(line.at+len(blockFile), at))
-		d.call.sources.key(line.at+len(blockFile), line.at+len(blockFile))
 		d.call.Write(string(value.AppendQuoted(append(value.AppendQuoted([]byte{'{'}, r.plan.path), ':'), path)), at+1)
 		r.from = at + 1
 	case r.file:
@@ -356,7 +355,6 @@ func (r *blockReader) begin(d *driver, at int) {
 	if r.file {
 		before = ','
 	}
-	d.call.sources.key(at, at)
 	d.call.Write(string(append(value.AppendQuoted([]byte{before}, r.plan.text), `:"`...)), at)
 }
 
@@ -371,9 +369,7 @@ func (r *blockReader) addPath(d *driver, l blockLine) {
 		var out []byte
 		if r.open {
 			out = append(out, ',')
-			d.call.sources.from(l.at)
 		} else {
-			d.call.sources.key(l.at, l.at)
 			out = append(value.AppendQuoted([]byte{'{'}, r.plan.list), ":["...)
 		}
 		r.open = true
@@ -394,7 +390,6 @@ func (r *blockReader) finish(d *driver, i int) verdict {
 	case r.plan.list != "" && r.open:
 		d.call.Write("]}", r.lineAt)
 	case r.plan.list != "" && r.lines > 0:
-		d.call.sources.key(r.lineAt, r.lineAt)
 		d.call.Write(string(append(value.AppendQuoted([]byte{'{'}, r.plan.list), ":[]}"...)), r.lineAt)
 	case len(r.paths) > 0:
 		r.callEach(d)
@@ -413,7 +408,6 @@ func (r *blockReader) callEach(d *driver) {
 			d.call.start(r.tool, r.word, "", l.at, l.at)
 		}
 		path := strings.TrimSpace(d.text.held(l.at, l.end))
-		d.call.sources.key(l.at, l.at)
 		d.call.Write(string(append(value.AppendQuoted(append(value.AppendQuoted([]byte{'{'}, r.plan.path), ':'), path), '}')), l.end)
 	}
 }

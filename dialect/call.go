@@ -12,10 +12,9 @@ import (
 
 // A callWriter writes the calls that body machines read: their events, and their arguments as they come.
 type callWriter struct {
-	text    *scanner
-	set     *set
-	watch   callWatcher // nil: nobody
-	sources *sources    // records where arguments are read from; nil: nobody asks
+	text  *scanner
+	set   *set
+	watch callWatcher // nil: nobody
 
 	dialect  string // of the candidate
 	accepted bool   // one of its calls was whole
@@ -104,7 +103,6 @@ func (c *callWriter) startTool(t *shape.Tool, written, id string, at, end int) {
 		c.id = mintedID(c.count)
 	}
 	c.count++
-	c.sources.begin(end)
 	c.text.emit(chat.Event{Kind: chat.KindCallStart, Index: c.index, ID: c.id, Name: c.tool.Name}, end)
 	if written != c.tool.Name && written != c.set.opts.Prefix+c.tool.Name {
 		c.Note(chat.NoteDetail{Kind: chat.NoteName, Before: written, After: c.tool.Name, At: at, End: end})
@@ -151,10 +149,6 @@ func (c *callWriter) WriteRaw(s string, at int) {
 
 // emitDelta appends to dst the event of s, which is told of at once; the text was read up to end.
 func (c *callWriter) emitDelta(dst []chat.Event, s string, end int) []chat.Event {
-	if c.sources != nil {
-		c.sources.add(s, end)
-		end = max(end, c.text.last)
-	}
 	dst = appendDelta(dst, chat.KindCallArgs, c.index, s, c.text.last, end)
 	c.text.last = end
 	return dst
@@ -163,10 +157,6 @@ func (c *callWriter) emitDelta(dst []chat.Event, s string, end int) []chat.Event
 // built takes note of n bytes that were added to the arguments. Their event waits for more of them: what a
 // machine writes piece by piece, such as a comma, a key and a quote, is one event in the end.
 func (c *callWriter) built(n, end int) {
-	if c.sources != nil {
-		c.sources.add(c.args.String()[c.args.Len()-n:], end)
-		end = max(end, c.text.last)
-	}
 	if c.told == c.args.Len()-n {
 		c.tellAt = c.text.last
 	}
@@ -207,9 +197,6 @@ func (c *callWriter) Held(from, to int) string { return c.text.held(from, to) }
 
 // Patient reports whether the input may be left unread from i on, to be read together with what follows.
 func (c *callWriter) Patient(i int) bool { return c.text.patient(i) }
-
-// Traced reports whether it is recorded where the arguments are read from.
-func (c *callWriter) Traced() bool { return c.sources != nil }
 
 // flatten makes the arguments so far a text of their own, to which another can be added.
 func (c *callWriter) flatten() {
@@ -377,7 +364,6 @@ func (c *callWriter) end(end int, complete bool) {
 	*whole = chat.Call{Index: c.index, ID: c.id, Name: c.tool.Name, Arguments: c.Arguments(), Complete: complete,
 		Dialect: c.dialect, Reasoning: c.reasoning, At: c.at, End: end}
 	c.text.emit(chat.Event{Kind: chat.KindCallEnd, Index: c.index, ID: c.id, Name: c.tool.Name, Detail: whole}, end)
-	c.sources.finish(c.at, end)
 	c.openCall = openCall{index: c.index}
 }
 

@@ -251,16 +251,7 @@ func (r *callReader) heldArguments(d *driver, end int) (doom string) {
 	}
 	a := d.arguments(d.call.tool.Args)
 	a.Wrapped = r.enveloped()
-	if d.call.sources != nil && rec.argsFrom >= 0 { // the events stand where the name was read, but the bytes do not
-		d.call.sources.from(rec.argsFrom)
-		a.At(rec.argsFrom, 1)
-	} else {
-		a.At(end, 0)
-	}
-	if d.call.sources != nil && rec.argsFrom < 0 {
-		r.readFlat(d, a)
-		raw = "}"
-	}
+	a.At(end, 0)
 	if _, p := a.Run(raw, 0); p == value.Failed {
 		return a.Err
 	} else if p == value.Going {
@@ -269,20 +260,6 @@ func (r *callReader) heldArguments(d *driver, end int) (doom string) {
 		}
 	}
 	return a.Doom
-}
-
-// readFlat lets a read all of the flat arguments but their end, each from where it stands in the text.
-func (r *callReader) readFlat(d *driver, a *value.Arguments) {
-	before := "{"
-	for _, f := range r.record.flat {
-		d.call.sources.key(f.from, f.from)
-		a.At(f.from, 0)
-		a.Run(before+string(append(value.AppendQuoted(nil, f.key), ':')), 0)
-		a.At(f.from, 1)
-		a.Run(d.text.held(f.from, f.to), 0)
-		a.At(f.to, 0)
-		before = ","
-	}
 }
 
 // flatArguments returns the arguments of a call that has them beside its name: without what its tool declares

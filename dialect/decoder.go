@@ -90,11 +90,11 @@ func New(o Options) (*Decoder, error) {
 // Reset makes the decoder ready for another text under the same options. Of the last one nothing is left in it.
 func (d *Decoder) Reset() {
 	d.readers.wipe()
-	set, readers, sources, steps := d.set, d.readers, d.call.sources, d.text.steps
+	set, readers, steps := d.set, d.readers, d.text.steps
 	*d = Decoder{}
 	d.set, d.readers, d.text.steps = set, readers, steps
-	d.call.text, d.call.set, d.call.watch, d.call.sources = &d.text, set, d, sources
-	d.text.eager, d.text.files, d.ctx.bol = d.call.sources != nil, d.set.formTools != nil, true
+	d.call.text, d.call.set, d.call.watch = &d.text, set, d
+	d.text.files, d.ctx.bol = d.set.formTools != nil, true
 	d.turn.closed, d.text.fragment = -1, -1
 	d.think.open = d.set.opts.Thinking.Open && !d.set.opts.Thinking.Off
 	d.think.primed = d.think.open
@@ -297,7 +297,7 @@ func (d *Decoder) plainTable() *chars.Set {
 	case d.mention.state != mentionNone:
 	case t.next.waiting:
 		return t.next.stop
-	case t.last < t.end() || d.call.sources != nil:
+	case t.last < t.end():
 	case d.state == inBody:
 		stop := d.body.plain(&d.driver)
 		if stop != nil && d.call.follows(t.last) {

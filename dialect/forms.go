@@ -381,11 +381,8 @@ func (d *Decoder) startForm(r *formReader, k int) {
 	d.call.dialect = "cli-block"
 	d.call.start(tool.tool, b.word, "", d.text.candAt, a.body)
 	if b.file {
-		d.call.sources.key(a.body, a.body)
 		d.call.Write(string(append(value.AppendQuoted([]byte{'{'}, tool.plan.path), ':')), a.body)
-		d.call.sources.before(a.path, a.body)
 		d.call.Write(string(value.AppendQuoted(nil, a.path)), a.body)
-		d.call.sources.from(a.body)
 	}
 	d.body, d.state = b, inBody
 }

@@ -297,7 +297,6 @@ func (r *literalReader) endText(d *driver, i int) verdict {
 
 // key writes a key that ends before i.
 func (r *literalReader) key(d *driver, key string, i int) verdict {
-	d.call.sources.key(d.text.at(i)-len(r.word), d.text.at(i)-len(r.word)+len(strings.TrimSuffix(string(r.word), r.form.Token)))
 	r.state, r.word = gColon, r.word[:0]
 	r.comma = false
 	if !r.val.Key(key, d.text.at(i)) {

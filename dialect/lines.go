@@ -29,7 +29,6 @@ type lineReader struct {
 	tool   int
 	name   string
 	lines  []string
-	starts []int  // of the lines in the text, for whoever asks
 	inline string // what stands behind ARGS: on its line
 	block  bool   // the last line opened a block scalar, or belongs to one
 	indent int    // of the line that opened it
@@ -47,7 +46,7 @@ const (
 
 func newLines(d *driver, _ *opener) body {
 	r := ready(&d.readers.lines)
-	*r = lineReader{lines: r.lines[:0], starts: r.starts[:0], parser: r.parser, out: r.out[:0]}
+	*r = lineReader{lines: r.lines[:0], parser: r.parser, out: r.out[:0]}
 	return r
 }
 
@@ -136,9 +135,6 @@ func (r *lineReader) endLine(d *driver, i int) verdict {
 			return r.finish(d, i)
 		}
 		r.lines = append(r.lines, line)
-		if d.call.sources != nil {
-			r.starts = append(r.starts, r.lineAt)
-		}
 	}
 	return more
 }
@@ -205,11 +201,7 @@ func (r *lineReader) finish(d *driver, i int) verdict {
 		d.call.reject(chat.ReasonMalformed, "", why, 0, d.text.at(i))
 		return broken
 	}
-	if tops := r.parser.tops; d.call.sources == nil || len(tops) == 0 {
-		d.call.writeBytes(r.out, d.text.at(i))
-	} else {
-		r.writeTops(d, tops, d.text.at(i))
-	}
+	d.call.writeBytes(r.out, d.text.at(i))
 	for _, n := range notes {
 		n.At, n.End = d.call.at, d.text.at(i)
 		d.call.Note(n)
@@ -222,7 +214,7 @@ func (r *lineReader) finish(d *driver, i int) verdict {
 func (r *lineReader) arguments(d *driver) (notes []chat.NoteDetail, why string) {
 	s := d.call.tool.Args
 	p := &r.parser
-	*p = blockParser{lines: r.lines, repair: d.set.opts.Repair, keys: p.keys[:0], tell: d.call.sources != nil}
+	*p = blockParser{lines: r.lines, repair: d.set.opts.Repair, keys: p.keys[:0]}
 	if r.inline != "" {
 		if len(r.lines) > 0 && strings.HasPrefix(r.inline, "{") {
 			r.inline += "\n" + strings.Join(r.lines, "\n")
@@ -243,30 +235,6 @@ func (r *lineReader) arguments(d *driver) (notes []chat.NoteDetail, why string) 
 	}
 	r.out = out
 	return p.notes, ""
-}
-
-// writeTops writes the arguments key by key, each for the lines that it was read from.
-func (r *lineReader) writeTops(d *driver, tops []topKey, end int) {
-	for i, t := range tops {
-		at, to := r.starts[t.from], end
-		if t.to < len(r.starts) {
-			to = r.starts[t.to]
-		}
-		at += indentOf(r.lines[t.from])
-		if c := r.lines[t.from][indentOf(r.lines[t.from])]; c == '"' || c == '\'' {
-			at++
-		}
-		before := "{"
-		if i > 0 {
-			before = ","
-		}
-		d.call.sources.key(at, at+len(t.key))
-		d.call.Write(before+string(value.AppendQuoted(nil, t.key))+":", at+len(t.key)+1)
-		d.call.sources.within(at+len(t.key)+1, to)
-		d.call.Write(string(t.value), to)
-		d.call.sources.from(to)
-	}
-	d.call.Write("}", end)
 }
 
 func (r *lineReader) end(d *driver) verdict {
@@ -292,27 +260,16 @@ type blockParser struct {
 	repair Repair
 	notes  []chat.NoteDetail
 	twice  string     // the key that stands twice
-	depth  int        // of the object that is being read
 	keys   []blockKey // of the open objects, innermost last
-	tell   bool       // tops are wanted
-	tops   []topKey
 }
 
-// A blockKey is a key, where its value stands in what is written, and the lines [first, next) that it was read from.
+// A blockKey is a key, and where its value stands in what is written.
 type blockKey struct {
-	key         string
-	from, to    int
-	first, next int
+	key      string
+	from, to int
 }
 
 func (k blockKey) Name() string { return k.key }
-
-// A topKey is a key of the arguments, with the lines [from, to) that it was read from.
-type topKey struct {
-	key      string
-	value    []byte
-	from, to int
-}
 
 func indentOf(s string) (n int) {
 	for n < len(s) && (s[n] == ' ' || s[n] == '\t') {
@@ -343,7 +300,6 @@ func cutKey(s string) (key, rest string, ok bool) {
 func (p *blockParser) object(dst []byte, min int, s *shape.Shape) ([]byte, bool) {
 	indent := -1
 	keys := value.Keys{From: len(p.keys)}
-	p.depth++
 	dst = append(dst, '{')
 	for p.at < len(p.lines) {
 		line := p.lines[p.at]
@@ -366,11 +322,6 @@ func (p *blockParser) object(dst []byte, min int, s *shape.Shape) ([]byte, bool)
 			return nil, false
 		}
 	}
-	if p.depth--; p.depth == 0 && p.tell {
-		for _, k := range p.keys {
-			p.tops = append(p.tops, topKey{k.key, dst[k.from:k.to], k.first, k.next})
-		}
-	}
 	p.keys = p.keys[:keys.From]
 	return append(dst, '}'), true
 }
@@ -379,7 +330,7 @@ func (p *blockParser) object(dst []byte, min int, s *shape.Shape) ([]byte, bool)
 // value in the place of the first.
 func (p *blockParser) member(dst []byte, keys *value.Keys, key, rest string, indent int, s *shape.Shape) ([]byte, bool) {
 	p.at++
-	k := blockKey{key: key, first: p.at - 1}
+	k := blockKey{key: key}
 	old := value.FindKey(keys, p.keys, key)
 	end := len(dst)
 	if old < 0 {
@@ -394,7 +345,7 @@ func (p *blockParser) member(dst []byte, keys *value.Keys, key, rest string, ind
 	if !ok {
 		return nil, false
 	}
-	k.to, k.next = len(dst), p.at
+	k.to = len(dst)
 	if old < 0 {
 		p.keys = value.AddKey(keys, p.keys, k)
 		return dst, true
@@ -406,7 +357,7 @@ func (p *blockParser) member(dst []byte, keys *value.Keys, key, rest string, ind
 	}
 	dst = slices.Replace(dst[:end], was.from, was.to, v...)
 	more := len(v) - (was.to - was.from)
-	was.to, was.first, was.next = was.to+more, k.first, k.next
+	was.to += more
 	for j := old + 1; j < len(p.keys); j++ {
 		p.keys[j].from += more
 		p.keys[j].to += more

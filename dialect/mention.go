@@ -293,7 +293,7 @@ func (d *Decoder) meant() {
 	m := &d.mention
 	d.text.dst = append(m.out, d.text.dst...)
 	*m = mention{kept: m.kept[:0]}
-	d.text.eager = d.call.sources != nil
+	d.text.eager = false
 }
 
 // begins lets the call come out up to its end if it is as long as one that would have come out already in small chunks.
@@ -342,5 +342,5 @@ func (d *Decoder) unsay() {
 	d.text.holding, d.ctx = false, lineContext{fence: d.ctx.fence}
 	d.ctx.fence.carrier = false
 	*m = mention{kept: m.kept[:0]}
-	d.text.eager = d.call.sources != nil
+	d.text.eager = false
 }

@@ -322,11 +322,7 @@ func (r *pyReader) readWord(d *driver, c byte, i int) (int, verdict) {
 	if v != more {
 		return j, v
 	}
-	base, step := d.text.at(i), 0
-	if d.call.sources != nil {
-		base, step = r.wordAt, 1
-	}
-	if _, v = r.readValue(d, word, 0, base, step); v != more {
+	if _, v = r.readValue(d, word, 0, d.text.at(i), 0); v != more {
 		return i, v
 	}
 	return i, more
@@ -364,7 +360,6 @@ func (r *pyReader) keyword(d *driver, i int) {
 		return
 	}
 	r.keyed = true
-	d.call.sources.key(r.wordAt, r.wordAt+len(r.word))
 	r.key(d, key, i)
 }
 
@@ -393,7 +388,6 @@ func (r *pyReader) wrapped(d *driver, c byte, i int) (int, verdict) {
 	key := string(r.word)
 	if c != '{' {
 		r.keyed = true
-		d.call.sources.key(r.wordAt, r.wordAt+len(key))
 		r.key(d, key, i)
 		return i, more
 	}
@@ -419,13 +413,7 @@ func (r *pyReader) positional(d *driver, i int) (int, verdict) {
 	}
 	key := s.Props[r.n].Name
 	r.n++
-	at := d.text.at(i)
-	if r.state == pKeyword {
-		at = r.wordAt
-	}
-	d.call.sources.key(at, at)
 	r.key(d, key, i)
-	d.call.sources.from(at)
 	d.call.Note(chat.NoteDetail{Kind: chat.NotePositional, After: key, At: d.text.at(i), End: d.text.at(i)})
 	return i, more
 }

@@ -102,7 +102,7 @@ func (d *Decoder) emitReasoning(s string, end int) {
 	d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindReasoning, Text: s, At: d.text.last, End: end})
 	if len(d.set.opts.Tools) > 0 && d.set.opts.Thinking.Calls != CallsNever {
 		if d.think.shadow == nil {
-			d.think.shadow = &Decoder{driver: driver{set: d.set, call: callWriter{sources: d.call.sources}}}
+			d.think.shadow = &Decoder{driver: driver{set: d.set}}
 			d.think.shadow.Reset()
 			d.think.shadow.think.open = false
 			d.think.shadow.shadows, d.think.shadow.text.seen = true, true

@@ -57,10 +57,6 @@ type tagReader struct {
 // A tagValueState is how far the value of a parameter is read.
 type tagValueState struct {
 	param   string
-	keyAt   int // where the name of the parameter begins
-	keyEnd  int // where it ends
-	valueAt int // where its value begins
-	sent    int // how much of the value went out
 	shape   *shape.Shape
 	untyped shape.Untyped
 	stream  bool   // the value is a string that goes out as it comes

@@ -12,14 +12,13 @@ import (
 // A tagName is the name of a tool or of a parameter, with the end of its tag.
 type tagName struct {
 	match
-	text     string
-	from, to int    // where it stands in what was read
-	attrs    string // what stands behind it
-	n        int    // where the tag ends; no: the byte that shows it
-	why      string // no: what is wrong
-	value    bool   // the tag that opens the value was read as well
-	stop     *chars.Set
-	rest     string // maybe: how it most likely goes on
+	text  string
+	attrs string // what stands behind it
+	n     int    // where the tag ends; no: the byte that shows it
+	why   string // no: what is wrong
+	value bool   // the tag that opens the value was read as well
+	stop  *chars.Set
+	rest  string // maybe: how it most likely goes on
 }
 
 // readName reads a name, up to the end of its tag.
@@ -47,7 +46,6 @@ func (r *tagReader) readName(d *driver, i int) (int, verdict) {
 	case maybe:
 		return d.await(i, t.rest, t.stop)
 	}
-	r.keyAt, r.keyEnd = d.text.at(i+t.from), d.text.at(i+t.to)
 	name := strings.TrimSpace(t.text)
 	if i += t.n; f.Bare && r.state == tParam {
 		if r.param = name; t.value {
@@ -82,7 +80,7 @@ func plainName(s string, end byte, stop *chars.Set) tagName {
 	case s[n] != end:
 		return tagName{n: n, why: "the tag is not closed"}
 	default:
-		return tagName{match: yes, text: s[:n], to: n, n: n + 1}
+		return tagName{match: yes, text: s[:n], n: n + 1}
 	}
 }
 
@@ -114,7 +112,7 @@ func bareName(s string) tagName {
 	case n == 0:
 		return tagName{n: end, why: "the name is missing"}
 	}
-	return tagName{match: yes, text: strings.TrimSuffix(s[:n], lineEscape), to: n, n: end}
+	return tagName{match: yes, text: strings.TrimSuffix(s[:n], lineEscape), n: end}
 }
 
 // pairName reads the name of a parameter that stands in an element, with its closing tag or, where that is missing,
@@ -123,7 +121,7 @@ func pairName(s string, f *form.Tags) tagName {
 	for n := strings.IndexByte(s, '>') + 1; n > 0 && n <= maxHeader; {
 		for _, end := range [...]string{f.ParamEnd, f.ValueOpen} {
 			if name, ok := strings.CutSuffix(s[:n], end); ok {
-				return tagName{match: yes, text: name, to: len(name), n: n, value: end == f.ValueOpen}
+				return tagName{match: yes, text: name, n: n, value: end == f.ValueOpen}
 			}
 		}
 		k := strings.IndexByte(s[n:], '>') + 1
@@ -172,7 +170,7 @@ func quotedName(s string, f *form.Tags) tagName {
 	case s[to] != quote:
 		return tagName{n: to, why: "the name is not closed"}
 	}
-	t := tagName{match: yes, text: s[from:to], from: from, to: to}
+	t := tagName{match: yes, text: s[from:to]}
 	behind := s[to+1:]
 	n, size := 0, 1
 	if f.TagEnd != "" {

@@ -16,7 +16,6 @@ func (r *tagReader) beginText(d *driver, c byte) {
 	if r.waits && c != '"' && c != '<' {
 		r.stream = true
 		r.val.OpenText()
-		d.call.sources.from(r.valueAt)
 	}
 	r.waits = false
 }
@@ -43,7 +42,6 @@ func (r *tagReader) beginParam(d *driver, name string, i int) verdict {
 		r.close = r.ahead[:len(r.ahead)-len(r.form.ParamOpen)]
 	}
 	r.fresh, r.led, r.state, r.text = true, false, tValue, r.text[:0]
-	r.valueAt = d.text.at(i)
 	if r.whole = r.known && !declared && r.wraps(d, name); r.whole {
 		r.stream, r.waits = false, false
 		return more
@@ -59,7 +57,6 @@ func (r *tagReader) openParam(d *driver, i int) verdict {
 		r.flows()
 	}
 	r.entity, r.marked = false, false
-	d.call.sources.key(r.keyAt, r.keyEnd)
 	if !r.val.Key(r.param, d.text.at(i)) {
 		_, v := r.fail(d, i, r.val.Err)
 		return v
@@ -67,7 +64,6 @@ func (r *tagReader) openParam(d *driver, i int) verdict {
 	if r.stream {
 		r.val.OpenText()
 	}
-	d.call.sources.from(r.valueAt)
 	return more
 }
 
@@ -104,7 +100,6 @@ func (r *tagReader) unwrap(d *driver) bool {
 		return false
 	}
 	out = strings.TrimSpace(out)
-	r.stands(d, out, 1)
 	r.val.Members(out[1 : len(out)-1])
 	at := r.val.Offset()
 	r.val.At(at, 0)
@@ -208,15 +203,10 @@ func (r *tagReader) endValue(d *driver, e ending, i int) (int, verdict) {
 		r.add(d, "\r\n"[2-line:], d.text.index(r.tagAt+line))
 		r.tagAt += line
 	}
-	d.call.sources.within(r.valueAt, r.tagAt)
 	if v := r.finishValue(d, end); v != more {
 		return i + e.n, v
 	}
 	r.state, r.tagAt = tBody, end
-	if r.keyAt = end + len(r.form.ParamOpen); r.form.Quoted && !r.form.Elements {
-		r.keyAt++
-	}
-	r.keyEnd = r.keyAt + len(e.param)
 	j, v := r.tag(d, e.kind, i+e.n)
 	switch {
 	case v != more || e.param == "":
@@ -245,12 +235,8 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 			return w
 		}
 		v.At(end, 0)
-		if r.tagAt >= r.valueAt {
-			d.call.sources.within(r.valueAt, min(end, r.tagAt))
-		}
 	}
 	if r.stream && !r.entity {
-		d.call.sources.from(r.tagAt)
 		v.EndText()
 		return more
 	}
@@ -259,9 +245,7 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 		text = decodeEntities(text)
 	}
 	if r.stream { // a string whose first part went out
-		d.call.sources.within(r.valueAt+r.sent, r.tagAt)
 		d.call.writeEscaped(text, end)
-		d.call.sources.from(end)
 		v.EndText()
 		return more
 	}
@@ -305,31 +289,16 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 	if c != shape.Fits {
 		v.NoteAt(chat.NoteKind(c), text, out, end, end)
 	}
-	if d.call.sources == nil && v.WriteScalar(out) {
+	if v.WriteScalar(out) {
 		return more
 	}
-	r.stands(d, out, 0)
 	v.Whole(out)
 	v.At(end, 0)
-	d.call.sources.from(end)
 	if v.Err != "" {
 		w := r.failAt(d, end, v.Err)
 		return w
 	}
 	return more
-}
-
-// stands says where out, which is to be written as the value but for skip bytes at either end, stands in the
-// text, for whoever asks.
-func (r *tagReader) stands(d *driver, out string, skip int) {
-	if d.call.sources == nil || r.val.Held() {
-		return
-	}
-	raw := d.text.held(r.valueAt, max(r.valueAt, r.tagAt))
-	if lead := len(raw) - len(chars.TrimBlanks(raw)); strings.TrimSpace(raw) == out {
-		d.call.sources.from(r.valueAt + lead + skip)
-		r.val.At(r.valueAt+lead+skip, 1)
-	}
 }
 
 // unquoted returns a value without what models put around it: the quotes of a string where the form has them,
@@ -361,10 +330,7 @@ func (r *tagReader) add(d *driver, s string, i int) {
 			n := len(s)
 			s = strings.TrimPrefix(s, "\r")
 			s = strings.TrimPrefix(s, "\n")
-			if r.led = len(s) < n; r.led {
-				r.valueAt += n - len(s)
-				d.call.sources.from(r.valueAt)
-			}
+			r.led = len(s) < n
 			if s == "" {
 				return
 			}
@@ -378,7 +344,6 @@ func (r *tagReader) add(d *driver, s string, i int) {
 		end := d.text.at(i) - (len(s) - cut)
 		r.val.At(end, 0)
 		r.val.WriteText(s[:cut])
-		r.sent = end - r.valueAt
 		s = s[cut:]
 	}
 	r.text = append(r.text, s...)

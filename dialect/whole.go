@@ -74,7 +74,6 @@ func (r *requestReader) end(d *driver) verdict {
 	d.call.dialect = "tool-request"
 	d.call.startTool(tool, name, "", at, at)
 	if n := strings.Index(text, args); n > 0 {
-		d.call.sources.from(at + n)
 		at += n + len(args)
 	}
 	d.call.Write(args, at)

@@ -321,7 +321,7 @@ func itemMark(line string) int {
 // wrappedCalls appends to events those of the calls that text, which begins at the offset at, consists of, numbered
 // from count on. If it is anything else as well, it appends none. led says that words stand before it.
 func (d *driver) wrappedCalls(events []chat.Event, text string, at, count int, led bool) []chat.Event {
-	s := &Decoder{driver: driver{set: d.set, call: callWriter{sources: d.call.sources}}}
+	s := &Decoder{driver: driver{set: d.set}}
 	s.Reset()
 	s.think.open, s.shadows, s.text.seen = false, true, led
 	s.text.base, s.text.last = at, at

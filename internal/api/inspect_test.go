@@ -77,7 +77,7 @@ func TestParse(t *testing.T) {
 			found[v.Path] = text[v.At:v.End]
 		}
 	}
-	if found["/city"] != "Rome" || found["/days"] != `"3"` {
+	if found["/city"] != "Rome" || found["/days"] != "3" {
 		t.Errorf("the values stand in %q", found)
 	}
 	all := s.parse(`{"tools":` + weather + `,"dialects":["all"],"text":` + quoted(text) + `}`)

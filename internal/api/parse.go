@@ -222,10 +222,6 @@ func readAs(ctx context.Context, text string, o dialect.Options, name, model str
 // read reads a text in pieces of chunk bytes; 0: at once.
 func read(ctx context.Context, text string, o dialect.Options, chunk int) (Reading, error) {
 	r := Reading{Calls: []ParsedCall{}, Rejected: []chat.RejectedDetail{}, Notes: []chat.NoteDetail{}, Candidates: []Candidate{}, Events: []ParsedEvent{}}
-	calls, err := dialect.Sources(text, o)
-	if err != nil {
-		return r, err
-	}
 	o.Trace = true
 	d, err := dialect.New(o)
 	if err != nil {
@@ -241,6 +237,9 @@ func read(ctx context.Context, text string, o dialect.Options, chunk int) (Readi
 		for i := range events {
 			c.Add(events[i])
 			r.add(&events[i], fed, &last)
+			if call, ok := events[i].Detail.(*chat.Call); ok && events[i].Kind == chat.KindCallEnd {
+				r.Calls = append(r.Calls, parsedCall(text, call))
+			}
 		}
 	}
 	var buf []chat.Event
@@ -258,9 +257,6 @@ func read(ctx context.Context, text string, o dialect.Options, chunk int) (Readi
 	r.Rejected, r.Notes = append(r.Rejected, c.Rejected...), append(r.Notes, c.Notes...)
 	for _, t := range c.Traces {
 		r.Candidates = append(r.Candidates, Candidate{t.Dialect, t.At, t.End, t.Outcome, t.Why})
-	}
-	for _, k := range calls {
-		r.Calls = append(r.Calls, parsedCall(&k))
 	}
 	return r, nil
 }
@@ -303,11 +299,6 @@ func (r *Reading) settle(text *strings.Builder) {
 	text.Reset()
 }
 
-func parsedCall(k *dialect.CallSources) ParsedCall {
-	c := ParsedCall{ID: k.Call.ID, Name: k.Call.Name, Arguments: k.Call.Arguments, Complete: k.Call.Complete, Dialect: k.Call.Dialect, At: k.Call.At, End: k.Call.End,
-		Values: make([]ParsedValue, 0, len(k.Sources))}
-	for _, s := range k.Sources {
-		c.Values = append(c.Values, ParsedValue{s.Path, s.Key, s.From, s.To, s.At, s.End, s.Same})
-	}
-	return c
+func parsedCall(text string, c *chat.Call) ParsedCall {
+	return ParsedCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments, Complete: c.Complete, Dialect: c.Dialect, At: c.At, End: c.End, Values: sources(text, c)}
 }

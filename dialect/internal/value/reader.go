@@ -39,7 +39,6 @@ type Writer interface {
 	Holding() bool                        // what is read stands in the text, and is held there
 	Held(from, to int) string             // bytes that are held
 	Patient(i int) bool                   // the input may be left unread from i on, to be read with what follows
-	Traced() bool                         // it is recorded where each byte was read
 }
 
 // A Reader reads one JSON value, or a Python literal, and writes it as JSON to the arguments of the open call.
@@ -671,14 +670,14 @@ func (v *Reader) path() string {
 	for _, f := range v.stack {
 		if f.object && f.key < len(v.keys) {
 			b.WriteByte('/')
-			b.WriteString(PointerEscapes.Replace(v.keys[f.key].key))
+			b.WriteString(pointerEscapes.Replace(v.keys[f.key].key))
 		}
 	}
 	return b.String()
 }
 
-// PointerEscapes make a key a step of a JSON pointer.
-var PointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+// pointerEscapes make a key a step of a JSON pointer.
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 func (v *Reader) fail(why string) {
 	if v.Err == "" {

@@ -87,9 +87,6 @@ func (v *Reader) endScalar(i int) {
 		v.tok = v.tok[:v.comma]
 	}
 	to := from + len(v.tok)
-	if v.out.Traced() {
-		i = to
-	}
 	text := strings.TrimSpace(string(v.tok))
 	if v.source {
 		text = strings.ReplaceAll(text, `\_`, "_") // Markdown

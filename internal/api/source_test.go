@@ -1,43 +1,57 @@
-package dialect_test
+package api
 
 import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
 )
 
-// TestSourcesOfCases holds the sources of every call of every case to what they promise.
+// parsedCalls reads a text and returns its calls.
+func parsedCalls(t *testing.T, text string, o dialect.Options) []ParsedCall {
+	t.Helper()
+	r, err := read(t.Context(), text, o, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Calls
+}
+
+func decoderCases(t *testing.T) (list []dialecttest.Case) {
+	t.Helper()
+	files, err := dialecttest.ReadDir(os.DirFS("../../dialect/testdata/cases"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cases := range files {
+		list = append(list, cases...)
+	}
+	return list
+}
+
+// TestSourcesOfCases holds the sources of every call of every case of the decoder to what they promise.
 func TestSourcesOfCases(t *testing.T) {
 	keys, values, same := 0, 0, 0
 	var cache dialect.Cache
-	for i, c := range allCases(t) {
-		if i%sample > 0 || c.ID == "rare/yaml-inline-lines" { // an object of several lines behind ARGS: is noted line by line
-			continue
-		}
+	for _, c := range decoderCases(t) {
 		o, err := c.Options()
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.Cache = &cache
-		calls, err := dialect.Sources(c.Text, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := sourceCalls(calls), parsedCalls(t, c, o); !slices.Equal(got, want) {
-			t.Errorf("%s: the calls are %q, read in one piece %q", c.ID, got, want)
-		}
-		for _, call := range calls {
+		for _, call := range parsedCalls(t, c.Text, o) {
 			if err := checkSources(c.Text, call); err != nil {
-				t.Errorf("%s: %v\ntext %q\narguments %s", c.ID, err, c.Text, call.Call.Arguments)
+				t.Errorf("%s: %v\ntext %q\narguments %s", c.ID, err, c.Text, call.Arguments)
 			}
-			for _, s := range call.Sources {
+			for _, s := range call.Values {
 				switch {
 				case s.Key:
 					keys++
@@ -51,53 +65,31 @@ func TestSourcesOfCases(t *testing.T) {
 		}
 	}
 	t.Logf("%d keys, %d values, of which %d stand in the text as they are", keys, values, same)
-	if keys < 1000/sample || values < 1000/sample || same < values/2 {
+	if keys < 1000 || values < 1000 || same < values/2 {
 		t.Error("that is too little to say anything")
 	}
 }
 
-func sourceCalls(calls []dialect.CallSources) (list []string) {
-	for _, c := range calls {
-		list = append(list, fmt.Sprint(c.Call.Name, c.Call.Arguments, c.Call.Complete, c.Call.At, c.Call.End))
-	}
-	return list
-}
-
-func parsedCalls(t *testing.T, c dialecttest.Case, o dialect.Options) (list []string) {
-	t.Helper()
-	d, err := dialect.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range d.Close(d.Feed(nil, c.Text)) {
-		if e.Kind == chat.KindCallEnd {
-			k := e.Detail.(*chat.Call)
-			list = append(list, fmt.Sprint(k.Name, k.Arguments, k.Complete, k.At, k.End))
-		}
-	}
-	return list
-}
-
 // above returns how far before a call what belongs to it may stand: the name of a file above a block.
-func above(call dialect.CallSources) int {
-	if call.Call.Dialect == "cli-block" {
+func above(call ParsedCall) int {
+	if call.Dialect == "cli-block" {
 		return 512
 	}
 	return 0
 }
 
 // checkSources reports a source that is missing, lies elsewhere than the call, or whose bytes do not say what the arguments do.
-func checkSources(text string, call dialect.CallSources) error {
-	args := call.Call.Arguments
-	if call.Call.Complete {
-		if got, want := sourcePaths(call.Sources), jsonPaths(args); !slices.Equal(got, want) {
+func checkSources(text string, call ParsedCall) error {
+	args := call.Arguments
+	if call.Complete {
+		if got, want := sourcePaths(call.Values), jsonPaths(args); !slices.Equal(got, want) {
 			return fmt.Errorf("there are sources of %q, but the arguments have %q", got, want)
 		}
 	}
-	for _, s := range call.Sources {
+	for _, s := range call.Values {
 		where := fmt.Sprintf("%s (key %t)", s.Path, s.Key)
-		if s.From > s.To || s.To > len(args) || s.At > s.End || s.At < call.Call.At-above(call) || s.End > call.Call.End {
-			return fmt.Errorf("%s: %d..%d is read from %d..%d, the call stands at %d..%d", where, s.From, s.To, s.At, s.End, call.Call.At, call.Call.End)
+		if s.From > s.To || s.To > len(args) || s.At > s.End || s.At < call.At-above(call) || s.End > call.End {
+			return fmt.Errorf("%s: %d..%d is read from %d..%d, the call stands at %d..%d", where, s.From, s.To, s.At, s.End, call.At, call.End)
 		}
 		value, raw := args[s.From:s.To], text[s.At:s.End]
 		switch {
@@ -162,7 +154,7 @@ func inOrder(raw, text string) bool {
 	return true
 }
 
-func sourcePaths(list []dialect.Source) (paths []string) {
+func sourcePaths(list []ParsedValue) (paths []string) {
 	for _, s := range list {
 		paths = append(paths, fmt.Sprintf("%s %t", s.Path, s.Key))
 	}
@@ -212,7 +204,7 @@ func TestSources(t *testing.T) {
 		{"escapes", `<tool_call>{"name":"plot","arguments":{"title":"a\"b\u00e9","width":3}}</tool_call>`,
 			[]string{`*/title=title@40`, `/title=a\"b\u00e9@48`, `*/width=width@61`, `/width=3@68`}},
 		{"arguments first", `<tool_call>{"arguments":{"title":"x","width":"12"},"name":"plot"}</tool_call>`,
-			[]string{`*/title=title@26`, `/title=x@34`, `*/width=width@38`, `/width="12"@45`}},
+			[]string{`*/title=title@26`, `/title=x@34`, `*/width=width@38`, `/width=12@46`}},
 		{"arguments in a string", `<tool_call>{"name":"plot","arguments":"{\"title\":\"a\\\"b\"}"}</tool_call>`,
 			[]string{`*/title=title@42`, `/title=a\\\"b@52`}},
 		{"tags", "<tool_call>\n<function=plot>\n<parameter=title>\na \"b\" <c\n</parameter>\n<parameter=area>\n{\"w\": 3}\n</parameter>\n</function>\n</tool_call>",
@@ -226,13 +218,13 @@ func TestSources(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			calls, err := dialect.Sources(tt.text, o)
-			if err != nil || len(calls) != 1 {
-				t.Fatalf("%d calls, %v", len(calls), err)
+			calls := parsedCalls(t, tt.text, o)
+			if len(calls) != 1 {
+				t.Fatalf("%d calls", len(calls))
 			}
 			var got []string
-			for _, s := range calls[0].Sources {
-				value := calls[0].Call.Arguments[s.From:s.To]
+			for _, s := range calls[0].Values {
+				value := calls[0].Arguments[s.From:s.To]
 				if strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[") {
 					continue
 				}
@@ -252,8 +244,8 @@ func TestSources(t *testing.T) {
 // TestSourcesOfAnything feeds texts that are cut short: whatever is left, the sources lie in the call.
 func TestSourcesOfAnything(t *testing.T) {
 	var cache dialect.Cache
-	for i, c := range loadCases(t, "mixed.jsonl") {
-		if i%sample > 0 {
+	for _, c := range decoderCases(t) {
+		if !strings.HasPrefix(c.ID, "mixed/") {
 			continue
 		}
 		o, err := c.Options()
@@ -262,15 +254,29 @@ func TestSourcesOfAnything(t *testing.T) {
 		}
 		o.Cache = &cache
 		for n := range len(c.Text) {
-			calls, err := dialect.Sources(c.Text[:n], o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, call := range calls {
+			for _, call := range parsedCalls(t, c.Text[:n], o) {
 				if err := checkSources(c.Text[:n], call); err != nil {
 					t.Errorf("%s, %d bytes: %v", c.ID, n, err)
 				}
 			}
+		}
+	}
+}
+
+// TestSourcesTakeLinearTime looks for values in texts that hold nearly all of them everywhere.
+func TestSourcesTakeLinearTime(t *testing.T) {
+	for name, text := range map[string]string{
+		"a value that is not there": strings.Repeat("aaaa ", 20000),
+		"tags":                      strings.Repeat("<a", 50000),
+		"quotes":                    strings.Repeat(`"`, 100000),
+		"keys":                      strings.Repeat(`"key": `, 15000),
+	} {
+		raw, _ := json.Marshal(strings.Repeat("a", 50000) + "b")
+		args := `{"key":` + string(raw) + strings.Repeat(`,"key":"","none":1`, 2000) + "}"
+		start := time.Now()
+		sources(text, &chat.Call{Name: "x", Arguments: args, End: len(text)})
+		if took := time.Since(start); took > 20*time.Second {
+			t.Errorf("%s: %v", name, took)
 		}
 	}
 }
