@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -75,7 +74,7 @@ func (c *backgroundClient) drive(t *testing.T, w *world, s *server) (over bool) 
 // client that asks the next process for the response gets it whole: no call was made twice, and no text
 // stands in it twice.
 //
-// Without WIELD_KILL=all only some of the points are taken.
+// WIELD_KILL says how many of the points are taken.
 func TestKilledBackground(t *testing.T) {
 	w := servedWorld(t, &backgroundStory)
 	s, c := w.serve(t), &backgroundClient{}
@@ -83,14 +82,12 @@ func TestKilledBackground(t *testing.T) {
 		t.Fatalf("it ended by itself: %s", s.log)
 	}
 	c.check(t, w, s)
-	steps, some := s.steps(), 41
-	if os.Getenv(killVariable) == "all" {
-		some = 1
-	}
+	steps := s.steps()
+	every, _ := killing(t, 41)
 	kills := 0
 	for n := range steps {
 		for i, how := range []manner{dieBefore, dieAfter, dieTorn} {
-			if (3*n+i)%some != 0 {
+			if (3*n+i)%every != 0 {
 				continue
 			}
 			kills++

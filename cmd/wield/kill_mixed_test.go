@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -414,9 +413,9 @@ func playMixed(t *testing.T, f *front, deaths ...death) (steps []string) {
 // TestKilledMixed kills wield serve at the steps of runs whose tools are in part those of the client, behind three protocols. The
 // client makes the request again that had no answer, and is answered as if nothing had been.
 //
-// With WIELD_KILL=all each point is taken behind one of the protocols, and each kind of point three times; else only some are.
+// WIELD_KILL says how many of the points are taken, each behind one of the protocols.
 func TestKilledMixed(t *testing.T) {
-	all := os.Getenv(killVariable) == "all"
+	every, often := killing(t, 20)
 	points, kills, kinds := 0, 0, map[string]int{}
 	for i := range fronts {
 		f := &fronts[i]
@@ -430,7 +429,7 @@ func TestKilledMixed(t *testing.T) {
 			for _, d := range ways {
 				points++
 				kind := step + ": " + string(d.how)
-				if all && (points+i)%len(fronts) != 0 && kinds[kind] >= 3 || !all && points%59 != 0 {
+				if (points+i)%(every*len(fronts)) != 0 && kinds[kind] >= often {
 					continue
 				}
 				kills++
@@ -443,7 +442,7 @@ func TestKilledMixed(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills at %d points, %d kinds", kills, points, len(kinds))
-	if all && len(kinds) < 40 {
+	if every == 1 && len(kinds) < 40 {
 		t.Error("that are too few kinds")
 	}
 }

@@ -211,7 +211,7 @@ func servedWorld(t *testing.T, s *story) *world {
 // TestKilledServe kills wield serve at the steps of a run that it carries on for nobody in particular. The next one takes the run up
 // by itself and brings it to its end.
 //
-// Without WIELD_KILL=all only some of the points are taken.
+// WIELD_KILL says how many of the points are taken.
 func TestKilledServe(t *testing.T) {
 	w := servedWorld(t, &servedStory)
 	s := w.serve(t)
@@ -222,14 +222,12 @@ func TestKilledServe(t *testing.T) {
 	if err := w.check(t.Context()); err != nil {
 		t.Fatalf("not killed: %v", err)
 	}
-	steps, some := s.steps(), 31
-	if os.Getenv(killVariable) == "all" {
-		some = 1
-	}
+	steps := s.steps()
+	every, _ := killing(t, 31)
 	kills := 0
 	for n := range steps {
 		for i, how := range []manner{dieBefore, dieAfter, dieTorn} {
-			if (3*n+i)%some != 0 {
+			if (3*n+i)%every != 0 {
 				continue
 			}
 			kills++

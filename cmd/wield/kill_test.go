@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,8 +26,27 @@ import (
 	"wield/journal/sqlite"
 )
 
-// killVariable is set where runs are killed at every step, and not only at some.
+// killVariable says at which steps runs are killed: "all", or a number N for every Nth step, and each kind of step at least
+// once. Without it few are.
 const killVariable = "WIELD_KILL"
+
+// killing returns how far apart the steps are at which runs are killed, few where killVariable is not set, and how often
+// each kind of step is taken at least.
+func killing(t *testing.T, few int) (every, least int) {
+	t.Helper()
+	value := os.Getenv(killVariable)
+	switch value {
+	case "":
+		return few, 0
+	case "all":
+		return 1, 3
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 2 || n%3 == 0 { // each step is taken in three manners
+		t.Fatalf("%s=%s: give all, or a number above 1 that 3 does not divide", killVariable, value)
+	}
+	return n, 1
+}
 
 // A story is a run from the task to the end, through as many processes as it takes when none is killed.
 type story struct {
@@ -428,7 +448,7 @@ func (p point) again(n int) point {
 // journal. Afterwards no call that may not be repeated was made twice, none is lost, each has one result, the
 // conversation is one that strict servers take, and the chain of the journal is whole.
 //
-// Without WIELD_KILL=all only some of the points are taken.
+// WIELD_KILL says how many of the points are taken.
 func TestKilled(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the tools of this test are shell scripts: wield run is not killed here")
@@ -438,7 +458,7 @@ func TestKilled(t *testing.T) {
 
 // TestKilledPostgres is TestKilled with a journal in PostgreSQL.
 func TestKilledPostgres(t *testing.T) {
-	if os.Getenv(killVariable) != "all" {
+	if os.Getenv(killVariable) == "" {
 		t.Skip("starting PostgreSQL takes long: set WIELD_KILL=all to kill runs over it")
 	}
 	cluster := pgtest.Start(t)
@@ -455,34 +475,31 @@ func killStories(t *testing.T, list []story, database func() string) {
 		}
 		all = append(all, points...)
 	}
-	whole := os.Getenv(killVariable) == "all"
-	chosen := choose(all, whole)
+	every, often := killing(t, 83)
+	chosen := choose(all, every, often)
 	for i := range chosen {
 		chosen[i].database = database()
 	}
 	kinds := killAll(t, chosen)
 	least := slices.Min(slices.Collect(maps.Values(kinds)))
 	t.Logf("%d of %d points, %d kills, %d kinds, each at least %d times", min(len(chosen), len(all)), len(all), len(chosen), len(kinds), least)
-	if whole && len(list) == len(stories) && (len(kinds) < 40 || least < 3) {
+	if every == 1 && len(list) == len(stories) && (len(kinds) < 40 || least < 3) {
 		t.Error("that are too few")
 	}
 }
 
-// sample is of how many points a test takes one.
-const sample = 83
-
-// choose returns some points, or all of them and enough of each kind.
-func choose(all []point, whole bool) []point {
+// choose returns some points, and each kind of them often enough.
+func choose(all []point, every, often int) []point {
 	var list []point
 	kinds := map[string]int{}
 	for i, p := range all {
-		if whole || i%sample == 0 {
+		if i%every == 0 {
 			list = append(list, p.again(i))
+			kinds[p.kind]++
 		}
-		kinds[p.kind]++
 	}
 	for i, p := range all {
-		for n := 1; whole && kinds[p.kind] < 3; n++ {
+		for n := 1; kinds[p.kind] < often; n++ {
 			list = append(list, p.again(i+n))
 			kinds[p.kind]++
 		}

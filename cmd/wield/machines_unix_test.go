@@ -20,7 +20,7 @@ import (
 // runs; the other one takes the run over. The one that stood still goes on afterwards, and cannot write to the run any more. Nothing
 // is done twice that must not be.
 //
-// The second service is started when the first one is gone, with a clock that is a minute ahead. With WIELD_KILL=all, over
+// The second service is started when the first one is gone, with a clock that is a minute ahead. With WIELD_KILL, over
 // PostgreSQL, it is there all the time, and waits until the lease is over.
 func TestTwoServices(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) { // both have the file journal.db of their directory
@@ -63,7 +63,7 @@ func leave(t *testing.T, database string, signal syscall.Signal, name string) {
 	if err := os.WriteFile(filepath.Join(w.dir, "tools", name), []byte("#!/bin/sh\n"+killTools[name]+waiting), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	beside := os.Getenv(killVariable) == "all" && database != "" // as two machines would be
+	beside := os.Getenv(killVariable) != "" && database != "" // as two machines would be
 	first := w.serve(t)
 	var second *server
 	if beside {

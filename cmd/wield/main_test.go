@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 //
 //	code N PROGRAM ARGS...    the program must end with this exit code
 func TestScripts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts hundreds of processes")
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
