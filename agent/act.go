@@ -32,7 +32,7 @@ func (r *Run) act(ctx context.Context, rulings []Ruling) error {
 			err = r.refuse(ctx, first)
 		case first.Call.Reason != "":
 			err = r.unable(ctx, first)
-		case r.client[first.Call.Name]: // the client runs it, when all others have run
+		case r.client.runs(first.Call.Name): // the client runs it, when all others have run
 		case waited:
 			err = r.decided(ctx, first, approval)
 		case len(r.parked) > 0 && !r.independent(first.Call.Name):
@@ -61,7 +61,7 @@ func (r *Run) groups(rulings []Ruling, parked map[string]tool.Approval) [][]Ruli
 	open := false // the last group takes another
 	for _, c := range rulings {
 		_, waited := parked[c.Call.ID]
-		joins := c.Refuse == "" && c.Call.Reason == "" && !waited && !r.client[c.Call.Name] && r.independent(c.Call.Name)
+		joins := c.Refuse == "" && c.Call.Reason == "" && !waited && !r.client.runs(c.Call.Name) && r.independent(c.Call.Name)
 		if joins && open {
 			groups[len(groups)-1] = append(groups[len(groups)-1], c)
 			continue
@@ -160,7 +160,7 @@ func (r *Run) question(ctx context.Context, c chat.Call) error {
 	if err != nil {
 		return err
 	}
-	r.emit(chat.Event{Kind: chat.KindApproval, Turn: r.turns - 1, Index: c.Index, ID: c.ID, Name: c.Name,
+	r.emit(chat.Event{Kind: chat.KindApproval, Turn: r.answers.turn(), Index: c.Index, ID: c.ID, Name: c.Name,
 		Detail: a.Detail(c.ID)})
 	return r.park(ctx, c.ID, p.Approval)
 }
@@ -177,7 +177,7 @@ func (r *Run) park(ctx context.Context, callID, approval string) error {
 
 // pass takes an event of the runner.
 func (r *Run) pass(ctx context.Context, e chat.Event, group []Ruling) error {
-	e.Turn = max(r.turns-1, 0)
+	e.Turn = r.answers.turn()
 	switch e.Kind {
 	case chat.KindPolicy:
 		r.seen.decided(e.ID, e.Detail.(*policy.Detail))
@@ -220,7 +220,7 @@ func (r *Run) refuse(ctx context.Context, c *Ruling) error {
 		return err
 	}
 	r.state.Add(result.Message())
-	r.emit(chat.Event{Kind: chat.KindResult, Turn: max(r.turns-1, 0), Index: c.Call.Index, ID: c.Call.ID, Name: c.Call.Name,
+	r.emit(chat.Event{Kind: chat.KindResult, Turn: r.answers.turn(), Index: c.Call.Index, ID: c.Call.ID, Name: c.Call.Name,
 		Detail: &result})
 	return nil
 }
@@ -241,7 +241,7 @@ func (r *Run) unable(ctx context.Context, c *Ruling) error {
 		m.Parts = append(m.Parts, chat.Part{Kind: chat.PartText, Text: c.Note})
 	}
 	r.state.Add(m)
-	r.emit(chat.Event{Kind: chat.KindResult, Turn: max(r.turns-1, 0), Index: c.Call.Index, ID: c.Call.ID, Name: c.Call.Name,
+	r.emit(chat.Event{Kind: chat.KindResult, Turn: r.answers.turn(), Index: c.Call.Index, ID: c.Call.ID, Name: c.Call.Name,
 		Detail: &chat.Result{CallID: m.CallID, Name: m.Name, Parts: m.Parts, IsError: true}})
 	return nil
 }

@@ -58,11 +58,19 @@ func New(m chat.Model, r *tool.Runner, o Options) *Agent {
 // the tools between them. Turn counts the turns and Index the calls of the whole run. There is one Usage, the
 // sum, and one Finish, that of the last turn.
 //
-// The model is offered the tools of the runner; those of the request, which are the client's, are not run
-// here, and a request that brings some is refused.
+// The model is offered the tools of the runner and those of the request, which are its client's. A call of
+// the runner's has its result in the stream. When the model has called tools of the client, and all other
+// calls have their results, the stream ends with [chat.FinishCalls]; the calls without a result are the
+// client's to run. Its next request brings the conversation with the results. A tool of the request with
+// the name of one of the runner's is an error.
 func (a *Agent) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
-	if len(req.Tools) > 0 {
-		return chat.Fail(chat.Errorf(chat.ErrBadRequest, "the tools of this model run on the server, and it takes no others"))
+	if tools := a.runner.Settings().Tools; tools != nil {
+		for i := range req.Tools {
+			if e, ok := tools.Lookup(req.Tools[i].Name); ok && e.State != tool.StateDisabled {
+				return chat.Fail(chat.Errorf(chat.ErrBadRequest, "the tool %s of the request has the name of one that runs on the server: rename one of them",
+					req.Tools[i].Name))
+			}
+		}
 	}
 	return a.Run(req).Events(ctx)
 }
@@ -111,7 +119,6 @@ func (a *Agent) Run(req *chat.Request) *Run {
 }
 
 func (a *Agent) newRun(req *chat.Request, l *runRecorder) *Run {
-	r := &Run{agent: a, req: req, log: l, state: NewState(a.o.Limits, req.Messages), parked: map[string]tool.Approval{}, ready: make(chan struct{})}
-	r.noteClient()
-	return r
+	return &Run{agent: a, req: req, log: l, state: NewState(a.o.Limits, req.Messages), parked: map[string]tool.Approval{},
+		inbox: newInbox(), client: clientOf(req)}
 }

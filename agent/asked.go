@@ -52,8 +52,8 @@ func (a *Agent) Asked(ctx context.Context, id string, n int) (*Asked, error) {
 	turn, position := m.entries[at].Record.Turn, m.entries[at].Position
 	m.entries = m.entries[:at]
 	r := a.replayed(m, l, nil)
-	if r.summary.Messages == 0 {
-		if r.summary, err = a.recap(ctx, l.session, m.before, position); err != nil {
+	if r.shown.summary.Messages == 0 {
+		if r.shown.summary, err = a.recap(ctx, l.session, m.before, position); err != nil {
 			return nil, err
 		}
 	}
@@ -83,7 +83,7 @@ func (r *Run) asked(run *journal.RunRecord, turn *journal.Turn) *Asked {
 	if last := len(r.state.Messages) - 1; last >= 0 && r.state.Messages[last].Role == chat.RoleUser && isLast(r.state.Messages[last].Text()) {
 		req.Choice = chat.Choice{Mode: chat.ChoiceNone}
 	}
-	f := Fitting{Budget: turn.Room, Summary: r.summary, Reader: reader(req.Tools)}
+	f := Fitting{Budget: turn.Room, Summary: r.shown.summary, Reader: reader(req.Tools)}
 	v := f.Fit(r.state.Messages)
 	req.Messages = v.Messages
 	out := &Asked{Request: req, Pruned: v.Pruned + v.Cut, Dropped: v.Dropped, Match: MatchUnknown}

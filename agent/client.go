@@ -52,16 +52,23 @@ func (r *Run) clientID(index int) string {
 	return callPrefix + hex + "_" + strconv.Itoa(index)
 }
 
-// noteClient keeps which tools the client runs: those of the request.
-func (r *Run) noteClient() {
-	if len(r.req.Tools) == 0 {
-		return
-	}
-	r.client = make(map[string]bool, len(r.req.Tools))
-	for i := range r.req.Tools {
-		r.client[r.req.Tools[i].Name] = true
-	}
+// A client has tools of its own, which it runs itself.
+type client struct {
+	tools map[string]bool // by name
+	given []chat.Message  // results that it has handed in
 }
+
+// clientOf returns the client whose tools a request brings.
+func clientOf(req *chat.Request) client {
+	c := client{tools: make(map[string]bool, len(req.Tools))}
+	for i := range req.Tools {
+		c.tools[req.Tools[i].Name] = true
+	}
+	return c
+}
+
+// runs reports whether calls of a tool are the client's.
+func (c *client) runs(name string) bool { return c.tools[name] }
 
 // fromClient returns the client's tools that the journal has kept.
 func fromClient(kept []journal.Definition) []chat.Tool {
@@ -75,7 +82,7 @@ func fromClient(kept []journal.Definition) []chat.Tool {
 // Awaits returns the calls that the client is to run before the run can go on, if all others have their results.
 func (r *Run) Awaits() []chat.Call {
 	open := r.state.Open()
-	if slices.ContainsFunc(open, func(c chat.Call) bool { return !r.client[c.Name] }) {
+	if slices.ContainsFunc(open, func(c chat.Call) bool { return !r.client.runs(c.Name) }) {
 		return nil
 	}
 	return open
@@ -98,15 +105,15 @@ func (r *Run) Give(results ...chat.Message) error {
 			return fmt.Errorf("%w: %s, a call of %s in run %s", ErrMissing, c.ID, c.Name, r.ID())
 		}
 	}
-	r.given = results
+	r.client.given = results
 	return nil
 }
 
 // takeGiven returns the records of the results that were handed in, and puts them into the conversation.
 func (r *Run) takeGiven() []journal.Record {
 	var records []journal.Record
-	for i := range r.given {
-		m := &r.given[i]
+	for i := range r.client.given {
+		m := &r.client.given[i]
 		f := tool.FinishRecord{CallID: m.CallID, Tool: r.nameOf(m.CallID), At: time.Now(), Result: tool.Result{OK: !m.IsError, Parts: m.Parts}}
 		if m.IsError {
 			f.Result.Error = m.Text()
@@ -114,7 +121,7 @@ func (r *Run) takeGiven() []journal.Record {
 		records = append(records, journal.Record{Kind: journal.KindResult, Result: &f})
 		r.state.Add(r.rendered(&f))
 	}
-	r.given = nil
+	r.client.given = nil
 	return records
 }
 

@@ -150,34 +150,45 @@ func TestHalt(t *testing.T) {
 
 // A run that waited here and was carried on by another process is not carried on here as well: nothing runs twice.
 func TestMoved(t *testing.T) {
-	ran := 0
-	save := writes("save", func(context.Context, string) (string, error) { ran++; return "saved", nil })
-	save.Dangerous, save.Guard = true, &tool.Guard{Mode: tool.ModeRW, RequiresApproval: true}
-	model := &fakeModel{answers: []answer{calls(call("1", "save", "{}"))}}
-	store := new(journal.Memory)
-	a := agent.New(model, tools(t, save), agent.Options{Journal: store, Wait: true, By: "here"})
-	run := a.Run(ask("go"))
-	play(t, run)
-	o := run.Outcome()
-	if o.Reason != agent.EndWaiting {
-		t.Fatalf("the outcome is %+v", o)
-	}
-	approvals := &journal.Approvals{Store: store, Session: run.Session(), Run: run.ID()}
-	if _, err := approvals.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: tool.ApprovalApproved, By: "there"}); err != nil {
-		t.Fatal(err)
-	}
-	there, err := agent.New(model, tools(t, save), agent.Options{Journal: store, Wait: true, By: "there"}).Resume(t.Context(), run.ID(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := record(run.Events(t.Context())); !errors.Is(err, journal.ErrHeld) {
-		t.Errorf("while somebody else has the run, going on with it ends with %v", err)
-	}
-	play(t, there)
-	if _, err := record(run.Events(t.Context())); !errors.Is(err, journal.ErrConflict) {
-		t.Errorf("after somebody else ended the run, going on with it ends with %v", err)
-	}
-	if ran != 1 || len(model.requests) != 2 {
-		t.Errorf("the tool ran %d times, and the model was asked %d times", ran, len(model.requests))
+	for name, want := range map[string]error{"while the other has it": journal.ErrHeld, "after the other ended it": journal.ErrConflict} {
+		t.Run(name, func(t *testing.T) {
+			ran := 0
+			save := writes("save", func(context.Context, string) (string, error) { ran++; return "saved", nil })
+			save.Dangerous, save.Guard = true, &tool.Guard{Mode: tool.ModeRW, RequiresApproval: true}
+			model := &fakeModel{answers: []answer{calls(call("1", "save", "{}"))}}
+			store := new(journal.Memory)
+			open := func(by string) *agent.Agent {
+				return agent.New(model, tools(t, save), agent.Options{Journal: store, Wait: true, By: by})
+			}
+			run := open("here").Run(ask("go"))
+			play(t, run)
+			o := run.Outcome()
+			if o.Reason != agent.EndWaiting {
+				t.Fatalf("the outcome is %+v", o)
+			}
+			approvals := &journal.Approvals{Store: store, Session: run.Session(), Run: run.ID()}
+			if _, err := approvals.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: tool.ApprovalApproved, By: "there"}); err != nil {
+				t.Fatal(err)
+			}
+			there, err := open("there").Resume(t.Context(), run.ID(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == journal.ErrConflict {
+				play(t, there)
+			}
+			if _, err := record(run.Events(t.Context())); !errors.Is(err, want) {
+				t.Errorf("going on with it ends with %v", err)
+			}
+			if want == journal.ErrHeld {
+				play(t, there)
+			}
+			if _, err := record(run.Events(t.Context())); !errors.Is(err, agent.ErrEnded) {
+				t.Errorf("going on with what is over ends with %v", err)
+			}
+			if ran != 1 || len(model.requests) != 2 {
+				t.Errorf("the tool ran %d times, and the model was asked %d times", ran, len(model.requests))
+			}
+		})
 	}
 }

@@ -13,7 +13,7 @@
 //     what it knows.
 //   - The guard watches over calls that are repeated with the same arguments and the same result: the model is told, then the
 //     calls are blocked, then the run is stopped.
-//   - A run that waits for a person ends with its calls open. It goes on when it is ranged over again.
+//   - A run that waits for a person ends with its calls open. It goes on in another stream.
 //
 // # The transcript
 //

@@ -26,7 +26,7 @@ func (a *Agent) Recall(ctx context.Context, session string) ([]chat.Message, err
 // said returns the conversation with what was sent and has not entered it yet, because the run was cut off before.
 func (r *Run) said() []chat.Message {
 	list := r.Messages()
-	for _, s := range r.queue {
+	for _, s := range r.inbox.queue {
 		list = append(list, s.message)
 	}
 	return list

@@ -111,7 +111,7 @@ func (a *Agent) rebuild(ctx context.Context, l *runRecorder, like *chat.Request)
 		return nil, fmt.Errorf("%w: %s", ErrEnded, l.id)
 	}
 	r := a.replayed(m, l, like)
-	r.resumed = true
+	r.interval.resumed = true
 	if err := r.recallQuestions(ctx, m); err != nil {
 		return nil, err
 	}
@@ -155,30 +155,30 @@ func (a *Agent) replayed(m *memory, l *runRecorder, like *chat.Request) *Run {
 func (r *Run) replay(rec *journal.Record, in bool) {
 	switch rec.Kind {
 	case journal.KindMessage:
-		r.queue = slices.DeleteFunc(r.queue, func(s sent) bool { return s.id == rec.Message.Sent })
+		r.inbox.entered(rec.Message.Sent)
 		if in {
 			r.state.Add(rec.Message.Message)
 		}
 	case journal.KindSent:
-		r.queue = append(r.queue, sent{rec.Sent.Message, rec.Sent.ID})
+		r.inbox.queue = append(r.inbox.queue, sent{rec.Sent.Message, rec.Sent.ID})
 	case journal.KindTurn:
-		r.turns = rec.Turn.Turn
-		r.learned = rec.Turn.Budget
+		r.answers.turns = rec.Turn.Turn
+		r.shown.learned = rec.Turn.Budget
 	case journal.KindSummary:
 		r.spend(rec.Summary.Usage, nil)
-		r.summary = Summary{Messages: rec.Summary.Messages, Text: rec.Summary.Text}
+		r.shown.summary = Summary{Messages: rec.Summary.Messages, Text: rec.Summary.Text}
 	case journal.KindTurnEnd:
 		t := rec.TurnEnd
-		r.turns = t.Turn + 1
+		r.answers.turns = t.Turn + 1
 		var failed error
 		if t.Error != nil {
 			failed = &chat.Error{Kind: chat.ErrorKind(t.Error.Kind)}
 		}
 		r.spend(t.Usage, failed)
 		if t.Error == nil { // else the model is asked again
-			r.calls += len(t.Message.Calls)
+			r.answers.calls += len(t.Message.Calls)
 			r.state.Add(t.Message)
-			r.last = r.told(t)
+			r.answers.last = r.told(t)
 		}
 	case journal.KindResult:
 		r.state.Add(r.rendered(rec.Result))
@@ -197,7 +197,7 @@ func (r *Run) rendered(f *tool.FinishRecord) chat.Message {
 	if f.Result.ErrorType == tool.ErrLimit && !f.Started {
 		return chat.Message{Role: chat.RoleTool, CallID: f.CallID, Name: f.Tool, Parts: chat.Text(f.Result.Error), IsError: true}
 	}
-	if r.client[f.Tool] && !f.Started && len(f.Result.Parts) > 0 {
+	if r.client.runs(f.Tool) && !f.Started && len(f.Result.Parts) > 0 {
 		return fromOutside(f)
 	}
 	set := r.agent.runner.Settings()
@@ -224,7 +224,7 @@ func (r *Run) settle(m *memory) error {
 		}
 		if c.Interrupted() && !c.Repeatable() {
 			f := c.Unknown(time.Now())
-			r.unknown = append(r.unknown, f)
+			r.interval.unknown = append(r.interval.unknown, f)
 			r.state.Add(r.rendered(&f))
 			delete(r.parked, c.ID)
 		}
@@ -261,17 +261,31 @@ func (r *Run) recallQuestions(ctx context.Context, m *memory) error {
 	return nil
 }
 
-// goOn records that the run goes on, and the results of calls that were cut off.
-func (r *Run) goOn(ctx context.Context) error {
-	if !r.resumed {
+// An interval lies between where a run stopped and where it goes on.
+type interval struct {
+	resumed bool                // the journal has the run as stopped: it is to record that it goes on
+	unknown []tool.FinishRecord // of calls that were cut off when it stopped
+}
+
+// end returns what is recorded when the run goes on.
+func (i *interval) end(o *Options) []journal.Record {
+	if !i.resumed {
 		return nil
 	}
-	r.resumed = false
-	records := []journal.Record{{Kind: journal.KindResume, Resume: &journal.Resume{By: r.agent.o.By, Detached: r.agent.o.Detached}}}
-	for i := range r.unknown {
-		records = append(records, journal.Record{Kind: journal.KindResult, Result: &r.unknown[i]})
+	records := []journal.Record{{Kind: journal.KindResume, Resume: &journal.Resume{By: o.By, Detached: o.Detached}}}
+	for k := range i.unknown {
+		records = append(records, journal.Record{Kind: journal.KindResult, Result: &i.unknown[k]})
 	}
-	r.unknown = nil
+	*i = interval{}
+	return records
+}
+
+// goOn records that the run goes on, and the results of calls that were cut off or that the client has run.
+func (r *Run) goOn(ctx context.Context) error {
+	records := r.interval.end(&r.agent.o)
+	if records == nil {
+		return nil
+	}
 	return r.log.note(ctx, append(records, r.takeGiven()...)...)
 }
 

@@ -3,12 +3,9 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"wield/chat"
 	"wield/journal"
@@ -21,52 +18,52 @@ type Run struct {
 	req    *chat.Request
 	state  *State
 	log    *runRecorder
-	runner *tool.Runner // with what this run watches
-	parked map[string]tool.Approval
+	runner *tool.Runner             // with what this run watches
+	parked map[string]tool.Approval // questions that are not answered, by call
 
-	outputs outputs
-
-	unpriced bool // an answer was not counted by the server
-
-	summary   Summary // that stands in the conversation
-	noSummary bool    // the model could not write one
-	learned   int     // tokens that the server may be sent, since it refused more; 0: nothing was refused
-
-	turns   int // that have begun, bounced ones included
-	calls   int
-	last    *turn
-	began   time.Time
-	before  time.Duration // what was used before Events began
-	seen    callRecorder
-	outcome Outcome
-
-	client map[string]bool // tools that the client runs, by name
-	given  []chat.Message  // results that it has handed in
+	listener // of the stream that is ranged over
+	inbox    inbox
+	answers  answers
+	shown    shown
+	meter    meter
+	seen     callRecorder
+	outputs  outputs
+	client   client
+	interval interval
 
 	offered []journal.Definition // tools that the journal has, of both
 
-	resumed bool                // the journal has it as stopped: it is to record that it goes on
-	unknown []tool.FinishRecord // of calls that were cut off then
+	outcome Outcome
+	over    bool // a person ended it with an answer: it does not go on
+	halted  atomic.Bool
+}
 
+// A listener is whoever ranges over the events of a run.
+type listener struct {
 	yield   func(chat.Event, error) bool
 	cancel  context.CancelFunc
 	stopped bool // nobody listens any more
-	over    bool // a person ended it with an answer: it does not go on
-	halted  atomic.Bool
-
-	ready chan struct{} // closed when the run has begun, or will not
-	once  sync.Once
-
-	mu    sync.Mutex
-	queue []sent
-	ended bool
 }
 
-// A sent message waits to enter the conversation.
-type sent struct {
-	message chat.Message
-	id      string // under which the journal has it; empty: it has not
+// emit passes an event on. When nobody listens any more it cancels what is under way; the results of that are
+// still taken.
+func (l *listener) emit(e chat.Event) bool {
+	if !l.stopped && !l.yield(e, nil) {
+		l.stopped = true
+		l.cancel()
+	}
+	return !l.stopped
 }
+
+// answers are those of the model in a run.
+type answers struct {
+	turns int // that have begun, bounced ones included
+	calls int
+	last  *turn
+}
+
+// turn returns the number of the turn that an event belongs to.
+func (a *answers) turn() int { return max(a.turns-1, 0) }
 
 // An EndReason says why a run ended.
 type EndReason string
@@ -76,7 +73,7 @@ const (
 	EndAnswer  EndReason = "answer"   // the model answered, if Outcome.Limit is set because it was told to
 	EndLimit   EndReason = "limit"    // a limit was reached and the model gave no answer
 	EndEmpty   EndReason = "empty"    // the model said nothing
-	EndWaiting EndReason = "waiting"  // a person has to decide; the run goes on when it is ranged over again
+	EndWaiting EndReason = "waiting"  // a person has to decide; the run goes on with another stream of Events
 	EndClient  EndReason = "client"   // the client has to run the calls in Outcome.Client
 	EndError   EndReason = "error"    // Outcome.Err says what
 	EndCancel  EndReason = "canceled" // whoever asked went away
@@ -117,62 +114,26 @@ func (r *Run) Outcome() Outcome { return r.outcome }
 // Messages returns the conversation as it is now. It is not to be called while the events are ranged over.
 func (r *Run) Messages() []chat.Message { return slices.Clone(r.state.Messages) }
 
-// Send puts a message into the conversation as soon as no call is open, before the model is asked again. It
-// reports false when the run is over: then the message has its place in the next one. It may be called from
-// any goroutine.
-func (r *Run) Send(m chat.Message) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ended {
-		return false
-	}
-	r.queue = append(r.queue, sent{message: m})
-	return true
-}
-
-// Accept is Send for who has promised that the message is not lost: when it returns without an error the
-// message is in the journal, and enters the conversation once, if need be when the run is resumed. It fails
-// with ErrEnded when the run is over, and with journal.ErrConflict when it is another process's. Before the
-// run has begun it waits for that.
-func (r *Run) Accept(ctx context.Context, m chat.Message) error {
-	if r.log == nil {
-		if !r.Send(m) {
-			return ErrEnded
-		}
-		return nil
-	}
-	select {
-	case <-r.ready:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	r.mu.Lock() // so that the run does not end meanwhile, and is not taken up again
-	defer r.mu.Unlock()
-	if r.ended {
-		return fmt.Errorf("%w: %s", ErrEnded, r.log.id)
-	}
-	s := sent{message: m, id: journal.NewID("msg")}
-	record := journal.Record{Kind: journal.KindSent, Sent: &journal.Sent{ID: s.id, Message: m, By: r.agent.o.By}}
-	if err := r.log.note(ctx, record); err != nil {
-		return err
-	}
-	r.queue = append(r.queue, s)
-	return nil
-}
-
 // Halt ends the run as if it were cancelled, but not before the calls of the last answer have their results.
 // The model is not asked again. It may be called from any goroutine.
 func (r *Run) Halt() { r.halted.Store(true) }
 
-// Events carries out the run and yields what happens. The stream is that of a [chat.Model]. Breaking out of
-// it cancels the answer or the calls that are under way; they get results that say so. A run that ended with
-// EndWaiting goes on when it is ranged over again.
+// Events carries out the run and yields what happens. The stream is that of a [chat.Model], and is ranged over
+// once. Breaking out of it cancels the answer or the calls that are under way; they get results that say so. A
+// run that ended with EndWaiting goes on in the next stream, by another call of Events. One that is over yields
+// ErrEnded.
 func (r *Run) Events(ctx context.Context) iter.Seq2[chat.Event, error] {
+	ranged := false
 	return func(yield func(chat.Event, error) bool) {
+		if ranged || !r.goesOn() {
+			yield(chat.Event{}, chat.AsError(ErrEnded))
+			return
+		}
+		ranged = true
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		r.yield, r.cancel, r.stopped, r.began = yield, cancel, false, time.Now()
-		r.before = r.state.Elapsed
+		r.listener = listener{yield: yield, cancel: cancel}
+		r.meter.start(r.state)
 		r.runner = r.agent.runner.With(func(s *tool.Settings) { s.Records, s.Scope = &r.seen, r.scope() })
 		release, err := r.begin(ctx)
 		if err != nil {
@@ -182,6 +143,15 @@ func (r *Run) Events(ctx context.Context) iter.Seq2[chat.Event, error] {
 		defer release()
 		r.finish(ctx, r.loop(ctx))
 	}
+}
+
+// goesOn reports whether the run has not begun, or has ended because it waits.
+func (r *Run) goesOn() bool {
+	switch r.outcome.Reason {
+	case "", EndWaiting, EndClient:
+		return true
+	}
+	return false
 }
 
 // scope returns what the tools of the run may see of its past.
@@ -210,9 +180,9 @@ func (r *Run) begin(ctx context.Context) (release func(), err error) {
 	if err := r.log.open(ctx, opening, r.state.Messages, o.Notes); err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
+	r.inbox.mu.Lock()
 	release, err = r.log.hold(ctx, r.cancel)
-	r.mu.Unlock()
+	r.inbox.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +192,7 @@ func (r *Run) begin(ctx context.Context) (release func(), err error) {
 		release()
 		return nil, err
 	}
-	r.once.Do(func() { close(r.ready) })
+	r.inbox.begin()
 	return release, nil
 }
 
@@ -253,7 +223,7 @@ func (r *Run) Session() string {
 // loop takes step after step, until the run is over, waits or fails.
 func (r *Run) loop(ctx context.Context) error {
 	for {
-		r.state.Elapsed = r.before + time.Since(r.began)
+		r.meter.read(r.state)
 		if err := r.take(ctx); err != nil {
 			return err
 		}
@@ -261,8 +231,8 @@ func (r *Run) loop(ctx context.Context) error {
 		var err error
 		switch step.Do {
 		case DoEnd:
-			if r.more() {
-				continue
+			if !r.inbox.end(r.state.over) {
+				continue // something was sent since the last answer
 			}
 			r.outcome.Limit = step.Limit
 			return r.take(ctx) // what came too late is there for the next run
@@ -287,47 +257,6 @@ func (r *Run) loop(ctx context.Context) error {
 	}
 }
 
-// take moves what was sent meanwhile into the conversation, unless calls are open.
-func (r *Run) take(ctx context.Context) error {
-	if len(r.state.open) > 0 {
-		return nil
-	}
-	r.mu.Lock()
-	queue := r.queue
-	r.queue = nil
-	r.mu.Unlock()
-	for i, s := range queue {
-		record := entered(s.message, r.agent.o.By)
-		record.Message.Sent = s.id
-		if err := r.log.note(ctx, record); err != nil {
-			r.mu.Lock()
-			r.queue = append(queue[i:len(queue):len(queue)], r.queue...)
-			r.mu.Unlock()
-			return err
-		}
-		r.state.Add(s.message)
-	}
-	return nil
-}
-
-// more reports whether something was sent since the last answer. If not, nothing can be sent any more.
-func (r *Run) more() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ended = len(r.queue) == 0 || r.state.over
-	return !r.ended
-}
-
-// emit passes an event on. When nobody listens any more it cancels what is under way; the results of that are
-// still taken.
-func (r *Run) emit(e chat.Event) bool {
-	if !r.stopped && !r.yield(e, nil) {
-		r.stopped = true
-		r.cancel()
-	}
-	return !r.stopped
-}
-
 // ask asks the model, passes on what it answers, and puts the answer into the conversation. A server that
 // finds the conversation too long is sent less of it, once.
 func (r *Run) ask(ctx context.Context, step Step) error {
@@ -344,7 +273,7 @@ func (r *Run) ask(ctx context.Context, step Step) error {
 			return err
 		}
 		err = r.answer(ctx, req, v, attempt)
-		if attempt > 1 || r.stopped || !errors.Is(err, chat.ErrContextLength) || !r.refused(r.last, v, req.Tools) {
+		if attempt > 1 || r.stopped || !errors.Is(err, chat.ErrContextLength) || !r.refused(r.answers.last, v, req.Tools) {
 			return err
 		}
 	}
@@ -352,15 +281,15 @@ func (r *Run) ask(ctx context.Context, step Step) error {
 
 // answer makes one request to the model.
 func (r *Run) answer(ctx context.Context, req *chat.Request, v View, attempt int) error {
-	begins := &journal.Turn{Turn: r.turns, Model: req.Model, Attempt: attempt, Budget: r.learned, Pruned: v.Pruned + v.Cut, Dropped: v.Dropped}
+	begins := &journal.Turn{Turn: r.answers.turns, Model: req.Model, Attempt: attempt, Budget: r.shown.learned, Pruned: v.Pruned + v.Cut, Dropped: v.Dropped}
 	if r.log != nil {
 		r.describe(begins, req)
 	}
 	if err := r.log.note(ctx, journal.Record{Kind: journal.KindTurn, Turn: begins}); err != nil {
 		return err
 	}
-	t := &turn{run: r, state: r.state, turn: r.turns, index: r.calls, model: req.Model, offered: req.Tools}
-	r.last = t
+	t := &turn{run: r, state: r.state, turn: r.answers.turns, index: r.answers.calls, model: req.Model, offered: req.Tools}
+	r.answers.last = t
 	var failed error
 	for e, err := range r.agent.model.Stream(ctx, req) {
 		if err != nil {
@@ -382,7 +311,7 @@ func (r *Run) answer(ctx context.Context, req *chat.Request, v View, attempt int
 		}
 	}
 	t.doubt()
-	r.turns, r.calls = t.turn+t.last+1, r.calls+t.made
+	r.answers.turns, r.answers.calls = t.turn+t.last+1, r.answers.calls+t.made
 	r.spend(t.usage, failed)
 	broken := failed != nil || r.stopped
 	if r.log != nil {
@@ -438,29 +367,17 @@ func said(messages []chat.Message) string {
 
 // spend counts what an answer used. failed is why it broke off, if it did.
 func (r *Run) spend(u chat.Usage, failed error) {
-	if u.Known && u.Requests == 0 {
-		u.Requests = 1
-	}
-	r.state.Usage.Add(u)
-	if u.Uncounted > 0 || !u.Known && (failed == nil || !unpaid[chat.AsError(failed).Kind]) {
-		r.unpriced = true
-	}
-	cost, known := r.agent.o.Prices.Cost(r.state.Usage)
-	r.state.Cost, r.outcome.Priced = cost, known && !r.unpriced
+	r.outcome.Priced = r.meter.spend(r.state, r.agent.o.Prices, u, failed)
 }
-
-// unpaid are the kinds of errors of servers that answered nothing.
-var unpaid = map[chat.ErrorKind]bool{chat.ErrAuth: true, chat.ErrBadRequest: true, chat.ErrNotFound: true, chat.ErrRateLimit: true,
-	chat.ErrContextLength: true, chat.ErrOverloaded: true}
 
 // finish ends the stream, and says what came of the run.
 func (r *Run) finish(ctx context.Context, err error) {
 	o := &r.outcome
 	o.Err, o.Waiting, o.Client = nil, nil, nil
-	r.state.Elapsed = r.before + time.Since(r.began)
+	r.meter.read(r.state)
 	o.Usage, o.Cost, o.Turns, o.Calls = r.state.Usage, r.state.Cost, r.state.turns, r.state.calls
 	o.Denied, o.Failing = r.seen.denials(), r.seen.failing(o.Limit)
-	if t := r.last; t != nil {
+	if t := r.answers.last; t != nil {
 		o.Text, o.GaveUp = t.text.String(), len(t.calls) > 0 && !slices.ContainsFunc(t.calls, func(c chat.Call) bool { return c.Reason == "" })
 		if t.finish != nil {
 			o.Finish = t.finish.Reason
@@ -471,15 +388,15 @@ func (r *Run) finish(ctx context.Context, err error) {
 		r.fail(ctx, err)
 		return
 	case len(r.parked) > 0:
-		o.Reason, r.resumed = EndWaiting, r.log != nil
+		o.Reason, r.interval.resumed = EndWaiting, r.log != nil
 		for _, c := range r.state.Open() {
 			if a, ok := r.parked[c.ID]; ok {
 				o.Waiting = append(o.Waiting, a)
 			}
 		}
 	case len(r.Awaits()) > 0:
-		o.Reason, o.Client, r.resumed = EndClient, r.Awaits(), r.log != nil
-	case r.last == nil || r.last.empty() || len(r.last.calls) > 0 && o.Text == "":
+		o.Reason, o.Client, r.interval.resumed = EndClient, r.Awaits(), r.log != nil
+	case r.answers.last == nil || r.answers.last.empty() || len(r.answers.last.calls) > 0 && o.Text == "":
 		o.Reason = EndEmpty
 		if o.Limit != "" {
 			o.Reason = EndLimit
@@ -492,10 +409,10 @@ func (r *Run) finish(ctx context.Context, err error) {
 		return
 	}
 	if o.Usage.Known {
-		r.emit(chat.Event{Kind: chat.KindUsage, Turn: max(r.turns-1, 0), Detail: &o.Usage})
+		r.emit(chat.Event{Kind: chat.KindUsage, Turn: r.answers.turn(), Detail: &o.Usage})
 	}
 	f := chat.Finish{Reason: chat.FinishStop, Model: r.req.Model}
-	if t := r.last; t != nil && t.finish != nil {
+	if t := r.answers.last; t != nil && t.finish != nil {
 		f = *t.finish
 		switch {
 		case o.Reason == EndClient:
@@ -504,7 +421,7 @@ func (r *Run) finish(ctx context.Context, err error) {
 			f.Reason = chat.FinishStop // the calls were carried out here
 		}
 	}
-	r.emit(chat.Event{Kind: chat.KindFinish, Turn: max(r.turns-1, 0), Detail: &f})
+	r.emit(chat.Event{Kind: chat.KindFinish, Turn: r.answers.turn(), Detail: &f})
 }
 
 // fail ends the stream with an error. Calls that are still open get results that say that they did not run:
@@ -516,7 +433,7 @@ func (r *Run) fail(ctx context.Context, err error) {
 		o.Reason = EndCancel
 	}
 	if r.over { // what is recorded now is its end, behind which nothing may come
-		r.close()
+		r.inbox.close()
 	}
 	_ = r.closing(ctx) // what cannot be recorded now is seen when the run goes on: it has no end
 	for _, c := range r.state.Open() {
@@ -524,21 +441,13 @@ func (r *Run) fail(ctx context.Context, err error) {
 		answer := result.Chat(&c, tool.StylePlain)
 		r.state.Add(answer.Message())
 	}
-	for _, s := range r.close() { // whoever goes on with the conversation has them in it
+	for _, s := range r.inbox.close() { // whoever goes on with the conversation has them in it
 		r.state.Add(s.message)
 	}
-	r.once.Do(func() { close(r.ready) })
+	r.inbox.begin()
 	if !r.stopped {
 		r.yield(chat.Event{}, o.Err)
 	}
-}
-
-// close ends that anything can be sent, and returns what was and has not entered the conversation.
-func (r *Run) close() []sent {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ended = true
-	return r.queue
 }
 
 var errNoResult = errors.New("agent: a call ended without a result")

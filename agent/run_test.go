@@ -116,10 +116,48 @@ func TestIsAModel(t *testing.T) {
 	if last.Kind != chat.KindFinish || last.Detail.(*chat.Finish).Reason != chat.FinishStop {
 		t.Errorf("the last event is %s %+v", last.Kind, last.Detail.(*chat.Finish))
 	}
-	req := ask("look")
-	req.Tools = []chat.Tool{{Name: "mine"}}
-	if _, err := record(m.Stream(t.Context(), req)); !errors.Is(err, chat.ErrBadRequest) {
-		t.Errorf("tools of the client: %v", err)
+}
+
+// TestModelWithToolsOfItsClient has an agent asked as any model with tools is: its own calls have results in the stream, those of the
+// client end it, and the next request brings their results.
+func TestModelWithToolsOfItsClient(t *testing.T) {
+	model := &fakeModel{answers: []answer{calls(call("a", "look", "{}"), call("b", "door", "{}")), {text: "open"}}}
+	var m chat.Model = agent.New(model, tools(t, reads("look", says("x"))), agent.Options{})
+	req := ask("open the door")
+	req.Tools = []chat.Tool{{Name: "door"}}
+	stream := m.Stream(t.Context(), req)
+	events, err := record(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := chat.Message{Role: chat.RoleAssistant}
+	var results []chat.Message
+	for _, e := range events {
+		switch e.Kind {
+		case chat.KindCallEnd:
+			answer.Calls = append(answer.Calls, *e.Detail.(*chat.Call))
+		case chat.KindResult:
+			results = append(results, e.Detail.(*chat.Result).Message())
+		}
+	}
+	last := events[len(events)-1]
+	if last.Kind != chat.KindFinish || last.Detail.(*chat.Finish).Reason != chat.FinishCalls || len(answer.Calls) != 2 ||
+		len(results) != 1 || results[0].CallID != "a" {
+		t.Fatalf("the stream ends with %s, calls %+v, results %+v", last.Kind, answer.Calls, results)
+	}
+	if _, err := record(stream); !errors.Is(err, agent.ErrEnded) || len(model.requests) != 1 {
+		t.Errorf("a second range over the stream: %v, %d requests", err, len(model.requests))
+	}
+	req.Messages = append(req.Messages, answer, results[0], chat.Message{Role: chat.RoleTool, CallID: "b", Name: "door", Parts: chat.Text("ok")})
+	if events, err = record(m.Stream(t.Context(), req)); err != nil {
+		t.Fatal(err)
+	}
+	if last = events[len(events)-1]; last.Detail.(*chat.Finish).Reason != chat.FinishStop || len(model.requests) != 2 {
+		t.Errorf("with the result: %+v after %d requests", last.Detail, len(model.requests))
+	}
+	req.Tools = append(req.Tools, chat.Tool{Name: "look"})
+	if _, err := record(m.Stream(t.Context(), req)); !errors.Is(err, chat.ErrBadRequest) || !strings.Contains(err.Error(), "look") {
+		t.Errorf("a tool of the same name on both sides: %v", err)
 	}
 }
 

@@ -28,32 +28,40 @@ func (r *Run) view(ctx context.Context, tools []chat.Tool) (View, error) {
 	err := r.summarize(ctx, f, v.Wanted, tools)
 	switch {
 	case errors.Is(err, errNoSummary):
-		r.noSummary = true
+		r.shown.noSummary = true
 	case err != nil:
 		return View{}, err
 	}
 	return r.fitting(tools).Fit(r.state.Messages), nil
 }
 
+// shown is what a run knows of what the model can be shown of the conversation.
+type shown struct {
+	summary   Summary // that stands in the place of its beginning
+	noSummary bool    // the model could not write one
+	learned   int     // tokens that the server may be sent, since it refused more; 0: nothing was refused
+}
+
 // fitting returns what the conversation has to fit.
-func (r *Run) fitting(tools []chat.Tool) Fitting {
-	w := r.agent.o.Window
-	f := Fitting{Budget: w.budget(tools), Summary: r.summary, Summarize: w.Summarize && !r.noSummary, Reader: reader(tools)}
-	if r.learned > 0 && (f.Budget == 0 || r.learned < f.Budget) {
-		f.Budget = r.learned
+func (s *shown) fitting(w Window, tools []chat.Tool) Fitting {
+	f := Fitting{Budget: w.budget(tools), Summary: s.summary, Summarize: w.Summarize && !s.noSummary, Reader: reader(tools)}
+	if s.learned > 0 && (f.Budget == 0 || s.learned < f.Budget) {
+		f.Budget = s.learned
 	}
 	return f
 }
+
+func (r *Run) fitting(tools []chat.Tool) Fitting { return r.shown.fitting(r.agent.o.Window, tools) }
 
 // refused learns from a server that says that what it was sent is too long. It reports whether there is something less to send.
 func (r *Run) refused(t *turn, sent View, tools []chat.Tool) bool {
 	if !t.silent() {
 		return false
 	}
-	before := r.learned
-	r.learned = max(sent.Tokens/2, 1)
+	before := r.shown.learned
+	r.shown.learned = max(sent.Tokens/2, 1)
 	if less := r.fitting(tools).Fit(r.state.Messages); less.Tokens > sent.Tokens*3/4 {
-		r.learned = before
+		r.shown.learned = before
 		return false
 	}
 	return true
@@ -71,7 +79,7 @@ func (r *Run) summarize(ctx context.Context, f Fitting, n int, tools []chat.Tool
 	if err := r.log.note(ctx, journal.Record{Kind: journal.KindSummary, Summary: &s}); err != nil {
 		return err
 	}
-	r.summary = Summary{Messages: n, Text: s.Text}
+	r.shown.summary = Summary{Messages: n, Text: s.Text}
 	return nil
 }
 
@@ -120,11 +128,11 @@ func (r *Run) sumUp(ctx context.Context, f Fitting, n int, tools []chat.Tool) (j
 // go on with it. before is the last summary of its beginning, if there is one. The messages stay in the journal, beside the summary.
 func (a *Agent) Compact(ctx context.Context, req *chat.Request, before Summary) (Summary, chat.Usage, error) {
 	r := a.newRun(req, newRunRecorder(a.o.Journal, req.Conversation))
-	r.runner, r.summary = a.runner.With(func(s *tool.Settings) { s.Records = &r.seen }), before
+	r.runner, r.shown.summary = a.runner.With(func(s *tool.Settings) { s.Records = &r.seen }), before
 	tools := r.runner.Offered(said(req.Messages))
 	s, err := r.sumUp(ctx, r.fitting(tools), len(req.Messages), tools)
 	for n := 0; errors.Is(err, chat.ErrContextLength) && n < mostRefused; n++ { // that may be why a summary is wanted
-		r.learned = max(r.fitting(tools).Fit(req.Messages).Tokens/2, 1)
+		r.shown.learned = max(r.fitting(tools).Fit(req.Messages).Tokens/2, 1)
 		s, err = r.sumUp(ctx, r.fitting(tools), len(req.Messages), tools)
 	}
 	if err != nil || a.o.Journal == nil {
@@ -171,7 +179,7 @@ func (a *Agent) recap(ctx context.Context, session string, messages []chat.Messa
 }
 
 // Shorten puts a summary in the place of the first messages, where Compact wrote it and there is no journal to find it in.
-func (r *Run) Shorten(s Summary) { r.summary = s }
+func (r *Run) Shorten(s Summary) { r.shown.summary = s }
 
 // digest returns the digest of messages, by which they are known again. Instructions are left out: they tell the day, and change.
 func digest(messages []chat.Message) string {
@@ -209,12 +217,12 @@ func beginsWith(messages []chat.Message, want string) int {
 
 // recallSummary takes the last summary that an earlier run of the session wrote of the messages with which this one begins.
 func (r *Run) recallSummary(ctx context.Context) error {
-	if r.log.fresh || r.summary.Messages > 0 {
+	if r.log.fresh || r.shown.summary.Messages > 0 {
 		return nil
 	}
 	s, err := r.agent.Recap(ctx, r.log.session, r.state.Messages)
 	if s.Messages > 0 {
-		r.summary = s
+		r.shown.summary = s
 	}
 	return err
 }

@@ -87,7 +87,7 @@ func (t *turn) number(e *chat.Event) {
 			t.ids, t.numbers = map[int]string{}, map[int]int{}
 		}
 		n := t.index + t.made
-		if id = e.ID; t.run.client[e.Name] {
+		if id = e.ID; t.run.client.runs(e.Name) {
 			id = t.run.clientID(n) // the result comes back from outside, and has to find its run
 		}
 		id = t.state.newID(id, n)
@@ -133,7 +133,7 @@ func (t *turn) attempt(e chat.Event) []chat.Event {
 	e.Flags, e.Name = e.Flags&^chat.FlagSpent, t.nameOf(d.Name)
 	c := chat.Call{Name: e.Name, Arguments: d.Arguments, Complete: true, Origin: e.Origin, Dialect: d.Dialect, At: d.At, End: d.End, Reason: d.Reason}
 	switch {
-	case d.Reason == chat.ReasonInvalid && !t.run.client[c.Name]:
+	case d.Reason == chat.ReasonInvalid && !t.run.client.runs(c.Name):
 		c.Reason = "" // the tools here say themselves what they want
 	default:
 		c.Problem = t.problem(d)
