@@ -120,7 +120,7 @@ func (r *run) correction() string {
 	}
 	if len(confused) > 0 {
 		o := r.o.Prompt
-		o.Prefix = r.prefix()
+		o.Prefix, o.Dialect = r.prefix(), r.taught()
 		parts = append(parts, o.Bounce(confused))
 	}
 	if f := r.retryForm(); listed(f) {
@@ -131,7 +131,7 @@ func (r *run) correction() string {
 
 // retryForm returns the form that the second answer is held to: a call, where one was attempted in text.
 func (r *run) retryForm() *chat.Format {
-	if r.mode != ModeText || r.turn.failures[0].reason == ReasonFormat {
+	if !r.inText() || r.turn.failures[0].reason == ReasonFormat {
 		return r.held
 	}
 	return r.plan(true)
@@ -139,11 +139,12 @@ func (r *run) retryForm() *chat.Format {
 
 // heldAgain returns the request for a second answer with the form that it is held to.
 func (r *run) heldAgain(req *chat.Request) *chat.Request {
-	if r.mode != ModeText || len(r.tools) == 0 {
+	if !r.inText() || len(r.tools) == 0 {
 		return req
 	}
 	out := *req
 	r.held = r.retryForm()
+	r.must = r.turn.failures[0].reason != ReasonFormat
 	out.Format = r.held
 	return &out
 }

@@ -43,6 +43,10 @@ const (
 	ModeAuto   Mode = "auto"   // native; text once the backend has refused tools
 	ModeText   Mode = "text"   // described in the prompt, called in text
 	ModeNative Mode = "native" // through the backend's function calling
+
+	// ModeTemplate renders Options.Template: tools and calls are written as the model was trained to, and calls are read from
+	// the text. The backend completes the prompt.
+	ModeTemplate Mode = "template"
 )
 
 // Release says when a call goes on to the client.
@@ -104,7 +108,8 @@ type Options struct {
 	Trace    bool
 	Support  *Support      // what is known of models that refuse something; nil: the Bridge has its own
 	Count    bool          // with ModeAuto, count tokens of a model that nothing is known of, to find out whether its server drops tools
-	Stops    bool          // the backend takes stop sequences: in ModeText an answer is stopped where a model invents a result
+	Stops    bool          // the backend takes stop sequences: an answer in text is stopped where a model invents a result or a turn
+	Template Template      // for ModeTemplate
 	Probe    bool          // with ModeAuto, ask a model that nothing is known of for a call before it gets tools
 	Hold     Hold          // how the backend is held to the form of an answer; "": HoldNone
 	Backend  string        // shown in TurnStart
@@ -202,14 +207,20 @@ func (b *Bridge) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.E
 }
 
 // Sent returns what Stream would send to the model for a request, at first, and whether the tools stand in
-// its text. Nothing is asked: a mode that a probe would find out is taken as it is known.
+// its text. Nothing is asked: a mode that a probe would find out is taken as it is known, and a template that
+// would have to be fetched is an error.
 func (b *Bridge) Sent(req *chat.Request) (sent *chat.Request, inText bool, err error) {
 	o := b.o
 	o.Probe = false
+	if o.Template != nil {
+		o.Template = knownTemplate{o.Template}
+	}
 	r := run{Bridge: &Bridge{model: b.model, o: o}, ctx: context.Background(), req: req, yield: func(chat.Event, error) bool { return true }}
 	if err := r.prepare(); err != nil {
 		return nil, false, err
 	}
-	sent, err = r.render()
+	if sent, err = r.render(); err == nil {
+		sent, err = r.prompted(sent)
+	}
 	return sent, r.mode == ModeText, err
 }

@@ -19,11 +19,12 @@ type grammars struct {
 
 // heldCalls is a form and what it was made of.
 type heldCalls struct {
-	tools  []tool
-	must   bool
-	most   int
-	behind string
-	form   *chat.Format // nil: these calls cannot be held
+	dialect string
+	tools   []tool
+	must    bool
+	most    int
+	behind  string
+	form    *chat.Format // nil: these calls cannot be held
 }
 
 // keptGrammars is how many forms are kept.
@@ -35,7 +36,7 @@ func (g *grammars) find(want heldCalls) (*chat.Format, bool) {
 	defer g.mu.Unlock()
 	for i := range g.kept {
 		k := &g.kept[i]
-		if k.must == want.must && k.most == want.most && k.behind == want.behind && slices.Equal(k.tools, want.tools) {
+		if k.dialect == want.dialect && k.must == want.must && k.most == want.most && k.behind == want.behind && slices.Equal(k.tools, want.tools) {
 			return k.form, true
 		}
 	}
@@ -54,10 +55,10 @@ func (g *grammars) keep(h heldCalls) {
 // grammar returns the form that holds calls of the tools in the dialect that the model is taught, nil if the
 // backend or the dialect has none.
 func (r *run) grammar(must bool) *chat.Format {
-	if holds[r.o.Hold].grammar == noLanguage || r.o.Prompt.Dialect == prompt.PTK || r.o.Prompt.ForTools != "" {
+	if holds[r.o.Hold].grammar == noLanguage || r.mode == ModeText && (r.o.Prompt.Dialect == prompt.PTK || r.o.Prompt.ForTools != "") {
 		return nil // instructions of the user's own may teach anything
 	}
-	h := heldCalls{tools: r.tools, must: must, most: r.most()}
+	h := heldCalls{dialect: r.taught(), tools: r.tools, must: must, most: r.most()}
 	if must && r.opens() {
 		h.behind = cmp.Or(r.o.Thinking.Closer, "</think>")
 	}
@@ -69,12 +70,17 @@ func (r *run) grammar(must bool) *chat.Format {
 	return h.form
 }
 
-func (r *run) newGrammar(h heldCalls) *chat.Format {
-	o := grammar.Options{Dialect: r.o.Prompt.Taught(), Required: h.must, MaxCalls: h.most, Behind: h.behind, Decoders: r.o.Decoders}
+// grammarOptions says which calls are written.
+func (r *run) grammarOptions(h heldCalls) grammar.Options {
+	o := grammar.Options{Dialect: r.taught(), Required: h.must, MaxCalls: h.most, Behind: h.behind, Decoders: r.o.Decoders}
 	for _, t := range r.tools {
-		o.Tools = append(o.Tools, grammar.Tool{Name: r.o.Prefix + t.name, Args: t.shape, Schema: r.req.Tool(t.name).Parameters})
+		o.Tools = append(o.Tools, grammar.Tool{Name: r.prefix() + t.name, Args: t.shape, Schema: r.req.Tool(t.name).Parameters})
 	}
-	g, err := grammar.New(o)
+	return o
+}
+
+func (r *run) newGrammar(h heldCalls) *chat.Format {
+	g, err := grammar.New(r.grammarOptions(h))
 	if err != nil {
 		return nil // the model is told, and its calls are checked
 	}

@@ -58,7 +58,7 @@ func (r *run) plan(must bool) *chat.Format {
 	how := holds[r.o.Hold]
 	switch {
 	case !how.can:
-	case r.mode == ModeText && len(r.tools) > 0 && r.req.Choice.Mode != chat.ChoiceNone && (must || r.form.want == nil):
+	case r.inText() && len(r.tools) > 0 && r.req.Choice.Mode != chat.ChoiceNone && (must || r.form.want == nil):
 		return r.planCalls(must)
 	case r.opens() || must: // it could not think
 	case r.form.want != nil && (len(r.tools) == 0 || r.mode == ModeNative && how.tools):
@@ -73,7 +73,7 @@ func (r *run) planCalls(must bool) *chat.Format {
 	if f := r.accepted(r.grammar(must)); f != nil {
 		return f
 	}
-	if !must || r.opens() {
+	if !must || r.opens() || r.mode == ModeTemplate { // whose prompt has no place to tell of it
 		return nil
 	}
 	return r.accepted(r.callsForm(holds[r.o.Hold].root))

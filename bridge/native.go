@@ -27,11 +27,11 @@ const (
 func (r *run) classify(name string, origin chat.Origin) (channel, *tool) {
 	t := r.find(name)
 	switch {
-	case t == nil && (origin == chat.OriginNative || r.mode == ModeText || len(r.tools) == 0 || slices.Contains(r.o.Native, name)):
+	case t == nil && (origin == chat.OriginNative || r.inText() || len(r.tools) == 0 || slices.Contains(r.o.Native, name)):
 		return channelNative, nil // where no functions were offered, it can only be the backend's own
 	case t == nil:
 		return channelUnknown, nil
-	case origin == chat.OriginNative || r.mode == ModeText:
+	case origin == chat.OriginNative || r.inText():
 		return channelConfused, t
 	}
 	return channelFunction, t

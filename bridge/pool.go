@@ -24,12 +24,13 @@ type pool struct {
 type decoder struct {
 	*dialect.Decoder
 	mode  Mode
-	open  bool // the text begins in reasoning
+	reads string // dialect that has priority
+	open  bool   // the text begins in reasoning
 	tools []tool
 }
 
-func (d *decoder) fits(mode Mode, open bool, tools []tool) bool {
-	if d.mode != mode || d.open != open || len(d.tools) != len(tools) {
+func (d *decoder) fits(mode Mode, reads string, open bool, tools []tool) bool {
+	if d.mode != mode || d.reads != reads || d.open != open || len(d.tools) != len(tools) {
 		return false
 	}
 	for i := range tools {
@@ -41,8 +42,8 @@ func (d *decoder) fits(mode Mode, open bool, tools []tool) bool {
 }
 
 // decoder returns a decoder for the tools, which nobody else uses until it is put back.
-func (b *Bridge) decoder(mode Mode, open bool, tools []tool) (*decoder, error) {
-	if d := b.decoders.take(mode, open, tools); d != nil {
+func (b *Bridge) decoder(mode Mode, reads string, open bool, tools []tool) (*decoder, error) {
+	if d := b.decoders.take(mode, reads, open, tools); d != nil {
 		return d, nil
 	}
 	shapes, tools := make([]shape.Tool, len(tools)), slices.Clone(tools)
@@ -50,7 +51,7 @@ func (b *Bridge) decoder(mode Mode, open bool, tools []tool) (*decoder, error) {
 		tools[i].name = strings.Clone(tools[i].name) // an idle decoder would keep the body of the request that it is from
 		shapes[i] = shape.Tool{Name: tools[i].name, Args: tools[i].shape}
 	}
-	o := dialect.Options{Dialect: b.o.Dialect, Only: b.o.Passive, Own: b.o.Own, Prefer: b.o.Prefer, Tools: shapes, Repair: b.o.Repair,
+	o := dialect.Options{Dialect: reads, Only: b.o.Passive, Own: b.o.Own, Prefer: b.o.Prefer, Tools: shapes, Repair: b.o.Repair,
 		Thinking: b.o.Thinking, Drop: b.o.Drop, Headers: b.o.Headers, Cache: b.o.Decoders, Trace: b.o.Trace, Edits: b.o.Edits}
 	o.Thinking.Open = open
 	if mode == ModeText {
@@ -60,14 +61,14 @@ func (b *Bridge) decoder(mode Mode, open bool, tools []tool) (*decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &decoder{Decoder: d, mode: mode, open: open, tools: tools}, nil
+	return &decoder{Decoder: d, mode: mode, reads: reads, open: open, tools: tools}, nil
 }
 
-func (p *pool) take(mode Mode, open bool, tools []tool) *decoder {
+func (p *pool) take(mode Mode, reads string, open bool, tools []tool) *decoder {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := len(p.idle) - 1; i >= 0; i-- {
-		if d := p.idle[i]; d.fits(mode, open, tools) {
+		if d := p.idle[i]; d.fits(mode, reads, open, tools) {
 			p.idle = append(p.idle[:i], p.idle[i+1:]...)
 			return d
 		}

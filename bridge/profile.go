@@ -29,7 +29,11 @@ func (o *Options) SetProfile(p *profile.Profile) {
 // says so only for a backend that leaves reasoning in the text: one that sends it apart sends text when the
 // block is over.
 func (r *run) opens() bool {
-	return r.req.InReasoning || r.o.Thinking.Open && !r.splits.Load()
+	open := r.o.Thinking.Open
+	if r.mode == ModeTemplate {
+		open = r.template.Opens
+	}
+	return r.req.InReasoning || open && !r.splits.Load()
 }
 
 // split takes note of a backend that sends reasoning apart. Text that has not begun yet then begins outside of any.

@@ -17,13 +17,15 @@ type run struct {
 	yield   func(chat.Event, error) bool
 	stopped bool // whoever reads has gone
 
-	mode   Mode // text or native
-	max    int  // calls a response
-	tools  []tool
-	dec    *decoder
-	events []chat.Event // what the decoder gives, used again and again
-	form   form         // that the client wants the answer in
-	held   *chat.Format // form that the backend is held to; nil: none
+	mode     Mode           // never auto
+	template TemplateTraits // in ModeTemplate
+	max      int            // calls a response
+	tools    []tool
+	dec      *decoder
+	events   []chat.Event // what the decoder gives, used again and again
+	form     form         // that the client wants the answer in
+	held     *chat.Format // form that the backend is held to; nil: none
+	must     bool         // the next answer has to be a call
 
 	notes   []chat.NoteDetail // what of the request the backend is not sent, until the client has been told
 	bounces int
@@ -63,8 +65,9 @@ type turn struct {
 	text      heldText
 	answering bool // a call of answerTool is open
 	kept      keptAnswer
-	goesOn    bool // its text continues what the client has
-	dropped   bool // the server left the tools out: it is asked again with tools in the text
+	goesOn    bool   // its text continues what the client has
+	dropped   bool   // the server left the tools out: it is asked again with tools in the text
+	opening   string // of a call, which the answer was begun with, until it has been taken in
 }
 
 // A silence begins where nothing more of a response is shown. The offsets are places in its raw text.
@@ -146,6 +149,9 @@ func (r *run) prepare() error {
 		return err
 	}
 	r.tools = tools
+	if err := r.prepareTemplate(); err != nil {
+		return err
+	}
 	if r.mode = r.modeOf(); r.mode == ModeText {
 		if err := r.unhost(true); err != nil {
 			return err
@@ -159,7 +165,10 @@ func (r *run) prepare() error {
 
 // modeOf returns the mode of this request.
 func (r *run) modeOf() Mode {
-	if r.o.Mode != ModeAuto {
+	switch {
+	case r.o.Mode == ModeTemplate && r.untold():
+		return ModeText
+	case r.o.Mode != ModeAuto:
 		return r.o.Mode
 	}
 	if r.o.Probe && len(r.tools) > 0 {
@@ -176,7 +185,7 @@ func (r *run) modeOf() Mode {
 
 // newDecoder gets the decoder for the mode.
 func (r *run) newDecoder() error {
-	d, err := r.decoder(r.mode, r.opens(), r.tools)
+	d, err := r.decoder(r.mode, r.reads(), r.opens(), r.tools)
 	if err == nil {
 		r.dec = d
 	}
@@ -185,23 +194,28 @@ func (r *run) newDecoder() error {
 
 // render returns the request for the model.
 func (r *run) render() (*chat.Request, error) {
-	r.held = r.plan(r.required())
+	r.must = r.required()
+	r.held = r.plan(r.must)
 	req := r.req
 	if r.o.NoImages {
 		req = described(req)
 	}
-	if r.mode == ModeText {
+	var err error
+	switch r.mode {
+	case ModeText:
 		o := r.o.Prompt
 		o.Prefix, o.MaxCalls, o.OnlyCalls = r.o.Prefix, r.max, ""
 		if listed(r.held) {
 			o.OnlyCalls = r.listExample()
 		}
-		var err error
-		if req, err = prompt.Render(r.ctx, req, o); err != nil {
-			return nil, err
-		}
-	} else {
+		req, err = prompt.Render(r.ctx, req, o)
+	case ModeTemplate:
+		req, err = r.offering(wholeHistory(req))
+	default:
 		req = wholeHistory(req)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return r.kept(r.ended(r.formed(req))), nil
 }
@@ -213,7 +227,7 @@ func usesTools(req *chat.Request) bool {
 
 // kept returns req with messages in an order that the model's template takes, as far as its rules are known.
 func (r *run) kept(req *chat.Request) *chat.Request {
-	rules := r.o.Support.Rules(r.req.Model)
+	rules := r.rules()
 	if rules == (chat.Rules{}) {
 		return req
 	}
@@ -222,18 +236,30 @@ func (r *run) kept(req *chat.Request) *chat.Request {
 	return &out
 }
 
-// ended returns req with a stop sequence at which a model that goes on behind its call is stopped: what begins a
-// result in its dialect. A client's own sequences leave room for it or not: protocols allow four.
+// ended returns req with stop sequences at which a model that goes on behind its turn is stopped: what begins a result in its
+// dialect, and the headers of others' turns. A client's own sequences leave room for them or not: protocols allow four.
 func (r *run) ended(req *chat.Request) *chat.Request {
-	if !r.o.Stops || r.mode != ModeText || len(r.tools) == 0 || len(req.Stop) >= maxStops {
-		return req
-	}
-	stop := r.o.Prompt.ResultOpener()
-	if stop == "" || slices.Contains(req.Stop, stop) {
+	if !r.o.Stops || !r.inText() || len(r.tools) == 0 && r.mode == ModeText {
 		return req
 	}
 	out := *req
-	out.Stop = append(slices.Clip(out.Stop), stop)
+	out.Stop = slices.Clip(out.Stop)
+	add := func(stop string) {
+		if stop != "" && len(out.Stop) < maxStops && !slices.Contains(out.Stop, stop) {
+			out.Stop = append(out.Stop, stop)
+		}
+	}
+	if len(r.tools) > 0 {
+		o := r.o.Prompt
+		o.Dialect = r.taught()
+		add(o.ResultOpener())
+	}
+	for _, header := range slices.Concat(r.template.Stop, r.o.Headers.Others) {
+		add(header)
+	}
+	if r.must && r.mode == ModeText {
+		add("\nUser:") // the example's; an answer that may be prose can hold such a line
+	}
 	return &out
 }
 
@@ -243,6 +269,10 @@ const maxStops = 4
 // answer passes one response on. Afterwards turn.failures says what has to be corrected.
 func (r *run) answer(req *chat.Request, attempt int) error {
 	r.turn = r.turn.empty()
+	req, err := r.prompted(req)
+	if err != nil {
+		return err
+	}
 	r.turn.attempt, r.turn.sent, r.turn.began, r.turn.goesOn = attempt, req, time.Now(), attempt == 1
 	if attempt > 1 {
 		r.turn.repeats.begin(r.shown)
@@ -289,6 +319,7 @@ func (r *run) receive(e chat.Event, err error) bool {
 	}
 	if e.Kind != chat.KindIdle {
 		r.begin()
+		r.open()
 	}
 	r.take(e)
 	return !r.stopped
@@ -313,10 +344,16 @@ func (r *run) begin() {
 func (r *run) turnDetail() *chat.TurnDetail {
 	if r.turn.detail == nil {
 		d := &chat.TurnDetail{Model: r.req.Model, Backend: r.o.Backend, Attempt: r.turn.attempt, Began: r.turn.began, Sent: r.turn.sent, Notice: r.o.Notice}
-		if r.mode == ModeText {
+		switch {
+		case r.mode == ModeTemplate:
+			d.Dialect = r.taught()
+		case r.mode == ModeText:
 			d.Dialect = r.o.Prompt.Dialect
 			if r.o.Mode == ModeAuto && r.o.Support.drops(r.req.Model) {
 				d.Notice = noticeDropped
+			}
+			if r.o.Mode == ModeTemplate {
+				d.Notice = noticeNoTools
 			}
 		}
 		r.turn.detail = d

@@ -112,6 +112,11 @@ type Request struct {
 	Model    string
 	Messages []Message
 	Tools    []Tool
+
+	// Prompt is the whole prompt as text, as the model's chat template writes it; empty: the server writes it. A backend that
+	// completes text sends it in place of Messages and Tools. The others refuse it.
+	Prompt string
+
 	Choice   Choice
 	Parallel *bool // whether several calls a turn are welcome; nil: not said
 

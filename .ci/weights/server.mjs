@@ -1,10 +1,11 @@
-// An OpenAI-compatible server for the weights of a ChatML model, as small as the tests need it: whole and streamed answers, stop sequences,
-// usage, response_format json_schema and llama.cpp's grammar. Tools are ignored without a word, as servers do whose template knows none.
-// Usage: node server.mjs FILE PORT NAME. It needs node-llama-cpp in a node_modules above it.
+// An OpenAI-compatible server for the weights of a ChatML model, as small as the tests need it: conversations and completions, whole and
+// streamed, stop sequences, usage, response_format json_schema, llama.cpp's grammar and its /props. Tools are ignored without a word, as
+// servers do whose template knows none; with "functions" the library's own function calling gets them.
+// Usage: node server.mjs FILE PORT NAME [functions]. It needs node-llama-cpp in a node_modules above it.
 import http from "node:http";
-import {getLlama, LlamaGrammarEvaluationState} from "node-llama-cpp";
+import {getLlama, LlamaChat, LlamaGrammarEvaluationState} from "node-llama-cpp";
 
-const [file, port, name] = process.argv.slice(2);
+const [file, port, name, functions] = process.argv.slice(2);
 const most = 4096; // tokens of a conversation
 const llama = await getLlama({gpu: false, build: "never", maxThreads: 1, logLevel: "error"});
 const model = await llama.loadModel({modelPath: file});
@@ -28,9 +29,27 @@ function promptOf(messages) {
   return messages.map(m => `<|im_start|>${m.role}\n${text(m.content)}<|im_end|>\n`).join("") + "<|im_start|>assistant\n";
 }
 
+// The library's own function calling.
+const chat = functions && new LlamaChat({contextSequence: sequence});
+async function callFunctions(body, gone) {
+  const history = body.messages.map(({role, content}) => role === "assistant" ? {type: "model", response: [content ?? ""]} : {type: role === "system" ? "system" : "user", text: content});
+  const offered = Object.fromEntries(body.tools.map(({function: f}) => [f.name, {description: f.description, params: schemaOf(f.parameters)}]));
+  await sequence.clearHistory();
+  const before = sequence.tokenMeter.getState();
+  const r = await chat.generateResponse([...history, {type: "model", response: []}], {functions: offered, temperature: body.temperature ?? 0.7, maxTokens: body.max_tokens ?? 512, signal: gone, stopOnAbortSignal: true});
+  const used = sequence.tokenMeter.diff(before);
+  const calls = r.functionCalls?.map((c, index) => ({index, id: `call_${index}`, type: "function", function: {name: c.functionName, arguments: JSON.stringify(c.params ?? {})}}));
+  return {text: r.response, calls, why: calls ? "tool_calls" : "stop", usage: {prompt_tokens: used.usedInputTokens, completion_tokens: used.usedOutputTokens, total_tokens: used.usedInputTokens + used.usedOutputTokens}};
+}
+
 // answer calls say with each new piece of text, and returns why it ended and how many tokens there were.
 async function answer(body, gone, say) {
-  const prompt = model.tokenize(promptOf(body.messages), true);
+  if (functions && body.tools?.length) {
+    const r = await callFunctions(body, gone);
+    say(r.text);
+    return r;
+  }
+  const prompt = model.tokenize(body.prompt ?? promptOf(body.messages), true);
   const limit = Math.min(body.max_tokens ?? body.max_completion_tokens ?? 512, most - prompt.length);
   if (limit < 1) throw new Error(`the prompt has ${prompt.length} tokens, and there is room for ${most}`);
   const grammar = await grammarOf(body);
@@ -59,22 +78,26 @@ let computing = Promise.resolve(); // one answer at a time
 http.createServer(async (req, res) => {
   const reply = (status, value) => res.writeHead(status, {"content-type": "application/json"}).end(JSON.stringify(value));
   if (req.url === "/v1/models") return reply(200, {object: "list", data: [{id: name, object: "model"}]});
-  if (req.url !== "/v1/chat/completions") return reply(404, {error: {message: "not found"}});
+  if (req.url === "/props") return reply(200, {chat_template: model.fileInfo.metadata.tokenizer.chat_template, bos_token: model.tokens.bosString, eos_token: model.tokens.eosString});
+  if (req.url !== "/v1/chat/completions" && req.url !== "/v1/completions") return reply(404, {error: {message: "not found"}});
   const pieces = [];
   for await (const piece of req) pieces.push(piece);
   const gone = new AbortController();
   res.on("close", () => gone.abort());
   const turn = computing.then(async () => {
-    const body = JSON.parse(Buffer.concat(pieces));
-    const chunk = value => res.write(`data: ${JSON.stringify({id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: name, ...value})}\n\n`);
+    const body = JSON.parse(Buffer.concat(pieces)), raw = req.url === "/v1/completions";
+    const chunk = value => res.write(`data: ${JSON.stringify({id: "chatcmpl-1", object: raw ? "text_completion" : "chat.completion.chunk", created: 1, model: name, ...value})}\n\n`);
+    const part = (text, finish_reason) => ({choices: [{index: 0, finish_reason, ...(raw ? {text} : {delta: text ? {content: text} : {}})}]});
     const say = text => {
-      if (body.stream && text) chunk({choices: [{index: 0, delta: {content: text}, finish_reason: null}]});
+      if (body.stream && text) chunk(part(text, null));
       return text;
     };
     if (body.stream) res.writeHead(200, {"content-type": "text/event-stream"});
-    const {text, why, usage} = await answer(body, gone.signal, say);
-    if (!body.stream) return reply(200, {id: "chatcmpl-1", object: "chat.completion", created: 1, model: name, usage, choices: [{index: 0, message: {role: "assistant", content: text}, finish_reason: why}]});
-    chunk({choices: [{index: 0, delta: {}, finish_reason: why}]});
+    const {text, calls: tool_calls, why, usage} = await answer(body, gone.signal, say);
+    const whole = raw ? {text} : {message: {role: "assistant", content: text, tool_calls}};
+    if (!body.stream) return reply(200, {id: "chatcmpl-1", object: raw ? "text_completion" : "chat.completion", created: 1, model: name, usage, choices: [{index: 0, ...whole, finish_reason: why}]});
+    if (tool_calls) chunk({choices: [{index: 0, delta: {tool_calls}, finish_reason: null}]});
+    chunk(part("", why));
     if (body.stream_options?.include_usage) chunk({choices: [], usage});
     res.end("data: [DONE]\n\n");
   }).catch(err => res.headersSent ? res.destroy() : reply(400, {error: {message: err.message}}));

@@ -64,7 +64,7 @@ func flagValues() map[string][]string {
 		"dialects":   dialect.Names(),
 		"modes":      {"native", "text"},
 		"repair":     {"off", "safe", "full"},
-		"mode":       {"text", "native", "auto"},
+		"mode":       {"text", "native", "template", "auto"},
 		"log-level":  cli.LogLevels,
 		"log-format": cli.LogFormats,
 	}

@@ -188,6 +188,9 @@ func templateOf(ctx context.Context, app *cli.App, c *config.Config, f *doctorFl
 		finding.Says = err.Error()
 	case found.Dialect == "":
 		finding.Says = "uses no known dialect; rules: " + found.Rules.String()
+	case p.Set.Mode == bridge.ModeTemplate:
+		finding.State = doctor.OK
+		finding.Says = fmt.Sprintf("uses %s, which is expected in mode template; rules: %s", found.Dialect, found.Rules)
 	case unknown && p.Set.Mode != bridge.ModeNative && strings.HasPrefix(p.Address, "http://"): // serve asks as well
 		finding.State = doctor.OK
 		finding.Says = fmt.Sprintf("uses %s, which is expected, since no profile matches the model; rules: %s",

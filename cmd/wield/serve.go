@@ -67,7 +67,7 @@ reload; an invalid file changes nothing.`,
 	flags.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server")
 	flags.StringVar(&f.upstream.Key, "upstream-key", "", "key of that server: `REF` is env:NAME or file:PATH")
 	flags.StringVar(&f.upstream.Model, "model", "", "`NAME` of the model at that server, and for clients")
-	flags.StringVar(&f.upstream.Mode, "mode", "", "`MODE` of tool calls: text, native or auto (default auto)")
+	flags.StringVar(&f.upstream.Mode, "mode", "", "`MODE` of tool calls: text, native, template or auto (default auto)")
 	flags.StringVar(&f.upstream.Dialect, "dialect", "", "`NAME` of the tool-call format to ask for (default auto)")
 	flags.StringVar(&f.upstream.Profile, "profile", "", "`NAME` of a profile (default auto: by model name)")
 	flags.StringVar(&f.scenario, "scenario", "", "scenario `FILE` for demo, or directory with a model per file")

@@ -123,6 +123,21 @@ func (f *frame) sample(i int, args *shape.Shape) string {
 	return c.bare
 }
 
+// Opening returns the text with which every call begins, up to where the calls of the tools differ.
+func (g *Grammar) Opening() string {
+	w := &writer{}
+	text := ""
+	for i := range g.o.Tools {
+		for j, begin := range g.begins(w, i) {
+			if i+j == 0 {
+				text = begin.text
+			}
+			text = commonPrefix(text, begin.text)
+		}
+	}
+	return strings.TrimRight(numbered(text), " ")
+}
+
 // GBNF returns the grammar in the notation of llama.cpp.
 func (g *Grammar) GBNF() string {
 	w := &writer{}

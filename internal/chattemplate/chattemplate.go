@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"wield/chat"
 	"wield/dialect"
@@ -16,8 +17,9 @@ import (
 
 // A Template renders conversations as one prompt.
 type Template struct {
-	render func(conversation) (string, error)
+	render func(conversation, time.Time) (string, error)
 	parser string // Ollama's word for how the answers are to be read
+	eos    string // end of an answer, where it is known beside the template
 }
 
 // Found is what a template says.
@@ -26,7 +28,9 @@ type Found struct {
 	By      Evidence   `json:"by,omitempty"`
 	Example string     `json:"example,omitempty"` // a call as the template writes it, or the opener that it speaks of
 	Rules   chat.Rules `json:"rules"`
-	Opens   string     `json:"opens,omitempty"` // the tag of reasoning that the prompt ends with
+	Opens   string     `json:"opens,omitempty"`  // the tag of reasoning that the prompt ends with
+	Header  string     `json:"header,omitempty"` // of the user's turn behind the model's
+	Quoted  bool       `json:"quoted,omitempty"` // it takes the arguments of calls as text only
 }
 
 // Evidence says where a dialect was seen.
@@ -48,12 +52,12 @@ func Jinja(source string) (*Template, error) {
 	if err != nil {
 		return nil, fmt.Errorf("chat template: %w", err)
 	}
-	return &Template{render: func(c conversation) (string, error) {
+	return &Template{render: func(c conversation, now time.Time) (string, error) {
 		context, err := json.Marshal(c)
 		if err != nil {
 			return "", err
 		}
-		return t.Render(context, anyDay)
+		return t.Render(context, now)
 	}}, nil
 }
 
@@ -63,12 +67,13 @@ func Read(data []byte) (*Template, error) {
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	if trimmed := strings.TrimSpace(text); !strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "{{") || strings.HasPrefix(trimmed, "{%") || strings.HasPrefix(trimmed, "{#") {
 		if isOllama(text) {
-			return Ollama(text, "")
+			return Ollama(strings.TrimSuffix(text, "\n"), "") // which an editor put there
 		}
 		return Jinja(text)
 	}
 	var file struct {
 		ChatTemplate json.RawMessage `json:"chat_template"`
+		EOS          json.RawMessage `json:"eos_token"`
 		ToolUse      string          `json:"chat_template_tool_use"`
 		Template     string          `json:"template"`
 		Modelfile    string          `json:"modelfile"`
@@ -79,17 +84,32 @@ func Read(data []byte) (*Template, error) {
 	}
 	switch {
 	case file.ToolUse != "":
-		return Jinja(file.ToolUse)
+		return jinjaWith(file.ToolUse, file.EOS)
 	case len(file.ChatTemplate) > 0 && string(file.ChatTemplate) != "null":
 		source, err := choose(file.ChatTemplate)
 		if err != nil {
 			return nil, err
 		}
-		return Jinja(source)
+		return jinjaWith(source, file.EOS)
 	case file.Template != "":
 		return Ollama(file.Template, parserOf(file.Parser, file.Modelfile))
 	}
 	return nil, ErrNoTemplate
+}
+
+// jinjaWith returns a template with the token that ends its answers: a text, or an object with one.
+func jinjaWith(source string, eos json.RawMessage) (*Template, error) {
+	t, err := Jinja(source)
+	if err != nil {
+		return nil, err
+	}
+	if json.Unmarshal(eos, &t.eos) != nil {
+		var token struct{ Content string }
+		if json.Unmarshal(eos, &token) == nil {
+			t.eos = token.Content
+		}
+	}
+	return t, nil
 }
 
 // choose returns the template for tools of those that a file has: one text, a list of names and templates, or an object.
@@ -118,13 +138,13 @@ func choose(raw json.RawMessage) (string, error) {
 // Inspect finds out what the template says. The error tells why a plain question cannot be rendered.
 func (t *Template) Inspect() (Found, error) {
 	var f Found
-	prompt, err := t.render(conversation{Messages: []message{user}, Generate: true})
+	prompt, err := t.render(conversation{Messages: []message{user}, Generate: true}, anyDay)
 	if err != nil {
 		return f, fmt.Errorf("the chat template cannot render a question: %w", err)
 	}
-	f.Opens = opened(prompt)
+	f.Opens, f.Header = opened(prompt), t.header()
 	f.Rules = t.rules()
-	if f.Dialect, f.Example = t.written(); f.Dialect != "" {
+	if f.Dialect, f.Example, f.Quoted = t.written(); f.Dialect != "" {
 		f.By = ByCall
 	} else if name, ok := parsers[t.parser]; ok {
 		f.Dialect, f.By, f.Example = name, ByParser, t.parser
@@ -146,16 +166,16 @@ func opened(prompt string) string {
 }
 
 // written renders a call in the conversation, reads what was rendered, and returns the dialect that it is in.
-func (t *Template) written() (name, example string) {
-	for _, args := range []json.RawMessage{callArguments, quoted(callArguments)} {
+func (t *Template) written() (name, example string, quotes bool) {
+	for i, args := range []json.RawMessage{callArguments, quoted(callArguments)} {
 		for _, lead := range []string{"", spoken} {
 			c := called(args)
 			c.Content = lead
-			before, err := t.render(conversation{Messages: []message{user}, Tools: tools, Generate: true})
+			before, err := t.render(conversation{Messages: []message{user}, Tools: tools, Generate: true}, anyDay)
 			if err != nil {
 				continue
 			}
-			after, err := t.render(conversation{Messages: []message{user, c}, Tools: tools})
+			after, err := t.render(conversation{Messages: []message{user, c}, Tools: tools}, anyDay)
 			if err != nil {
 				continue
 			}
@@ -164,11 +184,11 @@ func (t *Template) written() (name, example string) {
 				text = rest
 			}
 			if name = read(text); name != "" {
-				return name, clip(strings.TrimSpace(text))
+				return name, clip(strings.TrimSpace(text)), i > 0
 			}
 		}
 	}
-	return "", ""
+	return "", "", false
 }
 
 // shared returns the length of what two prompts begin with, up to the last token that begins in both.
@@ -227,7 +247,7 @@ func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
 
 // told returns the dialect whose opener stands in what a prompt with tools says more than one without them. The longest opener counts.
 func (t *Template) told(plain string) (name, opener string) {
-	with, err := t.render(conversation{Messages: []message{user}, Tools: tools, Generate: true})
+	with, err := t.render(conversation{Messages: []message{user}, Tools: tools, Generate: true}, anyDay)
 	if err != nil {
 		return "", ""
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"text/template"
+	"time"
 )
 
 // isOllama reports whether a template is one of Ollama's, which are in Go's language of templates.
@@ -39,25 +40,34 @@ var parsers = map[string]string{
 // Ollama returns the template with this source, which is in the language of Ollama's Modelfiles. The parser is what Ollama says of
 // how answers are read, "" if nothing.
 func Ollama(source, parser string) (*Template, error) {
-	t, err := template.New("chat template").Funcs(template.FuncMap{
-		"json": func(v any) (string, error) {
-			b, err := json.Marshal(v)
-			return string(b), err
-		},
-		"currentDate":      func(...string) string { return anyDay.Format("2006-01-02") },
-		"yesterdayDate":    func(...string) string { return anyDay.AddDate(0, 0, -1).Format("2006-01-02") },
-		"toTypeScriptType": func(any) string { return "any" },
-		"last":             func(i, n int) bool { return i == n-1 },
-	}).Parse(source)
+	t, err := template.New("chat template").Funcs(functions(anyDay)).Parse(source)
 	if err != nil {
 		return nil, fmt.Errorf("chat template: %w", err)
 	}
 	messages := strings.Contains(source, ".Messages")
-	return &Template{parser: parser, render: func(c conversation) (string, error) {
+	return &Template{parser: parser, render: func(c conversation, now time.Time) (string, error) {
+		today, err := t.Clone()
+		if err != nil {
+			return "", err
+		}
 		out := bounded{left: 4 << 20}
-		err := t.Execute(&out, ollamaValues(c, messages))
+		err = today.Funcs(functions(now)).Execute(&out, ollamaValues(c, messages))
 		return out.String(), err
 	}}, nil
+}
+
+// functions are those of Ollama's templates.
+func functions(now time.Time) template.FuncMap {
+	return template.FuncMap{
+		"json": func(v any) (string, error) {
+			b, err := json.Marshal(v)
+			return string(b), err
+		},
+		"currentDate":      func(...string) string { return now.Format("2006-01-02") },
+		"yesterdayDate":    func(...string) string { return now.AddDate(0, 0, -1).Format("2006-01-02") },
+		"toTypeScriptType": func(any) string { return "any" },
+		"last":             func(i, n int) bool { return i == n-1 },
+	}
 }
 
 // bounded is a text that does not grow without end.
@@ -117,7 +127,12 @@ type ollamaParameters struct {
 	Type       string                    `json:"type"`
 	Required   []string                  `json:"required"`
 	Properties map[string]ollamaProperty `json:"properties"`
+
+	raw json.RawMessage // as the client wrote it, with all that the fields have no place for
 }
+
+// MarshalJSON implements [json.Marshaler].
+func (p ollamaParameters) MarshalJSON() ([]byte, error) { return p.raw, nil }
 
 type ollamaProperty struct {
 	Type        ollamaType `json:"type"`
@@ -161,12 +176,12 @@ func ollamaValues(c conversation, messages bool) values {
 	var v values
 	for _, t := range c.Tools {
 		o := ollamaTool{Type: t.Type, Function: ollamaFunction{Name: t.Function.Name, Description: t.Function.Description}}
-		if json.Unmarshal(t.Function.Parameters, &o.Function.Parameters) == nil {
-			v.Tools = append(v.Tools, o)
-		}
+		_ = json.Unmarshal(t.Function.Parameters, &o.Function.Parameters) // what the fields have no place for is in raw
+		o.Function.Parameters.raw = t.Function.Parameters
+		v.Tools = append(v.Tools, o)
 	}
 	for _, m := range c.Messages {
-		o := ollamaMessage{Role: m.Role, Content: m.Content, ToolName: m.Name, ToolCallID: m.CallID}
+		o := ollamaMessage{Role: m.Role, Content: m.Content, Thinking: m.Reasoning, ToolName: m.Name, ToolCallID: m.CallID}
 		for _, c := range m.Calls {
 			var oc ollamaCall
 			oc.ID, oc.Function.Name = c.ID, c.Function.Name

@@ -25,6 +25,8 @@ type message struct {
 	Calls   []call `json:"tool_calls,omitempty"`
 	CallID  string `json:"tool_call_id,omitempty"`
 	Name    string `json:"name,omitempty"`
+
+	Reasoning string `json:"reasoning_content,omitempty"`
 }
 
 type call struct {
@@ -102,7 +104,7 @@ func (t *Template) rules() (r chat.Rules) {
 
 // takes reports whether a conversation is rendered, with all of its words and tools.
 func (t *Template) takes(tools []tool, messages ...message) bool {
-	text, err := t.render(conversation{Messages: messages, Tools: tools, Generate: true})
+	text, err := t.render(conversation{Messages: messages, Tools: tools, Generate: true}, anyDay)
 	if err != nil {
 		return false
 	}
@@ -123,12 +125,12 @@ func (t *Template) takesCall(withResult bool) bool {
 			if withResult {
 				c.Messages, word = append(c.Messages, result), "zqresult"
 			}
-			if text, err := t.render(c); err == nil && strings.Contains(text, word) {
+			if text, err := t.render(c, anyDay); err == nil && strings.Contains(text, word) {
 				return true
 			}
 			if withResult { // a template that knows results but no calls
 				c.Messages = []message{user, assistant, result}
-				if text, err := t.render(c); err == nil && strings.Contains(text, word) {
+				if text, err := t.render(c, anyDay); err == nil && strings.Contains(text, word) {
 					return true
 				}
 			}

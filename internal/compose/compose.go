@@ -297,6 +297,10 @@ func (w *builder) bridgeOptions(m *config.Model, name string) (bridge.Options, e
 	if err := w.readTemplate(m, name, &o); err != nil {
 		return o, err
 	}
+	var err error
+	if o.Template, err = w.chatTemplate(m, name); err != nil {
+		return o, err
+	}
 	family := w.config.ProfileFor(m, m.Model)
 	o.SetProfile(&family)
 	return o, nil

@@ -2,9 +2,13 @@ package compose
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -66,5 +70,82 @@ func TestResponseTemplate(t *testing.T) {
 	}
 	if _, err := New(r.Config, Environment{Getenv: env()}); err == nil || !strings.Contains(err.Error(), "models.m.response_template") {
 		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+// TestModeTemplate: the prompt is rendered with the template of a file, or of the server, which is asked once; and the call is read in
+// the dialect that it teaches.
+func TestModeTemplate(t *testing.T) {
+	file, err := filepath.Abs("../chattemplate/testdata/hermes.jinja")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []string
+	var prompt string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path)
+		switch r.URL.Path {
+		case "/props":
+			_ = json.NewEncoder(w).Encode(map[string]string{"chat_template": string(source)})
+		case "/v1/completions":
+			var body struct{ Prompt string }
+			_ = json.NewDecoder(r.Body).Decode(&body)
+			prompt = body.Prompt
+			_ = json.NewEncoder(w).Encode(map[string]any{"choices": []map[string]any{{"index": 0, "finish_reason": "stop",
+				"text": "<tool_call>\n{\"name\": \"tides\", \"arguments\": {\"port\": \"Ostend\"}}\n</tool_call>"}}})
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer server.Close()
+	for _, tt := range []struct{ key, asked string }{
+		{"", "/api/show /props /v1/completions /v1/completions"},
+		{"chat_template: " + strconv.Quote(file), "/v1/completions /v1/completions"},
+	} {
+		asked = nil
+		r, err := parse(t, "wield: config/v1\nbackends: {local: {url: \""+server.URL+"/v1\"}}\nmodels: {m: {backend: local, mode: template, "+tt.key+"}}\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := New(r.Config, Environment{Getenv: env()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		for range 2 {
+			req := &chat.Request{Model: "m", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("When is high water?")}},
+				Tools: []chat.Tool{{Name: "tides", Parameters: []byte(`{"type":"object","properties":{"port":{"type":"string"}}}`)}}}
+			name := ""
+			for e, err := range modelOf(t, s, "m").Model.Stream(t.Context(), req) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e.Kind == chat.KindCallEnd {
+					name = e.Detail.(*chat.Call).Name
+				}
+			}
+			if name != "tides" || !strings.Contains(prompt, `{"name": "tides"`) || !strings.HasSuffix(prompt, "When is high water?<|im_end|>\n<|im_start|>assistant\n") {
+				t.Errorf("call of %q, prompt %q", name, prompt)
+			}
+		}
+		if got := strings.Join(asked, " "); got != tt.asked {
+			t.Errorf("asked %s, want %s", got, tt.asked)
+		}
+	}
+	for _, tt := range []struct{ config, want string }{
+		{`backends: {b: {url: "http://127.0.0.1:1/v1"}}`, "chat_template: open"},
+		{`backends: {b: {kind: anthropic, url: "http://127.0.0.1:1"}}`, "kind anthropic takes no rendered prompt"},
+	} {
+		r, err := parse(t, "wield: config/v1\n"+tt.config+"\nmodels: {m: {backend: b, mode: template, chat_template: gone}}\n")
+		if err == nil {
+			_, err = New(r.Config, Environment{Getenv: env()})
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v, want %s", err, tt.want)
+		}
 	}
 }

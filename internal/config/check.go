@@ -141,6 +141,7 @@ func (m *Model) check(d *decoder, path, name string, c *Config) {
 	if m.Dialect == "tool-request" && m.Repair != "off" && d.has(path+".repair") {
 		d.at(path+".repair", "the dialect tool-request is always read without repair: write off, or leave the key out")
 	}
+	m.checkTemplate(d, path, c)
 	if m.Expose == "tool_request" && m.Mode == "native" {
 		d.at(path+".expose", "tool_request is text, which mode native does not read")
 	}
@@ -154,6 +155,21 @@ func (m *Model) check(d *decoder, path, name string, c *Config) {
 	m.checkAgent(d, path, c)
 	m.checkBrowserModel(d, path, c)
 	m.Instructions.checkTemplate(d, path+".instructions.template")
+}
+
+// checkTemplate looks at what mode template needs.
+func (m *Model) checkTemplate(d *decoder, path string, c *Config) {
+	kind := c.Backends[m.Backend].Kind
+	switch {
+	case m.Mode != "template":
+		if m.ChatTemplate != "" {
+			d.warn(path+".chat_template", "no effect unless mode is template")
+		}
+	case kind == "script" && m.ChatTemplate == "":
+		d.at(path+".mode", "template needs chat_template: a script has no template of its own")
+	case kind != "" && kind != "script" && !slices.Contains(Completing, kind):
+		d.at(path+".mode", "a backend of kind %s takes no rendered prompt; template needs kind %s", kind, strings.Join(Completing, " or "))
+	}
 }
 
 func (r *Replace) check(d *decoder, path string) {

@@ -111,10 +111,11 @@ type Retry struct {
 type Model struct {
 	Backend          string       `key:"backend" required:"true" doc:"Backend that runs it."`
 	Model            string       `key:"model" doc:"Its name at the backend. Empty: the same name."`
-	Mode             string       `key:"mode" enum:"text|native|auto" doc:"How tools reach the model: text (prompt), native (function calling), or auto (native until the backend refuses)."`
+	Mode             string       `key:"mode" enum:"text|native|template|auto" doc:"How tools reach the model: text (prompt), native (function calling), template (wield renders the model's chat template), or auto (native until the backend refuses)."`
 	Probe            bool         `key:"probe" doc:"With auto: test function calling once before tools are sent."`
 	Profile          string       `key:"profile" doc:"Profile of the model family; see wield dialect profile. auto: by the model's name, else its chat template."`
 	Dialect          Dialect      `key:"dialect" doc:"Dialect to teach and prefer; see wield dialect list. auto: from the profile."`
+	ChatTemplate     string       `key:"chat_template" doc:"For mode template: file with the chat template, such as tokenizer_config.json. Empty: ask the server (llama.cpp, Ollama)."`
 	ResponseTemplate string       `key:"response_template" doc:"File with a response_template, such as tokenizer_config.json; see wield dialect import."`
 	Repair           string       `key:"repair" enum:"off|safe|full" doc:"How far broken calls are repaired."`
 	Release          string       `key:"release" enum:"auto|checked|eager" doc:"When a call is sent on: once checked, or while it is written (eager). auto: checked up to 1 KiB."`

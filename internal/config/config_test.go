@@ -248,7 +248,7 @@ func TestLayerErrors(t *testing.T) {
 		{"no upstream", Options{Upstream: Upstream{URL: "h:1", Model: "m"}}, "--upstream: backends.upstream.url: not a URL"},
 		{"password", Options{Upstream: Upstream{URL: "http://u:sk-0123456789@h/v1", Model: "m"}}, "may not hold a user or password"},
 		{"literal key", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Key: "sk-0123456789"}}, "--upstream-key: a key does not stand on the command line"},
-		{"mode", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Mode: "txt"}}, `--mode: models.m.mode: "txt" is none of text, native, auto; did you mean "text"?`},
+		{"mode", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Mode: "txt"}}, `--mode: models.m.mode: "txt" is none of text, native, template, auto; did you mean "text"?`},
 		{"dialect", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Dialect: "hermez"}}, `--dialect: models.m.dialect: no dialect "hermez"; did you mean "hermes"?`},
 		{"absent file", Options{File: "testdata/none.yaml"}, "testdata/none.yaml: no such file"},
 		{"directory", Options{File: "testdata"}, "testdata: it is a directory; name the file, such as "},

@@ -25,6 +25,9 @@ var Kinds = map[string]Kind{
 	"browser":   {"https://chat.example", false, ""},
 }
 
+// Completing are the kinds of backends that complete a prompt which is already rendered.
+var Completing = []string{"openai", "ollama"}
+
 // kindNames lists the kinds that this version can use.
 func kindNames() string {
 	return strings.Join(append(slices.Sorted(maps.Keys(Kinds)), "script"), ", ")

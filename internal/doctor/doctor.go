@@ -271,7 +271,7 @@ func (v *visit) calls() {
 		}
 	}
 	trials, err := tune.Trials(v.ctx, v.p.Model, tune.Options{Model: v.p.Served, Bridge: v.p.Bridge, Native: true,
-		Dialects: dialects, Rounds: 1, Timeout: v.o.Timeout})
+		Template: v.templated(), Dialects: dialects, Rounds: 1, Timeout: v.o.Timeout})
 	if err != nil {
 		v.say("dialect", Failed, err.Error(), "use names that wield dialect list shows")
 		return
@@ -285,7 +285,35 @@ func (v *visit) calls() {
 	}
 	r := tune.Summarise(v.p.Name, all)
 	v.native(all)
+	v.template(all)
 	v.dialect(r, all)
+}
+
+// templated reports whether calls are asked for in the model's chat template. Where the configuration wants that and it
+// cannot be, it says so.
+func (v *visit) templated() bool {
+	if v.p.Set.Mode != bridge.ModeTemplate {
+		return false
+	}
+	why := tune.Told(v.ctx, v.p.Bridge.Template)
+	if why != nil {
+		v.say("mode template", Failed, why.Error(), "set mode: text for the model, or chat_template to a file with a template for tools")
+	}
+	return why == nil
+}
+
+func (v *visit) template(trials []tune.Trial) {
+	s := scoreOf(trials, tune.Candidate{Mode: bridge.ModeTemplate})
+	switch {
+	case s.asked == 0:
+	case s.err != nil && s.right == 0:
+		v.say("mode template", Failed, chat.AsError(s.err).Error(),
+			"the backend must complete rendered prompts (/v1/completions, or /api/generate for kind ollama); else set mode: text")
+	case s.right == 0:
+		v.say("mode template", Failed, "the model gets the tools but does not call them", "wield tune "+v.p.Name+" tries other ways")
+	default:
+		v.say("mode template", OK, s.String(), "")
+	}
 }
 
 // A score counts how often a way of calling tools gave what was wanted.
@@ -319,8 +347,8 @@ func (v *visit) native(trials []tune.Trial) {
 	switch {
 	case s.right == s.asked && s.asked > 0:
 		v.say("function calling", OK, s.String(), "")
-	case v.p.Set.Mode == bridge.ModeText:
-		v.say("function calling", OK, s.String()+"; not used in mode text", "")
+	case v.p.Set.Mode == bridge.ModeText || v.p.Set.Mode == bridge.ModeTemplate:
+		v.say("function calling", OK, s.String()+"; not used in mode "+string(v.p.Set.Mode), "")
 	case s.err != nil && s.right == 0 && set:
 		v.say("function calling", Failed, chat.AsError(s.err).Error(), text)
 	case s.err != nil && s.right == 0:
@@ -349,7 +377,10 @@ func (v *visit) dialect(r *tune.Report, trials []tune.Trial) {
 	}
 	says := strings.Join(said, ", ")
 	native := scoreOf(trials, tune.Candidate{Mode: bridge.ModeNative})
+	template := scoreOf(trials, tune.Candidate{Mode: bridge.ModeTemplate})
 	switch {
+	case bestScore.right == 0 && template.right > 0:
+		v.say("dialect", Note, "follows none: "+says, "keep mode template, which works")
 	case bestScore.right == 0 && native.right > 0:
 		v.say("dialect", Note, "follows none: "+says, "keep mode auto or native: function calling works")
 	case bestScore.right == 0 && v.p.Scripted:
@@ -361,7 +392,7 @@ func (v *visit) dialect(r *tune.Report, trials []tune.Trial) {
 		scoreOf(trials, v.p.Set).right < bestScore.right:
 		v.say("dialect", Note, "follows "+says,
 			"set dialect: "+best.Dialect+" for the model; wield tune "+v.p.Name+" measures more closely")
-	case native.right < bestScore.right && v.p.Set.Mode != bridge.ModeText:
+	case max(native.right, template.right) < bestScore.right && v.p.Set.Mode != bridge.ModeText:
 		v.say("dialect", Note, "follows "+says,
 			"set mode: text and dialect: "+best.Dialect+" for the model; wield tune "+v.p.Name+" measures more closely")
 	default:

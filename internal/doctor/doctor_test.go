@@ -2,11 +2,13 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -186,6 +188,42 @@ func TestConstrains(t *testing.T) {
 		}
 		if said != tt.want || strings.Contains(fixes, "backends.b.constrain") != (tt.want == "constrains failed") {
 			t.Errorf("%s, %q: %q in %v\n%s", tt.hold, tt.answer, said, got, fixes)
+		}
+	}
+}
+
+// A template is one whose traits are known.
+type template struct {
+	traits bridge.TemplateTraits
+	err    error
+}
+
+func (c template) Inspect(context.Context) (bridge.TemplateTraits, error) { return c.traits, c.err }
+func (c template) Render(*chat.Request) (string, error)                   { return "prompt", nil }
+
+// TestModeTemplate: a template that cannot tell of tools, a server that completes no prompts and a model that makes no call are told
+// apart.
+func TestModeTemplate(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		template bridge.Template
+		status   int
+		body     string
+		want     string
+		fix      string
+	}{
+		{"no template", template{err: errors.New("nobody tells it")}, 200, `{"choices":[{"text":"no","message":{"content":"no"},"finish_reason":"stop"}]}`, "failed", "chat_template"},
+		{"none of a page", nil, 200, `{"choices":[{"text":"no","message":{"content":"no"},"finish_reason":"stop"}]}`, "failed", "chat_template"},
+		{"no tools in it", template{traits: bridge.TemplateTraits{Rules: chat.Rules{NoTools: true}}}, 200, `{"choices":[{"text":"no","message":{"content":"no"},"finish_reason":"stop"}]}`, "failed", "mode: text"},
+		{"no calls", template{}, 200, `{"choices":[{"text":"no","message":{"content":"no"},"finish_reason":"stop"}]}`, "failed", "wield tune coder"},
+	} {
+		url := server(t, tt.status, "application/json", tt.body)
+		m := openai.New(openai.Options{URL: url})
+		got, fixes := states(Examine(t.Context(), Patient{Name: "coder", Backend: "b", Served: "x", Model: m, Bridge: bridge.Options{Template: tt.template},
+			Set: tune.Candidate{Mode: bridge.ModeTemplate}}, Options{}))
+		m.Close()
+		if !slices.Contains(got, "mode template "+tt.want) || !strings.Contains(fixes, tt.fix) {
+			t.Errorf("%s: %v\n%s", tt.name, got, fixes)
 		}
 	}
 }

@@ -122,8 +122,8 @@ func (r *Report) Useful() bool { return len(r.Rows) > 0 && r.Rows[r.Best].called
 // Settings returns the keys of the model's configuration that the report recommends, in order.
 func (r *Report) Settings() [][2]string {
 	c := r.Rows[r.Best].Candidate
-	if c.Mode == bridge.ModeNative {
-		return [][2]string{{"mode", "native"}}
+	if c.Mode != bridge.ModeText {
+		return [][2]string{{"mode", string(c.Mode)}}
 	}
 	return [][2]string{{"mode", "text"}, {"dialect", c.Dialect}}
 }

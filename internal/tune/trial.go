@@ -22,14 +22,17 @@ import (
 
 // A Candidate is one way to give a model tools.
 type Candidate struct {
-	Mode    bridge.Mode `json:"mode"`              // native or text
+	Mode    bridge.Mode `json:"mode"`              // native, template or text
 	Dialect string      `json:"dialect,omitempty"` // of text
 }
 
 // String returns the candidate as it stands in the table.
 func (c Candidate) String() string {
-	if c.Mode == bridge.ModeNative {
+	switch c.Mode {
+	case bridge.ModeNative:
 		return "function calling"
+	case bridge.ModeTemplate:
+		return "chat template"
 	}
 	return c.Dialect
 }
@@ -43,6 +46,7 @@ type Options struct {
 	Model    string         // its name in the requests
 	Bridge   bridge.Options // what is known of the model; Mode, Dialect, Bounce and Release are the trial's
 	Native   bool           // function calling too
+	Template bool           // the model's own chat template too; see [Told]
 	Dialects []string       // of text; nil: those that Bridge prefers, and DefaultDialects. Aliases are resolved
 	Rounds   int            // how often the suite is asked of each candidate; 0: 3
 	Timeout  time.Duration  // of one trial; 0: two minutes
@@ -55,6 +59,9 @@ func (o *Options) Candidates() ([]Candidate, error) {
 	var list []Candidate
 	if o.Native {
 		list = append(list, Candidate{Mode: bridge.ModeNative})
+	}
+	if o.Template {
+		list = append(list, Candidate{Mode: bridge.ModeTemplate})
 	}
 	names := o.Dialects
 	if names == nil {
@@ -70,9 +77,24 @@ func (o *Options) Candidates() ([]Candidate, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, errors.New("tune: nothing to try: neither function calling nor a dialect")
+		return nil, errors.New("tune: nothing to try: neither function calling, nor a chat template, nor a dialect")
 	}
 	return list, nil
+}
+
+// Told returns why a model cannot be told of tools by its chat template; nil if it can.
+func Told(ctx context.Context, t bridge.Template) error {
+	if t == nil {
+		return errors.New("the backend takes no rendered prompt")
+	}
+	traits, err := t.Inspect(ctx)
+	switch {
+	case err != nil:
+		return err
+	case traits.Rules.NoTools || traits.Rules.NoTool:
+		return errors.New("the chat template has no place for tools")
+	}
+	return nil
 }
 
 func (o *Options) rounds() int {

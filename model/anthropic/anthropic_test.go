@@ -197,3 +197,14 @@ func TestThinking(t *testing.T) {
 		t.Errorf("the server was asked %s", asked)
 	}
 }
+
+// TestPrompt: a prompt that is already rendered is refused, since it would be lost.
+func TestPrompt(t *testing.T) {
+	m := anthropic.New(anthropic.Options{URL: "http://127.0.0.1:1"})
+	defer m.Close()
+	for _, err := range m.Stream(t.Context(), &chat.Request{Model: "m", Prompt: "x"}) {
+		if e := chat.AsError(err); e == nil || e.Kind != chat.ErrBadRequest {
+			t.Errorf("%v", err)
+		}
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -80,6 +81,8 @@ type Options struct {
 	Knows  func(key string) bool // reports whether an Extra of that protocol is sent; nil: none is
 	Lacks  []string              // settings that the protocol has no place for, by the names of chat completions
 
+	Completes bool // takes a Prompt in place of messages
+
 	Connect   time.Duration // until a connection stands, unless Transport is set; 0: DefaultConnect
 	FirstByte time.Duration // from the request to the first byte of the answer; 0: DefaultFirstByte
 	Idle      time.Duration // between two reads after that; 0: DefaultIdle
@@ -126,6 +129,14 @@ func New(p Protocol, o Options) *Server {
 	}
 	s.blank, s.broken = o.blank()
 	return s
+}
+
+// Completions returns the same server at the address that completes prompts, in the protocol p.
+func (s *Server) Completions(p Protocol, url string) *Server {
+	o := s.o
+	o.URL, o.Completes, o.Transport = url, true, s.transport
+	o.Lacks = append(slices.Clip(o.Lacks), "reasoning_effort", "logprobs")
+	return New(p, o)
 }
 
 // header returns the header of a request that accepts such answers.
@@ -198,6 +209,9 @@ func (s *Server) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.E
 func (s *Server) request(ctx context.Context, req *chat.Request) (r *http.Request, stream bool, err error) {
 	if s.broken != nil {
 		return nil, false, s.broken
+	}
+	if req.Prompt != "" && !s.o.Completes {
+		return nil, false, chat.Errorf(chat.ErrBadRequest, "this backend takes no prompt that is already rendered: it has no completions")
 	}
 	stream = (req.Stream || s.o.AlwaysStream) && !s.o.NoStream
 	body, err := s.p.AppendRequest(make([]byte, 0, sizeOf(req)), req, stream)

@@ -45,8 +45,9 @@ type Options struct {
 // A Model is a chat.Model. It is safe for concurrent use.
 type Model struct {
 	server *exchange.Server
-	plain  sync.Map // names of models that cannot think, which the server refuses to ask to
-	base   string   // address
+	raw    *exchange.Server // of prompts that are already rendered
+	plain  sync.Map         // names of models that cannot think, which the server refuses to ask to
+	base   string           // address
 }
 
 // New returns a model. An address that cannot be used is an error of every stream.
@@ -56,7 +57,7 @@ func New(o Options) *Model {
 	if o.Key != "" {
 		header.Set("Authorization", "Bearer "+o.Key)
 	}
-	return &Model{base: base(o.URL), server: exchange.New(protocol{&o}, exchange.Options{
+	m := &Model{base: base(o.URL), server: exchange.New(protocol{&o}, exchange.Options{
 		URL:       base(o.URL) + "/api/chat",
 		Header:    header,
 		Headers:   o.Headers,
@@ -71,6 +72,8 @@ func New(o Options) *Model {
 		MaxBody:   o.MaxBody,
 		Transport: o.Transport,
 	})}
+	m.raw = m.server.Completions(protocol{&o}, m.base+"/api/generate")
+	return m
 }
 
 // Relay posts a body to another endpoint of the server, such as /api/embed, or /v1/embeddings of the protocol that it speaks as
@@ -97,6 +100,9 @@ func (m *Model) Close() { m.server.Close() }
 // A model that cannot think is asked again without, unless the client speaks Ollama's protocol and so has said itself that it
 // shall: clients of other protocols ask every model in the same way.
 func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	if req.Prompt != "" {
+		return m.raw.Stream(ctx, req)
+	}
 	if req.Effort == "" || req.Effort == "none" || slices.ContainsFunc(req.Extra, func(x chat.Extra) bool { return x.Protocol == chat.ProtocolOllama }) {
 		return m.server.Stream(ctx, req)
 	}

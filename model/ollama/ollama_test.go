@@ -166,3 +166,21 @@ func TestLevels(t *testing.T) {
 		}
 	}
 }
+
+// TestPrompt: a prompt goes to /api/generate, where no template is applied to it.
+func TestPrompt(t *testing.T) {
+	var path string
+	var body map[string]any
+	m := model(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path = r.URL.Path
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		fmt.Fprint(w, `{"response":"hel","done":false}`+"\n"+`{"response":"lo","done":false}`+"\n"+`{"response":"","done":true,"done_reason":"stop"}`+"\n")
+	}))
+	log, err := play(m, &chat.Request{Model: "m", Stream: true, Prompt: "<|user|>hi", Stop: []string{"<|user|>"}, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}})
+	if err != nil || log != "text:hel text:lo finish:stop" || path != "/api/generate" {
+		t.Errorf("%s: %s, %v", path, log, err)
+	}
+	if body["raw"] != true || body["prompt"] != "<|user|>hi" || body["messages"] != nil || fmt.Sprint(body["options"]) != "map[stop:[<|user|>]]" {
+		t.Errorf("%v", body)
+	}
+}

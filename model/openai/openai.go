@@ -52,8 +52,9 @@ type Options struct {
 
 // A Model is a chat.Model. It is safe for concurrent use.
 type Model struct {
-	server *exchange.Server
-	base   string // address
+	server      *exchange.Server
+	completions *exchange.Server
+	base        string // address
 }
 
 // New returns a model. An address that cannot be used is an error of every stream.
@@ -63,7 +64,7 @@ func New(o Options) *Model {
 		header.Set("Authorization", "Bearer "+o.Key)
 	}
 	base := strings.TrimRight(o.URL, "/")
-	return &Model{base: base, server: exchange.New(protocol{&o}, exchange.Options{
+	m := &Model{base: base, server: exchange.New(protocol{&o}, exchange.Options{
 		URL:          base + "/chat/completions",
 		Header:       header,
 		Headers:      o.Headers,
@@ -79,6 +80,8 @@ func New(o Options) *Model {
 		NotFound:     protocol{&o}.suggest,
 		Transport:    o.Transport,
 	})}
+	m.completions = m.server.Completions(protocol{&o}, base+"/completions")
+	return m
 }
 
 // Close closes the connections that no stream uses.
@@ -86,8 +89,11 @@ func (m *Model) Close() { m.server.Close() }
 
 // Stream implements chat.Model. A server that says that it takes no tools, or cannot hold its answer to a
 // form, is an error of the kind ErrBadRequest with the code openai.CodeToolsUnsupported or
-// openai.CodeFormatUnsupported.
+// openai.CodeFormatUnsupported. A request with a Prompt goes to /completions.
 func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	if req.Prompt != "" {
+		return m.completions.Stream(ctx, req)
+	}
 	return m.server.Stream(ctx, req)
 }
 

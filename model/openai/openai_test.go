@@ -383,3 +383,18 @@ func TestNobodyThere(t *testing.T) {
 		}
 	}
 }
+
+// TestPrompt: a prompt goes to the address of completions, over the connections of the others.
+func TestPrompt(t *testing.T) {
+	var path string
+	m := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+		path = r.URL.Path
+		_, _ = io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"text\":\"hello\",\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	})
+	req := ask()
+	req.Prompt, req.Effort = "<|user|>hi", "low"
+	log, err := play(t.Context(), m, req)
+	if want := `note "hello" finish:stop`; err != nil || log != want || path != "/v1/completions" {
+		t.Errorf("%s: %s, %v", path, log, err)
+	}
+}

@@ -21,8 +21,8 @@ type RequestOptions struct {
 	Forward []string // keys of Request.Extra that the server understands, such as options and keep_alive
 }
 
-// AppendRequest appends the body of a request. It fails with a *chat.Error if req holds something that the protocol cannot
-// say.
+// AppendRequest appends the body of a request: of /api/generate if it has a Prompt, which is taken as it is, else of /api/chat.
+// It fails with a *chat.Error if req holds something that the protocol cannot say.
 //
 // The protocol has no choice of tools: of a request that names some, only these are sent, and one that wants none gets none.
 // What is not set is not sent, and an Extra only if it is of this protocol and on the list.
@@ -33,22 +33,18 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 		model = req.Model
 	}
 	w.b = shape.AppendQuoted(append(w.b, `{"model":`...), model)
-	w.b = append(w.b, `,"messages":[`...)
-	for i := range req.Messages {
-		if i > 0 {
-			w.b = append(w.b, ',')
-		}
-		if err := w.message(&req.Messages[i]); err != nil {
-			err.Param = fmt.Sprintf("messages[%d].%s", i, err.Param)
-			return dst, err
-		}
+	if req.Prompt != "" {
+		w.key("prompt")
+		w.b = append(shape.AppendQuoted(w.b, req.Prompt), `,"raw":true`...)
+	} else if err := w.conversation(); err != nil {
+		return dst, err
 	}
-	w.b = append(w.b, ']')
-	w.tools()
 	w.key("stream")
 	w.b = strconv.AppendBool(w.b, o.Stream)
 	w.format()
-	w.think()
+	if req.Prompt == "" {
+		w.think()
+	}
 	w.options()
 	if req.LogProbs {
 		w.b = append(w.b, `,"logprobs":true`...)
@@ -64,6 +60,23 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 		}
 	}
 	return append(w.b, '}'), nil
+}
+
+// conversation writes the messages and tools.
+func (w *requestWriter) conversation() error {
+	w.b = append(w.b, `,"messages":[`...)
+	for i := range w.req.Messages {
+		if i > 0 {
+			w.b = append(w.b, ',')
+		}
+		if err := w.message(&w.req.Messages[i]); err != nil {
+			err.Param = fmt.Sprintf("messages[%d].%s", i, err.Param)
+			return err
+		}
+	}
+	w.b = append(w.b, ']')
+	w.tools()
+	return nil
 }
 
 type requestWriter struct {

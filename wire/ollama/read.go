@@ -33,6 +33,7 @@ type lineBody struct {
 		Thinking  string     `json:"thinking"`
 		ToolCalls []callBody `json:"tool_calls"`
 	} `json:"message"`
+	Response *string         `json:"response"` // of /api/generate
 	Done     bool            `json:"done"`
 	Reason   string          `json:"done_reason"`
 	In       *int            `json:"prompt_eval_count"`
@@ -75,6 +76,10 @@ func (r *StreamReader) Feed(dst []chat.Event, line []byte) ([]chat.Event, error)
 		for i := range m.ToolCalls {
 			dst = r.call(dst, &m.ToolCalls[i])
 		}
+	}
+	if b.Response != nil {
+		r.seen = true
+		dst = r.text(dst, chat.KindText, *b.Response, b.LogProbs)
 	}
 	if b.In != nil || b.Out != nil {
 		r.count(b.In, b.Out)

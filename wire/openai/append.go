@@ -49,7 +49,7 @@ type RequestOptions struct {
 	Forward             []string     // keys of Request.Extra and Message.Opaque, and types of opaque parts, that the server understands
 }
 
-// AppendRequest appends the body of a request. It fails with a *chat.Error if req holds something that the protocol cannot
+// AppendRequest appends the body of a request: of a completion if it has a Prompt, else of a chat completion. It fails with a *chat.Error if req holds something that the protocol cannot
 // say.
 //
 // Text parts are joined to one string, since few servers take lists of them. A tool without parameters gets those of a
@@ -62,6 +62,18 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 	} else {
 		w.b = shape.AppendQuoted(w.b, req.Model)
 	}
+	if req.Prompt != "" {
+		w.str("prompt", req.Prompt)
+	} else if err := w.conversation(req); err != nil {
+		return dst, err
+	}
+	w.settings(req)
+	w.extras(req.Extra)
+	return append(w.b, '}'), nil
+}
+
+// conversation writes the messages and tools.
+func (w *requestWriter) conversation(req *chat.Request) error {
 	w.b = append(w.b, `,"messages":[`...)
 	for i := range req.Messages {
 		if i > 0 {
@@ -69,20 +81,18 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 		}
 		if err := w.message(&req.Messages[i]); err != nil {
 			err.Param = fmt.Sprintf("messages[%d].%s", i, err.Param)
-			return dst, err
+			return err
 		}
 		if err := w.shown(req.Messages, i); err != nil {
 			err.Param = fmt.Sprintf("messages[%d].%s", i, err.Param)
-			return dst, err
+			return err
 		}
 	}
 	w.b = append(w.b, ']')
 	if len(req.Tools) > 0 {
 		w.tools(req)
 	}
-	w.settings(req)
-	w.extras(req.Extra)
-	return append(w.b, '}'), nil
+	return nil
 }
 
 type requestWriter struct {
@@ -358,7 +368,7 @@ func (w *requestWriter) float(name string, v *float64) {
 // settings writes what governs the answer.
 func (w *requestWriter) settings(req *chat.Request) {
 	if req.MaxTokens > 0 {
-		if w.o.MaxCompletionTokens || req.MaxCompletion {
+		if req.Prompt == "" && (w.o.MaxCompletionTokens || req.MaxCompletion) {
 			w.key("max_completion_tokens")
 		} else {
 			w.key("max_tokens")
@@ -382,15 +392,8 @@ func (w *requestWriter) settings(req *chat.Request) {
 	if req.Format != nil {
 		w.format(req.Format)
 	}
-	if req.Effort != "" {
-		w.str("reasoning_effort", req.Effort)
-	}
-	if req.LogProbs {
-		w.b = append(w.b, `,"logprobs":true`...)
-		if req.TopLogProbs > 0 {
-			w.key("top_logprobs")
-			w.b = strconv.AppendInt(w.b, int64(req.TopLogProbs), 10)
-		}
+	if req.Prompt == "" { // a completion has other log probabilities, and its prompt says how to reason
+		w.answered(req)
 	}
 	if req.User != "" {
 		w.str("user", req.User)
@@ -399,6 +402,20 @@ func (w *requestWriter) settings(req *chat.Request) {
 		w.b = append(w.b, `,"stream":true`...)
 		if w.o.Usage {
 			w.b = append(w.b, `,"stream_options":{"include_usage":true}`...)
+		}
+	}
+}
+
+// answered writes what a conversation can ask of its answer besides.
+func (w *requestWriter) answered(req *chat.Request) {
+	if req.Effort != "" {
+		w.str("reasoning_effort", req.Effort)
+	}
+	if req.LogProbs {
+		w.b = append(w.b, `,"logprobs":true`...)
+		if req.TopLogProbs > 0 {
+			w.key("top_logprobs")
+			w.b = strconv.AppendInt(w.b, int64(req.TopLogProbs), 10)
 		}
 	}
 }

@@ -191,6 +191,8 @@ func (r *StreamReader) choice(s *jsonbody.Scanner) {
 			} else {
 				s.Skip()
 			}
+		case "text": // of a completion
+			d.text = r.content(s, &d)
 		case "finish_reason":
 			reason = sameOrSkip(s, r.reason)
 		case "stop_reason": // of vLLM: the stop sequence, or a token

@@ -104,3 +104,35 @@ func TestModels(t *testing.T) {
 		t.Errorf("models:\n%s\nwant:\n%s", got, want)
 	}
 }
+
+// TestCompletion: a request with a prompt is one of a completion, whose text is read like that of an answer.
+func TestCompletion(t *testing.T) {
+	zero := 0.0
+	req := &chat.Request{Model: "m", Prompt: "<|user|>hi", MaxTokens: 9, MaxCompletion: true, Temperature: &zero, LogProbs: true, Effort: "low", Stop: []string{"<|user|>"},
+		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}, Tools: []chat.Tool{{Name: "look"}},
+		Format: &chat.Format{Kind: chat.FormatGrammar, Grammar: `root ::= "x"`}}
+	got, err := AppendRequest(nil, req, RequestOptions{Constrain: ConstrainLlamaCPP})
+	const want = `{"model":"m","prompt":"<|user|>hi","max_tokens":9,"temperature":0,"stop":["<|user|>"],"grammar":"root ::= \"x\""}`
+	if err != nil || string(got) != want {
+		t.Errorf("%s, %v\nwant %s", got, err, want)
+	}
+	events, err := DecodeResponse(nil, []byte(`{"object":"text_completion","choices":[{"index":0,"text":"hello","finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`))
+	if err != nil || len(events) != 3 || events[0].Kind != chat.KindText || events[0].Text != "hello" {
+		t.Errorf("%+v, %v", events, err)
+	}
+	var r StreamReader
+	text := ""
+	for _, chunk := range []string{`{"choices":[{"index":0,"text":"he","finish_reason":null}]}`, `{"choices":[{"index":0,"text":"llo\"","finish_reason":null}]}`,
+		`{"choices":[{"index":0,"text":"","finish_reason":"length"}]}`, "[DONE]"} {
+		events, err := r.Feed(nil, []byte(chunk))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			text += e.Text
+		}
+	}
+	if events, err := r.Close(nil); err != nil || text != `hello"` || events[0].Detail.(*chat.Finish).Reason != chat.FinishLength {
+		t.Errorf("%q %+v, %v", text, events, err)
+	}
+}

@@ -170,7 +170,7 @@ type shownPrompt struct {
 	Model   string          `json:"model"`
 	Backend string          `json:"backend"`
 	Mode    string          `json:"mode"`
-	Dialect string          `json:"dialect,omitempty"` // in mode text
+	Dialect string          `json:"dialect,omitempty"` // in the modes text and template
 	Tokens  int             `json:"tokens"`
 	Counted bool            `json:"counted"` // by the server; else it is an estimate
 	Notice  string          `json:"notice,omitempty"`
@@ -247,7 +247,10 @@ func (p *shownPrompt) ask(ctx context.Context, m chat.Model, req *chat.Request) 
 
 func (p *shownPrompt) fill(sent *chat.Request, inText bool) {
 	p.sent, p.Mode, p.Tokens = sent, "native", agent.EstimateTokens(sent.Messages, sent.Tools)
-	if inText {
+	switch {
+	case sent.Prompt != "":
+		p.Mode, p.Tokens = "template", agent.EstimateTokens([]chat.Message{{Parts: chat.Text(sent.Prompt)}}, nil)
+	case inText:
 		p.Mode = "text"
 	}
 }
@@ -282,6 +285,11 @@ func (p *shownPrompt) writeText(w io.Writer) error {
 	row("tokens", tokens)
 	row("constrained", constrainedBy(p.sent.Format))
 	row("stops at", strings.Join(quotedAll(p.sent.Stop), " "))
+	if p.sent.Prompt != "" {
+		fmt.Fprintf(&b, "\n--- prompt\n%s\n", strings.TrimRight(p.sent.Prompt, "\n"))
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
 	for _, t := range p.sent.Tools {
 		fmt.Fprintf(&b, "\n--- tool %s, described by the server's chat template\n%s\n", t.Name, t.Parameters)
 	}

@@ -39,8 +39,8 @@ func NewTuneCmd(app *cli.App) *cobra.Command {
 		Use:   "tune [MODEL]",
 		Short: "Find the best way for a model to call tools",
 		Long: `Measures how a model calls tools best. It asks for known calls (one, several, nested arguments,
-difficult strings, none needed) through function calling and in several dialects, --rounds times
-each, without retries. A way that cannot win any more is dropped after a round.
+difficult strings, none needed) through function calling, in the model's chat template and in
+several dialects, --rounds times each, without retries. A way that cannot win any more is dropped after a round.
 
 The table shows how often calls were valid as written and after repair, had the right tool and the
 right arguments, with 95 % confidence intervals, and the median tokens and latency of a request.
@@ -67,7 +67,7 @@ call.`,
 	fl.StringVar(&f.upstream.Model, "model", "", "`NAME` of the model, at --upstream or in the configuration")
 	fl.StringVar(&f.scenario, "scenario", "", "measure a scripted model: scenario `FILE` or built-in name")
 	fl.StringSliceVar(&f.dialects, "dialects", nil, "dialects to try (default: those of the model's profile, then "+strings.Join(tune.DefaultDialects, ", ")+")")
-	fl.StringSliceVar(&f.modes, "modes", []string{"native", "text"}, "ways to try: native, text or both")
+	fl.StringSliceVar(&f.modes, "modes", []string{"native", "template", "text"}, "ways to try: native, template, text")
 	fl.IntVar(&f.rounds, "rounds", 3, "repetitions of the questions")
 	fl.IntVar(&f.at, "concurrent", 1, "parallel questions; more increase the latency")
 	fl.DurationVar(&f.timeout, "timeout", 2*time.Minute, "time limit for one request")
@@ -87,8 +87,10 @@ func runTune(cmd *cobra.Command, app *cli.App, f *tuneFlags, args []string) erro
 			o.Native = true
 		case "text":
 			text = true
+		case "template":
+			o.Template = true
 		default:
-			return cli.UsageErrorf("--modes: %q is neither native nor text", m)
+			return cli.UsageErrorf("--modes: %q is none of native, template, text", m)
 		}
 	}
 	if !text {
@@ -124,6 +126,17 @@ func runTune(cmd *cobra.Command, app *cli.App, f *tuneFlags, args []string) erro
 	}
 	defer done()
 	o.Model, o.Bridge = name, known
+	if o.Template {
+		if why := tune.Told(cmd.Context(), known.Template); why != nil {
+			o.Template = false
+			if cmd.Flags().Changed("modes") {
+				return cli.UsageErrorf("--modes template: %w", why)
+			}
+			if !f.quiet && known.Template != nil {
+				fmt.Fprintf(app.Stderr, "mode template is not tried: %v\n", why)
+			}
+		}
+	}
 	total, err := tune.Count(o)
 	if err != nil {
 		return cli.UsageErrorf("%w", err)

@@ -102,7 +102,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.upstream.Model, "model", "", "`NAME` of a configured model, or of one at --upstream")
 	fl.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server")
 	fl.StringVar(&f.upstream.Key, "upstream-key", "", "key of that server: `REF` is env:NAME or file:PATH")
-	fl.StringVar(&f.upstream.Mode, "mode", "", "`MODE` of tool calls at --upstream: text, native or auto")
+	fl.StringVar(&f.upstream.Mode, "mode", "", "`MODE` of tool calls at --upstream: text, native, template or auto")
 	fl.StringVar(&f.upstream.Dialect, "dialect", "", "`NAME` of the tool-call format to ask for")
 	fl.StringVar(&f.scenario, "scenario", "", "use a scripted model: scenario `NAME` or file")
 	fl.IntVar(&f.context, "context", 0, "context size in `TOKENS`; longer conversations are shortened")
