@@ -143,7 +143,7 @@ func (k *keyTable) sections(root *schemaNode) error {
 			continue
 		}
 		k.seen = make(map[string]string)
-		fmt.Fprintf(k, "\n### `%s`\n\n%s\n\n", n.name, n.Description)
+		fmt.Fprintf(k, "\n### `%s`\n\n%s\n\n", n.name, marks.Replace(n.Description))
 		if err := k.node(n.name, &n.schemaNode); err != nil {
 			return err
 		}
@@ -226,8 +226,16 @@ func (k *keyTable) end() {
 	k.run, k.of = nil, [2]string{}
 }
 
+// marks are what the page writes in place of words that stand at many keys; it explains them above its table.
+var marks = strings.NewReplacer(
+	", as env:NAME or file:PATH", " *(secret)*",
+	", as text, env:NAME or file:PATH", " *(text or secret)*",
+	"; secrets as env:NAME or file:PATH", " *(text or secret)*",
+	"; * is a wildcard", " *(patterns)*",
+)
+
 func meaningOf(n *namedNode) string {
-	meaning := n.Description
+	meaning := marks.Replace(n.Description)
 	values := slices.DeleteFunc(slices.Clone(n.Enum), func(v string) bool { return v == "" })
 	said := regexp.MustCompile(`[a-z_]+`).FindAllString(meaning, -1)
 	explained := !slices.ContainsFunc(values, func(v string) bool { return !slices.Contains(said, v) })
