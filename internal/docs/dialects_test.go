@@ -13,18 +13,16 @@ import (
 	"wield/dialect"
 )
 
-// What goes to and fro between a model and wield on the page of dialects; a block of cli-block holds one text.
+// The calls on the page of dialects; a block of cli-block holds one text.
 var (
-	blockCall     = chat.Call{Name: "create", Arguments: `{"path":"notes.md","content":"# Notes\n"}`}
-	exampleCall   = chat.Call{Name: "get_weather", Arguments: `{"city":"Paris","days":3}`}
-	blockResult   = chat.Result{Name: "create", Parts: chat.Text("1 file written")}
-	exampleResult = chat.Result{Name: "get_weather", Parts: chat.Text(`{"sky":"clear","high":24}`)}
+	blockCall   = chat.Call{Name: "create", Arguments: `{"path":"notes.md","content":"# Notes\n"}`}
+	exampleCall = chat.Call{Name: "get_weather", Arguments: `{"city":"Paris","days":3}`}
 )
 
 // TestDialectPages compares the page of all dialects with their table; with -update it writes it.
 func TestDialectPages(t *testing.T) {
 	path := filepath.Join(checkout(t), "docs", "dialects", "README.md")
-	want := dialectIndex(t)
+	want := dialectIndex()
 	for _, name := range dialect.Names() {
 		d, _ := dialect.Lookup(name)
 		want += dialectSection(t, d)
@@ -39,12 +37,11 @@ func TestDialectPages(t *testing.T) {
 	}
 }
 
-func dialectIndex(t *testing.T) string {
+func dialectIndex() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# All dialects\n\nwield reads and writes %d dialects.", len(dialect.Names()))
 	b.WriteString(` Column *auto*: *yes*, detected; *safe*, detected even if you name another dialect; *by name*, only if you
-name it. ` + "`wield dialect show NAME` also prints tool definitions. Results not shown below are written as\n`" +
-		string(usual(t).AppendResults(nil, []chat.Result{exampleResult})) + "`.\n" + `
+name it. ` + "`wield dialect show NAME` also prints the forms of tool definitions and results.\n" + `
 See also [Dialects](../dialects.md), [Adding a dialect](adding.md), [Other engines](peers.md) and [Differences](differences.md).
 
 | dialect | class | auto | written by |
@@ -57,36 +54,23 @@ See also [Dialects](../dialects.md), [Adding a dialect](adding.md), [Other engin
 	return b.String()
 }
 
-// dialectSection shows a call and a result of a dialect.
+// dialectSection shows a call of a dialect.
 func dialectSection(t *testing.T, d *dialect.Dialect) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## %s\n\n%s%s.", d.Name, strings.ToUpper(d.Summary[:1]), cell(d.Summary[1:]))
 	if len(d.Aliases) > 0 {
 		fmt.Fprintf(&b, " Also called %s.", strings.Join(d.Aliases, ", "))
 	}
-	call, result := exampleCall, exampleResult
+	call := exampleCall
 	if d.Name == "cli-block" {
-		call, result = blockCall, blockResult
+		call = blockCall
 	}
 	written, err := d.AppendCalls(nil, []chat.Call{call})
 	if err != nil {
 		t.Fatalf("%s: %v", d.Name, err)
 	}
 	b.WriteString("\n\n" + fenced("text", string(written)))
-	text := string(d.AppendResults(nil, []chat.Result{result}))
-	if text != string(usual(t).AppendResults(nil, []chat.Result{result})) {
-		b.WriteString("Result:\n\n" + fenced("text", text))
-	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// usual returns a dialect that writes results as most do.
-func usual(t *testing.T) *dialect.Dialect {
-	d, ok := dialect.Lookup("json-fence")
-	if !ok {
-		t.Fatal("there is no dialect json-fence")
-	}
-	return d
 }
 
 func takesPart(d *dialect.Dialect) string {
