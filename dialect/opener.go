@@ -43,14 +43,18 @@ type opener struct {
 	mark      turnMark
 	style     uint8 // of a role line, from 1: both lines have the same
 
-	// What the automaton fills in.
-	dialect  string
-	json     string   // useSection: the dialect in which a JSON value may follow
-	pythonic string   // useSection: the same for a list of function calls
-	label    string   // useSection: the same for a call in a form that needs no opener
-	ways     []opener // useSection: the bodies that may follow
-	lists    bool     // useSection: behind a list the closer may be missing
-	drop     bool     // useSection: where no call follows the literal is a token without a meaning
+	dialect string // filled in by the automaton, as the section is
+	section
+}
+
+// A section is what may follow an opener that opens one.
+type section struct {
+	json     string   // the dialect in which a JSON value may follow
+	pythonic string   // the same for a list of function calls
+	label    string   // the same for a call in a form that needs no opener
+	ways     []opener // the bodies that may follow
+	lists    bool     // behind a list the closer may be missing
+	drop     bool     // where no call follows the literal is a token without a meaning
 }
 
 // The openers that belong to no dialect. Those of the dialects stand in their rows.

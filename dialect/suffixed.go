@@ -60,7 +60,7 @@ type horizonReader struct {
 }
 
 // horizonCall is the element of one call, if that is JSON.
-var horizonCall = opener{use: useSection, closer: "</ifm|tool_call>", json: "k2-horizon"}
+var horizonCall = opener{use: useSection, closer: "</ifm|tool_call>", section: section{json: "k2-horizon"}}
 
 func (r *horizonReader) run(d *driver, i int) (int, verdict) {
 	for ; i < len(d.text.in); i++ {

@@ -113,8 +113,7 @@ var (
 func meaningTags(prefix, dialect string) *form.Tags {
 	f := prefixedTags(prefix)
 	f.Attributes, f.Unwrap, f.Untyped = true, [2]string{"arguments", "input"}, shape.UntypedString
-	f.Object = &form.Header{CallOpen: f.CallOpen, CallClose: f.CallClose, Then: f}
-	f.ObjectIs = dialect
+	f.Object = form.Object{Form: &form.Header{CallOpen: f.CallOpen, CallClose: f.CallClose, Then: f}, Dialect: dialect}
 	return f
 }
 

@@ -63,7 +63,7 @@ var pairRows = []Dialect{
 }
 
 var pairTags = form.Tags{Bare: true, Alone: true, NameEnd: "\n", ParamOpen: "<arg_key>", ParamEnd: "</arg_key>", ValueOpen: "<arg_value>", ParamClose: "</arg_value>",
-	CallOpen: "<tool_call>", CallClose: "</tool_call>", Untyped: shape.UntypedPython, Object: &pairObject, ObjectIs: "poolside"}
+	CallOpen: "<tool_call>", CallClose: "</tool_call>", Untyped: shape.UntypedPython, Object: form.Object{Form: &pairObject, Dialect: "poolside"}}
 
 var sparkTags = func() form.Tags {
 	f := pairTags
@@ -74,13 +74,13 @@ var sparkTags = func() form.Tags {
 // userTags are pairs in an element that prose has as well.
 var userTags = func() form.Tags {
 	f := pairTags
-	f.CallOpen, f.CallClose, f.Object, f.Needed = "<user>", "</user>", &userObject, true
+	f.CallOpen, f.CallClose, f.Object.Form, f.Needed = "<user>", "</user>", &userObject, true
 	return f
 }()
 
 var iquestTags = func() form.Tags {
 	f := pairTags
-	f.CallOpen, f.CallClose, f.Object, f.ObjectIs = "<iquest_tool_call>", "</iquest_tool_call>", nil, ""
+	f.CallOpen, f.CallClose, f.Object = "<iquest_tool_call>", "</iquest_tool_call>", form.Object{}
 	return f
 }()
 
@@ -96,7 +96,7 @@ var quotedPairTags = func() form.Tags {
 
 var hunyuanTags = func() form.Tags {
 	f := pairTags
-	f.Alone, f.NameClose, f.Object, f.ObjectIs = false, "<tool_sep>", nil, ""
+	f.Alone, f.NameClose, f.Object = false, "<tool_sep>", form.Object{}
 	return f
 }()
 

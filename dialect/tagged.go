@@ -13,7 +13,7 @@ import (
 
 var functionTags = form.Tags{NameEnd: ">", ParamOpen: "<parameter=", ParamEnd: ">", ParamClose: "</parameter>",
 	CallOpen: "<function=", CallClose: "</function>", Newlines: true,
-	Object: &functionForm, ObjectIs: "function-tag"}
+	Object: form.Object{Form: &functionForm, Dialect: "function-tag"}}
 
 // verbatimTags are functionTags whose values are as they stand.
 var verbatimTags = func() form.Tags {
@@ -192,16 +192,16 @@ func (r *tagReader) choose(tags []string, s string) choice {
 // takesObject reports whether a JSON object may stand in place of the parameters.
 func (r *tagReader) takesObject(d *driver) bool {
 	f := r.form
-	return f.Object != nil && (f.Bare || d.set.on[f.ObjectIs]) && (r.known || !f.Needed)
+	return f.Object.Form != nil && (f.Bare || d.set.on[f.Object.Dialect]) && (r.known || !f.Needed)
 }
 
 // object hands the call to the reader of calls whose body is a JSON object, which begins at i.
 func (r *tagReader) object(d *driver, i int) (int, verdict) {
-	h := newHeader(d, r.form.Object, hBefore)
+	h := newHeader(d, r.form.Object.Form, hBefore)
 	h.closer, h.at, h.name = r.closer(), r.at, r.written
 	d.body = h
-	if d.set.on[r.form.ObjectIs] {
-		d.call.dialect = r.form.ObjectIs
+	if d.set.on[r.form.Object.Dialect] {
+		d.call.dialect = r.form.Object.Dialect
 	}
 	if j, v := h.named(d, i); v != more {
 		return j, v

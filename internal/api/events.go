@@ -19,8 +19,7 @@ type Event struct {
 	Name    string      `json:"name,omitempty" jsonschema:"the tool that it is about"`
 	Origin  chat.Origin `json:"origin,omitempty" jsonschema:"the channel that a call came through"`
 	Dialect string      `json:"dialect,omitempty" jsonschema:"that a call was read in"`
-	At      int         `json:"at,omitempty" jsonschema:"with end: where it stands in the model's text"`
-	End     int         `json:"end,omitempty"`
+	Span
 
 	Model    string               `json:"model,omitempty" jsonschema:"that begins to answer"`
 	Backend  string               `json:"backend,omitempty"`
@@ -39,6 +38,12 @@ type Event struct {
 	Error    *Trouble             `json:"error,omitempty" jsonschema:"why an answer broke off, or with retry the attempt before"`
 	Usage    *Usage               `json:"usage,omitempty"`
 	Finish   string               `json:"finish,omitempty" jsonschema:"why the last answer ended"`
+}
+
+// A Span is a place in a model's text.
+type Span struct {
+	At  int `json:"at,omitempty" jsonschema:"with end: where it stands in the model's text"`
+	End int `json:"end,omitempty"`
 }
 
 // A Retry is a request to a model's server that is made again.
@@ -81,7 +86,7 @@ type Result struct {
 
 // eventOf returns an event as it is sent. What is for programs inside alone, such as markup, is not.
 func eventOf(e *chat.Event) (Event, bool) {
-	out := Event{Kind: e.Kind.String(), Turn: e.Turn, CallID: e.ID, Name: e.Name, At: e.At, End: e.End}
+	out := Event{Kind: e.Kind.String(), Turn: e.Turn, CallID: e.ID, Name: e.Name, Span: Span{e.At, e.End}}
 	fill, ok := fillings[e.Kind]
 	if e.Kind == chat.KindIdle {
 		ok = e.Detail != nil // a retry

@@ -26,10 +26,8 @@ const Version = "config/v1"
 
 // A Config is the whole file. Start from Default.
 type Config struct {
-	Wield    string             `key:"wield" required:"true" enum:"config/v1" doc:"Version of the format: config/v1."`
-	Listen   Address            `key:"listen" doc:"Address of the service, as host:port. Port 0 picks a free one."`
-	Hosts    []string           `key:"hosts" doc:"Host names that clients may use, besides IP addresses and localhost; * is any."`
-	Origins  []Origin           `key:"origins" doc:"Web origins whose pages may call the service, such as https://app.example; * is any."`
+	Wield string `key:"wield" required:"true" enum:"config/v1" doc:"Version of the format: config/v1."`
+	Endpoint
 	Data     string             `key:"data" doc:"Data directory. Empty: wield under XDG_STATE_HOME."`
 	TLS      TLS                `key:"tls" doc:"Certificate of the service. Without one it speaks plain HTTP."`
 	Timeouts Timeouts           `key:"timeouts" doc:"Timeouts."`
@@ -52,6 +50,13 @@ type Config struct {
 	Stats    Stats              `key:"stats" doc:"Usage statistics."`
 	Webhooks []Webhook          `key:"webhooks" doc:"Webhooks about runs."`
 	Trace    Trace              `key:"trace" doc:"OpenTelemetry traces."`
+}
+
+// An Endpoint is where the service listens, and under which names it is reached.
+type Endpoint struct {
+	Listen  Address  `key:"listen" doc:"Address of the service, as host:port. Port 0 picks a free one."`
+	Hosts   []string `key:"hosts" doc:"Host names that clients may use, besides IP addresses and localhost; * is any."`
+	Origins []Origin `key:"origins" doc:"Web origins whose pages may call the service, such as https://app.example; * is any."`
 }
 
 // Timeouts bound the parts of a request and of its answer.
@@ -216,8 +221,8 @@ type Log struct {
 // Default returns the configuration that an empty file stands for.
 func Default() *Config {
 	return &Config{
-		Wield:  Version,
-		Listen: "127.0.0.1:8420",
+		Wield:    Version,
+		Endpoint: Endpoint{Listen: "127.0.0.1:8420"},
 		Timeouts: Timeouts{
 			Connect:   Duration(10 * time.Second),
 			FirstByte: Duration(10 * time.Minute),

@@ -283,7 +283,7 @@ func (d *decoder) object(path string, n ast.Node, v reflect.Value) {
 			continue
 		}
 		d.places[below] = place{pair.Key.GetToken(), pair.Value}
-		d.value(below, pair.Value, v.Field(fields[i].index), fields[i])
+		d.value(below, pair.Value, v.FieldByIndex(fields[i].index), fields[i])
 	}
 	for _, f := range fields {
 		if f.required && seen[f.name] == nil {

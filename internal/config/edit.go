@@ -283,11 +283,11 @@ func sameBut(file string, old, text []byte, model string, keys [][2]string, gete
 		if i < 0 {
 			return fmt.Errorf("a model has no key %s", kv[0])
 		}
-		i = fieldsOf(v.Type())[i].index
-		if got := fmt.Sprint(v.Field(i).Interface()); got != kv[1] {
+		at := fieldsOf(v.Type())[i].index
+		if got := fmt.Sprint(v.FieldByIndex(at).Interface()); got != kv[1] {
 			return fmt.Errorf("models.%s.%s would be %q, not %q", model, kv[0], got, kv[1])
 		}
-		v.Field(i).Set(b.Field(i))
+		v.FieldByIndex(at).Set(b.FieldByIndex(at))
 	}
 	is.Models[model] = m
 	if !reflect.DeepEqual(was.placeless(), is.placeless()) {

@@ -53,7 +53,7 @@ type explainer struct {
 
 func (e *explainer) fields(prefix string, v reflect.Value) {
 	for _, f := range fieldsOf(v.Type()) {
-		e.value(prefix+f.name, v.Field(f.index), f.doc)
+		e.value(prefix+f.name, v.FieldByIndex(f.index), f.doc)
 	}
 }
 

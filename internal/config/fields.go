@@ -13,21 +13,21 @@ type field struct {
 	enum     []string
 	min, max string
 	required bool
-	index    int
+	index    []int // of the field, as reflect takes it
 }
 
 // fieldsOf returns the keys of a struct type in the order of the file.
 func fieldsOf(t reflect.Type) []field {
 	var fields []field
-	for i := range t.NumField() {
-		tag := t.Field(i).Tag
+	for _, sf := range reflect.VisibleFields(t) {
+		tag := sf.Tag
 		f := field{
 			name:     tag.Get("key"),
 			doc:      tag.Get("doc"),
 			min:      tag.Get("min"),
 			max:      tag.Get("max"),
 			required: tag.Get("required") == "true",
-			index:    i,
+			index:    sf.Index,
 		}
 		if list := tag.Get("enum"); list != "" {
 			f.enum = strings.Split(list, "|")
@@ -89,7 +89,7 @@ type leaf struct {
 func leaves(prefix string, v reflect.Value) []leaf {
 	var found []leaf
 	for _, f := range fieldsOf(v.Type()) {
-		fv := v.Field(f.index)
+		fv := v.FieldByIndex(f.index)
 		path := prefix + f.name
 		_, isScalar := asScalar(fv)
 		switch {

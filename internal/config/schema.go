@@ -146,7 +146,7 @@ func (n *schemaNode) object(v reflect.Value) {
 	n.Properties = &properties{}
 	for _, f := range fieldsOf(v.Type()) {
 		n.Properties.names = append(n.Properties.names, f.name)
-		n.Properties.nodes = append(n.Properties.nodes, schemaOf(v.Field(f.index), f))
+		n.Properties.nodes = append(n.Properties.nodes, schemaOf(v.FieldByIndex(f.index), f))
 		if f.required {
 			n.Required = append(n.Required, f.name)
 			n.Type = "object"

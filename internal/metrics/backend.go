@@ -67,12 +67,12 @@ func (t *trip) take(e chat.Event, err error) bool {
 	case chat.KindText, chat.KindReasoning, chat.KindCallStart:
 		if !t.begun {
 			t.begun = true
-			b.m.backendFirstToken.WithLabelValues(operation, b.provider, t.model, b.name).Observe(time.Since(t.start).Seconds())
+			b.m.backend.firstToken.WithLabelValues(operation, b.provider, t.model, b.name).Observe(time.Since(t.start).Seconds())
 		}
 	case chat.KindUsage:
 		if u := e.Detail.(*chat.Usage); u.Known {
-			b.m.clientTokens.WithLabelValues(operation, b.provider, t.model, b.name, "input").Observe(float64(u.In))
-			b.m.clientTokens.WithLabelValues(operation, b.provider, t.model, b.name, "output").Observe(float64(u.Out))
+			b.m.backend.tokens.WithLabelValues(operation, b.provider, t.model, b.name, "input").Observe(float64(u.In))
+			b.m.backend.tokens.WithLabelValues(operation, b.provider, t.model, b.name, "output").Observe(float64(u.Out))
 		}
 	case chat.KindFinish:
 		t.finished = true
@@ -91,6 +91,6 @@ func (t *trip) end() {
 		failure, status = string(chat.ErrCanceled), string(chat.ErrCanceled)
 	}
 	m, b := t.b.m, t.b
-	m.clientDuration.WithLabelValues(operation, b.provider, t.model, b.name, failure).Observe(time.Since(t.start).Seconds())
-	m.backendRequests.WithLabelValues(b.name, status).Inc()
+	m.backend.duration.WithLabelValues(operation, b.provider, t.model, b.name, failure).Observe(time.Since(t.start).Seconds())
+	m.backend.requests.WithLabelValues(b.name, status).Inc()
 }

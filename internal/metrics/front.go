@@ -29,8 +29,8 @@ type front struct {
 // Stream implements chat.Model.
 func (f *front) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
-		f.m.inFlight.WithLabelValues(f.name).Inc()
-		defer f.m.inFlight.WithLabelValues(f.name).Dec()
+		f.m.answers.inFlight.WithLabelValues(f.name).Inc()
+		defer f.m.answers.inFlight.WithLabelValues(f.name).Dec()
 		f.m.request(f.name, req)
 		a := answer{m: f.m, name: f.name, yield: yield, start: time.Now(), outcome: string(chat.ErrCanceled), dialect: "none"}
 		defer a.end()
@@ -63,7 +63,7 @@ func (a *answer) take(e chat.Event, err error) bool {
 	case chat.KindText, chat.KindReasoning, chat.KindCallStart:
 		if a.first.IsZero() {
 			a.first = time.Now()
-			m.firstToken.WithLabelValues(operation, a.name).Observe(a.first.Sub(a.start).Seconds())
+			m.answers.firstToken.WithLabelValues(operation, a.name).Observe(a.first.Sub(a.start).Seconds())
 		}
 	case chat.KindTurnStart:
 		turn := e.Detail.(*chat.TurnDetail)
@@ -73,29 +73,29 @@ func (a *answer) take(e chat.Event, err error) bool {
 		}
 	case chat.KindCallEnd:
 		if e.Detail.(*chat.Call).Complete {
-			m.calls.WithLabelValues(a.name, a.backend, a.dialect, e.Origin.String()).Inc()
-			m.toolCalls.WithLabelValues("custom", "detected", m.tools.label(e.Detail.(*chat.Call).Name)).Inc()
+			m.calls.whole.WithLabelValues(a.name, a.backend, a.dialect, e.Origin.String()).Inc()
+			m.calls.tools.WithLabelValues("custom", "detected", m.tools.label(e.Detail.(*chat.Call).Name)).Inc()
 		}
 	case chat.KindRejected:
 		a.rejected(e.Detail.(*chat.RejectedDetail))
 	case chat.KindNote:
-		m.repairs.WithLabelValues(a.name, string(e.Detail.(*chat.NoteDetail).Kind)).Inc()
+		m.calls.repairs.WithLabelValues(a.name, string(e.Detail.(*chat.NoteDetail).Kind)).Inc()
 	case chat.KindOverrun:
 		end := "soft"
 		if e.Detail.(*chat.OverrunDetail).Hard {
 			end = "hard"
 		}
-		m.overruns.WithLabelValues(a.name, a.backend, a.dialect, end).Inc()
+		m.answers.overruns.WithLabelValues(a.name, a.backend, a.dialect, end).Inc()
 	case chat.KindBounce:
-		m.bounces.WithLabelValues(a.name, a.backend, a.dialect, string(e.Detail.(*chat.BounceDetail).Reason)).Inc()
+		m.answers.bounces.WithLabelValues(a.name, a.backend, a.dialect, string(e.Detail.(*chat.BounceDetail).Reason)).Inc()
 		a.misrouted(e.Detail.(*chat.BounceDetail))
 	case chat.KindConverted:
-		m.converted.WithLabelValues(a.name, a.backend, a.dialect).Inc()
+		m.calls.converted.WithLabelValues(a.name, a.backend, a.dialect).Inc()
 		a.misrouted(e.Detail.(*chat.BounceDetail))
 	case chat.KindNativeCall:
-		m.toolCalls.WithLabelValues("native", "detected", m.tools.label(e.Name)).Inc()
+		m.calls.tools.WithLabelValues("native", "detected", m.tools.label(e.Name)).Inc()
 	case chat.KindNativeResult:
-		m.toolCalls.WithLabelValues("native", "completed", m.tools.label(e.Name)).Inc()
+		m.calls.tools.WithLabelValues("native", "completed", m.tools.label(e.Name)).Inc()
 	case chat.KindUsage:
 		a.usage(e.Detail.(*chat.Usage))
 	case chat.KindFinish:
@@ -105,7 +105,7 @@ func (a *answer) take(e chat.Event, err error) bool {
 }
 
 func (a *answer) rejected(d *chat.RejectedDetail) {
-	a.m.rejected.WithLabelValues(a.name, a.backend, a.dialect, string(d.Reason)).Inc()
+	a.m.calls.rejected.WithLabelValues(a.name, a.backend, a.dialect, string(d.Reason)).Inc()
 	status, tool := "invalid", a.m.tools.label(d.Name)
 	switch d.Reason {
 	case chat.ReasonConfused:
@@ -113,7 +113,7 @@ func (a *answer) rejected(d *chat.RejectedDetail) {
 	case chat.ReasonUnknownTool, chat.ReasonMalformed:
 		tool = otherName // the model's invention
 	}
-	a.m.toolCalls.WithLabelValues("custom", status, tool).Inc()
+	a.m.calls.tools.WithLabelValues("custom", status, tool).Inc()
 }
 
 // misrouted counts calls that came through the wrong channel, which are bounced or taken over.
@@ -123,7 +123,7 @@ func (a *answer) misrouted(d *chat.BounceDetail) {
 		calls = append([]chat.Call{*d.Call}, calls...)
 	}
 	for _, c := range calls {
-		a.m.toolCalls.WithLabelValues("custom", "misrouted", a.m.tools.label(c.Name)).Inc()
+		a.m.calls.tools.WithLabelValues("custom", "misrouted", a.m.tools.label(c.Name)).Inc()
 	}
 }
 
@@ -137,7 +137,7 @@ func (a *answer) usage(u *chat.Usage) {
 		n    int
 	}{{"input", u.In}, {"output", u.Out}, {"cached", u.Cached}, {"reasoning", u.Reasoning}} {
 		if c.n > 0 {
-			a.m.tokens.WithLabelValues(a.name, c.kind).Add(float64(c.n))
+			a.m.answers.tokens.WithLabelValues(a.name, c.kind).Add(float64(c.n))
 		}
 	}
 }
@@ -149,14 +149,14 @@ func (a *answer) end() {
 	if a.failed || a.outcome == string(chat.ErrCanceled) {
 		errorType = a.outcome
 	}
-	a.m.answers.WithLabelValues(a.name, a.backend, a.dialect, a.outcome).Inc()
-	a.m.serverDuration.WithLabelValues(operation, a.name, errorType).Observe(now.Sub(a.start).Seconds())
+	a.m.answers.ended.WithLabelValues(a.name, a.backend, a.dialect, a.outcome).Inc()
+	a.m.answers.duration.WithLabelValues(operation, a.name, errorType).Observe(now.Sub(a.start).Seconds())
 	if errorType != "" {
 		return
 	}
-	a.m.messages.WithLabelValues(string(chat.RoleAssistant)).Inc()
+	a.m.answers.messages.WithLabelValues(string(chat.RoleAssistant)).Inc()
 	if a.out > 1 && !a.first.IsZero() {
-		a.m.perToken.WithLabelValues(operation, a.name).Observe(now.Sub(a.first).Seconds() / float64(a.out-1))
+		a.m.answers.perToken.WithLabelValues(operation, a.name).Observe(now.Sub(a.first).Seconds() / float64(a.out-1))
 	}
 }
 
@@ -169,7 +169,7 @@ func (m *Metrics) request(model string, req *chat.Request) {
 	var calls map[string]*chat.Call
 	for i := range req.Messages[last+1:] {
 		msg := &req.Messages[last+1+i]
-		m.messages.WithLabelValues(roleLabel(msg.Role)).Inc()
+		m.answers.messages.WithLabelValues(roleLabel(msg.Role)).Inc()
 		if msg.Role != chat.RoleTool || last < 0 {
 			continue
 		}
@@ -179,7 +179,7 @@ func (m *Metrics) request(model string, req *chat.Request) {
 		m.result(msg, calls[msg.CallID])
 	}
 	if last < 0 {
-		m.conversations.WithLabelValues(model).Inc()
+		m.answers.conversations.WithLabelValues(model).Inc()
 	}
 }
 
@@ -206,6 +206,6 @@ func (m *Metrics) result(msg *chat.Message, call *chat.Call) {
 		name, arguments = call.Name, call.Arguments
 	}
 	if m.results.add(strings.Join([]string{msg.CallID, name, arguments}, "\x00")) {
-		m.toolCalls.WithLabelValues("custom", "completed", m.tools.label(name)).Inc()
+		m.calls.tools.WithLabelValues("custom", "completed", m.tools.label(name)).Inc()
 	}
 }

@@ -14,24 +14,36 @@ import (
 
 // Metrics are the numbers of one service. Make them with New; a nil *Metrics counts nothing.
 type Metrics struct {
-	registry *prometheus.Registry
+	registry registry
 	results  results
 	tools    names
 	queues   queues
 
-	invalidContinuations *prometheus.CounterVec
+	http    httpMetrics
+	answers answerMetrics
+	calls   callMetrics
+	backend backendMetrics
+}
 
-	httpRequests, authFailures, errors *prometheus.CounterVec
-	httpDuration                       *prometheus.HistogramVec
+// A registry makes and knows the numbers.
+type registry struct{ *prometheus.Registry }
 
-	answers, messages, conversations, tokens        *prometheus.CounterVec
-	calls, rejected, bounces, converted, repairs    *prometheus.CounterVec
-	overruns                                        *prometheus.CounterVec
-	toolCalls                                       *prometheus.CounterVec
-	inFlight                                        *prometheus.GaugeVec
-	serverDuration, firstToken, perToken            *prometheus.HistogramVec
-	backendRequests                                 *prometheus.CounterVec
-	clientDuration, clientTokens, backendFirstToken *prometheus.HistogramVec
+func (r registry) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	r.MustRegister(c)
+	return c
+}
+
+func (r registry) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	r.MustRegister(g)
+	return g
+}
+
+func (r registry) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	r.MustRegister(h)
+	return h
 }
 
 // Buckets of histograms. Those of gen_ai are the convention's.
@@ -45,62 +57,102 @@ var (
 
 // New returns the numbers of a service of this version.
 func New(version string) *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-		m.registry.MustRegister(c)
-		return c
-	}
-	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
-		m.registry.MustRegister(g)
-		return g
-	}
-	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
-		m.registry.MustRegister(h)
-		return h
-	}
-
-	m.httpRequests = counter("wield_http_requests_total", "HTTP requests that were answered.", "endpoint", "method", "status", "streaming")
-	m.httpDuration = histogram("wield_http_request_duration_seconds", "Time from a request to the end of its answer.", httpBuckets, "endpoint", "method")
-	m.authFailures = counter("wield_auth_failures_total", "Requests whose key was missing, wrong, or not good for what they asked.", "reason")
-	m.errors = counter("wield_errors_total", "Requests that ended with an error, by its kind.", "type")
-
-	m.answers = counter("wield_answers_total", "Requests for an answer of a model, by how it ended: a finish reason or the kind of an error.", "model", "backend", "dialect", "outcome")
-	m.messages = counter("wield_messages_total", "Messages that were new in their conversation, answers among them.", "role")
-	m.conversations = counter("wield_conversations_created_total", "Requests that began a conversation.", "model")
-	m.invalidContinuations = counter("wield_invalid_continuations_total", "Requests that named a conversation and contradicted what was said in it.", "model")
-	m.tokens = counter("wield_tokens_total", "Tokens as backends count them, all requests of an answer together. Cached is part of input, reasoning of output.", "model", "type")
-	m.inFlight = gauge("wield_requests_in_flight", "Requests for an answer of a model that are under way.", "model")
-
-	m.toolCalls = counter("wield_tool_calls_total", "Calls of tools. Detected: found in an answer. Invalid, misrouted: no use as it was. Completed: its result has come back, counted once.", "type", "status", "tool_name")
-	m.calls = counter("wield_calls_total", "Whole calls that went to clients, by the channel they came through.", "model", "backend", "dialect", "origin")
-	m.rejected = counter("wield_rejected_calls_total", "Attempts at a call that could not be used.", "model", "backend", "dialect", "reason")
-	m.overruns = counter("wield_overruns_total", "Answers in which the model went on past the end of its turn. Hard: at the header of another party; soft: at what may be text.", "model", "backend", "dialect", "end")
-	m.bounces = counter("wield_bounces_total", "Answers that were asked for again.", "model", "backend", "dialect", "reason")
-	m.converted = counter("wield_converted_calls_total", "Calls that came through the wrong channel and were taken over.", "model", "backend", "dialect")
-	m.repairs = counter("wield_repairs_total", "Repairs and conversions of calls, by kind.", "model", "kind")
-
-	m.serverDuration = histogram("gen_ai_server_request_duration_seconds", "Time from a client's request for an answer to its end.", durationBuckets,
-		"gen_ai_operation_name", "gen_ai_request_model", "error_type")
-	m.firstToken = histogram("gen_ai_server_time_to_first_token_seconds", "Time from a client's request to the first text, reasoning or call for it.", firstBuckets,
-		"gen_ai_operation_name", "gen_ai_request_model")
-	m.perToken = histogram("gen_ai_server_time_per_output_token_seconds", "Time between two tokens, on average over an answer, after the first.", perTokenBuckets,
-		"gen_ai_operation_name", "gen_ai_request_model")
-
-	m.backendRequests = counter("wield_backend_requests_total", "Requests to backends, by how they ended: ok, stopped because its answer had come to its end, or the kind of an error.", "backend", "status")
-	m.clientDuration = histogram("gen_ai_client_operation_duration_seconds", "Time of one request to a backend.", durationBuckets,
-		"gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "backend", "error_type")
-	m.backendFirstToken = histogram("gen_ai_client_operation_time_to_first_chunk_seconds", "Time from a request to a backend to the first piece of its answer.", firstBuckets,
-		"gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "backend")
-	m.clientTokens = histogram("gen_ai_client_token_usage", "Tokens of one request to a backend.", tokenBuckets,
-		"gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "backend", "gen_ai_token_type")
-
-	build := gauge("wield_build_info", "Is 1, for the version that runs.", "version")
+	r := registry{prometheus.NewRegistry()}
+	m := &Metrics{registry: r, http: newHTTPMetrics(r), answers: newAnswerMetrics(r), calls: newCallMetrics(r), backend: newBackendMetrics(r)}
+	build := r.gauge("wield_build_info", "Is 1, for the version that runs.", "version")
 	build.WithLabelValues(version).Set(1)
-	m.registry.MustRegister(&m.queues, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(&m.queues, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// httpMetrics are the numbers of HTTP requests.
+type httpMetrics struct {
+	requests     *prometheus.CounterVec
+	duration     *prometheus.HistogramVec
+	authFailures *prometheus.CounterVec
+	errors       *prometheus.CounterVec
+}
+
+func newHTTPMetrics(r registry) httpMetrics {
+	return httpMetrics{
+		requests:     r.counter("wield_http_requests_total", "HTTP requests that were answered.", "endpoint", "method", "status", "streaming"),
+		duration:     r.histogram("wield_http_request_duration_seconds", "Time from a request to the end of its answer.", httpBuckets, "endpoint", "method"),
+		authFailures: r.counter("wield_auth_failures_total", "Requests whose key was missing, wrong, or not good for what they asked.", "reason"),
+		errors:       r.counter("wield_errors_total", "Requests that ended with an error, by its kind.", "type"),
+	}
+}
+
+// answerMetrics are the numbers of answers of models to clients.
+type answerMetrics struct {
+	ended                *prometheus.CounterVec
+	messages             *prometheus.CounterVec
+	conversations        *prometheus.CounterVec
+	invalidContinuations *prometheus.CounterVec
+	tokens               *prometheus.CounterVec
+	inFlight             *prometheus.GaugeVec
+	overruns             *prometheus.CounterVec
+	bounces              *prometheus.CounterVec
+	duration             *prometheus.HistogramVec
+	firstToken           *prometheus.HistogramVec
+	perToken             *prometheus.HistogramVec
+}
+
+func newAnswerMetrics(r registry) answerMetrics {
+	return answerMetrics{
+		ended:                r.counter("wield_answers_total", "Requests for an answer of a model, by how it ended: a finish reason or the kind of an error.", "model", "backend", "dialect", "outcome"),
+		messages:             r.counter("wield_messages_total", "Messages that were new in their conversation, answers among them.", "role"),
+		conversations:        r.counter("wield_conversations_created_total", "Requests that began a conversation.", "model"),
+		invalidContinuations: r.counter("wield_invalid_continuations_total", "Requests that named a conversation and contradicted what was said in it.", "model"),
+		tokens:               r.counter("wield_tokens_total", "Tokens as backends count them, all requests of an answer together. Cached is part of input, reasoning of output.", "model", "type"),
+		inFlight:             r.gauge("wield_requests_in_flight", "Requests for an answer of a model that are under way.", "model"),
+		overruns:             r.counter("wield_overruns_total", "Answers in which the model went on past the end of its turn. Hard: at the header of another party; soft: at what may be text.", "model", "backend", "dialect", "end"),
+		bounces:              r.counter("wield_bounces_total", "Answers that were asked for again.", "model", "backend", "dialect", "reason"),
+		duration: r.histogram("gen_ai_server_request_duration_seconds", "Time from a client's request for an answer to its end.", durationBuckets,
+			"gen_ai_operation_name", "gen_ai_request_model", "error_type"),
+		firstToken: r.histogram("gen_ai_server_time_to_first_token_seconds", "Time from a client's request to the first text, reasoning or call for it.", firstBuckets,
+			"gen_ai_operation_name", "gen_ai_request_model"),
+		perToken: r.histogram("gen_ai_server_time_per_output_token_seconds", "Time between two tokens, on average over an answer, after the first.", perTokenBuckets,
+			"gen_ai_operation_name", "gen_ai_request_model"),
+	}
+}
+
+// callMetrics are the numbers of calls in answers.
+type callMetrics struct {
+	tools     *prometheus.CounterVec
+	whole     *prometheus.CounterVec
+	rejected  *prometheus.CounterVec
+	converted *prometheus.CounterVec
+	repairs   *prometheus.CounterVec
+}
+
+func newCallMetrics(r registry) callMetrics {
+	return callMetrics{
+		tools:     r.counter("wield_tool_calls_total", "Calls of tools. Detected: found in an answer. Invalid, misrouted: no use as it was. Completed: its result has come back, counted once.", "type", "status", "tool_name"),
+		whole:     r.counter("wield_calls_total", "Whole calls that went to clients, by the channel they came through.", "model", "backend", "dialect", "origin"),
+		rejected:  r.counter("wield_rejected_calls_total", "Attempts at a call that could not be used.", "model", "backend", "dialect", "reason"),
+		converted: r.counter("wield_converted_calls_total", "Calls that came through the wrong channel and were taken over.", "model", "backend", "dialect"),
+		repairs:   r.counter("wield_repairs_total", "Repairs and conversions of calls, by kind.", "model", "kind"),
+	}
+}
+
+// backendMetrics are the numbers of requests to backends.
+type backendMetrics struct {
+	requests   *prometheus.CounterVec
+	duration   *prometheus.HistogramVec
+	firstToken *prometheus.HistogramVec
+	tokens     *prometheus.HistogramVec
+}
+
+func newBackendMetrics(r registry) backendMetrics {
+	return backendMetrics{
+		requests: r.counter("wield_backend_requests_total", "Requests to backends, by how they ended: ok, stopped because its answer had come to its end, or the kind of an error.", "backend", "status"),
+		duration: r.histogram("gen_ai_client_operation_duration_seconds", "Time of one request to a backend.", durationBuckets,
+			"gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "backend", "error_type"),
+		firstToken: r.histogram("gen_ai_client_operation_time_to_first_chunk_seconds", "Time from a request to a backend to the first piece of its answer.", firstBuckets,
+			"gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "backend"),
+		tokens: r.histogram("gen_ai_client_token_usage", "Tokens of one request to a backend.", tokenBuckets,
+			"gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "backend", "gen_ai_token_type"),
+	}
 }
 
 // ContentType is that of what Append appends.
@@ -140,23 +192,23 @@ func (m *Metrics) Exchange(e Exchange) {
 		e.Endpoint = "unknown"
 	}
 	method := methodLabel(e.Method)
-	m.httpRequests.WithLabelValues(e.Endpoint, method, strconv.Itoa(e.Status), strconv.FormatBool(e.Streaming)).Inc()
-	m.httpDuration.WithLabelValues(e.Endpoint, method).Observe(e.Took.Seconds())
+	m.http.requests.WithLabelValues(e.Endpoint, method, strconv.Itoa(e.Status), strconv.FormatBool(e.Streaming)).Inc()
+	m.http.duration.WithLabelValues(e.Endpoint, method).Observe(e.Took.Seconds())
 	if e.Error != "" {
-		m.errors.WithLabelValues(e.Error).Inc()
+		m.http.errors.WithLabelValues(e.Error).Inc()
 	}
 	switch e.Status {
 	case http.StatusUnauthorized:
-		m.authFailures.WithLabelValues("key").Inc()
+		m.http.authFailures.WithLabelValues("key").Inc()
 	case http.StatusForbidden:
-		m.authFailures.WithLabelValues("forbidden").Inc()
+		m.http.authFailures.WithLabelValues("forbidden").Inc()
 	}
 }
 
 // InvalidContinuation counts a request that names a conversation and contradicts it.
 func (m *Metrics) InvalidContinuation(model string) {
 	if m != nil {
-		m.invalidContinuations.WithLabelValues(model).Inc()
+		m.answers.invalidContinuations.WithLabelValues(model).Inc()
 	}
 }
 

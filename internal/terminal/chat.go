@@ -67,16 +67,14 @@ type Options struct {
 	Kept      string         // what is said at the beginning of the rules that earlier conversations kept; empty: there are none
 	Undo      *undo.Log      // nil: nothing can be taken back
 
-	System   string          // instructions for the model
-	Session  string          // that is gone on with; empty: a new one
-	Title    string          // of it
-	Messages []chat.Message  // that it has
-	First    string          // what is asked first
-	Root     string          // the workspace
-	Place    string          // what it is called on the screen; empty: Root
-	Files    func() []string // names of files that can be mentioned; nil: none
-	History  string          // file of what was written before; empty: none
-	By       string          // who answers questions, for the journal
+	System  string // instructions for the model
+	Past    Past
+	First   string          // what is asked first
+	Root    string          // the workspace
+	Place   string          // what it is called on the screen; empty: Root
+	Files   func() []string // names of files that can be mentioned; nil: none
+	History string          // file of what was written before; empty: none
+	By      string          // who answers questions, for the journal
 	// Edit lets a person change a text in a program of their choice.
 	Edit func(ctx context.Context, name, text string) (string, error)
 	Now  func() time.Time // nil: time.Now
@@ -84,38 +82,57 @@ type Options struct {
 	Guard time.Duration
 }
 
+// A Past is an earlier session that a conversation goes on with. The zero value is a new one.
+type Past struct {
+	Session  string
+	Title    string
+	Messages []chat.Message
+}
+
 // A conversation is one that goes on.
 type conversation struct {
-	o       Options
-	screen  screen
-	editor  editor
-	keys    keyReader
-	stage   *Stage
-	session string
-	title   string
+	o      Options
+	screen screen
+	editor editor
+	keys   keyReader
+	stage  *Stage
 
-	messages []chat.Message // without the instructions
-	summary  agent.Summary  // that stands for the first of them, and the instructions
-	sized    sized
-	bill     bill
-	unsent   string // a message that mentions files which are not there: sent again, it is meant so
-	runs     string // id of the last run
-	turn     *turn  // nil: nothing is carried out
-	ask      *question
-	search   *search
-	last     *trail            // of the last answer
-	changes  []edit.Change     // that were asked about and happened
-	ran      map[string]string // calls whose results came, with the names of their tools
-	began    time.Time
-	summing  *summing // /compact is under way
-	quit     bool
-	hint     string // below the input, until the next key
-	leaving  bool   // Ctrl-C was pressed with nothing to stop
-	ended    bool   // there is no more input
-	waiting  []string
+	dialog
+	draft
+
+	bill    bill
+	turn    *turn // nil: nothing is carried out
+	ask     *question
+	last    *trail            // of the last answer
+	changes []edit.Change     // that were asked about and happened
+	ran     map[string]string // calls whose results came, with the names of their tools
+	began   time.Time
+	summing *summing // /compact is under way
+	quit    bool
 
 	painted time.Time
 	wg      sync.WaitGroup
+}
+
+// A dialog is what was said so far, and where it is recorded.
+type dialog struct {
+	system   string // instructions for the model
+	session  string
+	title    string
+	runs     string         // id of the last run
+	messages []chat.Message // without the instructions
+	summary  agent.Summary  // that stands for the first of them, and the instructions
+	sized    sized
+}
+
+// A draft is what the person is about to say.
+type draft struct {
+	unsent  string // a message that mentions files which are not there: sent again, it is meant so
+	search  *search
+	hint    string // below the input, until the next key
+	leaving bool   // Ctrl-C was pressed with nothing to stop
+	ended   bool   // there is no more
+	waiting []string
 }
 
 // tick is how often the status is painted while something runs.
@@ -155,7 +172,8 @@ func begin(o Options) (*conversation, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conversation{o: o, stage: stage, session: o.Session, title: o.Title, messages: spoken(o.Messages), ran: map[string]string{}, began: time.Now()}
+	past := dialog{system: o.System, session: o.Past.Session, title: o.Past.Title, messages: spoken(o.Past.Messages)}
+	c := &conversation{o: o, stage: stage, dialog: past, ran: map[string]string{}, began: time.Now()}
 	c.screen = screen{w: o.TTY.Out, color: o.TTY.Color, plain: o.TTY.Plain, width: 80, height: 24}
 	c.resized()
 	c.editor.wish = -1
@@ -639,16 +657,16 @@ type sized struct {
 }
 
 // tokens estimates how much of the conversation a model is sent.
-func (c *conversation) tokens() int {
-	now := sized{messages: len(c.messages), summary: c.summary}
+func (d *dialog) tokens() int {
+	now := sized{messages: len(d.messages), summary: d.summary}
 	if now.messages > 0 {
-		now.first = &c.messages[0]
+		now.first = &d.messages[0]
 	}
-	now.tokens = c.sized.tokens
-	if now != c.sized || now.messages == 0 {
-		f := agent.Fitting{Summary: c.summary}
-		now.tokens = f.Fit(c.spokenTo()).Tokens
-		c.sized = now
+	now.tokens = d.sized.tokens
+	if now != d.sized || now.messages == 0 {
+		f := agent.Fitting{Summary: d.summary}
+		now.tokens = f.Fit(d.spokenTo()).Tokens
+		d.sized = now
 	}
 	return now.tokens
 }

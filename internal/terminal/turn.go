@@ -123,12 +123,12 @@ func (c *conversation) request() *chat.Request {
 }
 
 // spokenTo returns the conversation behind the instructions.
-func (c *conversation) spokenTo() []chat.Message {
+func (d *dialog) spokenTo() []chat.Message {
 	var list []chat.Message
-	if c.o.System != "" {
-		list = append(list, chat.Message{Role: chat.RoleSystem, Parts: chat.Text(c.o.System)})
+	if d.system != "" {
+		list = append(list, chat.Message{Role: chat.RoleSystem, Parts: chat.Text(d.system)})
 	}
-	return append(list, c.messages...)
+	return append(list, d.messages...)
 }
 
 // recap finds the summary that stands for the beginning of a conversation that goes on.

@@ -19,8 +19,7 @@ type Tags struct {
 	Python     bool // None is null
 	Nulls      bool // null is null in any case, whatever the type, unless that is a string
 
-	Object   *Header // a JSON object of arguments may stand in place of the parameters
-	ObjectIs string  // the dialect of such a call
+	Object Object
 
 	// Of forms with a name and pairs of key and value elements:
 	Bare      bool   // the name stands in no tag: it ends with its line, or where a tag or an object begins
@@ -38,6 +37,12 @@ type Tags struct {
 	// Of forms with an element for each argument, whose name is that of the argument: paramOpen ends before
 	// it, paramClose stands before it in the closing tag.
 	Elements bool
+}
+
+// An Object is a JSON object of arguments that may stand in place of the parameters.
+type Object struct {
+	Form    *Header // nil: none may
+	Dialect string  // of such a call
 }
 
 // An AttributeTags is what only forms have whose names are attributes.

@@ -303,8 +303,8 @@ func (f *chatFlags) recall(ctx context.Context, o *terminal.Options) error {
 			return err
 		}
 		defer stage.Close()
-		o.Session, o.Title = s.ID, s.Title
-		o.Messages, err = stage.Agent.Recall(ctx, s.ID)
+		o.Past.Session, o.Past.Title = s.ID, s.Title
+		o.Past.Messages, err = stage.Agent.Recall(ctx, s.ID)
 		return err
 	}
 	return cli.UsageErrorf("there is no such conversation; wield sessions list shows all there are")

@@ -141,7 +141,7 @@ func recordings(ctx context.Context, app *cli.App, file, name string) (list []*p
 
 // play plays one run.
 func (f *replayFlags) play(ctx context.Context, app *cli.App, r *playback.Recording, split playback.Split) ([]playback.Difference, error) {
-	was := runFlags{file: f.file}
+	was := runFlags{modelFlags: modelFlags{file: f.file}}
 	if given := r.Notes[runNote]; given != "" {
 		if err := was.parse(given); err != nil {
 			return nil, err

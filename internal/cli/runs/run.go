@@ -41,34 +41,58 @@ const maxTask = 10 << 20
 
 // A runFlags is how wield run was called.
 type runFlags struct {
+	modelFlags
+	toolFlags
+	outputFlags
+	sessionFlags
+	limitFlags
+	given []string // the flags as they were given, for whoever goes on with the run
+}
+
+// A modelFlags says who is asked, and how.
+type modelFlags struct {
 	file     string
 	upstream config.Upstream
 	scenario string
-	tools    []string
-	write    bool
-	policy   string
-	rules    compose.RunRules
-	onAsk    string
-	system   string
-	output   string
-	outFile  string
-	schema   string
-	turns    int
-	calls    int
-	tokens   int
-	cost     float64
 	context  int
-	time     time.Duration
-	unkept   bool
-	session  string   // to go on with
-	goesOn   bool     // with the last session of this directory
-	input    string   // form of the input
-	lines    []string // tools of one line of shell
+	system   string
+	trace    bool // the model tells of every place where a call could have begun
+	edits    bool // its blocks that are plainly edits are calls
+}
 
+// A toolFlags says which tools there are, and what they may do.
+type toolFlags struct {
+	tools  []string
+	lines  []string // tools of one line of shell
+	write  bool
+	policy string
+	rules  compose.RunRules
+	onAsk  string
+}
+
+// An outputFlags says what is read and written.
+type outputFlags struct {
+	output  string
+	outFile string
+	schema  string
+	input   string // form of the input
+}
+
+// A sessionFlags says which session the run belongs to.
+type sessionFlags struct {
+	goesOn  bool   // with the last session of this directory
+	session string // to go on with
+	unkept  bool
 	journal journal.Store // of the run; nil: none
-	trace   bool          // the model tells of every place where a call could have begun
-	edits   bool          // its blocks that are plainly edits are calls
-	given   []string      // the flags as they were given, for whoever goes on with the run
+}
+
+// A limitFlags bounds the run.
+type limitFlags struct {
+	turns  int
+	calls  int
+	tokens int
+	cost   float64
+	time   time.Duration
 }
 
 func NewRunCmd(app *cli.App) *cobra.Command {
@@ -98,6 +122,14 @@ approval, and are denied unless --on-ask says otherwise. Exit codes: wield help 
 
 // add defines the flags.
 func (f *runFlags) add(fl *pflag.FlagSet) {
+	f.modelFlags.add(fl)
+	f.toolFlags.add(fl)
+	f.outputFlags.add(fl)
+	f.sessionFlags.add(fl)
+	f.limitFlags.add(fl)
+}
+
+func (f *modelFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.file, "config", "", "configuration `FILE`")
 	fl.StringVar(&f.upstream.Model, "model", "", "`NAME` of a configured model, or of one at --upstream")
 	fl.StringVar(&f.upstream.URL, "upstream", "", "base `URL` of an OpenAI-compatible server")
@@ -107,6 +139,10 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.scenario, "scenario", "", "use a scripted model: scenario `NAME` or file")
 	fl.IntVar(&f.context, "context", 0, "context size in `TOKENS`; longer conversations are shortened")
 	fl.StringVar(&f.system, "system", "", "instructions for the model: `TEXT`")
+	cli.GroupFlags(fl, "Model", "model", "upstream", "upstream-key", "mode", "dialect", "scenario", "context", "system")
+}
+
+func (f *toolFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.tools, "tools", nil, "offer these tools only: `NAMES`, separated by commas")
 	fl.StringArrayVar(&f.lines, "sh", nil, "add a tool: a shell command such as 'disk: df -h'; repeatable")
 	fl.BoolVar(&f.write, "write", false, "let the tools of --tools change things, within the policy")
@@ -114,22 +150,30 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.rules.Allow, "allow", nil, "allow calls: `RULE` is a tool name or {command: [git diff]}; repeatable")
 	fl.StringArrayVar(&f.rules.Deny, "deny", nil, "deny calls that match `RULE`; repeatable")
 	fl.StringVar(&f.onAsk, "on-ask", "deny", "`ACTION` when a rule asks: deny, allow, fail, wait (for wield sessions resume), webhook:URL")
+	cli.GroupFlags(fl, "Tools and rules", "tools", "sh", "write", "policy", "allow", "deny", "on-ask")
+}
+
+func (f *outputFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.output, "output", "text", "`FORMAT` of the output: text, json or stream-json")
 	fl.StringVarP(&f.outFile, "out", "o", "", "write the output to `FILE`")
 	fl.StringVar(&f.schema, "output-schema", "", "`FILE` with a JSON Schema for the answer")
 	fl.StringVar(&f.input, "input", "text", "`FORMAT` of piped input: text or stream-json")
+	cli.GroupFlags(fl, "Input and output", "output", "out", "output-schema", "input")
+}
+
+func (f *sessionFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.goesOn, "continue", false, "continue the last session of this directory")
 	fl.StringVar(&f.session, "session", "", "continue the session with this `ID`")
 	fl.BoolVar(&f.unkept, "no-journal", false, "record nothing; an interrupted run cannot be resumed")
+	cli.GroupFlags(fl, "Session", "continue", "session", "no-journal")
+}
+
+func (f *limitFlags) add(fl *pflag.FlagSet) {
 	fl.IntVar(&f.turns, "max-turns", runIterations, "limit of model responses: `N`")
 	fl.IntVar(&f.calls, "max-calls", runCalls, "limit of calls: `N`")
 	fl.IntVar(&f.tokens, "max-tokens", 0, "limit of tokens, read and written: `N`")
 	fl.Float64Var(&f.cost, "max-cost", 0, "limit of the cost by the configured prices: `AMOUNT`")
 	fl.DurationVar(&f.time, "max-time", 0, "limit of time, such as 5m: `DURATION`")
-	cli.GroupFlags(fl, "Model", "model", "upstream", "upstream-key", "mode", "dialect", "scenario", "context", "system")
-	cli.GroupFlags(fl, "Tools and rules", "tools", "sh", "write", "policy", "allow", "deny", "on-ask")
-	cli.GroupFlags(fl, "Input and output", "output", "out", "output-schema", "input")
-	cli.GroupFlags(fl, "Session", "continue", "session", "no-journal")
 	cli.GroupFlags(fl, "Limits", "max-turns", "max-calls", "max-tokens", "max-cost", "max-time")
 }
 

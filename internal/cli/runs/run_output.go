@@ -121,26 +121,39 @@ type runLine struct {
 	Attempt int      `json:"attempt,omitempty"`
 	Tools   []string `json:"tools,omitempty"`
 
-	At        *int            `json:"at,omitempty"`
-	End       *int            `json:"end,omitempty"`
-	Text      *string         `json:"text,omitempty"`
+	runPassage
 	CallID    string          `json:"call_id,omitempty"`
 	Name      string          `json:"name,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Origin    string          `json:"origin,omitempty"`
 	Repairs   *[]runRepair    `json:"repairs,omitempty"`
 
-	Reason   string        `json:"reason,omitempty"`
-	Message  string        `json:"message,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	runDecision
+	Stream  string     `json:"stream,omitempty"`
+	IsError *bool      `json:"is_error,omitempty"`
+	Result  *runEnding `json:"result,omitempty"`
+}
+
+// A runPassage is a text, and where it stands in what the model wrote.
+type runPassage struct {
+	At   *int    `json:"at,omitempty"`
+	End  *int    `json:"end,omitempty"`
+	Text *string `json:"text,omitempty"`
+}
+
+// set fills in a passage.
+func (p *runPassage) set(text *string, at, end *int) { p.Text, p.At, p.End = text, at, end }
+
+// A runDecision is what rules or a person say of a call.
+type runDecision struct {
 	Decision chat.Decision `json:"decision,omitempty"`
 	Rule     string        `json:"rule,omitempty"`
 	Why      string        `json:"why,omitempty"`
 	Approval string        `json:"approval,omitempty"`
 	State    string        `json:"state,omitempty"`
 	By       string        `json:"by,omitempty"`
-	Stream   string        `json:"stream,omitempty"`
-	IsError  *bool         `json:"is_error,omitempty"`
-	Result   *runEnding    `json:"result,omitempty"`
 }
 
 // A runRepair is one repair of a call.
@@ -263,11 +276,12 @@ var runShapes = map[chat.Kind]struct {
 	}},
 	chat.KindRejected: {"rejected", func(l *runLine, e *chat.Event) {
 		r := e.Detail.(*chat.RejectedDetail)
-		l.Name, l.Reason, l.Message, l.Text, l.At, l.End = r.Name, string(r.Reason), r.Message, &r.Raw, &r.At, &r.End
+		l.Name, l.Reason, l.Message = r.Name, string(r.Reason), r.Message
+		l.set(&r.Raw, &r.At, &r.End)
 	}},
 	chat.KindOverrun: {"overrun", func(l *runLine, e *chat.Event) {
 		o := e.Detail.(*chat.OverrunDetail)
-		l.Text, l.At, l.End = &o.Marker, &e.At, &e.End
+		l.set(&o.Marker, &e.At, &e.End)
 	}},
 	chat.KindBounce: {"bounce", func(l *runLine, e *chat.Event) {
 		b := e.Detail.(*chat.BounceDetail)
@@ -297,7 +311,7 @@ var runShapes = map[chat.Kind]struct {
 	}},
 }
 
-func spannedText(l *runLine, e *chat.Event) { l.Text, l.At, l.End = &e.Text, &e.At, &e.End }
+func spannedText(l *runLine, e *chat.Event) { l.set(&e.Text, &e.At, &e.End) }
 
 // argumentsJSON returns arguments as JSON: what is no JSON as a string.
 func argumentsJSON(text string) json.RawMessage {

@@ -338,8 +338,8 @@ func (f *toolRun) run(cmd *cobra.Command, app *cli.App, box *compose.Toolbox, r 
 	if err != nil {
 		return err
 	}
-	runner := box.Runner
-	if err := f.prepare(box, r, e); err != nil {
+	runner, err := f.prepare(box, r, e)
+	if err != nil {
 		return err
 	}
 	ctx := cmd.Context()
@@ -388,33 +388,34 @@ func (f *toolRun) carryOut(ctx context.Context, app *cli.App, runner *tool.Runne
 	}
 }
 
-// prepare sets the runner up for one call.
-func (f *toolRun) prepare(box *compose.Toolbox, r *config.Result, e *tool.Entry) error {
+// prepare makes the runner of one call.
+func (f *toolRun) prepare(box *compose.Toolbox, r *config.Result, e *tool.Entry) (*tool.Runner, error) {
 	var tools tool.Source = box.Registry
 	entries := box.Registry.Entries()
 	if f.enable {
 		session := box.Registry.Session()
 		if err := session.Set(e.Tool.Name(), tool.StateEnabled); err != nil {
-			return cli.UsageErrorf("%w", err)
+			return nil, cli.UsageErrorf("%w", err)
 		}
 		tools, entries = session, session.Entries()
 	}
 	rules, err := decider(r, box, f.policy, entries)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	box.Runner = box.Runner.With(func(s *tool.Settings) {
-		s.Tools, s.Policy, s.Records, s.Approvals = tools, rules, &tool.MemoryRecords{}, &tool.MemoryApprovals{}
-	})
 	if f.timeout > 0 {
 		guard := tool.Guard{Mode: tool.ModeRW}
 		if e.Guard != nil {
 			guard = *e.Guard
 		}
 		guard.Timeout = f.timeout
-		return box.Registry.SetGuard(e.Tool.Name(), &guard)
+		if err := box.Registry.SetGuard(e.Tool.Name(), &guard); err != nil {
+			return nil, err
+		}
 	}
-	return nil
+	return box.Runner.With(func(s *tool.Settings) {
+		s.Tools, s.Policy, s.Records, s.Approvals = tools, rules, &tool.MemoryRecords{}, &tool.MemoryApprovals{}
+	}), nil
 }
 
 // approve shows the question of a plan, and answers it if the command line does.
