@@ -19,6 +19,9 @@ func (r *run) unhost(all bool) error {
 			return &chat.Error{Kind: chat.ErrBadRequest, Param: x.Key, Code: codeHostedTool, Message: x.Key + ": " + why}
 		}
 	}
+	if all {
+		r.tellToolFields()
+	}
 	missing := func(t *chat.Tool) bool { return t.Hosted != chat.HostedNot && (all || t.Protocol != r.o.Protocol) }
 	if !slices.ContainsFunc(r.req.Tools, func(t chat.Tool) bool { return missing(&t) }) {
 		return nil
@@ -57,6 +60,19 @@ func (r *run) unhost(all bool) error {
 	}
 	r.req = &req
 	return nil
+}
+
+// tellToolFields notes the fields of tools that a prompt says nothing of.
+func (r *run) tellToolFields() {
+	told := map[string]bool{}
+	for i := range r.req.Tools {
+		for _, x := range r.req.Tools[i].Opaque {
+			if !x.Remembers() && !told[x.Key] {
+				told[x.Key] = true
+				r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteUnsent, Path: "tools." + x.Key})
+			}
+		}
+	}
 }
 
 // needed are the fields of the Messages protocol without which an answer would be another one, with what to do instead.

@@ -100,6 +100,16 @@ type Extra struct {
 	Value    json.RawMessage `json:"value,omitempty"`
 }
 
+// Remembers reports whether an Extra of a tool or a message is no field of the request that could be lost: it remembers how the
+// request was written, or wield itself does what it says.
+func (x Extra) Remembers() bool { return remembered[x.Protocol+"."+Protocol(x.Key)] }
+
+var remembered = map[Protocol]bool{
+	"anthropic.inside": true, "anthropic.blocks": true, "anthropic.defer_loading": true,
+	"responses.instructions": true, "responses.namespace": true, "responses.additional_tools": true, "responses.tool_search_output": true,
+	"responses.item": true, "responses.defer_loading": true,
+}
+
 // A Trace is the place of a request in a trace: the headers traceparent and tracestate of W3C Trace Context. The zero value
 // is none.
 type Trace struct {
@@ -157,6 +167,10 @@ type Request struct {
 	InReasoning bool
 
 	Extra []Extra
+
+	// Unread names the fields inside others that the front has no use for, such as messages.content.annotations. No backend is
+	// sent them.
+	Unread []string
 }
 
 // Tool returns the definition named name, or nil.

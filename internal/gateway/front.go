@@ -76,7 +76,8 @@ var completionsFront = &front{
 }
 
 func completionsHead(h head) openai.ResponseOptions {
-	return openai.ResponseOptions{ID: newID("chatcmpl-"), Created: h.now.Unix(), Model: h.model, Usage: openai.IncludeUsage(h.req), Legacy: openai.Legacy(h.req), Annotations: h.annotations}
+	return openai.ResponseOptions{ID: newID("chatcmpl-"), Created: h.now.Unix(), Model: h.model, Usage: openai.IncludeUsage(h.req),
+		Legacy: openai.Legacy(h.req), Custom: openai.CustomTools(h.req), Annotations: h.annotations}
 }
 
 // answer answers a request for an answer of a model, in the protocol of the URL.

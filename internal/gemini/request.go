@@ -29,6 +29,7 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 	if err := d.Done(); err != nil {
 		return nil, err
 	}
+	d.req.Unread = d.UnreadNames()
 	if len(d.system) > 0 {
 		d.req.Messages = append([]chat.Message{{Role: chat.RoleSystem, Parts: d.system}}, d.req.Messages...)
 	}
@@ -71,8 +72,10 @@ func (d *requestReader) field(key string) {
 			if key == "parts" {
 				m := d.parts()
 				d.system = append(d.system, m.Parts...)
-			} else {
+			} else if key == "role" {
 				d.Skip()
+			} else {
+				d.Unread()
 			}
 		})
 	case "tools":
@@ -175,7 +178,7 @@ func (d *requestReader) content() {
 		case "parts":
 			m = d.parts()
 		default:
-			d.Skip()
+			d.Unread()
 		}
 	})
 	switch {
@@ -238,7 +241,7 @@ func (d *requestReader) part(m *turn) {
 				case "fileUri":
 					p.URL = d.Text()
 				default:
-					d.Skip()
+					d.Unread()
 				}
 			})
 			p.Kind = kindOf(p.MediaType)
@@ -250,8 +253,10 @@ func (d *requestReader) part(m *turn) {
 			known = true
 			d.result(m)
 			p.Kind = chat.PartOpaque
-		default: // a signature, and what else belongs to a part
+		case "thoughtSignature": // of an earlier answer
 			d.Skip()
+		default:
+			d.Unread()
 		}
 	})
 	switch {
@@ -290,7 +295,7 @@ func (d *requestReader) data(p *chat.Part) {
 			}
 			p.Data = data
 		default:
-			d.Skip()
+			d.Unread()
 		}
 	})
 	p.Kind = kindOf(p.MediaType)
@@ -320,7 +325,7 @@ func (d *requestReader) call(m *turn) {
 				c.Arguments = string(raw)
 			}
 		default:
-			d.Skip()
+			d.Unread()
 		}
 	})
 	if c.Name == "" {
@@ -345,7 +350,7 @@ func (d *requestReader) result(m *turn) {
 		case "response":
 			r.Parts = resultParts(d.Raw())
 		default:
-			d.Skip()
+			d.Unread()
 		}
 	})
 	if c := d.pending.Take(r.CallID, r.Name); c != nil {
@@ -405,8 +410,8 @@ func (d *requestReader) function() {
 			}
 		case "parametersJsonSchema":
 			t.Parameters = d.Schema()
-		default: // what a result looks like, and how a call behaves
-			d.Skip()
+		default:
+			d.Unread()
 		}
 	})
 	switch {
@@ -440,7 +445,7 @@ func (d *requestReader) choice() {
 				d.Each(func() { c.Allowed = append(c.Allowed, d.Text()) })
 			}
 		default:
-			d.Skip()
+			d.Unread()
 		}
 	})
 }

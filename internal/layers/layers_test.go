@@ -50,6 +50,7 @@ var rooms = []room{
 	{path: "tool/atomicfile", floor: 1, modules: none, only: []string{}},
 	{path: "wire/sse", floor: 2, modules: none},
 	{path: "wire/jsonbody", floor: 2, modules: none},
+	{path: "wire/freeform", floor: 2, modules: none, only: []string{"chat", "schema/shape"}},
 	{path: "tool/files", floor: 2, modules: none, only: []string{}},
 	{path: "tool/guarded", floor: 2, modules: none, only: []string{"tool/atomicfile"}},
 	{path: "tool/sandbox", floor: 2, modules: []string{"golang.org/x/sys"}, only: []string{}},

@@ -1,7 +1,10 @@
 package exchange
 
 import (
+	"encoding/json"
+	"maps"
 	"slices"
+	"strings"
 
 	"wield/chat"
 )
@@ -37,23 +40,79 @@ func (s *Server) unsent(req *chat.Request) (names []string) {
 			names = append(names, name)
 		}
 	}
-	lost := func(all []chat.Extra) {
-		for _, x := range all {
-			if s.o.Knows != nil && x.Protocol == s.o.Speaks && s.o.Knows(x.Key) || slices.Contains(carried[x.Protocol], x.Key) {
-				continue
-			}
-			if string(x.Value) != "null" {
-				add(x.Key)
-			}
+	for _, x := range req.Extra {
+		if !s.knows(x) && !slices.Contains(carried[x.Protocol], x.Key) && string(x.Value) != "null" {
+			add(x.Key)
 		}
 	}
-	lost(req.Extra)
+	for _, name := range req.Unread {
+		add(name)
+	}
+	s.unsentInside(req, add)
 	for _, x := range settings {
 		if slices.Contains(s.o.Lacks, x.name) && x.set(req) {
 			add(x.name)
 		}
 	}
 	return names
+}
+
+// knows reports whether the server is sent an Extra.
+func (s *Server) knows(x chat.Extra) bool {
+	return s.o.Knows != nil && x.Protocol == s.o.Speaks && s.o.Knows(x.Key)
+}
+
+// unsentInside adds what tools and messages hold that only servers of another protocol understand. The thinking of earlier answers is
+// no loss: no other server could read it.
+func (s *Server) unsentInside(req *chat.Request, add func(name string)) {
+	for i := range req.Tools {
+		t := &req.Tools[i]
+		if t.Hosted != chat.HostedNot && t.Protocol == chat.ProtocolOpenAI && !s.knows(chat.Extra{Protocol: t.Protocol, Key: t.Name}) {
+			add("tools=" + t.Name)
+		}
+		for _, x := range t.Opaque {
+			if own := len(t.Raw) > 0 && t.Protocol == s.o.Speaks; !own && !s.knows(x) && !x.Remembers() {
+				add("tools." + x.Key)
+			}
+		}
+	}
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		for _, x := range m.Opaque {
+			if !s.knows(x) && !x.Remembers() {
+				add(messagesOf(x.Protocol) + "." + x.Key)
+			}
+		}
+		for j := range m.Parts {
+			p := &m.Parts[j]
+			switch {
+			case len(p.Raw) == 0 || p.Protocol == s.o.Speaks:
+			case p.Kind != chat.PartOpaque:
+				for _, key := range besides(p) {
+					add(messagesOf(p.Protocol) + ".content." + key)
+				}
+			case m.Role == chat.RoleAssistant && !strings.HasSuffix(p.Name, "thinking"):
+				add(messagesOf(p.Protocol) + ".content=" + p.Name)
+			}
+		}
+	}
+}
+
+// messagesOf returns the field of a request that holds its messages.
+func messagesOf(p chat.Protocol) string {
+	if p == chat.ProtocolResponses {
+		return "input"
+	}
+	return "messages"
+}
+
+// besides returns the members of a part's Raw, unless it is the whole part: its text says the same then.
+func besides(p *chat.Part) []string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(p.Raw, &members) != nil || members["type"] != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(members))
 }
 
 // tell says what the server was not sent, in front of its first event.

@@ -33,6 +33,9 @@ type RequestOptions struct {
 var understood = []string{"thinking", "top_k", "metadata", "service_tier", "speed", "output_config", "cache_control", "citations", "context",
 	"inference_geo", "defer_loading", "input_examples", "eager_input_streaming", "allowed_callers", "caller"}
 
+// keyServers is a field without which an answer would be another one.
+const keyServers = "mcp_servers"
+
 // Understands reports whether the server understands opaque parts of this protocol with a key.
 func (o *RequestOptions) Understands(key string) bool {
 	return slices.Contains(understood, key) || slices.Contains(o.Forward, key)
@@ -44,6 +47,12 @@ func (o *RequestOptions) Understands(key string) bool {
 // Results stand at the beginning of a user's message. The protocol wants one for each call of the message before, and none for
 // other calls: a call that has none gets one which says so, and a result without its call is written as text.
 func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, error) {
+	for _, x := range req.Extra {
+		if x.Key == keyServers && x.Protocol == chat.ProtocolAnthropic && !o.Understands(x.Key) && len(x.Value) > len("[]") {
+			return dst, &chat.Error{Kind: chat.ErrBadRequest, Status: 400, Param: keyServers, Message: keyServers + ": the server takes it only with a header: " +
+				"set anthropic-beta in the backend's headers and list " + keyServers + " in its forward"}
+		}
+	}
 	w := requestWriter{b: dst, o: &o}
 	w.b = append(w.b, `{"model":`...)
 	if o.Model != "" {

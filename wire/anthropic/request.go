@@ -24,6 +24,7 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 	if err := d.Done(); err != nil {
 		return nil, err
 	}
+	d.req.Unread = d.UnreadNames()
 	return d.req, nil
 }
 
@@ -249,7 +250,7 @@ func (d *requestReader) choice() {
 				d.req.Parallel = &parallel
 			}
 		default:
-			d.Skip()
+			d.Unread()
 		}
 	})
 	mode, ok := choices[kind]

@@ -267,7 +267,7 @@ func (d *requestReader) source() (s source) {
 		case "url":
 			s.url = d.Optional()
 		default:
-			d.Skip()
+			d.Unread()
 		}
 	})
 	return s

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"wield/chat"
@@ -51,6 +52,7 @@ func typedTool(t *chat.Tool, kind string, raw []byte) {
 				t.Parameters = json.RawMessage(strings.Replace(c.schema, `,"insert_text":{"type":"string","description":"For insert"}`, "", 1))
 				t.Description = strings.Replace(c.about, "insert_text", "new_str", 1)
 			}
+			t.Description += screen(raw)
 			return
 		}
 	}
@@ -61,4 +63,16 @@ func typedTool(t *chat.Tool, kind string, raw []byte) {
 	if strings.HasPrefix(kind, "tool_search_tool_") { // all tools are shown, so that there is nothing to search
 		t.Hosted = chat.HostedOptional
 	}
+}
+
+// screen says how large the screen is that a definition tells of.
+func screen(raw []byte) string {
+	var size struct {
+		Width  int `json:"display_width_px"`
+		Height int `json:"display_height_px"`
+	}
+	if json.Unmarshal(raw, &size) != nil || size.Width <= 0 || size.Height <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" The screen is %d pixels wide and %d high.", size.Width, size.Height)
 }

@@ -1,6 +1,7 @@
 package jsonbody
 
 import (
+	"slices"
 	"strconv"
 
 	"wield/chat"
@@ -48,6 +49,8 @@ type Reader struct {
 
 	path []step
 	room [8]step // of path, which is seldom longer
+
+	unread []string
 }
 
 // Init makes r read body, which must be an object and must not change afterwards. The error, which is a *FieldError, says why
@@ -255,6 +258,34 @@ func (r *Reader) Members(f func(key string)) {
 	}
 	r.path = r.path[:at]
 }
+
+// maxUnread is how many members are named that are passed over.
+const maxUnread = 32
+
+// Unread passes over the value of a member that the reader does not know and that nobody is sent, and notes its name, unless it says
+// nothing.
+func (r *Reader) Unread() {
+	switch string(r.Raw()) {
+	case "null", "[]", "{}", `""`, "false":
+		return
+	}
+	if len(r.unread) == maxUnread || r.Bad != nil {
+		return
+	}
+	var room [64]byte
+	name := room[:0]
+	for _, s := range r.path {
+		if s.key != "" { // in whichever element it stands
+			name = s.append(name)
+		}
+	}
+	if !slices.ContainsFunc(r.unread, func(s string) bool { return s == string(name) }) {
+		r.unread = append(r.unread, string(name))
+	}
+}
+
+// UnreadNames returns the names of the members that Unread passed over, such as messages.content.cache_control.
+func (r *Reader) UnreadNames() []string { return r.unread }
 
 // Mark skips the next value and returns where it begins.
 func (r *Reader) Mark() int {

@@ -71,6 +71,6 @@ func (r *Reader) formatField(f *chat.Format, key string) {
 			f.Schema = r.Raw()
 		}
 	default:
-		r.Skip()
+		r.Unread()
 	}
 }

@@ -210,7 +210,8 @@ func (w *requestWriter) tools() {
 	for i := range w.req.Tools {
 		t := &w.req.Tools[i]
 		switch {
-		case choice.Mode == chat.ChoiceNone,
+		case t.Hosted != chat.HostedNot,
+			choice.Mode == chat.ChoiceNone,
 			choice.Mode == chat.ChoiceNamed && t.Name != choice.Name,
 			len(choice.Allowed) > 0 && !slices.Contains(choice.Allowed, t.Name):
 			continue

@@ -32,6 +32,7 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 	if err := d.Done(); err != nil {
 		return nil, err
 	}
+	d.req.Unread = d.UnreadNames()
 	return d.req, nil
 }
 
@@ -235,6 +236,7 @@ func (d *requestReader) integer() *int64 {
 
 // tool reads a definition. Both the form with a function and the flat one are read.
 func (d *requestReader) tool() {
+	d.Peek()
 	kind, function, start := "function", -1, d.Pos
 	d.Members(func(key string) {
 		switch key {
@@ -242,12 +244,16 @@ func (d *requestReader) tool() {
 			kind = d.Optional()
 		case "function":
 			function = d.Mark()
-		default:
+		case "name", "description", "parameters": // of the flat form
 			d.Skip()
+		default:
+			d.Unread()
 		}
 	})
 	switch {
-	case d.Bad != nil || kind != "function" && kind != "":
+	case d.Bad != nil:
+	case kind != "function" && kind != "": // nothing of this protocol: no server of it would run it
+		d.req.Tools = append(d.req.Tools, chat.Tool{Name: kind, Raw: d.Bytes[start:d.Pos:d.Pos], Hosted: chat.HostedOptional})
 	case function >= 0:
 		d.Again(function, "function", d.function)
 	default:
@@ -267,8 +273,10 @@ func (d *requestReader) function() {
 			if !d.Null() {
 				t.Parameters = d.Raw()
 			}
-		default:
+		case "type": // of the flat form
 			d.Skip()
+		default:
+			d.Unread()
 		}
 	})
 	switch {

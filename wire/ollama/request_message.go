@@ -66,7 +66,7 @@ func (d *requestReader) messageField(m *rawMessage, key string) {
 	case "tool_call_id":
 		m.CallID = d.Optional()
 	default:
-		d.Skip()
+		d.Unread()
 	}
 }
 
@@ -84,8 +84,10 @@ func (d *requestReader) content() []chat.Part {
 		d.Members(func(key string) {
 			if found = found || key == "text"; key == "text" {
 				parts = append(parts, chat.Text(d.Text())...)
-			} else {
+			} else if key == "type" {
 				d.Skip()
+			} else {
+				d.Unread()
 			}
 		})
 		if !found {
@@ -151,12 +153,16 @@ func (d *requestReader) call(m *rawMessage) {
 					c.Name = d.Text()
 				case "arguments":
 					c.Arguments = argumentsText(d.Raw())
-				default:
+				case "index":
 					d.Skip()
+				default:
+					d.Unread()
 				}
 			})
-		default:
+		case "type", "index":
 			d.Skip()
+		default:
+			d.Unread()
 		}
 	})
 	if c.Name == "" {

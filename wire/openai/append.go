@@ -89,10 +89,7 @@ func (w *requestWriter) conversation(req *chat.Request) error {
 		}
 	}
 	w.b = append(w.b, ']')
-	if len(req.Tools) > 0 {
-		w.tools(req)
-	}
-	return nil
+	return w.tools(req)
 }
 
 type requestWriter struct {
@@ -296,13 +293,27 @@ func (w *requestWriter) calls(calls []chat.Call) {
 	w.b = append(w.b, ']')
 }
 
-func (w *requestWriter) tools(req *chat.Request) {
+// tools writes the tools and the choice among them. Tools that the server itself is to run are sent to one that is known to.
+func (w *requestWriter) tools(req *chat.Request) error {
+	at, n := len(w.b), 0
 	w.key("tools")
 	w.b = append(w.b, '[')
 	for i := range req.Tools {
 		t := &req.Tools[i]
-		if i > 0 {
+		unknown := t.Hosted != chat.HostedNot && !slices.Contains(w.o.Forward, t.Name)
+		if unknown && req.Choice.Mode == chat.ChoiceNamed && req.Choice.Name == t.Name {
+			return &chat.Error{Kind: chat.ErrBadRequest, Status: 400, Param: "tool_choice",
+				Message: fmt.Sprintf("tool_choice: a call of %q is required, which the server is not sent unless the backend's forward lists it", t.Name)}
+		}
+		if unknown {
+			continue
+		}
+		if n++; n > 1 {
 			w.b = append(w.b, ',')
+		}
+		if t.Hosted != chat.HostedNot {
+			w.b = append(w.b, t.Raw...)
+			continue
 		}
 		w.b = append(w.b, `{"type":"function","function":{"name":`...)
 		w.b = shape.AppendQuoted(w.b, t.Name)
@@ -318,9 +329,14 @@ func (w *requestWriter) tools(req *chat.Request) {
 		w.boolean("strict", t.Strict)
 		w.b = append(w.b, "}}"...)
 	}
+	if n == 0 {
+		w.b = w.b[:at]
+		return nil
+	}
 	w.b = append(w.b, ']')
 	w.choice(&req.Choice)
 	w.boolean("parallel_tool_calls", req.Parallel)
+	return nil
 }
 
 func (w *requestWriter) choice(c *chat.Choice) {

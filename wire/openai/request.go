@@ -1,17 +1,19 @@
 package openai
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"wield/chat"
+	"wield/wire/freeform"
 	"wield/wire/jsonbody"
 )
 
 // DecodeRequest reads a request. An error is a *FieldError.
 //
 // The model's name may be absent: whether there is a default is the caller's affair. Keys that the vocabulary has no place
-// for are kept raw in Request.Extra, those of a message in Message.Opaque. Tools that are no functions are left out. The
+// for are kept raw in Request.Extra, those of a message in Message.Opaque. The
 // result refers to body, which must not change afterwards.
 //
 // The older form of function calling (functions, function_call, the role function) is read as the newer one. Duplicate keys
@@ -26,6 +28,7 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 	if err := d.Done(); err != nil {
 		return nil, err
 	}
+	d.req.Unread = d.UnreadNames()
 	return d.req, nil
 }
 
@@ -170,7 +173,7 @@ func (d *requestReader) extra(key string) {
 
 func (d *requestReader) tool() {
 	d.toolsSeen = true
-	kind, function, known, flat, start := "", -1, false, false, d.Pos
+	kind, function, custom, known, flat, start := "", -1, -1, false, false, d.Pos
 	d.Members(func(key string) {
 		switch key {
 		case "type":
@@ -182,16 +185,26 @@ func (d *requestReader) tool() {
 				return
 			}
 			function = d.Mark()
+		case "custom":
+			custom = d.Mark()
 		case "name":
 			flat = true
 			d.Skip()
-		default:
+		case "description", "parameters", "strict": // of the flat form
 			d.Skip()
+		default:
+			d.Unread()
 		}
 	})
 	switch {
 	case d.Bad != nil || known:
-	case kind != "function" && kind != "": // of another kind, which cannot be shown
+	case kind == "custom" && custom >= 0:
+		d.Again(custom, "custom", func() { d.custom(d.Bytes[start:d.Pos:d.Pos]) })
+	case kind != "function" && kind != "": // the server's own
+		t := chat.Tool{Name: kind, Raw: d.Bytes[start:d.Pos:d.Pos], Protocol: chat.ProtocolOpenAI, Hosted: chat.HostedOptional}
+		if !d.known(kind) {
+			d.req.Tools = append(d.req.Tools, t)
+		}
 	case function >= 0:
 		d.Again(function, "function", d.function)
 	case flat: // the shape of another protocol, which some clients send here
@@ -222,7 +235,7 @@ func (d *requestReader) function() {
 		case "strict":
 			t.Strict = d.Boolean()
 		default:
-			d.Skip()
+			d.Unread()
 		}
 	})
 	if !named {
@@ -230,6 +243,69 @@ func (d *requestReader) function() {
 		return
 	}
 	d.req.Tools = append(d.req.Tools, t)
+}
+
+// custom reads the definition of a tool that takes plain text, which is a function with one text to the model.
+func (d *requestReader) custom(raw []byte) {
+	t := chat.Tool{Raw: raw, Protocol: chat.ProtocolOpenAI}
+	var g freeform.Grammar
+	d.Members(func(key string) {
+		switch key {
+		case "name":
+			t.Name = d.Text()
+		case "description":
+			t.Description = d.Optional()
+		case "format":
+			if !d.Null() {
+				g = d.grammar()
+			}
+		default:
+			d.Unread()
+		}
+	})
+	switch {
+	case d.Bad != nil:
+	case t.Name == "":
+		d.RefuseAt("name", CodeMissing, "a tool must have a name")
+	case d.known(t.Name):
+		d.RefuseAt("name", CodeInvalidValue, "there is another tool of this name")
+	default:
+		g.Fill(&t)
+		d.req.Tools = append(d.req.Tools, t)
+	}
+}
+
+// grammar reads what the text of a custom tool has to be. The protocol has the grammar in an object of its own, the Responses protocol
+// has not.
+func (d *requestReader) grammar() (g freeform.Grammar) {
+	d.Members(func(key string) {
+		switch key {
+		case "type":
+			d.Skip()
+		case "grammar":
+			g = d.grammar()
+		case "syntax":
+			g.Syntax = d.Optional()
+		case "definition":
+			g.Definition = d.Optional()
+		default:
+			d.Unread()
+		}
+	})
+	return g
+}
+
+// CustomTools returns the names of the tools of a request whose calls hold plain text, nil if there are none.
+func CustomTools(req *chat.Request) (names map[string]bool) {
+	for i := range req.Tools {
+		if t := &req.Tools[i]; len(t.Raw) > 0 && t.Protocol == chat.ProtocolOpenAI && t.Hosted == chat.HostedNot {
+			if names == nil {
+				names = make(map[string]bool)
+			}
+			names[t.Name] = true
+		}
+	}
+	return names
 }
 
 // known reports whether an earlier tool has this name.
@@ -286,14 +362,8 @@ func (d *requestReader) choiceObject() {
 			kind = d.Text()
 		case "name":
 			name = d.Text()
-		case "function":
-			d.Members(func(key string) {
-				if key == "name" {
-					name = d.Text()
-				} else {
-					d.Skip()
-				}
-			})
+		case "function", "custom":
+			name = d.chosenName()
 		case "allowed_tools":
 			d.allowed()
 		default:
@@ -310,11 +380,24 @@ func (d *requestReader) choiceObject() {
 	case "allowed_tools":
 	case "auto", "none", "required":
 		c.Mode = map[string]chat.ChoiceMode{"auto": chat.ChoiceAuto, "none": chat.ChoiceNone, "required": chat.ChoiceRequired}[kind]
-	default: // a tool of a kind that was left out: nothing is left to force
+	default:
+		c.Mode, c.Name = chat.ChoiceNamed, cmp.Or(name, kind)
 	}
 }
 
-// allowed reads the tools that may be called; those that are no functions are left out as they are from the tools.
+// chosenName reads an object with the name of a tool.
+func (d *requestReader) chosenName() (name string) {
+	d.Members(func(key string) {
+		if key == "name" {
+			name = d.Text()
+		} else {
+			d.Unread()
+		}
+	})
+	return name
+}
+
+// allowed reads the tools that may be called.
 func (d *requestReader) allowed() {
 	c := &d.req.Choice
 	d.Members(func(key string) {
@@ -339,24 +422,21 @@ func (d *requestReader) allowed() {
 	})
 }
 
-func (d *requestReader) allowedTool() (name string) {
+func (d *requestReader) allowedTool() string {
+	kind, name := "", ""
 	d.Members(func(key string) {
 		switch key {
+		case "type":
+			kind = d.Text()
 		case "name":
 			name = d.Text()
-		case "function":
-			d.Members(func(key string) {
-				if key == "name" {
-					name = d.Text()
-				} else {
-					d.Skip()
-				}
-			})
+		case "function", "custom":
+			name = d.chosenName()
 		default:
-			d.Skip()
+			d.Unread()
 		}
 	})
-	return name
+	return cmp.Or(name, kind)
 }
 
 // checkChoice refuses a choice that no answer could meet.
@@ -364,7 +444,7 @@ func (d *requestReader) checkChoice() {
 	c := &d.req.Choice
 	switch {
 	case c.Mode == chat.ChoiceNamed && d.req.Tool(c.Name) == nil:
-		d.RefuseAt(d.choice, CodeInvalidValue, fmt.Sprintf("the function %q is not among the tools", c.Name))
+		d.RefuseAt(d.choice, CodeInvalidValue, fmt.Sprintf("the tool %q is not among the tools", c.Name))
 	case c.Mode == chat.ChoiceRequired && !d.toolsSeen:
 		d.RefuseAt(d.choice, CodeInvalidValue, "a call is required, but there are no tools")
 	}
@@ -375,7 +455,9 @@ func (d *requestReader) checkChoice() {
 	for i := range d.req.Tools {
 		offered[d.req.Tools[i].Name] = true
 	}
-	c.Allowed = slices.DeleteFunc(c.Allowed, func(name string) bool { return !offered[name] })
+	if c.Allowed = slices.DeleteFunc(c.Allowed, func(name string) bool { return !offered[name] }); len(c.Allowed) == 0 {
+		d.RefuseAt(d.choice, CodeInvalidValue, "none of the allowed tools is among the tools")
+	}
 }
 
 func (d *requestReader) stop() {

@@ -9,6 +9,7 @@ import (
 
 	"wield/chat"
 	"wield/schema/shape"
+	"wield/wire/freeform"
 )
 
 // rawMessage is a message whose role is not known yet, since keys come in any order.
@@ -152,8 +153,10 @@ func (d *requestReader) call(m *rawMessage) {
 		case "custom":
 			found = true
 			d.calledCustom(&c)
-		default:
+		case "type", "index":
 			d.Skip()
+		default:
+			d.Unread()
 		}
 	})
 	if !found {
@@ -185,7 +188,7 @@ func (d *requestReader) calledFunction(c *chat.Call) {
 				d.Want("a string that holds JSON")
 			}
 		default:
-			d.Skip()
+			d.Unread()
 		}
 	})
 	if !named {
@@ -201,7 +204,7 @@ func (d *requestReader) calledCustom(c *chat.Call) {
 		case "name":
 			c.Name = d.Text()
 		case "input":
-			c.Arguments = string(append(shape.AppendQuoted([]byte(`{"input":`), d.Text()), '}'))
+			c.Arguments = freeform.Arguments(d.Text())
 		default:
 			d.Skip()
 		}
@@ -238,8 +241,10 @@ func (d *requestReader) part() (part chat.Part) {
 			kind = d.Text()
 		case "text", "refusal", "image_url", "input_audio", "file":
 			values[k] = d.Mark()
-		default:
+		case "annotations", "logprobs": // of an earlier answer
 			d.Skip()
+		default:
+			d.Unread()
 		}
 	})
 	if d.Bad != nil {
@@ -286,7 +291,7 @@ func (d *requestReader) partValue(part *chat.Part, key string) {
 			case "detail":
 				part.Detail = d.Optional()
 			default:
-				d.Skip()
+				d.Unread()
 			}
 		})
 		if part.URL == "" {
@@ -301,7 +306,7 @@ func (d *requestReader) partValue(part *chat.Part, key string) {
 			case "format":
 				part.MediaType = "audio/" + d.Text()
 			default:
-				d.Skip()
+				d.Unread()
 			}
 		})
 	case "file":
@@ -324,7 +329,7 @@ func (d *requestReader) file(part *chat.Part) {
 				*part = chat.Part{Kind: chat.PartOpaque, Name: "file", Raw: append(raw, "}}"...), Protocol: chat.ProtocolOpenAI}
 			}
 		default:
-			d.Skip()
+			d.Unread()
 		}
 	})
 	if strings.HasPrefix(part.URL, "data:") || part.URL == "" {

@@ -5,6 +5,7 @@ import (
 
 	"wield/chat"
 	"wield/schema/shape"
+	"wield/wire/freeform"
 	"wield/wire/jsonbody"
 )
 
@@ -128,6 +129,12 @@ func (r *Response) appendCalls(dst []byte) []byte {
 		c := &r.calls[i]
 		dst = append(dst, `{"id":`...)
 		dst = appendCallID(dst, c.ID, r.o.ID, i)
+		if r.o.Custom[c.Name] {
+			dst = shape.AppendQuoted(append(dst, `,"type":"custom","custom":{"name":`...), c.Name)
+			dst = shape.AppendQuoted(append(dst, `,"input":`...), freeform.Input(c.Arguments))
+			dst = append(dst, "}}"...)
+			continue
+		}
 		dst = appendFunction(dst, c)
 	}
 	return append(dst, ']')

@@ -6,6 +6,7 @@ import (
 
 	"wield/chat"
 	"wield/schema/shape"
+	"wield/wire/freeform"
 	"wield/wire/jsonbody"
 )
 
@@ -16,6 +17,9 @@ type ResponseOptions struct {
 	Model   string // as the client knows it
 	Usage   bool   // stream only: the client asked for a usage chunk
 	Legacy  bool   // a call is said in the older form, as function_call; there is only one
+
+	// Custom are the tools whose calls hold plain text in place of arguments.
+	Custom map[string]bool
 
 	// Annotations says that the tools which the backend itself ran are told of in annotations of the message.
 	Annotations bool
@@ -38,13 +42,16 @@ type StreamWriter struct {
 	calls    int  // calls on the wire
 	complete int
 	counts   *chat.Usage
+	custom   map[string]bool
+	free     *freeform.Reader // of the open call, if that holds plain text
+	freeSent int              // bytes of that text on the wire
 	natives  annotations
 	rest     [3]jsonbody.RuneTail // of text, reasoning and arguments
 }
 
 // NewStreamWriter returns a writer for one answer.
 func NewStreamWriter(o ResponseOptions) *StreamWriter {
-	w := &StreamWriter{usage: o.Usage, legacy: o.Legacy, id: o.ID, natives: annotations{wanted: o.Annotations}}
+	w := &StreamWriter{usage: o.Usage, legacy: o.Legacy, custom: o.Custom, id: o.ID, natives: annotations{wanted: o.Annotations}}
 	b := make([]byte, 0, 256+2*len(o.ID)+2*len(o.Model))
 	b = append(b, "data: "...)
 	b = appendHead(b, o, "chat.completion.chunk")
@@ -164,18 +171,23 @@ func (w *StreamWriter) appendCall(dst []byte, id, name string) []byte {
 		w.started = true
 		dst = append(dst, `"role":"assistant","content":null,`...)
 	}
+	w.free, w.freeSent = nil, 0
 	if w.legacy {
 		dst = append(dst, `"function_call":{"name":`...)
 		dst = shape.AppendQuoted(dst, name)
 		dst = append(dst, `,"arguments":""}}`...)
 	} else {
+		kind, empty := `,"type":"function","function":{"name":`, `,"arguments":""}}]}`
+		if w.custom[name] {
+			kind, empty, w.free = `,"type":"custom","custom":{"name":`, `,"input":""}}]}`, new(freeform.Reader)
+		}
 		dst = append(dst, `"tool_calls":[{"index":`...)
 		dst = strconv.AppendInt(dst, int64(w.calls), 10)
 		dst = append(dst, `,"id":`...)
 		dst = appendCallID(dst, id, w.id, w.calls)
-		dst = append(dst, `,"type":"function","function":{"name":`...)
+		dst = append(dst, kind...)
 		dst = shape.AppendQuoted(dst, name)
-		dst = append(dst, `,"arguments":""}}]}`...)
+		dst = append(dst, empty...)
 	}
 	w.open, w.sent = true, false
 	w.calls++
@@ -199,6 +211,10 @@ func (w *StreamWriter) appendArgs(dst []byte, text string) []byte {
 	if !w.open {
 		return dst
 	}
+	if w.free != nil {
+		text = w.free.Add(text)
+		w.freeSent += len(text)
+	}
 	if text = w.rest[restArgs].Take(text); text == "" {
 		return dst
 	}
@@ -216,7 +232,11 @@ func (w *StreamWriter) appendArgsFrame(dst []byte, text string) []byte {
 	}
 	dst = append(dst, `{"tool_calls":[{"index":`...)
 	dst = strconv.AppendInt(dst, int64(w.calls-1), 10)
-	dst = append(dst, `,"function":{"arguments":`...)
+	if w.free != nil {
+		dst = append(dst, `,"custom":{"input":`...)
+	} else {
+		dst = append(dst, `,"function":{"arguments":`...)
+	}
 	dst = shape.AppendQuoted(dst, text)
 	dst = append(dst, `}}]}`...)
 	return append(dst, w.tail...)
@@ -237,7 +257,11 @@ func (w *StreamWriter) appendCallEnd(dst []byte, e chat.Event) []byte {
 	dst = w.flushArgs(dst)
 	if call.Complete {
 		w.complete++
-		if !w.sent {
+		if w.free != nil {
+			if text := freeform.Input(call.Arguments); len(text) > w.freeSent {
+				dst = w.appendArgsFrame(dst, text[w.freeSent:])
+			}
+		} else if !w.sent {
 			dst = w.appendArgsFrame(dst, orEmptyObject(call.Arguments))
 		}
 	}

@@ -13,9 +13,10 @@ import (
 
 func TestWrite(t *testing.T) {
 	const head = `{"id":"chatcmpl-1","object":"OBJECT","created":7,"model":"m","choices":`
-	for _, c := range goldens(t, "writes.txt", 11) {
+	for _, c := range goldens(t, "writes.txt", 12) {
 		t.Run(c.name, func(t *testing.T) {
-			o := ResponseOptions{ID: "chatcmpl-1", Created: 7, Model: "m", Usage: strings.HasSuffix(c.name, "usage"), Legacy: strings.HasSuffix(c.name, "legacy")}
+			o := ResponseOptions{ID: "chatcmpl-1", Created: 7, Model: "m", Usage: strings.HasSuffix(c.name, "usage"), Legacy: strings.HasSuffix(c.name, "legacy"),
+				Custom: map[string]bool{"patch": true}}
 			events := parseNotation(t, c.sections["events"])
 			w, r := NewStreamWriter(o), NewResponse(o)
 			var frames []byte

@@ -6,6 +6,7 @@ import (
 
 	"wield/chat"
 	"wield/schema/shape"
+	"wield/wire/freeform"
 	"wield/wire/jsonbody"
 )
 
@@ -65,7 +66,7 @@ func optional(kind string) bool {
 // typed reads a tool that is no function, whose definition is raw.
 func (d *requestReader) typed(kind string, raw []byte) (t chat.Tool, f *form) {
 	t = chat.Tool{Raw: raw, Protocol: chat.ProtocolResponses}
-	var format, hosted = grammar{}, false
+	var format, hosted = freeform.Grammar{}, false
 	d.Members(func(key string) {
 		switch key {
 		case "name":
@@ -102,7 +103,7 @@ func (d *requestReader) typed(kind string, raw []byte) (t chat.Tool, f *form) {
 	}
 	switch {
 	case f == customForm:
-		format.fill(&t)
+		format.Fill(&t)
 	case len(t.Parameters) == 0:
 		t.Parameters = json.RawMessage(f.schema)
 	}
@@ -137,41 +138,22 @@ func (d *requestReader) remote() (remote bool) {
 	return remote
 }
 
-// A grammar is what the text of a custom tool's call has to be.
-type grammar struct{ syntax, definition string }
-
-func (d *requestReader) grammar() (g grammar) {
+// grammar reads what the text of a custom tool's call has to be.
+func (d *requestReader) grammar() (g freeform.Grammar) {
 	if d.Null() || !d.Is('{') {
 		return g
 	}
 	d.Members(func(key string) {
 		switch key {
 		case "syntax":
-			g.syntax = d.Optional()
+			g.Syntax = d.Optional()
 		case "definition":
-			g.definition = d.Optional()
+			g.Definition = d.Optional()
 		default: // its type; a text of no grammar has neither of the others
 			d.Skip()
 		}
 	})
 	return g
-}
-
-// fill gives a custom tool the parameters that a function in its place has: one text. A regular expression is held to like any
-// other pattern, whatever else is told.
-func (g grammar) fill(t *chat.Tool) {
-	b := []byte(`{"type":"object","properties":{"input":{"type":"string"`)
-	switch {
-	case g.definition == "":
-	case g.syntax == "regex":
-		b = shape.AppendQuoted(append(b, `,"pattern":`...), "^(?:"+g.definition+")$")
-	default:
-		told := "The whole text of input follows this grammar (" + g.syntax + "):\n" + g.definition
-		if t.Description = strings.TrimSpace(t.Description + "\n\n" + told); g.syntax == "" {
-			t.Description = strings.Replace(t.Description, " ()", "", 1)
-		}
-	}
-	t.Parameters = append(b, `}},"required":["input"],"additionalProperties":false}`...)
 }
 
 // Keys of the opaque parts of a tool that say where it stood in a request.
@@ -187,7 +169,7 @@ const (
 func (d *requestReader) formArguments(f *form) (args string) {
 	switch {
 	case f == customForm:
-		return string(append(shape.AppendQuoted([]byte(`{"input":`), d.Optional()), '}'))
+		return freeform.Arguments(d.Optional())
 	case d.Peek() == '"': // arguments as functions have them
 		return d.Str()
 	case d.Null():
@@ -218,7 +200,7 @@ func (d *requestReader) formArguments(f *form) (args string) {
 func (f *form) appendHeld(dst []byte, args string) []byte {
 	dst = append(append(append(dst, ',', '"'), f.holds...), '"', ':')
 	if f == customForm {
-		return shape.AppendQuoted(dst, inputOf(args))
+		return shape.AppendQuoted(dst, freeform.Input(args))
 	}
 	if !json.Valid([]byte(args)) || !strings.HasPrefix(strings.TrimSpace(args), "{") {
 		args = "{}"
@@ -236,85 +218,4 @@ func (f *form) appendHeld(dst []byte, args string) []byte {
 		dst = jsonbody.AppendCompact(dst, m.Raw())
 	}
 	return append(dst, '}')
-}
-
-// inputOf returns the text that is the input of a custom tool's call. Arguments that hold none are it themselves.
-func inputOf(args string) string {
-	var a struct {
-		Input *string `json:"input"`
-	}
-	if json.Unmarshal([]byte(args), &a) != nil || a.Input == nil {
-		return args
-	}
-	return *a.Input
-}
-
-// An inputReader takes the text out of the arguments of a custom tool's call while they come. It knows only the one object that
-// such arguments are; of anything else it gives nothing until the end.
-type inputReader struct {
-	raw    []byte // all that came
-	at     int    // how far the text was read
-	inside bool   // of the string
-	over   bool   // the string has ended
-}
-
-// add takes in arguments and returns the text that they add.
-func (r *inputReader) add(args string) string {
-	r.raw = append(r.raw, args...)
-	if !r.inside && !r.over {
-		rest := r.raw
-		for _, token := range []string{"{", `"input"`, ":", `"`} {
-			rest = trimSpace(rest)
-			if len(rest) < len(token) || string(rest[:len(token)]) != token {
-				return ""
-			}
-			rest = rest[len(token):]
-		}
-		r.inside, r.at = true, len(r.raw)-len(rest)
-	}
-	if r.over {
-		return ""
-	}
-	end := r.at
-	for end < len(r.raw) && r.raw[end] != '"' {
-		n := 1
-		if r.raw[end] == '\\' {
-			n = escapeLen(r.raw[end:])
-		}
-		if n == 0 {
-			break
-		}
-		end += n
-	}
-	r.over = end < len(r.raw) && r.raw[end] == '"'
-	text := string(shape.AppendUnquoted(nil, r.raw[r.at:end]))
-	r.at = end
-	return text
-}
-
-// escapeLen returns the length of the escape at the beginning of b, both halves of a character outside the first plane included; 0:
-// more has to come.
-func escapeLen(b []byte) int {
-	switch {
-	case len(b) < 2:
-		return 0
-	case b[1] != 'u':
-		return 2
-	case len(b) < 6:
-		return 0
-	case b[2] != 'd' && b[2] != 'D' || !strings.ContainsRune("89abAB", rune(b[3])):
-		return 6
-	case len(b) < 7 || b[6] == '\\' && len(b) < 12:
-		return 0
-	case b[6] == '\\' && b[7] == 'u':
-		return 12
-	}
-	return 6
-}
-
-func trimSpace(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n' || b[0] == '\t' || b[0] == '\r') {
-		b = b[1:]
-	}
-	return b
 }

@@ -134,7 +134,7 @@ func (d *requestReader) itemField(it *rawItem, key string) {
 			it.message.Opaque = append(it.message.Opaque, chat.Extra{Protocol: chat.ProtocolResponses, Key: key, Value: raw})
 		}
 	default:
-		d.Skip()
+		d.Unread()
 	}
 }
 
@@ -463,8 +463,10 @@ func (d *requestReader) partField(part *chat.Part, keys []string, key string) (v
 		part.Detail = d.Text()
 	case key == "filename":
 		part.Name = d.Text()
-	case !value:
+	case key == "annotations", key == "logprobs": // of an earlier answer
 		d.Skip()
+	case !value:
+		d.Unread()
 	case key == "text", key == "refusal":
 		part.Text = d.Text()
 	case key == "image_url" && d.Peek() == '{':
@@ -475,7 +477,7 @@ func (d *requestReader) partField(part *chat.Part, keys []string, key string) (v
 			case "detail":
 				part.Detail = d.Optional()
 			default:
-				d.Skip()
+				d.Unread()
 			}
 		})
 	case key == "image_url", key == "file_url":
@@ -496,7 +498,7 @@ func (d *requestReader) partField(part *chat.Part, keys []string, key string) (v
 			case "format":
 				part.MediaType = "audio/" + d.Text()
 			default:
-				d.Skip()
+				d.Unread()
 			}
 		})
 	}

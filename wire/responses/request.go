@@ -60,6 +60,7 @@ func DecodeRequest(body []byte) (*Request, error) {
 	if err := d.Done(); err != nil {
 		return nil, err
 	}
+	d.req.Unread = d.UnreadNames()
 	d.req.Continue(nil)
 	return d.req, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"wield/chat"
 	"wield/schema/shape"
+	"wield/wire/freeform"
 	"wield/wire/jsonbody"
 )
 
@@ -161,8 +162,8 @@ type openItem struct {
 	callID   string
 	name     string
 	rest     jsonbody.RuneTail
-	input    inputReader // of a custom tool's call
-	sealed   []byte      // reasoning that only the server can read, which clients send back to it
+	input    freeform.Reader // of a custom tool's call
+	sealed   []byte          // reasoning that only the server can read, which clients send back to it
 }
 
 // An itemKind is what is written around the text of an item, and the events that tell of it.
@@ -450,7 +451,7 @@ func (b *object) callID(id string) string {
 // shown returns what an item shows of a call's arguments.
 func (k *itemKind) shown(args string) string {
 	if k == customKind {
-		return inputOf(args)
+		return freeform.Input(args)
 	}
 	return orEmptyObject(args)
 }

@@ -90,8 +90,13 @@ func (d *requestReader) function(p place, raw []byte) {
 		case "strict":
 			t.Strict = d.Boolean()
 		default:
-			if more := d.Raw(); raw != nil && len(more) > 0 && more[0] != 'n' {
-				t.Raw, t.Protocol = raw, chat.ProtocolResponses
+			if more := d.Raw(); len(more) > 0 && more[0] != 'n' {
+				if x := (chat.Extra{Protocol: chat.ProtocolResponses, Key: key, Value: more}); !x.Remembers() {
+					t.Opaque = append(t.Opaque, x)
+				}
+				if raw != nil {
+					t.Raw, t.Protocol = raw, chat.ProtocolResponses
+				}
 			}
 		}
 	})

@@ -6,6 +6,7 @@ import (
 
 	"wield/chat"
 	"wield/schema/shape"
+	"wield/wire/freeform"
 	"wield/wire/jsonbody"
 )
 
@@ -254,7 +255,7 @@ func (w *StreamWriter) call(dst []byte, id, name string) []byte {
 func (w *StreamWriter) callArgs(dst []byte, args string) []byte {
 	switch k := w.open.kind; {
 	case k == customKind:
-		return w.delta(dst, w.open.input.add(args), nil)
+		return w.delta(dst, w.open.input.Add(args), nil)
 	case k == callKind:
 		return w.delta(dst, args, nil)
 	case k.isCall():
@@ -276,7 +277,7 @@ func (w *StreamWriter) callEnd(dst []byte, c *chat.Call) []byte {
 	}
 	switch k := w.open.kind; {
 	case k == customKind:
-		if rest, ok := strings.CutPrefix(inputOf(c.Arguments), string(w.open.text)); ok && rest != "" {
+		if rest, ok := strings.CutPrefix(freeform.Input(c.Arguments), string(w.open.text)); ok && rest != "" {
 			w.open.rest = jsonbody.RuneTail{}
 			dst = w.deltaEvent(dst, rest, nil)
 		}
