@@ -64,7 +64,7 @@ func TestDecodeRequest(t *testing.T) {
 			{Role: chat.RoleTool, CallID: "call_2_2", Name: "a", Parts: chat.Text("three")},
 			{Role: chat.RoleUser, Parts: chat.Text("And?")},
 		},
-		Tools:  []chat.Tool{{Name: "a", Description: "A", Parameters: json.RawMessage(`{"type": "object"}`)},
+		Tools: []chat.Tool{{Name: "a", Description: "A", Parameters: json.RawMessage(`{"type": "object"}`)},
 			{Name: "web_search", Raw: json.RawMessage("{\"type\": \"web_search\"}"), Hosted: chat.HostedOptional}, {Name: "b"}},
 		Format: &chat.Format{Kind: chat.FormatSchema, Schema: json.RawMessage(`{"type": "object"}`)},
 		Extra: []chat.Extra{
