@@ -21,6 +21,9 @@ type front struct {
 	// whole and stream say an answer as one body and as it is made.
 	whole  func(head) collector
 	stream func(head) framer
+	// choices is how many answers a request asks for, and join says several as one body; nil: there is only one in this protocol.
+	choices func(*chat.Request) int
+	join    func(dst []byte, answers []collector) []byte
 
 	// appendError says an error as a whole body; status is the status of an error of this kind that a model's
 	// stream ended with.
@@ -43,6 +46,9 @@ type head struct {
 	now   time.Time
 	model string // the name that the client used
 	req   *chat.Request
+
+	id     string // of the whole answer, where several are told apart by their number; "": a new one
+	choice int    // that number
 
 	annotations bool // the model's option of that name
 }
@@ -68,6 +74,8 @@ var completionsFront = &front{
 	decode:      openai.DecodeRequest,
 	whole:       func(h head) collector { return openai.NewResponse(completionsHead(h)) },
 	stream:      func(h head) framer { return openai.NewStreamWriter(completionsHead(h)) },
+	choices:     openai.Choices,
+	join:        joiner(openai.AppendChoices),
 	appendError: openai.AppendError,
 	status:      openai.Status,
 	messages:    "messages",
@@ -76,7 +84,7 @@ var completionsFront = &front{
 }
 
 func completionsHead(h head) openai.ResponseOptions {
-	return openai.ResponseOptions{ID: newID("chatcmpl-"), Created: h.now.Unix(), Model: h.model, Usage: openai.IncludeUsage(h.req),
+	return openai.ResponseOptions{ID: h.newID("chatcmpl-"), Choice: h.choice, Created: h.now.Unix(), Model: h.model, Usage: openai.IncludeUsage(h.req),
 		Legacy: openai.Legacy(h.req), Custom: openai.CustomTools(h.req), Annotations: h.annotations}
 }
 
@@ -182,6 +190,11 @@ func (x *exchange) converse(m *Model, req *chat.Request) *failure {
 	}
 	x.recognise(m, req)
 	h := head{now: x.start, model: m.Name, req: req, annotations: m.Annotations}
+	if x.front.choices != nil {
+		if n := x.front.choices(req); n > 1 {
+			return x.converseTimes(n, m, h)
+		}
+	}
 	if req.Stream {
 		return x.stream(m.Model, req, x.front.stream(h))
 	}

@@ -18,6 +18,8 @@ var geminiFront = &front{
 	decode:      gemini.DecodeRequest,
 	whole:       func(h head) collector { return gemini.NewResponse(geminiHead(h)) },
 	stream:      func(h head) framer { return gemini.NewStreamWriter(geminiHead(h)) },
+	choices:     gemini.Choices,
+	join:        joiner(gemini.AppendChoices),
 	appendError: gemini.AppendError,
 	status:      gemini.Status,
 	messages:    "contents",
@@ -27,7 +29,7 @@ var geminiFront = &front{
 }
 
 func geminiHead(h head) gemini.ResponseOptions {
-	return gemini.ResponseOptions{ID: newID("gen_"), Model: h.model}
+	return gemini.ResponseOptions{ID: h.newID("gen_"), Model: h.model, Choice: h.choice}
 }
 
 // generate answers POST MODEL:generateContent, generateStream POST MODEL:streamGenerateContent.

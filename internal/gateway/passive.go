@@ -128,6 +128,9 @@ func decodePassive(body []byte) (*chat.Request, passiveExtra, *failure) {
 	if err != nil {
 		return nil, extra, &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
 	}
+	if openai.Choices(req) > 1 {
+		return nil, extra, oneAnswer()
+	}
 	return req, extra, nil
 }
 

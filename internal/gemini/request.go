@@ -36,6 +36,11 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 	return d.req, nil
 }
 
+// Choices returns how many candidates a request asks for.
+func Choices(req *chat.Request) int {
+	return jsonbody.Choices(req, chat.ProtocolGemini, "candidateCount")
+}
+
 type requestReader struct {
 	jsonbody.Reader
 	req     *chat.Request
@@ -130,9 +135,13 @@ func (d *requestReader) setting(key string) {
 			d.Each(func() { q.Stop = append(q.Stop, d.Text()) })
 		}
 	case "candidateCount":
-		if n := d.Whole(); n != nil && *n > 1 {
-			d.Refuse(jsonbody.CodeUnsupported, "one candidate is all that a model is asked for here")
-		}
+		at := d.Mark()
+		d.Again(at, "", func() {
+			if n := d.Whole(); n != nil && (*n < 1 || *n > jsonbody.MaxChoices) {
+				d.Refuse(jsonbody.CodeInvalidValue, fmt.Sprintf("this must be between 1 and %d", jsonbody.MaxChoices))
+			}
+		})
+		d.req.Extra = append(d.req.Extra, chat.Extra{Protocol: chat.ProtocolGemini, Key: key, Value: d.Bytes[at:d.Pos:d.Pos]})
 	case "responseMimeType":
 		if kind := d.Optional(); kind == "application/json" && q.Format == nil {
 			q.Format = &chat.Format{Kind: chat.FormatJSON}

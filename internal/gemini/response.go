@@ -12,8 +12,9 @@ import (
 
 // ResponseOptions are what an answer says about itself.
 type ResponseOptions struct {
-	ID    string
-	Model string // as the client knows it
+	ID     string
+	Model  string // as the client knows it
+	Choice int    // number of the candidate, of several for one request
 }
 
 // finishReasons are the words for why an answer ended. A call is no reason of its own in this protocol.
@@ -34,14 +35,24 @@ type answer struct {
 
 // append appends a response with these parts, and the reason for its end unless that is empty.
 func (a *answer) append(dst, parts []byte, reason string) []byte {
-	dst = append(dst, `{"candidates":[{"content":{"parts":[`...)
+	dst = append(dst, `{"candidates":[`...)
+	dst = a.appendCandidate(dst, parts, reason)
+	return a.appendRest(append(dst, ']'), reason != "")
+}
+
+func (a *answer) appendCandidate(dst, parts []byte, reason string) []byte {
+	dst = append(dst, `{"content":{"parts":[`...)
 	dst = append(dst, parts...)
 	dst = append(dst, `],"role":"model"}`...)
 	if reason != "" {
 		dst = append(append(append(dst, `,"finishReason":"`...), reason...), '"')
 	}
-	dst = append(dst, `,"index":0}]`...)
-	if u := a.usage; u != nil && u.Known && reason != "" {
+	return append(strconv.AppendInt(append(dst, `,"index":`...), int64(a.o.Choice), 10), '}')
+}
+
+// appendRest appends what follows the candidates.
+func (a *answer) appendRest(dst []byte, last bool) []byte {
+	if u := a.usage; u != nil && u.Known && last {
 		dst = append(dst, `,"usageMetadata":{"promptTokenCount":`...)
 		dst = strconv.AppendInt(dst, int64(u.In), 10)
 		dst = append(dst, `,"candidatesTokenCount":`...)
@@ -151,6 +162,23 @@ func (r *Response) Append(dst []byte) []byte {
 	return r.append(dst, r.parts, finishReason(r.reason))
 }
 
+// AppendChoices appends the body of several candidates for one request.
+func AppendChoices(dst []byte, all ...*Response) []byte {
+	dst = append(dst, `{"candidates":[`...)
+	sum := answer{o: all[0].o, usage: &chat.Usage{}}
+	for i, r := range all {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		r.close()
+		dst = r.appendCandidate(dst, r.parts, finishReason(r.reason))
+		if r.usage != nil {
+			sum.usage.Add(*r.usage)
+		}
+	}
+	return sum.appendRest(append(dst, ']'), true)
+}
+
 // A StreamWriter turns the events of one answer into the frames of a stream: responses, each with what it adds. A call is a part of its
 // own, whole.
 type StreamWriter struct {
@@ -182,6 +210,9 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 	}
 	return dst
 }
+
+// AppendPart is Append for a candidate beside others that are not done.
+func (w *StreamWriter) AppendPart(dst []byte, e chat.Event) []byte { return w.Append(dst, e) }
 
 func (w *StreamWriter) frame(dst, parts []byte, reason string) []byte {
 	return append(w.append(append(dst, "data: "...), parts, reason), "\r\n\r\n"...)

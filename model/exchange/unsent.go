@@ -15,6 +15,7 @@ var carried = map[chat.Protocol][]string{
 	chat.ProtocolResponses: {"previous_response_id", "conversation", "store", "background", "stream_options"},
 	chat.ProtocolAnthropic: {"metadata"},
 	chat.ProtocolOllama:    {"keep_alive"},
+	chat.ProtocolGemini:    {"candidateCount"},
 }
 
 // settings are the fields of a request that not every protocol has a place for, by the names that users know.

@@ -287,6 +287,21 @@ func (r *Reader) Unread() {
 // UnreadNames returns the names of the members that Unread passed over, such as messages.content.cache_control.
 func (r *Reader) UnreadNames() []string { return r.unread }
 
+// MaxChoices is how many answers a request may ask for.
+const MaxChoices = 16
+
+// Choices returns how many answers a request asks for in a field that was kept as an Extra.
+func Choices(req *chat.Request, p chat.Protocol, key string) int {
+	for _, x := range req.Extra {
+		if x.Protocol == p && x.Key == key {
+			if n, err := strconv.Atoi(string(x.Value)); err == nil {
+				return min(max(n, 1), MaxChoices)
+			}
+		}
+	}
+	return 1
+}
+
 // Mark skips the next value and returns where it begins.
 func (r *Reader) Mark() int {
 	r.Peek()

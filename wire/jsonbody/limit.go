@@ -59,7 +59,7 @@ var limits = map[chat.Protocol]map[string]Allowed{
 		"reasoning_effort":      effort,
 		"verbosity":             volume,
 		"seed":                  integer,
-		"n":                     integer,
+		"n":                     between(1, MaxChoices, true),
 		"logprobs":              boolean,
 		"stream":                boolean,
 		"store":                 boolean,

@@ -49,6 +49,9 @@ func IncludeUsage(req *chat.Request) bool {
 	return false
 }
 
+// Choices returns how many answers a request asks for.
+func Choices(req *chat.Request) int { return jsonbody.Choices(req, chat.ProtocolOpenAI, "n") }
+
 // Legacy reports whether a request offers tools in the older form, as functions, so that its client expects a call in that
 // form: the one function_call of a message.
 func Legacy(req *chat.Request) bool {
@@ -158,9 +161,7 @@ func (d *requestReader) field(key string) {
 			q.Stream = *v
 		}
 	case "n":
-		if n := d.Whole(); n != nil && *n != 1 {
-			d.Refuse(codeUnsupported, "only one answer a request is offered; leave n out or set it to 1")
-		}
+		d.extra(key)
 	default:
 		d.extra(key)
 	}

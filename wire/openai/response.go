@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"strconv"
 	"strings"
 
 	"wield/chat"
@@ -78,8 +79,33 @@ func (r *Response) addLogProbs(raw []byte) {
 
 // Append appends the body. It is to be called once the stream has ended.
 func (r *Response) Append(dst []byte) []byte {
-	dst = appendHead(dst, r.o, "chat.completion")
-	dst = append(dst, `[{"index":0,"message":{"role":"assistant","content":`...)
+	return AppendChoices(dst, r)
+}
+
+// AppendChoices appends the body of several answers to one request.
+func AppendChoices(dst []byte, all ...*Response) []byte {
+	dst = append(appendHead(dst, all[0].o, "chat.completion"), '[')
+	var sum chat.Usage
+	for i, r := range all {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = r.appendChoice(dst)
+		if r.counts != nil {
+			sum.Add(*r.counts)
+		}
+	}
+	dst = append(dst, ']')
+	if sum.Known {
+		dst = append(dst, `,"usage":`...)
+		dst = appendUsage(dst, &sum)
+	}
+	return append(dst, '}')
+}
+
+func (r *Response) appendChoice(dst []byte) []byte {
+	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(r.o.Choice), 10)
+	dst = append(dst, `,"message":{"role":"assistant","content":`...)
 	if r.text.Len() == 0 && len(r.calls) > 0 {
 		dst = append(dst, "null"...)
 	} else {
@@ -112,11 +138,6 @@ func (r *Response) Append(dst []byte) []byte {
 	}
 	dst = append(dst, `,"finish_reason":`...)
 	dst = shape.AppendQuoted(dst, finishWord(r.reason, len(r.calls) > 0, r.o.Legacy))
-	dst = append(dst, "}]"...)
-	if r.counts != nil && r.counts.Known {
-		dst = append(dst, `,"usage":`...)
-		dst = appendUsage(dst, r.counts)
-	}
 	return append(dst, '}')
 }
 

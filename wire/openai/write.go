@@ -16,6 +16,7 @@ type ResponseOptions struct {
 	Created int64  // seconds since 1970
 	Model   string // as the client knows it
 	Usage   bool   // stream only: the client asked for a usage chunk
+	Choice  int    // number of the answer, of several to one request
 	Legacy  bool   // a call is said in the older form, as function_call; there is only one
 
 	// Custom are the tools whose calls hold plain text in place of arguments.
@@ -56,7 +57,8 @@ func NewStreamWriter(o ResponseOptions) *StreamWriter {
 	b = append(b, "data: "...)
 	b = appendHead(b, o, "chat.completion.chunk")
 	top := len(b)
-	b = append(b, `[{"index":0,"delta":`...)
+	b = strconv.AppendInt(append(b, `[{"index":`...), int64(o.Choice), 10)
+	b = append(b, `,"delta":`...)
 	head := len(b)
 	b = append(b, `,"logprobs":null,"finish_reason":null}]`...)
 	b = w.appendUsageNull(b)
@@ -295,6 +297,18 @@ func shown(e chat.Event) bool {
 
 // appendEnd appends the finish reason, the usage and the terminator.
 func (w *StreamWriter) appendEnd(dst []byte, reason chat.FinishReason) []byte {
+	dst = w.appendReason(dst, reason)
+	if w.usage && w.counts != nil && w.counts.Known {
+		dst = append(dst, w.top...)
+		dst = append(dst, `[],"usage":`...)
+		dst = appendUsage(dst, w.counts)
+		dst = append(dst, "}\n\n"...)
+	}
+	return append(dst, "data: [DONE]\n\n"...)
+}
+
+// appendReason appends the finish reason.
+func (w *StreamWriter) appendReason(dst []byte, reason chat.FinishReason) []byte {
 	w.ended = true
 	dst = w.flushArgs(w.flushText(dst))
 	dst = w.appendRole(dst)
@@ -303,14 +317,15 @@ func (w *StreamWriter) appendEnd(dst []byte, reason chat.FinishReason) []byte {
 	dst = shape.AppendQuoted(dst, finishWord(reason, w.complete > 0, w.legacy))
 	dst = append(dst, `}]`...)
 	dst = w.appendUsageNull(dst)
-	dst = append(dst, "}\n\n"...)
-	if w.usage && w.counts != nil && w.counts.Known {
-		dst = append(dst, w.top...)
-		dst = append(dst, `[],"usage":`...)
-		dst = appendUsage(dst, w.counts)
-		dst = append(dst, "}\n\n"...)
+	return append(dst, "}\n\n"...)
+}
+
+// AppendPart is Append for an answer beside others that are not done: its end is not that of the stream.
+func (w *StreamWriter) AppendPart(dst []byte, e chat.Event) []byte {
+	if e.Kind != chat.KindFinish || w.ended {
+		return w.Append(dst, e)
 	}
-	return append(dst, "data: [DONE]\n\n"...)
+	return w.appendReason(w.appendAnnotations(dst, e), e.Detail.(*chat.Finish).Reason)
 }
 
 // finishWord is the finish reason as the client knows it.
