@@ -65,7 +65,7 @@ func TestRequestErrors(t *testing.T) {
 		{"messages wrong type", "POST", pathCompletions, `{"model":"coder","messages":"hi"}`, 400, "messages", "invalid_type", ""},
 		{"instructions only", "POST", pathCompletions, `{"model":"coder","messages":[{"role":"system","content":"be kind"}]}`, 400, "messages", "missing_user_message", ""},
 		{"role unknown", "POST", pathCompletions, `{"model":"coder","messages":[{"role":"wizard","content":"hi"}]}`, 400, "messages[0].role", "invalid_value", ""},
-		{"several choices", "POST", pathCompletions, `{"model":"coder","n":2,` + user + `}`, 400, "n", "unsupported_value", ""},
+		{"several choices", "POST", pathCompletions, `{"model":"coder","n":17,` + user + `}`, 400, "n", "invalid_value", ""},
 		{"effort unknown", "POST", pathCompletions, `{"model":"coder","reasoning_effort":"heroic",` + user + `}`, 400, "reasoning_effort", "invalid_reasoning_effort", ""},
 		{"stream wrong type", "POST", pathCompletions, `{"model":"coder","stream":"yes",` + user + `}`, 400, "stream", "invalid_type", ""},
 		{"key needed", "POST", pathCompletions, `{"model":"agent",` + user + `}`, 401, "", "invalid_api_key", "Authorization"},

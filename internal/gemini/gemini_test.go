@@ -88,7 +88,7 @@ func TestRefused(t *testing.T) {
 		`{"contents":[{"role":"it"}]}`: "contents[0].role",
 		`{"contents":[{"parts":[{"inlineData":{"data":"-"}}]}]}`:                                                 "contents[0].parts[0].inlineData.data",
 		`{"contents":[{"parts":[{"functionResponse":{"name":"f","response":{}}}]}]}`:                             "contents[0].parts[0].functionResponse",
-		`{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"candidateCount":17}}`:                        "generationConfig.candidateCount",
+		`{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"candidateCount":17}}`:                       "generationConfig.candidateCount",
 		`{"contents":[{"parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f"},{"name":"f"}]}]}`: "tools[0].functionDeclarations[1].name",
 		`{"contents":[{"parts":[{"text":"x"}]}],"toolConfig":{"functionCallingConfig":{"mode":"SOME"}}}`:         "toolConfig.functionCallingConfig.mode",
 		`{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"responseMimeType":"text/x.enum"}}`:          "generationConfig.responseMimeType",
