@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"time"
 
 	"wield/chat"
 	"wield/internal/mcpserver"
@@ -35,7 +36,8 @@ func (w *builder) serveMCP(s *Service) error {
 	runner := s.Tools.Runner.With(func(s *tool.Settings) { s.Policy, s.Log = rules, w.env.Log })
 	serve := &w.config.MCP.Serve
 	s.mcp = &mcpFront{box: s.Tools, own: own, runner: runner, tools: serve.Tools, off: w.config.Disabled,
-		approvals: serve.Approvals == "client", keys: map[string][]string{}}
+		approvals: serve.Approvals == "client", keys: map[string][]string{},
+		tasks: mcpserver.TaskOptions{After: time.Duration(serve.Tasks.After), TTL: time.Duration(serve.Tasks.TTL), Required: serve.Tasks.Required}}
 	for _, k := range w.config.Keys {
 		s.mcp.keys[k.Name] = k.Tools
 	}
@@ -50,7 +52,8 @@ type mcpFront struct {
 	tools     []string
 	off       func(name string) bool // a tool is never offered
 	approvals bool                   // clients ask their users
-	keys      map[string][]string    // patterns of the tools that the holder of a key may call, by its name
+	tasks     mcpserver.TaskOptions
+	keys      map[string][]string // patterns of the tools that the holder of a key may call, by its name
 }
 
 // MCP returns what the holder of a key reaches at /mcp, or at /mcp/SERVER.
@@ -63,7 +66,7 @@ func (s *Service) MCP(key, server string) (o mcpserver.Options, ok bool) {
 	if server != "" && own == nil {
 		return o, false
 	}
-	o.Approvals = s.mcp.approvals
+	o.Approvals, o.Tasks = s.mcp.approvals, s.mcp.tasks
 	o.Runner = s.mcp.runner.With(func(set *tool.Settings) {
 		set.Scope.By = key
 		set.Tools = offeredTools{box: s.mcp.box, own: s.mcp.own, wanted: s.mcp.tools, allowed: s.mcp.keys[key],

@@ -3,7 +3,9 @@ package config
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"time"
 
 	"wield/schema/near"
 )
@@ -15,19 +17,34 @@ type MCPServe struct {
 	Agents    []string `key:"agents" doc:"Models to offer as tools ask_NAME."`
 	Policy    string   `key:"policy" doc:"Policy that decides on calls. Empty: default."`
 	Approvals string   `key:"approvals" enum:"refuse|client" doc:"Calls that need an approval: refuse, or let the client ask its user (elicitation)."`
+	Tasks     MCPTasks `key:"tasks" doc:"Long calls of clients that declare the extension io.modelcontextprotocol/tasks."`
 }
+
+// MCPTasks says which calls become tasks, for which clients poll.
+type MCPTasks struct {
+	After    Duration `key:"after" max:"300s" doc:"A call that takes longer becomes a task; 0s: none does."`
+	TTL      Duration `key:"ttl" min:"1s" doc:"How long results are kept."`
+	Required []string `key:"required" doc:"Tools that only clients with the extension may call; * is a wildcard."`
+}
+
+func (m *MCPTasks) setDefaults() { m.After, m.TTL = Duration(10*time.Second), Duration(time.Hour) }
 
 // check looks at what no key can tell by itself.
 func (m *MCPServe) check(d *decoder, at string, c *Config) {
 	if _, ok := c.Policies[m.Policy]; !ok && m.Policy != "" {
 		d.at(join(at, "policy"), "no policy %q%s", m.Policy, near.Hint(m.Policy, slices.Sorted(maps.Keys(c.Policies))))
 	}
+	for i, pattern := range m.Tasks.Required {
+		if _, err := path.Match(pattern, ""); err != nil {
+			d.at(fmt.Sprintf("%s.tasks.required[%d]", at, i), "%q is no pattern", pattern)
+		}
+	}
 	for i, name := range m.Agents {
 		if _, ok := c.Models[name]; !ok {
 			d.at(fmt.Sprintf("%s.agents[%d]", at, i), "no model %q%s", name, near.Hint(name, c.ModelNames()))
 		}
 	}
-	for _, key := range []string{"tools", "policy", "agents"} {
+	for _, key := range []string{"tools", "policy", "agents", "tasks"} {
 		if !m.Enabled && d.has(join(at, key)) {
 			d.warn(join(at, key), "no effect without mcp.serve.enabled")
 		}

@@ -70,6 +70,18 @@ func (a *approvals) answer(ctx context.Context, relay *mcp.Relay, by string) (*s
 	return failed(text + "."), nil
 }
 
+// abandon cancels the approval that the state of a request names, if it does: the call is not made any more.
+func (a *approvals) abandon(ctx context.Context, state string) {
+	id, ok := strings.CutPrefix(state, approvalState)
+	if !ok {
+		return
+	}
+	_, _ = a.store.Decide(ctx, id, tool.Answer{State: tool.ApprovalCancelled}) // it may be decided
+	a.mu.Lock()
+	delete(a.suspended, id)
+	a.mu.Unlock()
+}
+
 // failed is the result of a call that was not run.
 func failed(text string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
@@ -114,8 +126,10 @@ func (a *approvals) ask(
 
 // elicits reports whether the client of a request can ask a person.
 func elicits(r *sdk.CallToolRequest) bool {
-	if p := r.Session.InitializeParams(); p != nil && p.Capabilities != nil && p.Capabilities.Elicitation != nil {
-		return true
+	if r.Session != nil {
+		if p := r.Session.InitializeParams(); p != nil && p.Capabilities != nil && p.Capabilities.Elicitation != nil {
+			return true
+		}
 	}
 	raw, err := json.Marshal(r.Params.Meta[sdk.MetaKeyClientCapabilities])
 	var c sdk.ClientCapabilities

@@ -30,6 +30,8 @@ type FrontOptions struct {
 type Front struct {
 	o FrontOptions
 
+	tasks *tasks
+
 	mu     sync.Mutex
 	places map[place]*served
 }
@@ -70,7 +72,7 @@ func NewFront(o FrontOptions) *Front {
 	if o.Log != nil {
 		o.Log = slog.New(quiet{o.Log.Handler()})
 	}
-	return &Front{o: o, places: map[place]*served{}}
+	return &Front{o: o, tasks: newTasks(), places: map[place]*served{}}
 }
 
 // quiet leaves out what the library says of each request.
@@ -136,7 +138,7 @@ func (f *Front) at(p place) *served {
 	if !ok {
 		return nil
 	}
-	o.Log = f.o.Log
+	o.Log, o.tasks = f.o.Log, f.tasks
 	without := o
 	without.Dedicated = nil
 	s := &served{shared: New(without)}
@@ -222,10 +224,11 @@ func (f *Front) served() []*served {
 	return list
 }
 
-// Run keeps what is offered up to date until ctx ends, and ends all sessions then.
+// Run keeps what is offered up to date until ctx ends, and ends all sessions and tasks then.
 func (f *Front) Run(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
+	defer f.tasks.close()
 	defer f.Reset()
 	for {
 		select {

@@ -2,7 +2,13 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"wield/chat"
 	"wield/journal"
 	"wield/tool"
 )
@@ -10,8 +16,19 @@ import (
 // agentName stands in the journal in the place of an agent's name.
 const agentName = "mcp"
 
+// Why the run of a call ended.
+const (
+	endStop      = "stop"
+	endCancelled = "canceled"
+	endError     = "error"
+)
+
 // A log is where one call is recorded. Nil records nothing.
-type log struct{ writer *journal.Writer }
+type log struct {
+	store  journal.Store
+	writer *journal.Writer
+	lease  journal.Lease // of a task
+}
 
 // record opens the run of a call. All calls of a server are in one session.
 func (s *Server) record(ctx context.Context) (*log, error) {
@@ -33,7 +50,15 @@ func (s *Server) record(ctx context.Context) (*log, error) {
 	if err := w.Append(ctx, records...); err != nil {
 		return nil, err
 	}
-	return &log{w}, nil
+	return &log{store: s.o.Journal, writer: w}, nil
+}
+
+// id returns the id of the run.
+func (l *log) id() string {
+	if l == nil {
+		return journal.NewID("task")
+	}
+	return l.writer.Stream()
 }
 
 // records is where the runner records.
@@ -52,8 +77,163 @@ func (l *log) note(ctx context.Context, r journal.Record) {
 }
 
 // end records that the call is over, even if its client has gone.
-func (l *log) end(ctx context.Context) {
+func (l *log) end(ctx context.Context, reason string, err error) {
+	if l == nil {
+		return
+	}
+	end := &journal.End{Reason: reason}
+	if err != nil {
+		end.Error = &journal.Failure{Message: err.Error()}
+	}
+	_ = l.writer.Append(context.WithoutCancel(ctx), journal.Record{Kind: journal.KindEnd, End: end})
+}
+
+// hold makes the process with a name the one that carries out a call which may become a task, and records the call.
+func (l *log) hold(ctx context.Context, owner string, call *chat.Call) error {
+	if l == nil {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	lease, err := l.store.Claim(ctx, l.id(), owner, taskLease)
+	if err != nil {
+		return err
+	}
+	l.lease, l.writer = lease, journal.NewWriter(l.store, l.id(), lease.Seq)
+	said := chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{*call}}
+	return l.writer.Append(ctx, journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: said}})
+}
+
+// renew asks for more time to carry out the call until ctx ends, and calls lost when it is another process's.
+func (l *log) renew(ctx context.Context, lost func(), owner string) {
+	if l == nil {
+		return
+	}
+	tick := time.NewTicker(taskLease / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			lease, err := l.store.Claim(ctx, l.id(), owner, taskLease)
+			if errors.Is(err, journal.ErrHeld) || err == nil && lease.Token != l.lease.Token {
+				lost()
+				return
+			}
+		}
+	}
+}
+
+// release lets another process have the run, which is over.
+func (l *log) release(ctx context.Context) {
 	if l != nil {
-		_ = l.writer.Append(context.WithoutCancel(ctx), journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "stop"}})
+		_ = l.store.Release(context.WithoutCancel(ctx), l.lease) // it ends by itself
+	}
+}
+
+// A recorded is what the journal knows of a call that may have become a task.
+type recorded struct {
+	began, ended time.Time
+	run          *journal.RunRecord
+	call         *chat.Call
+	last         *journal.CallProgress // of the call, as often as it was made; nil: it has not begun
+	end          *journal.End
+}
+
+// read reads the run of a call.
+func read(ctx context.Context, store journal.Store, id string) (r recorded, err error) {
+	calls, err := journal.Calls(func(yield func(journal.Entry, error) bool) {
+		for e, err := range store.Read(ctx, journal.Query{Stream: id}) {
+			switch rec := &e.Record; rec.Kind {
+			case journal.KindRun:
+				r.run, r.began = rec.Run, e.At
+			case journal.KindMessage:
+				if len(rec.Message.Calls) == 1 {
+					r.call = &rec.Message.Calls[0]
+				}
+			case journal.KindEnd:
+				r.end, r.ended = rec.End, e.At
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	})
+	if len(calls) > 0 {
+		r.last = calls[len(calls)-1]
+	}
+	return r, err
+}
+
+// recall returns a task that the journal knows. One that nobody carries out any more, since its service was killed, is
+// carried out here, for a client that says of itself what meta holds. If it is not known whether its call took effect,
+// that is its result.
+func (s *Server) recall(ctx context.Context, id string, meta sdk.Meta) (*task, error) {
+	if s.o.Journal == nil {
+		return nil, noTask(id)
+	}
+	r, err := read(ctx, s.o.Journal, id)
+	switch {
+	case err != nil && !errors.Is(err, journal.ErrNotFound):
+		return nil, err
+	case err != nil, r.run == nil, r.call == nil, r.run.Agent != agentName, r.run.By != s.o.By,
+		r.end != nil && time.Since(r.ended) > s.o.Tasks.ttl():
+		return nil, noTask(id)
+	}
+	t := &task{id: id, server: s, created: r.began.UTC(), updated: r.began.UTC(), status: taskWorking, first: make(chan struct{}), polled: true}
+	if r.end != nil {
+		t.recorded(&r)
+		return t, nil
+	}
+	t.log = &log{store: s.o.Journal}
+	lease, err := s.o.Journal.Claim(ctx, id, s.o.tasks.owner, taskLease)
+	if errors.Is(err, journal.ErrHeld) {
+		return t, nil // another process carries it out
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.log.lease, t.log.writer = lease, journal.NewWriter(s.o.Journal, id, lease.Seq)
+	call := *r.call
+	if r.last != nil && r.last.Interrupted() && !r.last.Repeatable() {
+		unknown := r.last.Unknown(time.Now())
+		if err := t.log.writer.Finish(ctx, unknown); err != nil {
+			return nil, err
+		}
+		r.last.Result = &unknown
+	}
+	if r.last != nil && r.last.Result != nil {
+		r.end, r.ended = &journal.End{Reason: endStop}, time.Now()
+		t.log.end(ctx, endStop, nil)
+		t.log.release(ctx)
+		t.recorded(&r)
+		return t, nil
+	}
+	if r.last != nil {
+		call.ID = r.last.ID // the journal knows a call that runs again by its id
+	}
+	ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	params := &sdk.CallToolParamsRaw{Meta: meta, Name: call.Name, Arguments: json.RawMessage(call.Arguments)}
+	s.o.tasks.all.Go(func() { t.run(ctx, &sdk.CallToolRequest{Params: params}, call) })
+	return t, nil
+}
+
+// recorded takes over what the journal says of a task that is over.
+func (t *task) recorded(r *recorded) {
+	t.updated = r.ended.UTC()
+	switch {
+	case r.end.Reason == endCancelled:
+		t.status = taskCancelled
+	case r.end.Error != nil:
+		t.status, t.message, t.err = taskFailed, r.end.Error.Message, errors.New(r.end.Error.Message)
+	case r.last == nil, r.last.Result == nil:
+		t.status, t.err = taskFailed, errors.New("the call ended without a result")
+	default:
+		style := tool.StylePlain
+		if e, ok := t.server.o.Runner.Settings().Tools.Lookup(r.call.Name); ok {
+			style = e.Tool.Style
+		}
+		result := r.last.Result.Result.Chat(r.call, style)
+		t.status, t.result = taskCompleted, content(&result)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,9 @@ type Options struct {
 
 	Journal journal.Store // where each call is recorded, as a run; nil: nowhere
 	By      string        // whose key it is, in the journal
+
+	Tasks TaskOptions // calls that their clients ask about later
+	tasks *tasks      // nil: of this server alone
 
 	Version string       // of wield
 	Log     *slog.Logger // nil: none
@@ -77,9 +81,18 @@ func New(o Options) *Server {
 			so.CompletionHandler = s.complete
 		}
 	}
+	if o.Tasks.After > 0 {
+		so.Capabilities.AddExtension(extension, nil)
+	}
 	s.SDK = sdk.NewServer(&sdk.Implementation{Name: "wield", Version: o.Version}, so)
 	if o.Dedicated != nil {
 		s.SDK.AddReceivingMiddleware(s.levels)
+	}
+	if o.Tasks.After > 0 {
+		s.offerTasks()
+		if o.tasks == nil {
+			s.o.tasks = newTasks()
+		}
 	}
 	s.Sync()
 	return s
@@ -179,8 +192,8 @@ func (s *Server) describe(t *sdk.Tool, known *tool.Tool) {
 		DestructiveHint: &known.Dangerous, OpenWorldHint: &reaches}
 }
 
-// call carries out one call.
-func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+// named returns the call of a request, under the runner's name of its tool.
+func (s *Server) named(r *sdk.CallToolRequest) chat.Call {
 	arguments := string(r.Params.Arguments)
 	if arguments == "" {
 		arguments = "{}"
@@ -188,16 +201,17 @@ func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 	s.mu.Lock()
 	name := s.names[r.Params.Name]
 	s.mu.Unlock()
-	call := chat.Call{ID: fmt.Sprint("mcp_", s.calls.Add(1)), Name: name, Arguments: arguments, Complete: true}
+	return chat.Call{ID: fmt.Sprint("mcp_", s.calls.Add(1)), Name: name, Arguments: arguments, Complete: true}
+}
+
+// carry carries out one call. What it says of its progress goes to progress, or to the client where that reports false.
+func (s *Server) carry(
+	ctx context.Context, r *sdk.CallToolRequest, call chat.Call, log *log, progress func(*tool.ProgressDetail) bool,
+) (*sdk.CallToolResult, error) {
 	relay := &mcp.Relay{Meta: passed(r.Params.Meta), Responses: r.Params.InputResponses, State: r.Params.RequestState}
 	if denied, err := s.asked.answer(ctx, relay, s.o.By); denied != nil || err != nil {
 		return denied, err
 	}
-	log, err := s.record(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer log.end(ctx)
 	runner := s.o.Runner.With(func(set *tool.Settings) {
 		set.Records, set.Tools = log.records(), relayed{set.Tools, relay}
 		if s.o.Approvals {
@@ -219,8 +233,11 @@ func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 		case chat.KindPolicy:
 			log.note(ctx, journal.Record{Kind: journal.KindPolicy, Policy: e.Detail.(*policy.Detail)})
 		case chat.KindProgress:
+			p := e.Detail.(*tool.ProgressDetail)
+			if progress != nil && progress(p) {
+				continue
+			}
 			if token := r.Params.GetProgressToken(); token != nil {
-				p := e.Detail.(*tool.ProgressDetail)
 				steps = max(steps+1, p.Done) // it must grow
 				r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
 					ProgressToken: token, Progress: steps, Total: p.Total, Message: p.Text,
@@ -267,13 +284,19 @@ func (s relayed) Lookup(name string) (*tool.Entry, bool) {
 	return &own, true
 }
 
-// passed returns what of a client's own words about itself a server behind wield is told.
+// passed returns what of a client's own words about itself a server behind wield is told. A client's extensions are
+// between it and wield.
 func passed(meta sdk.Meta) sdk.Meta {
 	out := sdk.Meta{}
 	for _, key := range []string{sdk.MetaKeyClientCapabilities, sdk.MetaKeyLogLevel} {
 		if v, ok := meta[key]; ok {
 			out[key] = v
 		}
+	}
+	if c, ok := out[sdk.MetaKeyClientCapabilities].(map[string]any); ok {
+		own := maps.Clone(c)
+		delete(own, "extensions")
+		out[sdk.MetaKeyClientCapabilities] = own
 	}
 	return out
 }
