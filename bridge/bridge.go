@@ -79,6 +79,8 @@ type BounceOptions struct {
 
 // Options say how a Bridge works. The zero value is ready.
 type Options struct {
+	Server
+
 	Mode     Mode             // "": ModeAuto
 	Dialect  string           // that has priority in reading and is taught; "" or "auto": all are read
 	Own      *dialect.Dialect // one that is not in the table, as in [dialect.Options]
@@ -92,10 +94,8 @@ type Options struct {
 	Bounce   BounceOptions
 	MaxCalls int            // calls a response; 0: no limit. A request that wants no parallel calls has 1
 	Prefix   string         // in front of every custom tool's name towards a model in text mode; no client sees it
-	NoImages bool           // the model takes no images: those in results are described to it
 	NoTools  bool           // leave the tools of requests out, as if there were none
 	NamedIDs bool           // ids of calls begin with the tool's name: NAME__ and 24 hexadecimal digits
-	Native   []string       // tools that the backend runs itself, for backends that report them as function calls
 	Passive  bool           // read strict tool_request messages and nothing else; nothing is checked or bounced
 	Prompt   prompt.Options // Dialect (if empty), Prefix, MaxCalls and Cache are filled in
 	Schemas  *schema.Cache  // nil: the Bridge has its own
@@ -106,16 +106,23 @@ type Options struct {
 	Edits bool
 	// Trace makes the stream tell of every place where a call could have begun (KindCandidate).
 	Trace    bool
-	Support  *Support      // what is known of models that refuse something; nil: the Bridge has its own
-	Count    bool          // with ModeAuto, count tokens of a model that nothing is known of, to find out whether its server drops tools
-	Stops    bool          // the backend takes stop sequences: an answer in text is stopped where a model invents a result or a turn
-	Template Template      // for ModeTemplate
-	Probe    bool          // with ModeAuto, ask a model that nothing is known of for a call before it gets tools
-	Hold     Hold          // how the backend is held to the form of an answer; "": HoldNone
+	Template Template     // for ModeTemplate
+	Log      *slog.Logger // gets a warning of every tool whose schema cannot be applied in full; nil: none
+}
+
+// A Server is what is known of the server behind a model. The zero value is one of which nothing is
+// known.
+type Server struct {
 	Backend  string        // shown in TurnStart
 	Notice   string        // the same: what a person should know of how the model is asked
 	Protocol chat.Protocol // that the backend speaks: tools that its servers run are passed on to it
-	Log      *slog.Logger  // gets a warning of every tool whose schema cannot be applied in full; nil: none
+	Support  *Support      // what is known of models that refuse something; nil: the Bridge has its own
+	Hold     Hold          // how the backend is held to the form of an answer; "": HoldNone
+	Stops    bool          // the backend takes stop sequences: an answer in text is stopped where a model invents a result or a turn
+	Count    bool          // with ModeAuto, count tokens of a model that nothing is known of, to find out whether its server drops tools
+	Probe    bool          // with ModeAuto, ask a model that nothing is known of for a call before it gets tools
+	NoImages bool          // the model takes no images: those in results are described to it
+	Native   []string      // tools that the backend runs itself, for backends that report them as function calls
 }
 
 // A Bridge is a [chat.Model] that stands in front of another one. It may be used by several goroutines at

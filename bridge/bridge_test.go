@@ -343,7 +343,7 @@ func TestAutoMode(t *testing.T) {
 	support := new(bridge.Support)
 	unsupported := &chat.Error{Kind: chat.ErrBadRequest, Code: bridge.CodeToolsUnsupported, Message: "m does not support tools"}
 	f := &fake{t: t, answers: []answer{{}, {text(textCall)}, {text("fine")}}, errs: []error{unsupported}}
-	b := bridge.New(f, bridge.Options{Support: support})
+	b := bridge.New(f, bridge.Options{Server: bridge.Server{Support: support}})
 	s := collect(t, b.Stream(t.Context(), ask(weather)))
 	compare(t, seen{Calls: []string{`get_weather({"city": "Paris"})`}, Finish: chat.FinishCalls}, s)
 	if len(f.requests[0].Tools) != 1 || len(f.requests[1].Tools) != 0 || !support.Refused("m") {

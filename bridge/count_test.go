@@ -52,7 +52,7 @@ func TestCount(t *testing.T) {
 		{"counts nothing", counting{silent: true, drops: true}, false, 2},
 		{"counts always the same", counting{constant: true}, false, 5},
 	} {
-		b := bridge.New(&tc.c, bridge.Options{Count: true})
+		b := bridge.New(&tc.c, bridge.Options{Server: bridge.Server{Count: true}})
 		for range 2 {
 			notice := ""
 			for e, err := range b.Stream(t.Context(), ask(weather)) {
@@ -84,11 +84,11 @@ func TestStopsAtResults(t *testing.T) {
 		stop []string
 		want string
 	}{
-		{bridge.Options{Dialect: "hermes", Stops: true}, nil, "<tool_response>"},
-		{bridge.Options{Dialect: "react", Stops: true}, []string{"END"}, "END|\nObservation:"},
-		{bridge.Options{Stops: true}, []string{"a", "b", "c", "d"}, "a|b|c|d"},
+		{bridge.Options{Dialect: "hermes", Server: bridge.Server{Stops: true}}, nil, "<tool_response>"},
+		{bridge.Options{Dialect: "react", Server: bridge.Server{Stops: true}}, []string{"END"}, "END|\nObservation:"},
+		{bridge.Options{Server: bridge.Server{Stops: true}}, []string{"a", "b", "c", "d"}, "a|b|c|d"},
 		{bridge.Options{Dialect: "hermes"}, nil, ""},
-		{bridge.Options{Dialect: "hermes", Stops: true, Mode: bridge.ModeNative}, nil, ""},
+		{bridge.Options{Dialect: "hermes", Server: bridge.Server{Stops: true}, Mode: bridge.ModeNative}, nil, ""},
 	} {
 		if tc.o.Mode == "" {
 			tc.o.Mode = bridge.ModeText

@@ -168,7 +168,7 @@ func TestHold(t *testing.T) {
 			if tc.choice.Mode != chat.ChoiceAuto {
 				reply = text(`[{"name":"get_weather","arguments":{"city":"Rome"}}]`)
 			}
-			s, f := play(t, bridge.Options{Mode: tc.mode, Hold: tc.hold}, req, answer{reply})
+			s, f := play(t, bridge.Options{Mode: tc.mode, Server: bridge.Server{Hold: tc.hold}}, req, answer{reply})
 			if len(s.Bounces) > 0 || s.Err != "" || len(s.Calls) == 0 && s.Content != `{"city":"Rome"}` {
 				t.Errorf("%+v", s)
 			}
@@ -199,7 +199,7 @@ func TestHoldSchema(t *testing.T) {
 		req := ask(tools...)
 		req.Choice.Mode = chat.ChoiceRequired
 		calls := wrap[0] + `[{"name":"u:get_weather","arguments":{"city":"Rome"}},{"name":"u:bare","arguments":{}},{"name":"u:tree","arguments":{"root":{"v":1,"next":{"v":2}}}}]` + wrap[1]
-		s, f := play(t, bridge.Options{Mode: bridge.ModeText, Hold: hold, Prefix: "u:"}, req, answer{text(calls)})
+		s, f := play(t, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Hold: hold}, Prefix: "u:"}, req, answer{text(calls)})
 		if want := []string{`get_weather({"city":"Rome"})`, `bare({})`, `tree({"root":{"v":1,"next":{"v":2}}})`}; !cmp.Equal(want, s.Calls) {
 			t.Errorf("%s: %v", hold, s.Calls)
 		}
@@ -221,7 +221,7 @@ func TestHoldSchema(t *testing.T) {
 	// A schema that cannot be moved: the model is told in words.
 	req := ask(chat.Tool{Name: "a", Parameters: json.RawMessage(`{"$id":"x","type":"object"}`)})
 	req.Choice.Mode = chat.ChoiceRequired
-	_, f := play(t, bridge.Options{Mode: bridge.ModeText, Hold: bridge.HoldOllama}, req, answer{text(`{"name":"a","arguments":{}}`)})
+	_, f := play(t, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Hold: bridge.HoldOllama}}, req, answer{text(`{"name":"a","arguments":{}}`)})
 	if f.requests[0].Format != nil {
 		t.Errorf("held to %s", f.requests[0].Format.Schema)
 	}
@@ -234,7 +234,7 @@ func TestHoldRefused(t *testing.T) {
 		refused := &chat.Error{Kind: chat.ErrBadRequest, Code: bridge.CodeFormatUnsupported, Message: "response_format is not supported"}
 		good := answer{text(`{"city":"Rome"}`)}
 		f := &fake{t: t, answers: []answer{{}, good, good, good}, errs: []error{refused}}
-		b := bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Hold: bridge.HoldOpenAI, Support: &bridge.Support{For: time.Minute}})
+		b := bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Server: bridge.Server{Hold: bridge.HoldOpenAI, Support: &bridge.Support{For: time.Minute}}})
 		for range 2 {
 			if s := collect(t, b.Stream(t.Context(), formed(chat.FormatSchema))); s.Content != `{"city":"Rome"}` || s.Err != "" {
 				t.Errorf("%+v", s)
@@ -270,7 +270,7 @@ func TestFormAsTool(t *testing.T) {
 			f := &fake{t: t, answers: tc.answers, errs: tc.errs}
 			req := formed(chat.FormatSchema)
 			req.Stream = stream
-			s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Hold: bridge.HoldNone}).Stream(t.Context(), req))
+			s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Server: bridge.Server{Hold: bridge.HoldNone}}).Stream(t.Context(), req))
 			if s.Content != `{"city":"Rome"}` || s.Finish != chat.FinishStop || len(s.Calls)+len(s.Rejected) > 0 || len(s.Bounces) != tc.bounces || s.Err != "" {
 				t.Errorf("%s: %+v", tc.name, s)
 			}
@@ -282,7 +282,7 @@ func TestFormAsTool(t *testing.T) {
 		}
 	}
 	f := &fake{t: t, answers: []answer{{text(`{"city":"Rome"}`)}}}
-	collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Hold: bridge.HoldOpenAI}).Stream(t.Context(), formed(chat.FormatSchema)))
+	collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Server: bridge.Server{Hold: bridge.HoldOpenAI}}).Stream(t.Context(), formed(chat.FormatSchema)))
 	if len(f.requests[0].Tools) > 0 {
 		t.Error("a backend that can be held is offered a tool")
 	}
@@ -296,7 +296,7 @@ func TestFormStreams(t *testing.T) {
 	for hold, flows := range map[bridge.Hold]bool{bridge.HoldVLLM: true, bridge.HoldNone: false} {
 		f := &fake{t: t, answers: []answer{{text(long)}}, cut: func(s string) []string { return []string{s[:2000], s[2000:]} }}
 		texts := 0
-		for e, err := range bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Hold: hold}).Stream(t.Context(), req) {
+		for e, err := range bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Server: bridge.Server{Hold: hold}}).Stream(t.Context(), req) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -346,7 +346,7 @@ func TestProbe(t *testing.T) {
 		{"is away", nil, down, true, 2},
 	} {
 		f := &fake{t: t, answers: []answer{tc.answer, {text("a")}}, errs: []error{tc.err}}
-		b := bridge.New(f, bridge.Options{Probe: true})
+		b := bridge.New(f, bridge.Options{Server: bridge.Server{Probe: true}})
 		if tc.probes == 2 {
 			f.answers, f.errs = append(f.answers, tc.answer), append(f.errs, nil, tc.err)
 		}
@@ -390,15 +390,15 @@ func TestHeldFree(t *testing.T) {
 		req     *chat.Request
 		grammar string // what the form begins with; "": there is none
 	}{
-		{"llamacpp", bridge.Options{Hold: bridge.HoldLlamaCPP}, ask(weather), "root ::= "},
-		{"vllm", bridge.Options{Hold: bridge.HoldVLLM}, ask(weather), `{"type":"structural_tag"`},
-		{"ollama", bridge.Options{Hold: bridge.HoldOllama}, ask(weather), ""},
-		{"openai", bridge.Options{Hold: bridge.HoldOpenAI}, ask(weather), ""},
-		{"native", bridge.Options{Hold: bridge.HoldLlamaCPP, Mode: bridge.ModeNative}, ask(weather), ""},
-		{"no tools", bridge.Options{Hold: bridge.HoldLlamaCPP}, ask(), ""},
-		{"an answer in a form", bridge.Options{Hold: bridge.HoldLlamaCPP}, formed(chat.FormatSchema, weather), ""},
-		{"a dialect that cannot be held", bridge.Options{Hold: bridge.HoldLlamaCPP, Dialect: "yaml-style"}, ask(weather), ""},
-		{"words of the user's own", bridge.Options{Hold: bridge.HoldLlamaCPP, Prompt: prompt.Options{ForTools: "Call {{tools}} as you like."}}, ask(weather), ""},
+		{"llamacpp", bridge.Options{Server: bridge.Server{Hold: bridge.HoldLlamaCPP}}, ask(weather), "root ::= "},
+		{"vllm", bridge.Options{Server: bridge.Server{Hold: bridge.HoldVLLM}}, ask(weather), `{"type":"structural_tag"`},
+		{"ollama", bridge.Options{Server: bridge.Server{Hold: bridge.HoldOllama}}, ask(weather), ""},
+		{"openai", bridge.Options{Server: bridge.Server{Hold: bridge.HoldOpenAI}}, ask(weather), ""},
+		{"native", bridge.Options{Server: bridge.Server{Hold: bridge.HoldLlamaCPP}, Mode: bridge.ModeNative}, ask(weather), ""},
+		{"no tools", bridge.Options{Server: bridge.Server{Hold: bridge.HoldLlamaCPP}}, ask(), ""},
+		{"an answer in a form", bridge.Options{Server: bridge.Server{Hold: bridge.HoldLlamaCPP}}, formed(chat.FormatSchema, weather), ""},
+		{"a dialect that cannot be held", bridge.Options{Server: bridge.Server{Hold: bridge.HoldLlamaCPP}, Dialect: "yaml-style"}, ask(weather), ""},
+		{"words of the user's own", bridge.Options{Server: bridge.Server{Hold: bridge.HoldLlamaCPP}, Prompt: prompt.Options{ForTools: "Call {{tools}} as you like."}}, ask(weather), ""},
 	} {
 		if tc.o.Mode == "" {
 			tc.o.Mode = bridge.ModeText
@@ -419,7 +419,7 @@ func TestHeldFree(t *testing.T) {
 func TestSecondTryHeld(t *testing.T) {
 	wrong, right := answer{text("```json\n{\"name\":\"get_weather\",\"arguments\":{}}\n```")}, answer{text(textCall)}
 	for hold, begins := range map[bridge.Hold]string{bridge.HoldLlamaCPP: "root ::= (", bridge.HoldOpenAI: `{"type":"object","properties":{"tool_calls"`, bridge.HoldOllama: `{"type":"array"`} {
-		s, f := play(t, bridge.Options{Mode: bridge.ModeText, Hold: hold}, ask(weather), wrong, right)
+		s, f := play(t, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Hold: hold}}, ask(weather), wrong, right)
 		if len(s.Calls) != 1 || len(s.Bounces) != 1 || len(f.requests) != 2 {
 			t.Fatalf("%s: %+v", hold, s)
 		}
@@ -433,7 +433,7 @@ func TestSecondTryHeld(t *testing.T) {
 	}
 	// A backend that refuses is asked once more without.
 	f := &fake{t: t, answers: []answer{wrong, {}, right}, errs: []error{nil, &chat.Error{Kind: chat.ErrBadRequest, Code: bridge.CodeFormatUnsupported}}}
-	b := bridge.New(f, bridge.Options{Mode: bridge.ModeText, Hold: bridge.HoldOpenAI})
+	b := bridge.New(f, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Hold: bridge.HoldOpenAI}})
 	for _, err := range b.Stream(t.Context(), ask(weather)) {
 		if err != nil {
 			t.Fatal(err)
@@ -455,9 +455,9 @@ func TestRequiredRepetition(t *testing.T) {
 		mode chat.ChoiceMode
 		want int
 	}{
-		{"held", bridge.Options{Hold: bridge.HoldLlamaCPP}, chat.ChoiceRequired, 2},
+		{"held", bridge.Options{Server: bridge.Server{Hold: bridge.HoldLlamaCPP}}, chat.ChoiceRequired, 2},
 		{"not held", bridge.Options{}, chat.ChoiceRequired, 4},
-		{"of its own accord", bridge.Options{Hold: bridge.HoldLlamaCPP}, chat.ChoiceAuto, 4},
+		{"of its own accord", bridge.Options{Server: bridge.Server{Hold: bridge.HoldLlamaCPP}}, chat.ChoiceAuto, 4},
 	} {
 		req := ask(weather)
 		req.Choice.Mode = tc.mode
@@ -474,7 +474,7 @@ func TestHoldKindRefused(t *testing.T) {
 	refused := &chat.Error{Kind: chat.ErrBadRequest, Code: bridge.CodeFormatKindUnsupported, Message: "Input should be 'text' or 'json_object'"}
 	good := answer{text(`{"city":"Rome"}`)}
 	f := &fake{t: t, answers: []answer{{}, good, good, {}, good}, errs: []error{refused, nil, nil, refused, nil}}
-	b := bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Hold: bridge.HoldAuto})
+	b := bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Server: bridge.Server{Hold: bridge.HoldAuto}})
 	other := formed(chat.FormatSchema)
 	other.Format.Schema = json.RawMessage(`{"type":"object","required":["city"]}`)
 	for i, req := range []*chat.Request{formed(chat.FormatSchema), other, other} {

@@ -36,8 +36,8 @@ func TestHosted(t *testing.T) {
 		refused string // field of the error
 	}{
 		{"another protocol", Options{Mode: ModeNative}, []chat.Tool{search, plain}, chat.Choice{}, 1, 1, ""},
-		{"its own protocol", Options{Mode: ModeNative, Protocol: chat.ProtocolResponses}, []chat.Tool{search, plain}, chat.Choice{}, 2, 0, ""},
-		{"its own protocol, as text", Options{Mode: ModeText, Protocol: chat.ProtocolResponses}, []chat.Tool{search, plain}, chat.Choice{}, 0, 1, ""},
+		{"its own protocol", Options{Mode: ModeNative, Server: Server{Protocol: chat.ProtocolResponses}}, []chat.Tool{search, plain}, chat.Choice{}, 2, 0, ""},
+		{"its own protocol, as text", Options{Mode: ModeText, Server: Server{Protocol: chat.ProtocolResponses}}, []chat.Tool{search, plain}, chat.Choice{}, 0, 1, ""},
 		{"one that cannot be left out", Options{Mode: ModeNative}, []chat.Tool{plain, files}, chat.Choice{}, 0, 0, "tools[1]"},
 		{"one that must be called", Options{Mode: ModeNative}, []chat.Tool{search, plain}, named("web_search"), 0, 0, "tool_choice"},
 		{"one of none must be called", Options{Mode: ModeNative}, []chat.Tool{search}, chat.Choice{Mode: chat.ChoiceRequired}, 0, 0, "tool_choice"},

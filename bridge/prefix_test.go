@@ -45,7 +45,7 @@ func TestSteady(t *testing.T) {
 			t.Errorf("%s: a counter stands in front", mode)
 		}
 	}
-	if own := turn(Options{Mode: ModeNative, Protocol: chat.ProtocolAnthropic}, "a1", "9000")[0].Text(); !strings.Contains(own, "cch=a1") || !strings.Contains(own, "9000") {
+	if own := turn(Options{Mode: ModeNative, Server: Server{Protocol: chat.ProtocolAnthropic}}, "a1", "9000")[0].Text(); !strings.Contains(own, "cch=a1") || !strings.Contains(own, "9000") {
 		t.Errorf("a server of the protocol gets %q", own)
 	}
 }

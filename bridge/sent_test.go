@@ -52,7 +52,7 @@ func TestNoImages(t *testing.T) {
 		{Role: chat.RoleTool, CallID: "a", Name: "look", Parts: []chat.Part{picture}},
 	}, Tools: []chat.Tool{{Name: "look"}}}
 	for _, mode := range []bridge.Mode{bridge.ModeNative, bridge.ModeText} {
-		sent, _, err := bridge.New(&fake{t: t}, bridge.Options{Mode: mode, NoImages: true}).Sent(req)
+		sent, _, err := bridge.New(&fake{t: t}, bridge.Options{Mode: mode, Server: bridge.Server{NoImages: true}}).Sent(req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func (p plainTemplate) Render(req *chat.Request) (string, error) {
 var hermesTemplate = bridge.TemplateTraits{Dialect: "hermes", Stop: []string{"<|user|>"}}
 
 func withTemplate(traits bridge.TemplateTraits) bridge.Options {
-	return bridge.Options{Mode: bridge.ModeTemplate, Template: plainTemplate{traits: traits}, Stops: true}
+	return bridge.Options{Mode: bridge.ModeTemplate, Template: plainTemplate{traits: traits}, Server: bridge.Server{Stops: true}}
 }
 
 const parisCall = "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>"

@@ -260,18 +260,15 @@ func (w *builder) bridgeOptions(m *config.Model, name string) (bridge.Options, e
 		Passive:  m.Expose == "tool_request",
 		Schemas:  w.schemas,
 		Decoders: w.decoders,
-		Backend:  m.Backend,
-		Protocol: config.Kinds[w.config.Backends[m.Backend].Kind].Speaks,
-		Log:      w.env.Log,
-		Probe:    m.Probe,
-		Count:    w.counts(m),
-		Stops:    w.stops(m),
-		NoImages: !m.Images,
+		Server:   bridge.Server{Backend: m.Backend, Protocol: config.Kinds[w.config.Backends[m.Backend].Kind].Speaks, Probe: m.Probe, Count: w.counts(m), Stops: w.stops(m), NoImages: !m.Images, Hold: w.hold(m)},
+
+		Log: w.env.Log,
+
 		NoTools:  !m.Calls.Enabled,
 		NamedIDs: m.Calls.IDs == "named",
-		Hold:     w.hold(m),
-		Trace:    w.env.Candidates,
-		Edits:    w.env.Edits,
+
+		Trace: w.env.Candidates,
+		Edits: w.env.Edits,
 		Prompt: prompt.Options{
 			Template:      m.Instructions.Template,
 			ForTools:      m.Instructions.ForTools,

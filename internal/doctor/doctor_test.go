@@ -178,7 +178,7 @@ func TestConstrains(t *testing.T) {
 	} {
 		url := server(t, 200, "application/json", `{"choices":[{"message":{"role":"assistant","content":"`+tt.answer+`"},"finish_reason":"stop"}]}`)
 		m := openai.New(openai.Options{URL: url})
-		got, fixes := states(Examine(t.Context(), Patient{Name: "coder", Backend: "b", Served: "x", Model: m, Bridge: bridge.Options{Hold: tt.hold}}, Options{Quick: true}))
+		got, fixes := states(Examine(t.Context(), Patient{Name: "coder", Backend: "b", Served: "x", Model: m, Bridge: bridge.Options{Server: bridge.Server{Hold: tt.hold}}}, Options{Quick: true}))
 		m.Close()
 		said := ""
 		for _, line := range got {
