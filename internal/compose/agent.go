@@ -13,8 +13,6 @@ import (
 	"wield/internal/metrics"
 	"wield/internal/script"
 	"wield/model/route"
-	"wield/prompt"
-	"wield/schema"
 	"wield/schema/near"
 	"wield/tool"
 	"wield/tool/policy"
@@ -56,8 +54,7 @@ func NewAgentModel(c *config.Config, name string, env Environment) (*AgentModel,
 		m.Release = "checked"
 		own.Models[name] = m
 	}
-	w := builder{config: &own, env: env, backends: map[string]chat.Model{}, bridges: map[string]chat.Model{}, schemas: &schema.Cache{},
-		decoders: &dialect.Cache{}, blocks: &prompt.Cache{}, servers: map[string]*standing{}}
+	w := newBuilder(&own, env)
 	chain := []chat.Model{}
 	for _, next := range append([]string{name}, c.Models[name].Fallback...) {
 		b, err := w.bridge(next)

@@ -8,8 +8,6 @@ import (
 	"wield/chat"
 	"wield/internal/config"
 	"wield/internal/script"
-	"wield/prompt"
-	"wield/schema"
 	"wield/schema/near"
 )
 
@@ -29,7 +27,7 @@ func Behind(c *config.Config, env Environment, name string) (model chat.Model, o
 	if env.Catalogue == nil {
 		env.Catalogue = script.Catalogue("")
 	}
-	w := builder{config: c, env: env, backends: map[string]chat.Model{}, schemas: &schema.Cache{}, blocks: &prompt.Cache{}}
+	w := newBuilder(c, env)
 	if o, err = w.bridgeOptions(&m, name); err != nil {
 		return nil, o, nil, err
 	}
@@ -37,6 +35,24 @@ func Behind(c *config.Config, env Environment, name string) (model chat.Model, o
 		return nil, o, nil, err
 	}
 	return model, o, (&Service{closers: w.closers}).Close, nil
+}
+
+// Served returns a model as clients are served it, without its fallbacks and what is counted of it. Close gives back its connections.
+func Served(c *config.Config, env Environment, name string) (model chat.Model, close func(), err error) {
+	if _, ok := c.Models[name]; !ok {
+		return nil, nil, fmt.Errorf("no model %q is configured%s", name, near.Hint(name, c.ModelNames()))
+	}
+	if env.Log == nil {
+		env.Log = slog.New(slog.DiscardHandler)
+	}
+	if env.Catalogue == nil {
+		env.Catalogue = script.Catalogue("")
+	}
+	w := newBuilder(c, env)
+	if model, err = w.bridge(name); err != nil {
+		return nil, nil, err
+	}
+	return model, (&Service{closers: w.closers}).Close, nil
 }
 
 // LumoBridge returns the options of the bridge in front of a backend of kind lumo that nothing more is configured of.

@@ -21,6 +21,7 @@ import (
 	"wield/internal/script"
 	"wield/internal/stats"
 	"wield/internal/trace"
+	"wield/model/firstchoice"
 	"wield/model/route"
 	"wield/model/stop"
 	"wield/model/toolsearch"
@@ -76,16 +77,7 @@ func New(c *config.Config, env Environment) (*Service, error) {
 	if env.Catalogue == nil {
 		env.Catalogue = script.Catalogue("")
 	}
-	w := builder{
-		config:   c,
-		env:      env,
-		backends: map[string]chat.Model{},
-		bridges:  map[string]chat.Model{},
-		schemas:  &schema.Cache{},
-		decoders: &dialect.Cache{},
-		blocks:   &prompt.Cache{},
-		servers:  map[string]*standing{},
-	}
+	w := newBuilder(c, env)
 	keys, err := w.keys()
 	if err != nil {
 		return nil, err
@@ -132,6 +124,19 @@ type builder struct {
 	blocks   *prompt.Cache
 	closers  []func()
 	servers  map[string]*standing // by name
+}
+
+func newBuilder(c *config.Config, env Environment) *builder {
+	return &builder{
+		config:   c,
+		env:      env,
+		backends: map[string]chat.Model{},
+		bridges:  map[string]chat.Model{},
+		schemas:  &schema.Cache{},
+		decoders: &dialect.Cache{},
+		blocks:   &prompt.Cache{},
+		servers:  map[string]*standing{},
+	}
 }
 
 func (w *builder) keys() ([]gateway.Key, error) {
@@ -232,6 +237,9 @@ func (w *builder) bridge(name string) (chat.Model, error) {
 	model, err := w.learner(backend, &m, o)
 	if err != nil {
 		return nil, err
+	}
+	if m.FirstChoice {
+		model = firstchoice.New(model)
 	}
 	b := toolsearch.New(model, w.toolSearch(&m))
 	w.bridges[name] = b

@@ -149,3 +149,31 @@ func TestModeTemplate(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstChoice: with models.X.first_choice the model is asked twice, and may not call what it did not choose.
+func TestFirstChoice(t *testing.T) {
+	for _, tt := range []struct{ key, want string }{{"", "1"}, {"first_choice: true, ", "2"}} {
+		r, err := parse(t, "wield: config/v1\nbackends: {local: {url: \"http://127.0.0.1:1/v1\"}}\nmodels: {m: {"+tt.key+"backend: local, mode: text}}\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := New(r.Config, Environment{Getenv: env(), Backend: saying(`{"tool": "none"}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		req := &chat.Request{Model: "m", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Hello.")}}, Tools: []chat.Tool{{Name: "tides"}}}
+		turns := 0
+		for e, err := range modelOf(t, s, "m").Model.Stream(t.Context(), req) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == chat.KindTurnStart {
+				turns++
+			}
+		}
+		if strconv.Itoa(turns) != tt.want {
+			t.Errorf("%q: %d turns, want %s", tt.key, turns, tt.want)
+		}
+	}
+}

@@ -134,6 +134,7 @@ type Model struct {
 	Talk             Talk         `key:"conversations" doc:"Which requests belong together."`
 	Commands         Commands     `key:"commands" doc:"Commands in user messages."`
 	ToolSearch       int          `key:"tool_search" doc:"Number of tools above which the model searches instead of reading all. 0: never."`
+	FirstChoice      bool         `key:"first_choice" doc:"Before tools are offered, ask the model whether to answer or which tool to call. For small models."`
 	Images           bool         `key:"images" doc:"Show the model images in tool results. false: describe them."`
 	Fallback         []string     `key:"fallback" doc:"Models to try in order when this one fails before it responds."`
 	Instructions     Instructions `key:"instructions" doc:"Texts that the model is given."`

@@ -82,6 +82,7 @@ var rooms = []room{
 	{path: "internal/browser", floor: 5, modules: anyModule},
 	{path: "model/route", floor: 5, modules: schemaModules},
 	{path: "model/stop", floor: 5, modules: none, only: []string{"chat"}},
+	{path: "model/firstchoice", floor: 5, modules: none, only: []string{"chat"}},
 	{path: "model/toolsearch", floor: 5, modules: none, only: []string{"chat"}},
 	{path: "internal/script", floor: 5, modules: anyModule},
 	{path: "bridge", floor: 5, modules: schemaModules},

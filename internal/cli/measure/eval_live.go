@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wield/bridge"
 	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
@@ -125,7 +124,8 @@ func keptResults(name string) ([]eval.Asked, *os.File, error) {
 
 // askLive puts to one model the questions that no result is known of.
 func askLive(cmd *cobra.Command, app *cli.App, f *liveFlags, c *config.Config, way string, questions []eval.LiveQuestion, results []eval.Asked, keep *os.File) ([]eval.Asked, error) {
-	model, known, done, err := compose.Behind(c, compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE"))}, way)
+	model, done, err := compose.Served(c, compose.Environment{Getenv: app.Getenv,
+		Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE")), Templates: true}, way)
 	if err != nil {
 		return nil, cli.UsageErrorf("%w", err)
 	}
@@ -143,7 +143,7 @@ func askLive(cmd *cobra.Command, app *cli.App, f *liveFlags, c *config.Config, w
 	o := f.ask
 	o.Way, o.Model = way, way
 	n := len(questions) - len(left)
-	for a := range eval.Ask(cmd.Context(), bridge.New(model, known), left, o) {
+	for a := range eval.Ask(cmd.Context(), model, left, o) {
 		n++
 		results = append(results, a)
 		if keep != nil {
