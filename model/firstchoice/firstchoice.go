@@ -86,8 +86,8 @@ type choice struct {
 // maxDescription is how much of a tool's description is shown: the choice is to cost little.
 const maxDescription = 200
 
-// maxAnswer is how many tokens the choice may have.
-const maxAnswer = 64
+// around is how many tokens stand around the name in the choice, at most.
+const around = 24
 
 // question returns the request that asks for the choice alone.
 func (c *choice) question(req *chat.Request) *chat.Request {
@@ -97,16 +97,16 @@ func (c *choice) question(req *chat.Request) *chat.Request {
 	}
 	var b strings.Builder
 	b.WriteString("Decide which tool the last message needs. The tools:\n")
-	names := []string{}
+	names, longest := []string{}, 0
 	for i := range c.tools {
 		t := &c.tools[i]
-		names = append(names, t.Name)
+		names, longest = append(names, t.Name), max(longest, len(t.Name))
 		fmt.Fprintf(&b, "- %s: %s\n", t.Name, clip(t.Description))
 	}
 	fmt.Fprintf(&b, "- %s: no tool fits; answer in words\nRespond with JSON: {\"tool\": \"NAME\"}", c.none)
 	out := *req
 	out.Messages = append([]chat.Message{{Role: chat.RoleSystem, Parts: chat.Text(b.String())}}, instructed(req.Messages)...)
-	out.Choice, out.Parallel, out.MaxTokens, out.MaxCompletion, out.Stream = chat.Choice{Mode: chat.ChoiceNone}, nil, maxAnswer, false, false
+	out.Choice, out.Parallel, out.MaxTokens, out.MaxCompletion, out.Stream = chat.Choice{Mode: chat.ChoiceNone}, nil, around+longest, false, false
 	out.Temperature, out.TopP, out.Stop = new(float64), nil, nil
 	out.LogProbs, out.TopLogProbs = false, 0
 	out.Format = &chat.Format{Kind: chat.FormatSchema, Name: "tool_choice", Schema: schemaOf(append(names, c.none))}
