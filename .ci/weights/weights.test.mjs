@@ -69,6 +69,48 @@ test("a required call is valid, whole and streamed", async () => {
   assert.match(stream, /"finish_reason":"tool_calls"/);
 });
 
+// The template of the weights has no place for tools; this one writes them as models of the same format are trained to.
+const template = `{%- set lead = messages[0].content if messages[0].role == 'system' else 'You help.' %}<|im_start|>system
+{{ lead }}{% if tools %}{{ '\\n\\nFunctions:\\n' }}{% for tool in tools %}{{ tool.function | tojson }}{{ '\\n' }}{% endfor %}{% endif %}<|im_end|>
+{% for m in messages %}{% if not (loop.first and m.role == 'system') %}<|im_start|>{{ 'user' if m.role == 'tool' else m.role }}
+{% if m.role == 'tool' %}<tool_response>{{ m.content }}</tool_response>{% else %}{{ m.content }}{% endif %}{% for c in m.tool_calls %}<tool_call>
+{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}
+</tool_call>{% endfor %}<|im_end|>
+{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}`;
+
+test("the model's own template: a required call is constrained in its dialect", () => {
+  fs.writeFileSync(path.join(dir, "chat.jinja"), template);
+  fs.writeFileSync(path.join(dir, "template.yaml"), `wield: config/v1
+backends:
+  local: {kind: openai, url: "http://127.0.0.1:8411/v1", constrain: llamacpp}
+models:
+  file: {backend: local, model: smollm2, mode: template, chat_template: chat.jinja}
+  own: {backend: local, model: smollm2, mode: template}
+`);
+  fs.writeFileSync(path.join(dir, "one.jsonl"), JSON.stringify({id: "paris", category: "simple", question: messages, tools, gold: [{name: "get_weather", arguments: {city: "Paris"}}]}) + "\n");
+  const [standing] = JSON.parse(run("wield eval live --config template.yaml --model file --required --max-tokens 60 --quiet --json one.jsonl"));
+  assert.deepEqual([standing.failed, standing.valid.n, standing.right_tool.n], [0, 1, 1]);
+  const shown = JSON.parse(run("wield prompt show file --config template.yaml --json"));
+  assert.equal(shown.mode, "template");
+  assert.ok(shown.counted && shown.tokens < 150, `${shown.tokens} tokens`);
+  assert.match(shown.request.prompt, /"name": "get_weather"/);
+  const told = JSON.parse(run("wield prompt show own --config template.yaml --json"));
+  assert.equal(told.mode, "text");
+  assert.match(told.notice, /no place for tools/);
+});
+
+test("a first choice: the model calls the tool that it chose", async () => {
+  fs.writeFileSync(path.join(dir, "choice.yaml"), `wield: config/v1
+backends:
+  local: {kind: openai, url: "http://127.0.0.1:8411/v1"}
+models:
+  small: {backend: local, model: smollm2, mode: text, first_choice: true}
+`);
+  fs.writeFileSync(path.join(dir, "one.jsonl"), JSON.stringify({id: "paris", category: "simple", question: messages, tools, gold: [{name: "get_weather", arguments: {city: "Paris"}}]}) + "\n");
+  const [standing] = JSON.parse(run("wield eval live --config choice.yaml --model small --max-tokens 100 --quiet --json one.jsonl"));
+  assert.deepEqual([standing.failed, standing.valid.n, standing.right_tool.n], [0, 1, 1]);
+});
+
 test("the prompt is short", () => {
   const shown = JSON.parse(run("wield prompt show small --config wield.yaml --json"));
   assert.equal(shown.counted, true);
