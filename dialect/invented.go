@@ -211,15 +211,18 @@ func endsInWord(text string) bool {
 
 // behindFences returns where the last code fence in text ends: what it shows is no turn.
 func behindFences(text string) (end int) {
-	for at, open := 0, false; ; open = !open {
-		n := strings.Index(text[at:], "```")
-		if n < 0 {
-			return end
-		}
-		if at += n + len("```"); open {
-			end = at
+	for _, marks := range [...]string{"```", "~~~"} {
+		for at, open := 0, false; ; open = !open {
+			n := strings.Index(text[at:], marks)
+			if n < 0 {
+				break
+			}
+			if at += n + len(marks); open {
+				end = max(end, at)
+			}
 		}
 	}
+	return end
 }
 
 // hasKeys reports whether a line of text has a key and a value, and names no party.

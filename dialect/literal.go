@@ -40,11 +40,11 @@ func choose(literals []string, s string) (c choice) {
 		if l == "" || c.match == maybe && l[0] != s[0] {
 			continue
 		}
+		if strings.HasPrefix(s, l) {
+			return choice{match: yes, kind: k, n: len(l)}
+		}
 		n := common(l, s)
-		switch {
-		case n == len(l):
-			return choice{match: yes, kind: k, n: n}
-		case n == len(s) && c.match == no:
+		if n == len(s) && c.match == no {
 			c = choice{match: maybe, kind: k, n: n, rest: l[n:]}
 		}
 		c.n = max(c.n, n)

@@ -364,6 +364,9 @@ func (d *Decoder) scanOpener(i int) int {
 			if d.cand.shorter != nil {
 				return d.openShorter(i)
 			}
+			if d.cand.tokenEnd == d.text.at(i) && strings.IndexByte(" .,;:!?)", d.text.in[i]) >= 0 && d.inSentence() {
+				d.cand.tokenEnd = 0
+			}
 			return d.refuse(i, "no opener")
 		} else {
 			i++
@@ -382,7 +385,7 @@ func (d *Decoder) scanOpener(i int) int {
 // mayBeLonger reports whether the opener that ends before i may be the start of a longer one. If it is not, it is left out where it
 // would have been.
 func (d *Decoder) mayBeLonger(i int, o *opener) bool {
-	if !d.set.trie.goesOn(d.cand.node) {
+	if !d.set.trie.goesOn(d.cand.node) && (o.use != useDrop || o.mark != markNone || o.framing || o.closer != "" || o.closes || !d.inSentence()) {
 		return false
 	}
 	if o.use == useThink && d.cand.fenced.mark == 0 && o.anywhere {

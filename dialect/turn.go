@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"wield/chat"
@@ -378,6 +379,18 @@ func opensQuote(line string) bool {
 func (d *Decoder) quotesToken() bool {
 	before := d.before()
 	return opensQuote(before) && !strings.HasSuffix(before, "<")
+}
+
+// inSentence reports whether the candidate, a token that is left out elsewhere, stands behind a word of a sentence and a
+// blank. If the sentence goes on behind it, it speaks of the token.
+func (d *Decoder) inSentence() bool {
+	before := d.before()
+	word := strings.TrimSuffix(before, " ")
+	if word == before || word == "" {
+		return false
+	}
+	last, _ := utf8.DecodeLastRuneInString(word)
+	return unicode.IsLetter(last) || unicode.IsDigit(last) || strings.ContainsRune(",:;(/", last)
 }
 
 // behindBlankLine reports whether a blank line stands before the candidate.
