@@ -60,6 +60,26 @@ func TestConversation(t *testing.T) {
 	}
 }
 
+// TestPieces: an answer that a client sends back in the pieces in which it came is one answer.
+func TestPieces(t *testing.T) {
+	req := decode(t, `{"contents":[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"text":"hm","thought":true}]},{"role":"model","parts":[{"text":"Bo"}]},
+		{"role":"model","parts":[{"text":"th."}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":1}}}]},
+		{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":2}}}]},{"role":"model","parts":[{"text":""}]},
+		{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"one"}}},{"functionResponse":{"name":"f","response":{"output":"two"}}}]}]}`)
+	if len(req.Messages) != 4 {
+		t.Fatalf("messages %+v", req.Messages)
+	}
+	said := req.Messages[1]
+	if said.Text() != "Both." || said.Reasoning != "hm" || len(said.Calls) != 2 || said.Calls[1].Index != 1 {
+		t.Errorf("the answer is %+v", said)
+	}
+	for i, want := range []string{"one", "two"} {
+		if r := req.Messages[2+i]; r.Text() != want || r.CallID != said.Calls[i].ID {
+			t.Errorf("result %d is %+v", i, r)
+		}
+	}
+}
+
 // TestTools reads functions and what Google's servers run, and makes JSON Schema of OpenAPI's.
 func TestTools(t *testing.T) {
 	req := decode(t, `{"contents":[{"parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"d","parameters":

@@ -23,6 +23,7 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 		return nil, err
 	}
 	d.Members(d.field)
+	d.answered()
 	if d.Bad == nil && len(d.req.Messages) == 0 {
 		d.RefuseAt("contents", jsonbody.CodeMissingMsgs, "there must be at least one content")
 	}
@@ -43,11 +44,12 @@ func Choices(req *chat.Request) int {
 
 type requestReader struct {
 	jsonbody.Reader
-	req     *chat.Request
-	system  []chat.Part
-	calls   int
-	pending chat.Pending    // of the last answer
-	named   map[string]bool // tools by their names
+	req      *chat.Request
+	system   []chat.Part
+	calls    int
+	pending  chat.Pending    // of the last answer
+	thoughts []byte          // of the last answer
+	named    map[string]bool // tools by their names
 }
 
 // camel returns a name as JSON has it by default.
@@ -193,10 +195,10 @@ func (d *requestReader) content() {
 	switch {
 	case d.Bad != nil:
 	case role == "model":
-		m.Role, m.Reasoning = chat.RoleAssistant, string(m.thoughts)
-		d.pending = chat.Pending{Calls: m.Calls}
-		d.req.Messages = append(d.req.Messages, m.Message)
+		m.Role = chat.RoleAssistant
+		d.answer(&m)
 	case role == "" || role == "user" || role == "function" || role == "tool":
+		d.answered()
 		m.Role, m.Calls = chat.RoleUser, nil
 		d.req.Messages = append(d.req.Messages, m.results...)
 		if len(m.Parts) > 0 || len(m.results) == 0 {
@@ -207,6 +209,50 @@ func (d *requestReader) content() {
 	default:
 		d.RefuseAt("role", jsonbody.CodeInvalidValue, "this must be user or model")
 	}
+}
+
+// answer adds what a model said. Clients that read streams send each piece as a content of its own.
+func (d *requestReader) answer(m *turn) {
+	n := len(d.req.Messages)
+	if n == 0 || d.req.Messages[n-1].Role != chat.RoleAssistant {
+		d.req.Messages = append(d.req.Messages, m.Message)
+		d.thoughts, d.pending = m.thoughts, chat.Pending{Calls: m.Calls}
+		return
+	}
+	last := &d.req.Messages[n-1]
+	for _, c := range m.Calls {
+		c.Index = len(last.Calls)
+		last.Calls = append(last.Calls, c)
+	}
+	last.Parts = append(last.Parts, m.Parts...)
+	d.thoughts, d.pending = append(d.thoughts, m.thoughts...), chat.Pending{Calls: last.Calls}
+}
+
+// answered ends the answer that was read last, if one was.
+func (d *requestReader) answered() {
+	n := len(d.req.Messages)
+	if n == 0 || d.req.Messages[n-1].Role != chat.RoleAssistant {
+		return
+	}
+	last := &d.req.Messages[n-1]
+	last.Reasoning, last.Parts = string(d.thoughts), joined(last.Parts)
+}
+
+// joined joins texts that follow one another.
+func joined(parts []chat.Part) (list []chat.Part) {
+	var text []byte
+	for i, p := range parts {
+		if p.Kind != chat.PartText {
+			list = append(list, p)
+			continue
+		}
+		text = append(text, p.Text...)
+		if i+1 == len(parts) || parts[i+1].Kind != chat.PartText {
+			list = append(list, chat.Part{Text: string(text)})
+			text = text[:0]
+		}
+	}
+	return list
 }
 
 // A turn is a content while it is read.

@@ -219,7 +219,7 @@ func TestStreamWriter(t *testing.T) {
 	want := head + `"","thinking":"hm"},"done":false}` + "\n" +
 		head + `"a\nb"},"done":false}` + "\n" +
 		head + `"é"},"done":false}` + "\n" +
-		head + `"","tool_calls":[{"id":"c1","function":{"index":0,"name":"f","arguments":{"x":1}}}]},"done":false}` + "\n" +
+		head + `"","tool_calls":[{"id":"c1","function":{"index":0,"name":"f","arguments":{"x":1}},"index":0}]},"done":false}` + "\n" +
 		head + `"{\"x\":"},"done":false}` + "\n" +
 		head + `"<raw>"},"done":false}` + "\n" +
 		head + `""},"done_reason":"stop","done":true,"total_duration":1000000000,"prompt_eval_count":3,"eval_count":4}` + "\n"
@@ -255,7 +255,7 @@ func TestResponse(t *testing.T) {
 		r.Add(e)
 	}
 	const want = `{"model":"m","created_at":"2026-01-02T03:04:06Z","message":{"role":"assistant","content":"a\nbé{\"x\":<raw>","thinking":"hm",` +
-		`"tool_calls":[{"id":"c1","function":{"index":0,"name":"f","arguments":{"x":1}}}]},` +
+		`"tool_calls":[{"id":"c1","function":{"index":0,"name":"f","arguments":{"x":1}},"index":0}]},` +
 		`"done_reason":"stop","done":true,"total_duration":1000000000,"prompt_eval_count":3,"eval_count":4}`
 	if got := string(r.Append(nil)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -185,9 +185,17 @@ func (w *StreamWriter) appendCall(dst []byte, c *chat.Call) []byte {
 	}
 	dst = w.flush(dst)
 	dst = append(w.o.appendHead(dst), `"","tool_calls":[`...)
-	dst = appendCall(dst, c, w.o.callID(c, w.calls), w.calls, args)
+	dst = appendShownCall(dst, c, w.o.callID(c, w.calls), w.calls, args)
 	w.calls++
 	return w.appendTail(append(dst, ']'))
+}
+
+// appendShownCall appends a call for a client. Its index also stands where some clients look for it, who take all calls of a stream for one
+// without it.
+func appendShownCall(dst []byte, c *chat.Call, id string, index int, arguments string) []byte {
+	dst = appendCall(dst, c, id, index, arguments)
+	dst = append(dst[:len(dst)-1], `,"index":`...)
+	return append(strconv.AppendInt(dst, int64(index), 10), '}')
 }
 
 // flush writes what is left of a character that never became whole.
@@ -263,7 +271,7 @@ func (r *Response) Append(dst []byte) []byte {
 			dst = append(dst, ',')
 		}
 		c := &r.calls[i]
-		dst = appendCall(dst, c, r.o.callID(c, i), i, object(c.Arguments))
+		dst = appendShownCall(dst, c, r.o.callID(c, i), i, object(c.Arguments))
 	}
 	if len(r.calls) > 0 {
 		dst = append(dst, ']')
