@@ -32,7 +32,7 @@ var plainRows = []Dialect{
 		},
 		write: render.Row{Open: "<tool_call>\n", End: "\n</tool_call>", Call: render.CallTags(&functionTags), Tools: render.ToolsTag, Results: &render.ResultsTag}},
 	{Name: "mimo", Class: ClassTagged, Models: "MiMo",
-		Summary: "as qwen3-coder, with values as they stand", Example: "<tool_call>\n<function=N>\n<parameter=k>v</parameter>\n</function>\n</tool_call>",
+		Summary: "as qwen3-coder, with verbatim values", Example: "<tool_call>\n<function=N>\n<parameter=k>v</parameter>\n</function>\n</tool_call>",
 		openers: []opener{
 			{literal: "<tool_call>", use: useBody, then: "<function=", body: tagBody(&verbatimTags), closer: "</tool_call>"},
 			{literal: "<function=", use: useBody, body: tagBody(&verbatimTags)},
@@ -52,7 +52,7 @@ var plainRows = []Dialect{
 		Summary: "the tool_calls object of the OpenAI protocol, written as text", Example: `{"tool_calls":[{"id":"c1","type":"function","function":{"name":"N","arguments":"{\"k\":\"v\"}"}}]}`,
 		write: render.Row{Head: `{"tool_calls":[`, Sep: ",", Tail: "]}", Call: render.CallOpenAI}},
 	{Name: "llf-shorthand", Class: ClassJSON, bareJSON: true, Models: "any instructed model",
-		Summary: "a JSON object whose function is the name", Example: `{"function":"N","arguments":{"k":"v"}}`,
+		Summary: "a JSON object with the name in function", Example: `{"function":"N","arguments":{"k":"v"}}`,
 		write: render.Row{Call: render.CallObject(`{"function": `, `, "arguments": `)}},
 	{Name: "raw-json", Class: ClassJSON, bareJSON: true, Safe: true, Models: "any; forced tool choice",
 		Summary: "a bare JSON object at the start of a line", Example: `{"name":"N","arguments":{"k":"v"}}`,

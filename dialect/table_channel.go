@@ -44,7 +44,7 @@ var channelRows = []Dialect{
 		},
 		write: render.Row{Open: "<|content_invoke_tool_json|>", Sep: "<|message_model|>", End: "<|end_message|>", Joined: true, Call: render.CallObject(`{"name":`, `,"args":`)}},
 	{Name: "kimi-k3", Class: ClassChannel, Models: "Kimi K3",
-		Summary: "parts between open and close tokens, arguments with their types", Example: `<|open|>tools<|sep|><|open|>call tool="N" index="1"<|sep|><|open|>argument key="k" type="string"<|sep|>v<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>`,
+		Summary: "parts between open and close tokens, with typed arguments", Example: `<|open|>tools<|sep|><|open|>call tool="N" index="1"<|sep|><|open|>argument key="k" type="string"<|sep|>v<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>`,
 		openers: []opener{
 			{literal: "<|open|>think<|sep|>", use: useThink, closer: "<|close|>think<|sep|>", framing: true, anywhere: true},
 			{literal: "<|open|>response<|sep|>", use: useDrop, framing: true},

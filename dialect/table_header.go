@@ -22,7 +22,7 @@ var headerRows = []Dialect{
 		write: render.Row{Head: "<｜tool▁calls▁begin｜>", Open: "<｜tool▁call▁begin｜>", Joined: true, End: "<｜tool▁call▁end｜>", Tail: "<｜tool▁calls▁end｜>",
 			Call: render.CallHeader("<｜tool▁sep｜>"), Results: &render.ResultsDeepseek}},
 	{Name: "kimi-k2", Class: ClassHeaderJSON, bareName: true, Models: "Kimi K2, K2 Thinking",
-		Summary: "a section of calls with an id that holds the name, and a JSON object", Example: `<|tool_calls_section_begin|><|tool_call_begin|>functions.N:0<|tool_call_argument_begin|>{"k":"v"}<|tool_call_end|><|tool_calls_section_end|>`,
+		Summary: "a section of calls, each an id with the name and a JSON object", Example: `<|tool_calls_section_begin|><|tool_call_begin|>functions.N:0<|tool_call_argument_begin|>{"k":"v"}<|tool_call_end|><|tool_calls_section_end|>`,
 		openers: []opener{
 			{literal: "<|tool_calls_section_begin|>", use: useBody, body: headerSection(&kimiForm)},
 			{literal: "<|tool_call_begin|>", use: useBody, body: headerCall(&kimiForm)},
@@ -31,7 +31,7 @@ var headerRows = []Dialect{
 		write: render.Row{Head: "<|tool_calls_section_begin|>", Open: "<|tool_call_begin|>functions.", Joined: true, End: "<|tool_call_end|>", Tail: "<|tool_calls_section_end|>",
 			Call: render.CallCounted("<|tool_call_argument_begin|>")}},
 	{Name: "plamo3", Class: ClassHeaderJSON, bareName: true, Models: "PLaMo 3",
-		Summary: "markers of their own around the request, the name and the arguments",
+		Summary: "separate markers around the request, the name and the arguments",
 		Example: plamoOpen + plamoRequest + plamoCall + "N" + plamoArgs + plamoLead + `{"k":"v"}` + plamoEnd + plamoRequestEnd + plamoClose,
 		openers: []opener{
 			{literal: plamoOpen, use: useBody, body: headerSection(&plamoForm)},

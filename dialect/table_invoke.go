@@ -9,11 +9,11 @@ import (
 // The dialects with elements whose attribute is the name.
 var invokeRows = []Dialect{
 	{Name: "seed-oss", Class: ClassTagged, Models: "ByteDance Seed-OSS",
-		Summary: "as qwen3-coder, with an element of its own around", Example: "<seed:tool_call>\n<function=N>\n<parameter=k>v</parameter>\n</function>\n</seed:tool_call>",
+		Summary: "as qwen3-coder, in seed:tool_call", Example: "<seed:tool_call>\n<function=N>\n<parameter=k>v</parameter>\n</function>\n</seed:tool_call>",
 		openers: []opener{{literal: "<seed:tool_call>", use: useBody, then: "<function=", body: tagBody(&seedTags), closer: "</seed:tool_call>"}},
 		write:   render.Row{Open: "<seed:tool_call>\n", End: "\n</seed:tool_call>", Call: render.CallTags(&functionTags)}},
 	{Name: "deepseek-v4.1", Class: ClassTagged, Models: "DeepSeek V4.1",
-		Summary: "as deepseek-dsml, with a blank behind the prefix, or a JSON object in place of the parameters",
+		Summary: "as deepseek-dsml, with a space after the prefix, or a JSON object instead of parameters",
 		Example: "<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"N\">\n<｜DSML｜ parameter name=\"k\" string=\"true\">v</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n</｜DSML｜ calls>",
 		openers: []opener{
 			{literal: "<｜DSML｜ calls>", use: useBody, then: "<｜DSML｜ invoke name=", body: tagBody(spacedTags), closer: "</｜DSML｜ calls>"},
@@ -42,7 +42,7 @@ var invokeRows = []Dialect{
 		},
 		write: render.Row{Head: "<｜GCML｜tool_calls>\n", End: "\n", Tail: "</｜GCML｜tool_calls>", Joined: true, Call: render.CallTags(gcmlTags)}},
 	{Name: "minimax-m2", Class: ClassTagged, Models: "MiniMax M2",
-		Summary: "invoke and parameter elements in one of its own", Example: "<minimax:tool_call>\n<invoke name=\"N\">\n<parameter name=\"k\">v</parameter>\n</invoke>\n</minimax:tool_call>",
+		Summary: "invoke and parameter elements in minimax:tool_call", Example: "<minimax:tool_call>\n<invoke name=\"N\">\n<parameter name=\"k\">v</parameter>\n</invoke>\n</minimax:tool_call>",
 		openers: []opener{{literal: "<minimax:tool_call>", use: useBody, then: "<invoke name=", body: tagBody(invokeTags), closer: "</minimax:tool_call>"}},
 		write: render.Row{Head: "<minimax:tool_call>\n", End: "\n", Tail: "</minimax:tool_call>", Joined: true, Call: render.CallTags(invokeTags),
 			Tools: render.ToolsElements("tools", "tool"), Results: &render.ResultsMinimax}},
@@ -62,7 +62,7 @@ var invokeRows = []Dialect{
 		write: render.Row{Head: "<function_calls>\n", End: "\n", Tail: "</function_calls>", Joined: true, Call: render.CallTags(invokeTags),
 			Tools: render.ToolsElements("functions", "function"), Results: &render.ResultsFunction}},
 	{Name: "dots", Class: ClassTagged, Models: "dots",
-		Summary: "invoke and parameter elements, or a JSON object, in one of its own", Example: "<dots_function_call><invoke name=\"N\"><parameter name=\"k\">v</parameter></invoke></dots_function_call>",
+		Summary: "invoke and parameter elements, or a JSON object, in dots_function_call", Example: "<dots_function_call><invoke name=\"N\"><parameter name=\"k\">v</parameter></invoke></dots_function_call>",
 		openers: []opener{
 			{literal: "<dots_function_call>", use: useBody, then: "<invoke name=", body: tagBody(invokeTags), closer: "</dots_function_call>"},
 			{literal: "<dots_function_call>", use: useJSON, closer: "</dots_function_call>"},

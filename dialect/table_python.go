@@ -8,7 +8,7 @@ import (
 // The dialects with the syntax of function calls, of Gemma literals, and of lines.
 var pythonRows = []Dialect{
 	{Name: "olmo3", Class: ClassPythonic, Models: "OLMo 3",
-		Summary: "function calls, one a line, in function_calls", Example: "<function_calls>N(k='v')</function_calls>",
+		Summary: "function calls, one per line, in function_calls", Example: "<function_calls>N(k='v')</function_calls>",
 		openers: []opener{{literal: "<function_calls>", use: useCalls, closer: "</function_calls>"}},
 		write:   render.Row{Head: "<function_calls>", Tail: "</function_calls>", Call: render.CallKeywords}},
 	{Name: "lfm2", Class: ClassPythonic, Models: "LFM2, LFM2.5",
@@ -20,7 +20,7 @@ var pythonRows = []Dialect{
 		},
 		write: render.Row{Head: "<|tool_call_start|>[", Sep: ", ", Tail: "]<|tool_call_end|>", Call: render.CallKeywords}},
 	{Name: "gemma4", Class: ClassKeyValue, Models: "Gemma 4",
-		Summary: "a name and an object with bare keys, whose strings stand between tokens", Example: "<|tool_call>call:N{k:<|\"|>v<|\"|>}<tool_call|>",
+		Summary: "a name and an object with bare keys and strings between tokens", Example: "<|tool_call>call:N{k:<|\"|>v<|\"|>}<tool_call|>",
 		openers: []opener{
 			{literal: "<|tool_call>", use: useBody, then: "call:", body: literalBody(&gemmaForm), closer: "<tool_call|>"},
 			{literal: "<|tool_call>", use: useBody, then: ":", body: literalBody(&gemmaForm), closer: "<tool_call|>"},

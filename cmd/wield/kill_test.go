@@ -228,7 +228,7 @@ func (w *world) live(env ...string) (*ending, error) {
 
 var (
 	runID    = regexp.MustCompile(`"run_id":"(run_[0-9a-f]+)"`)
-	question = regexp.MustCompile(`waits for an answer: \w+ (.*)\n.*--approve (apr_[0-9a-f]+)`)
+	question = regexp.MustCompile(`needs approval: \w+ (.*)\n.*--approve (apr_[0-9a-f]+)`)
 )
 
 // learn takes from what a process said what the next one has to be told.

@@ -29,7 +29,7 @@ const (
 )
 
 var rawFaults = []rawFault{
-	{"a line that does not end", func(w http.ResponseWriter, r *http.Request) {
+	{"an endless line", func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, rawHead+"data: ")
 		junk := []byte(strings.Repeat("x", 256<<10))
 		for r.Context().Err() == nil {
@@ -38,13 +38,13 @@ var rawFaults = []rawFault{
 			}
 		}
 	}, false},
-	{"the last chunk twice, and the end twice", func(w http.ResponseWriter, _ *http.Request) {
+	{"duplicate last chunk and end", func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, rawHead+rawTail+rawTail+rawDone+rawDone)
 	}, true},
 }
 
 // unread is the row of a client that takes nothing more of what it asked for.
-const unread = "whatever it is, if the client reads no more of it for 30 seconds"
+const unread = "any, if the client stops reading for 30 seconds"
 
 // rawServer serves a model whose server answers in this way.
 func rawServer(t *testing.T, answer http.HandlerFunc) *Service {
@@ -112,7 +112,7 @@ func (p *matrixPage) testUnread(t *testing.T) {
 		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", f.path, len(data), data)
 		select {
 		case <-left:
-			p.note(unread, f.name, "given up")
+			p.note(unread, f.name, "request cancelled")
 		case <-time.After(30 * time.Second): // only so that a failure ends
 			t.Errorf("%s: the server goes on for nobody", f.name)
 		}

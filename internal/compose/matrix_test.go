@@ -86,7 +86,7 @@ var matrixFaults = []matrixFault{
 	{"refusing", "status: 401", 502, true, "status 401"},
 	{"closed", "status: 503", 503, true, "status 503"},
 	{"half", "status: 200, body: '{\"choices\":[{\"delta\":{\"content\":\"a'", 502, true, "half of a JSON object"},
-	{"cut", "bad_utf8: true", 200, true, "bytes that are no UTF-8"},
+	{"cut", "bad_utf8: true", 200, true, "invalid UTF-8"},
 }
 
 // A heard answer is what a client makes of one.

@@ -152,7 +152,7 @@ func yamlKey(s string) string {
 // WriteText writes the report as a table for people.
 func (r *Report) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "% of trials (95 %)\tat first try\trepaired\tright tool\tright arguments\ttokens\tlatency\tnot always right\n")
+	fmt.Fprint(t, "% of trials (95 %)\tat first try\trepaired\tright tool\tright arguments\ttokens\tlatency\terrors in\n")
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		mark := ""

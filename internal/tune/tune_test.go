@@ -373,7 +373,7 @@ func TestText(t *testing.T) {
 	if err := r.WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
-	want := `% of trials (95 %)  at first try  repaired      right tool    right arguments  tokens  latency  not always right
+	want := `% of trials (95 %)  at first try  repaired      right tool    right arguments  tokens  latency  errors in
 function calling    0 (0-79)      0 (0-79)      0 (0-79)      0 (0-79)         -       0s       one call
 hermes *            100 (21-100)  100 (21-100)  100 (21-100)  100 (21-100)     120     1.5s     
 function calling: 1 of 1 requests failed, the first with: refused

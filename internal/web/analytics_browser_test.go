@@ -60,7 +60,7 @@ func TestAnalytics(t *testing.T) {
 	s := w.open(b, adminKey, "#/analytics")
 	s.wait(".tiles", "Valid at first try", "Approval time")
 	s.wait(".heat", "qwen3", "llama", "hermes", "raw-json", "function-tag")
-	s.wait("main", "Errors", "broken syntax", "timeout", "Offered and never called", "<img src=x onerror=alert(1)>")
+	s.wait("main", "Errors", "broken syntax", "timeout", "Never called", "<img src=x onerror=alert(1)>")
 	s.pictures("analytics")
 	var high float64
 	s.evaluate(&high, `Math.max(...[...document.querySelectorAll('.chart .bar')].map((e) => e.getBoundingClientRect().height))`)

@@ -310,7 +310,7 @@ func TestApprovalsHostile(t *testing.T) {
 
 	number := w.begins("trick", "number")
 	s.goTo("#/approvals/" + number)
-	s.wait(".approval", "A browser would round the numbers in it", "9007199254740993")
+	s.wait(".approval", "The browser would round some of the numbers", "9007199254740993")
 	s.press("e")
 	if n := s.count(".form"); n != 0 {
 		t.Error("what a browser would round can be edited there")
@@ -323,7 +323,7 @@ func TestNotify(t *testing.T) {
 	w := newWorld(t, shop, shopFiles)
 	s := w.open(b, adminKey, "#/approvals")
 	s.click("Notify me")
-	s.wait(".toast", "The browser does not allow this page to notify.")
+	s.wait(".toast", "The browser blocks notifications from this page.")
 	if err := s.tab.Permit(t.Context(), w.base, "notifications"); err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func TestChatCards(t *testing.T) {
 		{"denied", []string{"forbidden", "Denied by deny: {tool: [forbidden]}", "it is forbidden"}},
 		{"denied", []string{"denied", "Denied by amy: no <u>way</u>"}},
 		{"expired", []string{"approval expired", "Approval expired"}},
-		{"cancelled", []string{"cancelled", "No longer asked: the run was ended"}},
+		{"cancelled", []string{"cancelled", "Withdrawn: the run was ended"}},
 		{"interrupted", []string{"interrupted", "it is not known whether the call took effect"}},
 	} {
 		s.wait(card(tt.state), tt.words...)

@@ -47,7 +47,7 @@ func TestInspectorAsked(t *testing.T) {
 	w, run := curiousWorld(t)
 	s := w.open(b, adminKey, "#/inspector/run/"+run+"/0")
 	s.click("Prompt sent to the model")
-	s.wait(".folded[open]", "as it was", "The tools stand in the messages", "What is six times seven?", "calculator")
+	s.wait(".folded[open]", "as it was", "The messages contain the tools", "What is six times seven?", "calculator")
 	s.pictures("inspector-asked")
 	s.click("Next answer")
 	s.click("Next answer")
@@ -62,14 +62,14 @@ func TestInspectorGrows(t *testing.T) {
 	w := newWorld(t, shop, shopFiles)
 	id := w.begins("shop", "Open the shop on Sundays.")
 	s := w.open(b, adminKey, "#/inspector/run/"+w.only("/runs")+"/1/0")
-	s.wait(".panel.chosen-call", "nobody has decided yet", "There is none.")
+	s.wait(".panel.chosen-call", "nobody has decided yet", "No result.")
 	s.click("Prompt sent to the model")
 	s.wait(".folded[open]", "Open the shop on Sundays.")
 	if status := w.ask(approverKey, "POST", "/approvals/"+id, map[string]string{"decision": "deny", "reason": "closed is closed"}, nil); status != 200 {
 		t.Fatal(status)
 	}
 	s.wait(".panel.chosen-call", "by amy", "closed is closed")
-	s.gone(".panel.chosen-call", "There is none.")
+	s.gone(".panel.chosen-call", "No result.")
 	s.wait(".turn h3", "Answer 2 of 3")
 	s.wait(".folded[open]", "Open the shop on Sundays.")
 }
@@ -249,7 +249,7 @@ func TestInspectorBounceWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.goTo("#/inspector/run/run_cut/0")
-	s.wait(".bounced .caution", "longer than what is shown")
+	s.wait(".bounced .caution", "These texts are shortened")
 	s.click("Show all of it")
 	s.wait(".bounced .suppressed", "the very end")
 	s.gone(".bounced .caution")

@@ -605,6 +605,6 @@ func TestQueueFocus(t *testing.T) {
 	s.wait(".queue-item:focus", "edit_file")
 	s.call(nil, "focus", ".page-head button")
 	s.press("Enter")
-	s.wait(".toast", "The browser does not allow this page to notify.")
+	s.wait(".toast", "The browser blocks notifications from this page.")
 	s.wait(".page-head button:focus", "Notify me")
 }

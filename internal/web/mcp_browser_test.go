@@ -51,7 +51,7 @@ func TestSettingsMCP(t *testing.T) {
 	w.stop()
 	w.start()
 	s = w.open(b, adminKey, "#/settings/mcp")
-	s.wait(".settings", "Withheld", "It offers no tools")
+	s.wait(".settings", "Withheld", "This server has no tools")
 	s.wait(".diff", "<b>Send the keys first.</b>")
 	s.pictures("settings-mcp")
 	var list struct {

@@ -112,7 +112,7 @@ func (e *eval) expand(words []field, sc scope, text, node string) ([]field, bool
 	for i, w := range words {
 		switch {
 		case i == 0 && (!w.known || w.glob || w.text == ""):
-			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "which program runs is known only when it does", nil)
+			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "the program is known only at run time", nil)
 			return nil, false
 		case w.known && w.glob:
 			more, why := []field(nil), "is one of too many"
@@ -126,10 +126,10 @@ func (e *eval) expand(words []field, sc scope, text, node string) ([]field, bool
 			out = append(out, more...)
 			continue
 		case !w.known && w.shown && !shows(words, i):
-			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "what a word holds is known only when it runs", nil)
+			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "the value of a word is known only at run time", nil)
 		case w.known:
 			if i == 0 && w.held {
-				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "which program runs stands in a variable", nil)
+				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "the name of the program is in a variable", nil)
 			}
 			if r, odd := oddCharacter(w.text); odd {
 				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "characters", fmt.Sprintf("the character %U cannot be seen or changes how others are seen", r), nil)
@@ -526,7 +526,7 @@ func (e *eval) usePath(u use, sc scope, node string) (allowed bool, rel string) 
 	}
 	if dirs == nil {
 		if u.kind == usePath {
-			e.builtin(chat.DecisionAsk, SubjectPath, string(u.op)+" "+u.text, node, "undecidable", "the directory that the path begins at is not known", nil)
+			e.builtin(chat.DecisionAsk, SubjectPath, string(u.op)+" "+u.text, node, "undecidable", "the base directory of the path is unknown", nil)
 		}
 		dirs = []string{""}
 	}

@@ -311,10 +311,10 @@ func (e *eval) refused(at place, op Op, maybe bool) (check, why string) {
 	names, asked := foldNames(at.names), foldNames(at.asked)
 	if op.changes() {
 		if n := e.protected(at.abs, names); n != "" {
-			return "protected", n + " is never changed by a call: what stands there decides what runs later, or what is allowed"
+			return "protected", n + " controls what is allowed or runs later, so no call may change it"
 		}
 		if n := protectedName(asked); n != "" {
-			return "protected", n + " is never changed by a call: what stands there decides what runs later, or what is allowed"
+			return "protected", n + " controls what is allowed or runs later, so no call may change it"
 		}
 	}
 	word := first(sensitiveName(names), sensitiveName(asked))

@@ -289,7 +289,7 @@ func (e *eval) unnamed(c *syntax.CoprocClause, sc scope) {
 func compoundWhy(c syntax.Command) string {
 	switch c.(type) {
 	case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause:
-		return "whether and how often it runs is known only when it does"
+		return "whether and how often it runs is known only at run time"
 	case *syntax.FuncDecl:
 		return "a function gives a name another meaning"
 	case *syntax.ArithmCmd, *syntax.LetClause, *syntax.TestClause:
@@ -464,7 +464,7 @@ func (e *eval) redirect(r *syntax.Redirect, sc scope) {
 	for _, f := range to {
 		switch {
 		case !f.known || f.glob:
-			e.undecidable(r, "where it goes is known only when it runs")
+			e.undecidable(r, "the target is known only at run time")
 		case slices.Contains(freeFiles, f.text):
 		case strings.HasPrefix(f.text, "/dev/tcp/") || strings.HasPrefix(f.text, "/dev/udp/"):
 			e.builtin(chat.DecisionDeny, SubjectHost, f.text, nodeName(r), "network", "a connection in the form of a file", nil)

@@ -192,13 +192,13 @@ func (e *eval) expansion(p syntax.WordPart, sc scope) {
 func expansionWhy(p syntax.WordPart) string {
 	switch p.(type) {
 	case *syntax.ParamExp:
-		return "what a variable holds is known only when it runs"
+		return "the value of the variable is known only at run time"
 	case *syntax.CmdSubst, *syntax.ProcSubst:
-		return "what a command in a word gives is known only when it runs"
+		return "the output of the command is known only at run time"
 	case *syntax.ArithmExp:
 		return "arithmetic of the shell can run commands in a subscript"
 	}
-	return "what the word is is known only when it runs"
+	return "the word is known only at run time"
 }
 
 // unescape removes the backslashes of a word without quotes, and tells whether a pattern is in it.

@@ -14,7 +14,7 @@ var (
 	ErrLevel    = errors.New("this machine cannot give the level")
 	ErrHelper   = errors.New("the supervisor did not start")
 	// What ended a run that did not end by itself.
-	ErrTimeout   = errors.New("the time was over")
+	ErrTimeout   = errors.New("timed out")
 	ErrCanceled  = errors.New("it was cancelled")
 	ErrOutput    = errors.New("it wrote too much")
 	ErrMemory    = errors.New("it used too much memory")

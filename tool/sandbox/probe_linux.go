@@ -78,7 +78,7 @@ func Probe() Machine {
 	abi := found.landlock
 	wrap, wrapOK := probeBubblewrap()
 	m.Layers = []LayerReport{
-		{Name: "tree", OK: true, Detail: "subreaper: the whole tree is ended, whatever it does"},
+		{Name: "tree", OK: true, Detail: "subreaper: ends the whole process tree"},
 		{Name: "rlimits", OK: true, Detail: "memory, file size, open files, processor time of each process"},
 		{Name: "no_new_privs", OK: true},
 		probeGroup(),
@@ -106,7 +106,7 @@ func probeGroup() LayerReport {
 	r := LayerReport{Name: "cgroup"}
 	parent, _, ok := findGroups()
 	if r.OK = ok; ok {
-		r.Detail = "the number of processes, below " + parent
+		r.Detail = "limits the number of processes, in " + parent
 	} else {
 		r.Detail = "this user may make none; the number of processes is held by an rlimit of the user, and looked at"
 	}

@@ -40,19 +40,19 @@ func NewTuneCmd(app *cli.App) *cobra.Command {
 		Short: "Find the best way for a model to call tools",
 		Long: `Measures how a model calls tools best. It asks for known calls (one, several, nested arguments,
 difficult strings, none needed) through function calling, in the model's chat template and in
-several dialects, --rounds times each, without retries. A way that cannot win any more is dropped after a round.
+several dialects, --rounds times each, without retries. Options that cannot win are dropped after a round.
 
 The table shows how often calls were valid as written and after repair, had the right tool and the
 right arguments, with 95 % confidence intervals, and the median tokens and latency of a request.
-Recommended is the way with the highest lower bound for right arguments; on a tie function calling,
-then fewer tokens. --write saves the recommended keys in the configuration file if the difference to
-the other ways is significant, or with --force.
+Recommended is the option with the highest lower bound for right arguments; on a tie function
+calling, then fewer tokens. --write saves the recommended keys in the configuration file if the difference to
+the other options is significant, or with --force.
 
 MODEL may be omitted if there is only one. --upstream and --model need no configuration. With
 neither, a scripted model is measured.
 
-Exit codes: 0 a way was found, 2 it could not run, 3 server unreachable, 7 no way gives a correct
-call.`,
+Exit codes: 0 an option was found, 2 it could not run, 3 server unreachable, 7 no option gives a
+correct call.`,
 		Example: `  wield tune coder
   wield tune coder --rounds 10 --write
   wield tune --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b
@@ -258,7 +258,7 @@ func printTuned(app *cli.App, r *tune.Report) error {
 	}
 	fmt.Fprintf(app.Stdout, "\nRecommended: %s.", r.Rows[r.Best].Candidate)
 	if r.Tie {
-		fmt.Fprint(app.Stdout, " The trials do not tell it from all others for certain; more --rounds do.")
+		fmt.Fprint(app.Stdout, " The difference to other options is not significant; use more --rounds.")
 	}
 	_, err := fmt.Fprintf(app.Stdout, "\n\n%s", r.Patch())
 	return err

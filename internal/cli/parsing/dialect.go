@@ -108,14 +108,19 @@ func showDialect(w io.Writer, d *dialect.Dialect) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "name\t%s\n", d.Name)
 	if len(d.Aliases) > 0 {
-		fmt.Fprintf(t, "also\t%s\n", strings.Join(d.Aliases, ", "))
+		fmt.Fprintf(t, "aliases\t%s\n", strings.Join(d.Aliases, ", "))
 	}
-	named := "the safe others stay on"
-	if d.Alone {
-		named = "it is read alone"
+	detected := "yes, unless another dialect is named"
+	switch {
+	case d.Alone:
+		detected = "only if named, and no other dialect then"
+	case d.ByName:
+		detected = "only if named"
+	case d.Safe:
+		detected = "yes, even if another dialect is named"
 	}
-	fmt.Fprintf(t, "class\t%s\nwhat\t%s\nwritten by\t%s\nin auto\t%s\nbeside a named one\t%s\nwhen it is named\t%s\nin the configuration\tdialect: %s\n",
-		d.Class, d.Summary, d.Models, cli.YesNo(!d.ByName), cli.YesNo(d.Safe), named, d.Name)
+	fmt.Fprintf(t, "class\t%s\nformat\t%s\nwritten by\t%s\ndetected\t%s\nconfiguration\tdialect: %s\n",
+		d.Class, d.Summary, d.Models, detected, d.Name)
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -171,7 +176,7 @@ func checkDialect(app *cli.App, f *parseFlags, file string) error {
 		if err := p.check(app.Stdout, "text", &parseRecord{Text: &text}); err != nil {
 			return err
 		}
-		fmt.Fprintln(app.Stdout, "1 text reads the same however it is cut")
+		fmt.Fprintln(app.Stdout, "1 text decodes the same in any chunks")
 		return nil
 	}
 	n, failed := 0, 0
@@ -195,7 +200,7 @@ func checkDialect(app *cli.App, f *parseFlags, file string) error {
 	if failed > 0 {
 		return fmt.Errorf("dialect check: %d of %s failed", failed, cli.Count(n, "text"))
 	}
-	fmt.Fprintf(app.Stdout, "%s read the same however they are cut\n", cli.Count(n, "text"))
+	fmt.Fprintf(app.Stdout, "%s decode the same in any chunks\n", cli.Count(n, "text"))
 	return nil
 }
 

@@ -107,7 +107,7 @@ func TestDescribeThinking(t *testing.T) {
 		"the usual tags":                          {},
 		"tags are left in the text":               {Off: true, Opener: "<x>"},
 		`"<x>" to "</x>"; raw text begins inside`: {Opener: "<x>", Closer: "</x>", Open: true},
-		`to "</x>"; calls in it are none`:         {Closer: "</x>", Calls: dialect.CallsNever},
+		`to "</x>"; calls inside are ignored`:     {Closer: "</x>", Calls: dialect.CallsNever},
 	} {
 		if got := describeThinking(&thinking); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -84,27 +84,27 @@ func showProfile(w io.Writer, p *profile.Profile, why string) error {
 	}
 	line("profile", p.Name)
 	line("models", p.Models)
-	line("found by", why)
+	line("matched by", why)
 	line("patterns", strings.Join(p.Patterns, ", "))
 	line("dialects", strings.Join(p.Dialects, ", "))
-	line("taught", p.Taught())
+	line("prompt uses", p.Taught())
 	if p.Taught() == "" {
-		line("taught", "json-fence")
+		line("prompt uses", "json-fence")
 	}
 	line("reasoning", describeThinking(&p.Thinking))
-	line("left out", strings.Join(p.Drop, " "))
+	line("drops", strings.Join(p.Drop, " "))
 	line("headers", strings.Join(append(slices.Clip(p.Headers.Others), p.Headers.Own...), " "))
 	line("native tools", strings.Join(p.Native, ", "))
 	role := p.Role
 	if role == "" {
 		role = "user"
 	}
-	line("corrected as", string(role))
-	tokens := "reach wield"
+	line("corrections", "role "+string(role))
+	tokens := "kept by servers"
 	if p.Strips {
-		tokens = "are usually taken out by servers"
+		tokens = "usually removed by servers"
 	}
-	line("its tokens", tokens)
+	line("tokens", tokens)
 	return t.Flush()
 }
 
@@ -120,13 +120,13 @@ func describeThinking(t *dialect.Thinking) string {
 		s = fmt.Sprintf("to %q", t.Closer)
 	}
 	if t.Open {
-		s += "; raw text begins inside"
+		s += "; text begins inside"
 	}
 	switch t.Calls {
 	case dialect.CallsNever:
-		s += "; calls in it are none"
+		s += "; calls inside are ignored"
 	case dialect.CallsAlways:
-		s += "; calls in it are calls"
+		s += "; calls inside count"
 	}
 	return s
 }

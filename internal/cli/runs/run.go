@@ -536,7 +536,7 @@ func (f *runFlags) carryOut(ctx context.Context, app *cli.App, run *agent.Run, r
 	o := run.Outcome()
 	if f.onAsk == "wait" && o.Reason == agent.EndWaiting {
 		for _, a := range o.Waiting {
-			fmt.Fprintf(app.Stderr, "waits for an answer: %s %s\n", policy.Visible(a.Tool), policy.Visible(string(a.Arguments)))
+			fmt.Fprintf(app.Stderr, "needs approval: %s %s\n", policy.Visible(a.Tool), policy.Visible(string(a.Arguments)))
 			fmt.Fprintf(app.Stderr, "  wield sessions resume %s --approve %s\n", run.ID(), a.ID)
 		}
 	}

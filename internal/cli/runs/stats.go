@@ -48,10 +48,10 @@ and on its page.`,
 	flags.StringVar(&f.to, "to", "", "the end, as `TIME` like --from (default now)")
 	flags.StringSliceVar(&f.by, "by", nil, "one row for each value of these `DIMENSIONS`: model, client, dialect, tool")
 	flags.StringVar(&f.step, "step", "", "one row for each `TIME` of whole hours, such as 1h or 7d")
-	flags.StringVar(&f.only.Model, "model", "", "of the model `NAME` alone")
-	flags.StringVar(&f.only.Client, "client", "", "of the client `NAME` alone")
-	flags.StringVar(&f.only.Dialect, "dialect", "", "of the dialect `NAME` alone")
-	flags.StringVar(&f.only.Tool, "tool", "", "of the tool `NAME` alone")
+	flags.StringVar(&f.only.Model, "model", "", "only the model `NAME`")
+	flags.StringVar(&f.only.Client, "client", "", "only the client `NAME`")
+	flags.StringVar(&f.only.Dialect, "dialect", "", "only the dialect `NAME`")
+	flags.StringVar(&f.only.Tool, "tool", "", "only the tool `NAME`")
 	flags.BoolVar(&f.json, "json", false, "print JSON, one row a line")
 	flags.BoolVar(&f.csv, "csv", false, "print a table for spreadsheets")
 	cmd.MarkFlagsMutuallyExclusive("json", "csv")
@@ -188,7 +188,7 @@ func short(d time.Duration) string {
 }
 
 var (
-	answerColumns = []column{number("ANSWERS", stats.Answers), number("FAILED", stats.Failed), percent("BOUNCED", "bounced"), percent("RIGHT THEN", "bounce_success"),
+	answerColumns = []column{number("ANSWERS", stats.Answers), number("FAILED", stats.Failed), percent("BOUNCED", "bounced"), percent("RECOVERED", "bounce_success"),
 		timing("P50", stats.AnswerTime, 0.5), timing("P95", stats.AnswerTime, 0.95), number("TOKENS IN", stats.TokensIn), number("TOKENS OUT", stats.TokensOut),
 		{"COST", func(r *stats.Row) string {
 			if r.Count(stats.Cost) == 0 {

@@ -23,14 +23,14 @@ import (
 func NewClusterCmd(app *cli.App) *cobra.Command {
 	var file string
 	cmd := cli.Group("cluster", "Look at services and their workers",
-		`A worker is wield on another machine that runs tools for a service; wield worker starts one. Workers that may stand for each other
-are a pool. What a worker says of a tool is kept when it is first seen. Workers whose definition of a tool has changed since get no
-calls of it until wield cluster accept.`,
+		`Workers run tools on other machines for a service; wield worker starts one. Workers that offer the
+same tools form a pool. A worker whose definition of a tool changes gets no calls of that tool until
+wield cluster accept.`,
 		`  wield cluster status --connect http://127.0.0.1:8420 --key env:WIELD_KEY
   wield cluster show build
   wield cluster accept build run_tests`,
 		newClusterStatusCmd(app, &file), newClusterShowCmd(app, &file), newClusterAcceptCmd(app, &file))
-	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration file")
+	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration `FILE`")
 	return cmd
 }
 
@@ -40,7 +40,7 @@ func newClusterStatusCmd(app *cli.App, file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "List services and workers",
-		Long:    "Asks a running service which services and workers there are, and prints them. It needs a key of the role admin.",
+		Long:    "Lists services and workers, as a running service reports them. Requires a key of role admin.",
 		Example: "  wield cluster status --key file:admin.key",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -157,9 +157,10 @@ func statusText(s *cluster.Status) string {
 
 func newClusterShowCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
-		Use:     "show POOL",
-		Short:   "Show the tools of a pool and what changed",
-		Long:    "Prints the tools of a pool as they were agreed to, and what has changed of those that are held back. It reads the data directory of the service.",
+		Use:   "show POOL",
+		Short: "Show the tools of a pool and what changed",
+		Long: `Prints the accepted tools of a pool, and the changes of withheld ones. It reads the data directory
+of the service.`,
 		Example: "  wield cluster show build",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -187,7 +188,7 @@ func newClusterAcceptCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "accept POOL [TOOL...]",
 		Short: "Accept changed tools of workers",
-		Long: `Agrees to the definitions of tools that have changed since they were first seen, so that calls go to the workers that have them.
+		Long: `Accepts changed tool definitions, so that the workers that have them get calls again.
 Without TOOL it is all of the pool's. It changes the data directory of the service, which notices within seconds.`,
 		Example: "  wield cluster show build\n  wield cluster accept build run_tests",
 		Args:    cobra.MinimumNArgs(1),

@@ -350,7 +350,7 @@ since nobody can be asked; allow it in advance with --allow.`,
 	}
 	cmd.Flags().StringVar(&policyName, "policy", "", "`NAME` of the policy (default \"default\")")
 	cmd.Flags().StringArrayVar(&allow, "allow", nil,
-		"run calls that this rule is about without a question, as in wield run --allow; may be repeated")
+		"allow calls that match this rule without approval, as in wield run --allow; may be repeated")
 	cmd.Flags().StringArrayVar(&names, "tool", nil, "serve only the tool `NAME`, enabled or not; repeatable")
 	return cmd
 }

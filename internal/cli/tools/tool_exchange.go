@@ -47,7 +47,7 @@ func (d *definition) tool() chat.Tool {
 // What a file holds that is no list of definitions.
 var (
 	errOpenAPI = errors.New("this is an OpenAPI document: wield tool add openapi makes tools of it")
-	errLLF     = errors.New("this is a registry of LLF, whose tools run as they are: wield tool import llf takes it over")
+	errLLF     = errors.New("this is an LLF registry, whose tools run unchanged: use wield tool import llf")
 )
 
 // definitionsIn reads definitions: a list, one alone, or an object with a list under tools.
@@ -289,8 +289,8 @@ type exportForm struct {
 
 // exportForms are the forms of wield tool export.
 var exportForms = []exportForm{
-	{"openai", "chat completions of OpenAI, and what speaks like it", func(all []*tool.Entry) any { return eachEntry(all, functionForm) }},
-	{"ollama", "the same, as Ollama's chat takes it", func(all []*tool.Entry) any { return eachEntry(all, functionForm) }},
+	{"openai", "OpenAI chat completions and compatible APIs", func(all []*tool.Entry) any { return eachEntry(all, functionForm) }},
+	{"ollama", "Ollama chat", func(all []*tool.Entry) any { return eachEntry(all, functionForm) }},
 	{"anthropic", "Messages of Anthropic", func(all []*tool.Entry) any {
 		return eachEntry(all, func(e *tool.Entry) any {
 			return struct {

@@ -23,11 +23,12 @@ func NewWorkerCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Run tools of this machine for a service elsewhere",
-		Long: `Connects outwards to a service and runs the calls that it sends, with the tools, the policy and the sandbox of this machine's
-configuration. Nothing has to reach this machine. The service needs workers.enabled and a key with role: worker.
+		Long: `Connects to a service and runs the calls that it sends, with the tools, policy and sandbox of this
+machine's configuration. The connection is outbound, so it works behind NAT or a firewall. The service
+needs workers.enabled and a key with role: worker.
 
-The key stands in worker.key of the configuration, or in WIELD_KEY. The worker connects again when the connection breaks. On
-SIGTERM it takes no more calls, and ends when those under way have ended (timeouts.drain at most).`,
+The key is worker.key in the configuration, or WIELD_KEY. The worker reconnects automatically. On
+SIGTERM it finishes running calls (timeouts.drain at most) and accepts no new ones.`,
 		Example: `  wield worker --connect https://wield.example --config worker.yaml
   wield worker --connect http://10.0.0.5:8420 --key file:worker.key --name build-1`,
 		Args: cli.NoArgs,

@@ -294,7 +294,7 @@ function themeButton() {
     try {
       localStorage.setItem('wield.theme', themes[(i + 1) % themes.length][0]);
     } catch {
-      toast('The browser does not let the page remember it.', {kind: 'bad'});
+      toast('The browser blocks storage for this page.', {kind: 'bad'});
     }
     paintTheme();
     b.replaceWith(themeButton());

@@ -101,8 +101,8 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
     }
     if (a.env?.length) effect.append(h('p', null, 'With the variables ', a.env.map((v) => [h('code', null, exact(v)), ' '])));
     put(whole, h('details', {open: inexact || !(review?.files || review?.command)}, h('summary', null, editing ? 'All arguments, with your changes' : 'All arguments'),
-      inexact ? [h('p', {class: 'caution'}, 'A browser would round the numbers in it. This is the text as it stands; other arguments can be sent over the API.'), h('pre', {class: 'exact'}, exact(review.text))] : members(args ?? {})));
-    if (a.answer?.arguments) whole.append(h('details', {open: true}, h('summary', null, 'What ran in their place'), members(a.answer.arguments)));
+      inexact ? [h('p', {class: 'caution'}, 'The browser would round some of the numbers, so the arguments are shown as text. To change them, use the API.'), h('pre', {class: 'exact'}, exact(review.text))] : members(args ?? {})));
+    if (a.answer?.arguments) whole.append(h('details', {open: true}, h('summary', null, 'Arguments that ran instead'), members(a.answer.arguments)));
   }
 
   // paintBar shows what can be answered now. Who is writing, or about to press a button, goes on with that.
@@ -122,7 +122,7 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
     }
     const some = !editing && omitted().length > 0, none = some && choice.empty();
     const ready = review !== null && seenEnd && !sending && !none && (!editing || (review.problems ?? []).length === 0);
-    const why = review === null ? 'Wait until all of it is here' : !seenEnd ? 'Read to the end first' : none ? 'Nothing is left: deny it' : null;
+    const why = review === null ? 'Still loading' : !seenEnd ? 'Read to the end first' : none ? 'Nothing is left: deny it' : null;
     const edits = editing && !unchanged;
     const rule = review?.always && !edits && !some && a.always ? a.always : '';
     bar.append(...[

@@ -12,8 +12,8 @@ export function change(file) {
     h('header', {class: 'row'}, h('strong', {class: 'mono'}, exact(file.path)), what && h('span', {class: ['badge', file.deleted ? 'bad' : 'info']}, what),
       h('span', {class: 'change-counts'}, h('span', {class: 'plus'}, `+${file.added}`), ' ', h('span', {class: 'minus'}, `−${file.removed}`))),
     (file.warnings ?? []).map((w) => h('p', {class: 'caution'}, w)),
-    file.diff ? unified(file.diff, file.path) : h('p', {class: 'soft'}, 'Its text stays as it is.'),
-    file.cut && h('p', {class: 'caution'}, 'The rest of the change is too long to be shown here. All of it stands in the arguments.'));
+    file.diff ? unified(file.diff, file.path) : h('p', {class: 'soft'}, 'The text does not change.'),
+    file.cut && h('p', {class: 'caution'}, 'The rest of the change is too long to be shown here. The arguments have all of it.'));
 }
 
 function unified(diff, name) {

@@ -9,7 +9,7 @@ export function forkButton(t, n, app, signal) {
     try {
       const position = await before(t, n, app, signal);
       if (!pressed.isConnected) return; // the person looks at something else by now
-      if (position === null) throw new Error('The message that this answer was given to is not in the journal any more');
+      if (position === null) throw new Error('The message before this answer is no longer in the journal');
       app.go(`chat/${encodeURIComponent(t.session)}?edit=${position}`);
     } catch (e) {
       if (e.name !== 'AbortError') toast(e, {kind: 'bad'});

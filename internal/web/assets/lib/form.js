@@ -188,7 +188,7 @@ function list(now, id, changed) {
   const row = (t) => {
     const input = h('input', {class: 'mono', type: 'text', spellcheck: 'false', autocomplete: 'off', value: t, 'aria-label': `Item ${inputs.length + 1}`, oninput: changed});
     inputs.push(input);
-    const el = h('div', {class: 'row tight'}, h('div', {class: 'grow'}, input), button('Take the item out', () => { inputs.splice(inputs.indexOf(input), 1); el.remove(); changed(); }, {icon: 'close', quiet: true}));
+    const el = h('div', {class: 'row tight'}, h('div', {class: 'grow'}, input), button('Remove the item', () => { inputs.splice(inputs.indexOf(input), 1); el.remove(); changed(); }, {icon: 'close', quiet: true}));
     rows.append(el);
     return input;
   };

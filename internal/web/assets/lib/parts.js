@@ -11,7 +11,7 @@ import {lines} from './changes.js';
 export function parts(list, {onchange}) {
   const rows = list.map((p, n) => {
     const mark = h('input', {type: 'checkbox', checked: true, 'aria-label': `Part ${n + 1}: ${p.what}`});
-    const reason = h('input', {type: 'text', class: 'grow', placeholder: 'Why it is left out, for the model (optional)', 'aria-label': `Why part ${n + 1} is left out`, maxlength: '2000'});
+    const reason = h('input', {type: 'text', class: 'grow', placeholder: 'Reason for the model (optional)', 'aria-label': `Why part ${n + 1} is left out`, maxlength: '2000'});
     const why = h('div', {class: 'row', hidden: true}, reason);
     const body = h('div');
     // Many parts would make a long page; what one does is seen when it is opened.
@@ -27,7 +27,7 @@ export function parts(list, {onchange}) {
     return {row, mark, reason};
   });
   const element = h('section', {class: 'stack'}, h('h3', null, 'Apply only some parts'),
-    h('p', {class: 'soft'}, 'Parts that are not selected are left out, and the model is told. The rest is applied as a whole.'), h('ul', {class: 'part-list stack'}, rows.map((r) => r.row)));
+    h('p', {class: 'soft'}, 'Only the selected parts are applied, all or none. The model is told which were not.'), h('ul', {class: 'part-list stack'}, rows.map((r) => r.row)));
   return {
     element,
     focus: () => rows[0]?.mark.focus(),

@@ -72,7 +72,7 @@ export class RunView {
     if (el.querySelector('textarea')) return;
     const field = h('textarea', {value: s.text, 'aria-label': 'Edited message'});
     const send = () => { if (field.value.trim()) this.send(field.value, s); };
-    const box = h('div', {class: 'stack'}, field, h('div', {class: 'row end'}, h('span', {class: 'soft grow'}, 'Goes on as a new chat; this one stays as it is.'),
+    const box = h('div', {class: 'stack'}, field, h('div', {class: 'row end'}, h('span', {class: 'soft grow'}, 'This starts a new chat; the old one is kept.'),
       button('Cancel', () => done()), button('Send', send, {kind: 'primary', icon: 'send'})));
     const done = () => { box.remove(); el.classList.remove('editing'); };
     field.addEventListener('keydown', (e) => {
@@ -226,7 +226,7 @@ export class RunView {
     const {run} = this, {error, note} = run.waits ?? {};
     const words = run.status === 'failed' && !(told && told === error?.message) && (error ? failureWords(error) : note);
     return [words && h('p', {class: 'trouble'}, words), h('div', {class: 'row', role: 'alert'}, statusBadge(run.status),
-      h('span', {class: 'soft'}, run.status === 'failed' ? 'It is not retried automatically.' : 'It was cut off before it was done.'),
+      h('span', {class: 'soft'}, run.status === 'failed' ? 'It is not retried automatically.' : 'It was interrupted.'),
       run.agent ? button('Try again', () => this.resume(), {icon: 'retry', kind: 'primary'}) : h('code', null, `wield sessions resume ${run.id}`),
       h('a', {href: `#/inspector/run/${encodeURIComponent(run.id)}`}, 'What happened'))];
   }

@@ -22,7 +22,7 @@ export async function share(t, app, signal) {
   }
   if (signal?.aborted) return;
   const whole = {...t, turns: t.turns.map((x, n) => ({...x, text: texts[n]}))};
-  const words = h('input', {type: 'text', class: 'grow', placeholder: 'words to leave out, with commas between them', 'aria-label': 'Words to leave out'});
+  const words = h('input', {type: 'text', class: 'grow', placeholder: 'words to mask, separated by commas', 'aria-label': 'Words to mask'});
   const results = h('input', {type: 'checkbox'});
   const system = h('input', {type: 'checkbox', checked: true});
   const preview = h('textarea', {class: 'mono', rows: 14, readOnly: true, 'aria-label': 'What the file contains'});

@@ -98,7 +98,7 @@ export class Card {
   end() { this.endQuestion(); }
 }
 
-const decisions = {approved: 'Allowed', edited: 'Allowed with other arguments', denied: 'Denied', expired: 'Approval expired', cancelled: 'No longer asked', consumed: 'Allowed'};
+const decisions = {approved: 'Allowed', edited: 'Allowed with other arguments', denied: 'Denied', expired: 'Approval expired', cancelled: 'Withdrawn', consumed: 'Allowed'};
 
 // brief says in a line what a call is about.
 function brief(args) {

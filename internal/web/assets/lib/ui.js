@@ -236,8 +236,8 @@ export async function copy(text, what = 'Copied') {
     await navigator.clipboard.writeText(text);
     toast(what);
   } catch {
-    const area = h('textarea', {class: 'mono', rows: 14, readOnly: true, 'aria-label': 'What is to be copied', value: text});
-    dialog('Copy this', [h('p', null, 'The browser does not let the page copy. The text is selected: copy it with the keys or the menu of the browser.'), area], {wide: true});
+    const area = h('textarea', {class: 'mono', rows: 14, readOnly: true, 'aria-label': 'Text to copy', value: text});
+    dialog('Copy this', [h('p', null, 'The browser blocked copying. The text is selected: copy it with Ctrl+C.'), area], {wide: true});
     area.focus();
     area.select();
   }

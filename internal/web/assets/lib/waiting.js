@@ -50,11 +50,11 @@ export function wanted() {
 // want switches notices on, for which the browser asks the person, or off. It resolves to what is so then.
 export async function want(on) {
   if (!('Notification' in window)) throw new Error('This browser has no notifications for pages');
-  if (on && (await Notification.requestPermission()) !== 'granted') throw new Error('The browser does not allow this page to notify. Its settings of the page change that');
+  if (on && (await Notification.requestPermission()) !== 'granted') throw new Error('The browser blocks notifications from this page. Allow them in its site settings');
   try {
     localStorage.setItem(wish, on ? 'yes' : '');
   } catch {
-    throw new Error('The browser does not let the page remember it');
+    throw new Error('The browser blocks storage for this page');
   }
   return wanted();
 }

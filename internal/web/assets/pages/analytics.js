@@ -246,8 +246,8 @@ function clients(data, choose) {
 function unused(data) {
   const rows = data.tools.filter((r) => n(r, 'offered') > 0 && attempts(r) === 0).sort((a, b) => n(b, 'offered_bytes') - n(a, 'offered_bytes'));
   if (rows.length === 0) return null;
-  return section('Offered and never called', table([
+  return section('Never called', table([
     {title: 'Tool', cell: (r) => h('code', null, r.tool)}, {title: 'Offered', class: right, cell: (r) => `${count(n(r, 'offered'))} ×`},
-    {title: 'Tokens that this took, about', class: right, cell: (r) => count(Math.round(n(r, 'offered_bytes') / 4))},
+    {title: 'Tokens used, estimated', class: right, cell: (r) => count(Math.round(n(r, 'offered_bytes') / 4))},
   ], rows, {caption: `Tools that nobody called since ${when(data.from)}`}));
 }

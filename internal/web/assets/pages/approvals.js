@@ -13,7 +13,7 @@ export function show(root, route, app) {
   const list = h('ul', {class: 'queue-list', 'aria-label': 'Questions'});
   const detail = h('div', {class: 'queue-detail'});
   const box = h('div', {class: 'queue'}, list, detail);
-  const which = h('select', {'aria-label': 'Which questions', onchange: () => { state = which.value; load(); }},
+  const which = h('select', {'aria-label': 'Filter questions', onchange: () => { state = which.value; load(); }},
     h('option', {value: 'pending'}, 'Needs approval'), h('option', {value: 'all', selected: state === 'all'}, 'All'));
   const bell = button('', ring);
   const turn = app.api.inOrder();

@@ -419,7 +419,7 @@ class View {
       else this.chosen.set(m.name, chosen);
       this.pickModel();
     }}), h('code', null, name)));
-    dialog(`Tools of ${m.name}`, [h('p', {class: 'soft'}, 'The next messages can use those that are marked.'), h('div', {class: 'checks'}, boxes)]);
+    dialog(`Tools of ${m.name}`, [h('p', {class: 'soft'}, 'Your next messages can use the selected tools.'), h('div', {class: 'checks'}, boxes)]);
   }
 
   // Writing
@@ -497,7 +497,7 @@ class View {
 
   // stay fails if the person has left a chat, where what was to be said stands as a draft.
   stay(id) {
-    if (this.over || this.id !== id) throw new Error('The message was not sent, because its chat was left before it was here');
+    if (this.over || this.id !== id) throw new Error('The message was not sent, because you left its chat too early');
   }
 
   // sent takes away what was sent from a chat. What was written or attached meanwhile stays, here or in the chat where the person is by now.

@@ -171,7 +171,7 @@ export function show(root, route, app) {
   const off = app.keys({
     '/': ['Search', () => { search.focus(); search.select(); }],
     j: ['The next in the list; Enter opens it', () => step(1)],
-    k: ['The one before', () => step(-1)],
+    k: ['The previous one', () => step(-1)],
   });
   paintLive();
   load();
@@ -307,7 +307,7 @@ function timeline(t, app, {get, turn: first, call: firstCall, span, back, signal
     return list;
   };
   const turnHead = (turn, n) => h('div', {class: 'row'}, h('h3', {class: 'grow'}, `Answer ${n + 1} of ${t.turns.length}`), h('span', {class: 'soft small'}, `${turn.model}${turn.backend ? ` at ${turn.backend}` : ''}, ${bytes(turn.bytes)}`, turn.usage.known ? `, ${count(turn.usage.input_tokens)} + ${count(turn.usage.output_tokens)} tokens` : '', turn.finish ? `, ended with ${turn.finish}` : ''),
-    t.session && forkButton(t, n, app, signal), button('Answer before', () => step(-1), {quiet: true, icon: 'retry', disabled: n === 0}), button('Next answer', () => step(1), {quiet: true, icon: 'down', disabled: n >= t.turns.length - 1}));
+    t.session && forkButton(t, n, app, signal), button('Previous answer', () => step(-1), {quiet: true, icon: 'retry', disabled: n === 0}), button('Next answer', () => step(1), {quiet: true, icon: 'down', disabled: n >= t.turns.length - 1}));
 
   // paintTurn shows the answer that is chosen. A part that has become another one is made anew; the others stay as the person left them.
   let parts = new Map(), lit = null;
@@ -386,7 +386,7 @@ function readPart(t, n, turn, app, get, signal, span) {
         return;
       }
       if (text === '') {
-        put(box, h('p', {class: 'soft'}, 'The model wrote nothing that is kept.'));
+        put(box, h('p', {class: 'soft'}, 'No text of the model was kept.'));
         return;
       }
       const view = split(text, {onlink: (at, end) => copy(link(t, `${n}?at=${at}-${end}`))});
@@ -413,10 +413,10 @@ function recorded(turn, reading) {
 // bouncePart shows an answer that was sent back. Of a long one of a run all is read when somebody wants it; of an exchange no more is kept.
 function bouncePart(b, t, n, k, app, get) {
   const body = h('div', {class: 'panel-body stack'});
-  const paint = (x) => put(body, x.began && h('div', null, h('h3', null, 'How its answer began'), h('pre', null, visible(x.began))),
+  const paint = (x) => put(body, x.began && h('div', null, h('h3', null, 'Beginning of the answer'), h('pre', null, visible(x.began))),
     h('div', null, h('h3', null, 'First response, which the client never saw'), h('pre', {class: 'suppressed'}, visible(x.suppressed ?? ''))),
     x.sent && h('div', null, h('h3', null, 'What the model was told'), h('pre', null, visible(x.sent))),
-    x.cut && h('div', {class: 'row'}, h('p', {class: 'caution'}, t.kind === 'run' ? 'These texts are longer than what is shown.' : 'No more of these texts was kept.'), t.kind === 'run' && button('Show all of it', whole)));
+    x.cut && h('div', {class: 'row'}, h('p', {class: 'caution'}, t.kind === 'run' ? 'These texts are shortened.' : 'The rest of these texts was not kept.'), t.kind === 'run' && button('Show all of it', whole)));
   const whole = async () => {
     try {
       const got = await get(`/runs/${encodeURIComponent(t.id)}/turns/${n}`);
@@ -484,7 +484,7 @@ function decisionPart(t, n, c, k, app) {
         a.reason && h('span', {class: 'soft'}, a.reason), ' ', h('a', {href: `#/approvals/${encodeURIComponent(a.id)}`}, 'the question'))),
       h('div', {class: 'pair'}, h('div', null, c.written !== undefined && [h('h3', null, 'Arguments, as the model wrote them'), h('pre', null, visible(pretty(c.written)))],
         h('h3', null, c.written === undefined ? 'Arguments' : 'Arguments, as a person changed them'), args === null ? h('pre', null, visible(c.arguments)) : tree(args, {open: 2})),
-        h('div', null, h('h3', null, 'Result'), result ?? h('p', {class: 'soft'}, t.kind === 'exchange' ? 'The client runs this tool.' : 'There is none.')))));
+        h('div', null, h('h3', null, 'Result'), result ?? h('p', {class: 'soft'}, t.kind === 'exchange' ? 'The client runs this tool.' : 'No result.')))));
 }
 
 // saidPart tells the parts that show what was said before an answer, and what a client sent and received.

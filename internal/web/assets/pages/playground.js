@@ -25,12 +25,12 @@ export function keep(more) {
 
 export function show(root, route, app) {
   const abort = new AbortController();
-  const text = h('textarea', {class: 'mono', rows: 10, spellcheck: 'false', 'aria-label': 'Text of the model', value: kept.text});
+  const text = h('textarea', {class: 'mono', rows: 10, spellcheck: 'false', 'aria-label': 'Model output', value: kept.text});
   const tools = h('textarea', {class: 'mono', rows: 10, spellcheck: 'false', 'aria-label': 'Tools', value: kept.tools});
   const repair = h('select', {'aria-label': 'Repair'}, ['full', 'safe', 'off'].map((r) => h('option', {value: r, selected: r === kept.repair}, `repair ${r}`)));
   const only = h('input', {type: 'checkbox', checked: kept.only});
   const model = h('input', {type: 'text', value: kept.model, placeholder: 'any', size: 14, 'aria-label': 'Model'});
-  const chunk = h('input', {type: 'number', value: kept.chunk, min: 1, max: 4096, 'aria-label': 'Bytes of a chunk'});
+  const chunk = h('input', {type: 'number', value: kept.chunk, min: 1, max: 4096, 'aria-label': 'Bytes per chunk'});
   const said = h('p', {class: 'bad-words', role: 'alert'});
   const groups = h('div', {class: 'readings', role: 'group', 'aria-label': 'Readings'});
   const slider = h('input', {type: 'range', min: 0, max: 0, value: 0, class: 'grow', 'aria-label': 'How much of the text has arrived'});
@@ -80,7 +80,7 @@ export function show(root, route, app) {
         h('header', null, r.error ? badge('error', 'bad') : r.calls.length ? badge(`${r.calls.length} ${r.calls.length === 1 ? 'call' : 'calls'}`, 'ok') : badge('no call'),
           r.rejected.length > 0 && badge(`${r.rejected.length} refused`, 'bad'), r.notes.length > 0 && badge(`${r.notes.length} repaired`, 'warn')),
         h('div', {class: 'panel-body stack'}, r.error ? h('p', null, r.error) : r.calls.slice(0, 5).map((c) => h('code', {class: 'reading-call'}, `${c.name}(${short(c.arguments)})`, !c.complete && ' …')),
-          !r.error && r.calls.length === 0 && h('p', {class: 'soft'}, r.content ? 'Plain text, no calls.' : 'Nothing is shown of it.'),
+          !r.error && r.calls.length === 0 && h('p', {class: 'soft'}, r.content ? 'Plain text, no calls.' : 'No text and no calls.'),
           h('div', {class: 'row names'}, list.map((x) => h('button', {type: 'button', class: 'link', 'aria-pressed': String(x.dialect === picked), dataset: {dialect: x.dialect}, onclick: () => pick(x.dialect, body)}, x.dialect)))));
     }));
   };

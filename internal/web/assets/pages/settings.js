@@ -91,7 +91,7 @@ async function models(root, [name], app) {
     const backend = of(name, 'backend')?.value;
     const its = settings.items.filter((s) => s.path.startsWith(`backends.${backend}.`));
     root.append(h('h2', null, exact(name)), h('p', null, h('a', {href: '#/settings/models'}, 'All models')),
-      rows(set, {prefix: `models.${name}.`, caption: `Values of ${name}`}), h('h3', null, 'Its backend ', h('code', null, exact(backend ?? ''))), rows(its, {prefix: `backends.${backend}.`, caption: 'Values of the backend'}));
+      rows(set, {prefix: `models.${name}.`, caption: `Values of ${name}`}), h('h3', null, 'Its backend ', h('code', null, exact(backend ?? ''))), rows(its, {prefix: `backends.${backend}.`, caption: 'Backend settings'}));
     return;
   }
   root.append(table([
@@ -182,7 +182,7 @@ function tryTool(root, t, agents, app) {
   }
   put(root, h('p', null, h('a', {href: '#/settings/tools'}, 'All tools')), h('div', {class: 'row'}, h('h2', {class: 'mono'}, exact(t.name)), badge(t.state, t.state === 'disabled' ? '' : 'ok'), facts(t)),
     t.description && h('p', null, exact(t.description)), t.source && h('p', {class: 'soft'}, 'From ', h('code', null, exact(t.source))),
-    agents.length === 0 ? h('p', {class: 'empty'}, 'No model has tools of this service.') : h('section', {class: 'panel'}, h('header', null, h('h3', {class: 'grow'}, 'Run it'), h('label', {for: 'try-agent'}, 'with the tools and rules of'), agent),
+    agents.length === 0 ? h('p', {class: 'empty'}, 'No model has tools that wield runs.') : h('section', {class: 'panel'}, h('header', null, h('h3', {class: 'grow'}, 'Run it'), h('label', {for: 'try-agent'}, 'with the tools and rules of'), agent),
       h('div', {class: 'panel-body stack'}, args.element, h('div', {class: 'row'}, run, approve), out)));
 }
 
@@ -211,7 +211,7 @@ function server(s, app, paint) {
       table([
         {title: 'Tool', cell: (t) => h('a', {href: `#/settings/tools/${encodeURIComponent(t.name)}`}, exact(t.name))},
         {title: 'What it does', cell: (t) => h('span', {class: 'clip'}, exact(t.description ?? ''))},
-      ], s.tools, {caption: `Tools of ${s.name}`, empty: 'It offers no tools.'}),
+      ], s.tools, {caption: `Tools of ${s.name}`, empty: 'This server has no tools.'}),
       h('p', null, h('a', {href: `#/settings/log/${encodeURIComponent(s.name)}`}, 'Log lines about this server'))));
 }
 
@@ -242,7 +242,7 @@ async function policies(root, _, app) {
   const kept = h('div');
   const agent = h('select', {id: 'policy-agent', onchange: () => ask()}, agents.map((a) => h('option', null, a.name)));
   const kind = h('select', {'aria-label': 'What', onchange: () => { what.placeholder = cases.find((c) => c.name === kind.value).example; ask(); }}, cases.map((c) => h('option', {value: c.name}, c.title)));
-  const what = h('textarea', {class: 'mono', rows: '3', spellcheck: 'false', 'aria-label': 'What to decide about', placeholder: cases[0].example, oninput: () => soon()});
+  const what = h('textarea', {class: 'mono', rows: '3', spellcheck: 'false', 'aria-label': 'Command, path or URL to test', placeholder: cases[0].example, oninput: () => soon()});
   const out = h('div', {class: 'stack', 'aria-live': 'polite'});
   let pause, sent = 0;
   const turn = app.api.inOrder();
@@ -273,7 +273,7 @@ async function policies(root, _, app) {
         taken.disabled = true; // until it is shown what is left
         try {
           await app.api.del(`/rules/${r.id}`);
-          toast('The rule decides no more.');
+          toast('Rule removed.');
         } catch (e) {
           toast(e, {kind: 'bad'});
         }
@@ -282,7 +282,7 @@ async function policies(root, _, app) {
     ], items, {caption: 'Kept rules', empty: 'No rules yet. Mark “Remember” when you approve a call, and its rule is listed here.'}));
   }
   if (agents.length === 0) {
-    put(root, h('p', {class: 'empty'}, 'No model has tools of this service, so there is no policy to test.'));
+    put(root, h('p', {class: 'empty'}, 'No model has tools that wield runs, so there is no policy to test.'));
     return undefined;
   }
   const off = app.feed((e) => { if (e.kind === 'answer') paintKept().catch(() => {}); });
@@ -308,7 +308,7 @@ async function keys(root, _, app) {
 
 async function values(root, _, app) {
   const {items} = await app.api.get('/settings');
-  const filter = h('input', {type: 'search', placeholder: 'Filter by key, value or meaning', 'aria-label': 'Filter', oninput: () => paint()});
+  const filter = h('input', {type: 'search', placeholder: 'Filter by key, value or description', 'aria-label': 'Filter', oninput: () => paint()});
   const all = h('input', {type: 'checkbox', id: 'with-defaults', onchange: () => paint()});
   const list = h('div');
   const paint = () => {
