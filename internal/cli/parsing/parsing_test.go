@@ -104,10 +104,10 @@ func TestMiddleCut(t *testing.T) {
 
 func TestDescribeThinking(t *testing.T) {
 	for want, thinking := range map[string]dialect.Thinking{
-		"the usual tags":                          {},
-		"tags are left in the text":               {Off: true, Opener: "<x>"},
-		`"<x>" to "</x>"; raw text begins inside`: {Opener: "<x>", Closer: "</x>", Open: true},
-		`to "</x>"; calls inside are ignored`:     {Closer: "</x>", Calls: dialect.CallsNever},
+		"the usual tags":                      {},
+		"tags are left in the text":           {Off: true, Opener: "<x>"},
+		`"<x>" to "</x>"; text begins inside`: {Opener: "<x>", Closer: "</x>", Open: true},
+		`to "</x>"; calls inside are ignored`: {Closer: "</x>", Calls: dialect.CallsNever},
 	} {
 		if got := describeThinking(&thinking); got != want {
 			t.Errorf("%q, want %q", got, want)
