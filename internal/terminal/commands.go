@@ -51,7 +51,7 @@ func Answers() []Key {
 // screen.
 var keyHelp = []Key{
 	{"Enter", "send; a busy model reads it before its next answer"},
-	{"Alt-Enter, Ctrl-J", "new line; also Enter behind a backslash"},
+	{"Alt-Enter, Ctrl-J", "new line; also backslash, then Enter"},
 	{"Tab", "complete a command, its argument, or a file after @"},
 	{"Ctrl-C", "clear the input, else stop what runs; twice: quit"},
 	{"Ctrl-D", "quit if the input is empty, else delete a character"},
