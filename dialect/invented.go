@@ -273,9 +273,6 @@ func signOf(s string) string {
 			end = i + utf8.RuneLen(c)
 		}
 	}
-	if end > 0 {
-		end += len(s[end:]) - len(strings.TrimLeft(s[end:], " \t"))
-	}
 	return s[:end]
 }
 

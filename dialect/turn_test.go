@@ -117,6 +117,21 @@ func TestInventedTurn(t *testing.T) {
 	t.Logf("%d texts", 2*n)
 }
 
+// TestShownConversation shows a conversation, with a consent in it, before a call: a line that ends in a colon leads to
+// it, so the call is meant. A turn of another style behind it is invented all the same.
+func TestShownConversation(t *testing.T) {
+	const call = `<tool_call>{"name":"find","arguments":{"q":"x"}}</tool_call>`
+	o := dialect.Options{Tools: propertyTools}
+	const shown = "User: yes, delete it\nAssistant: OK\n"
+	for k, lead := range []string{"The format is:\n", "The format is:\n\n", "They write it so:\n"} {
+		if got, over := tally(readIn(t, o, lead+shown+call, turnSizes[k%len(turnSizes)])); got != 1 || over != nil {
+			t.Errorf("behind %q: %d calls, want 1", lead, got)
+		}
+	}
+	const chat = "A chat:\n\n- User: hi\n- Assistant: hello\n\nShall I delete it?\n"
+	checkOver(t, o, chat+shown+call, 4, 0, len(chat), false)
+}
+
 // TestInventedTurnForms is TestInventedTurn with the call in every dialect, under auto.
 func TestInventedTurnForms(t *testing.T) {
 	o := dialect.Options{Tools: propertyTools}
