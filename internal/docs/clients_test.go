@@ -95,13 +95,33 @@ func (c *clientTable) write(b *strings.Builder, title string) {
 	}
 	fmt.Fprintf(b, "| %s | version | protocol | passed |\n|---|---|---|---|\n", title)
 	for i := 0; i < len(rows); {
-		row, passed := rows[i], c.passed(rows[i], cases)
+		row, passed := rows[i], c.passed(rows[i], c.suite(rows[i], cases))
 		how := []string{row[2]}
-		for i++; i < len(rows) && rows[i][0] == row[0] && rows[i][1] == row[1] && c.passed(rows[i], cases) == passed; i++ {
+		for i++; i < len(rows) && rows[i][0] == row[0] && rows[i][1] == row[1] && c.passed(rows[i], c.suite(rows[i], cases)) == passed; i++ {
 			how = append(how, rows[i][2])
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", row[0], row[1], strings.Join(how, "; "), passed)
 	}
+}
+
+// suite returns the cases of a row: those that it or a row with one of the same cases ran.
+func (c *clientTable) suite(row [3]string, cases []string) []string {
+	ran := make(map[[3]string][]string) // by row
+	for _, r := range c.results {
+		if r.Kind == c.kind {
+			key := [3]string{r.Client, r.Version, r.How}
+			ran[key] = append(ran[key], r.What)
+		}
+	}
+	suite := make(map[string]bool)
+	for _, what := range ran {
+		if slices.ContainsFunc(what, func(w string) bool { return slices.Contains(ran[row], w) }) {
+			for _, w := range what {
+				suite[w] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(cases), func(what string) bool { return !suite[what] })
 }
 
 // passed says which cases of a row passed: all of them, or which did not.
