@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -36,8 +37,17 @@ func (c *Caller) owns(by string) bool { return c.Role != RoleClient || by == c.N
 // sees reports whether the caller may use a model.
 func (c *Caller) sees(model string) bool { return c.Sees == nil || c.Sees(model) }
 
-// cookieName is the name of the cookie that stands for a key.
+// cookieName is the name of the cookie that stands for a key; behind it stands the port, if the address has one.
 const cookieName = "wield_session"
+
+// sessionCookie returns the name of the cookie for a host. Browsers send cookies to all ports of a host, so that those of
+// two services on one machine would replace each other.
+func sessionCookie(host string) string {
+	if u, err := url.Parse("//" + host); err == nil && u.Port() != "" {
+		return cookieName + "_" + u.Port()
+	}
+	return cookieName
+}
 
 // Bounds of logins.
 const (
@@ -164,7 +174,7 @@ func (x *call) identify() (Caller, error) {
 		}
 		return Caller{}, fault(KindUnknown, "the link is not for this approval").with("use the link as it was sent")
 	}
-	if cookie, err := x.r.Cookie(cookieName); err == nil {
+	if cookie, err := x.r.Cookie(sessionCookie(x.r.Host)); err == nil {
 		in, ok := s.logins.find(time.Now(), cookie.Value)
 		switch {
 		case ok && in.self:
@@ -275,7 +285,7 @@ func (x *call) logOut() (any, error) {
 	if err := x.sameOrigin(); err != nil {
 		return nil, err
 	}
-	if cookie, err := x.r.Cookie(cookieName); err == nil {
+	if cookie, err := x.r.Cookie(sessionCookie(x.r.Host)); err == nil {
 		x.s.logins.end(cookie.Value)
 	}
 	x.cookie("", -1)
@@ -283,7 +293,7 @@ func (x *call) logOut() (any, error) {
 }
 
 func (x *call) cookie(value string, age int) {
-	http.SetCookie(x.w, &http.Cookie{Name: cookieName, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: x.r.TLS != nil,
+	http.SetCookie(x.w, &http.Cookie{Name: sessionCookie(x.r.Host), Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: x.r.TLS != nil,
 		SameSite: http.SameSiteStrictMode})
 }
 

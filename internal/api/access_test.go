@@ -141,7 +141,7 @@ func TestKeyTakenAway(t *testing.T) {
 	}
 	s := serve(t, o)
 	req := httptest.NewRequest("GET", Prefix+"/whoami", nil)
-	req.AddCookie(&http.Cookie{Name: cookieName, Value: s.api.logins.add(time.Now(), login{hash: sha256.Sum256([]byte("k-admin"))})})
+	req.AddCookie(&http.Cookie{Name: sessionCookie(req.Host), Value: s.api.logins.add(time.Now(), login{hash: sha256.Sum256([]byte("k-admin"))})})
 	for _, want := range []int{200, 401} {
 		w := httptest.NewRecorder()
 		s.api.ServeHTTP(w, req)
@@ -168,5 +168,14 @@ func TestLoginsAreBounded(t *testing.T) {
 	last := l.add(now, login{self: true})
 	if _, ok := l.find(now.Add(loginAge+time.Second), last); ok {
 		t.Error("a login that nobody used lasts")
+	}
+}
+
+// TestSessionCookie: two services on one machine, at two ports, do not replace each other's cookie.
+func TestSessionCookie(t *testing.T) {
+	for host, want := range map[string]string{"127.0.0.1:8420": "wield_session_8420", "[::1]:9": "wield_session_9", "wield.example.com": "wield_session"} {
+		if got := sessionCookie(host); got != want {
+			t.Errorf("%s: %s, want %s", host, got, want)
+		}
 	}
 }

@@ -184,7 +184,7 @@ func (s *service) common(r *route, path, body string) {
 func (s *service) media(r *route, path, body string) {
 	s.t.Helper()
 	req, _ := http.NewRequestWithContext(s.t.Context(), r.method, s.url+Prefix+path, strings.NewReader(body))
-	req.AddCookie(&http.Cookie{Name: cookieName, Value: s.api.logins.add(time.Now(), login{hash: sha256.Sum256([]byte("k-admin"))})})
+	req.AddCookie(&http.Cookie{Name: sessionCookie(req.Host), Value: s.api.logins.add(time.Now(), login{hash: sha256.Sum256([]byte("k-admin"))})})
 	if status, text := s.send(http.DefaultClient, req); status != 415 {
 		s.t.Errorf("%s: %d %s", path, status, text)
 	}

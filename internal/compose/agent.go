@@ -98,8 +98,10 @@ func runPolicy(c *config.Config, name string, tools []*tool.Entry, rules RunRule
 				harmless = append(harmless, e.Tool.Name())
 			}
 		}
-		def.Rules = append(def.Rules, policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: append(harmless, trusted(c)...)}},
-			policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Op: []policy.Op{policy.OpRead, policy.OpList}}})
+		if harmless = append(harmless, trusted(c)...); len(harmless) > 0 { // a rule without tools would be one for all
+			def.Rules = append(def.Rules, policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: harmless}})
+		}
+		def.Rules = append(def.Rules, policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Op: []policy.Op{policy.OpRead, policy.OpList}}})
 	}
 	for _, side := range []struct {
 		flag     string

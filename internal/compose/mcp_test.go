@@ -21,6 +21,7 @@ import (
 
 	"wield/internal/config"
 	"wield/tool"
+	"wield/tool/policy"
 )
 
 // remote starts an MCP server with two tools, one of which shows the token that it was sent.
@@ -212,5 +213,20 @@ func TestMCPFirst(t *testing.T) {
 	all.server = "never"
 	if got := all.Offered(""); len(got) != 0 {
 		t.Errorf("of a server that never answers are offered %v", got)
+	}
+}
+
+// TestNoToolsYet: the policy without a configuration stands when there is no tool yet, as before MCP servers have answered.
+func TestNoToolsYet(t *testing.T) {
+	c, err := parse(t, `wield: config/v1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	def, err := runPolicy(c.Config, "", nil, RunRules{})
+	if err == nil {
+		_, err = policy.New(def)
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -297,14 +297,14 @@ func TestApprovalsHostile(t *testing.T) {
 	long := w.begins("trick", "long")
 	s.goTo("#/approvals/" + long)
 	s.wait(".diff", "a line of a long file")
-	s.wait(".approval-bar", "Read to the end first")
+	s.wait(".approval-bar", "Scroll through all of it first")
 	s.press("a")
 	var disabled bool
 	if s.evaluate(&disabled, `document.querySelector('.approval-bar .primary').disabled`); !disabled {
 		t.Error("it can be approved before its end was seen")
 	}
 	s.evaluate(nil, `document.querySelector('.queue-detail').scrollTo(0, 1e6)`)
-	s.gone(".approval-bar", "Read to the end first")
+	s.gone(".approval-bar", "Scroll through all of it first")
 	s.click("Deny")
 	s.wait(".outcome", "Denied by ada")
 

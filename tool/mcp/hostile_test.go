@@ -183,6 +183,9 @@ func TestSlow(t *testing.T) {
 	if len(tools) > 0 || len(problems) != 1 || time.Since(began) > 10*time.Second {
 		t.Errorf("%d tools, problems %v after %v", len(tools), problems, time.Since(began))
 	}
+	if text := fmt.Sprint(problems); !strings.Contains(text, "not ready after 300ms (mcp.servers.slow.start") {
+		t.Errorf("it does not say what to do: %s", text)
+	}
 	began = time.Now()
 	if _, again := s.Tools(t.Context()); len(again) != 1 || time.Since(began) > 200*time.Millisecond {
 		t.Errorf("it is asked again at once: %v after %v", again, time.Since(began))

@@ -189,9 +189,13 @@ func (s *Server) fail(err error) {
 
 // list connects if need be, and asks for the tools.
 func (s *Server) list(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.o.Start, defaultStart))
+	limit := cmp.Or(s.o.Start, defaultStart)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	c, err := s.connect(ctx)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("it was not ready after %v (mcp.servers.%s.start gives it longer): %w", limit, s.o.Name, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -31,11 +31,18 @@ type serverFile struct {
 	Deny     []string          `yaml:"deny,omitempty"`
 }
 
-// downloads are programs that fetch what they run, with the directories below the home directory that they
-// keep it in. A server behind one needs the network and may write there.
-var downloads = map[string][]string{
-	"npx": {".npm"}, "bunx": {".bun"}, "uvx": {".cache/uv", ".local/share/uv"}, "pipx": {".local/share/pipx", ".local/state/pipx"},
-	"deno": {".cache/deno"},
+// A cache is a directory below the home directory, and the variable that leads a program there: in the sandbox it has
+// another home.
+type cache struct{ dir, variable string }
+
+// downloads are programs that fetch what they run, with where they keep it. A server behind one needs the network and
+// may write there.
+var downloads = map[string][]cache{
+	"npx":  {{".npm", "npm_config_cache"}},
+	"bunx": {{".bun/install/cache", "BUN_INSTALL_CACHE_DIR"}},
+	"uvx":  {{".cache/uv", "UV_CACHE_DIR"}, {".local/share/uv/tools", "UV_TOOL_DIR"}, {".local/share/uv/python", "UV_PYTHON_INSTALL_DIR"}},
+	"pipx": {{".local/share/pipx", "PIPX_HOME"}},
+	"deno": {{".cache/deno", "DENO_DIR"}},
 }
 
 // allow gives a program what it cannot do without: the network and a cache where it fetches what it runs, and
@@ -46,9 +53,17 @@ func (f *serverFile) allow(home string) (fetches bool) {
 	}
 	caches, fetches := downloads[filepath.Base(f.Command[0])]
 	f.Net = f.Net || fetches
-	for _, dir := range caches {
-		if dir = filepath.Join(home, dir); home != "" && os.MkdirAll(dir, 0o755) == nil { // what is not there cannot be allowed
-			f.Writable = append(f.Writable, dir)
+	for _, c := range caches {
+		dir := filepath.Join(home, c.dir)
+		if home == "" || os.MkdirAll(dir, 0o755) != nil { // what is not there cannot be allowed
+			continue
+		}
+		f.Writable = append(f.Writable, dir)
+		if f.Env == nil {
+			f.Env = map[string]string{}
+		}
+		if f.Env[c.variable] == "" {
+			f.Env[c.variable] = dir
 		}
 	}
 	for _, arg := range f.Command {

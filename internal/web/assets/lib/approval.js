@@ -122,7 +122,7 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
     }
     const some = !editing && omitted().length > 0, none = some && choice.empty();
     const ready = review !== null && seenEnd && !sending && !none && (!editing || (review.problems ?? []).length === 0);
-    const why = review === null ? 'Still loading' : !seenEnd ? 'Read to the end first' : none ? 'Nothing is left: deny it' : null;
+    const why = review === null ? 'Still loading' : !seenEnd ? 'Scroll through all of it first' : none ? 'Nothing is left: deny it' : null;
     const edits = editing && !unchanged;
     const rule = review?.always && !edits && !some && a.always ? a.always : '';
     bar.append(...[

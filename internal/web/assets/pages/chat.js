@@ -141,7 +141,7 @@ class View {
     if (this.connect) {
       return h('div', {class: 'welcome stack'}, this.connect, h('p', null, 'Or try the demo first: its answers are scripted, its tools are real.'), this.tries());
     }
-    return h('div', {class: 'welcome stack'}, h('p', null, 'Ask the model something that needs a tool, such as “Which files are here?”. Each tool call appears as a card; you approve those that the rules ask about.'), this.tries());
+    return h('div', {class: 'welcome stack'}, h('p', null, 'Ask the model something that needs one of its tools. Each tool call appears as a card; you approve those that the rules ask about.'), this.tries());
   }
 
   // tries are what can be said to the model that is chosen, where it is one that shows something.
