@@ -75,7 +75,7 @@ func (o *Options) Claimed(stream string, after int64, owner string) (Batch, erro
 
 // Deleted returns the batch that says which entries were deleted.
 func (o *Options) Deleted(session string, why DeleteReason, positions []int64) (Batch, error) {
-	return single(NewID("del"), 0, &Record{Kind: KindDeleted, Deleted: &Deleted{Session: session, Reason: why, Positions: Ranges(positions)}})
+	return single(NewID("del"), 0, &Record{Kind: KindDeleted, Deleted: &Deleted{Session: session, Reason: why, Positions: rangesOf(positions)}})
 }
 
 func single(stream string, after int64, r *Record) (Batch, error) {

@@ -280,8 +280,8 @@ func extend(ranges [][2]int64, p int64) [][2]int64 {
 	return append(ranges, [2]int64{p, p})
 }
 
-// Ranges returns ascending positions as ranges.
-func Ranges(positions []int64) [][2]int64 {
+// rangesOf returns ascending positions as ranges.
+func rangesOf(positions []int64) [][2]int64 {
 	var list [][2]int64
 	for _, p := range positions {
 		list = extend(list, p)

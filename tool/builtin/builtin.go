@@ -74,8 +74,8 @@ var builders = []builder{
 	{"calculator", calculator},
 }
 
-// Names returns the names of the tools.
-func Names() []string {
+// toolNames returns the names of the tools.
+func toolNames() []string {
 	names := make([]string, len(builders))
 	for i, b := range builders {
 		names[i] = b.name

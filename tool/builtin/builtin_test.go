@@ -25,7 +25,7 @@ func run(t *testing.T, dir, name, arguments string, o Options) (string, error) {
 	if err := r.Add(all...); err != nil {
 		t.Fatal(err)
 	}
-	i := slices.Index(Names(), name)
+	i := slices.Index(toolNames(), name)
 	if i < 0 {
 		t.Fatalf("no tool %s", name)
 	}
@@ -196,7 +196,7 @@ func TestStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	all := Tools(Options{})
-	i := slices.Index(Names(), "search_code")
+	i := slices.Index(toolNames(), "search_code")
 	_, err := all[i].Handler.Run(ctx, &tool.Call{Call: chat.Call{Arguments: `{"query":"y"}`}, Root: dir})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)

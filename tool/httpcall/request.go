@@ -79,8 +79,8 @@ var methods = map[string]struct{ reads, again, body bool }{
 	"PATCH":  {body: true},
 }
 
-// Methods returns the methods that requests may have.
-func Methods() []string { return []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} }
+// methodNames returns the methods that requests may have.
+func methodNames() []string { return []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} }
 
 // ErrRequest is wrapped by every error about a Request that no tool can be made of.
 var ErrRequest = errors.New("httpcall: not a request")
@@ -129,7 +129,7 @@ func New(d chat.Tool, r Request) (*tool.Tool, error) {
 
 func (p *program) compile() error {
 	if _, ok := methods[p.Method]; !ok {
-		return wrong("the method %q: it is one of %s", p.Method, strings.Join(Methods(), ", "))
+		return wrong("the method %q: it is one of %s", p.Method, strings.Join(methodNames(), ", "))
 	}
 	if err := p.compileURL(); err != nil {
 		return err

@@ -206,7 +206,7 @@ func TestListIsAsStrictAsItsParts(t *testing.T) {
 			t.Skip("it changes where b runs, or cannot stand before an operator")
 		}
 		op := rapid.SampledFrom([]string{" && ", " || ", "; ", " | ", "\n", " & "}).Draw(t, "op")
-		want := Stricter(p.Decide(Action{Tool: "sh", Shell: a, Root: root}).Decision, p.Decide(Action{Tool: "sh", Shell: b, Root: root}).Decision)
+		want := stricter(p.Decide(Action{Tool: "sh", Shell: a, Root: root}).Decision, p.Decide(Action{Tool: "sh", Shell: b, Root: root}).Decision)
 		if got := p.Decide(Action{Tool: "sh", Shell: a + op + b, Root: root}); strictness(got.Decision) < strictness(want) && got.Rule != "built-in: syntax" {
 			t.Fatalf("%q: %s, want %s", a+op+b, got, want)
 		}

@@ -181,8 +181,8 @@ func strictness(d chat.Decision) int {
 	return -1
 }
 
-// Stricter returns the stricter of two decisions.
-func Stricter(a, b chat.Decision) chat.Decision {
+// stricter returns the stricter of two decisions.
+func stricter(a, b chat.Decision) chat.Decision {
 	if strictness(b) > strictness(a) {
 		return b
 	}
