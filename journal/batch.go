@@ -129,17 +129,18 @@ func (r *Record) session() string {
 }
 
 // mask takes secrets out of the JSON form of a record: once out of the whole, where the key of a value can be seen, and out of
-// each string as it reads without escapes.
+// each string that reads otherwise without its escapes.
 func (o *Options) mask(body []byte) []byte {
 	if o.Mask == nil {
 		return body
 	}
 	if clean := []byte(o.Mask(string(body))); !bytes.Equal(clean, body) {
-		if _, err := DecodeRecord(clean); err == nil {
-			body = clean
+		if _, err := DecodeRecord(clean); err != nil {
+			return o.maskStrings(body, false)
 		}
+		body = clean
 	}
-	return o.maskStrings(body)
+	return o.maskStrings(body, true)
 }
 
 // masked masks what its JSON form hides: text that is no UTF-8 is written as base64.
@@ -158,21 +159,29 @@ func (o *Options) masked(r *Record) *Record {
 	return &clean
 }
 
-// maskStrings masks each string of JSON text alone. The text is JSON, so that every string has an end.
-func (o *Options) maskStrings(body []byte) []byte {
+// maskStrings masks each string of JSON text alone, or only those with escapes. The text is JSON, so that every string
+// has an end.
+func (o *Options) maskStrings(body []byte, escaped bool) []byte {
+	if escaped && bytes.IndexByte(body, '\\') < 0 {
+		return body
+	}
 	out := make([]byte, 0, len(body))
 	for {
 		at := bytes.IndexByte(body, '"')
 		if at < 0 {
 			return append(out, body...)
 		}
-		end := at + 1
+		end, escapes := at+1, false
 		for ; body[end] != '"'; end++ {
 			if body[end] == '\\' {
-				end++
+				end, escapes = end+1, true
 			}
 		}
-		out = append(append(out, body[:at]...), o.maskString(body[at:end+1])...)
+		quoted := body[at : end+1]
+		if escapes || !escaped {
+			quoted = o.maskString(quoted)
+		}
+		out = append(append(out, body[:at]...), quoted...)
 		body = body[end+1:]
 	}
 }
@@ -185,7 +194,7 @@ func (o *Options) maskString(quoted []byte) []byte {
 	}
 	clean := o.Mask(s)
 	if inner := []byte(clean); len(inner) > 0 && (inner[0] == '{' || inner[0] == '[') && json.Valid(inner) {
-		clean = string(o.maskStrings(inner))
+		clean = string(o.maskStrings(inner, false))
 	}
 	again, err := encode(clean)
 	if clean == s || err != nil {

@@ -37,6 +37,9 @@ func TestMaskProperty(t *testing.T) {
 			} else {
 				got = r.Message.Text()
 			}
+			if alone := o.maskStrings(row.Body, false); string(alone) != string(row.Body) {
+				t.Fatalf("%q: %s is stored, and %s where each string is masked alone", text, row.Body, alone)
+			}
 			if strings.Contains(got, secret) || !strings.Contains(text, secret) && !strings.Contains(text, `s\"c\\t`) && got != text {
 				t.Fatalf("%q became %q", text, got)
 			}
