@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -62,6 +63,17 @@ var (
 	ErrLost      = errors.New("journal: the store cannot be reached")
 	ErrClosed    = errors.New("journal: the store is closed")
 )
+
+// IsFailure reports whether an error is of a journal, and not of what uses it.
+func IsFailure(err error) bool {
+	return slices.ContainsFunc([]error{ErrConflict, ErrDuplicate, ErrHeld, ErrNotFound, ErrRecord, ErrVersion, ErrCorrupt,
+		ErrFull, ErrReadOnly, ErrDisk, ErrLocked, ErrLost, ErrClosed}, func(kind error) bool { return errors.Is(err, kind) })
+}
+
+// Passes reports whether an error is one of a journal that may be over in a while.
+func Passes(err error) bool {
+	return errors.Is(err, ErrFull) || errors.Is(err, ErrLocked) || errors.Is(err, ErrReadOnly) || errors.Is(err, ErrLost)
+}
 
 // A ConflictError says how long a stream is that was expected to have another length.
 type ConflictError struct {

@@ -140,6 +140,7 @@ func TestExitCode(t *testing.T) {
 		{"auth", t.Context(), chat.Errorf(chat.ErrAuth, "refused"), 3, "auth: refused"},
 		{"unreachable", t.Context(), fmt.Errorf("x: %w", chat.Errorf(chat.ErrUnavailable, "down")), 3, "x: unavailable: down"},
 		{"journal unreachable", t.Context(), chat.AsError(fmt.Errorf("%w: %w", journal.ErrLost, io.ErrUnexpectedEOF)), 1, chat.AsError(fmt.Errorf("%w: %w", journal.ErrLost, io.ErrUnexpectedEOF)).Error()},
+		{"journal damaged", t.Context(), chat.AsError(fmt.Errorf("%w: x", journal.ErrCorrupt)), 1, chat.AsError(fmt.Errorf("%w: x", journal.ErrCorrupt)).Error()},
 		{"other model error", t.Context(), chat.Errorf(chat.ErrProtocol, "nonsense"), 1, "protocol: nonsense"},
 		{"interrupted", ended, context.Canceled, 130, "interrupted"},
 		{"interrupted model", ended, chat.AsError(context.Canceled), 130, "interrupted"},

@@ -58,6 +58,13 @@ var advices = map[chat.ErrorKind]string{
 // Advice returns what to do about an error, on a line of its own, or "".
 func Advice(err error) string {
 	var e *chat.Error
+	if errors.Is(err, journal.ErrLost) {
+		return "\nfix: start the journal's database, or correct journal.url in the configuration; " +
+			"wield sessions resume goes on with a run that was interrupted"
+	}
+	if journal.IsFailure(err) {
+		return ""
+	}
 	if !errors.As(err, &e) || e.Code == openai.CodePath || advices[e.Kind] == "" {
 		return ""
 	}
@@ -86,7 +93,7 @@ func ExitCode(ctx context.Context, err error) (int, error) {
 		return ExitUsage, err
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, chat.ErrCanceled)):
 		return ExitInterrupted, errors.New("interrupted")
-	case isJournalFailure(err): // which an agent cannot go on without either, but it is not the model
+	case journal.IsFailure(err): // which an agent cannot go on without either, but it is not the model
 		return ExitFailed, err
 	case errors.As(err, &failed) && slices.Contains(serverFailures, failed.Kind):
 		return ExitModel, err
@@ -97,11 +104,3 @@ func ExitCode(ctx context.Context, err error) (int, error) {
 // serverFailures are the kinds of errors that the model's server is the reason of: nothing answers at its address, it has no such model, it
 // does not let the caller in, or it does not answer now.
 var serverFailures = []chat.ErrorKind{chat.ErrAuth, chat.ErrNotFound, chat.ErrUnavailable, chat.ErrOverloaded, chat.ErrRateLimit, chat.ErrTimeout}
-
-// journalFailures are why a run cannot be recorded.
-var journalFailures = []error{journal.ErrConflict, journal.ErrDuplicate, journal.ErrHeld, journal.ErrRecord, journal.ErrCorrupt, journal.ErrFull,
-	journal.ErrReadOnly, journal.ErrDisk, journal.ErrLocked, journal.ErrLost, journal.ErrClosed}
-
-func isJournalFailure(err error) bool {
-	return slices.ContainsFunc(journalFailures, func(kind error) bool { return errors.Is(err, kind) })
-}

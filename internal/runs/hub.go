@@ -265,7 +265,7 @@ func (h *Hub) carry(l *Live) {
 			if h.settle(l) {
 				continue
 			}
-			if o := &l.outcome; o.Err != nil && passes(o.Err) {
+			if o := &l.outcome; o.Err != nil && journal.Passes(o.Err) {
 				h.log.Error("a run stops, and is tried again", "run", l.ID, "error", o.Err)
 				h.later(l.ID, latest)
 			}

@@ -110,7 +110,7 @@ func (h *Hub) takeOver(run string) {
 		// it goes on, here or elsewhere, or is none of this hub
 	default:
 		h.log.Error("a run cannot go on", "run", run, "error", err)
-		if passes(err) {
+		if journal.Passes(err) {
 			h.later(run, latest)
 		}
 	}
@@ -129,11 +129,6 @@ func (h *Hub) byItself(ctx context.Context, run string) error {
 		err = fmt.Errorf("%w: %s", ErrWaiting, run)
 	}
 	return err
-}
-
-// passes reports whether a failure is one of the journal that may be over in a while.
-func passes(err error) bool {
-	return errors.Is(err, journal.ErrFull) || errors.Is(err, journal.ErrLocked) || errors.Is(err, journal.ErrReadOnly) || errors.Is(err, journal.ErrLost)
 }
 
 // The time after which a run that another process drives is looked at again. Its lease may have been given by

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -75,6 +76,7 @@ const (
 	attempts = 6
 	patience = 15 * time.Second // for one request
 	maxAge   = time.Hour        // of an event; an older one is of no use any more
+	again    = 10 * time.Second // a journal that cannot be read is looked at
 	maxReply = 64 << 10         // of an answer that is read, so that the connection can be used again
 )
 
@@ -184,32 +186,58 @@ func (s *Sender) Run(ctx context.Context) error {
 	return <-failed
 }
 
-// follow sends an endpoint what it wants to know of, one event after the other.
+// follow sends an endpoint what it wants to know of, one event after the other. Where the journal cannot be read for a
+// while, it goes on from there.
 func (s *Sender) follow(ctx context.Context, e *endpoint, after int64) error {
-	q := journal.Query{After: after, Kinds: []journal.Kind{journal.KindRun, journal.KindWait, journal.KindEnd, journal.KindQuestion, journal.KindAnswer}}
+	for {
+		err := s.watch(ctx, e, &after)
+		if !journal.Passes(err) || ctx.Err() != nil {
+			return err
+		}
+		s.log.WarnContext(ctx, "events are sent when the journal can be read again", "host", e.host, "error", err)
+		select {
+		case <-time.After(again):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// watch is follow as long as the journal can be read. after is moved behind what an endpoint was told of.
+func (s *Sender) watch(ctx context.Context, e *endpoint, after *int64) error {
+	q := journal.Query{After: *after, Kinds: slices.Sorted(maps.Keys(kinds))}
 	for entry, err := range s.store.Watch(ctx, q) {
+		if err == nil {
+			err = s.tell(ctx, e, &entry)
+		}
 		if err != nil {
 			return err
 		}
-		kind := kinds[entry.Record.Kind]
-		if len(e.Events) > 0 && !slices.Contains(e.Events, kind) || entry.Deleted() {
-			continue
-		}
-		log := s.log.With("host", e.host, "event", string(kind), "position", entry.Position)
-		if time.Since(entry.At) > maxAge {
-			log.WarnContext(ctx, "an event was not sent: it is too old")
-			continue
-		}
-		body, err := s.body(ctx, e, kind, &entry)
-		switch {
-		case errors.Is(err, tool.ErrNoApproval): // deleted meanwhile
-			continue
-		case err != nil:
-			return err
-		}
-		if err := e.deliver(ctx, strconv.FormatInt(entry.Position, 10), body); err != nil && ctx.Err() == nil {
-			log.ErrorContext(ctx, "an event was not delivered", "error", err)
-		}
+		*after = entry.Position
+	}
+	return nil
+}
+
+// tell sends an endpoint what it wants to know of an entry. The error is that of the journal.
+func (s *Sender) tell(ctx context.Context, e *endpoint, entry *journal.Entry) error {
+	kind := kinds[entry.Record.Kind]
+	if len(e.Events) > 0 && !slices.Contains(e.Events, kind) || entry.Deleted() {
+		return nil
+	}
+	log := s.log.With("host", e.host, "event", string(kind), "position", entry.Position)
+	if time.Since(entry.At) > maxAge {
+		log.WarnContext(ctx, "an event was not sent: it is too old")
+		return nil
+	}
+	body, err := s.body(ctx, e, kind, entry)
+	if errors.Is(err, tool.ErrNoApproval) { // deleted meanwhile
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := e.deliver(ctx, strconv.FormatInt(entry.Position, 10), body); err != nil && ctx.Err() == nil {
+		log.ErrorContext(ctx, "an event was not delivered", "error", err)
 	}
 	return nil
 }

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -393,4 +395,60 @@ func TestNetwork(t *testing.T) {
 			t.Error("the client of an endpoint goes elsewhere")
 		}
 	}
+}
+
+// A shaky journal cannot be reached now and then.
+type shaky struct {
+	*journal.Memory
+	lost atomic.Int32 // how often it still fails
+}
+
+func (s *shaky) Watch(ctx context.Context, q journal.Query) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
+		for e, err := range s.Memory.Watch(ctx, q) {
+			if s.lost.Add(-1) >= 0 {
+				yield(journal.Entry{}, fmt.Errorf("%w: conn closed", journal.ErrLost))
+				return
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestJournalIsLost: what happened while the journal could not be reached is sent afterwards, each event once.
+func TestJournalIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, store := &far{}, &shaky{Memory: &journal.Memory{}}
+		s, err := New(Options{Journal: store, Endpoints: []Endpoint{{URL: "https://hooks.example/x", Secret: testSecret}}, Transport: f})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Run(ctx) }()
+		synctest.Wait()
+		add(t, store, "run_1", 0, begun())
+		synctest.Wait()
+		store.lost.Store(3)
+		add(t, store, "run_1", 1, over())
+		add(t, store, "run_2", 0, begun(), over())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		var ids []string
+		for _, m := range f.got {
+			ids = append(ids, m.header.Get("Webhook-Id"))
+		}
+		if got := strings.Join(ids, " "); got != "1 2 3 4" {
+			t.Errorf("events %s were sent", got)
+		}
+		store.lost.Store(1)
+		add(t, store, "run_3", 0, begun())
+		synctest.Wait() // it waits for the journal
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }

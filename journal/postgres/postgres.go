@@ -5,13 +5,9 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"embed"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -66,12 +62,16 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	}
 	config.RuntimeParams["lock_timeout"] = fmt.Sprint(o.Wait.Milliseconds())
 	config.RuntimeParams["application_name"] = "wield"
+	wait := o.Wait + time.Minute // beside the wait for the lock there is only work
+	if config.ConnectTimeout <= 0 || config.ConnectTimeout > wait {
+		config.ConnectTimeout = wait
+	}
 	db := stdlib.OpenDB(*config)
 	db.SetMaxOpenConns(o.Connections)
 	db.SetMaxIdleConns(o.Connections)
-	if err := migrate(ctx, db); err != nil {
+	if err := migrateWithin(ctx, wait, db); err != nil {
 		db.Close()
-		return nil, classify(err)
+		return nil, err
 	}
 	f := sqlstore.Flavour{
 		Prefix:   "wield_",
@@ -81,10 +81,21 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 		Clock:    "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
 		Vacuum:   []string{"VACUUM {entries}", "VACUUM {heads}"},
 		Classify: classify,
-		Wait:     o.Wait + time.Minute, // beside the wait for the lock there is only work
+		Wait:     wait,
 		Poll:     o.Poll,
 	}
 	return &Store{sqlstore.New(db, db, f, o.Options)}, nil
+}
+
+// migrateWithin migrates, or fails if the server takes longer.
+func migrateWithin(ctx context.Context, wait time.Duration, db *sql.DB) error {
+	limited, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	err := migrate(limited, db)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return classify(err)
 }
 
 // migrate brings the tables to the newest version. Versions only go forward.
@@ -143,20 +154,23 @@ func version(ctx context.Context, tx *sql.Tx) (int, error) {
 
 // kinds are the classes of PostgreSQL's errors, by code or by the first two characters of one.
 var kinds = map[string]error{
-	"53100": journal.ErrFull, "53200": journal.ErrFull, "25006": journal.ErrReadOnly, "42501": journal.ErrReadOnly,
-	"55P03": journal.ErrLocked, "57014": journal.ErrLocked, "40": journal.ErrLocked, "XX001": journal.ErrCorrupt, "XX002": journal.ErrCorrupt,
-	"58": journal.ErrDisk, "08": journal.ErrLost, "57P01": journal.ErrLost, "57P02": journal.ErrLost, "57P03": journal.ErrLost, "57P05": journal.ErrLost,
-	"53300": journal.ErrLost,
+	"53": journal.ErrFull, "54": journal.ErrFull, "25006": journal.ErrReadOnly, "42501": journal.ErrReadOnly,
+	"55": journal.ErrLocked, "57014": journal.ErrLocked, "40": journal.ErrLocked,
+	"XX": journal.ErrCorrupt, "3F": journal.ErrCorrupt, "42": journal.ErrCorrupt, // tables are missing, or are others
+	"58": journal.ErrDisk, "08": journal.ErrLost, "25": journal.ErrLost, "28": journal.ErrLost, "3D": journal.ErrLost,
+	"57": journal.ErrLost, "53300": journal.ErrLost,
 }
 
-// classify gives an error its kind.
+// classify gives an error its kind. What neither the server nor wield says comes from the connection between them:
+// there is none, it broke, or nothing came through it in time.
 func classify(err error) error {
-	if lost(err) {
-		return fmt.Errorf("%w: %w", journal.ErrLost, err)
-	}
-	var e *pgconn.PgError
-	if !errors.As(err, &e) {
+	if errors.Is(err, context.Canceled) || journal.IsFailure(err) {
 		return err
+	}
+	var connect *pgconn.ConnectError
+	var e *pgconn.PgError
+	if errors.As(err, &connect) || !errors.As(err, &e) {
+		return fmt.Errorf("%w: %w", journal.ErrLost, err)
 	}
 	kind := kinds[e.Code]
 	if kind == nil && len(e.Code) == 5 {
@@ -166,14 +180,4 @@ func classify(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %s (%s)", kind, e.Message, e.Code)
-}
-
-// lost reports whether an error is one of the connection to the server: there is none, it broke, or nothing
-// came through it in time.
-func lost(err error) bool {
-	var connect *pgconn.ConnectError
-	var broken net.Error
-	return errors.As(err, &connect) || errors.As(err, &broken) || pgconn.SafeToRetry(err) ||
-		slices.ContainsFunc([]error{driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded},
-			func(kind error) bool { return errors.Is(err, kind) })
 }

@@ -140,6 +140,8 @@ func (s *Store) page(ctx context.Context, q *journal.Query, after int64, left in
 	if s.isClosed() {
 		return nil, journal.ErrClosed
 	}
+	ctx, cancel := context.WithTimeout(ctx, s.flavour.Wait)
+	defer cancel()
 	var f filter
 	f.add(true, "position > ?", after)
 	f.add(q.Stream != "", "stream = ?", q.Stream)
@@ -224,6 +226,8 @@ func (s *Store) heads(ctx context.Context, q *journal.HeadQuery, before int64, l
 	if s.isClosed() {
 		return nil, journal.ErrClosed
 	}
+	ctx, cancel := context.WithTimeout(ctx, s.flavour.Wait)
+	defer cancel()
 	var f filter
 	f.add(q.Stream != "", "stream = ?", q.Stream)
 	f.add(q.Session != "", "session = ?", q.Session)
