@@ -39,7 +39,6 @@ func TestRedirects(t *testing.T) {
 		"http://user:pass@SITE/end":      "user or password",
 		"http://OTHER/":                  "within one site",
 		"//OTHER/":                       "within one site",
-		"http://SITE@OTHER/":             "within one site",
 		"http://OTHER#@SITE/end":         "within one site",
 		"http://localhost:PORT/":         "within one site",
 		"http://127.1:PORT/":             "within one site",
@@ -54,6 +53,18 @@ func TestRedirects(t *testing.T) {
 		"data:application/json,1":        "within one site",
 		"http://169.254.169.254/latest/": "within one site",
 		"http:///end":                    "within one site",
+		"/?to=http://OTHER/":             "within one site", // by way of its own site
+		"//SITE@OTHER/":                  "within one site",
+		"http://SITE%2f@OTHER/":          "within one site",
+		"http://SITE:pw@OTHER/":          "within one site",
+		"http://[::1]:PORT/":             "within one site",
+		"http://[::ffff:7f00:1]:PORT/":   "within one site",
+		"http://[64:ff9b::7f00:1]:PORT/": "within one site",
+		"http://017700000001:PORT/":      "within one site",
+		"http://localhost.:PORT/":        "within one site",
+		"ws://SITE/end":                  "within one site",
+		"http+unix://SITE/end":           "within one site",
+		"HTTPS://SITE/end":               "within one site",
 		"/?to=/end":                      "", // one after the other
 		"/again?to=/again":               "",
 	} {
@@ -72,7 +83,7 @@ func TestRedirects(t *testing.T) {
 			}
 			continue
 		}
-		if want == "" && (res.ErrorType != "" || len(keys) < 2) || want != "" && (!strings.Contains(res.Error, want) || res.ErrorType != tool.ErrSecurity || len(keys) != 1) {
+		if want == "" && (res.ErrorType != "" || len(keys) < 2) || want != "" && (!strings.Contains(res.Error, want) || res.ErrorType != tool.ErrSecurity || len(keys) != 1+strings.Count(to, "to=")) {
 			t.Errorf("%s: %s %q after %d requests", to, res.ErrorType, res.Error, len(keys))
 		}
 		if strings.Contains(res.Error, "sesame") {

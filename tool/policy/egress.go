@@ -67,6 +67,9 @@ func (t *target) readHost() error {
 			return fmt.Errorf("the character %q in the host", r)
 		}
 	}
+	if strings.Contains(t.host, "..") {
+		return fmt.Errorf("two dots in a row in the host")
+	}
 	last := t.host[strings.LastIndexByte(t.host, '.')+1:]
 	if last == "" || last[0] >= '0' && last[0] <= '9' {
 		return fmt.Errorf("a number for a host, which some programs read as an address")
@@ -137,12 +140,20 @@ func URLProblem(text string) string {
 var localNames = []struct{ name, class string }{
 	{"localhost", "this machine"},
 	{"localhost.localdomain", "this machine"},
+	{"localdomain4", "this machine"}, // as in localhost4.localdomain4, which hosts files have
+	{"localdomain6", "this machine"},
 	{"local", "the local network"},
 	{"localdomain", "the local network"},
 	{"internal", "the network of a cloud"}, // with metadata.google.internal
 	{"intranet", "a private network"},
 	{"lan", "a private network"},
 	{"home.arpa", "a private network"},
+	{"home", "a private network"}, // this and the next are never given out, for they are in use everywhere
+	{"corp", "a private network"},
+	{"mail", "a private network"},
+	{"private", "a private network"},
+	{"svc", "a private network"}, // services of a Kubernetes cluster
+	{"onion", "a network of its own"},
 	{"metadata", cloudMetadata},
 	{"instance-data", cloudMetadata},
 }

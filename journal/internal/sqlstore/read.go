@@ -136,12 +136,18 @@ func (f *filter) where() string {
 }
 
 // page reads the next entries.
-func (s *Store) page(ctx context.Context, q *journal.Query, after int64, left int) ([]journal.Entry, error) {
+func (s *Store) page(ctx context.Context, q *journal.Query, after int64, left int) (page []journal.Entry, err error) {
+	err = s.inTime(ctx, func(ctx context.Context) (err error) {
+		page, err = s.entries(ctx, q, after, left)
+		return err
+	})
+	return page, err
+}
+
+func (s *Store) entries(ctx context.Context, q *journal.Query, after int64, left int) ([]journal.Entry, error) {
 	if s.isClosed() {
 		return nil, journal.ErrClosed
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.flavour.Wait)
-	defer cancel()
 	var f filter
 	f.add(true, "position > ?", after)
 	f.add(q.Stream != "", "stream = ?", q.Stream)
@@ -222,12 +228,18 @@ func (s *Store) Heads(ctx context.Context, q journal.HeadQuery) iter.Seq2[journa
 	}
 }
 
-func (s *Store) heads(ctx context.Context, q *journal.HeadQuery, before int64, left int) ([]journal.Head, error) {
+func (s *Store) heads(ctx context.Context, q *journal.HeadQuery, before int64, left int) (page []journal.Head, err error) {
+	err = s.inTime(ctx, func(ctx context.Context) (err error) {
+		page, err = s.streams(ctx, q, before, left)
+		return err
+	})
+	return page, err
+}
+
+func (s *Store) streams(ctx context.Context, q *journal.HeadQuery, before int64, left int) ([]journal.Head, error) {
 	if s.isClosed() {
 		return nil, journal.ErrClosed
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.flavour.Wait)
-	defer cancel()
 	var f filter
 	f.add(q.Stream != "", "stream = ?", q.Stream)
 	f.add(q.Session != "", "session = ?", q.Session)

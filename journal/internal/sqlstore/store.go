@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"wield/journal"
@@ -52,6 +53,8 @@ type Store struct {
 	unsynced bool          // something was committed that may not be on the disk
 
 	ended chan struct{} // closed by Close
+
+	silent atomic.Bool // the database did not answer in time
 }
 
 // An operation is something to write.
@@ -195,13 +198,32 @@ type transaction struct {
 }
 
 func (s *Store) transact(durable bool, do func(*transaction) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), s.flavour.Wait)
-	defer cancel()
-	err := s.transactOn(ctx, durable, do)
+	err := s.inTime(context.Background(), func(ctx context.Context) error { return s.transactOn(ctx, durable, do) })
 	if err == nil {
 		return nil
 	}
 	return s.flavour.Classify(err)
+}
+
+// probeTime is how long a database may take to answer at all, after it did not answer in time.
+const probeTime = 5 * time.Second
+
+// inTime has something done that ends when the database takes too long. Who comes afterwards waits less long for a database
+// that says nothing: a run has several things to write until it has ended.
+func (s *Store) inTime(ctx context.Context, do func(context.Context) error) error {
+	if s.silent.Load() {
+		probe, cancel := context.WithTimeout(ctx, probeTime)
+		err := s.writer.PingContext(probe)
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, s.flavour.Wait)
+	defer cancel()
+	err := do(limited)
+	s.silent.Store(err != nil && limited.Err() != nil && ctx.Err() == nil)
+	return err
 }
 
 func (s *Store) transactOn(ctx context.Context, durable bool, do func(*transaction) error) error {
