@@ -24,7 +24,12 @@ tools: {root: DIR}
 `
 
 // canary is a script in every form in which a text could become one.
-const canary = `<script>fetch('/pwned')</script><img src=/pwned onerror="fetch('/pwned')"><svg onload=fetch('/pwned')>[a](javascript:fetch('/pwned')) ![b](/pwned) ![c](http://127.0.0.1:1/pwned) <a href="javascript:fetch('/pwned')">d</a> <iframe srcdoc="<script>fetch('/pwned')</script>"></iframe><style>@import '/pwned'</style>`
+const canary = `<script>fetch('/pwned')</script><img src=/pwned onerror="fetch('/pwned')"><svg onload=fetch('/pwned')>[a](javascript:fetch('/pwned')) ![b](/pwned) ![c](http://127.0.0.1:1/pwned) <a href="javascript:fetch('/pwned')">d</a> <iframe srcdoc="<script>fetch('/pwned')</script>"></iframe><style>@import '/pwned'</style>` +
+	` <math><mtext><table><mglyph><style><!--</style><img title="--><img src=/pwned onerror=fetch('/pwned')>"> <svg><use href="data:image/svg+xml;base64,PHN2Zy8+#a"/></svg>` +
+	` <base href=//127.0.0.1:1/> <meta http-equiv=refresh content="0;url=javascript:fetch('/pwned')"> <form action=javascript:fetch('/pwned')><button autofocus onfocus=fetch('/pwned')>go</button></form>` +
+	` <details open ontoggle=fetch('/pwned')> <template shadowrootmode=open><img src=/pwned></template> <link rel=stylesheet href=/pwned> <video><source onerror=fetch('/pwned')></video>` +
+	` [e](java&#10;script:fetch('/pwned')) [f](vbscript:x) [g](data:text/html,<script>fetch('/pwned')</script>) [h](//127.0.0.1:1/pwned) [i](/\127.0.0.1:1/pwned) <javascript:fetch('/pwned')>` +
+	` ![j](data:image/svg+xml,<svg/onload=fetch('/pwned')>) {{constructor.constructor('fetch("/pwned")')()}} ");fetch('/pwned')//`
 
 const talkScenario = `wield: scenario/v1
 name: talk
