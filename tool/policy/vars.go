@@ -34,9 +34,9 @@ func (e *eval) expanded(p syntax.WordPart, sc scope) field {
 			return field{shown: true}
 		}
 	case *syntax.CmdSubst:
-		if c := onlyCall(p); c != nil && len(c.Args) == 1 && c.Args[0].Lit() == "nproc" {
+		if text, ok := plainOutputs[strings.Join(literals(onlyCall(p)), " ")]; ok {
 			e.stmts(p.Stmts, sc)
-			return field{text: "1", known: true} // a number
+			return field{text: text, known: true}
 		}
 		if text, ok := e.document(p, sc); ok {
 			return field{text: text, known: true}
@@ -77,6 +77,22 @@ func (e *eval) trimmed(p *syntax.ParamExp, sc scope) bool {
 // textExpansions are those that give a text and set nothing.
 var textExpansions = []syntax.ParExpOperator{syntax.AlternateUnset, syntax.AlternateUnsetOrNull, syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.RemSmallPrefix, syntax.RemLargePrefix,
 	syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll}
+
+// plainOutputs are commands that give a number or a revision, and what stands for it.
+var plainOutputs = map[string]string{
+	"nproc": "1", "git rev-parse HEAD": "0000000", "git rev-parse --short HEAD": "0000000", "git rev-parse --verify HEAD": "0000000",
+}
+
+// literals returns the words of a command as they stand there; those that are more than a text are empty.
+func literals(c *syntax.CallExpr) (words []string) {
+	if c == nil {
+		return nil
+	}
+	for _, w := range c.Args {
+		words = append(words, w.Lit())
+	}
+	return words
+}
 
 // onlyCall is the one simple command of a substitution; nil if there is another one.
 func onlyCall(p *syntax.CmdSubst) *syntax.CallExpr {
