@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -241,6 +242,11 @@ func (s *mcpSource) server(name string, m *config.MCPServer) (mcp.Options, error
 	}
 	r := s.box.Runner
 	env := append(sandbox.Environ(), "TMPDIR="+r.Settings().Temp)
+	writable := append([]string{r.Settings().Temp}, m.Writable...)
+	if dir := s.cache(name); m.Net && dir != "" {
+		env = append(env, "XDG_CACHE_HOME="+dir, "npm_config_cache="+filepath.Join(dir, "npm"))
+		writable = append(writable, dir)
+	}
 	for _, variable := range slices.Sorted(maps.Keys(m.Env)) {
 		value, err := m.Env[variable].Resolve(s.getenv)
 		if err != nil {
@@ -250,9 +256,23 @@ func (s *mcpSource) server(name string, m *config.MCPServer) (mcp.Options, error
 	}
 	o.Command = sandbox.Command{
 		Argv: m.Command, Dir: r.Settings().Root, Env: env, Level: r.Settings().Sandbox.Level, Net: m.Net, Protected: r.Settings().Sandbox.Protected,
-		Writable: append([]string{r.Settings().Temp}, m.Writable...), Readable: append([]string{r.Settings().Root}, m.Readable...),
+		Writable: writable, Readable: append([]string{r.Settings().Root}, m.Readable...),
 	}
 	return o, nil
+}
+
+// cache makes the directory where a server's program keeps what it fetches, so that npx and uvx do not fetch it at each
+// start; empty: there is none.
+func (s *mcpSource) cache(name string) string {
+	dir := s.box.Runner.Settings().Sandbox.Cache
+	if dir == "" {
+		return ""
+	}
+	dir = filepath.Join(dir, "mcp", name)
+	if os.MkdirAll(dir, 0o700) != nil {
+		return ""
+	}
+	return dir
 }
 
 // close ends all connections.

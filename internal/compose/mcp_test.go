@@ -230,3 +230,16 @@ func TestNoToolsYet(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestMCPCache: a program with the network keeps what it fetches in a cache of its own, unless the file leads it elsewhere.
+func TestMCPCache(t *testing.T) {
+	dir := t.TempDir()
+	s := &mcpSource{box: &Toolbox{Runner: tool.NewRunner(tool.Settings{Sandbox: tool.Box{Cache: dir}})}, getenv: env()}
+	for _, net := range []bool{true, false} {
+		o, err := s.server("docs", &config.MCPServer{Command: []string{"npx"}, Net: net})
+		own := filepath.Join(dir, "mcp", "docs")
+		if err != nil || slices.Contains(o.Command.Writable, own) != net || slices.Contains(o.Command.Env, "XDG_CACHE_HOME="+own) != net {
+			t.Errorf("net %t: %v, %v, %v", net, err, o.Command.Writable, o.Command.Env)
+		}
+	}
+}

@@ -31,41 +31,17 @@ type serverFile struct {
 	Deny     []string          `yaml:"deny,omitempty"`
 }
 
-// A cache is a directory below the home directory, and the variable that leads a program there: in the sandbox it has
-// another home.
-type cache struct{ dir, variable string }
+// downloads are programs that fetch what they run. A server behind one needs the network.
+var downloads = []string{"npx", "bunx", "uvx", "pipx", "deno"}
 
-// downloads are programs that fetch what they run, with where they keep it. A server behind one needs the network and
-// may write there.
-var downloads = map[string][]cache{
-	"npx":  {{".npm", "npm_config_cache"}},
-	"bunx": {{".bun/install/cache", "BUN_INSTALL_CACHE_DIR"}},
-	"uvx":  {{".cache/uv", "UV_CACHE_DIR"}, {".local/share/uv/tools", "UV_TOOL_DIR"}, {".local/share/uv/python", "UV_PYTHON_INSTALL_DIR"}},
-	"pipx": {{".local/share/pipx", "PIPX_HOME"}},
-	"deno": {{".cache/deno", "DENO_DIR"}},
-}
-
-// allow gives a program what it cannot do without: the network and a cache where it fetches what it runs, and
-// files that its command line names.
-func (f *serverFile) allow(home string) (fetches bool) {
+// allow gives a program what it cannot do without: the network if it fetches what it runs, and files that its command
+// line names.
+func (f *serverFile) allow() (fetches bool) {
 	if len(f.Command) == 0 {
 		return false
 	}
-	caches, fetches := downloads[filepath.Base(f.Command[0])]
+	fetches = slices.Contains(downloads, filepath.Base(f.Command[0]))
 	f.Net = f.Net || fetches
-	for _, c := range caches {
-		dir := filepath.Join(home, c.dir)
-		if home == "" || os.MkdirAll(dir, 0o755) != nil { // what is not there cannot be allowed
-			continue
-		}
-		f.Writable = append(f.Writable, dir)
-		if f.Env == nil {
-			f.Env = map[string]string{}
-		}
-		if f.Env[c.variable] == "" {
-			f.Env[c.variable] = dir
-		}
-	}
 	for _, arg := range f.Command {
 		if path := readsFrom(arg); path != "" && !slices.Contains(f.Readable, path) {
 			f.Readable = append(f.Readable, path)
@@ -138,8 +114,8 @@ what they run.`,
 			default:
 				return cli.UsageErrorf("one name stands in front of --, and the program behind it")
 			}
-			if f.allow(app.Getenv("HOME")) {
-				fmt.Fprintf(app.Stderr, "wield: %s may use the network and write to its cache, since %s fetches what it runs\n",
+			if f.allow() {
+				fmt.Fprintf(app.Stderr, "wield: %s may use the network, since %s fetches what it runs\n",
 					args[0], f.Command[0])
 			}
 			made, err := f.file(args[0])
@@ -193,7 +169,7 @@ Secrets are not copied: set the environment variable that the new file names.`,
 			if filepath.Ext(args[0]) == ".toml" {
 				read = importCodex
 			}
-			found, notes, err := read(data, app.Getenv("HOME"))
+			found, notes, err := read(data)
 			if err != nil {
 				return cli.UsageErrorf("%s: %w", args[0], err)
 			}
@@ -224,7 +200,7 @@ type foreignServer struct {
 var notInName = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
 // importServers makes files of the servers in another client's configuration, and says what has to be done by hand.
-func importServers(data []byte, home string) (files []newFile, notes []string, err error) {
+func importServers(data []byte) (files []newFile, notes []string, err error) {
 	data, err = yaml.YAMLToJSON(data) // JSON is YAML, comments with # included
 	if err != nil {
 		return nil, nil, err
@@ -239,7 +215,7 @@ func importServers(data []byte, home string) (files []newFile, notes []string, e
 	if all.MCPServers == nil {
 		all.MCPServers = all.Servers
 	}
-	return serverFiles(all.MCPServers, "mcpServers or servers", home)
+	return serverFiles(all.MCPServers, "mcpServers or servers")
 }
 
 // A codexServer is a server as Codex writes it.
@@ -257,7 +233,7 @@ type codexServer struct {
 }
 
 // importCodex makes files of the servers in Codex's config.toml.
-func importCodex(data []byte, home string) (files []newFile, notes []string, err error) {
+func importCodex(data []byte) (files []newFile, notes []string, err error) {
 	var all struct {
 		Servers map[string]codexServer `toml:"mcp_servers"`
 	}
@@ -279,7 +255,7 @@ func importCodex(data []byte, home string) (files []newFile, notes []string, err
 		}
 		servers[name] = s
 	}
-	return serverFiles(servers, "mcp_servers", home)
+	return serverFiles(servers, "mcp_servers")
 }
 
 func with(values map[string]string, name, value string) map[string]string {
@@ -291,7 +267,7 @@ func with(values map[string]string, name, value string) map[string]string {
 }
 
 // serverFiles makes files of servers, and says what has to be done by hand.
-func serverFiles(servers map[string]foreignServer, where, home string) (files []newFile, notes []string, err error) {
+func serverFiles(servers map[string]foreignServer, where string) (files []newFile, notes []string, err error) {
 	if len(servers) == 0 {
 		return nil, nil, fmt.Errorf("there are no servers in it, under %s", where)
 	}
@@ -308,7 +284,7 @@ func serverFiles(servers map[string]foreignServer, where, home string) (files []
 		}
 		f.Env = hidden(name, s.Env, &notes)
 		f.Headers = hidden(name, s.Headers, &notes)
-		f.allow(home)
+		f.allow()
 		made, err := f.file(name)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", old, err)

@@ -18,7 +18,7 @@ func TestImportServers(t *testing.T) {
 	    "off": {"command": "x", "disabled": true}
 	  }
 	}`
-	files, notes, err := importServers([]byte(strings.ReplaceAll(claude, "// a comment", "# a comment")), "")
+	files, notes, err := importServers([]byte(strings.ReplaceAll(claude, "// a comment", "# a comment")))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
@@ -36,7 +36,7 @@ func TestImportServers(t *testing.T) {
 		!strings.Contains(all, "API_KEY was not copied") {
 		t.Errorf("notes: %s", all)
 	}
-	if _, _, err := importServers([]byte(`{"mcpServers": {}}`), ""); err == nil ||
+	if _, _, err := importServers([]byte(`{"mcpServers": {}}`)); err == nil ||
 		!strings.Contains(err.Error(), "mcpServers") {
 		t.Errorf("no servers: %v", err)
 	}
@@ -45,7 +45,7 @@ func TestImportServers(t *testing.T) {
 func TestImportCodex(t *testing.T) {
 	const config = "[mcp_servers.docs]\nurl = \"https://example.com/mcp\"\nbearer_token_env_var = \"DOCS_TOKEN\"\ndisabled_tools = [\"drop\"]\n" +
 		"[mcp_servers.docs.env_http_headers]\nX-Team = \"TEAM\"\n[mcp_servers.gone]\ncommand = \"x\"\nenabled = false\n"
-	files, notes, err := importCodex([]byte(config), "")
+	files, notes, err := importCodex([]byte(config))
 	if err != nil || len(files) != 1 || len(notes) != 1 {
 		t.Fatalf("%d files, %v, %v", len(files), notes, err)
 	}
