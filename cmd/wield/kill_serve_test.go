@@ -91,8 +91,8 @@ func (s *server) steps() []string {
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
-// request makes a request with the key of the service. It fails when the service is gone.
-func (s *server) request(t *testing.T, method, path string, in any) (*http.Response, error) {
+// request makes a request with the key of the service and more headers. It fails when the service is gone.
+func (s *server) request(t *testing.T, method, path string, in any, headers ...string) (*http.Response, error) {
 	t.Helper()
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -104,6 +104,10 @@ func (s *server) request(t *testing.T, method, path string, in any) (*http.Respo
 	}
 	req.Header.Set("Authorization", "Bearer "+servedKey)
 	req.Header.Set("Content-Type", "application/json")
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	return client.Do(req)
 }

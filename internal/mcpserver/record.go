@@ -43,9 +43,11 @@ func (s *Server) record(ctx context.Context) (*log, error) {
 	session := s.logged
 	s.mu.Unlock()
 	w := journal.NewWriter(s.o.Journal, journal.NewID("run"), 0)
-	records := []journal.Record{{Kind: journal.KindRun, Run: &journal.RunRecord{Session: session, Agent: agentName, By: s.o.By}}}
+	run := &journal.RunRecord{Session: session, Agent: agentName, By: s.o.By}
+	records := []journal.Record{{Kind: journal.KindRun, Run: run}}
 	if first {
-		records = append(records, journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "calls by MCP"}})
+		note := &journal.SessionNote{Title: "calls by MCP"}
+		records = append(records, journal.Record{Kind: journal.KindSession, Session: note})
 	}
 	if err := w.Append(ctx, records...); err != nil {
 		return nil, err
@@ -180,7 +182,8 @@ func (s *Server) recall(ctx context.Context, id string, meta sdk.Meta) (*task, e
 		r.end != nil && time.Since(r.ended) > s.o.Tasks.ttl():
 		return nil, noTask(id)
 	}
-	t := &task{id: id, server: s, created: r.began.UTC(), updated: r.began.UTC(), status: taskWorking, first: make(chan struct{}), polled: true}
+	t := newTask(s, id, r.began.UTC())
+	t.polled = true
 	if r.end != nil {
 		t.recorded(&r)
 		return t, nil

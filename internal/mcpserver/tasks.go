@@ -125,7 +125,8 @@ func (s *Server) taskRequests(next sdk.MethodHandler) sdk.MethodHandler {
 				return nil, undeclared()
 			}
 			if x := r.GetExtra(); x != nil && x.Header.Get("Mcp-Name") != "" && x.Header.Get("Mcp-Name") != p.about() {
-				return nil, &jsonrpc.Error{Code: sdk.CodeHeaderMismatch, Message: "the header Mcp-Name is not the taskId of the request"}
+				return nil, &jsonrpc.Error{Code: sdk.CodeHeaderMismatch,
+					Message: "the header Mcp-Name is not the taskId of the request"}
 			}
 		}
 		result, err := next(ctx, method, r)
@@ -224,10 +225,15 @@ func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 
 // begin carries out a call in a goroutine of its own.
 func (s *Server) begin(ctx context.Context, r *sdk.CallToolRequest, call chat.Call, log *log) *task {
-	t := &task{id: log.id(), server: s, log: log, created: now(), updated: now(), status: taskWorking, first: make(chan struct{})}
+	t := newTask(s, log.id(), now())
+	t.log = log
 	ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.o.tasks.all.Go(func() { t.run(ctx, r, call) })
 	return t
+}
+
+func newTask(s *Server, id string, created time.Time) *task {
+	return &task{id: id, server: s, created: created, updated: created, status: taskWorking, first: make(chan struct{})}
 }
 
 // now is the time as tasks tell it.
@@ -296,8 +302,11 @@ func (t *task) progress(p *tool.ProgressDetail) bool {
 	return t.polled
 }
 
-// take takes what the call came to. If a task asks for something, take waits for it and returns the call with the answers.
-func (t *task) take(ctx context.Context, r *sdk.CallToolRequest, result *sdk.CallToolResult, err error) (*sdk.CallToolRequest, bool) {
+// take takes what the call came to. If a task asks for something, take waits for it and returns the call with the
+// answers.
+func (t *task) take(
+	ctx context.Context, r *sdk.CallToolRequest, result *sdk.CallToolResult, err error,
+) (*sdk.CallToolRequest, bool) {
 	t.mu.Lock()
 	t.result, t.err = result, err
 	if t.early = !t.polled; t.early {
@@ -334,7 +343,8 @@ func (t *task) take(ctx context.Context, r *sdk.CallToolRequest, result *sdk.Cal
 // ask notes what the call asks for. The keys of its questions are used once in the life of a task.
 func (t *task) ask(questions sdk.InputRequestMap) {
 	t.rounds++
-	t.asks, t.answers, t.names, t.answered = sdk.InputRequestMap{}, sdk.InputResponseMap{}, map[string]string{}, make(chan struct{})
+	t.asks, t.answers = sdk.InputRequestMap{}, sdk.InputResponseMap{}
+	t.names, t.answered = map[string]string{}, make(chan struct{})
 	for name, q := range questions {
 		key := name
 		if t.rounds > 1 {
@@ -372,7 +382,8 @@ func (t *task) state(whole bool) *taskState {
 	if !t.over() {
 		age = time.Since(t.created)
 	}
-	s := &taskState{TaskID: t.id, Status: t.status, StatusMessage: t.message, CreatedAt: t.created, LastUpdatedAt: t.updated,
+	s := &taskState{TaskID: t.id, Status: t.status, StatusMessage: t.message,
+		CreatedAt: t.created, LastUpdatedAt: t.updated,
 		TTL: (age + t.server.o.Tasks.ttl()).Milliseconds(), Poll: taskPoll.Milliseconds()}
 	if !whole {
 		return s
@@ -398,7 +409,8 @@ func protocolError(err error) *jsonrpc.Error {
 
 // noTask refuses a request about a task that there is not, or that is another key's.
 func noTask(id string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("there is no task %q, or its result is not kept any more", id)}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+		Message: fmt.Sprintf("there is no task %q, or its result is not kept any more", id)}
 }
 
 // task returns a task of the server's key: one that runs here, or one that the journal knows.
