@@ -157,6 +157,10 @@ func examineModel(ctx context.Context, app *cli.App, c *config.Config, f *doctor
 			if !yield(finding) {
 				return
 			}
+			if finding.Check == "streams" && finding.State != doctor.Skipped && !f.quick && !p.Scripted {
+				fmt.Fprintf(app.Stderr, "wield: asking %s for tool calls, which can take minutes; --quick leaves it out\n",
+					name)
+			}
 		}
 		if finding, ok := templateOf(ctx, app, c, f, &p); ok {
 			yield(finding)
