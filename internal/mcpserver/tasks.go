@@ -41,7 +41,8 @@ const (
 const (
 	taskPoll  = time.Second      // how often clients are asked to poll
 	taskLease = 15 * time.Second // after which a task of a service that was killed is another's
-	maxTasks  = 1000             // of one front, with those whose results are kept
+	taskFresh = time.Minute      // how long a result is kept in memory that the journal has too
+	maxTasks  = 1000             // of one front, with those whose results are kept in memory
 )
 
 // tasks are the calls that clients ask about later. They outlive connections and changes of the configuration, and what
@@ -52,6 +53,8 @@ type tasks struct {
 	mu   sync.Mutex
 	live map[string]*task
 	all  sync.WaitGroup
+
+	recalling sync.Mutex // held while the journal is asked for a task
 }
 
 func newTasks() *tasks { return &tasks{owner: journal.NewID("mcp"), live: map[string]*task{}} }
@@ -68,6 +71,7 @@ type task struct {
 	mu       sync.Mutex
 	polled   bool // the client was told to poll
 	early    bool // the call has come to something before that
+	lost     bool // another process carries it out now
 	rounds   int  // of questions
 	status   string
 	message  string
@@ -259,7 +263,11 @@ func (t *task) poll() bool {
 func (a *tasks) sweep() {
 	for id, t := range a.live {
 		t.mu.Lock()
-		if t.over() && time.Since(t.updated) > t.server.o.Tasks.ttl() {
+		kept := t.server.o.Tasks.ttl()
+		if t.log != nil {
+			kept = min(kept, taskFresh)
+		}
+		if t.lost || t.over() && time.Since(t.updated) > kept {
 			delete(a.live, id)
 		}
 		t.mu.Unlock()
@@ -281,7 +289,7 @@ func (t *task) over() bool { return t.status != taskWorking && t.status != taskA
 // run carries out the call, again and again while it asks for something, and keeps its lease meanwhile.
 func (t *task) run(ctx context.Context, r *sdk.CallToolRequest, call chat.Call) {
 	defer t.cancel()
-	t.server.o.tasks.all.Go(func() { t.log.renew(ctx, t.cancel, t.server.o.tasks.owner) })
+	t.server.o.tasks.all.Go(func() { t.log.renew(ctx, t.lose, t.server.o.tasks.owner) })
 	for {
 		result, err := t.server.carry(ctx, r, call, t.log, t.progress)
 		again, ok := t.take(ctx, r, result, err)
@@ -290,6 +298,14 @@ func (t *task) run(ctx context.Context, r *sdk.CallToolRequest, call chat.Call) 
 		}
 		r, call = again, t.server.named(again)
 	}
+}
+
+// lose ends the call here, since another process carries it out.
+func (t *task) lose() {
+	t.mu.Lock()
+	t.lost = true
+	t.mu.Unlock()
+	t.cancel()
 }
 
 // progress notes how far the call is. It reports false if its client still waits, and wants to be told.
@@ -415,22 +431,42 @@ func noTask(id string) error {
 
 // task returns a task of the server's key: one that runs here, or one that the journal knows.
 func (s *Server) task(ctx context.Context, p *taskParams) (*task, error) {
-	id := p.TaskID
 	all := s.o.tasks
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	all.sweep()
-	if t := all.live[id]; t != nil {
-		if t.server.o.By != s.o.By {
-			return nil, noTask(id)
+	t := all.find(p.TaskID)
+	if t == nil {
+		all.recalling.Lock()
+		defer all.recalling.Unlock()
+		t = all.find(p.TaskID) // it may have been recalled meanwhile
+	}
+	if t == nil {
+		var err error
+		if t, err = s.recall(ctx, p.TaskID, p.Meta); err != nil {
+			return nil, err
 		}
-		return t, nil
+		all.add(t)
 	}
-	t, err := s.recall(ctx, id, p.Meta)
-	if err == nil && t.cancel != nil {
-		all.live[id] = t
+	if t.server.o.By != s.o.By {
+		return nil, noTask(p.TaskID)
 	}
-	return t, err
+	return t, nil
+}
+
+// find returns a task that runs here, or did a while ago; nil: there is none.
+func (a *tasks) find(id string) *task {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.sweep()
+	return a.live[id]
+}
+
+// add keeps a task that was recalled, if it runs here.
+func (a *tasks) add(t *task) {
+	if t.cancel == nil {
+		return
+	}
+	a.mu.Lock()
+	a.live[t.id] = t
+	a.mu.Unlock()
 }
 
 // getTask tells how a task is.

@@ -26,12 +26,16 @@ import (
 	"wield/tool/mcp"
 )
 
-// wait is how long tools of these tests take, and after how long their calls become tasks.
-const wait, soon = 400 * time.Millisecond, 100 * time.Millisecond
+// The times after which calls become tasks: at once, as good as never, and such that quick calls do not even on a busy machine.
+const (
+	soon  = 10 * time.Millisecond
+	never = time.Minute
+	later = 700 * time.Millisecond
+)
 
 // slowServer is an MCP server whose tools take their time, ask for something and fail, as the official conformance suite
 // has them.
-func slowServer(t *testing.T) *mcp.Server {
+func slowServer(t *testing.T, wait time.Duration) *mcp.Server {
 	t.Helper()
 	s := sdk.NewServer(&sdk.Implementation{Name: "behind", Version: "1"}, nil)
 	text := func(format string, args ...any) *sdk.CallToolResult {
@@ -108,7 +112,7 @@ type tasked struct {
 }
 
 // serveTasks serves tools of an MCP server, if there is one, and others at a front of its own, which ends with the test.
-func serveTasks(t *testing.T, store journal.Store, m *mcp.Server, more ...*tool.Tool) tasked {
+func serveTasks(t *testing.T, after time.Duration, store journal.Store, m *mcp.Server, more ...*tool.Tool) tasked {
 	t.Helper()
 	reg, servers := new(tool.Registry), []*mcp.Server(nil)
 	if m != nil {
@@ -123,7 +127,7 @@ func serveTasks(t *testing.T, store journal.Store, m *mcp.Server, more ...*tool.
 	}
 	f := NewFront(FrontOptions{Open: func(caller, _ string) (Options, bool) {
 		return Options{Runner: tool.NewRunner(tool.Settings{Tools: reg}), Servers: servers, Own: m != nil, Journal: store, By: caller,
-			Approvals: true, Tasks: TaskOptions{After: soon, TTL: time.Minute, Required: []string{"be__failing_*"}}}, true
+			Approvals: true, Tasks: TaskOptions{After: after, TTL: time.Minute, Required: []string{"be__failing_*"}}}, true
 	}})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, r.Header.Get("X-Key")) }))
 	t.Cleanup(func() { srv.Close(); f.Reset(); f.tasks.close() })
@@ -227,9 +231,10 @@ func answers(list ...string) map[string]any {
 
 // TestTasks goes through the life of tasks: results, errors of tools and of the protocol, questions and cancellation.
 func TestTasks(t *testing.T) {
-	store := new(journal.Memory)
-	s := serveTasks(t, store, slowServer(t))
-	if r := s.send("ada", "tools/call", map[string]any{"name": "greet", "arguments": map[string]any{"name": "Ada"}}); r.ResultType != "complete" || r.Content[0].Text != "Hello, Ada!" {
+	t.Parallel()
+	store, behind := new(journal.Memory), slowServer(t, 400*time.Millisecond)
+	s, patient := serveTasks(t, soon, store, behind), serveTasks(t, never, store, behind)
+	if r := patient.send("ada", "tools/call", map[string]any{"name": "greet", "arguments": map[string]any{"name": "Ada"}}); r.ResultType != "complete" || r.Content[0].Text != "Hello, Ada!" {
 		t.Errorf("a quick call: %+v", r)
 	}
 	if r := s.send("plain", "tools/call", map[string]any{"name": "slow_compute", "arguments": map[string]any{"seconds": 0.3}}); r.ResultType != "complete" || r.Content[0].Text != "computed" {
@@ -273,7 +278,9 @@ func TestTasks(t *testing.T) {
 
 // TestTaskQuestions answers what tasks ask for, in parts and with answers to nothing, and what is asked before a task begins.
 func TestTaskQuestions(t *testing.T) {
-	s := serveTasks(t, new(journal.Memory), slowServer(t))
+	t.Parallel()
+	behind := slowServer(t, 400*time.Millisecond)
+	s := serveTasks(t, soon, new(journal.Memory), behind)
 	id := s.call("ada", "multi_input", `{}`)
 	if r := s.until("ada", id, taskAsks); len(r.InputRequests) != 2 {
 		t.Fatalf("%+v", r)
@@ -295,7 +302,7 @@ func TestTaskQuestions(t *testing.T) {
 	s.until("ada", id, taskCancelled)
 
 	params := map[string]any{"name": "test_tool_with_task", "arguments": map[string]any{}}
-	first := s.send("ada", "tools/call", params)
+	first := serveTasks(t, never, new(journal.Memory), behind).send("ada", "tools/call", params)
 	if first.ResultType != taskAsks || first.TaskID != "" {
 		t.Fatalf("asked before it begins: %+v", first)
 	}
@@ -308,10 +315,11 @@ func TestTaskQuestions(t *testing.T) {
 
 // TestTaskApprovals: an approval comes first, and the call that was approved becomes a task.
 func TestTaskApprovals(t *testing.T) {
+	t.Parallel()
 	g := &gate{begun: make(chan struct{}, 1), open: make(chan struct{}, 1)}
 	work := g.tool(false)
 	work.Dangerous = true
-	s := serveTasks(t, new(journal.Memory), nil, work)
+	s := serveTasks(t, 2*time.Second, new(journal.Memory), nil, work)
 	params := map[string]any{"name": "work", "arguments": map[string]any{}}
 	asked := s.send("ada", "tools/call", params)
 	if asked.ResultType != taskAsks || g.runs.Load() != 0 {
@@ -384,13 +392,14 @@ func (s *killedStore) Release(ctx context.Context, l journal.Lease) error {
 // TestTaskTakenOver asks a service for tasks of another one: while it runs them, when it has ended them, and when it was
 // killed. A call that may run again does; of another one it is told that its outcome is not known.
 func TestTaskTakenOver(t *testing.T) {
+	t.Parallel()
 	for _, idempotent := range []bool{true, false} {
 		t.Run(fmt.Sprint("idempotent ", idempotent), func(t *testing.T) {
 			store := new(journal.Memory)
 			first := &killedStore{Store: store}
 			g := &gate{begun: make(chan struct{}, 9), open: make(chan struct{}, 9)}
-			a := serveTasks(t, first, nil, g.tool(idempotent))
-			b := serveTasks(t, store, nil, g.tool(idempotent))
+			a := serveTasks(t, soon, first, nil, g.tool(idempotent))
+			b := serveTasks(t, soon, store, nil, g.tool(idempotent))
 			id := a.call("ada", "work", `{}`)
 			<-g.begun
 			if r := b.send("ada", "tasks/get", map[string]any{"taskId": id}); r.Status != taskWorking {
@@ -437,7 +446,7 @@ func TestConformanceTasks(t *testing.T) {
 	if suite == "" {
 		t.Skip("the official conformance suite of MCP runs only in the heavy level of .ci/run (WIELD_CONFORMANCE)")
 	}
-	s := serveTasks(t, new(journal.Memory), slowServer(t))
+	s := serveTasks(t, later, new(journal.Memory), slowServer(t, 2*later))
 	for _, name := range []string{"lifecycle", "capability-negotiation", "wire-fields", "request-state-removal", "mrtr-input",
 		"request-headers", "dispatch-and-envelope", "required-task-error", "mrtr-composition"} {
 		t.Run(name, func(t *testing.T) {
