@@ -22,6 +22,7 @@ type Box struct {
 	Readable  []string              // what processes may read beyond the workspace and the system's own
 	Writable  []string              // what they may change beyond the workspace and the temporary directory
 	Protected []string              // what they never change: the configuration, directories of tools, registries; absolute
+	Data      string                // wield's own directory, with the journal: closed where no wall does that; empty: there is none
 	Held      *guarded.Store        // of what they have changed all the same; nil: it is only told
 	Cache     string                // directory of what they keep for the next run, such as compiled packages; empty: none outlives the program
 }
@@ -133,7 +134,7 @@ func (c *Call) exec(ctx context.Context, cmd sandbox.Command, output bool) (sand
 		cmd.Stderr = tee(cmd.Stderr, gate{told, c.Output("stderr")})
 	}
 	list := c.guarded(&cmd)
-	fence(&cmd, list)
+	c.fence(&cmd, list)
 	before := guarded.Take(list)
 	p, err := sandbox.Start(ctx, cmd)
 	if err != nil {

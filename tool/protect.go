@@ -1,6 +1,8 @@
 package tool
 
 import (
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,11 +36,39 @@ func (c *Call) guarded(cmd *sandbox.Command) []string {
 	return list
 }
 
+// Closed lists what a process that may change these directories must not change, as far as a wall can keep it
+// from there: a link can be replaced all the same.
+func (b *Box) Closed(dirs ...string) []string {
+	list := append(slices.DeleteFunc(slices.Clone(b.Protected), isLink), b.data()...)
+	for _, dir := range dirs {
+		list = append(list, guarded.Find(dir)...)
+	}
+	return list
+}
+
+// data returns wield's own directory at the one level where a process could reach it and mounts are made. Wield itself
+// writes there meanwhile, so that there is nothing to compare.
+func (b *Box) data() []string {
+	if b.Level != sandbox.Limits || b.Data == "" {
+		return nil
+	}
+	return []string{b.Data}
+}
+
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
 // fence makes read-only what a process must not change. Git alone writes into a repository, and not even git
 // what names programs there.
-func fence(cmd *sandbox.Command, list []string) {
+func (c *Call) fence(cmd *sandbox.Command, list []string) {
 	git := onlyGit(cmd.Argv)
+	cmd.Protected = append(cmd.Protected, c.box.data()...)
 	for _, p := range list {
+		if isLink(p) && slices.Contains(c.box.Protected, p) {
+			continue // where it leads to is in the list too
+		}
 		if git && filepath.Base(p) == ".git" {
 			cmd.Protected = append(cmd.Protected, guarded.Git(p)...)
 		} else {

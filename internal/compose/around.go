@@ -46,19 +46,35 @@ func aroundPrograms(c *config.Config, level sandbox.Level) ([]tool.Middleware, e
 	return all, nil
 }
 
-// aroundFiles are the programs that are asked, and the files that they are given, which no tool may change.
-func aroundFiles(c *config.Config) (list []string) {
-	for _, p := range c.Tools.Around {
-		for i, word := range p.Command {
-			if i == 0 {
-				word, _ = exec.LookPath(word)
-			}
-			if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() {
-				if path, err := filepath.Abs(word); err == nil {
-					list = append(list, path)
-				}
+// commandFiles are the programs that the configuration names, and the files that they are given, which no tool
+// may change. A path is one from the directory dir, or from the current one if that is empty.
+func commandFiles(dir string, command []string) (list []string) {
+	for i, word := range command {
+		if i == 0 {
+			word, _ = exec.LookPath(word)
+		}
+		if dir != "" && !filepath.IsAbs(word) {
+			word = filepath.Join(dir, word)
+		}
+		if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() {
+			if path, err := filepath.Abs(word); err == nil {
+				list = append(list, path)
 			}
 		}
+	}
+	return list
+}
+
+// programFiles are those of everything that wield runs by itself, rather than because a model asks for it.
+func (t *Toolbox) programFiles() (list []string) {
+	for _, p := range t.config.Tools.Around {
+		list = append(list, commandFiles("", p.Command)...)
+	}
+	for _, m := range t.config.Modules {
+		list = append(list, commandFiles("", m.Command)...)
+	}
+	for _, s := range t.config.MCP.Servers {
+		list = append(list, commandFiles(t.Runner.Settings().Root, s.Command)...)
 	}
 	return list
 }

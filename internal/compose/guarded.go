@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"wield/internal/config"
 	"wield/tool"
+	"wield/tool/guarded"
 )
 
 // protect names what no process of a tool changes: what decides about the tools.
 func (t *Toolbox) protect(file string) {
-	list := append(aroundFiles(t.config), t.Dirs...)
+	list := append(t.programFiles(), t.Dirs...)
 	if file != "" {
 		if file, err := filepath.Abs(file); err == nil {
 			list = append(list, file)
@@ -23,12 +25,20 @@ func (t *Toolbox) protect(file string) {
 			list = append(list, filepath.Join(dir, name))
 		}
 	}
-	for i, p := range list {
-		if real, err := filepath.EvalSymlinks(p); err == nil {
-			list[i] = real
-		}
+	if self, err := os.Executable(); err == nil {
+		list = append(list, self)
 	}
-	t.Runner = t.Runner.With(func(s *tool.Settings) { s.Sandbox.Protected, s.Sandbox.Held = list, t.Held })
+	data := ""
+	if t.State != "" {
+		data = filepath.Dir(t.State)
+	}
+	var ways []string
+	for _, p := range list {
+		ways = append(ways, guarded.Way(p)...)
+	}
+	slices.Sort(ways)
+	list = slices.Compact(ways)
+	t.Runner = t.Runner.With(func(s *tool.Settings) { s.Sandbox.Protected, s.Sandbox.Held, s.Sandbox.Data = list, t.Held, data })
 }
 
 // agree notes what the files of the enabled tools are when they are first seen, and tells which have changed

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -254,9 +255,18 @@ func (s *mcpSource) server(name string, m *config.MCPServer) (mcp.Options, error
 		}
 		env = append(env, variable+"="+value)
 	}
+	box, root := r.Settings().Sandbox, r.Settings().Root
+	for _, path := range commandFiles(root, m.Command) {
+		if box.Held == nil {
+			break
+		}
+		if h, held, err := box.Held.Held(path); held || err != nil {
+			return o, cmp.Or(err, config.HeldError(h))
+		}
+	}
 	o.Command = sandbox.Command{
-		Argv: m.Command, Dir: r.Settings().Root, Env: env, Level: r.Settings().Sandbox.Level, Net: m.Net, Protected: r.Settings().Sandbox.Protected,
-		Writable: writable, Readable: append([]string{r.Settings().Root}, m.Readable...),
+		Argv: m.Command, Dir: root, Env: env, Level: box.Level, Net: m.Net, Protected: box.Closed(append([]string{root}, m.Writable...)...),
+		Writable: writable, Readable: append([]string{root}, m.Readable...),
 	}
 	return o, nil
 }

@@ -41,15 +41,15 @@ func (c *Config) heldFile(file string, getenv func(string) string) error {
 	if err != nil {
 		return err
 	}
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real
-	}
 	for _, dir := range []string{c.DataDir(getenv), new(Config).DataDir(getenv)} {
 		if dir == "" {
 			continue
 		}
-		if h, held, err := (&guarded.Store{File: filepath.Join(dir, GuardedFile)}).Held(file); err == nil && held {
-			return HeldError(h)
+		store := guarded.Store{File: filepath.Join(dir, GuardedFile)}
+		for _, path := range guarded.Way(file) {
+			if h, held, err := store.Held(path); err == nil && held {
+				return HeldError(h)
+			}
 		}
 	}
 	return nil

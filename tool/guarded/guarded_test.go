@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -24,13 +25,62 @@ func TestFind(t *testing.T) {
 	for _, name := range []string{".git/hooks/x", ".github/workflows/ci.yml", ".github/readme", "a/b/conftest.py", "node_modules/x/conftest.py", ".wield.yaml", "a/main.go"} {
 		write(t, dir, name, "")
 	}
+	for _, part := range []string{"HEAD", "objects/x", "refs/x", "config", "hooks/x", "worktrees/w/HEAD", "worktrees/w/commondir"} {
+		write(t, dir, "store/"+part, "") // what git takes for a repository
+	}
+	write(t, dir, ".git/config", "[core]\n\thooksPath = \"scripts/hooks\"\n[x]\n\thookspath = ../outside\n")
 	var got []string
 	for _, p := range Find(dir) {
 		rel, _ := filepath.Rel(dir, p)
 		got = append(got, filepath.ToSlash(rel))
 	}
-	if want := []string{".git", ".wield.yaml", ".github/workflows", "a/b/conftest.py"}; !slices.Equal(got, want) {
+	if want := []string{".git", "scripts/hooks", ".wield.yaml", ".github/workflows", "store/hooks", "store/config",
+		"store/worktrees/w/commondir", "a/b/conftest.py"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestFindInCrowd checks that no number of other entries hides what is near the root.
+func TestFindInCrowd(t *testing.T) {
+	dir := t.TempDir()
+	workflow := filepath.Dir(write(t, dir, ".github/workflows/ci.yml", ""))
+	if err := os.Mkdir(filepath.Join(dir, "!"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 50 {
+		if err := os.Mkdir(filepath.Join(dir, "!", strconv.Itoa(i)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := find(dir, 50); !slices.Equal(got, []string{workflow}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWay(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := write(t, dir, "real/x.yaml", "")
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for name, target := range map[string]string{"dir": "real", "real/link.yaml": "../dir/x.yaml", "abs": file, "loop": "loop"} {
+		if err := os.Symlink(target, in(name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	for path, want := range map[string][]string{
+		file:                {file},
+		in("abs"):           {in("abs"), file},
+		in("dir/link.yaml"): {in("dir"), in("real/link.yaml"), in("dir"), file},
+		in("dir/none"):      {in("dir"), in("real/none")},
+	} {
+		if got := Way(path); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	if got := Way(in("loop")); len(got) > mostLinks+1 {
+		t.Errorf("a loop has %d links", len(got))
 	}
 }
 

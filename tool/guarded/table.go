@@ -80,6 +80,12 @@ func Of(names []string) (c Class, part string) {
 	return Free, ""
 }
 
+// leads reports whether a directory of that name may lead to what other programs run.
+func leads(name string) bool {
+	c, _ := Of([]string{strings.ToLower(name)})
+	return c == Later
+}
+
 // common returns how many names a path has in common with the beginning of a pattern.
 func common(pattern, names []string) int {
 	n := 0

@@ -83,6 +83,24 @@ func fencedRun(t *testing.T, c sandbox.Command, line string) (*sandbox.Process, 
 	return p, out.String()
 }
 
+// TestProtectedFromAbove checks that at the level limits, where every directory may be changed, none is moved away
+// with what is protected in it.
+func TestProtectedFromAbove(t *testing.T) {
+	for _, l := range levels(t, sandbox.Limits) {
+		dir, protected := fencedTree(t)
+		c := sandbox.Command{Level: l, Dir: t.TempDir(), Protected: protected}
+		p, out := fencedRun(t, c, "mv "+dir+" "+dir+"2; mv "+filepath.Dir(dir)+" "+dir+"3; mv "+dir+"/a "+dir+"/c; mv "+dir+"/a/b "+dir+"/a/c; echo new > "+dir+"/a/new")
+		if !slices.ContainsFunc(p.Effective().Layers, func(l sandbox.Layer) bool { return l.Name == "read-only" }) {
+			t.Skip("this machine gives no mount namespace, so that nothing is protected")
+		}
+		for _, f := range []string{"a/b/tools/x.py", "wield.yaml", "a/new"} {
+			if _, err := os.Stat(filepath.Join(dir, f)); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		}
+	}
+}
+
 // TestUnprotected checks that what TestProtected tries is tried in earnest.
 func TestUnprotected(t *testing.T) {
 	dir, _ := fencedTree(t)

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -90,7 +91,7 @@ func (p *Process) spec(c Command, program string) (*spec, error) {
 		sp.Env = sp.Walls.environ(sp.Env)
 	}
 	if level == Limits {
-		sp.Walls.Writable = c.Writable // for what is protected in it
+		sp.Walls.Writable = append(slices.Clone(c.Writable), "/") // for what is protected: no wall closes anything else
 	}
 	sp.Env = setenv(sp.Env, Marker, p.id)
 	if c.Limits.Processes > 0 {
