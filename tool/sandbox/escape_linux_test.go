@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -419,5 +420,40 @@ func TestPrivileges(t *testing.T) {
 		if caps&^(1<<unix.CAP_DAC_OVERRIDE) != 0 {
 			t.Errorf("%s: the capabilities are %x", l, caps)
 		}
+	}
+}
+
+// TestOtherEnvironment checks that a program sees neither the environment nor the memory of another process of the
+// same user, where keys are, though it may see that there is one.
+func TestOtherEnvironment(t *testing.T) {
+	facts, err := os.ReadFile("/sys/kernel/security/lsm")
+	if err == nil && !strings.Contains(string(facts), "landlock") {
+		t.Skip("there is no Landlock")
+	}
+	for _, l := range levels(t, sandbox.Limits, sandbox.Workspace) {
+		out, in, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		other, err := sandbox.Start(ctx, sandbox.Command{Level: sandbox.Limits, Dir: t.TempDir(), Stdout: in,
+			Env: []string{"PATH=/usr/bin:/bin", "KEY=hush"}, Argv: []string{"/bin/sh", "-c", "echo $$; sleep 60"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, err := bufio.NewReader(out).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := "/proc/" + strings.TrimSpace(pid)
+		said, _, _ := sh(t, sandbox.Command{Level: l}, "(cat "+of+"/environ; head -c1 "+of+"/maps; readlink "+of+"/fd/0) 2>/dev/null; echo end")
+		if said != "end\n" {
+			t.Errorf("%s: %q", l, said)
+		}
+		stop()
+		other.Wait()
+		out.Close()
+		in.Close()
 	}
 }

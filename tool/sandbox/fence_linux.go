@@ -60,7 +60,12 @@ func (s *spec) fence() ([]Layer, error) {
 		return nil, describe("mounts", unix.EPERM)
 	}
 	more, err := weaken(unwalled)
-	return append(layers, more...), err
+	if layers = append(layers, more...); err == nil && landlockABI() >= enoughLandlock {
+		if err = describe("landlock", closeProcesses()); err == nil {
+			layers = append(layers, Layer{"landlock", "other processes"})
+		}
+	}
+	return layers, err
 }
 
 // sharedMemory is where programs keep files in memory under names that others know.

@@ -63,9 +63,9 @@ func (w walls) landlock(abi int, net bool) error {
 		size = unsafe.Offsetof(attr.Quiet_access_fs) // what is behind it is younger than the kernels that are asked for
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
-	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
-	if errno != 0 {
-		return errno
+	ruleset, err := newRuleset(&attr, size)
+	if err != nil {
+		return err
 	}
 	defer unix.Close(int(ruleset))
 	for _, g := range w.grants() {
@@ -75,6 +75,30 @@ func (w walls) landlock(abi int, net bool) error {
 			}
 		}
 	}
+	return enter(ruleset)
+}
+
+// closeProcesses keeps this thread, and all that it starts, from looking into other processes: their memory and
+// their environment, where keys are. Landlock does that with any rule; this one closes the least.
+func closeProcesses() error {
+	attr := unix.LandlockRulesetAttr{Scoped: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET}
+	ruleset, err := newRuleset(&attr, unsafe.Offsetof(attr.Quiet_access_fs))
+	if err != nil {
+		return err
+	}
+	defer unix.Close(int(ruleset))
+	return enter(ruleset)
+}
+
+func newRuleset(attr *unix.LandlockRulesetAttr, size uintptr) (uintptr, error) {
+	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(attr)), size, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return ruleset, nil
+}
+
+func enter(ruleset uintptr) error {
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0, 0); errno != 0 {
 		return errno
 	}
