@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode"
@@ -13,7 +14,7 @@ import (
 // begins: before it stand two lines, or two places of its line, that differ in the party which speaks and in nothing
 // else. That is a turn which the model invented if the call is what the second party says, if the model asked before
 // it, or the first party consents. Else it is one unless something leads to it as to a conversation that is shown, or
-// the lines belong to a list of keys.
+// the lines belong to a list of keys. Where the model asks for itself again, such a conversation has ended.
 
 // maxInvented is how many bytes before a call are looked at.
 const maxInvented = 256
@@ -52,6 +53,9 @@ var initials = func() (t [256]uint16) {
 
 // partyOf returns the party that a word names, or nil.
 func partyOf(word string) *party {
+	if len(word) >= len(parties) {
+		return nil
+	}
 	for k := range parties[len(word)] {
 		if p := &parties[len(word)][k]; strings.EqualFold(p.name, word) {
 			return p
@@ -71,17 +75,23 @@ type speaker struct {
 }
 
 // inventedTurn looks in text, which a call follows, for a turn of another party, and returns where that begins and how it is marked.
-// The answer has called before the text, or shows a conversation, or not.
-func inventedTurn(text string, called, shows bool) (at int, marker string, ok bool) {
+// The answer has called before the text or not, and shows conversations in styles, a bit for each of roleStyles.
+func inventedTurn(text string, called bool, styles uint64) (at int, marker string, ok bool) {
 	speakers := speakersIn(text)
 	var shown *speaker
+	meant := false // a conversation is the model's own: only behind another question can one be invented
 	for k := range speakers {
 		s := &speakers[k]
-		if s.own || shown != nil && shown.before == s.before {
+		if s.own {
 			continue
 		}
 		before := trimLine(text[:s.at])
-		l := leading{called: called || asks(before), shows: shows || introduces(bottomLine(before)), seen: before != "" || len(text) < maxInvented}
+		again := asksAgain(before, s.before, s.behind())
+		if !again && (meant || shown != nil && shown.before == s.before) {
+			continue
+		}
+		l := leading{called: called || asks(before), seen: before != "" || len(text) < maxInvented}
+		l.shows = introduces(bottomLine(before)) || !called && !again && s.hasStyle(styles)
 		for _, reply := range slices.Backward(speakers[k+1:]) {
 			sign, replied := sameStyle(s, &reply)
 			if !replied || !reply.own {
@@ -91,9 +101,8 @@ func inventedTurn(text string, called, shows bool) (at int, marker string, ok bo
 				return s.at, strings.TrimSpace(text[s.at : s.to+len(sign)]), true
 			}
 			if !l.shows {
-				return 0, "", false
-			}
-			if !called {
+				meant = true
+			} else if !called {
 				shown = s
 			}
 			break
@@ -103,6 +112,28 @@ func inventedTurn(text string, called, shows bool) (at int, marker string, ok bo
 		}
 	}
 	return 0, "", false
+}
+
+// behind returns what shows where the name of s ends: signs, the end of its line, a blank.
+func (s *speaker) behind() string {
+	switch sign := signOf(s.after); {
+	case sign != "":
+		return sign
+	case strings.TrimSpace(s.after) == "":
+		return "\n"
+	}
+	return " "
+}
+
+// hasStyle reports whether a line is in one of styles, a bit for each of roleStyles.
+func (s *speaker) hasStyle(styles uint64) bool {
+	for ; styles != 0; styles &= styles - 1 {
+		style := &roleStyles[bits.TrailingZeros64(styles)-1]
+		if s.before == style.before && strings.HasPrefix(s.after+"\n", style.after) {
+			return true
+		}
+	}
+	return false
 }
 
 // A leading is what stands before a line of another party.
@@ -288,6 +319,31 @@ var askWords = []string{"confirm", "approv", "permission", "consent", "let me kn
 func asks(text string) bool {
 	text = strings.ToLower(bottomLine(trimLine(text)))
 	return strings.ContainsAny(text, "?？") || slices.ContainsFunc(askWords, func(word string) bool { return strings.Contains(text, word) })
+}
+
+// asksAgain reports whether text ends with a paragraph in which the model asks for itself: it is no turn of a
+// conversation whose lines have before and after around the names.
+func asksAgain(text, before, after string) bool {
+	text, after = trimLine(strings.ReplaceAll(text, "\r", "")), strings.TrimPrefix(after, "\r")
+	n := strings.LastIndex(text, "\n\n")
+	if n < 0 || !asks(text) {
+		return false
+	}
+	first, _, _ := strings.Cut(text[n+2:], "\n")
+	_, turn := turnOf(first, before, after)
+	said, named := turnOf(bottomLine(trimLine(text[:n])), before, after)
+	return !turn && (!named || said != "") // behind a name alone the paragraph is what the party says
+}
+
+// turnOf returns what is said on a line of a party, whose name is one word with before and after around it. With
+// nothing around it the word has to name a party that is known.
+func turnOf(line, before, after string) (said string, ok bool) {
+	line, ok = strings.CutPrefix(withoutDigits(line)+"\n", withoutDigits(before))
+	name, said, named := strings.Cut(line, withoutDigits(after))
+	if !ok || !named || name == "" || strings.ContainsAny(name, " .,;!?") {
+		return "", false
+	}
+	return strings.TrimSpace(said), before != "" || strings.TrimSpace(after) != "" || partyOf(name) != nil
 }
 
 // bottomLine returns the last line of text.

@@ -1,6 +1,7 @@
 package dialect_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -46,6 +47,55 @@ func TestInventedStyles(t *testing.T) {
 		}
 	}
 	t.Logf("%d texts", n)
+}
+
+// TestShownConversationEnds shows a conversation with questions and a consent in it, in styles that a table has and others: the call behind it is meant.
+// Where the model then asks for itself, a turn behind that is invented, in the same style and in another one.
+func TestShownConversationEnds(t *testing.T) {
+	const call = `<tool_call>{"name":"find","arguments":{"q":"x"}}</tool_call>`
+	o := dialect.Options{Tools: propertyTools}
+	inTable := []struct{ before, after string }{{"", ": "}, {"- ", ": "}, {"**", ":** "}, {"## ", "\n"}, {"### ", "\n\n"}, {"[", "] "}}
+	styles := append(append(inTable, inventedStyles...), struct{ before, after string }{"", "\r\n"})
+	chat := func(k int, parties [2]string, said ...string) (text string) {
+		style := styles[k%len(styles)]
+		for n, line := range said {
+			name := style.before + parties[n%2] + style.after
+			text += strings.ReplaceAll(name, "N", strconv.Itoa(n+1)) + line + []string{"\n", "\n\n"}[k%2]
+		}
+		return strings.TrimRight(text, "\n") + "\n\n"
+	}
+	long := strings.Repeat("the old ones, ", 20)
+	n := 0
+	for k := range styles {
+		for _, parties := range [][2]string{{"User", "Assistant"}, {"User", "Bot"}, {"Human", "AI"}} {
+			for _, said := range [][]string{{"go", "Shall I?", "yes", "OK"}, {long, "those", "all of them", "these"}} {
+				n++
+				size := turnSizes[n%len(turnSizes)]
+				text := []string{"A chat:\n\n", "They wrote it so:\n"}[n%2] + chat(k, parties, said...)
+				seen := len(text) < 256 || k < len(inTable) // what leads to it is known of
+				if got, over := tally(readIn(t, o, text+call, size)); seen && (got != 1 || over != nil) {
+					t.Errorf("%q in chunks of %d: %d calls, %v", text, size, got, over)
+				}
+				if k < len(inTable) {
+					invented := chat(k, parties, "yes", "OK, "+long)
+					if got, _ := tally(readIn(t, o, text+"Delete it?\n\n"+invented+call, size)); got != 0 {
+						t.Errorf("%q in chunks of %d: %d calls behind a long answer", text+invented, size, got)
+					}
+					if got, _ := tally(readIn(t, o, text+"They are old.\n\n@User: yes\n@Bot: OK\n"+call, size)); got != 0 {
+						t.Errorf("%q in chunks of %d: %d calls in another style", text, size, got)
+					}
+				}
+				text += "Delete it?\n\n"
+				for _, other := range []int{k, k + 1, k + 2} {
+					invented := chat(other, parties, "yes", "OK")
+					if got, over := tally(readIn(t, o, text+invented+call, size)); got != 0 || over == nil || seen && over.At != len(text) {
+						t.Errorf("%q in chunks of %d: %d calls, %v", text+invented, size, got, over)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d texts", 4*n)
 }
 
 // TestNothingInvented reads calls behind texts with names of parties that are no turns.

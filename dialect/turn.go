@@ -86,9 +86,7 @@ func (d *Decoder) turnMarker(i int, o *opener) int {
 	case markAlone:
 		ends = true
 	case markBlank:
-		if ends = d.behindBlankLine() && d.turn.shown&(1<<o.style) == 0; ends && d.introduced() {
-			d.turn.shown, ends = d.turn.shown|1<<o.style, false
-		}
+		ends = d.behindBlankLine() && !d.inShown(o)
 	case markReply, markDirect:
 		if r := &d.turn.role; r.marker == "" || r.style != o.style {
 			break
@@ -123,15 +121,24 @@ func (d *Decoder) belowKey() bool {
 	return ok && keyed && n >= 0 && !strings.HasPrefix(before[n+1:], d.turn.role.marker) && !strings.ContainsAny(key, ".,;!?")
 }
 
-// noteRole takes note of a line of another party. One that a colon leads to begins a conversation that is shown.
+// noteRole takes note of a line of another party, unless it belongs to a conversation that is shown.
 func (d *Decoder) noteRole(o *opener) {
+	if r := &d.turn.role; !d.inShown(o) && r.marker == "" {
+		*r = roleLine{marker: o.literal, style: o.style, at: d.text.candAt, calls: d.call.count, asked: asks(d.before())}
+	}
+}
+
+// inShown reports whether the candidate, a line of another party, belongs to a conversation that is shown. That ends
+// where the model asks for itself again.
+func (d *Decoder) inShown(o *opener) bool {
 	t, style := &d.turn, uint64(1)<<o.style
-	if d.announced() {
+	switch s := roleStyles[o.style-1]; {
+	case d.introduced(o):
 		t.shown |= style
+	case t.shown&style != 0 && asksAgain(d.beforeCall(), s.before, s.after):
+		t.shown &^= style
 	}
-	if t.role.marker == "" && t.shown&style == 0 {
-		t.role = roleLine{marker: o.literal, style: o.style, at: d.text.candAt, calls: d.call.count, asked: asks(d.before())}
-	}
+	return t.shown&style != 0
 }
 
 // evident reports whether the model asked for the other party's line, or that consents: it is no screenplay.
@@ -144,8 +151,11 @@ func (d *Decoder) evident(r *roleLine) bool {
 	return at >= len(r.marker) && at <= len(before) && consents(before[at:])
 }
 
-// introduced reports whether the line above the candidate leads to a conversation that is shown.
-func (d *Decoder) introduced() bool { return introduces(bottomLine(trimLine(d.beforeCall()))) }
+// introduced reports whether something leads to a conversation that begins with the candidate: a colon, or what else
+// does so to a line that would end the turn alone.
+func (d *Decoder) introduced(o *opener) bool {
+	return d.announced() || o.mark == markBlank && d.behindBlankLine() && introduces(bottomLine(trimLine(d.beforeCall())))
+}
 
 // announced reports whether a colon leads to the candidate.
 func (d *Decoder) announced() bool {
@@ -286,7 +296,7 @@ func (d *Decoder) answersItself(i int) bool {
 func (d *Decoder) invented(text string) (at int, marker string, ok bool) {
 	t := &d.turn
 	text = text[min(len(text), max(0, t.torn-(d.text.candAt-len(text)))):]
-	at, marker, ok = inventedTurn(text, t.called, t.shown != 0 && !t.called)
+	at, marker, ok = inventedTurn(text, t.called, t.shown)
 	return d.text.candAt - len(text) + at, marker, ok
 }
 
