@@ -2,10 +2,14 @@ package mask
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"html"
 	"log/slog"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -15,17 +19,15 @@ import (
 const minValue = 4
 
 // Values returns what replaces these secrets with [Masked] wherever they stand in a text: as they are, and as
-// they are written in JSON and in addresses. It is fast, and several goroutines may use it at once.
+// they are written in JSON, HTML and addresses, in base64 and in hex. It is fast, and several goroutines may use
+// it at once.
 func Values(secrets []string) func(string) string {
 	var known []string
 	for _, s := range secrets {
 		if len(s) < minValue {
 			continue
 		}
-		known = append(known, s, url.QueryEscape(s), url.PathEscape(s))
-		if quoted, err := json.Marshal(s); err == nil {
-			known = append(known, string(quoted[1:len(quoted)-1]))
-		}
+		known = append(known, forms(s)...)
 	}
 	slices.SortFunc(known, func(a, b string) int { return len(b) - len(a) }) // one within another goes with it
 	var pairs []string
@@ -37,6 +39,39 @@ func Values(secrets []string) func(string) string {
 	}
 	return strings.NewReplacer(pairs...).Replace
 }
+
+// minCoded is how long a secret must be to be looked for in what was encoded.
+const minCoded = 8
+
+// forms are the ways in which servers repeat a secret.
+func forms(s string) []string {
+	query, path := url.QueryEscape(s), url.PathEscape(s)
+	inPath := strings.ReplaceAll(strings.ReplaceAll(query, "%2F", "/"), "+", "%20")
+	list := []string{s, query, path, inPath, html.EscapeString(s), strings.ReplaceAll(html.EscapeString(s), "&#34;", "&quot;")}
+	for _, escaped := range []string{query, path, inPath} {
+		list = append(list, lowerEscapes(escaped))
+	}
+	if quoted, err := json.Marshal(s); err == nil {
+		list = append(list, string(quoted[1:len(quoted)-1]))
+	}
+	if len(s) < minCoded {
+		return list
+	}
+	coded := hex.EncodeToString([]byte(s))
+	list = append(list, coded, strings.ToUpper(coded))
+	for before := range 3 { // as after a user's name: the letters that the neighbours have a part in are left out
+		whole := append(make([]byte, before), s...)
+		for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			list = append(list, enc.EncodeToString(whole)[(before*8+5)/6:len(whole)*8/6])
+		}
+	}
+	return list
+}
+
+var escape = regexp.MustCompile(`%[0-9A-F]{2}`)
+
+// lowerEscapes writes the escapes of an address as some servers do.
+func lowerEscapes(s string) string { return escape.ReplaceAllStringFunc(s, strings.ToLower) }
 
 // Handler returns a handler of log lines that hides what hide does in every text, and hands them on to next.
 func Handler(next slog.Handler, hide func(string) string) slog.Handler { return &handler{next, hide} }

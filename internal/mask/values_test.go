@@ -17,7 +17,16 @@ func TestValues(t *testing.T) {
 		`{"m":"quo\"te/+"}`:            `{"m":"[masked]"}`,
 		"?key=quo%22te%2F%2B&x=1":      "?key=[masked]&x=1",
 		"?key=plain+words":             "?key=[masked]",
-		"abc":                          "abc", // too short to be told from a word
+		"?key=quo%22te%2f%2b&x=1":      "?key=[masked]&x=1",
+		"<p>quo&quot;te/+</p>":         "<p>[masked]</p>",
+		"?key=quo%22te/%2B":            "?key=[masked]",
+		"<p>quo&#34;te/+</p>":          "<p>[masked]</p>",
+		"706c61696e20776f726473":       "[masked]",
+		"706C61696E20776F726473":       "[masked]",
+		"cGxhaW4gd29yZHM=":             "[masked]M=",             // alone
+		"Basic dTpwbGFpbiB3b3Jkcw==":   "Basic dTp[masked]w==",   // after u:
+		"Basic dXM6cGxhaW4gd29yZHM6eA": "Basic dXM6[masked]M6eA", // after us:, before :x
+		"abc":                          "abc",                    // too short to be told from a word
 	} {
 		if got := hide(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
