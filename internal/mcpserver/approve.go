@@ -131,7 +131,13 @@ func elicits(r *sdk.CallToolRequest) bool {
 			return true
 		}
 	}
-	raw, err := json.Marshal(r.Params.Meta[sdk.MetaKeyClientCapabilities])
-	var c sdk.ClientCapabilities
-	return err == nil && json.Unmarshal(raw, &c) == nil && c.Elicitation != nil
+	return capabilities(r.Params.Meta).Elicitation != nil
+}
+
+// capabilities returns what a client says with a request that it can do.
+func capabilities(meta sdk.Meta) (c sdk.ClientCapabilities) {
+	if raw, err := json.Marshal(meta[sdk.MetaKeyClientCapabilities]); err == nil {
+		_ = json.Unmarshal(raw, &c) // what cannot be read is not declared
+	}
+	return c
 }

@@ -91,12 +91,7 @@ func (becomes) Error() string { return "the call has become a task" }
 
 // declares reports whether the client of a request knows tasks.
 func declares(meta sdk.Meta) bool {
-	raw, err := json.Marshal(meta[sdk.MetaKeyClientCapabilities])
-	var c sdk.ClientCapabilities
-	if err != nil || json.Unmarshal(raw, &c) != nil {
-		return false
-	}
-	_, ok := c.Extensions[extension]
+	_, ok := capabilities(meta).Extensions[extension]
 	return ok
 }
 
@@ -469,6 +464,21 @@ func (a *tasks) add(t *task) {
 	a.mu.Unlock()
 }
 
+// taskHere returns a task that runs here, or is over. Of one that another service carries out, whatever is asked would be lost.
+func (s *Server) taskHere(ctx context.Context, p *taskParams) (*task, error) {
+	t, err := s.task(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cancel == nil && !t.over() {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+			Message: "another service carries out the task; send this where tools/call was sent, by the header Mcp-Name"}
+	}
+	return t, nil
+}
+
 // getTask tells how a task is.
 func (s *Server) getTask(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*taskResult, error) {
 	t, err := s.task(ctx, p)
@@ -480,11 +490,11 @@ func (s *Server) getTask(ctx context.Context, _ *sdk.ServerSession, p *taskParam
 
 // cancelTask ends a task. One that is over stays as it is.
 func (s *Server) cancelTask(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*taskResult, error) {
-	t, err := s.task(ctx, p)
+	t, err := s.taskHere(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if t.cancel != nil { // it runs here
+	if t.cancel != nil {
 		t.cancel()
 	}
 	return &taskResult{ResultType: "complete"}, nil
@@ -492,7 +502,7 @@ func (s *Server) cancelTask(ctx context.Context, _ *sdk.ServerSession, p *taskPa
 
 // updateTask takes answers to what a task asks for. Those to anything else are ignored.
 func (s *Server) updateTask(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*taskResult, error) {
-	t, err := s.task(ctx, p)
+	t, err := s.taskHere(ctx, p)
 	if err != nil {
 		return nil, err
 	}

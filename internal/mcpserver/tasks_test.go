@@ -405,6 +405,11 @@ func TestTaskTakenOver(t *testing.T) {
 			if r := b.send("ada", "tasks/get", map[string]any{"taskId": id}); r.Status != taskWorking {
 				t.Errorf("it runs elsewhere: %+v", r)
 			}
+			for _, method := range []string{"tasks/cancel", "tasks/update"} {
+				if r := b.send("ada", method, map[string]any{"taskId": id}); r.Code != jsonrpc.CodeInternalError {
+					t.Errorf("%s of a task that runs elsewhere would be lost: %+v", method, r)
+				}
+			}
 			g.open <- struct{}{}
 			a.until("ada", id, taskCompleted)
 			if r := b.until("ada", id, taskCompleted); words(r) != "done by run 1" {
