@@ -82,23 +82,7 @@ func TestKilledBackground(t *testing.T) {
 		t.Fatalf("it ended by itself: %s", s.log)
 	}
 	c.check(t, w, s)
-	steps := s.steps()
-	every, _ := killing(t, 41)
-	kills := 0
-	for n := range steps {
-		for i, how := range []manner{dieBefore, dieAfter, dieTorn} {
-			if (3*n+i)%every != 0 {
-				continue
-			}
-			kills++
-			d := death{n + 1, how, 60}
-			t.Run(d.String(), func(t *testing.T) {
-				t.Parallel()
-				killBackground(t, d)
-			})
-		}
-	}
-	t.Logf("%d kills at %d steps", kills, len(steps))
+	killSteps(t, s.steps(), 41, killBackground)
 }
 
 func killBackground(t *testing.T, d death) {

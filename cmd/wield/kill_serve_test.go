@@ -226,8 +226,12 @@ func TestKilledServe(t *testing.T) {
 	if err := w.check(t.Context()); err != nil {
 		t.Fatalf("not killed: %v", err)
 	}
-	steps := s.steps()
-	every, _ := killing(t, 31)
+	killSteps(t, s.steps(), 31, killServe)
+}
+
+// killSteps kills a service at steps that it takes, before, after and within a write, in the worlds that kill makes.
+func killSteps(t *testing.T, steps []string, few int, kill func(*testing.T, death)) {
+	every, _ := killing(t, few)
 	kills := 0
 	for n := range steps {
 		for i, how := range []manner{dieBefore, dieAfter, dieTorn} {
@@ -238,7 +242,7 @@ func TestKilledServe(t *testing.T) {
 			d := death{n + 1, how, 60}
 			t.Run(d.String(), func(t *testing.T) {
 				t.Parallel()
-				killServe(t, d)
+				kill(t, d)
 			})
 		}
 	}

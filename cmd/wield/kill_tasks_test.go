@@ -166,23 +166,7 @@ func TestKilledTasks(t *testing.T) {
 	if c.check(t, w); len(c.tasks) == 0 {
 		t.Error("no call became a task")
 	}
-	steps := s.steps()
-	every, _ := killing(t, 29)
-	kills := 0
-	for n := range steps {
-		for i, how := range []manner{dieBefore, dieAfter, dieTorn} {
-			if (3*n+i)%every != 0 {
-				continue
-			}
-			kills++
-			d := death{n + 1, how, 60}
-			t.Run(d.String(), func(t *testing.T) {
-				t.Parallel()
-				killTasks(t, d)
-			})
-		}
-	}
-	t.Logf("%d kills at %d steps", kills, len(steps))
+	killSteps(t, s.steps(), 29, killTasks)
 }
 
 func newTasksClient() *tasksClient {
