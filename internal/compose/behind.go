@@ -2,12 +2,10 @@ package compose
 
 import (
 	"fmt"
-	"log/slog"
 
 	"wield/bridge"
 	"wield/chat"
 	"wield/internal/config"
-	"wield/internal/script"
 	"wield/schema/near"
 )
 
@@ -20,12 +18,6 @@ func Behind(c *config.Config, env Environment, name string) (model chat.Model, o
 	}
 	if m.Model == "" {
 		m.Model = name
-	}
-	if env.Log == nil {
-		env.Log = slog.New(slog.DiscardHandler)
-	}
-	if env.Catalogue == nil {
-		env.Catalogue = script.Catalogue("")
 	}
 	w := newBuilder(c, env)
 	if o, err = w.bridgeOptions(&m, name); err != nil {
@@ -41,12 +33,6 @@ func Behind(c *config.Config, env Environment, name string) (model chat.Model, o
 func Served(c *config.Config, env Environment, name string) (model chat.Model, close func(), err error) {
 	if _, ok := c.Models[name]; !ok {
 		return nil, nil, fmt.Errorf("no model %q is configured%s", name, near.Hint(name, c.ModelNames()))
-	}
-	if env.Log == nil {
-		env.Log = slog.New(slog.DiscardHandler)
-	}
-	if env.Catalogue == nil {
-		env.Catalogue = script.Catalogue("")
 	}
 	w := newBuilder(c, env)
 	if model, err = w.bridge(name); err != nil {

@@ -71,12 +71,6 @@ func (s *Service) Close() {
 // Secrets are looked up here, and scenarios are read; nothing is asked of a server yet. The error names the
 // key that it comes from.
 func New(c *config.Config, env Environment) (*Service, error) {
-	if env.Log == nil {
-		env.Log = slog.New(slog.DiscardHandler)
-	}
-	if env.Catalogue == nil {
-		env.Catalogue = script.Catalogue("")
-	}
 	w := newBuilder(c, env)
 	keys, err := w.keys()
 	if err != nil {
@@ -91,7 +85,7 @@ func New(c *config.Config, env Environment) (*Service, error) {
 		Trace:   env.Trace,
 
 		LogContent: c.Log.Content,
-		Log:        env.Log,
+		Log:        w.env.Log,
 	}
 	for _, origin := range c.Origins {
 		o.Origins = append(o.Origins, string(origin))
@@ -127,6 +121,12 @@ type builder struct {
 }
 
 func newBuilder(c *config.Config, env Environment) *builder {
+	if env.Log == nil {
+		env.Log = slog.New(slog.DiscardHandler)
+	}
+	if env.Catalogue == nil {
+		env.Catalogue = script.Catalogue("")
+	}
 	return &builder{
 		config:   c,
 		env:      env,
@@ -268,7 +268,15 @@ func (w *builder) bridgeOptions(m *config.Model, name string) (bridge.Options, e
 		Passive:  m.Expose == "tool_request",
 		Schemas:  w.schemas,
 		Decoders: w.decoders,
-		Server:   bridge.Server{Backend: m.Backend, Protocol: config.Kinds[w.config.Backends[m.Backend].Kind].Speaks, Probe: m.Probe, Count: w.counts(m), Stops: w.stops(m), NoImages: !m.Images, Hold: w.hold(m)},
+		Server: bridge.Server{
+			Backend:  m.Backend,
+			Protocol: config.Kinds[w.config.Backends[m.Backend].Kind].Speaks,
+			Probe:    m.Probe,
+			Count:    w.counts(m),
+			Stops:    w.stops(m),
+			NoImages: !m.Images,
+			Hold:     w.hold(m),
+		},
 
 		Log: w.env.Log,
 
