@@ -73,7 +73,7 @@ const (
 	EndAnswer  EndReason = "answer"   // the model answered, if Outcome.Limit is set because it was told to
 	EndLimit   EndReason = "limit"    // a limit was reached and the model gave no answer
 	EndEmpty   EndReason = "empty"    // the model said nothing
-	EndWaiting EndReason = "waiting"  // a person has to decide; the run goes on with another stream of Events
+	EndWaiting EndReason = "waiting"  // a person has to decide; another stream of Events continues the run
 	EndClient  EndReason = "client"   // the client has to run the calls in Outcome.Client
 	EndError   EndReason = "error"    // Outcome.Err says what
 	EndCancel  EndReason = "canceled" // whoever asked went away
@@ -441,7 +441,7 @@ func (r *Run) fail(ctx context.Context, err error) {
 		answer := result.Chat(&c, tool.StylePlain)
 		r.state.Add(answer.Message())
 	}
-	for _, s := range r.inbox.close() { // whoever goes on with the conversation has them in it
+	for _, s := range r.inbox.close() { // they are in the conversation for whoever continues it
 		r.state.Add(s.message)
 	}
 	r.inbox.begin()

@@ -166,7 +166,7 @@ func (r *run) prepare() error {
 // modeOf returns the mode of this request.
 func (r *run) modeOf() Mode {
 	switch {
-	case r.o.Mode == ModeTemplate && r.untold():
+	case r.o.Mode == ModeTemplate && r.omitsTools():
 		return ModeText
 	case r.o.Mode != ModeAuto:
 		return r.o.Mode

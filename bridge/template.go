@@ -60,8 +60,8 @@ func (r *run) prepareTemplate() error {
 // CodeNoTemplate is the [chat.Error] code where ModeTemplate finds no chat template.
 const CodeNoTemplate = "no_chat_template"
 
-// untold reports whether the template leaves out what this request has of tools.
-func (r *run) untold() bool {
+// omitsTools reports whether the template leaves out what this request has of tools.
+func (r *run) omitsTools() bool {
 	rules := &r.template.Rules
 	return len(r.tools) > 0 && (rules.NoTools || rules.NoTool) || rules.NoTool && usesTools(r.req)
 }

@@ -60,7 +60,7 @@ func Advice(err error) string {
 	var e *chat.Error
 	if errors.Is(err, journal.ErrLost) {
 		return "\nfix: start the journal's database, or correct journal.url in the configuration; " +
-			"wield sessions resume goes on with a run that was interrupted"
+			"wield sessions resume continues an interrupted run"
 	}
 	if journal.IsFailure(err) {
 		return ""

@@ -82,7 +82,7 @@ type Options struct {
 	Guard time.Duration
 }
 
-// A Past is an earlier session that a conversation goes on with. The zero value is a new one.
+// A Past is an earlier session that a conversation continues. The zero value is a new one.
 type Past struct {
 	Session  string
 	Title    string

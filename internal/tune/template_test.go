@@ -13,7 +13,7 @@ import (
 	"wield/dialect"
 )
 
-// trained is a model that calls tools only where it is told of them in its own template.
+// trained is a model that calls only tools that its own template shows it.
 type trained struct{}
 
 func (trained) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {

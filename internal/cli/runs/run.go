@@ -46,7 +46,7 @@ type runFlags struct {
 	outputFlags
 	sessionFlags
 	limitFlags
-	given []string // the flags as they were given, for whoever goes on with the run
+	given []string // the flags as they were given, for whoever continues the run
 }
 
 // A modelFlags says who is asked, and how.
