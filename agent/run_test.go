@@ -118,8 +118,8 @@ func TestIsAModel(t *testing.T) {
 	}
 }
 
-// TestModelWithToolsOfItsClient has an agent asked as any model with tools is: its own calls have results in the stream, those of the
-// client end it, and the next request brings their results.
+// TestModelWithToolsOfItsClient has an agent asked as any model with tools is: its own calls have results in the
+// stream, those of the client end it, and the next request brings their results.
 func TestModelWithToolsOfItsClient(t *testing.T) {
 	model := &fakeModel{answers: []answer{calls(call("a", "look", "{}"), call("b", "door", "{}")), {text: "open"}}}
 	var m chat.Model = agent.New(model, tools(t, reads("look", says("x"))), agent.Options{})

@@ -44,8 +44,8 @@ const (
 	ModeText   Mode = "text"   // described in the prompt, called in text
 	ModeNative Mode = "native" // through the backend's function calling
 
-	// ModeTemplate renders Options.Template: tools and calls are written as the model was trained to, and calls are read from
-	// the text. The backend completes the prompt.
+	// ModeTemplate renders Options.Template: tools and calls are written as the model was trained to, and calls are
+	// read from the text. The backend completes the prompt.
 	ModeTemplate Mode = "template"
 )
 

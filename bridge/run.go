@@ -236,8 +236,9 @@ func (r *run) kept(req *chat.Request) *chat.Request {
 	return &out
 }
 
-// ended returns req with stop sequences at which a model that goes on behind its turn is stopped: what begins a result in its
-// dialect, and the headers of others' turns. A client's own sequences leave room for them or not: protocols allow four.
+// ended returns req with stop sequences at which a model that goes on behind its turn is stopped: what begins a result
+// in its dialect, and the headers of others' turns. A client's own sequences leave room for them or not: protocols
+// allow four.
 func (r *run) ended(req *chat.Request) *chat.Request {
 	if !r.o.Stops || !r.inText() || len(r.tools) == 0 && r.mode == ModeText {
 		return req

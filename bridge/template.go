@@ -93,8 +93,8 @@ func (r *run) reads() string {
 	return r.o.Dialect
 }
 
-// prompted returns req with its prompt as the model's template writes it. An answer that has to be a call, and that the backend
-// is not held to, begins with the opening of one.
+// prompted returns req with its prompt as the model's template writes it. An answer that has to be a call, and that the
+// backend is not held to, begins with the opening of one.
 func (r *run) prompted(req *chat.Request) (*chat.Request, error) {
 	if r.mode != ModeTemplate {
 		return req, nil
@@ -105,7 +105,8 @@ func (r *run) prompted(req *chat.Request) (*chat.Request, error) {
 	}
 	text, err := r.o.Template.Render(&out)
 	if err != nil {
-		return nil, &chat.Error{Kind: chat.ErrBadRequest, Param: "messages", Cause: err, Message: "mode template: " + err.Error()}
+		return nil, &chat.Error{Kind: chat.ErrBadRequest, Param: "messages", Cause: err,
+			Message: "mode template: " + err.Error()}
 	}
 	if r.must && r.held == nil && !r.opens() {
 		r.turn.opening = r.opening()

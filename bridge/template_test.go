@@ -131,7 +131,8 @@ func TestTemplateWithoutTools(t *testing.T) {
 	}
 }
 
-// TestTemplateFails: a template that is not there is an error that says so, and nothing is asked to tell what would be sent.
+// TestTemplateFails: a template that is not there is an error that says so, and nothing is asked to tell what would be
+// sent.
 func TestTemplateFails(t *testing.T) {
 	o := withTemplate(hermesTemplate)
 	o.Template = plainTemplate{err: errors.New("nobody tells it")}

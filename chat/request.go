@@ -100,8 +100,8 @@ type Extra struct {
 	Value    json.RawMessage `json:"value,omitempty"`
 }
 
-// Remembers reports whether an Extra of a tool or a message is no field of the request that could be lost: it remembers how the
-// request was written, or wield itself does what it says.
+// Remembers reports whether an Extra of a tool or a message is no field of the request that could be lost: it remembers
+// how the request was written, or wield itself does what it says.
 func (x Extra) Remembers() bool { return remembered[x.Protocol+"."+Protocol(x.Key)] }
 
 var remembered = map[Protocol]bool{
@@ -123,8 +123,8 @@ type Request struct {
 	Messages []Message
 	Tools    []Tool
 
-	// Prompt is the whole prompt as text, as the model's chat template writes it; empty: the server writes it. A backend that
-	// completes text sends it in place of Messages and Tools. The others refuse it.
+	// Prompt is the whole prompt as text, as the model's chat template writes it; empty: the server writes it. A
+	// backend that completes text sends it in place of Messages and Tools. The others refuse it.
 	Prompt string
 
 	Choice   Choice
@@ -168,8 +168,8 @@ type Request struct {
 
 	Extra []Extra
 
-	// Unread names the fields inside others that the front has no use for, such as messages.content.annotations. No backend is
-	// sent them.
+	// Unread names the fields inside others that the front has no use for, such as messages.content.annotations. No
+	// backend is sent them.
 	Unread []string
 }
 

@@ -49,8 +49,9 @@ func TestInventedStyles(t *testing.T) {
 	t.Logf("%d texts", n)
 }
 
-// TestShownConversationEnds shows a conversation with questions and a consent in it, in styles that a table has and others: the call behind it is meant.
-// Where the model then asks for itself, a turn behind that is invented, in the same style and in another one.
+// TestShownConversationEnds shows a conversation with questions and a consent in it, in styles that a table has and
+// others: the call behind it is meant. Where the model then asks for itself, a turn behind that is invented, in the
+// same style and in another one.
 func TestShownConversationEnds(t *testing.T) {
 	const call = `<tool_call>{"name":"find","arguments":{"q":"x"}}</tool_call>`
 	o := dialect.Options{Tools: propertyTools}

@@ -391,8 +391,8 @@ func (d *Decoder) quotesToken() bool {
 	return opensQuote(before) && !strings.HasSuffix(before, "<")
 }
 
-// inSentence reports whether the candidate, a token that is left out elsewhere, stands behind a word of a sentence and a
-// blank. If the sentence goes on behind it, it speaks of the token.
+// inSentence reports whether the candidate, a token that is left out elsewhere, stands behind a word of a sentence and
+// a blank. If the sentence goes on behind it, it speaks of the token.
 func (d *Decoder) inSentence() bool {
 	before := d.before()
 	word := strings.TrimSuffix(before, " ")

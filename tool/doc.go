@@ -1,5 +1,5 @@
-// Package tool runs tools: definitions with something behind them, the registry that they stand in, the runner that takes a
-// model's call through every check to one result. [NewRunner] makes a runner of its [Settings].
+// Package tool runs tools: definitions with something behind them, the registry that they stand in, the runner that
+// takes a model's call through every check to one result. [NewRunner] makes a runner of its [Settings].
 //
 // Words:
 //

@@ -152,8 +152,8 @@ func (c *tasksClient) check(t *testing.T, w *world) {
 	}
 }
 
-// TestKilledTasks kills wield serve at steps of tasks. The client asks the next process for those that it knows of: each
-// comes to an end there. A call that may run again does, of another one it is told that its outcome is not known.
+// TestKilledTasks kills wield serve at steps of tasks. The client asks the next process for those that it knows of:
+// each comes to an end there. A call that may run again does, of another one it is told that its outcome is not known.
 //
 // WIELD_KILL says how many of the points are taken.
 func TestKilledTasks(t *testing.T) {

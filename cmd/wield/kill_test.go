@@ -26,12 +26,12 @@ import (
 	"wield/journal/sqlite"
 )
 
-// killVariable says at which steps runs are killed: "all", or a number N for every Nth step, and each kind of step at least
-// once. Without it few are.
+// killVariable says at which steps runs are killed: "all", or a number N for every Nth step, and each kind of step at
+// least once. Without it few are.
 const killVariable = "WIELD_KILL"
 
-// killing returns how far apart the steps are at which runs are killed, few where killVariable is not set, and how often
-// each kind of step is taken at least.
+// killing returns how far apart the steps are at which runs are killed, few where killVariable is not set, and how
+// often each kind of step is taken at least.
 func killing(t *testing.T, few int) (every, least int) {
 	t.Helper()
 	value := os.Getenv(killVariable)

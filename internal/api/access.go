@@ -40,8 +40,8 @@ func (c *Caller) sees(model string) bool { return c.Sees == nil || c.Sees(model)
 // cookieName is the name of the cookie that stands for a key; behind it stands the port, if the address has one.
 const cookieName = "wield_session"
 
-// sessionCookie returns the name of the cookie for a host. Browsers send cookies to all ports of a host, so that those of
-// two services on one machine would replace each other.
+// sessionCookie returns the name of the cookie for a host. Browsers send cookies to all ports of a host, so that those
+// of two services on one machine would replace each other.
 func sessionCookie(host string) string {
 	if u, err := url.Parse("//" + host); err == nil && u.Port() != "" {
 		return cookieName + "_" + u.Port()

@@ -10,11 +10,11 @@ import (
 	"wield/chat"
 )
 
-// Prompt renders the messages and tools of a request, up to where the model's turn begins. The token with which every text
-// begins is left to the server, which adds it to all that it completes.
+// Prompt renders the messages and tools of a request, up to where the model's turn begins. The token with which every
+// text begins is left to the server, which adds it to all that it completes.
 //
-// What the template asks of the time gets now. Calls have ids that any template takes, the same for the same conversation. A
-// message with anything but text is an error.
+// What the template asks of the time gets now. Calls have ids that any template takes, the same for the same
+// conversation. A message with anything but text is an error.
 func (t *Template) Prompt(req *chat.Request, found *Found, now time.Time) (string, error) {
 	c := conversation{Generate: true, EOS: t.eos}
 	for i := range req.Tools {

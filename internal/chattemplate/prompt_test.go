@@ -22,8 +22,8 @@ func conversation() *chat.Request {
 		}}
 }
 
-// TestPrompt renders a conversation with the templates of several families: tools, calls and results as each writes them, and what
-// begins a turn of the user.
+// TestPrompt renders a conversation with the templates of several families: tools, calls and results as each writes
+// them, and what begins a turn of the user.
 func TestPrompt(t *testing.T) {
 	for _, tt := range []struct {
 		file   string

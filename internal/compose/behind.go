@@ -29,7 +29,8 @@ func Behind(c *config.Config, env Environment, name string) (model chat.Model, o
 	return model, o, (&Service{closers: w.closers}).Close, nil
 }
 
-// Served returns a model as clients are served it, without its fallbacks and what is counted of it. Close gives back its connections.
+// Served returns a model as clients are served it, without its fallbacks and what is counted of it. Close gives back
+// its connections.
 func Served(c *config.Config, env Environment, name string) (model chat.Model, close func(), err error) {
 	if _, ok := c.Models[name]; !ok {
 		return nil, nil, fmt.Errorf("no model %q is configured%s", name, near.Hint(name, c.ModelNames()))

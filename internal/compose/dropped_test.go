@@ -9,7 +9,8 @@ import (
 	"wield/internal/gateway"
 )
 
-// TestDropped: what a request holds and a backend of another protocol has no place for is told or refused, wherever it stands.
+// TestDropped: what a request holds and a backend of another protocol has no place for is told or refused, wherever it
+// stands.
 func TestDropped(t *testing.T) {
 	srv := newServer(t, "hi")
 	s, err := compose(t, `

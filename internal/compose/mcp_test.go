@@ -216,7 +216,8 @@ func TestMCPFirst(t *testing.T) {
 	}
 }
 
-// TestNoToolsYet: the policy without a configuration stands when there is no tool yet, as before MCP servers have answered.
+// TestNoToolsYet: the policy without a configuration stands when there is no tool yet, as before MCP servers have
+// answered.
 func TestNoToolsYet(t *testing.T) {
 	c, err := parse(t, `wield: config/v1`)
 	if err != nil {
@@ -231,7 +232,8 @@ func TestNoToolsYet(t *testing.T) {
 	}
 }
 
-// TestMCPCache: a program with the network keeps what it fetches in a cache of its own, unless the file leads it elsewhere.
+// TestMCPCache: a program with the network keeps what it fetches in a cache of its own, unless the file leads it
+// elsewhere.
 func TestMCPCache(t *testing.T) {
 	dir := t.TempDir()
 	s := &mcpSource{box: &Toolbox{Runner: tool.NewRunner(tool.Settings{Sandbox: tool.Box{Cache: dir}})}, getenv: env()}

@@ -73,8 +73,8 @@ func TestResponseTemplate(t *testing.T) {
 	}
 }
 
-// TestModeTemplate: the prompt is rendered with the template of a file, or of the server, which is asked once; and the call is read in
-// the dialect that it teaches.
+// TestModeTemplate: the prompt is rendered with the template of a file, or of the server, which is asked once; and the
+// call is read in the dialect that it teaches.
 func TestModeTemplate(t *testing.T) {
 	file, err := filepath.Abs("../chattemplate/testdata/hermes.jinja")
 	if err != nil {

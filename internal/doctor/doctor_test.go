@@ -201,8 +201,8 @@ type template struct {
 func (c template) Inspect(context.Context) (bridge.TemplateTraits, error) { return c.traits, c.err }
 func (c template) Render(*chat.Request) (string, error)                   { return "prompt", nil }
 
-// TestModeTemplate: a template that cannot tell of tools, a server that completes no prompts and a model that makes no call are told
-// apart.
+// TestModeTemplate: a template that cannot tell of tools, a server that completes no prompts and a model that makes no
+// call are told apart.
 func TestModeTemplate(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

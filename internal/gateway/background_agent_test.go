@@ -30,8 +30,8 @@ func steps(answers ...[]chat.Event) fake {
 	}
 }
 
-// TestBackgroundAgent: the response of an agent waits for a person, survives that its process is killed at any record, and is whole
-// in the end, with each text once.
+// TestBackgroundAgent: the response of an agent waits for a person, survives that its process is killed at any record,
+// and is whole in the end, with each text once.
 func TestBackgroundAgent(t *testing.T) {
 	calls := append(append([]chat.Event{text("First.")}, call(0, "c", "asks", `{"n":1}`)...), finish(chat.FinishCalls))
 	for at, over := 1, false; !over; at++ {
@@ -111,7 +111,8 @@ func TestBackgroundAgentCancel(t *testing.T) {
 	})
 }
 
-// TestBackgroundAgentClient: calls of the client's tools end the response, and their results go on with it, in the background too.
+// TestBackgroundAgentClient: calls of the client's tools end the response, and their results go on with it, in the
+// background too.
 func TestBackgroundAgentClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := append(append([]chat.Event{text("First.")}, call(0, "c", "theirs", `{"n":1}`)...), finish(chat.FinishCalls))

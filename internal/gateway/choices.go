@@ -12,8 +12,8 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// A request can ask for several answers. The model is asked for each of them, at the same time: few servers give more than one, and
-// each answer may need a retry of its own.
+// A request can ask for several answers. The model is asked for each of them, at the same time: few servers give more
+// than one, and each answer may need a retry of its own.
 
 // newID returns the id of the answer.
 func (h head) newID(prefix string) string { return cmp.Or(h.id, newID(prefix)) }
@@ -38,7 +38,9 @@ func (x *exchange) converseTimes(n int, of *Model, h head) *failure {
 		return f
 	}
 	req := *h.req
-	req.Extra = slices.DeleteFunc(slices.Clone(req.Extra), func(e chat.Extra) bool { return e.Key == "n" && e.Protocol == chat.ProtocolOpenAI })
+	req.Extra = slices.DeleteFunc(slices.Clone(req.Extra), func(e chat.Extra) bool {
+		return e.Key == "n" && e.Protocol == chat.ProtocolOpenAI
+	})
 	h.id = newID("chatcmpl-")
 	heads := make([]head, n)
 	for i := range heads {
@@ -54,7 +56,8 @@ func (x *exchange) converseTimes(n int, of *Model, h head) *failure {
 
 // oneAnswer refuses to ask for several.
 func oneAnswer() *failure {
-	return badField("n", jsonbody.CodeUnsupported, "this model gives one answer to a request, since all that it does it would do for each answer; leave n out or set it to 1")
+	return badField("n", jsonbody.CodeUnsupported,
+		"this model runs tools, and would run them for each answer, so that it gives one; leave n out or set it to 1")
 }
 
 // wholeTimes answers with one body.

@@ -112,7 +112,8 @@ func TestChoicesStreamed(t *testing.T) {
 	}
 }
 
-// TestChoicesFail: what goes wrong with one of several answers goes wrong with the request, and no stream that lacks one looks whole.
+// TestChoicesFail: what goes wrong with one of several answers goes wrong with the request, and no stream that lacks
+// one looks whole.
 func TestChoicesFail(t *testing.T) {
 	var n atomic.Int64
 	srv := serve(t, one(fake(func(_ context.Context, _ *chat.Request, emit func(chat.Event) bool) error {

@@ -21,7 +21,8 @@ type front struct {
 	// whole and stream say an answer as one body and as it is made.
 	whole  func(head) collector
 	stream func(head) framer
-	// choices is how many answers a request asks for, and join says several as one body; nil: there is only one in this protocol.
+	// choices is how many answers a request asks for, and join says several as one body; nil: there is only one in this
+	// protocol.
 	choices func(*chat.Request) int
 	join    func(dst []byte, answers []collector) []byte
 

@@ -464,7 +464,8 @@ func (a *tasks) add(t *task) {
 	a.mu.Unlock()
 }
 
-// taskHere returns a task that runs here, or is over. Of one that another service carries out, whatever is asked would be lost.
+// taskHere returns a task that runs here, or is over. Of one that another service carries out, whatever is asked would
+// be lost.
 func (s *Server) taskHere(ctx context.Context, p *taskParams) (*task, error) {
 	t, err := s.task(ctx, p)
 	if err != nil {

@@ -26,15 +26,16 @@ import (
 	"wield/tool/mcp"
 )
 
-// The times after which calls become tasks: at once, as good as never, and such that quick calls do not even on a busy machine.
+// The times after which calls become tasks: at once, as good as never, and such that quick calls do not even on a busy
+// machine.
 const (
 	soon  = 10 * time.Millisecond
 	never = time.Minute
 	later = 700 * time.Millisecond
 )
 
-// slowServer is an MCP server whose tools take their time, ask for something and fail, as the official conformance suite
-// has them.
+// slowServer is an MCP server whose tools take their time, ask for something and fail, as the official conformance
+// suite has them.
 func slowServer(t *testing.T, wait time.Duration) *mcp.Server {
 	t.Helper()
 	s := sdk.NewServer(&sdk.Implementation{Name: "behind", Version: "1"}, nil)
@@ -111,7 +112,8 @@ type tasked struct {
 	url string
 }
 
-// serveTasks serves tools of an MCP server, if there is one, and others at a front of its own, which ends with the test.
+// serveTasks serves tools of an MCP server, if there is one, and others at a front of its own, which ends with the
+// test.
 func serveTasks(t *testing.T, after time.Duration, store journal.Store, m *mcp.Server, more ...*tool.Tool) tasked {
 	t.Helper()
 	reg, servers := new(tool.Registry), []*mcp.Server(nil)
@@ -144,7 +146,8 @@ type reply struct {
 	Message    string
 }
 
-// send sends a request as the holder of a key. It is as of a client that knows tasks and can ask a person, but for key "plain".
+// send sends a request as the holder of a key. It is as of a client that knows tasks and can ask a person, but for key
+// "plain".
 func (s tasked) send(key, method string, params map[string]any, headers ...string) (r reply) {
 	s.Helper()
 	capabilities := map[string]any{"elicitation": map[string]any{}}
@@ -276,7 +279,8 @@ func TestTasks(t *testing.T) {
 	journaltest.Whole(t, store)
 }
 
-// TestTaskQuestions answers what tasks ask for, in parts and with answers to nothing, and what is asked before a task begins.
+// TestTaskQuestions answers what tasks ask for, in parts and with answers to nothing, and what is asked before a task
+// begins.
 func TestTaskQuestions(t *testing.T) {
 	t.Parallel()
 	behind := slowServer(t, 400*time.Millisecond)
@@ -389,8 +393,8 @@ func (s *killedStore) Release(ctx context.Context, l journal.Lease) error {
 	return s.Store.Release(ctx, l)
 }
 
-// TestTaskTakenOver asks a service for tasks of another one: while it runs them, when it has ended them, and when it was
-// killed. A call that may run again does; of another one it is told that its outcome is not known.
+// TestTaskTakenOver asks a service for tasks of another one: while it runs them, when it has ended them, and when it
+// was killed. A call that may run again does; of another one it is told that its outcome is not known.
 func TestTaskTakenOver(t *testing.T) {
 	t.Parallel()
 	for _, idempotent := range []bool{true, false} {

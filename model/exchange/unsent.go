@@ -63,8 +63,8 @@ func (s *Server) knows(x chat.Extra) bool {
 	return s.o.Knows != nil && x.Protocol == s.o.Speaks && s.o.Knows(x.Key)
 }
 
-// unsentInside adds what tools and messages hold that only servers of another protocol understand. The thinking of earlier answers is
-// no loss: no other server could read it.
+// unsentInside adds what tools and messages hold that only servers of another protocol understand. The thinking of
+// earlier answers is no loss: no other server could read it.
 func (s *Server) unsentInside(req *chat.Request, add func(name string)) {
 	for i := range req.Tools {
 		t := &req.Tools[i]

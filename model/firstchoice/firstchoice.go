@@ -1,6 +1,6 @@
-// Package firstchoice lets a model choose first whether it answers in words or calls a tool, and which. Small models that are
-// shown tools seldom call one by themselves; asked for nothing but the choice, and held to it, they do. Then the model
-// answers without tools, or has to call the one that it chose.
+// Package firstchoice lets a model choose first whether it answers in words or calls a tool, and which. Small models
+// that are shown tools seldom call one by themselves; asked for nothing but the choice, and held to it, they do. Then
+// the model answers without tools, or has to call the one that it chose.
 package firstchoice
 
 import (
@@ -14,14 +14,14 @@ import (
 	"wield/chat"
 )
 
-// New returns a model that asks m to choose first. A request that leaves no choice, since it offers no tools, names one, or
-// requires or forbids calls, is asked as it is.
+// New returns a model that asks m to choose first. A request that leaves no choice, since it offers no tools, names
+// one, or requires or forbids calls, is asked as it is.
 func New(m chat.Model) chat.Model { return model{m} }
 
 type model struct{ next chat.Model }
 
-// Sent returns what the model behind it would send once it has chosen, if it were left to call any tool; nil if that does
-// not tell.
+// Sent returns what the model behind it would send once it has chosen, if it were left to call any tool; nil if that
+// does not tell.
 func (m model) Sent(req *chat.Request) (sent *chat.Request, inText bool, err error) {
 	if behind, ok := m.next.(chat.Previewer); ok {
 		return behind.Sent(req)
@@ -105,8 +105,10 @@ func (c *choice) question(req *chat.Request) *chat.Request {
 	}
 	fmt.Fprintf(&b, "- %s: no tool fits; answer in words\nRespond with JSON: {\"tool\": \"NAME\"}", c.none)
 	out := *req
-	out.Messages = append([]chat.Message{{Role: chat.RoleSystem, Parts: chat.Text(b.String())}}, instructed(req.Messages)...)
-	out.Choice, out.Parallel, out.MaxTokens, out.MaxCompletion, out.Stream = chat.Choice{Mode: chat.ChoiceNone}, nil, around+longest, false, false
+	asked := chat.Message{Role: chat.RoleSystem, Parts: chat.Text(b.String())}
+	out.Messages = append([]chat.Message{asked}, instructed(req.Messages)...)
+	out.Choice, out.Parallel, out.Stream = chat.Choice{Mode: chat.ChoiceNone}, nil, false
+	out.MaxTokens, out.MaxCompletion = around+longest, false
 	out.Temperature, out.TopP, out.Stop = new(float64), nil, nil
 	out.LogProbs, out.TopLogProbs = false, 0
 	out.Format = &chat.Format{Kind: chat.FormatSchema, Name: "tool_choice", Schema: schemaOf(append(names, c.none))}
@@ -132,7 +134,8 @@ func clip(s string) string {
 // schemaOf returns the schema of the choice between names.
 func schemaOf(names []string) json.RawMessage {
 	list, _ := json.Marshal(names) // texts can always be written
-	return json.RawMessage(`{"type":"object","properties":{"tool":{"type":"string","enum":` + string(list) + `}},"required":["tool"],"additionalProperties":false}`)
+	return json.RawMessage(`{"type":"object","properties":{"tool":{"type":"string","enum":` + string(list) +
+		`}},"required":["tool"],"additionalProperties":false}`)
 }
 
 // take takes in an event of the choice. It reports whether it belongs to the record: the client sees none of it.

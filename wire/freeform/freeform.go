@@ -1,4 +1,5 @@
-// Package freeform lets a function stand for a tool that takes plain text, possibly of a grammar, in the place of arguments.
+// Package freeform lets a function stand for a tool that takes plain text, possibly of a grammar, in the place of
+// arguments.
 package freeform
 
 import (
@@ -12,8 +13,8 @@ import (
 // A Grammar is what the text has to be. The zero value is any text.
 type Grammar struct{ Syntax, Definition string }
 
-// Fill gives a tool the parameters that a function in its place has: one text. A regular expression is held to like any other
-// pattern; of another grammar the model is told.
+// Fill gives a tool the parameters that a function in its place has: one text. A regular expression is held to like any
+// other pattern; of another grammar the model is told.
 func (g Grammar) Fill(t *chat.Tool) {
 	b := []byte(`{"type":"object","properties":{"input":{"type":"string"`)
 	switch {
@@ -45,8 +46,8 @@ func Input(args string) string {
 	return *a.Input
 }
 
-// A Reader takes the text out of the arguments of a call while they come. It knows only the one object that such arguments are; of
-// anything else it gives nothing. The zero value is ready.
+// A Reader takes the text out of the arguments of a call while they come. It knows only the one object that such
+// arguments are; of anything else it gives nothing. The zero value is ready.
 type Reader struct {
 	raw    []byte // all that came
 	at     int    // how far the text was read
@@ -88,8 +89,8 @@ func (r *Reader) Add(args string) string {
 	return text
 }
 
-// escapeLen returns the length of the escape at the beginning of b, both halves of a character outside the first plane included; 0:
-// more has to come.
+// escapeLen returns the length of the escape at the beginning of b, both halves of a character outside the first plane
+// included; 0: more has to come.
 func escapeLen(b []byte) int {
 	switch {
 	case len(b) < 2:

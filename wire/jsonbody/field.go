@@ -262,8 +262,8 @@ func (r *Reader) Members(f func(key string)) {
 // maxUnread is how many members are named that are passed over.
 const maxUnread = 32
 
-// Unread passes over the value of a member that the reader does not know and that nobody is sent, and notes its name, unless it says
-// nothing.
+// Unread passes over the value of a member that the reader does not know and that nobody is sent, and notes its name,
+// unless it says nothing.
 func (r *Reader) Unread() {
 	switch string(r.Raw()) {
 	case "null", "[]", "{}", `""`, "false":

@@ -21,8 +21,8 @@ type RequestOptions struct {
 	Forward []string // keys of Request.Extra that the server understands, such as options and keep_alive
 }
 
-// AppendRequest appends the body of a request: of /api/generate if it has a Prompt, which is taken as it is, else of /api/chat.
-// It fails with a *chat.Error if req holds something that the protocol cannot say.
+// AppendRequest appends the body of a request: of /api/generate if it has a Prompt, which is taken as it is, else of
+// /api/chat. It fails with a *chat.Error if req holds something that the protocol cannot say.
 //
 // The protocol has no choice of tools: of a request that names some, only these are sent, and one that wants none gets none.
 // What is not set is not sent, and an Extra only if it is of this protocol and on the list.

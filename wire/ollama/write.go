@@ -190,8 +190,8 @@ func (w *StreamWriter) appendCall(dst []byte, c *chat.Call) []byte {
 	return w.appendTail(append(dst, ']'))
 }
 
-// appendShownCall appends a call for a client. Its index also stands where some clients look for it, who take all calls of a stream for one
-// without it.
+// appendShownCall appends a call for a client. Its index also stands where some clients look for it, who take all calls
+// of a stream for one without it.
 func appendShownCall(dst []byte, c *chat.Call, id string, index int, arguments string) []byte {
 	dst = appendCall(dst, c, id, index, arguments)
 	dst = append(dst[:len(dst)-1], `,"index":`...)

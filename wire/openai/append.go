@@ -49,8 +49,8 @@ type RequestOptions struct {
 	Forward             []string     // keys of Request.Extra and Message.Opaque, and types of opaque parts, that the server understands
 }
 
-// AppendRequest appends the body of a request: of a completion if it has a Prompt, else of a chat completion. It fails with a *chat.Error if req holds something that the protocol cannot
-// say.
+// AppendRequest appends the body of a request: of a completion if it has a Prompt, else of a chat completion. It fails
+// with a *chat.Error if req holds something that the protocol cannot say.
 //
 // Text parts are joined to one string, since few servers take lists of them. A tool without parameters gets those of a
 // function that has none. What is not set is not sent, and an Extra only if it is of this protocol and on the list.
@@ -293,7 +293,8 @@ func (w *requestWriter) calls(calls []chat.Call) {
 	w.b = append(w.b, ']')
 }
 
-// tools writes the tools and the choice among them. Tools that the server itself is to run are sent to one that is known to.
+// tools writes the tools and the choice among them. Tools that the server itself is to run are sent to one that is
+// known to.
 func (w *requestWriter) tools(req *chat.Request) error {
 	at, n := len(w.b), 0
 	w.key("tools")

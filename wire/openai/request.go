@@ -276,8 +276,8 @@ func (d *requestReader) custom(raw []byte) {
 	}
 }
 
-// grammar reads what the text of a custom tool has to be. The protocol has the grammar in an object of its own, the Responses protocol
-// has not.
+// grammar reads what the text of a custom tool has to be. The protocol has the grammar in an object of its own, the
+// Responses protocol has not.
 func (d *requestReader) grammar() (g freeform.Grammar) {
 	d.Members(func(key string) {
 		switch key {

@@ -208,8 +208,8 @@ func (s *Store) transact(durable bool, do func(*transaction) error) error {
 // probeTime is how long a database may take to answer at all, after it did not answer in time.
 const probeTime = 5 * time.Second
 
-// inTime has something done that ends when the database takes too long. Who comes afterwards waits less long for a database
-// that says nothing: a run has several things to write until it has ended.
+// inTime has something done that ends when the database takes too long. Who comes afterwards waits less long for a
+// database that says nothing: a run has several things to write until it has ended.
 func (s *Store) inTime(ctx context.Context, do func(context.Context) error) error {
 	if s.silent.Load() {
 		probe, cancel := context.WithTimeout(ctx, probeTime)
