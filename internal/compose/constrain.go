@@ -50,3 +50,6 @@ var constrains = map[string]openai.Constrain{
 	"vllm":     openai.ConstrainVLLM,
 	"llamacpp": openai.ConstrainLlamaCPP,
 }
+
+// Constrain returns the words in which a backend of the OpenAI protocol is asked for a form.
+func Constrain(b config.Backend) openai.Constrain { return constrains[b.Constrain] }

@@ -111,7 +111,7 @@ func runPromptShow(ctx context.Context, app *cli.App, f *promptFlags, args []str
 		return fmt.Errorf("prompt show: %w", err)
 	}
 	if f.asJSON {
-		return p.writeJSON(app.Stdout)
+		return p.writeJSON(app.Stdout, compose.Constrain(c.Backends[p.Backend]))
 	}
 	return p.writeText(app.Stdout)
 }
@@ -255,8 +255,8 @@ func (p *shownPrompt) fill(sent *chat.Request, inText bool) {
 	}
 }
 
-func (p *shownPrompt) writeJSON(w io.Writer) error {
-	body, err := openai.AppendRequest(nil, p.sent, openai.RequestOptions{Stream: p.sent.Stream})
+func (p *shownPrompt) writeJSON(w io.Writer, constrain openai.Constrain) error {
+	body, err := openai.AppendRequest(nil, p.sent, openai.RequestOptions{Stream: p.sent.Stream, Constrain: constrain})
 	if err != nil {
 		return err
 	}
