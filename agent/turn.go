@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,23 +18,21 @@ type turn struct {
 	turn  int    // number of the first turn of this answer in the run. A bridge may make several
 	index int    // number of its first call in the run
 
-	framed    bool           // the model says itself where its turns begin
-	last      int            // number of the last turn within the answer
-	offered   []chat.Tool    // that the model was told of
-	ids       map[int]string // of the calls that the answer numbers, by that number
-	numbers   map[int]int    // of them in the run
-	made      int            // calls in all
-	text      strings.Builder
-	reasoning strings.Builder
-	block     int // length of the reasoning at the last seal
-	parts     []chat.Part
-	calls     []chat.Call
-	notes     []note
-	placed    int // of notes: those that belong to a call, or to text that was none
-	usage     chat.Usage
-	finish    *chat.Finish
-	loose     int      // attempts that the answer does not number, counted downwards from 0
-	raw       []string // what the model wrote, of each turn within the answer
+	framed   bool           // the model says itself where its turns begin
+	last     int            // number of the last turn within the answer
+	offered  []chat.Tool    // that the model was told of
+	ids      map[int]string // of the calls that the answer numbers, by that number
+	numbers  map[int]int    // of them in the run
+	made     int            // calls in all
+	text     strings.Builder
+	thinking chat.Thinking
+	calls    []chat.Call
+	notes    []note
+	placed   int // of notes: those that belong to a call, or to text that was none
+	usage    chat.Usage
+	finish   *chat.Finish
+	loose    int      // attempts that the answer does not number, counted downwards from 0
+	raw      []string // what the model wrote, of each turn within the answer
 }
 
 // A note is something about the answer that is kept in the record.
@@ -57,7 +54,7 @@ func (t *turn) take(e chat.Event) (chat.Event, bool) {
 	case chat.KindText:
 		t.text.WriteString(e.Text)
 	case chat.KindReasoning:
-		t.reason(&e)
+		t.thinking.Take(&e)
 	case chat.KindCallStart, chat.KindCallArgs:
 		t.number(&e)
 	case chat.KindCallEnd:
@@ -197,37 +194,10 @@ func (t *turn) nameOf(name string) string {
 	return name[:min(len(name), longestName)]
 }
 
-func (t *turn) reason(e *chat.Event) {
-	t.reasoning.WriteString(e.Text)
-	opaque, _ := e.Detail.(chat.Opaque)
-	for _, x := range opaque {
-		t.parts = append(t.parts, t.seal(x))
-		t.block = t.reasoning.Len()
-	}
-}
-
-// keySignature is the key of what seals the thinking before it, in the protocol that has such seals. Under
-// other keys there are whole blocks.
-const keySignature = "signature"
-
-// seal returns thinking as the server wants it back: as it was, with its signature.
-func (t *turn) seal(x chat.Extra) chat.Part {
-	raw := x.Value
-	if x.Key == keySignature {
-		raw, _ = json.Marshal(struct { // strings can always be written
-			Type      string          `json:"type"`
-			Thinking  string          `json:"thinking"`
-			Signature json.RawMessage `json:"signature"`
-		}{"thinking", t.reasoning.String()[t.block:], x.Value})
-	}
-	return chat.Part{Kind: chat.PartOpaque, Name: "thinking", Raw: raw, Protocol: x.Protocol}
-}
-
 // message returns the answer as the message that enters the conversation. Of one that broke off the calls are
 // left out: none of them runs.
 func (t *turn) message(broken bool) chat.Message {
-	m := chat.Message{Role: chat.RoleAssistant, Reasoning: t.reasoning.String(), Parts: t.parts}
-	m.Parts = append(m.Parts, chat.Text(t.text.String())...)
+	m := t.thinking.Message(t.text.String())
 	if !broken {
 		m.Calls = t.calls
 	}
@@ -235,7 +205,7 @@ func (t *turn) message(broken bool) chat.Message {
 }
 
 // silent reports whether nothing of the answer was shown.
-func (t *turn) silent() bool { return t.empty() && t.reasoning.Len() == 0 && len(t.ids) == 0 }
+func (t *turn) silent() bool { return t.empty() && t.thinking.Empty() && len(t.ids) == 0 }
 
 // empty reports whether the model said nothing at all.
 func (t *turn) empty() bool { return t.text.Len() == 0 && len(t.calls) == 0 }

@@ -5,12 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"log/slog"
 	"slices"
 	"strings"
 
 	"wield/chat"
+	"wield/model/hosted"
 )
 
 // Options say when tools are searched for.
@@ -36,52 +36,34 @@ func New(m chat.Model, o Options) chat.Model {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &model{m, o}
+	return hosted.New(m, &host{o}, hosted.Options{Log: o.Log})
 }
 
-type model struct {
-	next chat.Model
-	o    Options
-}
+type host struct{ o Options }
 
-// Stream implements chat.Model.
-func (m *model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
-	hidden := m.hidden(req)
+// Begin implements hosted.Host.
+func (h *host) Begin(_ context.Context, req *chat.Request) (*hosted.Session, error) {
+	hidden := h.hidden(req)
 	if len(hidden) == 0 {
-		return m.next.Stream(ctx, req)
+		return nil, nil
 	}
-	return func(yield func(chat.Event, error) bool) {
-		s := m.begin(req, hidden)
-		for s.turn(ctx, yield) {
-		}
-	}
-}
-
-// Sent returns what the model behind it would send; nil if that does not tell.
-func (m *model) Sent(req *chat.Request) (sent *chat.Request, inText bool, err error) {
-	behind, ok := m.next.(chat.Previewer)
-	if !ok {
-		return nil, false, nil
-	}
-	if hidden := m.hidden(req); len(hidden) > 0 {
-		req = &m.begin(req, hidden).req
-	}
-	return behind.Sent(req)
+	s := h.begin(req, hidden)
+	return &hosted.Session{Request: s.req, Runner: s, Calls: maxSearches}, nil
 }
 
 // hidden returns the tools of a request that the model has to find.
-func (m *model) hidden(req *chat.Request) []chat.Tool {
+func (h *host) hidden(req *chat.Request) []chat.Tool {
 	c := &req.Choice
 	if c.Mode == chat.ChoiceNone || c.Mode == chat.ChoiceNamed || len(c.Allowed) > 0 {
 		return nil
 	}
 	wanted := func(*chat.Tool) bool { return true }
 	switch i := slices.IndexFunc(req.Tools, isSearch); {
-	case i >= 0 && req.Tools[i].Protocol == m.o.Protocol:
+	case i >= 0 && req.Tools[i].Protocol == h.o.Protocol:
 		return nil
 	case i >= 0:
 		wanted = deferred
-	case m.o.Above <= 0 || len(req.Tools) <= m.o.Above:
+	case h.o.Above <= 0 || len(req.Tools) <= h.o.Above:
 		return nil
 	}
 	var list []chat.Tool
@@ -106,23 +88,18 @@ func deferred(t *chat.Tool) bool {
 	})
 }
 
-// A search is the answer to one request.
+// A search serves the answer to one request.
 type search struct {
-	*model
-	req   chat.Request // as the model is asked next
+	*host
+	req   chat.Request // as the model is asked first
 	index *index
 	name  string // of the search tool
-
-	searches int // so far
-	turns    int // of the answers before this one
-	calls    int // that the client has seen
-	usage    chat.Usage
 }
 
 // begin makes the request that the model is asked first: without the hidden tools, but with those that were called
 // before.
-func (m *model) begin(req *chat.Request, hidden []chat.Tool) *search {
-	s := &search{model: m, req: *req, index: newIndex(hidden), name: searchName}
+func (h *host) begin(req *chat.Request, hidden []chat.Tool) *search {
+	s := &search{host: h, req: *req, index: newIndex(hidden), name: searchName}
 	for req.Tool(s.name) != nil {
 		s.name += "_"
 	}
@@ -145,7 +122,7 @@ func (m *model) begin(req *chat.Request, hidden []chat.Tool) *search {
 			}
 		}
 		if len(called) > 0 {
-			s.show(&chat.Message{Role: chat.RoleAssistant}, []chat.Call{s.call(called)}, [][]chat.Tool{called})
+			s.show(called)
 		}
 		s.req.Messages = append(s.req.Messages, *message)
 	}
@@ -175,20 +152,36 @@ func (s *search) tool(hidden []chat.Tool) chat.Tool {
 	}
 }
 
-// show adds searches and what they found to the conversation, and offers what was found.
-func (s *search) show(said *chat.Message, calls []chat.Call, found [][]chat.Tool) {
-	said.Calls = calls
-	s.req.Messages = append(s.req.Messages, *said)
-	for i := range calls {
-		result := chat.Result{CallID: calls[i].ID, Name: calls[i].Name, Parts: chat.Text(definitions(found[i]))}
-		s.req.Messages = append(s.req.Messages, result.Message())
-		for _, t := range found[i] {
-			if s.req.Tool(t.Name) == nil {
-				t.Deferred = true // the result describes it
-				s.req.Tools = append(s.req.Tools, t)
-			}
-		}
+// show adds an earlier search and what it found to the conversation, and offers what was found.
+func (s *search) show(found []chat.Tool) {
+	c := s.call(found)
+	result := chat.Result{CallID: c.ID, Name: c.Name, Parts: chat.Text(definitions(found))}
+	s.req.Messages = append(s.req.Messages, chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{c}}, result.Message())
+	s.req.Tools = append(s.req.Tools, described(found)...)
+}
+
+// described returns tools as they are offered once a result describes them.
+func described(found []chat.Tool) []chat.Tool {
+	list := slices.Clone(found)
+	for i := range list {
+		list[i].Deferred = true
 	}
+	return list
+}
+
+// Runs implements hosted.Runner.
+func (s *search) Runs(name string) bool { return name == s.name }
+
+// Shown implements hosted.Runner: clients do not see searches.
+func (s *search) Shown(*chat.Call) chat.Detail { return nil }
+
+// Run implements hosted.Runner.
+func (s *search) Run(_ context.Context, c *chat.Call) (hosted.Outcome, error) {
+	var arguments struct{ Query string }
+	json.Unmarshal([]byte(c.Arguments), &arguments)
+	found := s.index.search(arguments.Query, maxFound)
+	s.o.Log.Debug("tools were searched for", "query", arguments.Query, "found", len(found))
+	return hosted.Outcome{Result: chat.Result{Parts: chat.Text(definitions(found))}, Tools: described(found)}, nil
 }
 
 // definitions writes tools as a model reads them.
@@ -216,128 +209,6 @@ func definitions(found []chat.Tool) string {
 		text, _ = json.Marshal(all)
 	}
 	return string(text)
-}
-
-// turn asks the model once. It reports whether the model is to be asked again, since it did nothing but search.
-func (s *search) turn(ctx context.Context, yield func(chat.Event, error) bool) bool {
-	t := turn{search: s, searching: map[int]bool{}}
-	req := s.req // nobody changes a request that a model was given
-	for e, err := range s.next.Stream(ctx, &req) {
-		if err != nil {
-			yield(e, err)
-			return false
-		}
-		if t.take(&e) && !yield(e, nil) {
-			return false
-		}
-	}
-	s.calls += t.calls
-	s.turns += t.last + 1
-	if len(t.asked) > 0 && t.calls == 0 {
-		if s.searches += len(t.asked); s.searches <= maxSearches {
-			return s.find(&t, yield)
-		}
-		s.o.Log.Warn("the model searched for tools and called none", "searches", s.searches)
-	}
-	usage := chat.Event{Kind: chat.KindUsage, Turn: s.turns - 1, Detail: &s.usage}
-	if s.usage.Known && !yield(usage, nil) {
-		return false
-	}
-	f := chat.Finish{Reason: chat.FinishStop}
-	if t.finish != nil {
-		f = *t.finish
-	}
-	if f.Reason == chat.FinishCalls && s.calls == 0 {
-		f.Reason = chat.FinishStop
-	}
-	yield(chat.Event{Kind: chat.KindFinish, Turn: s.turns - 1, Detail: &f}, nil)
-	return false
-}
-
-// find carries out the searches of a turn.
-func (s *search) find(t *turn, yield func(chat.Event, error) bool) bool {
-	found := make([][]chat.Tool, len(t.asked))
-	for i, c := range t.asked {
-		var arguments struct{ Query string }
-		json.Unmarshal([]byte(c.Arguments), &arguments)
-		found[i] = s.index.search(arguments.Query, maxFound)
-		s.o.Log.Debug("tools were searched for", "query", arguments.Query, "found", len(found[i]))
-		ran := []chat.Event{
-			{Kind: chat.KindNativeCall, Turn: s.turns - 1, ID: c.ID, Name: c.Name, Text: c.Arguments},
-			{Kind: chat.KindNativeResult, Turn: s.turns - 1, ID: c.ID, Name: c.Name, Text: definitions(found[i])},
-		}
-		for _, e := range ran {
-			if !yield(e, nil) {
-				return false
-			}
-		}
-	}
-	said := &chat.Message{Role: chat.RoleAssistant}
-	if text := t.text.String(); text != "" {
-		said.Parts = chat.Text(text)
-	}
-	s.show(said, t.asked, found)
-	return true
-}
-
-// A turn is one answer of the model.
-type turn struct {
-	*search
-	searching map[int]bool // whether the call of an index is a search
-	asked     []chat.Call  // searches
-	calls     int          // that are none
-	text      strings.Builder
-	last      int // turn of the model's own
-	finish    *chat.Finish
-}
-
-// take takes in an event and makes it one of the whole answer. It reports false for one that the client does not see.
-func (t *turn) take(e *chat.Event) bool {
-	t.last = max(t.last, e.Turn)
-	e.Turn += t.search.turns
-	switch e.Kind {
-	case chat.KindText:
-		t.text.WriteString(e.Text)
-	case chat.KindCallStart:
-		if e.Name == t.name {
-			t.searching[e.Index] = true
-			return false
-		}
-		e.Index = t.search.calls + t.calls
-	case chat.KindCallArgs:
-		if t.searching[e.Index] {
-			return false
-		}
-		e.Index = t.search.calls + t.calls
-	case chat.KindCallEnd:
-		c := *e.Detail.(*chat.Call)
-		if t.searching[e.Index] {
-			if c.Complete {
-				t.asked = append(t.asked, c)
-			}
-			return false
-		}
-		e.Index = t.search.calls + t.calls
-		c.Index = e.Index
-		e.Detail = &c
-		t.calls++
-	case chat.KindRejected:
-		if e.Index < 0 {
-			return true
-		}
-		if t.searching[e.Index] {
-			return false
-		}
-		e.Index = t.search.calls + t.calls
-		t.calls++
-	case chat.KindUsage:
-		t.usage.Add(*e.Detail.(*chat.Usage))
-		return false
-	case chat.KindFinish:
-		t.finish = e.Detail.(*chat.Finish)
-		return false
-	}
-	return true
 }
 
 // maxGroups bounds the groups that the search tool names.
