@@ -341,7 +341,7 @@ func TestXE27(t *testing.T) {
 
 func TestAutoMode(t *testing.T) {
 	support := new(bridge.Support)
-	unsupported := &chat.Error{Kind: chat.ErrBadRequest, Code: bridge.CodeToolsUnsupported, Message: "m does not support tools"}
+	unsupported := &chat.Error{Kind: chat.ErrBadRequest, Code: chat.CodeToolsUnsupported, Message: "m does not support tools"}
 	f := &fake{t: t, answers: []answer{{}, {text(textCall)}, {text("fine")}}, errs: []error{unsupported}}
 	b := bridge.New(f, bridge.Options{Server: bridge.Server{Support: support}})
 	s := collect(t, b.Stream(t.Context(), ask(weather)))

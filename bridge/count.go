@@ -58,7 +58,7 @@ func (r *run) count() {
 	}
 	switch e := chat.AsError(err); {
 	case e == nil:
-	case e.Code == CodeToolsUnsupported:
+	case e.Code == chat.CodeToolsUnsupported:
 		r.o.Support.SetRefused(r.req.Model, true)
 	default:
 		r.o.Support.forget(key)

@@ -25,8 +25,8 @@ type form struct {
 // codeInvalidFormat is the [chat.Error] code for a Format whose schema is none.
 const codeInvalidFormat = "invalid_response_format"
 
-// CodeFormatMismatch is the [chat.Error] code for an answer that does not have the form, with [Options.Strict].
-const CodeFormatMismatch = "format_mismatch"
+// codeFormatMismatch is the [chat.Error] code for an answer that does not have the form, with [Options.Strict].
+const codeFormatMismatch = "format_mismatch"
 
 // prepareForm settles what the client wants. An answer that has to be a call has no other form.
 func (r *run) prepareForm() error {
@@ -212,7 +212,7 @@ func (r *run) endForm() error {
 		r.turn.failures = append(r.turn.failures, failure{reason: ReasonFormat, message: why})
 		r.turn.muted = silence{on: true, from: at, covered: len(r.turn.raw)}
 	case r.o.Strict && !r.req.Stream:
-		return &chat.Error{Kind: chat.ErrProtocol, Code: CodeFormatMismatch, Message: mismatch + ": " + why}
+		return &chat.Error{Kind: chat.ErrProtocol, Code: codeFormatMismatch, Message: mismatch + ": " + why}
 	default:
 		if r.o.Log != nil {
 			r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, mismatch, slog.String("reason", why))

@@ -104,7 +104,7 @@ func TestUnformed(t *testing.T) {
 			}
 		}
 		if tt.fails {
-			if chat.AsError(failed).Code != bridge.CodeFormatMismatch || said != "" {
+			if chat.AsError(failed).Code != "format_mismatch" || said != "" {
 				t.Errorf("%+v: %v, text %q", tt, failed, said)
 			}
 		} else if failed != nil || said != "Still Rome." || note != "it is not JSON" {
@@ -231,7 +231,7 @@ func TestHoldSchema(t *testing.T) {
 // memory lapses.
 func TestHoldRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		refused := &chat.Error{Kind: chat.ErrBadRequest, Code: bridge.CodeFormatUnsupported, Message: "response_format is not supported"}
+		refused := &chat.Error{Kind: chat.ErrBadRequest, Code: chat.CodeFormatUnsupported, Message: "response_format is not supported"}
 		good := answer{text(`{"city":"Rome"}`)}
 		f := &fake{t: t, answers: []answer{{}, good, good, good}, errs: []error{refused}}
 		b := bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Server: bridge.Server{Hold: bridge.HoldOpenAI, Support: &bridge.Support{For: time.Minute}}})
@@ -264,7 +264,7 @@ func TestFormAsTool(t *testing.T) {
 		{"called", []answer{join(good, answer{finish(chat.FinishCalls)})}, nil, 0, []bool{true}},
 		{"written", []answer{{text(`{"city":"Rome"}`)}}, nil, 0, []bool{true}},
 		{"wrong first", []answer{call(chat.OriginFunction, "c1", "structured_output", `{"town":"Rome"}`), good}, nil, 1, []bool{true, true}},
-		{"refused", []answer{{}, {text(`{"city":"Rome"}`)}}, []error{&chat.Error{Kind: chat.ErrBadRequest, Code: bridge.CodeToolsUnsupported}}, 0, []bool{true, false}},
+		{"refused", []answer{{}, {text(`{"city":"Rome"}`)}}, []error{&chat.Error{Kind: chat.ErrBadRequest, Code: chat.CodeToolsUnsupported}}, 0, []bool{true, false}},
 	} {
 		for _, stream := range []bool{false, true} {
 			f := &fake{t: t, answers: tc.answers, errs: tc.errs}
@@ -331,7 +331,7 @@ func TestBrokenForm(t *testing.T) {
 // TestProbe: a model that makes no call when it is told to gets its tools in text, and is asked once.
 func TestProbe(t *testing.T) {
 	down := &chat.Error{Kind: chat.ErrUnavailable, Message: "down"}
-	unsupported := &chat.Error{Kind: chat.ErrBadRequest, Code: bridge.CodeToolsUnsupported}
+	unsupported := &chat.Error{Kind: chat.ErrBadRequest, Code: chat.CodeToolsUnsupported}
 	for _, tc := range []struct {
 		name   string
 		answer answer
@@ -432,7 +432,7 @@ func TestSecondTryHeld(t *testing.T) {
 		}
 	}
 	// A backend that refuses is asked once more without.
-	f := &fake{t: t, answers: []answer{wrong, {}, right}, errs: []error{nil, &chat.Error{Kind: chat.ErrBadRequest, Code: bridge.CodeFormatUnsupported}}}
+	f := &fake{t: t, answers: []answer{wrong, {}, right}, errs: []error{nil, &chat.Error{Kind: chat.ErrBadRequest, Code: chat.CodeFormatUnsupported}}}
 	b := bridge.New(f, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Hold: bridge.HoldOpenAI}})
 	for _, err := range b.Stream(t.Context(), ask(weather)) {
 		if err != nil {
@@ -471,7 +471,7 @@ func TestRequiredRepetition(t *testing.T) {
 
 // TestHoldKindRefused: a server that knows no json_schema at all gets every schema in the place that it does know.
 func TestHoldKindRefused(t *testing.T) {
-	refused := &chat.Error{Kind: chat.ErrBadRequest, Code: bridge.CodeFormatKindUnsupported, Message: "Input should be 'text' or 'json_object'"}
+	refused := &chat.Error{Kind: chat.ErrBadRequest, Code: chat.CodeFormatKindUnsupported, Message: "Input should be 'text' or 'json_object'"}
 	good := answer{text(`{"city":"Rome"}`)}
 	f := &fake{t: t, answers: []answer{{}, good, good, {}, good}, errs: []error{refused, nil, nil, refused, nil}}
 	b := bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Server: bridge.Server{Hold: bridge.HoldAuto}})

@@ -10,15 +10,6 @@ import (
 	"wield/chat"
 )
 
-// Codes of a [chat.Error] with which a backend says what it does not do.
-const (
-	CodeToolsUnsupported  = "tools_unsupported"  // a model takes no tools
-	CodeRolesRefused      = "roles_refused"      // the model's template does not take this sequence of messages
-	CodeFormatUnsupported = "format_unsupported" // an answer cannot be held to a form
-
-	CodeFormatKindUnsupported = "format_kind_unsupported" // nor to any of this kind
-)
-
 // defaultMemory is how long a Support remembers. A server that is started anew with other flags is found out that soon.
 const defaultMemory = time.Hour
 
@@ -145,7 +136,7 @@ func kindKey(model string, kind chat.FormatKind) supportKey {
 // refuse remembers that the model refuses a form, by the code of its refusal.
 func (s *Support) refuse(model string, f *chat.Format, code string) {
 	key := s.formKey(model, f)
-	if code == CodeFormatKindUnsupported && f.Kind != chat.FormatText {
+	if code == chat.CodeFormatKindUnsupported && f.Kind != chat.FormatText {
 		key = kindKey(model, f.Kind)
 	}
 	s.set(key, true)
@@ -216,7 +207,7 @@ func (r *run) probe() {
 	switch e := chat.AsError(err); {
 	case called:
 		r.o.Support.SetRefused(r.req.Model, false)
-	case e == nil, e.Code == CodeToolsUnsupported:
+	case e == nil, e.Code == chat.CodeToolsUnsupported:
 		r.o.Support.SetRefused(r.req.Model, true)
 	default:
 		r.o.Support.forget(key)
@@ -230,12 +221,12 @@ func (r *run) refusal(err error) (*chat.Request, bool) {
 	switch {
 	case r.turn.open:
 		return nil, false
-	case e.Code == CodeRolesRefused && r.o.Support.learnRules(r.req.Model, e.Message):
+	case e.Code == chat.CodeRolesRefused && r.o.Support.learnRules(r.req.Model, e.Message):
 		if r.turn.attempt != 1 {
 			return r.kept(r.turn.sent), true
 		}
 		r.mode = r.modeOf()
-	case (e.Code == CodeFormatUnsupported || e.Code == CodeFormatKindUnsupported) && r.held != nil:
+	case (e.Code == chat.CodeFormatUnsupported || e.Code == chat.CodeFormatKindUnsupported) && r.held != nil:
 		r.o.Support.refuse(r.req.Model, r.held, e.Code)
 		if r.turn.attempt != 1 {
 			again := *r.turn.sent
@@ -244,10 +235,10 @@ func (r *run) refusal(err error) (*chat.Request, bool) {
 		}
 	case r.turn.attempt != 1:
 		return nil, false
-	case e.Code == CodeToolsUnsupported && r.mode == ModeNative && r.o.Mode == ModeAuto:
+	case e.Code == chat.CodeToolsUnsupported && r.mode == ModeNative && r.o.Mode == ModeAuto:
 		r.o.Support.SetRefused(r.req.Model, true)
 		r.mode = ModeText
-	case e.Code == CodeToolsUnsupported && r.asTool():
+	case e.Code == chat.CodeToolsUnsupported && r.asTool():
 		r.form.onlyTold = true
 	default:
 		return nil, false

@@ -50,15 +50,15 @@ func (r *run) prepareTemplate() error {
 	}
 	traits, err := r.o.Template.Inspect(r.ctx)
 	if err != nil {
-		return &chat.Error{Kind: chat.ErrUnavailable, Code: CodeNoTemplate, Cause: err,
+		return &chat.Error{Kind: chat.ErrUnavailable, Code: codeNoTemplate, Cause: err,
 			Message: "mode template: " + err.Error()}
 	}
 	r.template = traits
 	return nil
 }
 
-// CodeNoTemplate is the [chat.Error] code where ModeTemplate finds no chat template.
-const CodeNoTemplate = "no_chat_template"
+// codeNoTemplate is the [chat.Error] code where ModeTemplate finds no chat template.
+const codeNoTemplate = "no_chat_template"
 
 // omitsTools reports whether the template leaves out what this request has of tools.
 func (r *run) omitsTools() bool {

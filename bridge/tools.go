@@ -64,8 +64,8 @@ func valuesIn(text []byte) (n int) {
 // short they are written.
 const maxPatterns = 200_000
 
-// CodeInvalidSchema is the [chat.Error] code for a tool whose parameters are no JSON Schema.
-const CodeInvalidSchema = "invalid_function_parameters"
+// codeInvalidSchema is the [chat.Error] code for a tool whose parameters are no JSON Schema.
+const codeInvalidSchema = "invalid_function_parameters"
 
 // A tool is one that the model may call.
 type tool struct {
@@ -105,7 +105,7 @@ func (r *run) offered() ([]tool, error) {
 		}
 		s, err := r.o.Schemas.Compile(t.Parameters)
 		if patterns += s.Patterns(); patterns > maxPatterns {
-			return nil, &chat.Error{Kind: chat.ErrBadRequest, Code: CodeInvalidSchema, Param: "tools",
+			return nil, &chat.Error{Kind: chat.ErrBadRequest, Code: codeInvalidSchema, Param: "tools",
 				Message: "the patterns in the parameters of the tools are too large together: offer fewer tools, or shorten the patterns and repeat less in them"}
 		}
 		if err == nil {
@@ -191,7 +191,7 @@ func (r *run) schemaError(name string, err error) error {
 	if len(places) == 0 {
 		places = []string{param + ": " + err.Error()}
 	}
-	return &chat.Error{Kind: chat.ErrBadRequest, Code: CodeInvalidSchema, Param: param, Cause: err,
+	return &chat.Error{Kind: chat.ErrBadRequest, Code: codeInvalidSchema, Param: param, Cause: err,
 		Message: fmt.Sprintf("the parameters of the tool %q are no JSON Schema: %s", name, strings.Join(places, "; "))}
 }
 

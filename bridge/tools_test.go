@@ -33,7 +33,7 @@ func TestBrokenSchema(t *testing.T) {
 			events := 0
 			for _, err := range bridge.New(&fake{t: t}, bridge.Options{Mode: mode}).Stream(t.Context(), req) {
 				var e *chat.Error
-				if events++; !errors.As(err, &e) || e.Kind != chat.ErrBadRequest || e.Param != "tools[1].function.parameters" || e.Code != bridge.CodeInvalidSchema {
+				if events++; !errors.As(err, &e) || e.Kind != chat.ErrBadRequest || e.Param != "tools[1].function.parameters" || e.Code != "invalid_function_parameters" {
 					t.Fatalf("%s: %+v", tc.schema, err)
 				}
 				for _, want := range append(tc.want, `tool "x"`) {

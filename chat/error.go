@@ -38,9 +38,17 @@ type Error struct {
 	RetryAfter time.Duration // how long the backend asks to wait; 0: it did not say
 	Message    string        // for people: what happened and what to do
 	Param      string        // the field of the request that is to blame, if one is
-	Code       string        // the backend's own code
+	Code       string        // the backend's own code, or one of the Code constants
 	Cause      error
 }
+
+// Codes of an [Error] with which a backend, or its model's chat template, says what it does not do.
+const (
+	CodeToolsUnsupported      = "tools_unsupported"       // it takes no tools
+	CodeRolesRefused          = "roles_refused"           // it does not take this sequence of roles
+	CodeFormatUnsupported     = "format_unsupported"      // it cannot hold an answer to this form
+	CodeFormatKindUnsupported = "format_kind_unsupported" // nor to any form of this kind
+)
 
 // Error returns the kind, the status if there is one, and the message.
 func (e *Error) Error() string {

@@ -10,7 +10,7 @@
 //     are gone, so that calls are best written in fenced code blocks.
 //   - Settled text is what no longer changes while the page goes on writing. Only that is handed on before the end.
 //
-// A page takes no definitions of tools: a request with some is refused with the code openai.CodeToolsUnsupported, so that whoever
+// A page takes no definitions of tools: a request with some is refused with the code chat.CodeToolsUnsupported, so that whoever
 // stands before the model describes them in text. Of the settings of a request, such as a temperature, none reaches the page.
 package browser
 
@@ -24,7 +24,6 @@ import (
 
 	"wield/chat"
 	"wield/internal/browser/chromium"
-	"wield/wire/openai"
 )
 
 // The codes of errors that tell more than their kind.
@@ -420,7 +419,7 @@ func asError(ctx context.Context, err error) error {
 // unsupported refuses what a page cannot be given.
 func unsupported(req *chat.Request) error {
 	if len(req.Tools) > 0 {
-		return &chat.Error{Kind: chat.ErrBadRequest, Code: openai.CodeToolsUnsupported, Param: "tools", Message: "a web page takes no tools: describe them in the text"}
+		return &chat.Error{Kind: chat.ErrBadRequest, Code: chat.CodeToolsUnsupported, Param: "tools", Message: "a web page takes no tools: describe them in the text"}
 	}
 	for i := range req.Messages {
 		for j := range req.Messages[i].Parts {

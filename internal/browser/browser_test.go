@@ -22,7 +22,6 @@ import (
 	"wield/internal/browser"
 	"wield/internal/browser/chromium"
 	"wield/internal/chatpage"
-	"wield/wire/openai"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(withBrowser{m}) }
@@ -640,7 +639,7 @@ func TestRefused(t *testing.T) {
 		req  chat.Request
 		code string
 	}{
-		"tools":          {chat.Request{Messages: []chat.Message{user("hi")}, Tools: []chat.Tool{{Name: "f"}}}, openai.CodeToolsUnsupported},
+		"tools":          {chat.Request{Messages: []chat.Message{user("hi")}, Tools: []chat.Tool{{Name: "f"}}}, chat.CodeToolsUnsupported},
 		"an image":       {chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Kind: chat.PartImage}}}}}, ""},
 		"nothing":        {chat.Request{}, ""},
 		"the assistant ": {chat.Request{Messages: []chat.Message{user("hi"), assistant("ho")}}, ""},

@@ -10,7 +10,6 @@ import (
 	"wield/internal/config"
 	"wield/model/exchange"
 	"wield/model/lumo"
-	wire "wield/wire/lumo"
 )
 
 func lumoServer(b *config.Backend, o exchange.Options, key string) serverModel {
@@ -32,7 +31,7 @@ func natives(m *config.Model, b *config.Backend, served chat.Model) chat.Model {
 		return slices.Contains(m.Native.Off, name) || slices.Contains(m.Native.Replace, name)
 	})
 	list, _ := json.Marshal(left) // names always can be
-	return withNatives{served, chat.Extra{Protocol: chat.ProtocolLumo, Key: wire.ExtraTools, Value: list}}
+	return withNatives{served, chat.Extra{Protocol: chat.ProtocolLumo, Key: lumo.ExtraTools, Value: list}}
 }
 
 // withNatives asks a model with native tools of its own.

@@ -5,7 +5,6 @@ import (
 
 	"wield/model/lumo"
 	"wield/schema/near"
-	wire "wield/wire/lumo"
 )
 
 // Lumo says what is particular to a backend of kind lumo.
@@ -48,7 +47,7 @@ func (c *Config) applyLumo(d *decoder) {
 		if !d.has(path + ".instructions.injectInto") {
 			m.Instructions.InjectInto = "first"
 		}
-		if m.Model == "" && !slices.Contains(lumoModels, wire.PlainModel(name)) {
+		if m.Model == "" && !slices.Contains(lumoModels, lumo.PlainModel(name)) {
 			m.Model = lumoModels[0]
 		}
 		c.Models[name] = m

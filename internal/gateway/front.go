@@ -8,6 +8,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/trace"
+	"wield/wire/jsonbody"
 	"wield/wire/openai"
 )
 
@@ -237,7 +238,7 @@ func (x *exchange) checkMessages(messages []chat.Message) *failure {
 	}
 	field := x.front.messages
 	if len(messages) == 0 {
-		return badField(field, openai.CodeMissingMsgs, field+" is empty: it must hold at least one message")
+		return badField(field, jsonbody.CodeMissingMsgs, field+" is empty: it must hold at least one message")
 	}
 	return badField(field, codeUserTurn, field+" holds nothing but instructions: it must hold a message of the role user")
 }

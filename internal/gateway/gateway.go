@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"wield/wire/anthropic"
+	"wield/wire/jsonbody"
 	"wield/wire/openai"
 )
 
@@ -113,7 +114,7 @@ func (g *Gateway) find(h *holder, name string) (*Model, *failure) {
 	if name == "" {
 		known := g.visible(h)
 		if len(known) != 1 {
-			return nil, badField("model", openai.CodeMissing, "the field model is missing; "+listOf(known))
+			return nil, badField("model", jsonbody.CodeMissing, "the field model is missing; "+listOf(known))
 		}
 		name = known[0]
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"wield/chat"
+	"wield/wire/jsonbody"
 	"wield/wire/openai"
 )
 
@@ -111,7 +112,7 @@ func decodePassive(body []byte) (*chat.Request, passiveExtra, *failure) {
 			}
 		}
 		if id := fields["conversation_id"]; id != nil && json.Unmarshal(id, &extra.conversation) != nil {
-			return nil, extra, badField("conversation_id", openai.CodeInvalidType, "conversation_id: this must be a string")
+			return nil, extra, badField("conversation_id", jsonbody.CodeInvalidType, "conversation_id: this must be a string")
 		}
 		delete(fields, "conversation_id")
 		if text, err := json.Marshal(raw); err == nil && len(raw) > 0 {
@@ -122,7 +123,7 @@ func decodePassive(body []byte) (*chat.Request, passiveExtra, *failure) {
 		}
 	}
 	if len(extra.conversation) > maxConversationID {
-		return nil, extra, badField("conversation_id", openai.CodeInvalidValue, "conversation_id is longer than "+strconv.Itoa(maxConversationID)+" bytes")
+		return nil, extra, badField("conversation_id", jsonbody.CodeInvalidValue, "conversation_id is longer than "+strconv.Itoa(maxConversationID)+" bytes")
 	}
 	req, err := openai.DecodeRequest(body)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"wield/chat"
 	"wield/internal/script"
 	"wield/model/anthropic"
-	"wield/wire/openai"
 
 	"wield/internal/scriptserver"
 )
@@ -145,9 +144,9 @@ func TestErrors(t *testing.T) {
 		{"no model", 404, `{"type":"error","error":{"type":"not_found_error","message":"model: m"}}`, chat.ErrNotFound, ""},
 		{"too long", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 3 tokens > 2 maximum"}}`, chat.ErrContextLength, ""},
 		{"too large", 413, `{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}`, chat.ErrContextLength, ""},
-		{"bad request", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"messages: roles must alternate"}}`, chat.ErrBadRequest, openai.CodeRolesRefused},
+		{"bad request", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"messages: roles must alternate"}}`, chat.ErrBadRequest, chat.CodeRolesRefused},
 		{"no money", 402, `{"type":"error","error":{"type":"billing_error","message":"credit balance is too low"}}`, chat.ErrRateLimit, ""},
-		{"no tools", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"this model does not support tools"}}`, chat.ErrBadRequest, openai.CodeToolsUnsupported},
+		{"no tools", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"this model does not support tools"}}`, chat.ErrBadRequest, chat.CodeToolsUnsupported},
 		{"in the stream", 200, start + "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n", chat.ErrOverloaded, ""},
 		{"broken off", 200, start, chat.ErrProtocol, ""},
 		{"half a frame", 200, start + "event: content_block_delta\ndata: {\"type\":\"cont\n\n", chat.ErrProtocol, ""},

@@ -4,9 +4,12 @@
 //
 //   - A native tool is one that Lumo itself runs. Its calls and results are KindNativeCall and KindNativeResult events; a call
 //     that arrives in pieces is one with the origin native.
-//   - A title is Lumo's name for a conversation. It is a KindNativeResult of the name TitleName, in front of the finish.
+//   - A turn is a message of the conversation, in the first version of the protocol.
+//   - A target says what a piece of an answer belongs to: the message, its reasoning, a title, or the native tools.
+//   - A glued text holds several JSON objects, one behind the other: Lumo writes a call again when it fails.
+//   - A title is Lumo's name for a conversation. It is a KindNativeResult of the name "title", in front of the finish.
 //
-// Lumo takes no definitions of tools: a request with some is refused with the code openai.CodeToolsUnsupported, so that whoever
+// Lumo takes no definitions of tools: a request with some is refused with the code chat.CodeToolsUnsupported, so that whoever
 // stands before the model describes them in text.
 package lumo
 
@@ -20,7 +23,6 @@ import (
 
 	"wield/chat"
 	"wield/model/exchange"
-	"wield/wire/lumo"
 )
 
 // titleName is the name of the event that carries a conversation's title.
@@ -49,9 +51,9 @@ type Options struct {
 
 // NativeTools returns the names of the native tools that are on, unless a request says otherwise.
 func (o *Options) NativeTools() []string {
-	names := []string{lumo.NativeInfo}
+	names := []string{nativeInfo}
 	if o.WebSearch {
-		names = append(names, lumo.WebSearch()...)
+		names = append(names, webSearch()...)
 	}
 	for _, name := range o.Tools {
 		if !slices.Contains(names, name) {
@@ -92,7 +94,7 @@ func New(o Options) *Model {
 		MaxBody:      o.MaxBody,
 		Transport:    o.Transport,
 	}
-	request := lumo.RequestOptions{Version: o.Version, Model: o.Model, Tools: o.NativeTools()}
+	request := requestOptions{Version: o.Version, Model: o.Model, Tools: o.NativeTools()}
 	m := &Model{}
 	if o.Titles && o.Version != 1 {
 		title := request
@@ -169,7 +171,7 @@ func (m *Model) title(ctx context.Context, req *chat.Request) string {
 			b.WriteString(e.Text)
 		}
 	}
-	return lumo.Title(b.String())
+	return shortTitle(b.String())
 }
 
 // opens reports whether a request is the first of a conversation: a corrected one is not, since it shows a failed answer.
@@ -193,30 +195,30 @@ func titleEvent(title string) chat.Event {
 
 // A protocol is Lumo's protocol as a server wants it.
 type protocol struct {
-	o      lumo.RequestOptions
+	o      requestOptions
 	titles bool // version 1: ask for a title in the same request
 }
 
 func (p protocol) AppendRequest(dst []byte, req *chat.Request, _ bool) ([]byte, error) {
 	p.o.Title = p.o.Title || p.titles && opens(req)
-	return lumo.AppendRequest(dst, req, p.o)
+	return appendRequest(dst, req, p.o)
 }
 
 func (protocol) NewReader(*chat.Request) exchange.Reader { return &reader{} }
 
 func (protocol) DecodeResponse(dst []chat.Event, _ *chat.Request, body []byte) ([]chat.Event, error) {
-	return lumo.DecodeResponse(dst, body)
+	return decodeResponse(dst, body)
 }
 
 func (protocol) DecodeError(status int, header http.Header, body []byte) *chat.Error {
-	return lumo.DecodeError(status, header, body)
+	return decodeError(status, header, body)
 }
 
 // A reader reads one stream, and tells of its title.
-type reader struct{ lumo.StreamReader }
+type reader struct{ streamReader }
 
 func (r *reader) Close(dst []chat.Event) ([]chat.Event, error) {
-	dst, err := r.StreamReader.Close(dst)
+	dst, err := r.streamReader.Close(dst)
 	if title := r.Title(); err == nil && title != "" {
 		dst = slices.Insert(dst, len(dst)-1, titleEvent(title))
 	}

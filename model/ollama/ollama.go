@@ -95,7 +95,7 @@ func base(url string) string {
 func (m *Model) Close() { m.server.Close() }
 
 // Stream implements chat.Model. A server that says that its model takes no tools is an error of the kind ErrBadRequest with
-// the code openai.CodeToolsUnsupported of wire/openai.
+// the code chat.CodeToolsUnsupported of wire/openai.
 //
 // A model that cannot think is asked again without, unless the client speaks Ollama's protocol and so has said itself that it
 // shall: clients of other protocols ask every model in the same way.

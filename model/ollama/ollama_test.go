@@ -18,7 +18,6 @@ import (
 	"wield/chat"
 	"wield/internal/script"
 	"wield/model/ollama"
-	"wield/wire/openai"
 
 	"wield/internal/scriptserver"
 )
@@ -95,7 +94,7 @@ func TestErrors(t *testing.T) {
 		kind   chat.ErrorKind
 		code   string
 	}{
-		{"no tools", 400, `{"error":"registry.ollama.ai/library/m:latest does not support tools"}`, chat.ErrBadRequest, openai.CodeToolsUnsupported},
+		{"no tools", 400, `{"error":"registry.ollama.ai/library/m:latest does not support tools"}`, chat.ErrBadRequest, chat.CodeToolsUnsupported},
 		{"no model", 404, `{"error":"model 'm' not found"}`, chat.ErrNotFound, ""},
 		{"busy", 503, `{"error":"server busy"}`, chat.ErrOverloaded, ""},
 		{"in the stream", 200, `{"message":{"role":"assistant","content":"a"},"done":false}` + "\n" + `{"error":"the runner stopped"}` + "\n", chat.ErrUnavailable, ""},

@@ -88,8 +88,8 @@ func New(o Options) *Model {
 func (m *Model) Close() { m.server.Close() }
 
 // Stream implements chat.Model. A server that says that it takes no tools, or cannot hold its answer to a
-// form, is an error of the kind ErrBadRequest with the code openai.CodeToolsUnsupported or
-// openai.CodeFormatUnsupported. A request with a Prompt goes to /completions.
+// form, is an error of the kind ErrBadRequest with the code chat.CodeToolsUnsupported or
+// chat.CodeFormatUnsupported. A request with a Prompt goes to /completions.
 func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	if req.Prompt != "" {
 		return m.completions.Stream(ctx, req)

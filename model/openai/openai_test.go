@@ -16,7 +16,6 @@ import (
 	"go.uber.org/goleak"
 
 	"wield/chat"
-	wire "wield/wire/openai"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -164,7 +163,7 @@ func TestRefusals(t *testing.T) {
 			if errors.As(err, &e) && (e.Status != c.status || e.RetryAfter != c.retry) {
 				t.Errorf("status %d, wait %v; want %d, %v", e.Status, e.RetryAfter, c.status, c.retry)
 			}
-			if c.name == "no tools" && e.Code != wire.CodeToolsUnsupported {
+			if c.name == "no tools" && e.Code != chat.CodeToolsUnsupported {
 				t.Errorf("code %q", e.Code)
 			}
 		})

@@ -65,19 +65,16 @@ func AppendError(dst []byte, e *chat.Error) []byte {
 	return append(dst, "}}"...)
 }
 
-// Header gives the value of a header field, or "". *http.Header has this method.
-type Header = openai.Header
-
 // DecodeError reads an error answer of a server: its status, its header (which may be nil) and its body, which may be the
 // protocol's own, or anything that stands between it and us says. A status of 0 stands for an error inside an answer that began
 // well.
-func DecodeError(status int, header Header, body []byte) *chat.Error {
+func DecodeError(status int, header openai.Header, body []byte) *chat.Error {
 	e := openai.DecodeError(status, header, body)
 	if status == 429 { // whatever the body says
 		e.Kind = chat.ErrRateLimit
 		return e
 	}
-	if kind, ok := errorTypes[errorType(body)]; ok && e.Code != openai.CodeToolsUnsupported {
+	if kind, ok := errorTypes[errorType(body)]; ok && e.Code != chat.CodeToolsUnsupported {
 		if kind != chat.ErrBadRequest || e.Kind != chat.ErrContextLength && e.Kind != chat.ErrFiltered { // which words tell
 			e.Kind = kind
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wield/chat"
+	"wield/wire/jsonbody"
 	"wield/wire/ollama"
 	"wield/wire/openai"
 )
@@ -94,33 +95,33 @@ func TestDecodeDefaults(t *testing.T) {
 // Whatever a client sends is an error with a place, never anything worse.
 func TestDecodeErrors(t *testing.T) {
 	for _, c := range []struct{ body, param, code string }{
-		{``, "", openai.CodeInvalidJSON},
-		{`{"model":`, "", openai.CodeInvalidJSON},
-		{`[1]`, "", openai.CodeInvalidType},
-		{`"x"`, "", openai.CodeInvalidType},
-		{strings.Repeat(`{"a":`, 20000), "", openai.CodeInvalidJSON},
-		{`{"model":7}`, "model", openai.CodeInvalidType},
-		{`{"stream":"yes"}`, "stream", openai.CodeInvalidType},
-		{`{"messages":{}}`, "messages", openai.CodeInvalidType},
-		{`{"messages":[7]}`, "messages[0]", openai.CodeInvalidType},
-		{`{"messages":[{"role":"user","content":7}]}`, "messages[0].content", openai.CodeInvalidType},
-		{`{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, "messages[0].content[0]", openai.CodeInvalidType},
-		{`{"messages":[{"role":"user"},{"role":"bot"}]}`, "messages[1].role", openai.CodeInvalidValue},
-		{`{"messages":[{"role":"user","thinking":[]}]}`, "messages[0].thinking", openai.CodeInvalidType},
-		{`{"messages":[{"role":"user","images":["%%"]}]}`, "messages[0].images[0]", openai.CodeInvalidValue},
-		{`{"messages":[{"role":"user","images":[7]}]}`, "messages[0].images[0]", openai.CodeInvalidType},
-		{`{"messages":[{"role":"assistant","tool_calls":[{}]}]}`, "messages[0].tool_calls[0].function.name", openai.CodeMissing},
-		{`{"messages":[{"role":"assistant","tool_calls":"x"}]}`, "messages[0].tool_calls", openai.CodeInvalidType},
-		{`{"tools":{}}`, "tools", openai.CodeInvalidType},
-		{`{"tools":[{"type":"function","function":{}}]}`, "tools[0].function.name", openai.CodeMissing},
-		{`{"tools":[{"function":{"name":"a"}},{"function":{"name":"a"}}]}`, "tools[1].function.name", openai.CodeInvalidValue},
-		{`{"format":"xml"}`, "format", openai.CodeInvalidValue},
-		{`{"format":[]}`, "format", openai.CodeInvalidType},
-		{`{"think":7}`, "think", openai.CodeInvalidType},
-		{`{"options":[]}`, "options", openai.CodeInvalidType},
-		{`{"options":{"temperature":"hot"}}`, "options.temperature", openai.CodeInvalidType},
-		{`{"options":{"seed":1.5}}`, "options.seed", openai.CodeInvalidType},
-		{`{"options":{"stop":7}}`, "options.stop", openai.CodeInvalidType},
+		{``, "", jsonbody.CodeInvalidJSON},
+		{`{"model":`, "", jsonbody.CodeInvalidJSON},
+		{`[1]`, "", jsonbody.CodeInvalidType},
+		{`"x"`, "", jsonbody.CodeInvalidType},
+		{strings.Repeat(`{"a":`, 20000), "", jsonbody.CodeInvalidJSON},
+		{`{"model":7}`, "model", jsonbody.CodeInvalidType},
+		{`{"stream":"yes"}`, "stream", jsonbody.CodeInvalidType},
+		{`{"messages":{}}`, "messages", jsonbody.CodeInvalidType},
+		{`{"messages":[7]}`, "messages[0]", jsonbody.CodeInvalidType},
+		{`{"messages":[{"role":"user","content":7}]}`, "messages[0].content", jsonbody.CodeInvalidType},
+		{`{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, "messages[0].content[0]", jsonbody.CodeInvalidType},
+		{`{"messages":[{"role":"user"},{"role":"bot"}]}`, "messages[1].role", jsonbody.CodeInvalidValue},
+		{`{"messages":[{"role":"user","thinking":[]}]}`, "messages[0].thinking", jsonbody.CodeInvalidType},
+		{`{"messages":[{"role":"user","images":["%%"]}]}`, "messages[0].images[0]", jsonbody.CodeInvalidValue},
+		{`{"messages":[{"role":"user","images":[7]}]}`, "messages[0].images[0]", jsonbody.CodeInvalidType},
+		{`{"messages":[{"role":"assistant","tool_calls":[{}]}]}`, "messages[0].tool_calls[0].function.name", jsonbody.CodeMissing},
+		{`{"messages":[{"role":"assistant","tool_calls":"x"}]}`, "messages[0].tool_calls", jsonbody.CodeInvalidType},
+		{`{"tools":{}}`, "tools", jsonbody.CodeInvalidType},
+		{`{"tools":[{"type":"function","function":{}}]}`, "tools[0].function.name", jsonbody.CodeMissing},
+		{`{"tools":[{"function":{"name":"a"}},{"function":{"name":"a"}}]}`, "tools[1].function.name", jsonbody.CodeInvalidValue},
+		{`{"format":"xml"}`, "format", jsonbody.CodeInvalidValue},
+		{`{"format":[]}`, "format", jsonbody.CodeInvalidType},
+		{`{"think":7}`, "think", jsonbody.CodeInvalidType},
+		{`{"options":[]}`, "options", jsonbody.CodeInvalidType},
+		{`{"options":{"temperature":"hot"}}`, "options.temperature", jsonbody.CodeInvalidType},
+		{`{"options":{"seed":1.5}}`, "options.seed", jsonbody.CodeInvalidType},
+		{`{"options":{"stop":7}}`, "options.stop", jsonbody.CodeInvalidType},
 	} {
 		_, err := ollama.DecodeRequest([]byte(c.body))
 		var e *chat.Error
@@ -379,7 +380,7 @@ func TestDecodeError(t *testing.T) {
 		kind   chat.ErrorKind
 		code   string
 	}{
-		{400, `{"error":"registry.ollama.ai/library/gemma:2b does not support tools"}`, chat.ErrBadRequest, openai.CodeToolsUnsupported},
+		{400, `{"error":"registry.ollama.ai/library/gemma:2b does not support tools"}`, chat.ErrBadRequest, chat.CodeToolsUnsupported},
 		{400, `{"error":"invalid options"}`, chat.ErrBadRequest, ""},
 		{404, `{"error":"model 'x' not found"}`, chat.ErrNotFound, ""},
 		{404, "404 page not found", chat.ErrNotFound, ""},

@@ -15,20 +15,6 @@ import (
 // A Header gives the value of a header field, or "". *http.Header has this method.
 type Header interface{ Get(name string) string }
 
-// CodeToolsUnsupported is the Code of an error that says that the backend's model, or its template, takes no tools.
-const CodeToolsUnsupported = "tools_unsupported"
-
-// codeFormatUnsupported is the Code of an error that says that the backend cannot hold an answer to the form that was
-// asked for.
-const codeFormatUnsupported = "format_unsupported"
-
-// codeFormatKindUnsupported is the Code of an error that says that the backend does not know this kind of form at all,
-// whatever it holds.
-const codeFormatKindUnsupported = "format_kind_unsupported"
-
-// CodeRolesRefused is the Code of an error that says that the model's chat template does not take this sequence of roles.
-const CodeRolesRefused = "roles_refused"
-
 // kinds says how each class of errors looks on the wire.
 var kinds = map[chat.ErrorKind]struct {
 	status int
@@ -99,13 +85,13 @@ func DecodeError(status int, header Header, body []byte) *chat.Error {
 	e.Kind = errorKind(status, typ, e)
 	switch {
 	case refuses(e, &roleWords):
-		e.Kind, e.Code = chat.ErrBadRequest, CodeRolesRefused
+		e.Kind, e.Code = chat.ErrBadRequest, chat.CodeRolesRefused
 	case refuses(e, &toolWords):
-		e.Kind, e.Code = chat.ErrBadRequest, CodeToolsUnsupported
+		e.Kind, e.Code = chat.ErrBadRequest, chat.CodeToolsUnsupported
 	case refuses(e, &formatKindWords):
-		e.Kind, e.Code = chat.ErrBadRequest, codeFormatKindUnsupported
+		e.Kind, e.Code = chat.ErrBadRequest, chat.CodeFormatKindUnsupported
 	case refuses(e, &formatWords):
-		e.Kind, e.Code = chat.ErrBadRequest, codeFormatUnsupported
+		e.Kind, e.Code = chat.ErrBadRequest, chat.CodeFormatUnsupported
 	}
 	told := e.RetryAfter
 	if e.RetryAfter = 0; header != nil {

@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"wield/chat"
-	"wield/wire/freeform"
+	"wield/wire/internal/freeform"
 	"wield/wire/jsonbody"
 )
 
-// DecodeRequest reads a request. An error is a *FieldError.
+// DecodeRequest reads a request. An error is a *jsonbody.FieldError.
 //
 // The model's name may be absent: whether there is a default is the caller's affair. Keys that the vocabulary has no place
 // for are kept raw in Request.Extra, those of a message in Message.Opaque. The
@@ -83,7 +83,7 @@ func (d *requestReader) read() {
 		return
 	}
 	if !d.messages || len(d.req.Messages) == 0 {
-		d.RefuseAt("messages", CodeMissingMsgs, "there must be at least one message")
+		d.RefuseAt("messages", jsonbody.CodeMissingMsgs, "there must be at least one message")
 		return
 	}
 	if d.legacy && !d.modern {
@@ -211,7 +211,7 @@ func (d *requestReader) tool() {
 	case flat: // the shape of another protocol, which some clients send here
 		d.Again(start, "", d.function)
 	default:
-		d.RefuseAt("function", CodeMissing, "a tool of the type function must have one")
+		d.RefuseAt("function", jsonbody.CodeMissing, "a tool of the type function must have one")
 	}
 }
 
@@ -225,9 +225,9 @@ func (d *requestReader) function() {
 			named = true
 			switch t.Name = d.Text(); {
 			case t.Name == "":
-				d.Refuse(CodeInvalidValue, "a tool must have a name")
+				d.Refuse(jsonbody.CodeInvalidValue, "a tool must have a name")
 			case d.known(t.Name):
-				d.Refuse(CodeInvalidValue, "there is another tool of this name")
+				d.Refuse(jsonbody.CodeInvalidValue, "there is another tool of this name")
 			}
 		case "description":
 			t.Description = d.Optional()
@@ -240,7 +240,7 @@ func (d *requestReader) function() {
 		}
 	})
 	if !named {
-		d.RefuseAt("name", CodeMissing, "a tool must have a name")
+		d.RefuseAt("name", jsonbody.CodeMissing, "a tool must have a name")
 		return
 	}
 	d.req.Tools = append(d.req.Tools, t)
@@ -267,9 +267,9 @@ func (d *requestReader) custom(raw []byte) {
 	switch {
 	case d.Bad != nil:
 	case t.Name == "":
-		d.RefuseAt("name", CodeMissing, "a tool must have a name")
+		d.RefuseAt("name", jsonbody.CodeMissing, "a tool must have a name")
 	case d.known(t.Name):
-		d.RefuseAt("name", CodeInvalidValue, "there is another tool of this name")
+		d.RefuseAt("name", jsonbody.CodeInvalidValue, "there is another tool of this name")
 	default:
 		g.Fill(&t)
 		d.req.Tools = append(d.req.Tools, t)
@@ -344,7 +344,7 @@ func (d *requestReader) toolChoice(key string) {
 		case "required":
 			c.Mode = chat.ChoiceRequired
 		default:
-			d.Refuse(CodeInvalidValue, "this must be none, auto, required, or an object that names a function")
+			d.Refuse(jsonbody.CodeInvalidValue, "this must be none, auto, required, or an object that names a function")
 		}
 	case '{':
 		d.choiceObject()
@@ -374,7 +374,7 @@ func (d *requestReader) choiceObject() {
 	switch kind {
 	case "function":
 		if name == "" {
-			d.RefuseAt("function.name", CodeMissing, "the function to call must be named")
+			d.RefuseAt("function.name", jsonbody.CodeMissing, "the function to call must be named")
 			return
 		}
 		c.Mode, c.Name = chat.ChoiceNamed, name
@@ -409,7 +409,7 @@ func (d *requestReader) allowed() {
 			case "required":
 				c.Mode = chat.ChoiceRequired
 			default:
-				d.Refuse(CodeInvalidValue, "this must be auto or required")
+				d.Refuse(jsonbody.CodeInvalidValue, "this must be auto or required")
 			}
 		case "tools":
 			d.Each(func() {
@@ -445,9 +445,9 @@ func (d *requestReader) checkChoice() {
 	c := &d.req.Choice
 	switch {
 	case c.Mode == chat.ChoiceNamed && d.req.Tool(c.Name) == nil:
-		d.RefuseAt(d.choice, CodeInvalidValue, fmt.Sprintf("the tool %q is not among the tools", c.Name))
+		d.RefuseAt(d.choice, jsonbody.CodeInvalidValue, fmt.Sprintf("the tool %q is not among the tools", c.Name))
 	case c.Mode == chat.ChoiceRequired && !d.toolsSeen:
-		d.RefuseAt(d.choice, CodeInvalidValue, "a call is required, but there are no tools")
+		d.RefuseAt(d.choice, jsonbody.CodeInvalidValue, "a call is required, but there are no tools")
 	}
 	if len(c.Allowed) == 0 {
 		return
@@ -457,7 +457,7 @@ func (d *requestReader) checkChoice() {
 		offered[d.req.Tools[i].Name] = true
 	}
 	if c.Allowed = slices.DeleteFunc(c.Allowed, func(name string) bool { return !offered[name] }); len(c.Allowed) == 0 {
-		d.RefuseAt(d.choice, CodeInvalidValue, "none of the allowed tools is among the tools")
+		d.RefuseAt(d.choice, jsonbody.CodeInvalidValue, "none of the allowed tools is among the tools")
 	}
 }
 

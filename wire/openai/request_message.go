@@ -9,7 +9,8 @@ import (
 
 	"wield/chat"
 	"wield/schema/shape"
-	"wield/wire/freeform"
+	"wield/wire/internal/freeform"
+	"wield/wire/jsonbody"
 )
 
 // rawMessage is a message whose role is not known yet, since keys come in any order.
@@ -67,7 +68,7 @@ func (d *requestReader) message() {
 		return
 	}
 	if !hasRole {
-		d.RefuseAt("role", CodeMissing, "a message must have a role")
+		d.RefuseAt("role", jsonbody.CodeMissing, "a message must have a role")
 		return
 	}
 	d.finishMessage(&m)
@@ -79,7 +80,7 @@ func (d *requestReader) finishMessage(m *rawMessage) {
 	switch m.role {
 	case "system", "developer", "user":
 		if !m.hasContent {
-			d.RefuseAt("content", CodeMissing, "a message of the role "+m.role+" must have content")
+			d.RefuseAt("content", jsonbody.CodeMissing, "a message of the role "+m.role+" must have content")
 			return
 		}
 		m.Calls = nil
@@ -93,18 +94,18 @@ func (d *requestReader) finishMessage(m *rawMessage) {
 		}
 	case "tool":
 		if !m.hasID || m.CallID == "" {
-			d.RefuseAt("tool_call_id", CodeMissing, "a message of the role tool must say which call it answers")
+			d.RefuseAt("tool_call_id", jsonbody.CodeMissing, "a message of the role tool must say which call it answers")
 			return
 		}
 	case "function":
 		if m.Name == "" {
-			d.RefuseAt("name", CodeMissing, "a message of the role function must have the function's name")
+			d.RefuseAt("name", jsonbody.CodeMissing, "a message of the role function must have the function's name")
 			return
 		}
 		m.Role = chat.RoleTool
 		m.CallID = d.legacyCall(m.Name)
 	default:
-		d.RefuseAt("role", CodeInvalidValue, "this must be system, developer, user, assistant or tool")
+		d.RefuseAt("role", jsonbody.CodeInvalidValue, "this must be system, developer, user, assistant or tool")
 		return
 	}
 	if n := len(d.req.Messages); n == cap(d.req.Messages) {
@@ -160,7 +161,7 @@ func (d *requestReader) call(m *rawMessage) {
 		}
 	})
 	if !found {
-		d.RefuseAt("function", CodeMissing, "a call must have a function")
+		d.RefuseAt("function", jsonbody.CodeMissing, "a call must have a function")
 		return
 	}
 	m.Calls = append(m.Calls, c)
@@ -176,7 +177,7 @@ func (d *requestReader) calledFunction(c *chat.Call) {
 		case "name":
 			named = true
 			if c.Name = d.Text(); c.Name == "" {
-				d.Refuse(CodeInvalidValue, "a called function must have a name")
+				d.Refuse(jsonbody.CodeInvalidValue, "a called function must have a name")
 			}
 		case "arguments":
 			switch d.Peek() {
@@ -192,7 +193,7 @@ func (d *requestReader) calledFunction(c *chat.Call) {
 		}
 	})
 	if !named {
-		d.RefuseAt("name", CodeMissing, "a called function must have a name")
+		d.RefuseAt("name", jsonbody.CodeMissing, "a called function must have a name")
 	}
 }
 
@@ -256,13 +257,13 @@ func (d *requestReader) part() (part chat.Part) {
 	want, known := partKeys[kind]
 	switch {
 	case kind == "":
-		d.RefuseAt("type", CodeMissing, "a part must have a type")
+		d.RefuseAt("type", jsonbody.CodeMissing, "a part must have a type")
 	case !known:
 		return chat.Part{Kind: chat.PartOpaque, Name: kind, Raw: json.RawMessage(d.Bytes[start:d.Pos:d.Pos]), Protocol: chat.ProtocolOpenAI}
 	default:
 		at, ok := values[want]
 		if !ok {
-			d.RefuseAt(want, CodeMissing, "a part of the type "+kind+" must have this")
+			d.RefuseAt(want, jsonbody.CodeMissing, "a part of the type "+kind+" must have this")
 			break
 		}
 		d.Again(at, want, func() { d.partValue(&part, want) })
@@ -295,7 +296,7 @@ func (d *requestReader) partValue(part *chat.Part, key string) {
 			}
 		})
 		if part.URL == "" {
-			d.RefuseAt("url", CodeMissing, "an image must have a URL")
+			d.RefuseAt("url", jsonbody.CodeMissing, "an image must have a URL")
 		}
 	case "input_audio":
 		part.Kind = chat.PartAudio
@@ -342,7 +343,7 @@ func (d *requestReader) file(part *chat.Part) {
 func (d *requestReader) base64(text string) []byte {
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		d.Refuse(CodeInvalidValue, "this is not base64")
+		d.Refuse(jsonbody.CodeInvalidValue, "this is not base64")
 	}
 	return data
 }

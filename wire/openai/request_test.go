@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wield/chat"
+	"wield/wire/jsonbody"
 )
 
 func TestRequests(t *testing.T) {
@@ -51,7 +52,7 @@ func TestRequests(t *testing.T) {
 
 func checkRefused(t *testing.T, err error, want string) {
 	t.Helper()
-	var field *FieldError
+	var field *jsonbody.FieldError
 	if !errors.As(err, &field) {
 		t.Fatalf("error %v, want a FieldError", err)
 	}
@@ -197,7 +198,7 @@ func FuzzRequest(f *testing.F) {
 			t.Fatal("the body was changed")
 		}
 		if err != nil {
-			var field *FieldError
+			var field *jsonbody.FieldError
 			if !errors.As(err, &field) || field.Code == "" || field.Message == "" {
 				t.Fatalf("error %#v", err)
 			}

@@ -7,7 +7,7 @@ import (
 
 	"wield/chat"
 	"wield/schema/shape"
-	"wield/wire/freeform"
+	"wield/wire/internal/freeform"
 	"wield/wire/jsonbody"
 )
 

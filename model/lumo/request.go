@@ -9,32 +9,31 @@ import (
 	"wield/chat"
 	"wield/schema/shape"
 	"wield/wire/jsonbody"
-	"wield/wire/openai"
 )
 
 // The native tools. The first is always on, the others only together.
-const NativeInfo = "proton_info"
+const nativeInfo = "proton_info"
 
-// WebSearch returns the native tools that look things up outside.
-func WebSearch() []string { return []string{"web_search", "weather", "stock", "cryptocurrency"} }
+// webSearch returns the native tools that look things up outside.
+func webSearch() []string { return []string{"web_search", "weather", "stock", "cryptocurrency"} }
 
 // ExtraTools is the key of a chat.Extra of this protocol that holds a list of names: the native tools of one
-// request, in the place of those of RequestOptions.
+// request, in the place of those of requestOptions.
 const ExtraTools = "native_tools"
 
-// RequestOptions adapt a request to the server that it is for.
-type RequestOptions struct {
+// requestOptions adapt a request to the server that it is for.
+type requestOptions struct {
 	Version int      // of the protocol, 1 or 2; 0: 2
 	Model   string   // name of the model there; empty: the request's. The first version has none
 	Tools   []string // native tools that are on
 	Title   bool     // version 1: a title is wanted beside the message; version 2: a title is all that is wanted
 }
 
-// AppendRequest appends the body of a request. It fails with a *chat.Error if req holds something that the
-// protocol cannot say: images, and tools of the client's own, which has the code openai.CodeToolsUnsupported.
-func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, error) {
+// appendRequest appends the body of a request. It fails with a *chat.Error if req holds something that the
+// protocol cannot say: images, and tools of the client's own, which has the code chat.CodeToolsUnsupported.
+func appendRequest(dst []byte, req *chat.Request, o requestOptions) ([]byte, error) {
 	if len(req.Tools) > 0 && req.Choice.Mode != chat.ChoiceNone {
-		return dst, &chat.Error{Kind: chat.ErrBadRequest, Status: 400, Param: "tools", Code: openai.CodeToolsUnsupported,
+		return dst, &chat.Error{Kind: chat.ErrBadRequest, Status: 400, Param: "tools", Code: chat.CodeToolsUnsupported,
 			Message: "Lumo does not support tools of others: they have to be described in the text (mode text)"}
 	}
 	for _, x := range req.Extra {
@@ -55,7 +54,7 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 type requestWriter struct {
 	b   []byte
 	req *chat.Request
-	o   *RequestOptions
+	o   *requestOptions
 }
 
 // first writes the first version.

@@ -10,12 +10,12 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// A StreamReader turns the data of a stream's frames into events, whichever version they are of. The zero
+// A streamReader turns the data of a stream's frames into events, whichever version they are of. The zero
 // value is ready for one stream.
 //
 // Frames that cannot be read, and those of kinds that are not known, are passed over. Native calls and results have the
 // origin native. Text that is marked as encrypted is left out: it must not be taken for words.
-type StreamReader struct {
+type streamReader struct {
 	out     []chat.Event
 	at      int // bytes of text and reasoning so far
 	natives natives
@@ -75,7 +75,7 @@ type frame struct {
 }
 
 // Feed appends the events of one frame's data. The result does not refer to data. An error is a *chat.Error and final.
-func (r *StreamReader) Feed(dst []chat.Event, data []byte) ([]chat.Event, error) {
+func (r *streamReader) Feed(dst []chat.Event, data []byte) ([]chat.Event, error) {
 	data = bytes.TrimSpace(data)
 	if r.failed != nil || r.done || len(data) == 0 {
 		return dst, r.failed
@@ -103,14 +103,14 @@ func (r *StreamReader) Feed(dst []chat.Event, data []byte) ([]chat.Event, error)
 	return dst, r.failed
 }
 
-func (r *StreamReader) emit(e chat.Event) {
+func (r *streamReader) emit(e chat.Event) {
 	e.At, e.End = r.at, r.at+e.End
 	r.at = e.End
 	r.out = append(r.out, e)
 }
 
 // first reads a frame of the first version.
-func (r *StreamReader) first(f *frame) error {
+func (r *streamReader) first(f *frame) error {
 	switch f.Type {
 	case "token_data":
 		r.piece(f.Target, f.Content, f.Encrypted)
@@ -125,7 +125,7 @@ func (r *StreamReader) first(f *frame) error {
 }
 
 // second reads a frame of the second version.
-func (r *StreamReader) second(f *frame, data []byte) error {
+func (r *streamReader) second(f *frame, data []byte) error {
 	if len(f.Error) > 0 && string(f.Error) != "null" {
 		return decodeFailure(f.Error, data)
 	}
@@ -156,7 +156,7 @@ func (r *StreamReader) second(f *frame, data []byte) error {
 // finishReasons translate the reasons of the second version; an unknown one is a stop.
 var finishReasons = map[string]chat.FinishReason{"length": chat.FinishLength, "content_filter": chat.FinishFiltered}
 
-func (r *StreamReader) choice(f *frame, i int) {
+func (r *streamReader) choice(f *frame, i int) {
 	c := &f.Choices[i]
 	d := &c.Delta
 	if d.Reasoning != "" && d.Thought == "" {
@@ -178,7 +178,7 @@ func (r *StreamReader) choice(f *frame, i int) {
 }
 
 // encrypted takes note of what nobody here can read.
-func (r *StreamReader) encrypted(is bool) bool {
+func (r *streamReader) encrypted(is bool) bool {
 	if is {
 		r.secret++
 	}
@@ -186,7 +186,7 @@ func (r *StreamReader) encrypted(is bool) bool {
 }
 
 // piece takes in a piece of the text of a target. Without one it is the message.
-func (r *StreamReader) piece(target, text string, encrypted bool) {
+func (r *streamReader) piece(target, text string, encrypted bool) {
 	if text == "" || r.encrypted(encrypted) {
 		return
 	}
@@ -204,29 +204,29 @@ func (r *StreamReader) piece(target, text string, encrypted bool) {
 	}
 }
 
-func (r *StreamReader) text(kind chat.Kind, text string) {
+func (r *streamReader) text(kind chat.Kind, text string) {
 	r.natives.settle(r)
 	r.shown = true
 	r.emit(chat.Event{Kind: kind, End: len(text), Text: text})
 }
 
 // Done reports whether the stream has ended by what the protocol ends streams with.
-func (r *StreamReader) Done() bool { return r.done }
+func (r *streamReader) Done() bool { return r.done }
 
 // Finished reports whether a finish reason was read, after which the stream may end without more.
-func (r *StreamReader) Finished() bool { return r.done || r.ended }
+func (r *streamReader) Finished() bool { return r.done || r.ended }
 
 // Title returns the title of the conversation, if the stream had one.
-func (r *StreamReader) Title() string {
+func (r *streamReader) Title() string {
 	if r.title.Len() == 0 {
 		return ""
 	}
-	return Title(r.title.String())
+	return shortTitle(r.title.String())
 }
 
 // Close appends what is left at the end of the stream, Finish last. A stream that broke off is a *chat.Error
 // of the kind ErrProtocol, and so is one of which a part cannot be read because it is encrypted.
-func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
+func (r *streamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 	if r.failed != nil {
 		return dst, r.failed
 	}
@@ -258,16 +258,16 @@ func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 	return append(dst, chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: reason, Model: r.model}}), nil
 }
 
-// DecodeResponse reads an answer that is one JSON object. The protocol has none but errors.
-func DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
-	return dst, DecodeError(0, nil, body)
+// decodeResponse reads an answer that is one JSON object. The protocol has none but errors.
+func decodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
+	return dst, decodeError(0, nil, body)
 }
 
 // titleMost is how many characters a title has at most.
 const titleMost = 100
 
-// Title makes a title presentable: without quotation marks around it, and not too long.
-func Title(s string) string {
+// shortTitle makes a title presentable: without quotation marks around it, and not too long.
+func shortTitle(s string) string {
 	s = strings.TrimSpace(s)
 	s = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(s, `"`), `"`))
 	if s == "" {

@@ -37,7 +37,7 @@ type call struct {
 }
 
 // text takes in a piece of the text of the calls, which may be glued, and cut anywhere.
-func (n *natives) text(r *StreamReader, piece string) {
+func (n *natives) text(r *streamReader, piece string) {
 	n.calls.add(piece)
 	for {
 		raw, ok := n.calls.next()
@@ -53,7 +53,7 @@ func (n *natives) text(r *StreamReader, piece string) {
 }
 
 // object takes in a whole call.
-func (n *natives) object(r *StreamReader, raw []byte) {
+func (n *natives) object(r *streamReader, raw []byte) {
 	var o struct {
 		Name       string          `json:"name"`
 		Arguments  json.RawMessage `json:"arguments"`
@@ -101,7 +101,7 @@ func unwrapped(args string) string {
 }
 
 // whole takes in a call that arrived in one piece. Failed calls are made again in the same answer; those are left out.
-func (n *natives) whole(r *StreamReader, id, name, args string) {
+func (n *natives) whole(r *streamReader, id, name, args string) {
 	if l := n.last; l != nil && id == "" && l.name == name && len(n.pending) > 0 && (l.args.String() == args || args == "{}") {
 		return
 	}
@@ -122,13 +122,13 @@ func (n *natives) begin(id, name string) *call {
 }
 
 // tell says that a call is being written.
-func (n *natives) tell(r *StreamReader, c *call) {
+func (n *natives) tell(r *streamReader, c *call) {
 	c.told = true
 	r.emit(chat.Event{Kind: chat.KindCallStart, Origin: chat.OriginNative, Index: c.index, ID: c.id, Name: c.name})
 }
 
 // end ends a call that was told of.
-func (n *natives) end(r *StreamReader, c *call) {
+func (n *natives) end(r *streamReader, c *call) {
 	args := c.args.String()
 	if strings.TrimSpace(args) == "" {
 		args = "{}"
@@ -152,7 +152,7 @@ const maxDeltas = 64
 
 // delta takes in a piece of a call. Of several that are written at a time, one is told of; the others follow when the answer
 // goes on.
-func (n *natives) delta(r *StreamReader, d *callDelta) {
+func (n *natives) delta(r *streamReader, d *callDelta) {
 	at := -1
 	for i, c := range n.deltas {
 		if c.wire == d.Index {
@@ -174,14 +174,14 @@ func (n *natives) delta(r *StreamReader, d *callDelta) {
 }
 
 // tellDelta says that a call is being written, under the index that it has in the answer.
-func (n *natives) tellDelta(r *StreamReader, c *call) {
+func (n *natives) tellDelta(r *streamReader, c *call) {
 	place := n.begin(c.id, c.name)
 	c.index, c.id = place.index, place.id
 	n.tell(r, c)
 }
 
 // settle ends the calls that were written in pieces, because something else follows.
-func (n *natives) settle(r *StreamReader) {
+func (n *natives) settle(r *streamReader) {
 	for _, c := range n.deltas {
 		if !c.told {
 			n.tellDelta(r, c)
@@ -192,7 +192,7 @@ func (n *natives) settle(r *StreamReader) {
 }
 
 // close ends what is left at the end of the answer.
-func (n *natives) close(r *StreamReader) {
+func (n *natives) close(r *streamReader) {
 	n.settle(r)
 	if c := n.open; c != nil {
 		n.open = nil
@@ -207,7 +207,7 @@ func (n *natives) close(r *StreamReader) {
 }
 
 // resultText takes in a piece of the text of the results.
-func (n *natives) resultText(r *StreamReader, piece string) {
+func (n *natives) resultText(r *streamReader, piece string) {
 	n.results.add(piece)
 	for {
 		raw, ok := n.results.next()
@@ -220,7 +220,7 @@ func (n *natives) resultText(r *StreamReader, piece string) {
 
 // result takes in a result. Without an id it belongs to the oldest call that has none; one that only repeats the last belongs
 // to a call that was made again.
-func (n *natives) result(r *StreamReader, id, text string) {
+func (n *natives) result(r *streamReader, id, text string) {
 	at := -1
 	for i, c := range n.pending {
 		if id == "" || c.id == id {

@@ -1,4 +1,4 @@
-package lumo_test
+package lumo
 
 import (
 	"encoding/json"
@@ -10,19 +10,17 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/wire/lumo"
-	"wield/wire/openai"
 )
 
 func user(text string) chat.Message {
 	return chat.Message{Role: chat.RoleUser, Parts: chat.Text(text)}
 }
 
-func natives() []string { return append([]string{lumo.NativeInfo}, lumo.WebSearch()...) }
+func allNatives() []string { return append([]string{nativeInfo}, webSearch()...) }
 
-func body(t *testing.T, req *chat.Request, o lumo.RequestOptions) string {
+func body(t *testing.T, req *chat.Request, o requestOptions) string {
 	t.Helper()
-	b, err := lumo.AppendRequest(nil, req, o)
+	b, err := appendRequest(nil, req, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,11 +38,11 @@ func TestRequestV1_A08(t *testing.T) {
 	const turns = `{"Prompt":{"type":"generation_request","turns":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"},` +
 		`{"role":"assistant","content":"Let me."},{"role":"tool_call","content":"{\"name\":\"f\",\"parameters\":{\"a\":1}}"},` +
 		`{"role":"tool_call","content":"{\"name\":\"g\",\"parameters\":{}}"},{"role":"tool_result","content":"done"}],`
-	got := body(t, req, lumo.RequestOptions{Version: 1, Tools: []string{"proton_info", "web_search"}})
+	got := body(t, req, requestOptions{Version: 1, Tools: []string{"proton_info", "web_search"}})
 	if want := turns + `"options":{"tools":["proton_info","web_search"]},"targets":["message"]}}`; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	got = body(t, req, lumo.RequestOptions{Version: 1, Title: true})
+	got = body(t, req, requestOptions{Version: 1, Title: true})
 	if want := turns + `"options":{"tools":[]},"targets":["message","title"]}}`; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -57,17 +55,17 @@ func TestRequestV2(t *testing.T) {
 	const messages = `{"model":"lumo-max","messages":[{"role":"user","content":"[Project instructions: INSTR]\n\nhi"},` +
 		`{"role":"lumo_tool_call","content":"{\"name\":\"f\",\"parameters\":{}}"},{"role":"tool","content":"done"}],` +
 		`"stream":true,"stream_options":{"include_usage":true},"reasoning_effort":"high",`
-	got := body(t, req, lumo.RequestOptions{Tools: []string{"proton_info"}})
+	got := body(t, req, requestOptions{Tools: []string{"proton_info"}})
 	if want := messages + `"lumo":{"client_type":"frontend","target":"message"},"tools":[{"name":"proton_info"}],"tool_choice":"auto"}`; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	got = body(t, req, lumo.RequestOptions{Title: true, Tools: natives()})
+	got = body(t, req, requestOptions{Title: true, Tools: allNatives()})
 	if want := messages + `"lumo":{"client_type":"frontend","target":"title"}}`; got != want {
 		t.Errorf("a title: got\n%s\nwant\n%s", got, want)
 	}
 	for effort, want := range map[string]string{"": "none", "low": "none", "minimal": "none", "none": "none", "medium": "high", "max": "high"} {
 		req.Effort = effort
-		if got := body(t, req, lumo.RequestOptions{}); !strings.Contains(got, `"reasoning_effort":"`+want+`"`) {
+		if got := body(t, req, requestOptions{}); !strings.Contains(got, `"reasoning_effort":"`+want+`"`) {
 			t.Errorf("effort %q: %s", effort, got)
 		}
 	}
@@ -75,12 +73,12 @@ func TestRequestV2(t *testing.T) {
 
 // TestNativeTools_A06: the names of the native tools, of which those that look outside go together (A-17, AR-14).
 func TestNativeTools_A06(t *testing.T) {
-	if got := strings.Join(natives(), " "); got != "proton_info web_search weather stock cryptocurrency" {
+	if got := strings.Join(allNatives(), " "); got != "proton_info web_search weather stock cryptocurrency" {
 		t.Error(got)
 	}
 	req := &chat.Request{Model: "lumo", Messages: []chat.Message{user("hi")},
-		Extra: []chat.Extra{{Protocol: chat.ProtocolLumo, Key: lumo.ExtraTools, Value: json.RawMessage(`["weather"]`)}}}
-	if got := body(t, req, lumo.RequestOptions{Tools: natives()}); !strings.Contains(got, `"tools":[{"name":"weather"}]`) {
+		Extra: []chat.Extra{{Protocol: chat.ProtocolLumo, Key: ExtraTools, Value: json.RawMessage(`["weather"]`)}}}
+	if got := body(t, req, requestOptions{Tools: allNatives()}); !strings.Contains(got, `"tools":[{"name":"weather"}]`) {
 		t.Errorf("the request's own list: %s", got)
 	}
 }
@@ -91,11 +89,11 @@ func TestRequestErrors(t *testing.T) {
 		req         chat.Request
 		param, code string
 	}{
-		{"custom tools", chat.Request{Tools: []chat.Tool{{Name: "f"}}}, "tools", openai.CodeToolsUnsupported},
+		{"custom tools", chat.Request{Tools: []chat.Tool{{Name: "f"}}}, "tools", chat.CodeToolsUnsupported},
 		{"an image", chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Kind: chat.PartImage, Data: []byte("x")}}}}},
 			"messages[0].content[0]", "unsupported_value"},
 	} {
-		_, err := lumo.AppendRequest(nil, &c.req, lumo.RequestOptions{})
+		_, err := appendRequest(nil, &c.req, requestOptions{})
 		var e *chat.Error
 		if !errors.As(err, &e) || e.Kind != chat.ErrBadRequest || e.Param != c.param || e.Code != c.code {
 			t.Errorf("%s: %v", c.name, err)
@@ -105,7 +103,7 @@ func TestRequestErrors(t *testing.T) {
 
 // read plays the data of frames and writes down what comes out.
 func read(frames ...string) (string, error) {
-	var r lumo.StreamReader
+	var r streamReader
 	var events []chat.Event
 	var err error
 	for _, f := range frames {
@@ -237,7 +235,7 @@ func TestCutAnywhere_A53(t *testing.T) {
 	want := `a {"s":"}{\"\\"} b {"x":[1,{}]}`
 	for i := range len(text) + 1 {
 		for j := i; j <= len(text); j += 5 {
-			var r lumo.StreamReader
+			var r streamReader
 			var events []chat.Event
 			for _, piece := range []string{text[:i], text[i:j], text[j:]} {
 				events, _ = r.Feed(events, []byte(token("tool_call", piece)))
@@ -313,12 +311,12 @@ func TestDecodeError(t *testing.T) {
 		{401, `{"Code":401,"Error":"Invalid access token"}`, chat.ErrAuth, "401", "Invalid access token"},
 		{500, ``, chat.ErrUnavailable, "", "the server gave no reason"},
 	} {
-		e := lumo.DecodeError(c.status, header, []byte(c.body))
+		e := decodeError(c.status, header, []byte(c.body))
 		if e.Kind != c.kind || e.Code != c.code || e.Message != c.words || e.RetryAfter != 2*time.Hour {
 			t.Errorf("%s: %+v", c.body, e)
 		}
 	}
-	if _, err := lumo.DecodeResponse(nil, []byte(`{"Code":2028,"Error":"no"}`)); !errors.Is(err, chat.ErrRateLimit) {
+	if _, err := decodeResponse(nil, []byte(`{"Code":2028,"Error":"no"}`)); !errors.Is(err, chat.ErrRateLimit) {
 		t.Error(err)
 	}
 }
@@ -328,11 +326,11 @@ func TestTitle_AR13(t *testing.T) {
 		"": "Untitled Conversation", `""`: "Untitled Conversation", ` "A trip to Rome" `: "A trip to Rome",
 		strings.Repeat("é", 100): strings.Repeat("é", 100), strings.Repeat("é", 101): strings.Repeat("é", 97) + "...",
 	} {
-		if got := lumo.Title(in); got != want {
+		if got := shortTitle(in); got != want {
 			t.Errorf("%q: %q", in, got)
 		}
 	}
-	var r lumo.StreamReader
+	var r streamReader
 	for _, f := range []string{token("title", `"News `), token("message", "a"), token("title", `of AI"`), done} {
 		if _, err := r.Feed(nil, []byte(f)); err != nil {
 			t.Fatal(err)
