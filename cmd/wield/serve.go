@@ -212,7 +212,7 @@ func printWelcome(w io.Writer, addr net.Addr, base string, c *config.Result, mad
 		fmt.Fprintf(w, "key: %s\n  (valid until restart, for the page and for models that run tools; configured keys replace it)\n", made)
 	}
 	auth, key := "", "any"
-	if len(c.Keys) > 0 || made != "" && c.RunsTools(name) {
+	if m := c.Models[name]; len(c.Keys) > 0 || made != "" && m.NeedsKey() {
 		auth, key = " \\\n  -H \"Authorization: Bearer $WIELD_KEY\"", "$WIELD_KEY"
 	}
 	fmt.Fprintf(w, `

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -24,7 +25,6 @@ import (
 	"wield/model/firstchoice"
 	"wield/model/route"
 	"wield/model/stop"
-	"wield/model/toolsearch"
 	"wield/prompt"
 	"wield/schema"
 )
@@ -90,21 +90,37 @@ func New(c *config.Config, env Environment) (*Service, error) {
 	for _, origin := range c.Origins {
 		o.Origins = append(o.Origins, string(origin))
 	}
-	for _, name := range c.ModelNames() {
+	s := &Service{}
+	if err := w.fill(s, o); err != nil {
+		s.closers = w.closers
+		s.Close()
+		if w.box != nil {
+			err = errors.Join(err, w.box.Close())
+		}
+		return nil, err
+	}
+	s.closers, s.servers, s.Tools = w.closers, w.servers, w.box
+	return s, nil
+}
+
+// fill makes what a service serves.
+func (w *builder) fill(s *Service, o gateway.Options) error {
+	if err := w.openTools(); err != nil {
+		return err
+	}
+	for _, name := range w.config.ModelNames() {
 		m, err := w.model(name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		o.Models = append(o.Models, m)
 	}
-	s := &Service{Gateway: o, closers: w.closers, servers: w.servers}
+	s.Gateway = o
 	if err := w.agents(s); err != nil {
-		s.Close()
-		return nil, err
+		return err
 	}
-	s.closers = w.closers
 	s.Plain = w.plain(o.Models)
-	return s, nil
+	return nil
 }
 
 // A builder holds what models share while they are built.
@@ -118,6 +134,7 @@ type builder struct {
 	blocks   *prompt.Cache
 	closers  []func()
 	servers  map[string]*standing // by name
+	box      *Toolbox             // of the tools that wield runs; nil: there are none
 }
 
 func newBuilder(c *config.Config, env Environment) *builder {
@@ -205,8 +222,8 @@ func (w *builder) finished(name string, m *config.Model, served chat.Model) (gat
 	if s := w.servers[m.Backend]; s != nil {
 		g.Relay, g.Upstream, g.Speaks = s.relay, m.Model, config.Kinds[w.config.Backends[m.Backend].Kind].Speaks
 	}
-	if m.Runs() && w.env.Hub != nil {
-		g.NeedsKey, g.Annotations = true, g.Annotations || m.Agent.Activity == string(runs.ActivityItems)
+	if g.NeedsKey = m.NeedsKey() && w.box != nil; m.Runs() && g.NeedsKey {
+		g.Annotations = g.Annotations || m.Agent.Activity == string(runs.ActivityItems)
 		if !m.Commands.Enabled { // a command is no task, and is over at once
 			g.Lasting = lasting{answers: w.env.Hub.Answers(name), metrics: w.env.Metrics, name: name, quiet: !m.Reasoning}
 		}
@@ -241,14 +258,12 @@ func (w *builder) bridge(name string) (chat.Model, error) {
 	if m.FirstChoice {
 		model = firstchoice.New(model)
 	}
-	b := toolsearch.New(model, w.toolSearch(&m))
+	b, err := w.hosting(model, name)
+	if err != nil {
+		return nil, err
+	}
 	w.bridges[name] = b
 	return b, nil
-}
-
-// toolSearch says when a model searches among the tools of a request.
-func (w *builder) toolSearch(m *config.Model) toolsearch.Options {
-	return toolsearch.Options{Above: m.ToolSearch, Protocol: config.Kinds[w.config.Backends[m.Backend].Kind].Speaks, Log: w.env.Log}
 }
 
 func (w *builder) bridgeOptions(m *config.Model, name string) (bridge.Options, error) {

@@ -2,7 +2,6 @@ package compose
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -15,41 +14,48 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/internal/cluster"
+	"wield/internal/config"
 	"wield/internal/gateway"
 	"wield/internal/module"
 	"wield/internal/runs"
 	"wield/model/route"
-	"wield/model/toolsearch"
 	"wield/schema/near"
 	"wield/tool"
 	"wield/tool/policy"
 )
 
-// agents makes the agents of all models that have tools of wield's. They share one box of tools.
-func (w *builder) agents(s *Service) error {
-	if !w.config.HasAgents() && !w.config.MCP.Serve.Enabled || w.env.Hub == nil {
+// openTools opens the box of tools, if any are needed. All models share it.
+func (w *builder) openTools() (err error) {
+	if !w.config.NeedsTools() && !w.config.MCP.Serve.Enabled || w.env.Hub == nil {
 		return nil
 	}
-	box, err := OpenToolbox(w.config, ToolEnvironment{Getenv: w.env.Getenv, File: w.env.File, Self: w.env.Self, Cluster: w.env.Cluster, Behind: true})
+	w.box, err = OpenToolbox(w.config, ToolEnvironment{Getenv: w.env.Getenv, File: w.env.File, Self: w.env.Self, Cluster: w.env.Cluster, Behind: true})
 	if err != nil {
 		return err
 	}
-	s.Tools = box
-	for _, p := range box.Problems {
+	for _, p := range w.box.Problems {
 		w.env.Log.Error("a tool cannot be loaded", "error", p)
+	}
+	return nil
+}
+
+// agents makes the agents of all models that have tools of wield's.
+func (w *builder) agents(s *Service) error {
+	if s.Tools = w.box; w.box == nil {
+		return nil
 	}
 	for _, name := range w.config.ModelNames() {
 		if !w.config.RunsTools(name) {
 			continue
 		}
-		a, err := w.agent(name, box)
+		a, err := w.agent(name)
 		if err != nil {
-			return errors.Join(fmt.Errorf("models.%s.agent: %w", name, err), box.Close())
+			return fmt.Errorf("models.%s.agent: %w", name, err)
 		}
 		s.Agents = append(s.Agents, a)
 	}
 	if err := w.serveMCP(s); err != nil {
-		return errors.Join(fmt.Errorf("mcp.serve: %w", err), box.Close())
+		return fmt.Errorf("mcp.serve: %w", err)
 	}
 	return nil
 }
@@ -71,7 +77,7 @@ func (w *builder) plain(models []gateway.Model) (list []runs.Agent) {
 }
 
 // agent makes the agent of one model.
-func (w *builder) agent(name string, box *Toolbox) (runs.Agent, error) {
+func (w *builder) agent(name string) (runs.Agent, error) {
 	m := w.config.Models[name]
 	served, err := w.looped(name)
 	if err != nil {
@@ -81,16 +87,10 @@ func (w *builder) agent(name string, box *Toolbox) (runs.Agent, error) {
 	if err != nil {
 		return runs.Agent{}, err
 	}
-	picked := w.pick(name, box)
-	def, err := runPolicy(w.config, m.Agent.Policy, picked.entries(), RunRules{}, append([]string{w.env.File, box.State}, box.Dirs...)...)
+	runner, err := w.runner(&m, w.pick(name), nil)
 	if err != nil {
 		return runs.Agent{}, err
 	}
-	rules, err := policy.New(def)
-	if err != nil {
-		return runs.Agent{}, err
-	}
-	runner := box.Runner.With(func(s *tool.Settings) { s.Tools, s.Policy, s.Log = picked, rules, w.env.Log })
 	l := m.Agent.Limits
 	return runs.Agent{
 		Name:   name,
@@ -105,6 +105,23 @@ func (w *builder) agent(name string, box *Toolbox) (runs.Agent, error) {
 		Collisions: runs.Collisions(m.Agent.Collisions),
 		Hold:       time.Duration(m.Agent.Approvals.Hold),
 	}, nil
+}
+
+// runner returns what runs the picked tools of a model under its policy, and allows some if there are no policies.
+func (w *builder) runner(m *config.Model, picked *pick, allowed []string) (*tool.Runner, error) {
+	protect := append([]string{w.env.File, w.box.State}, w.box.Dirs...)
+	def, err := runPolicy(w.config, m.Agent.Policy, picked.entries(), RunRules{}, protect...)
+	if err != nil {
+		return nil, err
+	}
+	if len(allowed) > 0 && len(w.config.Policies) == 0 {
+		def.Rules = append(def.Rules, policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: allowed}})
+	}
+	decides, err := policy.New(def)
+	if err != nil {
+		return nil, err
+	}
+	return w.box.Runner.With(func(s *tool.Settings) { s.Tools, s.Policy, s.Log = picked, decides, w.env.Log }), nil
 }
 
 // looped returns a model as an agent asks it, with what it falls back on: what wield itself runs is repaired no
@@ -128,7 +145,11 @@ func (w *builder) looped(name string) (chat.Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		chain = append(chain, toolsearch.New(bridge.New(backend, o), w.toolSearch(&m)))
+		b, err := w.hosting(bridge.New(backend, o), next)
+		if err != nil {
+			return nil, err
+		}
+		chain = append(chain, b)
 	}
 	if len(chain) > 1 {
 		return route.Fallback(chain...), nil
@@ -147,32 +168,39 @@ type pick struct {
 }
 
 // pick returns the tools of a model, and warns of those that there are none of.
-func (w *builder) pick(name string, box *Toolbox) *pick {
-	p := &pick{box: box, pools: w.config.Models[name].Workers, servers: w.config.Models[name].MCP, names: []string{}, off: w.config.Disabled}
-	for _, n := range w.config.Models[name].Agent.Tools {
+func (w *builder) pick(name string) *pick {
+	m, box := w.config.Models[name], w.box
+	p := w.pickNames("models."+name+".agent.tools", append(slices.Clip(m.Agent.Tools), tool.ReadOutputName))
+	p.pools, p.servers = m.Workers, m.MCP
+	for _, server := range p.servers {
+		if servers := box.Servers(); servers[server] == nil && server != "*" {
+			w.env.Log.Warn("a model has an MCP server that there is none of", "key", "models."+name+".mcp", "server", server,
+				"hint", near.Hint(server, slices.Sorted(maps.Keys(servers))))
+		}
+	}
+	return p
+}
+
+// pickNames returns the tools of these names, which a key lists.
+func (w *builder) pickNames(key string, names []string) *pick {
+	p := &pick{box: w.box, names: []string{}, off: w.config.Disabled}
+	for _, n := range names {
 		if one, pool, ok := strings.Cut(n, "@"); ok { // as people write a tool of a worker
 			n = pool + tool.Separator + one
 		}
 		p.names = append(p.names, n)
 	}
-	p.names = append(p.names, tool.ReadOutputName)
 	var known []string
-	for _, e := range box.Registry.Entries() {
+	for _, e := range w.box.Registry.Entries() {
 		known = append(known, e.Tool.Name())
 	}
 	for _, n := range p.names {
-		switch _, ok := box.Registry.Lookup(n); {
+		switch _, ok := w.box.Registry.Lookup(n); {
 		case !ok && w.config.PoolOf(n) != "": // its workers come later
 		case !ok:
-			w.env.Log.Warn("a model has a tool that there is none of", "key", "models."+name+".agent.tools", "tool", n, "hint", near.Hint(n, known))
+			w.env.Log.Warn("a model has a tool that there is none of", "key", key, "tool", n, "hint", near.Hint(n, known))
 		case w.config.Disabled(n):
-			w.env.Log.Warn("a model has a tool that is never offered, because of tools.disable", "key", "models."+name+".agent.tools", "tool", n)
-		}
-	}
-	for _, server := range p.servers {
-		if servers := box.Servers(); servers[server] == nil && server != "*" {
-			w.env.Log.Warn("a model has an MCP server that there is none of", "key", "models."+name+".mcp", "server", server,
-				"hint", near.Hint(server, slices.Sorted(maps.Keys(servers))))
+			w.env.Log.Warn("a model has a tool that is never offered, because of tools.disable", "key", key, "tool", n)
 		}
 	}
 	return p

@@ -151,14 +151,14 @@ models:
 	}
 	defer box.Close()
 	var log bytes.Buffer
-	w := &builder{config: r.Config, env: Environment{Log: slog.New(slog.NewTextHandler(&log, nil))}}
+	w := &builder{config: r.Config, box: box, env: Environment{Log: slog.New(slog.NewTextHandler(&log, nil))}}
 	for model, want := range map[string]string{
 		"all":  "read_output one__other one__token two__other two__token",
 		"some": "calculator read_output two__other two__token",
 		"none": "calculator read_output",
 	} {
 		var got []string
-		for _, e := range w.pick(model, box).entries() {
+		for _, e := range w.pick(model).entries() {
 			got = append(got, e.Tool.Name())
 		}
 		if strings.Join(got, " ") != want {

@@ -134,6 +134,7 @@ type Model struct {
 	Talk             Talk         `key:"conversations" doc:"Which requests belong together."`
 	Commands         Commands     `key:"commands" doc:"Commands in user messages."`
 	ToolSearch       int          `key:"tool_search" doc:"Number of tools above which the model searches instead of reading all. 0: never."`
+	ServerTools      ServerTools  `key:"server_tools" doc:"wield's tools that carry out server tools of the protocols, such as web_search_20250305."`
 	FirstChoice      bool         `key:"first_choice" doc:"Before tools are offered, ask the model whether to answer or which tool to call. For small models."`
 	Images           bool         `key:"images" doc:"Show the model images in tool results. false: describe them."`
 	Fallback         []string     `key:"fallback" doc:"Models to try in order when this one fails before it responds."`
@@ -183,6 +184,23 @@ type Agent struct {
 	Collisions string         `key:"collisions" enum:"error|client|server" doc:"Whose tool wins if client and wield offer the same name."`
 	Context    AgentContext   `key:"context" doc:"How long conversations are shortened."`
 	Approvals  AgentApprovals `key:"approvals" doc:"How requests wait for approvals."`
+}
+
+// ServerTools name the tools that carry out what servers of the protocols run themselves.
+type ServerTools struct {
+	WebSearch     string `key:"web_search" doc:"Tool that searches the web. Empty: such tools are refused."`
+	WebFetch      string `key:"web_fetch" doc:"Tool that fetches a page."`
+	CodeExecution string `key:"code_execution" doc:"Tool that runs code."`
+}
+
+// Names returns the tools that are named.
+func (s *ServerTools) Names() (list []string) {
+	for _, name := range []string{s.WebSearch, s.WebFetch, s.CodeExecution} {
+		if name != "" {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // Runs reports whether wield runs tools for the model.

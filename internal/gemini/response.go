@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,6 +32,23 @@ func finishReason(r chat.FinishReason) string {
 type answer struct {
 	o     ResponseOptions
 	usage *chat.Usage
+	told  []chat.Extra // members of the candidate that tell what tools of the server did
+}
+
+// served returns the part in which a server of this protocol tells of a tool that it ran; nil: it is none. Other
+// members are kept for the candidate.
+func (a *answer) served(e chat.Event) []byte {
+	opaque, _ := e.Detail.(chat.Opaque)
+	for _, x := range opaque {
+		switch {
+		case x.Protocol != chat.ProtocolGemini:
+		case x.Key == "part":
+			return x.Value
+		default:
+			a.told = append(slices.DeleteFunc(a.told, func(y chat.Extra) bool { return y.Key == x.Key }), x)
+		}
+	}
+	return nil
 }
 
 // append appends a response with these parts, and the reason for its end unless that is empty.
@@ -46,6 +64,9 @@ func (a *answer) appendCandidate(dst, parts []byte, reason string) []byte {
 	dst = append(dst, `],"role":"model"}`...)
 	if reason != "" {
 		dst = append(append(append(dst, `,"finishReason":"`...), reason...), '"')
+		for _, x := range a.told {
+			dst = append(append(shape.AppendQuoted(append(dst, ','), x.Key), ':'), x.Value...)
+		}
 	}
 	return append(strconv.AppendInt(append(dst, `,"index":`...), int64(a.o.Choice), 10), '}')
 }
@@ -121,6 +142,11 @@ func (r *Response) Add(e chat.Event) {
 	case chat.KindRejected:
 		if shown(e) {
 			r.say(e.Detail.(*chat.RejectedDetail).Raw, false)
+		}
+	case chat.KindNativeCall, chat.KindNativeResult:
+		if part := r.served(e); part != nil {
+			r.close()
+			r.parts = append(r.next(), part...)
 		}
 	case chat.KindUsage:
 		r.usage = e.Detail.(*chat.Usage)
@@ -202,6 +228,10 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 		return w.frame(dst, appendCall(nil, e.Detail.(*chat.Call)), "")
 	case e.Kind == chat.KindRejected && shown(e):
 		return w.frame(dst, appendText(nil, e.Detail.(*chat.RejectedDetail).Raw, false), "")
+	case e.Kind == chat.KindNativeCall, e.Kind == chat.KindNativeResult:
+		if part := w.served(e); part != nil {
+			return w.frame(dst, part, "")
+		}
 	case e.Kind == chat.KindUsage:
 		w.usage = e.Detail.(*chat.Usage)
 	case e.Kind == chat.KindFinish:

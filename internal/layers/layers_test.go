@@ -86,6 +86,7 @@ var rooms = []room{
 	{path: "model/toolsearch", floor: 5, modules: none, only: []string{"chat", "model/hosted"}},
 	{path: "internal/script", floor: 5, modules: anyModule},
 	{path: "bridge", floor: 5, modules: schemaModules},
+	{path: "internal/servertools", floor: 6, modules: anyModule, only: []string{"chat", "model/hosted", "tool"}},
 	{path: "tool/builtin", floor: 6, modules: anyModule},
 	{path: "agent", floor: 7, modules: toolModules},
 	{path: "wield", floor: 8, modules: toolModules},

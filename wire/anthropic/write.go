@@ -1,8 +1,10 @@
 package anthropic
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"wield/chat"
 	"wield/schema/shape"
@@ -262,14 +264,26 @@ func (w *StreamWriter) appendOpaque(dst []byte, x chat.Extra) []byte {
 		dst = append(dst, "}}\n\n"...)
 		return w.close(dst)
 	}
-	dst = w.close(w.appendStart(dst))
-	dst = append(dst, "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":"...)
-	dst = strconv.AppendInt(dst, int64(w.index), 10)
-	dst = append(dst, `,"content_block":`...)
-	dst = jsonbody.AppendCompact(dst, x.Value)
-	dst = append(dst, "}\n\n"...)
-	w.open = thinkingBlock
-	return w.close(dst)
+	dst = w.begin(dst, useBlock)
+	block, input := x.Value, json.RawMessage(nil)
+	if strings.HasSuffix(x.Key, "_tool_use") {
+		block, input = parted(block)
+	}
+	dst = append(jsonbody.AppendCompact(dst, block), "}\n\n"...)
+	return w.close(w.appendDelta(dst, string(input)))
+}
+
+// parted takes the input out of the block of a call, since streams send it behind the block's start.
+func parted(block json.RawMessage) (rest, input json.RawMessage) {
+	s := jsonbody.Scanner{Bytes: block}
+	for s.Enter('{'); s.Next('}'); {
+		key, start := string(s.Key()), s.Pos
+		raw := s.Raw()
+		if key == "input" {
+			return slices.Concat(block[:start], []byte("{}"), block[s.Pos:]), raw
+		}
+	}
+	return block, nil
 }
 
 // appendCall appends the frame that opens a call.

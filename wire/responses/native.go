@@ -2,6 +2,7 @@ package responses
 
 import (
 	"encoding/json"
+	"slices"
 
 	"wield/chat"
 	"wield/schema/shape"
@@ -17,7 +18,8 @@ type natives struct {
 // take takes in an event and returns the calls that are over, with their results; a call without one is over when the answer is.
 func (n *natives) take(e chat.Event) (done []nativeCall) {
 	switch {
-	case e.Kind == chat.KindNativeCall && servedItem(e) != nil:
+	case servedItem(e) != nil:
+		n.open = slices.DeleteFunc(n.open, func(o chat.Event) bool { return o.ID == e.ID })
 		return []nativeCall{{item: servedItem(e)}}
 	case !n.wanted:
 	case e.Kind == chat.KindNativeCall:
@@ -50,7 +52,7 @@ type nativeCall struct {
 	item            []byte // as a server of this protocol told of it; nil: it was another's
 }
 
-// servedItem returns what a server of this protocol did, as an item.
+// servedItem returns what a server of this protocol did, or another in its place, as an item.
 func servedItem(e chat.Event) []byte {
 	opaque, _ := e.Detail.(chat.Opaque)
 	if i := indexOpaque(opaque, keyItem); i >= 0 {

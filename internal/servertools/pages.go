@@ -1,0 +1,109 @@
+package servertools
+
+import (
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// A page is one find of a search.
+type page struct{ url, title string }
+
+// maxPages bounds the pages that are told of one search.
+const maxPages = 50
+
+// pagesOf returns the pages that the result of a search names: the objects with an address, if it is JSON, else the
+// links and addresses in the text.
+func pagesOf(text string) []page {
+	f := finds{known: map[string]bool{}}
+	var value any
+	if json.Unmarshal([]byte(text), &value) == nil {
+		f.walk(value)
+	} else {
+		f.scan(text)
+	}
+	return f.pages
+}
+
+type finds struct {
+	pages []page
+	known map[string]bool
+}
+
+func (f *finds) add(address, title string) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || f.known[address] || len(f.pages) == maxPages {
+		return
+	}
+	if title == "" {
+		title = u.Host
+	}
+	f.known[address] = true
+	f.pages = append(f.pages, page{address, title})
+}
+
+func (f *finds) walk(value any) {
+	switch v := value.(type) {
+	case []any:
+		for _, one := range v {
+			f.walk(one)
+		}
+	case map[string]any:
+		if address := member(v, "url", "link", "href", "uri"); address != "" {
+			f.add(address, member(v, "title", "name"))
+			return
+		}
+		for _, key := range sortedKeys(v) {
+			f.walk(v[key])
+		}
+	case string:
+		f.scan(v)
+	}
+}
+
+func member(object map[string]any, names ...string) string {
+	for _, name := range names {
+		if text, ok := object[name].(string); ok && text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// links are links of Markdown, or bare addresses.
+var links = regexp.MustCompile(`\[([^\]\n]{1,300})\]\((https?://[^\s)]+)\)|https?://[^\s<>"'` + "`" + `)\]]+`)
+
+func (f *finds) scan(text string) {
+	for _, m := range links.FindAllStringSubmatch(text, -1) {
+		if m[2] != "" {
+			f.add(m[2], m[1])
+		} else {
+			f.add(strings.TrimRight(m[0], ".,;:!?"), "")
+		}
+	}
+}
+
+// permits reports whether a page may be fetched.
+func (l *limits) permits(address string) bool {
+	if len(l.Allowed)+len(l.Blocked) == 0 {
+		return true
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	return (len(l.Allowed) == 0 || within(u, l.Allowed)) && !within(u, l.Blocked)
+}
+
+// within reports whether an address is of one of some domains, which may have a path.
+func within(u *url.URL, domains []string) bool {
+	for _, d := range domains {
+		host, path, _ := strings.Cut(strings.ToLower(d), "/")
+		name := strings.ToLower(u.Hostname())
+		if (name == host || strings.HasSuffix(name, "."+host)) && strings.HasPrefix(strings.TrimPrefix(u.Path, "/"), path) {
+			return true
+		}
+	}
+	return false
+}

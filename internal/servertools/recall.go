@@ -1,0 +1,155 @@
+package servertools
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"wield/chat"
+)
+
+// recall replaces blocks in the history that tell what wield ran by calls and results, as the model read them. It
+// reports false if there are none.
+func recall(messages []chat.Message) (list []chat.Message, changed bool) {
+	for i := range messages {
+		split := recallOne(&messages[i], i)
+		if split != nil && !changed {
+			list, changed = append(list, messages[:i]...), true
+		}
+		switch {
+		case split != nil:
+			list = append(list, split...)
+		case changed:
+			list = append(list, messages[i])
+		}
+	}
+	if !changed {
+		return messages, false
+	}
+	return list, true
+}
+
+// recallOne parts an answer at the calls that it holds as blocks; nil: it holds none.
+func recallOne(m *chat.Message, number int) (list []chat.Message) {
+	if m.Role != chat.RoleAssistant {
+		return nil
+	}
+	var parts []chat.Part
+	var calls []chat.Call
+	var results []chat.Message
+	flush := func() { // what was said so far is an answer of its own
+		for _, c := range calls[len(results):] { // cut off
+			r := chat.Result{CallID: c.ID, Name: c.Name, Parts: chat.Text("Error: no result is known"), IsError: true}
+			results = append(results, r.Message())
+		}
+		list = append(append(list, chat.Message{Role: m.Role, Parts: parts, Calls: calls}), results...)
+		parts, calls, results = nil, nil, nil
+	}
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		c, r := readBlock(p)
+		if len(results) > 0 && r == nil {
+			flush()
+		}
+		switch {
+		case c != nil:
+			if c.ID == "" {
+				c.ID = fmt.Sprintf("hosted_%d_%d", number, i)
+			}
+			calls = append(calls, *c)
+		case r != nil && len(calls) > len(results):
+			r.CallID, r.Name = calls[len(results)].ID, calls[len(results)].Name
+			results = append(results, r.Message())
+		default:
+			parts = append(parts, *p)
+		}
+	}
+	if len(calls) > 0 {
+		flush()
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if len(parts)+len(m.Calls) > 0 {
+		list = append(list, chat.Message{Role: m.Role, Parts: parts, Calls: m.Calls})
+	}
+	list[0].Reasoning, list[0].Opaque = m.Reasoning, orderless(m.Opaque)
+	return list
+}
+
+// orderless takes the order of blocks out, which is another one now.
+func orderless(all []chat.Extra) (list []chat.Extra) {
+	for _, x := range all {
+		if x.Protocol != chat.ProtocolAnthropic || x.Key != "blocks" {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// readBlock returns the call or the result that a part stands for; neither if it is something else.
+func readBlock(p *chat.Part) (*chat.Call, *chat.Result) {
+	if p.Kind != chat.PartOpaque {
+		return nil, nil
+	}
+	var b struct {
+		ID      string
+		UseID   string `json:"tool_use_id"`
+		Name    string
+		Input   json.RawMessage
+		Content json.RawMessage
+
+		Code *struct{ Code string } `json:"executableCode"`
+		Ran  *struct {
+			Outcome, Output string
+		} `json:"codeExecutionResult"`
+	}
+	if json.Unmarshal(p.Raw, &b) != nil {
+		return nil, nil
+	}
+	switch {
+	case p.Protocol == chat.ProtocolAnthropic && p.Name == typeUse && strings.HasPrefix(b.ID, idPrefix):
+		return &chat.Call{ID: b.ID, Name: b.Name, Arguments: string(b.Input), Complete: true}, nil
+	case p.Protocol == chat.ProtocolAnthropic && strings.HasSuffix(p.Name, typeResult) && strings.HasPrefix(b.UseID, idPrefix):
+		text, bad := readContent(b.Content)
+		return nil, &chat.Result{CallID: b.UseID, Parts: chat.Text(text), IsError: bad}
+	case p.Protocol == chat.ProtocolGemini && b.Code != nil:
+		arguments, _ := json.Marshal(map[string]string{"code": b.Code.Code})
+		return &chat.Call{Name: string(CodeExecution), Arguments: string(arguments), Complete: true}, nil
+	case p.Protocol == chat.ProtocolGemini && b.Ran != nil:
+		return nil, &chat.Result{Parts: chat.Text(b.Ran.Output), IsError: b.Ran.Outcome != "OUTCOME_OK"}
+	}
+	return nil, nil
+}
+
+// readContent returns the text that a block of the Messages protocol holds.
+func readContent(raw json.RawMessage) (text string, bad bool) {
+	var pages []struct {
+		Text string `json:"encrypted_content"`
+	}
+	if json.Unmarshal(raw, &pages) == nil {
+		for _, p := range pages {
+			part, _ := base64.StdEncoding.DecodeString(p.Text)
+			text += string(part)
+		}
+		return text, false
+	}
+	var one struct {
+		Code    string `json:"error_code"`
+		Stdout  string
+		Stderr  string
+		Status  int `json:"return_code"`
+		Content any
+	}
+	json.Unmarshal(raw, &one)
+	if one.Code != "" {
+		return "Error: " + one.Code, true
+	}
+	if document, ok := one.Content.(map[string]any); ok {
+		source, _ := document["source"].(map[string]any)
+		text, _ = source["data"].(string)
+		return text, false
+	}
+	return one.Stdout + one.Stderr, one.Status != 0
+}
