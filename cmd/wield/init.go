@@ -18,7 +18,6 @@ import (
 	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
-	"wield/tool/policy"
 )
 
 func newInitCmd(app *cli.App) *cobra.Command {
@@ -239,11 +238,24 @@ func (q *interview) server(ctx context.Context) []compose.Found {
 func firstText(found []compose.Found, everyday bool) string {
 	text := compose.First(found)
 	if everyday {
-		comment, rules, _ := strings.Cut(policy.Everyday(), "wield: "+config.Version+"\n")
-		text += "\n" + comment + rules
+		text += firstPolicy
 	}
 	return text
 }
+
+const firstPolicy = `
+# Reading, building and testing run; wield policy show everyday prints the rules. The rest needs your approval.
+policies:
+  default:
+    extends: everyday
+    default: ask
+    rules:
+      - deny: {command: [rm, rmdir, dd, mkfs, fdisk, parted, chmod, chown, shred, truncate]}
+      - deny: {command: [sudo, su, kill, killall, pkill, shutdown, reboot, poweroff, init]}
+      - deny: {command: ["git push --force", "git reset --hard", "git clean"]}
+      - deny: {command: [curl, wget, nc, ncat, socat, ssh, scp, telnet]}
+      # - allow: {command: ["docker compose up"]}
+`
 
 // onTerminal reports whether a person sits at the input. The null device looks like a terminal, but nobody sits there.
 func onTerminal(app *cli.App) bool {

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"cmp"
+	"log/slog"
 	"maps"
 	"path"
 	"slices"
@@ -35,7 +36,7 @@ func (w *builder) serveMCP(s *Service) error {
 	}
 	runner := s.Tools.Runner.With(func(s *tool.Settings) { s.Policy, s.Log = rules, w.env.Log })
 	serve := &w.config.MCP.Serve
-	s.mcp = &mcpFront{box: s.Tools, own: own, runner: runner, tools: serve.Tools, off: w.config.Disabled,
+	s.mcp = &mcpFront{box: s.Tools, own: own, runner: runner, tools: serve.Tools, off: w.config.Disabled, log: w.env.Log,
 		approvals: serve.Approvals == "client", keys: map[string][]string{},
 		tasks: mcpserver.TaskOptions{After: time.Duration(serve.Tasks.After), TTL: time.Duration(serve.Tasks.TTL), Required: serve.Tasks.Required}}
 	for _, k := range w.config.Keys {
@@ -51,7 +52,8 @@ type mcpFront struct {
 	runner    *tool.Runner
 	tools     []string
 	off       func(name string) bool // a tool is never offered
-	approvals bool                   // clients ask their users
+	log       *slog.Logger
+	approvals bool // clients ask their users
 	tasks     mcpserver.TaskOptions
 	keys      map[string][]string // patterns of the tools that the holder of a key may call, by its name
 }
@@ -70,7 +72,7 @@ func (s *Service) MCP(key, server string) (o mcpserver.Options, ok bool) {
 	o.Runner = s.mcp.runner.With(func(set *tool.Settings) {
 		set.Scope.By = key
 		set.Tools = offeredTools{box: s.mcp.box, own: s.mcp.own, wanted: s.mcp.tools, allowed: s.mcp.keys[key],
-			off: s.mcp.off, server: server}
+			off: s.mcp.off, server: server, log: s.mcp.log}
 	})
 	if own == nil {
 		for _, name := range slices.Sorted(maps.Keys(servers)) {
@@ -93,6 +95,7 @@ type offeredTools struct {
 	allowed []string               // patterns; empty: all
 	off     func(name string) bool // it is never offered
 	server  string                 // of which alone they are; empty: of all, and wield's own
+	log     *slog.Logger
 }
 
 // named reports whether a name fits one of the patterns.
@@ -139,7 +142,18 @@ func (o offeredTools) Offered(string) []chat.Tool {
 	for _, e := range o.entries() {
 		list = append(list, e.Tool.Definition)
 	}
+	o.warn()
 	return list
+}
+
+// warn logs the patterns of the configuration that match no tool, now that the servers have listed theirs.
+func (o offeredTools) warn() {
+	known := append(o.box.Registry.Entries(), o.own.Entries()...)
+	for _, p := range o.wanted {
+		if !slices.ContainsFunc(known, func(e *tool.Entry) bool { return named([]string{p}, e.Tool.Name()) }) {
+			o.log.Warn("mcp.serve.tools: no tool matches; wield tool list shows the names", "pattern", p)
+		}
+	}
 }
 
 // entries returns the tools that are offered, switched on.

@@ -17,6 +17,7 @@ import (
 // A Policy decides about calls.
 type Policy struct {
 	Default string `key:"default" enum:"allow|ask|deny" doc:"Decision when no rule matches."`
+	Extends string `key:"extends" enum:"everyday" doc:"Adds what a built-in policy allows. everyday: reading, building and testing."`
 	Rules   []Rule `key:"rules" doc:"Rules; the strictest match decides."`
 }
 
@@ -171,8 +172,16 @@ func (c *Config) PolicyDefinition(name string, protect ...string) (policy.Defini
 		p.setDefaults()
 	}
 	def := policy.Definition{Name: name, Default: chat.Decision(p.Default)}
-	for i := range p.Rules {
-		def.Rules = append(def.Rules, p.Rules[i].rule())
+	rules := p.Rules
+	if p.Extends == everyday {
+		allowed, err := everydayRules()
+		if err != nil {
+			return policy.Definition{}, err
+		}
+		rules = slices.Concat(rules, allowed)
+	}
+	for i := range rules {
+		def.Rules = append(def.Rules, rules[i].rule())
 	}
 	for _, file := range protect {
 		if file == "" {
@@ -185,6 +194,17 @@ func (c *Config) PolicyDefinition(name string, protect ...string) (policy.Defini
 		def.Protected = append(def.Protected, abs)
 	}
 	return def, nil
+}
+
+const everyday = "everyday"
+
+// everydayRules returns what the everyday policy allows. What it denies is for a file to say, since nothing can allow it again.
+func everydayRules() ([]Rule, error) {
+	r, err := Parse(everyday, []byte(policy.Everyday()), Options{Getenv: func(string) string { return "" }})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(r.Policies["default"].Rules, func(r Rule) bool { return r.Allow == nil }), nil
 }
 
 var ToolName = regexp.MustCompile(`^[A-Za-z0-9_.*-]+$`)

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"wield/chat"
 )
@@ -109,7 +110,16 @@ func (v Verdict) String() string {
 	if v.File != "" {
 		where = fmt.Sprintf(" (%s:%d)", v.File, v.Line)
 	}
-	return fmt.Sprintf("%s by %s%s: %s", v.Decision, v.Rule, where, v.Why)
+	return fmt.Sprintf("%s by %s%s: %s", v.Decision, Brief(v.Rule), where, v.Why)
+}
+
+// Brief shortens the text of a rule to what fits on a line. Where the rule stands, the whole of it can be read.
+func Brief(rule string) string {
+	const most = 100
+	if utf8.RuneCountInString(rule) <= most {
+		return rule
+	}
+	return string([]rune(rule)[:most-3]) + "..."
 }
 
 // Visible writes text so that nothing in it is invisible or moves the cursor: control characters, format characters such as

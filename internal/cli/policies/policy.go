@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +22,47 @@ func NewPolicyCmd(app *cli.App) *cobra.Command {
 		"Shows how the rules of the configuration decide on commands, paths and addresses. Nothing is run.",
 		`  wield policy test 'git status && rm -rf build'
   wield policy explain --path write:src/main.go`,
-		newPolicyTestCmd(app), newPolicyExplainCmd(app))
+		newPolicyTestCmd(app), newPolicyExplainCmd(app), newPolicyShowCmd(app))
+}
+
+func newPolicyShowCmd(app *cli.App) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "show [NAME]",
+		Short: "Print the rules of a policy",
+		Long: `Prints the rules of a policy of the configuration (default: default), with the file and line of each.
+For everyday, prints the built-in policy as YAML, to extend it or to copy from it.`,
+		Example: "  wield policy show\n  wield policy show everyday",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			name := cmp.Or(strings.Join(args, ""), "default")
+			r, err := app.Load(config.Options{File: file, Getenv: app.Getenv})
+			if err != nil {
+				return &cli.ExitError{Code: cli.ExitUsage, Err: err}
+			}
+			if _, ok := r.Policies[name]; !ok && name == "everyday" {
+				_, err := io.WriteString(app.Stdout, policy.Everyday())
+				return err
+			}
+			def, err := r.PolicyDefinition(name)
+			if err != nil {
+				return &cli.ExitError{Code: cli.ExitUsage, Err: err}
+			}
+			return showPolicy(app.Stdout, def)
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "configuration `FILE`")
+	return cmd
+}
+
+func showPolicy(w io.Writer, def policy.Definition) error {
+	for _, r := range def.Rules {
+		if _, err := fmt.Fprintf(w, "%s (%s:%d)\n", r, r.File, r.Line); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "%s if no rule matches\n", def.Default)
+	return err
 }
 
 // policyFlags say what is decided about, and by which rules.
@@ -190,7 +231,7 @@ func explain(w io.Writer, v policy.Verdict) error {
 		if f.Node != "" {
 			fmt.Fprintf(&b, "      node:  %s\n", f.Node)
 		}
-		rule := f.Rule
+		rule := policy.Brief(f.Rule)
 		if f.File != "" {
 			rule = fmt.Sprintf("%s:%d: %s", f.File, f.Line, rule)
 		}
