@@ -115,7 +115,7 @@ func (v Verdict) String() string {
 
 // Brief shortens the text of a rule to what fits on a line. Where the rule stands, the whole of it can be read.
 func Brief(rule string) string {
-	const most = 100
+	const most = 120
 	if utf8.RuneCountInString(rule) <= most {
 		return rule
 	}
