@@ -220,7 +220,7 @@ func (w *builder) finished(name string, m *config.Model, served chat.Model) (gat
 		g.Model = w.env.Stats.Model(name, AgentPrices(w.config, name), g.Model)
 	}
 	if s := w.servers[m.Backend]; s != nil {
-		g.Relay, g.Upstream, g.Speaks = s.relay, m.Model, config.Kinds[w.config.Backends[m.Backend].Kind].Speaks
+		g.Relay, g.Backend, g.Upstream, g.Speaks = s.relay, m.Backend, m.Model, config.Kinds[w.config.Backends[m.Backend].Kind].Speaks
 	}
 	if g.NeedsKey = m.NeedsKey() && w.box != nil; m.Runs() && g.NeedsKey {
 		g.Annotations = g.Annotations || m.Agent.Activity == string(runs.ActivityItems)

@@ -8,6 +8,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/gateway"
+	"wield/model/exchange"
 )
 
 // A hidden model hides secrets in the errors of a backend: servers repeat the key that they refuse, and an
@@ -36,8 +37,8 @@ type hiddenRelay struct {
 }
 
 // Relay implements gateway.Relay.
-func (h hiddenRelay) Relay(ctx context.Context, path, contentType string, body []byte) (*http.Response, error) {
-	resp, err := h.next.Relay(ctx, path, contentType, body)
+func (h hiddenRelay) Relay(ctx context.Context, q exchange.Relayed) (*http.Response, error) {
+	resp, err := h.next.Relay(ctx, q)
 	if err != nil {
 		err = hideError(err, h.hide)
 	}

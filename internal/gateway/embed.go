@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wield/chat"
+	outgoing "wield/model/exchange"
 	"wield/wire/jsonbody"
 )
 
@@ -59,7 +60,7 @@ func (x *exchange) embed(body []byte) *failure {
 	}
 	ctx, cancel := context.WithCancel(x.r.Context())
 	defer cancel()
-	resp, err := m.Relay.Relay(ctx, "/v1/embeddings", "application/json", translated)
+	resp, err := m.Relay.Relay(ctx, outgoing.Relayed{Path: "/v1/embeddings", Header: contentType("application/json"), Body: translated})
 	if err != nil {
 		return x.modelFailure(ctx, err)
 	}

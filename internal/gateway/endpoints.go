@@ -72,6 +72,21 @@ var endpoints = newRoutes(
 	endpoint{http.MethodPost, "/v1/audio/speech", completionsFront, nil, (*exchange).relay},
 	endpoint{http.MethodPost, "/v1/audio/transcriptions", completionsFront, nil, (*exchange).relay},
 	endpoint{http.MethodPost, "/v1/audio/translations", completionsFront, nil, (*exchange).relay},
+	endpoint{http.MethodPost, pathFiles, completionsFront, nil, (*exchange).keep},
+	endpoint{http.MethodGet, pathFiles, completionsFront, nil, (*exchange).keep},
+	endpoint{http.MethodGet, pathFiles + "/*", completionsFront, nil, (*exchange).keep},
+	endpoint{http.MethodDelete, pathFiles + "/*", completionsFront, nil, (*exchange).keep},
+	endpoint{http.MethodGet, pathFiles + "/*/content", completionsFront, nil, (*exchange).keep},
+	endpoint{http.MethodPost, pathBatches, completionsFront, nil, (*exchange).keep},
+	endpoint{http.MethodGet, pathBatches, completionsFront, nil, (*exchange).keep},
+	endpoint{http.MethodGet, pathBatches + "/*", completionsFront, nil, (*exchange).keep},
+	endpoint{http.MethodPost, pathBatches + "/*/cancel", completionsFront, nil, (*exchange).keep},
+	endpoint{http.MethodPost, pathMessageBatches, messagesFront, nil, (*exchange).keep},
+	endpoint{http.MethodGet, pathMessageBatches, messagesFront, nil, (*exchange).keep},
+	endpoint{http.MethodGet, pathMessageBatches + "/*", messagesFront, nil, (*exchange).keep},
+	endpoint{http.MethodDelete, pathMessageBatches + "/*", messagesFront, nil, (*exchange).keep},
+	endpoint{http.MethodPost, pathMessageBatches + "/*/cancel", messagesFront, nil, (*exchange).keep},
+	endpoint{http.MethodGet, pathMessageBatches + "/*/results", messagesFront, nil, (*exchange).keep},
 	endpoint{http.MethodPost, pathEmbed, ollamaFront, nil, (*exchange).embed},
 	endpoint{http.MethodPost, pathEmbeddings, ollamaFront, nil, (*exchange).embed},
 	endpoint{http.MethodGet, pathModels, completionsFront, (*exchange).listModels, nil},
@@ -242,6 +257,9 @@ func (g *Gateway) route(x *exchange) *failure {
 	}
 	if len(found) > 0 {
 		x.front, x.arg, x.path = found[0].front, arg, found[0].path
+		if strings.HasPrefix(x.r.URL.Path, pathFiles) { // two protocols have these
+			x.front = frontOf(x.r)
+		}
 	}
 	if x.front.idHeader != "" {
 		x.set(x.front.idHeader, x.id)

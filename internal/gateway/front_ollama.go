@@ -82,7 +82,7 @@ func (x *exchange) relays(body []byte) bool {
 		return false
 	}
 	m, f := x.find(sent.model)
-	return f == nil && m.Relay != nil
+	return f == nil && m.relays()
 }
 
 func (x *exchange) ollamaModels() ([]ollama.ModelInfo, *failure) {

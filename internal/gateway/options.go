@@ -35,12 +35,16 @@ type Model struct {
 
 	Annotations bool          // chat completions tell in annotations which tools the backend itself ran
 	Relay       Relay         // for what is no conversation; nil: the backend has nothing else
+	Backend     string        // that Relay asks; models of one backend share its files and batches
 	Upstream    string        // the name that the backend knows, for the Relay; empty: Name
 	Speaks      chat.Protocol // of the Relay
 
 	NoTools  bool // tools of requests are left out
 	Thinking bool // clients see its reasoning
 }
+
+// relays reports whether the backend has more for models than conversations, as embeddings are.
+func (m *Model) relays() bool { return m.Relay != nil && m.Speaks != chat.ProtocolAnthropic }
 
 // upstream returns the name that the backend knows.
 func (m *Model) upstream() string { return cmp.Or(m.Upstream, m.Name) }

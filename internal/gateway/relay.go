@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wield/chat"
+	outgoing "wield/model/exchange"
 	"wield/schema/shape"
 	"wield/wire/jsonbody"
 	"wield/wire/openai"
@@ -19,7 +20,7 @@ import (
 // A Relay passes on what is no conversation: embeddings, completions of a text, speech. The answer is what the server says, for
 // the caller to read and close; one that is no success is a *chat.Error.
 type Relay interface {
-	Relay(ctx context.Context, path, contentType string, body []byte) (*http.Response, error)
+	Relay(ctx context.Context, q outgoing.Relayed) (*http.Response, error)
 }
 
 // codeNoRelay is the code of the error for a model whose backend has no such endpoint.
@@ -35,7 +36,7 @@ func (x *exchange) relay(body []byte) *failure {
 	if f != nil {
 		return f
 	}
-	if m.Relay == nil {
+	if !m.relays() {
 		return refuse(http.StatusNotFound, chat.ErrNotFound, codeNoRelay, "the backend of the model "+quote(m.Name)+" has no "+x.r.URL.Path+
 			"; a model of a backend that has it can be used here")
 	}
@@ -44,13 +45,15 @@ func (x *exchange) relay(body []byte) *failure {
 	}
 	ctx, cancel := context.WithCancel(x.r.Context())
 	defer cancel()
-	resp, err := m.Relay.Relay(ctx, x.r.URL.Path, sent.contentType, body)
+	resp, err := m.Relay.Relay(ctx, outgoing.Relayed{Path: x.r.URL.Path, Header: contentType(sent.contentType), Body: body})
 	if err != nil {
 		return x.modelFailure(ctx, err)
 	}
 	defer resp.Body.Close()
 	return x.passOn(ctx, resp)
 }
+
+func contentType(kind string) http.Header { return http.Header{"Content-Type": {kind}} }
 
 // relayedHeaders are those of an answer that say how to read its body.
 var relayedHeaders = []string{"Content-Type", "Content-Encoding", "Content-Disposition"}

@@ -42,7 +42,10 @@ type Options struct {
 }
 
 // A Model is a chat.Model. It is safe for concurrent use.
-type Model struct{ server *exchange.Server }
+type Model struct {
+	server *exchange.Server
+	base   string // address of the server, without /v1
+}
 
 // New returns a model. An address that cannot be used is an error of every stream.
 func New(o Options) *Model {
@@ -51,8 +54,9 @@ func New(o Options) *Model {
 	if o.Key != "" {
 		header.Set("X-Api-Key", o.Key)
 	}
-	return &Model{exchange.New(protocol{&o}, exchange.Options{
-		URL:       strings.TrimSuffix(strings.TrimRight(o.URL, "/"), "/v1") + "/v1/messages",
+	base := strings.TrimSuffix(strings.TrimRight(o.URL, "/"), "/v1")
+	return &Model{base: base, server: exchange.New(protocol{&o}, exchange.Options{
+		URL:       base + "/v1/messages",
 		Header:    header,
 		Headers:   o.Headers,
 		Speaks:    chat.ProtocolAnthropic,
@@ -69,6 +73,12 @@ func New(o Options) *Model {
 
 // Close closes the connections that no stream uses.
 func (m *Model) Close() { m.server.Close() }
+
+// Relay sends a request to another endpoint of the server, such as /v1/files. It returns the answer for the caller to read
+// and close; an answer that is no success is a *chat.Error.
+func (m *Model) Relay(ctx context.Context, q exchange.Relayed) (*http.Response, error) {
+	return m.server.Relay(ctx, m.base+q.Path, q)
+}
 
 // Stream implements chat.Model.
 func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,23 +14,33 @@ import (
 // maxRelayed bounds the bytes of an answer that is passed on. It is never in memory as a whole.
 const maxRelayed = 1 << 30
 
-// Relay posts a body to another address of the server, under the same bounds and with the same headers as a conversation, and
+// A Relayed is a request that is passed on as a client made it.
+type Relayed struct {
+	Method string      // empty: POST
+	Path   string      // such as /v1/embeddings, with a query where there is one
+	Header http.Header // what the client says of the body, such as its Content-Type
+	Body   []byte
+}
+
+// Relay sends a request to another address of the server, under the same bounds and with the same headers as a conversation, and
 // returns what it answers, for the caller to read and close. The error is a *chat.Error, of reading too; an answer whose status
 // is no success is one. Redirects are not followed.
-func (s *Server) Relay(ctx context.Context, address, contentType string, body []byte) (*http.Response, error) {
+func (s *Server) Relay(ctx context.Context, address string, q Relayed) (*http.Response, error) {
 	if s.broken != nil {
 		return nil, s.broken
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	a := &relayed{exchange: exchange{s: s, parent: ctx}, ctx: inner, cancel: cancel}
 	a.timer.cancel = cancel
-	r, err := http.NewRequestWithContext(inner, http.MethodPost, address, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(inner, cmp.Or(q.Method, http.MethodPost), address, bytes.NewReader(q.Body))
 	if err != nil {
 		a.end()
 		return nil, chat.Errorf(chat.ErrUnavailable, "the server's address %q cannot be used: %w", address, bare(err))
 	}
 	r.Header = s.o.header("*/*")
-	r.Header.Set("Content-Type", contentType)
+	for name, values := range q.Header {
+		r.Header[name] = values
+	}
 	a.timer.phase(s.o.FirstByte, "the server did not begin to answer")
 	resp, err := s.transport.RoundTrip(r)
 	if err != nil {

@@ -76,10 +76,10 @@ func New(o Options) *Model {
 	return m
 }
 
-// Relay posts a body to another endpoint of the server, such as /api/embed, or /v1/embeddings of the protocol that it speaks as
+// Relay sends a request to another endpoint of the server, such as /api/embed, or /v1/embeddings of the protocol that it speaks as
 // well. It returns the answer for the caller to read and close; an answer that is no success is a *chat.Error.
-func (m *Model) Relay(ctx context.Context, path, contentType string, body []byte) (*http.Response, error) {
-	return m.server.Relay(ctx, m.base+path, contentType, body)
+func (m *Model) Relay(ctx context.Context, q exchange.Relayed) (*http.Response, error) {
+	return m.server.Relay(ctx, m.base+q.Path, q)
 }
 
 // base returns a server's address without what stands behind it in the addresses of its protocols.

@@ -97,15 +97,15 @@ func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	return m.server.Stream(ctx, req)
 }
 
-// Relay posts a body to another endpoint of the server, such as /v1/embeddings, where /v1 stands for the base
+// Relay sends a request to another endpoint of the server, such as /v1/embeddings, where /v1 stands for the base
 // address. It returns the answer for the caller to read and close; an answer that is no success is a
 // *chat.Error.
-func (m *Model) Relay(ctx context.Context, path, contentType string, body []byte) (*http.Response, error) {
-	endpoint, ok := strings.CutPrefix(path, "/v1/")
+func (m *Model) Relay(ctx context.Context, q exchange.Relayed) (*http.Response, error) {
+	endpoint, ok := strings.CutPrefix(q.Path, "/v1/")
 	if !ok {
-		return nil, &chat.Error{Kind: chat.ErrNotFound, Message: "servers of the OpenAI protocol have no " + path}
+		return nil, &chat.Error{Kind: chat.ErrNotFound, Message: "servers of the OpenAI protocol have no " + q.Path}
 	}
-	return m.server.Relay(ctx, m.base+"/"+endpoint, contentType, body)
+	return m.server.Relay(ctx, m.base+"/"+endpoint, q)
 }
 
 // A protocol is the chat completions protocol as a server wants it.
