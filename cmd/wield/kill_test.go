@@ -136,6 +136,7 @@ type world struct {
 	reply []string // flags that answer the questions so far
 
 	database string // address of the PostgreSQL that the journal is in; empty: it is a file
+	program  string // that serves; empty: one that can be killed at a step
 }
 
 // databaseVariable holds the address of the database that a journal is in.

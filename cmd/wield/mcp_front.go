@@ -20,6 +20,9 @@ func (s *site) frontMCP() []gateway.Mount {
 			}
 			o, ok := service.MCP(key, server)
 			o.Version, o.Journal, o.By = cli.ThisBuild().String(), s.journal, key
+			if s.environment.Cluster != nil {
+				o.Others = s.environment.Cluster
+			}
 			return o, ok
 		}})
 	}

@@ -51,8 +51,14 @@ type site struct {
 	shown   *compose.Service // the service in force, for whoever asks meanwhile
 	told    *config.Result   // the configuration in force, likewise
 
-	again chan chan error // asks for the configuration to be read again
-	lines *api.Log        // the last lines of the log
+	again chan again // asks for the configuration to be read again
+	lines *api.Log   // the last lines of the log
+}
+
+// An again asks for the configuration to be read again.
+type again struct {
+	why  string
+	done chan error
 }
 
 // build reads the configuration and composes what it describes. It is in force when it is told.
@@ -73,10 +79,10 @@ func (s *site) build(ctx context.Context) (*config.Result, error) {
 		}
 	}
 	if s.environment.Hub == nil {
-		if err := s.openRuns(ctx, c); err != nil {
+		if err := s.openCluster(c); err != nil {
 			return nil, err
 		}
-		if err := s.openWorkers(c); err != nil {
+		if err := s.openRuns(ctx, c); err != nil {
 			return nil, err
 		}
 	}
@@ -150,6 +156,9 @@ func (s *site) close() {
 	}
 }
 
+// whyFile is why the configuration is read again when its file has changed.
+const whyFile = "file"
+
 // reloadEvery is how often the file is looked at.
 const reloadEvery = time.Second
 
@@ -180,11 +189,11 @@ func (s *site) follow(ctx context.Context, g *gateway.Gateway, hangUp <-chan os.
 				return
 			case <-hangUp:
 				_ = reload("signal") // it is logged
-			case done := <-s.again:
-				done <- reload("page")
+			case a := <-s.again:
+				a.done <- reload(a.why)
 			case <-tick.C:
 				if watch.Changed() {
-					_ = reload("file")
+					_ = reload(whyFile)
 				}
 			}
 		}
@@ -207,6 +216,9 @@ func (s *site) reload(ctx context.Context, g *gateway.Gateway, why string) error
 		fmt.Fprintf(s.app.Stdout, "key: %s\n", s.key)
 	}
 	log.Info("the configuration was read again", "config", c.File, "because", why, "models", strings.Join(c.ModelNames(), ","))
+	if s.environment.Cluster != nil && why != whyOther && why != whyFile { // of a file that has changed the others know
+		s.environment.Cluster.Tell(topicReload, nil)
+	}
 	for _, key := range restartKeys(old.Config, c.Config) {
 		log.Warn("the change of a key has no effect before the next start", "key", key)
 	}
@@ -224,6 +236,7 @@ func restartKeys(old, new *config.Config) []string {
 		{"tls", old.TLS != new.TLS},
 		{"capture", old.Capture != new.Capture},
 		{"workers.enabled", old.Workers.Enabled != new.Workers.Enabled},
+		{"cluster", !reflect.DeepEqual(old.Cluster, new.Cluster)},
 		{"webhooks", !reflect.DeepEqual(old.Webhooks, new.Webhooks)},
 		{"trace", old.Trace.Stamp() != new.Trace.Stamp()},
 		{"journal", old.Journal != new.Journal},

@@ -86,7 +86,7 @@ func serve(ctx context.Context, app *cli.App, f *serveFlags, cmd *cobra.Command)
 	if cmd.Flags().Changed("listen") {
 		o.Flags = append(o.Flags, config.Flag{Name: "--listen", Path: "listen", Value: f.listen})
 	}
-	s := site{app: app, again: make(chan chan error), lines: lines, options: o, scenario: f.scenario, environment: compose.Environment{
+	s := site{app: app, again: make(chan again), lines: lines, options: o, scenario: f.scenario, environment: compose.Environment{
 		Getenv:    app.Getenv,
 		Templates: true,
 		Self:      app.Self,
@@ -138,6 +138,10 @@ func serve(ctx context.Context, app *cli.App, f *serveFlags, cmd *cobra.Command)
 		log.Error("runs of an earlier process do not go on", "error", err)
 	}
 	g.Recover(ctx)
+	if err := s.hearOthers(); err != nil {
+		log.Error("other services are not answered", "error", err)
+	}
+	keys := s.tellKeys(following, g)
 	told := s.tellOthers(following)
 	counted := s.keepCount(following)
 	offered := s.followMCP(following)
@@ -147,6 +151,7 @@ func serve(ctx context.Context, app *cli.App, f *serveFlags, cmd *cobra.Command)
 	<-followed
 	<-drained
 	<-told
+	<-keys
 	<-counted
 	<-offered
 	if err != nil {

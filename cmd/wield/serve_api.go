@@ -42,7 +42,7 @@ func (s *site) addAPI(c *config.Result, service *compose.Service) error {
 		gateway.Mount{Prefix: api.Prefix + "/", Login: api.Prefix + "/login", Serve: func(w http.ResponseWriter, r *http.Request, _ gateway.Caller) { s.api.ServeHTTP(w, r) }},
 		gateway.Mount{Prefix: web.Root, Linked: true, Serve: page},
 		gateway.Mount{Prefix: web.Prefix, Serve: page})
-	service.Gateway.Mounts = append(append(service.Gateway.Mounts, s.frontMCP()...), s.frontWorkers()...)
+	service.Gateway.Mounts = append(append(service.Gateway.Mounts, s.frontMCP()...), s.frontWorkers(c)...)
 	return nil
 }
 

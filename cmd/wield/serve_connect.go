@@ -47,7 +47,7 @@ func (c connector) Connect(ctx context.Context, in api.Connection) (*api.Connect
 	}
 	done := make(chan error, 1)
 	select {
-	case c.s.again <- done:
+	case c.s.again <- again{"page", done}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -26,9 +26,13 @@ func (s *site) openRuns(ctx context.Context, c *config.Result) error {
 		store = new(journal.Memory)
 	}
 	s.environment.Stats = compose.OpenStats(c.Config, s.app.Getenv, s.environment.Log)
-	s.journal = s.environment.Stats.Journal(store)
 	_, s.forgets = store.(*journal.Memory)
-	s.environment.Hub = runs.New(runs.Options{Journal: s.journal, Log: s.environment.Log})
+	s.journal = s.environment.Stats.Journal(s.shareJournal(store))
+	o := runs.Options{Journal: s.journal, Log: s.environment.Log}
+	if s.environment.Cluster != nil {
+		o.Others = s.environment.Cluster
+	}
+	s.environment.Hub = runs.New(o)
 	return nil
 }
 

@@ -20,6 +20,8 @@ type Options struct {
 	Name    string                // of this service, for people
 	Version string                // of this program
 	Known   func(key string) bool // a key lets workers in; nil: all do
+	Load    func() Load           // what this service has to do; nil: nothing is known of it
+	Join    Join                  // with other services
 	Log     *slog.Logger          // nil: none
 }
 
@@ -42,6 +44,7 @@ type Cluster struct {
 	waiting  int           // calls that no worker has room for
 	turn     int64         // of the last worker that was given a call
 	services map[string]*peer
+	silent   map[string]time.Time // services that were not heard of for a while, since when
 
 	stop chan struct{}
 	over sync.WaitGroup
@@ -61,18 +64,23 @@ func Start(o Options) (*Cluster, error) {
 	c := &Cluster{
 		o: o, id: rand.Text(), began: time.Now(), secret: rand.Text(),
 		grants: map[string]Address{}, links: map[Address]*link{}, workers: map[Address]*Worker{},
-		calls: map[string]*attempt{}, services: map[string]*peer{},
+		calls: map[string]*attempt{}, services: map[string]*peer{}, silent: map[string]time.Time{},
 		changed: make(chan struct{}), stop: make(chan struct{}),
 	}
-	s, err := server.NewServer(&server.Options{
-		ServerName: c.id, DontListen: true, NoSigs: true, NoLog: true, CustomClientAuthentication: c,
+	so := &server.Options{
+		ServerName: c.id, DontListen: true, NoSigs: true, CustomClientAuthentication: c,
 		MaxPayload: maxPayload, MaxControlLine: 4096,
 		PingInterval: 10 * time.Second, MaxPingsOut: 2, WriteDeadline: 10 * time.Second,
-	})
+	}
+	if err := o.Join.routes(so); err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	s, err := server.NewServer(so)
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	c.server = s
+	s.SetLoggerV2(serverLog{o.Log}, false, false, false)
 	s.Start()
 	if !s.ReadyForConnections(10 * time.Second) {
 		s.Shutdown()
@@ -190,7 +198,11 @@ func (c *Cluster) watch() {
 func (c *Cluster) tellServices(gone bool) {
 	c.mu.Lock()
 	s := Service{ID: c.id, Name: c.o.Name, Version: c.o.Version, Started: c.began, Workers: len(c.links), Gone: gone}
+	s.Waiting = c.waiting
 	c.mu.Unlock()
+	if c.o.Load != nil {
+		s.Load = c.o.Load()
+	}
 	data, err := json.Marshal(&s)
 	if err == nil {
 		err = c.conn.Publish(Services, data)
@@ -207,12 +219,22 @@ func (c *Cluster) service(m *nats.Msg) {
 		return
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	delete(c.silent, s.ID)
+	before := c.services[s.ID]
 	if s.Gone {
 		delete(c.services, s.ID)
-		return
+	} else {
+		c.services[s.ID] = &peer{s, time.Now()}
 	}
-	c.services[s.ID] = &peer{s, time.Now()}
+	c.mu.Unlock()
+	switch {
+	case s.ID == c.id:
+	case s.Gone && before != nil:
+		c.o.Log.Info("another service has left", "service", s.Name)
+	case !s.Gone && before == nil:
+		c.o.Log.Info("another service is here", "service", s.Name, "version", s.Version)
+		c.tellServices(false) // it may not have heard of this one
+	}
 }
 
 // forgive adds time to what everybody has to be heard of again.
@@ -221,6 +243,9 @@ func (c *Cluster) forgive(late time.Duration) {
 	defer c.mu.Unlock()
 	for _, w := range c.workers {
 		w.seen = w.seen.Add(late)
+	}
+	for _, p := range c.services {
+		p.seen = p.seen.Add(late)
 	}
 }
 
@@ -237,6 +262,13 @@ func (c *Cluster) sweep(now time.Time) {
 	for id, p := range c.services {
 		if now.Sub(p.seen) > LostAfter {
 			delete(c.services, id)
+			c.silent[id] = now
+			c.o.Log.Warn("another service is lost", "service", p.Name)
+		}
+	}
+	for id, since := range c.silent {
+		if now.Sub(since) > rememberFor {
+			delete(c.silent, id)
 		}
 	}
 	var old []*link

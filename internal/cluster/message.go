@@ -133,8 +133,19 @@ type Service struct {
 	Name    string    `json:"name"`
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
-	Workers int       `json:"workers"` // that are connected to it
+	Workers int       `json:"workers"`           // that are connected to it
+	Waiting int       `json:"waiting,omitempty"` // calls that wait for a worker
 	Gone    bool      `json:"gone,omitempty"`
+	Load
+}
+
+// Load is what a service has to do, and by which configuration.
+type Load struct {
+	Requests int           `json:"requests" jsonschema:"of clients that it answers"`
+	Runs     int           `json:"runs" jsonschema:"whose lease it has"`
+	Lag      time.Duration `json:"lag_ns" jsonschema:"nanoseconds until it saw what another service wrote into the journal last"`
+	Config   string        `json:"config" jsonschema:"the beginning of the hash of its configuration"`
+	Draining bool          `json:"draining" jsonschema:"it takes no more requests"`
 }
 
 // A Frame is what a worker sends about a call. That it runs one it tells with its beats.

@@ -231,7 +231,7 @@ func (c *Cluster) Addresses(key string) (list []Address) {
 type Status struct {
 	Services []ServiceStatus `json:"services"`
 	Workers  []WorkerStatus  `json:"workers"`
-	Waiting  int             `json:"waiting" jsonschema:"calls that wait for a worker"`
+	Waiting  int             `json:"waiting" jsonschema:"calls that wait for a worker, at all services"`
 }
 
 // ServiceStatus is one service.
@@ -241,7 +241,9 @@ type ServiceStatus struct {
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
 	Workers int       `json:"workers" jsonschema:"that are connected to it"`
+	Waiting int       `json:"waiting" jsonschema:"calls that wait for a worker"`
 	Self    bool      `json:"self" jsonschema:"it is the one that answers"`
+	Load
 }
 
 // WorkerStatus is one worker.
@@ -270,7 +272,10 @@ func (c *Cluster) Status() Status {
 	s := Status{Services: []ServiceStatus{}, Workers: []WorkerStatus{}, Waiting: c.waiting}
 	for _, p := range c.services {
 		s.Services = append(s.Services, ServiceStatus{p.ID[:min(len(p.ID), shownID)], p.Name, p.Version, p.Started,
-			p.Workers, p.ID == c.id})
+			p.Workers, p.Waiting, p.ID == c.id, p.Load})
+		if p.ID != c.id {
+			s.Waiting += p.Waiting
+		}
 	}
 	for _, w := range c.workers {
 		one := WorkerStatus{

@@ -52,6 +52,7 @@ func (c *Config) check(d *decoder) {
 	c.MCP.Serve.check(d, "mcp.serve", c)
 	c.Workers.check(d, "workers", c)
 	c.Worker.check(d, "worker", c)
+	c.Cluster.check(d, c)
 	for _, name := range slices.Sorted(maps.Keys(c.MCP.Servers)) {
 		m := c.MCP.Servers[name]
 		m.check(d, "mcp.servers."+name)

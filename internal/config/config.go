@@ -41,6 +41,7 @@ type Config struct {
 	MCP      MCP                `key:"mcp" doc:"Servers of the Model Context Protocol."`
 	Workers  Workers            `key:"workers" doc:"Workers that this service accepts."`
 	Worker   Worker             `key:"worker" doc:"What wield worker offers to a service."`
+	Cluster  Cluster            `key:"cluster" doc:"Other services that this one works with, on one PostgreSQL journal."`
 	Prices   map[string]Price   `key:"prices" doc:"Prices by model name, here or at the backend; * is a wildcard."`
 	Policies map[string]Policy  `key:"policies" doc:"Rules that allow, ask about or deny calls, by name."`
 	Sandbox  Sandbox            `key:"sandbox" doc:"Sandbox of tool processes."`

@@ -45,6 +45,12 @@ type use struct {
 	tokens float64   // completions it may start now
 	filled time.Time // when tokens was right
 	active int
+
+	// What services that share the limits tell each other.
+	started int // since it was told last
+	told    int // of active, last
+	others  map[string]otherUse
+	share   float64 // of the limits that this service may use; 0: all
 }
 
 // mayAsk reports whether the holder may use models at all. Nobody in particular may, where no key is needed.
@@ -79,19 +85,18 @@ func (h *holder) start(now time.Time) (limit string, wait time.Duration) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.Concurrent > 0 && h.active >= h.Concurrent {
+	if h.Concurrent > 0 && float64(h.active+h.elsewhere(now)) >= h.limit(h.Concurrent) {
 		return "concurrent", time.Second
 	}
 	if h.RPM > 0 {
-		rate := float64(h.RPM) / float64(time.Minute)
-		h.tokens = min(float64(h.RPM), h.tokens+rate*float64(max(now.Sub(h.filled), 0))) // a clock that is set back takes nothing away
-		h.filled = now
+		rate := h.fill(now)
 		if h.tokens < 1 {
 			return "rpm", time.Duration((1 - h.tokens) / rate)
 		}
 		h.tokens--
 	}
 	h.active++
+	h.started++
 	return "", 0
 }
 

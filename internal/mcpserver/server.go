@@ -40,8 +40,9 @@ type Options struct {
 	Journal journal.Store // where each call is recorded, as a run; nil: nowhere
 	By      string        // whose key it is, in the journal
 
-	Tasks TaskOptions // calls that their clients ask about later
-	tasks *tasks      // nil: of this server alone
+	Tasks  TaskOptions // calls that their clients ask about later
+	Others Others      // that may carry out tasks of the journal; nil: none
+	tasks  *tasks      // nil: of this server alone
 
 	Version string       // of wield
 	Log     *slog.Logger // nil: none

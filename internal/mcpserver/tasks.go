@@ -151,6 +151,8 @@ type taskResult struct {
 	sdk.ResultBase
 	ResultType string `json:"resultType"`
 	*taskState
+
+	elsewhere json.RawMessage // as another service has written it
 }
 
 // A taskState is a task as the protocol has it.
@@ -464,36 +466,36 @@ func (a *tasks) add(t *task) {
 	a.mu.Unlock()
 }
 
-// taskHere returns a task that runs here, or is over. Of one that another service carries out, whatever is asked would
-// be lost.
-func (s *Server) taskHere(ctx context.Context, p *taskParams) (*task, error) {
+// taskHere returns a task that is carried out here, or is over. Of one that another service carries out it returns what
+// that one says.
+func (s *Server) taskHere(ctx context.Context, do string, p *taskParams) (*task, *taskResult, error) {
 	t, err := s.task(ctx, p)
-	if err != nil {
-		return nil, err
+	if err != nil || !t.away() {
+		return t, nil, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cancel == nil && !t.over() {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
-			Message: "another service carries out the task; send this where tools/call was sent, by the header Mcp-Name"}
+	if r, err := s.elsewhere(ctx, do, p); r != nil || err != nil {
+		return nil, r, err
 	}
-	return t, nil
+	if t, err = s.task(ctx, p); err == nil && t.away() && do != toGet { // it may have ended meanwhile
+		return nil, nil, errElsewhere
+	}
+	return t, nil, err
 }
 
 // getTask tells how a task is.
 func (s *Server) getTask(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*taskResult, error) {
-	t, err := s.task(ctx, p)
-	if err != nil {
-		return nil, err
+	t, r, err := s.taskHere(ctx, toGet, p)
+	if t == nil {
+		return r, err
 	}
 	return &taskResult{ResultType: "complete", taskState: t.state(true)}, nil
 }
 
 // cancelTask ends a task. One that is over stays as it is.
 func (s *Server) cancelTask(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*taskResult, error) {
-	t, err := s.taskHere(ctx, p)
-	if err != nil {
-		return nil, err
+	t, r, err := s.taskHere(ctx, toCancel, p)
+	if t == nil {
+		return r, err
 	}
 	if t.cancel != nil {
 		t.cancel()
@@ -503,9 +505,9 @@ func (s *Server) cancelTask(ctx context.Context, _ *sdk.ServerSession, p *taskPa
 
 // updateTask takes answers to what a task asks for. Those to anything else are ignored.
 func (s *Server) updateTask(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*taskResult, error) {
-	t, err := s.taskHere(ctx, p)
-	if err != nil {
-		return nil, err
+	t, r, err := s.taskHere(ctx, toUpdate, p)
+	if t == nil {
+		return r, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -101,6 +101,7 @@ type reading struct {
 	turn  int            // of the last turn's record
 	told  int            // of what the tail tells besides
 	from  *Live          // that told is about
+	heard int            // the same of the service that drives the run
 	calls map[string]int // index by id
 	over  bool
 	every bool // each record is yielded besides, without an event, behind those that it has
@@ -130,6 +131,11 @@ func (r *reading) follow(ctx context.Context) error {
 			return err
 		}
 		if l == nil {
+			if there, err := r.listenIn(ctx); err != nil {
+				return err
+			} else if there {
+				continue
+			}
 			if err := r.watch(ctx); err != nil || r.over {
 				return err
 			}
@@ -189,8 +195,8 @@ func (r *reading) watch(ctx context.Context) error {
 			}
 			return err
 		}
-		if err := r.show(&e, 0); err != nil || r.over {
-			return err
+		if err := r.show(&e, 0); err != nil || r.over || r.hub.Shared() {
+			return err // another service may drive it now
 		}
 	}
 	return ctx.Err()

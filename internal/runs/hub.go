@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"wield/agent"
@@ -50,14 +51,18 @@ type Options struct {
 	Agents  []Agent
 	Log     *slog.Logger // nil: none
 
+	Others Others // services on the same journal; nil: none are known
+
 	// Address is where a person decides, to be named beside a question: a URL that the id of the question is added to. See SetAddress.
 	Address string
 }
 
 // A Hub carries on the runs of one process. Several goroutines may use it at once.
 type Hub struct {
-	store *watched
-	log   *slog.Logger
+	store  *watched
+	log    *slog.Logger
+	others Others
+	lag    atomic.Int64 // until what others wrote last was seen
 
 	base    context.Context // of everything that goes on by itself
 	stop    context.CancelFunc
@@ -78,7 +83,11 @@ type Hub struct {
 
 // New returns a hub. It starts nothing; see Recover.
 func New(o Options) *Hub {
-	h := &Hub{log: o.Log, address: o.Address, rules: map[string]*kept{}, live: map[string]*Live{}, followers: map[string]map[*follower]bool{}, timers: map[string]*time.Timer{}}
+	h := &Hub{log: o.Log, others: o.Others, address: o.Address, rules: map[string]*kept{}, live: map[string]*Live{},
+		followers: map[string]map[*follower]bool{}, timers: map[string]*time.Timer{}}
+	if h.others == nil {
+		h.others = alone{}
+	}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
@@ -337,6 +346,9 @@ func (h *Hub) lookUp(run string) *Live {
 // one that says so.
 func (h *Hub) Cancel(ctx context.Context, run string) error {
 	known, err := h.abort(ctx, run)
+	if errors.Is(err, ErrHeld) {
+		return h.elsewhere(ctx, &errand{Run: run, Cancel: true}, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -412,7 +424,7 @@ func (h *Hub) Send(ctx context.Context, run string, m chat.Message) error {
 	case known.head.State == journal.StateWaiting:
 		return fmt.Errorf("%w: %s goes on when what it waits for is there", ErrWaiting, run)
 	case known.head.State == journal.StateOpen && h.lookUp(run) == nil:
-		return fmt.Errorf("%w: %s", ErrHeld, run)
+		return h.elsewhere(ctx, &errand{Run: run, Message: &m}, fmt.Errorf("%w: %s", ErrHeld, run))
 	}
 	return fmt.Errorf("%w: %s; a message begins a new run of its session", ErrEnded, run)
 }

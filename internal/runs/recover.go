@@ -185,6 +185,9 @@ func (h *Hub) listen(after int64) {
 			}
 			return
 		}
+		if h.lookUp(e.Stream) == nil {
+			h.lag.Store(int64(max(time.Since(e.At), 0)))
+		}
 		switch r := &e.Record; r.Kind {
 		case journal.KindAnswer:
 			if run, err := h.asking(h.base, e.Stream); err == nil {

@@ -106,6 +106,16 @@ func (s *Store) wait() <-chan struct{} {
 	return s.changed
 }
 
+// Look has those who watch look at once for what other processes have written, instead of at their next interval.
+func (s *Store) Look() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
 // A filter is the end of a query.
 type filter struct {
 	terms []string

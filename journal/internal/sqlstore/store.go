@@ -172,17 +172,14 @@ func (s *Store) write(batch []*operation) {
 // settle keeps what a transaction means for those that follow, and wakes those who watch.
 func (s *Store) settle(durable bool, err error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil {
-		if s.flavour.Sticky != nil && s.flavour.Sticky(err) {
-			s.broken = err
-		}
-		return
+	if err == nil {
+		s.unsynced = !durable
+	} else if s.flavour.Sticky != nil && s.flavour.Sticky(err) {
+		s.broken = err
 	}
-	s.unsynced = !durable
-	if s.changed != nil {
-		close(s.changed)
-		s.changed = nil
+	s.mu.Unlock()
+	if err == nil {
+		s.Look()
 	}
 }
 
