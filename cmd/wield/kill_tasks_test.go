@@ -42,7 +42,7 @@ func (c *tasksClient) ask(t *testing.T, s *server, method, name string, params m
 	t.Helper()
 	const prefix, revision = "io.modelcontextprotocol/", "2026-07-28"
 	params["_meta"] = map[string]any{prefix + "protocolVersion": revision, prefix + "clientInfo": map[string]string{"name": "t", "version": "1"},
-		prefix + "clientCapabilities": map[string]any{"extensions": map[string]any{prefix + "tasks": struct{}{}}}}
+		prefix + "clientCapabilities": map[string]any{"elicitation": struct{}{}, "extensions": map[string]any{prefix + "tasks": struct{}{}}}}
 	message := map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 	resp, err := s.request(t, http.MethodPost, "/mcp", message, "Accept: application/json, text/event-stream",
 		"Mcp-Protocol-Version: "+revision, "Mcp-Method: "+method, "Mcp-Name: "+name)

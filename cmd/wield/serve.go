@@ -114,6 +114,7 @@ func serve(ctx context.Context, app *cli.App, f *serveFlags, cmd *cobra.Command)
 	var g *gateway.Gateway
 	s.tell(func(o gateway.Options) { g = gateway.New(o) })
 	s.gateway.Store(g)
+	ctx = leaving(ctx, g, time.Duration(c.Timeouts.Leave))
 	defer context.AfterFunc(ctx, s.api.Close)() // its streams do not hold the end up
 	base := baseURL(address, c.Config)
 	s.environment.Hub.SetAddress(base + pageOfApproval)
@@ -159,6 +160,19 @@ func serve(ctx context.Context, app *cli.App, f *serveFlags, cmd *cobra.Command)
 	}
 	log.Info("stopped")
 	return nil
+}
+
+// leaving returns a context that ends some time after ctx does. Meanwhile whoever distributes requests is told.
+func leaving(ctx context.Context, g *gateway.Gateway, before time.Duration) context.Context {
+	if before <= 0 {
+		return ctx
+	}
+	later, end := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		g.Leave()
+		time.AfterFunc(before, end)
+	})
+	return later
 }
 
 // addScenarios adds the scripted models: what --scenario names, or those of the demo if there is no other model.

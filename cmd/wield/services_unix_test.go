@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"wield/internal/cli"
 	"wield/internal/cluster"
 	"wield/internal/pgtest"
 )
@@ -26,7 +27,7 @@ keys:
   - {name: person, secret: env:WIELD_TEST_KEY, role: admin}
   - {name: build, secret: env:WIELD_TEST_WORKER, role: worker}
   - {name: one, secret: env:WIELD_TEST_ONE, limits: {concurrent: 1}}
-timeouts: {drain: 5s}
+timeouts: {drain: 5s, leave: 1s}
 workers: {enabled: true}
 backends: {b: {kind: script, scenario: model.yaml}}
 models: {worker: {backend: b, mode: text, agent: {tools: [look, save, again, asks, fails]}}}
@@ -99,6 +100,28 @@ func (s *server) meets(t *testing.T, n int) (status cluster.Status) {
 	return status
 }
 
+// said follows a run at a service to its end. It returns what the model says, and when the first words of it came.
+func said(t *testing.T, s *server, run string) (text string, first time.Duration) {
+	t.Helper()
+	began := time.Now()
+	resp, err := s.request(t, "GET", "/api/v1/runs/"+run+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		var e struct{ Text string }
+		if !ok || json.Unmarshal([]byte(data), &e) != nil {
+			continue
+		}
+		if text += e.Text; first == 0 && text != "" {
+			first = time.Since(began)
+		}
+	}
+	return text, first
+}
+
 // TestServices lets three services share a journal in PostgreSQL. What is asked of one reaches the one that it concerns.
 func TestServices(t *testing.T) {
 	database := pgtest.Start(t)
@@ -116,7 +139,9 @@ func TestServices(t *testing.T) {
 	a, b, c := m.services[0], m.services[1], m.services[2]
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("a: %s\nb: %s\nc: %s", a.log, b.log, c.log)
+			for i, s := range m.services {
+				writeFile(t, filepath.Join(os.TempDir(), fmt.Sprint("service", i)), s.log.String())
+			}
 		}
 	})
 	begin := func(t *testing.T, s *server, input string) (run struct{ ID, State string }) {
@@ -134,24 +159,7 @@ func TestServices(t *testing.T) {
 
 	t.Run("follow", func(t *testing.T) {
 		run := begin(t, a, "slowly")
-		began := time.Now()
-		resp, err := b.request(t, "GET", "/api/v1/runs/"+run.ID+"/events", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		var text string
-		var first time.Duration
-		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-			data, ok := strings.CutPrefix(lines.Text(), "data: ")
-			var e struct{ Text string }
-			if !ok || json.Unmarshal([]byte(data), &e) != nil {
-				continue
-			}
-			if text += e.Text; first == 0 && strings.Contains(text, "words") {
-				first = time.Since(began)
-			}
-		}
+		text, first := said(t, b, run.ID)
 		if strings.Count(text, "The first words. The last.") != 1 || len(text) != len("The first words. The last.") {
 			t.Errorf("another service tells %q", text)
 		}
@@ -174,9 +182,8 @@ func TestServices(t *testing.T) {
 			t.Error("another service does not pass a message on")
 		}
 		ends(t, a, run.ID)
-		var shown json.RawMessage
-		if a.call(t, "GET", "runs/"+run.ID, nil, &shown); !strings.Contains(string(shown), "I heard you.") {
-			t.Errorf("the message did not reach the run: %s", shown)
+		if text, _ := said(t, a, run.ID); !strings.Contains(text, "I heard you.") {
+			t.Errorf("the message did not reach the run, which says %q", text)
 		}
 	})
 	t.Run("approve", func(t *testing.T) {
@@ -226,7 +233,7 @@ func TestServices(t *testing.T) {
 		})
 		responses := map[string]any{}
 		for key := range seen.InputRequests {
-			responses[key] = map[string]any{"action": "accept", "content": map[string]any{"decision": "allow"}}
+			responses[key] = map[string]any{"action": "accept", "content": map[string]any{"decision": "allow once"}}
 		}
 		var ack json.RawMessage
 		other.ask(t, b, "tasks/update", begun.TaskID, map[string]any{"taskId": begun.TaskID, "inputResponses": responses}, &ack)
@@ -265,12 +272,25 @@ func TestServices(t *testing.T) {
 	})
 	t.Run("leave", func(t *testing.T) { // a stream ends within the drain time, while another service goes on
 		run := begin(t, a, "slowly")
-		time.Sleep(200 * time.Millisecond)
-		a.end(t)
+		if err := a.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "load balancers are told", func() bool {
+			resp, err := a.request(t, "GET", "/health", nil)
+			if err == nil {
+				resp.Body.Close()
+			}
+			return err == nil && resp.StatusCode == http.StatusServiceUnavailable
+		})
+		late := begin(t, a, "hello") // who was not told yet
+		await(t, "the service ends", a.ended)
+		if code := a.cmd.ProcessState.ExitCode(); code != cli.ExitOK {
+			t.Errorf("exit code %d", code)
+		}
+		ends(t, b, late.ID)
 		ends(t, b, run.ID)
-		var shown json.RawMessage
-		if b.call(t, "GET", "runs/"+run.ID, nil, &shown); !strings.Contains(string(shown), "The last.") {
-			t.Errorf("the run did not end well: %s", shown)
+		if text, _ := said(t, b, run.ID); !strings.Contains(text, "The last.") {
+			t.Errorf("the run did not end well: it says %q", text)
 		}
 		b.meets(t, 2)
 	})

@@ -66,6 +66,7 @@ type Timeouts struct {
 	FirstByte Duration `key:"first_byte" min:"1ms" doc:"For the first byte of a response."`
 	Idle      Duration `key:"idle" min:"1ms" doc:"Between two chunks of a response."`
 	Drain     Duration `key:"drain" doc:"For responses in progress at shutdown."`
+	Leave     Duration `key:"leave" doc:"Before drain: new requests are still accepted while /health returns 503, so that load balancers notice."`
 	Tool      Duration `key:"tool" min:"1s" doc:"For one call of a tool."`
 	Approval  Duration `key:"approval" min:"1s" doc:"For a person to decide on an approval."`
 }

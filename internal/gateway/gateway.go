@@ -36,6 +36,7 @@ type memory struct {
 	guesses       guesses
 	running       atomic.Int64 // completions under way
 	asked         atomic.Int64 // requests so far, of any kind
+	leaving       atomic.Bool  // requests are still taken, and those who distribute them are asked to send no more
 	draining      atomic.Bool
 	stopping      chan struct{} // closed when draining begins
 }

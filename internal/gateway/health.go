@@ -30,7 +30,7 @@ func (x *exchange) health() *failure {
 		}
 	}
 	status := http.StatusOK
-	if x.g.draining.Load() {
+	if x.g.leaving.Load() || x.g.draining.Load() {
 		b.Status = "draining"
 		status = http.StatusServiceUnavailable
 	}

@@ -69,8 +69,11 @@ func (g *Gateway) Share(here, all int) {
 
 // Busy returns how many completions run, and whether the service takes no more.
 func (g *Gateway) Busy() (completions int, draining bool) {
-	return int(g.running.Load()), g.draining.Load()
+	return int(g.running.Load()), g.leaving.Load() || g.draining.Load()
 }
+
+// Leave has /health say that the service is about to end. Requests are answered as before.
+func (g *Gateway) Leave() { g.leaving.Store(true) }
 
 // limit returns what is left of a limit for this service. Whoever calls it holds mu.
 func (h *holder) limit(n int) float64 {
