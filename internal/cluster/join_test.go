@@ -66,7 +66,7 @@ func exchange(t *testing.T, a, b *cluster.Cluster) {
 	if _, ok, err := a.Ask(t.Context(), "topic", []byte("nobody's")); ok || err != nil {
 		t.Errorf("somebody has it: %v, %v", ok, err)
 	}
-	if took := time.Since(began); took > time.Second {
+	if took := time.Since(began); took > 10*time.Second { // one of them does not know the topic
 		t.Errorf("that nobody has it is known after %v", took)
 	}
 }

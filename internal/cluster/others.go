@@ -19,10 +19,13 @@ const (
 const (
 	headerFrom = "From" // the service
 	headerHas  = "Has"  // of an answer: the service has what was asked about
+	headerWait = "Wait" // the answer takes a while
 )
 
 const (
 	askTime     = 30 * time.Second // that an answer may take
+	askSoon     = time.Second      // after which a service says that it takes a while
+	askSilent   = 3 * time.Second  // after which one that has said nothing is not asked any more
 	rememberFor = 5 * time.Minute  // that a service is counted that fell silent
 )
 
@@ -69,17 +72,22 @@ func (c *Cluster) Ask(ctx context.Context, topic string, question []byte) (answe
 	}
 	look := time.NewTicker(tick)
 	defer look.Stop()
+	began, heard := time.Now(), map[string]bool{}
 	for len(left) > 0 {
 		select {
 		case a := <-answers:
-			if a.Header.Get(headerHas) != "" {
+			switch from := a.Header.Get(headerFrom); {
+			case a.Header.Get(headerHas) != "":
 				return a.Data, true, nil
+			case a.Header.Get(headerWait) != "":
+				heard[from] = true
+			default:
+				delete(left, from)
 			}
-			delete(left, a.Header.Get(headerFrom))
 		case <-look.C:
-			there := c.others()
+			there, late := c.others(), time.Since(began) > askSilent
 			for id := range left {
-				if !there[id] {
+				if !there[id] || late && !heard[id] {
 					delete(left, id)
 				}
 			}
@@ -100,7 +108,13 @@ func (c *Cluster) Answer(topic string, answer func(ctx context.Context, question
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), askTime)
 			defer cancel()
+			wait := time.AfterFunc(askSoon, func() {
+				m := c.message(m.Reply, nil)
+				m.Header.Set(headerWait, "1")
+				_ = c.conn.PublishMsg(m) // else the answer comes to nobody
+			})
 			data, ok := answer(ctx, m.Data)
+			wait.Stop()
 			reply := c.message(m.Reply, data)
 			if ok {
 				reply.Header.Set(headerHas, "1")
