@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -108,11 +108,66 @@ func (row *questionRow) question(id string, tools json.RawMessage) LiveQuestion 
 	return q
 }
 
-// LiveOptions say how a model is asked.
+// doneParts is how many parts of a task are done before the one that is asked for: small models take up a habit after two.
+const doneParts = 2
+
+// MidTask returns the questions as a model meets them in the middle of its work: each is the last part of a task, and the
+// parts before it, which are the questions before, have been done by their expected calls. It is nil if too few have one.
+func MidTask(questions []LiveQuestion) []LiveQuestion {
+	var known []*LiveQuestion
+	for i := range questions {
+		if len(questions[i].Gold) > 0 {
+			known = append(known, &questions[i])
+		}
+	}
+	if len(known) <= doneParts {
+		return nil
+	}
+	done := known[len(known)-doneParts:]
+	list := make([]LiveQuestion, len(questions))
+	for i := range questions {
+		list[i] = questions[i].behind(done)
+		if len(questions[i].Gold) > 0 {
+			done = append(done[1:doneParts:doneParts], &questions[i])
+		}
+	}
+	return list
+}
+
+// behind returns q as the part of a task behind those that have been done.
+func (q *LiveQuestion) behind(done []*LiveQuestion) LiveQuestion {
+	out := *q
+	var task strings.Builder
+	for i, part := range append(slices.Clone(done), q) {
+		fmt.Fprintf(&task, "%d. %s\n", i+1, part.Messages[len(part.Messages)-1].Text())
+	}
+	out.Messages = []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(strings.TrimSuffix(task.String(), "\n"))}}
+	out.Tools = slices.Clip(q.Tools)
+	for _, part := range done {
+		out.Messages = append(out.Messages, part.answered(len(out.Messages))...)
+		for _, t := range part.Tools {
+			if !slices.ContainsFunc(out.Tools, func(have chat.Tool) bool { return have.Name == t.Name }) {
+				out.Tools = append(out.Tools, t)
+			}
+		}
+	}
+	return out
+}
+
+// answered returns the expected calls and their results. Their ids are numbered from n.
+func (q *LiveQuestion) answered(n int) []chat.Message {
+	list := []chat.Message{{Role: chat.RoleAssistant}}
+	for i, c := range q.Gold {
+		id := fmt.Sprintf("call_%d", n+i)
+		list[0].Calls = append(list[0].Calls, chat.Call{ID: id, Name: c.Name, Arguments: string(c.Arguments), Complete: true})
+		list = append(list, chat.Message{Role: chat.RoleTool, CallID: id, Name: c.Name, Parts: chat.Text("done")})
+	}
+	return list
+}
+
+// LiveOptions say how models are asked.
 type LiveOptions struct {
-	Way       string // what the results are filed under
-	Model     string // its name in the requests
-	Required  bool   // a call is demanded
+	Required  bool // a call is demanded
 	MaxTokens int
 	Timeout   time.Duration // for one question
 }
@@ -125,6 +180,7 @@ type Asked struct {
 	Calls     []ComparedCall `json:"calls"`
 	Refused   int            `json:"refused"` // attempts at a call that could not be used
 	Bounces   int            `json:"bounces"`
+	Text      string         `json:"text,omitempty"`
 	Wanted    bool           `json:"wanted"`     // a call was
 	RightTool bool           `json:"right_tool"` // the wanted tools were called, in any order
 	RightArgs bool           `json:"right_args"` // with the wanted arguments
@@ -135,27 +191,16 @@ type Asked struct {
 	Failed    string         `json:"failed,omitempty"`
 }
 
-// Ask puts questions to a model at temperature 0, one after the other.
-func Ask(ctx context.Context, m chat.Model, questions []LiveQuestion, o LiveOptions) iter.Seq[Asked] {
-	return func(yield func(Asked) bool) {
-		for i := range questions {
-			a := ask(ctx, m, &questions[i], o)
-			if ctx.Err() != nil || !yield(a) {
-				return
-			}
-		}
-	}
-}
-
-func ask(ctx context.Context, m chat.Model, q *LiveQuestion, o LiveOptions) Asked {
+// Ask puts a question to a model at temperature 0. The result is filed under the model's name.
+func Ask(ctx context.Context, m chat.Model, name string, q *LiveQuestion, o LiveOptions) Asked {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	zero := 0.0
-	req := &chat.Request{Model: o.Model, Messages: q.Messages, Tools: q.Tools, Temperature: &zero, MaxTokens: o.MaxTokens}
+	req := &chat.Request{Model: name, Messages: q.Messages, Tools: q.Tools, Temperature: &zero, MaxTokens: o.MaxTokens}
 	if o.Required {
 		req.Choice.Mode = chat.ChoiceRequired
 	}
-	a := Asked{Way: o.Way, ID: q.ID, Category: q.Category, Wanted: q.Category != relevance, Calls: []ComparedCall{}}
+	a := Asked{Way: name, ID: q.ID, Category: q.Category, Wanted: q.Category != relevance, Calls: []ComparedCall{}}
 	start := time.Now()
 	for e, err := range m.Stream(ctx, req) {
 		if err != nil {
@@ -163,6 +208,8 @@ func ask(ctx context.Context, m chat.Model, q *LiveQuestion, o LiveOptions) Aske
 			break
 		}
 		switch e.Kind {
+		case chat.KindText:
+			a.Text += e.Text
 		case chat.KindCallEnd:
 			if c := e.Detail.(*chat.Call); c.Complete {
 				a.Calls = append(a.Calls, ComparedCall{c.Name, json.RawMessage(c.Arguments)})
@@ -198,7 +245,8 @@ func sameTools(want, got []readCall) bool {
 	return slices.Equal(names(want), names(got))
 }
 
-// Kept reads results that an earlier run wrote, so that it can be gone on with. A file that is not there holds none.
+// Kept reads results that an earlier run wrote, so that it can be gone on with: questions that failed are asked again. A file
+// that is not there holds none.
 func Kept(file string) ([]Asked, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -216,7 +264,9 @@ func Kept(file string) ([]Asked, error) {
 		if err := json.Unmarshal(s.Bytes(), &a); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
 		}
-		list = append(list, a)
+		if a.Failed == "" {
+			list = append(list, a)
+		}
 	}
 	return list, s.Err()
 }
@@ -224,6 +274,7 @@ func Kept(file string) ([]Asked, error) {
 // A Standing sums up what one way achieved.
 type Standing struct {
 	Way       string    `json:"way"`
+	Tried     rate.Rate `json:"tried"`       // of the questions in which a call was tried or asked for again: valid in the first response
 	Valid     rate.Rate `json:"valid"`       // of the questions that want a call: one came out, of a tool on offer and with arguments that fit
 	RightTool rate.Rate `json:"right_tool"`  // of those with a known answer
 	RightArgs rate.Rate `json:"right_args"`  // of the same
@@ -272,6 +323,9 @@ func (s *Standing) add(a *Asked) {
 		s.counted++
 		s.In, s.Out = s.In+float64(a.In), s.Out+float64(a.Out)
 	}
+	if len(a.Calls)+a.Refused+a.Bounces > 0 {
+		s.Tried.Add(len(a.Calls) > 0 && a.Refused+a.Bounces == 0)
+	}
 	if a.Bounces > 0 {
 		s.Retried.Add(len(a.Calls) > 0)
 	}
@@ -289,9 +343,9 @@ func (s *Standing) add(a *Asked) {
 // WriteStandings writes standings as a table for people.
 func WriteStandings(w io.Writer, list []Standing) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "in % (95 % bounds)\tvalid\tright tool\tright arguments\tfalse calls\tretried, then a call\ttokens in\tout\tseconds\tfailed\n")
+	fmt.Fprint(t, "in % (95 % bounds)\tvalid\tright tool\tright arguments\tfalse calls\ttried, valid at once\tretried, then a call\ttokens in\tout\tseconds\tfailed\n")
 	for _, s := range list {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%.1f\t%d\n", s.Way, s.Valid, s.RightTool, s.RightArgs, s.False, s.Retried, s.In, s.Out, s.Seconds, s.Failed)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%.1f\t%d\n", s.Way, s.Valid, s.RightTool, s.RightArgs, s.False, s.Tried, s.Retried, s.In, s.Out, s.Seconds, s.Failed)
 	}
 	return t.Flush()
 }

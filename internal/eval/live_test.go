@@ -2,6 +2,8 @@ package eval
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
@@ -48,7 +50,10 @@ func TestLive(t *testing.T) {
 		t.Fatalf("%d questions, %v", len(questions), err)
 	}
 	d := &deep{}
-	results := slices.Collect(Ask(t.Context(), d, questions, LiveOptions{Way: "deep", Model: "m", Required: true, MaxTokens: 9, Timeout: time.Minute}))
+	var results []Asked
+	for i := range questions {
+		results = append(results, Ask(t.Context(), d, "deep", &questions[i], LiveOptions{Required: true, MaxTokens: 9, Timeout: time.Minute}))
+	}
 	for _, r := range d.requests {
 		if r.Temperature == nil || *r.Temperature != 0 || r.MaxTokens != 9 || r.Choice.Mode != chat.ChoiceRequired {
 			t.Errorf("asked with %+v", r)
@@ -64,5 +69,34 @@ func TestLive(t *testing.T) {
 	}
 	if _, err := Questions(file, Choice{MaxTools: 10}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestMidTask: a question stands behind two others, and the calls that answer them.
+func TestMidTask(t *testing.T) {
+	question := func(n int) LiveQuestion {
+		return LiveQuestion{ID: fmt.Sprint(n), Category: "simple",
+			Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(fmt.Sprint("Question ", n))}},
+			Tools:    []chat.Tool{{Name: fmt.Sprint("tool", n/2)}},
+			Gold:     []ComparedCall{{Name: fmt.Sprint("tool", n/2), Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))}}}
+	}
+	all := []LiveQuestion{question(0), question(1), question(2), question(3)}
+	if MidTask(all[:2]) != nil {
+		t.Error("two questions make a task of three parts")
+	}
+	for i, q := range MidTask(all) {
+		var got []string
+		for _, m := range q.Messages {
+			got = append(got, m.Text())
+			for _, c := range m.Calls {
+				got = append(got, c.ID+" "+c.Name+c.Arguments)
+			}
+		}
+		a, b := (i+2)%4, (i+3)%4
+		want := []string{fmt.Sprintf("1. Question %d\n2. Question %d\n3. Question %d", a, b, i),
+			"", fmt.Sprintf(`call_1 tool%d{"n":%d}`, a/2, a), "done", "", fmt.Sprintf(`call_3 tool%d{"n":%d}`, b/2, b), "done"}
+		if !slices.Equal(got, want) || q.Tools[0].Name != all[i].Tools[0].Name || len(q.Tools) != 2 || len(all[i].Tools) != 1 {
+			t.Errorf("question %d: %q with %d tools, want %q", i, got, len(q.Tools), want)
+		}
 	}
 }

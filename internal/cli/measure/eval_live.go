@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/chat"
 	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
@@ -22,6 +23,7 @@ type liveFlags struct {
 	ways     []string
 	choice   eval.Choice
 	ask      eval.LiveOptions
+	midTask  bool
 	results  string
 	asJSON   bool
 	quiet    bool
@@ -56,6 +58,7 @@ With --results each answer is appended to a file, and an interrupted run continu
 	fl.StringSliceVar(&f.choice.Categories, "categories", nil, "only questions of these categories")
 	fl.IntVar(&f.choice.MaxTools, "max-tools", 0, "only questions whose tools fit into `BYTES`; 0: all")
 	fl.IntVar(&f.choice.Limit, "limit", 0, "largest number of questions; 0: all")
+	fl.BoolVar(&f.midTask, "mid-task", false, "ask each question as part of a task, after two others that are done")
 	fl.BoolVar(&f.ask.Required, "required", false, "require a call (tool_choice: required)")
 	fl.IntVar(&f.ask.MaxTokens, "max-tokens", 512, "token limit of a response")
 	fl.DurationVar(&f.ask.Timeout, "timeout", 2*time.Minute, "time limit for one question")
@@ -84,6 +87,11 @@ func runLive(cmd *cobra.Command, app *cli.App, f *liveFlags, file string) error 
 	if len(questions) == 0 {
 		return cli.UsageErrorf("%s has no such question", file)
 	}
+	if f.midTask {
+		if questions = eval.MidTask(questions); questions == nil {
+			return cli.UsageErrorf("--mid-task: it needs three questions with expected calls in %s", file)
+		}
+	}
 	c, err := config.Load(config.Options{File: f.file, Getenv: app.Getenv, Upstream: f.upstream})
 	if err != nil {
 		return err
@@ -95,10 +103,8 @@ func runLive(cmd *cobra.Command, app *cli.App, f *liveFlags, file string) error 
 	if keep != nil {
 		defer keep.Close()
 	}
-	for _, way := range f.ways {
-		if results, err = askLive(cmd, app, f, c.Config, way, questions, results, keep); err != nil {
-			return err
-		}
+	if results, err = askLive(cmd, app, f, c.Config, questions, results, keep); err != nil {
+		return err
 	}
 	standings := eval.Stand(results)
 	if !f.asJSON {
@@ -122,38 +128,42 @@ func keptResults(name string) ([]eval.Asked, *os.File, error) {
 	return results, f, err
 }
 
-// askLive puts to one model the questions that no result is known of.
-func askLive(cmd *cobra.Command, app *cli.App, f *liveFlags, c *config.Config, way string, questions []eval.LiveQuestion, results []eval.Asked, keep *os.File) ([]eval.Asked, error) {
-	model, done, err := compose.Served(c, compose.Environment{Getenv: app.Getenv,
-		Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE")), Templates: true}, way)
-	if err != nil {
-		return nil, cli.UsageErrorf("%w", err)
+// askLive puts each question to all models, one after the other, unless its result is known. They are compared on the same
+// questions even if the run is interrupted, and a server that keeps the last prompt reads a common one once.
+func askLive(cmd *cobra.Command, app *cli.App, f *liveFlags, c *config.Config, questions []eval.LiveQuestion, results []eval.Asked, keep *os.File) ([]eval.Asked, error) {
+	models := make([]chat.Model, len(f.ways))
+	for i, way := range f.ways {
+		model, done, err := compose.Served(c, compose.Environment{Getenv: app.Getenv,
+			Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE")), Templates: true}, way)
+		if err != nil {
+			return nil, cli.UsageErrorf("%w", err)
+		}
+		defer done()
+		models[i] = model
 	}
-	defer done()
 	asked := map[string]bool{}
 	for _, a := range results {
 		asked[a.Way+"\x00"+a.ID] = true
 	}
-	var left []eval.LiveQuestion
-	for _, q := range questions {
-		if !asked[way+"\x00"+q.ID] {
-			left = append(left, q)
-		}
-	}
-	o := f.ask
-	o.Way, o.Model = way, way
-	n := len(questions) - len(left)
-	for a := range eval.Ask(cmd.Context(), model, left, o) {
-		n++
-		results = append(results, a)
-		if keep != nil {
-			if err := json.NewEncoder(keep).Encode(a); err != nil {
-				return nil, fmt.Errorf("--results: %w", err)
+	for n := range questions {
+		for i, way := range f.ways {
+			if asked[way+"\x00"+questions[n].ID] {
+				continue
+			}
+			a := eval.Ask(cmd.Context(), models[i], way, &questions[n], f.ask)
+			if err := cmd.Context().Err(); err != nil {
+				return nil, err
+			}
+			results = append(results, a)
+			if keep != nil {
+				if err := json.NewEncoder(keep).Encode(a); err != nil {
+					return nil, fmt.Errorf("--results: %w", err)
+				}
+			}
+			if !f.quiet {
+				fmt.Fprintf(app.Stderr, "%s %d/%d %s: %d calls, %.1f s %s\n", way, n+1, len(questions), a.ID, len(a.Calls), a.Seconds, a.Failed)
 			}
 		}
-		if !f.quiet {
-			fmt.Fprintf(app.Stderr, "%s %d/%d %s: %d calls, %.1f s %s\n", way, n, len(questions), a.ID, len(a.Calls), a.Seconds, a.Failed)
-		}
 	}
-	return results, cmd.Context().Err()
+	return results, nil
 }
