@@ -52,6 +52,9 @@ var holds = map[Hold]struct {
 	HoldOllama:   {can: true, told: true, calls: true},
 }
 
+// Lists reports whether a required call in text is held to a list of calls, whatever the dialect.
+func (h Hold) Lists() bool { return holds[h].can && holds[h].grammar == noLanguage }
+
 // plan decides what the backend is held to: calls in text, else the form that the client wants. must says that the answer has to
 // be a call: one is required, or was attempted and could not be used.
 func (r *run) plan(must bool) *chat.Format {

@@ -42,6 +42,12 @@ async function callFunctions(body, gone) {
   return {text: r.response, calls, why: calls ? "tool_calls" : "stop", usage: {prompt_tokens: used.usedInputTokens, completion_tokens: used.usedOutputTokens, total_tokens: used.usedInputTokens + used.usedOutputTokens}};
 }
 
+// begins reports whether text ends in a part of a stop sequence, which may become a whole one.
+function begins(stop, text) {
+  for (let n = Math.min(stop.length, text.length); n > 0; n--) if (text.endsWith(stop.slice(0, n))) return true;
+  return false;
+}
+
 // answer calls say with each new piece of text, and returns why it ended and how many tokens there were.
 async function answer(body, gone, say) {
   if (functions && body.tools?.length) {
@@ -54,23 +60,30 @@ async function answer(body, gone, say) {
   if (limit < 1) throw new Error(`the prompt has ${prompt.length} tokens, and there is room for ${most}`);
   const grammar = await grammarOf(body);
   const stops = [body.stop ?? []].flat();
-  await sequence.clearHistory();
+  // The tokens that the sequence has from the request before are kept. The last one is always computed by itself: in a batch it
+  // would come out a little different, and a repeated prompt has it alone.
+  const last = prompt.length - 1;
+  let same = 0;
+  while (same < last && prompt[same] === sequence.contextTokens[same]) same++;
+  await sequence.eraseContextTokenRanges([{start: same, end: sequence.nextTokenIndex}]);
+  if (same < last) await sequence.evaluateWithoutGeneratingNewTokens(prompt.slice(same, last));
   const tokens = [];
   let text = "", said = 0, why = "stop";
   const options = {temperature: body.temperature ?? 0.7, grammarEvaluationState: grammar && new LlamaGrammarEvaluationState({model, grammar})};
-  for await (const token of sequence.evaluate(prompt, options)) {
+  for await (const token of sequence.evaluate(prompt.slice(last), options)) {
     if (gone.aborted || model.isEogToken(token)) break;
     tokens.push(token);
     text = model.detokenize(tokens);
     const end = Math.min(...stops.map(s => text.indexOf(s)).filter(at => at >= 0), Infinity);
     if (end < Infinity) text = text.slice(0, end);
-    if (!text.endsWith("\ufffd")) said += say(text.slice(said)).length;
     if (end < Infinity) break;
+    if (!text.endsWith("\ufffd") && !stops.some(s => begins(s, text))) said += say(text.slice(said)).length;
     if (tokens.length === limit) {
       why = "length";
       break;
     }
   }
+  say(text.slice(said));
   return {text, why, usage: {prompt_tokens: prompt.length, completion_tokens: tokens.length, total_tokens: prompt.length + tokens.length}};
 }
 

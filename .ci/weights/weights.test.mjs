@@ -138,6 +138,32 @@ test("questions of a file: every required call is valid", () => {
   assert.deepEqual([standing.valid.n, standing.valid.of], [rows.length, rows.length]);
 });
 
+// Behind two calls the model opens the next one by itself, or says something else. The grammar changes nothing but calls.
+test("calls that the model opens by itself are valid, and other text is the same without the grammar", () => {
+  fs.writeFileSync(path.join(dir, "held.yaml"), `wield: config/v1
+backends:
+  grammar: {kind: openai, url: "http://127.0.0.1:8411/v1", constrain: llamacpp}
+  free: {kind: openai, url: "http://127.0.0.1:8411/v1", constrain: none}
+models:
+  held: {backend: grammar, model: smollm2, mode: text, dialect: hermes}
+  free: {backend: free, model: smollm2, mode: text, dialect: hermes, bounce: {max: 0}}
+`);
+  const tool = (name, what, parameter) => ({type: "function", function: {name, description: what, parameters: {type: "object", properties: {[parameter]: {type: "integer"}}, required: [parameter]}}});
+  const depth = tool("water_depth", "Depth of the water at a berth.", "berth"), level = tool("tank_level", "Litres in a tank.", "tank");
+  const rows = [["How deep is the water at berth 3?", depth, {berth: 3}], ["How many litres are in tank 8?", level, {tank: 8}], ["How deep is the water at berth 12?", depth, {berth: 12}], ["How many litres are in tank 5?", level, {tank: 5}], ["Say hello.", depth]]
+    .map(([content, one, gold], i) => ({id: `q${i}`, category: gold ? "simple" : "relevance", question: [{role: "user", content}], tools: [one], gold: gold ? [{name: one.function.name, arguments: gold}] : []}));
+  fs.writeFileSync(path.join(dir, "work.jsonl"), rows.map(row => JSON.stringify(row) + "\n").join(""));
+  for (const way of ["--mid-task", "--categories relevance"]) run(`wield eval live --config held.yaml --model held,free ${way} --max-tokens 60 --quiet --results "work ${way}" work.jsonl`);
+  const answers = ["work --mid-task", "work --categories relevance"].flatMap(file => fs.readFileSync(path.join(dir, file), "utf8").trim().split("\n").map(JSON.parse));
+  const held = answers.filter(a => a.way === "held"), free = answers.filter(a => a.way === "free");
+  const opened = held.filter(a => a.calls.length + a.refused + a.bounces > 0);
+  assert.ok(opened.length >= 2, `${opened.length} calls were opened: ${JSON.stringify(held)}`);
+  for (const a of opened) assert.deepEqual([a.calls.length > 0, a.refused, a.bounces], [true, 0, 0], JSON.stringify(a));
+  const prose = held.filter(a => !opened.includes(a));
+  assert.ok(prose.some(a => a.text), "there was no prose");
+  for (const a of prose) assert.equal(a.text, free[held.indexOf(a)].text);
+});
+
 // What the model of the tutorial says in the end is up to it; that its commands work is not.
 test("the commands of the tutorial", () => {
   let n = 0;

@@ -52,3 +52,15 @@ func (r *Rate) Add(yes bool) {
 		r.N++
 	}
 }
+
+// Apart reports whether two ways that were asked the same questions differ, of which one alone was right in won, and the other alone in
+// lost (a one-sided sign test at 5 %).
+func Apart(won, lost int) bool {
+	n, k := won+lost, min(won, lost)
+	tail, term := 0.0, math.Pow(0.5, float64(n))
+	for i := 0; i <= k; i++ {
+		tail += term
+		term *= float64(n-i) / float64(i+1)
+	}
+	return tail < 0.05
+}

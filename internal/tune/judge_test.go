@@ -113,7 +113,7 @@ func TestConcurrent(t *testing.T) {
 			return list
 		}
 		one := order(0)
-		if three := order(3); len(one) != 2*2*len(suite) || !slices.Equal(one, three) {
+		if three := order(3); len(one) != 16 || !slices.Equal(one, three) {
 			t.Errorf("one at a time:\n%v\nthree:\n%v", one, three)
 		}
 		s := &slow{character: character{text: faithful}}
@@ -155,7 +155,7 @@ func (a *asks) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Eve
 // TestRequests checks that the model is left free to call or not, and that function calling gets the question as it is.
 func TestRequests(t *testing.T) {
 	a := &asks{character: character{text: faithful}}
-	all, err := Trials(t.Context(), a, Options{Model: "boat", Native: true, Dialects: []string{"hermes"}, Rounds: 1,
+	all, err := Trials(t.Context(), a, Options{Model: "boat", Native: true, Dialects: []string{"hermes"}, Rounds: 1, All: true,
 		Bridge: bridge.Options{Dialect: "react", Bounce: bridge.BounceOptions{Max: 3}}})
 	if err != nil {
 		t.Fatal(err)
@@ -167,13 +167,14 @@ func TestRequests(t *testing.T) {
 		if req.Choice.Mode != chat.ChoiceAuto || req.Model != "boat" {
 			t.Errorf("request %d: choice %v, model %q", i, req.Choice.Mode, req.Model)
 		}
-		if native := i < len(suite); native != (len(req.Tools) > 0) || native && len(req.Messages) != 1 {
+		native := i < screened || i >= 2*screened && i < screened+len(suite) // first both are asked two questions each
+		if native != (len(req.Tools) > 0) || native && len(req.Messages) != 1 {
 			t.Errorf("request %d: %d tools, %d messages", i, len(req.Tools), len(req.Messages))
 		}
 	}
 }
 
-// TestDropped: a way that is worse than one before for certain is not asked to the end, and one that may still win is.
+// TestDropped: a way is asked as long as it may win, or may be told apart from the best.
 func TestDropped(t *testing.T) {
 	half := func(d *dialect.Dialect, want []chat.Call) string {
 		if d.Name == "hermes" || len(want) == 1 && want[0].Name == "water_depth" {
@@ -181,12 +182,50 @@ func TestDropped(t *testing.T) {
 		}
 		return prose(d, want)
 	}
-	r := run(t, &character{text: half}, Options{Dialects: []string{"hermes", "json-fence"}, Rounds: 8})
-	if best, other := row(t, r, "hermes").RightArgs, row(t, r, "json-fence").RightArgs; best.N != 40 || other.Of >= 25 || r.Tie {
-		t.Errorf("%+v and %+v, tie %v", best, other, r.Tie)
+	for _, order := range [][]string{{"hermes", "json-fence"}, {"json-fence", "hermes"}} {
+		r := run(t, &character{text: half}, Options{Dialects: order, Rounds: 8})
+		if best, other := row(t, r, "hermes").RightArgs, row(t, r, "json-fence").RightArgs; best.N != 40 || other.Of != 8 || other.N != 3 || r.Tie {
+			t.Errorf("%v: %+v and %+v, tie %v", order, best, other, r.Tie)
+		}
 	}
-	r = run(t, &character{text: half}, Options{Dialects: []string{"json-fence", "hermes"}, Rounds: 8})
-	if first := row(t, r, "json-fence").RightArgs; first.Of != 40 || r.Rows[r.Best].Candidate.Dialect != "hermes" {
-		t.Errorf("the first way was asked %d times; best is %s", first.Of, r.Rows[r.Best].Candidate)
+}
+
+// TestRequired: a model that calls nothing by itself is asked again with a call required, and what is recommended is said to be for that.
+func TestRequired(t *testing.T) {
+	c := &obedient{}
+	for _, tc := range []struct {
+		hold  bridge.Hold
+		rows  int
+		patch string
+	}{
+		{bridge.HoldNone, 4, "models:\n  boat:\n    mode: text\n    dialect: hermes\n"},
+		{bridge.HoldAuto, 3, "models:\n  boat:\n    mode: text\n"}, // a list in whatever dialect
+	} {
+		all, err := Trials(t.Context(), c, Options{Dialects: []string{"hermes", "json-fence"}, Rounds: 2, Bridge: bridge.Options{Server: bridge.Server{Hold: tc.hold}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Summarise("boat", slices.Collect(all))
+		if best := r.Rows[r.Best]; len(r.Rows) != tc.rows || !best.Candidate.Required || best.RightArgs != (Rate{N: 8, Of: 8}) || r.Rows[0].RightArgs.Of != screened {
+			t.Errorf("%s: %+v", tc.hold, r.Rows)
+		}
+		if got := r.Patch(); got != tc.patch {
+			t.Errorf("%s: %s", tc.hold, got)
+		}
+	}
+}
+
+// obedient is a model that calls only if its instructions say that it has to, and never in json-fence.
+type obedient struct{}
+
+func (obedient) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	system, question := req.Messages[0].Text(), req.Messages[len(req.Messages)-1].Text()
+	text := prose(nil, nil)
+	if strings.Contains(system, "MUST contain") && !strings.Contains(system, "```json") {
+		d, _ := dialect.Lookup("hermes")
+		text = faithful(d, known(question))
+	}
+	return func(yield func(chat.Event, error) bool) {
+		_ = yield(chat.Event{Kind: chat.KindText, Text: text}, nil) && yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 	}
 }

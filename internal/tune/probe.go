@@ -10,9 +10,8 @@ import (
 
 // A probe is a request and the calls that answer it.
 type probe struct {
-	name  string
-	ask   func(round int) (user string, want []call) // no calls: none is needed
-	tools []chat.Tool
+	name string
+	ask  func(round int) (user string, want []call) // no calls: none is needed
 }
 
 // A call is what a probe wants.
@@ -22,19 +21,18 @@ type call struct {
 }
 
 // The suite: one call, several, nested arguments, strings that are hard to write, a question that needs no tool. A probe asks
-// for something else in every round, so that rounds are not copies of one another.
+// for something else in every round, so that rounds are not copies of one another. The tools are the same for all, so that a server
+// reads them once.
 var suite = [Questions]probe{
 	{
-		name:  "one call",
-		tools: []chat.Tool{harbour, tide},
+		name: "one call",
 		ask: func(round int) (string, []call) {
 			berth := round + 1
 			return fmt.Sprintf("How deep is the water at berth %d? Use the tools.", berth), []call{{"water_depth", fmt.Sprintf(`{"berth":%d}`, berth)}}
 		},
 	},
 	{
-		name:  "several calls",
-		tools: []chat.Tool{harbour, tide},
+		name: "several calls",
 		ask: func(round int) (string, []call) {
 			a, b := round+1, round+6
 			return fmt.Sprintf("How deep is the water at berth %d, and how deep at berth %d? Look both up at once.", a, b),
@@ -42,8 +40,7 @@ var suite = [Questions]probe{
 		},
 	},
 	{
-		name:  "nested arguments",
-		tools: []chat.Tool{booking, harbour},
+		name: "nested arguments",
 		ask: func(round int) (string, []call) {
 			n := round + 2
 			return fmt.Sprintf("Book a berth for the boat Ondine, %d metres long, with a crew of two: Ada and Lin.", n),
@@ -51,8 +48,7 @@ var suite = [Questions]probe{
 		},
 	},
 	{
-		name:  "hostile strings",
-		tools: []chat.Tool{note, harbour},
+		name: "hostile strings",
 		ask: func(round int) (string, []call) {
 			text := fmt.Sprintf("Page %d. %s", round+1, hostile[round%len(hostile)])
 			quoted, _ := json.Marshal(text) // a string always has a form
@@ -61,8 +57,7 @@ var suite = [Questions]probe{
 		},
 	},
 	{
-		name:  "none needed",
-		tools: []chat.Tool{harbour, tide, note},
+		name: "none needed",
 		ask: func(round int) (string, []call) {
 			return "What is " + strconv.Itoa(round+17) + " and 4, in a word? No tool is needed for that.", nil
 		},
@@ -81,6 +76,8 @@ var hostile = []string{
 }
 
 var (
+	tools = []chat.Tool{harbour, tide, booking, note}
+
 	harbour = tool("water_depth", "Tells how deep the water is at a berth, in metres.", `{"type":"object","required":["berth"],"properties":{"berth":{"type":"integer"}}}`)
 	tide    = tool("next_tide", "Tells when the next high tide is.", `{"type":"object","properties":{}}`)
 	note    = tool("save_note", "Saves a note.", `{"type":"object","required":["text"],"properties":{"text":{"type":"string","description":"The text of the note, as it is."}}}`)

@@ -30,6 +30,8 @@ type Row struct {
 	Lost      []string      `json:"lost,omitempty"` // the probes that did not always come out right
 
 	called  bool // a trial that wanted calls was right
+	tried   bool // a call was made or attempted
+	right   []bool
 	tokens  []int
 	latency []time.Duration
 }
@@ -39,7 +41,7 @@ type Report struct {
 	Model string `json:"model"`
 	Rows  []Row  `json:"rows"` // in the order of the trials
 	Best  int    `json:"best"` // index of the row that is recommended
-	Tie   bool   `json:"tie"`  // whether the trials cannot tell the best from another that answers: their intervals overlap
+	Tie   bool   `json:"tie"`  // whether the trials cannot tell the best from another that calls: see [rate.Apart]
 }
 
 // Summarise makes a report of trials.
@@ -59,10 +61,8 @@ func Summarise(model string, trials []Trial) *Report {
 		}
 	}
 	for i := range r.Rows {
-		low, _ := r.Rows[r.Best].RightArgs.Interval()
-		_, high := r.Rows[i].RightArgs.Interval()
-		answers := r.Rows[i].Failed < r.Rows[i].RightArgs.Of
-		r.Tie = r.Tie || i != r.Best && answers && high >= low
+		row, best := &r.Rows[i], &r.Rows[r.Best]
+		r.Tie = r.Tie || i != r.Best && row.answers() && row.Candidate.Required == best.Candidate.Required && !rate.Apart(row.against(best))
 	}
 	return r
 }
@@ -81,6 +81,8 @@ func (row *Row) add(t *Trial) {
 	row.Valid.Add(t.Valid)
 	row.RightTool.Add(t.RightTool)
 	row.RightArgs.Add(t.RightArgs)
+	row.right = append(row.right, t.RightArgs)
+	row.tried = row.tried || t.Tried
 	row.called = row.called || t.RightArgs && t.Wanted > 0
 	if t.Failed != "" {
 		row.Failed++
@@ -97,6 +99,9 @@ func (row *Row) add(t *Trial) {
 }
 
 func better(a, b *Row) bool {
+	if a.called != b.called {
+		return a.called
+	}
 	x, _ := a.RightArgs.Interval()
 	y, _ := b.RightArgs.Interval()
 	if x != y {
@@ -122,7 +127,7 @@ func (r *Report) Useful() bool { return len(r.Rows) > 0 && r.Rows[r.Best].called
 // Settings returns the keys of the model's configuration that the report recommends, in order.
 func (r *Report) Settings() [][2]string {
 	c := r.Rows[r.Best].Candidate
-	if c.Mode != bridge.ModeText {
+	if c.Mode != bridge.ModeText || c.Dialect == "" {
 		return [][2]string{{"mode", string(c.Mode)}}
 	}
 	return [][2]string{{"mode", "text"}, {"dialect", c.Dialect}}

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,8 +11,6 @@ import (
 	"math/big"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"wield/bridge"
@@ -22,19 +21,24 @@ import (
 
 // A Candidate is one way to give a model tools.
 type Candidate struct {
-	Mode    bridge.Mode `json:"mode"`              // native, template or text
-	Dialect string      `json:"dialect,omitempty"` // of text
+	Mode     bridge.Mode `json:"mode"`               // native, template or text
+	Dialect  string      `json:"dialect,omitempty"`  // of text; "": the model's own
+	Required bool        `json:"required,omitempty"` // a call is required
 }
 
 // String returns the candidate as it stands in the table.
 func (c Candidate) String() string {
+	name := cmp.Or(c.Dialect, string(c.Mode))
 	switch c.Mode {
 	case bridge.ModeNative:
-		return "function calling"
+		name = "function calling"
 	case bridge.ModeTemplate:
-		return "chat template"
+		name = "chat template"
 	}
-	return c.Dialect
+	if c.Required {
+		name += ", required"
+	}
+	return name
 }
 
 // DefaultDialects are those that are tried, behind those of the model's profile, unless others are named: what instructed models follow
@@ -51,7 +55,8 @@ type Options struct {
 	Rounds   int            // how often the suite is asked of each candidate; 0: 3
 	Timeout  time.Duration  // of one trial; 0: two minutes
 
-	Concurrent int // trials at a time; 0: one
+	Concurrent int  // trials at a time; 0: one
+	All        bool // ask on even if the answers cannot change the result
 }
 
 // Candidates returns the ways that o tries, in order, or an error that names an unknown dialect.
@@ -72,7 +77,7 @@ func (o *Options) Candidates() ([]Candidate, error) {
 		if !ok {
 			return nil, fmt.Errorf("tune: unknown dialect %q; wield dialect list shows them all", name)
 		}
-		if c := (Candidate{bridge.ModeText, d.Name}); !slices.Contains(list, c) {
+		if c := (Candidate{Mode: bridge.ModeText, Dialect: d.Name}); !slices.Contains(list, c) {
 			list = append(list, c)
 		}
 	}
@@ -118,84 +123,8 @@ type Trial struct {
 	Latency   time.Duration `json:"latency_ns"`
 	Failed    string        `json:"failed,omitempty"` // why there was no answer
 	Err       error         `json:"-"`                // the same
-}
-
-// Trials puts the suite to the model in the way of each candidate, and yields what comes out in the order of the candidates, rounds and
-// probes. A request that fails is a trial that failed. A candidate is asked no more once a round has shown that it
-// cannot win: it answered nothing, made no call that was right, or is worse than one before for certain. Only a
-// canceled ctx ends all of them.
-func Trials(ctx context.Context, model chat.Model, o Options) (iter.Seq[Trial], error) {
-	candidates, err := o.Candidates()
-	if err != nil {
-		return nil, err
-	}
-	return func(yield func(Trial) bool) {
-		var best Rate // of right arguments
-		for _, c := range candidates {
-			if !o.ask(ctx, model, c, &best, yield) {
-				return
-			}
-		}
-	}, nil
-}
-
-// ask makes the trials of one candidate. It reports whether to go on with the next; none of its own is under way then.
-func (o *Options) ask(ctx context.Context, model chat.Model, c Candidate, best *Rate, yield func(Trial) bool) bool {
-	b := bridgeFor(model, c, o.Bridge)
-	done := make([]chan Trial, o.rounds()*len(suite))
-	for i := range done {
-		done[i] = make(chan Trial, 1)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	defer workers.Wait()
-	defer cancel()
-	for range min(max(o.Concurrent, 1), len(done)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(done) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				done[i] <- try(ctx, b, &suite[i%len(suite)], i/len(suite), *o)
-			}
-		})
-	}
-	row := Row{Candidate: c}
-	for i := range done {
-		if i > 0 && i%len(suite) == 0 && row.lost(*best) {
-			break
-		}
-		select {
-		case t := <-done[i]:
-			t.Candidate = c
-			if ctx.Err() != nil || !yield(t) {
-				return false
-			}
-			row.add(&t)
-		case <-ctx.Done():
-			return false
-		}
-	}
-	if low, _ := row.RightArgs.Interval(); best.Of == 0 || low > least(*best) {
-		*best = row.RightArgs
-	}
-	return true
-}
-
-// lost reports whether further trials of a candidate are in vain.
-func (row *Row) lost(best Rate) bool {
-	_, high := row.RightArgs.Interval()
-	return !row.called || best.Of > 0 && high < least(best)
-}
-
-// least returns the lower bound of a rate.
-func least(r Rate) float64 {
-	low, _ := r.Interval()
-	return low
-}
-
-// Count returns how many trials o makes, if every candidate may win to the end.
-func Count(o Options) (int, error) {
-	candidates, err := o.Candidates()
-	return len(candidates) * o.rounds() * len(suite), err
+	Tried     bool          `json:"tried"`            // there was a call, or an attempt at one
+	Left      int           `json:"-"`                // trials that follow at most
 }
 
 // bridgeFor returns a bridge in which the model has one attempt. For function calling the dialect stays as it is: it decides how calls
@@ -210,7 +139,7 @@ func bridgeFor(model chat.Model, c Candidate, o bridge.Options) *bridge.Bridge {
 	return bridge.New(model, o)
 }
 
-func try(ctx context.Context, b *bridge.Bridge, p *probe, round int, o Options) Trial {
+func try(ctx context.Context, b *bridge.Bridge, c Candidate, p *probe, round int, o *Options) Trial {
 	timeout := o.Timeout
 	if timeout <= 0 {
 		timeout = 2 * time.Minute
@@ -218,27 +147,35 @@ func try(ctx context.Context, b *bridge.Bridge, p *probe, round int, o Options) 
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	user, want := p.ask(round)
-	t := Trial{Probe: p.name, Round: round, Wanted: len(want)}
-	start := time.Now()
-	got, err := answer(b.Stream(ctx, &chat.Request{
+	t := Trial{Candidate: c, Probe: p.name, Round: round, Wanted: len(want)}
+	req := &chat.Request{
 		Model:    o.Model,
 		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(user)}},
-		Tools:    p.tools,
+		Tools:    tools,
+		Stream:   true, // an answer that is too long ends early
 
 		Temperature: new(float64), // chance would only widen the bounds
 		MaxTokens:   maxAnswer,
-	}))
+	}
+	if c.Required {
+		req.Choice.Mode = chat.ChoiceRequired
+	}
+	start := time.Now()
+	got, err := answer(b.Stream(ctx, req))
 	t.Latency, t.Tokens = time.Since(start), got.tokens
 	if err != nil {
 		t.Failed, t.Err = err.Error(), err
 		return t
 	}
-	got.judge(&t, p, want)
+	got.judge(&t, want)
 	return t
 }
 
 // maxAnswer is how many tokens an answer may have: enough for the longest that is wanted, and an end for a model that finds none.
 const maxAnswer = 400
+
+// maxProse is how many bytes an answer may have without a call: a model that writes more to questions like these makes none.
+const maxProse = 400
 
 // An outcome is what a response held.
 type outcome struct {
@@ -250,9 +187,16 @@ type outcome struct {
 
 func answer(events iter.Seq2[chat.Event, error]) (outcome, error) {
 	var got outcome
+	prose := 0
 	for e, err := range events {
 		if err != nil {
 			return got, err
+		}
+		if e.Kind == chat.KindText {
+			prose += len(e.Text)
+		}
+		if prose > maxProse && len(got.calls) == 0 && !got.refused {
+			break
 		}
 		switch e.Kind {
 		case chat.KindCallEnd:
@@ -276,10 +220,11 @@ func answer(events iter.Seq2[chat.Event, error]) (outcome, error) {
 var noRepairs = []chat.NoteKind{chat.NoteDropped, chat.NotePositional}
 
 // judge compares what came with what was wanted. Where no call is needed, none is valid and right.
-func (got *outcome) judge(t *Trial, p *probe, want []call) {
+func (got *outcome) judge(t *Trial, want []call) {
+	t.Tried = got.refused || len(got.calls) > 0
 	t.Valid = !got.refused && len(got.calls) == len(want)
 	for i := range got.calls {
-		t.Valid = t.Valid && fits(p, &got.calls[i])
+		t.Valid = t.Valid && fits(&got.calls[i])
 	}
 	t.FirstTry = t.Valid && !got.repaired
 	var have []call
@@ -290,8 +235,8 @@ func (got *outcome) judge(t *Trial, p *probe, want []call) {
 	t.RightArgs = matches(have, want, func(a, b call) bool { return a.name == b.name && sameJSON(a.args, b.args) })
 }
 
-func fits(p *probe, c *chat.Call) bool {
-	for _, tool := range p.tools {
+func fits(c *chat.Call) bool {
+	for _, tool := range tools {
 		if tool.Name == c.Name {
 			s, err := schema.Compile(tool.Parameters)
 			return err == nil && len(s.Validate(c.Arguments)) == 0

@@ -25,6 +25,7 @@ type tuneFlags struct {
 	dialects []string
 	modes    []string
 	rounds   int
+	all      bool
 	at       int // a time
 	timeout  time.Duration
 	asJSON   bool
@@ -40,13 +41,15 @@ func NewTuneCmd(app *cli.App) *cobra.Command {
 		Short: "Find the best way for a model to call tools",
 		Long: `Measures how a model calls tools best. It asks for known calls (one, several, nested arguments,
 difficult strings, none needed) through function calling, in the model's chat template and in
-several dialects, --rounds times each, without retries. Options that cannot win are dropped after a round.
+several dialects, --rounds times each, without retries. All are asked the same questions; an option
+that can no longer win is dropped (--all keeps it). If the model calls no tool by itself, the
+options are asked again with a required call.
 
 The table shows how often calls were valid as written and after repair, had the right tool and the
 right arguments, with 95 % confidence intervals, and the median tokens and latency of a request.
 Recommended is the option with the highest lower bound for right arguments; on a tie function
 calling, then fewer tokens. --write saves the recommended keys in the configuration file if the difference to
-the other options is significant, or with --force.
+the other options is significant (sign test, 5 %), or with --force.
 
 MODEL may be omitted if there is only one. --upstream and --model need no configuration. With
 neither, a scripted model is measured.
@@ -69,6 +72,7 @@ correct call.`,
 	fl.StringSliceVar(&f.dialects, "dialects", nil, "dialects to try (default: those of the model's profile, then "+strings.Join(tune.DefaultDialects, ", ")+")")
 	fl.StringSliceVar(&f.modes, "modes", []string{"native", "template", "text"}, "ways to try: native, template, text")
 	fl.IntVar(&f.rounds, "rounds", 3, "repetitions of the questions")
+	fl.BoolVar(&f.all, "all", false, "ask every question, even if it cannot change the result")
 	fl.IntVar(&f.at, "concurrent", 1, "parallel questions; more increase the latency")
 	fl.DurationVar(&f.timeout, "timeout", 2*time.Minute, "time limit for one request")
 	fl.BoolVar(&f.asJSON, "json", false, "print JSON, with every trial")
@@ -79,7 +83,7 @@ correct call.`,
 }
 
 func runTune(cmd *cobra.Command, app *cli.App, f *tuneFlags, args []string) error {
-	o := tune.Options{Dialects: f.dialects, Rounds: f.rounds, Timeout: f.timeout, Concurrent: f.at}
+	o := tune.Options{Dialects: f.dialects, Rounds: f.rounds, Timeout: f.timeout, Concurrent: f.at, All: f.all}
 	text := false
 	for _, m := range f.modes {
 		switch m {
@@ -137,25 +141,17 @@ func runTune(cmd *cobra.Command, app *cli.App, f *tuneFlags, args []string) erro
 			}
 		}
 	}
-	total, err := tune.Count(o)
-	if err != nil {
-		return cli.UsageErrorf("%w", err)
-	}
 	all, err := tune.Trials(cmd.Context(), model, o)
 	if err != nil {
 		return cli.UsageErrorf("%w", err)
 	}
 	var trials []tune.Trial
-	start, way := time.Now(), 0 // way: where the trials of this one begin
+	start := time.Now()
 	for t := range all {
-		if n := len(trials); n > 0 && trials[n-1].Candidate != t.Candidate {
-			total -= f.rounds*tune.Questions - (n - way) // those that were dropped
-			way = n
-		}
 		trials = append(trials, t)
 		if !f.quiet {
-			fmt.Fprintf(app.Stderr, "%d/%d %s: %s: %s%s\n", len(trials), total, t.Candidate, t.Probe, said(&t),
-				left(time.Since(start), len(trials), total))
+			n := len(trials)
+			fmt.Fprintf(app.Stderr, "%d/%d %s: %s: %s%s\n", n, n+t.Left, t.Candidate, t.Probe, said(&t), left(time.Since(start), n, n+t.Left))
 		}
 	}
 	if err := cmd.Context().Err(); err != nil {
@@ -257,6 +253,9 @@ func printTuned(app *cli.App, r *tune.Report) error {
 		return nil
 	}
 	fmt.Fprintf(app.Stdout, "\nRecommended: %s.", r.Rows[r.Best].Candidate)
+	if r.Rows[r.Best].Candidate.Required {
+		fmt.Fprint(app.Stdout, " The model calls no tool by itself: this is for requests that require a call (tool_choice: required).")
+	}
 	if r.Tie {
 		fmt.Fprint(app.Stdout, " The difference to other options is not significant; use more --rounds.")
 	}
