@@ -150,7 +150,7 @@ models:
 `);
   const tool = (name, what, parameter) => ({type: "function", function: {name, description: what, parameters: {type: "object", properties: {[parameter]: {type: "integer"}}, required: [parameter]}}});
   const depth = tool("water_depth", "Depth of the water at a berth.", "berth"), level = tool("tank_level", "Litres in a tank.", "tank");
-  const rows = [["How deep is the water at berth 3?", depth, {berth: 3}], ["How many litres are in tank 8?", level, {tank: 8}], ["How deep is the water at berth 12?", depth, {berth: 12}], ["How many litres are in tank 5?", level, {tank: 5}], ["Say hello.", depth]]
+  const rows = [["How deep is the water at berth 3?", depth, {berth: 3}], ["How many litres are in tank 8?", level, {tank: 8}], ["How deep is the water at berth 12?", depth, {berth: 12}], ["Say hello.", depth]]
     .map(([content, one, gold], i) => ({id: `q${i}`, category: gold ? "simple" : "relevance", question: [{role: "user", content}], tools: [one], gold: gold ? [{name: one.function.name, arguments: gold}] : []}));
   fs.writeFileSync(path.join(dir, "work.jsonl"), rows.map(row => JSON.stringify(row) + "\n").join(""));
   for (const way of ["--mid-task", "--categories relevance"]) run(`wield eval live --config held.yaml --model held,free ${way} --max-tokens 60 --quiet --results "work ${way}" work.jsonl`);

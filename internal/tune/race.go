@@ -68,11 +68,10 @@ func (r *race) run(ctx context.Context, candidates []Candidate) bool {
 			return false
 		}
 	}
-	if !r.o.All && !slices.ContainsFunc(r.rows, func(row *Row) bool { return row.tried }) {
-		return true
-	}
 	order := slices.Clone(r.rows) // the best first: what comes behind it is decided sooner
-	slices.SortStableFunc(order, func(a, b *Row) int { return cmp.Compare(b.RightArgs.N, a.RightArgs.N) })
+	slices.SortStableFunc(order, func(a, b *Row) int {
+		return cmp.Or(cmp.Compare(b.RightArgs.N, a.RightArgs.N), rank(b.tried)-rank(a.tried))
+	})
 	for _, row := range order {
 		if !r.ask(ctx, row, r.questions()) {
 			return false
@@ -83,6 +82,13 @@ func (r *race) run(ctx context.Context, candidates []Candidate) bool {
 		}
 	}
 	return true
+}
+
+func rank(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 func (r *race) questions() int { return r.o.rounds() * len(r.probes) }
@@ -128,14 +134,14 @@ func (r *race) ask(ctx context.Context, row *Row, until int) bool {
 // left returns how many trials follow at most.
 func (r *race) left() (n int) {
 	for _, row := range r.rows {
-		if !r.decided(row) {
+		if !r.decided(row) || r.waits(row) {
 			n += r.questions() - row.RightArgs.Of
 		}
 	}
 	return n
 }
 
-// decided reports whether further trials of a candidate are in vain: it answers nothing, or calls nothing as all before it, or can neither
+// decided reports whether further trials of a candidate are in vain: it answers nothing, or calls nothing, as all before it, or can neither
 // become the best nor be told apart from the best in more or fewer trials than there are.
 func (r *race) decided(row *Row) bool {
 	asked := row.RightArgs.Of
@@ -146,7 +152,7 @@ func (r *race) decided(row *Row) bool {
 	case row.Failed == asked:
 		return true
 	case r.best == nil || !r.best.called:
-		return asked >= len(r.probes) && !row.called
+		return r.waits(row) || !row.called && asked >= len(r.probes)
 	case row == r.best:
 		return false
 	}
@@ -155,6 +161,11 @@ func (r *race) decided(row *Row) bool {
 	most.Tokens = median(row.tokens)
 	won, lost := row.against(r.best)
 	return !better(&most, r.best) && (rate.Apart(won, lost) || !rate.Apart(won, lost+left))
+}
+
+// waits reports whether a candidate tried nothing, and is asked on only if another calls.
+func (r *race) waits(row *Row) bool {
+	return !row.tried && row.answers() && (r.best == nil || !r.best.called)
 }
 
 // answers reports whether there was any answer, calls whether one was a right call.

@@ -175,7 +175,7 @@ func try(ctx context.Context, b *bridge.Bridge, c Candidate, p *probe, round int
 const maxAnswer = 400
 
 // maxProse is how many bytes an answer may have without a call: a model that writes more to questions like these makes none.
-const maxProse = 400
+const maxProse = 300
 
 // An outcome is what a response held.
 type outcome struct {
