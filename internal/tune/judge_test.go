@@ -201,11 +201,16 @@ func TestRequired(t *testing.T) {
 		{bridge.HoldNone, 4, "models:\n  boat:\n    mode: text\n    dialect: hermes\n"},
 		{bridge.HoldAuto, 3, "models:\n  boat:\n    mode: text\n"}, // a list in whatever dialect
 	} {
+		c.asked = 0
 		all, err := Trials(t.Context(), c, Options{Dialects: []string{"hermes", "json-fence"}, Rounds: 2, Bridge: bridge.Options{Server: bridge.Server{Hold: tc.hold}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := Summarise("boat", slices.Collect(all))
+		trials := slices.Collect(all)
+		r := Summarise("boat", trials)
+		if len(trials) != c.asked {
+			t.Errorf("%s: %d requests for %d trials", tc.hold, c.asked, len(trials))
+		}
 		if best := r.Rows[r.Best]; len(r.Rows) != tc.rows || !best.Candidate.Required || best.RightArgs != (Rate{N: 8, Of: 8}) || r.Rows[0].RightArgs.Of != screened {
 			t.Errorf("%s: %+v", tc.hold, r.Rows)
 		}
@@ -216,9 +221,10 @@ func TestRequired(t *testing.T) {
 }
 
 // obedient is a model that calls only if its instructions say that it has to, and never in json-fence.
-type obedient struct{}
+type obedient struct{ asked int }
 
-func (obedient) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+func (o *obedient) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	o.asked++
 	system, question := req.Messages[0].Text(), req.Messages[len(req.Messages)-1].Text()
 	text := prose(nil, nil)
 	if strings.Contains(system, "MUST contain") && !strings.Contains(system, "```json") {

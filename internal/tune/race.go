@@ -6,7 +6,6 @@ import (
 	"iter"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"wield/bridge"
 	"wield/chat"
@@ -95,6 +94,9 @@ func (r *race) questions() int { return r.o.rounds() * len(r.probes) }
 
 // ask makes the trials of one candidate, up to so many. It reports whether to go on; none of its own is under way then.
 func (r *race) ask(ctx context.Context, row *Row, until int) bool {
+	if r.decided(row) {
+		return true
+	}
 	b := bridgeFor(r.model, row.Candidate, r.o.Bridge)
 	from := row.RightArgs.Of
 	done := make([]chan Trial, min(until, r.questions()))
@@ -102,18 +104,23 @@ func (r *race) ask(ctx context.Context, row *Row, until int) bool {
 		done[i] = make(chan Trial, 1)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	defer workers.Wait()
+	var asking sync.WaitGroup
+	defer asking.Wait()
 	defer cancel()
-	for range min(max(r.o.Concurrent, 1), len(done)-from) {
-		workers.Go(func() {
-			for i := from + int(next.Add(1)) - 1; i < len(done) && ctx.Err() == nil; i = from + int(next.Add(1)) - 1 {
-				done[i] <- try(ctx, b, row.Candidate, &r.probes[i%len(r.probes)], i/len(r.probes), r.o)
-			}
-		})
+	next := from
+	launch := func() {
+		if i := next; i < len(done) {
+			next++
+			asking.Go(func() { done[i] <- try(ctx, b, row.Candidate, &r.probes[i%len(r.probes)], i/len(r.probes), r.o) })
+		}
+	}
+	for range max(r.o.Concurrent, 1) {
+		launch()
 	}
 	for i := from; i < len(done) && !r.decided(row); i++ {
+		if i > from {
+			launch()
+		}
 		select {
 		case t := <-done[i]:
 			if ctx.Err() != nil {
