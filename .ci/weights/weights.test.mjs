@@ -148,9 +148,9 @@ models:
   held: {backend: grammar, model: smollm2, mode: text, dialect: hermes}
   free: {backend: free, model: smollm2, mode: text, dialect: hermes, bounce: {max: 0}}
 `);
-  const tool = (name, what, parameter) => ({type: "function", function: {name, description: what, parameters: {type: "object", properties: {[parameter]: {type: "integer"}}, required: [parameter]}}});
-  const depth = tool("water_depth", "Depth of the water at a berth.", "berth"), level = tool("tank_level", "Litres in a tank.", "tank");
-  const rows = [["How deep is the water at berth 3?", depth, {berth: 3}], ["How many litres are in tank 8?", level, {tank: 8}], ["How deep is the water at berth 12?", depth, {berth: 12}], ["Say hello.", depth]]
+  const tool = (name, what, ...parameters) => ({type: "function", function: {name, description: what, parameters: {type: "object", properties: Object.fromEntries(parameters.map(p => [p, {type: "integer"}])), required: parameters}}});
+  const area = tool("rectangle_area", "Calculate the area of a rectangle.", "width", "height"), volume = tool("sphere_volume", "Calculate the volume of a sphere.", "radius");
+  const rows = [["Find the area of a rectangle that is 4 wide and 9 high.", area, {width: 4, height: 9}], ["Calculate the volume of a sphere with a radius of 7.", volume, {radius: 7}], ["What is the area of a rectangle with a width of 12 and a height of 5?", area, {width: 12, height: 5}], ["Tell me about the moon.", volume]]
     .map(([content, one, gold], i) => ({id: `q${i}`, category: gold ? "simple" : "relevance", question: [{role: "user", content}], tools: [one], gold: gold ? [{name: one.function.name, arguments: gold}] : []}));
   fs.writeFileSync(path.join(dir, "work.jsonl"), rows.map(row => JSON.stringify(row) + "\n").join(""));
   for (const way of ["--mid-task", "--categories relevance"]) run(`wield eval live --config held.yaml --model held,free ${way} --max-tokens 60 --quiet --results "work ${way}" work.jsonl`);
