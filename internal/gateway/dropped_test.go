@@ -17,8 +17,8 @@ func TestDropped(t *testing.T) {
 	}
 	var log bytes.Buffer
 	srv := serve(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Models: []Model{{Name: "m",
-		Model: says(unsent("top_k", ""), unsent("tools[1]", "web search\r\nX: y"), unsent("top_k", ""), text("a"), finish(chat.FinishStop))}}})
-	for _, body := range []string{`{"messages":[{"role":"user","content":"hi"}]}`, `{"stream":true,"messages":[{"role":"user","content":"hi"}]}`} {
+		Model: says(unsent("top_k", ""), unsent("tools.cache_control", ""), unsent("metadata", ""), unsent("tools[1]", "web search\r\nX: y"), unsent("top_k", ""), text("a"), finish(chat.FinishStop))}}})
+	for i, body := range []string{`{"messages":[{"role":"user","content":"hi"}]}`, `{"stream":true,"messages":[{"role":"user","content":"hi"}]}`} {
 		log.Reset()
 		resp, err := http.Post(srv.URL+pathCompletions, "application/json", strings.NewReader(body))
 		if err != nil {
@@ -27,6 +27,9 @@ func TestDropped(t *testing.T) {
 		resp.Body.Close()
 		if got, want := resp.Header.Get("X-Wield-Dropped"), "top_k, tools[1]=web_search__X:_y"; got != want {
 			t.Errorf("the header is %q, want %q", got, want)
+		}
+		if logged := strings.Contains(log.String(), `dropped="top_k, tools.cache_control, metadata, tools[1]`); logged != (i == 0) {
+			t.Errorf("after request %d the log is %s", i, &log)
 		}
 	}
 }

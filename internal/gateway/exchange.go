@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -151,8 +150,8 @@ func (x *exchange) log(now time.Time) {
 	if x.bounces > 0 {
 		attrs = append(attrs, slog.Int("bounces", x.bounces))
 	}
-	if len(x.dropped) > 0 {
-		attrs = append(attrs, slog.String("dropped", strings.Join(x.dropped, ", ")))
+	if names := x.g.logged.first(x.model, x.dropped); len(names) > 0 {
+		attrs = append(attrs, slog.String("dropped", strings.Join(names, ", ")))
 	}
 	if x.err != nil {
 		attrs = append(attrs, slog.String("error", string(x.err.Kind)), slog.String("code", x.err.Code))
@@ -163,36 +162,6 @@ func (x *exchange) log(now time.Time) {
 	record := slog.NewRecord(now, slog.LevelInfo, "request", 0) // a Logger would look for the place in the source
 	record.AddAttrs(attrs...)
 	log.Handle(ctx, record)
-}
-
-// drop notes what of the request a backend was not sent. Its name may hold what a client sent.
-func (x *exchange) drop(n *chat.NoteDetail) {
-	name := n.Path
-	if n.Before != "" {
-		name += "=" + n.Before
-	}
-	name = strings.Map(func(r rune) rune {
-		if r <= ' ' || r >= 0x7f || r == ',' {
-			return '_'
-		}
-		return r
-	}, name[:min(len(name), maxDropName)])
-	if n.Kind == chat.NoteUnsent && len(x.dropped) < maxDropped && !slices.Contains(x.dropped, name) {
-		x.dropped = append(x.dropped, name)
-	}
-}
-
-// Limits of the report on dropped fields.
-const (
-	maxDropped  = 32
-	maxDropName = 64
-)
-
-// tellDropped sets the header that says what a backend was not sent.
-func (x *exchange) tellDropped() {
-	if len(x.dropped) > 0 {
-		x.set("X-Wield-Dropped", strings.Join(x.dropped, ", "))
-	}
 }
 
 // authenticate finds out whose request it is, and whether they may use models.

@@ -34,6 +34,7 @@ type memory struct {
 	responses     responseStore
 	jobs          jobs
 	guesses       guesses
+	logged        loggedNames
 	running       atomic.Int64 // completions under way
 	asked         atomic.Int64 // requests so far, of any kind
 	leaving       atomic.Bool  // requests are still taken, and those who distribute them are asked to send no more

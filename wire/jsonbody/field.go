@@ -269,7 +269,7 @@ func (r *Reader) Unread() {
 	case "null", "[]", "{}", `""`, "false":
 		return
 	}
-	if len(r.unread) == maxUnread || r.Bad != nil {
+	if r.Bad != nil {
 		return
 	}
 	var room [64]byte
@@ -279,8 +279,13 @@ func (r *Reader) Unread() {
 			name = s.append(name)
 		}
 	}
-	if !slices.ContainsFunc(r.unread, func(s string) bool { return s == string(name) }) {
-		r.unread = append(r.unread, string(name))
+	r.Drop(string(name))
+}
+
+// Drop notes the name of a member that says nothing where it stands, such as messages.tool_calls of what a user says.
+func (r *Reader) Drop(name string) {
+	if len(r.unread) < maxUnread && !slices.Contains(r.unread, name) {
+		r.unread = append(r.unread, name)
 	}
 }
 

@@ -42,9 +42,23 @@ func (d *requestReader) message() {
 	case role == chat.RoleTool:
 		d.join(&m.Message)
 	default:
-		m.Calls, m.CallID = nil, ""
+		d.misplaced(&m)
 	}
 	d.req.Messages = append(d.req.Messages, m.Message)
+}
+
+// misplaced takes out what only answers and results hold, and notes it.
+func (d *requestReader) misplaced(m *rawMessage) {
+	if len(m.Calls) > 0 {
+		d.Drop("messages.tool_calls")
+	}
+	if m.CallID != "" {
+		d.Drop("messages.tool_call_id")
+	}
+	if m.Reasoning != "" {
+		d.Drop("messages.thinking")
+	}
+	m.Calls, m.CallID, m.Reasoning = nil, "", ""
 }
 
 func (d *requestReader) messageField(m *rawMessage, key string) {

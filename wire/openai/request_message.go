@@ -77,13 +77,13 @@ func (d *requestReader) message() {
 // finishMessage checks what a message's role asks for.
 func (d *requestReader) finishMessage(m *rawMessage) {
 	m.Role = chat.Role(m.role)
+	d.misplaced(m)
 	switch m.role {
 	case "system", "developer", "user":
 		if !m.hasContent {
 			d.RefuseAt("content", jsonbody.CodeMissing, "a message of the role "+m.role+" must have content")
 			return
 		}
-		m.Calls = nil
 	case "assistant":
 		if m.legacy != nil && len(m.Calls) == 0 {
 			m.legacy.ID = fmt.Sprintf("call_function_%d", len(d.req.Messages))
@@ -112,6 +112,26 @@ func (d *requestReader) finishMessage(m *rawMessage) {
 		d.req.Messages = slices.Grow(d.req.Messages, n+1) // twice as many: append alone would copy large histories five times
 	}
 	d.req.Messages = append(d.req.Messages, m.Message)
+}
+
+// misplaced takes out what messages of other roles hold, and notes it.
+func (d *requestReader) misplaced(m *rawMessage) {
+	drop := func(there bool, name string) {
+		if there {
+			d.Drop("messages." + name)
+		}
+	}
+	if m.role != "assistant" {
+		drop(len(m.Calls) > 0, "tool_calls")
+		drop(m.legacy != nil, "function_call")
+		drop(m.Reasoning != "", "reasoning_content")
+		drop(m.refusal != "", "refusal")
+		m.Calls, m.Reasoning = nil, ""
+	}
+	if m.role != "tool" {
+		drop(m.CallID != "", "tool_call_id")
+		m.CallID = ""
+	}
 }
 
 // legacyCall returns the id of the last call of a function, whose result has only the name to tell what it answers.

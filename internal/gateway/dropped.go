@@ -1,0 +1,78 @@
+package gateway
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"wield/chat"
+)
+
+// Limits of the report on dropped fields.
+const (
+	maxDropped  = 32
+	maxDropName = 64
+)
+
+// hints are fields that change no answer: they concern the cache, the bill or the bookkeeping of a protocol's own server.
+// Agents send them with every request, so that only the log and the inspector tell of them.
+var hints = map[string]bool{
+	"cache_control": true, "context_management": true, "diagnostics": true, "fallback_credit_token": true, "metadata": true,
+	"prompt_cache_key": true, "prompt_cache_options": true, "prompt_cache_retention": true, "safety_identifier": true, "service_tier": true,
+	"user": true, "client_metadata": true,
+}
+
+// drop notes what of the request a backend was not sent. Its name may hold what a client sent.
+func (x *exchange) drop(n *chat.NoteDetail) {
+	name := n.Path
+	if n.Before != "" {
+		name += "=" + n.Before
+	}
+	name = strings.Map(func(r rune) rune {
+		if r <= ' ' || r >= 0x7f || r == ',' {
+			return '_'
+		}
+		return r
+	}, name[:min(len(name), maxDropName)])
+	if n.Kind == chat.NoteUnsent && len(x.dropped) < maxDropped && !slices.Contains(x.dropped, name) {
+		x.dropped = append(x.dropped, name)
+	}
+}
+
+// tellDropped sets the header that says what a backend was not sent and may change the answer.
+func (x *exchange) tellDropped() {
+	matters := slices.DeleteFunc(slices.Clone(x.dropped), func(name string) bool {
+		return hints[name[strings.LastIndexByte(name, '.')+1:]]
+	})
+	if len(matters) > 0 {
+		x.set("X-Wield-Dropped", strings.Join(matters, ", "))
+	}
+}
+
+// loggedNames remembers which fields the log has named for which model, so that it names each once.
+type loggedNames struct {
+	mutex sync.Mutex
+	names map[string]bool
+}
+
+// maxTold bounds what is remembered. Clients make up names.
+const maxTold = 10_000
+
+// first returns the names that were not logged for a model before.
+func (t *loggedNames) first(model string, names []string) (list []string) {
+	if len(names) == 0 {
+		return nil
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if t.names == nil || len(t.names) > maxTold {
+		t.names = map[string]bool{}
+	}
+	for _, name := range names {
+		if key := model + "\x00" + name; !t.names[key] {
+			t.names[key] = true
+			list = append(list, name)
+		}
+	}
+	return list
+}
