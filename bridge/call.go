@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,6 +159,20 @@ func (r *run) endRepetition(e chat.Event, call chat.Call) {
 	r.reject(e, &chat.RejectedDetail{Reason: chat.ReasonOverLimit, Name: call.Name, Arguments: call.Arguments,
 		Raw: r.span(call), At: call.At, End: call.End, Message: "the call repeats another of the answer", Dialect: call.Dialect}, false)
 	r.turn.over = overrun{told: true, cut: true, at: call.At}
+}
+
+// mostIdle is how much white space may follow a call in an answer that is held to calls.
+const mostIdle = 64
+
+// endIdle ends an answer that is held to calls where white space without end follows one: grammars of JSON allow it, and a small model
+// writes it until its tokens are used up.
+func (r *run) endIdle() {
+	if r.held == nil || !r.required() || r.turn.calls == 0 || r.turn.call.open || r.turn.over.told {
+		return
+	}
+	if end := len(bytes.TrimRight(r.turn.raw, " \t\r\n")); len(r.turn.raw)-end > mostIdle {
+		r.turn.over = overrun{told: true, cut: true, at: end}
+	}
 }
 
 // once returns the arguments with every key once, the last value of each, if the decoder noted that one

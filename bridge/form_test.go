@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -465,6 +466,37 @@ func TestRequiredRepetition(t *testing.T) {
 		s, _ := play(t, tc.o, req, answer{text(call("Rome")), text(call("Paris")), text(call("Rome")), text(call("Oslo"))})
 		if len(s.Calls) != tc.want || s.Content != "" {
 			t.Errorf("%s: %d calls, content %q", tc.name, len(s.Calls), s.Content)
+		}
+	}
+}
+
+// TestRequiredIdle: white space without end behind a required call is not shown, and ends the answer.
+func TestRequiredIdle(t *testing.T) {
+	call := "{\n  \"tool_calls\": [\n    {\"name\": \"get_weather\", \"arguments\": {\"city\": \"%s\"}}"
+	a := answer{text(fmt.Sprintf(call, "Rome")), text("\n    "), text(", " + fmt.Sprintf(call, "Oslo")[len("{\n  \"tool_calls\": [\n    "):]), text("]")}
+	for range 200 {
+		a = append(a, text("\n"))
+	}
+	for _, mode := range []chat.ChoiceMode{chat.ChoiceRequired, chat.ChoiceAuto} {
+		req := streamed(ask(weather))
+		req.Choice.Mode = mode
+		f := &fake{t: t, answers: []answer{a}}
+		read := 0
+		calls, shown := 0, ""
+		for e, err := range bridge.New(f, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Hold: bridge.HoldOpenAI}}).Stream(t.Context(), req) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch e.Kind {
+			case chat.KindCallEnd:
+				calls++
+			case chat.KindText:
+				shown += e.Text
+			}
+			read = max(read, e.End)
+		}
+		if required := mode == chat.ChoiceRequired; calls != 2 || shown != "" || required != (read < 250) {
+			t.Errorf("%s: %d calls, %d bytes read, shown %q", mode, calls, read, shown)
 		}
 	}
 }

@@ -405,6 +405,7 @@ func (r *run) take(e chat.Event) {
 		}
 		r.events = r.dec.Feed(r.events[:0], e.Text)
 		r.decoded()
+		r.endIdle()
 		if r.turn.over.told {
 			r.closeText() // there are no more calls in it
 		}
