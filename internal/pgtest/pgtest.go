@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -34,11 +33,22 @@ const startTime = time.Minute
 type Cluster struct {
 	dir  string // where its socket is
 	made atomic.Int64
-	kill func()
+
+	start func() error // a server
+	kill  func()       // the one that runs
 }
 
 // Kill ends the server at once, as a crash would.
 func (c *Cluster) Kill() { c.kill() }
+
+// Restart ends the server at once, starts it again, and waits until it has recovered.
+func (c *Cluster) Restart(tb testing.TB) {
+	tb.Helper()
+	c.kill()
+	if err := c.start(); err != nil {
+		tb.Fatalf("PostgreSQL does not start again: %v", err)
+	}
+}
 
 // Start starts a cluster that ends with the test, or skips the test.
 func Start(tb testing.TB) *Cluster {
@@ -65,31 +75,35 @@ func Start(tb testing.TB) *Cluster {
 		tb.Fatalf("initdb: %v\n%s", err, out)
 	}
 	// Nothing here has to outlive the machine. Without mmap its memory would be in a place that is shared with others.
-	server := command(postgres, "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off",
-		"-c", "shared_buffers=16MB", "-c", "dynamic_shared_memory_type=mmap")
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer log.Close()
-	server.Stdout, server.Stderr = log, log
-	if err := server.Start(); err != nil {
-		tb.Fatal(err)
+	tb.Cleanup(func() { log.Close() })
+	c := &Cluster{dir: dir}
+	c.start = func() error {
+		server := command(postgres, "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off",
+			"-c", "shared_buffers=16MB", "-c", "dynamic_shared_memory_type=mmap")
+		server.Stdout, server.Stderr = log, log
+		if err := server.Start(); err != nil {
+			return err
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = server.Wait()
+		}()
+		c.kill = func() {
+			stop(server.Process) // it ends its children, too
+			<-ended
+		}
+		return c.ready(context.WithoutCancel(tb.Context()), ended)
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = server.Wait()
-	}()
-	tb.Cleanup(func() {
-		stop(server.Process)
-		<-ended
-	})
-	c := &Cluster{dir: dir, kill: func() {
-		_ = server.Process.Signal(syscall.SIGQUIT) // it ends its children, too
-		<-ended
-	}}
-	if err := c.ready(tb.Context(), ended); err != nil {
+	err = c.start()
+	if c.kill != nil {
+		tb.Cleanup(func() { c.kill() })
+	}
+	if err != nil {
 		text, _ := os.ReadFile(log.Name())
 		tb.Fatalf("PostgreSQL does not start: %v\n%s", err, text)
 	}

@@ -135,7 +135,7 @@ func (h *Hub) byItself(ctx context.Context, run string) error {
 // a clock that is ahead.
 const (
 	soonest = time.Second
-	latest  = 30 * time.Second
+	latest  = 10 * time.Second
 )
 
 // later looks at a run again after a while, in case that nobody drives it then.

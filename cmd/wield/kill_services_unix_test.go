@@ -1,0 +1,312 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"wield/internal/pgtest"
+	"wield/journal"
+	"wield/journal/journaltest"
+	"wield/tool"
+)
+
+// servicesVariable says how many kills of services, workers and their database there are.
+const servicesVariable = "WIELD_KILL_SERVICES"
+
+// busyStory is a run whose calls take a moment, here and on workers.
+var busyStory = story{name: "busy", calls: 6, config: strings.Replace(teamConfig, "agent: {tools: [look, save, again, asks, fails]}",
+	"agent: {tools: [look, save, again, asks]}, workers: [build]", 1) + "stats: {off: true}\n", scenario: `
+  - {id: one, when: {turn: 0}, reply: [{call: {name: save, args: {n: 1}}}, {call: {name: again, args: {n: 2}}}]}
+  - {id: two, when: {turn: 1}, reply: [{call: {name: build__save, args: {n: 3}}}, {call: {name: build__again, args: {n: 4}}}]}
+  - {id: three, when: {turn: 2}, reply: [{call: {name: asks, args: {n: 5}}}, {call: {name: save, args: {n: 6}}}]}
+  - {id: answer, when: {}, reply: [{text: "All done."}]}
+`}
+
+// A history is what clients were told while things fail.
+type history struct {
+	mu       sync.Mutex
+	runs     map[string]bool   // that were begun, as a service has said
+	answered map[string]string // approvals that were decided, as a service has said
+}
+
+// TestKilledServices kills services and workers, stops services for longer than their lease, and restarts PostgreSQL,
+// while clients begin runs at any service and answer their questions. Afterwards the history is checked: every run that
+// was acknowledged has one end, every answer that was stands, each call has one result, none that may not be repeated
+// was begun twice or did more than it was begun, and the chain of the journal is whole.
+func TestKilledServices(t *testing.T) {
+	kills, err := strconv.Atoi(os.Getenv(servicesVariable))
+	if err != nil {
+		t.Skip("it kills services, in the heavy level of .ci/run (" + servicesVariable + "=20)")
+	}
+	database := pgtest.Start(t)
+	m := newTeam(t, &busyStory, database.Database(t), 3, "")
+	for i := range m.services { // where each is, whoever starts it
+		_ = m.services[i].cmd.Process.Kill()
+		<-m.services[i].gone
+	}
+	var bases []string
+	for range m.services {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		bases = append(bases, l.Addr().String())
+		l.Close()
+	}
+	again := func(i int) *server { return m.start(t, i, "WIELD_TEST_NATS=", "WIELD_LISTEN="+bases[i]) }
+	for i := range m.services {
+		m.services[i] = again(i)
+	}
+	hands := make([]*hand, 2)
+	var all []*hand
+	work := func(i int) {
+		hands[i] = m.worker(t, "http://"+bases[i], fmt.Sprint("w", i), "look")
+		all = append(all, hands[i])
+	}
+	work(0)
+	work(1)
+	m.services[2].workers(t, 2)
+
+	h := &history{runs: map[string]bool{}, answered: map[string]string{}}
+	stop, clients := make(chan struct{}), sync.WaitGroup{}
+	for i := range bases {
+		clients.Go(func() { h.client(t, &server{base: "http://" + bases[i]}, stop) })
+	}
+	var thaws sync.WaitGroup
+	counts := map[string]int{}
+	frozen := -1
+	for k := range kills {
+		time.Sleep(time.Duration(500+rand.IntN(1000)) * time.Millisecond)
+		i := rand.IntN(len(m.services))
+		switch {
+		case k%10 == 3:
+			counts["PostgreSQL killed"]++
+			database.Restart(t)
+		case k%10 == 6 && frozen < 0:
+			counts["service stopped for longer than its lease"]++
+			frozen = i
+			p := m.services[i].cmd.Process
+			_ = p.Signal(syscall.SIGSTOP)
+			thaws.Go(func() {
+				time.Sleep(stoppedFor)
+				_ = p.Signal(syscall.SIGCONT)
+			})
+		case k%3 == 1:
+			counts["worker killed"]++
+			j := rand.IntN(len(hands))
+			_ = hands[j].cmd.Process.Kill()
+			<-hands[j].gone
+			work(j)
+		case i == frozen: // it does not count twice
+			i = (i + 1) % len(m.services)
+			fallthrough
+		default:
+			counts["service killed"]++
+			_ = m.services[i].cmd.Process.Kill()
+			<-m.services[i].gone
+			m.services[i] = again(i)
+		}
+	}
+	close(stop)
+	clients.Wait()
+	thaws.Wait()
+	t.Logf("%d runs, %d answers; %v", len(h.runs), len(h.answered), counts)
+	began := time.Now()
+	awaitFor(t, 2*time.Minute, "all runs end", func() bool { return h.over(t, m.services, m) })
+	t.Logf("all runs had ended %v after the last kill", time.Since(began).Round(100*time.Millisecond))
+	for _, s := range m.services {
+		s.end(t)
+	}
+	for _, one := range all {
+		_ = one.cmd.Process.Signal(syscall.SIGTERM)
+		<-one.gone
+	}
+	h.check(t, m, all)
+}
+
+// stoppedFor is longer than a run is held for its owner.
+const stoppedFor = 20 * time.Second
+
+// client begins runs at a service and answers questions there, until it is told to stop.
+func (h *history) client(t *testing.T, s *server, stop <-chan struct{}) {
+	for n := 0; ; n++ {
+		select {
+		case <-stop:
+			return
+		case <-time.After(300 * time.Millisecond):
+		}
+		var run shownRun
+		if n%4 == 0 && s.call(t, "POST", "runs", map[string]string{"agent": "worker", "input": "go"}, &run) {
+			h.mu.Lock()
+			h.runs[run.ID] = true
+			h.mu.Unlock()
+		}
+		h.answer(t, s)
+	}
+}
+
+// answer allows what is asked, and keeps what the service has acknowledged.
+func (h *history) answer(t *testing.T, s *server) {
+	var open struct{ Items []shownQuestion }
+	if !s.call(t, "GET", "approvals", nil, &open) {
+		return
+	}
+	for _, q := range open.Items {
+		var said struct{ State string }
+		if s.call(t, "POST", "approvals/"+q.ID, map[string]string{"decision": "allow"}, &said) {
+			h.mu.Lock()
+			h.answered[q.ID] = said.State
+			h.mu.Unlock()
+		}
+	}
+}
+
+// over answers what is open, and reports whether all runs that were acknowledged have ended.
+func (h *history) over(t *testing.T, services []*server, m *team) bool {
+	time.Sleep(200 * time.Millisecond)
+	h.answer(t, services[0])
+	for id := range h.runs {
+		var run shownRun
+		if !services[1].call(t, "GET", "runs/"+id, nil, &run) || run.State != "ended" {
+			return false
+		}
+	}
+	return true
+}
+
+// check holds what clients were told and what tools did against the journal.
+func (h *history) check(t *testing.T, m *team, hands []*hand) {
+	t.Helper()
+	s, err := m.journal(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if report, err := journal.Verify(t.Context(), s, journal.Hash{}); err != nil || len(report.Problems) > 0 {
+		t.Errorf("the chain: %v, %v", report.Problems, err)
+	}
+	begun, succeeded := map[string]int{}, map[string]int{}
+	seen, unknown := map[string]bool{}, 0
+	for head, err := range s.Heads(t.Context(), journal.HeadQuery{Opened: journal.KindRun}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[head.Stream] = true
+		calls, err := oneRun(journaltest.List(t, s.Read(t.Context(), journal.Query{Stream: head.Stream})), h.runs[head.Stream])
+		if err != nil {
+			t.Errorf("%s: %v", head.Stream, err)
+		}
+		for _, c := range calls {
+			if c.Start == nil {
+				continue
+			}
+			what := strings.TrimPrefix(effect(c), "build__")
+			if begun[what] += c.Runs; c.Result != nil && c.Result.Result.OK {
+				succeeded[what]++
+			}
+			if !c.Start.Idempotent && c.Runs > 1 {
+				t.Errorf("%s: %s was begun %d times", head.Stream, what, c.Runs)
+			}
+			if c.Result != nil && strings.Contains(string(c.Result.Result.Details), "unknown") {
+				unknown++
+			}
+		}
+	}
+	for id := range h.runs {
+		if !seen[id] {
+			t.Errorf("the run %s was acknowledged, and is lost", id)
+		}
+	}
+	approvals := journal.Approvals{Store: s}
+	for id, state := range h.answered {
+		a, err := approvals.Get(t.Context(), id)
+		if used := a.State == tool.ApprovalConsumed && state == string(tool.ApprovalApproved); err != nil || !used && string(a.State) != state {
+			t.Errorf("the answer %s to %s was acknowledged, and it is %s, %v", state, id, a.State, err)
+		}
+	}
+	did := map[string]int{}
+	for _, text := range append(slices.Collect(effectsOf(hands)), m.effects()) {
+		for line := range strings.Lines(text) {
+			did[strings.TrimSpace(line)]++
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(begun)) {
+		t.Logf("%s: begun %d, done %d, told to have succeeded %d", what, begun[what], did[what], succeeded[what])
+		switch {
+		case strings.HasPrefix(what, "again"): // it may be done by several workers
+		case did[what] > begun[what]:
+			t.Errorf("%s was done %d times, and begun %d times", what, did[what], begun[what])
+		}
+		if did[what] < succeeded[what] {
+			t.Errorf("%s is said to be done %d times, and was %d times", what, succeeded[what], did[what])
+		}
+	}
+	t.Logf("%d runs, %d outcomes unknown", len(seen), unknown)
+}
+
+func effectsOf(hands []*hand) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for _, one := range hands {
+			if !yield(one.effects()) {
+				return
+			}
+		}
+	}
+}
+
+// oneRun looks at what the journal has of a run. One that no client was told of need not have ended.
+func oneRun(entries []journal.Entry, told bool) ([]*journal.CallProgress, error) {
+	ends := 0
+	var failed []error
+	for i, e := range entries {
+		if e.Seq != int64(i)+1 {
+			failed = append(failed, fmt.Errorf("entry %d has the number %d", i+1, e.Seq))
+		}
+		switch e.Record.Kind {
+		case journal.KindEnd:
+			ends++
+		case journal.KindClaimed: // a lease that nobody has may be asked for
+		default:
+			if ends > 0 {
+				failed = append(failed, fmt.Errorf("%s behind the end", e.Record.Kind))
+			}
+		}
+	}
+	calls, err := journal.Calls(func(yield func(journal.Entry, error) bool) {
+		for i := range entries {
+			if !yield(entries[i], nil) {
+				return
+			}
+		}
+	})
+	failed = append(failed, err)
+	if !told {
+		return calls, errors.Join(failed...)
+	}
+	if ends != 1 {
+		failed = append(failed, fmt.Errorf("it has %d ends", ends))
+	}
+	for _, c := range calls {
+		if c.Result == nil {
+			failed = append(failed, fmt.Errorf("%s of %s has no result", c.ID, c.Tool))
+		}
+	}
+	messages, err := journaltest.Transcript(entries)
+	if err == nil {
+		err = journaltest.Strict(messages)
+	}
+	return calls, errors.Join(append(failed, err)...)
+}
