@@ -36,7 +36,28 @@ func (s *site) openCluster(c *config.Result) error {
 	}
 	s.environment.Cluster, err = cluster.Start(cluster.Options{Name: cmp.Or(c.Cluster.Name, host),
 		Version: cli.ThisBuild().Version, Known: s.knowsWorker, Load: s.load, Join: join, Log: s.environment.Log})
+	if err == nil {
+		s.countCluster()
+	}
 	return err
+}
+
+// countCluster shows in the metrics who is there, and what this service has to do.
+func (s *site) countCluster() {
+	c := s.environment.Cluster
+	for _, g := range []struct {
+		name, help string
+		value      func() float64
+	}{
+		{"wield_cluster_services", "Services that this one knows of, itself included.", func() float64 { n, _, _, _ := c.Counts(); return float64(n) }},
+		{"wield_cluster_workers", "Workers that this service knows of.", func() float64 { _, n, _, _ := c.Counts(); return float64(n) }},
+		{"wield_cluster_calls_in_flight", "Calls that workers run.", func() float64 { _, _, n, _ := c.Counts(); return float64(n) }},
+		{"wield_cluster_calls_waiting", "Calls of this service that wait for a worker.", func() float64 { _, _, _, n := c.Counts(); return float64(n) }},
+		{"wield_cluster_runs", "Runs whose lease this service has.", func() float64 { return float64(s.load().Runs) }},
+		{"wield_cluster_journal_lag_seconds", "Time until this service saw what another one wrote into the journal last.", func() float64 { return s.load().Lag.Seconds() }},
+	} {
+		s.environment.Metrics.Observe(g.name, g.help, g.value)
+	}
 }
 
 // joining returns how other services are reached.

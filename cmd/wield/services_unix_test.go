@@ -270,6 +270,19 @@ func TestServices(t *testing.T) {
 			}
 		}
 	})
+	t.Run("metrics", func(t *testing.T) {
+		resp, err := b.request(t, "GET", "/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body) // what is missing is missed below
+		for _, line := range []string{"wield_cluster_services 3", "wield_cluster_calls_waiting 0", "wield_cluster_runs 0", "wield_cluster_journal_lag_seconds "} {
+			if !strings.Contains(string(text), "\n"+line) {
+				t.Errorf("the metrics do not hold %s", line)
+			}
+		}
+	})
 	t.Run("leave", func(t *testing.T) { // a stream ends within the drain time, while another service goes on
 		run := begin(t, a, "slowly")
 		if err := a.cmd.Process.Signal(syscall.SIGTERM); err != nil {

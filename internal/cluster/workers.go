@@ -264,6 +264,16 @@ type WorkerStatus struct {
 // shownID is how much of an id is shown: enough to tell workers apart, and not enough to be one.
 const shownID = 8
 
+// Counts returns how many services and workers are there, how many calls these run, and how many wait for one here.
+func (c *Cluster) Counts() (services, workers, running, waiting int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range c.workers {
+		running += w.load()
+	}
+	return len(c.services), len(c.workers), running, c.waiting
+}
+
 // Status tells who is there.
 func (c *Cluster) Status() Status {
 	c.mu.Lock()

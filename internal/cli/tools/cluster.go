@@ -119,13 +119,17 @@ func clusterStatus(ctx context.Context, base, key string) ([]byte, error) {
 // statusText writes who is there as tables.
 func statusText(s *cluster.Status) string {
 	text := cli.Table(func(row func(...string)) {
-		row("SERVICE", "ID", "VERSION", "SINCE", "WORKERS")
+		row("SERVICE", "ID", "VERSION", "SINCE", "STATE", "WORKERS", "REQUESTS", "RUNS", "WAITING", "LAG", "CONFIG")
 		for _, one := range s.Services {
-			name := one.Name
+			name, state := one.Name, "ready"
 			if one.Self {
 				name += " *"
 			}
-			row(name, one.ID, one.Version, one.Started.Local().Format(time.DateTime), fmt.Sprint(one.Workers))
+			if one.Draining {
+				state = "draining"
+			}
+			row(name, one.ID, one.Version, one.Started.Local().Format(time.DateTime), state, fmt.Sprint(one.Workers),
+				fmt.Sprint(one.Requests), fmt.Sprint(one.Runs), fmt.Sprint(one.Waiting), one.Lag.Round(time.Millisecond).String(), one.Config)
 		}
 	}) + "\n"
 	if len(s.Workers) == 0 {
