@@ -250,7 +250,7 @@ func (r *Run) closing(ctx context.Context) error {
 			return r.log.note(ctx, r.endings()...)
 		}
 		w := &journal.Wait{For: journal.WaitDrain, Note: o.Err.Error()}
-		if o.Reason == EndError {
+		if o.Reason == EndError && !journal.Passes(o.Err) { // what the journal could not take is tried again by itself
 			w.For, w.Error = journal.WaitRetry, journal.FailureOf(o.Err)
 		}
 		return r.log.note(ctx, journal.Record{Kind: journal.KindWait, Wait: w})

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -87,7 +88,7 @@ func TestKilledServices(t *testing.T) {
 	}
 	var thaws sync.WaitGroup
 	counts := map[string]int{}
-	frozen := -1
+	var frozen atomic.Int64 // number of the service that stands still, from 1
 	for k := range kills {
 		time.Sleep(time.Duration(500+rand.IntN(1000)) * time.Millisecond)
 		i := rand.IntN(len(m.services))
@@ -95,14 +96,15 @@ func TestKilledServices(t *testing.T) {
 		case k%10 == 3:
 			counts["PostgreSQL killed"]++
 			database.Restart(t)
-		case k%10 == 6 && frozen < 0:
+		case k%10 == 6 && frozen.Load() == 0:
 			counts["service stopped for longer than its lease"]++
-			frozen = i
+			frozen.Store(int64(i + 1))
 			p := m.services[i].cmd.Process
 			_ = p.Signal(syscall.SIGSTOP)
 			thaws.Go(func() {
 				time.Sleep(stoppedFor)
 				_ = p.Signal(syscall.SIGCONT)
+				frozen.Store(0)
 			})
 		case k%3 == 1:
 			counts["worker killed"]++
@@ -110,7 +112,7 @@ func TestKilledServices(t *testing.T) {
 			_ = hands[j].cmd.Process.Kill()
 			<-hands[j].gone
 			work(j)
-		case i == frozen: // it does not count twice
+		case int64(i+1) == frozen.Load(): // it does not count twice
 			i = (i + 1) % len(m.services)
 			fallthrough
 		default:
