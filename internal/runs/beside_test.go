@@ -254,3 +254,47 @@ func TestFull(t *testing.T) {
 		})
 	}
 }
+
+// A hiccup store cannot be reached for one append.
+type hiccup struct {
+	journal.Store
+	at int
+
+	mu sync.Mutex
+	n  int
+}
+
+func (s *hiccup) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+	s.mu.Lock()
+	s.n++
+	lost := s.n == s.at
+	s.mu.Unlock()
+	if lost {
+		return 0, journal.ErrLost
+	}
+	return s.Store.Append(ctx, stream, after, records...)
+}
+
+// TestHiccup lets the journal of a hub be away for one append of a run. The run goes on by itself, with the next one.
+func TestHiccup(t *testing.T) {
+	for at, whole := 2, false; !whole; at++ {
+		t.Run(fmt.Sprint(at), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				memory, s := new(journal.Memory), newShop(t)
+				lost := &hiccup{Store: memory, at: at}
+				h := newHub(t, lost, longStory, s)
+				if err := h.Recover(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := h.Start(t.Context(), runs.Start{Agent: "worker", Request: ask("go"), By: "someone"}); err != nil {
+					t.Fatal(err)
+				}
+				finish(t, h, memory)
+				lost.mu.Lock()
+				whole = lost.n < at
+				lost.mu.Unlock()
+				checkRuns(t, memory, s, false)
+			})
+		})
+	}
+}
