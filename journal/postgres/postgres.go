@@ -41,6 +41,10 @@ const (
 	defaultConnections = 5
 )
 
+// standsStill is how long a process may have the lock and do nothing, as one does that was stopped or cut off, before
+// the server ends its transaction. It is shorter than others wait.
+const standsStill = 5 * time.Second
+
 // lock is what everyone who writes to this journal holds, so that positions are given in the order of the commits.
 const lock = `SELECT pg_advisory_xact_lock(hashtext('wield journal'), hashtext(current_schema()))`
 
@@ -61,6 +65,7 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 		o.Connections = defaultConnections
 	}
 	config.RuntimeParams["lock_timeout"] = fmt.Sprint(o.Wait.Milliseconds())
+	config.RuntimeParams["idle_in_transaction_session_timeout"] = fmt.Sprint(standsStill.Milliseconds())
 	config.RuntimeParams["application_name"] = "wield"
 	wait := o.Wait + time.Minute // beside the wait for the lock there is only work
 	if config.ConnectTimeout <= 0 || config.ConnectTimeout > wait {
