@@ -237,3 +237,22 @@ func TestLost(t *testing.T) {
 		t.Errorf("the store does not go on: %v", err)
 	}
 }
+
+// TestStandsStill lets a process take the lock of the journal and then do nothing. The server ends its transaction
+// before others have waited for too long.
+func TestStandsStill(t *testing.T) {
+	t.Parallel()
+	address := schemas(t)(t)
+	still, other := open(t, address, postgres.Options{}), open(t, address, postgres.Options{})
+	tx, err := still.Writer().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }() // it is over
+	if _, err := tx.ExecContext(t.Context(), `SELECT pg_advisory_xact_lock(hashtext('wield journal'), hashtext(current_schema()))`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Claim(t.Context(), journal.NewID("run"), "me", 0); err != nil && !errors.Is(err, journal.ErrNotFound) {
+		t.Errorf("another process: %v", err)
+	}
+}
