@@ -14,7 +14,7 @@ import (
 )
 
 // act gives every open call its result, or puts a question about it.
-func (r *Run) act(ctx context.Context, rulings []Ruling) error {
+func (r *Run) act(ctx context.Context, rulings []ruling) error {
 	r.outputs.turn(r.state)
 	ctx, cancel := r.deadline(ctx)
 	defer cancel()
@@ -56,8 +56,8 @@ func (r *Run) deadline(ctx context.Context) (context.Context, context.CancelFunc
 }
 
 // groups returns the calls in order, those together that can run at the same time.
-func (r *Run) groups(rulings []Ruling, parked map[string]tool.Approval) [][]Ruling {
-	var groups [][]Ruling
+func (r *Run) groups(rulings []ruling, parked map[string]tool.Approval) [][]ruling {
+	var groups [][]ruling
 	open := false // the last group takes another
 	for _, c := range rulings {
 		_, waited := parked[c.Call.ID]
@@ -66,7 +66,7 @@ func (r *Run) groups(rulings []Ruling, parked map[string]tool.Approval) [][]Ruli
 			groups[len(groups)-1] = append(groups[len(groups)-1], c)
 			continue
 		}
-		groups = append(groups, []Ruling{c})
+		groups = append(groups, []ruling{c})
 		open = joins
 	}
 	return groups
@@ -83,7 +83,7 @@ func (r *Run) independent(name string) bool {
 }
 
 // together runs calls at the same time.
-func (r *Run) together(ctx context.Context, group []Ruling) error {
+func (r *Run) together(ctx context.Context, group []ruling) error {
 	calls := make([]chat.Call, len(group))
 	for i := range group {
 		calls[i] = group[i].Call
@@ -127,7 +127,7 @@ func (r *Run) stop(ctx context.Context, parked map[string]tool.Approval) error {
 }
 
 // decided runs a call that waited for a person.
-func (r *Run) decided(ctx context.Context, c *Ruling, a tool.Approval) error {
+func (r *Run) decided(ctx context.Context, c *ruling, a tool.Approval) error {
 	plan := tool.Plan{Outcome: tool.OutcomeNeedsApproval, Call: c.Call, Definition: a.Definition, Binding: a.Binding, Dir: a.Dir, Approval: a.ID}
 	plan.Call.Arguments = string(a.Arguments)
 	if a.Form != nil {
@@ -139,11 +139,11 @@ func (r *Run) decided(ctx context.Context, c *Ruling, a tool.Approval) error {
 			case r.parked[c.Call.ID].ID != "":
 				return nil // it still waits
 			case errors.Is(err, tool.ErrConsumed): // the call did not begin, or it would have a result by now: it is asked about again
-				return r.together(ctx, []Ruling{*c})
+				return r.together(ctx, []ruling{*c})
 			}
 			return err
 		}
-		if err := r.pass(ctx, e, []Ruling{*c}); err != nil {
+		if err := r.pass(ctx, e, []ruling{*c}); err != nil {
 			return err
 		}
 	}
@@ -176,7 +176,7 @@ func (r *Run) park(ctx context.Context, callID, approval string) error {
 }
 
 // pass takes an event of the runner.
-func (r *Run) pass(ctx context.Context, e chat.Event, group []Ruling) error {
+func (r *Run) pass(ctx context.Context, e chat.Event, group []ruling) error {
 	e.Turn = r.answers.turn()
 	switch e.Kind {
 	case chat.KindPolicy:
@@ -213,7 +213,7 @@ func (r *Run) pass(ctx context.Context, e chat.Event, group []Ruling) error {
 }
 
 // refuse gives a call that must not run its result.
-func (r *Run) refuse(ctx context.Context, c *Ruling) error {
+func (r *Run) refuse(ctx context.Context, c *ruling) error {
 	result := chat.Result{CallID: c.Call.ID, Name: c.Call.Name, Parts: chat.Text(c.Refuse), IsError: true}
 	record := tool.FinishRecord{CallID: c.Call.ID, Tool: c.Call.Name, Result: tool.Result{Error: c.Refuse, ErrorType: tool.ErrLimit}, At: time.Now()}
 	if err := r.seen.Finish(context.WithoutCancel(ctx), record); err != nil {
@@ -226,7 +226,7 @@ func (r *Run) refuse(ctx context.Context, c *Ruling) error {
 }
 
 // unable gives a call that cannot be used an error that says why.
-func (r *Run) unable(ctx context.Context, c *Ruling) error {
+func (r *Run) unable(ctx context.Context, c *ruling) error {
 	kind := tool.ErrInvalid
 	if c.Call.Reason == chat.ReasonUnknownTool {
 		kind = tool.ErrNotFound

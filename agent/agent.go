@@ -119,6 +119,6 @@ func (a *Agent) Run(req *chat.Request) *Run {
 }
 
 func (a *Agent) newRun(req *chat.Request, l *runRecorder) *Run {
-	return &Run{agent: a, req: req, log: l, state: NewState(a.o.Limits, req.Messages), parked: map[string]tool.Approval{},
+	return &Run{agent: a, req: req, log: l, state: newState(a.o.Limits, req.Messages), parked: map[string]tool.Approval{},
 		inbox: newInbox(), client: clientOf(req)}
 }

@@ -5,7 +5,7 @@
 // The words of this package:
 //
 //   - A run goes from a user's message to the answer, through as many turns as it takes. A turn is one answer of the model.
-//   - A step is what a run does next: ask the model, run calls, or end. [State.Next] decides it from the messages so far, and
+//   - A step is what a run does next: ask the model, run calls, or end. state.Next decides it from the messages so far, and
 //     from nothing else but what was used: there is no model, no tool and no clock in it.
 //   - A call is open as long as it has no result. A turn's calls all get one, before the model is asked again.
 //   - A ruling says of an open call whether it may run, or which result it has without having run.

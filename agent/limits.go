@@ -69,8 +69,8 @@ const (
 	LimitRepeats    LimitKind = "repeats"
 )
 
-// TextOverLimit is the result of a call that a limit on calls refused.
-const TextOverLimit = "Tool limit reached. Summarize with what you have"
+// textOverLimit is the result of a call that a limit on calls refused.
+const textOverLimit = "Tool limit reached. Summarize with what you have"
 
 // told begins what a model is told when it is asked for the last answer.
 const told = "Limit reached: "
@@ -80,7 +80,7 @@ func (l Limits) last(which LimitKind) string {
 	const then = ". Call no more tools. Answer now with what you have."
 	switch which {
 	case LimitCalls:
-		return TextOverLimit
+		return textOverLimit
 	case LimitIterations:
 		return told + fmt.Sprintf("this is answer %d of %d", l.Iterations, l.Iterations) + then
 	case LimitTime:

@@ -14,14 +14,14 @@ type meter struct {
 }
 
 // start counts time from now on, behind what the run has used already.
-func (m *meter) start(s *State) { m.began, m.before = time.Now(), s.Elapsed }
+func (m *meter) start(s *state) { m.began, m.before = time.Now(), s.Elapsed }
 
 // read tells the run how much time it has used.
-func (m *meter) read(s *State) { s.Elapsed = m.before + time.Since(m.began) }
+func (m *meter) read(s *state) { s.Elapsed = m.before + time.Since(m.began) }
 
 // spend counts what an answer used, and reports whether the cost of the run is known. failed is why the answer
 // broke off, if it did.
-func (m *meter) spend(s *State, p Prices, u chat.Usage, failed error) (priced bool) {
+func (m *meter) spend(s *state, p Prices, u chat.Usage, failed error) (priced bool) {
 	if u.Known && u.Requests == 0 {
 		u.Requests = 1
 	}

@@ -22,7 +22,7 @@ type outputs struct {
 }
 
 // turn takes the conversation as it is when the calls of a turn begin.
-func (o *outputs) turn(s *State) {
+func (o *outputs) turn(s *state) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.messages = s.Messages[:s.at]

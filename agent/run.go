@@ -16,7 +16,7 @@ import (
 type Run struct {
 	agent  *Agent
 	req    *chat.Request
-	state  *State
+	state  *state
 	log    *runRecorder
 	runner *tool.Runner             // with what this run watches
 	parked map[string]tool.Approval // questions that are not answered, by call
@@ -230,18 +230,18 @@ func (r *Run) loop(ctx context.Context) error {
 		step := r.state.Next()
 		var err error
 		switch step.Do {
-		case DoEnd:
+		case doEnd:
 			if !r.inbox.end(r.state.over) {
 				continue // something was sent since the last answer
 			}
 			r.outcome.Limit = step.Limit
 			return r.take(ctx) // what came too late is there for the next run
-		case DoAsk:
+		case doAsk:
 			if r.halted.Load() {
 				return context.Canceled
 			}
 			err = r.ask(ctx, step)
-		case DoRun:
+		case doRun:
 			err = r.act(ctx, step.Calls)
 		}
 		switch {
@@ -251,7 +251,7 @@ func (r *Run) loop(ctx context.Context) error {
 			return ctx.Err()
 		case r.stopped:
 			return context.Canceled
-		case len(r.parked) > 0, step.Do == DoRun && len(r.Awaits()) > 0:
+		case len(r.parked) > 0, step.Do == doRun && len(r.Awaits()) > 0:
 			return nil
 		}
 	}
@@ -259,7 +259,7 @@ func (r *Run) loop(ctx context.Context) error {
 
 // ask asks the model, passes on what it answers, and puts the answer into the conversation. A server that
 // finds the conversation too long is sent less of it, once.
-func (r *Run) ask(ctx context.Context, step Step) error {
+func (r *Run) ask(ctx context.Context, step step) error {
 	if step.Tell != "" {
 		m := chat.Message{Role: chat.RoleUser, Parts: chat.Text(step.Tell)}
 		if err := r.log.note(ctx, entered(m, "wield")); err != nil {
@@ -340,7 +340,7 @@ func (r *Run) broken(t *turn) {
 }
 
 // request returns what the model is asked.
-func (r *Run) request(ctx context.Context, step Step) (*chat.Request, View, error) {
+func (r *Run) request(ctx context.Context, step step) (*chat.Request, View, error) {
 	req := *r.req
 	req.Tools = append(r.runner.Offered(said(r.state.Messages)), r.req.Tools...)
 	req.Stream, req.Attempts = !r.agent.o.Whole, true

@@ -9,9 +9,9 @@ import (
 	"wield/chat"
 )
 
-// A State is what a run has come to: its conversation, and what it has used. It is made of messages alone, by [NewState] and
-// [State.Add], so that the same messages always lead to the same steps, in another process too.
-type State struct {
+// A state is what a run has come to: its conversation, and what it has used. It is made of messages alone, by newState and
+// state.Add, so that the same messages always lead to the same steps, in another process too.
+type state struct {
 	Limits   Limits
 	Messages []chat.Message // the conversation: what was there before the run, and what Add added
 
@@ -42,9 +42,9 @@ type openCall struct {
 	mark   mark
 }
 
-// NewState returns the state of a run that begins. history is the conversation before it; its calls are not the run's.
-func NewState(l Limits, history []chat.Message) *State {
-	s := &State{Limits: l.filled(), Messages: slices.Clone(history), ids: map[string]bool{}, byTool: map[string]int{}, streaks: map[mark]*streak{}}
+// newState returns the state of a run that begins. history is the conversation before it; its calls are not the run's.
+func newState(l Limits, history []chat.Message) *state {
+	s := &state{Limits: l.filled(), Messages: slices.Clone(history), ids: map[string]bool{}, byTool: map[string]int{}, streaks: map[mark]*streak{}}
 	for i := range history {
 		for j := range history[i].Calls {
 			s.ids[history[i].Calls[j].ID] = true
@@ -56,7 +56,7 @@ func NewState(l Limits, history []chat.Message) *State {
 // Add puts a message at the end of the conversation: an answer of the model, a result of an open call, or what somebody says.
 // A result takes its place among those of the same turn, in the order of the calls; one of no open call is not added, and
 // Add reports false.
-func (s *State) Add(m chat.Message) bool {
+func (s *state) Add(m chat.Message) bool {
 	switch m.Role {
 	case chat.RoleTool:
 		return s.addResult(m)
@@ -72,9 +72,9 @@ func (s *State) Add(m chat.Message) bool {
 }
 
 // isLast reports whether a message asks for the last answer.
-func isLast(text string) bool { return text == TextOverLimit || strings.HasPrefix(text, told) }
+func isLast(text string) bool { return text == textOverLimit || strings.HasPrefix(text, told) }
 
-func (s *State) addCalls(calls []chat.Call) {
+func (s *state) addCalls(calls []chat.Call) {
 	s.at, s.open = len(s.Messages), nil
 	for _, c := range calls {
 		s.calls++
@@ -93,7 +93,7 @@ func (s *State) addCalls(calls []chat.Call) {
 	}
 }
 
-func (s *State) addResult(m chat.Message) bool {
+func (s *state) addResult(m chat.Message) bool {
 	i := slices.IndexFunc(s.open, func(o *openCall) bool { return o.call.ID == m.CallID })
 	if i < 0 {
 		return false
@@ -105,7 +105,7 @@ func (s *State) addResult(m chat.Message) bool {
 }
 
 // place returns where the result of a call of the last turn belongs: behind those of the calls before it.
-func (s *State) place(id string) int {
+func (s *state) place(id string) int {
 	calls := s.Messages[s.at].Calls
 	position := func(id string) int { return slices.IndexFunc(calls, func(c chat.Call) bool { return c.ID == id }) }
 	own, at := position(id), s.at+1
@@ -116,7 +116,7 @@ func (s *State) place(id string) int {
 }
 
 // count tells the guard of a result.
-func (s *State) count(o *openCall, m *chat.Message) {
+func (s *state) count(o *openCall, m *chat.Message) {
 	k := s.streaks[o.mark]
 	if k == nil {
 		k = new(streak)
@@ -135,7 +135,7 @@ func (s *State) count(o *openCall, m *chat.Message) {
 }
 
 // Open returns the calls without a result, in order.
-func (s *State) Open() []chat.Call {
+func (s *state) Open() []chat.Call {
 	var calls []chat.Call
 	for _, o := range s.open {
 		calls = append(calls, o.call)
@@ -143,22 +143,22 @@ func (s *State) Open() []chat.Call {
 	return calls
 }
 
-// Do says what kind of step is next.
-type Do string
+// doing says what kind of step is next.
+type doing string
 
 // The kinds of steps.
 const (
-	DoAsk Do = "ask" // ask the model
-	DoRun Do = "run" // give every open call a result
-	DoEnd Do = "end" // the run is over
+	doAsk doing = "ask" // ask the model
+	doRun doing = "run" // give every open call a result
+	doEnd doing = "end" // the run is over
 )
 
-// A Step is what a run does next.
-type Step struct {
-	Do    Do
-	Calls []Ruling // DoRun: all open calls, in order
+// A step is what a run does next.
+type step struct {
+	Do    doing
+	Calls []ruling // doRun: all open calls, in order
 
-	// Limit is the one that made this step what it is. DoAsk: this is the last answer, and nothing may be called. DoEnd: the run
+	// Limit is the one that made this step what it is. doAsk: this is the last answer, and nothing may be called. doEnd: the run
 	// ended at it.
 	Limit LimitKind
 	// Tell is what the model is told before it is asked; empty: nothing.
@@ -166,7 +166,7 @@ type Step struct {
 }
 
 // A Ruling says what is to become of an open call.
-type Ruling struct {
+type ruling struct {
 	Call   chat.Call
 	Refuse string    // the result of a call that must not run; empty: it runs
 	Note   string    // to be added to its result
@@ -174,30 +174,30 @@ type Ruling struct {
 }
 
 // Next returns what comes next. It changes nothing.
-func (s *State) Next() Step {
+func (s *state) Next() step {
 	if len(s.open) > 0 {
-		return Step{Do: DoRun, Calls: s.rulings()}
+		return step{Do: doRun, Calls: s.rulings()}
 	}
 	limit := s.reached()
 	if n := len(s.Messages); n > 0 && s.Messages[n-1].Role == chat.RoleAssistant && s.turns > 0 {
 		if s.told {
-			return Step{Do: DoEnd, Limit: limit}
+			return step{Do: doEnd, Limit: limit}
 		}
-		return Step{Do: DoEnd}
+		return step{Do: doEnd}
 	}
 	switch {
 	case limit == "":
-		return Step{Do: DoAsk}
+		return step{Do: doAsk}
 	case s.over:
-		return Step{Do: DoEnd, Limit: limit}
+		return step{Do: doEnd, Limit: limit}
 	case s.told || s.calls == 0:
-		return Step{Do: DoAsk, Limit: limit}
+		return step{Do: doAsk, Limit: limit}
 	}
-	return Step{Do: DoAsk, Limit: limit, Tell: s.Limits.last(limit)}
+	return step{Do: doAsk, Limit: limit, Tell: s.Limits.last(limit)}
 }
 
 // reached returns the limit that the run has come to, or "". The next answer is the last one then.
-func (s *State) reached() LimitKind {
+func (s *state) reached() LimitKind {
 	l := &s.Limits
 	switch {
 	case l.Repeats.Stop > 0 && s.most >= l.Repeats.Stop:
@@ -211,7 +211,7 @@ func (s *State) reached() LimitKind {
 }
 
 // used returns the limit on what a run may use that is reached, or "". Then nothing runs any more.
-func (s *State) used() LimitKind {
+func (s *state) used() LimitKind {
 	l := &s.Limits
 	switch {
 	case l.Time > 0 && s.Elapsed >= l.Time:
@@ -225,25 +225,25 @@ func (s *State) used() LimitKind {
 }
 
 // rulings says what is to become of the open calls.
-func (s *State) rulings() []Ruling {
-	list := make([]Ruling, len(s.open))
+func (s *state) rulings() []ruling {
+	list := make([]ruling, len(s.open))
 	for i, o := range s.open {
 		list[i] = s.ruling(o)
 	}
 	return list
 }
 
-func (s *State) ruling(o *openCall) Ruling {
-	l, r := &s.Limits, Ruling{Call: o.call}
+func (s *state) ruling(o *openCall) ruling {
+	l, r := &s.Limits, ruling{Call: o.call}
 	switch {
 	case s.over:
-		r.Limit, r.Refuse = s.reached(), TextOverLimit
+		r.Limit, r.Refuse = s.reached(), textOverLimit
 	case s.used() != "":
-		r.Limit, r.Refuse = s.used(), TextOverLimit
+		r.Limit, r.Refuse = s.used(), textOverLimit
 	case l.Calls > 0 && o.number > l.Calls:
-		r.Limit, r.Refuse = LimitCalls, TextOverLimit
+		r.Limit, r.Refuse = LimitCalls, textOverLimit
 	case l.PerTool > 0 && o.tool > l.PerTool:
-		r.Limit, r.Refuse = LimitPerTool, TextOverLimit
+		r.Limit, r.Refuse = LimitPerTool, textOverLimit
 	case l.Repeats.Block > 0 && o.same >= l.Repeats.Block:
 		r.Limit, r.Refuse = LimitRepeats, blockedText(o.same)
 	case l.Repeats.Note > 0 && o.same >= l.Repeats.Note:
@@ -253,7 +253,7 @@ func (s *State) ruling(o *openCall) Ruling {
 }
 
 // newID returns id if no call of the conversation has it, else one that none has. It is taken then.
-func (s *State) newID(id string, index int) string {
+func (s *state) newID(id string, index int) string {
 	next := id
 	if id == "" {
 		id = "call_" + strconv.Itoa(index)

@@ -13,7 +13,7 @@ import (
 // A turn gathers one answer of the model while it goes by, and makes of its events those of the whole run.
 type turn struct {
 	run   *Run
-	state *State
+	state *state
 	model string // that was asked
 	turn  int    // number of the first turn of this answer in the run. A bridge may make several
 	index int    // number of its first call in the run

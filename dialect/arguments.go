@@ -9,12 +9,9 @@ import (
 	"wield/schema/shape"
 )
 
-// ErrArguments is what a failure of Arguments wraps.
-var ErrArguments = errors.New("dialect: no arguments object")
-
 // Arguments reads the whole text of a call's arguments, as a backend with function calling delivers it, by
 // the same rules as the decoder: repaired up to level r and made to fit s. An empty text stands for no
-// arguments. The error wraps ErrArguments and says what is wrong.
+// arguments. The error says what is wrong.
 func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.NoteDetail, err error) {
 	if chars.Blank(raw) {
 		return "{}", []chat.NoteDetail{{Kind: chat.NoteMissingArguments, Before: raw, After: "{}", End: len(raw)}}, nil
@@ -35,7 +32,7 @@ func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.
 		}
 	}
 	if why != "" {
-		return "", nil, argumentsError(why)
+		return "", nil, errors.New("dialect: " + why)
 	}
 	for _, e := range text.dst {
 		if e.Kind == chat.KindNote {
@@ -44,8 +41,3 @@ func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.
 	}
 	return out.Arguments(), notes, nil
 }
-
-type argumentsError string
-
-func (e argumentsError) Error() string { return "dialect: " + string(e) }
-func (e argumentsError) Unwrap() error { return ErrArguments }

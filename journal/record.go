@@ -13,8 +13,8 @@ import (
 	"wield/tool/policy"
 )
 
-// Version is the version of the JSON form of records. A reader takes every version up to its own.
-const Version = 1
+// version is the version of the JSON form of records. A reader takes every version up to its own.
+const version = 1
 
 // Kind tells what a Record is.
 type Kind string
@@ -386,7 +386,7 @@ func (r *Record) Encode() ([]byte, error) {
 	raw, err := encode(struct {
 		Version int `json:"v"`
 		*Record
-	}{Version, r})
+	}{version, r})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRecord, r.Kind, err)
 	}
@@ -405,8 +405,8 @@ func DecodeRecord(raw []byte) (Record, error) {
 	switch {
 	case r.Version < 1:
 		return Record{}, fmt.Errorf("%w: it has no version", ErrRecord)
-	case r.Version > Version:
-		return Record{}, fmt.Errorf("%w: the record has version %d, and this wield reads up to %d", ErrVersion, r.Version, Version)
+	case r.Version > version:
+		return Record{}, fmt.Errorf("%w: the record has version %d, and this wield reads up to %d", ErrVersion, r.Version, version)
 	}
 	return r.Record, r.check()
 }

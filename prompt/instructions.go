@@ -43,10 +43,7 @@ func NewPattern(expr, replacement string) (Pattern, error) {
 	return Pattern{re: re, with: replacement}, nil
 }
 
-// ErrPattern is what every [PatternError] wraps.
-var ErrPattern = errors.New("not a regular expression of RE2")
-
-// A PatternError says what is wrong with a pattern, and where.
+// A PatternError says why a pattern is no regular expression of RE2, and where.
 type PatternError struct {
 	Pattern string
 	At      int    // byte of Pattern where the fault begins
@@ -55,9 +52,6 @@ type PatternError struct {
 
 // Error returns place and reason.
 func (e *PatternError) Error() string { return "at byte " + strconv.Itoa(e.At) + ": " + e.Reason }
-
-// Unwrap returns [ErrPattern].
-func (e *PatternError) Unwrap() error { return ErrPattern }
 
 // otherSyntax is what other engines have and RE2 does not, by how it is written.
 var otherSyntax = []struct{ begin, what string }{

@@ -21,7 +21,7 @@ func Check(doc string) error {
 type SyntaxError struct {
 	Offset  int    // of the byte in the text
 	Pointer string // JSON pointer to the value or member being read
-	Kind    SyntaxKind
+	kind    syntaxKind
 	Message string // what is wrong there
 }
 
@@ -33,17 +33,17 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("not valid JSON at byte %d, in %s: %s", e.Offset, e.Pointer, e.Message)
 }
 
-// SyntaxKind is the class of a SyntaxError.
-type SyntaxKind string
+// syntaxKind is the class of a SyntaxError.
+type syntaxKind string
 
 // The classes of syntax errors.
 const (
-	Malformed    SyntaxKind = "malformed"     // not JSON by RFC 8259
-	DuplicateKey SyntaxKind = "duplicate_key" // an object has the same name twice, however it is escaped
-	CaseClash    SyntaxKind = "case_clash"    // an object has two names that differ only in ASCII case
-	BadUTF8      SyntaxKind = "bad_utf8"      // bytes that are not UTF-8
-	Surrogate    SyntaxKind = "surrogate"     // an escaped surrogate without its other half
-	OutOfRange   SyntaxKind = "out_of_range"  // a number that a float64 cannot hold
-	TooDeep      SyntaxKind = "too_deep"      // nested beyond the limit
-	Trailing     SyntaxKind = "trailing"      // something after the value
+	malformed    syntaxKind = "malformed"     // not JSON by RFC 8259
+	duplicateKey syntaxKind = "duplicate_key" // an object has the same name twice, however it is escaped
+	caseClash    syntaxKind = "case_clash"    // an object has two names that differ only in ASCII case
+	badUTF8      syntaxKind = "bad_utf8"      // bytes that are not UTF-8
+	surrogate    syntaxKind = "surrogate"     // an escaped surrogate without its other half
+	outOfRange   syntaxKind = "out_of_range"  // a number that a float64 cannot hold
+	tooDeep      syntaxKind = "too_deep"      // nested beyond the limit
+	trailing     syntaxKind = "trailing"      // something after the value
 )

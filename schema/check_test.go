@@ -84,8 +84,8 @@ func TestCheck(t *testing.T) {
 			t.Errorf("Check(%.60q) = %v, want %s", c.doc, err, c.kind)
 			continue
 		}
-		if serr.Kind != c.kind || serr.Offset != c.offset || serr.Pointer != c.pointer {
-			t.Errorf("Check(%.60q) = %s at %d in %q, want %s at %d in %q", c.doc, serr.Kind, serr.Offset, serr.Pointer, c.kind, c.offset, c.pointer)
+		if serr.Kind() != c.kind || serr.Offset != c.offset || serr.Pointer != c.pointer {
+			t.Errorf("Check(%.60q) = %s at %d in %q, want %s at %d in %q", c.doc, serr.Kind(), serr.Offset, serr.Pointer, c.kind, c.offset, c.pointer)
 		}
 		if serr.Message == "" || !strings.Contains(err.Error(), serr.Message) {
 			t.Errorf("Check(%.60q): message %q, error %q", c.doc, serr.Message, err)
@@ -103,7 +103,7 @@ func TestCheckManyNames(t *testing.T) {
 	for tail, kind := range map[string]schema.SyntaxKind{`}`: "", `,"n\u0061me":2}`: schema.DuplicateKey, `,"Name":2}`: schema.CaseClash} {
 		err := schema.Check(b.String() + tail)
 		var serr *schema.SyntaxError
-		if kind == "" && err != nil || kind != "" && (!errors.As(err, &serr) || serr.Kind != kind) {
+		if kind == "" && err != nil || kind != "" && (!errors.As(err, &serr) || serr.Kind() != kind) {
 			t.Errorf("with %s: %v, want %q", tail, err, kind)
 		}
 	}

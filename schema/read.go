@@ -37,27 +37,27 @@ type reader struct {
 	err  *SyntaxError
 }
 
-func (r *reader) fail(at int, kind SyntaxKind, message string) bool {
+func (r *reader) fail(at int, kind syntaxKind, message string) bool {
 	if r.err == nil {
-		r.err = &SyntaxError{Offset: at, Pointer: r.pointer(r.path), Kind: kind, Message: message}
+		r.err = &SyntaxError{Offset: at, Pointer: r.pointer(r.path), kind: kind, Message: message}
 	}
 	return false
 }
 
 func (r *reader) document() bool {
 	if strings.HasPrefix(r.src, "\ufeff") {
-		return r.fail(0, Malformed, "a byte order mark stands before the value")
+		return r.fail(0, malformed, "a byte order mark stands before the value")
 	}
 	r.space()
 	if r.pos == len(r.src) {
-		return r.fail(r.pos, Malformed, "there is no value")
+		return r.fail(r.pos, malformed, "there is no value")
 	}
 	if !r.value(0) {
 		return false
 	}
 	r.space()
 	if r.pos < len(r.src) {
-		return r.fail(r.pos, Trailing, "something stands after the value")
+		return r.fail(r.pos, trailing, "something stands after the value")
 	}
 	return true
 }
@@ -87,14 +87,14 @@ func (r *reader) done(i int) bool {
 
 func (r *reader) value(depth int) bool {
 	if r.pos == len(r.src) {
-		return r.fail(r.pos, Malformed, "the text ends where a value should be")
+		return r.fail(r.pos, malformed, "the text ends where a value should be")
 	}
 	switch b := r.src[r.pos]; {
 	case b == '"':
 		return r.string()
 	case b == '{' || b == '[':
 		if depth == r.how.depth {
-			return r.fail(r.pos, TooDeep, "values are nested too deeply")
+			return r.fail(r.pos, tooDeep, "values are nested too deeply")
 		}
 		if b == '{' {
 			return r.object(depth + 1)
@@ -109,12 +109,12 @@ func (r *reader) value(depth int) bool {
 	case b == 'n':
 		return r.word("null", shape.Null)
 	}
-	return r.fail(r.pos, Malformed, "this is not the start of a JSON value")
+	return r.fail(r.pos, malformed, "this is not the start of a JSON value")
 }
 
 func (r *reader) word(word string, kind shape.Types) bool {
 	if !strings.HasPrefix(r.src[r.pos:], word) {
-		return r.fail(r.pos, Malformed, "this is not the start of a JSON value")
+		return r.fail(r.pos, malformed, "this is not the start of a JSON value")
 	}
 	i := r.add(kind)
 	r.pos += len(word)
@@ -132,7 +132,7 @@ func (r *reader) object(depth int) bool {
 		}
 		r.path[len(r.path)-1] = step{}
 		if !r.at('"') {
-			return r.fail(r.pos, Malformed, "a name in double quotes should be here")
+			return r.fail(r.pos, malformed, "a name in double quotes should be here")
 		}
 		name := len(r.tokens)
 		if !r.string() {
@@ -141,7 +141,7 @@ func (r *reader) object(depth int) bool {
 		r.path[len(r.path)-1] = step{name: name}
 		r.space()
 		if !r.at(':') {
-			return r.fail(r.pos, Malformed, "a colon should be here")
+			return r.fail(r.pos, malformed, "a colon should be here")
 		}
 		r.pos++
 		r.space()
@@ -153,7 +153,7 @@ func (r *reader) object(depth int) bool {
 			break
 		}
 		if !r.at(',') {
-			return r.fail(r.pos, Malformed, "a comma or } should be here")
+			return r.fail(r.pos, malformed, "a comma or } should be here")
 		}
 		r.pos++
 	}
@@ -187,7 +187,7 @@ func (r *reader) array(depth int) bool {
 			break
 		}
 		if !r.at(',') {
-			return r.fail(r.pos, Malformed, "a comma or ] should be here")
+			return r.fail(r.pos, malformed, "a comma or ] should be here")
 		}
 		r.pos++
 	}
@@ -213,7 +213,7 @@ func (r *reader) string() bool {
 			i++
 		}
 		if i == len(src) {
-			return r.fail(r.pos, Malformed, "the text ends inside a string")
+			return r.fail(r.pos, malformed, "the text ends inside a string")
 		}
 		switch b := src[i]; {
 		case b == '"':
@@ -227,11 +227,11 @@ func (r *reader) string() bool {
 			r.tokens[tok].escaped = true
 			i += n
 		case b < ' ':
-			return r.fail(i, Malformed, "a control character in a string must be escaped")
+			return r.fail(i, malformed, "a control character in a string must be escaped")
 		default:
 			c, n := utf8.DecodeRuneInString(src[i:])
 			if c == utf8.RuneError && n == 1 {
-				return r.fail(i, BadUTF8, "this byte is not UTF-8")
+				return r.fail(i, badUTF8, "this byte is not UTF-8")
 			}
 			i += n
 		}
@@ -242,7 +242,7 @@ func (r *reader) string() bool {
 func (r *reader) escape(i int) int {
 	rest := r.src[i:]
 	if len(rest) < 2 {
-		r.fail(i, Malformed, "the text ends inside a string")
+		r.fail(i, malformed, "the text ends inside a string")
 		return 0
 	}
 	switch rest[1] {
@@ -252,7 +252,7 @@ func (r *reader) escape(i int) int {
 		c := hex4(rest[2:])
 		switch {
 		case c < 0:
-			r.fail(i, Malformed, `\u must be followed by four hexadecimal digits`)
+			r.fail(i, malformed, `\u must be followed by four hexadecimal digits`)
 			return 0
 		case c < 0xD800 || c > 0xDFFF:
 			return 6
@@ -261,10 +261,10 @@ func (r *reader) escape(i int) int {
 				return 12
 			}
 		}
-		r.fail(i, Surrogate, "a surrogate stands without its other half")
+		r.fail(i, surrogate, "a surrogate stands without its other half")
 		return 0
 	}
-	r.fail(i, Malformed, "JSON has no such escape")
+	r.fail(i, malformed, "JSON has no such escape")
 	return 0
 }
 
@@ -272,12 +272,12 @@ func (r *reader) number() bool {
 	tok := r.add(shape.Number)
 	n := numberLen(r.src[r.pos:])
 	if n <= 0 {
-		return r.fail(r.pos-n, Malformed, "this is not a JSON number")
+		return r.fail(r.pos-n, malformed, "this is not a JSON number")
 	}
 	r.pos += n
 	r.done(tok)
 	if r.how.exact && !inRange(r.text(tok)) {
-		return r.fail(r.tokens[tok].start, OutOfRange, "the number is too large")
+		return r.fail(r.tokens[tok].start, outOfRange, "the number is too large")
 	}
 	return true
 }
@@ -332,10 +332,10 @@ func (r *reader) names(obj int) bool {
 		name := r.str(i)
 		for _, s := range seen[:n] {
 			if s == name {
-				return r.clash(i, DuplicateKey, s)
+				return r.clash(i, duplicateKey, s)
 			}
 			if r.how.exact && len(s) == len(name) && foldASCII(s) == foldASCII(name) {
-				return r.clash(i, CaseClash, s)
+				return r.clash(i, caseClash, s)
 			}
 		}
 		seen[n] = name
@@ -354,19 +354,19 @@ func (r *reader) manyNames(obj int) bool {
 		}
 		if old, ok := seen[key]; ok {
 			if old == name {
-				return r.clash(i, DuplicateKey, old)
+				return r.clash(i, duplicateKey, old)
 			}
-			return r.clash(i, CaseClash, old)
+			return r.clash(i, caseClash, old)
 		}
 		seen[key] = name
 	}
 	return true
 }
 
-func (r *reader) clash(name int, kind SyntaxKind, old string) bool {
+func (r *reader) clash(name int, kind syntaxKind, old string) bool {
 	r.path[len(r.path)-1] = step{name: name}
 	message := "the object has this name twice"
-	if kind == CaseClash {
+	if kind == caseClash {
 		message = "the object also has the name " + preview(quoted(old)) + ", which differs only in case"
 	}
 	return r.fail(r.tokens[name].start, kind, message)

@@ -9,12 +9,12 @@ type Coercion string
 // The coercions.
 const (
 	Fits         Coercion = ""              // the value fits as it stands
-	Coerced      Coercion = "coerced"       // a scalar took the type of its schema without loss
-	PythonObject Coercion = "python_object" // a Python literal became JSON
+	coerced      Coercion = "coerced"       // a scalar took the type of its schema without loss
+	pythonObject Coercion = "python_object" // a Python literal became JSON
 	Uncoerced    Coercion = "uncoerced"     // nothing fits; the value was left as it is
-	EnumCase     Coercion = "enum_case"     // an enum value was written in another case
-	ArrayWrap    Coercion = "array_wrap"    // a scalar became an array of one
-	ArrayUnwrap  Coercion = "array_unwrap"  // an array of one became its element
+	enumCase     Coercion = "enum_case"     // an enum value was written in another case
+	arrayWrap    Coercion = "array_wrap"    // a scalar became an array of one
+	arrayUnwrap  Coercion = "array_unwrap"  // an array of one became its element
 )
 
 // Untyped says how the text of a value without a known type is read.
@@ -76,8 +76,8 @@ func coerceUntyped(text string, o CoerceOptions) (string, Coercion) {
 		return v, Fits
 	}
 	if o.Untyped == UntypedPython && (v != "None" || o.Python) {
-		if j, ok := PythonJSON(v); ok {
-			return j, PythonObject
+		if j, ok := pythonJSON(v); ok {
+			return j, pythonObject
 		}
 	}
 	return Quote(text), Fits
@@ -99,7 +99,7 @@ func coerceTyped(v string, t Types, python bool) (json string, c Coercion, ok bo
 			}
 		}
 		if t.Has(Boolean) && (v == "1" || v == "0") {
-			return boolText(v == "1"), Coerced, true
+			return boolText(v == "1"), coerced, true
 		}
 	case t.Has(Null) && (strings.EqualFold(v, "null") || python && v == "None"):
 		return "null", Fits, true
@@ -120,7 +120,7 @@ func coerceNumber(v string, fractions bool) (json string, c Coercion, ok bool) {
 	}
 	c = Fits
 	if !n.strict || plain != v {
-		c = Coerced
+		c = coerced
 	}
 	switch {
 	case n.integer:
@@ -129,7 +129,7 @@ func coerceNumber(v string, fractions bool) (json string, c Coercion, ok bool) {
 		return "", Uncoerced, false
 	case n.whole():
 		if w, ok := n.expand(); ok {
-			return w, Coerced, true
+			return w, coerced, true
 		}
 	}
 	return n.json(), c, true
@@ -145,8 +145,8 @@ func coerceContainer(v string, t Types) (json string, c Coercion, ok bool) {
 		}
 		return "", Uncoerced, false
 	}
-	if j, ok := PythonJSON(v); ok && kindOf(j)&t&(Array|Object) != 0 {
-		return j, PythonObject, true
+	if j, ok := pythonJSON(v); ok && kindOf(j)&t&(Array|Object) != 0 {
+		return j, pythonObject, true
 	}
 	return "", Uncoerced, false
 }
@@ -234,7 +234,7 @@ func fitNumber(v string, t Types) (out string, c Coercion, ok bool) {
 		return v, Fits, true
 	case n.whole():
 		if w, ok := n.expand(); ok {
-			return w, Coerced, true
+			return w, coerced, true
 		}
 		return v, Fits, true // a whole number is an integer however it is written
 	}
@@ -253,7 +253,7 @@ func fitString(v string, t Types) (out string, c Coercion, ok bool) {
 	}
 	out, c, ok = coerceTyped(text, t, false)
 	if ok && c == Fits {
-		c = Coerced
+		c = coerced
 	}
 	return out, c, ok
 }
@@ -268,14 +268,14 @@ func fitFull(v string, s *Shape) (out string, c Coercion, ok bool) {
 	if kind == Array && t != 0 && !t.Has(Array) {
 		if el, ok := onlyElement(v); ok {
 			if out, _, ok := FitScalar(el, s, false); ok && kindOf(el)&(Array|Object) == 0 {
-				return out, ArrayUnwrap, true
+				return out, arrayUnwrap, true
 			}
 		}
 		return v, Uncoerced, false
 	}
 	if kind&(Array|Object|Null) == 0 && t.Only(Array|Null) && t.Has(Array) {
 		if out, _, ok := FitScalar(v, s.Items, true); ok && kindOf(out) != Array {
-			return "[" + out + "]", ArrayWrap, true
+			return "[" + out + "]", arrayWrap, true
 		}
 	}
 	return v, Uncoerced, false
@@ -290,7 +290,7 @@ func fitEnumCase(v string, enum []string) (out string, c Coercion, ok bool) {
 		if ok {
 			return v, Uncoerced, false
 		}
-		out, c, ok = e, EnumCase, true
+		out, c, ok = e, enumCase, true
 	}
 	if !ok {
 		return v, Uncoerced, false

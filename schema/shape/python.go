@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// PythonJSON translates src, one Python literal, into JSON text: dicts, lists, tuples and sets of literals, strings of all
+// pythonJSON translates src, one Python literal, into JSON text: dicts, lists, tuples and sets of literals, strings of all
 // quotes and prefixes except bytes, numbers, True, False and None. The words true, false and null are understood as well,
 // since models mix the two languages. Anything else, such as a name, a call, or a number that JSON cannot carry, makes ok
 // false. Keys that are no strings become strings as in Python's own json module. A backslash before an underscore, which
 // comes from Markdown, is dropped.
-func PythonJSON(src string) (json string, ok bool) {
+func pythonJSON(src string) (json string, ok bool) {
 	p := python{src: src, out: make([]byte, 0, len(src)+8)}
 	p.space()
 	if !p.value(maxDepth) {

@@ -163,13 +163,10 @@ func (r *Root) openDir(p string) (name string, dir *os.File, err error) {
 	return name, dir, nil
 }
 
-// A Descend says whether [Root.Walk] enters a directory.
-type Descend func(Entry) bool
-
 // Walk yields everything below a directory, each directory before what is in it, entries sorted by name within their
 // directory. Symbolic links are told and never followed, so that a walk ends. descend says which directories are entered; nil
 // enters all. Directories that cannot be read are yielded with their error, and the walk goes on.
-func (r *Root) Walk(ctx context.Context, p string, descend Descend) iter.Seq2[Entry, error] {
+func (r *Root) Walk(ctx context.Context, p string, descend func(Entry) bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		name, err := r.rel("list", p)
 		if err != nil {

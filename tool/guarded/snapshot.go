@@ -103,8 +103,8 @@ func sumOf(path string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Sum tells a file, or all files of a directory, from what it was or will be. Empty: it is not there.
-func Sum(path string) string {
+// sum tells a file, or all files of a directory, from what it was or will be. Empty: it is not there.
+func sum(path string) string {
 	s := Snapshot{}
 	if s.take(path); len(s) == 0 {
 		return ""

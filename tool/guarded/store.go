@@ -129,7 +129,7 @@ func (s *Store) Agreed(path string) (bool, error) {
 	if _, held, err := s.Held(filepath.Dir(path)); held || err != nil { // what lies beside it may be a part of it
 		return false, err
 	}
-	sum := Sum(path)
+	sum := sum(path)
 	if was := r.Agreed[path]; was != "" {
 		return was == sum, nil
 	}
@@ -144,6 +144,6 @@ func (s *Store) Agree(path string) error {
 				delete(r.Held, p)
 			}
 		}
-		r.Agreed[path] = Sum(path)
+		r.Agreed[path] = sum(path)
 	})
 }

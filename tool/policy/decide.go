@@ -329,10 +329,10 @@ func (e *eval) refused(at place, op Op, maybe bool) (check, why string) {
 		e.looked = true
 	}
 	if e.ignoring != nil {
-		return checkIgnored, IgnoreFile + " cannot be read: " + e.ignoring.Error()
+		return checkIgnored, ignoreFile + " cannot be read: " + e.ignoring.Error()
 	}
 	if rules := e.ignored; len(rules) > 0 && (ignores(rules, names, at.mode.IsDir()) || ignores(rules, asked, at.mode.IsDir())) {
-		return checkIgnored, "File is ignored by " + IgnoreFile
+		return checkIgnored, "File is ignored by " + ignoreFile
 	}
 	return "", ""
 }

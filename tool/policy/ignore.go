@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// IgnoreFile names the files that no call uses, in the form of a .gitignore. It stands in the root.
-const IgnoreFile = ".aiignore"
+// ignoreFile names the files that no call uses, in the form of a .gitignore. It stands in the root.
+const ignoreFile = ".aiignore"
 
 // maxIgnore is how much of an ignore file is read. What is longer is an error, since the rest would not hold.
 const maxIgnore = 1 << 20
@@ -85,7 +85,7 @@ type ignoreEntry struct {
 
 // rules returns the rules of the root. An ignore file that cannot be read is an error: what it would leave out is not known.
 func (c *ignoreCache) rules(root string) ([]ignoreRule, error) {
-	name := path.Join(root, IgnoreFile)
+	name := path.Join(root, ignoreFile)
 	fi, err := os.Stat(name)
 	if os.IsNotExist(err) {
 		return nil, nil

@@ -352,17 +352,17 @@ func TestIgnoreFile(t *testing.T) {
 	p := paths(t, []string{"**"})
 	w.expect(t, p, "allow", "read docs/a.md", "read src/main.py")
 	text := "# comment\n*.md\n!keep.md\n/src/\nbuild\nlogs/**/*.log\n\\#x\n"
-	if err := os.WriteFile(filepath.Join(w.root, IgnoreFile), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(w.root, ignoreFile), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	w.expect(t, p, "deny", "read docs/a.md", "read docs/sub/B.MD", "read src/main.py", "read src/pkg/deep/x.py", "list src", "write build", "read build/x", "read sub/build/x", "read logs/a/b/c.log", "read logs/c.log", "read #x", "write .aiignore", "read docs/in.md")
 	w.expect(t, p, "allow", "read keep.md", "read docs/keep.md", "read a.txt", "write logs/c.txt", "read .aiignore")
 	w.commandsIn(t, commands(t, "", []string{"cat"}, nil), "deny", "cat docs/a.md", "cat src/main.py", "cat < docs/a.md")
 	// One that cannot be read leaves nothing open.
-	if err := os.Remove(filepath.Join(w.root, IgnoreFile)); err != nil {
+	if err := os.Remove(filepath.Join(w.root, ignoreFile)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(w.root, IgnoreFile), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(w.root, ignoreFile), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	w.expect(t, p, "deny", "read a.txt")

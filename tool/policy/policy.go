@@ -11,9 +11,6 @@ import (
 	"wield/chat"
 )
 
-// ErrRule is wrapped by every error about a rule that cannot be used.
-var ErrRule = errors.New("policy: bad rule")
-
 // A Definition is a policy as it is written.
 type Definition struct {
 	Name    string        // stands in verdicts that no rule decided
@@ -104,7 +101,7 @@ func New(def Definition) (*Policy, error) {
 	p := &Policy{def: def, ignored: &ignoreCache{}}
 	var errs []error
 	if !isDecision(def.Default) {
-		errs = append(errs, fmt.Errorf("%w: the default is allow, ask or deny, not %q", ErrRule, def.Default))
+		errs = append(errs, fmt.Errorf("policy: the default is allow, ask or deny, not %q", def.Default))
 	}
 	for _, d := range def.Rules {
 		r, err := ready(d)
@@ -156,8 +153,8 @@ func (e *RuleError) Error() string {
 	return strings.TrimSpace(e.Rule.where()+" "+e.Rule.String()) + ": " + e.Err.Error()
 }
 
-// Unwrap returns ErrRule and what is wrong.
-func (e *RuleError) Unwrap() []error { return []error{ErrRule, e.Err} }
+// Unwrap returns what is wrong with the rule.
+func (e *RuleError) Unwrap() error { return e.Err }
 
 func (r Rule) where() string {
 	if r.File == "" {

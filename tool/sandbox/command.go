@@ -145,8 +145,8 @@ func orIf[T int | int64](def bool, v, d T) T {
 	return max(v, 0)
 }
 
-// Marker is the name of the variable that every process of a run has in its environment. Its value is the run's own.
-const Marker = "WIELD_RUN"
+// marker is the name of the variable that every process of a run has in its environment. Its value is the run's own.
+const marker = "WIELD_RUN"
 
 // inherited are the variables that Environ takes over: what programs need to find themselves and to write
 // text, and nothing that tells who somebody is to a service.

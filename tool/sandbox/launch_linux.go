@@ -262,7 +262,7 @@ func (k *supervisor) execInside(attr *syscall.ProcAttr) ([]Layer, error) {
 	}
 	defer exe.Close()
 	attr.Files = append(attr.Files, uintptr(specFD), readyTheirs.Fd(), exe.Fd())
-	attr.Dir, attr.Env = "/", []string{Marker + "=" + k.spec.ID}
+	attr.Dir, attr.Env = "/", []string{marker + "=" + k.spec.ID}
 	if k.pid, err = syscall.ForkExec(k.spec.Bubblewrap, k.spec.Walls.bubblewrap(&k.spec), attr); err != nil {
 		return nil, describe("bubblewrap", err)
 	}

@@ -19,7 +19,7 @@ func plant(_ context.Context, p *Process, c Command, program string, s *streams)
 	if c.Level.atLeast(Workspace) {
 		return nil, &Error{Kind: ErrLevel, Text: string(c.Level), Missing: missing()}
 	}
-	cmd := &exec.Cmd{Path: program, Args: c.Argv, Dir: c.Dir, Env: append(c.Env[:len(c.Env):len(c.Env)], Marker+"="+p.id),
+	cmd := &exec.Cmd{Path: program, Args: c.Argv, Dir: c.Dir, Env: append(c.Env[:len(c.Env):len(c.Env)], marker+"="+p.id),
 		Stdin: s.stdin, Stdout: s.stdout, Stderr: s.stderr, SysProcAttr: grouped()}
 	if err := cmd.Start(); err != nil {
 		return nil, &Error{Kind: ErrCommand, Err: err}

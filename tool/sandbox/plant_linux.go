@@ -93,7 +93,7 @@ func (p *Process) spec(c Command, program string) (*spec, error) {
 	if level == Limits {
 		sp.Walls.Writable = append(slices.Clone(c.Writable), "/") // for what is protected: no wall closes anything else
 	}
-	sp.Env = setenv(sp.Env, Marker, p.id)
+	sp.Env = setenv(sp.Env, marker, p.id)
 	if c.Limits.Processes > 0 {
 		sp.Group = newGroup(p.id, c.Limits)
 	}
@@ -126,7 +126,7 @@ func (t *supervisorTree) start(s *streams, sp *spec) error {
 	}
 	defer statusTheirs.Close()
 	t.status, t.lines = stat, bufio.NewReader(stat)
-	attr := &os.ProcAttr{Dir: "/", Env: []string{Marker + "=" + t.id}, Files: append(s.theirs(), controlTheirs, statusTheirs)}
+	attr := &os.ProcAttr{Dir: "/", Env: []string{marker + "=" + t.id}, Files: append(s.theirs(), controlTheirs, statusTheirs)}
 	for _, attr.Sys = range sp.starts() {
 		if t.supervisor, err = os.StartProcess(self, []string{"wield-sandbox", hidden}, attr); err == nil {
 			return nil

@@ -96,7 +96,7 @@ func number(s string) (int, bool) {
 
 // marked returns the processes that have the marker of a run in their environment.
 func marked(id string) []int {
-	want := []byte(Marker + "=" + id)
+	want := []byte(marker + "=" + id)
 	var pids []int
 	names, _ := readNames("/proc")
 	for _, name := range names {

@@ -13,20 +13,20 @@ type Clock struct {
 	Now func() time.Time // nil: time.Now
 }
 
-// In is what both tools take.
-type In struct {
+// timeIn is what both tools take.
+type timeIn struct {
 	Timezone string `json:"timezone,omitempty" jsonschema:"IANA time zone, such as Europe/Oslo. Default: local time zone"`
 }
 
 // A Moment is what get_current_time gives.
-type Moment struct {
+type moment struct {
 	Time     string `json:"time"` // RFC 3339
 	Timezone string `json:"timezone"`
 	Unix     int64  `json:"unix"`
 }
 
 // A Day is what get_current_date gives.
-type Day struct {
+type day struct {
 	Date     string `json:"date"` // year, month and day
 	Weekday  string `json:"weekday"`
 	Week     int    `json:"week"` // of the year, by ISO 8601
@@ -37,15 +37,15 @@ type Day struct {
 func (c Clock) Tools() []*tool.Tool {
 	list := []*tool.Tool{
 		tool.Func("get_current_time", `Returns the current date and time in a time zone. Example: {"timezone":"Europe/Oslo"}`,
-			func(_ context.Context, in In) (Moment, error) {
+			func(_ context.Context, in timeIn) (moment, error) {
 				now, err := c.now(in.Timezone)
-				return Moment{now.Format(time.RFC3339), zoneOf(now), now.Unix()}, err
+				return moment{now.Format(time.RFC3339), zoneOf(now), now.Unix()}, err
 			}),
 		tool.Func("get_current_date", `Returns today's date, weekday and day of the year in a time zone. Example: {"timezone":"Asia/Tokyo"}`,
-			func(_ context.Context, in In) (Day, error) {
+			func(_ context.Context, in timeIn) (day, error) {
 				now, err := c.now(in.Timezone)
 				_, week := now.ISOWeek()
-				return Day{now.Format(time.DateOnly), now.Weekday().String(), week, zoneOf(now)}, err
+				return day{now.Format(time.DateOnly), now.Weekday().String(), week, zoneOf(now)}, err
 			}),
 	}
 	for _, t := range list {

@@ -24,21 +24,21 @@ const (
 	messageBytes = 4 << 10 // of a message that is read
 )
 
-// SearchIn is what conversation_search takes.
-type SearchIn struct {
+// searchIn is what conversation_search takes.
+type searchIn struct {
 	Query string `json:"query" jsonschema:"words that must all occur in a message"`
 	Limit int    `json:"limit,omitempty" jsonschema:"maximum number of messages, up to 50. Default: 10"`
 }
 
-// ReadIn is what conversation_read takes.
-type ReadIn struct {
+// readIn is what conversation_read takes.
+type readIn struct {
 	Session string `json:"session" jsonschema:"ID of the conversation, as returned by conversation_search"`
 	From    int    `json:"from,omitempty" jsonschema:"first message, counted from 1"`
 	Limit   int    `json:"limit,omitempty" jsonschema:"maximum number of messages, up to 100. Default: 20"`
 }
 
 // A Message is a message as the tools show it.
-type Message struct {
+type message struct {
 	Session string `json:"session,omitempty"`
 	Title   string `json:"title,omitempty"`
 	Number  int    `json:"number"`
@@ -47,17 +47,17 @@ type Message struct {
 	At      string `json:"at"` // RFC 3339
 }
 
-// Found is what conversation_search gives.
-type Found struct {
-	Messages []Message `json:"messages"`
+// found is what conversation_search gives.
+type found struct {
+	Messages []message `json:"messages"`
 	Count    int       `json:"count"`
 }
 
-// Read is what conversation_read gives.
-type Read struct {
+// page is what conversation_read gives.
+type page struct {
 	Session  string    `json:"session"`
 	Title    string    `json:"title,omitempty"`
-	Messages []Message `json:"messages"`
+	Messages []message `json:"messages"`
 	Total    int       `json:"total"`          // messages of the conversation
 	Next     int       `json:"next,omitempty"` // number to read on from; left out: this is the end
 }
@@ -85,45 +85,45 @@ func conversations(c *tool.Call) (tool.Conversations, error) {
 	return c.Scope.Conversations, nil
 }
 
-func search(ctx context.Context, c *tool.Call, in SearchIn) (Found, error) {
+func search(ctx context.Context, c *tool.Call, in searchIn) (found, error) {
 	all, err := conversations(c)
 	if err != nil {
-		return Found{}, err
+		return found{}, err
 	}
 	words := strings.Fields(in.Query)
 	if len(words) == 0 {
-		return Found{}, tool.Errorf(tool.ErrInvalid, "query is empty")
+		return found{}, tool.Errorf(tool.ErrInvalid, "query is empty")
 	}
 	list, err := all.Search(ctx, words, bound(in.Limit, defaultFound, mostFound))
 	if err != nil {
-		return Found{}, failed(err)
+		return found{}, failed(err)
 	}
-	out := Found{Messages: []Message{}, Count: len(list)}
+	out := found{Messages: []message{}, Count: len(list)}
 	for i := range list {
 		p := &list[i]
-		out.Messages = append(out.Messages, Message{p.Session, p.Title, p.Number, p.Role, excerpt(p.Text, words[0]), stamp(p.At)})
+		out.Messages = append(out.Messages, message{p.Session, p.Title, p.Number, p.Role, excerpt(p.Text, words[0]), stamp(p.At)})
 	}
 	return out, nil
 }
 
-func read(ctx context.Context, c *tool.Call, in ReadIn) (Read, error) {
+func read(ctx context.Context, c *tool.Call, in readIn) (page, error) {
 	all, err := conversations(c)
 	if err != nil {
-		return Read{}, err
+		return page{}, err
 	}
 	from := max(in.From, 1)
 	list, total, err := all.Read(ctx, in.Session, from, bound(in.Limit, defaultRead, mostRead))
 	switch {
 	case errors.Is(err, tool.ErrNoConversation):
-		return Read{}, tool.Errorf(tool.ErrInvalid, "There is no conversation %q; conversation_search finds those that there are", in.Session)
+		return page{}, tool.Errorf(tool.ErrInvalid, "There is no conversation %q; conversation_search finds those that there are", in.Session)
 	case err != nil:
-		return Read{}, failed(err)
+		return page{}, failed(err)
 	}
-	out := Read{Session: in.Session, Messages: []Message{}, Total: total}
+	out := page{Session: in.Session, Messages: []message{}, Total: total}
 	for i := range list {
 		p := &list[i]
 		out.Title = p.Title
-		out.Messages = append(out.Messages, Message{Number: p.Number, Role: p.Role, Text: cut(p.Text, 0, messageBytes), At: stamp(p.At)})
+		out.Messages = append(out.Messages, message{Number: p.Number, Role: p.Role, Text: cut(p.Text, 0, messageBytes), At: stamp(p.At)})
 	}
 	if next := from + len(list); len(list) > 0 && next <= total {
 		out.Next = next

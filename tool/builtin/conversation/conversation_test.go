@@ -152,7 +152,7 @@ func TestRead(t *testing.T) {
 	p.texts[3] = strings.Repeat("é", 4<<10)
 	var numbers []int
 	for from := 1; from != 0; {
-		var got conversation.Read
+		var got conversation.Page
 		into(t, call(t, tool.Scope{Conversations: p}, "conversation_read", fmt.Sprintf(`{"session":"ses_1","from":%d,"limit":3}`, from)), &got)
 		if got.Session != "ses_1" || got.Title != "Old" || got.Total != 7 {
 			t.Errorf("%+v", got)

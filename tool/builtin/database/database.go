@@ -56,8 +56,8 @@ const (
 	timeLimit   = 30 * time.Second // where the call has none
 )
 
-// In is what the tool takes.
-type In struct {
+// query is what the tool takes.
+type query struct {
 	Query      string            `json:"query" jsonschema:"one SQL statement; values are best given as parameters: ? in SQLite, $1 in PostgreSQL"`
 	Parameters []json.RawMessage `json:"parameters,omitempty"`
 	Database   string            `json:"database,omitempty"`
@@ -66,8 +66,8 @@ type In struct {
 	MaxRows    int               `json:"max_rows,omitempty"`
 }
 
-// Out is what it gives.
-type Out struct {
+// answer is what it gives.
+type answer struct {
 	Columns   []string            `json:"columns"`
 	Rows      [][]json.RawMessage `json:"rows"`
 	Count     int                 `json:"count"`              // of the rows that are here
@@ -120,7 +120,7 @@ type request struct {
 }
 
 func (o Options) run(ctx context.Context, c *tool.Call) (tool.Result, error) {
-	var in In
+	var in query
 	if err := json.Unmarshal([]byte(c.Arguments), &in); err != nil {
 		return tool.Result{}, tool.Errorf(tool.ErrInvalid, "Invalid arguments: %w", err)
 	}
@@ -152,7 +152,7 @@ func timed(ctx context.Context, err error) error {
 	return &tool.Error{Kind: tool.ErrCanceled, Cause: ctx.Err()}
 }
 
-func (o Options) request(c *tool.Call, in *In) (*request, error) {
+func (o Options) request(c *tool.Call, in *query) (*request, error) {
 	q := &request{sql: in.Query, write: in.Mode == "rw", rows: in.MaxRows, cell: o.Cell, limit: c.Limits.Timeout}
 	switch {
 	case strings.TrimSpace(in.Query) == "":
@@ -182,12 +182,12 @@ func (o Options) request(c *tool.Call, in *In) (*request, error) {
 
 // A source answers requests.
 type source interface {
-	ask(ctx context.Context, c *tool.Call, q *request) (*Out, error)
+	ask(ctx context.Context, c *tool.Call, q *request) (*answer, error)
 }
 
 var errWhich = errors.New("say which database: path for an SQLite file of the workspace, or database for a configured one")
 
-func (o Options) source(in *In) (source, error) {
+func (o Options) source(in *query) (source, error) {
 	if (in.Path == "") == (in.Database == "") {
 		return nil, tool.Errorf(tool.ErrInvalid, "%w", errWhich)
 	}

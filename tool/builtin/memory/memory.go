@@ -17,7 +17,7 @@ import (
 )
 
 // A Memory is one note.
-type Memory struct {
+type memory struct {
 	ID         string   `json:"memory_id"`
 	Content    string   `json:"content"`
 	Type       string   `json:"memory_type"`
@@ -140,7 +140,7 @@ func read(arguments []byte) (v in, err error) {
 }
 
 // into changes what the arguments name, and says what does not fit.
-func (v *in) into(m *Memory) error {
+func (v *in) into(m *memory) error {
 	if v.Content != nil {
 		m.Content = *v.Content
 	}
@@ -174,7 +174,7 @@ func add(ctx context.Context, s *store, arguments []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Memory{Type: "note", Importance: 0.5, Tags: []string{}}
+	m := &memory{Type: "note", Importance: 0.5, Tags: []string{}}
 	if err := v.into(m); err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func add(ctx context.Context, s *store, arguments []byte) (any, error) {
 
 // found is what search_memories gives.
 type found struct {
-	Memories []Memory `json:"memories"`
+	Memories []memory `json:"memories"`
 	Count    int      `json:"count"`
 }
 

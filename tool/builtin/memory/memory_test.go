@@ -60,7 +60,7 @@ func do(t *testing.T, r *tool.Runner, name, args string) string {
 // made adds a memory and returns its id.
 func made(t *testing.T, r *tool.Runner, args string) string {
 	t.Helper()
-	var m Memory
+	var m memory
 	if err := json.Unmarshal([]byte(do(t, r, "add_memory", args)), &m); err != nil || m.ID == "" {
 		t.Fatalf("%s: %v, %+v", args, err, m)
 	}

@@ -92,7 +92,7 @@ func missing(id string) error {
 const columns = "id, content, type, tags, importance, created, updated"
 
 // scan reads a row of columns.
-func scan(row interface{ Scan(...any) error }) (m Memory, err error) {
+func scan(row interface{ Scan(...any) error }) (m memory, err error) {
 	var tags string
 	var created, updated int64
 	if err := row.Scan(&m.ID, &m.Content, &m.Type, &tags, &m.Importance, &created, &updated); err != nil {
@@ -105,7 +105,7 @@ func scan(row interface{ Scan(...any) error }) (m Memory, err error) {
 func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 
 // add adds m, and gives it its id and its times.
-func (s *store) add(ctx context.Context, m *Memory) error {
+func (s *store) add(ctx context.Context, m *memory) error {
 	var id [6]byte
 	rand.Read(id[:])
 	m.ID = "mem_" + hex.EncodeToString(id[:])
@@ -122,7 +122,7 @@ func (s *store) add(ctx context.Context, m *Memory) error {
 }
 
 // put writes m as it is from now on. A new one was created now.
-func (s *store) put(ctx context.Context, tx *sql.Tx, m *Memory, now time.Time) error {
+func (s *store) put(ctx context.Context, tx *sql.Tx, m *memory, now time.Time) error {
 	tags, err := json.Marshal(m.Tags)
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (s *store) change(ctx context.Context, f func(tx *sql.Tx) error) error {
 	return failed(tx.Commit())
 }
 
-func (s *store) get(ctx context.Context, id string) (*Memory, error) {
+func (s *store) get(ctx context.Context, id string) (*memory, error) {
 	if s.db == nil {
 		return nil, missing(id)
 	}
@@ -173,8 +173,8 @@ func (s *store) get(ctx context.Context, id string) (*Memory, error) {
 	return &m, failed(err)
 }
 
-func (s *store) update(ctx context.Context, id string, into func(*Memory) error) (*Memory, error) {
-	var m Memory
+func (s *store) update(ctx context.Context, id string, into func(*memory) error) (*memory, error) {
+	var m memory
 	err := s.change(ctx, func(tx *sql.Tx) (err error) {
 		m, err = scan(tx.QueryRowContext(ctx, "SELECT "+columns+" FROM memory WHERE id = ?", id))
 		if errors.Is(err, sql.ErrNoRows) {
@@ -207,8 +207,8 @@ func (s *store) delete(ctx context.Context, id string) error {
 
 // search finds memories. One whose words fit better stands before another, and of those that fit as well the one that matters more, then the
 // later one.
-func (s *store) search(ctx context.Context, v *in) ([]Memory, error) {
-	list := []Memory{}
+func (s *store) search(ctx context.Context, v *in) ([]memory, error) {
+	list := []memory{}
 	if s.db == nil {
 		return list, nil
 	}

@@ -1,0 +1,11 @@
+package shape
+
+const (
+	ArrayUnwrap  = arrayUnwrap
+	ArrayWrap    = arrayWrap
+	Coerced      = coerced
+	EnumCase     = enumCase
+	PythonObject = pythonObject
+)
+
+var PythonJSON = pythonJSON
