@@ -20,6 +20,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -72,7 +73,8 @@ const ReasonFormat chat.Reason = "format"
 
 // BounceOptions say which failures are sent back to the model, and how often.
 type BounceOptions struct {
-	Max  int           // corrective requests for one client request; 0: one; below 0: none
+	Off  bool          // none is sent back
+	Max  int           // corrective requests for one client request; 0: one
 	On   []chat.Reason // nil: confused, unknown_tool, invalid, malformed
 	Role chat.Role     // of the message that corrects; "": user
 }
@@ -148,12 +150,7 @@ func New(m chat.Model, o Options) *Bridge {
 	if o.Hold == "" {
 		o.Hold = HoldNone
 	}
-	switch {
-	case o.Bounce.Max == 0:
-		o.Bounce.Max = 1
-	case o.Bounce.Max < 0:
-		o.Bounce.Max = 0
-	}
+	o.Bounce.Max = cmp.Or(o.Bounce.Max, 1)
 	if o.Bounce.On == nil {
 		o.Bounce.On = []chat.Reason{chat.ReasonConfused, chat.ReasonUnknownTool, chat.ReasonInvalid, chat.ReasonMalformed}
 	}
@@ -161,7 +158,7 @@ func New(m chat.Model, o Options) *Bridge {
 		o.Bounce.Role = chat.RoleUser
 	}
 	if o.Passive {
-		o.Mode, o.Dialect, o.Repair, o.Bounce.Max, o.Prompt.DropOrphans = ModeText, "tool-request", dialect.RepairOff, 0, true
+		o.Mode, o.Dialect, o.Repair, o.Bounce.Off, o.Prompt.DropOrphans = ModeText, "tool-request", dialect.RepairOff, true, true
 		o.Prefix = "" // nobody tells this model of one
 	}
 	if o.Prompt.Dialect == "" {

@@ -74,7 +74,7 @@ var cases = []struct {
 		answers: []answer{function("", "get_weather", "{}"), join(answer{text("Again:")}, function("", "get_weather", "{}"))},
 		want: seen{Content: "Again:\n\nThe model could not call get_weather: missing required parameter: city", Rejected: []string{"invalid get_weather", "invalid get_weather"},
 			Bounces: []string{"TOOL_ERROR: Missing required parameter: city. Please try again with correct format."}, Finish: chat.FinishStop}},
-	{name: "unknown tool, spent, raw stays", o: bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}}, req: ask(weather),
+	{name: "unknown tool, spent, raw stays", o: bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}}, req: ask(weather),
 		answers: []answer{{text("a <tool_call>{\"name\":\"x\",\"arguments\":{}}</tool_call> b")}},
 		want:    seen{Content: "a <tool_call>{\"name\":\"x\",\"arguments\":{}}</tool_call> b", Rejected: []string{"unknown_tool x"}, Finish: chat.FinishStop}},
 	{name: "bad call after a good one is not bounced", o: bridge.Options{Mode: bridge.ModeText}, req: ask(weather),
@@ -102,7 +102,7 @@ var cases = []struct {
 	{name: "A14 function of the backend in text mode", o: bridge.Options{Mode: bridge.ModeText}, req: ask(weather),
 		answers: []answer{join(function("n1", "generate_image", `{}`), answer{text("Here.")})},
 		want:    seen{Content: "Here.", Natives: []string{`generate_image({})`}, Finish: chat.FinishStop}},
-	{name: "unknown function that was not offered", o: bridge.Options{Mode: bridge.ModeNative, Bounce: bridge.BounceOptions{Max: -1}}, req: ask(weather),
+	{name: "unknown function that was not offered", o: bridge.Options{Mode: bridge.ModeNative, Bounce: bridge.BounceOptions{Off: true}}, req: ask(weather),
 		answers: []answer{join(answer{text("Hm.")}, function("n1", "generate_image", `{}`))},
 		want:    seen{Content: "Hm.\n\nThe model could not call generate_image: unknown tool", Rejected: []string{"unknown_tool generate_image"}, Finish: chat.FinishStop}},
 	{name: "over the limit", o: bridge.Options{Mode: bridge.ModeText, MaxCalls: 1}, req: ask(weather),
@@ -146,7 +146,7 @@ var cases = []struct {
 	{name: "incomplete native call", o: bridge.Options{Mode: bridge.ModeNative}, req: ask(weather),
 		answers: []answer{{{Kind: chat.KindCallStart, Origin: chat.OriginFunction, Name: "get_weather"}, {Kind: chat.KindCallArgs, Text: `{"ci`}, finish(chat.FinishLength)}},
 		want:    seen{Content: `{"ci`, Rejected: []string{"incomplete get_weather"}, Finish: chat.FinishLength}},
-	{name: "call without a name", o: bridge.Options{Mode: bridge.ModeNative, Bounce: bridge.BounceOptions{Max: -1}}, req: ask(weather),
+	{name: "call without a name", o: bridge.Options{Mode: bridge.ModeNative, Bounce: bridge.BounceOptions{Off: true}}, req: ask(weather),
 		answers: []answer{{{Kind: chat.KindRejected, Origin: chat.OriginFunction, Index: -1, Detail: &chat.RejectedDetail{
 			Reason: chat.ReasonMalformed, Raw: `{"a":1}`, Arguments: `{"a":1}`, Message: "the server sent a call that has no name"}}}},
 		want: seen{Content: "{\"a\":1}\n\nThe model could not call a tool: the server sent a call that has no name", Rejected: []string{"malformed"}, Finish: chat.FinishStop}},
@@ -202,7 +202,7 @@ func TestA6(t *testing.T) {
 		for _, mode := range []string{"text", "function"} {
 			for _, cut := range []func(string) []string{nil, chunkings()["bytes"]} {
 				a := answer{text("<tool_call>\n{\"name\":\"get_weather\",\"arguments\":" + args + "}\n</tool_call>")}
-				o := bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}}
+				o := bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}}
 				if mode == "function" {
 					a, o.Mode = function("c1", "get_weather", args), bridge.ModeNative
 				}
@@ -284,7 +284,7 @@ func TestA13(t *testing.T) {
 		{`{"arguments":null,"name":null,"parameters":{"a":1}}`, `{"a":1}`},
 		{`{"arguments":null,"name":"x","parameters":{"a":1}}`, `{"arguments":null,"name":"x","parameters":{"a":1}}`},
 	} {
-		s, _ := play(t, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}}, ask(f), native("", "f", tc.args, ""))
+		s, _ := play(t, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}}, ask(f), native("", "f", tc.args, ""))
 		if !cmp.Equal(s.Calls, []string{"f(" + tc.want + ")"}) {
 			t.Errorf("%s gives %v", tc.args, s.Calls)
 		}
@@ -312,7 +312,7 @@ func TestXE22(t *testing.T) {
 	for _, cut := range []func(string) []string{nil, chunkings()["bytes"]} {
 		bad := "<tool_call>{\"name\":\"get_weather\",\"arguments\":{bad</tool_call>"
 		m := &fake{t: t, cut: cut, answers: []answer{{text(bad)}}}
-		s := collect(t, bridge.New(m, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}}).Stream(t.Context(), ask(weather)))
+		s := collect(t, bridge.New(m, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}}).Stream(t.Context(), ask(weather)))
 		if len(s.Calls) != 0 || s.Content != bad {
 			t.Errorf("in text: %+v", s)
 		}
@@ -552,12 +552,12 @@ func TestA15(t *testing.T) {
 // TestGluedConfused: of calls that are glued together every one counts.
 func TestGluedConfused(t *testing.T) {
 	first := join(native("n1", "get_weather", `{"city":"Paris"}{"city":"Rome"}{"city":"Paris"}`, `{"error":true}{"error":true}`), answer{text(apology)})
-	s, _ := play(t, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}}, ask(weather), first)
+	s, _ := play(t, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}}, ask(weather), first)
 	if want := []string{`get_weather({"city":"Paris"})`, `get_weather({"city":"Rome"})`}; !cmp.Equal(want, s.Calls) || s.Content != "" || s.converted != 2 {
 		t.Errorf("%+v", s)
 	}
 	names := function("c1", "get_weatherGetLiveContext", `{"city":"Paris"}{}`)
-	s, _ = play(t, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}}, ask(weather, live), join(names, answer{text(apology)}))
+	s, _ = play(t, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}}, ask(weather, live), join(names, answer{text(apology)}))
 	if want := []string{`get_weather({"city":"Paris"})`, `GetLiveContext({})`}; !cmp.Equal(want, s.Calls) {
 		t.Errorf("glued names: %+v", s)
 	}

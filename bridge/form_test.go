@@ -405,7 +405,7 @@ func TestHeldFree(t *testing.T) {
 			tc.o.Mode = bridge.ModeText
 		}
 		if tc.req.Format != nil {
-			tc.o.Bounce.Max = -1
+			tc.o.Bounce.Off = true
 		}
 		_, f := play(t, tc.o, tc.req, answer{text("Hello.")})
 		held := f.requests[0].Format

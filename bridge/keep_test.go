@@ -73,11 +73,11 @@ func TestWholeAnswerOfOneAttempt(t *testing.T) {
 			[]answer{join(says("FAILED"), function("n", "nope", "{}")), join(says("FAILED"), function("n", "get_weather", "{}")), good}, "Rome it is. ", "think Rome it is. ", tool},
 		{"the second fails too", bridge.Options{Mode: bridge.ModeNative}, nil, []answer{join(says("FAILED"), function("n", "nope", "{}")), join(says("Hm."), function("n", "nope", "{}"))},
 			"Hm.\n\nThe model could not call nope: unknown tool", "think Hm.", ""},
-		{"taken over", bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}}, nil, []answer{join(says("Let me look. "), confused(`{"city":"Rome"}`), says("FAILED"))},
+		{"taken over", bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}}, nil, []answer{join(says("Let me look. "), confused(`{"city":"Rome"}`), says("FAILED"))},
 			"Let me look. ", "think Let me look. ", tool},
-		{"taken over, in one piece", bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}}, nil, []answer{unplaced(join(says("FAILED"), confused(`{"city":"Rome"}`)))},
+		{"taken over, in one piece", bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}}, nil, []answer{unplaced(join(says("FAILED"), confused(`{"city":"Rome"}`)))},
 			"", "think FAILED", tool},
-		{"cannot be taken over, in one piece", bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}}, nil, []answer{unplaced(join(says("FAILED"), confused(`{}`)))},
+		{"cannot be taken over, in one piece", bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}}, nil, []answer{unplaced(join(says("FAILED"), confused(`{}`)))},
 			"The model could not call get_weather: missing required parameter: city", "think FAILED", ""},
 	} {
 		for _, cut := range []func(string) []string{nil, chunkings()["three"]} {

@@ -41,7 +41,7 @@ func TestA27(t *testing.T) {
 		}
 	}
 	spent := o
-	spent.Bounce.Max = -1
+	spent.Bounce.Off = true
 	for _, req := range []*chat.Request{ask(weather), streamed(ask(weather))} {
 		got, _ := play(t, spent, req, answer{text(bare)})
 		compare(t, seen{Content: bare, Finish: chat.FinishStop}, got)
@@ -111,7 +111,7 @@ func TestFencedUnknownStreamed(t *testing.T) {
 
 // TestTextCallBehindConfused releases a call that stands as text behind one that is taken over, unless it is the same.
 func TestTextCallBehindConfused(t *testing.T) {
-	o := bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}}
+	o := bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}}
 	fenced := func(city string) string {
 		return "```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"" + city + "\"}}\n```"
 	}

@@ -43,7 +43,7 @@ func TestChunking(t *testing.T) {
 			return a
 		}
 		answers := []answer{draw(), draw(), draw()}
-		o := bridge.Options{Mode: rapid.SampledFrom([]bridge.Mode{bridge.ModeText, bridge.ModeNative}).Draw(rt, "mode"), Bounce: bridge.BounceOptions{Max: rapid.SampledFrom([]int{-1, 1, 2}).Draw(rt, "bounces")},
+		o := bridge.Options{Mode: rapid.SampledFrom([]bridge.Mode{bridge.ModeText, bridge.ModeNative}).Draw(rt, "mode"), Bounce: bridge.BounceOptions{Off: rapid.Bool().Draw(rt, "off"), Max: rapid.IntRange(1, 2).Draw(rt, "bounces")},
 			MaxCalls: rapid.IntRange(0, 2).Draw(rt, "calls"), Release: rapid.SampledFrom([]bridge.Release{"auto", "checked", "eager"}).Draw(rt, "release")}
 		req := ask(weather)
 		req.Stream = rapid.Bool().Draw(rt, "stream")

@@ -42,19 +42,18 @@ type run struct {
 
 // A turn is one response of the model.
 type turn struct {
-	attempt   int
-	sent      *chat.Request
+	asked
 	open      bool             // TurnStart has been sent
 	detail    *chat.TurnDetail // of TurnStart and TurnEnd, once it is made
-	began     time.Time
-	err       error    // that the model ended with
-	raw       []byte   // the text so far
-	calls     int      // complete calls of this response
-	required  []string // names and arguments of those, where the answer has to be a call
+	err       error            // that the model ended with
+	raw       []byte           // the text so far
+	calls     int              // complete calls of this response
+	required  []string         // names and arguments of those, where the answer has to be a call
 	muted     silence
 	plain     bool // the decoder is closed: text is text
 	tried     bool // a call was made or attempted
 	over      overrun
+	goesOn    bool // its text continues what the client has
 	rest      remnant
 	counted   bool // the backend said what was used
 	failures  []failure
@@ -65,9 +64,15 @@ type turn struct {
 	text      heldText
 	answering bool // a call of answerTool is open
 	kept      keptAnswer
-	goesOn    bool   // its text continues what the client has
 	dropped   bool   // the server left the tools out: it is asked again with tools in the text
 	opening   string // of a call, which the answer was begun with, until it has been taken in
+}
+
+// asked says what the model was asked in a turn.
+type asked struct {
+	attempt int // 1: first
+	sent    *chat.Request
+	began   time.Time
 }
 
 // A silence begins where nothing more of a response is shown. The offsets are places in its raw text.
@@ -643,7 +648,12 @@ func (r *run) conclude() {
 }
 
 // left returns how often the model may still be asked again.
-func (r *run) left() int { return r.o.Bounce.Max - r.bounces }
+func (r *run) left() int {
+	if r.o.Bounce.Off {
+		return 0
+	}
+	return r.o.Bounce.Max - r.bounces
+}
 
 // required reports whether the request demands a call.
 func (r *run) required() bool {

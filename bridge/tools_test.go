@@ -56,7 +56,7 @@ func TestPatterns(t *testing.T) {
 		"patternProperties":{"^(?=a/~)":{"type":"string"}},"required":["id"]}`
 	var log bytes.Buffer
 	m := &fake{t: t}
-	b := bridge.New(m, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: -1}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	b := bridge.New(m, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	for _, tc := range []struct{ args, want string }{
 		{`{"id":"xyz"}`, `f({"id":"xyz"})`},
 		{`{"id":"a","days":"3"}`, `f({"id":"a","days":3})`},

@@ -277,7 +277,7 @@ func (w *builder) bridgeOptions(m *config.Model, name string) (bridge.Options, e
 		Repair:   repair,
 		Release:  bridge.Release(m.Release),
 		Strict:   m.StrictFormat,
-		Bounce:   bridge.BounceOptions{Max: m.Bounce.Max},
+		Bounce:   bridge.BounceOptions{Off: m.Bounce.Max == 0 || len(m.Bounce.On) == 0, Max: m.Bounce.Max},
 		MaxCalls: m.Calls.MaxPerTurn,
 		Prefix:   m.Calls.Prefix,
 		Passive:  m.Expose == "tool_request",
@@ -308,9 +308,6 @@ func (w *builder) bridgeOptions(m *config.Model, name string) (bridge.Options, e
 			InjectInto:    prompt.Inject(m.Instructions.InjectInto),
 			Cache:         w.blocks,
 		},
-	}
-	if m.Bounce.Max == 0 || len(m.Bounce.On) == 0 {
-		o.Bounce.Max = -1 // to a bridge 0 means the default
 	}
 	for _, reason := range m.Bounce.On {
 		o.Bounce.On = append(o.Bounce.On, chat.Reason(reason))

@@ -116,34 +116,39 @@ type Retry struct {
 
 // A Model is one name that clients can ask for.
 type Model struct {
-	Backend          string       `key:"backend" required:"true" doc:"Backend that runs it."`
-	Model            string       `key:"model" doc:"Its name at the backend. Empty: the same name."`
-	Mode             string       `key:"mode" enum:"text|native|template|auto" doc:"How tools reach the model: text (prompt), native (function calling), template (wield renders the model's chat template), or auto (native until the backend refuses)."`
-	Probe            bool         `key:"probe" doc:"With auto: test function calling once before tools are sent."`
-	Profile          string       `key:"profile" doc:"Profile of the model family; see wield dialect profile. auto: by the model's name, else its chat template."`
-	Dialect          Dialect      `key:"dialect" doc:"Dialect to teach and prefer; see wield dialect list. auto: from the profile."`
-	ChatTemplate     string       `key:"chat_template" doc:"For mode template: file with the chat template, such as tokenizer_config.json. Empty: ask the server (llama.cpp, Ollama)."`
-	ResponseTemplate string       `key:"response_template" doc:"File with a response_template, such as tokenizer_config.json; see wield dialect import."`
-	Repair           string       `key:"repair" enum:"off|safe|full" doc:"How far broken calls are repaired."`
-	Release          string       `key:"release" enum:"auto|checked|eager" doc:"When a call is sent on: once checked, or while it is written (eager). auto: checked up to 1 KiB."`
-	StrictFormat     bool         `key:"strict_format" doc:"Fail instead of sending text that lacks the requested format. Streams are sent as text."`
-	Bounce           Bounce       `key:"bounce" doc:"Retries of unusable calls."`
-	Calls            Calls        `key:"calls" doc:"How tools are called."`
-	CustomTools      CustomTools  `key:"customTools" doc:"lumo-tamer's names of calls.enabled and calls.prefix."`
-	Reasoning        bool         `key:"surfaceThinking" doc:"Send reasoning to the client."`
-	Native           Native       `key:"native" doc:"Tools that the backend runs itself."`
-	Expose           string       `key:"expose" enum:"openai|tool_request" doc:"How calls reach the client: as tool calls, or as text (tool_request)."`
-	Talk             Talk         `key:"conversations" doc:"Which requests belong together."`
-	Commands         Commands     `key:"commands" doc:"Commands in user messages."`
-	ToolSearch       int          `key:"tool_search" doc:"Number of tools above which the model searches instead of reading all. 0: never."`
-	ServerTools      ServerTools  `key:"server_tools" doc:"wield's tools that carry out server tools of the protocols, such as web_search_20250305."`
-	FirstChoice      bool         `key:"first_choice" doc:"Before tools are offered, ask the model whether to answer or which tool to call. For small models."`
-	Images           bool         `key:"images" doc:"Show the model images in tool results. false: describe them."`
-	Fallback         []string     `key:"fallback" doc:"Models to try in order when this one fails before it responds."`
-	Instructions     Instructions `key:"instructions" doc:"Texts that the model is given."`
-	Agent            Agent        `key:"agent" doc:"Tools that wield runs for this model."`
-	MCP              []string     `key:"mcp" doc:"MCP servers whose tools the model gets; * is all."`
-	Workers          []string     `key:"workers" doc:"Pools of workers whose tools the model gets; * is all."`
+	Backend string `key:"backend" required:"true" doc:"Backend that runs it."`
+	Model   string `key:"model" doc:"Its name at the backend. Empty: the same name."`
+	Mode    string `key:"mode" enum:"text|native|template|auto" doc:"How tools reach the model: text (prompt), native (function calling), template (wield renders the model's chat template), or auto (native until the backend refuses)."`
+	Probe   bool   `key:"probe" doc:"With auto: test function calling once before tools are sent."`
+	Family
+	Repair       string       `key:"repair" enum:"off|safe|full" doc:"How far broken calls are repaired."`
+	Release      string       `key:"release" enum:"auto|checked|eager" doc:"When a call is sent on: once checked, or while it is written (eager). auto: checked up to 1 KiB."`
+	StrictFormat bool         `key:"strict_format" doc:"Fail instead of sending text that lacks the requested format. Streams are sent as text."`
+	Bounce       Bounce       `key:"bounce" doc:"Retries of unusable calls."`
+	Calls        Calls        `key:"calls" doc:"How tools are called."`
+	CustomTools  CustomTools  `key:"customTools" doc:"lumo-tamer's names of calls.enabled and calls.prefix."`
+	Reasoning    bool         `key:"surfaceThinking" doc:"Send reasoning to the client."`
+	Native       Native       `key:"native" doc:"Tools that the backend runs itself."`
+	Expose       string       `key:"expose" enum:"openai|tool_request" doc:"How calls reach the client: as tool calls, or as text (tool_request)."`
+	Talk         Talk         `key:"conversations" doc:"Which requests belong together."`
+	Commands     Commands     `key:"commands" doc:"Commands in user messages."`
+	ToolSearch   int          `key:"tool_search" doc:"Number of tools above which the model searches instead of reading all. 0: never."`
+	ServerTools  ServerTools  `key:"server_tools" doc:"wield's tools that carry out server tools of the protocols, such as web_search_20250305."`
+	FirstChoice  bool         `key:"first_choice" doc:"Before tools are offered, ask the model whether to answer or which tool to call. For small models."`
+	Images       bool         `key:"images" doc:"Show the model images in tool results. false: describe them."`
+	Fallback     []string     `key:"fallback" doc:"Models to try in order when this one fails before it responds."`
+	Instructions Instructions `key:"instructions" doc:"Texts that the model is given."`
+	Agent        Agent        `key:"agent" doc:"Tools that wield runs for this model."`
+	MCP          []string     `key:"mcp" doc:"MCP servers whose tools the model gets; * is all."`
+	Workers      []string     `key:"workers" doc:"Pools of workers whose tools the model gets; * is all."`
+}
+
+// Family says how models of one family write calls and conversations.
+type Family struct {
+	Profile          string  `key:"profile" doc:"Profile of the model family; see wield dialect profile. auto: by the model's name, else its chat template."`
+	Dialect          Dialect `key:"dialect" doc:"Dialect to teach and prefer; see wield dialect list. auto: from the profile."`
+	ChatTemplate     string  `key:"chat_template" doc:"For mode template: file with the chat template, such as tokenizer_config.json. Empty: ask the server (llama.cpp, Ollama)."`
+	ResponseTemplate string  `key:"response_template" doc:"File with a response_template, such as tokenizer_config.json; see wield dialect import."`
 }
 
 // Bounce says when a model is asked again.

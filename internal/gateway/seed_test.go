@@ -84,7 +84,7 @@ func TestA19Choice(t *testing.T) {
 		{bridge.ModeNative, `"tool_choice":"required"`, `"tool_choice":"required"`, "MUST contain"},
 		{bridge.ModeNative, `"parallel_tool_calls":false`, `"parallel_tool_calls":false`, "ONLY ONE"},
 	} {
-		srv, told := overheard(t, bridge.Options{Mode: tc.mode, Bounce: bridge.BounceOptions{Max: -1}})
+		srv, told := overheard(t, bridge.Options{Mode: tc.mode, Bounce: bridge.BounceOptions{Off: true}})
 		resp, body := ask(t, srv, `{"model":"m",`+tc.field+`,`+weatherTool+`,"messages":[{"role":"user","content":"hi"}]}`)
 		if resp.StatusCode != 200 || !strings.Contains(told(), tc.has) || strings.Contains(told(), tc.hasNo) {
 			t.Errorf("%s %s: status %d %s, told %s", tc.mode, tc.field, resp.StatusCode, body, told())

@@ -190,11 +190,7 @@ func TestFiguresAddUp(t *testing.T) {
 			if want[Answers]++; right {
 				want[Recovered]++
 			}
-			max := most
-			if max == 0 {
-				max = -1 // none; 0 is the usual one
-			}
-			drain(t, s.Model("m", agent.Prices{}, bridge.New(back, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: max}})),
+			drain(t, s.Model("m", agent.Prices{}, bridge.New(back, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: most == 0, Max: most}})),
 				&chat.Request{Model: "m", Tools: definitions(), Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("go")}}})
 		}
 		r := one(t, s, Query{})

@@ -134,7 +134,7 @@ func bridgeFor(model chat.Model, c Candidate, o bridge.Options) *bridge.Bridge {
 	if c.Mode == bridge.ModeText {
 		o.Dialect, o.Prompt.Dialect = c.Dialect, c.Dialect
 	}
-	o.Release, o.Bounce.Max, o.Passive = bridge.ReleaseChecked, -1, false
+	o.Release, o.Bounce.Off, o.Passive = bridge.ReleaseChecked, true, false
 	o.Support = nil // a refusal counts for this candidate only
 	return bridge.New(model, o)
 }
