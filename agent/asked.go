@@ -34,8 +34,8 @@ const (
 	MatchUnknown Match = "unknown" // the journal has no digest
 )
 
-// Asked returns what the model was asked at the n-th time in a run, from 0. It looks at the records alone, and at how the agent's tools
-// write their results.
+// Asked returns what the model was asked at the n-th time in a run, from 0. It looks at the records alone, and at how
+// the agent's tools write their results.
 func (a *Agent) Asked(ctx context.Context, id string, n int) (*Asked, error) {
 	if a.o.Journal == nil {
 		return nil, ErrNoJournal
@@ -120,8 +120,8 @@ func reader(tools []chat.Tool) string {
 	return ""
 }
 
-// digestOf returns the digest of what a model is asked: the messages and the tools. What the journal gives back otherwise, such as ids that were
-// not there, is no part of it.
+// digestOf returns the digest of what a model is asked: the messages and the tools. What the journal gives back
+// otherwise, such as ids that were not there, is no part of it.
 func digestOf(req *chat.Request) string {
 	d := digester{sha256.New()}
 	for i := range req.Messages {

@@ -13,8 +13,8 @@ import (
 	"wield/tool"
 )
 
-// checkAsked holds what the journal tells of each question to a model against what the model was sent. It is asked by an agent that knows nothing
-// else: other limits, no window, another model.
+// checkAsked holds what the journal tells of each question to a model against what the model was sent. It is asked by
+// an agent that knows nothing else: other limits, no window, another model.
 func checkAsked(t *testing.T, store journal.Store, run string, sent []*chat.Request) {
 	t.Helper()
 	a := agent.New(nil, reader(t), agent.Options{Journal: store})
@@ -51,7 +51,8 @@ func names(tools []chat.Tool) (list []string) {
 	return list
 }
 
-// TestAskedOtherwise: where results are written for models in another way than then, what was asked is told with the word that it is not the same.
+// TestAskedOtherwise: where results are written for models in another way than then, what was asked is told with the
+// word that it is not the same.
 func TestAskedOtherwise(t *testing.T) {
 	store := new(journal.Memory)
 	var sent []*chat.Request

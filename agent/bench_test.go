@@ -13,8 +13,8 @@ import (
 	"wield/chat"
 )
 
-// BenchmarkTurn measures what the loop itself costs in one turn: a model and a tool that do nothing, in a run of 100 turns, so that
-// the history has grown to 200 messages at its end.
+// BenchmarkTurn measures what the loop itself costs in one turn: a model and a tool that do nothing, in a run of 100
+// turns, so that the history has grown to 200 messages at its end.
 func BenchmarkTurn(b *testing.B) {
 	const turns = 100
 	r := tools(b, reads("look", says("a result of some length, as they are")))
@@ -33,7 +33,8 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// TestManyRuns holds a thousand runs that wait for their tools, each with a history, to far less memory than they may take.
+// TestManyRuns holds a thousand runs that wait for their tools, each with a history, to far less memory than they may
+// take.
 func TestManyRuns(t *testing.T) {
 	const runs, most = 1000, 1 << 30
 	synctest.Test(t, func(t *testing.T) {

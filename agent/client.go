@@ -19,14 +19,15 @@ var (
 	ErrMissing = errors.New("agent: a call has no result")
 )
 
-// callPrefix begins the id of a call that the client is to run, and runPrefix that of a run in the journal. What follows is the same.
+// callPrefix begins the id of a call that the client is to run, and runPrefix that of a run in the journal. What
+// follows is the same.
 const (
 	callPrefix = "call_"
 	runPrefix  = "run_"
 )
 
-// RunOf returns the run that a call belongs to which its client is to run. It is told by the call's id, so that results find their
-// run. It reports false for other ids.
+// RunOf returns the run that a call belongs to which its client is to run. It is told by the call's id, so that results
+// find their run. It reports false for other ids.
 func RunOf(callID string) (run string, ok bool) {
 	rest, ok := strings.CutPrefix(callID, callPrefix)
 	if !ok {
@@ -88,8 +89,8 @@ func (r *Run) Awaits() []chat.Call {
 	return open
 }
 
-// Give hands in the results of the calls that Awaits returns, each of them once and nothing else. It is called before the events
-// are ranged over.
+// Give hands in the results of the calls that Awaits returns, each of them once and nothing else. It is called before
+// the events are ranged over.
 func (r *Run) Give(results ...chat.Message) error {
 	awaited := r.Awaits()
 	given := map[string]bool{}

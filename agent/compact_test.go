@@ -13,7 +13,8 @@ import (
 	"wield/tool"
 )
 
-// A summary that was asked for stands for the conversation in the next runs, on another day too; the messages stay in the journal.
+// A summary that was asked for stands for the conversation in the next runs, on another day too; the messages stay in
+// the journal.
 func TestCompact(t *testing.T) {
 	for _, store := range []journal.Store{new(journal.Memory), nil} {
 		name := "journal"
@@ -84,7 +85,8 @@ func checkEnded(t *testing.T, store journal.Store, runs int) {
 	}
 }
 
-// A conversation that is too long for the server is summed up from less of it; a model that cannot sum up changes nothing.
+// A conversation that is too long for the server is summed up from less of it; a model that cannot sum up changes
+// nothing.
 func TestCompactTooLong(t *testing.T) {
 	var sent []*chat.Request
 	refuse := 2

@@ -82,8 +82,8 @@ func (c *conversations) Read(ctx context.Context, id string, from, limit int) ([
 	return said[first:min(first+limit, len(said))], len(said), nil
 }
 
-// said returns what people and models said in a session: in its last run, which holds what was said before it too. A session in which
-// anybody else asked for a run is not shown.
+// said returns what people and models said in a session: in its last run, which holds what was said before it too. A
+// session in which anybody else asked for a run is not shown.
 func (c *conversations) said(ctx context.Context, session *journal.Session) ([]tool.Passage, error) {
 	last := ""
 	for i := range session.Streams {

@@ -55,8 +55,8 @@ func TestUnknownCost(t *testing.T) {
 	}
 }
 
-// The time of a run counts on when it goes on in another process; the time in which it waits for a person, or lies there dead,
-// does not count.
+// The time of a run counts on when it goes on in another process; the time in which it waits for a person, or lies
+// there dead, does not count.
 func TestTimeAcrossProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(journal.Memory)

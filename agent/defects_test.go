@@ -16,7 +16,8 @@ import (
 	"wield/journal/journaltest"
 )
 
-// A turn that called stays in the conversation with the question before it, and its results stay with their names, in later runs too.
+// A turn that called stays in the conversation with the question before it, and its results stay with their names, in
+// later runs too.
 func TestBR09(t *testing.T) {
 	model := &fakeModel{answers: []answer{{text: "I look.", calls: []chat.Call{call("c1", "look", `{"deep":{"list":[1,"two"]}}`)}}, {text: "It is x."}}}
 	r := tools(t, reads("look", says(`{"found":{"n":1}}`)))
@@ -46,8 +47,8 @@ func TestBR09(t *testing.T) {
 	}
 }
 
-// Names that are new in every turn do not get around the limit on calls, and the eleventh call of one tool in one answer has a result
-// behind its call.
+// Names that are new in every turn do not get around the limit on calls, and the eleventh call of one tool in one
+// answer has a result behind its call.
 func TestX_D01(t *testing.T) {
 	ran := 0
 	runs := func(context.Context, string) (string, error) { ran++; return fmt.Sprint(ran), nil }
@@ -88,7 +89,8 @@ func TestX_D01(t *testing.T) {
 	})
 }
 
-// There is one pass: what a task wants done is done before the answer says so, under the same rules, and once, however the task is worded.
+// There is one pass: what a task wants done is done before the answer says so, under the same rules, and once, however
+// the task is worded.
 func TestX_E30(t *testing.T) {
 	var did []string
 	does := func(what string) func(context.Context, string) (string, error) {
@@ -113,8 +115,8 @@ func TestX_E30(t *testing.T) {
 	}
 }
 
-// TestKilledQueue sends messages while a run is busy and kills it before and after each record. A message that was recorded is in the
-// conversation once, in the order in which it was sent.
+// TestKilledQueue sends messages while a run is busy and kills it before and after each record. A message that was
+// recorded is in the conversation once, in the order in which it was sent.
 func TestKilledQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for at := 1; ; at++ {

@@ -6,9 +6,10 @@ import (
 	"wield/chat"
 )
 
-// A file that a model writes as a block of text may hold a fence as long as the one around it, which ends the block early: what was
-// written so far would become the file. The rest of the answer tells, so that it is looked at when the answer has ended: the line that
-// ended the block was rather meant to open one in the file if another such line comes later and what stands around the two reads so.
+// A file that a model writes as a block of text may hold a fence as long as the one around it, which ends the block
+// early: what was written so far would become the file. The rest of the answer tells, so that it is looked at when the
+// answer has ended: the line that ended the block was rather meant to open one in the file if another such line comes
+// later and what stands around the two reads so.
 
 const doubtful = "The call was not run: a line of back-ticks inside of the block seems to end it too early, so that a part of it would be lost. " +
 	"Write the block again, between fences that are longer than any fence in it, such as ````."
@@ -40,7 +41,8 @@ func endsEarly(c *chat.Call, raw string) bool {
 	return strings.TrimSpace(first) != "" || leadsIn(block[max(0, len(block)-2)]) || !leadsIn(next)
 }
 
-// beforeBareFence returns the line before the first line of text that is a fence without an info string and does not end a block with one.
+// beforeBareFence returns the line before the first line of text that is a fence without an info string and does not
+// end a block with one.
 func beforeBareFence(text string) (before string, ok bool) {
 	open := false // a block with an info string
 	for line := range strings.Lines(text) {

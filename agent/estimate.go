@@ -13,9 +13,9 @@ const (
 	callTokens    = 12   // of what stands around a call, a result or the definition of a tool
 )
 
-// EstimateTokens estimates how many tokens messages and definitions have: one for every four ASCII characters, one for every other
-// character, and a fixed number for an image and for what stands around each message, call and definition. No tokenizer is asked,
-// so that the estimate is the same for every model; it is rather too high than too low.
+// EstimateTokens estimates how many tokens messages and definitions have: one for every four ASCII characters, one for
+// every other character, and a fixed number for an image and for what stands around each message, call and definition.
+// No tokenizer is asked, so that the estimate is the same for every model; it is rather too high than too low.
 func EstimateTokens(messages []chat.Message, tools []chat.Tool) int {
 	n := 0
 	for i := range messages {

@@ -100,8 +100,8 @@ func ask(text string) *chat.Request {
 	return &chat.Request{Model: "fake", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(text)}}}
 }
 
-// tools makes a runner of tools that are functions of their arguments' text. Their names say what they are: those with "write" in
-// front change something.
+// tools makes a runner of tools that are functions of their arguments' text. Their names say what they are: those with
+// "write" in front change something.
 func tools(t testing.TB, made ...*tool.Tool) *tool.Runner {
 	t.Helper()
 	reg := new(tool.Registry)

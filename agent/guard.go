@@ -59,8 +59,8 @@ func markCall(c *chat.Call) mark {
 	return mark(h.Sum(nil))
 }
 
-// plainJSON returns JSON text with sorted keys and without white space. Numbers stay as they are written. What is no JSON is
-// returned as it is.
+// plainJSON returns JSON text with sorted keys and without white space. Numbers stay as they are written. What is no
+// JSON is returned as it is.
 func plainJSON(text string) []byte {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()

@@ -54,7 +54,8 @@ func TestGuide_D24_D34(t *testing.T) {
 		t.Error("two tools have one name")
 	}
 
-	// Its logic alone (D-33), and through all that a call goes through: keys as text, errors as results, bad input (D-28 to D-30).
+	// Its logic alone (D-33), and through all that a call goes through: keys as text, errors as results, bad input
+	// (D-28 to D-30).
 	if got, err := stretch(t.Context(), stretchIn{Word: "ha"}); err != nil || got != "haha" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -77,8 +78,8 @@ func TestGuide_D24_D34(t *testing.T) {
 		}
 	}
 
-	// A question that needs the tool: it is called, and its result is in the answer, which comes piece by piece (D-34, D-23). Nothing of
-	// the conversation had to be changed for it (D-32).
+	// A question that needs the tool: it is called, and its result is in the answer, which comes piece by piece (D-34,
+	// D-23). Nothing of the conversation had to be changed for it (D-32).
 	model := &fakeModel{answers: []answer{
 		{text: `<tool_call>{"name": "stretch_word", "arguments": {"word": "ho", "times": 3}}</tool_call>`},
 		{text: "It is hohoho."},

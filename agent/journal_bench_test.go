@@ -17,7 +17,8 @@ import (
 	"wield/journal/sqlite"
 )
 
-// BenchmarkTurnRecorded is BenchmarkTurn with a journal: in memory, and in a file, where a turn with its call takes two syncs.
+// BenchmarkTurnRecorded is BenchmarkTurn with a journal: in memory, and in a file, where a turn with its call takes two
+// syncs.
 func BenchmarkTurnRecorded(b *testing.B) {
 	for _, kind := range []string{"memory", "sqlite"} {
 		b.Run(kind, func(b *testing.B) {
@@ -72,8 +73,8 @@ func (g *gate) pass(last func()) {
 	<-g.open
 }
 
-// BenchmarkManyRuns drives a thousand runs at once over a journal in a file. In each of two turns all of them wait in their tools
-// until the last one has come; then the memory is looked at. Each has a task and results of 4 KiB.
+// BenchmarkManyRuns drives a thousand runs at once over a journal in a file. In each of two turns all of them wait in
+// their tools until the last one has come; then the memory is looked at. Each has a task and results of 4 KiB.
 func BenchmarkManyRuns(b *testing.B) {
 	const runs, turns = 1000, 2
 	text := strings.Repeat("word ", 800)

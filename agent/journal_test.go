@@ -70,9 +70,9 @@ func killTools(t *testing.T, did *effects) *tool.Runner {
 	return r
 }
 
-// TestKilled kills runs of several turns, with tools of every kind and a question to a person, before and after each record that
-// is written, and lets them go on. No call that may not be repeated runs twice, none is lost, each has one result, the
-// conversation holds the order of strict servers and the chain of the journal is whole.
+// TestKilled kills runs of several turns, with tools of every kind and a question to a person, before and after each
+// record that is written, and lets them go on. No call that may not be repeated runs twice, none is lost, each has one
+// result, the conversation holds the order of strict servers and the chain of the journal is whole.
 func TestKilled(t *testing.T) {
 	s := &scripted{answers: []answer{
 		{text: "First.", calls: []chat.Call{call("", "look", `{"n":1}`), call("", "save", `{"n":2}`), call("", "repeats", `{"n":3}`)}},
@@ -262,8 +262,8 @@ func (s *endingStore) Append(ctx context.Context, stream string, after int64, re
 	return s.Store.Append(ctx, stream, after, records...)
 }
 
-// What is sent to a run that has stopped stands in the journal, and the run goes on with it. Behind its end there is nothing, whoever
-// sends something at that moment.
+// What is sent to a run that has stopped stands in the journal, and the run goes on with it. Behind its end there is
+// nothing, whoever sends something at that moment.
 func TestAcceptStopped(t *testing.T) {
 	for _, stop := range []bool{false, true} {
 		t.Run(fmt.Sprint(stop), func(t *testing.T) {

@@ -32,7 +32,8 @@ func reader(t *testing.T) *tool.Runner {
 	return r
 }
 
-// pages answers with n calls of page, one a turn, by the last of them in what it is sent. A summary is what it is asked for.
+// pages answers with n calls of page, one a turn, by the last of them in what it is sent. A summary is what it is asked
+// for.
 func pages(n int, sent *[]*chat.Request) *modelFunc {
 	return &modelFunc{func(req *chat.Request) answer {
 		*sent = append(*sent, req)
@@ -162,8 +163,8 @@ func TestReadsPrunedResults(t *testing.T) {
 	}
 }
 
-// A server that says that the conversation is too long is sent less of it, once. What was learned holds for the run, in another process
-// too.
+// A server that says that the conversation is too long is sent less of it, once. What was learned holds for the run, in
+// another process too.
 func TestContextLength(t *testing.T) {
 	tooLong := &chat.Error{Kind: chat.ErrContextLength, Status: 400, Message: "maximum context length is 4000 tokens"}
 	limited := func(most int, sent *[]*chat.Request) *modelFunc {
@@ -242,8 +243,8 @@ func TestContextLength(t *testing.T) {
 	})
 }
 
-// TestKilledLongRun kills a run that is longer than its model's context before and after each record, and lets it go on. What a model
-// is sent is the same as if nobody had been killed, and no summary is written twice.
+// TestKilledLongRun kills a run that is longer than its model's context before and after each record, and lets it go
+// on. What a model is sent is the same as if nobody had been killed, and no summary is written twice.
 func TestKilledLongRun(t *testing.T) {
 	o := agent.Options{Window: agent.Window{Tokens: 1150, Summarize: true}, Limits: agent.Limits{Iterations: 60, Calls: -1, PerTool: -1}}
 	last := func(sent []*chat.Request) string { return dump(sent[len(sent)-1].Messages) }

@@ -26,8 +26,8 @@ func (c *cutOff) Claim(ctx context.Context, stream, owner string, ttl time.Durat
 	return c.Store.Claim(ctx, stream, owner, ttl)
 }
 
-// TestLost takes a run over from a process that could not renew its lease for a while. The first process hears of it, whether the
-// other one still drives the run or has left it, and its call under way is cancelled.
+// TestLost takes a run over from a process that could not renew its lease for a while. The first process hears of it,
+// whether the other one still drives the run or has left it, and its call under way is cancelled.
 func TestLost(t *testing.T) {
 	for name, leave := range map[string]bool{"held": false, "left": true} {
 		t.Run(name, func(t *testing.T) {

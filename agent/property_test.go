@@ -54,8 +54,8 @@ func randomTools(t *testing.T) *tool.Runner {
 	return r
 }
 
-// TestTranscripts plays random runs, breaks them off at random places, answers their questions at random, and goes on with what
-// is left. Whatever is sent to a model, and whatever is left at the end, holds the order of strict servers.
+// TestTranscripts plays random runs, breaks them off at random places, answers their questions at random, and goes on
+// with what is left. Whatever is sent to a model, and whatever is left at the end, holds the order of strict servers.
 func TestTranscripts(t *testing.T) {
 	rounds := 300
 	if testing.Short() {

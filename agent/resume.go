@@ -19,12 +19,13 @@ var (
 	ErrNoJournal = errors.New("agent: there is no journal that a run could be in")
 )
 
-// Resume returns a run as the journal has it, to go on where it stopped, in this process or another one. What it was asked stands
-// there; whatever else a request says (the form of the answer, what a model is to be asked with) comes from like, which may be nil.
+// Resume returns a run as the journal has it, to go on where it stopped, in this process or another one. What it was
+// asked stands there; whatever else a request says (the form of the answer, what a model is to be asked with) comes
+// from like, which may be nil.
 //
-// A call that had begun and has no result runs again if its tool is idempotent. Any other gets a result that says that it is not
-// known what became of it, and does not run again. Calls that had not begun, run. Nothing happens before the events are ranged
-// over, but from now on the run is held for this owner.
+// A call that had begun and has no result runs again if its tool is idempotent. Any other gets a result that says that
+// it is not known what became of it, and does not run again. Calls that had not begun, run. Nothing happens before the
+// events are ranged over, but from now on the run is held for this owner.
 func (a *Agent) Resume(ctx context.Context, id string, like *chat.Request) (*Run, error) {
 	if a.o.Journal == nil {
 		return nil, ErrNoJournal
@@ -52,8 +53,8 @@ type memory struct {
 	waits   *journal.Wait
 }
 
-// worked returns how long the run was driven, from its records. Time in which it waited, or in which nobody drove it, is not
-// counted, and neither is that between the last record of a process that was killed and its end.
+// worked returns how long the run was driven, from its records. Time in which it waited, or in which nobody drove it,
+// is not counted, and neither is that between the last record of a process that was killed and its end.
 func (m *memory) worked() time.Duration {
 	var sum time.Duration
 	var last time.Time // zero: nobody drives it
@@ -185,7 +186,8 @@ func (r *Run) replay(rec *journal.Record, in bool) {
 	}
 }
 
-// told returns a recorded turn, as far as the end of a run speaks of it: a run may have been cut off when only that was missing.
+// told returns a recorded turn, as far as the end of a run speaks of it: a run may have been cut off when only that was
+// missing.
 func (r *Run) told(end *journal.TurnEnd) *turn {
 	t := &turn{run: r, state: r.state, turn: end.Turn, model: r.req.Model, calls: end.Message.Calls, finish: end.Finish}
 	t.text.WriteString(end.Message.Text())
@@ -211,8 +213,8 @@ func (r *Run) rendered(f *tool.FinishRecord) chat.Message {
 	return result.Message()
 }
 
-// settle finds the calls that had begun and have no result. Those that may not run again get one, which is recorded when the run
-// goes on.
+// settle finds the calls that had begun and have no result. Those that may not run again get one, which is recorded
+// when the run goes on.
 func (r *Run) settle(m *memory) error {
 	list, err := journal.Calls(each(m.entries))
 	if err != nil {
@@ -289,8 +291,8 @@ func (r *Run) goOn(ctx context.Context) error {
 	return r.log.note(ctx, append(records, r.takeGiven()...)...)
 }
 
-// Abort ends a run that nobody drives for good: calls without a result get one that says that they did not run, and the model is not
-// asked again.
+// Abort ends a run that nobody drives for good: calls without a result get one that says that they did not run, and the
+// model is not asked again.
 func (a *Agent) Abort(ctx context.Context, id string) error {
 	r, err := a.Resume(ctx, id, nil)
 	if err != nil {
@@ -307,8 +309,8 @@ func (a *Agent) Abort(ctx context.Context, id string) error {
 	return r.log.note(ctx, r.endings()...)
 }
 
-// endings are the records with which a run ends for good before its answer: calls without a result get one that says that they did
-// not run.
+// endings are the records with which a run ends for good before its answer: calls without a result get one that says
+// that they did not run.
 func (r *Run) endings() []journal.Record {
 	var records []journal.Record
 	for _, c := range r.state.Open() {
@@ -318,8 +320,8 @@ func (r *Run) endings() []journal.Record {
 	return append(records, journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: string(EndCancel), Usage: r.state.Usage}})
 }
 
-// Leave gives a run that Resume returned back, so that another can go on with it at once. It is for who does not range over its
-// events.
+// Leave gives a run that Resume returned back, so that another can go on with it at once. It is for who does not range
+// over its events.
 func (r *Run) Leave(ctx context.Context) error {
 	if r.log == nil {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"wield/tool"
 )
 
-// A story of random lives: each is cut off by its journal, by time, or not at all; messages come in between, and questions are
-// answered in every way.
+// A story of random lives: each is cut off by its journal, by time, or not at all; messages come in between, and
+// questions are answered in every way.
 type lives struct {
 	rnd    *rand.Rand
 	store  journal.Store
@@ -104,8 +104,9 @@ func (l *lives) answer(t *testing.T, store journal.Store, waiting []tool.Approva
 	}
 }
 
-// TestResumedTranscripts kills, cancels and resumes random runs, sends them messages and answers their questions. Whatever is sent to
-// a model, whatever is left after each life, and what the journal has at the end, is taken by strict servers.
+// TestResumedTranscripts kills, cancels and resumes random runs, sends them messages and answers their questions.
+// Whatever is sent to a model, whatever is left after each life, and what the journal has at the end, is taken by
+// strict servers.
 func TestResumedTranscripts(t *testing.T) {
 	const rounds, mortal, most = 120, 4, 30
 	synctest.Test(t, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"wield/tool"
 )
 
-// view returns what the model is sent of the conversation, with the tools on offer. Where turns have to be left out and a summary is
-// wanted, the model writes it first; if it cannot, they are left out without one.
+// view returns what the model is sent of the conversation, with the tools on offer. Where turns have to be left out and
+// a summary is wanted, the model writes it first; if it cannot, they are left out without one.
 func (r *Run) view(ctx context.Context, tools []chat.Tool) (View, error) {
 	f := r.fitting(tools)
 	v := f.Fit(r.state.Messages)
@@ -53,7 +53,8 @@ func (s *shown) fitting(w Window, tools []chat.Tool) Fitting {
 
 func (r *Run) fitting(tools []chat.Tool) Fitting { return r.shown.fitting(r.agent.o.Window, tools) }
 
-// refused learns from a server that says that what it was sent is too long. It reports whether there is something less to send.
+// refused learns from a server that says that what it was sent is too long. It reports whether there is something less
+// to send.
 func (r *Run) refused(t *turn, sent View, tools []chat.Tool) bool {
 	if !t.silent() {
 		return false
@@ -124,8 +125,9 @@ func (r *Run) sumUp(ctx context.Context, f Fitting, n int, tools []chat.Tool) (j
 	return s, nil
 }
 
-// Compact has the model write a summary of the conversation in a request, which stands for all of it in the runs of the session that
-// go on with it. before is the last summary of its beginning, if there is one. The messages stay in the journal, beside the summary.
+// Compact has the model write a summary of the conversation in a request, which stands for all of it in the runs of the
+// session that go on with it. before is the last summary of its beginning, if there is one. The messages stay in the
+// journal, beside the summary.
 func (a *Agent) Compact(ctx context.Context, req *chat.Request, before Summary) (Summary, chat.Usage, error) {
 	r := a.newRun(req, newRunRecorder(a.o.Journal, req.Conversation))
 	r.runner, r.shown.summary = a.runner.With(func(s *tool.Settings) { s.Records = &r.seen }), before
@@ -149,7 +151,8 @@ func (a *Agent) Compact(ctx context.Context, req *chat.Request, before Summary) 
 	return Summary{Messages: s.Messages, Text: s.Text}, r.state.Usage, err
 }
 
-// mostRefused is how often a server may find a conversation too long that a summary is wanted of, which is half as long each time.
+// mostRefused is how often a server may find a conversation too long that a summary is wanted of, which is half as long
+// each time.
 const mostRefused = 4
 
 // Recap returns the last summary in the journal that stands for the beginning of a conversation, or none.
@@ -178,10 +181,12 @@ func (a *Agent) recap(ctx context.Context, session string, messages []chat.Messa
 	return found, nil
 }
 
-// Shorten puts a summary in the place of the first messages, where Compact wrote it and there is no journal to find it in.
+// Shorten puts a summary in the place of the first messages, where Compact wrote it and there is no journal to find it
+// in.
 func (r *Run) Shorten(s Summary) { r.shown.summary = s }
 
-// digest returns the digest of messages, by which they are known again. Instructions are left out: they tell the day, and change.
+// digest returns the digest of messages, by which they are known again. Instructions are left out: they tell the day,
+// and change.
 func digest(messages []chat.Message) string {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
@@ -215,7 +220,8 @@ func beginsWith(messages []chat.Message, want string) int {
 	return 0
 }
 
-// recallSummary takes the last summary that an earlier run of the session wrote of the messages with which this one begins.
+// recallSummary takes the last summary that an earlier run of the session wrote of the messages with which this one
+// begins.
 func (r *Run) recallSummary(ctx context.Context) error {
 	if r.log.fresh || r.shown.summary.Messages > 0 {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"wield/chat"
 )
 
-// A Window says how much of a long conversation a model is sent. What is left out stays in the conversation of the run and in the
-// journal. The zero value sends all of it, until the server says that it is too long.
+// A Window says how much of a long conversation a model is sent. What is left out stays in the conversation of the run
+// and in the journal. The zero value sends all of it, until the server says that it is too long.
 type Window struct {
 	Tokens  int // what the model's context holds; 0: not known
 	Reserve int // of those, kept free for the answer; 0: a quarter, and at most 8192
@@ -20,8 +20,8 @@ type Window struct {
 // mostReserve is what is kept free for an answer at most, where nothing else is said.
 const mostReserve = 8192
 
-// budget returns how many tokens the conversation may have beside the definitions of tools; 0: any number. However large those are, an
-// eighth of the context is left.
+// budget returns how many tokens the conversation may have beside the definitions of tools; 0: any number. However
+// large those are, an eighth of the context is left.
 func (w Window) budget(tools []chat.Tool) int {
 	if w.Tokens <= 0 {
 		return 0
@@ -63,14 +63,15 @@ type View struct {
 	Wanted int
 }
 
-// Fit returns what a model is sent of a conversation, so that it fits. It looks at nothing but the messages, in their order, as if it
-// had been asked before every answer among them: what it left out then stays out, so that the beginning of what is sent is the
-// same from turn to turn, and servers that cache prompts find it again. When something has to go, it goes on until a quarter of the
-// budget is free.
+// Fit returns what a model is sent of a conversation, so that it fits. It looks at nothing but the messages, in their
+// order, as if it had been asked before every answer among them: what it left out then stays out, so that the beginning
+// of what is sent is the same from turn to turn, and servers that cache prompts find it again. When something has to
+// go, it goes on until a quarter of the budget is free.
 //
-// First the results of earlier turns become notes, the oldest first, then the oldest turns are left out, then the results of the
-// newest turn are cut. Instructions, the first message of the user, the last one, and the newest turn always stay. A call and its
-// result stay together. A conversation of which all that has to go is more than the budget is returned as it fits best.
+// First the results of earlier turns become notes, the oldest first, then the oldest turns are left out, then the
+// results of the newest turn are cut. Instructions, the first message of the user, the last one, and the newest turn
+// always stay. A call and its result stay together. A conversation of which all that has to go is more than the budget
+// is returned as it fits best.
 func (f Fitting) Fit(messages []chat.Message) View {
 	total := 0
 	for i := range messages {
@@ -203,7 +204,8 @@ func (t *fitter) shrink() {
 	}
 }
 
-// prune puts notes in the place of a unit's results, as long as that is wanted. What is hardly longer than a note stays.
+// prune puts notes in the place of a unit's results, as long as that is wanted. What is hardly longer than a note
+// stays.
 func (t *fitter) prune(u *unit, target int) {
 	if u.dropped || u.kind != unitTurn {
 		return
@@ -324,8 +326,9 @@ func (t *fitter) view() View {
 	return v
 }
 
-// join puts a note where something was left out: at the end of the user's message before it, or in front of that behind it. Two
-// messages of the user that now stand side by side become one. It reports whether u is in the view with that; nil is nothing.
+// join puts a note where something was left out: at the end of the user's message before it, or in front of that behind
+// it. Two messages of the user that now stand side by side become one. It reports whether u is in the view with that;
+// nil is nothing.
 func (t *fitter) join(v *View, u *unit, note []chat.Part) bool {
 	n := len(v.Messages)
 	before := n > 0 && v.Messages[n-1].Role == chat.RoleUser

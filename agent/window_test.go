@@ -55,8 +55,8 @@ func asked(messages []chat.Message) []int {
 	return append(list, len(messages))
 }
 
-// TestFit cuts random conversations at every place at which a model was asked. What is sent holds the order of strict servers and
-// the budget, wherever that can be; what has to stay stays; the same conversation is always sent the same.
+// TestFit cuts random conversations at every place at which a model was asked. What is sent holds the order of strict
+// servers and the budget, wherever that can be; what has to stay stays; the same conversation is always sent the same.
 func TestFit(t *testing.T) {
 	var pruned, dropped, cut, over int
 	for seed := range 60 {

@@ -77,8 +77,8 @@ func TestReleasedIsKept(t *testing.T) {
 	}
 }
 
-// TestWholeAnswerIsMended holds a long call of an answer that is not streamed until it is complete, so that a key that stands
-// twice in it goes out once.
+// TestWholeAnswerIsMended holds a long call of an answer that is not streamed until it is complete, so that a key that
+// stands twice in it goes out once.
 func TestWholeAnswerIsMended(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	a := answer{text("<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"" + long + "\",\"city\":\"Oslo\"}}</tool_call>")}

@@ -77,7 +77,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestStopsAtResults: a model is stopped where it invents a result, if its server takes stop sequences and the client left room.
+// TestStopsAtResults: a model is stopped where it invents a result, if its server takes stop sequences and the client
+// left room.
 func TestStopsAtResults(t *testing.T) {
 	for _, tc := range []struct {
 		o    bridge.Options
@@ -102,8 +103,8 @@ func TestStopsAtResults(t *testing.T) {
 	}
 }
 
-// TestCutInside: a call that the model itself broke off is asked for again; one that was cut at the limit is not, since it would be
-// cut again.
+// TestCutInside: a call that the model itself broke off is asked for again; one that was cut at the limit is not, since
+// it would be cut again.
 func TestCutInside(t *testing.T) {
 	const half = "```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Ro"
 	end := func(reason chat.FinishReason) chat.Event {

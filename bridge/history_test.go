@@ -10,8 +10,8 @@ import (
 	"wield/chat"
 )
 
-// TestBrokenHistory: the arguments of earlier calls reach a server with function calling as an object, whatever the client
-// kept of them. The client's own request stays as it is.
+// TestBrokenHistory: the arguments of earlier calls reach a server with function calling as an object, whatever the
+// client kept of them. The client's own request stays as it is.
 func TestBrokenHistory(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{`{"city": "Paris"}`, `{"city": "Paris"}`},
@@ -42,7 +42,8 @@ func TestBrokenHistory(t *testing.T) {
 	}
 }
 
-// TestPairedHistory: each call that a server with function calling is shown has its result behind it, and each result a call.
+// TestPairedHistory: each call that a server with function calling is shown has its result behind it, and each result a
+// call.
 func TestPairedHistory(t *testing.T) {
 	// A history in short: u a user's message, a(x y) an assistant's with the calls x and y, x=1 the result of x.
 	for _, tt := range []struct{ name, history, want string }{

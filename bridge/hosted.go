@@ -11,8 +11,8 @@ import (
 // codeHostedTool is the [chat.Error] code for a tool that only another protocol's server can run.
 const codeHostedTool = "unsupported_tool"
 
-// unhost takes the tools out of the request that the backend's server cannot run, where all says that it can run none. A tool that
-// a client can do without is noted; any other, and one that must be called, is an error.
+// unhost takes the tools out of the request that the backend's server cannot run, where all says that it can run none.
+// A tool that a client can do without is noted; any other, and one that must be called, is an error.
 func (r *run) unhost(all bool) error {
 	for _, x := range r.req.Extra {
 		if why := needed[x.Key]; why != "" && x.Protocol == chat.ProtocolAnthropic && x.Protocol != r.o.Protocol && len(x.Value) > len("[]") {

@@ -2,8 +2,8 @@ package bridge
 
 import "wield/chat"
 
-// A keptAnswer is a response of which the client is told nothing until it is known what becomes of it. Someone who waits for a
-// whole answer misses nothing by that, and is spared the words of an answer that failed.
+// A keptAnswer is a response of which the client is told nothing until it is known what becomes of it. Someone who
+// waits for a whole answer misses nothing by that, and is spared the words of an answer that failed.
 type keptAnswer struct {
 	on       bool
 	unplaced bool // its text may have stood behind its calls as well as before them
@@ -42,8 +42,8 @@ func (r *run) withdraw() {
 	r.shown = r.shown[:k.shown]
 }
 
-// disown takes back all that is kept of a response that is asked for again: its text, its reasoning, and the text of calls that
-// failed. What is left is the record.
+// disown takes back all that is kept of a response that is asked for again: its text, its reasoning, and the text of
+// calls that failed. What is left is the record.
 func (r *run) disown() {
 	k := &r.turn.kept
 	if !k.on {

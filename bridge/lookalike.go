@@ -109,8 +109,8 @@ func (r *run) showFence() {
 	}
 }
 
-// goesOn reports whether a text may still become what [fencedCall] finds, with white space behind it. What stands before the offset read
-// was looked at before.
+// goesOn reports whether a text may still become what [fencedCall] finds, with white space behind it. What stands
+// before the offset read was looked at before.
 func (f *fence) goesOn(text string, read int) bool {
 	const mark = "```"
 	switch {

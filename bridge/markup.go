@@ -92,8 +92,8 @@ func (r *run) leading(shown bool) {
 	m.blanks = blanks[:0]
 }
 
-// afterReasoning reports whether a reasoning block was closed just before the offset at: the blank lines behind it are part of
-// it.
+// afterReasoning reports whether a reasoning block was closed just before the offset at: the blank lines behind it are
+// part of it.
 func (r *run) afterReasoning(at int) bool {
 	t := r.turn.markup.token
 	return t[0] < t[1] && t[1] == at && r.meaningless(string(r.turn.raw[t[0]:t[1]]), true)
@@ -112,8 +112,8 @@ func (r *run) settle(raw string, shown bool) {
 	}
 }
 
-// opens reports whether the text of a call begins with the opener of a section. A section that was left without a closer of
-// its own is not told from one that goes on; then its closer is that of the next.
+// opens reports whether the text of a call begins with the opener of a section. A section that was left without a
+// closer of its own is not told from one that goes on; then its closer is that of the next.
 func opens(raw string) bool {
 	switch {
 	case raw == "":

@@ -22,8 +22,8 @@ func (s *switchboard) Stream(ctx context.Context, req *chat.Request) iter.Seq2[c
 	return s.Model.Stream(ctx, req)
 }
 
-// TestOneAfterTheOther sends requests that end in every way through one Bridge, in all orders of two, and expects of the
-// second what a new Bridge makes of it.
+// TestOneAfterTheOther sends requests that end in every way through one Bridge, in all orders of two, and expects of
+// the second what a new Bridge makes of it.
 func TestOneAfterTheOther(t *testing.T) {
 	const good, bad = "I look.\n```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Paris\"}}\n```\n", "```json\n{\"name\":\"get_weather\",\"arguments\":{\"days\":"
 	cases := []struct {

@@ -7,15 +7,15 @@ import (
 	"wield/chat"
 )
 
-// billing begins a line with which one client opens its instructions. It differs in each request, and so keeps a server from finding
-// what it has read of the prompt before. Only the server of that client's maker reads it.
+// billing begins a line with which one client opens its instructions. It differs in each request, and so keeps a server
+// from finding what it has read of the prompt before. Only the server of that client's maker reads it.
 const billing = "x-anthropic-billing-header:"
 
 // counters open lines that count what is left of something, and so change with each request.
 var counters = []string{"<total_tokens>", "<budget:token_budget>"}
 
-// steady returns req with instructions that stay the same from request to request: a line about billing goes, and counters go behind
-// the last message of the user. req itself does not change.
+// steady returns req with instructions that stay the same from request to request: a line about billing goes, and
+// counters go behind the last message of the user. req itself does not change.
 func (r *run) steady(req *chat.Request) *chat.Request {
 	var copied *chat.Request
 	var behind []string
@@ -61,7 +61,8 @@ func (r *run) steady(req *chat.Request) *chat.Request {
 	return copied
 }
 
-// steadyText takes out of instructions the lines that change with each request, and returns those of them that are to be said elsewhere.
+// steadyText takes out of instructions the lines that change with each request, and returns those of them that are to
+// be said elsewhere.
 func steadyText(text string) (rest string, moved []string, changed bool) {
 	found := strings.HasPrefix(text, billing)
 	for _, c := range counters {

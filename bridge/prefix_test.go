@@ -9,8 +9,8 @@ import (
 	"wield/chat"
 )
 
-// TestSteady shows that the prompt of one turn stands at the front of the next one's, whatever a client counts in its instructions, and
-// that a server of the client's own protocol gets them as they are.
+// TestSteady shows that the prompt of one turn stands at the front of the next one's, whatever a client counts in its
+// instructions, and that a server of the client's own protocol gets them as they are.
 func TestSteady(t *testing.T) {
 	turn := func(o Options, billed, left string, more ...chat.Message) []chat.Message {
 		m := &sentModel{}

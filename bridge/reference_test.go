@@ -7,7 +7,8 @@ import (
 	"wield/chat"
 )
 
-// TestReferences shows that a tool whose schema refers to what is not there costs nobody the request: the place is open, and that is told.
+// TestReferences shows that a tool whose schema refers to what is not there costs nobody the request: the place is
+// open, and that is told.
 func TestReferences(t *testing.T) {
 	parameters := `{"type":"object","properties":{"a":{"$ref":"https://schemas.example/a.json"},"b":{"$ref":"#/definitions/b"},"c":{"type":"integer"}},"required":["c"]}`
 	for _, mode := range []Mode{ModeNative, ModeText} {

@@ -80,8 +80,8 @@ var templates = map[string]func([]chat.Role) string{
 var sequences = []string{"u", "su", "du", "us", "ssu", "sus", "usu", "uau", "suau", "uu", "suu", "uaau", "au", "sau", "sa", "uct", "suct", "uctu", "uctau",
 	"succttau", "uactu", "uausu", "ucsct"}
 
-// TestTemplateRules: sequences of messages that a template refuses reach the model all the same, with all their text, and what was
-// learnt is kept.
+// TestTemplateRules: sequences of messages that a template refuses reach the model all the same, with all their text,
+// and what was learnt is kept.
 func TestTemplateRules(t *testing.T) {
 	for family, refuses := range templates {
 		for _, tools := range []bool{false, true} {

@@ -14,8 +14,8 @@ import (
 	"wield/prompt"
 )
 
-// TestRounds plays a whole round in every dialect: the tools are taught in it, the model calls in it, and the call and its
-// result go back in it.
+// TestRounds plays a whole round in every dialect: the tools are taught in it, the model calls in it, and the call and
+// its result go back in it.
 func TestRounds(t *testing.T) {
 	for _, name := range dialect.Names() {
 		d, _ := dialect.Lookup(name)

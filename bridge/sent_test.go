@@ -42,8 +42,8 @@ func TestSent(t *testing.T) {
 	}
 }
 
-// TestNoImages: images in results are described to a model that takes none, with function calling and in text alike, and the
-// client's own stay.
+// TestNoImages: images in results are described to a model that takes none, with function calling and in text alike,
+// and the client's own stay.
 func TestNoImages(t *testing.T) {
 	picture := chat.Part{Kind: chat.PartImage, MediaType: "image/png", Data: []byte("abc")}
 	req := &chat.Request{Messages: []chat.Message{

@@ -12,8 +12,8 @@ import (
 	"wield/schema/shape"
 )
 
-// TestAddingARow holds the page docs/dialects/adding.md to its word: without its row the dialect is not there, and with the row,
-// wherever in the table it stands, every case of its file passes.
+// TestAddingARow holds the page docs/dialects/adding.md to its word: without its row the dialect is not there, and with
+// the row, wherever in the table it stands, every case of its file passes.
 func TestAddingARow(t *testing.T) {
 	const name = "internlm2"
 	cases := loadCases(t, name+".jsonl")

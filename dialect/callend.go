@@ -108,7 +108,8 @@ func (r *callReader) unclosed(d *driver, i int) (int, verdict) {
 	return d.backTo(r.valueEnd, i)
 }
 
-// endUnclosed ends a section without a closer: what stands before the offset end is the call, what follows is text again.
+// endUnclosed ends a section without a closer: what stands before the offset end is the call, what follows is text
+// again.
 func (r *callReader) endUnclosed(d *driver, end int) verdict {
 	if r.rejection != nil {
 		r.endLast(d, end)

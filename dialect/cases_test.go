@@ -41,8 +41,8 @@ func allCases(t testing.TB) []dialecttest.Case {
 	return all
 }
 
-// TestCases runs every case as it is written and, where it names a dialect that auto holds, under auto as well: what one
-// dialect reads must come out whether or not it was named.
+// TestCases runs every case as it is written and, where it names a dialect that auto holds, under auto as well: what
+// one dialect reads must come out whether or not it was named.
 func TestCases(t *testing.T) {
 	var out []byte
 	var suite dialecttest.Suite
@@ -79,9 +79,9 @@ func variants(c dialecttest.Case) []dialecttest.Case {
 	return []dialecttest.Case{c, auto}
 }
 
-// TestEveryDialectHasCases holds the files to what they promise: for each dialect of the table at least 40 cases and no text
-// twice. Half of them are no call where prose may look like one; where a call begins with a marker that prose does not have, a
-// quarter are.
+// TestEveryDialectHasCases holds the files to what they promise: for each dialect of the table at least 40 cases and no
+// text twice. Half of them are no call where prose may look like one; where a call begins with a marker that prose does
+// not have, a quarter are.
 func TestEveryDialectHasCases(t *testing.T) {
 	for _, name := range dialect.Names() {
 		d, _ := dialect.Lookup(name)

@@ -27,8 +27,8 @@ const (
 	answersFile     = "../../shared/data/bfcl-dev.jsonl.gz"
 )
 
-// The floors: of how many reference texts the calls must come out as other projects' tests want them. They were measured and
-// only ever rise.
+// The floors: of how many reference texts the calls must come out as other projects' tests want them. They were
+// measured and only ever rise.
 const (
 	floorNamed = 982  // of 986 rows of quality firm, the dialect named
 	floorAuto  = 978  // of the same, under auto
@@ -123,8 +123,8 @@ func (c *conformanceTally) add(r *conformanceRow, named, auto, content bool) {
 	count(&c.content, pinned && content)
 }
 
-// TestConformance reads the reference texts, with their dialect named and under auto, and counts how many come out as wanted. Over
-// all of them it holds the decoder to what must be true of any text.
+// TestConformance reads the reference texts, with their dialect named and under auto, and counts how many come out as
+// wanted. Over all of them it holds the decoder to what must be true of any text.
 func TestConformance(t *testing.T) {
 	if sample > 1 {
 		t.Skip("it is counted without the race detector")

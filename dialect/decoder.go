@@ -260,8 +260,8 @@ func (d *Decoder) flushMet() {
 	d.text.skip(met)
 }
 
-// Truncated says, before Close, that the text was cut at a limit. A call that lacks its end is then incomplete, even if all of its
-// arguments are closed: more of them may have been to come.
+// Truncated says, before Close, that the text was cut at a limit. A call that lacks its end is then incomplete, even if
+// all of its arguments are closed: more of them may have been to come.
 func (d *Decoder) Truncated() { d.truncated = true }
 
 // Close appends the events that the end of the text completes and returns dst. The decoder must be Reset

@@ -1,5 +1,5 @@
-// Package dialect reads the text of a model for tool calls, in whatever protocol the model writes them, and writes calls,
-// definitions and results as such text.
+// Package dialect reads the text of a model for tool calls, in whatever protocol the model writes them, and writes
+// calls, definitions and results as such text.
 //
 // Words:
 //
@@ -99,8 +99,8 @@ func Names() []string {
 	return names
 }
 
-// Mentioned returns the longest opener of the dialect that a text speaks of, "" if there is none. What must follow the opener
-// has to stand in the text as well.
+// Mentioned returns the longest opener of the dialect that a text speaks of, "" if there is none. What must follow the
+// opener has to stand in the text as well.
 func (d *Dialect) Mentioned(text string) (longest string) {
 	for i := range d.openers {
 		o := &d.openers[i]

@@ -10,8 +10,9 @@ import (
 	"wield/schema/shape"
 )
 
-// readElements reads the inside of an element that holds others, in the form f, as JSON of the shape s: several items are an
-// array, everything else is an object, in which an element that is repeated is one as well. It reports whether the text is that.
+// readElements reads the inside of an element that holds others, in the form f, as JSON of the shape s: several items
+// are an array, everything else is an object, in which an element that is repeated is one as well. It reports whether
+// the text is that.
 func readElements(text string, f *form.Tags, s *shape.Shape) (string, bool) {
 	out, rest, ok := appendElements(nil, strings.TrimSpace(text), f, s, 0)
 	return string(out), ok && rest == ""
@@ -135,8 +136,8 @@ func cutElement(text string, f *form.Tags) (name, inner, behind string, ok bool)
 	}
 }
 
-// closeElements adds the closing tags that are missing: of an element before another one of its name, and before the end of the one
-// around it.
+// closeElements adds the closing tags that are missing: of an element before another one of its name, and before the
+// end of the one around it.
 func closeElements(text string, f *form.Tags) string {
 	var out strings.Builder
 	var open []string

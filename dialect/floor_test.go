@@ -8,8 +8,8 @@ import (
 	"wield/dialect"
 )
 
-// floor is the cheapest push scanner there can be: one call a chunk, one look at a table for each byte, one event appended a
-// chunk. What BenchmarkDecode reaches is to be read beside BenchmarkFloor of the same run.
+// floor is the cheapest push scanner there can be: one call a chunk, one look at a table for each byte, one event
+// appended a chunk. What BenchmarkDecode reaches is to be read beside BenchmarkFloor of the same run.
 type floor struct {
 	stop  [256]bool
 	stops int
@@ -88,8 +88,9 @@ func BenchmarkFloor(b *testing.B) {
 	}
 }
 
-// playback gives back what a decoder made of a text: a copy of each chunk, since what is held must be kept, the events that belong to
-// the chunk, and for each call the one allocation of its details. What BenchmarkCalls needs beyond it is the reading itself.
+// playback gives back what a decoder made of a text: a copy of each chunk, since what is held must be kept, the events
+// that belong to the chunk, and for each call the one allocation of its details. What BenchmarkCalls needs beyond it is
+// the reading itself.
 type playback struct {
 	text   []byte
 	events []chat.Event

@@ -8,8 +8,8 @@ import (
 	"wield/schema/shape"
 )
 
-// yamlFlow returns the JSON of a flow sequence or mapping of YAML, [a, b] or {k: v}, where the schema wants one. Its words need
-// no quotes.
+// yamlFlow returns the JSON of a flow sequence or mapping of YAML, [a, b] or {k: v}, where the schema wants one. Its
+// words need no quotes.
 func yamlFlow(text string, s *shape.Shape) ([]byte, bool) {
 	if text == "" || !(text[0] == '[' && s.Type().Has(shape.Array) || text[0] == '{' && s.Type().Has(shape.Object)) {
 		return nil, false

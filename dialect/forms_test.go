@@ -40,8 +40,8 @@ func formText(t *rapid.T) string {
 	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(formWords), 0, 24).Draw(t, "text"), "")
 }
 
-// TestBlockForms reads texts full of parts of blocks: however they are cut nothing is lost and all reads the same, and what is carried
-// out has an end in the text.
+// TestBlockForms reads texts full of parts of blocks: however they are cut nothing is lost and all reads the same, and
+// what is carried out has an end in the text.
 func TestBlockForms(t *testing.T) {
 	calls := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -91,8 +91,8 @@ func TestBlockFormsAreOnByName(t *testing.T) {
 	}
 }
 
-// TestEdits reads blocks where they are no dialect of their own: what is plainly an edit is a call beside those of any dialect, and what may be meant
-// to be looked at stays text.
+// TestEdits reads blocks where they are no dialect of their own: what is plainly an edit is a call beside those of any
+// dialect, and what may be meant to be looked at stays text.
 func TestEdits(t *testing.T) {
 	const search = "<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n"
 	const patch = "*** Begin Patch\n*** Update File: a.go\n@@\n-old\n+new\n*** End Patch\n"
@@ -199,8 +199,8 @@ func TestEditsAnyText(t *testing.T) {
 	})
 }
 
-// TestDocsAreNoBlocks reads the pages about edits as an answer: they show blocks, inside longer fences and with quotations, and call
-// nothing that they only show.
+// TestDocsAreNoBlocks reads the pages about edits as an answer: they show blocks, inside longer fences and with
+// quotations, and call nothing that they only show.
 func TestDocsAreNoBlocks(t *testing.T) {
 	for _, name := range []string{"../docs/edits.md", "../docs/terminal.md", "../README.md"} {
 		page, err := os.ReadFile(name)

@@ -36,8 +36,8 @@ func seedText(c *dialecttest.Case) string {
 	return strings.ReplaceAll(c.Text, c.Tools[0].Function.Name, propertyTools[0].Name)
 }
 
-// FuzzDecode reads texts as a program does that knows nothing about the model. Its seeds are the cases that name no dialect, and
-// one in eight of the others.
+// FuzzDecode reads texts as a program does that knows nothing about the model. Its seeds are the cases that name no
+// dialect, and one in eight of the others.
 func FuzzDecode(f *testing.F) {
 	for i, c := range allCases(f) {
 		if c.Dialect == "" || i%8 == 0 {

@@ -181,8 +181,8 @@ func (r *headerReader) readMarker(d *driver, i int) (int, verdict) {
 	return i, more
 }
 
-// separated goes on behind the separator, which ends before i: with the name, if what stood before it is the kind, else with
-// the object.
+// separated goes on behind the separator, which ends before i: with the name, if what stood before it is the kind, else
+// with the object.
 func (r *headerReader) separated(d *driver, i int) (int, verdict) {
 	r.state = hBefore
 	switch f := r.form; {
@@ -214,8 +214,8 @@ func (r *headerReader) named(d *driver, i int) (int, verdict) {
 	return i, more
 }
 
-// uncounted returns the name in an id such as functions.NAME:0. An id that is a bare counter names the one tool that is on
-// offer, if there is only one.
+// uncounted returns the name in an id such as functions.NAME:0. An id that is a bare counter names the one tool that is
+// on offer, if there is only one.
 func uncounted(d *driver, id string) string {
 	name := id
 	if k := strings.LastIndexByte(name, ':'); k >= 0 && k+1 < len(name) && chars.Digits(name[k+1:]) {

@@ -74,8 +74,9 @@ type speaker struct {
 	inLine bool // it stands in the middle of a line
 }
 
-// inventedTurn looks in text, which a call follows, for a turn of another party, and returns where that begins and how it is marked.
-// The answer has called before the text or not, and shows conversations in styles, a bit for each of roleStyles.
+// inventedTurn looks in text, which a call follows, for a turn of another party, and returns where that begins and how
+// it is marked. The answer has called before the text or not, and shows conversations in styles, a bit for each of
+// roleStyles.
 func inventedTurn(text string, called bool, styles uint64) (at int, marker string, ok bool) {
 	speakers := speakersIn(text)
 	var shown *speaker
@@ -143,7 +144,8 @@ type leading struct {
 	seen   bool // it is all there
 }
 
-// invents reports whether s and reply, who speak in text before a call, are a turn of another party and the model's answer to it.
+// invents reports whether s and reply, who speak in text before a call, are a turn of another party and the model's
+// answer to it.
 func (l leading) invents(text string, s, reply *speaker, sign string) bool {
 	evident := l.called || consents(text[s.to+len(sign):])
 	said := text[reply.to+len(sign):]
@@ -276,8 +278,8 @@ func withoutDigits(s string) string {
 	}, s)
 }
 
-// sameStyle reports whether two places name their parties in the same way, and what stands behind both names that shows it: a colon,
-// a dash, brackets, the end of the line.
+// sameStyle reports whether two places name their parties in the same way, and what stands behind both names that shows
+// it: a colon, a dash, brackets, the end of the line.
 func sameStyle(s, t *speaker) (sign string, same bool) {
 	if s.inLine != t.inLine || s.before != t.before {
 		return "", false

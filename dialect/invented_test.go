@@ -16,8 +16,9 @@ var inventedStyles = []struct{ before, after string }{
 	{"Role: ", "\n"}, {"Turn N - ", ": "}, {"[12:0N] ", ": "}, {"<turn role=\"", "\">"}, {"{\"role\": \"", "\", \"content\": \""}, {"From: ", "\n"}, {"", "\n------\n"}, {"", "\n"},
 }
 
-// TestInventedStyles lets a model go on with the turns of others in styles that no table has: behind a question, behind a call, with a consent that it did
-// not ask for, with a call right behind its own name, and with words before that. No call comes out of them.
+// TestInventedStyles lets a model go on with the turns of others in styles that no table has: behind a question, behind
+// a call, with a consent that it did not ask for, with a call right behind its own name, and with words before that. No
+// call comes out of them.
 func TestInventedStyles(t *testing.T) {
 	o := dialect.Options{Tools: propertyTools}
 	forms := formCalls(t)

@@ -9,8 +9,8 @@ import (
 	"wield/dialect/dialecttest"
 )
 
-// held feeds text byte by byte and returns the greatest number of bytes that were fed and stood in no event yet, and the
-// text up to where that was.
+// held feeds text byte by byte and returns the greatest number of bytes that were fed and stood in no event yet, and
+// the text up to where that was.
 func held(t *testing.T, o dialect.Options, text string) (most int, upTo string) {
 	t.Helper()
 	d, err := dialect.New(o)
@@ -33,8 +33,8 @@ func held(t *testing.T, o dialect.Options, text string) (most int, upTo string) 
 	return most, upTo
 }
 
-// TestA20 holds the decoder to giving out text and arguments as they come: held back is only what may still become a marker
-// or a call's head.
+// TestA20 holds the decoder to giving out text and arguments as they come: held back is only what may still become a
+// marker or a call's head.
 func TestA20(t *testing.T) {
 	word := strings.Repeat("word ", 400)
 	tests := []struct {

@@ -139,8 +139,8 @@ func (r *lineReader) endLine(d *driver, i int) verdict {
 	return more
 }
 
-// track notes whether a line opens a block scalar or belongs to the one that is open: blank lines count in it. text is the line
-// without the white space around it.
+// track notes whether a line opens a block scalar or belongs to the one that is open: blank lines count in it. text is
+// the line without the white space around it.
 func (r *lineReader) track(line, text string) {
 	if r.block && indentOf(line) > r.indent {
 		return
@@ -326,8 +326,8 @@ func (p *blockParser) object(dst []byte, min int, s *shape.Shape) ([]byte, bool)
 	return append(dst, '}'), true
 }
 
-// member appends to dst a key of an object, and the value that begins with rest behind it. A key that stands a second time has its
-// value in the place of the first.
+// member appends to dst a key of an object, and the value that begins with rest behind it. A key that stands a second
+// time has its value in the place of the first.
 func (p *blockParser) member(dst []byte, keys *value.Keys, key, rest string, indent int, s *shape.Shape) ([]byte, bool) {
 	p.at++
 	k := blockKey{key: key}

@@ -77,7 +77,8 @@ func drawString(t *rapid.T) string {
 	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(fragments), 0, 4).Draw(t, "string"), "")
 }
 
-// oracleNumbers are whole ones first. Where the text of an argument has no type of its own, those of the last group become whole numbers too.
+// oracleNumbers are whole ones first. Where the text of an argument has no type of its own, those of the last group
+// become whole numbers too.
 var oracleNumbers = []string{"0", "7", "-3", "12345678901234567890123", "1.50", "2.5E-10", "100000000000000000.1", "-0.0", "1e5", "3.0"}
 
 // drawCall draws a call that style s can carry.
@@ -257,7 +258,8 @@ func noTags(s string) bool { return !strings.ContainsAny(s, "<\r") }
 
 func isIdentifier(s string) bool { return !strings.ContainsAny(s, ".-") }
 
-// oracleStyles are the dialects. Names with a dot or a hyphen, and calls without arguments, are left out where a line may be mistaken for prose.
+// oracleStyles are the dialects. Names with a dot or a hyphen, and calls without arguments, are left out where a line
+// may be mistaken for prose.
 var oracleStyles = []style{
 	{"hermes", false, anyString, func(t *rapid.T, w written) string {
 		return "<tool_call>\n" + pair(t, w, "name", "arguments") + "\n</tool_call>"
@@ -390,8 +392,8 @@ func same(parts []part, got *dialect.Collector) string {
 
 func squeezed(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// TestWrittenIsRead writes calls in all dialects with prose between them. Whatever the level of repair, exactly these must be
-// read, and the content must be exactly the prose.
+// TestWrittenIsRead writes calls in all dialects with prose between them. Whatever the level of repair, exactly these
+// must be read, and the content must be exactly the prose.
 func TestWrittenIsRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := drawParts(t)
@@ -435,8 +437,8 @@ func TestWrittenIsRead(t *testing.T) {
 	})
 }
 
-// TestBrokenNeighbour breaks one call: the calls before it must stay as they were, and so must those behind it unless the break
-// opened a string or a bracket.
+// TestBrokenNeighbour breaks one call: the calls before it must stay as they were, and so must those behind it unless
+// the break opened a string or a bracket.
 func TestBrokenNeighbour(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := drawParts(t)

@@ -40,7 +40,8 @@ type Layout struct {
 	Args  string // of JSON that holds the name: the key of the arguments, unless that is a usual one
 }
 
-// Dialect makes the dialect that l describes. It is read where [Options.Own] has it. The error says what of it no reader can read.
+// Dialect makes the dialect that l describes. It is read where [Options.Own] has it. The error says what of it no
+// reader can read.
 func (l *Layout) Dialect() (*Dialect, error) {
 	if err := l.check(); err != nil {
 		return nil, err

@@ -13,11 +13,12 @@ type parens struct {
 	open  bool // a line ended inside quotes
 }
 
-// stray reports whether what was read, n bytes, is prose rather than arguments: a string never spans lines, and arguments
-// without a keyword that do are short.
+// stray reports whether what was read, n bytes, is prose rather than arguments: a string never spans lines, and
+// arguments without a keyword that do are short.
 func (p *parens) stray(n int) bool { return p.open || p.lines > 0 && n > maxHeader }
 
-// stops returns the bytes of which the next one needs a look, where all others only belong to what is read; nil: any may.
+// stops returns the bytes of which the next one needs a look, where all others only belong to what is read; nil: any
+// may.
 func (p *parens) stops() *chars.Set {
 	switch {
 	case p.esc || p.shut:

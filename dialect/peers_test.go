@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPagesOfCases holds the pages that compare other engines to their word: each names every case of its file, and no case that
-// is not there.
+// TestPagesOfCases holds the pages that compare other engines to their word: each names every case of its file, and no
+// case that is not there.
 func TestPagesOfCases(t *testing.T) {
 	for _, name := range []string{"peers", "differences"} {
 		page, err := os.ReadFile("../docs/dialects/" + name + ".md")

@@ -87,8 +87,8 @@ func TestAnyText(t *testing.T) {
 	})
 }
 
-// TestWholeCharacters cuts texts in the middle of characters: no event of a text that is valid holds a part of one, since what is
-// made of an event, such as JSON, cannot carry it.
+// TestWholeCharacters cuts texts in the middle of characters: no event of a text that is valid holds a part of one,
+// since what is made of an event, such as JSON, cannot carry it.
 func TestWholeCharacters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawOptions(t)

@@ -503,8 +503,8 @@ func (r *pyReader) confirm(d *driver, c byte, i int) (int, verdict) {
 	return r.leave(d, i)
 }
 
-// ticked decides about a list of calls in back-ticks: it has to be all that stands on its lines, since in a sentence, or as the text
-// of a link, it is code that is talked about.
+// ticked decides about a list of calls in back-ticks: it has to be all that stands on its lines, since in a sentence,
+// or as the text of a link, it is code that is talked about.
 func (r *pyReader) ticked(d *driver, c byte, i int) (int, verdict) {
 	switch {
 	case c == '\n' && r.state == pLink:
@@ -528,8 +528,8 @@ func (r *pyReader) alone(d *driver) bool {
 	return !r.list && !r.section && d.cand.fenced.mark == 0 && !d.cand.ctx.fence.carrier
 }
 
-// hold reads arguments up to the closing parenthesis. With a keyword it is a call for certain once it is long, or has a string
-// over several lines: then it streams.
+// hold reads arguments up to the closing parenthesis. With a keyword it is a call for certain once it is long, or has a
+// string over several lines: then it streams.
 func (r *pyReader) hold(d *driver, i int) (int, verdict) {
 	limit := min(len(d.text.in), i+maxHeader) // no further than what shows that it is prose
 	if r.first {

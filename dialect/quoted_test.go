@@ -8,8 +8,8 @@ import (
 	"wield/schema/shape"
 )
 
-// TestQuotedCall_inj072: an answer that explains a call in inline code, in a fence of another language or in a quotation makes none,
-// whichever dialect is asked for.
+// TestQuotedCall_inj072: an answer that explains a call in inline code, in a fence of another language or in a
+// quotation makes none, whichever dialect is asked for.
 func TestQuotedCall_inj072(t *testing.T) {
 	tools := []shape.Tool{{Name: "wipe"}}
 	calls := []string{

@@ -10,7 +10,8 @@ import (
 	"wield/dialect/dialecttest"
 )
 
-// TestLongTaggedValue reads a long value in small chunks: what is allocated for it must be a small multiple of its length.
+// TestLongTaggedValue reads a long value in small chunks: what is allocated for it must be a small multiple of its
+// length.
 func TestLongTaggedValue(t *testing.T) {
 	const size = 128 << 10
 	for _, name := range []string{"qwen3-coder", "glm"} {

@@ -382,8 +382,8 @@ func (d *Decoder) scanOpener(i int) int {
 	return i
 }
 
-// mayBeLonger reports whether the opener that ends before i may be the start of a longer one. If it is not, it is left out where it
-// would have been.
+// mayBeLonger reports whether the opener that ends before i may be the start of a longer one. If it is not, it is left
+// out where it would have been.
 func (d *Decoder) mayBeLonger(i int, o *opener) bool {
 	if !d.set.trie.goesOn(d.cand.node) && (o.use != useDrop || o.mark != markNone || o.framing || o.closer != "" || o.closes || !d.inSentence()) {
 		return false
@@ -401,7 +401,8 @@ func (d *Decoder) mayBeLonger(i int, o *opener) bool {
 	return true
 }
 
-// openShorter begins the reasoning whose opener turned out not to be the start of a longer one. The input was read up to i.
+// openShorter begins the reasoning whose opener turned out not to be the start of a longer one. The input was read up
+// to i.
 func (d *Decoder) openShorter(i int) int {
 	o, end := d.cand.shorter, d.cand.shorterEnd
 	if d.cand.shorter = nil; end >= d.text.base {
@@ -524,8 +525,8 @@ func (d *Decoder) dropToken(i int) int {
 	return i
 }
 
-// dropBefore emits what stands before a token that is left out and begins at the offset at. White space between it and a call
-// or a reasoning block is left out with it.
+// dropBefore emits what stands before a token that is left out and begins at the offset at. White space between it and
+// a call or a reasoning block is left out with it.
 func (d *Decoder) dropBefore(at int) {
 	d.textUpTo(d.text.holdAt)
 	if d.cand.ctx.after || d.cand.ctx.gap {

@@ -430,8 +430,8 @@ func (d *Decoder) tellOver(at int, marker string, hard bool) {
 		Detail: &chat.OverrunDetail{Marker: strings.TrimSpace(marker), Hard: hard, At: at}})
 }
 
-// swallowedTurn returns the header of another party in the arguments of a call with tags if the start of another call stands behind it:
-// the value that holds them was not closed.
+// swallowedTurn returns the header of another party in the arguments of a call with tags if the start of another call
+// stands behind it: the value that holds them was not closed.
 func swallowedTurn(args, callOpen string) string {
 	n := strings.Index(args, callOpen)
 	if n < 0 {
@@ -479,7 +479,8 @@ func (d *Decoder) tokenLeftOut(i int) {
 // maxBefore is how many bytes before a candidate are looked at.
 const maxBefore = 64
 
-// A recentText is the end of the text that was passed on, in which a candidate in the middle of a line looks for what leads to it.
+// A recentText is the end of the text that was passed on, in which a candidate in the middle of a line looks for what
+// leads to it.
 type recentText struct {
 	parts [maxInvented]string // a ring; an empty part stands for a call or for markup
 	n     uint

@@ -31,8 +31,8 @@ func (d *Dialect) row() *render.Row {
 }
 
 // AppendCalls appends calls as a model would write them in d, one message's worth, so that the text decodes to the same
-// names and arguments. It fails with a *RenderError and returns dst as it was when the format has no way to write one of
-// them: then json-fence always has, if the arguments are a JSON object.
+// names and arguments. It fails with a *RenderError and returns dst as it was when the format has no way to write one
+// of them: then json-fence always has, if the arguments are a JSON object.
 //
 // A format without types of its own gives values back as the schema of the tool says.
 func (d *Dialect) AppendCalls(dst []byte, calls []chat.Call) ([]byte, error) {

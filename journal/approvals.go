@@ -12,8 +12,8 @@ import (
 	"wield/tool"
 )
 
-// Approvals keeps the questions of a run, or of all runs, in a store, so that they outlive the process and can be answered from
-// another one. Each question is a stream of its own: of two answers at once the store lets one pass.
+// Approvals keeps the questions of a run, or of all runs, in a store, so that they outlive the process and can be
+// answered from another one. Each question is a stream of its own: of two answers at once the store lets one pass.
 type Approvals struct {
 	Store   Store
 	Session string // that questions belong to
@@ -52,8 +52,8 @@ func (a *Approvals) Ask(ctx context.Context, q tool.Question) (tool.Approval, er
 	}
 }
 
-// id returns the id of the n-th question about a binding in the run. It is made from them, so that two who ask at once ask the
-// same.
+// id returns the id of the n-th question about a binding in the run. It is made from them, so that two who ask at once
+// ask the same.
 func (a *Approvals) id(binding string, n int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d", a.Session, a.Run, binding, n))
 	return "apr_" + hex.EncodeToString(sum[:12])
@@ -167,8 +167,8 @@ type Pending struct {
 	Changed      time.Time // zero from Find
 }
 
-// Waiting yields the questions that nobody has answered and that have not expired, the latest first: of the run, or of all runs
-// where none is set.
+// Waiting yields the questions that nobody has answered and that have not expired, the latest first: of the run, or of
+// all runs where none is set.
 func (a *Approvals) Waiting(ctx context.Context) iter.Seq2[Pending, error] {
 	return func(yield func(Pending, error) bool) {
 		for h, err := range a.Store.Heads(ctx, HeadQuery{Opened: KindQuestion, Session: a.Session, States: []State{StatePending}}) {

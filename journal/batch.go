@@ -128,8 +128,8 @@ func (r *Record) session() string {
 	return ""
 }
 
-// mask takes secrets out of the JSON form of a record: once out of the whole, where the key of a value can be seen, and out of
-// each string that reads otherwise without its escapes.
+// mask takes secrets out of the JSON form of a record: once out of the whole, where the key of a value can be seen, and
+// out of each string that reads otherwise without its escapes.
 func (o *Options) mask(body []byte) []byte {
 	if o.Mask == nil {
 		return body

@@ -87,9 +87,10 @@ type Problem struct {
 // maxProblems is how many are reported: where one link is broken, all behind it may be.
 const maxProblems = 100
 
-// Verify reads the whole store and checks that the chain is whole, that every entry is what was hashed and can be read, that
-// streams have no gaps, that what is missing was deleted by a record that says so, that no call has two starts or two results,
-// and that the index agrees. since, if it is not zero, is a Head of an earlier report that must be in the chain.
+// Verify reads the whole store and checks that the chain is whole, that every entry is what was hashed and can be read,
+// that streams have no gaps, that what is missing was deleted by a record that says so, that no call has two starts or
+// two results, and that the index agrees. since, if it is not zero, is a Head of an earlier report that must be in the
+// chain.
 //
 // The error is about reading. What is wrong with the store is in the report.
 func Verify(ctx context.Context, s Store, since Hash) (Report, error) {

@@ -1,5 +1,5 @@
-// Package journal keeps what happened in runs, so that a run that was killed can go on, and so that somebody can look at it
-// later: an append-only log of typed records with an index.
+// Package journal keeps what happened in runs, so that a run that was killed can go on, and so that somebody can look
+// at it later: an append-only log of typed records with an index.
 //
 // The words of this package:
 //
@@ -12,18 +12,18 @@
 //   - A lease says that one owner drives a run for now. Whoever takes a run over adds a record to it, so that the append of an
 //     owner that was thought dead fails.
 //
-// [Store] is the interface; this package has the one in memory, wield/journal/sqlite and wield/journal/postgres have the others,
-// and wield/journal/journaltest has what all of them must do. What a program makes of the records (transcripts, sessions, open
-// calls) is computed from them by functions and stored nowhere.
+// [Store] is the interface; this package has the one in memory, wield/journal/sqlite and wield/journal/postgres have
+// the others, and wield/journal/journaltest has what all of them must do. What a program makes of the records
+// (transcripts, sessions, open calls) is computed from them by functions and stored nowhere.
 //
 // # What lasts
 //
-// When Append returns, its records are in the log and every reader sees them. Records of the kinds that [Kind.Durable] names
-// then outlive a loss of power, together with everything that was appended before them; the others outlive the end of the
-// process and reach the disk with the next durable one.
+// When Append returns, its records are in the log and every reader sees them. Records of the kinds that [Kind.Durable]
+// names then outlive a loss of power, together with everything that was appended before them; the others outlive the
+// end of the process and reach the disk with the next durable one.
 //
 // # The chain
 //
-// Every entry carries a hash over the entry before it, so that a changed, missing or added entry is seen by [Verify]. A deleted
-// entry leaves its hash and its position, and a record says which positions were deleted.
+// Every entry carries a hash over the entry before it, so that a changed, missing or added entry is seen by [Verify]. A
+// deleted entry leaves its hash and its position, and a record says which positions were deleted.
 package journal

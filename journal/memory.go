@@ -134,8 +134,8 @@ func (m *Memory) Read(ctx context.Context, q Query) iter.Seq2[Entry, error] {
 	}
 }
 
-// from yields the entries behind a position that q wants, and moves the position on. The lock is not held while somebody looks
-// at an entry.
+// from yields the entries behind a position that q wants, and moves the position on. The lock is not held while
+// somebody looks at an entry.
 func (m *Memory) from(q *Query, after *int64) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for {

@@ -15,11 +15,13 @@ type Keep struct {
 	Now   time.Time     // zero: now
 }
 
-// abandoned is how long a run that is not over is left alone when room is needed: its model failed, or whoever was to answer never came.
+// abandoned is how long a run that is not over is left alone when room is needed: its model failed, or whoever was to
+// answer never came.
 const abandoned = 7 * 24 * time.Hour
 
-// Prune deletes sessions, those that were not changed for the longest time first, and returns their ids in that order. One that somebody
-// drives stays. By size, sessions go of which no run waits for anything, and after them those that have waited for a week.
+// Prune deletes sessions, those that were not changed for the longest time first, and returns their ids in that order.
+// One that somebody drives stays. By size, sessions go of which no run waits for anything, and after them those that
+// have waited for a week.
 func Prune(ctx context.Context, s Store, k Keep) ([]string, error) {
 	over, waiting, total, err := sessionsToGo(ctx, s)
 	if err != nil {
@@ -52,7 +54,8 @@ func Prune(ctx context.Context, s Store, k Keep) ([]string, error) {
 	return gone, nil
 }
 
-// sessionsToGo returns the sessions of which no run goes on or waits, and the others, each the oldest first, and the bytes of all records.
+// sessionsToGo returns the sessions of which no run goes on or waits, and the others, each the oldest first, and the
+// bytes of all records.
 func sessionsToGo(ctx context.Context, s Store) (over, waiting []*Session, total int64, err error) {
 	byID := make(map[string]*Session)
 	live := make(map[string]bool)

@@ -8,9 +8,9 @@ import (
 	"wield/tool"
 )
 
-// A Writer adds records to a stream of which it is the only writer: to a run, by the owner of its lease. It keeps count, and
-// once somebody else wrote to the stream it fails with ErrConflict for good, so that what lost a run cannot go on with it.
-// Several goroutines may use it at once. It is the store of records of the run's tool.Runner.
+// A Writer adds records to a stream of which it is the only writer: to a run, by the owner of its lease. It keeps
+// count, and once somebody else wrote to the stream it fails with ErrConflict for good, so that what lost a run cannot
+// go on with it. Several goroutines may use it at once. It is the store of records of the run's tool.Runner.
 type Writer struct {
 	store  Store
 	stream string
@@ -23,8 +23,8 @@ type Writer struct {
 
 var _ tool.Records = (*Writer)(nil)
 
-// NewWriter returns the writer of a stream whose last entry has the number seq: 0 for one that is new, Lease.Seq for one that
-// was claimed.
+// NewWriter returns the writer of a stream whose last entry has the number seq: 0 for one that is new, Lease.Seq for
+// one that was claimed.
 func NewWriter(s Store, stream string, seq int64) *Writer {
 	return &Writer{store: s, stream: stream, seq: seq}
 }
@@ -64,8 +64,8 @@ func (w *Writer) Position() int64 {
 	return w.last
 }
 
-// Start notes that a call is about to run. One that was started before fails with ErrDuplicate, unless it is idempotent and has
-// no result: then it runs again.
+// Start notes that a call is about to run. One that was started before fails with ErrDuplicate, unless it is idempotent
+// and has no result: then it runs again.
 func (w *Writer) Start(ctx context.Context, r tool.StartRecord) error {
 	err := w.Append(ctx, Record{Kind: KindStart, Start: &r})
 	if !r.Idempotent || !errors.Is(err, ErrDuplicate) {

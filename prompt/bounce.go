@@ -12,9 +12,10 @@ import (
 const bounceText = "You tried to call a custom tool using your built-in tool system, but custom tools must be called by writing the call " +
 	"as text in your response. Please write the tool call as text, like this:"
 
-// Bounce returns the message that corrects calls which came through the wrong channel: ForToolBounce or the built-in text, and the
-// calls as they should have been written. They stand in place of {toolCall} if the text has it, else on the line after it. In the
-// dialects whose calls are a JSON object with a name, they are shown as that object, indented.
+// Bounce returns the message that corrects calls which came through the wrong channel: ForToolBounce or the built-in
+// text, and the calls as they should have been written. They stand in place of {toolCall} if the text has it, else on
+// the line after it. In the dialects whose calls are a JSON object with a name, they are shown as that object,
+// indented.
 func (o *Options) Bounce(calls []chat.Call) string {
 	text := strings.TrimRight(o.ForToolBounce, " \n")
 	if text == "" {

@@ -16,8 +16,8 @@ const (
 	cacheEach  = cacheBytes / 4 // of one; a larger one is rendered each time
 )
 
-// A Cache keeps tool blocks by the hash of what they are made from. The zero value is ready, and safe for concurrent use. A
-// nil *Cache keeps nothing.
+// A Cache keeps tool blocks by the hash of what they are made from. The zero value is ready, and safe for concurrent
+// use. A nil *Cache keeps nothing.
 type Cache struct {
 	mu      sync.Mutex
 	seed    maphash.Seed
@@ -117,8 +117,8 @@ func (e *cacheEntry) matches(with settings, tools []chat.Tool) bool {
 	return true
 }
 
-// copyTools copies what the key needs: the buffers of a request may be used again by whoever owns them, and a text of a request's body
-// would keep the whole body in memory.
+// copyTools copies what the key needs: the buffers of a request may be used again by whoever owns them, and a text of a
+// request's body would keep the whole body in memory.
 func copyTools(tools []chat.Tool) []chat.Tool {
 	list := make([]chat.Tool, len(tools))
 	for i := range tools {

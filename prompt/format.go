@@ -9,8 +9,9 @@ import (
 	"wield/chat"
 )
 
-// Form returns req as a request in which the model is told to answer in the form f: behind the instructions that it has, or
-// where o puts instructions. req is not changed. calls says that tools are on offer, so that the model may call one instead.
+// Form returns req as a request in which the model is told to answer in the form f: behind the instructions that it
+// has, or where o puts instructions. req is not changed. calls says that tools are on offer, so that the model may call
+// one instead.
 func Form(req *chat.Request, f *chat.Format, o Options, calls bool) *chat.Request {
 	rule := formRule(f, calls)
 	if rule == "" {
@@ -51,7 +52,8 @@ func formRule(f *chat.Format, calls bool) string {
 	return b.String()
 }
 
-// schemaLine writes a schema on one line, so that nothing in it can be read as a call, or as the end of what it stands in.
+// schemaLine writes a schema on one line, so that nothing in it can be read as a call, or as the end of what it stands
+// in.
 func schemaLine(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {

@@ -8,8 +8,8 @@ import (
 // patternBytes bounds the text that is made for a pattern.
 const patternBytes = 200
 
-// matching returns a short text that a regular expression of a schema matches; "" if none was found. Of what may be repeated it has as
-// few as are allowed, and at least one.
+// matching returns a short text that a regular expression of a schema matches; "" if none was found. Of what may be
+// repeated it has as few as are allowed, and at least one.
 func matching(pattern string) string {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -55,7 +55,8 @@ func match(b *strings.Builder, re *syntax.Regexp) bool {
 	return true
 }
 
-// oneOf returns a letter or digit of a class of characters, given as pairs of the first and the last, or else its first printable one.
+// oneOf returns a letter or digit of a class of characters, given as pairs of the first and the last, or else its first
+// printable one.
 func oneOf(pairs []rune) (rune, bool) {
 	for _, span := range [][2]rune{{'a', 'z'}, {'A', 'Z'}, {'1', '9'}, {'0', '0'}, {'!', '~'}, {' ', ' '}, {0xa1, 0x10ffff}} {
 		for i := 0; i+1 < len(pairs); i += 2 {

@@ -110,8 +110,8 @@ func Missing(template string) []string {
 // Taught returns the name of the dialect that tools are taught in.
 func (o *Options) Taught() string { return o.dialect() }
 
-// ResultOpener returns what the results of tools begin with in the text that a model reads; "" for dialects whose results cannot be
-// told from other text by it. A model that writes it invents a result.
+// ResultOpener returns what the results of tools begin with in the text that a model reads; "" for dialects whose
+// results cannot be told from other text by it. A model that writes it invents a result.
 func (o *Options) ResultOpener() string {
 	d, ok := voiceOf(o.dialect())
 	if !ok {

@@ -237,8 +237,8 @@ var hostile = []string{
 // heads are what the lines of definitions begin with.
 var heads = []string{"- ", "    ", "<tools> ", "<functions> ", "<AVAILABLE_TOOLS>[", "[AVAILABLE_TOOLS] [", "<|tool|>["}
 
-// TestHostileDefinitions puts hostile words wherever a client can put words, and compares the lines of the prompt with those
-// of a harmless one.
+// TestHostileDefinitions puts hostile words wherever a client can put words, and compares the lines of the prompt with
+// those of a harmless one.
 func TestHostileDefinitions(t *testing.T) {
 	define := func(word string) []chat.Tool {
 		q, _ := json.Marshal(word)

@@ -6,8 +6,8 @@ import (
 	"wield/chat"
 )
 
-// Keep returns messages in an order that the rules of a model's template allow. No text is lost: what a template has no role for
-// stands in a neighbouring message. messages is not changed.
+// Keep returns messages in an order that the rules of a model's template allow. No text is lost: what a template has no
+// role for stands in a neighbouring message. messages is not changed.
 func Keep(messages []chat.Message, rules chat.Rules) []chat.Message {
 	if rules == (chat.Rules{}) {
 		return messages
@@ -39,7 +39,8 @@ func Keep(messages []chat.Message, rules chat.Rules) []chat.Message {
 	return out
 }
 
-// lead puts the system's text in front: as a message of its own, or, where there is no such role, into the first message of the user.
+// lead puts the system's text in front: as a message of its own, or, where there is no such role, into the first
+// message of the user.
 func lead(messages []chat.Message, system chat.Message, rules chat.Rules) []chat.Message {
 	if !rules.NoSystem {
 		return slices.Insert(messages, 0, system)

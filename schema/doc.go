@@ -12,5 +12,6 @@
 //   - Strict reading means RFC 8259 with nothing left to chance: UTF-8 only, no duplicate keys, no lone surrogates, nothing
 //     after the value, names compared exactly (Check).
 //
-// No reference is ever loaded from a file or a network. Work and memory are bounded by the sizes of schema and document.
+// No reference is ever loaded from a file or a network. Work and memory are bounded by the sizes of schema and
+// document.
 package schema

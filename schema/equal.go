@@ -6,8 +6,8 @@ import (
 	"wield/schema/shape"
 )
 
-// equal reports whether two JSON values are the same: numbers by their exact value, strings by their content, objects in
-// any order.
+// equal reports whether two JSON values are the same: numbers by their exact value, strings by their content, objects
+// in any order.
 func equal(a *tape, i int, b *tape, j int) bool {
 	x, y := &a.tokens[i], &b.tokens[j]
 	if x.kind != y.kind || x.n != y.n {

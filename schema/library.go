@@ -13,9 +13,9 @@ import (
 	"wield/schema/shape"
 )
 
-// A library checks documents with github.com/santhosh-tekuri/jsonschema, for the keywords that the validator of this package
-// does not know: unevaluated properties and items, dynamic references, references by $id, metaschemas. It builds values, so
-// it is slower. Nothing outside this file knows that module.
+// A library checks documents with github.com/santhosh-tekuri/jsonschema, for the keywords that the validator of this
+// package does not know: unevaluated properties and items, dynamic references, references by $id, metaschemas. It
+// builds values, so it is slower. Nothing outside this file knows that module.
 type library struct {
 	schema  *jsonschema.Schema
 	printer *message.Printer

@@ -8,8 +8,8 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// A decimal is the exact value of JSON number text: 0.digits times ten to the power of exp. Nothing is ever multiplied out,
-// so that a short text with a huge exponent costs no more than its length.
+// A decimal is the exact value of JSON number text: 0.digits times ten to the power of exp. Nothing is ever multiplied
+// out, so that a short text with a huge exponent costs no more than its length.
 type decimal struct {
 	neg    bool
 	digits string // without zeros at either end; empty for zero

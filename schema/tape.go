@@ -18,8 +18,8 @@ type token struct {
 	n          int         // how many elements or members there are
 }
 
-// A tape is a JSON text and its tokens in the order of the text. The tokens of an object are the object, then a name and the
-// tokens of its value by turns; those of an array are the array, then those of its elements.
+// A tape is a JSON text and its tokens in the order of the text. The tokens of an object are the object, then a name
+// and the tokens of its value by turns; those of an array are the array, then those of its elements.
 type tape struct {
 	src    string
 	tokens []token
@@ -79,8 +79,8 @@ type finder struct {
 	index map[string]int // nil: look one by one
 }
 
-// finder returns a finder that will be asked the given number of times. Only when that pays does it make an index, so that
-// the cost of many questions stays linear.
+// finder returns a finder that will be asked the given number of times. Only when that pays does it make an index, so
+// that the cost of many questions stays linear.
 func (t *tape) finder(obj, times int) finder {
 	f := finder{tape: t, obj: obj}
 	if times*t.tokens[obj].n >= 256 {

@@ -374,8 +374,8 @@ func (v *validator) checkOne(list []*node, i int) bool {
 	return true
 }
 
-// noneFits says why a value has none of the forms in list. If only one of them is of the value's type, what is wrong with
-// that one says it best.
+// noneFits says why a value has none of the forms in list. If only one of them is of the value's type, what is wrong
+// with that one says it best.
 func (v *validator) noneFits(keyword string, list []*node, i int) bool {
 	if v.quiet > 0 {
 		return false
@@ -444,8 +444,8 @@ func (v *validator) why(n *node, i int) string {
 	return ""
 }
 
-// walk applies n to the value at token i and all below without stopping at what is decided, as the library does, and so finds
-// out whether that would take too many steps.
+// walk applies n to the value at token i and all below without stopping at what is decided, as the library does, and so
+// finds out whether that would take too many steps.
 func (v *validator) walk(n *node, i int) {
 	if v.steps--; v.steps < 0 {
 		return

@@ -25,7 +25,8 @@ func TestToolsOff(t *testing.T) {
 	}
 }
 
-// TestNamedIDs: with calls.ids: named an id says whose call it is, and a result that comes back without its call is known by it.
+// TestNamedIDs: with calls.ids: named an id says whose call it is, and a result that comes back without its call is
+// known by it.
 func TestNamedIDs(t *testing.T) {
 	srv := newServer(t, call, "fine")
 	s, err := compose(t, "backends: {s: {url: \"URL\"}}\nmodels: {m: {backend: s, mode: text, calls: {ids: named}}}\n", srv.URL)

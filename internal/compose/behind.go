@@ -9,8 +9,8 @@ import (
 	"wield/schema/near"
 )
 
-// Behind returns what stands behind the bridge of a model, as its backend serves it, and the options of that bridge. Close gives back
-// its connections.
+// Behind returns what stands behind the bridge of a model, as its backend serves it, and the options of that bridge.
+// Close gives back its connections.
 func Behind(c *config.Config, env Environment, name string) (model chat.Model, o bridge.Options, close func(), err error) {
 	m, ok := c.Models[name]
 	if !ok {

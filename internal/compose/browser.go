@@ -31,7 +31,8 @@ func browserOptions(b *config.Backend, first, idle time.Duration) browser.Option
 	}
 }
 
-// LoginOptions returns what a person needs to log in at the page of a backend: the one named, or the only one of kind browser.
+// LoginOptions returns what a person needs to log in at the page of a backend: the one named, or the only one of kind
+// browser.
 func LoginOptions(c *config.Config, name string) (browser.Options, error) {
 	var names []string
 	for _, n := range slices.Sorted(maps.Keys(c.Backends)) {

@@ -16,7 +16,8 @@ models:
   other: {backend: p, dialect: hermes, instructions: {injectInto: last}}
 `
 
-// TestBrowserDefaults: what a model behind a page gets where the file says nothing, and what is said of what has no effect.
+// TestBrowserDefaults: what a model behind a page gets where the file says nothing, and what is said of what has no
+// effect.
 func TestBrowserDefaults(t *testing.T) {
 	r, err := config.Parse("config.yaml", []byte(browserFile), config.Options{Getenv: env("K", "v")})
 	if err != nil {

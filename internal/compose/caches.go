@@ -13,8 +13,8 @@ import (
 	"wield/internal/config"
 )
 
-// buildCacheDir is the directory, in the data directory, of what programs of tools keep for the next run. Each workspace has one of its
-// own in it, so that what a model does in one cannot be felt in another.
+// buildCacheDir is the directory, in the data directory, of what programs of tools keep for the next run. Each
+// workspace has one of its own in it, so that what a model does in one cannot be felt in another.
 const buildCacheDir = "builds"
 
 const (
@@ -32,7 +32,8 @@ func buildCache(c *config.Config, getenv func(string) string, root string) strin
 	return filepath.Join(dir, buildCacheDir, hex.EncodeToString(sum[:8]))
 }
 
-// trimCaches removes what is too much of a cache, if it was used since a time, and other caches that were not used for long.
+// trimCaches removes what is too much of a cache, if it was used since a time, and other caches that were not used for
+// long.
 func trimCaches(dir string, since time.Time) error {
 	if dir == "" {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"wield/internal/config"
 )
 
-// Of a cache that is too large the oldest files go; caches that nobody used for long go whole; those of other workspaces stay.
+// Of a cache that is too large the oldest files go; caches that nobody used for long go whole; those of other
+// workspaces stay.
 func TestTrimCaches(t *testing.T) {
 	data := t.TempDir()
 	getenv := func(string) string { return "" }

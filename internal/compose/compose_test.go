@@ -348,7 +348,8 @@ func rawOf(t *testing.T, s *Service, name string) string {
 	return raw
 }
 
-// TestBrokenSchema sends a tool whose schema is broken through the whole service, and one whose pattern is only beyond it.
+// TestBrokenSchema sends a tool whose schema is broken through the whole service, and one whose pattern is only beyond
+// it.
 func TestBrokenSchema(t *testing.T) {
 	upstream := newServer(t, "hi")
 	s, err := compose(t, "backends: {s: {url: \"URL\"}}\nmodels: {m: {backend: s, mode: text}}\n", upstream.URL)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestBodiesAreGivenBack sends many large requests, each with texts of its own. What is kept of them, for captures and in caches,
-// must not keep the bodies: a short text that is a part of a long one would.
+// TestBodiesAreGivenBack sends many large requests, each with texts of its own. What is kept of them, for captures and
+// in caches, must not keep the bodies: a short text that is a part of a long one would.
 func TestBodiesAreGivenBack(t *testing.T) {
 	server := httptest.NewServer(costService(t))
 	defer server.Close()

@@ -10,8 +10,8 @@ import (
 	"wield/internal/gateway"
 )
 
-// TestB16Lisbon: the published flow of the strict protocol through everything that a service consists of, streamed and whole,
-// with a model that writes the request of the book.
+// TestB16Lisbon: the published flow of the strict protocol through everything that a service consists of, streamed and
+// whole, with a model that writes the request of the book.
 func TestB16Lisbon(t *testing.T) {
 	s, err := compose(t, `
 backends: {s: {kind: script, scenario: toolRequest}}

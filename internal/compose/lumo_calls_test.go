@@ -123,7 +123,8 @@ func TestConvertedIDs_A11(t *testing.T) {
 	}
 }
 
-// TestMisrouted_AR41: /metrics counts every call through the wrong channel, when they are bounced and when they are taken over.
+// TestMisrouted_AR41: /metrics counts every call through the wrong channel, when they are bounced and when they are
+// taken over.
 func TestMisrouted_AR41(t *testing.T) {
 	c := rawChain(t, metrics.New("v"), "version: 1", []string{twoConfused, `{"type":"done"}`})
 	c.post(t, "/v1/chat/completions", asking("lights?", true, false))

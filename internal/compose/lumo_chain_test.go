@@ -26,8 +26,8 @@ type lumoChain struct {
 	sent []string // to Lumo
 }
 
-// chain starts one with the catalogue's scenario of this name, or with the text of one. options is what the file says of the
-// backend's Lumo and of the model.
+// chain starts one with the catalogue's scenario of this name, or with the text of one. options is what the file says
+// of the backend's Lumo and of the model.
 func chain(t *testing.T, scenario, lumo, options string) *lumoChain {
 	t.Helper()
 	discard := slog.New(slog.DiscardHandler)
@@ -167,8 +167,9 @@ turns:
       - text: "The latest AI news: a model that calls tools."
 `
 
-// TestLatestAINews_A65: a native search answers "latest AI news" while a tool of the client is on offer as well; what it found is
-// an event (A-07, A-15) and, for a model that is configured so, an annotation (A-18 to A-20: seen from outside).
+// TestLatestAINews_A65: a native search answers "latest AI news" while a tool of the client is on offer as well; what
+// it found is an event (A-07, A-15) and, for a model that is configured so, an annotation (A-18 to A-20: seen from
+// outside).
 func TestLatestAINews_A65(t *testing.T) {
 	eachWay(t, func(t *testing.T, version string, stream bool) {
 		c := chain(t, latestNews, "enableWebSearch: true, version: "+version, ", native: {annotations: true}")
@@ -193,9 +194,9 @@ func TestLatestAINews_A65(t *testing.T) {
 	})
 }
 
-// TestConfused_A47: the client's tool is called natively. The client sees the corrected call and nothing of the apology (A-43); Lumo
-// sees its answer so far and the correction with the call in JSON (A-44, AR-11, AR-12), the instructions again, and one request
-// more, not two (A-48).
+// TestConfused_A47: the client's tool is called natively. The client sees the corrected call and nothing of the apology
+// (A-43); Lumo sees its answer so far and the correction with the call in JSON (A-44, AR-11, AR-12), the instructions
+// again, and one request more, not two (A-48).
 func TestConfused_A47(t *testing.T) {
 	eachWay(t, func(t *testing.T, version string, stream bool) {
 		c := chain(t, "confusedToolCall", "version: "+version, "")
@@ -245,8 +246,8 @@ turns:
 	})
 }
 
-// TestReplaced_A20: a native tool that is replaced is not offered to Lumo as one, and a call of it, if it is made all the same,
-// becomes one of the client's tool of that name.
+// TestReplaced_A20: a native tool that is replaced is not offered to Lumo as one, and a call of it, if it is made all
+// the same, becomes one of the client's tool of that name.
 func TestReplaced_A20(t *testing.T) {
 	eachWay(t, func(t *testing.T, version string, stream bool) {
 		c := chain(t, `
@@ -330,8 +331,8 @@ turns:
       - text: "I don't have access to that tool."
 `
 
-// TestConfusedAgain_A11: a second confused call (AR-17: it is not bounced again) becomes a call of the client's tool. The apology
-// is shown in neither answer.
+// TestConfusedAgain_A11: a second confused call (AR-17: it is not bounced again) becomes a call of the client's tool.
+// The apology is shown in neither answer.
 func TestConfusedAgain_A11(t *testing.T) {
 	eachWay(t, func(t *testing.T, version string, stream bool) {
 		c := chain(t, confusedAgain, "version: "+version, "")
@@ -369,7 +370,8 @@ turns:
 	})
 }
 
-// TestNewNative_A14: a native tool that nobody here has heard of is no confused call, with tools of the client and without.
+// TestNewNative_A14: a native tool that nobody here has heard of is no confused call, with tools of the client and
+// without.
 func TestNewNative_A14(t *testing.T) {
 	eachWay(t, func(t *testing.T, version string, stream bool) {
 		for _, tools := range []bool{false, true} {
@@ -389,8 +391,8 @@ turns:
 	})
 }
 
-// TestPieces_A10: a confused call that arrives in pieces is recognised by its name, so that the apology behind it is not shown even
-// to a client that reads along.
+// TestPieces_A10: a confused call that arrives in pieces is recognised by its name, so that the apology behind it is
+// not shown even to a client that reads along.
 func TestPieces_A10(t *testing.T) {
 	requests := 0
 	back := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -425,8 +427,8 @@ func TestPieces_A10(t *testing.T) {
 	}
 }
 
-// TestHistory_AR24: a call and its result of the client's history reach Lumo as text of their turns, which go on in the same
-// notation, and the instructions stand in front of the first turn (AR-09) where they cannot be closed (AR-10).
+// TestHistory_AR24: a call and its result of the client's history reach Lumo as text of their turns, which go on in the
+// same notation, and the instructions stand in front of the first turn (AR-09) where they cannot be closed (AR-10).
 func TestHistory_AR24(t *testing.T) {
 	for _, version := range []string{"1", "2"} {
 		c := chain(t, "success", "version: "+version, "")

@@ -16,7 +16,8 @@ import (
 // matrixBrowser is the row of a model behind a web page.
 const matrixBrowser = "browser"
 
-// showChat serves a web page whose model plays a scenario, and returns its address. Without a browser the row is skipped.
+// showChat serves a web page whose model plays a scenario, and returns its address. Without a browser the row is
+// skipped.
 func (p *matrixPage) showChat(t *testing.T, scenario string) string {
 	t.Helper()
 	if _, err := chromium.Find(""); err != nil {
@@ -34,8 +35,9 @@ func (p *matrixPage) showChat(t *testing.T, scenario string) string {
 	return page.URL
 }
 
-// matrixSelectors are what the configuration says of the page. Each client has one of its own, so that none is closed for another: the
-// model behind it knows only what stands in it, and not that a text that is typed into a new one holds a result.
+// matrixSelectors are what the configuration says of the page. Each client has one of its own, so that none is closed
+// for another: the model behind it knows only what stands in it, and not that a text that is typed into a new one holds
+// a result.
 func matrixSelectors() string {
 	s := chatpage.Selectors
 	return fmt.Sprintf("prompt: %q, answer: %q, send: %q, stop: %q, login: %q, settle: 300ms, pages: %d, sandbox: %v",

@@ -14,8 +14,8 @@ import (
 	"wield/internal/gateway"
 )
 
-// A rawFault is one that no scenario can play: the server writes what it wants. It speaks the OpenAI protocol, and answers with
-// a stream whatever it was asked for, as some servers do.
+// A rawFault is one that no scenario can play: the server writes what it wants. It speaks the OpenAI protocol, and
+// answers with a stream whatever it was asked for, as some servers do.
 type rawFault struct {
 	says   string
 	answer func(w http.ResponseWriter, r *http.Request)
@@ -81,7 +81,8 @@ func (p *matrixPage) testRaw(t *testing.T) {
 	}
 }
 
-// testUnread has clients that ask for a stream and do not read it: they are given up, and the request to the server with them.
+// testUnread has clients that ask for a stream and do not read it: they are given up, and the request to the server
+// with them.
 func (p *matrixPage) testUnread(t *testing.T) {
 	for _, f := range matrixFronts {
 		left := make(chan struct{})

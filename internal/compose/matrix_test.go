@@ -289,8 +289,8 @@ func hearOllama(lines []string, h *heard) {
 	}
 }
 
-// TestMatrix asks every kind of backend through every protocol, streamed and whole: a call and its result make one round, and
-// whatever goes wrong on the way is an error in the client's protocol, never an answer that looks whole.
+// TestMatrix asks every kind of backend through every protocol, streamed and whole: a call and its result make one
+// round, and whatever goes wrong on the way is an error in the client's protocol, never an answer that looks whole.
 func TestMatrix(t *testing.T) {
 	m := matrix{whole: t}
 	t.Run("backends", func(t *testing.T) {
@@ -307,15 +307,16 @@ func TestMatrix(t *testing.T) {
 	m.page.compare(t)
 }
 
-// A matrix is what the rows of one run share. Servers that are silent are sat out beside everything else, since each takes its time and
-// needs nothing: they belong to the whole test and not to a row.
+// A matrix is what the rows of one run share. Servers that are silent are sat out beside everything else, since each
+// takes its time and needs nothing: they belong to the whole test and not to a row.
 type matrix struct {
 	whole    *testing.T
 	page     matrixPage
 	silences sync.WaitGroup
 }
 
-// testBackend makes the row of a backend. The page of a browser takes its time for every answer, so that its clients ask at once.
+// testBackend makes the row of a backend. The page of a browser takes its time for every answer, so that its clients
+// ask at once.
 func (m *matrix) testBackend(t *testing.T, b *matrixBackend) {
 	server, file := matrixServer(m.whole, b.speaks, b.native, b.prefix)
 	if b.name == matrixBrowser {

@@ -33,8 +33,9 @@ func (m middleware) Stream(ctx context.Context, req *chat.Request) iter.Seq2[cha
 	}
 }
 
-// TestMiddlewareSeesNativeTools_A19_A20: the calls that Lumo runs itself and their results pass through a model that stands
-// around the bridge, which sees them, may change a result or keep a call from the client, and sees the client's own calls beside.
+// TestMiddlewareSeesNativeTools_A19_A20: the calls that Lumo runs itself and their results pass through a model that
+// stands around the bridge, which sees them, may change a result or keep a call from the client, and sees the client's
+// own calls beside.
 func TestMiddlewareSeesNativeTools_A19_A20(t *testing.T) {
 	const scenario = `wield: scenario/v1
 name: native

@@ -8,8 +8,9 @@ import (
 	"wield/internal/config"
 )
 
-// AgentPrices returns what the answers of a model cost. They are not known where the table has no price for it, or for one that
-// it falls back on. Where those cost something else, the dearest counts: it is not known beforehand who answers.
+// AgentPrices returns what the answers of a model cost. They are not known where the table has no price for it, or for
+// one that it falls back on. Where those cost something else, the dearest counts: it is not known beforehand who
+// answers.
 func AgentPrices(c *config.Config, model string) agent.Prices {
 	var all agent.Prices
 	for i, name := range append([]string{model}, c.Models[model].Fallback...) {
@@ -39,8 +40,8 @@ func dearest(a *float64, aIn float64, b *float64, bIn float64) *float64 {
 	return &v
 }
 
-// price returns the price of one model: the one under its name here, else the one under its name at the server, else the one
-// under the longest pattern that fits one of them.
+// price returns the price of one model: the one under its name here, else the one under its name at the server, else
+// the one under the longest pattern that fits one of them.
 func price(c *config.Config, name string) (agent.Prices, bool) {
 	names := []string{name}
 	if at := c.Models[name].Model; at != "" {

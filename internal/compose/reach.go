@@ -11,8 +11,8 @@ import (
 	"wield/schema/near"
 )
 
-// Reach tries whether the server behind a model answers at all. What it answers is of no interest: no key is sent, and nothing is asked of
-// a model. One that runs inside wield is always there.
+// Reach tries whether the server behind a model answers at all. What it answers is of no interest: no key is sent, and
+// nothing is asked of a model. One that runs inside wield is always there.
 func Reach(c *config.Config, ctx context.Context, model string) error {
 	m, ok := c.Models[model]
 	if !ok {

@@ -16,7 +16,8 @@ import (
 	"wield/tool/policy"
 )
 
-// TestRequestTools: a tool of the configuration and one of a file send what they say, their secrets too, and show them nowhere.
+// TestRequestTools: a tool of the configuration and one of a file send what they say, their secrets too, and show them
+// nowhere.
 func TestRequestTools(t *testing.T) {
 	var seen []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// A scratch is the directory for the temporary files of one process, which is removed with it. The process holds it as long as it lives,
-// in a way that ends with the process whatever ends it, so that the next one finds and removes what a killed one has left.
+// A scratch is the directory for the temporary files of one process, which is removed with it. The process holds it as
+// long as it lives, in a way that ends with the process whatever ends it, so that the next one finds and removes what a
+// killed one has left.
 type scratch struct {
 	dir  string
 	held *os.File // nil: it cannot be held here, and nobody removes it in our place
@@ -47,7 +48,8 @@ const (
 	sweptStep = 1000
 )
 
-// sweep removes the directories in parent that are older than a time and that nobody holds. What cannot be looked at stays.
+// sweep removes the directories in parent that are older than a time and that nobody holds. What cannot be looked at
+// stays.
 func sweep(parent string, before time.Time) {
 	d, err := os.Open(parent)
 	if err != nil {

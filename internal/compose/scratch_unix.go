@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// hold opens a directory so that no other process can hold it until the file is closed or this process ends. Programs that are started
-// do not have the file.
+// hold opens a directory so that no other process can hold it until the file is closed or this process ends. Programs
+// that are started do not have the file.
 func hold(dir string) (*os.File, error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// What a killed process has left is removed by the next one; what a living one holds, what is young, and what is no such directory stays.
+// What a killed process has left is removed by the next one; what a living one holds, what is young, and what is no
+// such directory stays.
 func TestScratch(t *testing.T) {
 	parent := t.TempDir()
 	mine, err := newScratch(parent)

@@ -10,8 +10,8 @@ import (
 	"wield/internal/gateway"
 )
 
-// A standing backend is one that is in use. A service that takes the place of another takes over those that stayed as they
-// were, with their connections, their queues and the requests that they have under way.
+// A standing backend is one that is in use. A service that takes the place of another takes over those that stayed as
+// they were, with their connections, their queues and the requests that they have under way.
 type standing struct {
 	print [sha256.Size]byte // of all that it was made from
 	model chat.Model

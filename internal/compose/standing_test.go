@@ -6,8 +6,8 @@ import (
 	"wield/internal/config"
 )
 
-// TestStanding composes a configuration again: what has not changed is taken over, with its queue and connections, what has
-// changed is made anew.
+// TestStanding composes a configuration again: what has not changed is taken over, with its queue and connections, what
+// has changed is made anew.
 func TestStanding(t *testing.T) {
 	build := func(text string, key string, before *Service) *Service {
 		t.Helper()

@@ -9,8 +9,8 @@ import (
 	"wield/internal/stats"
 )
 
-// OpenStats returns what counts calls and answers, in the directory stats of what wield keeps. Without a place for that it counts in
-// memory, and nil is what counts nothing.
+// OpenStats returns what counts calls and answers, in the directory stats of what wield keeps. Without a place for that
+// it counts in memory, and nil is what counts nothing.
 func OpenStats(c *config.Config, getenv func(string) string, log *slog.Logger) *stats.Store {
 	if c.Stats.Off {
 		return nil

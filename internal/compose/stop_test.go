@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestStopSequences: an answer ends at the client's stop sequence whatever the backend, also where the backend knows none and
-// sends the sequence in pieces. What was said before is kept.
+// TestStopSequences: an answer ends at the client's stop sequence whatever the backend, also where the backend knows
+// none and sends the sequence in pieces. What was said before is kept.
 func TestStopSequences(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stop.scenario.yaml")
 	text := "wield: scenario/v1\nname: stop\nbackend: {SPEAKS}\nturns:\n  - {id: a, reply: [{text: 'one t'}, {text: 'wo ST'}, {text: 'OP three'}, {text: ' four'}]}\n"

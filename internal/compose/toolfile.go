@@ -9,8 +9,8 @@ import (
 	"wield/tool"
 )
 
-// ToolFile makes the tools of the text of a file in a directory of tools, NAME.http.yaml or NAME.openapi.yaml, as if it stood there.
-// Secrets are not looked up.
+// ToolFile makes the tools of the text of a file in a directory of tools, NAME.http.yaml or NAME.openapi.yaml, as if it
+// stood there. Secrets are not looked up.
 func ToolFile(file string, data []byte) ([]*tool.Tool, error) {
 	s := &requestSource{look: config.AnySecret}
 	if name, ok := strings.CutSuffix(filepath.Base(file), config.RequestSuffix); ok {

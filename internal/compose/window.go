@@ -5,8 +5,8 @@ import (
 	"wield/internal/config"
 )
 
-// AgentWindow returns how much of a conversation a model is sent. Where it falls back on others, it is what the smallest context
-// that is known holds.
+// AgentWindow returns how much of a conversation a model is sent. Where it falls back on others, it is what the
+// smallest context that is known holds.
 func AgentWindow(c *config.Config, model string) agent.Window {
 	m := c.Models[model]
 	w := window(&m.Agent.Context)

@@ -37,14 +37,15 @@ func defaultBrowser() Browser {
 		Keep: Duration(browser.DefaultKeep), Pages: browser.DefaultPages, MaxAnswer: browser.DefaultMaxAnswer}
 }
 
-// browserDialect is what models behind a page are taught: a page shows a fenced code block as it was written, and drops tags.
+// browserDialect is what models behind a page are taught: a page shows a fenced code block as it was written, and drops
+// tags.
 const browserDialect = "json-fence"
 
 // surviving are the dialects whose calls stand in code blocks.
 var surviving = []string{browserDialect, "cli-block"}
 
-// applyBrowser gives models behind a page the values that suit it, where the file does not say otherwise: a page takes neither tools
-// nor instructions but in the text.
+// applyBrowser gives models behind a page the values that suit it, where the file does not say otherwise: a page takes
+// neither tools nor instructions but in the text.
 func (c *Config) applyBrowser(d *decoder) {
 	for _, name := range c.ModelNames() {
 		m := c.Models[name]

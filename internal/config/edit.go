@@ -20,8 +20,9 @@ import (
 // ErrNotWritten is the kind of errors of SetModel: the file is as it was.
 var ErrNotWritten = errors.New("not written")
 
-// SetModel sets keys of a model in a configuration file. The rest of the file stays as it is, byte for byte; only lines with these
-// keys are changed or added. The new text must mean the same but for them, or nothing is written. The file is replaced as a whole.
+// SetModel sets keys of a model in a configuration file. The rest of the file stays as it is, byte for byte; only lines
+// with these keys are changed or added. The new text must mean the same but for them, or nothing is written. The file
+// is replaced as a whole.
 func SetModel(file, model string, keys [][2]string, getenv func(string) string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -92,8 +93,8 @@ func setModel(text, model string, keys [][2]string) (string, error) {
 	return rest, nil
 }
 
-// addLine adds a line below a path of keys: a key to a mapping or, with "- " before it, an item to a list. It goes before what is there;
-// keys that are missing are added. The rest of the text stays as it is.
+// addLine adds a line below a path of keys: a key to a mapping or, with "- " before it, an item to a list. It goes
+// before what is there; keys that are missing are added. The rest of the text stays as it is.
 func addLine(text string, path []string, line string) (string, error) {
 	f, err := parser.ParseBytes([]byte(strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")), 0)
 	if err != nil {
@@ -165,7 +166,8 @@ func inFlow(keys []string, line string) string {
 	return item
 }
 
-// firstOf returns where the first key of a mapping or item of a list stands, and whether it is in braces or brackets; nil: there is none.
+// firstOf returns where the first key of a mapping or item of a list stands, and whether it is in braces or brackets;
+// nil: there is none.
 func firstOf(n ast.Node) (at *token.Position, flow bool) {
 	if list, ok := n.(*ast.SequenceNode); ok && len(list.Values) > 0 {
 		if list.IsFlowStyle {

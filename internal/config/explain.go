@@ -18,8 +18,8 @@ type Explained struct {
 	Doc   string `json:"about,omitempty"` // what the key means
 }
 
-// Explain returns every key of the configuration that was read, in the order of the file's format, with the layer that gave it its
-// value.
+// Explain returns every key of the configuration that was read, in the order of the file's format, with the layer that
+// gave it its value.
 func (r *Result) Explain() []Explained {
 	e := explainer{d: r.read, notes: r.notes()}
 	e.fields("", reflect.ValueOf(r.Config).Elem())

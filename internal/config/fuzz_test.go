@@ -9,7 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// FuzzLoad checks that no file makes the reader panic, that every problem has a message, and that what is refused says where.
+// FuzzLoad checks that no file makes the reader panic, that every problem has a message, and that what is refused says
+// where.
 func FuzzLoad(f *testing.F) {
 	example, err := os.ReadFile("testdata/example.yaml")
 	if err != nil {

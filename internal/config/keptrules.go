@@ -12,8 +12,8 @@ import (
 	"wield/tool/policy"
 )
 
-// KeptRulesFile is the name of the file in the data directory with the rules that a person kept for a directory when they were asked
-// about a call. It is theirs: what lies in a directory can never allow anything by itself.
+// KeptRulesFile is the name of the file in the data directory with the rules that a person kept for a directory when
+// they were asked about a call. It is theirs: what lies in a directory can never allow anything by itself.
 const KeptRulesFile = "rules.yaml"
 
 // keptRules is the file. It is written as configuration files are, so that people can read and change it.
@@ -63,8 +63,8 @@ func loadKept(file string) (*keptRules, error) {
 	return all, nil
 }
 
-// KeepRules adds rules for a directory, those that are not there yet. Programs that do so at the same time wait for each other, and the
-// file is replaced as a whole.
+// KeepRules adds rules for a directory, those that are not there yet. Programs that do so at the same time wait for
+// each other, and the file is replaced as a whole.
 func KeepRules(file, dir string, rules []policy.Rule) error {
 	return ChangeFile("kept rules", file, func() ([]byte, error) {
 		all, err := loadKept(file)

@@ -10,8 +10,8 @@ import (
 	"wield/tool/policy"
 )
 
-// TestKeptRules keeps the rules that a policy offers for calls of several kinds, and reads them back: with them, and only in their
-// directory, the same calls are allowed.
+// TestKeptRules keeps the rules that a policy offers for calls of several kinds, and reads them back: with them, and
+// only in their directory, the same calls are allowed.
 func TestKeptRules(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state", KeptRulesFile)
 	base, err := policy.New(policy.Definition{Default: chat.DecisionAsk})

@@ -17,8 +17,8 @@ import (
 	"wield/tool/policy"
 )
 
-// llfRules are the rules that allow what a registry of LLF let its tools do without asking. Those that it asks about, and those that are
-// off, have none.
+// llfRules are the rules that allow what a registry of LLF let its tools do without asking. Those that it asks about,
+// and those that are off, have none.
 func llfRules(registry map[string]any) []policy.Rule {
 	global := flatten(registry)
 	if global["global_config.require_approval"] == true {
@@ -39,8 +39,8 @@ func llfRules(registry map[string]any) []policy.Rule {
 	return rules
 }
 
-// llfSelector says which calls of a tool ran without a question. Without a whitelist, the tools that touch what a call names could do
-// nothing.
+// llfSelector says which calls of a tool ran without a question. Without a whitelist, the tools that touch what a call
+// names could do nothing.
 func llfSelector(t map[string]any, asks []any) (s policy.Selector, ok bool) {
 	name, _ := t["name"].(string)
 	kind, _ := t["type"].(string)
@@ -97,8 +97,9 @@ type LLFImport struct {
 	Rules    []policy.Rule
 }
 
-// ImportLLF writes into a configuration file where tools of LLF are, and the rules for what their registry let run without asking, so far
-// as they are not there yet. A file that is not there is made. The rest of it stays as it is, byte for byte, and means the same.
+// ImportLLF writes into a configuration file where tools of LLF are, and the rules for what their registry let run
+// without asking, so far as they are not there yet. A file that is not there is made. The rest of it stays as it is,
+// byte for byte, and means the same.
 func ImportLLF(file, dir, registry string, getenv func(string) string) (out LLFImport, err error) {
 	data, err := os.ReadFile(registry)
 	if err != nil {

@@ -2,5 +2,6 @@
 
 package config
 
-// lockFile does nothing: there is no lock here that ends with its process. Of two commands at the same time the last one wins.
+// lockFile does nothing: there is no lock here that ends with its process. Of two commands at the same time the last
+// one wins.
 func lockFile(string) (unlock func(), err error) { return func() {}, nil }

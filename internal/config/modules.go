@@ -42,7 +42,8 @@ func (m *Module) setDefaults() {
 	m.With, m.Direction, m.Markdown, m.Models, m.Timeout = "[redacted]", "both", "keep", "English", Duration(10*time.Second)
 }
 
-// moduleKinds say which keys, beside kind and order, have an effect on a kind of modules, and which of these have to be there.
+// moduleKinds say which keys, beside kind and order, have an effect on a kind of modules, and which of these have to be
+// there.
 var moduleKinds = map[string]struct{ keys, needs []string }{
 	"redact":    {keys: []string{"words", "patterns", "with", "direction"}},
 	"format":    {keys: []string{"markdown", "trim", "wrap"}},

@@ -3,7 +3,8 @@ package config
 // ProjectFile is the name of the file in which a project makes wield's rules stricter for work inside it.
 const ProjectFile = ".wield.yaml"
 
-// A Project is what stands in a project's file. It comes with the files of others, so it can forbid and ask, and nothing else.
+// A Project is what stands in a project's file. It comes with the files of others, so it can forbid and ask, and
+// nothing else.
 type Project struct {
 	Wield string       `key:"wield" enum:"config/v1" doc:"Version of the format: config/v1."`
 	Deny  []Selector   `key:"deny" doc:"What never runs here."`
@@ -40,8 +41,8 @@ func LoadProject(file string) (*Project, Problems, error) {
 	return p, warnings, nil
 }
 
-// Tighten adds a project's rules to every policy of c, and to the one named default if c has none. Nothing becomes milder:
-// what the project denies or asks about comes on top of what c says, and the strictest rule decides.
+// Tighten adds a project's rules to every policy of c, and to the one named default if c has none. Nothing becomes
+// milder: what the project denies or asks about comes on top of what c says, and the strictest rule decides.
 func (c *Config) Tighten(p *Project) {
 	if len(c.Policies) == 0 {
 		policy := Policy{}

@@ -14,8 +14,8 @@ import (
 	"wield/schema/near"
 )
 
-// TestScalars checks each type of value with texts that it takes and refuses, and that the pattern in the schema takes at least
-// what the reader takes.
+// TestScalars checks each type of value with texts that it takes and refuses, and that the pattern in the schema takes
+// at least what the reader takes.
 func TestScalars(t *testing.T) {
 	for _, c := range []struct {
 		value scalar

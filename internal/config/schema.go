@@ -60,8 +60,8 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
-// Schema returns the JSON Schema (2020-12) of the configuration file. It holds what a key alone can tell; references between
-// keys, such as a model's to its backend, only Load checks.
+// Schema returns the JSON Schema (2020-12) of the configuration file. It holds what a key alone can tell; references
+// between keys, such as a model's to its backend, only Load checks.
 func Schema() ([]byte, error) { return schemaText(Default(), "Configuration of wield") }
 
 // ProjectSchema returns the JSON Schema of a project's file.

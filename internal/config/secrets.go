@@ -20,8 +20,8 @@ func (c *Config) Secrets(getenv func(string) string) []string {
 
 var secretType = reflect.TypeFor[Secret]()
 
-// SecretsIn looks up every secret that a part of a configuration refers to, in whatever field it stands, and what is secret about
-// one that is an address.
+// SecretsIn looks up every secret that a part of a configuration refers to, in whatever field it stands, and what is
+// secret about one that is an address.
 func SecretsIn(part any, look LookUp) (list []string) {
 	seen := map[string]bool{}
 	var walk func(v reflect.Value)

@@ -104,8 +104,9 @@ func (r *Result) Watch() *Watch {
 	return &Watch{name: r.File, known: r.state, later: r.state}
 }
 
-// Changed reports whether the file is another one than the last time it did so. A change counts once the file has stayed the
-// same between two questions, so that one that is being written is not read half way; a file that is gone has not changed.
+// Changed reports whether the file is another one than the last time it did so. A change counts once the file has
+// stayed the same between two questions, so that one that is being written is not read half way; a file that is gone
+// has not changed.
 func (w *Watch) Changed() bool {
 	now := stampOf(w.name)
 	settled := now == w.later

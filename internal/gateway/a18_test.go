@@ -10,8 +10,8 @@ import (
 	"wield/chat"
 )
 
-// TestA18: in a stream of the Responses protocol an item has one id, from its first event to the last object, and no other item
-// has it. An answer of calls alone has no empty message, and a stream that fails says response.failed.
+// TestA18: in a stream of the Responses protocol an item has one id, from its first event to the last object, and no
+// other item has it. An answer of calls alone has no empty message, and a stream that fails says response.failed.
 func TestA18(t *testing.T) {
 	type item struct{ ID, Type, Name, Status string }
 	type event struct {

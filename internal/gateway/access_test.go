@@ -275,7 +275,8 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestDrain: the server lets exchanges end, then cuts them off in their own form, and says so to whoever asks for its health.
+// TestDrain: the server lets exchanges end, then cuts them off in their own form, and says so to whoever asks for its
+// health.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newPipeListener()
@@ -340,7 +341,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// TestEveryRouteIsChecked sends what a page of another site, and one whose name points here, would send, to every URL there is.
+// TestEveryRouteIsChecked sends what a page of another site, and one whose name points here, would send, to every URL
+// there is.
 func TestEveryRouteIsChecked(t *testing.T) {
 	o := one(says(text("hi")))
 	o.Metrics = metrics.New("v")

@@ -307,9 +307,9 @@ func (p *party) patient(t *testing.T, w *workplace, url string, rng *rand.Rand) 
 	}
 }
 
-// TestAgentsProperty: random runs with tools of both sides, questions to a person, requests that break off and processes that are
-// replaced, over every protocol. What clients get, and what the model is sent, passes the order checks of OpenAI and Anthropic; no
-// call runs twice.
+// TestAgentsProperty: random runs with tools of both sides, questions to a person, requests that break off and
+// processes that are replaced, over every protocol. What clients get, and what the model is sent, passes the order
+// checks of OpenAI and Anthropic; no call runs twice.
 func TestAgentsProperty(t *testing.T) {
 	seeds := uint64(12)
 	if testing.Short() {

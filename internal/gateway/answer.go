@@ -9,8 +9,8 @@ import (
 	"wield/wire/openai"
 )
 
-// A passiveAnswer collects an answer of a passive model and says it in that protocol: as the OpenAI protocol does, but with
-// a call beside an empty message. It is the collector of an exchange that does not stream.
+// A passiveAnswer collects an answer of a passive model and says it in that protocol: as the OpenAI protocol does, but
+// with a call beside an empty message. It is the collector of an exchange that does not stream.
 type passiveAnswer struct {
 	id, model, conversation string
 	created                 int64
@@ -125,8 +125,8 @@ func (a *passiveAnswer) message() chat.Message {
 	return m
 }
 
-// A passiveStream says a passive model's answer in chunks. The tool_request stands in the last one. It is the framer of an
-// exchange that streams.
+// A passiveStream says a passive model's answer in chunks. The tool_request stands in the last one. It is the framer of
+// an exchange that streams.
 type passiveStream struct {
 	answer *passiveAnswer
 	begun  bool

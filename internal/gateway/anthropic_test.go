@@ -79,8 +79,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestMessagesErrors: whatever is wrong has the protocol's form, type and status, and no client's fault is a fault of the
-// service.
+// TestMessagesErrors: whatever is wrong has the protocol's form, type and status, and no client's fault is a fault of
+// the service.
 func TestMessagesErrors(t *testing.T) {
 	o := one(says(text("a")))
 	o.MaxBody = 1000
@@ -108,8 +108,8 @@ func TestMessagesErrors(t *testing.T) {
 	}
 }
 
-// TestMessagesModelErrors: a model's error has the protocol's status and its wait, or is the last frame of a stream that had
-// begun.
+// TestMessagesModelErrors: a model's error has the protocol's status and its wait, or is the last frame of a stream
+// that had begun.
 func TestMessagesModelErrors(t *testing.T) {
 	for _, c := range []struct {
 		kind   chat.ErrorKind
@@ -178,8 +178,8 @@ func TestCountTokens(t *testing.T) {
 	}
 }
 
-// TestMessagesRound: a model that only writes text calls the tool of a client of this protocol, is given its result, and sees
-// both in the next request as it would have written and read them.
+// TestMessagesRound: a model that only writes text calls the tool of a client of this protocol, is given its result,
+// and sees both in the next request as it would have written and read them.
 func TestMessagesRound(t *testing.T) {
 	var got *chat.Request
 	m := fake(func(_ context.Context, req *chat.Request, emit func(chat.Event) bool) error {
@@ -210,8 +210,8 @@ func TestMessagesRound(t *testing.T) {
 	}
 }
 
-// TestSignaturesThroughBridge: thinking and its signature come through the bridge to the client, and what the client hands back
-// reaches a model with function calling as it was, cache marks included.
+// TestSignaturesThroughBridge: thinking and its signature come through the bridge to the client, and what the client
+// hands back reaches a model with function calling as it was, cache marks included.
 func TestSignaturesThroughBridge(t *testing.T) {
 	var got *chat.Request
 	signature := chat.Event{Kind: chat.KindReasoning, Detail: chat.Opaque{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: json.RawMessage(`"c2ln"`)}}}

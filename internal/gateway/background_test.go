@@ -303,7 +303,8 @@ func readID(t *testing.T, data string) string {
 	return id
 }
 
-// TestBackgroundCancel: a response can be cancelled while it is made, as often as one likes, and nothing of it runs any more.
+// TestBackgroundCancel: a response can be cancelled while it is made, as often as one likes, and nothing of it runs any
+// more.
 func TestBackgroundCancel(t *testing.T) {
 	withAndWithout(t, func(t *testing.T, store journal.Store) {
 		p, g, id := begun(t, store)
@@ -446,8 +447,8 @@ func (s gatedJournal) Release(ctx context.Context, l journal.Lease) error {
 	return s.Store.Release(ctx, l)
 }
 
-// TestBackgroundReleased: nobody is told that a response has ended before it can be deleted, whether they follow it or ask. Who deletes
-// it meanwhile waits.
+// TestBackgroundReleased: nobody is told that a response has ended before it can be deleted, whether they follow it or
+// ask. Who deletes it meanwhile waits.
 func TestBackgroundReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
@@ -497,7 +498,8 @@ func (l muteLog) Handle(ctx context.Context, r slog.Record) error {
 
 func (l muteLog) Enabled(context.Context, slog.Level) bool { return true }
 
-// TestBackgroundPlaces: when a client is told that its response has ended, it may ask for the next one, whatever is left to do.
+// TestBackgroundPlaces: when a client is told that its response has ended, it may ask for the next one, whatever is
+// left to do.
 func TestBackgroundPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		until := make(chan struct{})
@@ -526,7 +528,8 @@ func TestBackgroundPlaces(t *testing.T) {
 	})
 }
 
-// TestBackgroundSlowFollower: who takes events more slowly than they are made is told that some are missing, and is sent none twice.
+// TestBackgroundSlowFollower: who takes events more slowly than they are made is told that some are missing, and is
+// sent none twice.
 func TestBackgroundSlowFollower(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, g, id := begun(t, nil)
@@ -610,8 +613,8 @@ func TestBackgroundDrain(t *testing.T) {
 	})
 }
 
-// TestBackgroundKilled: after a restart a plain model's response has failed, with the reason, whether somebody asks for it or not.
-// While the process that was killed may still live, nobody else says so.
+// TestBackgroundKilled: after a restart a plain model's response has failed, with the reason, whether somebody asks for
+// it or not. While the process that was killed may still live, nobody else says so.
 func TestBackgroundKilled(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		t.Run(fmt.Sprint(asked), func(t *testing.T) {

@@ -67,8 +67,9 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 		ContentLength: int64(len(c.body)), Body: io.NopCloser(strings.NewReader(c.body))}, nil
 }
 
-// BenchmarkChain measures everything that a request in text mode costs beside net/http: the gateway with its log, the bridge
-// with its prompt and decoder, and the model behind a server that answers with 700 bytes, or with a stream of 50 tokens.
+// BenchmarkChain measures everything that a request in text mode costs beside net/http: the gateway with its log, the
+// bridge with its prompt and decoder, and the model behind a server that answers with 700 bytes, or with a stream of 50
+// tokens.
 func BenchmarkChain(b *testing.B) {
 	whole := canned{"application/json", fmt.Sprintf(`{"choices":[{"finish_reason":"stop","index":0,"message":{"content":%q,"role":"assistant"}}],`+
 		`"created":1700000000,"id":"chatcmpl-b","model":"m","object":"chat.completion","usage":{"completion_tokens":150,"prompt_tokens":12,"total_tokens":162}}`,

@@ -19,8 +19,8 @@ var askers = []asker{
 	{"ollama", "/api/chat", `{"model":"m","stream":STREAM,"messages":[{"role":"user","content":"hi"}],` + weatherTool + `}`, `"prompt_eval_count":10`, ""},
 }
 
-// TestBounceInEveryFront: whatever protocol a client speaks, it sees the second answer and nothing of what failed, the tokens of
-// both requests and the number of bounces.
+// TestBounceInEveryFront: whatever protocol a client speaks, it sees the second answer and nothing of what failed, the
+// tokens of both requests and the number of bounces.
 func TestBounceInEveryFront(t *testing.T) {
 	good := []string{`{"content":"` + "```json\\n{\\\"name\\\":\\\"get_weather\\\",\\\"arguments\\\":{\\\"city\\\":\\\"Rome\\\"}}\\n```" + `"}`}
 	native := []string{`{"tool_calls":[{"index":0,"id":"g","function":{"name":"get_weather","arguments":"{\"city\":\"Rome\"}"}}]}`}
@@ -54,9 +54,9 @@ func TestBounceInEveryFront(t *testing.T) {
 	}
 }
 
-// TestOnlyTheGoodAnswer: whoever waits for a whole answer, in whatever protocol, sees nothing of what the model said before its
-// call failed, neither text nor thoughts, however the backend sends it. The same holds for a stream where the backend answers in
-// one piece and reports the call beside the text.
+// TestOnlyTheGoodAnswer: whoever waits for a whole answer, in whatever protocol, sees nothing of what the model said
+// before its call failed, neither text nor thoughts, however the backend sends it. The same holds for a stream where
+// the backend answers in one piece and reports the call beside the text.
 func TestOnlyTheGoodAnswer(t *testing.T) {
 	const before = `{"reasoning_content":"FAILED thought","content":"FAILED text. "}`
 	const good = `{"reasoning_content":"RIGHT thought","content":"It is sunny. "}`

@@ -5,8 +5,8 @@ import (
 	"crypto/subtle"
 )
 
-// WhoHas returns whose key has a hash, for who has let its holder in for longer than a request and keeps no keys. It reports false if
-// it is nobody's, or not any more.
+// WhoHas returns whose key has a hash, for who has let its holder in for longer than a request and keeps no keys. It
+// reports false if it is nobody's, or not any more.
 func (g *Gateway) WhoHas(hash [sha256.Size]byte) (Caller, bool) {
 	var found *holder
 	for _, h := range g.current.Load().holders { // all of them, so that the time says nothing

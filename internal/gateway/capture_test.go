@@ -11,7 +11,8 @@ import (
 	"wield/internal/capture"
 )
 
-// TestCapture keeps what was said for those who may see it: whole and streamed answers, failures as well, masked when shown.
+// TestCapture keeps what was said for those who may see it: whole and streamed answers, failures as well, masked when
+// shown.
 func TestCapture(t *testing.T) {
 	ring, err := capture.New(capture.Options{})
 	if err != nil {

@@ -29,8 +29,8 @@ func chain(t *testing.T, upstream http.HandlerFunc) *httptest.Server {
 	return serve(t, one(bridge.New(m, bridge.Options{Mode: bridge.ModeText})))
 }
 
-// writes is a server that answers at once, with text in the pieces given, in the form it was asked for. It does not read its
-// request to the end first.
+// writes is a server that answers at once, with text in the pieces given, in the form it was asked for. It does not
+// read its request to the end first.
 func writes(pieces ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body := make([]byte, 64<<10)
@@ -50,8 +50,8 @@ func writes(pieces ...string) http.HandlerFunc {
 
 const weatherTool = `"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}]`
 
-// TestA27TextBecomesCall: a model that only writes text calls the client's tool, streamed or not, and what it said beside the
-// call is kept.
+// TestA27TextBecomesCall: a model that only writes text calls the client's tool, streamed or not, and what it said
+// beside the call is kept.
 func TestA27TextBecomesCall(t *testing.T) {
 	answer := "I look.\n```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Paris\"}}\n```\n"
 	for _, pieces := range [][]string{{answer}, strings.Split(answer, "")} {
@@ -84,7 +84,8 @@ func TestA27TextBecomesCall(t *testing.T) {
 	}
 }
 
-// TestInstantServer: nothing is cut off when the server answers at once, which it may do before it has read its request.
+// TestInstantServer: nothing is cut off when the server answers at once, which it may do before it has read its
+// request.
 func TestInstantServer(t *testing.T) {
 	piece := strings.Repeat("x", 100)
 	srv := chain(t, writes(strings.Split(strings.Repeat(piece+" ", 50), " ")...))
@@ -219,8 +220,8 @@ func TestXA06FenceStaysClosed(t *testing.T) {
 	}
 }
 
-// TestB16PassiveChain: a model that writes strict requests, behind the bridge. What it is told of a request and its result is
-// what the published protocol says, and anything but exactly a request is text.
+// TestB16PassiveChain: a model that writes strict requests, behind the bridge. What it is told of a request and its
+// result is what the published protocol says, and anything but exactly a request is text.
 func TestB16PassiveChain(t *testing.T) {
 	var answer, told string
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

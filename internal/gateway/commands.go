@@ -21,8 +21,8 @@ type command struct {
 	answer     func(c *commanded, req *chat.Request, args string) string // nil: the model writes it
 }
 
-// commands are all of them, in the order of the help. Those that only a terminal can carry out say so: to hand them to the model
-// would have it make something up.
+// commands are all of them, in the order of the help. Those that only a terminal can carry out say so: to hand them to
+// the model would have it make something up.
 var commands = []command{
 	{"help", "shows this list", nil},
 	{"title", "asks the model for a title of this conversation", nil},
@@ -39,8 +39,8 @@ func elsewhere(words string) func(*commanded, *chat.Request, string) string {
 	return func(*commanded, *chat.Request, string) string { return words }
 }
 
-// Commands returns m with commands: a request whose last message is one is answered here. Anything else that begins with a slash
-// is the model's.
+// Commands returns m with commands: a request whose last message is one is answered here. Anything else that begins
+// with a slash is the model's.
 func Commands(m chat.Model, o CommandOptions) chat.Model { return &commanded{m, o} }
 
 type commanded struct {

@@ -1,5 +1,5 @@
-// Package gateway serves models over HTTP in the protocols of OpenAI (chat completions and Responses), Anthropic and Ollama. The
-// table of endpoints says at which URLs. It knows no model; whatever is a chat.Model can stand behind it.
+// Package gateway serves models over HTTP in the protocols of OpenAI (chat completions and Responses), Anthropic and
+// Ollama. The table of endpoints says at which URLs. It knows no model; whatever is a chat.Model can stand behind it.
 //
 // Words:
 //

@@ -41,8 +41,8 @@ func (x *exchange) countTokens(body []byte) *failure {
 	return nil
 }
 
-// tellMessages finds out which protocol a client speaks at a URL that several share: clients of this one say the version, those of the
-// Gemini API have a header of their own for the key.
+// tellMessages finds out which protocol a client speaks at a URL that several share: clients of this one say the
+// version, those of the Gemini API have a header of their own for the key.
 func (x *exchange) tellMessages() {
 	if x.r.Header.Get("Anthropic-Version") != "" {
 		x.front = messagesFront

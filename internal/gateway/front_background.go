@@ -75,9 +75,9 @@ func (g *Gateway) newJob(k storedResponse, m chat.Model, life int) *job {
 	return j
 }
 
-// begin remembers a response that is about to be made, and makes this process the one that makes it. Without a journal there is no
-// lease, since no other process knows of the response. A journal that cannot take it is an error: the client relies on finding the
-// response later.
+// begin remembers a response that is about to be made, and makes this process the one that makes it. Without a journal
+// there is no lease, since no other process knows of the response. A journal that cannot take it is an error: the
+// client relies on finding the response later.
 func (k *storedResponse) begin(ctx context.Context, body []byte, m *making) (*journal.Lease, error) {
 	ctx = context.WithoutCancel(ctx)
 	k.record = &record{key: k.key(), kind: keptResponseKind, created: k.o.Created, body: body, previous: k.req.Previous, input: k.input(), making: m}
@@ -110,8 +110,8 @@ func (k *storedResponse) finish(ctx context.Context, body []byte, items []json.R
 	k.record = &next
 }
 
-// making returns the job of a response, and nil if it is not made here and was not made of late. One that was left by a process is
-// taken up.
+// making returns the job of a response, and nil if it is not made here and was not made of late. One that was left by a
+// process is taken up.
 func (x *exchange) making(r *record) (*job, *failure) {
 	if j := x.g.jobs.get(r.key); j != nil {
 		return j, nil
@@ -338,8 +338,8 @@ func (x *exchange) push(list [][]byte) bool {
 	return x.rc.Flush() == nil
 }
 
-// Recover takes up the responses that an earlier process was making in the background, until ctx ends. Those of agents go on, the
-// others have failed. It returns at once.
+// Recover takes up the responses that an earlier process was making in the background, until ctx ends. Those of agents
+// go on, the others have failed. It returns at once.
 func (g *Gateway) Recover(ctx context.Context) {
 	if g.opts.Journal == nil {
 		return
@@ -354,8 +354,8 @@ func (g *Gateway) Recover(ctx context.Context) {
 	})
 }
 
-// longestAgo is how long ago a process may have ended whose responses are looked for at the start. Older ones are seen to when
-// somebody asks for them.
+// longestAgo is how long ago a process may have ended whose responses are looked for at the start. Older ones are seen
+// to when somebody asks for them.
 const longestAgo = 48 * time.Hour
 
 // takeUp adopts what is left, as soon as nobody holds it.

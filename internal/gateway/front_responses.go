@@ -148,8 +148,8 @@ type storedResponse struct {
 	record *record // of a response that is made in the background: what is kept of it so far
 }
 
-// resume puts in front of the input what was said before, and in the place of references what they stand for. With named, an id
-// that is not known is a client's own, and begins a conversation.
+// resume puts in front of the input what was said before, and in the place of references what they stand for. With
+// named, an id that is not known is a client's own, and begins a conversation.
 func (k *storedResponse) resume(named bool) *failure {
 	req, ctx := k.req, k.x.r.Context()
 	var before []responses.Item

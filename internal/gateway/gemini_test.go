@@ -7,7 +7,8 @@ import (
 	"wield/chat"
 )
 
-// TestGemini asks through Google's protocol: answers, streams, lists and errors in its shapes, with the key in its header.
+// TestGemini asks through Google's protocol: answers, streams, lists and errors in its shapes, with the key in its
+// header.
 func TestGemini(t *testing.T) {
 	srv := serve(t, Options{Models: []Model{{Name: "google/m", Model: says(text("It is "), text("late."), finish(chat.FinishStop))}}})
 	const ask = `{"contents":[{"parts":[{"text":"hi"}]}]}`

@@ -14,8 +14,8 @@ import (
 	"wield/model/openai"
 )
 
-// spoken is a server that answers with the deltas given, each a JSON object, one answer after the other. It is always asked for
-// streams.
+// spoken is a server that answers with the deltas given, each a JSON object, one answer after the other. It is always
+// asked for streams.
 func spoken(t *testing.T, o bridge.Options, answers ...[]string) (*httptest.Server, *atomic.Int32) {
 	t.Helper()
 	return spokenAs(t, openai.Options{AlwaysStream: true}, o, answers...)
@@ -179,8 +179,8 @@ func callsOf(t *testing.T, srv *httptest.Server, body string, stream bool) (call
 	return calls, ids
 }
 
-// TestA10DeltaStyle: a custom tool called through function calling that was never offered, with an apology behind it, is asked for
-// again, and nothing of the failed answer is seen but what a stream has shown before the call.
+// TestA10DeltaStyle: a custom tool called through function calling that was never offered, with an apology behind it,
+// is asked for again, and nothing of the failed answer is seen but what a stream has shown before the call.
 func TestA10DeltaStyle(t *testing.T) {
 	confused := []string{`{"content":"Let me look. "}`, `{"tool_calls":[{"index":0,"id":"n","function":{"name":"get_weather","arguments":""}}]}`,
 		`{"content":"I don't have access to that tool."}`, `{"tool_calls":[{"index":0,"function":{"arguments":"{\"city\":\"Rome\"}"}}]}`}

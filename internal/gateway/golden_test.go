@@ -95,7 +95,8 @@ func TestA32Response(t *testing.T) {
 	}
 }
 
-// TestA31Request: the request reaches the model as the client meant it, tool_choice and parallel_tool_calls included (A19).
+// TestA31Request: the request reaches the model as the client meant it, tool_choice and parallel_tool_calls included
+// (A19).
 func TestA31Request(t *testing.T) {
 	var got *chat.Request
 	srv := serve(t, one(fake(func(_ context.Context, req *chat.Request, emit func(chat.Event) bool) error {

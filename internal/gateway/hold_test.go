@@ -21,15 +21,16 @@ import (
 	"wield/model/openai"
 )
 
-// The tests in this file break what stands behind the gateway in every way there is, and hold every protocol in front of it to a
-// well-formed end. A protocol is a row of faces, a fault a row of faults.
+// The tests in this file break what stands behind the gateway in every way there is, and hold every protocol in front
+// of it to a well-formed end. A protocol is a row of faces, a fault a row of faults.
 
 // A face is a protocol as a client of it sees the end of an answer.
 type face struct {
 	path string // the rows of paths that are not served are passed over
 	body string // of a request; %t stands for whether it streams
-	// whole reads a body that is not streamed, and stream one that is. Both return the text that it says, and whether it says
-	// that the answer failed. Whatever the protocol does not allow is an error: a stream without an end above all.
+	// whole reads a body that is not streamed, and stream one that is. Both return the text that it says, and whether
+	// it says that the answer failed. Whatever the protocol does not allow is an error: a stream without an end above
+	// all.
 	whole, stream func(body string) (text string, failed bool, err error)
 }
 
@@ -396,8 +397,8 @@ var faults = []fault{
 	{"an empty answer", saysRaw("", ""), failing(502, "error=protocol"), failing(502, "error=protocol")},
 }
 
-// TestHold breaks the server behind every protocol in every way, streamed and not: the client gets a well-formed end in its
-// own protocol, and the log says what happened and nothing of what was said.
+// TestHold breaks the server behind every protocol in every way, streamed and not: the client gets a well-formed end in
+// its own protocol, and the log says what happened and nothing of what was said.
 func TestHold(t *testing.T) {
 	for _, fa := range faults {
 		backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -551,8 +552,8 @@ func (s *syncBuilder) reset() {
 	s.b.Reset()
 }
 
-// TestHoldSlowClient has a client stop reading in every protocol: it is given up in time, the model is stopped with it, what was
-// gathered for it is bounded, and the log tells.
+// TestHoldSlowClient has a client stop reading in every protocol: it is given up in time, the model is stopped with it,
+// what was gathered for it is bounded, and the log tells.
 func TestHoldSlowClient(t *testing.T) {
 	for _, fc := range faces {
 		if found, _ := endpoints.at(fc.path); len(found) == 0 {

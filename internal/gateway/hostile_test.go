@@ -43,8 +43,9 @@ var hostileBodies = map[string]string{
 var hostileValues = []string{`null`, `true`, `5`, `-1`, `1e400`, `0.5`, `1000000000000000000000000000000`, `""`, `"."`, `"\u0000"`, `"zzz"`, `"\ud800"`, `[]`, `{}`, `[[]]`, `[null]`, `{"a":null}`, `[{}]`,
 	`{"type":"zzz"}`, `{"type":null}`, `["a",5]`, `"` + strings.Repeat("x", 5000) + `"`}
 
-// TestNeverAServerError puts each of these values in the place of each value of a request, and takes each away. Whatever comes of
-// it, the client is answered or told what is wrong, in every protocol, in front of a model that reads text and one that has tools.
+// TestNeverAServerError puts each of these values in the place of each value of a request, and takes each away.
+// Whatever comes of it, the client is answered or told what is wrong, in every protocol, in front of a model that reads
+// text and one that has tools.
 func TestNeverAServerError(t *testing.T) {
 	var gateways []*Gateway
 	for _, mode := range []bridge.Mode{bridge.ModeText, bridge.ModeNative} {
@@ -66,7 +67,8 @@ func TestNeverAServerError(t *testing.T) {
 	}
 }
 
-// expectAnswer sends a body and checks that the answer is one, or an error that the client is to blame for, with a message.
+// expectAnswer sends a body and checks that the answer is one, or an error that the client is to blame for, with a
+// message.
 func expectAnswer(t *testing.T, h http.Handler, path string, body []byte) {
 	t.Helper()
 	w := httptest.NewRecorder()

@@ -9,8 +9,8 @@ import (
 	"wield/chat"
 )
 
-// TestInputTokens checks that a client gets an estimate of its prompt, which counts the tools and what the request continues, and
-// the errors that a response would have.
+// TestInputTokens checks that a client gets an estimate of its prompt, which counts the tools and what the request
+// continues, and the errors that a response would have.
 func TestInputTokens(t *testing.T) {
 	answer := []chat.Event{text("done"), finish(chat.FinishStop)}
 	g := aService(t, Options{Models: []Model{{Name: "m", Model: steps(answer)}}})

@@ -15,11 +15,11 @@ import (
 	"wield/wire/responses"
 )
 
-// A Lasting makes answers that outlive the process that began them. Of a model that has one, answers in the background go on with
-// the next process; those of any other model fail when their process ends.
+// A Lasting makes answers that outlive the process that began them. Of a model that has one, answers in the background
+// go on with the next process; those of any other model fail when their process ends.
 type Lasting interface {
-	// Begin begins an answer, and returns its name once it is sure to last. Without a name the answer to this request cannot, and
-	// the model itself is to be asked.
+	// Begin begins an answer, and returns its name once it is sure to last. Without a name the answer to this request
+	// cannot, and the model itself is to be asked.
 	Begin(ctx context.Context, req *chat.Request) (answer string, err error)
 	// Answer returns a model that yields the answer of that name, from its beginning to its end, whatever it is asked.
 	Answer(answer string) chat.Model
@@ -58,8 +58,8 @@ type job struct {
 	left    bool          // it goes on in the next process
 }
 
-// numbersPerLife parts the numbers of the events that different processes give, so that a client which follows a response over a
-// restart is not shown the wrong ones.
+// numbersPerLife parts the numbers of the events that different processes give, so that a client which follows a
+// response over a restart is not shown the wrong ones.
 const numbersPerLife = 1_000_000
 
 // A frameLog has the last events of a response, by their numbers.
@@ -114,8 +114,8 @@ func (j *job) tellChange() {
 	}
 }
 
-// since returns the frames behind a number, whether no more come, and what is closed when they do. lost says that the next one is not
-// kept any more: whoever follows takes them more slowly than they are made.
+// since returns the frames behind a number, whether no more come, and what is closed when they do. lost says that the
+// next one is not kept any more: whoever follows takes them more slowly than they are made.
 func (j *job) since(after int) (list [][]byte, lost, over bool, changed <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -193,8 +193,8 @@ func (j *job) write(f func(*responses.StreamWriter) []byte) {
 	j.emit(f(j.writer))
 }
 
-// finish adds the last events, once the response is kept and nothing is held for it any more: who sees that it has ended, by its events
-// or by asking, can go on with it, delete it and ask for the next one.
+// finish adds the last events, once the response is kept and nothing is held for it any more: who sees that it has
+// ended, by its events or by asking, can go on with it, delete it and ask for the next one.
 func (j *job) finish(ctx context.Context, f func(*responses.StreamWriter) []byte) {
 	j.mu.Lock()
 	j.before = j.writer.Result(nil)
@@ -427,7 +427,8 @@ func (g *Gateway) launch(j *job, req *chat.Request, lease *journal.Lease, releas
 	}()
 }
 
-// jobLease is how long a process has a response in the background for its own. It asks for more when a third of that has passed.
+// jobLease is how long a process has a response in the background for its own. It asks for more when a third of that
+// has passed.
 const jobLease = 30 * time.Second
 
 // holdLease keeps a lease until the function that it returns is called.

@@ -17,7 +17,8 @@ import (
 
 // The tests in this file are named after lessons about the protocol that clients and servers have taught, L1 to L24.
 
-// lessonBackend serves, as m, a model whose server's function calling is used. What the server was sent last is in the string.
+// lessonBackend serves, as m, a model whose server's function calling is used. What the server was sent last is in the
+// string.
 func lessonBackend(t *testing.T, mode bridge.Mode, frames ...string) (*httptest.Server, *string) {
 	t.Helper()
 	sent := new(string)

@@ -18,8 +18,8 @@ var limitFronts = map[chat.Protocol]struct{ path, body string }{
 	chat.ProtocolOllama:    {pathChat, `"model":"m","stream":false,"messages":[{"role":"user","content":"hi"}]`},
 }
 
-// refused sends a request with one setting more and returns what its error says; an answer that is no error of the protocol is
-// one of the test.
+// refused sends a request with one setting more and returns what its error says; an answer that is no error of the
+// protocol is one of the test.
 func refused(t *testing.T, p chat.Protocol, body string) (message, param, code string) {
 	t.Helper()
 	resp, answer := send(t, serve(t, one(says(text("a")))), "POST", limitFronts[p].path, body)
@@ -44,7 +44,8 @@ func refused(t *testing.T, p chat.Protocol, body string) (message, param, code s
 	return said.Message, said.Param, said.Code
 }
 
-// TestSettings: a setting that nothing can be made of is refused by every front, in its own form, with the field's name.
+// TestSettings: a setting that nothing can be made of is refused by every front, in its own form, with the field's
+// name.
 func TestSettings(t *testing.T) {
 	const positive = "this must be a positive number; leave it out for no bound"
 	for _, tt := range []struct {

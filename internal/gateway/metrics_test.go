@@ -8,7 +8,8 @@ import (
 	"wield/internal/metrics"
 )
 
-// TestMetrics_AR42 shows that the numbers need no key, count what the others do, and hold no path that a client made up.
+// TestMetrics_AR42 shows that the numbers need no key, count what the others do, and hold no path that a client made
+// up.
 func TestMetrics_AR42(t *testing.T) {
 	o := one(says(text("hi")))
 	o.Keys = []Key{{Name: "k", Hash: HashKey("s")}}

@@ -161,8 +161,8 @@ func TestOllamaModels(t *testing.T) {
 	}
 }
 
-// TestOllamaRelay: what needs the bare prompt goes to a server of the same protocol as it is, as embeddings do; other servers have
-// no place for it.
+// TestOllamaRelay: what needs the bare prompt goes to a server of the same protocol as it is, as embeddings do; other
+// servers have no place for it.
 func TestOllamaRelay(t *testing.T) {
 	var got string
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -37,8 +37,9 @@ func hostName(hostport string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// checkOrigin refuses what a browser sends for a page of another origin, unless that origin is listed. For a listed one it
-// sets the headers that let the page read the answer. Programs that are no browser send neither of the headers looked at.
+// checkOrigin refuses what a browser sends for a page of another origin, unless that origin is listed. For a listed one
+// it sets the headers that let the page read the answer. Programs that are no browser send neither of the headers
+// looked at.
 func (g *Gateway) checkOrigin(w http.ResponseWriter, r *http.Request) *failure {
 	origin := r.Header.Get("Origin")
 	if origin == "" {

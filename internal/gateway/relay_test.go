@@ -99,8 +99,9 @@ func TestRelayForm(t *testing.T) {
 	}
 }
 
-// TestRelayWhole: no answer is cut, also by a server that answers before it has read the request. It keeps the connection until the answer was
-// taken: who closes it with a request that was not read takes back what is still on its way.
+// TestRelayWhole: no answer is cut, also by a server that answers before it has read the request. It keeps the
+// connection until the answer was taken: who closes it with a request that was not read takes back what is still on its
+// way.
 func TestRelayWhole(t *testing.T) {
 	answer := strings.Repeat("0123456789abcdef", 16<<10)
 	taken := make(chan bool)

@@ -10,8 +10,8 @@ import (
 	"wield/chat"
 )
 
-// TestReplace changes what is served while a stream is under way: the stream ends as it began, the next request gets what is
-// new, and what a key has used up stays used up.
+// TestReplace changes what is served while a stream is under way: the stream ends as it began, the next request gets
+// what is new, and what a key has used up stays used up.
 func TestReplace(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	old := fake(func(ctx context.Context, _ *chat.Request, emit func(chat.Event) bool) error {

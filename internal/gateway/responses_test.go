@@ -323,7 +323,8 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// testResponsesErrors: before the first byte an error has a status, and after it ends the stream in the protocol's own way.
+// testResponsesErrors: before the first byte an error has a status, and after it ends the stream in the protocol's own
+// way.
 func TestResponsesErrors(t *testing.T) {
 	broken := &chat.Error{Kind: chat.ErrUnavailable, Message: "it broke off"}
 	srv := serve(t, Options{Models: []Model{{Name: "m", Model: fails(broken, text("Hel"), idle())}, {Name: "down", Model: fails(broken)}}})

@@ -22,17 +22,16 @@ const (
 )
 
 // heapFloor is memory that is reserved and never touched, so that it costs address space alone. A gateway holds next to
-// nothing between two requests, and the collector, which runs when the heap has doubled, would run all the time for so small a
-// heap. With the floor it waits for that much garbage first; to a large heap it makes no difference.
+// nothing between two requests, and the collector, which runs when the heap has doubled, would run all the time for so
+// small a heap. With the floor it waits for that much garbage first; to a large heap it makes no difference.
 const heapFloor = 16 << 20
 
 // errDraining is the cause of the contexts that end because the server stops.
 var errDraining = errors.New("the server is shutting down")
 
-// Serve answers requests on l until ctx ends. It then takes no new connections, gives the exchanges that run, and the responses
-// that are made in the background, the time drain to end by themselves, cancels the models of those that have not, so that their
-// clients get an error frame, and returns.
-// The error is nil unless l failed.
+// Serve answers requests on l until ctx ends. It then takes no new connections, gives the exchanges that run, and the
+// responses that are made in the background, the time drain to end by themselves, cancels the models of those that have
+// not, so that their clients get an error frame, and returns. The error is nil unless l failed.
 func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration) error {
 	floor := make([]byte, heapFloor)
 	defer runtime.KeepAlive(floor)
@@ -49,7 +48,8 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		// No ReadTimeout and no WriteTimeout: both would cut off a model that takes longer. The handler sets its own deadlines.
+		// No ReadTimeout and no WriteTimeout: both would cut off a model that takes longer. The handler sets its own
+		// deadlines.
 		ErrorLog: slog.NewLogLogger(g.opts.Log.Handler(), slog.LevelWarn),
 	}
 	var resting sync.WaitGroup
@@ -93,8 +93,9 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 // restAfter is how long nobody must have asked for anything until memory is given back.
 const restAfter = 30 * time.Second
 
-// rest calls free, which gives memory back to the system, once after each time of work. The runtime by itself keeps what the
-// work needed, in case it comes again, and a gateway that is used now and then would look as large as at its busiest.
+// rest calls free, which gives memory back to the system, once after each time of work. The runtime by itself keeps
+// what the work needed, in case it comes again, and a gateway that is used now and then would look as large as at its
+// busiest.
 func (g *Gateway) rest(ctx context.Context, free func()) {
 	tick := time.NewTicker(restAfter)
 	defer tick.Stop()

@@ -24,7 +24,8 @@ func forgetful(t *testing.T, o Options) *httptest.Server {
 	return srv
 }
 
-// TestKept goes through what is kept of the Responses protocol: in memory, in a journal as well, and in a journal alone.
+// TestKept goes through what is kept of the Responses protocol: in memory, in a journal as well, and in a journal
+// alone.
 func TestKept(t *testing.T) {
 	for _, where := range []struct {
 		name  string
@@ -52,7 +53,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestTwoServices shows that services which share a journal share what is kept, and see what the other adds and deletes.
+// TestTwoServices shows that services which share a journal share what is kept, and see what the other adds and
+// deletes.
 func TestTwoServices(t *testing.T) {
 	rec := &recorder{}
 	o := one(rec.model())
@@ -90,7 +92,8 @@ func (lost) Heads(context.Context, journal.HeadQuery) iter.Seq2[journal.Head, er
 	return func(yield func(journal.Head, error) bool) { yield(journal.Head{}, errors.New("gone")) }
 }
 
-// TestLostJournal shows that an answer goes out although it cannot be kept, and that what cannot be looked up is not said to be missing.
+// TestLostJournal shows that an answer goes out although it cannot be kept, and that what cannot be looked up is not
+// said to be missing.
 func TestLostJournal(t *testing.T) {
 	o := one(says(text("hi")))
 	o.Journal = lost{}

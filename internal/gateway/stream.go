@@ -13,11 +13,12 @@ import (
 
 // A stream is an answer that is sent while it is made.
 //
-// Frames are gathered and sent when the model says that nothing more is available now: to send each of them by itself costs
-// several times the work. The first of them are held like all others, since Idle follows at once if more is slow to come.
+// Frames are gathered and sent when the model says that nothing more is available now: to send each of them by itself
+// costs several times the work. The first of them are held like all others, since Idle follows at once if more is slow
+// to come.
 //
-// Two write to the client: the exchange's goroutine, which is blocked in the model most of the time, and the timer, which
-// speaks up when that takes long. Everything below mu is theirs in turn.
+// Two write to the client: the exchange's goroutine, which is blocked in the model most of the time, and the timer,
+// which speaks up when that takes long. Everything below mu is theirs in turn.
 type stream struct {
 	x      *exchange
 	framer framer
@@ -73,8 +74,8 @@ func (s *stream) watch() {
 	s.mu.Unlock()
 }
 
-// tick sends a sign of life if nothing was sent for so long that a client or a proxy might give up. It runs in the timer's
-// goroutine.
+// tick sends a sign of life if nothing was sent for so long that a client or a proxy might give up. It runs in the
+// timer's goroutine.
 func (s *stream) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,8 +124,8 @@ func (s *stream) take(e chat.Event) bool {
 	return s.err == nil
 }
 
-// send writes what was gathered. With flush it is on its way to the client afterwards; without, net/http may keep it until
-// the next write. A client that does not take it is given up, and with it the model's work.
+// send writes what was gathered. With flush it is on its way to the client afterwards; without, net/http may keep it
+// until the next write. A client that does not take it is given up, and with it the model's work.
 func (s *stream) send(flush bool) {
 	if len(*s.buf) == 0 || s.err != nil {
 		return

@@ -12,9 +12,10 @@ import (
 	"wield/chat"
 )
 
-// A thread is a conversation of a client that keeps the history itself and sends all of it each time. Which requests belong
-// together is seen from the messages that they begin with: those of users and the results of tools, since clients change what
-// they send back of the assistant's words. Messages themselves are not kept, only what tells them apart.
+// A thread is a conversation of a client that keeps the history itself and sends all of it each time. Which requests
+// belong together is seen from the messages that they begin with: those of users and the results of tools, since
+// clients change what they send back of the assistant's words. Messages themselves are not kept, only what tells them
+// apart.
 type thread struct {
 	key   conversationKey
 	chain []mark // of its messages; each depends on those before it
@@ -127,8 +128,9 @@ func (s *threads) chain(messages []chat.Message) []mark {
 	return chain
 }
 
-// find returns the id of the thread that a chain goes on with: the one whose last message stands farthest back in it. A chain
-// that leaves a thread before its end is a branch, and a conversation of its own, like one that begins with its only message.
+// find returns the id of the thread that a chain goes on with: the one whose last message stands farthest back in it. A
+// chain that leaves a thread before its end is a branch, and a conversation of its own, like one that begins with its
+// only message.
 func (s *threads) find(key conversationKey, chain []mark) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,8 +147,8 @@ func (s *threads) find(key conversationKey, chain []mark) string {
 	return newID("conv_")
 }
 
-// continues reports whether a chain goes on with what was said in the thread of this key, or says the last of it again. A
-// thread that is not known can be gone on with by anything.
+// continues reports whether a chain goes on with what was said in the thread of this key, or says the last of it again.
+// A thread that is not known can be gone on with by anything.
 func (s *threads) continues(key conversationKey, chain []mark) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

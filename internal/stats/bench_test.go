@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// BenchmarkMillionCalls asks what the page asks, of a month with a million calls of 20 tools by 4 models in 2 dialects each for 3
-// clients, written by a program that adds to its files each minute and tidies up.
+// BenchmarkMillionCalls asks what the page asks, of a month with a million calls of 20 tools by 4 models in 2 dialects
+// each for 3 clients, written by a program that adds to its files each minute and tidies up.
 func BenchmarkMillionCalls(b *testing.B) {
 	dir := b.TempDir()
 	random := rand.New(rand.NewPCG(1, 2))

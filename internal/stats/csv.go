@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// WriteCSV writes rows as a table with a line of names. Rates are numbers from 0 to 1, times are seconds; what there is not is empty.
+// WriteCSV writes rows as a table with a line of names. Rates are numbers from 0 to 1, times are seconds; what there is
+// not is empty.
 func WriteCSV(w io.Writer, rows []*Row) error {
 	out := csv.NewWriter(w)
 	head := []string{"time", "model", "client", "dialect", "tool"}

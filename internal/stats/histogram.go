@@ -59,7 +59,8 @@ func (h *Histogram) N() int64 {
 	return h.n
 }
 
-// Quantile returns the time that a part q of the times, from 0 to 1, does not exceed, within 1 %. It is 0 if there are none.
+// Quantile returns the time that a part q of the times, from 0 to 1, does not exceed, within 1 %. It is 0 if there are
+// none.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.N() == 0 {
 		return 0

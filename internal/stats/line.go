@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// A line of a file is a cell, its fields parted by tabs: the hour since 1970, model, client, dialect and tool, and then what is not
-// 0: counter=N, and timer:BUCKET=N,BUCKET=N. A point comes last, without which a line is none.
+// A line of a file is a cell, its fields parted by tabs: the hour since 1970, model, client, dialect and tool, and then
+// what is not 0: counter=N, and timer:BUCKET=N,BUCKET=N. A point comes last, without which a line is none.
 type line struct {
 	hour int64
 	dims [4][]byte

@@ -104,8 +104,8 @@ func (r *Row) time(t Timer, bucket int, n int64) {
 	r.times[t].add(bucket, n)
 }
 
-// Query returns the rows that q asks for, in the order of time and names. It reads the files anew each time, so that other
-// programs' numbers are in it, and fails with ErrQuery or with what the disk says.
+// Query returns the rows that q asks for, in the order of time and names. It reads the files anew each time, so that
+// other programs' numbers are in it, and fails with ErrQuery or with what the disk says.
 func (s *Store) Query(ctx context.Context, q Query) ([]*Row, error) {
 	all, err := s.Queries(ctx, q)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"wield/tool/atomicfile"
 )
 
-// Dims are what numbers are told apart by. What has no value of one, such as a call that came through a server's function
-// calling of a dialect, has a word for that there.
+// Dims are what numbers are told apart by. What has no value of one, such as a call that came through a server's
+// function calling of a dialect, has a word for that there.
 type Dims struct {
 	Model   string `json:"model,omitempty"`
 	Client  string `json:"client,omitempty"`
@@ -49,7 +49,8 @@ const (
 	maxInMemory = 24 // hours that are kept where there is no directory
 )
 
-// A Store counts. Several goroutines, and several programs in one directory, may use one at once. A nil Store counts nothing.
+// A Store counts. Several goroutines, and several programs in one directory, may use one at once. A nil Store counts
+// nothing.
 type Store struct {
 	dir string
 	o   Options
@@ -73,7 +74,8 @@ type cell struct {
 	times  [numTimers]map[int]int64 // by bucket
 }
 
-// New returns the store in a directory, which is made when there is something to keep. An empty one keeps the last day in memory.
+// New returns the store in a directory, which is made when there is something to keep. An empty one keeps the last day
+// in memory.
 func New(dir string, o Options) *Store {
 	if o.Keep <= 0 {
 		o.Keep = defaultKeep
@@ -256,8 +258,8 @@ const suffix = ".stats"
 
 func dayOf(hour int64) string { return time.Unix(hour*3600, 0).UTC().Format(time.DateOnly) }
 
-// appendTo adds text to a file in one write, so that what several programs add does not mix. It begins with a newline: a program
-// that was killed may have left half a line.
+// appendTo adds text to a file in one write, so that what several programs add does not mix. It begins with a newline:
+// a program that was killed may have left half a line.
 func appendTo(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

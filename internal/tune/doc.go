@@ -1,5 +1,5 @@
-// Package tune finds out how a model calls tools best. It asks the model for calls that are known beforehand, once through its
-// backend's function calling and once in each dialect that it may know, and counts what comes out.
+// Package tune finds out how a model calls tools best. It asks the model for calls that are known beforehand, once
+// through its backend's function calling and once in each dialect that it may know, and counts what comes out.
 //
 // Words:
 //

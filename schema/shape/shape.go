@@ -1,6 +1,7 @@
-// Package shape is what a reader of calls needs to know of a JSON Schema: which types a value may have, which properties an
-// object has and in which order. It is pure data with no parser behind it, so that package dialect, which looks at it for
-// every value it reads, compiles nothing but the standard library. Package schema makes shapes from schemas.
+// Package shape is what a reader of calls needs to know of a JSON Schema: which types a value may have, which
+// properties an object has and in which order. It is pure data with no parser behind it, so that package dialect, which
+// looks at it for every value it reads, compiles nothing but the standard library. Package schema makes shapes from
+// schemas.
 package shape
 
 // Types is a set of JSON Schema types. The zero value means that nothing is known.
@@ -26,8 +27,8 @@ func (t Types) Any(u Types) bool { return t&u != 0 }
 // Only reports whether t is not empty and holds nothing but types of u.
 func (t Types) Only(u Types) bool { return t != 0 && t&^u == 0 }
 
-// A Shape is what a schema says of one value. Recursive schemas make cyclic shapes. A nil *Shape means that nothing is known;
-// all methods accept it.
+// A Shape is what a schema says of one value. Recursive schemas make cyclic shapes. A nil *Shape means that nothing is
+// known; all methods accept it.
 type Shape struct {
 	Types Types    // 0: unknown
 	Enum  []string // JSON texts of the values allowed, in order; nil: no enum. A const is an enum of one
@@ -52,8 +53,8 @@ func (s *Shape) Type() Types {
 	return s.Types
 }
 
-// Prop returns the shape of the property named name, and whether the schema names that property. A property that it does
-// not name has the shape Extra.
+// Prop returns the shape of the property named name, and whether the schema names that property. A property that it
+// does not name has the shape Extra.
 func (s *Shape) Prop(name string) (*Shape, bool) {
 	if s == nil {
 		return nil, false

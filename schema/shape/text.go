@@ -312,8 +312,8 @@ func (n number) json() string {
 	return string(b)
 }
 
-// finite reports whether the number text v is within the range of a float64. An integer of any length is exact text, which
-// has no such limit.
+// finite reports whether the number text v is within the range of a float64. An integer of any length is exact text,
+// which has no such limit.
 func finite(v string) bool {
 	exp := strings.ContainsAny(v, "eE")
 	if !exp && (len(v) < 300 || strings.IndexByte(v, '.') < 0) {

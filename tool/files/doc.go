@@ -1,8 +1,8 @@
 // Package files reads and changes files below one directory, for tools that a model steers.
 //
-// A path from a model is a wish, not an address. So nothing here takes a path, looks at it and then opens it by name: a path
-// is cleaned by [Root.Rel], opened once inside the root with [os.Root], looked at through the handle, and used through the
-// handle. Whoever swaps a directory for a symbolic link in between gains nothing.
+// A path from a model is a wish, not an address. So nothing here takes a path, looks at it and then opens it by name: a
+// path is cleaned by [Root.Rel], opened once inside the root with [os.Root], looked at through the handle, and used
+// through the handle. Whoever swaps a directory for a symbolic link in between gains nothing.
 //
 // Words:
 //
@@ -12,6 +12,6 @@
 //	shared    a file with more than one name (hard links). Its other name may lie outside, so that it is refused too
 //	replace   to write a file beside its old version and put it in its place in one step: a reader sees the old or the new
 //
-// Symbolic links are followed as long as they stay inside. Rules about which names may be used at all are no business of this
-// package; tool/policy has them.
+// Symbolic links are followed as long as they stay inside. Rules about which names may be used at all are no business
+// of this package; tool/policy has them.
 package files

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// The kinds of refusal, for errors.Is. What the system says ([fs.ErrNotExist], [fs.ErrPermission], [fs.ErrExist]) is passed on.
+// The kinds of refusal, for errors.Is. What the system says ([fs.ErrNotExist], [fs.ErrPermission], [fs.ErrExist]) is
+// passed on.
 var (
 	ErrPath     = errors.New("no usable path")
 	ErrOutside  = errors.New("outside the root")
@@ -20,8 +21,8 @@ var (
 	ErrLoop     = errors.New("too many symbolic links")
 )
 
-// An Error tells what was wanted, of which path, and what stands against it. The path is as the caller wrote it; nothing of
-// it is read as a format, and it is quoted in the text, so that it cannot break a line.
+// An Error tells what was wanted, of which path, and what stands against it. The path is as the caller wrote it;
+// nothing of it is read as a format, and it is quoted in the text, so that it cannot break a line.
 type Error struct {
 	Op   string // "read", "write", "list", "delete", "create"
 	Path string
@@ -49,8 +50,8 @@ func quote(path string) string {
 	return fmt.Sprintf("%q", path)
 }
 
-// plain takes the system's wrapping off an error: the operation and the path are told by Error, and a path made absolute
-// tells a model more of the machine than it asked for.
+// plain takes the system's wrapping off an error: the operation and the path are told by Error, and a path made
+// absolute tells a model more of the machine than it asked for.
 func plain(err error) error {
 	var path *fs.PathError
 	var link interface{ Unwrap() error }

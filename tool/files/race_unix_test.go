@@ -38,8 +38,8 @@ func swap(ctx context.Context, t *testing.T, at, good, link string) (done chan s
 	return done
 }
 
-// race repeats a use of a path while it is swapped. It returns how often the use succeeded, failed because of the link, and
-// found nothing: a race in which one of the first two never happens shows nothing.
+// race repeats a use of a path while it is swapped. It returns how often the use succeeded, failed because of the link,
+// and found nothing: a race in which one of the first two never happens shows nothing.
 func race(t *testing.T, rounds int, at, good, link string, use func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -164,7 +164,8 @@ func TestSpecialFiles_Path076_Path077(t *testing.T) {
 	}
 }
 
-// TestWriteModeIsExact: a mode that is wanted is given, whatever the process takes away from new files; the usual one is not.
+// TestWriteModeIsExact: a mode that is wanted is given, whatever the process takes away from new files; the usual one
+// is not.
 func TestWriteModeIsExact(t *testing.T) {
 	root, dir, _ := tree(t)
 	defer syscall.Umask(syscall.Umask(0o077))

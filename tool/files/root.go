@@ -13,8 +13,8 @@ import (
 
 // Options say how a [Root] is used. The zero value is the careful one.
 type Options struct {
-	// MaxFile is the most bytes of one file that [Root.ReadFile] returns and [Root.Write] writes. 0 means DefaultMaxFile, a
-	// negative number no limit.
+	// MaxFile is the most bytes of one file that [Root.ReadFile] returns and [Root.Write] writes. 0 means
+	// DefaultMaxFile, a negative number no limit.
 	MaxFile int64
 	// Shared allows files with several names (hard links).
 	Shared bool
@@ -65,10 +65,10 @@ func (r *Root) Close() error { return r.root.Close() }
 // Path returns the absolute path of the root, as it was given.
 func (r *Root) Path() string { return r.named[0] }
 
-// Rel makes a name out of a path: relative to the root, cleaned, with slashes. A relative path is taken from the root. An
-// absolute one is accepted if it lies below the root as it is written; other ways of writing it, such as through /proc, are
-// not. Nothing is expanded or decoded: a tilde, a dollar sign and a percent sign are letters. Rel reads no file, so that a
-// name it returns can still turn out to lead outside through a symbolic link; opening it then fails.
+// Rel makes a name out of a path: relative to the root, cleaned, with slashes. A relative path is taken from the root.
+// An absolute one is accepted if it lies below the root as it is written; other ways of writing it, such as through
+// /proc, are not. Nothing is expanded or decoded: a tilde, a dollar sign and a percent sign are letters. Rel reads no
+// file, so that a name it returns can still turn out to lead outside through a symbolic link; opening it then fails.
 func (r *Root) Rel(p string) (string, error) { return r.rel("use", p) }
 
 func (r *Root) rel(op, p string) (string, error) {

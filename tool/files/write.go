@@ -16,17 +16,17 @@ type WriteOptions struct {
 	New bool
 	// Parents makes the directories above the file.
 	Parents bool
-	// Mode is the permission bits of a new file, as they are: a file that comes back is what it was, whatever the umask says. 0 is
-	// 0644 without what the umask takes away. A file that is replaced keeps its own.
+	// Mode is the permission bits of a new file, as they are: a file that comes back is what it was, whatever the umask
+	// says. 0 is 0644 without what the umask takes away. A file that is replaced keeps its own.
 	Mode fs.FileMode
-	// Expect, if it is not nil, is asked about the old version, nil if there is none, right before it is replaced. An error
-	// leaves everything as it was. That is how an editor makes sure that it replaces what it has read.
+	// Expect, if it is not nil, is asked about the old version, nil if there is none, right before it is replaced. An
+	// error leaves everything as it was. That is how an editor makes sure that it replaces what it has read.
 	Expect func(old *File) error
 }
 
-// Write writes a file in one step: into a new file in the same directory, which then takes the place of the old one. Whatever
-// happens, a reader finds the old version or the new one, whole. It returns how many bytes were written. A symbolic link is
-// followed inside the root and stays; what it leads to is replaced.
+// Write writes a file in one step: into a new file in the same directory, which then takes the place of the old one.
+// Whatever happens, a reader finds the old version or the new one, whole. It returns how many bytes were written. A
+// symbolic link is followed inside the root and stays; what it leads to is replaced.
 func (r *Root) Write(p string, content io.Reader, opts WriteOptions) (int64, error) {
 	name, err := r.rel("write", p)
 	if err != nil {
@@ -58,8 +58,8 @@ func (r *Root) WriteFile(p string, content []byte, opts WriteOptions) error {
 // maxLinks is how many symbolic links a path may lead through.
 const maxLinks = 40
 
-// resolve opens the directory in which a name really stands and follows symbolic links at its end. From there on the work is
-// done relative to the handle, so that nothing that happens above it matters.
+// resolve opens the directory in which a name really stands and follows symbolic links at its end. From there on the
+// work is done relative to the handle, so that nothing that happens above it matters.
 func (r *Root) resolve(op, p, name string) (*os.Root, string, error) {
 	for range maxLinks {
 		info, err := r.root.Lstat(name)
@@ -122,8 +122,8 @@ func (r *Root) replace(dir *os.Root, base, p string, content io.Reader, opts Wri
 	return n, join(err, syncDir(dir))
 }
 
-// place gives a file its name if nobody has it. A link does not replace what somebody made in the meantime, as a rename would;
-// where there are no links a look has to do.
+// place gives a file its name if nobody has it. A link does not replace what somebody made in the meantime, as a rename
+// would; where there are no links a look has to do.
 func place(dir *os.Root, temp, base string) error {
 	err := dir.Link(temp, base)
 	if err == nil {
@@ -166,8 +166,8 @@ func (r *Root) before(dir *os.Root, base string, opts WriteOptions) (fs.FileInfo
 	return info, opts.Expect(&File{File: f, Name: base, Size: info.Size(), Mode: info.Mode().Perm()})
 }
 
-// fill writes the content to the disk and gives the file the mode and, where it may, the owner of the old version. Where there is none
-// it gets a mode if one is wanted.
+// fill writes the content to the disk and gives the file the mode and, where it may, the owner of the old version.
+// Where there is none it gets a mode if one is wanted.
 func (r *Root) fill(f *os.File, p string, content io.Reader, old fs.FileInfo, mode fs.FileMode) (int64, error) {
 	if r.opts.MaxFile >= 0 {
 		content = io.LimitReader(content, r.opts.MaxFile+1)

@@ -7,9 +7,9 @@ import (
 	"wield/chat"
 )
 
-// Always returns the rules that would have allowed this very call, as lines of a configuration file, for a person who is asked
-// about it and does not want to be asked again. It is "" when the call is not asked about, or when no rule would have been
-// enough, as with a command whose program is known only when it runs.
+// Always returns the rules that would have allowed this very call, as lines of a configuration file, for a person who
+// is asked about it and does not want to be asked again. It is "" when the call is not asked about, or when no rule
+// would have been enough, as with a command whose program is known only when it runs.
 func (p *Policy) Always(c Action) string {
 	rules := p.Propose(c)
 	lines := make([]string, len(rules))

@@ -15,8 +15,8 @@ import (
 	"wield/chat"
 )
 
-// A Predicate is a condition on the value of an argument. All that is given must hold. The text of a value is the string
-// itself, or the JSON text of anything that is no string.
+// A Predicate is a condition on the value of an argument. All that is given must hold. The text of a value is the
+// string itself, or the JSON text of anything that is no string.
 type Predicate struct {
 	In      []string // the text is one of these
 	NotIn   []string // the text is none of these
@@ -83,8 +83,8 @@ func compileCondition(name string, p Predicate) (condition, error) {
 	return c, nil
 }
 
-// holds reports whether the condition holds for the arguments. To allow, all values that the name leads to must satisfy it; to
-// ask or deny, one is enough.
+// holds reports whether the condition holds for the arguments. To allow, all values that the name leads to must satisfy
+// it; to ask or deny, one is enough.
 func (c condition) holds(args any, d chat.Decision) bool {
 	values := lookup(nil, args, c.name)
 	if c.Present != nil && *c.Present != (len(values) > 0) {

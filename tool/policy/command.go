@@ -285,7 +285,8 @@ func (e *eval) hidden(words []field, sc scope, text, node string) {
 	}
 }
 
-// strange asks about a command with words of which nobody knows what they are for, if one of them names a command that a rule denies.
+// strange asks about a command with words of which nobody knows what they are for, if one of them names a command that
+// a rule denies.
 func (e *eval) strange(words []field, text, node string) {
 	for i, w := range words {
 		if !w.known || strings.HasPrefix(w.text, "-") {
@@ -370,8 +371,8 @@ func (u use) spelledBy(c commandPattern) bool {
 	return len(c.words) > 0 && slices.ContainsFunc(u.spelled, func(s string) bool { return s != "" && c.spells(s) })
 }
 
-// proposed is the rule that would allow a command. It is about the program, and its sub-command, where the command only looks,
-// and else about this command alone. nil: no rule can say it.
+// proposed is the rule that would allow a command. It is about the program, and its sub-command, where the command only
+// looks, and else about this command alone. nil: no rule can say it.
 func proposed(words []string, a *analysis) *Rule {
 	n := len(words)
 	changes := slices.ContainsFunc(a.uses, func(u use) bool { return u.flagged != effectNone || u.op.changes() })
@@ -391,7 +392,8 @@ func proposed(words []string, a *analysis) *Rule {
 	return &Rule{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{strings.Join(quoted, " ")}}}
 }
 
-// uses judges what a command does beside running. by is the rule that allows the command; nil if it has been decided about.
+// uses judges what a command does beside running. by is the rule that allows the command; nil if it has been decided
+// about.
 func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node string) {
 	for _, u := range uses {
 		if u.kind == useDir && u.text != "" {
@@ -597,8 +599,8 @@ func exists(name string) bool {
 	return err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 }
 
-// givesOrders asks before a command puts a text of its own where programs that build and test take orders from, unless a rule names
-// that file: the next command of the line may be such a program, and nobody has seen what was written.
+// givesOrders asks before a command puts a text of its own where programs that build and test take orders from, unless
+// a rule names that file: the next command of the line may be such a program, and nobody has seen what was written.
 func (e *eval) givesOrders(at place, u use, node string) {
 	names := foldNames(at.names)
 	if !u.fills || len(names) == 0 || !takesOrders(names[len(names)-1]) && !e.installed(at, names) {
@@ -637,7 +639,8 @@ func (e *eval) mayWrite(at place, node string) {
 	}
 }
 
-// outsideCommand judges a path outside of the root that a command uses. To read there is asked about, to write is denied.
+// outsideCommand judges a path outside of the root that a command uses. To read there is asked about, to write is
+// denied.
 func (e *eval) outsideCommand(at place, u use, node string) {
 	text := string(u.op) + " " + at.abs
 	names := strings.Split(strings.TrimPrefix(at.abs, "/"), "/")

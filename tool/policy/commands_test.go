@@ -16,8 +16,8 @@ import (
 	"wield/chat"
 )
 
-// A commandCase is a line of testdata/commands.jsonl: a command line, and the mildest decision that is right under narrow. A line
-// that is wanted to be allowed is allowed.
+// A commandCase is a line of testdata/commands.jsonl: a command line, and the mildest decision that is right under
+// narrow. A line that is wanted to be allowed is allowed.
 type commandCase struct {
 	Command string
 	Want    chat.Decision
@@ -213,7 +213,8 @@ func TestListIsAsStrictAsItsParts(t *testing.T) {
 	})
 }
 
-// FuzzShell checks that no command line breaks the policy, and that what follows a command line on a new line is judged.
+// FuzzShell checks that no command line breaks the policy, and that what follows a command line on a new line is
+// judged.
 func FuzzShell(f *testing.F) {
 	for _, c := range commandCases(f) {
 		f.Add(c.Command)
@@ -235,7 +236,8 @@ func FuzzShell(f *testing.F) {
 	})
 }
 
-// BenchmarkEveryday judges all harmless commands, and tells the median and the longest of their times; each is the least of several.
+// BenchmarkEveryday judges all harmless commands, and tells the median and the longest of their times; each is the
+// least of several.
 func BenchmarkEveryday(b *testing.B) {
 	p, root := narrow(b), b.TempDir()
 	data, err := os.ReadFile(filepath.Join("testdata", "harmless.jsonl"))
@@ -281,8 +283,9 @@ func BenchmarkShell(b *testing.B) {
 	}
 }
 
-// TestPatterns: the first operand of a program that takes a pattern, an expression or a script is none of its files, and every file is one, however
-// the pattern is given. What runs something is seen wherever some version of the program would take it for a script.
+// TestPatterns: the first operand of a program that takes a pattern, an expression or a script is none of its files,
+// and every file is one, however the pattern is given. What runs something is seen wherever some version of the program
+// would take it for a script.
 func TestPatterns(t *testing.T) {
 	for _, tt := range []struct {
 		command string

@@ -37,9 +37,9 @@ const (
 	maxHeader        = 256 << 10
 )
 
-// An Egress goes out to the network for a tool, as far as a policy lets it. What counts is not the name of a host but every
-// address that it stands for, looked at before and again at the moment of the connection, so that a name which changes its
-// meaning in between gains nothing. An Egress may be used by several goroutines.
+// An Egress goes out to the network for a tool, as far as a policy lets it. What counts is not the name of a host but
+// every address that it stands for, looked at before and again at the moment of the connection, so that a name which
+// changes its meaning in between gains nothing. An Egress may be used by several goroutines.
 type Egress struct {
 	policy *Policy
 	tool   string
@@ -75,8 +75,8 @@ func (g *Egress) onSite(url string) bool {
 	})
 }
 
-// Check reports why a host is not connected to: one of the addresses that it stands for is refused. A host that has good and
-// bad addresses is refused as a whole, since that is how a name is made to change its meaning.
+// Check reports why a host is not connected to: one of the addresses that it stands for is refused. A host that has
+// good and bad addresses is refused as a whole, since that is how a name is made to change its meaning.
 func (g *Egress) Check(ctx context.Context, host, port string) ([]netip.Addr, error) {
 	t := target{scheme: "http", host: host, port: port}
 	if a, err := netip.ParseAddr(host); err == nil {
@@ -160,8 +160,8 @@ func (g *Egress) control(host string) func(string, string, syscall.RawConn) erro
 	}
 }
 
-// Client returns an HTTP client that goes out through g: no proxy of the environment, which would hide where connections go,
-// redirects checked one by one, headers bounded. The body of an answer is the caller's to bound.
+// Client returns an HTTP client that goes out through g: no proxy of the environment, which would hide where
+// connections go, redirects checked one by one, headers bounded. The body of an answer is the caller's to bound.
 func (g *Egress) Client() *http.Client {
 	return &http.Client{
 		Transport: &checked{g: g, next: &http.Transport{

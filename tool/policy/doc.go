@@ -15,6 +15,6 @@
 //   - The table of programs tells which options of a program run other programs, write, or read elsewhere. A rule that allows a
 //     program does not allow those, unless it spells them.
 //
-// Rules keep an honest model from damage and a person informed. They are no wall: a program that is allowed to run can do what
-// its user can. The wall is the sandbox that processes run in.
+// Rules keep an honest model from damage and a person informed. They are no wall: a program that is allowed to run can
+// do what its user can. The wall is the sandbox that processes run in.
 package policy

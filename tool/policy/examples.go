@@ -61,7 +61,8 @@ func (r *rule) fitsExample(text string) (bool, error) {
 	return r.fitsTool(text), nil
 }
 
-// fitsCommandExample judges a command line by this rule alone. A rule that allows fits only what it allows with all options.
+// fitsCommandExample judges a command line by this rule alone. A rule that allows fits only what it allows with all
+// options.
 func (r *rule) fitsCommandExample(text string) bool {
 	alone := *r
 	alone.args, alone.tools = nil, nil

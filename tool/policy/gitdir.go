@@ -43,8 +43,9 @@ func (e *eval) gitDirs() []string {
 // bareParts are what git takes a directory for a repository by, if it has no .git.
 var bareParts = []string{"HEAD", "objects", "refs"}
 
-// bareRepository returns the directory that git would take for a repository without a .git, in one of dirs or above it; "" if
-// there is none. The configuration of such a one lies open among the files of the workspace, and names programs that git runs.
+// bareRepository returns the directory that git would take for a repository without a .git, in one of dirs or above it;
+// "" if there is none. The configuration of such a one lies open among the files of the workspace, and names programs
+// that git runs.
 func (e *eval) bareRepository(dirs []string) string {
 	r := e.root()
 	if r.err != nil {
@@ -70,8 +71,8 @@ func there(name string) bool {
 	return err == nil
 }
 
-// madeRepository returns a directory that the command line itself makes, or makes a repository of, and that git would work in;
-// "" if there is none. Nobody has seen its configuration.
+// madeRepository returns a directory that the command line itself makes, or makes a repository of, and that git would
+// work in; "" if there is none. Nobody has seen its configuration.
 func (e *eval) madeRepository(dirs []string) string {
 	r := e.root()
 	if r.err != nil || len(e.made) == 0 {

@@ -517,7 +517,8 @@ func (t *walked) harms(name string, top bool, entry fs.DirEntry) bool {
 // maxNames is how many names are judged one by one.
 const maxNames = 200
 
-// names lists the names that a listing stands for now; nil if they are not known, too many, or would be read as something else.
+// names lists the names that a listing stands for now; nil if they are not known, too many, or would be read as
+// something else.
 func (e *eval) names(l *listing, sc scope) []field {
 	r := e.root()
 	if l == nil || r.err != nil || len(sc.dirs) != 1 {

@@ -9,8 +9,8 @@ import (
 	"wield/chat"
 )
 
-// TestHostile judges command lines that are made to take long. None of them is allowed, and the test would not end if the work
-// grew with more than the length.
+// TestHostile judges command lines that are made to take long. None of them is allowed, and the test would not end if
+// the work grew with more than the length.
 func TestHostile(t *testing.T) {
 	p, root := narrow(t), newHostileRoot(t)
 	for name, command := range map[string]string{

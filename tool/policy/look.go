@@ -350,8 +350,8 @@ func (s *sedScript) command() {
 	case 'q', 'Q', 'l', 'L':
 		s.rest = strings.TrimLeft(s.rest, " 0123456789")
 	case 'a', 'i', 'c':
-		// A backslash lets the text go on on the next line, which is then no command; what is text and what is not must not be
-		// mistaken.
+		// A backslash lets the text go on on the next line, which is then no command; what is text and what is not must
+		// not be mistaken.
 		s.bad = strings.HasSuffix(s.line(), "\\")
 	case ':', 'b', 't', 'T', 'v': // some versions end a label at a semicolon, some do not
 		s.rest = strings.TrimLeft(s.rest, " ")
@@ -388,8 +388,8 @@ func (s *sedScript) address() {
 	}
 }
 
-// until goes behind the next c that no backslash stands before. Versions differ on whether a c in brackets counts, so that it
-// must not stand there.
+// until goes behind the next c that no backslash stands before. Versions differ on whether a c in brackets counts, so
+// that it must not stand there.
 func (s *sedScript) until(c byte) {
 	open := -1
 	for i := 0; i < len(s.rest); i++ {

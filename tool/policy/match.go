@@ -220,7 +220,8 @@ func compileCommand(text string, d chat.Decision) (commandPattern, error) {
 	return c, nil
 }
 
-// asksOnly reports whether a pattern is about programs that are asked for their version or their options, and nothing else.
+// asksOnly reports whether a pattern is about programs that are asked for their version or their options, and nothing
+// else.
 func asksOnly(words []word) bool {
 	return len(words) == 2 && !slices.ContainsFunc(strings.Split(words[1].text, "|"), func(option string) bool {
 		return option != "--version" && option != "--help"
@@ -373,8 +374,8 @@ func opposite(option, name string) bool {
 	return len(name) > len(b) && len(option) > len(a) && (b == "no-"+a || a == "no-"+b)
 }
 
-// spells reports whether a word of the pattern is the text, as a rule that allows an option has to. A word that stands for any text,
-// such as *, spells nothing.
+// spells reports whether a word of the pattern is the text, as a rule that allows an option has to. A word that stands
+// for any text, such as *, spells nothing.
 func (c commandPattern) spells(text string) bool {
 	return slices.ContainsFunc(c.words[1:], func(w wordPattern) bool {
 		return slices.ContainsFunc(w, func(a string) bool {

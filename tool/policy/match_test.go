@@ -33,7 +33,8 @@ func TestAnyProgramSaysWhatItIs(t *testing.T) {
 	}
 }
 
-// TestStarsSpellNothing checks that a star in a rule, which stands for any word, does not spell an option that has to be spelled.
+// TestStarsSpellNothing checks that a star in a rule, which stands for any word, does not spell an option that has to
+// be spelled.
 func TestStarsSpellNothing(t *testing.T) {
 	p := commands(t, chat.DecisionAsk, []string{"git * HEAD*", "sort -* a.txt", "kubectl ?* pods"}, nil)
 	for _, line := range []string{"git log HEAD --output=x", "git diff HEAD --ext-diff", "git log HEAD --output x", "kubectl get pods --kubeconfig ../x"} {

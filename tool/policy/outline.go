@@ -19,8 +19,9 @@ type Part struct {
 // maxParts bounds what Outline returns.
 const maxParts = 1000
 
-// Outline returns the parts of a command line as it is judged, each before those that stand in it. Of a line that cannot be read
-// to its end the error says why; the parts before that place are there. cut says that there are more parts than are returned.
+// Outline returns the parts of a command line as it is judged, each before those that stand in it. Of a line that
+// cannot be read to its end the error says why; the parts before that place are there. cut says that there are more
+// parts than are returned.
 func Outline(line string) (parts []Part, cut bool, err error) {
 	if len(line) > maxShell {
 		return nil, true, fmt.Errorf("a command line of more than %d KiB", maxShell>>10)

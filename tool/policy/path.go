@@ -76,8 +76,8 @@ func (r *root) below(abs string) ([]string, bool) {
 	return nil, false
 }
 
-// locate follows a path, which is relative to dir if it is not absolute, as far as it stays inside of the root. It opens
-// nothing, and what it finds may change: whoever opens the file does it through a Root.
+// locate follows a path, which is relative to dir if it is not absolute, as far as it stays inside of the root. It
+// opens nothing, and what it finds may change: whoever opens the file does it through a Root.
 func (r *root) locate(p, dir string) place {
 	at := place{text: p}
 	raw := p

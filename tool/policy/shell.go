@@ -69,7 +69,8 @@ func (e *eval) shell(text string, sc scope) {
 // maxNegations is how many superfluous ! of a command line are left out.
 const maxNegations = 16
 
-// readShell reads a command line. Shells take several ! before a command, which the parser does not: all but the last are left out.
+// readShell reads a command line. Shells take several ! before a command, which the parser does not: all but the last
+// are left out.
 func readShell(text string, as syntax.LangVariant) (file *syntax.File, err error) {
 	for range maxNegations {
 		file, err = syntax.NewParser(syntax.Variant(as)).Parse(strings.NewReader(text), "")
@@ -276,8 +277,8 @@ func (e *eval) subscripts(n syntax.Node, sc scope) {
 	})
 }
 
-// unnamed judges a coprocess as if it had no name: a shell takes the first word for one only before a compound command, the parser
-// before a pipe as well, so that the program in coproc rm x | ls would be a mere name.
+// unnamed judges a coprocess as if it had no name: a shell takes the first word for one only before a compound command,
+// the parser before a pipe as well, so that the program in coproc rm x | ls would be a mere name.
 func (e *eval) unnamed(c *syntax.CoprocClause, sc scope) {
 	from, to := c.Name.Pos().Offset(), c.End().Offset()
 	if from < to && to <= uint(len(e.source)) {
@@ -300,8 +301,8 @@ func compoundWhy(c syntax.Command) string {
 	return "this form of command cannot be judged"
 }
 
-// inside judges all statements below a node as if each began where the node does. It reports whether one of them goes to
-// another directory.
+// inside judges all statements below a node as if each began where the node does. It reports whether one of them goes
+// to another directory.
 func (e *eval) inside(n syntax.Node, sc scope) (moves bool) {
 	syntax.Walk(n, func(m syntax.Node) bool {
 		switch m := m.(type) {
@@ -361,7 +362,8 @@ func either(a, b scope) scope {
 	return scope{dirs: dirs}
 }
 
-// endsAt judges the words behind a &> as a command of their own, which they are for a shell that takes the & for the end of one.
+// endsAt judges the words behind a &> as a command of their own, which they are for a shell that takes the & for the
+// end of one.
 func (e *eval) endsAt(c *syntax.CallExpr, redirects []*syntax.Redirect, sc scope) {
 	for _, r := range redirects {
 		if r.Op != syntax.RdrAll && r.Op != syntax.AppAll {

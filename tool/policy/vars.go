@@ -307,7 +307,8 @@ func isNumber(x syntax.TestExpr) bool {
 	return lit != "" && strings.Trim(lit, "0123456789") == ""
 }
 
-// declares judges export, and local and readonly, without options: variables for all that follows. ok is false for any other form.
+// declares judges export, and local and readonly, without options: variables for all that follows. ok is false for any
+// other form.
 func (e *eval) declares(c *syntax.DeclClause, sc scope) (ok bool) {
 	if !slices.Contains([]string{"export", "local", "readonly"}, c.Variant.Value) || len(c.Args) == 0 {
 		return false
@@ -350,7 +351,8 @@ func (e *eval) loop(sc scope, body func(sc scope) scope) scope {
 	return scope{}
 }
 
-// forClause judges the body of a loop once for every word, if the words are known. ok is false if the loop is of another form.
+// forClause judges the body of a loop once for every word, if the words are known. ok is false if the loop is of
+// another form.
 func (e *eval) forClause(c *syntax.ForClause, sc scope) (out scope, ok bool) {
 	over, isWords := c.Loop.(*syntax.WordIter)
 	if !isWords || c.Select || !harmlessVariable(over.Name.Value) {
@@ -393,8 +395,8 @@ func (e *eval) turnsOf(name string, values []field, body []*syntax.Stmt, sc scop
 	return sc
 }
 
-// namesFrom returns the names that a substitution such as $(git ls-files) prints now, and judges the commands in it; nil: it is another
-// word, or nobody knows.
+// namesFrom returns the names that a substitution such as $(git ls-files) prints now, and judges the commands in it;
+// nil: it is another word, or nobody knows.
 func (e *eval) namesFrom(w *syntax.Word, sc scope) []field {
 	if len(w.Parts) != 1 {
 		return nil
@@ -437,7 +439,8 @@ func (e *eval) readLoop(s *syntax.Stmt, in *listing, sc scope) (after scope, ok 
 	return e.turnsOf(name, values, c.Do, sc), true
 }
 
-// namesOf returns the names that a pattern stands for, or what is no pattern as it is. One that cannot be told is a word that is not known.
+// namesOf returns the names that a pattern stands for, or what is no pattern as it is. One that cannot be told is a
+// word that is not known.
 func (e *eval) namesOf(f field, sc scope) []field {
 	if !f.known || !f.glob {
 		return []field{f}

@@ -9,10 +9,10 @@ import (
 	"wield/tool/sandbox"
 )
 
-// BenchmarkStart starts the shortest program there is and waits for its end: by itself, and in the sandbox at each level. It
-// reports the processor time of all processes together, and the least time that one run took: both say more than the mean on a
-// machine with other things to do. What the sandbox costs depends on the program that uses it, which is started again once for
-// a run, and twice at strict.
+// BenchmarkStart starts the shortest program there is and waits for its end: by itself, and in the sandbox at each
+// level. It reports the processor time of all processes together, and the least time that one run took: both say more
+// than the mean on a machine with other things to do. What the sandbox costs depends on the program that uses it, which
+// is started again once for a run, and twice at strict.
 func BenchmarkStart(b *testing.B) {
 	run := func(name string, one func() error) {
 		b.Run(name, func(b *testing.B) {

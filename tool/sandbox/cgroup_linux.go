@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A group is a control group that holds a tree to a number of processes. It is there where this user may make one: mostly in
-// containers, for the superuser, and where the system has given the user a part of the groups.
+// A group is a control group that holds a tree to a number of processes. It is there where this user may make one:
+// mostly in containers, for the superuser, and where the system has given the user a part of the groups.
 type group struct {
 	Dir     string `json:"dir"`
 	Members string `json:"members"` // the file that takes who joins
@@ -72,12 +72,12 @@ func controllers() map[string]string {
 
 func writable(dir string) bool { return unix.Access(dir, unix.W_OK) == nil }
 
-// The kernel counts threads, we count processes. So the kernel holds a tree to several times the number: that much stops a bomb
-// at once, and the look at the processes does the rest.
+// The kernel counts threads, we count processes. So the kernel holds a tree to several times the number: that much
+// stops a bomb at once, and the look at the processes does the rest.
 const threadsEach = 4
 
-// newGroup makes a group for a run. nil means that there can be none, which is no failure: the number of processes is looked
-// at besides.
+// newGroup makes a group for a run. nil means that there can be none, which is no failure: the number of processes is
+// looked at besides.
 func newGroup(id string, limits ProcessLimits) *group {
 	parent, threads, ok := findGroups()
 	if !ok {
@@ -168,8 +168,8 @@ func (g *group) remove() {
 	}
 }
 
-// crowd returns a limit for the processes of this user that leaves room for a run: all there are on the machine, and those of
-// the run. It is coarse, but it is the kernel that holds it, so that not even the quickest bomb gets past.
+// crowd returns a limit for the processes of this user that leaves room for a run: all there are on the machine, and
+// those of the run. It is coarse, but it is the kernel that holds it, so that not even the quickest bomb gets past.
 func crowd(most int) (uint64, bool) {
 	b, err := os.ReadFile("/proc/loadavg")
 	fields := strings.Fields(string(b))

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestGroupHoldsMemory: a group of the second version is given the limit of memory, and what happens in it is read from its events.
+// TestGroupHoldsMemory: a group of the second version is given the limit of memory, and what happens in it is read from
+// its events.
 func TestGroupHoldsMemory(t *testing.T) {
 	parent := t.TempDir()
 	g := groupIn(parent, false, "x", ProcessLimits{Processes: 10, Memory: 1 << 30})

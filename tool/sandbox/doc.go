@@ -11,8 +11,8 @@
 //	layer    a means by which a promise is kept: rlimits, Landlock, seccomp, namespaces
 //	marker   a variable in the environment of each process of a run, by which it can be found: Marker
 //
-// A level that the machine cannot give is an error that says what is missing and how to get it. A run never gets less than it
-// asked for without saying so; what it got is in [Process.Effective].
+// A level that the machine cannot give is an error that says what is missing and how to get it. A run never gets less
+// than it asked for without saying so; what it got is in [Process.Effective].
 //
 // The supervisor is the calling program itself, started again with a hidden first argument. Every program that uses
 // this package, and every test binary, calls [Main] before anything else:

@@ -21,7 +21,8 @@ var (
 	ErrProcesses = errors.New("it started too many processes")
 	ErrCPU       = errors.New("it used too much processor time")
 	ErrFileSize  = errors.New("it wrote too large a file")
-	// ErrLost means that the supervisor was ended from outside. What was left of the tree has been looked for and ended.
+	// ErrLost means that the supervisor was ended from outside. What was left of the tree has been looked for and
+	// ended.
 	ErrLost = errors.New("the supervisor was lost")
 )
 

@@ -167,8 +167,8 @@ func shareMemory(t *testing.T) string {
 	return strconv.Itoa(id)
 }
 
-// An escape is an attack and when it must not get through. Every one is shown to get through at the level none first: an
-// attack that fails by itself shows nothing.
+// An escape is an attack and when it must not get through. Every one is shown to get through at the level none first:
+// an attack that fails by itself shows nothing.
 type escape struct {
 	name string
 	as   string // the attack, if it is not the name
@@ -332,8 +332,8 @@ func TestNet(t *testing.T) {
 	}
 }
 
-// TestInheritedDescriptors checks that what this process has open by mistake, without the flag that closes it in programs it
-// starts, does not reach a run of any level. A plain start passes it on.
+// TestInheritedDescriptors checks that what this process has open by mistake, without the flag that closes it in
+// programs it starts, does not reach a run of any level. A plain start passes it on.
 func TestInheritedDescriptors(t *testing.T) {
 	w := newWorld(t)
 	f, err := os.Open(w.secret)

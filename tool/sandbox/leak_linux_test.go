@@ -51,8 +51,8 @@ func alive(text string) []string {
 	return found
 }
 
-// sleepers are processes of the shapes by their command line, for those that have thrown the environment away. Nobody else sleeps
-// for that long to the second.
+// sleepers are processes of the shapes by their command line, for those that have thrown the environment away. Nobody
+// else sleeps for that long to the second.
 func sleepers() int {
 	n := 0
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -76,8 +76,8 @@ func openFiles(t *testing.T) int {
 // callsOfTest is how many runs TestNothingIsLeft makes, unless WIELD_SANDBOX_CALLS says otherwise.
 const callsOfTest = 132
 
-// TestNothingIsLeft cancels, times out and ends runs of every shape at every level, at moments that differ, and looks for what
-// is left of them: processes, goroutines, files, directories.
+// TestNothingIsLeft cancels, times out and ends runs of every shape at every level, at moments that differ, and looks
+// for what is left of them: processes, goroutines, files, directories.
 func TestNothingIsLeft(t *testing.T) {
 	calls := callsOfTest
 	if s := os.Getenv("WIELD_SANDBOX_CALLS"); s != "" {

@@ -32,14 +32,16 @@ type Exit struct {
 	// Signal is the name of the signal that ended the program, if one did, and SignalNumber its number.
 	Signal       string
 	SignalNumber int
-	// Stdout and Stderr are how many bytes the tree wrote to each stream. Truncated says that the writers did not get all.
+	// Stdout and Stderr are how many bytes the tree wrote to each stream. Truncated says that the writers did not get
+	// all.
 	Stdout, Stderr int64
 	Truncated      bool
 	// Time is how long the run took, User and System what all processes of the tree used of the processors.
 	Time, User, System time.Duration
 	// MaxMemory is the most bytes that one process of the tree had in memory.
 	MaxMemory int64
-	// Survivors is how many processes of the tree could not be ended, because the kernel holds them. It is nearly always 0.
+	// Survivors is how many processes of the tree could not be ended, because the kernel holds them. It is nearly
+	// always 0.
 	Survivors int
 }
 
@@ -94,8 +96,8 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 // Effective tells what the run got.
 func (p *Process) Effective() Effective { return p.effective }
 
-// Wait waits until the run has ended and nothing of it is left. The error is nil if the program ended by itself, whatever its
-// exit code; otherwise it is an *Error that says what ended it.
+// Wait waits until the run has ended and nothing of it is left. The error is nil if the program ended by itself,
+// whatever its exit code; otherwise it is an *Error that says what ended it.
 func (p *Process) Wait() (Exit, error) {
 	<-p.done
 	return p.exit, p.err
@@ -299,8 +301,8 @@ func (s *streams) start() {
 		})
 	}
 	if s.in != nil {
-		// Not waited for: who reads from a terminal or a network would hold the run's end up. It ends with its next read,
-		// or write.
+		// Not waited for: who reads from a terminal or a network would hold the run's end up. It ends with its next
+		// read, or write.
 		go func() {
 			io.Copy(s.in, s.source)
 			s.in.Close()
@@ -308,8 +310,8 @@ func (s *streams) start() {
 	}
 }
 
-// dangling is how long the output of a tree that has ended may take to be read. A pipe of 64 KiB and a writer are all there
-// is to wait for.
+// dangling is how long the output of a tree that has ended may take to be read. A pipe of 64 KiB and a writer are all
+// there is to wait for.
 const dangling = 5 * time.Second
 
 // wait waits for the output. Nobody writes any more by now.

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// removeTree removes a directory and everything below it, however deep it is: what a run leaves may be deeper than a path can
-// be long or a program can open directories. So each directory is moved up to the top before it is looked into; nothing is
-// ever more than two levels below the handle that is held.
+// removeTree removes a directory and everything below it, however deep it is: what a run leaves may be deeper than a
+// path can be long or a program can open directories. So each directory is moved up to the top before it is looked
+// into; nothing is ever more than two levels below the handle that is held.
 func removeTree(dir string) error {
 	top, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -173,7 +173,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestPrivateDirectories checks that a run has a temporary directory and a home, writable, its own, and gone afterwards.
+// TestPrivateDirectories checks that a run has a temporary directory and a home, writable, its own, and gone
+// afterwards.
 func TestPrivateDirectories(t *testing.T) {
 	for _, l := range levels(t, sandbox.Workspace, sandbox.Strict) {
 		out, exit, err := sh(t, sandbox.Command{Level: l}, `echo x >"$TMPDIR/x" && echo y >"$HOME/y" && echo "$TMPDIR" && echo "$HOME"`)
@@ -329,8 +330,9 @@ func (h *hasty) AfterFunc(f func()) (stop func() bool) {
 	return func() bool { h.after = nil; return true }
 }
 
-// TestEndsWhileStarting ends the context while a run is being started, at every moment at which it is looked at: whether the run
-// comes into being or not, nobody loses sight of its supervisor, who alone knows the processes without a marker.
+// TestEndsWhileStarting ends the context while a run is being started, at every moment at which it is looked at:
+// whether the run comes into being or not, nobody loses sight of its supervisor, who alone knows the processes without
+// a marker.
 func TestEndsWhileStarting(t *testing.T) {
 	unixOnly(t)
 	for at := range 4 {

@@ -25,7 +25,8 @@ func TestEndsMeet(t *testing.T) {
 	}
 }
 
-// TestWritten has a program that is open to be written when it is to start: it runs as soon as it is not, and what stays so is said to be.
+// TestWritten has a program that is open to be written when it is to start: it runs as soon as it is not, and what
+// stays so is said to be.
 func TestWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(file, []byte("#!/bin/sh\nexit 7\n"), 0o755); err != nil {

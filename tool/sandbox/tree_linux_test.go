@@ -127,7 +127,8 @@ func nestedMain() {
 	syscall.Exit(0) // without the second that os.Exit waits under the race detector
 }
 
-// TestCallerIsKilled ends the program that uses the sandbox in a way that it cannot notice, and checks that its runs end.
+// TestCallerIsKilled ends the program that uses the sandbox in a way that it cannot notice, and checks that its runs
+// end.
 func TestCallerIsKilled(t *testing.T) {
 	exe, _ := os.Executable()
 	for _, l := range levels(t) {
