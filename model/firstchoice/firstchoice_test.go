@@ -55,7 +55,7 @@ func TestChoice(t *testing.T) {
 		{`I choose depth`, call, "", `depth({"berth": 3})`, "depth"},
 	} {
 		c := &chooser{choice: tt.choice, answer: tt.answer}
-		m := firstchoice.New(bridge.New(c, bridge.Options{Mode: bridge.ModeText, Dialect: "hermes", Bounce: bridge.BounceOptions{Max: -1}}))
+		m := firstchoice.New(bridge.New(c, bridge.Options{Mode: bridge.ModeText, Dialect: "hermes", Bounce: bridge.BounceOptions{Off: true}}))
 		var text, calls string
 		var turns []int
 		var usage chat.Usage
