@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -113,6 +114,58 @@ mcp:
 	status, body := do(t, http.MethodGet, s.base+"/api/v1/runs", "", "Authorization", "Bearer "+env["ROOT"])
 	if status != http.StatusOK || strings.Count(body, `"agent":"mcp"`) < 3 || !strings.Contains(body, `"by":"ada"`) {
 		t.Errorf("the journal has %d %s", status, body)
+	}
+	s.end(t, 0)
+}
+
+// TestServeMCPApprovals: a call by MCP waits for the page; its question is in the API, for whom the key allows.
+func TestServeMCPApprovals(t *testing.T) {
+	dir := t.TempDir()
+	env := map[string]string{"ADA": "ada-key-that-is-long-enough", "BOSS": "boss-key-that-is-long-enough"}
+	file := filepath.Join(dir, "wield.yaml")
+	writeFile(t, file, strings.ReplaceAll(`wield: config/v1
+data: DATA
+keys: [{name: ada, secret: env:ADA}, {name: boss, secret: env:BOSS, role: approver}]
+policies: {default: {default: ask}}
+mcp:
+  serve: {enabled: true, tools: [get_current_date], approvals: page}
+`, "DATA", dir))
+	s := start(t, func(name string) string { return env[name] }, "--config", file)
+	ada, err := mcpClient(t, s.base+"/mcp", "Bearer "+env["ADA"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := make(chan string, 1)
+	go func() { said <- mcpSaid(t, ada, "get_current_date", `{"timezone":"UTC"}`) }()
+	var list struct{ Items []struct{ ID, Tool, Run string } }
+	for deadline := time.Now().Add(20 * time.Second); len(list.Items) == 0; time.Sleep(20 * time.Millisecond) {
+		_, body := do(t, http.MethodGet, s.base+"/api/v1/approvals", "", "Authorization", "Bearer "+env["ADA"])
+		if err := json.Unmarshal([]byte(body), &list); err != nil || time.Now().After(deadline) {
+			t.Fatal(body, err)
+		}
+	}
+	asked := list.Items[0]
+	path := s.base + "/api/v1/approvals/" + asked.ID
+	if status, body := do(t, http.MethodPost, path, `{"decision":"allow"}`, "Authorization", "Bearer "+env["ADA"]); status != http.StatusForbidden {
+		t.Errorf("a client decides: %d %s", status, body)
+	}
+	if _, body := do(t, http.MethodGet, s.base+"/api/v1/runs/"+asked.Run, "", "Authorization", "Bearer "+env["ADA"]); !strings.Contains(body, `"status":"needs_approval"`) {
+		t.Errorf("the run is %s", body)
+	}
+	if status, body := do(t, http.MethodPost, path, `{"decision":"allow"}`, "Authorization", "Bearer "+env["BOSS"]); status != http.StatusOK || asked.Tool != "get_current_date" {
+		t.Errorf("%d %s", status, body)
+	}
+	select {
+	case got := <-said:
+		if !strings.Contains(got, `"weekday"`) {
+			t.Errorf("the call came to %s", got)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the call still waits")
+	}
+
+	if _, body := do(t, http.MethodGet, s.base+"/api/v1/runs/"+asked.Run, "", "Authorization", "Bearer "+env["ADA"]); !strings.Contains(body, `"status":"done"`) {
+		t.Errorf("the run is %s", body)
 	}
 	s.end(t, 0)
 }

@@ -16,7 +16,7 @@ type MCPServe struct {
 	Tools     []string `key:"tools" doc:"Tools to offer; * is a wildcard. Empty: enabled tools and all of MCP servers."`
 	Agents    []string `key:"agents" doc:"Models to offer as tools ask_NAME."`
 	Policy    string   `key:"policy" doc:"Policy that decides on calls. Empty: default."`
-	Approvals string   `key:"approvals" enum:"refuse|client" doc:"Calls that need an approval: refuse, or let the client ask its user (elicitation)."`
+	Approvals string   `key:"approvals" enum:"refuse|client|page" doc:"Calls that need an approval: refuse; client: its user is asked, on wield's page too; page: only there."`
 	Tasks     MCPTasks `key:"tasks" doc:"Long calls of clients that declare the extension io.modelcontextprotocol/tasks."`
 }
 
@@ -43,6 +43,9 @@ func (m *MCPServe) check(d *decoder, at string, c *Config) {
 		if _, ok := c.Models[name]; !ok {
 			d.at(fmt.Sprintf("%s.agents[%d]", at, i), "no model %q%s", name, near.Hint(name, c.ModelNames()))
 		}
+	}
+	if _, ok := c.Models["mcp"]; ok && m.Enabled {
+		d.at(join(at, "enabled"), "a model is called mcp, the name of calls by MCP in the journal: rename the model")
 	}
 	for _, key := range []string{"tools", "policy", "agents", "tasks"} {
 		if !m.Enabled && d.has(join(at, key)) {

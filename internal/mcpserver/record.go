@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -25,15 +26,22 @@ const (
 
 // A log is where one call is recorded. Nil records nothing.
 type log struct {
-	store  journal.Store
-	writer *journal.Writer
-	lease  journal.Lease // of a task
+	store   journal.Store
+	session string
+	writer  *journal.Writer
+	lease   journal.Lease // of a task
+	call    string        // id of the call that waited for an approval; empty: none did
+	waits   bool          // for an approval
 }
 
-// record opens the run of a call. All calls of a server are in one session.
-func (s *Server) record(ctx context.Context) (*log, error) {
+// record opens the run of a call, or goes on with the one that waits for the approval which the request's state names.
+// All new calls of a server are in one session.
+func (s *Server) record(ctx context.Context, state string) (*log, error) {
 	if s.o.Journal == nil {
 		return nil, nil
+	}
+	if id, ok := strings.CutPrefix(state, approvalState); ok {
+		return s.reopen(ctx, id)
 	}
 	s.mu.Lock()
 	first := s.logged == ""
@@ -52,7 +60,48 @@ func (s *Server) record(ctx context.Context) (*log, error) {
 	if err := w.Append(ctx, records...); err != nil {
 		return nil, err
 	}
-	return &log{store: s.o.Journal, writer: w}, nil
+	return &log{store: s.o.Journal, session: session, writer: w}, nil
+}
+
+// reopen goes on with the run of a call that waits for an approval. Nobody else's will do: who asks for one by its id
+// could answer it.
+func (s *Server) reopen(ctx context.Context, approval string) (*log, error) {
+	store := journal.Approvals{Store: s.o.Journal}
+	p, err := store.Find(ctx, approval)
+	if errors.Is(err, tool.ErrNoApproval) {
+		return nil, refused("the approval cannot be answered: %v", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := read(ctx, s.o.Journal, p.Run)
+	switch {
+	case err != nil && !errors.Is(err, journal.ErrNotFound):
+		return nil, err
+	case err != nil, r.run == nil, r.run.Agent != agentName, r.run.By != s.o.By:
+		return nil, refused("the approval cannot be answered: %v", tool.ErrNoApproval)
+	case r.end != nil:
+		return nil, refused("the approval cannot be answered: its call is over")
+	}
+	l := &log{store: s.o.Journal, session: p.Session, writer: journal.NewWriter(s.o.Journal, p.Run, r.seq), call: p.CallID, waits: true}
+	return l, l.resume(ctx)
+}
+
+// wait records that the call waits for an approval.
+func (l *log) wait(ctx context.Context, approval string) {
+	if l != nil {
+		l.waits = true
+		l.note(ctx, journal.Record{Kind: journal.KindWait, Wait: &journal.Wait{For: journal.WaitApproval, Approvals: []string{approval}}})
+	}
+}
+
+// resume records that the call goes on, if it waited.
+func (l *log) resume(ctx context.Context) error {
+	if l == nil || !l.waits {
+		return nil
+	}
+	l.waits = false
+	return l.writer.Append(ctx, journal.Record{Kind: journal.KindResume, Resume: &journal.Resume{}})
 }
 
 // id returns the id of the run.
@@ -78,9 +127,9 @@ func (l *log) note(ctx context.Context, r journal.Record) {
 	}
 }
 
-// end records that the call is over, even if its client has gone.
+// end records that the call is over, even if its client has gone. One that waits for an approval is not.
 func (l *log) end(ctx context.Context, reason string, err error) {
-	if l == nil {
+	if l == nil || l.waits {
 		return
 	}
 	end := &journal.End{Reason: reason}
@@ -101,6 +150,9 @@ func (l *log) hold(ctx context.Context, owner string, call *chat.Call) error {
 		return err
 	}
 	l.lease, l.writer = lease, journal.NewWriter(l.store, l.id(), lease.Seq)
+	if l.call != "" {
+		return nil // it is recorded
+	}
 	said := chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{*call}}
 	return l.writer.Append(ctx, journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: said}})
 }
@@ -139,16 +191,23 @@ type recorded struct {
 	run          *journal.RunRecord
 	call         *chat.Call
 	last         *journal.CallProgress // of the call, as often as it was made; nil: it has not begun
+	waits        bool                  // for an approval
 	end          *journal.End
+	seq          int64 // of the last entry
 }
 
 // read reads the run of a call.
 func read(ctx context.Context, store journal.Store, id string) (r recorded, err error) {
 	calls, err := journal.Calls(func(yield func(journal.Entry, error) bool) {
 		for e, err := range store.Read(ctx, journal.Query{Stream: id}) {
+			r.seq = e.Seq
 			switch rec := &e.Record; rec.Kind {
 			case journal.KindRun:
 				r.run, r.began = rec.Run, e.At
+			case journal.KindWait:
+				r.waits = true
+			case journal.KindResume:
+				r.waits = false
 			case journal.KindMessage:
 				if len(rec.Message.Calls) == 1 {
 					r.call = &rec.Message.Calls[0]
@@ -188,7 +247,7 @@ func (s *Server) recall(ctx context.Context, id string, meta sdk.Meta) (*task, e
 		t.recorded(&r)
 		return t, nil
 	}
-	t.log = &log{store: s.o.Journal}
+	t.log = &log{store: s.o.Journal, session: r.run.Session, waits: r.waits}
 	lease, err := s.o.Journal.Claim(ctx, id, s.o.tasks.owner, taskLease)
 	if errors.Is(err, journal.ErrHeld) {
 		return t, nil // another process carries it out
@@ -197,6 +256,9 @@ func (s *Server) recall(ctx context.Context, id string, meta sdk.Meta) (*task, e
 		return nil, err
 	}
 	t.log.lease, t.log.writer = lease, journal.NewWriter(s.o.Journal, id, lease.Seq)
+	if err := t.log.resume(ctx); err != nil {
+		return nil, err
+	}
 	call := *r.call
 	if r.last != nil && r.last.Interrupted() && !r.last.Repeatable() {
 		unknown := r.last.Unknown(time.Now())

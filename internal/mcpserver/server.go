@@ -34,10 +34,9 @@ type Options struct {
 	// server asks for reaches that client; nil: all clients share the server's connection.
 	Dedicated func(mcp.Peer) *mcp.Server
 
-	// Approvals has clients ask their users about calls that need an approval. Without it such calls are refused.
-	Approvals bool
+	Approvals Asking // who is asked about calls that need an approval
 
-	Journal journal.Store // where each call is recorded, as a run; nil: nowhere
+	Journal journal.Store // where each call and its questions are recorded, as a run; nil: nowhere
 	By      string        // whose key it is, in the journal
 
 	Tasks  TaskOptions // calls that their clients ask about later
@@ -210,25 +209,48 @@ func (s *Server) carry(
 	ctx context.Context, r *sdk.CallToolRequest, call chat.Call, log *log, progress func(*tool.ProgressDetail) bool,
 ) (*sdk.CallToolResult, error) {
 	relay := &mcp.Relay{Meta: passed(r.Params.Meta), Responses: r.Params.InputResponses, State: r.Params.RequestState}
-	if denied, err := s.asked.answer(ctx, relay, s.o.By); denied != nil || err != nil {
+	if denied, err := s.answer(ctx, relay, log); denied != nil || err != nil {
 		return denied, err
 	}
 	runner := s.o.Runner.With(func(set *tool.Settings) {
 		set.Records, set.Tools = log.records(), relayed{set.Tools, relay}
-		if s.o.Approvals {
-			set.Approvals = &s.asked.store
+		if s.o.Approvals != AskNobody {
+			set.Approvals = s.questions(log)
 		}
 	})
 	if own := s.dedicated(r.Session); own != nil {
 		relay.Through = own.server
 		defer own.enter(ctx)()
 	}
-	var result *chat.Result
-	pending := "" // the approval that the call waits for
+	for {
+		result, pending, err := s.attempt(ctx, r, runner, call, log, progress)
+		switch {
+		case err != nil:
+			return nil, err
+		case pending != "" && result == nil:
+			if answer, err := s.approve(ctx, r, pending, relay, log, progress != nil); answer != nil || err != nil {
+				return answer, err
+			}
+			continue
+		case relay.Needs != nil:
+			return &sdk.CallToolResult{InputRequests: relay.Needs.InputRequests, RequestState: relay.Needs.RequestState}, nil
+		case relay.Refused != nil:
+			return nil, relay.Refused
+		case result == nil:
+			return nil, fmt.Errorf("the call of %s ended without a result", r.Params.Name)
+		}
+		return content(result), nil
+	}
+}
+
+// attempt runs a call until it has a result or waits for an approval, whose id it returns then.
+func (s *Server) attempt(
+	ctx context.Context, r *sdk.CallToolRequest, runner *tool.Runner, call chat.Call, log *log, progress func(*tool.ProgressDetail) bool,
+) (result *chat.Result, pending string, err error) {
 	steps := 0.0
 	for e, err := range runner.RunAll(ctx, []chat.Call{call}) {
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		switch e.Kind {
 		case chat.KindPolicy:
@@ -252,17 +274,7 @@ func (s *Server) carry(
 			result = e.Detail.(*chat.Result)
 		}
 	}
-	switch {
-	case pending != "" && result == nil:
-		return s.asked.ask(ctx, r, pending, relay)
-	case relay.Needs != nil:
-		return &sdk.CallToolResult{InputRequests: relay.Needs.InputRequests, RequestState: relay.Needs.RequestState}, nil
-	case relay.Refused != nil:
-		return nil, relay.Refused
-	case result == nil:
-		return nil, fmt.Errorf("the call of %s ended without a result", r.Params.Name)
-	}
-	return content(result), nil
+	return result, pending, nil
 }
 
 // relayed is a source of tools whose calls a relay carries, where they are those of a server.

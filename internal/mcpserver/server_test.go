@@ -180,7 +180,7 @@ func TestApprovals(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := NewFront(FrontOptions{Open: func(caller, _ string) (Options, bool) {
-		return Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Approvals: true, By: caller}, true
+		return Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Approvals: AskClient, By: caller}, true
 	}})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, "somebody") }))
 	defer srv.Close()
@@ -211,7 +211,7 @@ func TestApprovals(t *testing.T) {
 			var err error
 			if way == "stream" {
 				there, here := sdk.NewInMemoryTransports()
-				if _, err := New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Approvals: true}).SDK.Connect(t.Context(), there, nil); err != nil {
+				if _, err := New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Approvals: AskClient}).SDK.Connect(t.Context(), there, nil); err != nil {
 					t.Fatal(err)
 				}
 				session, err = client.Connect(t.Context(), here, nil)
@@ -236,7 +236,7 @@ func TestApprovals(t *testing.T) {
 			session.Close()
 		}
 	}
-	session := connect(t, New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Approvals: true}))
+	session := connect(t, New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Approvals: AskClient}))
 	for _, state := range []string{approvalState + "apr_1", approvalState} {
 		_, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "wipe", Arguments: json.RawMessage(`{"path":"/x"}`), RequestState: state,
 			InputResponses: sdk.InputResponseMap{approvalKey: &sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow once"}}}})

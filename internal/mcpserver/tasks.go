@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -192,9 +193,12 @@ func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 	if s.o.Tasks.After > 0 && !tasks && s.o.Tasks.requires(call.Name) {
 		return nil, undeclared()
 	}
-	log, err := s.record(ctx)
+	log, err := s.record(ctx, r.Params.RequestState)
 	if err != nil {
 		return nil, err
+	}
+	if log != nil && log.call != "" {
+		call.ID = log.call
 	}
 	if !tasks {
 		defer log.end(ctx, endStop, nil)
@@ -293,7 +297,9 @@ func (t *task) run(ctx context.Context, r *sdk.CallToolRequest, call chat.Call) 
 		if !ok {
 			return
 		}
-		r, call = again, t.server.named(again)
+		if r = again; !strings.HasPrefix(r.Params.RequestState, approvalState) {
+			call = t.server.named(r) // the one before has its result
+		}
 	}
 }
 
@@ -330,6 +336,9 @@ func (t *task) take(
 		return nil, false
 	}
 	if ctx.Err() != nil || err != nil || result.InputRequests == nil {
+		if result != nil {
+			t.server.abandon(context.WithoutCancel(ctx), result.RequestState, t.log)
+		}
 		t.finish(ctx)
 		t.mu.Unlock()
 		return nil, false
@@ -337,11 +346,24 @@ func (t *task) take(
 	t.ask(result.InputRequests)
 	answered := t.answered
 	t.mu.Unlock()
+	settled, stop := t.server.settled(ctx, result.RequestState, t.log)
+	defer stop()
 	select {
 	case <-answered:
-	case <-ctx.Done():
-		t.server.asked.abandon(context.WithoutCancel(ctx), result.RequestState)
+	case <-settled:
 		t.mu.Lock()
+		t.asks, t.status, t.updated = nil, taskWorking, now()
+		t.mu.Unlock()
+	case <-ctx.Done():
+		t.server.abandon(context.WithoutCancel(ctx), result.RequestState, t.log)
+		t.mu.Lock()
+		t.finish(ctx)
+		t.mu.Unlock()
+		return nil, false
+	}
+	if err := t.log.resume(ctx); err != nil {
+		t.mu.Lock()
+		t.result, t.err = nil, err
 		t.finish(ctx)
 		t.mu.Unlock()
 		return nil, false

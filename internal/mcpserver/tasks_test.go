@@ -129,7 +129,7 @@ func serveTasks(t *testing.T, after time.Duration, store journal.Store, m *mcp.S
 	}
 	f := NewFront(FrontOptions{Open: func(caller, _ string) (Options, bool) {
 		return Options{Runner: tool.NewRunner(tool.Settings{Tools: reg}), Servers: servers, Own: m != nil, Journal: store, By: caller,
-			Approvals: true, Tasks: TaskOptions{After: after, TTL: time.Minute, Required: []string{"be__failing_*"}}}, true
+			Approvals: AskClient, Tasks: TaskOptions{After: after, TTL: time.Minute, Required: []string{"be__failing_*"}}}, true
 	}})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, r.Header.Get("X-Key")) }))
 	t.Cleanup(func() { srv.Close(); f.Reset(); f.tasks.close() })

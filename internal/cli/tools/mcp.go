@@ -324,7 +324,7 @@ since nobody can be asked; allow it in advance with --allow.`,
 					}
 				}
 				runner := box.Runner.With(func(s *tool.Settings) { s.Tools, s.Policy, s.Log = session, rules, log })
-				s := mcpserver.New(mcpserver.Options{Runner: runner, Approvals: true, Version: cli.ThisBuild().String()})
+				s := mcpserver.New(mcpserver.Options{Runner: runner, Approvals: mcpserver.AskClient, Version: cli.ThisBuild().String()})
 				ctx := cmd.Context()
 				go func() {
 					tick := time.NewTicker(SyncEvery)
