@@ -37,7 +37,7 @@ func (w *builder) serveMCP(s *Service) error {
 	runner := s.Tools.Runner.With(func(s *tool.Settings) { s.Policy, s.Log = rules, w.env.Log })
 	serve := &w.config.MCP.Serve
 	s.mcp = &mcpFront{box: s.Tools, own: own, runner: runner, tools: serve.Tools, off: w.config.Disabled, log: w.env.Log,
-		approvals: asking[serve.Approvals], keys: map[string][]string{},
+		approvals: askers[serve.Approvals], keys: map[string][]string{},
 		tasks: mcpserver.TaskOptions{After: time.Duration(serve.Tasks.After), TTL: time.Duration(serve.Tasks.TTL), Required: serve.Tasks.Required}}
 	for _, k := range w.config.Keys {
 		s.mcp.keys[k.Name] = k.Tools
@@ -58,8 +58,8 @@ type mcpFront struct {
 	keys      map[string][]string // patterns of the tools that the holder of a key may call, by its name
 }
 
-// asking says who is asked about calls, by what the configuration calls it.
-var asking = map[string]mcpserver.Asking{"client": mcpserver.AskClient, "page": mcpserver.AskPage}
+// askers are who is asked about calls, by what the configuration calls it.
+var askers = map[string]mcpserver.Asking{"client": mcpserver.AskClient, "page": mcpserver.AskPage}
 
 // MCP returns what the holder of a key reaches at /mcp, or at /mcp/SERVER.
 func (s *Service) MCP(key, server string) (o mcpserver.Options, ok bool) {
