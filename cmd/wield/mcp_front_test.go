@@ -137,7 +137,9 @@ mcp:
 	}
 	said := make(chan string, 1)
 	go func() { said <- mcpSaid(t, ada, "get_current_date", `{"timezone":"UTC"}`) }()
-	var list struct{ Items []struct{ ID, Tool, Run string } }
+	var list struct {
+		Items []struct{ ID, Tool, Run string }
+	}
 	for deadline := time.Now().Add(20 * time.Second); len(list.Items) == 0; time.Sleep(20 * time.Millisecond) {
 		_, body := do(t, http.MethodGet, s.base+"/api/v1/approvals", "", "Authorization", "Bearer "+env["ADA"])
 		if err := json.Unmarshal([]byte(body), &list); err != nil || time.Now().After(deadline) {
