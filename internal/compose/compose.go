@@ -12,6 +12,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/responsetemplate"
+	"wield/internal/accesstoken"
 	"wield/internal/capture"
 	"wield/internal/cluster"
 	"wield/internal/config"
@@ -56,6 +57,9 @@ type Service struct {
 	Plain   []runs.Agent // for the hub as well: models that wield runs no tools for, for conversations that it keeps
 	Tools   *Toolbox     // that they use; nil: there are none
 	mcp     *mcpFront    // nil: nothing is offered by MCP
+
+	Tokens *accesstoken.Verifier // of access tokens for what is offered by MCP; nil: none are taken
+
 	closers []func()
 	servers map[string]*standing
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/accesstoken"
+	"wield/internal/config"
 	"wield/internal/mcpserver"
 	"wield/tool"
 	"wield/tool/mcp"
@@ -42,7 +44,20 @@ func (w *builder) serveMCP(s *Service) error {
 	for _, k := range w.config.Keys {
 		s.mcp.keys[k.Name] = k.Tools
 	}
-	return nil
+	s.Tokens, err = tokens(&serve.OAuth)
+	return err
+}
+
+// tokens returns what checks access tokens; nil: none are taken.
+func tokens(c *config.MCPOAuth) (*accesstoken.Verifier, error) {
+	if c.Issuer == "" {
+		return nil, nil
+	}
+	o := accesstoken.Options{Issuer: string(c.Issuer), Resource: string(c.Resource), Audiences: c.Audiences, Scopes: c.Scopes, Name: c.Name}
+	for _, g := range c.Keys {
+		o.Grants = append(o.Grants, accesstoken.Grant{Claim: g.Claim, Value: g.Value, Key: g.Key})
+	}
+	return accesstoken.New(o)
 }
 
 // An mcpFront is what a service offers by MCP.
@@ -61,8 +76,8 @@ type mcpFront struct {
 // askers are who is asked about calls, by what the configuration calls it.
 var askers = map[string]mcpserver.Asking{"client": mcpserver.AskClient, "page": mcpserver.AskPage}
 
-// MCP returns what the holder of a key reaches at /mcp, or at /mcp/SERVER.
-func (s *Service) MCP(key, server string) (o mcpserver.Options, ok bool) {
+// MCP returns what somebody reaches at /mcp, or at /mcp/SERVER.
+func (s *Service) MCP(by mcpserver.Caller, server string) (o mcpserver.Options, ok bool) {
 	if s.mcp == nil {
 		return o, false
 	}
@@ -73,8 +88,8 @@ func (s *Service) MCP(key, server string) (o mcpserver.Options, ok bool) {
 	}
 	o.Approvals, o.Tasks = s.mcp.approvals, s.mcp.tasks
 	o.Runner = s.mcp.runner.With(func(set *tool.Settings) {
-		set.Scope.By = key
-		set.Tools = offeredTools{box: s.mcp.box, own: s.mcp.own, wanted: s.mcp.tools, allowed: s.mcp.keys[key],
+		set.Scope.By = by.Name
+		set.Tools = offeredTools{box: s.mcp.box, own: s.mcp.own, wanted: s.mcp.tools, allowed: s.mcp.keys[by.Key],
 			off: s.mcp.off, server: server, log: s.mcp.log}
 	})
 	if own == nil {
@@ -85,7 +100,7 @@ func (s *Service) MCP(key, server string) (o mcpserver.Options, ok bool) {
 	}
 	o.Own, o.Servers = true, []*mcp.Server{own}
 	if own.Sessions() {
-		o.Dedicated = func(p mcp.Peer) *mcp.Server { return s.mcp.box.servers.dedicated(server, key, p) }
+		o.Dedicated = func(p mcp.Peer) *mcp.Server { return s.mcp.box.servers.dedicated(server, by.Key, p) }
 	}
 	return o, true
 }

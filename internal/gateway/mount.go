@@ -15,8 +15,19 @@ import (
 
 // A Caller is who sends a request. The zero value is nobody in particular.
 type Caller struct {
-	Name string // of the key
+	Name string // of the key, or of who has an access token
 	Role Role
+	Key  string // whose rights the holder of an access token has; empty: those of Name
+}
+
+// A Pass says what an access token is worth.
+type Pass struct {
+	Key  string // whose rights its holder has, and whose limits; empty: it lets nobody in
+	Name string // of its holder
+
+	Status    int    // where it lets nobody in; 0: tokens are not taken
+	Message   string // says why
+	Challenge string // of the header WWW-Authenticate
 }
 
 // A Mount is a part of the service that another package answers, at the URLs below a prefix. The gateway sees
@@ -37,6 +48,9 @@ type Mount struct {
 	// Roles are those whose keys let a request in. Empty: every request comes in, and Serve decides by
 	// itself; by is known then if a key came along.
 	Roles []Role
+
+	// Tokens says what an access token is worth that is no key, or a request without any. Nil: only keys count.
+	Tokens func(r *http.Request, token string) Pass
 
 	// Whole lets Serve have bodies only whole, and within the limits of the gateway: their length, how many objects they hold and how
 	// long they take to come.
@@ -121,6 +135,13 @@ func (x *exchange) serveMount(m *Mount) *failure {
 	}
 	secret := secretOf(x.r.Header)
 	h := x.g.holderOf(secret)
+	var by Caller
+	if h == nil && m.Tokens != nil && len(m.Roles) > 0 && (secret == "" || strings.Count(secret, ".") == 2) {
+		var f *failure
+		if h, by, f = x.present(m, secret); f != nil {
+			return f
+		}
+	}
 	if h == nil && secret != "" && len(x.g.holders) > 0 {
 		if f := x.g.refuseKey(x.r); f != wrongKey || len(m.Roles) > 0 {
 			return f
@@ -140,7 +161,9 @@ func (x *exchange) serveMount(m *Mount) *failure {
 			return forbidden("insufficient_permissions", "a key of the role "+string(h.caller().Role)+" may not use this URL")
 		}
 	}
-	x.holder = h
+	if x.holder = h; by.Name == "" {
+		by = h.caller()
+	}
 	if m.Whole {
 		body, f := x.readBody()
 		if f != nil {
@@ -158,7 +181,7 @@ func (x *exchange) serveMount(m *Mount) *failure {
 		}
 	}
 	w := &mountWriter{ResponseWriter: x.w, x: x}
-	m.Serve(w, x.r, h.caller())
+	m.Serve(w, x.r, by)
 	if x.status == 0 { // net/http sends it
 		x.status = http.StatusOK
 	}
@@ -172,6 +195,28 @@ func (x *exchange) serveMount(m *Mount) *failure {
 		x.rc.SetReadDeadline(time.Now().Add(lastWords)) // net/http reads and drops what the mount has not read
 	}
 	return nil
+}
+
+// present presents an access token. Its holder has the rights of a key.
+func (x *exchange) present(m *Mount, token string) (*holder, Caller, *failure) {
+	p := m.Tokens(x.r, token)
+	if p.Key == "" {
+		if p.Status == 0 {
+			return nil, Caller{}, nil
+		}
+		if p.Challenge != "" {
+			x.w.Header().Set("WWW-Authenticate", p.Challenge)
+		}
+		return nil, Caller{}, refuse(p.Status, chat.ErrAuth, codeKey, p.Message)
+	}
+	for _, h := range x.g.holders {
+		if h.Name == p.Key {
+			by := h.caller()
+			by.Name, by.Key = p.Name, h.Name
+			return h, by, nil
+		}
+	}
+	return nil, Caller{}, noKey // it has just gone from the configuration
 }
 
 // counts reports whether a request counts within the limits of its key.

@@ -41,11 +41,11 @@ func serveAsked(t *testing.T, store journal.Store, who Asking) *asked {
 	if err := reg.Add(wipe); err != nil {
 		t.Fatal(err)
 	}
-	f := NewFront(FrontOptions{Open: func(caller, _ string) (Options, bool) {
-		return Options{Runner: tool.NewRunner(tool.Settings{Tools: reg}), Approvals: who, Journal: store, By: caller,
+	f := NewFront(FrontOptions{Open: func(caller Caller, _ string) (Options, bool) {
+		return Options{Runner: tool.NewRunner(tool.Settings{Tools: reg}), Approvals: who, Journal: store, By: caller.Name,
 			Tasks: TaskOptions{After: later}}, true
 	}})
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, r.Header.Get("X-Key")) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, Caller{Name: r.Header.Get("X-Key")}) }))
 	t.Cleanup(func() { f.Reset(); srv.Close(); f.tasks.close() })
 	a.url = srv.URL + Root
 	return a

@@ -17,8 +17,8 @@ const Root = "/mcp"
 
 // FrontOptions say what a Front serves.
 type FrontOptions struct {
-	// Open returns what somebody's key reaches at /mcp, or at /mcp/SERVER. It reports false if there is no such thing.
-	Open func(caller, server string) (Options, bool)
+	// Open returns what somebody reaches at /mcp, or at /mcp/SERVER. It reports false if there is no such thing.
+	Open func(by Caller, server string) (Options, bool)
 
 	Idle     time.Duration // after which a session of the older revisions ends; 0: 30 min
 	Sessions int           // that a key may have at a time; 0: 100
@@ -36,8 +36,20 @@ type Front struct {
 	places map[place]*served
 }
 
+// A Caller is who sends requests.
+type Caller struct {
+	Name string
+	Key  string // whose rights the caller has
+}
+
 // A place is a path as somebody reaches it.
-type place struct{ caller, server string }
+type place struct {
+	caller Caller
+	server string
+}
+
+// Below returns what of a path is below [Root]: the name of a server, or nothing.
+func Below(path string) string { return strings.Trim(strings.TrimPrefix(path, Root), "/") }
 
 // served is what answers at a place.
 type served struct {
@@ -85,10 +97,9 @@ func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
 // noLimit leaves bodies to whoever calls Serve.
 const noLimit = -1
 
-// Serve answers a request of the holder of a key. The caller sees to hosts and origins, and has read the body within its limits.
-func (f *Front) Serve(w http.ResponseWriter, r *http.Request, caller string) {
-	name := strings.Trim(strings.TrimPrefix(r.URL.Path, Root), "/")
-	s := f.at(place{caller, name})
+// Serve answers a request. Who calls it sees to hosts and origins, and has read the body within its limits.
+func (f *Front) Serve(w http.ResponseWriter, r *http.Request, caller Caller) {
+	s := f.at(place{caller, Below(r.URL.Path)})
 	if s == nil {
 		http.Error(w, "there is no MCP server of this name", http.StatusNotFound)
 		return
@@ -107,7 +118,7 @@ func (f *Front) Serve(w http.ResponseWriter, r *http.Request, caller string) {
 }
 
 // sessions returns how many sessions a key has.
-func (f *Front) sessions(caller string) int {
+func (f *Front) sessions(caller Caller) int {
 	f.mu.Lock()
 	var own []*served
 	for p, s := range f.places {

@@ -73,8 +73,8 @@ func frontedWith(t *testing.T, m *mcp.Server, options FrontOptions) string {
 	if err := reg.Add(tools...); err != nil {
 		t.Fatal(err)
 	}
-	options.Open = func(caller, server string) (Options, bool) {
-		if server != "" && server != "be" || caller == "nobody" {
+	options.Open = func(caller Caller, server string) (Options, bool) {
+		if server != "" && server != "be" || caller.Name == "nobody" {
 			return Options{}, false
 		}
 		o := Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Servers: []*mcp.Server{m}, Own: server != ""}
@@ -85,7 +85,7 @@ func frontedWith(t *testing.T, m *mcp.Server, options FrontOptions) string {
 	}
 	f := NewFront(options)
 	t.Cleanup(f.Reset)
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, r.Header.Get("X-Key")) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, Caller{Name: r.Header.Get("X-Key")}) }))
 	t.Cleanup(srv.Close)
 	return srv.URL
 }

@@ -179,10 +179,10 @@ func TestApprovals(t *testing.T) {
 	if err := reg.Add(wipe); err != nil {
 		t.Fatal(err)
 	}
-	f := NewFront(FrontOptions{Open: func(caller, _ string) (Options, bool) {
-		return Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Approvals: AskClient, By: caller}, true
+	f := NewFront(FrontOptions{Open: func(caller Caller, _ string) (Options, bool) {
+		return Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Approvals: AskClient, By: caller.Name}, true
 	}})
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, "somebody") }))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, Caller{Name: "somebody"}) }))
 	defer srv.Close()
 	for _, way := range []string{"stream", "2026-07-28", "2025-11-25"} {
 		for _, tt := range []struct {

@@ -127,11 +127,11 @@ func serveTasks(t *testing.T, after time.Duration, store journal.Store, m *mcp.S
 	if err := reg.Add(more...); err != nil {
 		t.Fatal(err)
 	}
-	f := NewFront(FrontOptions{Open: func(caller, _ string) (Options, bool) {
-		return Options{Runner: tool.NewRunner(tool.Settings{Tools: reg}), Servers: servers, Own: m != nil, Journal: store, By: caller,
+	f := NewFront(FrontOptions{Open: func(caller Caller, _ string) (Options, bool) {
+		return Options{Runner: tool.NewRunner(tool.Settings{Tools: reg}), Servers: servers, Own: m != nil, Journal: store, By: caller.Name,
 			Approvals: AskClient, Tasks: TaskOptions{After: after, TTL: time.Minute, Required: []string{"be__failing_*"}}}, true
 	}})
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, r.Header.Get("X-Key")) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, Caller{Name: r.Header.Get("X-Key")}) }))
 	t.Cleanup(func() { srv.Close(); f.Reset(); f.tasks.close() })
 	return tasked{t, srv.URL + "/mcp/be"}
 }
