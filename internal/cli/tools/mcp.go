@@ -40,7 +40,7 @@ A tool whose definition changes after its first use is withheld until wield mcp 
   wield mcp call files list_directory '{"path":"."}'
   wield mcp serve                          # the other way: wield's tools for an MCP client`,
 		newMCPListCmd(app, &file), newMCPShowCmd(app, &file), newMCPCallCmd(app, &file), newMCPAcceptCmd(app, &file),
-		newMCPAddCmd(app, &file), newMCPImportCmd(app, &file), newMCPTestCmd(app, &file),
+		newMCPAddCmd(app, &file), newMCPInstallCmd(app, &file), newMCPImportCmd(app, &file), newMCPTestCmd(app, &file),
 		newMCPLoginCmd(app, &file), newMCPLogoutCmd(app, &file), newMCPServeCmd(app, &file))
 	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration `FILE`")
 	return cmd
