@@ -37,8 +37,8 @@ const approvalKey = "approval"
 // maxSuspended bounds the calls that wait for an approval with something that a server behind wield is to get.
 const maxSuspended = 256
 
-// toCancel is the time that a client gets to close a question that is decided.
-const toCancel = 50 * time.Millisecond
+// toClose is the time that a client gets to close a question that is decided.
+const toClose = 50 * time.Millisecond
 
 // approvals are the questions of calls that wait for an approval.
 type approvals struct {
@@ -269,7 +269,7 @@ func (s *Server) elicit(ctx context.Context, r *sdk.CallToolRequest, q *tool.App
 	case <-settled:
 		cancel()
 		<-answered
-		time.Sleep(toCancel) // the library tells the client in the background; it has to be before the result
+		time.Sleep(toClose) // the library tells the client in the background; it has to be before the result
 		return nil
 	}
 }
