@@ -46,7 +46,7 @@ func TestRequestErrors(t *testing.T) {
 		{"base URL without v1", "POST", "/chat/completions", "{}", 400, "messages", "missing_messages", ""},
 		{"base URL twice", "POST", "/v1/v1/chat/completions", "{}", 400, "messages", "missing_messages", ""},
 		{"trailing slash", "POST", "/v1/chat/completions/", "{}", 400, "messages", "missing_messages", ""},
-		{"a slip below messages", "POST", "/v1/messages/bath", "{}", 404, "", "", "did you mean POST /v1/messages?"},
+		{"a slip below messages", "POST", "/v1/messages/bath", "{}", 404, "", "", "did you mean POST /v1/messages/batches?"},
 		{"GET completions", "GET", pathCompletions, "", 405, "", "method_not_allowed", "\"GET\" is not answered at this URL, only POST"},
 		{"POST models", "POST", pathModels, "", 405, "", "method_not_allowed", "POST"},
 		{"OPTIONS", "OPTIONS", pathCompletions, "", 405, "", "method_not_allowed", ""},
