@@ -119,7 +119,7 @@ test("the prompt is short", () => {
 
 test("a result is taken", async () => {
   const called = {role: "assistant", content: null, tool_calls: [{id: "c1", type: "function", function: {name: "get_weather", arguments: '{"city":"Paris"}'}}]};
-  const answer = await ask({messages: [...messages, called, {role: "tool", tool_call_id: "c1", content: "21 degrees"}], tools});
+  const answer = await ask({messages: [...messages, called, {role: "tool", tool_call_id: "c1", content: "21 degrees"}, {role: "user", content: "Thank you. Say it in a sentence."}], tools});
   assert.ok(answer.choices[0].message.content || answer.choices[0].message.tool_calls);
 });
 
