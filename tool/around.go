@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"wield/tool/sandbox"
@@ -15,6 +16,7 @@ import (
 type AroundOptions struct {
 	Command sandbox.Command // without its input and outputs
 	Timeout time.Duration   // of one answer; 0: 10 s
+	Files   []string        // of the program; while a change of one is held back, it is not run
 	Tools   func(name string) bool
 	Before  bool // it is asked before a tool runs
 	After   bool // it is asked when a tool has run
@@ -55,7 +57,7 @@ func Around(o AroundOptions) Middleware {
 			}
 			q := aroundQuestion{Hook: "before", Tool: c.Tool.Name(), Arguments: json.RawMessage(c.Arguments)}
 			if o.Before {
-				if r, ok, err := o.ask(ctx, q); ok || err != nil {
+				if r, ok, err := o.ask(ctx, c, q); ok || err != nil {
 					return r, err
 				}
 			}
@@ -69,7 +71,7 @@ func Around(o AroundOptions) Middleware {
 				told = Failure(err)
 			}
 			q.Hook, q.Success, q.Data, q.Error, q.Seconds = "after", &told.OK, told.Data, told.Error, time.Since(start).Seconds()
-			if r, ok, err := o.ask(ctx, q); ok || err != nil {
+			if r, ok, err := o.ask(ctx, c, q); ok || err != nil {
 				return r, err
 			}
 			return result, err
@@ -78,7 +80,15 @@ func Around(o AroundOptions) Middleware {
 }
 
 // ask runs the program for one question, and reports whether it has a result of its own.
-func (o *AroundOptions) ask(ctx context.Context, q aroundQuestion) (Result, bool, error) {
+func (o *AroundOptions) ask(ctx context.Context, c *Call, q aroundQuestion) (Result, bool, error) {
+	for _, file := range o.Files {
+		if c.box.Held == nil {
+			break
+		}
+		if h, held, err := c.box.Held.Held(file); held || err != nil {
+			return Result{}, false, Errorf(ErrTool, "the program %s, which is asked about calls, does not run: %s was changed by the tool %s and is held back; wield tool accept %s agrees to it", o.Command.Argv[0], h.Path, h.By, h.Path)
+		}
+	}
 	line, err := json.Marshal(q)
 	if err != nil {
 		return Result{}, false, err
@@ -88,7 +98,10 @@ func (o *AroundOptions) ask(ctx context.Context, q aroundQuestion) (Result, bool
 	var out, said bytes.Buffer
 	cmd := o.Command
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(append(line, '\n')), &out, &said
+	w := c.box.Watch(c.Root, cmd.Writable...)
+	w.Begin(&cmd)
 	exit, err := sandbox.Run(ctx, cmd)
+	c.Told(w.End(filepath.Base(cmd.Argv[0])))
 	if err == nil && exit.Code != 0 {
 		text := bytes.TrimSpace(said.Bytes())
 		text = text[bytes.LastIndexByte(text, '\n')+1:]

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -133,9 +134,8 @@ func (c *Call) exec(ctx context.Context, cmd sandbox.Command, output bool) (sand
 	default:
 		cmd.Stderr = tee(cmd.Stderr, gate{told, c.Output("stderr")})
 	}
-	list := c.guarded(&cmd)
-	c.fence(&cmd, list)
-	before := guarded.Take(list)
+	w := c.box.Watch(c.Root, slices.DeleteFunc(slices.Clone(cmd.Writable), func(dir string) bool { return dir == c.Temp })...)
+	w.Begin(&cmd)
 	p, err := sandbox.Start(ctx, cmd)
 	if err != nil {
 		close(told)
@@ -144,7 +144,7 @@ func (c *Call) exec(ctx context.Context, cmd sandbox.Command, output bool) (sand
 	c.progress(&ProgressDetail{CallID: c.ID, Stream: "sandbox", Text: held(p.Effective())})
 	close(told)
 	exit, err := p.Wait()
-	c.tell(before.Changes(guarded.Take(c.guarded(&cmd))))
+	c.Told(w.End(c.Name))
 	return exit, processError(err)
 }
 

@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -14,36 +16,151 @@ import (
 	"wield/tool/sandbox"
 )
 
-// guarded lists what a process must not change: what the box names, and what decides or runs later in the
-// directories of the person's that it may change.
-func (c *Call) guarded(cmd *sandbox.Command) []string {
-	var list []string
-	dirs := cmd.Writable
-	if cmd.Level == sandbox.None || cmd.Level == sandbox.Limits {
-		dirs = append(dirs[:len(dirs):len(dirs)], c.Root) // no wall keeps it from there
+// A Watch keeps processes from what decides about tools or runs later: it says what is read-only for them, and compares
+// what they have changed all the same. Its methods may be called by several goroutines; nil watches nothing.
+type Watch struct {
+	Lasting bool // the processes run on between calls, while wield itself changes its data
+
+	box  *Box
+	dirs []string // of the person's, which the processes may change
+	git  string   // where git keeps what belongs to the first one; empty: in it
+
+	mu      sync.Mutex
+	running int
+	files   []string
+	all     bool // there are no others
+	was     guarded.Snapshot
+}
+
+// Watch returns a watch over processes that work in a workspace and may change files in some directories. Below the
+// level workspace no wall keeps them from the workspace, and what belongs to its repository.
+func (b *Box) Watch(root string, writable ...string) *Watch {
+	w := &Watch{box: b}
+	if root != "" && (b.Level == sandbox.None || b.Level == sandbox.Limits) {
+		root, w.git = guarded.Project(root)
+		writable = append([]string{root}, writable...)
 	}
-	for i, dir := range dirs {
-		if dir == "" || slices.Contains(dirs[:i], dir) || dir == c.Temp || c.box.Cache != "" && strings.HasPrefix(dir+"/", c.box.Cache+"/") || slices.Contains(c.box.Writable, dir) {
+	for _, dir := range writable {
+		if abs, err := filepath.Abs(dir); err == nil {
+			dir = abs
+		}
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+		cache := b.Cache != "" && strings.HasPrefix(dir+"/", b.Cache+"/")
+		if cache || slices.Contains(b.Writable, dir) && !isRepository(dir) || slices.Contains(w.dirs, dir) {
 			continue
 		}
-		list = append(list, guarded.Find(dir)...)
-		for _, p := range c.box.Protected {
+		w.dirs = append(w.dirs, dir)
+	}
+	return w
+}
+
+// isRepository reports whether a directory is the top of a working tree.
+func isRepository(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, ".git"))
+	return err == nil
+}
+
+// find lists what the processes must not change, and reports whether it is all.
+func (w *Watch) find() (list []string, all bool) {
+	all = true
+	if w.git != "" {
+		list = append(list, w.git)
+	}
+	for _, dir := range w.dirs {
+		found, whole := guarded.Find(dir)
+		list, all = append(list, found...), all && whole
+		for _, p := range w.box.Protected {
 			if !strings.HasPrefix(dir+"/", p+"/") && !slices.Contains(list, p) { // a workspace among the tools would be closed as a whole
 				list = append(list, p)
 			}
 		}
 	}
-	return list
+	return list, all
 }
 
-// Closed lists what a process that may change these directories must not change, as far as a wall can keep it
-// from there: a link can be replaced all the same.
-func (b *Box) Closed(dirs ...string) []string {
-	list := append(slices.DeleteFunc(slices.Clone(b.Protected), isLink), b.data()...)
-	for _, dir := range dirs {
-		list = append(list, guarded.Find(dir)...)
+// Begin looks at the files before a process starts, and makes read-only for it what it must not change. Git alone writes
+// into a repository, and not even git what names programs there.
+func (w *Watch) Begin(cmd *sandbox.Command) {
+	if w == nil {
+		return
 	}
-	return list
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	files, all := w.find()
+	if w.running++; w.running == 1 {
+		w.files, w.all, w.was = files, all, guarded.Take(files)
+	}
+	git := onlyGit(cmd.Argv)
+	cmd.Protected = append(cmd.Protected, w.box.data()...)
+	for _, p := range files {
+		switch {
+		case isLink(p) && slices.Contains(w.box.Protected, p):
+			// It can be replaced all the same, and where it leads to is in the list too.
+		case git && filepath.Base(p) == ".git":
+			cmd.Protected = append(cmd.Protected, guarded.Git(p)...)
+		default:
+			cmd.Protected = append(cmd.Protected, p)
+		}
+	}
+}
+
+// End compares when a process has ended. It returns what a person is told.
+func (w *Watch) End(by string) string {
+	if w == nil {
+		return ""
+	}
+	text := w.Compare(by)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running--
+	return text
+}
+
+// mostNamed bounds how many files are named to a person.
+const mostNamed = 20
+
+// Compare tells what was changed since the last look, and holds it back. A process may run on.
+func (w *Watch) Compare(by string) string {
+	if w == nil || len(w.dirs) == 0 {
+		return ""
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	files, all := w.find()
+	changes := w.was.Changes(guarded.Take(slices.Concat(files, w.files)))
+	if w.Lasting || w.box.Level != sandbox.None { // walls keep everybody else from there
+		changes = slices.DeleteFunc(changes, func(c guarded.Change) bool { return w.box.Data != "" && strings.HasPrefix(c.Path, w.box.Data+"/") })
+	}
+	text := ""
+	if w.all && !all {
+		text = "wield: there are more files in " + strings.Join(w.dirs, ", ") + " now than wield looks at, so changes of files that decide about tools, or run later, can be missed\n"
+	}
+	w.files, w.all, w.was = files, all, guarded.Take(files)
+	if w.Lasting && w.box.Held != nil {
+		changes = slices.DeleteFunc(changes, func(c guarded.Change) bool { // another one has told it
+			_, is, _ := w.box.Held.Held(c.Path)
+			return is
+		})
+	}
+	if len(changes) == 0 {
+		return text
+	}
+	var names []string
+	for _, c := range changes[:min(len(changes), mostNamed)] {
+		names = append(names, policy.Visible(c.Path))
+	}
+	if more := len(changes) - len(names); more > 0 {
+		names = append(names, strconv.Itoa(more)+" more")
+	}
+	text += "wield: changed, though it decides about tools or is run by other programs later: " + strings.Join(names, ", ") + ". Look at it; wield tool accept PATH agrees to it\n"
+	if w.box.Held != nil {
+		if err := w.box.Held.Hold(by, changes); err != nil {
+			text += "wield: " + err.Error() + "\n"
+		}
+	}
+	return text
 }
 
 // data returns wield's own directory at the one level where a process could reach it and mounts are made. Wield itself
@@ -58,23 +175,6 @@ func (b *Box) data() []string {
 func isLink(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
-}
-
-// fence makes read-only what a process must not change. Git alone writes into a repository, and not even git
-// what names programs there.
-func (c *Call) fence(cmd *sandbox.Command, list []string) {
-	git := onlyGit(cmd.Argv)
-	cmd.Protected = append(cmd.Protected, c.box.data()...)
-	for _, p := range list {
-		if isLink(p) && slices.Contains(c.box.Protected, p) {
-			continue // where it leads to is in the list too
-		}
-		if git && filepath.Base(p) == ".git" {
-			cmd.Protected = append(cmd.Protected, guarded.Git(p)...)
-		} else {
-			cmd.Protected = append(cmd.Protected, p)
-		}
-	}
 }
 
 // besideGit are programs that may stand beside git in a line: they write nothing but what a redirection says.
@@ -110,20 +210,9 @@ func onlyGit(argv []string) bool {
 	return only && git
 }
 
-// tell reports what a process has changed though it must not, where no wall held it, and holds it back.
-func (c *Call) tell(changes []guarded.Change) {
-	if len(changes) == 0 {
-		return
+// Told shows a person what a [Watch] has found.
+func (c *Call) Told(text string) {
+	if text != "" {
+		c.progress(&ProgressDetail{CallID: c.ID, Stream: "wield", Text: text})
 	}
-	var names []string
-	for _, change := range changes {
-		names = append(names, policy.Visible(change.Path))
-	}
-	text := "wield: changed, though it decides about tools or is run by other programs later: " + strings.Join(names, ", ") + ". Look at it; wield tool accept PATH agrees to it\n"
-	if c.box.Held != nil {
-		if err := c.box.Held.Hold(c.Name, changes); err != nil {
-			text += "wield: " + err.Error() + "\n"
-		}
-	}
-	c.progress(&ProgressDetail{CallID: c.ID, Stream: "wield", Text: text})
 }

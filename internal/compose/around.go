@@ -1,15 +1,18 @@
 package compose
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"wield/internal/config"
 	"wield/tool"
+	"wield/tool/guarded"
 	"wield/tool/sandbox"
 )
 
@@ -29,7 +32,7 @@ func aroundPrograms(c *config.Config, level sandbox.Level) ([]tool.Middleware, e
 			return nil, fmt.Errorf("tools.around[%d].command: %w", i, err)
 		}
 		asked := func(hook string) bool { return len(p.Hooks) == 0 || slices.Contains(p.Hooks, hook) }
-		o := tool.AroundOptions{Timeout: time.Duration(p.Timeout), Before: asked("before"), After: asked("after"),
+		o := tool.AroundOptions{Timeout: time.Duration(p.Timeout), Before: asked("before"), After: asked("after"), Files: commandFiles("", p.Command),
 			Command: sandbox.Command{Argv: argv, Level: level, Net: p.Network},
 			Tools: func(name string) bool {
 				return len(p.Tools) == 0 || slices.ContainsFunc(p.Tools, func(g config.Glob) bool { return g.Matches(name) })
@@ -47,10 +50,12 @@ func aroundPrograms(c *config.Config, level sandbox.Level) ([]tool.Middleware, e
 }
 
 // commandFiles are the programs that the configuration names, and the files that they are given, which no tool
-// may change. A path is one from the directory dir, or from the current one if that is empty.
+// may change: those too that would be found before the program if they were there. A path is one from the directory dir,
+// or from the current one if that is empty.
 func commandFiles(dir string, command []string) (list []string) {
 	for i, word := range command {
 		if i == 0 {
+			list = append(list, foundBefore(word)...)
 			word, _ = exec.LookPath(word)
 		}
 		if dir != "" && !filepath.IsAbs(word) {
@@ -63,6 +68,37 @@ func commandFiles(dir string, command []string) (list []string) {
 		}
 	}
 	return list
+}
+
+// foundBefore lists the files that would be run in the place of a program if they were there.
+func foundBefore(name string) (list []string) {
+	found, err := exec.LookPath(name)
+	if err != nil || strings.ContainsRune(name, filepath.Separator) {
+		return nil
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		file := filepath.Join(dir, name)
+		if file == found {
+			break
+		}
+		if filepath.IsAbs(dir) {
+			list = append(list, file)
+		}
+	}
+	return list
+}
+
+// heldFiles returns the error for the first of the files that a tool has changed, which is not used; nil if none has.
+func heldFiles(held *guarded.Store, files []string) error {
+	if held == nil {
+		return nil
+	}
+	for _, path := range files {
+		if h, is, err := held.Held(path); is || err != nil {
+			return cmp.Or(err, config.HeldError(h))
+		}
+	}
+	return nil
 }
 
 // programFiles are those of everything that wield runs by itself, rather than because a model asks for it.

@@ -1,7 +1,6 @@
 package compose
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -256,18 +255,15 @@ func (s *mcpSource) server(name string, m *config.MCPServer) (mcp.Options, error
 		env = append(env, variable+"="+value)
 	}
 	box, root := r.Settings().Sandbox, r.Settings().Root
-	for _, path := range commandFiles(root, m.Command) {
-		if box.Held == nil {
-			break
-		}
-		if h, held, err := box.Held.Held(path); held || err != nil {
-			return o, cmp.Or(err, config.HeldError(h))
-		}
+	if err := heldFiles(box.Held, commandFiles(root, m.Command)); err != nil {
+		return o, err
 	}
 	o.Command = sandbox.Command{
-		Argv: m.Command, Dir: root, Env: env, Level: box.Level, Net: m.Net, Protected: box.Closed(append([]string{root}, m.Writable...)...),
+		Argv: m.Command, Dir: root, Env: env, Level: box.Level, Net: m.Net,
 		Writable: writable, Readable: append([]string{root}, m.Readable...),
 	}
+	o.Watch = box.Watch(root, m.Writable...)
+	o.Watch.Lasting = true
 	return o, nil
 }
 

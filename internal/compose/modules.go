@@ -13,6 +13,7 @@ import (
 	"wield/chat"
 	"wield/internal/config"
 	"wield/internal/module"
+	"wield/tool/guarded"
 	"wield/tool/sandbox"
 )
 
@@ -81,6 +82,12 @@ func execModule(w *builder, name string, m *config.Module) (module.Module, error
 	}
 	if err != nil {
 		return module.Module{}, fmt.Errorf("command: %w", err)
+	}
+	if dir := w.config.DataDir(w.env.Getenv); dir != "" {
+		held := &guarded.Store{File: filepath.Join(dir, config.GuardedFile)}
+		if err := heldFiles(held, commandFiles("", argv)); err != nil {
+			return module.Module{}, err
+		}
 	}
 	argv[0] = program
 	settings := make(map[string]string)

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -218,7 +219,7 @@ func (t *Toolbox) fill(c *config.Config, env *ToolEnvironment, shared *tool.Shar
 	if err := t.find(c, env); err != nil {
 		return err
 	}
-	t.protect(env.File)
+	t.protect(cmp.Or(env.File, config.DefaultFile(env.Getenv))) // one that is not there yet would be read the next time
 	look := func(s config.Secret) (string, error) { return s.Resolve(env.Getenv) }
 	t.Runner = t.Runner.With(func(s *tool.Settings) { s.Redact = append(s.Redact, fileSecrets(t.Dirs, look)...) })
 

@@ -1,11 +1,15 @@
 package guarded
 
 import (
+	"cmp"
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // mostLooked bounds how many entries of a workspace are looked at, so that a process starts soon in a huge one.
@@ -14,36 +18,73 @@ const mostLooked = 20_000
 // passed are directories of what was installed or built, which are not looked into.
 var passed = []string{"node_modules", "__pycache__", ".venv", "venv", "vendor", "target", "dist", "site-packages", ".tox", ".cache"}
 
-// Find lists the files and directories below root that are guarded, nearest to the root first. Of a directory
-// that is guarded itself, and of one that holds what was installed, it looks at nothing inside. It looks at
-// 20 000 entries at most.
-func Find(root string) []string { return find(root, mostLooked) }
+// Find lists the files and directories below root that are guarded, nearest to the root first. It does not look
+// into a directory that is guarded itself, and what was installed or built it searches last, for repositories alone.
+// It looks at 20 000 entries at most, and reports whether these were all.
+func Find(root string) (found []string, all bool) { return find(root, mostLooked) }
 
-func find(root string, most int) []string {
-	var found []string
-	looked := 0
-	for dirs := []string{root}; len(dirs) > 0 && looked < most; dirs = dirs[1:] {
-		entries, _ := os.ReadDir(dirs[0])
-		looked += len(entries)
-		bare := isRepository(entries)
-		if bare {
-			found = append(found, Git(dirs[0])...)
-		}
+func find(root string, most int) (found []string, all bool) {
+	s := search{root: root, left: most}
+	dirs := []string{root}
+	for ; len(dirs) > 0 && s.left > 0; dirs = dirs[1:] {
+		entries, bare := s.read(dirs[0])
 		for _, e := range entries {
 			path := filepath.Join(dirs[0], e.Name())
 			switch {
 			case whole(root, path):
-				if found = append(found, path); e.Name() == ".git" {
-					found = append(found, hooks(root, path)...)
-				}
+				s.add(path)
 			case leads(e.Name()) && e.IsDir():
 				dirs = slices.Insert(dirs, 1, path) // at once: a crowd of other entries must not hide it
-			case e.IsDir() && !bare && !slices.Contains(passed, e.Name()):
+			case !e.IsDir() || bare:
+			case slices.Contains(passed, e.Name()):
+				s.installed = append(s.installed, path)
+			default:
 				dirs = append(dirs, path)
 			}
 		}
 	}
-	return found
+	for ; len(s.installed) > 0 && s.left > 0; s.installed = s.installed[1:] {
+		entries, bare := s.read(s.installed[0])
+		for _, e := range entries {
+			path := filepath.Join(s.installed[0], e.Name())
+			switch {
+			case slices.Contains(decidingDirs, strings.ToLower(e.Name())):
+				s.add(path)
+			case e.IsDir() && !bare:
+				s.installed = append(s.installed, path)
+			}
+		}
+	}
+	return s.found, len(dirs)+len(s.installed) == 0
+}
+
+// A search looks for guarded files.
+type search struct {
+	root      string
+	left      int // how many entries it may still look at
+	found     []string
+	installed []string // directories of what was installed or built
+}
+
+// read returns the entries of a directory, and whether it is a repository without a working tree. One that cannot be
+// listed is guarded as a whole: git and others open the files in it by name.
+func (s *search) read(dir string) (entries []fs.DirEntry, bare bool) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		s.found = append(s.found, dir)
+	}
+	s.left -= len(entries) + 1
+	if bare = isRepository(entries); bare {
+		s.found = append(s.found, Git(dir)...)
+	}
+	return entries, bare
+}
+
+// add notes what is guarded itself, and what the configuration of a repository names.
+func (s *search) add(path string) {
+	if s.found = append(s.found, path); filepath.Base(path) == ".git" {
+		s.found = append(s.found, named(s.root, path)...)
+	}
 }
 
 // isRepository reports whether a directory is what git takes for a repository, under whatever name: one without
@@ -58,24 +99,91 @@ func isRepository(entries []fs.DirEntry) bool {
 	return parts == 3
 }
 
-// hooks returns the directory below root that the configuration of a repository names for its hooks, if it does.
-func hooks(root, git string) []string {
-	text, _ := os.ReadFile(filepath.Join(git, "config"))
-	var found []string
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(line, "=")
-		if !strings.EqualFold(strings.TrimSpace(name), "hooksPath") {
-			continue
-		}
-		dir := strings.Trim(strings.TrimSpace(value), `"`)
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(filepath.Dir(git), dir)
-		}
-		if dir = filepath.Clean(dir); strings.HasPrefix(dir, root+string(filepath.Separator)) {
-			found = append(found, dir)
+// named returns the files below root that the configuration of a repository, or of its user, names: the directory of
+// its hooks, further configuration, and programs.
+func named(root, git string) (found []string) {
+	files := []string{filepath.Join(git, "config")}
+	if home, err := os.UserHomeDir(); err == nil {
+		files = append(files, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config", "git", "config"))
+	}
+	tree := filepath.Dir(git)
+	if to := linked(git); to != "" {
+		_, main := Project(tree)
+		files = append(files, filepath.Join(to, "config"), filepath.Join(main, "config"))
+	}
+	for _, file := range files {
+		text, _ := read(file, mostConfig)
+		for line := range strings.Lines(string(text)) {
+			key, value, _ := strings.Cut(line, "=")
+			key = strings.ToLower(strings.TrimSpace(key))
+			from := tree
+			if key == "path" { // of an include
+				from = filepath.Dir(file)
+			}
+			for _, word := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'!;", r) }) {
+				if !filepath.IsAbs(word) {
+					word = filepath.Join(from, word)
+				}
+				info, err := os.Stat(word)
+				if key != "path" && key != "hookspath" && (err != nil || info.IsDir()) {
+					continue // it names no program of this working tree; the others need not be there yet
+				}
+				if word = filepath.Clean(word); strings.HasPrefix(word, root+string(filepath.Separator)) && !slices.Contains(found, word) {
+					found = append(found, word)
+				}
+			}
 		}
 	}
 	return found
+}
+
+// mostConfig bounds how much of a configuration is read.
+const mostConfig = 1 << 20
+
+// read returns the beginning of a regular file. It never waits: a tool may have put a pipe in its place.
+func read(path string, most int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, fs.ErrInvalid)
+	}
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// Project returns the top of the repository that a directory lies in, or the directory itself, and where else git
+// keeps what belongs to it: for a linked working tree, or a submodule, that is another repository.
+func Project(dir string) (top, git string) {
+	for top = dir; !there(filepath.Join(top, ".git")); top = filepath.Dir(top) {
+		if filepath.Dir(top) == top {
+			return dir, ""
+		}
+	}
+	to := linked(filepath.Join(top, ".git"))
+	if to == "" {
+		return top, ""
+	}
+	for git = to; filepath.Base(git) != ".git"; git = filepath.Dir(git) {
+		if filepath.Dir(git) == git {
+			return top, to
+		}
+	}
+	return top, git
+}
+
+// linked returns the directory that a .git names if it is a file; else "".
+func linked(git string) string {
+	text, _ := read(git, mostConfig)
+	to, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+	if !ok {
+		return ""
+	}
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(filepath.Dir(git), to)
+	}
+	return filepath.Clean(to)
 }
 
 // Way returns the links that lead to a file, and last the file itself, free of links. Who replaces one of them
@@ -139,9 +247,10 @@ func Git(dir string) []string {
 	add(dir)
 	for _, more := range []string{"modules", "worktrees"} {
 		filepath.WalkDir(filepath.Join(dir, more), func(path string, d fs.DirEntry, err error) error {
+			name := filepath.Base(path)
 			switch {
 			case err != nil || !d.IsDir():
-			case d.Name() == "objects" || d.Name() == "refs" || d.Name() == "logs":
+			case (name == "objects" || name == "refs" || name == "logs") && there(filepath.Join(filepath.Dir(path), "HEAD")):
 				return fs.SkipDir
 			case there(filepath.Join(path, "HEAD")):
 				add(path)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -45,7 +46,7 @@ func (s Snapshot) take(path string) {
 		switch n++; {
 		case n > mostTaken:
 			return fs.SkipAll
-		case err == nil && !d.IsDir():
+		case errors.Is(err, fs.ErrPermission), err == nil && !d.IsDir():
 			s[path] = sumOf(path)
 		}
 		return nil
@@ -75,7 +76,8 @@ func (s Snapshot) Changes(now Snapshot) []Change {
 	return list
 }
 
-// mostRead is the size up to which a file is told by its content. A larger one is told by its size and time.
+// mostRead is the size up to which a file is told by its content. A larger one is told by its size, and by when it was
+// changed, which no program can set on Unix.
 const mostRead = 4 << 20
 
 // sumOf tells a file from any other: by its content, mode, or the target of a link. Empty: it is not there.
@@ -87,18 +89,18 @@ func sumOf(path string) string {
 	h := sha256.New()
 	fmt.Fprintln(h, info.Mode())
 	switch {
+	case info.IsDir(): // it cannot be listed: an error is what tells it from others
 	case info.Mode()&fs.ModeSymlink != 0:
 		target, _ := os.Readlink(path)
 		io.WriteString(h, target)
 	case !info.Mode().IsRegular() || info.Size() > mostRead:
-		fmt.Fprintln(h, info.Size(), info.ModTime().UnixNano())
+		fmt.Fprintln(h, info.Size(), changed(path, info))
 	default:
-		f, err := os.Open(path)
+		text, err := read(path, mostRead)
 		if err != nil {
 			return "unreadable"
 		}
-		defer f.Close()
-		io.Copy(h, io.LimitReader(f, mostRead))
+		h.Write(text)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -85,10 +85,13 @@ func (s *Store) change(f func(*record)) error {
 	return nil
 }
 
-// Hold notes what a tool has changed.
+// Hold notes what a tool has changed. What is held back already stays another one's.
 func (s *Store) Hold(tool string, changes []Change) error {
 	return s.change(func(r *record) {
 		for _, c := range changes {
+			if h, is := r.Held[c.Path]; is && h.Sum == c.Sum {
+				continue
+			}
 			r.Held[c.Path] = Held{Sum: c.Sum, By: tool, At: time.Now().UTC().Truncate(time.Second)}
 		}
 	})

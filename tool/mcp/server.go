@@ -388,15 +388,22 @@ func (s *Server) start(c *connection) (sdk.Transport, error) {
 	cmd := s.o.Command
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, c.said
 	cmd.Limits.Output = -1 // a server that runs for days writes much
+	s.o.Watch.Begin(&cmd)
 	p, err := sandbox.Start(ctx, cmd)
 	if err != nil {
+		s.o.Watch.End(s.o.Name)
 		cancel()
 		return nil, err
 	}
+	ended := make(chan struct{})
 	go func() {
+		defer close(ended)
 		exit, err := p.Wait()
+		if text := s.o.Watch.End(s.o.Name); text != "" && s.o.Log != nil {
+			s.o.Log.Warn("the program of an MCP server", "server", s.o.Name, "error", strings.TrimSpace(text))
+		}
 		if err == nil {
-			err = ended(exit)
+			err = asError(exit)
 		}
 		c.said.end(err) // before anybody hears of the end, and asks how it was
 		out.CloseWithError(io.EOF)
@@ -405,13 +412,13 @@ func (s *Server) start(c *connection) (sdk.Transport, error) {
 	c.end = func() {
 		toProgram.Close()
 		cancel()
-		p.Wait()
+		<-ended
 	}
 	return &sdk.IOTransport{Reader: fromProgram, Writer: toProgram}, nil
 }
 
-// ended says how a program ended.
-func ended(e sandbox.Exit) error {
+// asError says how a program ended.
+func asError(e sandbox.Exit) error {
 	if e.Signal != "" {
 		return fmt.Errorf("the program was ended by %s", e.Signal)
 	}

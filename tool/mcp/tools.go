@@ -264,6 +264,7 @@ func (h *handler) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	}
 	token, done := s.track(c)
 	defer done()
+	defer func() { c.Told(s.o.Watch.Compare(s.o.Name)) }()
 	params.SetProgressToken(token)
 	if h.relay == nil && conn.protocol() < stateless {
 		return h.follow(ctx, s.held.begin(conn, params), c)
