@@ -113,6 +113,8 @@ var attacks = map[string]func(args []string) error{
 	"hog-shared": hogShared,
 	"hog-temp":   func([]string) error { return fills(unix.Open("/tmp/hog", unix.O_CREAT|unix.O_RDWR, 0o600)) },
 	"hog-closed": hogClosed,
+	"hog-sysv":   hogSystemV,
+	"hog-socket": hogSockets,
 	"hog-shm":    func([]string) error { return fills(unix.Open("/dev/shm/wield-hog", unix.O_CREAT|unix.O_RDWR, 0o600)) },
 }
 

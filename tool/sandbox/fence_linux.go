@@ -29,7 +29,7 @@ func (s *spec) fenced() []string {
 // namespace of their own.
 func (s *spec) starts() []*syscall.SysProcAttr {
 	plain := &syscall.SysProcAttr{Setsid: true}
-	if s.Bubblewrap != "" || len(s.fenced()) == 0 || mayMount() {
+	if s.Bubblewrap != "" || len(s.fenced()) == 0 && s.Level != Limits || mayMount() {
 		return []*syscall.SysProcAttr{plain}
 	}
 	own := &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWUSER, AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
@@ -43,6 +43,9 @@ func (s *spec) starts() []*syscall.SysProcAttr {
 func (s *spec) fence() ([]Layer, error) {
 	var layers []Layer
 	list := s.fenced()
+	if mayMount() && s.ownIPC() {
+		layers = append(layers, Layer{"System V", "memory and queues of its own"})
+	}
 	if len(list) > 0 && mayMount() {
 		if err := readOnly(list, s.Walls.Writable); err == nil {
 			layers = append(layers, Layer{"read-only", strings.Join(list, ", ")})
@@ -66,6 +69,19 @@ func (s *spec) fence() ([]Layer, error) {
 		}
 	}
 	return layers, err
+}
+
+// ownIPC gives this thread memory and queues of System V of its own. Those that all share would outlive the run, and
+// nobody counts a segment that no process has mapped. It reports whether it did.
+func (s *spec) ownIPC() bool {
+	if s.Level != Limits || unix.Unshare(unix.CLONE_NEWIPC) != nil {
+		return false
+	}
+	if s.Limits.Memory > 0 { // a user who is no superuser may not set it; their segments go with the run all the same
+		pages := strconv.FormatInt(s.Limits.Memory/int64(os.Getpagesize()), 10)
+		_ = os.WriteFile("/proc/sys/kernel/shmall", []byte(pages), 0)
+	}
+	return true
 }
 
 // sharedMemory is where programs keep files in memory under names that others know.

@@ -19,17 +19,17 @@ import (
 // kept in memory.
 func (k *supervisor) memory(tree []proc) int64 {
 	var private, shared int64
-	files := inMemory{}
+	files, buffers := inMemory{}, buffered{}
 	systems := k.tmpfs(tree)
 	for _, p := range tree {
 		own, with := memoryOf(p.pid)
 		private, shared = private+own, shared+with
-		files.open(p.pid, systems)
+		files.open(p.pid, systems, buffers)
 	}
 	if k.spec.Walls.Temp != "" {
 		files.below(k.spec.Walls.Temp, systems)
 	}
-	sum := private + files.sum()
+	sum := private + files.sum() + buffers.sum()
 	for _, used := range systems {
 		sum += used
 	}
@@ -86,13 +86,37 @@ func (m inMemory) add(name string, counted map[uint64]int64) {
 	m[id] = st.Blocks * 512
 }
 
-// open notes the files in memory that a process has open: those that have no name, and those in the directory for them.
-func (m inMemory) open(pid int, counted map[uint64]int64) {
+// buffered are the sockets and pipes of a tree, by their names in /proc. The kernel keeps what was written and not read.
+type buffered map[string]bool
+
+const (
+	freeBuffers  = 512       // of which nothing is counted: programs have that many, and little in them
+	socketBuffer = 208 << 10 // what one may hold, by default
+	pipeBuffer   = 64 << 10
+)
+
+// sum returns how many bytes the sockets and pipes may hold, of which nobody can see how many they do hold.
+func (b buffered) sum() int64 {
+	sockets := 0
+	for name := range b {
+		if strings.HasPrefix(name, "socket:") {
+			sockets++
+		}
+	}
+	return int64(max(0, sockets-freeBuffers))*socketBuffer + int64(max(0, len(b)-sockets-freeBuffers))*pipeBuffer
+}
+
+// open notes the files in memory that a process has open, those that have no name and those in the directory for them, and
+// its sockets and pipes.
+func (m inMemory) open(pid int, counted map[uint64]int64, buffers buffered) {
 	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
 	names, _ := readNames(dir)
 	for _, name := range names {
 		name = dir + "/" + name
 		to, err := os.Readlink(name)
+		if strings.HasPrefix(to, "socket:") || strings.HasPrefix(to, "pipe:") {
+			buffers[to] = true
+		}
 		if err == nil && (strings.HasSuffix(to, " (deleted)") || strings.HasPrefix(to, "/dev/shm/")) {
 			m.add(name, counted)
 		}

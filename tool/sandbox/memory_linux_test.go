@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +52,22 @@ func hogClosed([]string) error {
 	return nil
 }
 
+// hogSockets fills the buffers of sockets, and waits for its end.
+func hogSockets([]string) error {
+	full := bytes.Repeat([]byte{1}, 64<<10)
+	for range 1500 {
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			return err
+		}
+		for err == nil {
+			_, err = unix.Write(pair[0], full)
+		}
+	}
+	time.Sleep(time.Minute)
+	return nil
+}
+
 // hogShared shares memory with a child that it does not have, and waits for its end.
 func hogShared([]string) error {
 	b, err := unix.Mmap(-1, 0, hogged, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
@@ -76,7 +94,7 @@ func TestMemoryThatIsNotPrivate(t *testing.T) {
 		t.Fatal("/dev/shm/wield-hog is there already")
 	}
 	given := levels(t, sandbox.Limits, sandbox.Workspace, sandbox.Strict)
-	for _, hog := range []string{"hog-memfd", "hog-shared", "hog-temp", "hog-shm", "hog-closed"} {
+	for _, hog := range []string{"hog-memfd", "hog-shared", "hog-temp", "hog-shm", "hog-closed", "hog-socket"} {
 		for _, l := range given {
 			if l == sandbox.Workspace && (hog == "hog-shm" || hog == "hog-closed") || l != sandbox.Strict && hog == "hog-temp" {
 				continue // the one is refused, the other on a disk
@@ -95,5 +113,59 @@ func TestMemoryThatIsNotPrivate(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// segment is how large one of shared memory is, which no other program is likely to make.
+const segment = 64<<20 + 4096
+
+// hogSystemV fills segments of shared memory that nothing has mapped any more.
+func hogSystemV([]string) error {
+	for range hogged / segment {
+		id, err := unix.SysvShmGet(unix.IPC_PRIVATE, segment, unix.IPC_CREAT|0o600)
+		if err != nil {
+			return err
+		}
+		b, err := unix.SysvShmAttach(id, 0, 0)
+		if err != nil {
+			return err
+		}
+		for i := 0; i < len(b); i += 4096 {
+			b[i] = 1
+		}
+		if err := unix.SysvShmDetach(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestSystemV checks that segments of shared memory do not outlive a run, and cannot hold more than it may have.
+func TestSystemV(t *testing.T) {
+	segments := func() int {
+		text, err := os.ReadFile("/proc/sysvipc/shm")
+		if err != nil {
+			t.Skip(err)
+		}
+		return strings.Count(string(text), " "+strconv.Itoa(segment)+" ")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := segments()
+	for _, l := range levels(t, sandbox.Limits, sandbox.Workspace, sandbox.Strict) {
+		var out bytes.Buffer
+		c := sandbox.Command{Level: l, Dir: t.TempDir(), Argv: []string{exe, attackArg, "hog-sysv"}, Limits: sandbox.ProcessLimits{Memory: hogLimit}, Stdout: &out, Stderr: &out}
+		_, err := sandbox.Run(t.Context(), c)
+		if l == sandbox.Limits && os.Geteuid() != 0 {
+			continue // more than the limit can stand there, for as long as the run
+		}
+		if err == nil && !strings.Contains(out.String(), "refused") {
+			t.Errorf("%s: it has had more than the limit: %s", l, &out)
+		}
+	}
+	if after := segments(); after != before {
+		t.Errorf("%d segments are left, %d were there before", after, before)
 	}
 }

@@ -14,6 +14,7 @@ import (
 type refusal struct {
 	call uintptr
 	arg  int    // the argument that decides; see test
+	high bool   // its upper half does, rather than the lower one
 	test test   // how
 	want uint32 // with what
 	mask uint32 // for isMasked
@@ -75,6 +76,8 @@ var refusals = []refusal{
 	{call: unix.SYS_FCHMOD, arg: 1, test: has, want: setid}, {call: unix.SYS_FCHMODAT, arg: 2, test: has, want: setid}, {call: unix.SYS_FCHMODAT2, arg: 2, test: has, want: setid},
 	// Attributes that Landlock does not watch. Few programs need them, and those do without.
 	{call: unix.SYS_SETXATTR, errn: unix.ENOTSUP}, {call: unix.SYS_LSETXATTR, errn: unix.ENOTSUP}, {call: unix.SYS_REMOVEXATTR, errn: unix.ENOTSUP}, {call: unix.SYS_LREMOVEXATTR, errn: unix.ENOTSUP},
+	// Segments of System V that the limit of memory does not see once nothing has them mapped: none of a mebibyte or more.
+	{call: unix.SYS_SHMGET, arg: 1, test: has, want: ^uint32(1<<20 - 1)}, {call: unix.SYS_SHMGET, arg: 1, high: true, test: has, want: ^uint32(0)},
 	// Memory and queues shared with any process of the same user.
 	{call: unix.SYS_SHMGET, where: shared}, {call: unix.SYS_SHMAT, where: shared}, {call: unix.SYS_SHMCTL, where: shared}, {call: unix.SYS_SEMGET, where: shared}, {call: unix.SYS_SEMCTL, where: shared},
 	{call: unix.SYS_MSGGET, where: shared}, {call: unix.SYS_MSGCTL, where: shared}, {call: unix.SYS_MSGSND, where: shared}, {call: unix.SYS_MSGRCV, where: shared},
@@ -131,25 +134,25 @@ func (f *filter) refuse(r refusal) {
 		f.ret(action)
 	case has:
 		f.jump(unix.BPF_JEQ, number, 0, 4)
-		f.load(argument(r.arg))
+		f.load(r.argument())
 		f.jump(unix.BPF_JSET, r.want, 0, 1)
 		f.ret(action)
 		f.load(offNumber)
 	case is:
 		f.jump(unix.BPF_JEQ, number, 0, 4)
-		f.load(argument(r.arg))
+		f.load(r.argument())
 		f.jump(unix.BPF_JEQ, r.want, 0, 1)
 		f.ret(action)
 		f.load(offNumber)
 	case isNot:
 		f.jump(unix.BPF_JEQ, number, 0, 4)
-		f.load(argument(r.arg))
+		f.load(r.argument())
 		f.jump(unix.BPF_JEQ, r.want, 1, 0)
 		f.ret(action)
 		f.load(offNumber)
 	case isMasked:
 		f.jump(unix.BPF_JEQ, number, 0, 5)
-		f.load(argument(r.arg))
+		f.load(r.argument())
 		f.and(r.mask)
 		f.jump(unix.BPF_JEQ, r.want, 0, 1)
 		f.ret(action)
@@ -157,7 +160,15 @@ func (f *filter) refuse(r refusal) {
 	}
 }
 
-// argument is where the lower half of an argument stands. The kernel looks at no more of those that are tested here.
+// argument is where the part of the argument that decides stands.
+func (r refusal) argument() uint32 {
+	if r.high {
+		return argument(r.arg) + 4
+	}
+	return argument(r.arg)
+}
+
+// argument is where the lower half of an argument stands. The kernel looks at no more of most of those that are tested here.
 func argument(n int) uint32 { return uint32(offArgs + 8*n) }
 
 // sockets refuses every socket, or all but those of the network.
