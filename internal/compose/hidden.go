@@ -5,29 +5,93 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"strings"
 
 	"wield/chat"
 	"wield/internal/gateway"
 	"wield/model/exchange"
 )
 
-// A hidden model hides secrets in the errors of a backend: servers repeat the key that they refuse, and an
-// error goes to clients, logs, captures, traces and the journal.
+// A hidden model hides secrets in the errors of a backend, and its own key in what the model says: servers repeat the
+// key that they refuse, and what they say goes to clients, logs, captures, traces and the journal.
 type hidden struct {
 	next chat.Model
 	hide func(string) string
+	own  []string // what is sent to the backend to be let in
 }
+
+// minOwn is how long a key must be to be looked for in an answer. A shorter one, such as "ollama" for a server that wants
+// any, is a word.
+const minOwn = 16
 
 // Stream implements chat.Model.
 func (h hidden) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
+		a := answer{own: h.own, yield: yield}
 		h.next.Stream(ctx, req)(func(e chat.Event, err error) bool {
 			if err != nil {
-				err = hideError(err, h.hide)
+				return a.flush() && yield(e, hideError(err, h.hide))
 			}
-			return yield(e, err)
+			return a.event(e)
 		})
+		a.flush()
 	}
+}
+
+// An answer is what a model says, with stars in the place of keys, so that what follows stays where it is.
+type answer struct {
+	own     []string
+	yield   func(chat.Event, error) bool
+	held    chat.Event // may be the beginning of a key; of no kind: there is none
+	stopped bool
+}
+
+// event passes an event on. The end of a text that may be the beginning of a key waits for the next one.
+func (a *answer) event(e chat.Event) bool {
+	if len(a.own) == 0 || e.Kind != chat.KindText && e.Kind != chat.KindReasoning {
+		return a.flush() && a.yield(e, nil)
+	}
+	if a.held.Kind != 0 && (a.held.Kind != e.Kind || a.held.Flags != e.Flags) && !a.flush() {
+		return false
+	}
+	if a.held.Kind != 0 {
+		e.Text, e.At = a.held.Text+e.Text, a.held.At
+		a.held = chat.Event{}
+	}
+	open := 0
+	for _, key := range a.own {
+		e.Text = strings.ReplaceAll(e.Text, key, strings.Repeat("*", len(key)))
+		for n := min(len(key)-1, len(e.Text)); n > open; n-- {
+			if strings.HasSuffix(e.Text, key[:n]) {
+				open = n
+			}
+		}
+	}
+	if open > 0 {
+		at := len(e.Text) - open
+		a.held = e
+		a.held.Text, a.held.At, a.held.Detail = e.Text[at:], e.At+at, nil
+		e.Text, e.End = e.Text[:at], e.At+at
+		if e.Text == "" && e.Detail == nil {
+			return true
+		}
+	}
+	return a.pass(e)
+}
+
+// flush passes on what waits: there comes no more of it.
+func (a *answer) flush() bool {
+	if a.held.Kind == 0 {
+		return !a.stopped
+	}
+	e := a.held
+	a.held = chat.Event{}
+	return a.pass(e)
+}
+
+func (a *answer) pass(e chat.Event) bool {
+	a.stopped = a.stopped || !a.yield(e, nil)
+	return !a.stopped
 }
 
 // A hiddenRelay does so for what is passed on as it is.

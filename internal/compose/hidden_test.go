@@ -1,9 +1,11 @@
 package compose
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"wield/chat"
 	"wield/internal/config"
 	"wield/internal/gateway"
 )
@@ -116,6 +119,53 @@ tools:
 	for _, secret := range append(slices.Collect(maps.Values(secrets)), "word-of-store", "word-of-base") {
 		if got := hide("it is " + secret + "!"); got != "it is [masked]!" {
 			t.Errorf("%q is shown: %s", secret, got)
+		}
+	}
+}
+
+// TestKeyInAnswer: a server that says the key that it got as the model's words tells it to no client, however it cuts it.
+func TestKeyInAnswer(t *testing.T) {
+	const key = "a-key-of-twenty-bytes-1"
+	text := "before " + key + " and " + key[:9] + ", " + key + key[:5]
+	want := strings.ReplaceAll(text, key, strings.Repeat("*", len(key)))
+	for size := 1; size <= len(text); size++ {
+		var events []chat.Event
+		for at := 0; at < len(text); at += size {
+			end := min(at+size, len(text))
+			events = append(events, chat.Event{Kind: chat.KindText, Text: text[at:end], At: at, End: end})
+		}
+		events = append(events, chat.Event{Kind: chat.KindCallStart, At: len(text), End: len(text)})
+		var said strings.Builder
+		at := 0
+		for e, err := range (hidden{next: replayed(events), hide: func(s string) string { return s }, own: []string{key}}).Stream(t.Context(), nil) {
+			if err != nil || e.At != at || e.Kind == chat.KindText && e.End-e.At != len(e.Text) {
+				t.Fatalf("%d: %+v stands at %d: %v", size, e, at, err)
+			}
+			said.WriteString(e.Text)
+			at = e.End
+		}
+		if said.String() != want {
+			t.Fatalf("%d: %q", size, said.String())
+		}
+	}
+	for range (hidden{next: replayed{{Kind: chat.KindText, Text: "x" + key[:3]}}, own: []string{key}}).Stream(t.Context(), nil) {
+		break // nothing is passed on to one who has left
+	}
+	headers := http.Header{"Authorization": {"Bearer " + key}, "Referer": {"https://example.com/application"}}
+	if got := ownKeys("ollama", headers); !slices.Equal(got, []string{key}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// replayed is a model that says the same again.
+type replayed []chat.Event
+
+func (r replayed) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
+	return func(yield func(chat.Event, error) bool) {
+		for _, e := range r {
+			if !yield(e, nil) {
+				return
+			}
 		}
 	}
 }

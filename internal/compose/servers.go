@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"wield/chat"
@@ -50,7 +51,7 @@ func (w *builder) server(b *config.Backend, name string) (chat.Model, error) {
 		Idle:      time.Duration(t.Idle),
 	}, key)
 	hide := w.config.Hide(w.env.Getenv)
-	var model chat.Model = hidden{server, hide}
+	var model chat.Model = hidden{server, hide, ownKeys(key, headers)}
 	if !config.Kinds[b.Kind].Stops {
 		model = stop.New(model)
 	}
@@ -62,6 +63,21 @@ func (w *builder) server(b *config.Backend, name string) (chat.Model, error) {
 		relay = hiddenRelay{relay, hide}
 	}
 	return w.use(name, &standing{print: print, model: model, relay: relay, close: server.Close}), nil
+}
+
+// ownKeys lists what is sent to a backend to be let in, as far as it can be told from words.
+func ownKeys(key string, headers http.Header) (list []string) {
+	for name, values := range headers {
+		if !slices.ContainsFunc([]string{"auth", "key", "token", "secret"}, func(s string) bool { return strings.Contains(strings.ToLower(name), s) }) {
+			continue
+		}
+		for _, v := range values {
+			list = append(list, strings.TrimPrefix(v, "Bearer "))
+		}
+	}
+	list = append(list, key)
+	slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
+	return slices.Compact(slices.DeleteFunc(list, func(s string) bool { return len(s) < minOwn || strings.ContainsAny(s, " \t") }))
 }
 
 // use puts a backend to use under its name.

@@ -15,6 +15,7 @@ import (
 	"wield/internal/cluster"
 	"wield/internal/config"
 	"wield/internal/gocache"
+	"wield/internal/mask"
 	"wield/schema/near"
 	"wield/tool"
 	"wield/tool/builtin"
@@ -163,7 +164,7 @@ func OpenToolbox(c *config.Config, env ToolEnvironment) (*Toolbox, error) {
 		Middleware:  around,
 		Shared:      shared,
 		Limits:      tool.CallLimits{Timeout: time.Duration(c.Timeouts.Tool)},
-		Redact:      c.Secrets(env.Getenv),
+		Redact:      secretForms(c.Secrets(env.Getenv)),
 		Root:        root,
 		Temp:        temp.dir,
 		Sandbox:     tool.Box{Level: sandbox.Level(c.Sandbox.Level), Cache: buildCache(c, env.Getenv, root)},
@@ -174,6 +175,18 @@ func OpenToolbox(c *config.Config, env ToolEnvironment) (*Toolbox, error) {
 	}
 	box.Problems = append(box.Problems, box.agree()...)
 	return box, nil
+}
+
+// secretForms lists secrets in the ways in which servers and programs repeat them.
+func secretForms(secrets []string) (list []string) {
+	for _, s := range secrets {
+		for _, form := range mask.Forms(s) {
+			if !slices.Contains(list, form) {
+				list = append(list, form)
+			}
+		}
+	}
+	return list
 }
 
 // root returns the workspace, with symbolic links resolved, so that what is compared later is what is opened.

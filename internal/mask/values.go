@@ -27,7 +27,7 @@ func Values(secrets []string) func(string) string {
 		if len(s) < minValue {
 			continue
 		}
-		known = append(known, forms(s)...)
+		known = append(known, Forms(s)...)
 	}
 	slices.SortFunc(known, func(a, b string) int { return len(b) - len(a) }) // one within another goes with it
 	var pairs []string
@@ -43,8 +43,8 @@ func Values(secrets []string) func(string) string {
 // minCoded is how long a secret must be to be looked for in what was encoded.
 const minCoded = 8
 
-// forms are the ways in which servers repeat a secret.
-func forms(s string) []string {
+// Forms are the ways in which servers repeat a secret, the text itself first.
+func Forms(s string) []string {
 	query, path := url.QueryEscape(s), url.PathEscape(s)
 	inPath := strings.ReplaceAll(strings.ReplaceAll(query, "%2F", "/"), "+", "%20")
 	list := []string{s, query, path, inPath, html.EscapeString(s), strings.ReplaceAll(html.EscapeString(s), "&#34;", "&quot;")}
@@ -54,11 +54,20 @@ func forms(s string) []string {
 	if quoted, err := json.Marshal(s); err == nil {
 		list = append(list, string(quoted[1:len(quoted)-1]))
 	}
+	var plain strings.Builder // without the escapes for HTML
+	enc := json.NewEncoder(&plain)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(s) == nil {
+		list = append(list, strings.TrimSuffix(plain.String()[1:], "\"\n"))
+	}
 	if len(s) < minCoded {
 		return list
 	}
 	coded := hex.EncodeToString([]byte(s))
 	list = append(list, coded, strings.ToUpper(coded))
+	for _, format := range []string{"%%%02x", "%%%02X", "\\u%04x", "\\u%04X", "\\x%02x", "&#%d;", "&#x%x;", "&#x%X;"} {
+		list = append(list, each(s, format))
+	}
 	for before := range 3 { // as after a user's name: the letters that the neighbours have a part in are left out
 		whole := append(make([]byte, before), s...)
 		for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
@@ -66,6 +75,15 @@ func forms(s string) []string {
 		}
 	}
 	return list
+}
+
+// each writes every byte of a text in the same way.
+func each(s, format string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		fmt.Fprintf(&b, format, s[i])
+	}
+	return b.String()
 }
 
 var escape = regexp.MustCompile(`%[0-9A-F]{2}`)

@@ -178,8 +178,8 @@ func TestStore(t *testing.T) {
 
 // TestSumOfLarge checks that a change is seen that leaves size and time of a large file as they were.
 func TestSumOfLarge(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("a program can set all times there")
+	if runtime.GOOS != "linux" {
+		t.Skip("only the times that a program can set are known there")
 	}
 	path := write(t, t.TempDir(), "large", strings.Repeat("x", mostRead+1))
 	info, err := os.Stat(path)

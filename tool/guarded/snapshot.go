@@ -77,7 +77,7 @@ func (s Snapshot) Changes(now Snapshot) []Change {
 }
 
 // mostRead is the size up to which a file is told by its content. A larger one is told by its size, and by when it was
-// changed, which no program can set on Unix.
+// changed, which no program can set on Linux.
 const mostRead = 4 << 20
 
 // sumOf tells a file from any other: by its content, mode, or the target of a link. Empty: it is not there.
@@ -94,7 +94,7 @@ func sumOf(path string) string {
 		target, _ := os.Readlink(path)
 		io.WriteString(h, target)
 	case !info.Mode().IsRegular() || info.Size() > mostRead:
-		fmt.Fprintln(h, info.Size(), changed(path, info))
+		fmt.Fprintln(h, info.Size(), changed(info))
 	default:
 		text, err := read(path, mostRead)
 		if err != nil {

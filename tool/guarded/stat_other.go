@@ -1,8 +1,8 @@
-//go:build !unix
+//go:build !linux
 
 package guarded
 
 import "io/fs"
 
 // changed returns when a file was written.
-func changed(_ string, info fs.FileInfo) int64 { return info.ModTime().UnixNano() }
+func changed(info fs.FileInfo) int64 { return info.ModTime().UnixNano() }
