@@ -3,6 +3,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"embed"
@@ -30,6 +31,8 @@ type Options struct {
 	Poll time.Duration
 	// Connections is how many there may be at once; 0: 5.
 	Connections int
+
+	patience time.Duration // how long the work of one step may take; 0: a minute
 }
 
 // A Store is a journal in a database.
@@ -67,7 +70,7 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	config.RuntimeParams["lock_timeout"] = fmt.Sprint(o.Wait.Milliseconds())
 	config.RuntimeParams["idle_in_transaction_session_timeout"] = fmt.Sprint(standsStill.Milliseconds())
 	config.RuntimeParams["application_name"] = "wield"
-	wait := o.Wait + time.Minute // beside the wait for the lock there is only work
+	wait := o.Wait + cmp.Or(o.patience, time.Minute) // beside the wait for the lock there is only work
 	if config.ConnectTimeout <= 0 || config.ConnectTimeout > wait {
 		config.ConnectTimeout = wait
 	}
