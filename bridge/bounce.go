@@ -79,6 +79,9 @@ func (f *failure) why() string {
 	case f.message != "":
 		return oneLine(f.message)
 	}
+	if f.reason == reasonNoCall {
+		return "a call is required, and the answer has none"
+	}
 	return "the call is " + string(f.reason)
 }
 

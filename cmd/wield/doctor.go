@@ -74,6 +74,10 @@ Exit codes: 0 all checks passed, 1 a check failed, 2 the configuration is invali
 	return cmd
 }
 
+// flagsOfUpstream says what a fix names by its flag, where no file has the key.
+var flagsOfUpstream = strings.NewReplacer("backends.upstream.url", "--upstream", "backends.upstream.key to env:VARIABLE",
+	"--upstream-key to env:VARIABLE", "backends.upstream.kind", "OpenAI")
+
 func runDoctor(ctx context.Context, app *cli.App, f *doctorFlags, args []string) error {
 	if f.timeout <= 0 {
 		return cli.UsageErrorf("--timeout must be positive")
@@ -101,6 +105,9 @@ func runDoctor(ctx context.Context, app *cli.App, f *doctorFlags, args []string)
 	}
 	for _, name := range names {
 		for finding := range examineModel(ctx, app, c.Config, f, name) {
+			if f.upstream.URL != "" {
+				finding.Fix = flagsOfUpstream.Replace(finding.Fix)
+			}
 			p.print(finding)
 		}
 		if err := ctx.Err(); err != nil {

@@ -26,7 +26,17 @@ import (
 func newScriptCmd(app *cli.App) *cobra.Command {
 	return cli.Group("script", "Serve, run, check and record scripted models",
 		`A scripted model answers from a scenario: a file that maps requests to responses and faults. Name a scenario by
-its file, or by its name in the built-in catalogue (wield demo --list).`,
+its file, or by its name in the built-in catalogue (wield demo --list). wield script record writes one
+from a conversation. A short one:
+
+  wield: scenario/v1
+  turns:
+    - id: answer
+      when: {last: tool}
+      reply: [{text: "It is ${result.temp} degrees."}]
+    - id: ask
+      when: {user: "/weather in (?<city>.+)/i"}
+      reply: [{fence: json, call: {name: get_weather, args: {city: "${city}"}}}]`,
 		`  wield script serve weather.scenario.yaml
   wield script run weather.scenario.yaml
   wield script lint *.scenario.yaml`,

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -44,9 +45,9 @@ func newServeCmd(app *cli.App) *cobra.Command {
 		Long: `Starts the gateway and its web page. Clients use the OpenAI, Anthropic, Ollama or Gemini protocol;
 those that send tools get tool calls, whatever the model writes.
 
-Models come from the configuration file, or from --upstream and --model. With neither, it serves two
-scripted models: demo, and demo-agent, which runs tools in its own directory and asks before
-changes. If a server rejects or ignores tools, use --mode text: wield describes the tools in the
+Models come from the configuration file, or from --upstream and --model. If the configuration has no
+models, it serves the scripted model demo; without a configuration file also demo-agent, which runs
+tools in its own directory and asks before changes. If a server rejects or ignores tools, use --mode text: wield describes the tools in the
 prompt.
 
 serve prints its address, a login link for the page, and commands to try. It logs to standard error.
@@ -70,7 +71,7 @@ reload; an invalid file changes nothing.`,
 	flags.StringVar(&f.upstream.Mode, "mode", "", "`MODE` of tool calls: text, native, template or auto (default auto)")
 	flags.StringVar(&f.upstream.Dialect, "dialect", "", "`NAME` of the tool-call format to ask for (default auto)")
 	flags.StringVar(&f.upstream.Profile, "profile", "", "`NAME` of a profile (default auto: by model name)")
-	flags.StringVar(&f.scenario, "scenario", "", "scenario `FILE` for demo, or directory with a model per file")
+	flags.StringVar(&f.scenario, "scenario", "", "scenario `FILE` or catalogue name for demo, or directory with a model per file")
 	f.log.Add(cmd, app)
 	return cmd
 }
@@ -185,10 +186,10 @@ func (s *site) addScenarios(c *config.Result) error {
 		return nil
 	}
 	info, err := os.Stat(scenario)
-	if err != nil {
-		return fmt.Errorf("--scenario: %w", err)
+	if _, missing := fs.Stat(s.environment.Catalogue, scenario+script.Suffix); err != nil && missing != nil {
+		return fmt.Errorf("--scenario: %w; wield demo --list shows the built-in ones", err)
 	}
-	if !info.IsDir() {
+	if err != nil || !info.IsDir() {
 		c.AddScripted(cli.DemoModel, scenario)
 		return nil
 	}
@@ -228,7 +229,7 @@ func printWelcome(w io.Writer, addr net.Addr, base string, c *config.Result, mad
 		fmt.Fprintln(w, "  (scripted; connect your own model with the page, wield init, or --upstream URL --model NAME)")
 	}
 	if made != "" {
-		fmt.Fprintf(w, "key: %s\n  (valid until restart, for the page and for models that run tools; configured keys replace it)\n", made)
+		fmt.Fprintf(w, "key: %s\n  (needed for models whose tools wield runs; valid until restart, or set keys in the configuration)\n", made)
 	}
 	auth, key := "", "any"
 	if m := c.Models[name]; len(c.Keys) > 0 || made != "" && m.NeedsKey() {

@@ -155,7 +155,7 @@ func (s *answerStream) sayWaiting(h *Hub, run string, waiting []tool.Approval) {
 		if where := h.where(a.ID); where != "" {
 			text += " It can be given at " + where + " ."
 		}
-		s.say(text + " When it is decided, write again.")
+		s.say(text + " After that, send another message.")
 	}
 }
 

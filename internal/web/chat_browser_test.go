@@ -83,7 +83,7 @@ func TestChat(t *testing.T) {
 	s := w.says(b, adminKey, "the sum of 1 + 2, please")
 	s.wait(".said-user", "the sum of 1 + 2")
 	s.wait(".card .badge", "needs approval")
-	s.wait(".question", "Why it asks", "expression", "1 + 2")
+	s.wait(".question", "Why this needs approval", "expression", "1 + 2")
 	s.pictures("chat-asks")
 	s.click("Approve", ".question")
 	s.wait(".card .badge", "done")
@@ -133,7 +133,7 @@ func TestChatApproveNarrow(t *testing.T) {
 	s.says("the sum of 1 + 2, please")
 	seen := func(when string) {
 		t.Helper()
-		s.wait(".question", "Why it asks", "1 + 2")
+		s.wait(".question", "Why this needs approval", "1 + 2")
 		s.call(nil, "quiet")
 		var seen bool
 		s.evaluate(&seen, `(() => {

@@ -145,7 +145,7 @@ func (f *modelFlags) add(fl *pflag.FlagSet) {
 func (f *toolFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.tools, "tools", nil, "offer these tools only: `NAMES`, separated by commas")
 	fl.StringArrayVar(&f.lines, "sh", nil, "add a tool: a shell command such as 'disk: df -h'; repeatable")
-	fl.BoolVar(&f.write, "write", false, "let the tools of --tools change things, within the policy")
+	fl.BoolVar(&f.write, "write", false, "allow the tools of --tools to make changes, within the policy (default: read-only)")
 	fl.StringVar(&f.policy, "policy", "", "`NAME` of the policy (default \"default\")")
 	fl.StringArrayVar(&f.rules.Allow, "allow", nil, "allow calls: `RULE` is a tool name or {command: [git diff]}; repeatable")
 	fl.StringArrayVar(&f.rules.Deny, "deny", nil, "deny calls that match `RULE`; repeatable")

@@ -65,7 +65,16 @@ func readsFrom(arg string) string {
 	if info.IsDir() {
 		return filepath.Clean(arg)
 	}
-	return filepath.Dir(arg)
+	dir := filepath.Dir(arg)
+	if venv := filepath.Dir(dir); isFile(filepath.Join(venv, "pyvenv.cfg")) { // a program of it reads its packages
+		return venv
+	}
+	return dir
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // file returns the file of a server, checked.

@@ -31,7 +31,7 @@ func NewToolCmd(app *cli.App) *cobra.Command {
 	var file string
 	cmd := cli.Group("tool", "List, configure, run and write tools",
 		`A tool is something that a model can ask wield to do. These commands list, run and configure tools. Changes are
-saved in tools.json in the data directory, for this configuration; the configuration file is never rewritten.`,
+saved in tools.json in the data directory, for this configuration; these commands do not edit the configuration file.`,
 		`  wield tool list
   wield tool enable get_current_time
   wield tool run get_current_time timezone=Europe/Oslo
@@ -431,6 +431,7 @@ func (f *toolRun) approve(app *cli.App, runner *tool.Runner, plan tool.Plan, cmd
 	if !f.yes {
 		return plan, &cli.ExitError{Code: cli.ExitDenied, Err: errors.New("not run: there is nobody to ask; --yes approves this one call")}
 	}
+	fmt.Fprintln(app.Stderr, "  approved   by this command")
 	_, err = runner.Settings().Approvals.Decide(cmd.Context(), a.ID, tool.Answer{State: tool.ApprovalApproved, By: "command line"})
 	return plan, err
 }
@@ -438,7 +439,6 @@ func (f *toolRun) approve(app *cli.App, runner *tool.Runner, plan tool.Plan, cmd
 // inResult are the streams of a running tool that its result holds, or that only wield's own parts read.
 var inResult = []string{"stdout", "stderr", "sandbox"}
 
-// follow prints what a running call shows, and its result.
 // follow prints what comes of a call. With [tool.ErrPending] it returns the id of the question that the call waits for.
 func (f *toolRun) follow(app *cli.App, events iter.Seq2[chat.Event, error],
 	records *tool.MemoryRecords) (id string, err error) {

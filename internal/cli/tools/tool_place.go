@@ -48,7 +48,7 @@ func (p *placement) find(app *cli.App, file string) (dir string, known bool, err
 	dir = p.dir
 	if dir == "" {
 		if len(r.Tools.Dirs) == 0 {
-			return "", false, cli.UsageErrorf("there is no directory of tools: set tools.dirs in the configuration, or say --dir DIR")
+			return "", false, cli.UsageErrorf("set tools.dirs in the configuration to a directory for tools, or use --dir DIR")
 		}
 		return r.Tools.Dirs[0], true, nil
 	}

@@ -2,6 +2,8 @@ package tools
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -123,5 +125,29 @@ func TestJSONPlace(t *testing.T) {
 	err := jsonPlace(data, json.Unmarshal(data, new([]map[string]string)))
 	if err == nil || !strings.HasPrefix(err.Error(), "line 3: ") {
 		t.Error(err)
+	}
+}
+
+// TestReadsFrom: a program of a virtual environment reads all of it.
+func TestReadsFrom(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"venv/bin/server", "venv/pyvenv.cfg", "plain/bin/server", "node_modules/x/index.js"} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for arg, want := range map[string]string{
+		"venv/bin/server": "venv", "plain/bin/server": "plain/bin", "plain": "plain", "node_modules/x/index.js": "node_modules",
+	} {
+		if got := readsFrom(filepath.Join(dir, arg)); got != filepath.Join(dir, want) {
+			t.Errorf("%s reads %s, want %s", arg, got, want)
+		}
+	}
+	if got := readsFrom("venv/bin/server"); got != "" {
+		t.Errorf("a relative name reads %s", got)
 	}
 }

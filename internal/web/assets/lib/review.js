@@ -24,7 +24,7 @@ export function effect(review, dir = '') {
 }
 
 // verdict shows the decision and everything that was looked at. To point at one marks its part of the command.
-export function verdict(review, light, title = 'Why it asks') {
+export function verdict(review, light, title = 'Why this needs approval') {
   const list = review.findings ?? [];
   return h('section', null, h('h3', null, title),
     h('p', null, badge(review.decision, decisions[review.decision]), ' ', review.why ? `${upper(review.why)}. ` : '', where(review)),

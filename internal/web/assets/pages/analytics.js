@@ -132,7 +132,7 @@ function tiles(all) {
     tile('Retried', rate(all, 'bounced'), n(all, 'bounced') ? `${rate(all, 'bounce_success')} recovered on retry` : 'none'),
     tile('Successful results', rate(all, 'success'), `${count(results(all))} results`),
     tile('Tool latency', time(all, 'run', 'p50'), `p95 ${time(all, 'run', 'p95')}`),
-    tile('Approval time', time(all, 'wait', 'p50'), n(all, 'asked') ? `${count(n(all, 'asked'))} asked, ${rate(all, 'approved')} approved` : 'no approvals'),
+    tile('Approval time', time(all, 'wait', 'p50'), n(all, 'asked') ? `${count(n(all, 'asked'))} asked, ${rate(all, 'approved')} of the answers approve` : 'no approvals'),
     tile('Tokens', count(n(all, 'tokens_in') + n(all, 'tokens_out')), n(all, 'cost_micros') ? `cost ${cost(all)}` : `${count(n(all, 'tokens_out'))} of them written`));
 }
 

@@ -120,7 +120,7 @@ async function tools(root, [name], app) {
     {title: '', cell: facts},
     {title: 'From', cell: (t) => h('code', null, exact(t.source ?? ''))},
   ], items.filter((t) => `${t.name} ${t.description}`.toLowerCase().includes(filter.value.toLowerCase())), {caption: 'Tools', empty: items.length ? 'No tool matches.' : 'This service runs no tools: no model has an agent section with tools.'}));
-  put(root, h('div', {class: 'row'}, filter, h('span', {class: 'soft'}, 'A tool that is disabled here still runs for a model that lists it.')), list);
+  put(root, h('div', {class: 'row'}, filter, h('span', {class: 'soft'}, 'Disabled: not offered by default. A model that lists the tool in its configuration can still use it.')), list);
   paint();
 }
 
