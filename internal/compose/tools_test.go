@@ -78,7 +78,7 @@ tools:
 	if r.Settings().Limits.Timeout != 20*time.Second || r.Settings().ApprovalTTL != time.Hour || r.Settings().Sandbox.Level != "strict" || !filepath.IsAbs(r.Settings().Root) {
 		t.Errorf("runner %+v", r)
 	}
-	if got := strings.Join(r.Settings().Redact, " "); got != "s3cret-key" { // once, however many fields name it
+	if got := strings.Join(r.Settings().Redact, " "); strings.Count(got, "s3cret-key") != 1 || strings.Count(got, "7333637265742d6b6579") != 1 { // once, however many fields name it
 		t.Errorf("secrets %q", got)
 	}
 	var problems []string
