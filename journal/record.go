@@ -75,7 +75,7 @@ type rule struct {
 }
 
 var rules = map[Kind]rule{
-	KindRun:      {has: func(r *Record) bool { return r.Run != nil }, opens: true, state: StateOpen},
+	KindRun:      {has: func(r *Record) bool { return r.Run != nil }, opens: true, durable: true, state: StateOpen},
 	KindSession:  {has: func(r *Record) bool { return r.Session != nil }},
 	KindClaimed:  {has: func(r *Record) bool { return r.Claimed != nil }, store: true},
 	KindMessage:  {has: func(r *Record) bool { return r.Message != nil }},
