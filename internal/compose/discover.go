@@ -91,7 +91,7 @@ func modelsAt(ctx context.Context, transport http.RoundTripper, base string) []s
 func First(found []Found) string {
 	var b strings.Builder
 	b.WriteString("# Configuration of wield. wield config explain shows all values, wield doctor checks them.\n")
-	b.WriteString("wield: " + config.Version + "\nlisten: 127.0.0.1:8420\n\nbackends:\n")
+	b.WriteString("wield: " + config.Version + "\n\nbackends:\n")
 	if len(found) == 0 {
 		b.WriteString(`  demo: {kind: script, scenario: demo}   # scripted: no model server was found
   # local:
