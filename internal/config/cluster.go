@@ -15,7 +15,7 @@ type Cluster struct {
 	Peers  []Address  `key:"peers" doc:"cluster.listen of other services; one that is reachable is enough. May include this service."`
 	Secret Secret     `key:"secret" doc:"Secret shared by all services, as env:NAME or file:PATH."`
 	TLS    ClusterTLS `key:"tls" doc:"Certificates for connections between services, checked on both ends. Without them the connections are not encrypted."`
-	NATS   Secret     `key:"nats" doc:"Address of an external NATS server's leaf node port instead of listen, as env:NAME or file:PATH; it looks like nats://user:password@host:7422."`
+	NATS   Secret     `key:"nats" doc:"External NATS server instead of listen: nats://USER:PASSWORD@HOST:7422 (leaf node port), as env:NAME or file:PATH."`
 }
 
 // ClusterTLS names the certificates of connections between services.
