@@ -332,7 +332,9 @@ func TestLogin(t *testing.T) {
 	}
 	s.Close()
 	s.page.Be(chatpage.Signing)
-	if in, err := browser.Login(t.Context(), *o); err != nil || !in {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if in, err := browser.Login(ctx, *o); err != nil || !in {
 		t.Fatalf("logging in: %v, %v", in, err)
 	}
 	s.page.Be(chatpage.Login)
