@@ -117,10 +117,12 @@ test("the prompt is short", () => {
   assert.ok(shown.tokens > 100 && shown.tokens <= 380, `${shown.tokens} tokens`);
 });
 
+// What the model says to the result is up to it; that it reads the result is not.
 test("a result is taken", async () => {
   const called = {role: "assistant", content: null, tool_calls: [{id: "c1", type: "function", function: {name: "get_weather", arguments: '{"city":"Paris"}'}}]};
-  const answer = await ask({messages: [...messages, called, {role: "tool", tool_call_id: "c1", content: "21 degrees"}, {role: "user", content: "Thank you. Say it in a sentence."}], tools});
-  assert.ok(answer.choices[0].message.content || answer.choices[0].message.tool_calls);
+  const [short, long] = await Promise.all(["21", "21 degrees, and the sky is clear"].map(content => ask({messages: [...messages, called, {role: "tool", tool_call_id: "c1", content}], tools})));
+  assert.match(long.choices[0].finish_reason, /^(stop|length|tool_calls)$/);
+  assert.ok(long.usage.prompt_tokens > short.usage.prompt_tokens, JSON.stringify([short.usage, long.usage]));
 });
 
 test("an answer has the form that is asked for", async () => {
