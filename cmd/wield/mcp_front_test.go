@@ -151,9 +151,13 @@ mcp:
 	if status, body := do(t, http.MethodPost, path, `{"decision":"allow"}`, "Authorization", "Bearer "+env["ADA"]); status != http.StatusForbidden {
 		t.Errorf("a client decides: %d %s", status, body)
 	}
-	if _, body := do(t, http.MethodGet, s.base+"/api/v1/runs/"+asked.Run, "", "Authorization", "Bearer "+env["ADA"]); !strings.Contains(body, `"status":"needs_approval"`) {
-		t.Errorf("the run is %s", body)
+	status := func(want string) func() bool { // the run's record of it follows the question and the result
+		return func() bool {
+			_, body := do(t, http.MethodGet, s.base+"/api/v1/runs/"+asked.Run, "", "Authorization", "Bearer "+env["ADA"])
+			return strings.Contains(body, `"status":"`+want+`"`)
+		}
 	}
+	awaitFor(t, 20*time.Second, "the run waits", status("needs_approval"))
 	if status, body := do(t, http.MethodPost, path, `{"decision":"allow"}`, "Authorization", "Bearer "+env["BOSS"]); status != http.StatusOK || asked.Tool != "get_current_date" {
 		t.Errorf("%d %s", status, body)
 	}
@@ -166,8 +170,6 @@ mcp:
 		t.Fatal("the call still waits")
 	}
 
-	if _, body := do(t, http.MethodGet, s.base+"/api/v1/runs/"+asked.Run, "", "Authorization", "Bearer "+env["ADA"]); !strings.Contains(body, `"status":"done"`) {
-		t.Errorf("the run is %s", body)
-	}
+	awaitFor(t, 20*time.Second, "the run is done", status("done"))
 	s.end(t, 0)
 }
