@@ -18,6 +18,7 @@ import (
 	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
+	"wield/tool/policy"
 )
 
 func newInitCmd(app *cli.App) *cobra.Command {
@@ -238,7 +239,9 @@ func (q *interview) server(ctx context.Context) []compose.Found {
 func firstText(found []compose.Found, everyday bool) string {
 	text := compose.First(found)
 	if everyday {
-		text += firstPolicy
+		_, rules, _ := strings.Cut(policy.Everyday(), "    rules:\n")
+		denied, _, _ := strings.Cut(rules, "      # looking\n") // what extends leaves to the file
+		text += firstPolicy + denied
 	}
 	return text
 }
@@ -250,11 +253,6 @@ policies:
     extends: everyday
     default: ask
     rules:
-      - deny: {command: [rm, rmdir, dd, mkfs, fdisk, parted, chmod, chown, shred, truncate]}
-      - deny: {command: [sudo, su, kill, killall, pkill, shutdown, reboot, poweroff, init]}
-      - deny: {command: ["git push --force", "git reset --hard", "git clean"]}
-      - deny: {command: [curl, wget, nc, ncat, socat, ssh, scp, telnet]}
-      # - allow: {command: ["docker compose up"]}
 `
 
 // onTerminal reports whether a person sits at the input. The null device looks like a terminal, but nobody sits there.

@@ -6,27 +6,38 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
+	"wield/tool/policy"
 )
 
-// TestFirstPolicy: a first configuration with the policy for everyday work can be read, and has it.
+// TestFirstPolicy: a first configuration with the policy for everyday work can be read, and has all of its rules.
 func TestFirstPolicy(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "wield.yaml")
-	if err := os.WriteFile(file, []byte(firstText(nil, true)), 0o600); err != nil {
-		t.Fatal(err)
+	rules := func(text string) (list []string) {
+		file := filepath.Join(t.TempDir(), "wield.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := config.Load(config.Options{File: file, Getenv: func(string) string { return "" }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		def, err := r.PolicyDefinition("default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range def.Rules {
+			list = append(list, rule.String())
+		}
+		return list
 	}
-	r, err := config.Load(config.Options{File: file, Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	def, err := r.PolicyDefinition("default")
-	if err != nil || len(def.Rules) < 10 {
-		t.Errorf("%d rules, %v", len(def.Rules), err)
+	if got, want := rules(firstText(nil, true)), rules(policy.Everyday()); !slices.Equal(got, want) {
+		t.Errorf("%d rules, want the %d of the everyday policy", len(got), len(want))
 	}
 	if strings.Contains(firstText(nil, false), "policies:") {
 		t.Error("the policy stands there unasked")

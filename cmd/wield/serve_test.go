@@ -87,6 +87,15 @@ func start(t *testing.T, getenv func(string) string, args ...string) *service {
 	return s
 }
 
+// TestServeCatalogue: a scenario is named as in the catalogue, without a file.
+func TestServeCatalogue(t *testing.T) {
+	s := start(t, nil, "--scenario", "success")
+	const hello = `{"model":"demo","messages":[{"role":"user","content":"hello"}]}`
+	if status, body := do(t, http.MethodPost, s.base+"/v1/chat/completions", hello); status != http.StatusOK || !strings.Contains(body, `"content":"`) {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
 // nobodyLeft waits until no goroutine is left but those that are ignored. What ends one takes its time on a busy machine, more of it than
 // goleak waits by itself.
 func nobodyLeft(t *testing.T, ignored ...goleak.Option) {

@@ -122,6 +122,17 @@ func TestVisible_arg103(t *testing.T) {
 	}
 }
 
+// TestBrief: what fits on a line is shown whole, and characters are not cut.
+func TestBrief(t *testing.T) {
+	fits := strings.Repeat("ü", 120)
+	if got := Brief(fits); got != fits {
+		t.Errorf("120 characters become %q", got)
+	}
+	if got, want := Brief(fits+"x"), strings.Repeat("ü", 117)+"..."; got != want {
+		t.Errorf("121 characters become %q", got)
+	}
+}
+
 func TestRules(t *testing.T) {
 	for text, r := range map[string]Rule{
 		"names its program in full":              {Decision: "allow", Selector: Selector{Command: []string{"git*"}}},
