@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"maps"
-	"net/netip"
 	neturl "net/url"
 	"path"
 	"slices"
@@ -76,12 +75,6 @@ func (m *MCPOAuth) check(d *decoder, at string, c *Config) {
 			d.at(here, "claim and value go together")
 		}
 	}
-}
-
-// loopback reports whether a host is this machine.
-func loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // MCPTasks says which calls become tasks, for which clients poll.

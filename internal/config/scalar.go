@@ -123,15 +123,11 @@ func (a *Address) pattern() string { return `^.*:[0-9]{1,5}$` }
 // Loopback reports whether only this machine can reach the address.
 func (a Address) Loopback() bool {
 	host, _, err := net.SplitHostPort(string(a))
-	if err != nil {
-		return false
-	}
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+	return err == nil && loopback(host)
 }
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
 
 // URL is an absolute http or https address without credentials.
 type URL string
