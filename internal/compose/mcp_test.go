@@ -221,6 +221,27 @@ func TestMCPFirst(t *testing.T) {
 	}
 }
 
+// TestUnmatchedPattern: a pattern that fits no tool is in the log once, however often the tools are listed.
+func TestUnmatchedPattern(t *testing.T) {
+	box, err := OpenToolbox(&config.Config{Data: t.TempDir()}, ToolEnvironment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	var log strings.Builder
+	offered := offeredTools{box: box, own: &tool.Registry{}, off: func(string) bool { return false },
+		wanted:    []string{"get_current_*", "nothing_*"},
+		unmatched: warnOnce(slog.New(slog.NewTextHandler(&log, nil)), "no tool matches")}
+	for range 3 {
+		if len(offered.Offered("")) == 0 {
+			t.Fatal("nothing is offered")
+		}
+	}
+	if got := log.String(); strings.Count(got, "pattern=") != 1 || !strings.Contains(got, "pattern=nothing_*") {
+		t.Errorf("the log has %s", got)
+	}
+}
+
 // TestNoToolsYet: the policy without a configuration stands when there is no tool yet, as before MCP servers have
 // answered.
 func TestNoToolsYet(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"sync"
 	"time"
 
 	"wield/chat"
@@ -26,8 +27,10 @@ func (w *builder) serveMCP(s *Service) error {
 	if err != nil {
 		return err
 	}
-	all := offeredTools{box: s.Tools, own: own, wanted: w.config.MCP.Serve.Tools, off: w.config.Disabled}
-	def, err := runPolicy(w.config, w.config.MCP.Serve.Policy, all.entries(), RunRules{},
+	serve := &w.config.MCP.Serve
+	all := offeredTools{box: s.Tools, own: own, wanted: serve.Tools, off: w.config.Disabled,
+		unmatched: warnOnce(w.env.Log, "mcp.serve.tools: no tool matches; wield tool list shows the names")}
+	def, err := runPolicy(w.config, serve.Policy, all.entries(), RunRules{},
 		append([]string{w.env.File, s.Tools.State}, s.Tools.Dirs...)...)
 	if err != nil {
 		return err
@@ -37,10 +40,9 @@ func (w *builder) serveMCP(s *Service) error {
 		return err
 	}
 	runner := s.Tools.Runner.With(func(s *tool.Settings) { s.Policy, s.Log = rules, w.env.Log })
-	serve := &w.config.MCP.Serve
-	s.mcp = &mcpFront{box: s.Tools, own: own, runner: runner, tools: serve.Tools, off: w.config.Disabled, log: w.env.Log,
-		approvals: askers[serve.Approvals], keys: map[string][]string{},
-		tasks: mcpserver.TaskOptions{After: time.Duration(serve.Tasks.After), TTL: time.Duration(serve.Tasks.TTL), Required: serve.Tasks.Required}}
+	s.mcp = &mcpFront{all: all, runner: runner, approvals: askers[serve.Approvals], keys: map[string][]string{},
+		tasks: mcpserver.TaskOptions{After: time.Duration(serve.Tasks.After), TTL: time.Duration(serve.Tasks.TTL),
+			Required: serve.Tasks.Required}}
 	for _, k := range w.config.Keys {
 		s.mcp.keys[k.Name] = k.Tools
 	}
@@ -48,12 +50,23 @@ func (w *builder) serveMCP(s *Service) error {
 	return err
 }
 
+// warnOnce returns what logs a warning about a pattern, once for each.
+func warnOnce(log *slog.Logger, message string) func(pattern string) {
+	var warned sync.Map
+	return func(pattern string) {
+		if _, before := warned.LoadOrStore(pattern, true); !before {
+			log.Warn(message, "pattern", pattern)
+		}
+	}
+}
+
 // tokens returns what checks access tokens; nil: none are taken.
 func tokens(c *config.MCPOAuth) (*accesstoken.Verifier, error) {
 	if c.Issuer == "" {
 		return nil, nil
 	}
-	o := accesstoken.Options{Issuer: string(c.Issuer), Resource: string(c.Resource), Audiences: c.Audiences, Scopes: c.Scopes, Name: c.Name}
+	o := accesstoken.Options{Issuer: string(c.Issuer), Resource: string(c.Resource),
+		Audiences: c.Audiences, Scopes: c.Scopes, Name: c.Name}
 	for _, g := range c.Keys {
 		o.Grants = append(o.Grants, accesstoken.Grant{Claim: g.Claim, Value: g.Value, Key: g.Key})
 	}
@@ -62,12 +75,8 @@ func tokens(c *config.MCPOAuth) (*accesstoken.Verifier, error) {
 
 // An mcpFront is what a service offers by MCP.
 type mcpFront struct {
-	box       *Toolbox
-	own       *tool.Registry // tools that are offered by MCP alone
+	all       offeredTools // to those who may call everything
 	runner    *tool.Runner
-	tools     []string
-	off       func(name string) bool // a tool is never offered
-	log       *slog.Logger
 	approvals mcpserver.Asking
 	tasks     mcpserver.TaskOptions
 	keys      map[string][]string // patterns of the tools that the holder of a key may call, by its name
@@ -81,16 +90,16 @@ func (s *Service) MCP(by mcpserver.Caller, server string) (o mcpserver.Options, 
 	if s.mcp == nil {
 		return o, false
 	}
-	servers := s.mcp.box.Servers()
+	servers := s.mcp.all.box.Servers()
 	own := servers[server]
 	if server != "" && own == nil {
 		return o, false
 	}
 	o.Approvals, o.Tasks = s.mcp.approvals, s.mcp.tasks
 	o.Runner = s.mcp.runner.With(func(set *tool.Settings) {
-		set.Scope.By = by.Name
-		set.Tools = offeredTools{box: s.mcp.box, own: s.mcp.own, wanted: s.mcp.tools, allowed: s.mcp.keys[by.Key],
-			off: s.mcp.off, server: server, log: s.mcp.log}
+		offered := s.mcp.all
+		offered.allowed, offered.server = s.mcp.keys[by.Key], server
+		set.Scope.By, set.Tools = by.Name, offered
 	})
 	if own == nil {
 		for _, name := range slices.Sorted(maps.Keys(servers)) {
@@ -100,7 +109,7 @@ func (s *Service) MCP(by mcpserver.Caller, server string) (o mcpserver.Options, 
 	}
 	o.Own, o.Servers = true, []*mcp.Server{own}
 	if own.Sessions() {
-		o.Dedicated = func(p mcp.Peer) *mcp.Server { return s.mcp.box.servers.dedicated(server, by.Key, p) }
+		o.Dedicated = func(p mcp.Peer) *mcp.Server { return s.mcp.all.box.servers.dedicated(server, by.Key, p) }
 	}
 	return o, true
 }
@@ -108,12 +117,13 @@ func (s *Service) MCP(by mcpserver.Caller, server string) (o mcpserver.Options, 
 // offeredTools are the tools of a registry that are offered by MCP to the holder of a key.
 type offeredTools struct {
 	box     *Toolbox
-	own     *tool.Registry
+	own     *tool.Registry         // wield's tools that only clients of MCP are offered
 	wanted  []string               // patterns; empty: what is enabled
 	allowed []string               // patterns; empty: all
 	off     func(name string) bool // it is never offered
 	server  string                 // of which alone they are; empty: of all, and wield's own
-	log     *slog.Logger
+
+	unmatched func(pattern string) // warns of a pattern that fits no tool; nil: nobody does
 }
 
 // named reports whether a name fits one of the patterns.
@@ -160,16 +170,18 @@ func (o offeredTools) Offered(string) []chat.Tool {
 	for _, e := range o.entries() {
 		list = append(list, e.Tool.Definition)
 	}
-	o.warn()
+	if o.server == "" && o.unmatched != nil { // all servers have listed their tools, or failed
+		o.warn()
+	}
 	return list
 }
 
-// warn logs the patterns of the configuration that match no tool, now that the servers have listed theirs.
+// warn reports the patterns that fit no tool.
 func (o offeredTools) warn() {
 	known := append(o.box.Registry.Entries(), o.own.Entries()...)
 	for _, p := range o.wanted {
 		if !slices.ContainsFunc(known, func(e *tool.Entry) bool { return named([]string{p}, e.Tool.Name()) }) {
-			o.log.Warn("mcp.serve.tools: no tool matches; wield tool list shows the names", "pattern", p)
+			o.unmatched(p)
 		}
 	}
 }
