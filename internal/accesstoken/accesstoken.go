@@ -1,5 +1,5 @@
-// Package accesstoken checks access tokens that an OAuth authorization server issues for a protected resource: signed ones
-// (RFC 9068), meant for it (RFC 8707). It says of the resource what its clients need to get one (RFC 9728).
+// Package accesstoken checks access tokens that an OAuth authorization server issues for a protected resource: signed
+// ones (RFC 9068), meant for it (RFC 8707). It says of the resource what its clients need to get one (RFC 9728).
 package accesstoken
 
 import (
@@ -42,9 +42,9 @@ type Verifier struct {
 	o        Options
 	resource *url.URL
 
-	mu     sync.Mutex
-	checks *oidc.IDTokenVerifier // nil: the issuer has not been asked
-	asked  time.Time
+	mu    sync.Mutex
+	keys  oidc.KeySet // nil: the issuer has not been asked
+	asked time.Time
 }
 
 // New returns a verifier. The issuer is asked for its keys when the first token comes.
@@ -85,8 +85,17 @@ func invalid(format string, args ...any) *Error {
 	return &Error{http.StatusUnauthorized, "invalid_token", fmt.Sprintf(format, args...)}
 }
 
-// algorithms are those with public keys.
-var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
+func insufficient(message string) *Error {
+	return &Error{http.StatusForbidden, "insufficient_scope", message}
+}
+
+func unchecked(err error) *Error {
+	return &Error{http.StatusServiceUnavailable, "", "the access token cannot be checked: " + err.Error()}
+}
+
+// config takes the algorithms with public keys. The audience is checked with the resource in mind.
+var config = oidc.Config{SkipClientIDCheck: true, SupportedSigningAlgs: []string{oidc.RS256, oidc.RS384, oidc.RS512,
+	oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}}
 
 // maxToken is how long a token may be.
 const maxToken = 16 << 10
@@ -95,19 +104,21 @@ const maxToken = 16 << 10
 func (v *Verifier) Check(ctx context.Context, token, below string) (Holder, error) {
 	switch {
 	case token == "":
-		return Holder{}, &Error{http.StatusUnauthorized, "", "an access token of " + v.o.Issuer + ", or a key, is needed"}
+		return Holder{}, &Error{Status: http.StatusUnauthorized,
+			Message: "an access token of " + v.o.Issuer + ", or a key, is needed"}
 	case len(token) > maxToken:
 		return Holder{}, invalid("the access token is longer than %d bytes", maxToken)
 	}
-	checks, err := v.keys(ctx)
+	keys, err := v.issuerKeys(ctx)
 	if err != nil {
-		return Holder{}, &Error{http.StatusServiceUnavailable, "", "the access token cannot be checked: " + err.Error()}
+		return Holder{}, unchecked(err)
 	}
-	t, err := checks.Verify(oidc.ClientContext(ctx, v.o.Client), token)
+	noted := &notingKeys{KeySet: keys}
+	t, err := oidc.NewVerifier(v.o.Issuer, noted, &config).Verify(ctx, token)
 	var unreachable *url.Error
 	switch {
-	case errors.As(err, &unreachable) && !errors.Is(err, errAskedBefore):
-		return Holder{}, &Error{http.StatusServiceUnavailable, "", "the access token cannot be checked: " + err.Error()}
+	case errors.As(noted.err, &unreachable) && !errors.Is(noted.err, errAskedBefore):
+		return Holder{}, unchecked(noted.err)
 	case err != nil:
 		return Holder{}, invalid("the access token is not valid: %s", strings.TrimPrefix(err.Error(), "oidc: "))
 	}
@@ -127,11 +138,12 @@ func (v *Verifier) holder(t *oidc.IDToken, below string) (Holder, error) {
 	has := append(values(claims["scope"]), values(claims["scp"])...)
 	for _, scope := range v.o.Scopes {
 		if !slices.ContainsFunc(has, func(s string) bool { return slices.Contains(strings.Fields(s), scope) }) {
-			return Holder{}, &Error{http.StatusForbidden, "insufficient_scope", "the access token does not have the scope " + scope}
+			return Holder{}, insufficient("the access token does not have the scope " + scope)
 		}
 	}
 	names := values(find(claims, v.o.Name))
-	if len(names) != 1 || names[0] == "" || len(names[0]) > 256 || strings.ContainsFunc(names[0], func(r rune) bool { return !unicode.IsPrint(r) }) {
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	if len(names) != 1 || names[0] == "" || len(names[0]) > 256 || strings.ContainsFunc(names[0], unprintable) {
 		return Holder{}, invalid("the claim %s of the access token names nobody", v.o.Name)
 	}
 	for _, g := range v.o.Grants {
@@ -139,7 +151,7 @@ func (v *Verifier) holder(t *oidc.IDToken, below string) (Holder, error) {
 			return Holder{Name: g.Key + "/" + names[0], Key: g.Key}, nil
 		}
 	}
-	return Holder{}, &Error{http.StatusForbidden, "insufficient_scope", "no access is configured for the claims of this token"}
+	return Holder{}, insufficient("no access is configured for the claims of this token")
 }
 
 // find returns a claim, whose name may lead into objects.
@@ -222,12 +234,12 @@ const askEvery = 5 * time.Second
 
 var errAskedBefore = errors.New("the issuer was asked for its keys a moment ago")
 
-// keys returns what checks signatures, and asks the issuer where its keys are if need be.
-func (v *Verifier) keys(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+// issuerKeys returns the keys of the issuer, and asks it where they are if need be.
+func (v *Verifier) issuerKeys(ctx context.Context) (oidc.KeySet, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.checks != nil {
-		return v.checks, nil
+	if v.keys != nil {
+		return v.keys, nil
 	}
 	if time.Since(v.asked) < askEvery {
 		return nil, errAskedBefore
@@ -239,9 +251,20 @@ func (v *Verifier) keys(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	}
 	client := *v.o.Client
 	client.Transport = &sparing{next: client.Transport}
-	set := oidc.NewRemoteKeySet(oidc.ClientContext(context.WithoutCancel(ctx), &client), at)
-	v.checks = oidc.NewVerifier(v.o.Issuer, set, &oidc.Config{SkipClientIDCheck: true, SupportedSigningAlgs: algorithms})
-	return v.checks, nil
+	v.keys = oidc.NewRemoteKeySet(oidc.ClientContext(context.WithoutCancel(ctx), &client), at)
+	return v.keys, nil
+}
+
+// notingKeys keeps why a signature could not be checked: the library's error does not wrap it.
+type notingKeys struct {
+	oidc.KeySet
+	err error
+}
+
+// VerifySignature implements [oidc.KeySet].
+func (n *notingKeys) VerifySignature(ctx context.Context, token string) (payload []byte, err error) {
+	payload, n.err = n.KeySet.VerifySignature(ctx, token)
+	return payload, n.err
 }
 
 // discover returns where the keys of the issuer are.
@@ -252,7 +275,10 @@ func (v *Verifier) discover(ctx context.Context) (string, error) {
 	}
 	path := strings.TrimSuffix(issuer.Path, "/")
 	var failed error
-	for _, p := range []string{path + "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server" + path} {
+	for _, p := range []string{
+		path + "/.well-known/openid-configuration",
+		"/.well-known/oauth-authorization-server" + path,
+	} {
 		at := *issuer
 		at.Path = p
 		keys, err := v.read(ctx, at.String())
@@ -294,24 +320,30 @@ func (v *Verifier) read(ctx context.Context, at string) (string, error) {
 	return meta.Keys, nil
 }
 
-// sparing bounds how often the issuer is asked.
+// sparing bounds how often the issuer is asked for its keys. In between it repeats how the last request failed.
 type sparing struct {
 	next http.RoundTripper
 
-	mu   sync.Mutex
-	last time.Time
+	mu     sync.Mutex
+	last   time.Time
+	failed error
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (s *sparing) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
-	before := time.Since(s.last) < askEvery
-	if !before {
-		s.last = time.Now()
+	defer s.mu.Unlock()
+	if time.Since(s.last) < askEvery {
+		return nil, cmp.Or(s.failed, errAskedBefore)
 	}
-	s.mu.Unlock()
-	if before {
-		return nil, errAskedBefore
+	s.last = time.Now()
+	resp, err := s.next.RoundTrip(r)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		err = fmt.Errorf("status %d", resp.StatusCode)
 	}
-	return s.next.RoundTrip(r)
+	if s.failed = err; err != nil {
+		return nil, err
+	}
+	return resp, nil
 }

@@ -1,15 +1,16 @@
 package accesstoken
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +27,8 @@ type issuer struct {
 	mu    sync.Mutex
 	key   *ecdsa.PrivateKey
 	id    string
-	asked int // for keys
+	asked int  // for keys
+	ill   bool // answers requests for keys by 503
 }
 
 func newIssuer(t *testing.T, metadata string) *issuer {
@@ -40,8 +42,12 @@ func newIssuer(t *testing.T, metadata string) *issuer {
 		case metadata:
 			fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q}`, is.URL, is.URL+"/keys")
 		case "/keys":
-			is.asked++
-			json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: is.key.Public(), KeyID: is.id, Algorithm: "ES256", Use: "sig"}}})
+			if is.asked++; is.ill {
+				http.Error(w, "later", http.StatusServiceUnavailable)
+				return
+			}
+			json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{
+				{Key: is.key.Public(), KeyID: is.id, Algorithm: "ES256", Use: "sig"}}})
 		default:
 			http.NotFound(w, r)
 		}
@@ -66,15 +72,15 @@ const resource = "https://wield.example.com/mcp"
 // token signs claims, beside those that every token has.
 func (is *issuer) token(claims map[string]any) string {
 	is.Helper()
-	all := map[string]any{"iss": is.URL, "aud": resource, "sub": "ada", "exp": time.Now().Add(time.Hour).Unix(), "scope": "tools other"}
-	for name, value := range claims {
-		all[name] = value
-	}
+	all := map[string]any{"iss": is.URL, "aud": resource, "sub": "ada", "scope": "tools other",
+		"exp": time.Now().Add(time.Hour).Unix()}
+	maps.Copy(all, claims)
 	body, err := json.Marshal(all)
 	if err != nil {
 		is.Fatal(err)
 	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: is.key, KeyID: is.id}}, nil)
+	key := jose.JSONWebKey{Key: is.key, KeyID: is.id}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, nil)
 	if err != nil {
 		is.Fatal(err)
 	}
@@ -91,7 +97,8 @@ func (is *issuer) token(claims map[string]any) string {
 
 func (is *issuer) verifier(change func(*Options)) *Verifier {
 	is.Helper()
-	o := Options{Issuer: is.URL, Resource: resource, Scopes: []string{"tools"}, Grants: []Grant{{Claim: "realm.roles", Value: "admin", Key: "root"},
+	o := Options{Issuer: is.URL, Resource: resource, Scopes: []string{"tools"}, Grants: []Grant{
+		{Claim: "realm.roles", Value: "admin", Key: "root"},
 		{Claim: "groups", Value: "staff", Key: "desk"}, {Key: "guest"}}}
 	if change != nil {
 		change(&o)
@@ -129,7 +136,8 @@ func TestCheck(t *testing.T) {
 	}{
 		{"anybody", is.token(nil), "", "guest/ada guest", 0},
 		{"group", is.token(claims("groups", []string{"x", "staff"})), "", "desk/ada desk", 0},
-		{"nested claim", is.token(claims("realm", claims("roles", []string{"admin"}), "groups", "staff")), "", "root/ada root", 0},
+		{"nested claim", is.token(claims("realm", claims("roles", []string{"admin"}), "groups", "staff")), "",
+			"root/ada root", 0},
 		{"audiences", is.token(claims("aud", []string{"x", resource})), "tickets", "guest/ada guest", 0},
 		{"audience below", is.token(claims("aud", resource+"/tickets")), "tickets", "guest/ada guest", 0},
 		{"further audience", is.token(claims("aud", "client-7")), "", "guest/ada guest", 0},
@@ -157,9 +165,10 @@ func TestCheck(t *testing.T) {
 		switch {
 		case test.status == 0 && (err != nil || h.Name+" "+h.Key != test.want):
 			t.Errorf("%s: %+v, %v", test.name, h, err)
-		case test.status != 0 && (!errors.As(err, &e) || e.Status != test.status || !strings.Contains(e.Message, test.want)):
+		case test.status == 0:
+		case !errors.As(err, &e) || e.Status != test.status || !strings.Contains(e.Message, test.want):
 			t.Errorf("%s: %+v, %v", test.name, h, err)
-		case test.status != 0 && strings.Contains(e.Message, test.token) && test.token != "":
+		case test.token != "" && strings.Contains(e.Message, test.token):
 			t.Errorf("%s: the error says the token", test.name)
 		}
 	}
@@ -196,13 +205,28 @@ func TestKeys(t *testing.T) {
 	if _, err := is.verifier(nil).Check(t.Context(), is.token(nil), ""); err != nil {
 		t.Errorf("a new key: %v", err)
 	}
-	gone := is.verifier(nil)
 	token := is.token(nil)
-	is.Close()
-	var e *Error
-	if _, err := gone.Check(context.Background(), token, ""); !errors.As(err, &e) || e.Status != http.StatusServiceUnavailable {
-		t.Errorf("an issuer that is away: %v", err)
+	unavailable := func(name string, v *Verifier) {
+		t.Helper()
+		var e *Error
+		for range 2 { // the issuer is not asked twice within a moment
+			_, err := v.Check(t.Context(), token, "")
+			if !errors.As(err, &e) || e.Status != http.StatusServiceUnavailable {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
+	is.mu.Lock()
+	is.ill = true
+	is.mu.Unlock()
+	unavailable("an issuer that has no keys now", is.verifier(nil))
+	gone, keyless := is.verifier(nil), is.verifier(nil)
+	if _, err := keyless.issuerKeys(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	is.Close()
+	unavailable("an issuer that is away", gone)
+	unavailable("an issuer that is away since it said where its keys are", keyless)
 }
 
 // TestMetadata: the challenge leads to the metadata, of the resource and of what is below.
@@ -210,10 +234,11 @@ func TestMetadata(t *testing.T) {
 	t.Parallel()
 	is := newIssuer(t, "/")
 	v := is.verifier(nil)
-	for below, want := range map[string]string{
-		"":        `Bearer scope="tools", resource_metadata="https://wield.example.com/.well-known/oauth-protected-resource/mcp"`,
-		"tickets": `Bearer scope="tools", resource_metadata="https://wield.example.com/.well-known/oauth-protected-resource/mcp/tickets"`,
+	for below, path := range map[string]string{
+		"":        "/.well-known/oauth-protected-resource/mcp",
+		"tickets": "/.well-known/oauth-protected-resource/mcp/tickets",
 	} {
+		want := fmt.Sprintf(`Bearer scope="tools", resource_metadata="https://wield.example.com%s"`, path)
 		_, err := v.Check(t.Context(), "", below)
 		var e *Error
 		if !errors.As(err, &e) || v.Challenge(below, e) != want {
@@ -223,8 +248,8 @@ func TestMetadata(t *testing.T) {
 			Resource string
 			Issuers  []string `json:"authorization_servers"`
 		}
-		_, path, _ := strings.Cut(strings.Trim(want[strings.Index(want, "https"):], `"`), "example.com")
-		if err := json.Unmarshal(v.Metadata(v.Below(path)), &meta); err != nil || len(meta.Issuers) != 1 || meta.Issuers[0] != is.URL ||
+		err = json.Unmarshal(v.Metadata(v.Below(path)), &meta)
+		if err != nil || !slices.Equal(meta.Issuers, []string{is.URL}) ||
 			meta.Resource != strings.TrimSuffix(resource+"/"+below, "/") {
 			t.Errorf("%q: %+v, %v", below, meta, err)
 		}
