@@ -3,15 +3,11 @@ package servertools
 import (
 	"encoding/base64"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"wield/chat"
 )
-
-func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
 // An object is JSON as a protocol has it.
 type object = map[string]any
@@ -36,7 +32,7 @@ func blockID(id string) string {
 // useBlock is a call in the Messages protocol.
 func useBlock(v *served, c *chat.Call) chat.Detail {
 	return opaque(chat.ProtocolAnthropic, typeUse, object{"type": typeUse, "id": blockID(c.ID), "name": string(v.kind),
-		"input": object{kinds[v.kind].argument: argument(v.kind, c)}})
+		"input": object{kinds[v.kind].argument: v.argument(c)}})
 }
 
 const (
@@ -44,11 +40,10 @@ const (
 	typeResult = "_tool_result"
 )
 
-// resultBlock is a result in the Messages protocol. The text that the model reads is in it, so that it is known when the
-// client sends the block back.
+// resultBlock is a result in the Messages protocol. It holds the text that the model reads, for when the client sends the
+// block back.
 func resultBlock(v *served, c *chat.Call, r *result) chat.Detail {
-	m := r.chat.Message()
-	text, kind := m.Text(), string(v.kind)+typeResult
+	text, kind := r.text(), string(v.kind)+typeResult
 	var content any
 	switch {
 	case v.kind == CodeExecution:
@@ -60,11 +55,12 @@ func resultBlock(v *served, c *chat.Call, r *result) chat.Detail {
 	case r.fault != "":
 		content = object{"type": kind + "_error", "error_code": r.fault}
 	case v.kind == WebFetch:
-		content = object{"type": "web_fetch_result", "url": argument(v.kind, c), "retrieved_at": time.Now().UTC().Format(time.RFC3339),
-			"content": object{"type": "document", "title": argument(v.kind, c),
-				"source": object{"type": "text", "media_type": "text/plain", "data": text}}}
+		source := object{"type": "text", "media_type": "text/plain", "data": text}
+		content = object{"type": "web_fetch_result", "url": v.argument(c),
+			"retrieved_at": time.Now().UTC().Format(time.RFC3339),
+			"content":      object{"type": "document", "title": v.argument(c), "source": source}}
 	default:
-		content = searchResults(argument(v.kind, c), text, r.pages)
+		content = searchResults(v.argument(c), text, r.pages)
 	}
 	return opaque(chat.ProtocolAnthropic, kind, object{"type": kind, "tool_use_id": blockID(c.ID), "content": content})
 }
@@ -77,7 +73,8 @@ func searchResults(query, text string, pages []page) []object {
 	}
 	list := make([]object, len(pages))
 	for i, p := range pages {
-		list[i] = object{"type": "web_search_result", "url": p.url, "title": p.title, "encrypted_content": "", "page_age": nil}
+		list[i] = object{"type": "web_search_result", "url": p.url, "title": p.title, "encrypted_content": "",
+			"page_age": nil}
 	}
 	list[0]["encrypted_content"] = base64.StdEncoding.EncodeToString([]byte(text))
 	return list
@@ -85,25 +82,24 @@ func searchResults(query, text string, pages []page) []object {
 
 // item is a call with its result in the Responses protocol.
 func item(v *served, c *chat.Call, r *result) chat.Detail {
-	status := "completed"
-	if r.fault != "" {
-		status = "failed"
-	}
-	m := r.chat.Message()
+	item := object{"type": "web_search_call", "id": "ws_w_" + c.ID, "status": "completed"}
 	switch v.kind {
 	case CodeExecution:
-		return opaque(chat.ProtocolResponses, "item", object{"type": "code_interpreter_call", "id": "ci_w_" + c.ID, "status": status,
-			"code": argument(v.kind, c), "container_id": "cntr_wield", "outputs": []object{{"type": "logs", "logs": m.Text()}}})
+		item = object{"type": "code_interpreter_call", "id": "ci_w_" + c.ID, "status": "completed", "code": v.argument(c),
+			"container_id": "cntr_wield", "outputs": []object{{"type": "logs", "logs": r.text()}}}
 	case WebFetch:
-		return opaque(chat.ProtocolResponses, "item", object{"type": "web_search_call", "id": "ws_w_" + c.ID, "status": status,
-			"action": object{"type": "open_page", "url": argument(v.kind, c)}})
+		item["action"] = object{"type": "open_page", "url": v.argument(c)}
+	default:
+		sources := []object{}
+		for _, p := range r.pages {
+			sources = append(sources, object{"type": "url", "url": p.url})
+		}
+		item["action"] = object{"type": "search", "query": v.argument(c), "sources": sources}
 	}
-	sources := []object{}
-	for _, p := range r.pages {
-		sources = append(sources, object{"type": "url", "url": p.url})
+	if r.fault != "" {
+		item["status"] = "failed"
 	}
-	return opaque(chat.ProtocolResponses, "item", object{"type": "web_search_call", "id": "ws_w_" + c.ID, "status": status,
-		"action": object{"type": "search", "query": argument(v.kind, c), "sources": sources}})
+	return opaque(chat.ProtocolResponses, "item", item)
 }
 
 // codePart is a program in the Gemini API; its other tools have no part for a call.
@@ -111,10 +107,11 @@ func codePart(v *served, c *chat.Call) chat.Detail {
 	if v.kind != CodeExecution {
 		return nil
 	}
-	return opaque(chat.ProtocolGemini, "part", object{"executableCode": object{"language": "PYTHON", "code": argument(v.kind, c)}})
+	code := object{"language": "PYTHON", "code": v.argument(c)}
+	return opaque(chat.ProtocolGemini, "part", object{"executableCode": code})
 }
 
-// A grounding is what the Gemini API tells of all searches and pages of an answer.
+// A grounding holds all searches and pages of an answer: the Gemini API lists them together.
 type grounding struct {
 	queries []string
 	chunks  []object
@@ -123,25 +120,25 @@ type grounding struct {
 
 // metadata returns a result in the Gemini API.
 func (g *grounding) metadata(v *served, c *chat.Call, r *result) chat.Detail {
-	m := r.chat.Message()
 	switch v.kind {
 	case CodeExecution:
-		outcome := "OUTCOME_OK"
+		ran := object{"outcome": "OUTCOME_OK", "output": r.text()}
 		if r.fault != "" {
-			outcome = "OUTCOME_FAILED"
+			ran["outcome"] = "OUTCOME_FAILED"
 		}
-		return opaque(chat.ProtocolGemini, "part", object{"codeExecutionResult": object{"outcome": outcome, "output": m.Text()}})
+		return opaque(chat.ProtocolGemini, "part", object{"codeExecutionResult": ran})
 	case WebFetch:
 		status := "URL_RETRIEVAL_STATUS_SUCCESS"
 		if r.fault != "" {
 			status = "URL_RETRIEVAL_STATUS_ERROR"
 		}
-		g.pages = append(g.pages, object{"retrievedUrl": argument(v.kind, c), "urlRetrievalStatus": status})
+		g.pages = append(g.pages, object{"retrievedUrl": v.argument(c), "urlRetrievalStatus": status})
 		return opaque(chat.ProtocolGemini, "urlContextMetadata", object{"urlMetadata": g.pages})
 	}
-	g.queries = append(g.queries, argument(v.kind, c))
+	g.queries = append(g.queries, v.argument(c))
 	for _, p := range r.pages {
 		g.chunks = append(g.chunks, object{"web": object{"uri": p.url, "title": p.title}})
 	}
-	return opaque(chat.ProtocolGemini, "groundingMetadata", object{"webSearchQueries": g.queries, "groundingChunks": g.chunks})
+	return opaque(chat.ProtocolGemini, "groundingMetadata",
+		object{"webSearchQueries": g.queries, "groundingChunks": g.chunks})
 }

@@ -1,16 +1,19 @@
 package servertools
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // A page is one find of a search.
 type page struct{ url, title string }
 
-// maxPages bounds the pages that are told of one search.
+// maxPages bounds the pages of one search.
 const maxPages = 50
 
 // pagesOf returns the pages that the result of a search names: the objects with an address, if it is JSON, else the
@@ -32,15 +35,15 @@ type finds struct {
 }
 
 func (f *finds) add(address, title string) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || f.known[address] || len(f.pages) == maxPages {
+	if f.known[address] || len(f.pages) == maxPages {
 		return
 	}
-	if title == "" {
-		title = u.Host
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return
 	}
 	f.known[address] = true
-	f.pages = append(f.pages, page{address, title})
+	f.pages = append(f.pages, page{address, cmp.Or(title, u.Host)})
 }
 
 func (f *finds) walk(value any) {
@@ -49,12 +52,12 @@ func (f *finds) walk(value any) {
 		for _, one := range v {
 			f.walk(one)
 		}
-	case map[string]any:
+	case object:
 		if address := member(v, "url", "link", "href", "uri"); address != "" {
 			f.add(address, member(v, "title", "name"))
 			return
 		}
-		for _, key := range sortedKeys(v) {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			f.walk(v[key])
 		}
 	case string:
@@ -62,9 +65,9 @@ func (f *finds) walk(value any) {
 	}
 }
 
-func member(object map[string]any, names ...string) string {
+func member(o object, names ...string) string {
 	for _, name := range names {
-		if text, ok := object[name].(string); ok && text != "" {
+		if text, ok := o[name].(string); ok && text != "" {
 			return text
 		}
 	}

@@ -9,28 +9,21 @@ import (
 	"wield/chat"
 )
 
-// recall replaces blocks in the history that tell what wield ran by calls and results, as the model read them. It
+// recall replaces the blocks of the history that show what wield ran by calls and results, as the model read them. It
 // reports false if there are none.
 func recall(messages []chat.Message) (list []chat.Message, changed bool) {
 	for i := range messages {
 		split := recallOne(&messages[i], i)
-		if split != nil && !changed {
-			list, changed = append(list, messages[:i]...), true
-		}
-		switch {
-		case split != nil:
-			list = append(list, split...)
-		case changed:
+		if split == nil {
 			list = append(list, messages[i])
+			continue
 		}
+		list, changed = append(list, split...), true
 	}
-	if !changed {
-		return messages, false
-	}
-	return list, true
+	return list, changed
 }
 
-// recallOne parts an answer at the calls that it holds as blocks; nil: it holds none.
+// recallOne splits an answer at the calls that it holds as blocks; nil: it holds none.
 func recallOne(m *chat.Message, number int) (list []chat.Message) {
 	if m.Role != chat.RoleAssistant {
 		return nil
@@ -146,10 +139,9 @@ func readContent(raw json.RawMessage) (text string, bad bool) {
 	if one.Code != "" {
 		return "Error: " + one.Code, true
 	}
-	if document, ok := one.Content.(map[string]any); ok {
-		source, _ := document["source"].(map[string]any)
-		text, _ = source["data"].(string)
-		return text, false
+	if document, ok := one.Content.(object); ok {
+		source, _ := document["source"].(object)
+		return member(source, "data"), false
 	}
 	return one.Stdout + one.Stderr, one.Status != 0
 }

@@ -3,10 +3,12 @@
 package servertools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
@@ -66,8 +68,7 @@ type host struct{ o Options }
 
 // Begin implements hosted.Host.
 func (h *host) Begin(_ context.Context, req *chat.Request) (*hosted.Session, error) {
-	s := &session{host: h, by: map[string]*served{}}
-	s.req = *req
+	s := &session{host: h, req: *req, by: map[string]*served{}}
 	if err := s.replace(req); err != nil {
 		return nil, err
 	}
@@ -122,15 +123,14 @@ func (s *session) replace(req *chat.Request) error {
 		if err := s.serve(WebSearch, x.Key, x.Protocol, x.Value); err != nil {
 			return err
 		}
-		s.req.Extra = slices.DeleteFunc(slices.Clone(req.Extra), func(y chat.Extra) bool { return y.Key == x.Key && y.Protocol == x.Protocol })
+		s.req.Extra = slices.DeleteFunc(slices.Clone(req.Extra), func(y chat.Extra) bool {
+			return y.Key == x.Key && y.Protocol == x.Protocol
+		})
 		break
 	}
 	c := &s.req.Choice
-	c.Name = s.named(c.Name)
+	c.Name, c.Allowed = s.named(c.Name), slices.Clone(c.Allowed)
 	for i, name := range c.Allowed {
-		if i == 0 {
-			c.Allowed = slices.Clone(c.Allowed)
-		}
 		c.Allowed[i] = s.named(name)
 	}
 	return nil
@@ -148,7 +148,6 @@ func (s *session) named(asked string) string {
 
 // serve offers the function for a server tool.
 func (s *session) serve(k Kind, asked string, p chat.Protocol, raw json.RawMessage) error {
-	v := &served{kind: k, asked: asked, protocol: p}
 	for _, other := range s.by {
 		if other.kind == k {
 			return nil
@@ -158,54 +157,51 @@ func (s *session) serve(k Kind, asked string, p chat.Protocol, raw json.RawMessa
 	offered := s.o.Runner.Offered("")
 	i := slices.IndexFunc(offered, func(t chat.Tool) bool { return t.Name == name })
 	if i < 0 {
-		return &chat.Error{Kind: chat.ErrUnavailable, Param: "tools", Message: fmt.Sprintf(
-			"%s is carried out by the tool %q, which is not available: it does not exist, its MCP server does not answer, or the policy denies it", asked, name)}
+		return &chat.Error{Kind: chat.ErrUnavailable, Param: "tools", Message: fmt.Sprintf("%s is carried out by the tool %q, "+
+			"which is not available: it does not exist, its MCP server does not answer, or the policy denies it", asked, name)}
 	}
-	v.tool = offered[i]
+	v := &served{kind: k, asked: asked, protocol: p, tool: offered[i]}
 	json.Unmarshal(raw, &v.limits)
 	s.note(v, raw)
 	seen := string(k)
 	for s.taken(seen) {
 		seen += "_"
 	}
-	about := v.tool.Description
-	if about == "" {
-		about = kinds[k].about
-	}
-	schema, _ := json.Marshal(map[string]any{"type": "object", "required": []string{kinds[k].argument},
-		"properties": map[string]any{kinds[k].argument: map[string]string{"type": "string", "description": kinds[k].tells}}})
-	s.req.Tools = append(s.req.Tools, chat.Tool{Name: seen, Description: about, Parameters: schema})
+	schema, _ := json.Marshal(object{"type": "object", "required": []string{kinds[k].argument},
+		"properties": object{kinds[k].argument: object{"type": "string", "description": kinds[k].tells}}})
+	s.req.Tools = append(s.req.Tools, chat.Tool{Name: seen, Parameters: schema,
+		Description: cmp.Or(v.tool.Description, kinds[k].about)})
 	s.by[seen] = v
 	return nil
 }
 
 func (s *session) taken(name string) bool {
-	return slices.ContainsFunc(s.req.Tools, func(t chat.Tool) bool { return t.Name == name && t.Hosted == chat.HostedNot })
+	return slices.ContainsFunc(s.req.Tools, func(t chat.Tool) bool {
+		return t.Name == name && t.Hosted == chat.HostedNot
+	})
 }
 
 // honoured are the fields of definitions that need no note: what they say is done, or there is nothing to do.
-var honoured = map[string]bool{"type": true, "name": true, "max_uses": true, "cache_control": true, "defer_loading": true, "strict": true,
-	"allowed_callers": true}
+var honoured = map[string]bool{"type": true, "name": true, "max_uses": true, "cache_control": true, "defer_loading": true,
+	"strict": true, "allowed_callers": true}
 
-// note tells which fields of a definition are not honoured.
+// note reports which fields of a definition are not honoured.
 func (s *session) note(v *served, raw json.RawMessage) {
 	var fields map[string]json.RawMessage
 	json.Unmarshal(raw, &fields)
-	keys := make([]string, 0, len(fields))
-	for key, value := range fields {
-		domains := key == "allowed_domains" || key == "blocked_domains"
-		auto := key == "container" && !strings.Contains(string(value), "file_ids") // there is none
-		if !honoured[key] && string(value) != "null" && !(domains && v.kind == WebFetch) && !auto {
-			keys = append(keys, key)
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		value := string(fields[key])
+		domains := v.kind == WebFetch && (key == "allowed_domains" || key == "blocked_domains")
+		auto := key == "container" && !strings.Contains(value, "file_ids") // there is none
+		if honoured[key] || value == "null" || domains || auto {
+			continue
 		}
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
 		path := "tools." + key
 		if v.protocol == chat.ProtocolOpenAI {
 			path = v.asked + "." + key
 		}
-		s.notes = append(s.notes, chat.Event{Kind: chat.KindNote, Detail: &chat.NoteDetail{Kind: chat.NoteUnsent, Path: path}})
+		n := &chat.NoteDetail{Kind: chat.NoteUnsent, Path: path}
+		s.notes = append(s.notes, chat.Event{Kind: chat.KindNote, Detail: n})
 	}
 }
 
@@ -250,6 +246,12 @@ type result struct {
 	fault string // code of the protocol for what went wrong; empty: nothing
 }
 
+// text is what the model reads.
+func (r *result) text() string {
+	m := r.chat.Message()
+	return m.Text()
+}
+
 // The codes of failures, as the Messages protocol has them.
 const (
 	faultInput     = "invalid_tool_input"
@@ -264,19 +266,20 @@ func failed(code, why string) result {
 
 // call carries out a call.
 func (s *session) call(ctx context.Context, v *served, c *chat.Call) result {
-	value := argument(v.kind, c)
+	value, name := v.argument(c), kinds[v.kind].argument
 	switch {
 	case value == "":
-		return failed(faultInput, "the call needs the argument "+kinds[v.kind].argument)
+		return failed(faultInput, "the call needs the argument "+name)
 	case v.MaxUses > 0 && v.uses >= v.MaxUses:
-		return failed(faultMany, fmt.Sprintf("this tool can be used %d times in an answer, and was: answer with what is known", v.MaxUses))
+		return failed(faultMany, fmt.Sprintf(
+			"this tool can be used %d times in an answer, and was: answer with what is known", v.MaxUses))
 	case v.kind == WebFetch && !v.permits(value):
 		return failed(faultForbidden, "pages of this domain cannot be fetched")
 	}
 	v.uses++
-	parameter := parameterFor(v.tool.Parameters, kinds[v.kind].argument)
+	parameter := parameterFor(v.tool.Parameters, name)
 	if parameter == "" {
-		return failed(faultFailed, fmt.Sprintf("the tool %s has no parameter for the %s", v.tool.Name, kinds[v.kind].argument))
+		return failed(faultFailed, fmt.Sprintf("the tool %s has no parameter for the %s", v.tool.Name, name))
 	}
 	arguments, _ := json.Marshal(map[string]string{parameter: value})
 	out, err := s.o.Runner.Call(ctx, v.tool.Name, string(arguments))
@@ -287,18 +290,17 @@ func (s *session) call(ctx context.Context, v *served, c *chat.Call) result {
 	if !out.OK {
 		r.fault = faultFailed
 	} else if v.kind == WebSearch {
-		m := r.chat.Message()
-		r.pages = pagesOf(m.Text())
+		r.pages = pagesOf(r.text())
 	}
 	return r
 }
 
-// argument returns the argument that the calls of a kind have.
-func argument(k Kind, c *chat.Call) string {
+// argument returns the one argument of a call.
+func (v *served) argument(c *chat.Call) string {
 	var all map[string]json.RawMessage
 	var value string
 	if json.Unmarshal([]byte(c.Arguments), &all) == nil {
-		json.Unmarshal(all[kinds[k].argument], &value)
+		json.Unmarshal(all[kinds[v.kind].argument], &value)
 	}
 	return value
 }
