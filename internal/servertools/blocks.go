@@ -40,14 +40,15 @@ const (
 	typeResult = "_tool_result"
 )
 
-// resultBlock is a result in the Messages protocol. It holds the text that the model reads, for when the client sends the
-// block back.
+// resultBlock is a result in the Messages protocol. It holds the text that the model reads, for when the client
+// sends the block back.
 func resultBlock(v *served, c *chat.Call, r *result) chat.Detail {
 	text, kind := r.text(), string(v.kind)+typeResult
 	var content any
 	switch {
 	case v.kind == CodeExecution:
-		out := object{"type": "code_execution_result", "stdout": text, "stderr": "", "return_code": 0, "content": []any{}}
+		out := object{"type": "code_execution_result", "stdout": text, "stderr": "", "return_code": 0,
+			"content": []any{}}
 		if r.fault != "" {
 			out["stdout"], out["stderr"], out["return_code"] = "", text, 1
 		}
@@ -85,8 +86,9 @@ func item(v *served, c *chat.Call, r *result) chat.Detail {
 	item := object{"type": "web_search_call", "id": "ws_w_" + c.ID, "status": "completed"}
 	switch v.kind {
 	case CodeExecution:
-		item = object{"type": "code_interpreter_call", "id": "ci_w_" + c.ID, "status": "completed", "code": v.argument(c),
-			"container_id": "cntr_wield", "outputs": []object{{"type": "logs", "logs": r.text()}}}
+		item = object{"type": "code_interpreter_call", "id": "ci_w_" + c.ID, "status": "completed",
+			"code": v.argument(c), "container_id": "cntr_wield",
+			"outputs": []object{{"type": "logs", "logs": r.text()}}}
 	case WebFetch:
 		item["action"] = object{"type": "open_page", "url": v.argument(c)}
 	default:

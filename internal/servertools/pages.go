@@ -101,10 +101,11 @@ func (l *limits) permits(address string) bool {
 
 // within reports whether an address is of one of some domains, which may have a path.
 func within(u *url.URL, domains []string) bool {
+	name := strings.ToLower(u.Hostname())
 	for _, d := range domains {
 		host, path, _ := strings.Cut(strings.ToLower(d), "/")
-		name := strings.ToLower(u.Hostname())
-		if (name == host || strings.HasSuffix(name, "."+host)) && strings.HasPrefix(strings.TrimPrefix(u.Path, "/"), path) {
+		below := name == host || strings.HasSuffix(name, "."+host)
+		if below && strings.HasPrefix(strings.TrimPrefix(u.Path, "/"), path) {
 			return true
 		}
 	}

@@ -101,16 +101,17 @@ func readBlock(p *chat.Part) (*chat.Call, *chat.Result) {
 	if json.Unmarshal(p.Raw, &b) != nil {
 		return nil, nil
 	}
+	anthropic, gemini := p.Protocol == chat.ProtocolAnthropic, p.Protocol == chat.ProtocolGemini
 	switch {
-	case p.Protocol == chat.ProtocolAnthropic && p.Name == typeUse && strings.HasPrefix(b.ID, idPrefix):
+	case anthropic && p.Name == typeUse && strings.HasPrefix(b.ID, idPrefix):
 		return &chat.Call{ID: b.ID, Name: b.Name, Arguments: string(b.Input), Complete: true}, nil
-	case p.Protocol == chat.ProtocolAnthropic && strings.HasSuffix(p.Name, typeResult) && strings.HasPrefix(b.UseID, idPrefix):
+	case anthropic && strings.HasSuffix(p.Name, typeResult) && strings.HasPrefix(b.UseID, idPrefix):
 		text, bad := readContent(b.Content)
 		return nil, &chat.Result{CallID: b.UseID, Parts: chat.Text(text), IsError: bad}
-	case p.Protocol == chat.ProtocolGemini && b.Code != nil:
+	case gemini && b.Code != nil:
 		arguments, _ := json.Marshal(map[string]string{"code": b.Code.Code})
 		return &chat.Call{Name: string(CodeExecution), Arguments: string(arguments), Complete: true}, nil
-	case p.Protocol == chat.ProtocolGemini && b.Ran != nil:
+	case gemini && b.Ran != nil:
 		return nil, &chat.Result{Parts: chat.Text(b.Ran.Output), IsError: b.Ran.Outcome != "OUTCOME_OK"}
 	}
 	return nil, nil

@@ -157,8 +157,9 @@ func (s *session) serve(k Kind, asked string, p chat.Protocol, raw json.RawMessa
 	offered := s.o.Runner.Offered("")
 	i := slices.IndexFunc(offered, func(t chat.Tool) bool { return t.Name == name })
 	if i < 0 {
-		return &chat.Error{Kind: chat.ErrUnavailable, Param: "tools", Message: fmt.Sprintf("%s is carried out by the tool %q, "+
-			"which is not available: it does not exist, its MCP server does not answer, or the policy denies it", asked, name)}
+		return &chat.Error{Kind: chat.ErrUnavailable, Param: "tools", Message: fmt.Sprintf(
+			"%s is carried out by the tool %q, which is not available: it does not exist, "+
+				"its MCP server does not answer, or the policy denies it", asked, name)}
 	}
 	v := &served{kind: k, asked: asked, protocol: p, tool: offered[i]}
 	json.Unmarshal(raw, &v.limits)
@@ -182,8 +183,8 @@ func (s *session) taken(name string) bool {
 }
 
 // honoured are the fields of definitions that need no note: what they say is done, or there is nothing to do.
-var honoured = map[string]bool{"type": true, "name": true, "max_uses": true, "cache_control": true, "defer_loading": true,
-	"strict": true, "allowed_callers": true}
+var honoured = map[string]bool{"type": true, "name": true, "max_uses": true, "cache_control": true,
+	"defer_loading": true, "strict": true, "allowed_callers": true}
 
 // note reports which fields of a definition are not honoured.
 func (s *session) note(v *served, raw json.RawMessage) {

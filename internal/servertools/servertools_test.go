@@ -35,29 +35,48 @@ func part(p chat.Protocol, name, raw string) chat.Part {
 
 func TestRecall(t *testing.T) {
 	use := func(id string) chat.Part {
-		return part(chat.ProtocolAnthropic, "server_tool_use", `{"type":"server_tool_use","id":"`+id+`","name":"web_search","input":{"query":"x"}}`)
+		return part(chat.ProtocolAnthropic, "server_tool_use",
+			`{"type":"server_tool_use","id":"`+id+`","name":"web_search","input":{"query":"x"}}`)
 	}
 	found := func(id, content string) chat.Part {
 		return part(chat.ProtocolAnthropic, "web_search_tool_result", `{"tool_use_id":"`+id+`","content":`+content+`}`)
 	}
-	const rain = `[{"type":"web_search_result","encrypted_content":"cmFpbg=="},{"type":"web_search_result","encrypted_content":""}]`
+	code := part(chat.ProtocolGemini, "executableCode", `{"executableCode":{"code":"1"}}`)
+	ran := part(chat.ProtocolGemini, "codeExecutionResult",
+		`{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"2"}}`)
+	const (
+		rain = `[{"type":"web_search_result","encrypted_content":"cmFpbg=="},` +
+			`{"type":"web_search_result","encrypted_content":""}]`
+		call1 = `web_search{"query":"x"}#srvtoolu_w_1`
+		call2 = `web_search{"query":"x"}#srvtoolu_w_2`
+	)
 	text := func(s string) chat.Part { return chat.Part{Text: s} }
+	type parts = []chat.Part
 	for name, tt := range map[string]struct {
-		parts []chat.Part
+		parts parts
 		calls []chat.Call
 		want  string
 	}{
-		"nothing":       {[]chat.Part{text("hi")}, nil, "a(hi)"},
-		"another's":     {[]chat.Part{use("srvtoolu_1"), found("srvtoolu_1", rain)}, nil, "a()"},
-		"one":           {[]chat.Part{text("so"), use("srvtoolu_w_1"), found("srvtoolu_w_1", rain), text("wet")}, nil, `a(so web_search{"query":"x"}#srvtoolu_w_1) t(rain #srvtoolu_w_1) a(wet)`},
-		"two":           {[]chat.Part{use("srvtoolu_w_1"), found("srvtoolu_w_1", rain), use("srvtoolu_w_2"), found("srvtoolu_w_2", rain)}, nil, `a( web_search{"query":"x"}#srvtoolu_w_1) t(rain #srvtoolu_w_1) a( web_search{"query":"x"}#srvtoolu_w_2) t(rain #srvtoolu_w_2)`},
-		"failed":        {[]chat.Part{use("srvtoolu_w_1"), found("srvtoolu_w_1", `{"error_code":"unavailable"}`)}, nil, `a( web_search{"query":"x"}#srvtoolu_w_1) t(Error: unavailable #srvtoolu_w_1 bad)`},
-		"cut off":       {[]chat.Part{use("srvtoolu_w_1")}, nil, `a( web_search{"query":"x"}#srvtoolu_w_1) t(Error: no result is known #srvtoolu_w_1 bad)`},
-		"with a call":   {[]chat.Part{use("srvtoolu_w_1"), found("srvtoolu_w_1", rain)}, []chat.Call{{ID: "c", Name: "f", Arguments: "{}"}}, `a( web_search{"query":"x"}#srvtoolu_w_1) t(rain #srvtoolu_w_1) a( f{}#c)`},
-		"a page":        {[]chat.Part{use("srvtoolu_w_1"), found("srvtoolu_w_1", `{"content":{"source":{"data":"page"}}}`)}, nil, `a( web_search{"query":"x"}#srvtoolu_w_1) t(page #srvtoolu_w_1)`},
-		"Gemini's code": {[]chat.Part{part(chat.ProtocolGemini, "executableCode", `{"executableCode":{"code":"1"}}`), part(chat.ProtocolGemini, "codeExecutionResult", `{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"2"}}`), text("2")}, nil, `a( code_execution{"code":"1"}#hosted_1_0) t(2 #hosted_1_0) a(2)`},
+		"nothing":   {parts{text("hi")}, nil, "a(hi)"},
+		"another's": {parts{use("srvtoolu_1"), found("srvtoolu_1", rain)}, nil, "a()"},
+		"one": {parts{text("so"), use("srvtoolu_w_1"), found("srvtoolu_w_1", rain), text("wet")}, nil,
+			"a(so " + call1 + ") t(rain #srvtoolu_w_1) a(wet)"},
+		"two": {parts{use("srvtoolu_w_1"), found("srvtoolu_w_1", rain),
+			use("srvtoolu_w_2"), found("srvtoolu_w_2", rain)}, nil,
+			"a( " + call1 + ") t(rain #srvtoolu_w_1) a( " + call2 + ") t(rain #srvtoolu_w_2)"},
+		"failed": {parts{use("srvtoolu_w_1"), found("srvtoolu_w_1", `{"error_code":"unavailable"}`)}, nil,
+			"a( " + call1 + ") t(Error: unavailable #srvtoolu_w_1 bad)"},
+		"cut off": {parts{use("srvtoolu_w_1")}, nil,
+			"a( " + call1 + ") t(Error: no result is known #srvtoolu_w_1 bad)"},
+		"with a call": {parts{use("srvtoolu_w_1"), found("srvtoolu_w_1", rain)},
+			[]chat.Call{{ID: "c", Name: "f", Arguments: "{}"}}, "a( " + call1 + ") t(rain #srvtoolu_w_1) a( f{}#c)"},
+		"a page": {parts{use("srvtoolu_w_1"), found("srvtoolu_w_1", `{"content":{"source":{"data":"page"}}}`)}, nil,
+			"a( " + call1 + ") t(page #srvtoolu_w_1)"},
+		"Gemini's code": {parts{code, ran, text("2")}, nil,
+			`a( code_execution{"code":"1"}#hosted_1_0) t(2 #hosted_1_0) a(2)`},
 	} {
-		before := []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("q")}, {Role: chat.RoleAssistant, Parts: tt.parts, Calls: tt.calls}}
+		before := []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("q")},
+			{Role: chat.RoleAssistant, Parts: tt.parts, Calls: tt.calls}}
 		got, changed := recall(before)
 		if w := written(got); w != "u(q) "+tt.want || changed != (len(got) != 2) {
 			t.Errorf("%s: %s", name, w)
@@ -67,8 +86,10 @@ func TestRecall(t *testing.T) {
 
 func TestPages(t *testing.T) {
 	for text, want := range map[string][]page{
-		`{"a":[{"url":"https://a.example/1","title":"A"},{"link":"http://b.example","name":"B"}],"n":1}`:    {{"https://a.example/1", "A"}, {"http://b.example", "B"}},
-		"1. [Weather](https://a.example/w)\n2. see https://b.example/x?y=1. Twice: https://b.example/x?y=1": {{"https://a.example/w", "Weather"}, {"https://b.example/x?y=1", "b.example"}},
+		`{"a":[{"url":"https://a.example/1","title":"A"},{"link":"http://b.example","name":"B"}],"n":1}`: {
+			{"https://a.example/1", "A"}, {"http://b.example", "B"}},
+		"1. [Weather](https://a.example/w)\n2. see https://b.example/x?y=1. Twice: https://b.example/x?y=1": {
+			{"https://a.example/w", "Weather"}, {"https://b.example/x?y=1", "b.example"}},
 		`"text with https://c.example"`:  {{"https://c.example", "c.example"}},
 		`{"url":"javascript:alert(1)"}`:  nil,
 		"no address, ftp://x.example/ a": nil,
@@ -81,8 +102,9 @@ func TestPages(t *testing.T) {
 
 func TestKinds(t *testing.T) {
 	for name, want := range map[string]Kind{
-		"web_search": WebSearch, "web_search_preview_2025_03_11": WebSearch, "web_search_20260209": WebSearch, "googleSearch": WebSearch,
-		"code_interpreter": CodeExecution, "urlContext": WebFetch, "web_searcher": "", "image_generation": "", "": "",
+		"web_search": WebSearch, "web_search_preview_2025_03_11": WebSearch, "web_search_20260209": WebSearch,
+		"googleSearch": WebSearch, "code_interpreter": CodeExecution, "urlContext": WebFetch,
+		"web_searcher": "", "image_generation": "", "": "",
 	} {
 		if got := kindOf(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
@@ -104,8 +126,8 @@ func TestKinds(t *testing.T) {
 
 func TestDomains(t *testing.T) {
 	for address, want := range map[string]bool{
-		"https://a.example/x": true, "https://www.a.example/": true, "https://nota.example/": false, "https://b.example/docs/1": true,
-		"https://b.example/other": false, "https://bad.a.example/": false, "%": false,
+		"https://a.example/x": true, "https://www.a.example/": true, "https://nota.example/": false,
+		"https://b.example/docs/1": true, "https://b.example/other": false, "https://bad.a.example/": false, "%": false,
 	} {
 		l := limits{Allowed: []string{"a.example", "b.example/docs"}, Blocked: []string{"bad.a.example"}}
 		if got := l.permits(address); got != want {

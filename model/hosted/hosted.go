@@ -31,7 +31,8 @@ type Runner interface {
 	Runs(name string) bool
 	// Shown returns the detail of the event that shows a call to the client before it runs; nil: none.
 	Shown(c *chat.Call) chat.Detail
-	// Run runs a call. A failure that the model can do something about is a result with IsError; an error ends the answer.
+	// Run runs a call. A failure that the model can do something about is a result with IsError; an error ends the
+	// answer.
 	Run(ctx context.Context, c *chat.Call) (Outcome, error)
 }
 
@@ -129,7 +130,8 @@ func (a *answer) turn(ctx context.Context, yield func(chat.Event, error) bool) b
 	a.turns += t.last + 1
 	again := len(t.asked) > 0 && t.calls == 0
 	if a.ran += len(t.asked); a.ran > cmp.Or(a.Session.Calls, defaultCalls) {
-		a.o.Log.Warn("the model called hosted tools too often, and its answer was ended", "calls", a.ran, "tool", t.asked[0].Name)
+		a.o.Log.Warn("the model called hosted tools too often, and its answer was ended", "calls", a.ran,
+			"tool", t.asked[0].Name)
 		again = false
 	} else if len(t.asked) > 0 {
 		ends, ok := a.run(ctx, &t, yield)

@@ -42,7 +42,8 @@ func text(s string) chat.Event { return chat.Event{Kind: chat.KindText, Text: s}
 func call(i int, name, args string) []chat.Event {
 	id := fmt.Sprintf("c%d", i)
 	c := &chat.Call{Index: i, ID: id, Name: name, Arguments: args, Complete: true}
-	return []chat.Event{{Kind: chat.KindCallStart, Index: i, ID: id, Name: name}, {Kind: chat.KindCallArgs, Index: i, Text: args},
+	return []chat.Event{{Kind: chat.KindCallStart, Index: i, ID: id, Name: name},
+		{Kind: chat.KindCallArgs, Index: i, Text: args},
 		{Kind: chat.KindCallEnd, Index: i, ID: id, Name: name, Detail: c}}
 }
 
@@ -53,7 +54,8 @@ func (a *adder) Begin(_ context.Context, req *chat.Request) (*Session, error) {
 	if req.Tool("add") == nil {
 		return nil, nil
 	}
-	return &Session{Request: *req, Runner: a, Opening: []chat.Event{{Kind: chat.KindNativeCall, Name: "list"}}, Calls: 3}, nil
+	opening := []chat.Event{{Kind: chat.KindNativeCall, Name: "list"}}
+	return &Session{Request: *req, Runner: a, Opening: opening, Calls: 3}, nil
 }
 
 func (a *adder) Runs(name string) bool { return name == "add" || name == "ask" || name == "break" }
@@ -67,7 +69,8 @@ func (a *adder) Run(_ context.Context, c *chat.Call) (Outcome, error) {
 	if c.Name == "break" {
 		return Outcome{}, errors.New("broken")
 	}
-	return Outcome{Result: chat.Result{Parts: chat.Text("3")}, Ends: c.Name == "ask", Tools: []chat.Tool{{Name: "found"}, {Name: "add"}}}, nil
+	return Outcome{Result: chat.Result{Parts: chat.Text("3")}, Ends: c.Name == "ask",
+		Tools: []chat.Tool{{Name: "found"}, {Name: "add"}}}, nil
 }
 
 // seen writes what a client sees of an answer.
@@ -101,17 +104,22 @@ func TestAnswer(t *testing.T) {
 		want    string
 		asked   int
 	}{
-		"one call":          {[][]chat.Event{slices.Concat([]chat.Event{text("so ")}, add), {text("it is 3")}}, "{listso {add(1+2)=3}it is 3 2 requests stop", 2},
-		"none":              {[][]chat.Event{{text("no")}}, "{listno 1 requests stop", 1},
-		"the client's last": {[][]chat.Event{slices.Concat(add, call(1, "other", ""))}, "{list[0 other 0]{add(1+2)=3} 1 requests tool_calls", 1},
-		"then the client's": {[][]chat.Event{add, call(0, "other", "")}, "{list{add(1+2)=3}[0 other 0] 2 requests tool_calls", 2},
-		"to be approved":    {[][]chat.Event{call(0, "ask", "()")}, "{list{ask()=3} 1 requests stop", 1},
-		"broken":            {[][]chat.Event{call(0, "break", "()")}, "{list{break()error(broken)", 1},
-		"endless":           {[][]chat.Event{add}, "{list" + strings.Repeat("{add(1+2)=3}", 3) + " 4 requests stop", 4},
+		"one call": {[][]chat.Event{slices.Concat([]chat.Event{text("so ")}, add), {text("it is 3")}},
+			"{listso {add(1+2)=3}it is 3 2 requests stop", 2},
+		"none": {[][]chat.Event{{text("no")}}, "{listno 1 requests stop", 1},
+		"the client's last": {[][]chat.Event{slices.Concat(add, call(1, "other", ""))},
+			"{list[0 other 0]{add(1+2)=3} 1 requests tool_calls", 1},
+		"then the client's": {[][]chat.Event{add, call(0, "other", "")},
+			"{list{add(1+2)=3}[0 other 0] 2 requests tool_calls", 2},
+		"to be approved": {[][]chat.Event{call(0, "ask", "()")}, "{list{ask()=3} 1 requests stop", 1},
+		"broken":         {[][]chat.Event{call(0, "break", "()")}, "{list{break()error(broken)", 1},
+		"endless":        {[][]chat.Event{add}, "{list" + strings.Repeat("{add(1+2)=3}", 3) + " 4 requests stop", 4},
 	} {
 		s := &scripted{answers: tt.answers}
-		req := &chat.Request{Tools: []chat.Tool{{Name: "add"}, {Name: "other"}}, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("1+2?")}}}
-		if got := seen(New(s, &adder{}, Options{}).Stream(t.Context(), req)); got != tt.want || len(s.asked) != tt.asked {
+		req := &chat.Request{Tools: []chat.Tool{{Name: "add"}, {Name: "other"}},
+			Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("1+2?")}}}
+		got := seen(New(s, &adder{}, Options{}).Stream(t.Context(), req))
+		if got != tt.want || len(s.asked) != tt.asked {
 			t.Errorf("%s: after %d requests the client sees %s, want %s", name, len(s.asked), got, tt.want)
 		}
 		if len(req.Tools) != 2 || len(req.Messages) != 1 {
@@ -120,10 +128,12 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestGoesOn: what the second request holds.
-func TestGoesOn(t *testing.T) {
-	thinking := chat.Event{Kind: chat.KindReasoning, Text: "hm", Detail: chat.Opaque{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: []byte(`"s"`)}}}
-	s := &scripted{answers: [][]chat.Event{slices.Concat([]chat.Event{thinking, text("so")}, call(0, "add", "(1+2)")), {text("3")}}}
+// TestSecondRequest: what the model is asked after a call.
+func TestSecondRequest(t *testing.T) {
+	signature := chat.Opaque{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: []byte(`"s"`)}}
+	thinking := chat.Event{Kind: chat.KindReasoning, Text: "hm", Detail: signature}
+	first := slices.Concat([]chat.Event{thinking, text("so")}, call(0, "add", "(1+2)"))
+	s := &scripted{answers: [][]chat.Event{first, {text("3")}}}
 	req := &chat.Request{Tools: []chat.Tool{{Name: "add"}}, Choice: chat.Choice{Mode: chat.ChoiceNamed, Name: "add"}}
 	seen(New(s, &adder{}, Options{}).Stream(t.Context(), req))
 	next := s.asked[1]
@@ -134,7 +144,8 @@ func TestGoesOn(t *testing.T) {
 		t.Errorf("the model is offered %v", next.Tools)
 	}
 	said, result := next.Messages[0], next.Messages[1]
-	if said.Reasoning != "hm" || string(said.Parts[0].Raw) != `{"type":"thinking","thinking":"hm","signature":"s"}` || said.Text() != "so" || said.Calls[0].Name != "add" {
+	if said.Reasoning != "hm" || said.Text() != "so" || said.Calls[0].Name != "add" ||
+		string(said.Parts[0].Raw) != `{"type":"thinking","thinking":"hm","signature":"s"}` {
 		t.Errorf("the answer goes back as %+v", said)
 	}
 	if result.CallID != "c0" || result.Name != "add" || result.Text() != "3" {
@@ -146,7 +157,8 @@ func TestGoesOn(t *testing.T) {
 func TestOthers(t *testing.T) {
 	s := &scripted{answers: [][]chat.Event{call(0, "add", "()")}}
 	req := &chat.Request{}
-	if got := seen(New(s, &adder{}, Options{}).Stream(t.Context(), req)); got != "[0 add 0] 1 requests tool_calls" || s.asked[0] != req {
+	got := seen(New(s, &adder{}, Options{}).Stream(t.Context(), req))
+	if got != "[0 add 0] 1 requests tool_calls" || s.asked[0] != req {
 		t.Errorf("the client sees %s", got)
 	}
 }

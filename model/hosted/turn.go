@@ -28,11 +28,8 @@ func (t *turn) take(e *chat.Event) bool {
 	case chat.KindReasoning:
 		t.thinking.Take(e)
 	case chat.KindCallStart:
-		if t.Runner.Runs(e.Name) {
-			t.running[e.Index] = true
-			return false
-		}
-		t.number(e)
+		t.running[e.Index] = t.Runner.Runs(e.Name)
+		return t.number(e)
 	case chat.KindCallArgs:
 		return t.number(e)
 	case chat.KindCallEnd:
@@ -67,13 +64,12 @@ func (t *turn) number(e *chat.Event) bool {
 
 func (t *turn) end(e *chat.Event) bool {
 	c := *e.Detail.(*chat.Call)
-	if t.running[e.Index] {
+	if !t.number(e) {
 		if c.Complete {
 			t.asked = append(t.asked, c)
 		}
 		return false
 	}
-	t.number(e)
 	c.Index = e.Index
 	e.Detail = &c
 	t.calls++
