@@ -29,13 +29,17 @@ func (w *builder) servingTools(model chat.Model, name string, m *config.Model) (
 	if len(t.Names()) == 0 || w.box == nil {
 		return model, nil
 	}
-	allowed := slices.DeleteFunc([]string{t.WebSearch, t.WebFetch}, func(n string) bool { return n == "" || n == t.CodeExecution })
+	allowed := slices.DeleteFunc([]string{t.WebSearch, t.WebFetch}, func(n string) bool {
+		return n == "" || n == t.CodeExecution
+	})
 	runner, err := w.runner(m, w.pickNames("models."+name+".server_tools", t.Names()), allowed)
 	if err != nil {
 		return nil, err
 	}
 	tools := map[servertools.Kind]string{
-		servertools.WebSearch: t.WebSearch, servertools.WebFetch: t.WebFetch, servertools.CodeExecution: t.CodeExecution,
+		servertools.WebSearch:     t.WebSearch,
+		servertools.WebFetch:      t.WebFetch,
+		servertools.CodeExecution: t.CodeExecution,
 	}
 	return servertools.New(model, servertools.Options{Tools: tools, Runner: runner, Log: w.env.Log}), nil
 }
