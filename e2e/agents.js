@@ -67,9 +67,12 @@ async function install(name, version, command) {
   return { bin: join(dir, 'node_modules', '.bin') };
 }
 
+/** The last line that a command wrote to its standard error, or why it did not run. */
+export const lastLine = (err) => String(err.stderr || err.message).trim().split('\n').at(-1);
+
 /**
- * Runs a command to its end, in a home of its own and with temporary files of its own, and returns its output and exit code. Whatever is not on this machine is out
- * of its reach: other addresses lead to a proxy that is not there.
+ * Runs a command to its end, in a home of its own and with temporary files of its own, and returns its output and exit code.
+ * Whatever is not on this machine is out of its reach: other addresses lead to a proxy that is not there.
  */
 export async function play(t, command, args, { cwd, home = directory(t), env = {}, limit = 180_000 }) {
   const nowhere = 'http://127.0.0.1:9';

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
+import { lastLine } from './agents.js';
 
 const exec = promisify(execFile);
 
@@ -20,7 +21,7 @@ export async function pythonWith(requirement) {
     assert.ok(existsSync(path));
     await exec(path, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', requirement], { timeout: 300_000 });
   } catch (err) {
-    return { reason: String(err.stderr || err.message).trim().split('\n').at(-1) };
+    return { reason: lastLine(err) };
   }
   return { path };
 }
