@@ -108,11 +108,13 @@ func (row *questionRow) question(id string, tools json.RawMessage) LiveQuestion 
 	return q
 }
 
-// doneParts is how many parts of a task are done before the one that is asked for: small models take up a habit after two.
+// doneParts is how many parts of a task are done before the one that is asked for: small models take up a habit after
+// two.
 const doneParts = 2
 
-// MidTask returns the questions as a model meets them in the middle of its work: each is the last part of a task, and the
-// parts before it, which are the questions before, have been done by their expected calls. It is nil if too few have one.
+// MidTask returns the questions as a model meets them in the middle of its work: each is the last part of a task, and
+// the parts before it, which are the questions before, have been done by their expected calls. It is nil if too few have
+// one.
 func MidTask(questions []LiveQuestion) []LiveQuestion {
 	var known []*LiveQuestion
 	for i := range questions {
@@ -158,9 +160,10 @@ func (q *LiveQuestion) behind(done []*LiveQuestion) LiveQuestion {
 func (q *LiveQuestion) answered(n int) []chat.Message {
 	list := []chat.Message{{Role: chat.RoleAssistant}}
 	for i, c := range q.Gold {
-		id := fmt.Sprintf("call_%d", n+i)
-		list[0].Calls = append(list[0].Calls, chat.Call{ID: id, Name: c.Name, Arguments: string(c.Arguments), Complete: true})
-		list = append(list, chat.Message{Role: chat.RoleTool, CallID: id, Name: c.Name, Parts: chat.Text("done")})
+		call := chat.Call{ID: fmt.Sprintf("call_%d", n+i), Name: c.Name, Arguments: string(c.Arguments), Complete: true}
+		result := chat.Result{CallID: call.ID, Name: call.Name, Parts: chat.Text("done")}
+		list[0].Calls = append(list[0].Calls, call)
+		list = append(list, result.Message())
 	}
 	return list
 }
@@ -245,8 +248,8 @@ func sameTools(want, got []readCall) bool {
 	return slices.Equal(names(want), names(got))
 }
 
-// Kept reads results that an earlier run wrote, so that it can be gone on with: questions that failed are asked again. A file
-// that is not there holds none.
+// Kept reads results that an earlier run wrote, so that it can be continued: questions that failed are asked again. A
+// file that is not there holds none.
 func Kept(file string) ([]Asked, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -343,9 +346,11 @@ func (s *Standing) add(a *Asked) {
 // WriteStandings writes standings as a table for people.
 func WriteStandings(w io.Writer, list []Standing) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "in % (95 % bounds)\tvalid\tright tool\tright arguments\tfalse calls\ttried, valid at once\tretried, then a call\ttokens in\tout\tseconds\tfailed\n")
+	fmt.Fprint(t, "in % (95 % bounds)\tvalid\tright tool\tright arguments\tfalse calls\ttried, valid at once\t"+
+		"retried, then a call\ttokens in\tout\tseconds\tfailed\n")
 	for _, s := range list {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%.1f\t%d\n", s.Way, s.Valid, s.RightTool, s.RightArgs, s.False, s.Tried, s.Retried, s.In, s.Out, s.Seconds, s.Failed)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%.1f\t%d\n", s.Way, s.Valid, s.RightTool, s.RightArgs,
+			s.False, s.Tried, s.Retried, s.In, s.Out, s.Seconds, s.Failed)
 	}
 	return t.Flush()
 }

@@ -53,8 +53,8 @@ func (r *Rate) Add(yes bool) {
 	}
 }
 
-// Apart reports whether two ways that were asked the same questions differ, of which one alone was right in won, and the other alone in
-// lost (a one-sided sign test at 5 %).
+// Apart reports whether two ways that were asked the same questions differ, if only one was right in won of them, and
+// only the other in lost (a one-sided sign test at 5 %).
 func Apart(won, lost int) bool {
 	n, k := won+lost, min(won, lost)
 	tail, term := 0.0, math.Pow(0.5, float64(n))

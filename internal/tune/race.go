@@ -12,9 +12,10 @@ import (
 	"wield/internal/rate"
 )
 
-// Trials puts the suite to the model in the way of each candidate, and yields what comes out. A request that fails is a trial that
-// failed. All candidates are asked the same questions, but none whose answers cannot change the result any more. If the model
-// calls nothing in any way, all are asked again with a call required. Only a canceled ctx ends the trials before.
+// Trials puts the suite to the model in the way of each candidate, and yields what comes out. A request that fails is a
+// trial that failed. All candidates are asked the same questions, but none whose answers cannot change the result any
+// more. If the model calls nothing in any way, all are asked again with a call required. Only a canceled ctx ends the
+// trials before.
 func Trials(ctx context.Context, model chat.Model, o Options) (iter.Seq[Trial], error) {
 	candidates, err := o.Candidates()
 	if err != nil {
@@ -22,7 +23,7 @@ func Trials(ctx context.Context, model chat.Model, o Options) (iter.Seq[Trial], 
 	}
 	return func(yield func(Trial) bool) {
 		free := race{o: &o, model: model, yield: yield, probes: suite[:]}
-		if !free.run(ctx, candidates) || !slices.ContainsFunc(free.rows, (*Row).answers) || slices.ContainsFunc(free.rows, (*Row).calls) {
+		if !free.run(ctx, candidates) || !slices.ContainsFunc(free.rows, (*Row).answers) || free.best.called {
 			return
 		}
 		required := race{o: &o, model: model, yield: yield, probes: suite[:Questions-1]} // the last needs no call
@@ -111,7 +112,9 @@ func (r *race) ask(ctx context.Context, row *Row, until int) bool {
 	launch := func() {
 		if i := next; i < len(done) {
 			next++
-			asking.Go(func() { done[i] <- try(ctx, b, row.Candidate, &r.probes[i%len(r.probes)], i/len(r.probes), r.o) })
+			asking.Go(func() {
+				done[i] <- try(ctx, b, row.Candidate, &r.probes[i%len(r.probes)], i/len(r.probes), r.o)
+			})
 		}
 	}
 	for range max(r.o.Concurrent, 1) {
@@ -148,8 +151,8 @@ func (r *race) left() (n int) {
 	return n
 }
 
-// decided reports whether further trials of a candidate are in vain: it answers nothing, or calls nothing, as all before it, or can neither
-// become the best nor be told apart from the best in more or fewer trials than there are.
+// decided reports whether further trials of a candidate are in vain: it answers nothing, or calls nothing, as all before
+// it, or it cannot become the best, and whether it differs from the best is known or cannot be known in the trials left.
 func (r *race) decided(row *Row) bool {
 	asked := row.RightArgs.Of
 	left := r.questions() - asked
@@ -175,9 +178,8 @@ func (r *race) waits(row *Row) bool {
 	return !row.tried && row.answers() && (r.best == nil || !r.best.called)
 }
 
-// answers reports whether there was any answer, calls whether one was a right call.
+// answers reports whether there was any answer.
 func (row *Row) answers() bool { return row.Failed < row.RightArgs.Of }
-func (row *Row) calls() bool   { return row.called }
 
 // against returns how many of the questions that both were asked only one answered right.
 func (row *Row) against(other *Row) (won, lost int) {

@@ -62,7 +62,8 @@ func Summarise(model string, trials []Trial) *Report {
 	}
 	for i := range r.Rows {
 		row, best := &r.Rows[i], &r.Rows[r.Best]
-		r.Tie = r.Tie || i != r.Best && row.answers() && row.Candidate.Required == best.Candidate.Required && !rate.Apart(row.against(best))
+		alike := row.answers() && row.Candidate.Required == best.Candidate.Required
+		r.Tie = r.Tie || i != r.Best && alike && !rate.Apart(row.against(best))
 	}
 	return r
 }

@@ -174,7 +174,8 @@ func try(ctx context.Context, b *bridge.Bridge, c Candidate, p *probe, round int
 // maxAnswer is how many tokens an answer may have: enough for the longest that is wanted, and an end for a model that finds none.
 const maxAnswer = 400
 
-// maxProse is how many bytes an answer may have without a call: a model that writes more to questions like these makes none.
+// maxProse is how many bytes an answer may have without a call: a model that writes more to questions like these makes
+// none.
 const maxProse = 300
 
 // An outcome is what a response held.

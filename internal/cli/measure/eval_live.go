@@ -130,7 +130,8 @@ func keptResults(name string) ([]eval.Asked, *os.File, error) {
 
 // askLive puts each question to all models, one after the other, unless its result is known. They are compared on the same
 // questions even if the run is interrupted, and a server that keeps the last prompt reads a common one once.
-func askLive(cmd *cobra.Command, app *cli.App, f *liveFlags, c *config.Config, questions []eval.LiveQuestion, results []eval.Asked, keep *os.File) ([]eval.Asked, error) {
+func askLive(cmd *cobra.Command, app *cli.App, f *liveFlags, c *config.Config, questions []eval.LiveQuestion,
+	results []eval.Asked, keep *os.File) ([]eval.Asked, error) {
 	models := make([]chat.Model, len(f.ways))
 	for i, way := range f.ways {
 		model, done, err := compose.Served(c, compose.Environment{Getenv: app.Getenv,
@@ -161,7 +162,8 @@ func askLive(cmd *cobra.Command, app *cli.App, f *liveFlags, c *config.Config, q
 				}
 			}
 			if !f.quiet {
-				fmt.Fprintf(app.Stderr, "%s %d/%d %s: %d calls, %.1f s %s\n", way, n+1, len(questions), a.ID, len(a.Calls), a.Seconds, a.Failed)
+				fmt.Fprintf(app.Stderr, "%s %d/%d %s: %d calls, %.1f s %s\n", way, n+1, len(questions), a.ID,
+					len(a.Calls), a.Seconds, a.Failed)
 			}
 		}
 	}

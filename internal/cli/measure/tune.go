@@ -151,7 +151,8 @@ func runTune(cmd *cobra.Command, app *cli.App, f *tuneFlags, args []string) erro
 		trials = append(trials, t)
 		if !f.quiet {
 			n := len(trials)
-			fmt.Fprintf(app.Stderr, "%d/%d %s: %s: %s%s\n", n, n+t.Left, t.Candidate, t.Probe, said(&t), left(time.Since(start), n, n+t.Left))
+			fmt.Fprintf(app.Stderr, "%d/%d %s: %s: %s%s\n", n, n+t.Left, t.Candidate, t.Probe, said(&t),
+				left(time.Since(start), n, n+t.Left))
 		}
 	}
 	if err := cmd.Context().Err(); err != nil {
