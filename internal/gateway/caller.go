@@ -19,10 +19,6 @@ func (g *Gateway) WhoHas(hash [sha256.Size]byte) (Caller, bool) {
 
 // Sees reports whether the holder of the key of a name may use a model.
 func (g *Gateway) Sees(key, model string) bool {
-	for _, h := range g.current.Load().holders {
-		if h.Name == key {
-			return h.maySee(model)
-		}
-	}
-	return false
+	h := holderNamed(g.current.Load().holders, key)
+	return h != nil && h.maySee(model)
 }

@@ -14,12 +14,12 @@ const (
 	maxDropName = 64
 )
 
-// hints are fields that change no answer: they concern the cache, the bill or the bookkeeping of a protocol's own server.
-// Agents send them with every request, so that only the log and the inspector tell of them.
+// hints are fields that change no answer: they concern the cache, the bill or the bookkeeping of a protocol's own
+// server. Agents send them with every request, so that only the log and the inspector name them.
 var hints = map[string]bool{
-	"cache_control": true, "context_management": true, "diagnostics": true, "fallback_credit_token": true, "metadata": true,
-	"prompt_cache_key": true, "prompt_cache_options": true, "prompt_cache_retention": true, "safety_identifier": true, "service_tier": true,
-	"user": true, "client_metadata": true,
+	"cache_control": true, "client_metadata": true, "context_management": true, "diagnostics": true,
+	"fallback_credit_token": true, "metadata": true, "prompt_cache_key": true, "prompt_cache_options": true,
+	"prompt_cache_retention": true, "safety_identifier": true, "service_tier": true, "user": true,
 }
 
 // drop notes what of the request a backend was not sent. Its name may hold what a client sent.
@@ -55,22 +55,22 @@ type loggedNames struct {
 	names map[string]bool
 }
 
-// maxTold bounds what is remembered. Clients make up names.
-const maxTold = 10_000
+// maxLogged bounds what is remembered. Clients make up names.
+const maxLogged = 10_000
 
 // first returns the names that were not logged for a model before.
-func (t *loggedNames) first(model string, names []string) (list []string) {
+func (l *loggedNames) first(model string, names []string) (list []string) {
 	if len(names) == 0 {
 		return nil
 	}
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	if t.names == nil || len(t.names) > maxTold {
-		t.names = map[string]bool{}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.names == nil || len(l.names) > maxLogged {
+		l.names = map[string]bool{}
 	}
 	for _, name := range names {
-		if key := model + "\x00" + name; !t.names[key] {
-			t.names[key] = true
+		if key := model + "\x00" + name; !l.names[key] {
+			l.names[key] = true
 			list = append(list, name)
 		}
 	}

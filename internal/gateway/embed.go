@@ -60,7 +60,8 @@ func (x *exchange) embed(body []byte) *failure {
 	}
 	ctx, cancel := context.WithCancel(x.r.Context())
 	defer cancel()
-	resp, err := m.Relay.Relay(ctx, outgoing.Relayed{Path: "/v1/embeddings", Header: contentType("application/json"), Body: translated})
+	resp, err := m.Relay.Relay(ctx, outgoing.Relayed{Path: "/v1/embeddings", Header: contentType("application/json"),
+		Body: translated})
 	if err != nil {
 		return x.modelFailure(ctx, err)
 	}

@@ -46,7 +46,8 @@ const paramFormat = "response_format"
 const statusGone = 499
 
 var (
-	noKey    = refuse(http.StatusUnauthorized, chat.ErrAuth, codeKey, `this needs an API key of wield: send one as "Authorization: Bearer KEY"`)
+	noKey = refuse(http.StatusUnauthorized, chat.ErrAuth, codeKey,
+		`this needs an API key of wield: send one as "Authorization: Bearer KEY"`)
 	wrongKey = refuse(http.StatusUnauthorized, chat.ErrAuth, codeKey, "the API key is not one of this service")
 )
 

@@ -74,7 +74,8 @@ func (x *exchange) keeper() (*Model, *failure) {
 	if name := x.r.Header.Get(headerModel); name != "" {
 		m, f := x.find(name)
 		if f == nil && !keeps(m) {
-			f = refuse(http.StatusNotFound, chat.ErrNotFound, codeNoRelay, "the backend of the model "+quote(m.Name)+" has no "+x.r.URL.Path)
+			f = refuse(http.StatusNotFound, chat.ErrNotFound, codeNoRelay,
+				"the backend of the model "+quote(m.Name)+" has no "+x.r.URL.Path)
 		}
 		return m, f
 	}
@@ -91,8 +92,8 @@ func (x *exchange) keeper() (*Model, *failure) {
 		}
 	}
 	if found == nil {
-		return nil, refuse(http.StatusNotFound, chat.ErrNotFound, codeNoRelay, "no model here is on a server of the protocol of "+x.r.URL.Path+
-			": it needs a backend of kind anthropic for Anthropic's clients, openai or responses for OpenAI's")
+		return nil, refuse(http.StatusNotFound, chat.ErrNotFound, codeNoRelay,
+			"no model here is on a server of the protocol of "+x.r.URL.Path+": it needs a backend of kind anthropic for Anthropic's clients, openai or responses for OpenAI's")
 	}
 	x.model = found.Name
 	return found, nil
@@ -107,8 +108,8 @@ func (x *exchange) renamed(m *Model, name string) string {
 	return other.upstream()
 }
 
-// renameIn replaces the text at a path of a JSON object, in every element of the lists on the way. What cannot be read is
-// left for the server to refuse.
+// renameIn replaces the text at a path of a JSON object, in every element of the lists on the way. What cannot be read
+// is left for the server to refuse.
 func renameIn(body []byte, path []string, rename func(string) string) []byte {
 	s := jsonbody.Scanner{Bytes: body}
 	var out []byte
@@ -210,6 +211,7 @@ func (x *exchange) passResults(ctx context.Context, resp *http.Response) *failur
 		scheme = "https://"
 	}
 	x.w.Header().Set("Content-Type", "application/json")
-	x.body(resp.StatusCode, resultsURL.ReplaceAll(body, []byte("${1}"+strings.ReplaceAll(scheme+x.r.Host, "$", "")+"${2}")))
+	here := "${1}" + strings.ReplaceAll(scheme+x.r.Host, "$", "") + "${2}"
+	x.body(resp.StatusCode, resultsURL.ReplaceAll(body, []byte(here)))
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -47,10 +48,10 @@ type use struct {
 	active int
 
 	// What services that share the limits tell each other.
-	started int // since it was told last
-	told    int // of active, last
-	others  map[string]otherUse
-	share   float64 // of the limits that this service may use; 0: all
+	started  int // since the last report
+	reported int // of active, last
+	others   map[string]otherUse
+	share    float64 // of the limits that this service may use; 0: all
 }
 
 // mayAsk reports whether the holder may use models at all. Nobody in particular may, where no key is needed.
@@ -120,12 +121,18 @@ func newHolders(keys []Key, now time.Time) []*holder {
 // takeUses lets keys go on with what the limits of the keys of the same names before them remember.
 func takeUses(next, before []*holder) {
 	for _, h := range next {
-		for _, b := range before {
-			if b.Name == h.Name {
-				h.use = b.use
-			}
+		if b := holderNamed(before, h.Name); b != nil {
+			h.use = b.use
 		}
 	}
+}
+
+// holderNamed returns the holder of the key of a name, or nil.
+func holderNamed(holders []*holder, name string) *holder {
+	if i := slices.IndexFunc(holders, func(h *holder) bool { return h.Name == name }); i >= 0 {
+		return holders[i]
+	}
+	return nil
 }
 
 // identify finds who sends a request. A nil holder without failure is nobody in particular, where that is allowed.

@@ -52,8 +52,8 @@ type Mount struct {
 	// Tokens says what an access token is worth that is no key, or a request without any. Nil: only keys count.
 	Tokens func(r *http.Request, token string) Pass
 
-	// Whole lets Serve have bodies only whole, and within the limits of the gateway: their length, how many objects they hold and how
-	// long they take to come.
+	// Whole lets Serve have bodies only whole, and within the limits of the gateway: their length, how many objects they
+	// hold and how long they take to come.
 	Whole bool
 
 	// Counted is the method of JSON-RPC whose requests count within the limits of a key, as completions do. It goes with
@@ -209,14 +209,13 @@ func (x *exchange) present(m *Mount, token string) (*holder, Caller, *failure) {
 		}
 		return nil, Caller{}, refuse(p.Status, chat.ErrAuth, codeKey, p.Message)
 	}
-	for _, h := range x.g.holders {
-		if h.Name == p.Key {
-			by := h.caller()
-			by.Name, by.Key = p.Name, h.Name
-			return h, by, nil
-		}
+	h := holderNamed(x.g.holders, p.Key)
+	if h == nil {
+		return nil, Caller{}, noKey // it has just gone from the configuration
 	}
-	return nil, Caller{}, noKey // it has just gone from the configuration
+	by := h.caller()
+	by.Name, by.Key = p.Name, h.Name
+	return h, by, nil
 }
 
 // counts reports whether a request counts within the limits of its key.

@@ -112,7 +112,8 @@ func decodePassive(body []byte) (*chat.Request, passiveExtra, *failure) {
 			}
 		}
 		if id := fields["conversation_id"]; id != nil && json.Unmarshal(id, &extra.conversation) != nil {
-			return nil, extra, badField("conversation_id", jsonbody.CodeInvalidType, "conversation_id: this must be a string")
+			return nil, extra, badField("conversation_id", jsonbody.CodeInvalidType,
+				"conversation_id: this must be a string")
 		}
 		delete(fields, "conversation_id")
 		if text, err := json.Marshal(raw); err == nil && len(raw) > 0 {
@@ -123,7 +124,8 @@ func decodePassive(body []byte) (*chat.Request, passiveExtra, *failure) {
 		}
 	}
 	if len(extra.conversation) > maxConversationID {
-		return nil, extra, badField("conversation_id", jsonbody.CodeInvalidValue, "conversation_id is longer than "+strconv.Itoa(maxConversationID)+" bytes")
+		return nil, extra, badField("conversation_id", jsonbody.CodeInvalidValue,
+			"conversation_id is longer than "+strconv.Itoa(maxConversationID)+" bytes")
 	}
 	req, err := openai.DecodeRequest(body)
 	if err != nil {

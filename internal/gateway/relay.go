@@ -45,7 +45,8 @@ func (x *exchange) relay(body []byte) *failure {
 	}
 	ctx, cancel := context.WithCancel(x.r.Context())
 	defer cancel()
-	resp, err := m.Relay.Relay(ctx, outgoing.Relayed{Path: x.r.URL.Path, Header: contentType(sent.contentType), Body: body})
+	resp, err := m.Relay.Relay(ctx, outgoing.Relayed{Path: x.r.URL.Path, Header: contentType(sent.contentType),
+		Body: body})
 	if err != nil {
 		return x.modelFailure(ctx, err)
 	}

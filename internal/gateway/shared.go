@@ -2,23 +2,23 @@ package gateway
 
 import "time"
 
-// A KeyUse is how a key was used at one service since that told it last.
+// A KeyUse is how a key was used at one service since its last report.
 type KeyUse struct {
 	Name    string `json:"name"`
 	Started int    `json:"started,omitempty"` // completions
 	Active  int    `json:"active,omitempty"`  // completions that run now
 }
 
-// otherUse is what another service has told of a key.
+// otherUse is what another service reported of a key.
 type otherUse struct {
 	active int
 	at     time.Time
 }
 
-// otherStands is how long it counts what another service has told.
-const otherStands = 3 * time.Second
+// reportLife is how long a report of another service counts.
+const reportLife = 3 * time.Second
 
-// Uses returns how keys with limits were used here since it was asked last, for other services.
+// Uses returns how keys with limits were used here since the last call, for other services.
 func (g *Gateway) Uses() (list []KeyUse) {
 	for _, h := range g.current.Load().holders {
 		if h.RPM == 0 && h.Concurrent == 0 {
@@ -26,34 +26,33 @@ func (g *Gateway) Uses() (list []KeyUse) {
 		}
 		h.mu.Lock()
 		one := KeyUse{h.Name, h.started, h.active}
-		if one.Started > 0 || one.Active > 0 || h.told > 0 {
+		if one.Started > 0 || one.Active > 0 || h.reported > 0 {
 			list = append(list, one)
 		}
-		h.started, h.told = 0, h.active
+		h.started, h.reported = 0, h.active
 		h.mu.Unlock()
 	}
 	return list
 }
 
-// Used counts what another service has told within the limits of the keys.
+// Used counts what another service reported within the limits of the keys.
 func (g *Gateway) Used(from string, uses []KeyUse) {
-	now := time.Now()
-	for _, h := range g.current.Load().holders {
-		for _, u := range uses {
-			if u.Name != h.Name {
-				continue
-			}
-			h.mu.Lock()
-			if h.RPM > 0 {
-				h.fill(now)
-				h.tokens = max(h.tokens-float64(u.Started), -float64(h.RPM))
-			}
-			if h.others == nil {
-				h.others = map[string]otherUse{}
-			}
-			h.others[from] = otherUse{u.Active, now}
-			h.mu.Unlock()
+	now, holders := time.Now(), g.current.Load().holders
+	for _, u := range uses {
+		h := holderNamed(holders, u.Name)
+		if h == nil {
+			continue
 		}
+		h.mu.Lock()
+		if h.RPM > 0 {
+			h.fill(now)
+			h.tokens = max(h.tokens-float64(u.Started), -float64(h.RPM))
+		}
+		if h.others == nil {
+			h.others = map[string]otherUse{}
+		}
+		h.others[from] = otherUse{u.Active, now}
+		h.mu.Unlock()
 	}
 }
 
@@ -87,7 +86,8 @@ func (h *holder) limit(n int) float64 {
 func (h *holder) fill(now time.Time) (rate float64) {
 	limit := h.limit(h.RPM)
 	rate = limit / float64(time.Minute)
-	h.tokens = min(limit, h.tokens+rate*float64(max(now.Sub(h.filled), 0))) // a clock that is set back takes nothing away
+	since := max(now.Sub(h.filled), 0) // a clock that is set back takes nothing away
+	h.tokens = min(limit, h.tokens+rate*float64(since))
 	h.filled = now
 	return rate
 }
@@ -95,7 +95,7 @@ func (h *holder) fill(now time.Time) (rate float64) {
 // elsewhere returns how many completions run at other services. Whoever calls it holds mu.
 func (h *holder) elsewhere(now time.Time) (n int) {
 	for from, u := range h.others {
-		if now.Sub(u.at) > otherStands {
+		if now.Sub(u.at) > reportLife {
 			delete(h.others, from)
 			continue
 		}
