@@ -199,9 +199,7 @@ func (d *requestReader) content() {
 		d.answer(&m)
 	case role == "" || role == "user" || role == "function" || role == "tool":
 		d.answered()
-		if len(m.Calls) > 0 {
-			d.Drop("contents.parts.functionCall")
-		}
+		d.DropIf(len(m.Calls) > 0, "contents.parts.functionCall")
 		m.Role, m.Calls = chat.RoleUser, nil
 		d.req.Messages = append(d.req.Messages, m.results...)
 		if len(m.Parts) > 0 || len(m.results) == 0 {

@@ -91,8 +91,8 @@ func (d *requestReader) finishTurn(t *turn) {
 		value := append(append([]byte{'['}, t.order[:len(t.order)-1]...), ']')
 		t.Opaque = append(t.Opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: opaqueBlocks, Value: value})
 	}
-	if t.Role != chat.RoleAssistant && len(t.Calls) > 0 {
-		d.Drop("messages.content=tool_use")
+	if t.Role != chat.RoleAssistant {
+		d.DropIf(len(t.Calls) > 0, "messages.content=tool_use")
 		t.Calls = nil // nobody else makes any
 	}
 	if t.Role == chat.RoleSystem && d.instruct(t) {

@@ -279,12 +279,12 @@ func (r *Reader) Unread() {
 			name = s.append(name)
 		}
 	}
-	r.Drop(string(name))
+	r.DropIf(true, string(name))
 }
 
-// Drop notes the name of a member that says nothing where it stands, such as messages.tool_calls of what a user says.
-func (r *Reader) Drop(name string) {
-	if len(r.unread) < maxUnread && !slices.Contains(r.unread, name) {
+// DropIf notes the name of a member that is there but has no meaning, such as messages.tool_calls of what a user says.
+func (r *Reader) DropIf(there bool, name string) {
+	if there && len(r.unread) < maxUnread && !slices.Contains(r.unread, name) {
 		r.unread = append(r.unread, name)
 	}
 }

@@ -49,15 +49,9 @@ func (d *requestReader) message() {
 
 // misplaced takes out what only answers and results hold, and notes it.
 func (d *requestReader) misplaced(m *rawMessage) {
-	if len(m.Calls) > 0 {
-		d.Drop("messages.tool_calls")
-	}
-	if m.CallID != "" {
-		d.Drop("messages.tool_call_id")
-	}
-	if m.Reasoning != "" {
-		d.Drop("messages.thinking")
-	}
+	d.DropIf(len(m.Calls) > 0, "messages.tool_calls")
+	d.DropIf(m.CallID != "", "messages.tool_call_id")
+	d.DropIf(m.Reasoning != "", "messages.thinking")
 	m.Calls, m.CallID, m.Reasoning = nil, "", ""
 }
 

@@ -116,20 +116,15 @@ func (d *requestReader) finishMessage(m *rawMessage) {
 
 // misplaced takes out what messages of other roles hold, and notes it.
 func (d *requestReader) misplaced(m *rawMessage) {
-	drop := func(there bool, name string) {
-		if there {
-			d.Drop("messages." + name)
-		}
-	}
 	if m.role != "assistant" {
-		drop(len(m.Calls) > 0, "tool_calls")
-		drop(m.legacy != nil, "function_call")
-		drop(m.Reasoning != "", "reasoning_content")
-		drop(m.refusal != "", "refusal")
+		d.DropIf(len(m.Calls) > 0, "messages.tool_calls")
+		d.DropIf(m.legacy != nil, "messages.function_call")
+		d.DropIf(m.Reasoning != "", "messages.reasoning_content")
+		d.DropIf(m.refusal != "", "messages.refusal")
 		m.Calls, m.Reasoning = nil, ""
 	}
 	if m.role != "tool" {
-		drop(m.CallID != "", "tool_call_id")
+		d.DropIf(m.CallID != "", "messages.tool_call_id")
 		m.CallID = ""
 	}
 }
