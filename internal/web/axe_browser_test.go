@@ -132,6 +132,12 @@ var looked = []struct {
 		s.write(".settings textarea", "ls | wc -l && shred hours.md > /dev/null")
 		s.wait(".settings", "shred hours.md")
 		look(s, "a command that is tried")
+		first, address := pair(t)
+		offer(t, address, "rack")
+		s.w.cluster = first
+		s.goTo("#/settings/cluster")
+		s.wait("table", "build/rack")
+		look(s, "cluster")
 	}},
 }
 

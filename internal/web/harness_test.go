@@ -30,6 +30,7 @@ import (
 	"wield/internal/api"
 	"wield/internal/browser/chromium"
 	"wield/internal/capture"
+	"wield/internal/cluster"
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/internal/gateway"
@@ -141,11 +142,12 @@ type world struct {
 	api       *api.Server
 	hub       *runs.Hub
 	stop      func()
-	guest     *chromium.Guest // who opens its page; nil: nobody yet
-	ran       atomic.Int32    // how often something asked for /pwned, which texts do that should not run
-	post      post            // the answers on their way to the page
-	connected string          // the model that was connected in the page; it cannot be asked before a restart
-	clock     atomic.Value    // of type func() time.Time: what the journal's records are dated by; none: the time
+	guest     *chromium.Guest  // who opens its page; nil: nobody yet
+	ran       atomic.Int32     // how often something asked for /pwned, which texts do that should not run
+	post      post             // the answers on their way to the page
+	connected string           // the model that was connected in the page; it cannot be asked before a restart
+	clock     atomic.Value     // of type func() time.Time: what the journal's records are dated by; none: the time
+	cluster   *cluster.Cluster // that it belongs to; nil: none. It is set before the page asks
 }
 
 // today is when the statistics of every service under test are asked for, and when they count: in the middle
@@ -250,6 +252,12 @@ func (w *world) start() {
 		Holder: func(hash [sha256.Size]byte) (api.Caller, bool) {
 			who, ok := g.WhoHas(hash)
 			return api.Caller{Name: who.Name, Role: api.Role(who.Role), Sees: func(model string) bool { return g.Sees(who.Name, model) }}, ok
+		},
+		Cluster: func() (cluster.Status, bool) {
+			if w.cluster == nil {
+				return cluster.Status{}, false
+			}
+			return w.cluster.Status(), true
 		},
 		Connector: &connector{w: w, wanted: len(c.Models) == 0},
 		Probe:     func(ctx context.Context, model string) error { return compose.Reach(c.Config, ctx, model) },

@@ -1,4 +1,4 @@
-import {h, put, sameFocus, badge, button, table, toast, sentence, when} from '../lib/ui.js';
+import {h, put, sameFocus, badge, button, table, toast, sentence, when, lasts, count} from '../lib/ui.js';
 import {exact} from '../lib/exact.js';
 import {effect, place, verdict} from '../lib/review.js';
 import {diff} from '../lib/diff.js';
@@ -9,7 +9,7 @@ export const title = 'Settings';
 // The parts of the view, each at an address of its own.
 const tabs = [
   {name: 'models', title: 'Models', show: models}, {name: 'tools', title: 'Tools', show: tools}, {name: 'mcp', title: 'MCP', show: servers}, {name: 'policy', title: 'Policy', show: policies},
-  {name: 'keys', title: 'Keys', show: keys}, {name: 'values', title: 'All values', show: values}, {name: 'log', title: 'Log', show: log},
+  {name: 'keys', title: 'Keys', show: keys}, {name: 'cluster', title: 'Cluster', show: cluster}, {name: 'values', title: 'All values', show: values}, {name: 'log', title: 'Log', show: log},
 ];
 
 // show puts the view into root.
@@ -195,8 +195,13 @@ async function servers(root, _, app) {
     sameFocus(root, () => put(root, items.length === 0 && h('p', {class: 'empty'}, 'No MCP servers. Add one: ', h('code', null, 'wield mcp add NAME -- COMMAND'), ' or ', h('code', null, 'wield mcp add NAME URL'), '.'),
       items.map((s) => server(s, app, paint))));
   }
+  return repeated(paint, 5000);
+}
+
+// repeated paints at once and then every few milliseconds, until the function that it returns is called.
+async function repeated(paint, ms) {
   await paint();
-  const timer = setInterval(() => paint().catch(() => {}), 5000);
+  const timer = setInterval(() => paint().catch(() => {}), ms);
   return () => clearInterval(timer);
 }
 
@@ -305,6 +310,47 @@ async function keys(root, _, app) {
     {title: 'Models', cell: (k) => (k.models?.length ? k.models.map((m, i) => [i > 0 && ', ', h('code', null, exact(m))]) : 'all')}, {title: 'Secret', cell: (k) => h('code', null, exact(k.from ?? ''))},
   ], list, {caption: 'Keys'}), h('p', {class: 'soft'}, 'Keys are part of the configuration. Secrets are never shown, only where they come from, or a hash.'));
 }
+
+// cluster shows services and workers as wield cluster status does.
+async function cluster(root, _, app) {
+  const turn = app.api.inOrder();
+  const none = ['No workers are connected. Start one: ', h('code', null, 'wield worker --connect URL'), '.'];
+  return repeated(async () => {
+    const news = turn(), status = await app.api.get('/cluster');
+    if (!news()) return;
+    sameFocus(root, () => put(root,
+      h('h2', null, 'Services'), table(serviceColumns, status.services, {caption: 'Services'}),
+      h('h2', null, 'Workers'), table(workerColumns, status.workers, {caption: 'Workers', empty: none}),
+      status.waiting > 0 && h('p', {class: 'caution'}, `Calls waiting for a worker: ${count(status.waiting)}.`)));
+  }, 2000);
+}
+
+const named = (name, id) => [h('strong', null, exact(name)), ' ', h('code', {class: 'soft'}, id)];
+
+const serviceColumns = [
+  {title: 'Service', cell: (s) => [named(s.name, s.id), s.self && [' ', badge('answers you', 'info')]]},
+  {title: 'State', cell: (s) => s.draining ? badge('draining', 'wait') : badge('ready', 'ok')},
+  {title: 'Version', cell: (s) => exact(s.version)}, {title: 'Since', cell: (s) => when(s.started)},
+  {title: 'Workers', cell: (s) => count(s.workers)}, {title: 'Requests', cell: (s) => count(s.requests)},
+  {title: 'Run leases', cell: (s) => count(s.runs)}, {title: 'Waiting calls', cell: (s) => count(s.waiting)},
+  {title: 'Journal lag', cell: (s) => lasts(s.lag_ns / 1e6)},
+  {title: 'Configuration', cell: (s) => h('code', null, s.config)},
+];
+
+const silentAfter = 4000; // milliseconds: two heartbeats
+
+function workerState(w) {
+  if (w.leaving) return badge('leaving', 'wait');
+  return w.silent_ms > silentAfter ? badge(`silent for ${lasts(w.silent_ms)}`, 'bad') : badge('ready', 'ok');
+}
+
+const workerColumns = [
+  {title: 'Worker', cell: (w) => named(`${w.key}/${w.name}`, w.id)}, {title: 'State', cell: workerState},
+  {title: 'Version', cell: (w) => exact(w.version)}, {title: 'Since', cell: (w) => when(w.started)},
+  {title: 'Calls', cell: (w) => `${count(w.busy)} of ${count(w.concurrent)}`},
+  {title: 'Labels', cell: (w) => Object.entries(w.labels).sort().map(([k, v]) => [h('code', null, exact(`${k}=${v}`)), ' '])},
+  {title: 'Tools', cell: (w) => h('span', {class: 'clip'}, exact(w.tools.join(', ')))},
+];
 
 async function values(root, _, app) {
   const {items} = await app.api.get('/settings');
