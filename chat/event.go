@@ -340,6 +340,7 @@ const (
 	FinishLength   FinishReason = "length"
 	FinishCalls    FinishReason = "tool_calls"
 	FinishFiltered FinishReason = "content_filter"
+	FinishPause    FinishReason = "pause" // a tool that is run here waits for the client, which sends the answer back
 )
 
 // Finish ends a stream.

@@ -135,6 +135,26 @@ func (a *Approvals) Decide(ctx context.Context, id string, answer tool.Answer) (
 	}
 }
 
+// Wait waits until an approval is decided or has expired.
+func (a *Approvals) Wait(ctx context.Context, id string) error {
+	found, err := a.get(ctx, id)
+	if err != nil || found.State != tool.ApprovalPending {
+		return err
+	}
+	watch, cancel := ctx, context.CancelFunc(func() {})
+	if !found.Expires.IsZero() {
+		watch, cancel = context.WithDeadline(ctx, found.Expires)
+	}
+	defer cancel()
+	for _, err := range a.Store.Watch(watch, Query{Stream: id, Kinds: []Kind{KindAnswer}}) {
+		if err != nil && (watch.Err() == nil || ctx.Err() != nil) {
+			return err
+		}
+		return nil
+	}
+	return ctx.Err()
+}
+
 // Consume uses an approval for the one run that it allows.
 func (a *Approvals) Consume(ctx context.Context, id, binding string) (tool.Approval, error) {
 	for {

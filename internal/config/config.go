@@ -198,6 +198,9 @@ type ServerTools struct {
 	WebSearch     string `key:"web_search" doc:"Tool that searches the web. Empty: such tools are refused."`
 	WebFetch      string `key:"web_fetch" doc:"Tool that fetches a page."`
 	CodeExecution string `key:"code_execution" doc:"Tool that runs code."`
+
+	MCPServers []string `key:"mcp_servers" doc:"Servers of mcp.servers that requests may name; * is all."`
+	MCPHosts   []string `key:"mcp_hosts" doc:"Hosts of other MCP servers that requests may name, as in policies; * is any public one."`
 }
 
 // Names returns the tools that are named.
@@ -209,6 +212,9 @@ func (s *ServerTools) Names() (list []string) {
 	}
 	return list
 }
+
+// Connects reports whether requests may name MCP servers.
+func (s *ServerTools) Connects() bool { return len(s.MCPServers)+len(s.MCPHosts) > 0 }
 
 // Runs reports whether wield runs tools for the model.
 func (m *Model) Runs() bool { return len(m.Agent.Tools)+len(m.MCP)+len(m.Workers) > 0 }

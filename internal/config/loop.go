@@ -34,7 +34,9 @@ func (c *Config) NeedsTools() bool {
 }
 
 // NeedsKey reports whether requests to the model run tools of wield's, so that nobody may use it without a key.
-func (m *Model) NeedsKey() bool { return m.Runs() || len(m.ServerTools.Names()) > 0 }
+func (m *Model) NeedsKey() bool {
+	return m.Runs() || len(m.ServerTools.Names()) > 0 || m.ServerTools.Connects()
+}
 
 // checkAgent looks at what no key of an agent can tell by itself.
 func (m *Model) checkAgent(d *decoder, path string, c *Config) {

@@ -94,7 +94,7 @@ func (a *passiveAnswer) body(object string, c passiveChoice) *passiveBody {
 // finish is the reason that the client is told. That there is a call is none of the protocol's reasons.
 func (a *passiveAnswer) finish() *string {
 	reason := string(a.reason)
-	if a.call != nil || a.reason == "" || a.reason == chat.FinishCalls {
+	if a.call != nil || a.reason == "" || a.reason == chat.FinishCalls || a.reason == chat.FinishPause {
 		reason = string(chat.FinishStop)
 	}
 	return &reason

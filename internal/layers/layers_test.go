@@ -131,6 +131,7 @@ var rooms = []room{
 	{path: "internal/worker", floor: 7, modules: anyModule},
 	{path: "internal/webhook", floor: 7, modules: anyModule},
 	{path: "internal/mcpserver", floor: 7, modules: anyModule},
+	{path: "internal/mcpconnector", floor: 7, modules: anyModule},
 	{path: "internal/scriptserver", floor: 6, modules: anyModule},
 	{path: "internal/eval", floor: 6, modules: anyModule},
 	{path: "internal/tune", floor: 6, modules: anyModule},

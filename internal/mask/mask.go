@@ -71,7 +71,7 @@ func isWord(c byte) bool {
 }
 
 // secretNames are how the keys of JSON end whose values are secrets, in lower case.
-var secretNames = append(spelled([]string{"api", "private"}, "key"), append(spelled([]string{"access", "refresh", "auth", "session", "id", "api", "bearer"}, "token"),
+var secretNames = append(spelled([]string{"api", "private"}, "key"), append(spelled([]string{"access", "refresh", "auth", "session", "id", "api", "bearer", "authorization"}, "token"),
 	"authorization", "passwd", "password", "passphrase", "secret", "credential", "credentials")...)
 
 // spelled returns the ways to write a name of two words.

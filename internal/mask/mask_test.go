@@ -15,6 +15,7 @@ func TestText(t *testing.T) {
 		{`{"arguments":"{\"password\": \"hush\"}"}`, "hush"},
 		{`{"a":"{\"b\":\"{\\\"client_secret\\\":\\\"hush\\\"}\"}"}`, "hush"},
 		{`"Authorization": "Basic aHVzaDpodXNo"`, "aHVzaDpodXNo"},
+		{`"authorization_token":"client-chosen-word"`, "client-chosen-word"},
 		{`curl -H 'Authorization: Bearer abcdef0123456789'`, "abcdef0123456789"},
 		{`postgres://user:hush@db/x`, "hush"},
 		{`the key is sk-proj-abcdefghijklmnop`, "sk-proj"},

@@ -149,32 +149,11 @@ func (s *Server) settled(ctx context.Context, state string, l *log) (<-chan stru
 	watch, stop := context.WithCancel(ctx)
 	closed := make(chan struct{})
 	go func() {
-		if l.decided(watch, id) == nil {
+		if (&journal.Approvals{Store: l.store}).Wait(watch, id) == nil {
 			close(closed)
 		}
 	}()
 	return closed, stop
-}
-
-// decided waits until an approval is decided or has expired.
-func (l *log) decided(ctx context.Context, id string) error {
-	store := journal.Approvals{Store: l.store}
-	a, err := store.Get(ctx, id)
-	if err != nil || a.State != tool.ApprovalPending {
-		return err
-	}
-	watch, cancel := ctx, context.CancelFunc(func() {})
-	if !a.Expires.IsZero() {
-		watch, cancel = context.WithDeadline(ctx, a.Expires)
-	}
-	defer cancel()
-	for _, err := range l.store.Watch(watch, journal.Query{Stream: id, Kinds: []journal.Kind{journal.KindAnswer}}) {
-		if err != nil && (watch.Err() == nil || ctx.Err() != nil) {
-			return err
-		}
-		return nil
-	}
-	return ctx.Err()
 }
 
 // failed is the result of a call that was not run.
@@ -213,7 +192,7 @@ func (s *Server) approve(
 	case s.o.Approvals == AskPage && l != nil:
 		l.wait(ctx, id)
 		tell(ctx, r, q.Tool+" waits for an approval")
-		err = l.decided(ctx, id)
+		err = (&journal.Approvals{Store: l.store}).Wait(ctx, id)
 	default:
 		s.abandon(ctx, state, l)
 		return failed(fmt.Sprintf("%s was not run: it needs an approval (%s), and this client cannot ask for one. "+

@@ -7,78 +7,19 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/model/hosted"
 )
 
 // recall replaces the blocks of the history that show what wield ran by calls and results, as the model read them. It
 // reports false if there are none.
-func recall(messages []chat.Message) (list []chat.Message, changed bool) {
-	for i := range messages {
-		split := recallOne(&messages[i], i)
-		if split == nil {
-			list = append(list, messages[i])
-			continue
+func recall(messages []chat.Message) ([]chat.Message, bool) {
+	return hosted.Recall(messages, func(message, part int) hosted.Recalled {
+		c, r := readBlock(&messages[message].Parts[part])
+		if c != nil && c.ID == "" {
+			c.ID = fmt.Sprintf("hosted_%d_%d", message, part)
 		}
-		list, changed = append(list, split...), true
-	}
-	return list, changed
-}
-
-// recallOne splits an answer at the calls that it holds as blocks; nil: it holds none.
-func recallOne(m *chat.Message, number int) (list []chat.Message) {
-	if m.Role != chat.RoleAssistant {
-		return nil
-	}
-	var parts []chat.Part
-	var calls []chat.Call
-	var results []chat.Message
-	flush := func() { // what was said so far is an answer of its own
-		for _, c := range calls[len(results):] { // cut off
-			r := chat.Result{CallID: c.ID, Name: c.Name, Parts: chat.Text("Error: no result is known"), IsError: true}
-			results = append(results, r.Message())
-		}
-		list = append(append(list, chat.Message{Role: m.Role, Parts: parts, Calls: calls}), results...)
-		parts, calls, results = nil, nil, nil
-	}
-	for i := range m.Parts {
-		p := &m.Parts[i]
-		c, r := readBlock(p)
-		if len(results) > 0 && r == nil {
-			flush()
-		}
-		switch {
-		case c != nil:
-			if c.ID == "" {
-				c.ID = fmt.Sprintf("hosted_%d_%d", number, i)
-			}
-			calls = append(calls, *c)
-		case r != nil && len(calls) > len(results):
-			r.CallID, r.Name = calls[len(results)].ID, calls[len(results)].Name
-			results = append(results, r.Message())
-		default:
-			parts = append(parts, *p)
-		}
-	}
-	if len(calls) > 0 {
-		flush()
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	if len(parts)+len(m.Calls) > 0 {
-		list = append(list, chat.Message{Role: m.Role, Parts: parts, Calls: m.Calls})
-	}
-	list[0].Reasoning, list[0].Opaque = m.Reasoning, orderless(m.Opaque)
-	return list
-}
-
-// orderless takes the order of blocks out, which is another one now.
-func orderless(all []chat.Extra) (list []chat.Extra) {
-	for _, x := range all {
-		if x.Protocol != chat.ProtocolAnthropic || x.Key != "blocks" {
-			list = append(list, x)
-		}
-	}
-	return list
+		return hosted.Recalled{Call: c, Result: r}
+	})
 }
 
 // readBlock returns the call or the result that a part stands for; neither if it is something else.

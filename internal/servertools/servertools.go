@@ -210,7 +210,7 @@ func (s *session) note(v *served, raw json.RawMessage) {
 func (s *session) Runs(name string) bool { return s.by[name] != nil }
 
 // Shown implements hosted.Runner.
-func (s *session) Shown(c *chat.Call) chat.Detail {
+func (s *session) Shown(_ context.Context, c *chat.Call) chat.Detail {
 	v := s.by[c.Name]
 	switch v.protocol {
 	case chat.ProtocolAnthropic:

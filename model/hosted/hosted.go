@@ -12,7 +12,7 @@ import (
 
 // A Host runs some of the tools of requests. Several goroutines may use it at once.
 type Host interface {
-	// Begin returns how a request is answered, or nil if there is nothing to run. It must not change the request. Runs
+	// Begin returns how a request is answered, or nil if there is nothing to run. It must not change the request. Calls
 	// nothing: a preview begins a session, too.
 	Begin(ctx context.Context, req *chat.Request) (*Session, error)
 }
@@ -22,7 +22,9 @@ type Session struct {
 	Request chat.Request // that the model is asked first
 	Runner  Runner
 	Opening []chat.Event // in front of the answer
+	Asked   []chat.Call  // that the model made in an earlier answer, and that are run before it is asked
 	Calls   int          // that are run at most; 0: 16
+	Close   func()       // ends what the session holds; nil: nothing
 }
 
 // A Runner runs the calls of one answer, one after another.
@@ -30,7 +32,7 @@ type Runner interface {
 	// Runs reports whether calls of a name are run here.
 	Runs(name string) bool
 	// Shown returns the detail of the event that shows a call to the client before it runs; nil: none.
-	Shown(c *chat.Call) chat.Detail
+	Shown(ctx context.Context, c *chat.Call) chat.Detail
 	// Run runs a call. A failure that the model can do something about is a result with IsError; an error ends the
 	// answer.
 	Run(ctx context.Context, c *chat.Call) (Outcome, error)
@@ -75,14 +77,30 @@ func (m *model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 		return m.next.Stream(ctx, req)
 	}
 	return func(yield func(chat.Event, error) bool) {
+		defer s.close()
 		a := answer{model: m, Session: s, req: s.Request}
 		for _, e := range s.Opening {
 			if !yield(e, nil) {
 				return
 			}
 		}
+		if len(s.Asked) > 0 {
+			ends, ok := a.run(ctx, &turn{answer: &a, asked: s.Asked}, yield)
+			if ends && ok {
+				a.end(nil, yield)
+			}
+			if ends || !ok {
+				return
+			}
+		}
 		for a.turn(ctx, yield) {
 		}
+	}
+}
+
+func (s *Session) close() {
+	if s.Close != nil {
+		s.Close()
 	}
 }
 
@@ -97,6 +115,7 @@ func (m *model) Sent(req *chat.Request) (sent *chat.Request, inText bool, err er
 		return nil, false, err
 	}
 	if s != nil {
+		defer s.close()
 		req = &s.Request
 	}
 	return behind.Sent(req)
@@ -110,6 +129,7 @@ type answer struct {
 	ran   int          // calls
 	turns int          // of the model's before this one
 	calls int          // that the client has seen
+	pause bool         // the client has to act, and asks again
 	usage chat.Usage
 }
 
@@ -155,10 +175,10 @@ func (a *answer) run(ctx context.Context, t *turn, yield func(chat.Event, error)
 	for i := range t.asked {
 		c := &t.asked[i]
 		show := func(kind chat.Kind, text string, detail chat.Detail) bool {
-			return yield(chat.Event{Kind: kind, Origin: chat.OriginNative, Turn: a.turns - 1, ID: c.ID, Name: c.Name,
+			return yield(chat.Event{Kind: kind, Origin: chat.OriginNative, Turn: max(a.turns-1, 0), ID: c.ID, Name: c.Name,
 				Text: text, Detail: detail}, nil)
 		}
-		if !show(chat.KindNativeCall, c.Arguments, a.Runner.Shown(c)) || !yield(chat.Event{Kind: chat.KindIdle}, nil) {
+		if !show(chat.KindNativeCall, c.Arguments, a.Runner.Shown(ctx, c)) || !yield(chat.Event{Kind: chat.KindIdle}, nil) {
 			return false, false
 		}
 		o, err := a.Runner.Run(ctx, c)
@@ -174,7 +194,7 @@ func (a *answer) run(ctx context.Context, t *turn, yield func(chat.Event, error)
 		if !show(chat.KindNativeResult, m.Text(), o.Detail) {
 			return false, false
 		}
-		ends = ends || o.Ends
+		ends, a.pause = ends || o.Ends, a.pause || o.Ends
 		a.req.Messages = append(a.req.Messages, m)
 		a.offer(o.Tools)
 	}
@@ -195,7 +215,8 @@ func (a *answer) offer(found []chat.Tool) {
 
 // end emits the end of the answer.
 func (a *answer) end(finish *chat.Finish, yield func(chat.Event, error) bool) {
-	usage := chat.Event{Kind: chat.KindUsage, Turn: a.turns - 1, Detail: &a.usage}
+	last := max(a.turns-1, 0)
+	usage := chat.Event{Kind: chat.KindUsage, Turn: last, Detail: &a.usage}
 	if a.usage.Known && !yield(usage, nil) {
 		return
 	}
@@ -203,8 +224,12 @@ func (a *answer) end(finish *chat.Finish, yield func(chat.Event, error) bool) {
 	if finish != nil {
 		f = *finish
 	}
-	if f.Reason == chat.FinishCalls && a.calls == 0 {
+	switch {
+	case f.Reason == chat.FinishCalls && a.calls > 0:
+	case a.pause:
+		f.Reason = chat.FinishPause
+	case f.Reason == chat.FinishCalls:
 		f.Reason = chat.FinishStop
 	}
-	yield(chat.Event{Kind: chat.KindFinish, Turn: a.turns - 1, Detail: &f}, nil)
+	yield(chat.Event{Kind: chat.KindFinish, Turn: last, Detail: &f}, nil)
 }

@@ -60,7 +60,7 @@ func (a *adder) Begin(_ context.Context, req *chat.Request) (*Session, error) {
 
 func (a *adder) Runs(name string) bool { return name == "add" || name == "ask" || name == "break" }
 
-func (a *adder) Shown(c *chat.Call) chat.Detail {
+func (a *adder) Shown(_ context.Context, c *chat.Call) chat.Detail {
 	return chat.Opaque{{Protocol: chat.ProtocolAnthropic, Key: "block", Value: []byte(c.Arguments)}}
 }
 
@@ -111,7 +111,7 @@ func TestAnswer(t *testing.T) {
 			"{list[0 other 0]{add(1+2)=3} 1 requests tool_calls", 1},
 		"then the client's": {[][]chat.Event{add, call(0, "other", "")},
 			"{list{add(1+2)=3}[0 other 0] 2 requests tool_calls", 2},
-		"to be approved": {[][]chat.Event{call(0, "ask", "()")}, "{list{ask()=3} 1 requests stop", 1},
+		"to be approved": {[][]chat.Event{call(0, "ask", "()")}, "{list{ask()=3} 1 requests pause", 1},
 		"broken":         {[][]chat.Event{call(0, "break", "()")}, "{list{break()error(broken)", 1},
 		"endless":        {[][]chat.Event{add}, "{list" + strings.Repeat("{add(1+2)=3}", 3) + " 4 requests stop", 4},
 	} {

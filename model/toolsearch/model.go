@@ -173,7 +173,7 @@ func described(found []chat.Tool) []chat.Tool {
 func (s *search) Runs(name string) bool { return name == s.name }
 
 // Shown implements hosted.Runner: clients do not see searches.
-func (s *search) Shown(*chat.Call) chat.Detail { return nil }
+func (s *search) Shown(context.Context, *chat.Call) chat.Detail { return nil }
 
 // Run implements hosted.Runner.
 func (s *search) Run(_ context.Context, c *chat.Call) (hosted.Outcome, error) {

@@ -216,9 +216,9 @@ func (d *requestReader) tool() {
 	}
 }
 
-// add adds a tool, of which there is one of a name.
+// add adds a tool, of which there is one of a name. There is a toolset for each MCP server.
 func (d *requestReader) add(t chat.Tool) {
-	if d.known[t.Name] {
+	if d.known[t.Name] && t.Name != "mcp_toolset" {
 		d.RefuseAt("name", jsonbody.CodeInvalidValue, "there is another tool of this name")
 		return
 	}

@@ -359,7 +359,8 @@ func (w *StreamWriter) AppendError(dst []byte, err *chat.Error) []byte {
 }
 
 // stopReasons are the protocol's words for the ends of an answer.
-var stopReasons = map[chat.FinishReason]string{chat.FinishLength: "max_tokens", chat.FinishFiltered: "refusal"}
+var stopReasons = map[chat.FinishReason]string{chat.FinishLength: "max_tokens", chat.FinishFiltered: "refusal",
+	chat.FinishPause: "pause_turn"}
 
 // appendStop appends the stop reason, which is tool_use exactly when there is a complete call, and the stop sequence.
 func appendStop(dst []byte, f *chat.Finish, calls bool) []byte {

@@ -381,7 +381,7 @@ func shownReason(r chat.FinishReason, calls bool) chat.FinishReason {
 	switch {
 	case calls:
 		return chat.FinishCalls
-	case r == chat.FinishCalls || r == "":
+	case r == chat.FinishCalls || r == chat.FinishPause || r == "":
 		return chat.FinishStop
 	}
 	return r

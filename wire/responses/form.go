@@ -163,6 +163,7 @@ const (
 	keyFound      = "tool_search_output"
 	keySealed     = "encrypted_content" // reasoning that only the server can read
 	keyItem       = "item"              // what the server itself did
+	keyBegun      = "item.begun"        // what it has begun to do
 )
 
 // argumentsOf returns the arguments that a call of a form has, of the member that holds them.

@@ -52,6 +52,16 @@ type nativeCall struct {
 	item            []byte // as a server of this protocol told of it; nil: it was another's
 }
 
+// begunItem returns the call that a server of this protocol has begun to run, as an item; nil: it tells of it when the
+// result is there.
+func begunItem(e chat.Event) []byte {
+	opaque, _ := e.Detail.(chat.Opaque)
+	if i := indexOpaque(opaque, keyBegun); i >= 0 {
+		return opaque[i].Value
+	}
+	return nil
+}
+
 // servedItem returns what a server of this protocol did, or another in its place, as an item.
 func servedItem(e chat.Event) []byte {
 	opaque, _ := e.Detail.(chat.Opaque)
@@ -118,9 +128,25 @@ func appendText(dst []byte, s *string) []byte {
 	return shape.AppendQuoted(dst, *s)
 }
 
-// nativeItems appends the events of the calls that are over.
+// progress are what the events of items are called that tell how far a server of the protocol is.
+var progress = map[string]string{"mcp_call": "response.mcp_call", "mcp_list_tools": "response.mcp_list_tools"}
+
+// A servedState is what events tell of an item that a server of the protocol wrote.
+type servedState struct {
+	ID, Type, Arguments, Status string
+	Error                       json.RawMessage
+}
+
+// nativeItems appends the events of the calls that have begun or are over.
 func (w *StreamWriter) nativeItems(dst []byte, e chat.Event) []byte {
+	if raw := begunItem(e); raw != nil && e.Kind == chat.KindNativeCall {
+		return w.beginServed(dst, raw)
+	}
 	for _, c := range w.natives.take(e) {
+		if c.item != nil {
+			dst = w.served(dst, c.item)
+			continue
+		}
 		dst = w.close(w.start(dst), statusCompleted)
 		w.open = w.native(c)
 		dst = w.item(dst, "response.output_item.added", statusRunning)
@@ -128,6 +154,54 @@ func (w *StreamWriter) nativeItems(dst []byte, e chat.Event) []byte {
 		w.end(&w.open, statusCompleted)
 	}
 	return dst
+}
+
+// beginServed opens an item that a server of the protocol wrote.
+func (w *StreamWriter) beginServed(dst, raw []byte) []byte {
+	var it servedState
+	json.Unmarshal(raw, &it)
+	dst = w.close(w.start(dst), statusCompleted)
+	w.open = w.object.begin(servedKind)
+	w.open.id, w.open.text = it.ID, raw
+	w.around = string(w.of(nil))
+	dst = w.item(dst, "response.output_item.added", statusRunning)
+	if name := progress[it.Type]; name != "" {
+		dst = w.about(dst, name+".in_progress", "", "")
+		if it.Type == "mcp_call" {
+			dst = w.about(dst, name+"_arguments.delta", "delta", it.Arguments)
+			dst = w.about(dst, name+"_arguments.done", "arguments", it.Arguments)
+		}
+	}
+	return dst
+}
+
+// served appends the events of an item that a server of the protocol wrote, and that may have begun before.
+func (w *StreamWriter) served(dst, raw []byte) []byte {
+	var it servedState
+	json.Unmarshal(raw, &it)
+	if w.open.kind != servedKind || w.open.id != it.ID {
+		dst = w.beginServed(dst, raw)
+	}
+	w.open.text = raw
+	if name := progress[it.Type]; name != "" {
+		end := ".completed"
+		if it.Status == statusFailed || len(it.Error) > 0 && it.Error[0] != 'n' {
+			end = ".failed"
+		}
+		dst = w.about(dst, name+end, "", "")
+	}
+	dst = w.item(dst, "response.output_item.done", statusCompleted)
+	w.end(&w.open, statusCompleted)
+	return dst
+}
+
+// about appends an event about the open item, with a text if that has a name.
+func (w *StreamWriter) about(dst []byte, name, key, text string) []byte {
+	dst = append(w.event(dst, name), w.around...)
+	if key != "" {
+		dst = shape.AppendQuoted(append(append(append(dst, ',', '"'), key...), '"', ':'), text)
+	}
+	return append(dst, "}\n\n"...)
 }
 
 // nativeItems takes in the calls that are over.

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -214,9 +215,31 @@ func (d *requestReader) keep(key string) {
 	at := d.Mark()
 	raw := d.Bytes[at:d.Pos:d.Pos]
 	d.Pos = at
+	if key == "tools" {
+		raw = withoutSecrets(raw)
+	}
 	if len(raw) > 0 && raw[0] != 'n' {
 		d.repeat(key, raw)
 	}
+}
+
+// withoutSecrets returns a list of tools in which MCP servers have none of the members that hold a secret of the client.
+func withoutSecrets(tools json.RawMessage) json.RawMessage {
+	if !bytes.Contains(tools, []byte("server_label")) {
+		return tools
+	}
+	var list []map[string]json.RawMessage
+	if json.Unmarshal(tools, &list) != nil {
+		return tools
+	}
+	for _, t := range list {
+		if string(t["type"]) == `"mcp"` {
+			delete(t, "authorization")
+			delete(t, "headers")
+		}
+	}
+	shown, _ := json.Marshal(list) // it was read as JSON
+	return shown
 }
 
 func (d *requestReader) repeat(key string, raw json.RawMessage) {
