@@ -238,48 +238,18 @@ func TestWorkerCutOff(t *testing.T) {
 	if os.Getenv(killVariable) == "" {
 		t.Skip("it makes a network namespace, in the heavy level of .ci/run (WIELD_KILL)")
 	}
-	const space, here, there = "wieldtest", "wieldtest0", "wieldtest1"
-	ip := func(args ...string) error {
-		out, err := exec.Command("ip", args...).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, out)
-		}
-		return nil
-	}
-	if err := ip("netns", "add", space); err != nil {
-		t.Skip("NOT TESTED: a partition needs a network namespace, which cannot be made here: ", err)
-	}
-	t.Cleanup(func() {
-		if err := ip("netns", "del", space); err != nil { // the pair of devices goes with it
-			t.Error(err)
-		}
-	})
-	for _, args := range [][]string{
-		{"link", "add", here, "type", "veth", "peer", "name", there, "netns", space},
-		{"addr", "add", "10.213.77.1/30", "dev", here},
-		{"link", "set", here, "up"},
-		{"-n", space, "addr", "add", "10.213.77.2/30", "dev", there},
-		{"-n", space, "link", "set", there, "up"},
-	} {
-		if err := ip(args...); err != nil {
-			t.Skip("NOT TESTED: ", err)
-		}
-	}
-	cable := func(state string) {
-		if err := ip("-n", space, "link", "set", there, state); err != nil {
-			t.Fatal(err)
-		}
-	}
+	space := namespace(t, "w")
+	cable := wire(t, end{"", "10.213.77.1"}, end{space, "10.213.77.2"})
 	for _, name := range []string{"again", "save"} {
 		t.Run(name, func(t *testing.T) {
-			loseWorker(t, name, func(*hand) { cable("down") }, func(s *server, a *hand) {
+			loseWorker(t, name, func(*hand) { cable(t, "down") }, func(s *server, a *hand) {
 				await(t, "the worker ends the call by itself", func() bool {
 					pid, err := os.ReadFile(filepath.Join(a.dir, "process"))
 					return err == nil && exec.Command("kill", "-0", strings.TrimSpace(string(pid))).Run() != nil
 				})
-				cable("up")
+				cable(t, "up")
 				backIdle(t, s)
-			}, "10.213.77.1", "ip", "netns", "exec", space)
+			}, "10.213.77.1", within(space)...)
 		})
 	}
 }
