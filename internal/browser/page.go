@@ -60,26 +60,30 @@ func (p *page) ask(ctx context.Context, prompt string, a *answer) error {
 	return a.read(ctx)
 }
 
-// call calls a function of the page's script, which is told the selectors first wherever it is new.
+// call calls a function of the page's script, which is given the selectors first wherever it is new.
 func (p *page) call(ctx context.Context, result any, function string, args ...any) error {
 	_, err := p.callAnew(ctx, result, function, args...)
 	return err
 }
 
+// callAnew is call, and reports whether the page was loaded anew since the last one. It may be loaded anew between two calls made
+// here, too, and then has no selectors.
 func (p *page) callAnew(ctx context.Context, result any, function string, args ...any) (fresh bool, err error) {
-	fresh, err = p.tab.Call(ctx, result, function, args...)
-	if err != nil || !fresh {
-		return fresh, err
+	for {
+		made, err := p.tab.Call(ctx, result, function, args...)
+		if err != nil || !made {
+			return fresh || made, err
+		}
+		fresh = true
+		var bad string
+		if _, err := p.tab.Call(ctx, &bad, "use", p.o.Selectors); err != nil {
+			return fresh, err
+		}
+		if bad != "" {
+			return fresh, &chat.Error{Kind: chat.ErrProtocol, Code: CodeSelector, Message: fmt.Sprintf(
+				"browser.%s is no CSS selector: %s", bad, p.o.Selectors.named(bad))}
+		}
 	}
-	var bad string
-	if _, err := p.tab.Call(ctx, &bad, "use", p.o.Selectors); err != nil {
-		return fresh, err
-	}
-	if bad != "" {
-		return fresh, &chat.Error{Kind: chat.ErrProtocol, Code: CodeSelector, Message: fmt.Sprintf("browser.%s is no CSS selector: %s", bad, p.o.Selectors.named(bad))}
-	}
-	_, err = p.tab.Call(ctx, result, function, args...)
-	return fresh, err
 }
 
 // stands reports whether a page is as its last answer left it: neither closed since, nor loaded anew.
