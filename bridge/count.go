@@ -10,6 +10,9 @@ import (
 // noticeDropped is the notice for a model whose server drops tools.
 const noticeDropped = "the server leaves tools out of the prompt, so they are described in the text"
 
+// noticeDeaf is the notice for an answer without a required call, of a model that may never have seen the tools.
+const noticeDeaf = "a call is required and the answer had none, so the tools are described in the text"
+
 // droppedTools reports whether the server left the tools out of this answer's prompt, and the answer can be asked for again with
 // the tools in the text: nobody has seen it, or it had to be a call. It is looked into once an answer without a call had a prompt
 // that may have been too short for the tools.
@@ -20,6 +23,17 @@ func (r *run) droppedTools() bool {
 	}
 	r.count()
 	return r.o.Support.drops(r.req.Model) && (t.kept.on || r.required())
+}
+
+// deaf reports whether an answer that had to be a call has none, and nothing shows that the server gave the model the
+// tools. To tell the model then that it must call one would name what it never saw, and small models repeat such a
+// message to the user. It is asked again with the tools in the text.
+func (r *run) deaf() bool {
+	t := &r.turn
+	return r.o.Count && r.o.Mode == ModeAuto && r.mode == ModeNative && t.attempt == 1 &&
+		!t.tried && len(t.failures) == 0 && r.calls == 0 &&
+		r.required() && !r.cutByLength() && r.bounceable(reasonNoCall) &&
+		r.usage.In <= r.longest() && !r.o.Support.takesTools(r.req.Model)
 }
 
 // longest returns how many tokens a prompt without the tools may have: one for every two bytes of text, and some for what a
@@ -47,6 +61,9 @@ func (r *run) count() {
 		var with, longer int
 		if with, err = r.tokens("Hello.", []chat.Tool{described}); err == nil && 0 < with && with <= without {
 			longer, err = r.tokens("Hello. "+strings.Repeat("How are you? ", 8), nil)
+		}
+		if err == nil && with > without {
+			r.o.Support.learn(key, finding{takes: true})
 		}
 		if err == nil && longer > without {
 			r.o.Support.learn(key, finding{refused: true, dropped: true})

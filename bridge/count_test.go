@@ -77,6 +77,74 @@ func TestCount(t *testing.T) {
 	}
 }
 
+// An echo is a small model behind a server without tools: it calls what the text describes, and else repeats what it was
+// told.
+type echo struct {
+	counting
+}
+
+func (m *echo) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+	return func(yield func(chat.Event, error) bool) {
+		for e, err := range m.counting.Stream(ctx, req) {
+			if e.Kind == chat.KindText {
+				if e.Text = told(req); strings.Contains(e.Text, "get_weather") && !strings.Contains(e.Text, "TOOL_ERROR") {
+					e.Text = textCall
+				}
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestDeaf: an answer without a required call is asked for again with the tools in the text, unless the server is known
+// to take tools. The words that ask for it never reach the client.
+func TestDeaf(t *testing.T) {
+	counts := bridge.Options{Server: bridge.Server{Count: true}}
+	once, native := counts, counts
+	once.Bounce.Off, native.Mode = true, bridge.ModeNative
+	for _, tc := range []struct {
+		name   string
+		c      counting
+		o      bridge.Options
+		stream bool
+		called bool
+	}{
+		{"counts nothing", counting{silent: true, drops: true}, counts, false, true},
+		{"counts nothing, streamed", counting{silent: true, drops: true}, counts, true, true},
+		{"counts always the same", counting{constant: true}, counts, false, true},
+		{"drops tools", counting{drops: true}, counts, false, true},
+		{"takes tools", counting{}, counts, false, false},
+		{"native", counting{silent: true, drops: true}, native, false, false},
+		{"no second answer", counting{silent: true, drops: true}, once, false, false},
+	} {
+		m := &echo{tc.c}
+		req := ask(weather)
+		req.Choice.Mode, req.Stream = chat.ChoiceRequired, tc.stream
+		called, shown, notice := "", "", ""
+		for e, err := range bridge.New(m, tc.o).Stream(t.Context(), req) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch e.Kind {
+			case chat.KindTurnStart:
+				notice = e.Detail.(*chat.TurnDetail).Notice
+			case chat.KindText:
+				shown += e.Text
+			case chat.KindCallEnd:
+				called = e.Name + e.Detail.(*chat.Call).Name
+			}
+		}
+		if (called != "") != tc.called || (notice != "") != tc.called {
+			t.Errorf("%s: called %q, shown %q, notice %q", tc.name, called, shown, notice)
+		}
+		if tc.called && strings.Contains(shown, "TOOL_ERROR") {
+			t.Errorf("%s: the client reads %q", tc.name, shown)
+		}
+	}
+}
+
 // TestStopsAtResults: a model is stopped where it invents a result, if its server takes stop sequences and the client
 // left room.
 func TestStopsAtResults(t *testing.T) {

@@ -357,6 +357,8 @@ func (r *run) turnDetail() *chat.TurnDetail {
 			d.Dialect = r.o.Prompt.Dialect
 			if r.o.Mode == ModeAuto && r.o.Support.drops(r.req.Model) {
 				d.Notice = noticeDropped
+			} else if r.o.Mode == ModeAuto && r.modeOf() == ModeNative {
+				d.Notice = noticeDeaf
 			}
 			if r.o.Mode == ModeTemplate {
 				d.Notice = noticeNoTools
@@ -597,7 +599,7 @@ func (r *run) conclude() {
 		text := string(t.raw[t.muted.covered:])
 		r.emit(chat.Event{Kind: chat.KindMarkup, At: t.muted.covered, End: len(t.raw), Text: text})
 	}
-	if r.droppedTools() {
+	if r.droppedTools() || r.deaf() {
 		t.dropped = true
 		r.disown()
 		return

@@ -36,6 +36,7 @@ type supportKey struct {
 type finding struct {
 	refused bool
 	dropped bool // the tools, without a word
+	takes   bool // tools: prompts are longer with them
 	until   time.Time
 }
 
@@ -57,6 +58,12 @@ func (s *Support) find(key supportKey) (finding, bool) {
 		return finding{}, false
 	}
 	return f, ok
+}
+
+// takesTools reports whether it is known that the server of this model gives it the tools.
+func (s *Support) takesTools(model string) bool {
+	f, _ := s.find(supportKey{model: model})
+	return f.takes
 }
 
 // drops reports whether it is known that the server of this model drops tools without a word.

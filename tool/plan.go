@@ -98,8 +98,11 @@ func (r *Runner) resolve(p *Plan) *Error {
 	if r.s.Tools != nil {
 		e, ok = r.s.Tools.Lookup(p.Call.Name)
 	}
-	if !ok {
-		return &Error{Kind: ErrNotFound, Tool: cut(p.Call.Name, maxName)}
+	if name := cut(p.Call.Name, maxName); !ok {
+		if why := Missing(r.s.Tools, name); why != nil {
+			return &Error{Kind: ErrNotAvailable, Tool: name, Message: "Tool " + name + " is not available: " + why.Error()}
+		}
+		return &Error{Kind: ErrNotFound, Tool: name}
 	}
 	p.entry, p.Definition, p.Call.Name = e, e.Hash, e.Tool.Name()
 	if e.State == StateDisabled {

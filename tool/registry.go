@@ -21,6 +21,21 @@ type Source interface {
 	Offered(text string) []chat.Tool
 }
 
+// A MissingSource is a Source that may know why it has no tool of a name, such as a server that is not connected.
+type MissingSource interface {
+	Source
+	// Missing returns why there is no tool of this name; nil: nothing is known.
+	Missing(name string) error
+}
+
+// Missing returns why a source has no tool of this name; nil: nothing is known.
+func Missing(s Source, name string) error {
+	if m, ok := s.(MissingSource); ok {
+		return m.Missing(name)
+	}
+	return nil
+}
+
 // An Entry is a tool as it stands in a registry. It does not change; a change makes a new one.
 type Entry struct {
 	Tool   *Tool
@@ -40,6 +55,7 @@ type Registry struct {
 	entries map[string]*Entry // by name and by alias
 	order   []string
 	folded  map[string]string // name by its folded form
+	missing map[string]error  // namespace: why it has no tools now
 }
 
 // Separator stands between a namespace and a name.
@@ -226,6 +242,21 @@ func (r *Registry) remove(name string) {
 	r.order = slices.DeleteFunc(r.order, func(n string) bool { return n == name })
 }
 
+// SetMissing says of which namespaces the tools are missing now, and why.
+func (r *Registry) SetMissing(namespaces map[string]error) {
+	r.mu.Lock()
+	r.missing = namespaces
+	r.mu.Unlock()
+}
+
+// Missing implements [MissingSource].
+func (r *Registry) Missing(name string) error {
+	namespace, _, _ := strings.Cut(name, Separator)
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.missing[namespace]
+}
+
 // Lookup returns what is known of the tool that is called name, which may be an alias.
 func (r *Registry) Lookup(name string) (*Entry, bool) {
 	r.mu.RLock()
@@ -366,6 +397,9 @@ func (s *Session) Reset() {
 	defer s.mu.Unlock()
 	s.states, s.shown = nil, nil
 }
+
+// Missing implements [MissingSource].
+func (s *Session) Missing(name string) error { return s.registry.Missing(name) }
 
 // Lookup returns what is known of the tool that is called name. A tool in state auto is not there before it
 // was offered.

@@ -207,6 +207,24 @@ func TestDisabled(t *testing.T) {
 	}
 }
 
+// TestMissing: a call of a tool whose server is away says so, in a session as well; other names are not found.
+func TestMissing(t *testing.T) {
+	r := runner(t)
+	reg := r.Settings().Tools.(*Registry)
+	reg.SetMissing(map[string]error{"files": errors.New("the MCP server files is not connected")})
+	for _, source := range []Source{reg, reg.Session()} {
+		r := r.With(func(s *Settings) { s.Tools = source })
+		for name, want := range map[string]string{
+			"files__read": "Error: Tool files__read is not available: the MCP server files is not connected",
+			"other__read": "Error: Tool other__read not found",
+		} {
+			if _, got := play(t, r, call(name, `{}`)); got != want {
+				t.Errorf("%T, %s: %q", source, name, got)
+			}
+		}
+	}
+}
+
 func TestAutoToolIsCalledOnlyWhenItWasOffered(t *testing.T) {
 	w := Func("weather", "", weather)
 	w.State, w.Auto = StateAuto, Rule{Words: []string{"rain"}}

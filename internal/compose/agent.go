@@ -111,7 +111,7 @@ func runPolicy(c *config.Config, name string, tools []*tool.Entry, rules RunRule
 		for _, text := range side.texts {
 			s, err := config.ParseSelector(side.flag, text)
 			if err == nil {
-				err = namesTools(side.flag, text, tools)
+				err = namesTools(c, side.flag, text, tools)
 			}
 			if err != nil {
 				return policy.Definition{}, err
@@ -139,8 +139,8 @@ func trusted(c *config.Config) (patterns []string) {
 }
 
 // namesTools reports a rule that is the name of a tool that there is not: mistyped, it would deny nothing. A
-// pattern may match none.
-func namesTools(flag, text string, tools []*tool.Entry) error {
+// pattern may match none, and the tools of a server that is not connected are not known.
+func namesTools(c *config.Config, flag, text string, tools []*tool.Entry) error {
 	if !config.ToolName.MatchString(text) || strings.Contains(text, "*") {
 		return nil
 	}
@@ -150,6 +150,11 @@ func namesTools(flag, text string, tools []*tool.Entry) error {
 			return nil
 		}
 		names = append(names, e.Tool.Name())
+	}
+	server, _, _ := strings.Cut(text, tool.Separator)
+	of := func(name string) bool { return strings.HasPrefix(name, server+tool.Separator) }
+	if _, ok := c.MCP.Servers[server]; ok && !slices.ContainsFunc(names, of) {
+		return nil
 	}
 	return fmt.Errorf("%s: there is no tool %q%s", flag, text, near.Hint(text, names))
 }

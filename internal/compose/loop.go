@@ -197,6 +197,7 @@ func (w *builder) pickNames(key string, names []string) *pick {
 	for _, n := range p.names {
 		switch _, ok := w.box.Registry.Lookup(n); {
 		case !ok && w.config.PoolOf(n) != "": // its workers come later
+		case !ok && w.box.Registry.Missing(n) != nil: // which is told of the server
 		case !ok:
 			w.env.Log.Warn("a model has a tool that there is none of", "key", key, "tool", n, "hint", near.Hint(n, known))
 		case w.config.Disabled(n):
@@ -222,6 +223,9 @@ func (p *pick) Lookup(name string) (*tool.Entry, bool) {
 	}
 	return e, true
 }
+
+// Missing implements tool.MissingSource.
+func (p *pick) Missing(name string) error { return p.box.Registry.Missing(name) }
 
 // serves reports whether a tool is that of a server or a pool which the model has all tools of.
 func (p *pick) serves(e *tool.Entry) bool {

@@ -281,6 +281,19 @@ func (s *mcpSource) cache(name string) string {
 	return dir
 }
 
+// missing returns why the tools of servers are missing, by the servers' names.
+func (s *mcpSource) missing() map[string]error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := map[string]error{}
+	for name, m := range s.servers {
+		if m.conn.Status().Err != nil {
+			found[name] = fmt.Errorf("the MCP server %s is not connected", name)
+		}
+	}
+	return found
+}
+
 // close ends all connections.
 func (s *mcpSource) close() {
 	s.mu.Lock()

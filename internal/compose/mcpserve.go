@@ -163,6 +163,9 @@ func (o offeredTools) Lookup(name string) (*tool.Entry, bool) {
 	return e, true
 }
 
+// Missing implements tool.MissingSource.
+func (o offeredTools) Missing(name string) error { return o.box.Registry.Missing(name) }
+
 // Offered implements tool.Source.
 func (o offeredTools) Offered(string) []chat.Tool {
 	o.box.awaitServers(cmp.Or(o.server, "*"))
@@ -180,7 +183,8 @@ func (o offeredTools) Offered(string) []chat.Tool {
 func (o offeredTools) warn() {
 	known := append(o.box.Registry.Entries(), o.own.Entries()...)
 	for _, p := range o.wanted {
-		if !slices.ContainsFunc(known, func(e *tool.Entry) bool { return named([]string{p}, e.Tool.Name()) }) {
+		fits := func(e *tool.Entry) bool { return named([]string{p}, e.Tool.Name()) }
+		if !slices.ContainsFunc(known, fits) && o.box.Registry.Missing(p) == nil {
 			o.unmatched(p)
 		}
 	}

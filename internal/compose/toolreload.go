@@ -97,6 +97,9 @@ func (t *Toolbox) load(ctx context.Context, state *ToolState) (ToolNews, []error
 	for _, source := range t.sources {
 		tools, problems := source.Load(ctx)
 		errs = append(errs, problems...)
+		if servers, ok := source.(*mcpSource); ok {
+			t.Registry.SetMissing(servers.missing())
+		}
 		for _, one := range tools {
 			name := one.Name()
 			switch other := now[name]; {

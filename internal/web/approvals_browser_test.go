@@ -131,11 +131,13 @@ func TestApprovals(t *testing.T) {
 	s.click("Approve with changes")
 	s.wait(".outcome", "Approved with changes by ada")
 	s.wait(".queue-item", "command_exec")
+	s.wait(".queue-next", "Next question: command_exec")
 	if text := w.read("work/hours.md"); !strings.Contains(text, "\nSunday: noon to two\n") {
 		t.Errorf("the file says %s", text)
 	}
 
-	s.press("j")
+	s.click("Next question: command_exec")
+	s.gone(".queue-next", "Next question")
 	s.wait(".command", "grep -n Sunday hours.md && wc -l < hours.md")
 	s.wait(".findings", "grep -n Sunday hours.md", "wc -l", "wield.yaml:")
 	s.wait(".keep", `allow: {tool: [command_exec], command: [grep]}`)
@@ -151,6 +153,7 @@ func TestApprovals(t *testing.T) {
 	s.wait(".outcome", "Approved by ada")
 	s.wait(".approval-bar", "Rule remembered")
 	s.wait(".queue-list", "Nothing needs approval.")
+	s.wait(".queue-next", "Nothing else needs approval.", "See the result in the conversation")
 	var rules struct{ Items []struct{ Text string } }
 	if w.ask(approverKey, "GET", "/rules", nil, &rules); len(rules.Items) != 1 || !strings.Contains(rules.Items[0].Text, "command: [grep]") {
 		t.Errorf("%+v", rules)

@@ -99,6 +99,9 @@ func Find(box *compose.Toolbox, name string) (*tool.Entry, error) {
 	if e, ok := box.Registry.Lookup(name); ok {
 		return e, nil
 	}
+	if err := box.Registry.Missing(name); err != nil {
+		return nil, fmt.Errorf("tool %s is not available: %w; wield mcp list says why", name, err)
+	}
 	var names []string
 	for _, e := range box.Registry.Entries() {
 		names = append(names, e.Tool.Name())

@@ -9,9 +9,10 @@ const kinds = /^(question|answer|consumed|end|deleted|feed\.open)$/;
 
 // show puts the view into root: the questions of all conversations, and one of them with all that is known of it.
 export function show(root, route, app) {
-  let items = [], state = route.query.state === 'all' ? 'all' : 'pending', at = route.parts[0] ?? '', shown = null, over = false, pause, loaded = false, mine = 0, more = false;
+  let items = [], state = route.query.state === 'all' ? 'all' : 'pending', at = route.parts[0] ?? '', shown = null, over = false, pause, loaded = false, mine = 0, more = false, decided = null;
   const list = h('ul', {class: 'queue-list', 'aria-label': 'Questions'});
   const detail = h('div', {class: 'queue-detail'});
+  const next = h('p', {class: 'queue-next', role: 'status'});
   const box = h('div', {class: 'queue'}, list, detail);
   const which = h('select', {'aria-label': 'Filter questions', onchange: () => { state = which.value; load(); }},
     h('option', {value: 'pending'}, 'Needs approval'), h('option', {value: 'all', selected: state === 'all'}, 'All'));
@@ -44,13 +45,24 @@ export function show(root, route, app) {
     box.classList.toggle('one', at !== '');
   }
 
+  // paintNext says below a question that was decided what there is to do next.
+  function paintNext() {
+    if (!decided) {
+      put(next);
+      return;
+    }
+    const waiting = items.find((a) => a.state === 'pending' && a.id !== at);
+    put(next, waiting ? h('a', {href: `#/approvals/${encodeURIComponent(waiting.id)}`}, 'Next question: ', exact(waiting.tool)) : 'Nothing else needs approval.',
+      ' · ', h('a', {href: `#/chat/${decided.session}`}, 'See the result in the conversation'));
+  }
+
   // pick shows one question.
   async function pick(id) {
     if (id && id === at && shown) return;
     const turn = ++mine;
     at = id;
     shown?.end();
-    shown = null;
+    shown = decided = null;
     paintList();
     if (!id) {
       put(detail, items.length ? h('p', {class: 'empty'}, 'Select a question. ', h('kbd', null, 'j'), h('kbd', null, 'k'), ' go through them, ', h('kbd', null, '?'), ' shows all keys.') : null);
@@ -66,8 +78,9 @@ export function show(root, route, app) {
       }
       if (turn !== mine || over) return;
     }
-    shown = card(app, a, {onDecided: () => soon()});
-    put(detail, h('a', {href: '#/approvals', class: 'queue-back'}, 'All questions'), shown.element);
+    shown = card(app, a, {onDecided: (now) => { decided = now; soon(); }});
+    paintNext();
+    put(detail, h('a', {href: '#/approvals', class: 'queue-back'}, 'All questions'), shown.element, next);
     detail.scrollTop = 0;
   }
 
@@ -81,6 +94,7 @@ export function show(root, route, app) {
       more = got.next !== undefined;
       loaded = true;
       paintList();
+      paintNext();
       if (shown) {
         const now = items.find((a) => a.id === at) ?? await app.api.get(`/approvals/${encodeURIComponent(at)}`);
         if (!over && now.id === at) shown?.update(now);
