@@ -12,7 +12,7 @@ import (
 )
 
 // beginText decides by its first byte whether a string goes out as it comes: one that may be written as JSON does not.
-func (r *tagReader) beginText(d *driver, c byte) {
+func (r *tagReader) beginText(c byte) {
 	if r.waits && c != '"' && c != '<' {
 		r.stream = true
 		r.val.OpenText()
@@ -93,7 +93,7 @@ func (r *tagReader) wraps(d *driver, name string) bool {
 }
 
 // unwrap writes the arguments that the value holds, and reports whether it holds any.
-func (r *tagReader) unwrap(d *driver) bool {
+func (r *tagReader) unwrap() bool {
 	object := &shape.Shape{Types: shape.Object}
 	out, _ := shape.Coerce(string(r.text), object, shape.CoerceOptions{Python: true})
 	if !render.IsObject(out) {
@@ -130,7 +130,7 @@ func foldedProp(s *shape.Shape, name string) (string, bool) {
 func (r *tagReader) readValue(d *driver, i int) (int, verdict) {
 	in, from := d.text.in, i
 	if r.waits {
-		r.beginText(d, in[i])
+		r.beginText(in[i])
 	}
 	stop := r.valueStop()
 	for i = stop.Index(in, i); i < len(in); i = stop.Index(in, i+1) {
@@ -224,7 +224,7 @@ func (r *tagReader) finishValue(d *driver, end int) verdict {
 	v := r.val
 	v.At(end, 0)
 	if r.whole {
-		if r.unwrap(d) {
+		if r.unwrap() {
 			if v.Err != "" {
 				w := r.failAt(d, end, v.Err)
 				return w

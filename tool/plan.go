@@ -304,7 +304,7 @@ func (r *Runner) expiry() time.Time {
 
 // current makes a plan what it would be now, if it was stored or planned by another runner. What is refused
 // now is rejected.
-func (r *Runner) current(ctx context.Context, p Plan) Plan {
+func (r *Runner) current(p Plan) Plan {
 	if p.by == r || p.Outcome == OutcomeRejected {
 		return p
 	}

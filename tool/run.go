@@ -72,7 +72,7 @@ func (x *execution) stop() {
 // wrong with the call itself is in the result.
 func (x *execution) run(ctx context.Context) (Result, error) {
 	x.began = time.Now()
-	x.plan = x.runner.current(ctx, x.plan)
+	x.plan = x.runner.current(x.plan)
 	if x.plan.entry != nil {
 		x.style, x.limits = x.plan.entry.Tool.Style, x.runner.limits(x.plan.entry)
 	}
@@ -203,7 +203,7 @@ func (x *execution) consume(ctx context.Context) error {
 	}
 	if x.plan.Outcome = OutcomeReady; len(a.Answer.Arguments) > 0 {
 		x.refused = a.Answer.Refused
-		return x.edit(ctx, string(a.Answer.Arguments))
+		return x.edit(string(a.Answer.Arguments))
 	}
 	return nil
 }
@@ -234,15 +234,13 @@ func (x *execution) approvalEvent(a *Approval) chat.Event {
 
 // edit takes the arguments that a person wrote in place of the model's. They are held to the same rules; what
 // a rule asks about is answered.
-func (x *execution) edit(ctx context.Context, arguments string) error {
+func (x *execution) edit(arguments string) error {
 	x.plan.Call.Arguments, x.edited = arguments, true
 	if err := x.runner.read(&x.plan); err != nil {
 		return err
 	}
-	if _, _, err := x.runner.decide(&x.plan); err != nil {
-		return err
-	}
-	return nil
+	_, _, err := x.runner.decide(&x.plan)
+	return err
 }
 
 // Detail returns the approval as it stands in events.

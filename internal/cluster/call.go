@@ -80,7 +80,7 @@ func (h *handler) Run(ctx context.Context, tc *tool.Call) (tool.Result, error) {
 				" was lost during the call. It is not known whether the call took effect; it was not run again. Look before you repeat it.",
 				Details: json.RawMessage(`{"state":"unknown"}`)}
 		case end == endStopped:
-			return tool.Result{}, stopped(ctx, w, done != nil)
+			return tool.Result{}, stopped(ctx, done != nil)
 		case done.Ask != nil:
 			return tool.Result{}, h.ask(tc, w, done.Ask)
 		default:
@@ -89,9 +89,9 @@ func (h *handler) Run(ctx context.Context, tc *tool.Call) (tool.Result, error) {
 	}
 }
 
-// stopped says how a call ended that was cancelled or whose time was up.
-func stopped(ctx context.Context, w *Worker, told bool) error {
-	if told {
+// stopped says how a call ended that was cancelled or whose time was up; confirmed means that the worker has said so.
+func stopped(ctx context.Context, confirmed bool) error {
+	if confirmed {
 		return ctx.Err()
 	}
 	return &tool.Error{Kind: tool.ErrCanceled, Cause: ctx.Err(),

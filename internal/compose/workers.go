@@ -81,7 +81,7 @@ func (s *workerSource) look(now time.Time) {
 			s.problems = append(s.problems, fmt.Errorf("pool %s: %w", name, err))
 		}
 		for i := range agreed {
-			s.offer(pool, agreed[i], before, hashes, now)
+			s.offer(pool, agreed[i], before, hashes)
 		}
 		if hashes == nil {
 			for _, d := range s.kept(name, &p) {
@@ -105,7 +105,7 @@ func (s *workerSource) look(now time.Time) {
 
 // offer adds a tool; one whose definition has not changed is the same as before.
 func (s *workerSource) offer(pool cluster.Pool, d cluster.Definition, before map[string]*tool.Tool,
-	hashes map[string]string, now time.Time) {
+	hashes map[string]string) {
 	t := s.cluster.Tool(pool, d)
 	name := t.Name()
 	if len(name) > maxToolName {

@@ -112,8 +112,8 @@ var actions = map[key]action{
 	keyNext:        func(e *editor) { e.past.forth(e) },
 }
 
-// press carries out a key, and reports whether it was one of the input.
-func (e *editor) press(p press) bool {
+// press carries out a key, if it is one of the input.
+func (e *editor) press(p press) {
 	switch p.key {
 	case keyRune:
 		e.insert(p.text)
@@ -122,14 +122,13 @@ func (e *editor) press(p press) bool {
 	default:
 		f, ok := actions[p.key]
 		if !ok {
-			return false
+			return
 		}
 		f(e)
 	}
 	if p.key != keyUp && p.key != keyDown {
 		e.wish = -1
 	}
-	return true
 }
 
 func (e *editor) remove(from, to int) {

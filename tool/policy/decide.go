@@ -18,7 +18,7 @@ func (p *Policy) Decide(call Action) Verdict {
 		e.facts()
 	}
 	if len(e.findings) == 0 { // what cannot be judged is asked about
-		e.builtin(stricter(chat.DecisionAsk, p.def.Default), SubjectTool, call.Tool, "", "nothing", "nothing of the call could be judged", nil)
+		e.builtin(p.unjudged(), SubjectTool, call.Tool, "", "nothing", "nothing of the call could be judged", nil)
 	}
 	v := Verdict{Findings: e.findings}
 	v.decided()

@@ -178,12 +178,12 @@ func strictness(d chat.Decision) int {
 	return -1
 }
 
-// stricter returns the stricter of two decisions.
-func stricter(a, b chat.Decision) chat.Decision {
-	if strictness(b) > strictness(a) {
-		return b
+// unjudged is the decision about what cannot be judged: to ask, or to deny where that is the default.
+func (p *Policy) unjudged() chat.Decision {
+	if p.def.Default == chat.DecisionDeny {
+		return chat.DecisionDeny
 	}
-	return a
+	return chat.DecisionAsk
 }
 
 // Check reports whether the rule can be used and its examples are right.

@@ -50,15 +50,15 @@ func (e *eval) shell(text string, sc scope) {
 	}
 	file, err := readShell(text, syntax.LangBash)
 	if err != nil {
-		refuse(stricter(chat.DecisionAsk, e.p.def.Default), "syntax", "the command line cannot be read: "+strings.TrimPrefix(err.Error(), ":"))
+		refuse(e.p.unjudged(), "syntax", "the command line cannot be read: "+strings.TrimPrefix(err.Error(), ":"))
 	} else if len(file.Stmts) == 0 {
-		refuse(stricter(chat.DecisionAsk, e.p.def.Default), "syntax", "the command line is empty")
+		refuse(e.p.unjudged(), "syntax", "the command line is empty")
 	}
 	if file != nil { // a shell runs what stands before the place that it cannot read
 		before := len(e.findings)
 		e.stmts(file.Stmts, sc)
 		if len(file.Stmts) > 0 && len(e.findings) == before {
-			refuse(stricter(chat.DecisionAsk, e.p.def.Default), "syntax", "there is nothing in the command line that could be judged")
+			refuse(e.p.unjudged(), "syntax", "there is nothing in the command line that could be judged")
 		}
 		if otherwise.MatchString(text) {
 			e.posix(text, sc, before)
