@@ -265,6 +265,22 @@ func (l *callRecorder) Start(ctx context.Context, r tool.StartRecord) error {
 	return l.next.Start(ctx, r)
 }
 
+// Keep passes on under which name a call goes on elsewhere.
+func (l *callRecorder) Keep(ctx context.Context, call, name string) error {
+	if k, ok := l.next.(tool.Keeper); ok {
+		return k.Keep(ctx, call, name)
+	}
+	return nil
+}
+
+// Kept passes on under which name a call goes on elsewhere that was started again.
+func (l *callRecorder) Kept(call string) string {
+	if k, ok := l.next.(tool.Keeper); ok {
+		return k.Kept(call)
+	}
+	return ""
+}
+
 // refusals are the kinds of errors of a call that was not allowed.
 var refusals = map[tool.ErrorKind]bool{tool.ErrSecurity: true, tool.ErrApproval: true, tool.ErrExpired: true, tool.ErrDisabled: true}
 

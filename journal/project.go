@@ -17,13 +17,17 @@ type CallProgress struct {
 	Start  *tool.StartRecord  // nil: it never began to run
 	Result *tool.FinishRecord // nil: it has none yet
 	Runs   int                // how often it was begun
+	Kept   string             // the name under which it goes on elsewhere; empty: it does not
 }
 
 // Interrupted reports whether the call began and has no result.
 func (c *CallProgress) Interrupted() bool { return c.Start != nil && c.Result == nil }
 
-// Repeatable reports whether an interrupted call may run again: its tool is idempotent.
-func (c *CallProgress) Repeatable() bool { return c.Interrupted() && c.Start.Idempotent }
+// Repeatable reports whether an interrupted call may run again: its tool is idempotent, or it goes on elsewhere and is
+// only asked for.
+func (c *CallProgress) Repeatable() bool {
+	return c.Interrupted() && (c.Start.Idempotent || c.Kept != "")
+}
 
 // Unknown returns the result of a call that was interrupted and may not run again.
 func (c *CallProgress) Unknown(at time.Time) tool.FinishRecord {
@@ -54,6 +58,8 @@ func Calls(entries iter.Seq2[Entry, error]) ([]*CallProgress, error) {
 		case KindStart:
 			c := call(r.Start.CallID, r.Start.Tool)
 			c.Start, c.Runs = r.Start, c.Runs+1
+		case KindKept:
+			call(r.Kept.CallID, "").Kept = r.Kept.Name
 		case KindAgain:
 			call(r.Again.CallID, "").Runs++
 		case KindResult:

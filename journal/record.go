@@ -34,7 +34,8 @@ const (
 	KindOverrun Kind = "overrun"  // Overrun: the model went on past the end of its turn
 	KindPolicy  Kind = "policy"   // Policy: what the rules said of a call
 	KindStart   Kind = "start"    // Start: a call is about to run. Once for each id of a call in a stream
-	KindAgain   Kind = "again"    // Again: an idempotent call that was interrupted is about to run again
+	KindKept    Kind = "kept"     // Kept: under which name a call goes on elsewhere
+	KindAgain   Kind = "again"    // Again: a call that was interrupted and may run again is about to
 	KindResult  Kind = "result"   // Result: what came of a call. Once for each id of a call in a stream
 	KindSummary Kind = "summary"  // Summary: a part of the history was replaced for the model
 	KindWait    Kind = "wait"     // Wait: the run stops and can go on when somebody did something
@@ -88,6 +89,7 @@ var rules = map[Kind]rule{
 	KindRepair:   {has: func(r *Record) bool { return r.Repair != nil }},
 	KindPolicy:   {has: func(r *Record) bool { return r.Policy != nil }},
 	KindStart:    {has: func(r *Record) bool { return r.Start != nil }, durable: true, call: func(r *Record) string { return r.Start.CallID }},
+	KindKept:     {has: func(r *Record) bool { return r.Kept != nil }, durable: true},
 	KindAgain:    {has: func(r *Record) bool { return r.Again != nil }, durable: true},
 	KindResult:   {has: func(r *Record) bool { return r.Result != nil }, durable: true, call: func(r *Record) string { return r.Result.CallID }},
 	KindSummary:  {has: func(r *Record) bool { return r.Summary != nil }},
@@ -122,6 +124,7 @@ type Record struct {
 	Policy   *policy.Detail     `json:"policy,omitempty"`
 	Start    *tool.StartRecord  `json:"start,omitempty"`
 	Again    *Again             `json:"again,omitempty"`
+	Kept     *Kept              `json:"kept,omitempty"`
 	Result   *tool.FinishRecord `json:"result,omitempty"`
 	Summary  *Summary           `json:"summary,omitempty"`
 	Wait     *Wait              `json:"wait,omitempty"`
@@ -265,7 +268,14 @@ type Overrun struct {
 	chat.OverrunDetail
 }
 
-// Again says that an idempotent call is about to run once more, under the same id.
+// Kept says under which name a call goes on elsewhere, such as a task of an MCP server. If its process ends, another one
+// asks for it there.
+type Kept struct {
+	CallID string `json:"call_id"`
+	Name   string `json:"name"`
+}
+
+// Again says that a call that may run again is about to run once more, under the same id.
 type Again struct {
 	CallID string `json:"call_id"`
 }

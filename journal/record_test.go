@@ -58,6 +58,7 @@ func samples() []Record {
 		{Kind: KindStart, Start: &tool.StartRecord{CallID: "call_1", Tool: "command_exec", Definition: "d", Arguments: json.RawMessage(`{"command":"ls"}`),
 			Binding: "b", Approval: "apr_1", Idempotent: true, At: at}},
 		{Kind: KindAgain, Again: &Again{CallID: "call_1"}},
+		{Kind: KindKept, Kept: &Kept{CallID: "call_1", Name: "task-1"}},
 		{Kind: KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "command_exec", Started: true, Result: result, Elapsed: time.Second, At: at}},
 		{Kind: KindSummary, Summary: &Summary{Messages: 7, Digest: "d", Text: "so far", Model: "m", Usage: usage}},
 		{Kind: KindWait, Wait: &Wait{For: WaitApproval, Approvals: []string{"apr_1"}, Calls: []string{"call_1"}, Note: "n",

@@ -19,9 +19,10 @@ type Writer struct {
 	seq  int64
 	last int64 // position
 	lost error
+	kept map[string]string // names under which calls go on elsewhere that were started again
 }
 
-var _ tool.Records = (*Writer)(nil)
+var _ tool.Keeper = (*Writer)(nil)
 
 // NewWriter returns the writer of a stream whose last entry has the number seq: 0 for one that is new, Lease.Seq for
 // one that was claimed.
@@ -64,22 +65,46 @@ func (w *Writer) Position() int64 {
 	return w.last
 }
 
-// Start notes that a call is about to run. One that was started before fails with ErrDuplicate, unless it is idempotent
-// and has no result: then it runs again.
+// Start notes that a call is about to run. One that was started before fails with ErrDuplicate, unless it may run again
+// and has no result.
 func (w *Writer) Start(ctx context.Context, r tool.StartRecord) error {
 	err := w.Append(ctx, Record{Kind: KindStart, Start: &r})
-	if !r.Idempotent || !errors.Is(err, ErrDuplicate) {
+	if !errors.Is(err, ErrDuplicate) {
 		return err
 	}
-	for e, readErr := range w.store.Read(ctx, Query{Stream: w.stream, Kinds: []Kind{KindResult}}) {
-		if readErr != nil {
+	kept := ""
+	for e, readErr := range w.store.Read(ctx, Query{Stream: w.stream, Kinds: []Kind{KindResult, KindKept}}) {
+		switch {
+		case readErr != nil:
 			return readErr
-		}
-		if e.Record.Result.CallID == r.CallID {
+		case e.Record.Result != nil && e.Record.Result.CallID == r.CallID:
 			return err
+		case e.Record.Kept != nil && e.Record.Kept.CallID == r.CallID:
+			kept = e.Record.Kept.Name
 		}
 	}
+	if kept == "" && !r.Idempotent {
+		return err
+	}
+	w.mu.Lock()
+	if w.kept == nil {
+		w.kept = map[string]string{}
+	}
+	w.kept[r.CallID] = kept
+	w.mu.Unlock()
 	return w.Append(ctx, Record{Kind: KindAgain, Again: &Again{CallID: r.CallID}})
+}
+
+// Keep notes under which name a call goes on elsewhere.
+func (w *Writer) Keep(ctx context.Context, call, name string) error {
+	return w.Append(ctx, Record{Kind: KindKept, Kept: &Kept{CallID: call, Name: name}})
+}
+
+// Kept returns the name under which a call that was started again goes on elsewhere.
+func (w *Writer) Kept(call string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.kept[call]
 }
 
 // Finish notes the result of a call.

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -18,6 +19,7 @@ type Call struct {
 	Attempt   int        // from 1
 	Asks      bool       // a person can be asked, by failing with an InputError
 	Reply     *Reply     // to the Form that the handler failed with before; nil: it did not
+	Kept      string     // what it kept in an earlier process, in which it was cut off; empty: nothing
 
 	Root string   // the workspace; empty: there is none
 	Dir  string   // working directory, within the workspace
@@ -29,6 +31,7 @@ type Call struct {
 	box     Box
 	emit    func(chat.Event)
 	decider Decider
+	records Records
 }
 
 // May reports whether the policy allows an operation on a path of the workspace without asking anybody. A tool that finds
@@ -40,6 +43,15 @@ func (c *Call) May(op Op, path string) bool {
 	}
 	use := policy.Action{Tool: c.Name, Root: c.Root, Dir: c.Root, Paths: []policy.PathUse{{Path: path, Op: op}}}
 	return c.decider.Decide(use).Decision == chat.DecisionAllow
+}
+
+// Detach notes under which name the call goes on elsewhere, so that it can be asked for there if this process ends. When
+// it returns nil, the note outlives the process, if calls are recorded.
+func (c *Call) Detach(ctx context.Context, name string) error {
+	if k, ok := c.records.(Keeper); ok && c.Kept != name {
+		return k.Keep(ctx, c.ID, name)
+	}
+	return nil
 }
 
 // An Outlet is a Decider that lets calls out to the network, as far as it allows. A *policy.Policy is one.

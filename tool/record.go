@@ -17,6 +17,16 @@ type Records interface {
 	Finish(ctx context.Context, r FinishRecord) error
 }
 
+// A Keeper is a Records that also keeps under which names calls go on elsewhere. A call with such a name may begin again
+// after its process ended, since it asks for what goes on there.
+type Keeper interface {
+	Records
+	// Keep notes the name of a call that was started. When it returns nil, the note outlives the process.
+	Keep(ctx context.Context, call, name string) error
+	// Kept returns the name of a call that was started again; empty: it has none.
+	Kept(call string) string
+}
+
 // A StartRecord says that a call is about to run.
 type StartRecord struct {
 	CallID     string          `json:"call_id"`

@@ -45,6 +45,7 @@ type execution struct {
 	style   Style
 	began   time.Time
 	started bool      // there is a start record
+	kept    string    // where the call goes on that an earlier process began
 	edited  bool      // a person changed the arguments
 	refused string    // or only took parts of the call out, these
 	lost    bool      // the handler did not come back
@@ -278,6 +279,9 @@ func (x *execution) begin(ctx context.Context) error {
 		return fmt.Errorf("tool: the start of call %s cannot be recorded: %w", x.plan.Call.ID, err)
 	}
 	x.started = true
+	if k, ok := x.runner.s.Records.(Keeper); ok {
+		x.kept = k.Kept(x.plan.Call.ID)
+	}
 	return nil
 }
 

@@ -45,7 +45,7 @@ type MCPServer struct {
 
 	Enabled          bool     `key:"enabled" doc:"Offer it."`
 	Auto             []string `key:"auto" doc:"Offer only if the user's message contains one of these words."`
-	Timeout          Duration `key:"timeout" min:"1s" max:"300s" doc:"Timeout of one call."`
+	Timeout          Duration `key:"timeout" min:"1s" max:"24h" doc:"Timeout of one call."`
 	Cache            Duration `key:"cache" doc:"Reuse results of identical calls for this long; 0s: never."`
 	RequiresApproval bool     `key:"requires_approval" doc:"Ask a person before each call. Destructive tools always ask."`
 }

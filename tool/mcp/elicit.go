@@ -38,11 +38,13 @@ type asking struct {
 	Requests sdk.InputRequestMap          `json:"requests,omitempty"` // still to be asked
 	Answers  map[string]*sdk.ElicitResult `json:"answers,omitempty"`
 	Held     int                          `json:"held,omitempty"` // the call that waits here; 0: none does
+	Task     string                       `json:"task,omitempty"` // that waits at the server; empty: none does
 }
 
-// needed asks for what a result of the new kind needs, and returns what the call is to be sent again with.
-func (h *handler) needed(r *sdk.CallToolResult, before *asking) error {
-	a := &asking{State: r.RequestState, Requests: r.InputRequests}
+// needed asks for what a result of the new kind needs, or a task if one is named, and returns what the call is to be
+// sent again with.
+func (h *handler) needed(r *sdk.CallToolResult, before *asking, task string) error {
+	a := &asking{State: r.RequestState, Requests: r.InputRequests, Task: task}
 	if before != nil {
 		a.Rounds = before.Rounds
 	}

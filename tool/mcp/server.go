@@ -61,6 +61,7 @@ func New(o Options) *Server {
 		s.o.Peer.Elicit = s.held.elicit
 		s.o.Peer.Capabilities = &sdk.ClientCapabilities{
 			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}}
+		s.o.Peer.Capabilities.AddExtension(tasksExtension, nil)
 	}
 	client := s.o.Peer.options()
 	client.Logger = o.Log
@@ -74,6 +75,7 @@ func New(o Options) *Server {
 	client.ProgressNotificationHandler = func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { s.progress(r.Params) }
 	s.client = sdk.NewClient(&sdk.Implementation{Name: "wield", Version: "1"}, client)
 	s.client.AddReceivingMiddleware(s.o.Peer.elicits)
+	knowTasks(s.client)
 	s.asking = s.askers()
 	return s
 }
@@ -340,7 +342,7 @@ func (s *Server) transport() (*connection, sdk.Transport, error) {
 		base = http.DefaultClient
 	}
 	client := *base
-	client.Transport = &headers{s.o.Header, cmp.Or[http.RoundTripper](base.Transport, http.DefaultTransport)}
+	client.Transport = taskTransport{&headers{s.o.Header, cmp.Or[http.RoundTripper](base.Transport, http.DefaultTransport)}}
 	client.CheckRedirect = sameHost
 	t := &sdk.StreamableClientTransport{Endpoint: s.o.URL, HTTPClient: &client}
 	if s.o.OAuth != nil {
@@ -414,7 +416,7 @@ func (s *Server) start(c *connection) (sdk.Transport, error) {
 		cancel()
 		<-ended
 	}
-	return &sdk.IOTransport{Reader: fromProgram, Writer: toProgram}, nil
+	return &sdk.IOTransport{Reader: readTasks(fromProgram, fromProgram), Writer: toProgram}, nil
 }
 
 // asError says how a program ended.

@@ -252,6 +252,10 @@ func (h *handler) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 		return tool.Result{}, err
 	case before != nil && before.Held != 0:
 		return h.goOn(ctx, s.held.find(before.Held), c)
+	case before != nil && before.Task != "":
+		return h.reply(ctx, s, c, before)
+	case c.Kept != "":
+		return h.await(ctx, s, c.Kept, c, nil)
 	case before != nil:
 		params.RequestState, params.InputResponses = before.State, sdk.InputResponseMap{}
 		for key, answer := range before.Answers {
@@ -270,6 +274,11 @@ func (h *handler) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 		return h.follow(ctx, s.held.begin(conn, params), c)
 	}
 	r, err := conn.session.CallTool(ctx, params)
+	if err == nil && h.relay == nil {
+		if id := taskOf(r); id != "" {
+			return h.await(ctx, s, id, c, before)
+		}
+	}
 	return h.ended(ctx, conn, r, err, c, before)
 }
 
@@ -293,7 +302,7 @@ func (h *handler) ended(ctx context.Context, conn *connection, r *sdk.CallToolRe
 	case r.NeedsInput() && !c.Asks:
 		return tool.Result{}, h.failed(tool.ErrTool, "asks for input that only a person can give, and there is nobody to ask")
 	case r.NeedsInput():
-		return tool.Result{}, h.needed(r, before)
+		return tool.Result{}, h.needed(r, before, "")
 	}
 	return result(r), nil
 }

@@ -167,6 +167,8 @@ func describe(r *journal.Record) string {
 		return fmt.Sprintf("%s: call %s: %s", r.Policy.Decision, cli.Plain(r.Policy.CallID), cli.Plain(r.Policy.Why))
 	case journal.KindStart:
 		return fmt.Sprintf("runs %s %s", cli.Plain(r.Start.Tool), cli.Plain(string(r.Start.Arguments)))
+	case journal.KindKept:
+		return "goes on as " + cli.Plain(r.Kept.Name) + ": call " + cli.Plain(r.Kept.CallID)
 	case journal.KindAgain:
 		return "runs again: call " + cli.Plain(r.Again.CallID)
 	case journal.KindResult:

@@ -1,0 +1,204 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"wield/chat"
+	"wield/journal"
+	"wield/tool"
+	"wield/tool/mcp"
+)
+
+// taskClient is wield's own client of a front, with a runner of its tools that records in a run of a journal.
+func taskClient(t *testing.T, url string, store journal.Store) *tool.Runner {
+	t.Helper()
+	m := mcp.New(mcp.Options{Name: "far", URL: url})
+	t.Cleanup(func() { m.Close() })
+	tools, problems := m.Tools(t.Context())
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	reg := new(tool.Registry)
+	if err := reg.Add(tools...); err != nil {
+		t.Fatal(err)
+	}
+	w := journal.NewWriter(store, "run_client", 0)
+	run := journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_client"}}
+	if err := w.Append(t.Context(), run); errors.Is(err, journal.ErrConflict) { // it takes over from an earlier one
+		lease, err := store.Claim(t.Context(), "run_client", journal.NewID("own"), time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = journal.NewWriter(store, "run_client", lease.Seq)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return tool.NewRunner(tool.Settings{Tools: reg, Records: w, Approvals: &tool.MemoryApprovals{}})
+}
+
+// run runs a call to its result, and approves what it asks for.
+func run(t *testing.T, ctx context.Context, r *tool.Runner, c chat.Call) (result *chat.Result, asked int) {
+	t.Helper()
+	plan, err := r.Plan(ctx, c)
+	for err == nil && result == nil {
+		waits := ""
+		for e, problem := range r.Run(ctx, plan) {
+			switch {
+			case e.Kind == chat.KindApproval && e.Detail.(*tool.ApprovalDetail).State == tool.ApprovalPending:
+				waits = e.Detail.(*tool.ApprovalDetail).ID
+			case e.Kind == chat.KindResult:
+				result = e.Detail.(*chat.Result)
+			case problem != nil && waits == "":
+				err = problem
+			}
+		}
+		if waits == "" {
+			break
+		}
+		asked++
+		answer := tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"name":"Ada","confirm":true}`)}
+		if _, wrong := r.Settings().Approvals.Decide(ctx, waits, answer); wrong != nil {
+			t.Fatal(wrong)
+		}
+		plan = tool.Plan{Outcome: tool.OutcomeNeedsInput, Call: c, Definition: plan.Definition, Approval: waits}
+	}
+	if err != nil {
+		t.Logf("%s: %v", c.Name, err)
+	}
+	return result, asked
+}
+
+// TestTaskClient: wield's client polls what a server made a task of, answers its questions, and cancels it.
+func TestTaskClient(t *testing.T) {
+	front := serveTasks(t, soon, &journal.Memory{}, slowServer(t, later))
+	store := &journal.Memory{}
+	r := taskClient(t, front.url, store)
+	for name, tt := range map[string]struct {
+		arguments, want string
+		bad             bool
+		asks            int
+	}{
+		"far__slow_compute":       {`{"seconds":0.7}`, "computed", false, 0},
+		"far__greet":              {`{"name":"Ada"}`, "Hello, Ada!", false, 0},
+		"far__failing_job":        {`{}`, "it failed", true, 0},
+		"far__protocol_error_job": {`{}`, "it broke", true, 0},
+		"far__confirm_delete":     {`{}`, "confirm:true", false, 1},
+		"far__multi_input":        {`{}`, "name:Ada", false, 2},
+	} {
+		call := chat.Call{ID: "call_" + name, Name: name, Arguments: tt.arguments, Complete: true}
+		got, asked := run(t, t.Context(), r, call)
+		if got == nil {
+			t.Errorf("%s: no result", name)
+			continue
+		}
+		m := got.Message()
+		if !strings.Contains(m.Text(), tt.want) || got.IsError != tt.bad || asked != tt.asks {
+			t.Errorf("%s: %q, an error: %v, asked %d times", name, m.Text(), got.IsError, asked)
+		}
+	}
+	calls, err := journal.Calls(store.Read(t.Context(), journal.Query{Stream: "run_client"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range calls {
+		if c.Kept == "" && c.Tool != "far__greet" { // which is quick, and may be a task or not
+			t.Errorf("%s: the journal has no task", c.Tool)
+		}
+	}
+}
+
+// TestTaskClientCancels: a call that nobody waits for any more is cancelled at the server.
+func TestTaskClientCancels(t *testing.T) {
+	started, ended := make(chan struct{}), make(chan struct{})
+	slow := &tool.Tool{Definition: chat.Tool{Name: "slow", Parameters: json.RawMessage(`{"type":"object"}`)},
+		Handler: tool.HandlerFunc(func(ctx context.Context, _ *tool.Call) (tool.Result, error) {
+			close(started)
+			<-ctx.Done()
+			close(ended)
+			return tool.Result{}, ctx.Err()
+		})}
+	front := serveTasks(t, soon, &journal.Memory{}, nil, slow)
+	store := &journal.Memory{}
+	r := taskClient(t, front.url, store)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		run(t, ctx, r, chat.Call{ID: "call_1", Name: "far__slow", Arguments: `{}`, Complete: true})
+	}()
+	<-started
+	for len(kept(t, store)) == 0 { // it has become a task
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	<-done
+	<-ended
+}
+
+// kept returns the tasks that the journal knows of.
+func kept(t *testing.T, store journal.Store) (list []string) {
+	t.Helper()
+	calls, err := journal.Calls(store.Read(t.Context(), journal.Query{Stream: "run_client"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range calls {
+		if c.Kept != "" {
+			list = append(list, c.Kept)
+		}
+	}
+	return list
+}
+
+// TestTaskClientRestarts: a client whose process ended in the middle of a task asks for the same task afterwards, and
+// the call does not run again.
+func TestTaskClientRestarts(t *testing.T) {
+	var ran atomic.Int64
+	goOn := make(chan struct{})
+	slow := &tool.Tool{Definition: chat.Tool{Name: "slow", Parameters: json.RawMessage(`{"type":"object"}`)},
+		Handler: tool.HandlerFunc(func(ctx context.Context, _ *tool.Call) (tool.Result, error) {
+			ran.Add(1)
+			select {
+			case <-goOn:
+			case <-ctx.Done():
+			}
+			return tool.Text("done once"), nil
+		})}
+	front := serveTasks(t, soon, &journal.Memory{}, nil, slow)
+	store := &journal.Memory{}
+	call := chat.Call{ID: "call_1", Name: "far__slow", Arguments: `{}`, Complete: true}
+	first := taskClient(t, front.url, store)
+	go func() { // its process ends: nothing that it does later counts
+		for range first.Run(context.WithoutCancel(t.Context()), must(first.Plan(t.Context(), call))) {
+		}
+	}()
+	for len(kept(t, store)) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	calls, err := journal.Calls(store.Read(t.Context(), journal.Query{Stream: "run_client"}))
+	if err != nil || len(calls) != 1 || !calls[0].Interrupted() || !calls[0].Repeatable() {
+		t.Fatalf("%+v, %v", calls, err)
+	}
+	second := taskClient(t, front.url, store)
+	close(goOn)
+	got, _ := run(t, t.Context(), second, call)
+	if got == nil {
+		t.Fatal("no result")
+	}
+	if m := got.Message(); m.Text() != "done once" || ran.Load() != 1 {
+		t.Errorf("%q after %d runs", m.Text(), ran.Load())
+	}
+}
+
+func must(p tool.Plan, err error) tool.Plan {
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
