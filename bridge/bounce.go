@@ -140,8 +140,8 @@ func (r *run) retryForm() *chat.Format {
 	return r.plan(true)
 }
 
-// heldAgain returns the request for a second answer with the form that it is held to.
-func (r *run) heldAgain(req *chat.Request) *chat.Request {
+// constrainRetry returns the request for a second answer with the form that it is held to.
+func (r *run) constrainRetry(req *chat.Request) *chat.Request {
 	if !r.inText() || len(r.tools) == 0 {
 		return req
 	}
@@ -161,7 +161,7 @@ func (r *run) prefix() string {
 
 // corrected returns the request that shows the model its answer, as it wrote it, and what was wrong with it.
 func (r *run) corrected(req *chat.Request) *chat.Request {
-	out := *r.heldAgain(req)
+	out := *r.constrainRetry(req)
 	out.Messages = slices.Clone(req.Messages)
 	answer := chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(r.wrote())}
 	message := r.correction()

@@ -14,11 +14,11 @@ import (
 // zero value is ready, and safe for concurrent use.
 type grammars struct {
 	mu   sync.Mutex
-	kept []heldCalls
+	kept []cachedGrammar
 }
 
-// heldCalls is a form and what it was made of.
-type heldCalls struct {
+// cachedGrammar is a form and what it was made of.
+type cachedGrammar struct {
 	dialect string
 	tools   []tool
 	must    bool
@@ -27,11 +27,11 @@ type heldCalls struct {
 	form    *chat.Format // nil: these calls cannot be held
 }
 
-// keptGrammars is how many forms are kept.
-const keptGrammars = 32
+// maxGrammars is how many forms are kept.
+const maxGrammars = 32
 
 // find returns what is known of calls like these.
-func (g *grammars) find(want heldCalls) (*chat.Format, bool) {
+func (g *grammars) find(want cachedGrammar) (*chat.Format, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := range g.kept {
@@ -43,10 +43,10 @@ func (g *grammars) find(want heldCalls) (*chat.Format, bool) {
 	return nil, false
 }
 
-func (g *grammars) keep(h heldCalls) {
+func (g *grammars) keep(h cachedGrammar) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.kept) == keptGrammars {
+	if len(g.kept) == maxGrammars {
 		g.kept = slices.Delete(g.kept, 0, 1)
 	}
 	g.kept = append(g.kept, h)
@@ -58,7 +58,7 @@ func (r *run) grammar(must bool) *chat.Format {
 	if holds[r.o.Hold].grammar == noLanguage || r.mode == ModeText && (r.o.Prompt.Dialect == prompt.PTK || r.o.Prompt.ForTools != "") {
 		return nil // instructions of the user's own may teach anything
 	}
-	h := heldCalls{dialect: r.taught(), tools: r.tools, must: must, most: r.most()}
+	h := cachedGrammar{dialect: r.taught(), tools: r.tools, must: must, most: r.most()}
 	if must && r.opens() {
 		h.behind = cmp.Or(r.o.Thinking.Closer, "</think>")
 	}
@@ -71,7 +71,7 @@ func (r *run) grammar(must bool) *chat.Format {
 }
 
 // grammarOptions says which calls are written.
-func (r *run) grammarOptions(h heldCalls) grammar.Options {
+func (r *run) grammarOptions(h cachedGrammar) grammar.Options {
 	o := grammar.Options{Dialect: r.taught(), Required: h.must, MaxCalls: h.most, Behind: h.behind, Decoders: r.o.Decoders}
 	for _, t := range r.tools {
 		o.Tools = append(o.Tools, grammar.Tool{Name: r.prefix() + t.name, Args: t.shape, Schema: r.req.Tool(t.name).Parameters})
@@ -79,7 +79,7 @@ func (r *run) grammarOptions(h heldCalls) grammar.Options {
 	return o
 }
 
-func (r *run) newGrammar(h heldCalls) *chat.Format {
+func (r *run) newGrammar(h cachedGrammar) *chat.Format {
 	g, err := grammar.New(r.grammarOptions(h))
 	if err != nil {
 		return nil // the model is told, and its calls are checked

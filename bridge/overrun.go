@@ -51,15 +51,15 @@ func (r *run) asksForEnd() {
 	}
 	r.events = r.dec.CallElsewhere(r.events[:0])
 	if r.turn.muted.on {
-		r.heard()
+		r.noteOverruns()
 	} else {
 		r.decoded()
 	}
 }
 
-// listen looks for the end of the turn in text of an answer that is not shown, since a bounce shows it to the
+// readMuted looks for the end of the turn in text of an answer that is not shown, since a bounce shows it to the
 // model. Behind a call of the backend the decoder begins anew.
-func (r *run) listen(text string) {
+func (r *run) readMuted(text string) {
 	if r.turn.over.told {
 		return
 	}
@@ -68,10 +68,10 @@ func (r *run) listen(text string) {
 		r.turn.plain, r.turn.muted.anew = false, len(r.turn.raw)-len(text)
 	}
 	r.events = r.dec.Feed(r.events[:0], text)
-	r.heard()
+	r.noteOverruns()
 }
 
-func (r *run) heard() {
+func (r *run) noteOverruns() {
 	for i := range r.events {
 		if e := &r.events[i]; e.Kind == chat.KindOverrun {
 			e.At += r.turn.muted.anew
@@ -84,10 +84,10 @@ func (r *run) heard() {
 	}
 }
 
-// enough reports whether the backend is to be stopped before an event: the answer was cut, and what comes
+// stopsBackend reports whether the backend is to be stopped before an event: the answer was cut, and what comes
 // would only add to what is left out. What a body has besides, such as how many tokens there were, is there
 // already, and a call that began before the end of the turn is taken to its own.
-func (r *run) enough(k chat.Kind) bool {
+func (r *run) stopsBackend(k chat.Kind) bool {
 	if !r.turn.over.cut || r.turn.call.open && r.turn.call.channel != channelText {
 		return false
 	}

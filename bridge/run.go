@@ -320,7 +320,7 @@ func (r *run) receive(e chat.Event, err error) bool {
 	if r.turn.err = err; err != nil {
 		return false
 	}
-	if r.enough(e.Kind) {
+	if r.stopsBackend(e.Kind) {
 		return false
 	}
 	if e.Kind != chat.KindIdle {
@@ -396,7 +396,7 @@ func (r *run) take(e chat.Event) {
 		r.turn.raw = append(r.turn.raw, e.Text...)
 		switch {
 		case r.turn.muted.on:
-			r.listen(e.Text)
+			r.readMuted(e.Text)
 			return
 		case r.turn.plain:
 			e.At, e.End = at, len(r.turn.raw)
@@ -579,7 +579,7 @@ func (r *run) closeText() {
 	r.turn.plain = true
 	r.events = r.dec.Close(r.events[:0])
 	if r.turn.muted.on {
-		r.heard()
+		r.noteOverruns()
 		return
 	}
 	r.decoded()
@@ -599,7 +599,7 @@ func (r *run) conclude() {
 		text := string(t.raw[t.muted.covered:])
 		r.emit(chat.Event{Kind: chat.KindMarkup, At: t.muted.covered, End: len(t.raw), Text: text})
 	}
-	if r.droppedTools() || r.deaf() {
+	if r.serverIgnoresTools() || r.deaf() {
 		t.dropped = true
 		r.disown()
 		return

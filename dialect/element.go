@@ -456,6 +456,6 @@ func (d *Decoder) leave(after bool) {
 		d.mentionInput(m.end)
 	}
 	if d.turn.swallowed != "" {
-		d.tellOver(d.turn.swallowedAt, d.turn.swallowed, true)
+		d.emitOverrun(d.turn.swallowedAt, d.turn.swallowed, true)
 	}
 }

@@ -335,7 +335,7 @@ func (d *Decoder) unsay() {
 	} else {
 		d.text.last = m.at
 		if m.turn != "" {
-			d.tellOver(m.turnAt, m.turn, false)
+			d.emitOverrun(m.turnAt, m.turn, false)
 		}
 		d.text.emitText(raw, m.end)
 	}

@@ -416,15 +416,15 @@ func (d *Decoder) endTurn(i, at int, marker string, hard bool) int {
 	} else {
 		d.textUpTo(d.text.candAt)
 	}
-	d.tellOver(at, marker, hard)
+	d.emitOverrun(at, marker, hard)
 	d.body, d.cand.fenced = nil, fence{}
 	d.passOver(d.text.at(i))
 	d.text.holding = false
 	return i
 }
 
-// tellOver emits the event that tells of the end of the turn.
-func (d *Decoder) tellOver(at int, marker string, hard bool) {
+// emitOverrun emits the event that tells of the end of the turn.
+func (d *Decoder) emitOverrun(at int, marker string, hard bool) {
 	d.turn.over, d.turn.hard, d.state = true, hard, inOver
 	d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindOverrun, At: at, End: at,
 		Detail: &chat.OverrunDetail{Marker: strings.TrimSpace(marker), Hard: hard, At: at}})

@@ -194,8 +194,8 @@ func (r *Runner) judge(p *Plan) (policy.Verdict, uses, *Error) {
 	if verdict.Decision == chat.DecisionDeny {
 		return verdict, u, &Error{Kind: ErrSecurity, Tool: p.entry.Tool.Name(), Message: verdict.Why}
 	}
-	if changed := r.changed(p.entry.Tool); changed != "" {
-		verdict = asking(changed)
+	if why := r.unaccepted(p.entry.Tool); why != "" {
+		verdict = asking(why)
 	}
 	if r.s.Policy != nil {
 		v := r.s.Policy.Decide(u.rooted(p.entry.Guard))
@@ -231,8 +231,8 @@ func denial(v policy.Verdict, d *policy.Detail) *Error {
 	return e
 }
 
-// changed tells that a tool is not what was agreed to; "" if it is.
-func (r *Runner) changed(t *Tool) string {
+// unaccepted says what of a tool changed that nobody has accepted; "" if nothing did.
+func (r *Runner) unaccepted(t *Tool) string {
 	if r.s.Sandbox.Held == nil {
 		return ""
 	}

@@ -13,10 +13,10 @@ const noticeDropped = "the server leaves tools out of the prompt, so they are de
 // noticeDeaf is the notice for an answer without a required call, of a model that may never have seen the tools.
 const noticeDeaf = "a call is required and the answer had none, so the tools are described in the text"
 
-// droppedTools reports whether the server left the tools out of this answer's prompt, and the answer can be asked for again with
+// serverIgnoresTools reports whether the server left the tools out of this answer's prompt, and the answer can be asked for again with
 // the tools in the text: nobody has seen it, or it had to be a call. It is looked into once an answer without a call had a prompt
 // that may have been too short for the tools.
-func (r *run) droppedTools() bool {
+func (r *run) serverIgnoresTools() bool {
 	t := &r.turn
 	if !r.o.Count || r.o.Mode != ModeAuto || r.mode != ModeNative || len(r.tools) == 0 || t.attempt != 1 || t.tried || r.calls > 0 || r.usage.In == 0 || r.usage.In > r.longest() {
 		return false
