@@ -35,7 +35,7 @@ func (s *site) openCluster(c *config.Result) error {
 		host = "service"
 	}
 	s.environment.Cluster, err = cluster.Start(cluster.Options{Name: cmp.Or(c.Cluster.Name, host),
-		Version: cli.ThisBuild().Version, Known: s.knowsWorker, Load: s.load, Join: join, Log: s.environment.Log})
+		Version: cli.ThisBuild().Version, Load: s.load, Join: join, Log: s.environment.Log})
 	if err == nil {
 		s.countCluster()
 	}
@@ -242,12 +242,6 @@ func sumOf(c *config.Config) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// knowsWorker reports whether a key lets workers in.
-func (s *site) knowsWorker(key string) bool {
-	g := s.gateway.Load()
-	return g == nil || g.Known(gateway.Caller{Name: key, Role: gateway.RoleWorker})
-}
-
 // frontWorkers returns where workers connect.
 func (s *site) frontWorkers(c *config.Result) []gateway.Mount {
 	if s.environment.Cluster == nil || !c.Workers.Enabled {
@@ -255,7 +249,7 @@ func (s *site) frontWorkers(c *config.Result) []gateway.Mount {
 	}
 	return []gateway.Mount{{Prefix: cluster.Path, Roles: []gateway.Role{gateway.RoleWorker},
 		Serve: func(w http.ResponseWriter, r *http.Request, by gateway.Caller) {
-			s.environment.Cluster.Serve(w, r, by.Name)
+			s.environment.Cluster.Serve(w, r, by.Name, func() bool { return s.gateway.Load().Known(by) })
 		}}}
 }
 

@@ -80,7 +80,8 @@ func newTeam(t *testing.T, s *story, database string, n int, nats string) *team 
 // start starts the service of a number.
 func (m *team) start(t *testing.T, i int, env ...string) *server {
 	t.Helper()
-	env = append(env, fmt.Sprintf("WIELD_CLUSTER_NAME=s%d", i), "WIELD_TEST_WORKER="+workerKey, "WIELD_TEST_ONE="+oneKey)
+	env = append(env, fmt.Sprintf("WIELD_CLUSTER_NAME=s%d", i), "WIELD_TEST_WORKER="+workerKey, "WIELD_TEST_ONE="+oneKey,
+		"WIELD_TEST_NEW_WORKER=another-key-of-workers", "WIELD_TEST_NEW_ONE=another-key-of-a-client")
 	if env[0] == "WIELD_TEST_NATS=" {
 		env = append(env, "WIELD_CLUSTER_LISTEN="+m.meet[i])
 	}

@@ -189,6 +189,13 @@ func (x *call) identify() (Caller, error) {
 	return Caller{}, fault(KindUnknown, "a key is needed").with("send one as Authorization: Bearer KEY, or log in on the page")
 }
 
+// stillIn reports whether who sent the request is still let in: a key may be removed, and a login ended, while an answer
+// goes on.
+func (x *call) stillIn() bool {
+	now, err := x.identify()
+	return err == nil && now.Name == x.caller.Name && now.Role == x.caller.Role
+}
+
 func (s *Server) holder(hash [sha256.Size]byte) (Caller, bool) {
 	if s.o.Holder == nil {
 		return Caller{}, false

@@ -51,7 +51,7 @@ func (s *stream) notify() {
 	}
 }
 
-// pump writes what is there, until the stream is over.
+// pump writes what is there, until the stream is over or the caller may not have it any more.
 func (s *stream) pump() {
 	defer s.stop()
 	rc := http.NewResponseController(s.x.w)
@@ -73,6 +73,9 @@ func (s *stream) pump() {
 		out, s.buffer = s.buffer, out[:0]
 		s.room.Broadcast()
 		s.mu.Unlock()
+		if !s.x.stillIn() {
+			return
+		}
 		s.x.deadline()
 		if _, err := s.x.w.Write(out); err != nil {
 			return

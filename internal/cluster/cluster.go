@@ -17,12 +17,11 @@ import (
 
 // Options are what a Cluster works with.
 type Options struct {
-	Name    string                // of this service, for people
-	Version string                // of this program
-	Known   func(key string) bool // a key lets workers in; nil: all do
-	Load    func() Load           // what this service has to do; nil: nothing is known of it
-	Join    Join                  // with other services
-	Log     *slog.Logger          // nil: none
+	Name    string       // of this service, for people
+	Version string       // of this program
+	Load    func() Load  // what this service has to do; nil: nothing is known of it
+	Join    Join         // with other services
+	Log     *slog.Logger // nil: none
 }
 
 // A Cluster is a service among its workers. Several goroutines may use it at once.
@@ -273,7 +272,7 @@ func (c *Cluster) sweep(now time.Time) {
 	}
 	var old []*link
 	for a, l := range c.links {
-		if _, here := c.workers[a]; c.o.Known != nil && !c.o.Known(l.key) || !here && now.Sub(l.since) > LostAfter {
+		if _, here := c.workers[a]; !l.known() || !here && now.Sub(l.since) > LostAfter {
 			old = append(old, l)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 // A link is the connection of a worker that ends in this process.
 type link struct {
 	key   string // the name of its key
+	known func() bool
 	since time.Time
 	ends  []io.Closer
 	once  sync.Once
@@ -32,8 +33,9 @@ func (l *link) close() {
 
 var workerID = regexp.MustCompile(`^[A-Z2-7]{26}$`)
 
-// Serve lets a worker in that has shown the key of the given name. The protocol of NATS follows on the WebSocket.
-func (c *Cluster) Serve(w http.ResponseWriter, r *http.Request, key string) {
+// Serve lets a worker in that has shown the key of the given name, as long as that is known. The protocol of NATS follows
+// on the WebSocket.
+func (c *Cluster) Serve(w http.ResponseWriter, r *http.Request, key string, known func() bool) {
 	id := r.Header.Get(HeaderID)
 	if !workerID.MatchString(id) {
 		http.Error(w, "a worker sends its id in "+HeaderID+": connect with wield worker", http.StatusBadRequest)
@@ -53,7 +55,7 @@ func (c *Cluster) Serve(w http.ResponseWriter, r *http.Request, key string) {
 		return
 	}
 	outside := websocket.NetConn(context.Background(), ws, websocket.MessageBinary)
-	l := &link{key: key, since: time.Now(), ends: []io.Closer{inside, closer{ws}}}
+	l := &link{key: key, known: known, since: time.Now(), ends: []io.Closer{inside, closer{ws}}}
 	c.mu.Lock()
 	old := c.links[a]
 	c.links[a], c.grants[token] = l, a

@@ -50,7 +50,7 @@ func TestWorkerPools(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		workers.Serve(w, r, "lab")
+		workers.Serve(w, r, "lab", func() bool { return true })
 	}))
 	t.Cleanup(func() {
 		if err := workers.Close(); err != nil {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -18,6 +19,8 @@ type Caller struct {
 	Name string // of the key, or of who has an access token
 	Role Role
 	Key  string // whose rights the holder of an access token has; empty: those of Name
+
+	hash [sha256.Size]byte // of the secret, which may change while the name stays
 }
 
 // A Pass says what an access token is worth.
@@ -71,8 +74,8 @@ func (g *Gateway) Who(secret string) (Caller, bool) {
 	return Caller{}, false
 }
 
-// Known reports whether a key of this name and role is still in force, for who has let its holder in for
-// longer than a request.
+// Known reports whether a key is still in force with the secret and the role that it had, for who has let its holder in
+// for longer than a request.
 func (g *Gateway) Known(c Caller) bool {
 	return slices.ContainsFunc(g.current.Load().holders, func(h *holder) bool { return h.caller() == c })
 }
@@ -90,7 +93,7 @@ func (h *holder) caller() Caller {
 	if role == "" {
 		role = RoleClient
 	}
-	return Caller{Name: h.Name, Role: role}
+	return Caller{Name: h.Name, Role: role, hash: h.Hash}
 }
 
 // sortMounts returns mounts with the longest prefix first.

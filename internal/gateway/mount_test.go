@@ -76,7 +76,7 @@ func TestWho(t *testing.T) {
 	o.Keys = []Key{{Name: "c", Hash: HashKey("k-c")}}
 	g := New(o)
 	c, ok := g.Who("k-c")
-	if !ok || c != (Caller{Name: "c", Role: RoleClient}) || !g.Known(c) {
+	if !ok || c.Name != "c" || c.Role != RoleClient || !g.Known(c) {
 		t.Errorf("the key's holder is %+v, %t", c, ok)
 	}
 	if _, ok := g.Who(""); ok {

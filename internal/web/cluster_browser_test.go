@@ -36,7 +36,7 @@ func pair(t *testing.T) (first *cluster.Cluster, address string) {
 	start("beta <b>", cluster.Join{Listen: "127.0.0.1:0", Secret: "s", Peers: []string{first.Address()}},
 		cluster.Load{Requests: 1, Lag: 1500 * time.Millisecond, Config: "0d0d0d0d", Draining: true})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		first.Serve(w, r, "build")
+		first.Serve(w, r, "build", func() bool { return true })
 	}))
 	t.Cleanup(server.Close)
 	return first, server.URL

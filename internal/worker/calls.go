@@ -30,6 +30,7 @@ type run struct {
 // take begins a call, unless it has begun before.
 func (w *Worker) take(c *cluster.CallRequest) {
 	w.mu.Lock()
+	w.services[c.Service] = time.Now() // it may be lost before its first heartbeat comes
 	switch before := w.runs[c.Key]; {
 	case !w.stopped[full(c)].IsZero():
 		delete(w.stopped, full(c))

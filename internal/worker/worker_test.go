@@ -39,7 +39,7 @@ func newService(t testing.TB) *service {
 			http.Error(w, "no key", http.StatusUnauthorized)
 			return
 		}
-		c.Serve(w, r, key)
+		c.Serve(w, r, key, func() bool { return true })
 	}))
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
