@@ -171,6 +171,28 @@ func TestLoginsAreBounded(t *testing.T) {
 	}
 }
 
+// TestLoginClock: whoever uses a login keeps it, whichever way the clock is set, and one that nobody uses ends.
+func TestLoginClock(t *testing.T) {
+	begin := time.Date(2026, 3, 4, 9, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		jump time.Duration
+		in   bool
+	}{{-100 * 365 * 24 * time.Hour, true}, {-time.Hour, true}, {0, true}, {loginAge, true}, {loginAge + 1, false}, {100 * 365 * 24 * time.Hour, false}} {
+		var l logins
+		cookie, token := l.add(begin, login{self: true}), l.token(begin)
+		now := begin.Add(c.jump)
+		if _, ok := l.find(now, cookie); ok != c.in {
+			t.Errorf("%v: in: %t", c.jump, ok)
+		}
+		if _, ok := l.find(now.Add(loginAge+time.Second), cookie); ok {
+			t.Errorf("%v: a login that nobody used lasts", c.jump)
+		}
+		if ok := l.redeem(now, token); ok != (c.jump <= tokenAge) || l.redeem(begin, token) {
+			t.Errorf("%v: the token lets in: %t, or again", c.jump, ok)
+		}
+	}
+}
+
 // TestSessionCookie: two services on one machine, at two ports, do not replace each other's cookie.
 func TestSessionCookie(t *testing.T) {
 	for host, want := range map[string]string{"127.0.0.1:8420": "wield_session_8420", "[::1]:9": "wield_session_9", "wield.example.com": "wield_session"} {

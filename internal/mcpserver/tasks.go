@@ -268,7 +268,7 @@ func (a *tasks) sweep() {
 		if t.log != nil {
 			kept = min(kept, taskFresh)
 		}
-		if t.lost || t.over() && time.Since(t.updated) > kept {
+		if t.lost || t.over() && time.Since(t.updated).Abs() > kept { // also after the clock was set back
 			delete(a.live, id)
 		}
 		t.mu.Unlock()
@@ -417,6 +417,7 @@ func (t *task) state(whole bool) *taskState {
 	if !t.over() {
 		age = time.Since(t.created)
 	}
+	age = max(age, 0) // the clock may have been set back
 	s := &taskState{TaskID: t.id, Status: t.status, StatusMessage: t.message,
 		CreatedAt: t.created, LastUpdatedAt: t.updated,
 		TTL: (age + t.server.o.Tasks.ttl()).Milliseconds(), Poll: taskPoll.Milliseconds()}

@@ -483,3 +483,26 @@ func TestConformanceTasks(t *testing.T) {
 		})
 	}
 }
+
+// TestTaskClock: tasks go when their time is over, whichever way the clock was set meanwhile, and say no time below it.
+func TestTaskClock(t *testing.T) {
+	for _, c := range []struct {
+		jump time.Duration // of the clock since the task ended
+		kept bool
+	}{{-100 * 365 * 24 * time.Hour, false}, {-2 * time.Hour, false}, {-time.Minute, true}, {0, true}, {time.Minute, true}, {2 * time.Hour, false}} {
+		s := &Server{o: Options{Tasks: TaskOptions{TTL: time.Hour}}}
+		open := newTask(s, "open", now().Add(-c.jump))
+		over := newTask(s, "over", now().Add(-c.jump))
+		over.status = taskCompleted
+		all := &tasks{live: map[string]*task{"open": open, "over": over}}
+		all.sweep()
+		if all.live["open"] == nil || (all.live["over"] != nil) != c.kept {
+			t.Errorf("%v: there are %v", c.jump, all.live)
+		}
+		for _, one := range []*task{open, over} {
+			if ttl := one.state(false).TTL; ttl < time.Hour.Milliseconds() {
+				t.Errorf("%v: %s says that it is kept for %d ms", c.jump, one.id, ttl)
+			}
+		}
+	}
+}

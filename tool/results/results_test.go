@@ -142,6 +142,40 @@ func TestOver(t *testing.T) {
 }
 
 // What is wrong with the file is no reason for a call to fail.
+// TestClockJumps: a result does not outlive its time because the clock was ahead when it was kept.
+func TestClockJumps(t *testing.T) {
+	begin := time.Unix(1_800_000_000, 0)
+	for _, c := range []struct {
+		jump time.Duration
+		kept bool
+	}{{-100 * 365 * 24 * time.Hour, false}, {-time.Hour, false}, {0, true}, {30 * time.Second, true}, {time.Hour, false}, {100 * 365 * 24 * time.Hour, false}} {
+		now := begin
+		s := results.New(filepath.Join(t.TempDir(), "results.db"), results.Options{Now: func() time.Time { return now }})
+		defer s.Close()
+		ctx := t.Context()
+		if err := s.Put(ctx, "old", tool.Text("x"), now.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		now = begin.Add(c.jump)
+		if _, ok, err := s.Get(ctx, "old"); ok != c.kept || err != nil {
+			t.Errorf("%v: kept %t, %v", c.jump, ok, err)
+		}
+		if err := s.Put(ctx, "new", tool.Text("y"), now.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		for _, after := range []time.Duration{59 * time.Second, time.Minute} {
+			now = begin.Add(c.jump + after)
+			if _, ok, err := s.Get(ctx, "new"); ok != (after < time.Minute) || err != nil {
+				t.Errorf("%v: kept after %v: %t, %v", c.jump, after, ok, err)
+			}
+		}
+		now = begin
+		if _, ok, _ := s.Get(ctx, "old"); ok && !c.kept {
+			t.Errorf("%v: what was over is there again", c.jump)
+		}
+	}
+}
+
 func TestBroken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	if err := os.WriteFile(path, []byte(strings.Repeat("this is no database ", 100)), 0o600); err != nil {
