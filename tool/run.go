@@ -240,8 +240,10 @@ func (x *execution) edit(arguments string) error {
 	if err := x.runner.read(&x.plan); err != nil {
 		return err
 	}
-	_, _, err := x.runner.decide(&x.plan)
-	return err
+	if _, _, err := x.runner.decide(&x.plan); err != nil { // of type *Error: a nil one is no nil error
+		return err
+	}
+	return nil
 }
 
 // Detail returns the approval as it stands in events.
