@@ -184,6 +184,7 @@ func (t *Toolbox) awaitServers(names ...string) {
 		case <-m.first:
 			if !m.shown.Load() {
 				t.Refresh(context.Background()) // what is wrong is said by Follow
+				m.shown.Store(true)
 			}
 		case <-over:
 			return
@@ -193,11 +194,6 @@ func (t *Toolbox) awaitServers(names ...string) {
 
 // load returns the tools that the server listed last, as the configuration wants them.
 func (m *mcpServer) load() ([]*tool.Tool, []error) {
-	select {
-	case <-m.first:
-		m.shown.Store(true)
-	default:
-	}
 	known, problems := m.conn.Known()
 	now, tools := make(map[*tool.Tool]*tool.Tool, len(known)), make([]*tool.Tool, 0, len(known))
 	for _, one := range known {
