@@ -15,6 +15,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"wield/chat"
 	"wield/internal/config"
 	"wield/internal/gateway"
 	"wield/internal/metrics"
@@ -42,6 +43,7 @@ type connected struct {
 	url, server string // of the service, and of an MCP server
 	rolls       *atomic.Int64
 	store       journal.Store
+	model       chat.Model // m
 }
 
 func connectedService(t *testing.T) connected {
@@ -100,7 +102,9 @@ policies:
 		if m := &s.Gateway.Models[i]; m.NeedsKey != (m.Name != "bare") {
 			t.Errorf("%s needs a key: %v", m.Name, m.NeedsKey)
 		}
-		s.Gateway.Models[i].NeedsKey = false
+		if s.Gateway.Models[i].NeedsKey = false; s.Gateway.Models[i].Name == "m" {
+			c.model = s.Gateway.Models[i].Model
+		}
 	}
 	front := httptest.NewServer(gateway.New(s.Gateway))
 	t.Cleanup(front.Close)
@@ -311,5 +315,51 @@ func TestConnectorPause(t *testing.T) {
 	fourth, _ := ask(question + "," + said + "," + rest + `,{"role":"user","content":"again"}`)
 	if !strings.Contains(fourth, "As I said.") || c.rolls.Load() != 1 {
 		t.Errorf("%d runs:\n%s", c.rolls.Load(), fourth)
+	}
+}
+
+// TestConnectorOwner: nobody approves the call of another key, even with the id of its approval.
+func TestConnectorOwner(t *testing.T) {
+	c := connectedService(t)
+	item := func(kind, raw string) chat.Part {
+		return chat.Part{Kind: chat.PartOpaque, Protocol: chat.ProtocolResponses, Name: kind, Raw: json.RawMessage(raw)}
+	}
+	ask := func(caller string, said ...chat.Part) (text string) {
+		raw := json.RawMessage(`{"type":"mcp","server_label":"dice","require_approval":"never"}`)
+		req := &chat.Request{Model: "m", Caller: caller, Tools: []chat.Tool{{Name: "mcp", Raw: raw,
+			Protocol: chat.ProtocolResponses, Hosted: chat.HostedRequired}}}
+		req.Messages = []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("ask")}}
+		if len(said) > 0 {
+			req.Messages = append(req.Messages, chat.Message{Role: chat.RoleAssistant, Parts: said})
+		}
+		for e, err := range c.model.Stream(t.Context(), req) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += e.Text
+			if o, ok := e.Detail.(chat.Opaque); ok {
+				text += string(o[0].Value)
+			}
+		}
+		return text
+	}
+	first := ask("ada")
+	m := questionID.FindStringSubmatch(first)
+	if m == nil {
+		t.Fatalf("no question: %s", first)
+	}
+	question := item("mcp_approval_request",
+		`{"id":"`+m[1]+`","server_label":"dice","name":"ask","arguments":"{\"n\": 6}"}`)
+	yes := item("mcp_approval_response", `{"approval_request_id":"`+m[1]+`","approve":true}`)
+	if got := ask("eve", question, yes); !strings.Contains(got, "no such approval") || c.rolls.Load() != 0 {
+		t.Errorf("another key: %d runs: %s", c.rolls.Load(), got)
+	}
+	other := item("mcp_approval_request",
+		`{"id":"`+m[1]+`","server_label":"dice","name":"ask","arguments":"{\"n\": 7}"}`)
+	if got := ask("ada", other, yes); strings.Contains(got, "You rolled") || c.rolls.Load() != 0 {
+		t.Errorf("other arguments: %d runs: %s", c.rolls.Load(), got)
+	}
+	if got := ask("ada", question, yes); !strings.Contains(got, "You rolled") || c.rolls.Load() != 1 {
+		t.Errorf("its own key: %d runs: %s", c.rolls.Load(), got)
 	}
 }
