@@ -290,7 +290,8 @@ func (e *endpoint) post(ctx context.Context, id string, body []byte) (wait time.
 		return 0, nil
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode == http.StatusRequestTimeout, resp.StatusCode >= 500:
 		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
-		return min(time.Duration(max(seconds, 0))*time.Second, longestPause), fmt.Errorf("the endpoint answered %s", resp.Status)
+		seconds = min(max(seconds, 0), int(longestPause/time.Second)) // first, so that no product overflows
+		return time.Duration(seconds) * time.Second, fmt.Errorf("the endpoint answered %s", resp.Status)
 	}
 	return -1, fmt.Errorf("the endpoint answered %s, which trying again does not change", resp.Status)
 }

@@ -325,6 +325,10 @@ func TestHostile(t *testing.T) {
 			w.Header().Set("Retry-After", "99999999999999999999999")
 			w.WriteHeader(http.StatusTooManyRequests)
 		},
+		"a pause of ten billion seconds": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", "10000000000")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		},
 		"a pause in the past": func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", "-5")
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -349,7 +353,7 @@ func TestHostile(t *testing.T) {
 			t.Fatal(err)
 		}
 		wait, err := e.post(t.Context(), "1", []byte("{}"))
-		if wait > longestPause {
+		if wait > longestPause || wait < 0 && strings.Contains(name, "pause") {
 			t.Errorf("%s: it waits for %v", name, wait)
 		}
 		if (err == nil) != (name == "an endless body") {
