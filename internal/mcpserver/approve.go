@@ -121,8 +121,14 @@ func notAllowed(a *tool.Approval) *sdk.CallToolResult {
 	if a.Answer.Reason != "" {
 		text += ", because: " + a.Answer.Reason
 	}
-	return failed(text + ".")
+	if text += "."; a.State == tool.ApprovalCancelled {
+		text += " If nobody can answer, " + permits
+	}
+	return failed(text)
 }
+
+// permits says what lets a call run that nobody is asked about.
+const permits = "a rule of the policy or --allow of wield mcp serve can allow it."
 
 // abandon cancels the approval that the state of a request names, if it does: the call is not made any more.
 func (s *Server) abandon(ctx context.Context, state string, l *log) {
@@ -195,8 +201,7 @@ func (s *Server) approve(
 		err = (&journal.Approvals{Store: l.store}).Wait(ctx, id)
 	default:
 		s.abandon(ctx, state, l)
-		return failed(fmt.Sprintf("%s was not run: it needs an approval (%s), and this client cannot ask for one. "+
-			"A rule of the policy can allow it.", q.Tool, q.Why)), nil
+		return failed(fmt.Sprintf("%s was not run: it needs an approval (%s), and this client cannot ask for one; "+permits, q.Tool, q.Why)), nil
 	}
 	if err != nil {
 		s.abandon(context.WithoutCancel(ctx), state, l)

@@ -194,8 +194,8 @@ func TestApprovals(t *testing.T) {
 			{&sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow once"}}, "gone", false, 1},
 			{&sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": "deny", "reason": "not today"}}, "not today", true, 0},
 			{&sdk.ElicitResult{Action: "decline"}, "denied", true, 0},
-			{&sdk.ElicitResult{Action: "cancel"}, "cancelled", true, 0},
-			{nil, "cannot ask", true, 0},
+			{&sdk.ElicitResult{Action: "cancel"}, "cancelled. If nobody can answer, a rule of the policy or --allow", true, 0},
+			{nil, "cannot ask for one; a rule of the policy or --allow of wield mcp serve can allow it.", true, 0},
 		} {
 			ran = 0
 			var question string

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -50,6 +51,9 @@ type unit struct {
 // files lists the files of a directory that may be tools.
 func (s *Set) files(dir string) ([]unit, error) {
 	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("tools: %w; create the directory, or take it out of tools.dirs", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}

@@ -48,7 +48,11 @@ func (p *placement) find(app *cli.App, file string) (dir string, known bool, err
 	dir = p.dir
 	if dir == "" {
 		if len(r.Tools.Dirs) == 0 {
-			return "", false, cli.UsageErrorf("set tools.dirs in the configuration to a directory for tools, or use --dir DIR")
+			where := "add tools: {dirs: [tools]} to " + r.File
+			if r.File == "" {
+				where = "there is no configuration: use --config FILE, or wield init to write one"
+			}
+			return "", false, cli.UsageErrorf("no directory for tools is set: %s; or use --dir DIR", where)
 		}
 		return r.Tools.Dirs[0], true, nil
 	}
