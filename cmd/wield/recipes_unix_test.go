@@ -10,7 +10,38 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"wield/internal/pgtest"
 )
+
+// TestServicesTLS lets two services meet over connections that are encrypted on both sides. One with another certificate
+// meets nobody.
+func TestServicesTLS(t *testing.T) {
+	database := pgtest.Start(t)
+	dir := t.TempDir()
+	own := func(name string) []string {
+		cert, key := filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".key")
+		makeCertificate(t, cert, key, name)
+		return []string{"WIELD_CLUSTER_TLS_CERT=" + cert, "WIELD_CLUSTER_TLS_KEY=" + key, "WIELD_CLUSTER_TLS_CA=" + cert}
+	}
+	for _, v := range own("services") {
+		name, value, _ := strings.Cut(v, "=")
+		t.Setenv(name, value)
+	}
+	m := newTeam(t, &busyStory, database.Database(t), 2, "")
+	m.meet = append(m.meet, "127.0.0.1:0")
+	other := m.start(t, 2, append([]string{"WIELD_TEST_NATS="}, own("stranger")...)...)
+	await(t, "the certificate is refused", func() bool {
+		return strings.Contains(other.log.String(), "certificate")
+	})
+	all := append(m.services, other)
+	for i, s := range all {
+		s.knows(t, []int{2, 2, 1}[i], 0)
+	}
+	for _, s := range all {
+		s.end(t)
+	}
+}
 
 // block returns the code block of docs/cluster.md that begins with some words.
 func block(t *testing.T, begin string) string {

@@ -214,10 +214,18 @@ func (w *Worker) perform(ctx context.Context, r *run) *cluster.Done {
 			return d
 		}
 	}
+	var asked string
 	for e, err := range runner.Run(ctx, plan) {
 		switch {
+		case err != nil && asked != "":
+			return failed(tool.ErrApproval, "the tool %s asks a person with a form, which a worker does not pass on (%s): "+
+				"run it at the service, or answer in its arguments", c.Tool, asked)
 		case err != nil:
-			return failed(tool.ErrTool, "the tool asks for what only a person at the worker can give: %v", err)
+			return failed(tool.ErrUnexpected, "%v", err)
+		case e.Kind == chat.KindApproval:
+			if q, err := questions.Get(ctx, e.Detail.(*tool.ApprovalDetail).ID); err == nil && q.Form != nil {
+				asked = q.Why
+			}
 		case e.Kind == chat.KindProgress:
 			p := e.Detail.(*tool.ProgressDetail)
 			w.send(w.hears(r), &cluster.Frame{Output: &cluster.Output{Stream: p.Stream, Text: p.Text, Done: p.Done,

@@ -444,6 +444,29 @@ func TestWorkerRefuses(t *testing.T) {
 	}
 }
 
+// TestForm: a tool that asks a person with a form, such as one of an MCP server, fails with a result that names the tool
+// and the question, whether or not the worker's rules have asked before.
+func TestForm(t *testing.T) {
+	s := newService(t)
+	form := define("book", func(_ context.Context, c *tool.Call) (tool.Result, error) {
+		if !c.Asks {
+			return tool.Text("nobody is asked"), nil
+		}
+		return tool.Result{}, &tool.InputError{Form: tool.Form{Why: "the MCP server trips asks: which seat?",
+			Schema: json.RawMessage(`{"type":"object","properties":{"seat":{"type":"string"}}}`)}}
+	})
+	s.work(t, "build", "a", nil, form)
+	got := call(t, s.runner(t, pool("build")), "build__book", "{}")
+	if got.OK || got.ErrorType != tool.ErrApproval {
+		t.Errorf("%+v", got)
+	}
+	for _, want := range []string{"the tool book asks", "which seat?", "run it at the service"} {
+		if !strings.Contains(got.Error, want) {
+			t.Errorf("%q is not in %q", want, got.Error)
+		}
+	}
+}
+
 // TestDrain: a worker that is told to end takes no more calls, and ends those that it has.
 func TestDrain(t *testing.T) {
 	s := newService(t)
