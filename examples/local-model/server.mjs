@@ -1,7 +1,7 @@
-// An OpenAI-compatible server for the weights of a ChatML model, as small as the tests need it: conversations and completions, whole and
+// A small OpenAI-compatible server for the weights of a ChatML model, for the tutorial and for tests: conversations and completions, whole and
 // streamed, stop sequences, usage, response_format json_schema, llama.cpp's grammar and its /props. Tools are ignored without a word, as
 // servers do whose template knows none; with "functions" the library's own function calling gets them.
-// Usage: node server.mjs FILE PORT NAME [functions]. It needs node-llama-cpp in a node_modules above it.
+// Usage: node server.mjs FILE PORT NAME [functions]. It needs node-llama-cpp in a node_modules above it: npm install node-llama-cpp@3.22.1
 import http from "node:http";
 import {getLlama, LlamaChat, LlamaGrammarEvaluationState} from "node-llama-cpp";
 
