@@ -12,8 +12,8 @@ import (
 	"wield/tool"
 )
 
-// A model that knows nothing of tools: it writes a call as text, and reads the result. A real one is made by a package below
-// model, such as openai.New(openai.Options{URL: "http://127.0.0.1:11434/v1", Model: "qwen3"}).
+// A model that knows nothing of tools: it writes a call as text, and reads the result. A real one is made by a
+// package below model, such as openai.New(openai.Options{URL: "http://127.0.0.1:11434/v1", Model: "qwen3"}).
 func weatherModel() chat.Model {
 	scenario, err := script.Parse("weather.scenario.yaml", []byte(`
 wield: scenario/v1
@@ -75,7 +75,8 @@ var getWeather = chat.Tool{
 		`{"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}`),
 }
 
-// The protocol need not be known: here it is one that Qwen's models write. "3" becomes 3, since the schema asks for an integer.
+// The protocol need not be known: here it is one that Qwen's models write. "3" becomes 3, since the schema asks for
+// an integer.
 func ExampleDecode() {
 	answer, err := wield.Decode("Let me look.\n"+
 		"<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>",

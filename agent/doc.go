@@ -1,6 +1,6 @@
-// Package agent carries out tasks: it asks a model, runs the tools that the model calls, hands back the results, and goes on until
-// there is an answer. An [Agent] stands in front of a model, usually a bridge, and is a model itself: its stream holds the events of
-// all turns.
+// Package agent carries out tasks: it asks a model, runs the tools that the model calls, hands back the results, and
+// goes on until there is an answer. An [Agent] stands in front of a model, usually a bridge, and is a model itself:
+// its stream holds the events of all turns.
 //
 // The words of this package:
 //
@@ -17,12 +17,13 @@
 //
 // # The transcript
 //
-// The message with a turn's calls enters the conversation before any of them runs; then come the results, in the order of the calls,
-// one for each, whatever happens: a call that is refused, blocked, cancelled or cut off has a result that says so. Ids of calls
-// are unique in the conversation. So every server takes what a run leaves behind, and a run can go on where it ended.
+// The message with a turn's calls enters the conversation before any of them runs; then come the results, in the
+// order of the calls, one for each, whatever happens: a call that is refused, blocked, cancelled or cut off has a
+// result that says so. Ids of calls are unique in the conversation. So every server takes what a run leaves behind,
+// and a run can go on where it ended.
 //
 // # What is repeated
 //
-// A model may be asked again, by what retries requests below the agent. A tool never runs a second time because of it: calls
-// run only when the answer that holds them has ended, and an answer that broke off holds none.
+// A model may be asked again, by what retries requests below the agent. A tool never runs a second time because of
+// it: calls run only when the answer that holds them has ended, and an answer that broke off holds none.
 package agent

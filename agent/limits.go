@@ -7,8 +7,8 @@ import (
 	"wield/chat"
 )
 
-// Limits end a run that would not end by itself. When one is reached, the model is asked for a last answer. A zero field has the
-// default that is named, a negative one no limit.
+// Limits end a run that would not end by itself. When one is reached, the model is asked for a last answer. A zero
+// field has the default that is named, a negative one no limit.
 type Limits struct {
 	Iterations int // answers of the model, the last one included; 0: 10
 	Calls      int // calls in all, those that did not run included; 0: 20
@@ -21,8 +21,8 @@ type Limits struct {
 	Repeats Repeats
 }
 
-// Repeats says what becomes of the same call, with the same arguments, that has the same result as before. The numbers count
-// such calls, the first one included. A result that differs begins a new count.
+// Repeats says what becomes of the same call, with the same arguments, that has the same result as before. The
+// numbers count such calls, the first one included. A result that differs begins a new count.
 type Repeats struct {
 	Note  int // from this one on the model is told with the result; 0: 3
 	Block int // from this one on it does not run; 0: 4

@@ -12,8 +12,8 @@ import (
 	"wield/tool"
 )
 
-// outputs lets the tools of a run read again what came out of its earlier calls: results by the ids of their calls, from the
-// conversation, and outputs that were too long to be shown, from the journal.
+// outputs lets the tools of a run read again what came out of its earlier calls: results by the ids of their calls,
+// from the conversation, and outputs that were too long to be shown, from the journal.
 type outputs struct {
 	log *runRecorder // nil: there is no journal
 
@@ -44,8 +44,8 @@ func (o *outputs) Output(ctx context.Context, id string) (string, bool, error) {
 // typeOutput is the type of the object that an output is in a journal.
 const typeOutput = "output"
 
-// outputStream returns the id of the stream of an output. One that several sessions were shown stands in each of them, and goes with
-// it.
+// outputStream returns the id of the stream of an output. One that several sessions were shown stands in each of
+// them, and goes with it.
 func (l *runRecorder) outputStream(id string) string { return "out_" + id + "_" + l.session }
 
 // output returns an output of the session that was too long to be shown whole.
@@ -68,8 +68,8 @@ func (l *runRecorder) output(ctx context.Context, id string) (text string, ok bo
 	return text, ok, nil
 }
 
-// records are those of a run. An output that was too long to be shown is kept with them, so that it can be read when the process
-// that has its file is gone.
+// records are those of a run. An output that was too long to be shown is kept with them, so that it can be read when
+// the process that has its file is gone.
 type records struct {
 	*journal.Writer
 	log    *runRecorder

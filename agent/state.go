@@ -9,8 +9,8 @@ import (
 	"wield/chat"
 )
 
-// A state is what a run has come to: its conversation, and what it has used. It is made of messages alone, by newState and
-// state.Add, so that the same messages always lead to the same steps, in another process too.
+// A state is what a run has come to: its conversation, and what it has used. It is made of messages alone, by
+// newState and state.Add, so that the same messages always lead to the same steps, in another process too.
 type state struct {
 	Limits   Limits
 	Messages []chat.Message // the conversation: what was there before the run, and what Add added
@@ -53,9 +53,9 @@ func newState(l Limits, history []chat.Message) *state {
 	return s
 }
 
-// Add puts a message at the end of the conversation: an answer of the model, a result of an open call, or what somebody says.
-// A result takes its place among those of the same turn, in the order of the calls; one of no open call is not added, and
-// Add reports false.
+// Add puts a message at the end of the conversation: an answer of the model, a result of an open call, or what
+// somebody says. A result takes its place among those of the same turn, in the order of the calls; one of no open
+// call is not added, and Add reports false.
 func (s *state) Add(m chat.Message) bool {
 	switch m.Role {
 	case chat.RoleTool:
@@ -158,8 +158,8 @@ type step struct {
 	Do    doing
 	Calls []ruling // doRun: all open calls, in order
 
-	// Limit is the one that made this step what it is. doAsk: this is the last answer, and nothing may be called. doEnd: the run
-	// ended at it.
+	// Limit is the one that made this step what it is. doAsk: this is the last answer, and nothing may be called.
+	// doEnd: the run ended at it.
 	Limit LimitKind
 	// Tell is what the model is told before it is asked; empty: nothing.
 	Tell string

@@ -164,8 +164,8 @@ func (r *run) endRepetition(e chat.Event, call chat.Call) {
 // mostIdle is how much white space may follow a call in an answer that is held to calls.
 const mostIdle = 64
 
-// endIdle ends an answer that is held to calls where white space without end follows one: grammars of JSON allow it, and
-// a small model writes it until its tokens are used up.
+// endIdle ends an answer that is held to calls where white space without end follows one: grammars of JSON allow it,
+// and a small model writes it until its tokens are used up.
 func (r *run) endIdle() {
 	if r.held == nil || !r.required() || r.turn.calls == 0 || r.turn.call.open || r.turn.over.told {
 		return

@@ -55,8 +55,8 @@ var holds = map[Hold]struct {
 // Lists reports whether a required call in text is held to a list of calls, whatever the dialect.
 func (h Hold) Lists() bool { return holds[h].can && holds[h].grammar == noLanguage }
 
-// plan decides what the backend is held to: calls in text, else the form that the client wants. must says that the answer has to
-// be a call: one is required, or was attempted and could not be used.
+// plan decides what the backend is held to: calls in text, else the form that the client wants. must says that the
+// answer has to be a call: one is required, or was attempted and could not be used.
 func (r *run) plan(must bool) *chat.Format {
 	how := holds[r.o.Hold]
 	switch {
@@ -127,8 +127,9 @@ const (
 	callsObject = `{"tool_calls": [{"name": "...", "arguments": {...}}]}`
 )
 
-// callsForm returns the form of an answer that is nothing but calls of the tools on offer: a list of objects with name and
-// arguments, which is read by the decoder like any text. It is nil if a schema cannot be made part of another.
+// callsForm returns the form of an answer that is nothing but calls of the tools on offer: a list of objects with
+// name and arguments, which is read by the decoder like any text. It is nil if a schema cannot be made part of
+// another.
 func (r *run) callsForm(root bool) *chat.Format {
 	tools, err := prompt.Offered(r.req)
 	if err != nil {
@@ -202,8 +203,8 @@ func comma(list []byte) []byte {
 	return list
 }
 
-// moved returns a schema whose references are those of one that stands at the place to in another. It reports false for a
-// schema that names places in other ways.
+// moved returns a schema whose references are those of one that stands at the place to in another. It reports false
+// for a schema that names places in other ways.
 func moved(raw json.RawMessage, to string) (json.RawMessage, bool) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

@@ -42,7 +42,8 @@ func shown(t *testing.T, m chat.Model, req *chat.Request) (content, reasoning, c
 	return content, reasoning, calls
 }
 
-// TestWholeAnswerOfOneAttempt: who waits for a whole answer gets the one that is good, and nothing of those that failed.
+// TestWholeAnswerOfOneAttempt: who waits for a whole answer gets the one that is good, and nothing of those that
+// failed.
 func TestWholeAnswerOfOneAttempt(t *testing.T) {
 	const tool = `get_weather{"city":"Rome"}`
 	says := func(s string) answer { return answer{thought("think " + s), text(s)} }
@@ -98,7 +99,8 @@ func TestWholeAnswerOfOneAttempt(t *testing.T) {
 	}
 }
 
-// TestOnePieceToAStream: a backend that does not stream gives nothing away of an answer that failed, whatever the client wants.
+// TestOnePieceToAStream: a backend that does not stream gives nothing away of an answer that failed, whatever the
+// client wants.
 func TestOnePieceToAStream(t *testing.T) {
 	failed := unplaced(join(answer{thought("FAILED"), text("FAILED")}, function("n", "get_weather", "{}")))
 	good := unplaced(join(answer{thought("hm"), text("Rome.")}, function("n", "get_weather", `{"city":"Rome"}`)))

@@ -22,7 +22,8 @@ var pieces = []string{"Let me look.", " ", "\n", textCall, "\n" + textCall + "\n
 	"{\"tool_calls\":[{\"id\":\"x1\",\"function\":{\"name\":\"get_weather\",\"arguments\":\"{\\\"city\\\":\\\"Bonn\\\"}\"}},{\"function\":{\"name\":\"nope\",\"arguments\":{}}}]}",
 	"[get_weather(city=\"Bonn\")]", "a < b", "<tool", "```", "é🍜", "\"", "}"}
 
-// TestChunking plays random answers in random pieces: what the client sees depends on the texts alone, and every byte is in it.
+// TestChunking plays random answers in random pieces: what the client sees depends on the texts alone, and every byte
+// is in it.
 func TestChunking(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := func() answer {

@@ -27,7 +27,8 @@ type Support struct {
 	rules map[string]chat.Rules // of models' templates, which do not change
 }
 
-// A supportKey names what is known: whether a model takes tools, or whether it can be held to a form or to forms of a kind.
+// A supportKey names what is known: whether a model takes tools, or whether it can be held to a form or to forms of a
+// kind.
 type supportKey struct {
 	model string
 	form  uint64 // hash of the form, which is odd; the kind, twice; 0: tools

@@ -13,9 +13,9 @@ const noticeDropped = "the server leaves tools out of the prompt, so they are de
 // noticeDeaf is the notice for an answer without a required call, of a model that may never have seen the tools.
 const noticeDeaf = "a call is required and the answer had none, so the tools are described in the text"
 
-// serverIgnoresTools reports whether the server left the tools out of this answer's prompt, and the answer can be asked for again with
-// the tools in the text: nobody has seen it, or it had to be a call. It is looked into once an answer without a call had a prompt
-// that may have been too short for the tools.
+// serverIgnoresTools reports whether the server left the tools out of this answer's prompt, and the answer can be
+// asked for again with the tools in the text: nobody has seen it, or it had to be a call. It is looked into once an
+// answer without a call had a prompt that may have been too short for the tools.
 func (r *run) serverIgnoresTools() bool {
 	t := &r.turn
 	if !r.o.Count || r.o.Mode != ModeAuto || r.mode != ModeNative || len(r.tools) == 0 || t.attempt != 1 || t.tried || r.calls > 0 || r.usage.In == 0 || r.usage.In > r.longest() {
@@ -36,8 +36,8 @@ func (r *run) deaf() bool {
 		r.usage.In <= r.longest() && !r.o.Support.takesTools(r.req.Model)
 }
 
-// longest returns how many tokens a prompt without the tools may have: one for every two bytes of text, and some for what a
-// template adds. A longer one holds more than the text.
+// longest returns how many tokens a prompt without the tools may have: one for every two bytes of text, and some for
+// what a template adds. A longer one holds more than the text.
 func (r *run) longest() int {
 	n := 0
 	for i := range r.req.Messages {
@@ -46,9 +46,9 @@ func (r *run) longest() int {
 	return n/2 + 100
 }
 
-// count finds out whether a server drops tools without a word: it asks for one token of an answer twice, with a tool and
-// without, and compares how long the prompts were. A server that counts nothing, or always the same, tells nothing, and the
-// model is then used as one that takes tools.
+// count finds out whether a server drops tools without a word: it asks for one token of an answer twice, with a tool
+// and without, and compares how long the prompts were. A server that counts nothing, or always the same, tells
+// nothing, and the model is then used as one that takes tools.
 func (r *run) count() {
 	key := supportKey{model: r.req.Model}
 	if !r.o.Support.claim(key) {

@@ -77,8 +77,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// An echo is a small model behind a server without tools: it calls what the text describes, and else repeats what it was
-// told.
+// An echo is a small model behind a server without tools: it calls what the text describes, and else repeats what it
+// was told.
 type echo struct {
 	counting
 }

@@ -22,7 +22,8 @@ import (
 // take seconds to compile.
 const maxSchemas = 2 << 20
 
-// maxValues bounds the values in them: an enum of a million numbers takes hundreds of bytes for each when it is compiled.
+// maxValues bounds the values in them: an enum of a million numbers takes hundreds of bytes for each when it is
+// compiled.
 const maxValues = 100_000
 
 // tooLarge says what of schemas, which are not compiled yet, is more than is taken; "" if nothing is.

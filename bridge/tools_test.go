@@ -132,7 +132,8 @@ func TestPatternsOfAllTools(t *testing.T) {
 	}
 }
 
-// TestLargeSchemas: schemas of too many bytes or values are refused before they are compiled, in tools and in the form of an answer.
+// TestLargeSchemas: schemas of too many bytes or values are refused before they are compiled, in tools and in the
+// form of an answer.
 func TestLargeSchemas(t *testing.T) {
 	enum := func(values int, value string) json.RawMessage {
 		return json.RawMessage(`{"type": "object", "properties": {"a": {"enum": [` + strings.TrimSuffix(strings.Repeat(value+",", values), ",") + `]}}}`)

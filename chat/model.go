@@ -7,9 +7,9 @@ import (
 
 // Model answers a conversation with a stream of events.
 //
-// The stream can be ranged over once. An error is yielded once and last, with a zero Event, and is an *Error. A stream
-// without an error ends with exactly one Finish. Breaking out of the loop, or cancelling ctx, cancels whatever the model
-// has under way. Events are yielded from one goroutine only.
+// The stream can be ranged over once. An error is yielded once and last, with a zero Event, and is an *Error. A
+// stream without an error ends with exactly one Finish. Breaking out of the loop, or cancelling ctx, cancels whatever
+// the model has under way. Events are yielded from one goroutine only.
 //
 // Everything between a model and a person is a Model around a Model.
 type Model interface {
@@ -19,7 +19,8 @@ type Model interface {
 // Previewer is a Model that tells what it would send to the model behind it.
 type Previewer interface {
 	Model
-	// Sent returns what Stream would send at first, and whether the tools stand in its text; nil if that is not known. Nothing is asked.
+	// Sent returns what Stream would send at first, and whether the tools stand in its text; nil if that is not
+	// known. Nothing is asked.
 	Sent(req *Request) (sent *Request, inText bool, err error)
 }
 

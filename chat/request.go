@@ -31,7 +31,8 @@ type Tool struct {
 
 	// Hosted says that the protocol's own server runs the tool, so that no other can offer it.
 	Hosted Hosting
-	// Deferred says that the prompt does not describe the tool, since the conversation does. It can be called like any other.
+	// Deferred says that the prompt does not describe the tool, since the conversation does. It can be called like
+	// any other.
 	Deferred bool
 }
 
@@ -110,8 +111,8 @@ var remembered = map[Protocol]bool{
 	"responses.item": true, "responses.defer_loading": true,
 }
 
-// A Trace is the place of a request in a trace: the headers traceparent and tracestate of W3C Trace Context. The zero value
-// is none.
+// A Trace is the place of a request in a trace: the headers traceparent and tracestate of W3C Trace Context. The zero
+// value is none.
 type Trace struct {
 	Parent string
 	State  string

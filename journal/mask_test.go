@@ -12,8 +12,8 @@ import (
 	"wield/tool"
 )
 
-// TestMaskProperty masks texts of quotes, escapes, brackets and secrets. What is stored can be read, holds no secret as it reads,
-// and is as it was where there was none.
+// TestMaskProperty masks texts of quotes, escapes, brackets and secrets. What is stored can be read, holds no secret
+// as it reads, and is as it was where there was none.
 func TestMaskProperty(t *testing.T) {
 	const secret = `s"c\t`
 	o := Options{Mask: func(text string) string { return strings.ReplaceAll(text, secret, "*") }}

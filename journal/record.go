@@ -268,8 +268,8 @@ type Overrun struct {
 	chat.OverrunDetail
 }
 
-// Kept says under which name a call goes on elsewhere, such as a task of an MCP server. If its process ends, another one
-// asks for it there.
+// Kept says under which name a call goes on elsewhere, such as a task of an MCP server. If its process ends, another
+// one asks for it there.
 type Kept struct {
 	CallID string `json:"call_id"`
 	Name   string `json:"name"`

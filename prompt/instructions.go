@@ -195,8 +195,8 @@ func inject(messages []chat.Message, text string, where Inject) []chat.Message {
 // lineEnds makes all that any reader takes for the end of a line a newline.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// closed returns text so that it does not close the bracket around it: what a line that ends with a bracket ends with, in whatever
-// way, is a blank.
+// closed returns text so that it does not close the bracket around it: what a line that ends with a bracket ends
+// with, in whatever way, is a blank.
 func closed(text string) string {
 	lines := strings.Split(tidy(lineEnds.Replace(text)), "\n")
 	for i, line := range lines {

@@ -5,9 +5,10 @@ import "fmt"
 // maxDepth is how deep a document may be nested.
 const maxDepth = 64
 
-// Check reports whether doc is strict JSON that every reader understands in the same way: RFC 8259, UTF-8 without a byte
-// order mark, no object with the same name twice or with two names that differ only in ASCII case, no lone surrogates, no
-// number beyond the range of a float64, at most 64 levels deep, nothing after the value. The error is a *SyntaxError.
+// Check reports whether doc is strict JSON that every reader understands in the same way: RFC 8259, UTF-8 without a
+// byte order mark, no object with the same name twice or with two names that differ only in ASCII case, no lone
+// surrogates, no number beyond the range of a float64, at most 64 levels deep, nothing after the value. The error is
+// a *SyntaxError.
 func Check(doc string) error {
 	t, err := read(doc, reading{depth: maxDepth, exact: true})
 	if err != nil {

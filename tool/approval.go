@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Approvals keeps questions to a person and their answers. It never waits for one: who needs the answer asks again with Get.
-// Package approvaltest holds what every implementation has to do.
+// Approvals keeps questions to a person and their answers. It never waits for one: who needs the answer asks again
+// with Get. Package approvaltest holds what every implementation has to do.
 type Approvals interface {
 	// Ask puts a question. As long as a question of the same binding is pending, or answered and not consumed, that one is
 	// returned, and nothing new is made.
@@ -18,13 +18,14 @@ type Approvals interface {
 	// Get returns an approval. One whose time is over is expired. ErrNoApproval: there is none of that id.
 	Get(ctx context.Context, id string) (Approval, error)
 
-	// Decide answers a question. The first answer stands: a later one gets the approval as it is and ErrDecided. An answer that
-	// makes no sense fails with ErrAnswer, one that keeps a rule where none was offered with ErrAlways, and changes nothing.
+	// Decide answers a question. The first answer stands: a later one gets the approval as it is and ErrDecided. An
+	// answer that makes no sense fails with ErrAnswer, one that keeps a rule where none was offered with ErrAlways,
+	// and changes nothing.
 	Decide(ctx context.Context, id string, a Answer) (Approval, error)
 
-	// Consume uses an approval for the one run that it allows, and returns it. binding is what is about to run; it must be
-	// that of the question. Fails with ErrPending, ErrConsumed, ErrBinding, or ErrRefused when the answer was no, when it was
-	// cancelled or came too late; the approval is returned with the error.
+	// Consume uses an approval for the one run that it allows, and returns it. binding is what is about to run; it
+	// must be that of the question. Fails with ErrPending, ErrConsumed, ErrBinding, or ErrRefused when the answer was
+	// no, when it was cancelled or came too late; the approval is returned with the error.
 	Consume(ctx context.Context, id, binding string) (Approval, error)
 }
 

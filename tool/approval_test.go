@@ -187,7 +187,8 @@ func TestNobodyToAsk_arg105(t *testing.T) {
 	}
 }
 
-// TestIdenticalCallsAreAskedAboutOneByOne has a turn with the same call twice: they share a question, but not its answer.
+// TestIdenticalCallsAreAskedAboutOneByOne has a turn with the same call twice: they share a question, but not its
+// answer.
 func TestIdenticalCallsAreAskedAboutOneByOne(t *testing.T) {
 	r, store, ran := deployer(t)
 	turn := turnOf(`deploy {"city":"Oslo"}`, `deploy {"city":"Oslo"}`)
@@ -226,7 +227,8 @@ func TestDangerousTool(t *testing.T) {
 	}
 }
 
-// TestTwoDeciders_arg101 has many people answer one question at once. One answer stands; a no is not overwritten by a yes.
+// TestTwoDeciders_arg101 has many people answer one question at once. One answer stands; a no is not overwritten by a
+// yes.
 func TestTwoDeciders_arg101(t *testing.T) {
 	for range 50 {
 		r, store, ran := deployer(t)

@@ -14,9 +14,9 @@ import (
 // defaultParallel is how many calls of a turn run at a time.
 const defaultParallel = 8
 
-// RunAll plans and runs the calls of one turn, several at a time. Events of different calls are mixed; results come in the order
-// of the calls. A call that needs an approval ends with its KindApproval event in place of a result. An error, such as that of
-// a store that failed, comes last, when all calls have ended.
+// RunAll plans and runs the calls of one turn, several at a time. Events of different calls are mixed; results come
+// in the order of the calls. A call that needs an approval ends with its KindApproval event in place of a result. An
+// error, such as that of a store that failed, comes last, when all calls have ended.
 func (r *Runner) RunAll(ctx context.Context, calls []chat.Call) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -165,8 +165,8 @@ func (t *turn) listen(yield func(chat.Event, error) bool, cancel context.CancelF
 	}
 }
 
-// A group is a number of calls of one batch tool. Each goes through its own stages up to the handler, and waits there for the
-// others. When all have come that will come, they run as one.
+// A group is a number of calls of one batch tool. Each goes through its own stages up to the handler, and waits there
+// for the others. When all have come that will come, they run as one.
 type group struct {
 	entry *Entry
 

@@ -34,9 +34,9 @@ type Call struct {
 	records Records
 }
 
-// May reports whether the policy allows an operation on a path of the workspace without asking anybody. A tool that finds
-// files by itself, such as a search, leaves out those that it may not read: the call was allowed for a directory, and not for
-// all that a rule protects in it.
+// May reports whether the policy allows an operation on a path of the workspace without asking anybody. A tool that
+// finds files by itself, such as a search, leaves out those that it may not read: the call was allowed for a
+// directory, and not for all that a rule protects in it.
 func (c *Call) May(op Op, path string) bool {
 	if c.decider == nil {
 		return true
@@ -45,8 +45,8 @@ func (c *Call) May(op Op, path string) bool {
 	return c.decider.Decide(use).Decision == chat.DecisionAllow
 }
 
-// Detach notes under which name the call goes on elsewhere, so that it can be asked for there if this process ends. When
-// it returns nil, the note outlives the process, if calls are recorded.
+// Detach notes under which name the call goes on elsewhere, so that it can be asked for there if this process ends.
+// When it returns nil, the note outlives the process, if calls are recorded.
 func (c *Call) Detach(ctx context.Context, name string) error {
 	if k, ok := c.records.(Keeper); ok && c.Kept != name {
 		return k.Keep(ctx, c.ID, name)
@@ -59,9 +59,9 @@ type Outlet interface {
 	Egress(tool string, o policy.EgressOptions) *policy.Egress
 }
 
-// Client returns an HTTP client that goes where the policy lets the call go: every address that a name stands for and every
-// redirect is looked at when a connection is made. Addresses in the arguments and the sites of the tool have been decided about
-// with the call. Without a policy it goes to the public network.
+// Client returns an HTTP client that goes where the policy lets the call go: every address that a name stands for and
+// every redirect is looked at when a connection is made. Addresses in the arguments and the sites of the tool have
+// been decided about with the call. Without a policy it goes to the public network.
 func (c *Call) Client() *http.Client {
 	var approved, sites []string
 	var args map[string]json.RawMessage
@@ -84,8 +84,9 @@ func (c *Call) Client() *http.Client {
 	return out.Egress(c.Name, policy.EgressOptions{Approved: approved, Sites: sites}).Client()
 }
 
-// Output returns a writer of the output of a running tool, which is shown while it runs. It is no part of the result. stream
-// is stdout, stderr, or a word of the tool. The writer never fails; what is written after the run is over is dropped.
+// Output returns a writer of the output of a running tool, which is shown while it runs. It is no part of the result.
+// stream is stdout, stderr, or a word of the tool. The writer never fails; what is written after the run is over is
+// dropped.
 func (c *Call) Output(stream string) io.Writer { return outputWriter{c, stream} }
 
 // Progress tells how far the run is: done of total, in any unit, with a few words.

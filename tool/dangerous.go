@@ -8,8 +8,9 @@ import (
 // DangerousCommands returns patterns of programs that need a person's word, for a Guard.
 func DangerousCommands() []string { return slices.Clone(dangerousCommands) }
 
-// DangerousPaths returns patterns of paths that need a person's word, for a Guard: what the system keeps, and what holds keys or
-// accounts by its name. home is the directory of the person; "" leaves out what is there by its full path.
+// DangerousPaths returns patterns of paths that need a person's word, for a Guard: what the system keeps, and what
+// holds keys or accounts by its name. home is the directory of the person; "" leaves out what is there by its full
+// path.
 func DangerousPaths(home string) []string {
 	paths := slices.Clone(dangerousPaths)
 	for _, name := range dangerousHomes {

@@ -60,7 +60,8 @@ func (e *Entry) arguments(raw string, level dialect.Repair) (string, []chat.Note
 	return repaired, notes, e.checkKeys(repaired)
 }
 
-// withoutNulls leaves out optional arguments that are null where null is not allowed: that is how models say that there is none.
+// withoutNulls leaves out optional arguments that are null where null is not allowed: that is how models say that
+// there is none.
 func (e *Entry) withoutNulls(raw string) (string, []chat.NoteDetail) {
 	args := members(json.RawMessage(raw))
 	var notes []chat.NoteDetail
@@ -105,8 +106,8 @@ func strictObject(text string) error {
 // maxTold is how many violations a message tells of.
 const maxTold = 5
 
-// violated returns the error about arguments that do not fit. A parameter that is missing comes first: it is what models
-// get wrong most, and mend best.
+// violated returns the error about arguments that do not fit. A parameter that is missing comes first: it is what
+// models get wrong most, and mend best.
 func (e *Entry) violated(found []schema.Violation) *Error {
 	for _, v := range found {
 		if v.Missing != "" && strings.Count(v.Pointer, "/") == 1 {
@@ -137,8 +138,8 @@ var violationCodes = map[string]string{
 	"type": "TYPE_MISMATCH", "enum": "INVALID_ENUM", "const": "INVALID_ENUM",
 }
 
-// checkKeys refuses arguments with more names than any tool needs, or with names that are more than a name in JavaScript and
-// that the schema does not ask for.
+// checkKeys refuses arguments with more names than any tool needs, or with names that are more than a name in
+// JavaScript and that the schema does not ask for.
 func (e *Entry) checkKeys(text string) *Error {
 	if strings.Count(text, ":") <= maxKeys && !suspicious(text) {
 		return nil

@@ -19,8 +19,8 @@ type Explanation struct {
 	Unknown error         // why the changes are not known, of a tool that could tell
 }
 
-// Explain tells what would be decided about a call, and what the call would change. It runs nothing and asks nobody. The error is
-// an *Error that says why there would be no decision: no such tool, arguments that do not fit.
+// Explain tells what would be decided about a call, and what the call would change. It runs nothing and asks nobody.
+// The error is an *Error that says why there would be no decision: no such tool, arguments that do not fit.
 func (r *Runner) Explain(ctx context.Context, call chat.Call) (*Explanation, error) {
 	p := Plan{Call: call, Dir: r.dir(), by: r}
 	if err := r.resolve(&p); err != nil {

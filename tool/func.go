@@ -11,16 +11,17 @@ import (
 	"wield/schema"
 )
 
-// Func makes a tool of a Go function. In is a struct; its schema is inferred from it: fields are named by their json tag, those
-// without omitempty or omitzero are required, the tag jsonschema says what they mean. Out is anything that encoding/json
-// writes, or a Result. What is wrong with In is told when the tool is added to a registry.
+// Func makes a tool of a Go function. In is a struct; its schema is inferred from it: fields are named by their json
+// tag, those without omitempty or omitzero are required, the tag jsonschema says what they mean. Out is anything that
+// encoding/json writes, or a Result. What is wrong with In is told when the tool is added to a registry.
 //
 // Numbers in fields of type any arrive as json.Number, with all their digits.
 func Func[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error)) *Tool {
 	return Stream(name, description, func(ctx context.Context, _ *Call, in In) (Out, error) { return f(ctx, in) })
 }
 
-// Stream makes a tool as Func does, of a function that also gets the call itself, to tell how far it is and where it may write.
+// Stream makes a tool as Func does, of a function that also gets the call itself, to tell how far it is and where it
+// may write.
 func Stream[In, Out any](name, description string, f func(ctx context.Context, c *Call, in In) (Out, error)) *Tool {
 	t := &Tool{Definition: chat.Tool{Name: name, Description: description}}
 	t.Definition.Parameters, t.err = inputSchema[In]()
@@ -51,8 +52,8 @@ func inputSchema[In any]() (json.RawMessage, error) {
 	return schema.For[In]()
 }
 
-// decode reads arguments that fit the schema of in. loose says that in has a place for any value, where a number has to keep
-// its digits; a decoder costs more than reading a text at once.
+// decode reads arguments that fit the schema of in. loose says that in has a place for any value, where a number has
+// to keep its digits; a decoder costs more than reading a text at once.
 func decode(arguments string, in any, loose bool) (err error) {
 	if loose {
 		dec := json.NewDecoder(strings.NewReader(arguments)) // one strict object: nothing stands behind it

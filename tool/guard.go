@@ -225,8 +225,8 @@ func (g *Guard) changes(t *Tool, u *uses) string {
 	return ""
 }
 
-// glob reports whether a pattern fits a path: ** stands for any number of directories, none too, * and ? for characters of one
-// name.
+// glob reports whether a pattern fits a path: ** stands for any number of directories, none too, * and ? for
+// characters of one name.
 func glob(pattern, name string) bool {
 	return globParts(strings.Split(pattern, "/"), strings.Split(name, "/"))
 }
@@ -240,9 +240,9 @@ func wildcard(pattern, name string) bool {
 	return fits(len(pattern), len(name), func(p int) bool { return pattern[p] == '*' }, func(p, n int) bool { return pattern[p] == '?' || pattern[p] == name[n] })
 }
 
-// fits reports whether a pattern fits the whole of a name, both of so many places: at some of the pattern stands what fits any number
-// of the name's, at the others what fits one. It keeps the last of the former in mind instead of trying all ways, so that its work is
-// bounded by the product of the lengths.
+// fits reports whether a pattern fits the whole of a name, both of so many places: at some of the pattern stands what
+// fits any number of the name's, at the others what fits one. It keeps the last of the former in mind instead of
+// trying all ways, so that its work is bounded by the product of the lengths.
 func fits(pattern, name int, many func(p int) bool, one func(p, n int) bool) bool {
 	p, n, star, mark := 0, 0, -1, 0
 	for n < name {

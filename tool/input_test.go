@@ -97,7 +97,8 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// TestInputElsewhere checks that an answer to the form of one call is none to that of another, and that nobody is asked where there is nobody.
+// TestInputElsewhere checks that an answer to the form of one call is none to that of another, and that nobody is
+// asked where there is nobody.
 func TestInputElsewhere(t *testing.T) {
 	var reg tool.Registry
 	if err := reg.Add(color()); err != nil {

@@ -10,7 +10,8 @@ import (
 	"wield/chat"
 )
 
-// invoke runs the handler within its time, again if it failed and may be tried again. Whatever happens, there is a result.
+// invoke runs the handler within its time, again if it failed and may be tried again. Whatever happens, there is a
+// result.
 func (x *execution) invoke(ctx context.Context, red *redactor) Result {
 	ctx, cancel := withTimeout(ctx, x.limits.Timeout)
 	defer cancel()
@@ -93,8 +94,8 @@ type outcome struct {
 	err    error
 }
 
-// attempt runs the handler once, in a goroutine of its own, since nothing else can tell a model that a tool does not come back.
-// Events of the tool are passed on from here, so that they all come from one goroutine.
+// attempt runs the handler once, in a goroutine of its own, since nothing else can tell a model that a tool does not
+// come back. Events of the tool are passed on from here, so that they all come from one goroutine.
 func (x *execution) attempt(ctx context.Context, h Handler, attempt int, red *redactor) (Result, error) {
 	events, gone, done := make(chan chat.Event), make(chan struct{}), make(chan outcome, 1)
 	defer close(gone)
@@ -131,8 +132,8 @@ func (x *execution) attempt(ctx context.Context, h Handler, attempt int, red *re
 	}
 }
 
-// protect sends what f returns to done, whatever f does. The stack of a panic goes into the error's cause, for the log, and
-// not to the model.
+// protect sends what f returns to done, whatever f does. The stack of a panic goes into the error's cause, for the
+// log, and not to the model.
 func protect(done chan<- outcome, f func() (Result, error)) {
 	var o outcome
 	returned := false
@@ -157,8 +158,8 @@ type PanicError struct {
 // Error returns what the tool panicked with.
 func (e *PanicError) Error() string { return e.Value }
 
-// judge makes one result of what a handler returned. When the time was up or somebody went away, that is the reason of a
-// failure, whatever words the handler found for it.
+// judge makes one result of what a handler returned. When the time was up or somebody went away, that is the reason
+// of a failure, whatever words the handler found for it.
 func (x *execution) judge(ctx context.Context, result Result, err error) Result {
 	switch {
 	case err == nil && (result.OK || result.Error != ""):

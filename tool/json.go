@@ -10,9 +10,9 @@ import (
 	"wield/schema/shape"
 )
 
-// Canonical returns JSON text in the one form that hashes compare: members in order, no white space, one way to write each
-// string. Numbers stay as they are written, so that two large ones that differ never look the same. Text that is no strict
-// JSON stays as it is.
+// Canonical returns JSON text in the one form that hashes compare: members in order, no white space, one way to write
+// each string. Numbers stay as they are written, so that two large ones that differ never look the same. Text that is
+// no strict JSON stays as it is.
 func Canonical(text string) []byte {
 	v := jsontext.Value(text)
 	if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)); err != nil {

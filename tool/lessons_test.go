@@ -9,8 +9,8 @@ import (
 	"wield/chat"
 )
 
-// The tests of this file are about what has gone wrong in programs that came before. Their names are those of the lessons. More of
-// them are in tool/policy and tool/builtin.
+// The tests of this file are about what has gone wrong in programs that came before. Their names are those of the
+// lessons. More of them are in tool/policy and tool/builtin.
 
 // TestX_E30_OneCallOneRun: nothing runs but what is run, once, and its result is the one that is told.
 func TestX_E30_OneCallOneRun(t *testing.T) {
@@ -43,8 +43,8 @@ func TestX_E30_OneCallOneRun(t *testing.T) {
 	}
 }
 
-// TestX_D01_EveryCallHasItsResult: in a turn with many calls, whatever their names and ids, each gets one result of its own, in
-// order, and only what is offered runs.
+// TestX_D01_EveryCallHasItsResult: in a turn with many calls, whatever their names and ids, each gets one result of
+// its own, in order, and only what is offered runs.
 func TestX_D01_EveryCallHasItsResult(t *testing.T) {
 	var ran atomic.Int64
 	one := nop("known")

@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// MemoryApprovals keeps approvals for as long as the process runs. The zero value is empty and ready. Several goroutines may use
-// it at once.
+// MemoryApprovals keeps approvals for as long as the process runs. The zero value is empty and ready. Several
+// goroutines may use it at once.
 type MemoryApprovals struct {
-	// Max is how many approvals are kept; 0: 10000. When there are more, those that are over are forgotten, the oldest first.
+	// Max is how many approvals are kept; 0: 10000. When there are more, those that are over are forgotten, the
+	// oldest first.
 	Max int
 
 	mu        sync.Mutex
@@ -155,8 +156,8 @@ func (m *MemoryApprovals) List(context.Context) []Approval {
 	return list
 }
 
-// Changed returns a channel that is closed at the next change, so that who shows approvals can wait for one. An approval that
-// expires is no change.
+// Changed returns a channel that is closed at the next change, so that who shows approvals can wait for one. An
+// approval that expires is no change.
 func (m *MemoryApprovals) Changed() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()

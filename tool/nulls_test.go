@@ -8,7 +8,8 @@ import (
 	"wield/tool"
 )
 
-// TestNulls checks that null for an optional argument is as good as none, and that null is kept or refused everywhere else.
+// TestNulls checks that null for an optional argument is as good as none, and that null is kept or refused everywhere
+// else.
 func TestNulls(t *testing.T) {
 	echo := tool.Raw("echo", "Gives back its arguments.", json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"boolean"},
 		"c":{"type":["string","null"]},"d":{}},"required":["a"]}`), func(_ context.Context, c *tool.Call) (tool.Result, error) {

@@ -7,9 +7,9 @@ import (
 	"wield/tool/edit"
 )
 
-// Preview tells what a call would change in files if it ran now, for whoever is asked about it. It changes nothing, and says
-// nothing about whether the call is allowed. There is none for a tool that changes no files, or of which nobody knows what it
-// changes.
+// Preview tells what a call would change in files if it ran now, for whoever is asked about it. It changes nothing,
+// and says nothing about whether the call is allowed. There is none for a tool that changes no files, or of which
+// nobody knows what it changes.
 func (r *Runner) Preview(ctx context.Context, call chat.Call) ([]edit.Change, error) {
 	p := Plan{Call: call, Dir: r.dir(), by: r}
 	if err := r.resolve(&p); err != nil {

@@ -80,8 +80,8 @@ func (w *Watch) find() (list []string, all bool) {
 	return list, all
 }
 
-// Begin looks at the files before a process starts, and makes read-only for it what it must not change. Git alone writes
-// into a repository, and not even git what names programs there.
+// Begin looks at the files before a process starts, and makes read-only for it what it must not change. Git alone
+// writes into a repository, and not even git what names programs there.
 func (w *Watch) Begin(cmd *sandbox.Command) {
 	if w == nil {
 		return

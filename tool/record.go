@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Records keeps what was run. For every Start that returned nil there is exactly one Finish, unless the process ended in
-// between: then it is not known whether the call took effect.
+// Records keeps what was run. For every Start that returned nil there is exactly one Finish, unless the process ended
+// in between: then it is not known whether the call took effect.
 type Records interface {
 	// Start notes that a call is about to run. When it returns nil, the note outlives the process.
 	Start(ctx context.Context, r StartRecord) error
@@ -17,8 +17,8 @@ type Records interface {
 	Finish(ctx context.Context, r FinishRecord) error
 }
 
-// A Keeper is a Records that also keeps under which names calls go on elsewhere. A call with such a name may begin again
-// after its process ended, since it asks for what goes on there.
+// A Keeper is a Records that also keeps under which names calls go on elsewhere. A call with such a name may begin
+// again after its process ended, since it asks for what goes on there.
 type Keeper interface {
 	Records
 	// Keep notes the name of a call that was started. When it returns nil, the note outlives the process.

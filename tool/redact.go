@@ -69,8 +69,8 @@ func (red *redactor) result(r *Result) {
 	}
 }
 
-// json takes the secrets out of JSON text. One that was a number or stood across values leaves text that is no JSON, which
-// then becomes a string.
+// json takes the secrets out of JSON text. One that was a number or stood across values leaves text that is no JSON,
+// which then becomes a string.
 func (red *redactor) json(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return raw
@@ -85,8 +85,8 @@ func (red *redactor) json(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(clean)
 }
 
-// progress passes an event of a running tool on. Of output, the end that may be the beginning of a secret is held back until
-// more comes.
+// progress passes an event of a running tool on. Of output, the end that may be the beginning of a secret is held
+// back until more comes.
 func (red *redactor) progress(e chat.Event, emit func(chat.Event) bool) {
 	if red == nil {
 		emit(e)

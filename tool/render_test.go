@@ -193,8 +193,9 @@ var readers = sync.OnceValues(func() (map[string]*dialect.Decoder, error) {
 // markers find what a template or a decoder could take for something other than text.
 var markers = regexp.MustCompile("<[^<>\\s]{1,48}>|\\[/?[A-Z_]{3,}\\]|```[a-z]*|\n(?:TOOL_RESULT:|PTK_RESULT:|TOOL:|Action:|Observation:|data: )")
 
-// checkRendered renders results that hold texts in every style and every dialect, and looks for calls in them with the decoder of
-// every dialect. No marker of the texts stands in what is rendered, and as many results are read back as were rendered.
+// checkRendered renders results that hold texts in every style and every dialect, and looks for calls in them with
+// the decoder of every dialect. No marker of the texts stands in what is rendered, and as many results are read back
+// as were rendered.
 func checkRendered(t *testing.T, texts ...string) {
 	t.Helper()
 	decoders, err := readers()

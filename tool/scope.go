@@ -18,8 +18,8 @@ type Scope struct {
 
 // Outputs holds results of earlier calls, and outputs that were too long to be shown whole.
 type Outputs interface {
-	// Output returns the text of the result of a call by the id of the call, or an output by its own id. It reports false where
-	// there is none.
+	// Output returns the text of the result of a call by the id of the call, or an output by its own id. It reports
+	// false where there is none.
 	Output(ctx context.Context, id string) (text string, ok bool, err error)
 }
 
@@ -27,8 +27,8 @@ type Outputs interface {
 type Conversations interface {
 	// Search returns places that hold all words, in upper or lower case, those of the latest conversations first.
 	Search(ctx context.Context, words []string, limit int) ([]Passage, error)
-	// Read returns up to limit messages of a conversation, from the one with the given number on, and how many there are in all. It
-	// fails with ErrNoConversation.
+	// Read returns up to limit messages of a conversation, from the one with the given number on, and how many there
+	// are in all. It fails with ErrNoConversation.
 	Read(ctx context.Context, session string, from, limit int) (list []Passage, total int, err error)
 }
 

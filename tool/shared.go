@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Shared is what runners have in common: results that are kept, calls under way, outputs that were too long. The zero value is
-// ready. It must not be copied. Several goroutines may use it at once.
+// Shared is what runners have in common: results that are kept, calls under way, outputs that were too long. The zero
+// value is ready. It must not be copied. Several goroutines may use it at once.
 type Shared struct {
 	CacheEntries int    // how many results are kept; 0: 1024
 	CacheBytes   int    // how many bytes of them; 0: 32 MiB
@@ -27,8 +27,8 @@ type Shared struct {
 	spills spills
 }
 
-// A Cache keeps results beyond the life of a process, of tools that say for how long (Caching). What fails in it is as if nothing were
-// kept: a call runs without it.
+// A Cache keeps results beyond the life of a process, of tools that say for how long (Caching). What fails in it is
+// as if nothing were kept: a call runs without it.
 type Cache interface {
 	// Get returns the result that is kept under the binding of a call, as long as its time is not over.
 	Get(ctx context.Context, binding string) (r Result, ok bool, err error)
@@ -143,8 +143,8 @@ type flight struct {
 	until  time.Time // how long identical calls get its result when it is over
 }
 
-// share performs the call of x, or waits for an identical one that is under way. Only a tool that can stand it has its calls
-// shared: one that is idempotent, keeps results, or asks for it by its debounce.
+// share performs the call of x, or waits for an identical one that is under way. Only a tool that can stand it has
+// its calls shared: one that is idempotent, keeps results, or asks for it by its debounce.
 func (s *Shared) share(ctx context.Context, x *execution) (Result, error) {
 	t := x.plan.entry.Tool
 	if !t.Idempotent && t.Cache.TTL <= 0 && t.Debounce <= 0 || x.reply != nil {

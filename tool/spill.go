@@ -13,8 +13,9 @@ import (
 	"unicode/utf8"
 )
 
-// spills keep outputs that were too long in one file, as a ring: what is new takes the place of what is oldest. The file has no name
-// as soon as it is open, where the system allows that, so that it is gone with the process, however that ends.
+// spills keep outputs that were too long in one file, as a ring: what is new takes the place of what is oldest. The
+// file has no name as soon as it is open, where the system allows that, so that it is gone with the process, however
+// that ends.
 type spills struct {
 	mu    sync.Mutex
 	file  *os.File
@@ -103,8 +104,8 @@ func (p *spills) close() error {
 	return err
 }
 
-// Spilled returns an output that was too long to be shown whole, by the id that its Truncation names. It reports false where it is
-// not kept any more.
+// Spilled returns an output that was too long to be shown whole, by the id that its Truncation names. It reports
+// false where it is not kept any more.
 func (s *Shared) Spilled(id string) (string, bool) {
 	text, ok, err := s.spills.read(id)
 	return text, ok && err == nil
@@ -246,8 +247,8 @@ func (s *Shared) capParts(r *Result, l CallLimits) {
 	}
 }
 
-// capMember cuts the longest of the strings in an object, such as the content of a file or the output of a command, if that is
-// enough: the rest of the object is then as it was.
+// capMember cuts the longest of the strings in an object, such as the content of a file or the output of a command,
+// if that is enough: the rest of the object is then as it was.
 func (s *Shared) capMember(r *Result, l CallLimits) bool {
 	if r.Data[0] != '{' {
 		return false

@@ -145,7 +145,8 @@ func TestSpillsAreBounded(t *testing.T) {
 	}
 }
 
-// What is kept comes back as it was, the newest are kept, and as many of them as fit into half of the room at the least.
+// What is kept comes back as it was, the newest are kept, and as many of them as fit into half of the room at the
+// least.
 func TestSpillsComeBackWhole(t *testing.T) {
 	const room = 100
 	s := &Shared{Temp: t.TempDir(), SpillBytes: room}

@@ -103,7 +103,8 @@ func (c *client) drive(clients int, stream bool, d time.Duration, most int) load
 		}
 		all.Go(func() {
 			var l load
-			// Each asks once at least, so that there is something to divide by where the machine stands still for as long as is measured.
+			// Each asks once at least, so that there is something to divide by where the machine stands still for as
+			// long as is measured.
 			for n := 0; most > 0 && n < share || most == 0 && (n == 0 || time.Now().Before(end)); n++ {
 				c.ask(&l, stream)
 			}

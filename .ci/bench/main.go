@@ -2,8 +2,8 @@
 //
 //	go run ./.ci/bench [-rounds 3] [-time 2s] [-streams 100000] [-idle 1000,2000,4000,8000] [speed|streams|idle|rest ...]
 //
-// It starts everything itself, on loopback: the server behind (the upstream), the proxy, and wield built from this checkout, each
-// as a process of its own. Without arguments it measures all of it, which takes about six minutes.
+// It starts everything itself, on loopback: the server behind (the upstream), the proxy, and wield built from this
+// checkout, each as a process of its own. Without arguments it measures all of it, which takes about six minutes.
 //
 //   - speed: processor time of a request, and the time to the first byte of a stream, with 1 and with 20 tools offered, by 1 and
 //     by 16 clients. The proxy decodes and encodes the request, the answer and every frame of a stream with encoding/json. It, the

@@ -1,5 +1,5 @@
-// Command rename gives the module another path, such as that of the repository it is published in: `go run ./.ci/rename example.com/me/wield`.
-// It changes go.mod, imports, and what pages and tests say of import paths.
+// Command rename gives the module another path, such as that of the repository it is published in: `go run
+// ./.ci/rename example.com/me/wield`. It changes go.mod, imports, and what pages and tests say of import paths.
 package main
 
 import (
@@ -136,7 +136,8 @@ func (r *renamer) goFile(text []byte) ([]byte, error) {
 	return format.Source(out)
 }
 
-// page changes the import paths of packages that there are, as pages, scripts and strings name them, and the module's name in go commands.
+// page changes the import paths of packages that there are, as pages, scripts and strings name them, and the module's
+// name in go commands.
 func (r *renamer) page(text []byte) ([]byte, error) {
 	paths := regexp.MustCompile(`(?m)(["'\x60 (]|^)` + regexp.QuoteMeta(r.old) + `((?:/[a-z0-9]+)+)(["'\x60 )@.,:]|$)`)
 	text = paths.ReplaceAllFunc(text, func(match []byte) []byte {

@@ -1,6 +1,7 @@
-// Command tally runs a `go test -json` command, which its arguments are, and prints what a person wants to see of it: the line of
-// each package, the output of what failed, every skipped test with its reason. With -sum FILE it adds one line "PASSED FAILED
-// SKIPPED" to FILE, with -failures FILE the output of what failed. Its exit status is 1 if anything failed or nothing ran.
+// Command tally runs a `go test -json` command, which its arguments are, and prints what a person wants to see of it:
+// the line of each package, the output of what failed, every skipped test with its reason. With -sum FILE it adds one
+// line "PASSED FAILED SKIPPED" to FILE, with -failures FILE the output of what failed. Its exit status is 1 if
+// anything failed or nothing ran.
 package main
 
 import (

@@ -18,8 +18,8 @@ turns:
   - {id: told, when: {last: tool}, reply: [{text: "Told: ${result}"}]}
 `
 
-// TestKeptRule keeps a rule for a directory, and has the next conversation there go by it; one in another directory, a task and a
-// conversation without a record do not.
+// TestKeptRule keeps a rule for a directory, and has the next conversation there go by it; one in another directory,
+// a task and a conversation without a record do not.
 func TestKeptRule(t *testing.T) {
 	dir := t.TempDir()
 	scenario := filepath.Join(dir, "write.scenario.yaml")
@@ -94,8 +94,8 @@ turns:
   - {id: lost, when: {}, reply: [{text: "Lost: ${result}"}]}
 `
 
-// TestWholeFileAfterTwoFailures has a model whose edits fail twice, in two notations, write the file as a whole, since that is what it
-// is told with the file as it is.
+// TestWholeFileAfterTwoFailures has a model whose edits fail twice, in two notations, write the file as a whole,
+// since that is what it is told with the file as it is.
 func TestWholeFileAfterTwoFailures(t *testing.T) {
 	dir := t.TempDir()
 	scenario, file := filepath.Join(dir, "miss.scenario.yaml"), filepath.Join(dir, "wield.yaml")

@@ -149,7 +149,8 @@ func (s *seat) answers(question, key string) {
 	s.types(key)
 }
 
-// noAnswer is what Enter gets for an answer, once somebody can have read the question. Before that no key is taken for anything.
+// noAnswer is what Enter gets for an answer, once somebody can have read the question. Before that no key is taken
+// for anything.
 const noAnswer = "Neither Enter nor Esc says yes."
 
 // types types, one key after another where somebody will watch it.
@@ -201,8 +202,8 @@ func (s *seat) leaves() {
 	}
 }
 
-// TestChatMendsATest lets a model that only writes text mend a failing test, in a real terminal: it reads, the person sees the change and
-// allows it, it runs the test.
+// TestChatMendsATest lets a model that only writes text mend a failing test, in a real terminal: it reads, the person
+// sees the change and allows it, it runs the test.
 func TestChatMendsATest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED with -short: it runs go test")
@@ -434,7 +435,8 @@ func rss(pid int) int64 {
 	return resident * int64(os.Getpagesize())
 }
 
-// TestChatEdits lets a model that was told nothing of blocks write some beside a call: edits are asked about and carried out, a command is only shown.
+// TestChatEdits lets a model that was told nothing of blocks write some beside a call: edits are asked about and
+// carried out, a command is only shown.
 func TestChatEdits(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -21,7 +21,8 @@ backends: {b: {kind: script, scenario: %s}}
 models: {m: {backend: b, mode: text}}
 `
 
-// oneJournal prepares a directory in which processes share a journal, and returns it with the environment of all of them.
+// oneJournal prepares a directory in which processes share a journal, and returns it with the environment of all of
+// them.
 func oneJournal(t *testing.T, turns string) (dir, config string, env []string) {
 	t.Helper()
 	home := t.TempDir()
@@ -52,8 +53,8 @@ func openQuestions(t *testing.T, base string) []string {
 	return ids
 }
 
-// TestChatAnsweredThroughTheAPI answers questions of a conversation through a service in another process. The first answer counts, and
-// closes the question here and there.
+// TestChatAnsweredThroughTheAPI answers questions of a conversation through a service in another process. The first
+// answer counts, and closes the question here and there.
 func TestChatAnsweredThroughTheAPI(t *testing.T) {
 	dir, config, env := oneJournal(t, noteTurns)
 	service := exec.Command("wield", "serve", "--config", config)
@@ -117,8 +118,8 @@ func TestChatAnsweredThroughTheAPI(t *testing.T) {
 	s.leaves()
 }
 
-// TestChatResumedElsewhere answers a question with a command that goes on with the run in its own process. Whoever is first carries the
-// call out, and nobody does so twice.
+// TestChatResumedElsewhere answers a question with a command that goes on with the run in its own process. Whoever is
+// first carries the call out, and nobody does so twice.
 func TestChatResumedElsewhere(t *testing.T) {
 	dir, config, env := oneJournal(t, noteTurns)
 	s := sit(t, dir, 80, 50, env, "chat", "--config", config, "--tools", "write_file", "--write")

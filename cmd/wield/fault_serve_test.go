@@ -22,8 +22,8 @@ func (c *client) refused(t *testing.T, w *world, s *server, words string) {
 	}
 }
 
-// TestServeDiskFull gives the journal of a service room for a part of a run. What cannot be recorded does not run, the client is told
-// why, and with room again its next request goes on.
+// TestServeDiskFull gives the journal of a service room for a part of a run. What cannot be recorded does not run,
+// the client is told why, and with room again its next request goes on.
 func TestServeDiskFull(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("files cannot be limited here: a full disk is not tested")
@@ -76,8 +76,8 @@ func TestServeClockJumps(t *testing.T) {
 	}
 }
 
-// TestServeDrainClient tells a service to end while a tool runs for a client. The client's request breaks off, and goes on at the next
-// service when it is made again.
+// TestServeDrainClient tells a service to end while a tool runs for a client. The client's request breaks off, and
+// goes on at the next service when it is made again.
 func TestServeDrainClient(t *testing.T) {
 	for i := range fronts {
 		f := &fronts[i]

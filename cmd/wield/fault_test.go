@@ -64,7 +64,8 @@ func (w *world) effects() string {
 	return string(text)
 }
 
-// TestDiskFull gives the journal room for a part of a run. What cannot be recorded does not run; with room again the run goes on.
+// TestDiskFull gives the journal room for a part of a run. What cannot be recorded does not run; with room again the
+// run goes on.
 func TestDiskFull(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("files cannot be limited here: a full disk is not tested")
@@ -140,7 +141,8 @@ func TestLockedJournal(t *testing.T) {
 	w.ends(t)
 }
 
-// TestClockJumps lets the clock go forth and back by hours, with every step of a process and from one process to the next.
+// TestClockJumps lets the clock go forth and back by hours, with every step of a process and from one process to the
+// next.
 func TestClockJumps(t *testing.T) {
 	for _, jump := range []string{"1h", "-1h"} {
 		t.Run(jump, func(t *testing.T) {
@@ -157,8 +159,9 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// TestTwoGoOn starts two processes that go on with one run. One has it, the other one says who has. When the clock of the second
-// one is so far ahead that it takes the run over, the first one cannot write to it any more, and it is as if it had been killed.
+// TestTwoGoOn starts two processes that go on with one run. One has it, the other one says who has. When the clock of
+// the second one is so far ahead that it takes the run over, the first one cannot write to it any more, and it is as
+// if it had been killed.
 func TestTwoGoOn(t *testing.T) {
 	for i, ahead := range []time.Duration{time.Hour, time.Hour, time.Hour + time.Minute, time.Hour + time.Minute} {
 		t.Run(fmt.Sprint(i, " ", ahead), func(t *testing.T) {
@@ -215,8 +218,8 @@ var slowStory = story{name: "slow", calls: 2, scenario: `
   - {id: answer, when: {}, reply: [{text: "All done."}]}
 `}
 
-// TestSignals tells a run to end, or kills it, while a tool runs. What had begun is recorded, nothing is left running, and the run
-// goes on afterwards.
+// TestSignals tells a run to end, or kills it, while a tool runs. What had begun is recorded, nothing is left
+// running, and the run goes on afterwards.
 func TestSignals(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no signals here")
@@ -267,7 +270,8 @@ func exists(file string) bool {
 	return err == nil && info.Size() > 0
 }
 
-// writeSlow makes a tool of a world slow, as long as there is no file that says to be quick. It writes down which process it is.
+// writeSlow makes a tool of a world slow, as long as there is no file that says to be quick. It writes down which
+// process it is.
 func writeSlow(t *testing.T, w *world, name string) {
 	t.Helper()
 	text := "#!/bin/sh\n" + killTools[name] + "echo $$ >process\n[ $ARG_n = 2 ] || [ -e quick ] || sleep 60\n"

@@ -15,7 +15,8 @@ import (
 	"wield/internal/config"
 )
 
-// TestErrorStreamHidesSecrets: what is said on the error stream holds no secret of the configuration that was read, whoever says it.
+// TestErrorStreamHidesSecrets: what is said on the error stream holds no secret of the configuration that was read,
+// whoever says it.
 func TestErrorStreamHidesSecrets(t *testing.T) {
 	const key = "plain words of mine"
 	file := filepath.Join(t.TempDir(), "wield.yaml")

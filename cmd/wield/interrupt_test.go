@@ -21,12 +21,13 @@ const busyTurns = `  - id: run
     reply: [{text: "Here I am again."}]
 `
 
-// busyCommand leaves the numbers of its processes behind: its own, one below it that heeds no interrupt, and one in a session of its own.
+// busyCommand leaves the numbers of its processes behind: its own, one below it that heeds no interrupt, and one in a
+// session of its own.
 const busyCommand = `echo $$ > one; (trap '' INT TERM HUP; echo $BASHPID > two; while :; do sleep 1; done) & ` +
 	`setsid sh -c 'echo $$ > three; exec sleep 1000' & while ! [ -s two ] || ! [ -s three ]; do sleep 0.1; done; echo all run; wait`
 
-// TestChatStopsProcesses stops a command with Ctrl-C: when that is said, nothing of it runs any more, its call has a result, and the
-// conversation goes on, here and in another process.
+// TestChatStopsProcesses stops a command with Ctrl-C: when that is said, nothing of it runs any more, its call has a
+// result, and the conversation goes on, here and in another process.
 func TestChatStopsProcesses(t *testing.T) {
 	for _, name := range []string{"bash", "setsid"} {
 		if _, err := exec.LookPath(name); err != nil {

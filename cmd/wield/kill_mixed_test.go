@@ -322,8 +322,8 @@ func (s *server) decided(t *testing.T, id string) bool {
 	return a.State != "pending" || s.call(t, "POST", "approvals/"+id, map[string]string{"decision": "allow"}, &a)
 }
 
-// resumeOthers goes on with the runs that were begun for requests whose answers never came: as far as that is possible without their
-// client, who has begun another one.
+// resumeOthers goes on with the runs that were begun for requests whose answers never came: as far as that is
+// possible without their client, who has begun another one.
 func (w *world) resumeOthers(t *testing.T, s *server) {
 	t.Helper()
 	type run struct{ ID, State string }
@@ -393,7 +393,8 @@ func (c *client) finish(t *testing.T, w *world, s *server) {
 	}
 }
 
-// playMixed plays the story through a front; the n-th service dies the n-th death. It returns the steps of the first one.
+// playMixed plays the story through a front; the n-th service dies the n-th death. It returns the steps of the first
+// one.
 func playMixed(t *testing.T, f *front, deaths ...death) (steps []string) {
 	t.Helper()
 	w, c := servedWorld(t, &mixedStory), newClient(f)
@@ -410,8 +411,8 @@ func playMixed(t *testing.T, f *front, deaths ...death) (steps []string) {
 	return last.steps()
 }
 
-// TestKilledMixed kills wield serve at the steps of runs whose tools are in part those of the client, behind three protocols. The
-// client makes the request again that had no answer, and is answered as if nothing had been.
+// TestKilledMixed kills wield serve at the steps of runs whose tools are in part those of the client, behind three
+// protocols. The client makes the request again that had no answer, and is answered as if nothing had been.
 //
 // WIELD_KILL says how many of the points are taken, each behind one of the protocols.
 func TestKilledMixed(t *testing.T) {

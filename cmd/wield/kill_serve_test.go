@@ -168,7 +168,8 @@ func (w *world) decide(t *testing.T, s *server, questions []shownQuestion) {
 	}
 }
 
-// drive starts the run if there is none, and answers its questions, until it is over. It reports false when the service is gone.
+// drive starts the run if there is none, and answers its questions, until it is over. It reports false when the
+// service is gone.
 func (w *world) drive(t *testing.T, s *server) (over bool) {
 	t.Helper()
 	await(t, "the run comes to its end", func() bool {
@@ -213,8 +214,8 @@ func servedWorld(t *testing.T, s *story) *world {
 	return w
 }
 
-// TestKilledServe kills wield serve at the steps of a run that it carries on for nobody in particular. The next one takes the run up
-// by itself and brings it to its end.
+// TestKilledServe kills wield serve at the steps of a run that it carries on for nobody in particular. The next one
+// takes the run up by itself and brings it to its end.
 //
 // WIELD_KILL says how many of the points are taken.
 func TestKilledServe(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestX_E29_NewToolsHoldTheirDescriptions makes tools whose descriptions try to be more than text: what is not refused runs as the tool
-// that was meant, and tells a model its description to the letter.
+// TestX_E29_NewToolsHoldTheirDescriptions makes tools whose descriptions try to be more than text: what is not
+// refused runs as the tool that was meant, and tells a model its description to the letter.
 func TestX_E29_NewToolsHoldTheirDescriptions(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))

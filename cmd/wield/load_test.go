@@ -37,8 +37,8 @@ func longHistory(stream bool) string {
 	return fmt.Sprintf(`{"model":"m","stream":%v,"messages":[%s{"role":"user","content":"hi"}],"tools":[%s]}`, stream, strings.Repeat(said, 10_000), weatherTool)
 }
 
-// TestUnderLoad lets clients with long histories leave, and tells the service to end while others wait. Nothing goes on for those that
-// left, nothing is left behind, and every other client gets an answer or sees the connection end.
+// TestUnderLoad lets clients with long histories leave, and tells the service to end while others wait. Nothing goes
+// on for those that left, nothing is left behind, and every other client gets an answer or sees the connection end.
 func TestUnderLoad(t *testing.T) {
 	back := new(held)
 	upstream := httptest.NewServer(back)

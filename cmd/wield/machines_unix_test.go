@@ -16,9 +16,9 @@ import (
 	"wield/journal/journaltest"
 )
 
-// TestTwoServices lets two services share a journal. One of them is killed, or stands still for longer than its lease, while a tool
-// runs; the other one takes the run over. The one that stood still goes on afterwards, and cannot write to the run any more. Nothing
-// is done twice that must not be.
+// TestTwoServices lets two services share a journal. One of them is killed, or stands still for longer than its
+// lease, while a tool runs; the other one takes the run over. The one that stood still goes on afterwards, and cannot
+// write to the run any more. Nothing is done twice that must not be.
 //
 // The second service is started when the first one is gone, with a clock that is a minute ahead. With WIELD_KILL, over
 // PostgreSQL, it is there all the time, and waits until the lease is over.

@@ -56,7 +56,8 @@ func writeMan(root *cobra.Command, dir string) (int, error) {
 
 func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// manPage returns a command's page in the man macros of troff. It holds no date, so that the same program writes the same page.
+// manPage returns a command's page in the man macros of troff. It holds no date, so that the same program writes the
+// same page.
 func manPage(cmd *cobra.Command) string {
 	var p page
 	p.macro("TH", strings.ToUpper(manName(cmd)), "1", "", "wield "+cli.Release, "wield")

@@ -65,7 +65,8 @@ func freeAddress(t *testing.T) string {
 	return strings.TrimPrefix(srv.URL, "http://")
 }
 
-// withKey returns the address of a proxy that adds a key to requests, since the suite has none. Hosts and origins stay as they are.
+// withKey returns the address of a proxy that adds a key to requests, since the suite has none. Hosts and origins
+// stay as they are.
 func withKey(t *testing.T, base, key string) string {
 	t.Helper()
 	to, err := url.Parse(base)
@@ -123,8 +124,8 @@ func scored(t *testing.T, dir string, names []string) {
 	}
 }
 
-// TestConformanceServer runs the scenarios for servers of both revisions against /mcp/NAME of wield serve, behind which stands the
-// SDK's own server: what is tested is that wield passes on all that MCP has, under policy and keys.
+// TestConformanceServer runs the scenarios for servers of both revisions against /mcp/NAME of wield serve, behind
+// which stands the SDK's own server: what is tested is that wield passes on all that MCP has, under policy and keys.
 func TestConformanceServer(t *testing.T) {
 	suite := conformance(t)
 	program := filepath.Join(t.TempDir(), "everything")

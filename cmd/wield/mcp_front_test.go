@@ -49,7 +49,8 @@ func mcpSaid(t *testing.T, session *sdk.ClientSession, name, arguments string) s
 	return strings.Join(texts, "\n")
 }
 
-// TestServeMCP: tools, models and the decoder are tools for MCP clients, for whose keys they are meant, and each call is in the journal.
+// TestServeMCP: tools, models and the decoder are tools for MCP clients, for whose keys they are meant, and each call
+// is in the journal.
 func TestServeMCP(t *testing.T) {
 	dir := t.TempDir()
 	scenario := filepath.Join(dir, "m.scenario.yaml")

@@ -41,8 +41,8 @@ func realIssuer(t *testing.T) string {
 	return ""
 }
 
-// TestIssuerOAuth goes the way of a client that knows only the address of /mcp: it is told where tokens are had, gets one of a real
-// issuer, and uses it. Tokens for others, without the scope or without a grant let nobody in.
+// TestIssuerOAuth goes the way of a client that knows only the address of /mcp: it is told where tokens are had, gets
+// one of a real issuer, and uses it. Tokens for others, without the scope or without a grant let nobody in.
 func TestIssuerOAuth(t *testing.T) {
 	issuer := realIssuer(t)
 	dir, address := t.TempDir(), freeAddress(t)

@@ -148,7 +148,8 @@ func (m *mortal) size() int64 {
 	return info.Size()
 }
 
-// step takes a step, or ends the process in it. One step is taken at a time, so that what a torn one leaves in the log is its own.
+// step takes a step, or ends the process in it. One step is taken at a time, so that what a torn one leaves in the
+// log is its own.
 func (m *mortal) step(what string, durable bool, take func() error) error {
 	l := m.life
 	l.mu.Lock()

@@ -46,7 +46,8 @@ func TestParseWritesUTF8(t *testing.T) {
 	}
 }
 
-// TestParseNamesTheKey says of a record that cannot be read which key is wrong, without words of this program's own source.
+// TestParseNamesTheKey says of a record that cannot be read which key is wrong, without words of this program's own
+// source.
 func TestParseNamesTheKey(t *testing.T) {
 	for _, c := range []struct{ record, want string }{
 		{`{"text":"a","chunks":[1]}`, "chunks: want a string, not a number"},

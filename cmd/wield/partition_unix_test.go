@@ -245,9 +245,10 @@ func (w *world) owners(t *testing.T, run string) (n int) {
 	return len(seen)
 }
 
-// TestPartitions takes out the cables between a worker and its service, between two services, and between a service and its
-// database, makes a link to the database slow, and restarts PostgreSQL, while clients begin runs at both services and answer
-// their questions. Each fault is held until it is noticed. Afterwards the history is checked as in TestKilledServices.
+// TestPartitions takes out the cables between a worker and its service, between two services, and between a service
+// and its database, makes a link to the database slow, and restarts PostgreSQL, while clients begin runs at both
+// services and answer their questions. Each fault is held until it is noticed. Afterwards the history is checked as
+// in TestKilledServices.
 func TestPartitions(t *testing.T) {
 	if os.Getenv(killVariable) == "" {
 		t.Skip("it makes network namespaces, in the heavy level of .ci/run (WIELD_KILL)")

@@ -12,8 +12,8 @@ import (
 	"wield/internal/cli"
 )
 
-// TestAttackRecords judges the attack records, where they are there, and holds what the rules reach on them: nothing that is to
-// be asked about or denied is allowed, and nearly everything is decided as it should be.
+// TestAttackRecords judges the attack records, where they are there, and holds what the rules reach on them: nothing
+// that is to be asked about or denied is allowed, and nearly everything is decided as it should be.
 func TestAttackRecords(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "shared", "data")
 	cases, err := os.ReadFile(filepath.Join(dir, "attacks.jsonl"))

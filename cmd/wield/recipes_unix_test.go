@@ -14,8 +14,8 @@ import (
 	"wield/internal/pgtest"
 )
 
-// TestServicesTLS lets two services meet over connections that are encrypted on both sides. One with another certificate
-// meets nobody.
+// TestServicesTLS lets two services meet over connections that are encrypted on both sides. One with another
+// certificate meets nobody.
 func TestServicesTLS(t *testing.T) {
 	database := pgtest.Start(t)
 	dir := t.TempDir()
@@ -81,7 +81,8 @@ func TestUnit(t *testing.T) {
 	}
 }
 
-// TestCompose starts the commands of the compose file of the docs, with the configurations of the docs, and runs a tool.
+// TestCompose starts the commands of the compose file of the docs, with the configurations of the docs, and runs a
+// tool.
 func TestCompose(t *testing.T) {
 	compose := block(t, "services:\n  wield:")
 	commands := regexp.MustCompile(`(?m)^    command: (.+)$`).FindAllStringSubmatch(compose, -1)

@@ -8,8 +8,8 @@ import (
 	"wield/internal/cli"
 )
 
-// An answer that has to have a form gets one more chance, behind tools too, however the model is given them. Turns that call are held to
-// nothing.
+// An answer that has to have a form gets one more chance, behind tools too, however the model is given them. Turns
+// that call are held to nothing.
 func TestRunOutputSchema(t *testing.T) {
 	for _, mode := range []string{"native", "text"} {
 		for _, tt := range []struct {

@@ -133,7 +133,8 @@ func TestRunReadsLongOutputs(t *testing.T) {
 	}
 }
 
-// A conversation that is longer than the model's context is sent in part, told by a flag, by the configuration, or by the server itself.
+// A conversation that is longer than the model's context is sent in part, told by a flag, by the configuration, or by
+// the server itself.
 func TestRunLongConversation(t *testing.T) {
 	const files = 12
 	size := func(messages []upstreamMessage) (n int) {

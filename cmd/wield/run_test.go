@@ -95,7 +95,8 @@ func runWield(t *testing.T, dir, stdin string, args ...string) (code int, out, l
 	return code, stdout.String(), stderr.String()
 }
 
-// TestRunTasks carries out tasks from the question to the answer: the scripted model calls, and real tools work on real files.
+// TestRunTasks carries out tasks from the question to the answer: the scripted model calls, and real tools work on
+// real files.
 func TestRunTasks(t *testing.T) {
 	written := func(name, want string) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
@@ -265,7 +266,8 @@ func TestRunJSON(t *testing.T) {
 	}
 }
 
-// A run that waits for an answer goes on with it, in another process; what the run was started with stands in the journal.
+// A run that waits for an answer goes on with it, in another process; what the run was started with stands in the
+// journal.
 func TestResumeWaiting(t *testing.T) {
 	scenario, err := filepath.Abs("testdata/run/tasks.scenario.yaml")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestServeAPI takes a run through the interface: started, followed, seen by another service and by the lists; and the service ends
-// although somebody follows.
+// TestServeAPI takes a run through the interface: started, followed, seen by another service and by the lists; and
+// the service ends although somebody follows.
 func TestServeAPI(t *testing.T) {
 	told := make(chan string, 10)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

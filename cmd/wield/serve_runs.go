@@ -15,7 +15,8 @@ import (
 	"wield/journal"
 )
 
-// openRuns opens the journal and makes what carries on runs. A service whose models run no tools does without a place for them.
+// openRuns opens the journal and makes what carries on runs. A service whose models run no tools does without a place
+// for them.
 func (s *site) openRuns(ctx context.Context, c *config.Result) error {
 	store, err := s.app.OpenJournal(ctx, c.Config, false)
 	switch {

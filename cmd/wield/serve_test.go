@@ -53,8 +53,8 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-// start runs wield serve on a free port until the test stops it, at the end at the latest. It then checks that nothing was left
-// behind.
+// start runs wield serve on a free port until the test stops it, at the end at the latest. It then checks that
+// nothing was left behind.
 func start(t *testing.T, getenv func(string) string, args ...string) *service {
 	t.Helper()
 	ignore := goleak.IgnoreCurrent()
@@ -96,8 +96,8 @@ func TestServeCatalogue(t *testing.T) {
 	}
 }
 
-// nobodyLeft waits until no goroutine is left but those that are ignored. What ends one takes its time on a busy machine, more of it than
-// goleak waits by itself.
+// nobodyLeft waits until no goroutine is left but those that are ignored. What ends one takes its time on a busy
+// machine, more of it than goleak waits by itself.
 func nobodyLeft(t *testing.T, ignored ...goleak.Option) {
 	t.Helper()
 	var err error

@@ -123,7 +123,8 @@ func said(t *testing.T, s *server, run string) (text string, first time.Duration
 	return text, first
 }
 
-// TestServices lets three services share a journal in PostgreSQL. What is asked of one reaches the one that it concerns.
+// TestServices lets three services share a journal in PostgreSQL. What is asked of one reaches the one that it
+// concerns.
 func TestServices(t *testing.T) {
 	database := pgtest.Start(t)
 	s := slowStory

@@ -15,8 +15,9 @@ import (
 	"wield/internal/pgtest"
 )
 
-// TestSharingCost measures what a request costs a service alone, one of two that share keys, limits and a journal, and both:
-// processor time of all services and requests per second, in turns, over PostgreSQL. WIELD_SHARING says how many requests.
+// TestSharingCost measures what a request costs a service alone, one of two that share keys, limits and a journal,
+// and both: processor time of all services and requests per second, in turns, over PostgreSQL. WIELD_SHARING says how
+// many requests.
 func TestSharingCost(t *testing.T) {
 	var requests int
 	if _, err := fmt.Sscan(os.Getenv("WIELD_SHARING"), &requests); err != nil {

@@ -54,8 +54,8 @@ func inTmux(t testing.TB, dir string, w, h int, env []string, args ...string) *p
 	return p
 }
 
-// afterwards runs a program and says how it ended, since tmux does not always notice. Then it waits for the end of the server, and takes no
-// key for its own that was pressed while the program was ending.
+// afterwards runs a program and says how it ended, since tmux does not always notice. Then it waits for the end of
+// the server, and takes no key for its own that was pressed while the program was ending.
 const afterwards = `"$@"; echo "wield ended with $?"; exec sleep 86400`
 
 // patient is how long something in tmux may take that has to come.
@@ -153,8 +153,8 @@ func scenarioFile(t testing.TB, turns string) string {
 	return file
 }
 
-// numbered checks that the lines of an answer are there, in order. With exact each is there once, and nothing of the status is left
-// among them.
+// numbered checks that the lines of an answer are there, in order. With exact each is there once, and nothing of the
+// status is left among them.
 func (p *pane) numbered(n int, exact bool, want func(i int) string) {
 	p.t.Helper()
 	next, all := 0, p.all()
@@ -209,8 +209,9 @@ func TestTmuxEverythingArrives(t *testing.T) {
 	}
 }
 
-// TestTmuxResize makes the terminal narrower and wider while an answer streams: no line is lost, and nothing of the status stays. tmux
-// tells a program of a new size a quarter of a second late; where the status does not fit any more meanwhile, lines may be there twice.
+// TestTmuxResize makes the terminal narrower and wider while an answer streams: no line is lost, and nothing of the
+// status stays. tmux tells a program of a new size a quarter of a second late; where the status does not fit any more
+// meanwhile, lines may be there twice.
 func TestTmuxResize(t *testing.T) {
 	const lines = 600
 	var text strings.Builder

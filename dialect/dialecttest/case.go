@@ -19,8 +19,8 @@ import (
 	"wield/schema/shape"
 )
 
-// A Case is one text and what must come out of it. The JSON form is that of the case files; `wield parse --jsonl` reads the
-// same lines.
+// A Case is one text and what must come out of it. The JSON form is that of the case files; `wield parse --jsonl`
+// reads the same lines.
 type Case struct {
 	ID      string `json:"id"`
 	Dialect string `json:"dialect,omitempty"` // empty: auto
@@ -110,7 +110,8 @@ func ReadDir(fsys fs.FS) (map[string][]Case, error) {
 	return all, nil
 }
 
-// Read reads cases, one JSON object a line. Fields that it does not know are errors, so that a slip of the pen is found.
+// Read reads cases, one JSON object a line. Fields that it does not know are errors, so that a slip of the pen is
+// found.
 func Read(r io.Reader) ([]Case, error) {
 	var cases []Case
 	ids := make(map[string]bool)
@@ -216,7 +217,8 @@ func (d truncated) Close(dst []chat.Event) []chat.Event {
 	return d.Decoder.Close(dst)
 }
 
-// Check decodes the text with a decoder of package dialect, compares what comes out with what is wanted, and runs All over it.
+// Check decodes the text with a decoder of package dialect, compares what comes out with what is wanted, and runs All
+// over it.
 func (c *Case) Check() error { return new(Suite).check(c) }
 
 // check is Case with the failures as one error.
@@ -308,8 +310,8 @@ func (w *WantCall) compare(got *chat.Call) error {
 	return errors.Join(errs...)
 }
 
-// SameJSON reports whether two JSON texts hold the same value. The order of keys and white space are free; a number must have
-// the same text, so that 1.0 is not 1.
+// SameJSON reports whether two JSON texts hold the same value. The order of keys and white space are free; a number
+// must have the same text, so that 1.0 is not 1.
 func SameJSON(a, b string) bool {
 	if a == b {
 		return true

@@ -9,7 +9,8 @@ import (
 // clockThread is CLOCK_THREAD_CPUTIME_ID. Getrusage tells the same only as of the last tick.
 const clockThread = 3
 
-// threadTime returns the time that the processor gave the calling thread. What other programs do hardly makes it longer.
+// threadTime returns the time that the processor gave the calling thread. What other programs do hardly makes it
+// longer.
 func threadTime() time.Duration {
 	var t syscall.Timespec
 	syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clockThread, uintptr(unsafe.Pointer(&t)), 0) // every Linux has the clock

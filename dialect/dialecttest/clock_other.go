@@ -7,5 +7,6 @@ import "time"
 // began is what times are told from.
 var began = time.Now()
 
-// threadTime returns the time that has passed. What the thread was given of it would be better, but is not told everywhere.
+// threadTime returns the time that has passed. What the thread was given of it would be better, but is not told
+// everywhere.
 func threadTime() time.Duration { return time.Since(began) }

@@ -15,9 +15,9 @@ type Decoder interface {
 	Close(dst []chat.Event) []chat.Event
 }
 
-// A Counter is a decoder that counts its steps: in any unit, over all that it was fed since it was made, and the more of them the more
-// it does, such as the bytes that it looked at. They are compared more strictly than its time, since a clock measures whatever else the
-// machine does, too.
+// A Counter is a decoder that counts its steps: in any unit, over all that it was fed since it was made, and the more
+// of them the more it does, such as the bytes that it looked at. They are compared more strictly than its time, since
+// a clock measures whatever else the machine does, too.
 type Counter interface {
 	Decoder
 	Steps() int
@@ -26,9 +26,9 @@ type Counter interface {
 // A Maker returns a decoder that has seen nothing yet.
 type Maker func() Decoder
 
-// Decode feeds text to a fresh decoder, cut at the ascending offsets, and returns all events. The buffer for the events is
-// used again for every chunk, as a program that wants no garbage does, so that a decoder which still needs what it
-// appended is found out. A panic is returned as an error.
+// Decode feeds text to a fresh decoder, cut at the ascending offsets, and returns all events. The buffer for the
+// events is used again for every chunk, as a program that wants no garbage does, so that a decoder which still needs
+// what it appended is found out. A panic is returned as an error.
 func Decode(mk Maker, text string, cuts ...int) (events []chat.Event, err error) {
 	defer caught(&err)
 	events, _ = decode(mk(), nil, nil, text, cuts)
@@ -60,8 +60,8 @@ func decode(d Decoder, all, buf []chat.Event, text string, cuts []int) (events, 
 	return all, buf
 }
 
-// Merge joins adjacent deltas of one kind: of text, reasoning, markup, and of the arguments of one call. What is left no longer
-// depends on the borders between chunks. Candidates, which only comment on the others, come last.
+// Merge joins adjacent deltas of one kind: of text, reasoning, markup, and of the arguments of one call. What is left
+// no longer depends on the borders between chunks. Candidates, which only comment on the others, come last.
 func Merge(events []chat.Event) []chat.Event {
 	var merged, candidates []chat.Event
 	var joined []byte // the text of the last event, if it is made of several

@@ -1,8 +1,9 @@
-// Package dialecttest is the kit that checks any decoder of tool calls: one of package dialect, or one of your own that has
-// the same two methods.
+// Package dialecttest is the kit that checks any decoder of tool calls: one of package dialect, or one of your own
+// that has the same two methods.
 //
-// A Suite checks a dialect as a whole and returns what fails as values, so that it needs no testing framework. Each Failure
-// names the rule that is broken, the text, and the smallest split that shows it. There are rules for every text:
+// A Suite checks a dialect as a whole and returns what fails as values, so that it needs no testing framework. Each
+// Failure names the rule that is broken, the text, and the smallest split that shows it. There are rules for every
+// text:
 //
 //   - split: the events do not depend on how the text was cut into chunks, but for the borders between adjacent deltas.
 //   - conservation: the spans of the events are ordered and disjoint and cover the text, so that no byte is lost; what is shown as text or
@@ -32,6 +33,6 @@
 //
 // All and Quick check a decoder over one text; fuzz targets need no more. Run checks cases of package dialect.
 //
-// Words: a split is a way to cut a text into chunks, given by the offsets of the cuts. The whole text fed at once is the
-// yardstick of all other splits.
+// Words: a split is a way to cut a text into chunks, given by the offsets of the cuts. The whole text fed at once is
+// the yardstick of all other splits.
 package dialecttest

@@ -15,8 +15,8 @@ import (
 //
 //	<<call NAME {..}>>
 //
-// with a JSON object in which > is always escaped, so that nothing but the end of a call is >>. What does not begin like a call
-// of a tool on offer is text.
+// with a JSON object in which > is always escaped, so that nothing but the end of a call is >>. What does not begin
+// like a call of a tool on offer is text.
 type foreign struct {
 	heads []string // what a call may begin with, for each tool on offer
 	fault fault
@@ -206,8 +206,8 @@ const foreignCases = `
 {"id":"cut","tools":[{"function":{"name":"dial"}}],"text":"<<call dial {\"k\":\"x>","want":{"calls":[{"name":"dial","arguments_text":"{\"k\":\"x>","incomplete":true}]}}
 `
 
-// The dialect of this example lives in another program. It needs a decoder with two methods and, if it is to be written too, a
-// function that writes calls. Here the one that writes them forgets to escape what ends a call.
+// The dialect of this example lives in another program. It needs a decoder with two methods and, if it is to be
+// written too, a function that writes calls. Here the one that writes them forgets to escape what ends a call.
 func ExampleSuite() {
 	cases, err := dialecttest.Read(strings.NewReader(foreignCases))
 	if err != nil {

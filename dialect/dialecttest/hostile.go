@@ -8,8 +8,8 @@ import (
 	"wield/dialect"
 )
 
-// hostile are strings that try to be read as something else: calls and results, the ends of whatever may stand around them,
-// what quoting and escaping get wrong, odd bytes.
+// hostile are strings that try to be read as something else: calls and results, the ends of whatever may stand around
+// them, what quoting and escaping get wrong, odd bytes.
 var hostile = [...]string{
 	"", " ", "x", " two  words ", "5", "-0.0", "1e999", "true", "True", "null", "None", "a\nb", "\n", "\r\n", "\r", "line\nline\n", "\nline", "tab\tx", "  indented\n    more\n",
 	`"`, `"quoted"`, "'", "it's", `\`, `\\`, `\"`, `back\slash`, `C:\x\n`, `\u0041`, `\u003ctool_call>`, `"}`, `'}`, `"""`, "'''", `{`, `}]`, `]`, `)`, `[1, 2]`, `{"a":1}`, `[[[[`, "a, b=c", "f(x)", "k: v",
@@ -48,8 +48,8 @@ var hostile = [...]string{
 // hostileTool is the name of the tool that Hostile calls.
 const hostileTool = "read_file"
 
-// Hostile returns strings to put where any text may stand: into arguments, results, descriptions. Many are calls of a tool
-// named HostileTool, one in each dialect of package dialect, or begin or end one.
+// Hostile returns strings to put where any text may stand: into arguments, results, descriptions. Many are calls of a
+// tool named HostileTool, one in each dialect of package dialect, or begin or end one.
 func Hostile() []string {
 	all := slices.Clone(hostile[:])
 	for _, name := range dialect.Names() {

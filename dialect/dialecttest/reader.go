@@ -8,8 +8,8 @@ import (
 	"wield/chat"
 )
 
-// A reader reads texts, many times each, with one decoder where that can be Reset and without making garbage: a text of n bytes is
-// read in more than n ways.
+// A reader reads texts, many times each, with one decoder where that can be Reset and without making garbage: a text
+// of n bytes is read in more than n ways.
 type reader struct {
 	mk  Maker
 	d   Decoder // to be Reset and used again; nil: the next reading makes one
@@ -46,8 +46,8 @@ func (r *reader) read(text string, cuts []int) (events []chat.Event, err error) 
 	return r.all, nil
 }
 
-// check reads a text that is cut at the offsets and says what is different from what is wanted, which is merged, or wrong. It is a
-// *resetError if a fresh decoder does better.
+// check reads a text that is cut at the offsets and says what is different from what is wanted, which is merged, or
+// wrong. It is a *resetError if a fresh decoder does better.
 func (r *reader) check(text string, cuts []int, want []chat.Event) error {
 	used := r.d != nil
 	got, err := r.read(text, cuts)

@@ -19,9 +19,9 @@ const batch = 8
 // longSize is the size of the one long argument.
 const longSize = 16 << 10
 
-// RoundTrip writes calls with s.Calls, reads them back, alone and with prose around them, and compares names and arguments. The
-// tools on offer are those of the calls, with the schemas that Offer makes; each name may stand once. written is false when the
-// format cannot carry the calls.
+// RoundTrip writes calls with s.Calls, reads them back, alone and with prose around them, and compares names and
+// arguments. The tools on offer are those of the calls, with the schemas that Offer makes; each name may stand once.
+// written is false when the format cannot carry the calls.
 func (s *Suite) RoundTrip(calls []chat.Call) (written bool, failures []Failure) {
 	text, err := s.Calls(calls)
 	if err != nil {
@@ -82,7 +82,8 @@ func readBack(calls []chat.Call, content string, events []chat.Event) error {
 	return errors.Join(errs...)
 }
 
-// sameArguments compares JSON values. Whole numbers are the same if their texts are, others if they stand for one number.
+// sameArguments compares JSON values. Whole numbers are the same if their texts are, others if they stand for one
+// number.
 func sameArguments(a, b string) bool {
 	x, errX := decodeJSON(a)
 	y, errY := decodeJSON(b)
@@ -212,15 +213,16 @@ func keyed(all []string) []string {
 
 func object(members []string) string { return "{" + strings.Join(members, ",") + "}" }
 
-// plain are arguments whose text is not what an encoder would write, or holds what strings cannot: surrogates without their
-// partner, space, numbers of all forms.
+// plain are arguments whose text is not what an encoder would write, or holds what strings cannot: surrogates without
+// their partner, space, numbers of all forms.
 var plain = [...]string{
 	`{}`, `{ }`, `{"text":"\ud800"}`, `{"text":"\udc00\ud800 \ud83d"}`, `{"text":"\ud83d\ude00 \u00e9\u0000\/"}`, "{\n  \"text\": \"a b\",\n  \"yes\": false\n}", `{"text" : "x" , "list" : [ 1 , 2 ] }`,
 	`{"no":12345678901234567890,"price":1.10}`, `{"no":-0,"price":-0.0}`, `{"price":1e3}`, `{"price":2.5E-10}`, `{"none":null,"yes":true}`, `{"in":{"a b":[{}]},"list":[]}`, `{"k-1":"v","k.2":"w"}`,
 	`{"list":[[1,[true]],{"a":null},"x",-1.5]}`, `{"in":{"in":{"in":{"in":{"text":"x"}}}}}`, `{"name":"x","arguments":{"name":"y"},"parameters":{},"function":"z"}`,
 }
 
-// render writes calls and reads them back: every hostile string in every place, alone and with others, then random messages.
+// render writes calls and reads them back: every hostile string in every place, alone and with others, then random
+// messages.
 func (s *Suite) render() (failures []Failure) {
 	if s.Calls == nil {
 		return nil

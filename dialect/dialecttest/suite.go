@@ -5,11 +5,11 @@ import (
 	"wield/dialect"
 )
 
-// A Suite checks a dialect: how it is read, over cases and over texts that the suite makes, and how it is written, if it is.
-// The zero value checks package dialect over cases.
+// A Suite checks a dialect: how it is read, over cases and over texts that the suite makes, and how it is written, if
+// it is. The zero value checks package dialect over cases.
 type Suite struct {
-	// New returns what makes decoders for the tools of a case, and for what else the case says; nil: (*Case).Maker. The cases
-	// of the texts that the suite makes hold nothing but an id and tools.
+	// New returns what makes decoders for the tools of a case, and for what else the case says; nil: (*Case).Maker.
+	// The cases of the texts that the suite makes hold nothing but an id and tools.
 	New func(c *Case) (Maker, error)
 
 	// Calls writes calls as a model would, one message's worth. An error says that the format cannot carry them. Nil: the
@@ -22,8 +22,8 @@ type Suite struct {
 
 	// Alone says that a message of the format holds calls and nothing else, so that no prose is put around them.
 	Alone bool
-	// Markers are literals of the format. They are put into arguments and results, and repeated. If there is Calls, what it
-	// writes around a name and a value is added to them.
+	// Markers are literals of the format. They are put into arguments and results, and repeated. If there is Calls,
+	// what it writes around a name and a value is added to them.
 	Markers []string
 	// Prose is text without a call in it; "": Prose(1 << 10). It is repeated.
 	Prose string
@@ -37,8 +37,8 @@ type Suite struct {
 // defaultRounds is the number of random messages.
 const defaultRounds = 100
 
-// Run checks every case as Case does, and then all rules that are about the dialect as a whole. It returns what fails. Since it
-// counts what the process allocates, nothing else should run beside it.
+// Run checks every case as Case does, and then all rules that are about the dialect as a whole. It returns what
+// fails. Since it counts what the process allocates, nothing else should run beside it.
 func (s *Suite) Run(cases []Case) []Failure {
 	var failures []Failure
 	for i := range cases {
@@ -51,7 +51,8 @@ func (s *Suite) Run(cases []Case) []Failure {
 	return append(failures, s.definitions()...)
 }
 
-// Case decodes the text of the case, compares what comes out with what is wanted, and checks all that holds for every text.
+// Case decodes the text of the case, compares what comes out with what is wanted, and checks all that holds for every
+// text.
 func (s *Suite) Case(c *Case) []Failure {
 	mk, f := s.maker(c)
 	if f != nil {

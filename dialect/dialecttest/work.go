@@ -11,9 +11,10 @@ import (
 	"wield/chat"
 )
 
-// Limits of work. What is counted is compared between a text and one that is sixteen times as long: that may cost five times what
-// sixteen of the short one do, since memory grows by doubling. With the square of the length it costs sixteen times as much.
-// Time is compared over a wider range and with more slack, since other programs disturb each other's caches.
+// Limits of work. What is counted is compared between a text and one that is sixteen times as long: that may cost
+// five times what sixteen of the short one do, since memory grows by doubling. With the square of the length it costs
+// sixteen times as much. Time is compared over a wider range and with more slack, since other programs disturb each
+// other's caches.
 const (
 	workSize  = 2 << 10
 	workTimes = 16
@@ -34,8 +35,8 @@ const (
 	proseTries = 3
 )
 
-// proseBlock is one KiB of prose: 6 <, 4 back-ticks, 4 quotes, 2 brackets or braces at line starts, one whole opener that no
-// call follows (its < not counted), and 3 % bytes beyond ASCII.
+// proseBlock is one KiB of prose: 6 <, 4 back-ticks, 4 quotes, 2 brackets or braces at line starts, one whole opener
+// that no call follows (its < not counted), and 3 % bytes beyond ASCII.
 const proseBlock = `The first thing to know about soup is that it wants time, and that time is < money in a
 kitchen where "done" means done. A pot of 3 < 4 litres will do; call it ` + "`pot`" + ` if you must. Crème
 fraîche comes last — never first — and leeks go in before the potatoes, or so they say.
@@ -48,8 +49,9 @@ y then add a little more of y. That is all there is to the method, and the rest 
 only says it again for readers who begin at the end. Déjà vu — naïve, perhaps, but
 it works: stir, wait, taste, and in the end serve it hot — with purée`
 
-// Prose returns size bytes of text that no call stands in, but much of what calls begin with: in a KiB 6 <, 4 back-ticks, 4
-// quotes, 2 brackets or braces at line starts, one <tool_call> that no call follows, and 3 % bytes beyond ASCII.
+// Prose returns size bytes of text that no call stands in, but much of what calls begin with: in a KiB 6 <, 4
+// back-ticks, 4 quotes, 2 brackets or braces at line starts, one <tool_call> that no call follows, and 3 % bytes
+// beyond ASCII.
 func Prose(size int) string {
 	return strings.ToValidUTF8(repeat(proseBlock+".\n", size), ".")
 }

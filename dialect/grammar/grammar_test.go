@@ -156,7 +156,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestOneCall checks that a text ends behind the only call that is welcome, and that reasoning may stand before a required one.
+// TestOneCall checks that a text ends behind the only call that is welcome, and that reasoning may stand before a
+// required one.
 func TestOneCall(t *testing.T) {
 	tools, _, _ := toolsOf(t, harbour...)
 	const one = "<tool_call>\n{\"name\": \"next_tide\", \"arguments\": {}}\n</tool_call>"
@@ -290,7 +291,8 @@ func randomArgs(r *rand.Rand, s *shape.Shape) string {
 	return "null"
 }
 
-// TestStructuralTag checks that each tag of a structural tag, filled with arguments, is one call, and begins with a trigger.
+// TestStructuralTag checks that each tag of a structural tag, filled with arguments, is one call, and begins with a
+// trigger.
 func TestStructuralTag(t *testing.T) {
 	tools, shapes, _ := toolsOf(t, harbour...)
 	each(t, func(t *testing.T, name string) {

@@ -85,8 +85,8 @@ func (r *reference) right(t *testing.T, o dialect.Options) bool {
 	return true
 }
 
-// TestConformance reads the reference texts of each family's dialect under its profile: as many come out right as when the
-// dialect is named.
+// TestConformance reads the reference texts of each family's dialect under its profile: as many come out right as
+// when the dialect is named.
 func TestConformance(t *testing.T) {
 	rows := references(t)
 	var total, byName, byProfile int

@@ -6,18 +6,19 @@ import (
 	"unicode"
 )
 
-// A Table is a list of profiles. Where the patterns of several fit a model, the first of them has it: special models stand before
-// their families.
+// A Table is a list of profiles. Where the patterns of several fit a model, the first of them has it: special models
+// stand before their families.
 type Table []Profile
 
 // Find returns the first profile with a pattern that fits the model's name, and that pattern.
 //
-// Names and patterns are compared word by word, upper and lower case alike. A word is a run of letters or of digits, and whatever
-// stands between words only separates them: llama3.1, Llama-3.1 and LLAMA_3_1 are the same three words. A pattern fits where
-// its words stand in the name one after another; a star in a pattern stands for any number of words.
+// Names and patterns are compared word by word, upper and lower case alike. A word is a run of letters or of digits,
+// and whatever stands between words only separates them: llama3.1, Llama-3.1 and LLAMA_3_1 are the same three words.
+// A pattern fits where its words stand in the name one after another; a star in a pattern stands for any number of
+// words.
 //
-// Only what stands behind the last slash is looked at, since what is before it says who published a model and where it lies; if
-// no pattern fits that, the whole name is. Tags and file endings need no care: they are more words.
+// Only what stands behind the last slash is looked at, since what is before it says who published a model and where
+// it lies; if no pattern fits that, the whole name is. Tags and file endings need no care: they are more words.
 func (t Table) Find(model string) (p Profile, pattern string, ok bool) {
 	whole := words(model)
 	last := words(model[strings.LastIndexAny(strings.TrimRight(model, `/\`), `/\`)+1:])
@@ -55,8 +56,8 @@ func (t Table) Names() []string {
 	return names
 }
 
-// Sort puts the profiles whose patterns say most first, for a table that nobody has put in order: one with more words goes before
-// one with fewer, and equal ones by their names.
+// Sort puts the profiles whose patterns say most first, for a table that nobody has put in order: one with more words
+// goes before one with fewer, and equal ones by their names.
 func (t Table) Sort() {
 	most := func(p *Profile) (n int) {
 		for _, pattern := range p.Patterns {
@@ -75,8 +76,8 @@ func (t Table) Sort() {
 // HasWords reports whether a pattern has a word. One without fits no name.
 func HasWords(pattern string) bool { return len(words(pattern)) > 0 }
 
-// fits reports whether the words of a pattern stand in the name: those of each part between its stars together, and the parts in
-// order. To take the first place for each part is enough, since it leaves most of the name to the next.
+// fits reports whether the words of a pattern stand in the name: those of each part between its stars together, and
+// the parts in order. To take the first place for each part is enough, since it leaves most of the name to the next.
 func fits(pattern string, name []string) bool {
 	if !HasWords(pattern) {
 		return false

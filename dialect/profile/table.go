@@ -11,8 +11,8 @@ var (
 	commanded = dialect.Thinking{Opener: "<|START_THINKING|>", Closer: "<|END_THINKING|>"}
 )
 
-// builtin is the table of families. Fine-tunes that carry the name of what they were made from stand before it, and a version
-// before its family. Dialects behind the first are those that models of the family fall into.
+// builtin is the table of families. Fine-tunes that carry the name of what they were made from stand before it, and a
+// version before its family. Dialects behind the first are those that models of the family fall into.
 var builtin = Table{
 	// Tuned for calls, on whatever base.
 	{Name: "hermes", Models: "Hermes 2 Pro, 3 and 4, DeepHermes, Groq Tool Use", Patterns: []string{"hermes", "deephermes", "openhermes", "groq * tool-use"}, Dialects: []string{"hermes", "json-fence"}},
@@ -82,7 +82,8 @@ var builtin = Table{
 	{Name: "gemma-4", Models: "Gemma 4", Patterns: []string{"gemma-4"}, Dialects: []string{"gemma4", "pythonic"}, Thinking: dialect.Thinking{Opener: "<|channel>thought\n", Closer: "<channel|>"}},
 	{Name: "gemma", Models: "Gemma 3 and before", Patterns: []string{"gemma"}, Dialects: []string{"pythonic", "function-style", "json-fence"}, Drop: []string{"<end_of_turn>"}},
 
-	// OpenAI. Servers make function calls and reasoning of the channels themselves, so that text in them is not to be asked for.
+	// OpenAI. Servers make function calls and reasoning of the channels themselves, so that text in them is not to be
+	// asked for.
 	{Name: "gpt-oss", Models: "gpt-oss", Patterns: []string{"gpt-oss"}, Dialects: []string{"harmony", "json-fence"}, Strips: true},
 
 	// Moonshot, and a namesake.

@@ -14,7 +14,8 @@ type part struct {
 	digits  bool   // a number, which means nothing
 }
 
-// split takes a pattern apart. What is neither literal, nor white space, nor a capture of a name, a key or a value is an error.
+// split takes a pattern apart. What is neither literal, nor white space, nor a capture of a name, a key or a value is
+// an error.
 func split(place, pattern string) ([]part, error) {
 	re, err := syntax.Parse(pattern, syntax.Perl|syntax.DotNL)
 	if err != nil {

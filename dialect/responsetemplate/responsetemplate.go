@@ -1,5 +1,5 @@
-// Package responsetemplate makes a dialect of a response template: the description of a model's answers that Transformers, from
-// 5.13, keeps in a tokenizer_config.json. The model then needs no row in wield's table.
+// Package responsetemplate makes a dialect of a response template: the description of a model's answers that
+// Transformers, from 5.13, keeps in a tokenizer_config.json. The model then needs no row in wield's table.
 //
 // A template may say more than a reader of streams can follow, since its delimiters are regular expressions. What
 // wield cannot read is an error with its place; nothing is read in another way than the template says.

@@ -30,8 +30,8 @@ func imported(t *testing.T, family string) *responsetemplate.Imported {
 	return m
 }
 
-// TestFamilies reads the cases of a built-in dialect with the dialect of a template of its family: the calls of an answer
-// that is written as the template says are the same.
+// TestFamilies reads the cases of a built-in dialect with the dialect of a template of its family: the calls of an
+// answer that is written as the template says are the same.
 func TestFamilies(t *testing.T) {
 	for _, family := range families {
 		t.Run(family, func(t *testing.T) {

@@ -189,8 +189,8 @@ func (x *call) identify() (Caller, error) {
 	return Caller{}, fault(KindUnknown, "a key is needed").with("send one as Authorization: Bearer KEY, or log in on the page")
 }
 
-// stillIn reports whether who sent the request is still let in: a key may be removed, and a login ended, while an answer
-// goes on.
+// stillIn reports whether who sent the request is still let in: a key may be removed, and a login ended, while an
+// answer goes on.
 func (x *call) stillIn() bool {
 	now, err := x.identify()
 	return err == nil && now.Name == x.caller.Name && now.Role == x.caller.Role
@@ -212,8 +212,8 @@ func bearer(h http.Header) string {
 	return h.Get("X-Api-Key")
 }
 
-// sameOrigin refuses what a browser sends along a cookie with for another page than the service's own. The cookie is for the same
-// site alone, but another program on this machine is of the same site.
+// sameOrigin refuses what a browser sends along a cookie with for another page than the service's own. The cookie is
+// for the same site alone, but another program on this machine is of the same site.
 func (x *call) sameOrigin() error {
 	if err := x.s.origin.Check(x.r); err != nil {
 		return fault(KindForbidden, "a page of another origin may not use this login").with("send a key instead of the cookie")
@@ -263,8 +263,8 @@ func (x *call) logIn() (any, error) {
 	return &Me{c.Name, c.Role}, nil
 }
 
-// logInByToken answers GET /login: the token of a printed address becomes a cookie. Of one that is of no use a program is told so, and a
-// person by the page, which may know them already.
+// logInByToken answers GET /login: the token of a printed address becomes a cookie. Of one that is of no use a
+// program is told so, and a person by the page, which may know them already.
 func (x *call) logInByToken() error {
 	if !x.s.logins.redeem(time.Now(), x.query("token")) {
 		if strings.Contains(x.r.Header.Get("Accept"), "text/html") {

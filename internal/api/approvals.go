@@ -230,8 +230,9 @@ func (x *call) decide() (any, error) {
 	return &view, nil
 }
 
-// same reports whether two texts of arguments say the same: other blanks, another order of members, other escapes. Numbers that are written in
-// another way are others, and so is a text with a name twice, of which a program may take either.
+// same reports whether two texts of arguments say the same: other blanks, another order of members, other escapes.
+// Numbers that are written in another way are others, and so is a text with a name twice, of which a program may take
+// either.
 func same(a, b json.RawMessage) bool {
 	return bytes.Equal(tool.Canonical(string(a)), tool.Canonical(string(b)))
 }
@@ -273,8 +274,8 @@ func (x *call) checkDecision(in *Decision, p *journal.Pending) error {
 	return nil
 }
 
-// checkArguments holds edited arguments to the schema of the tool. One that is not there any more takes any object here; its call
-// will not run.
+// checkArguments holds edited arguments to the schema of the tool. One that is not there any more takes any object
+// here; its call will not run.
 func (x *call) checkArguments(raw json.RawMessage, name string) error {
 	if len(raw) == 0 || raw[0] != '{' {
 		return invalid("/arguments", "the arguments must be an object")
@@ -293,7 +294,8 @@ func (x *call) checkArguments(raw json.RawMessage, name string) error {
 	return nil
 }
 
-// decide hands an answer to the runs of this process, or to the journal where there are none. stop ends the run that asked.
+// decide hands an answer to the runs of this process, or to the journal where there are none. stop ends the run that
+// asked.
 func (s *Server) decide(ctx context.Context, id string, answer tool.Answer, stop bool) (tool.Approval, error) {
 	switch {
 	case s.o.Hub != nil && stop:

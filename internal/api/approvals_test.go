@@ -76,7 +76,8 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// TestEditOfNothing: an edit whose arguments say what was asked is an approval of it; what is not surely the same is an edit.
+// TestEditOfNothing: an edit whose arguments say what was asked is an approval of it; what is not surely the same is
+// an edit.
 func TestEditOfNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name, asked, sent string

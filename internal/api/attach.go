@@ -32,8 +32,8 @@ var attachable = map[string]chat.PartKind{
 	"application/pdf": chat.PartFile,
 }
 
-// spokenMessage returns a message of the user with what comes with it. field is where the text stands in the body, empty says what is wrong
-// without any.
+// spokenMessage returns a message of the user with what comes with it. field is where the text stands in the body,
+// empty says what is wrong without any.
 func spokenMessage(text, field, empty string, files []Attachment) (chat.Message, error) {
 	m := chat.Message{Role: chat.RoleUser}
 	if strings.TrimSpace(text) != "" {

@@ -1,5 +1,5 @@
-// Package api is the HTTP interface over runs: what they do, what they wait for, and what they left behind. It is what a page, a script
-// or another service works with, and stands under /api/v1.
+// Package api is the HTTP interface over runs: what they do, what they wait for, and what they left behind. It is
+// what a page, a script or another service works with, and stands under /api/v1.
 //
 // Words:
 //

@@ -21,8 +21,8 @@ import (
 	"wield/tool/policy"
 )
 
-// A parrot is a model that answers what the user said last, word by word. To "note X" it calls write_note, and to "wait" it answers when it is
-// let go.
+// A parrot is a model that answers what the user said last, word by word. To "note X" it calls write_note, and to
+// "wait" it answers when it is let go.
 type parrot struct {
 	mu    sync.Mutex
 	asked []*chat.Request

@@ -79,7 +79,8 @@ func (s *busyStore) Heads(ctx context.Context, q journal.HeadQuery) iter.Seq2[jo
 	}
 }
 
-// TestRunMeanwhile: a run that ends, or is deleted, while it is looked at is told as it was or is, and not half of each.
+// TestRunMeanwhile: a run that ends, or is deleted, while it is looked at is told as it was or is, and not half of
+// each.
 func TestRunMeanwhile(t *testing.T) {
 	store := &busyStore{Store: &journal.Memory{}}
 	s := serve(t, options(store))

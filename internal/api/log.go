@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A Log keeps the last lines of a program's log, for people who look at it over the interface. Handler makes what fills it. Several
-// goroutines may use it at once.
+// A Log keeps the last lines of a program's log, for people who look at it over the interface. Handler makes what
+// fills it. Several goroutines may use it at once.
 type Log struct {
 	mu      sync.Mutex
 	lines   []LogLine // the oldest first
@@ -50,7 +50,8 @@ const (
 	maxFacts    = 30
 )
 
-// Handler returns a handler that keeps what it is handed, and hands it on to next. What next does not want is not kept either.
+// Handler returns a handler that keeps what it is handed, and hands it on to next. What next does not want is not
+// kept either.
 func (l *Log) Handler(next slog.Handler) slog.Handler { return &logHandler{log: l, next: next} }
 
 type logHandler struct {

@@ -12,7 +12,8 @@ import (
 // twoGroups is a call with two groups, one for each of two files.
 const twoGroups = `{"edits":"*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** Update File: b.txt\n@@\n-two\n+2\n*** End Patch\n"}`
 
-// TestRefusedParts: a call with several parts tells them; one is refused, the rest runs, and the model is told which one and why.
+// TestRefusedParts: a call with several parts tells them; one is refused, the rest runs, and the model is told which
+// one and why.
 func TestRefusedParts(t *testing.T) {
 	s, dir := workshop(t)
 	for name, text := range map[string]string{"a.txt": "one\n", "b.txt": "two\n"} {
@@ -84,7 +85,8 @@ func TestPartsCut(t *testing.T) {
 	}
 }
 
-// TestStop: a question is answered with no, and its run is over, whatever else it would have done. A later answer learns so.
+// TestStop: a question is answered with no, and its run is over, whatever else it would have done. A later answer
+// learns so.
 func TestStop(t *testing.T) {
 	s, _ := workshop(t)
 	id := s.asks("command_exec", `{"command":"make"}`)

@@ -117,7 +117,8 @@ func (s *service) review(id, arguments string) (r Review) {
 	return r
 }
 
-// TestReviewOfEdit: a question about a file shows what would become of it, also with other arguments, and nothing is written.
+// TestReviewOfEdit: a question about a file shows what would become of it, also with other arguments, and nothing is
+// written.
 func TestReviewOfEdit(t *testing.T) {
 	s, dir := workshop(t)
 	file := filepath.Join(dir, "a.txt")
@@ -154,7 +155,8 @@ func TestReviewOfEdit(t *testing.T) {
 	}
 }
 
-// TestReviewOfCommand: a question about a command shows its syntax tree, and which node made it ask, by which rule of which line.
+// TestReviewOfCommand: a question about a command shows its syntax tree, and which node made it ask, by which rule of
+// which line.
 func TestReviewOfCommand(t *testing.T) {
 	s, _ := workshop(t)
 	id := s.asks("command_exec", `{"shell":"ls | make \"é\" > x"}`)

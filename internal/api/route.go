@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A route answers the requests of one method at the addresses of one pattern. What it says of itself is what the OpenAPI document
-// says, and what requests are held to.
+// A route answers the requests of one method at the addresses of one pattern. What it says of itself is what the
+// OpenAPI document says, and what requests are held to.
 type route struct {
 	method string
 	path   string // below the prefix; {name} stands for one piece that is not empty

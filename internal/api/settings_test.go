@@ -160,7 +160,8 @@ func TestKeptRule(t *testing.T) {
 	}
 }
 
-// TestLog: the log is kept within bounds, by level and by the part of the program, and followed from where somebody left.
+// TestLog: the log is kept within bounds, by level and by the part of the program, and followed from where somebody
+// left.
 func TestLog(t *testing.T) {
 	lines := new(Log)
 	var text strings.Builder

@@ -78,7 +78,8 @@ func above(call ParsedCall) int {
 	return 0
 }
 
-// checkSources reports a source that is missing, lies elsewhere than the call, or whose bytes do not say what the arguments do.
+// checkSources reports a source that is missing, lies elsewhere than the call, or whose bytes do not say what the
+// arguments do.
 func checkSources(text string, call ParsedCall) error {
 	args := call.Arguments
 	if call.Complete {
@@ -104,8 +105,8 @@ func checkSources(text string, call ParsedCall) error {
 	return nil
 }
 
-// says reports whether raw is a way to write value: its characters stand in it in order, whatever marks stand between them. Sums are
-// written as what they come to.
+// says reports whether raw is a way to write value: its characters stand in it in order, whatever marks stand between
+// them. Sums are written as what they come to.
 func says(raw, value string) bool {
 	var text string
 	if json.Unmarshal([]byte(`"`+value+`"`), &text) != nil {

@@ -9,11 +9,12 @@ import (
 	"wield/wire/sse"
 )
 
-// roomOfStream is how many bytes of a stream wait for a client. Whoever makes its events waits when there are as many, so that a slow
-// client costs no memory.
+// roomOfStream is how many bytes of a stream wait for a client. Whoever makes its events waits when there are as
+// many, so that a slow client costs no memory.
 const roomOfStream = 64 << 10
 
-// A stream is an answer of events. What is sent is gathered and written by one goroutine, which also keeps the connection alive.
+// A stream is an answer of events. What is sent is gathered and written by one goroutine, which also keeps the
+// connection alive.
 type stream struct {
 	x      *call
 	ctx    context.Context
@@ -103,8 +104,8 @@ func (s *stream) stop() {
 	s.cancel()
 }
 
-// send sends an event, and waits while there is no room. It reports whether the stream goes on. An event without an id does not move
-// the place that a client goes on from.
+// send sends an event, and waits while there is no room. It reports whether the stream goes on. An event without an
+// id does not move the place that a client goes on from.
 func (s *stream) send(id, name string, data []byte) bool {
 	s.mu.Lock()
 	for len(s.buffer) > roomOfStream && !s.broken {
@@ -123,7 +124,8 @@ func (s *stream) send(id, name string, data []byte) bool {
 	return true
 }
 
-// end writes what is left, and ends the stream. An error that is none of the client's going is told in an event of its own.
+// end writes what is left, and ends the stream. An error that is none of the client's going is told in an event of
+// its own.
 func (s *stream) end(err error) {
 	if err != nil && s.ctx.Err() == nil {
 		f := faultOf(err)

@@ -162,7 +162,8 @@ func (w *stuck) Write([]byte) (int, error) {
 	return 0, errors.New("gone")
 }
 
-// TestSlowReader shows that a client which does not read costs no more than the room of its stream, and that all ends when it goes.
+// TestSlowReader shows that a client which does not read costs no more than the room of its stream, and that all ends
+// when it goes.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, err := New(options(&journal.Memory{}))
@@ -268,8 +269,8 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { close(p); return nil }
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
 
-// TestStoppedReader has clients that stop reading in the middle of all that happens. Nothing is gathered for them, and after a while the
-// service lets them go.
+// TestStoppedReader has clients that stop reading in the middle of all that happens. Nothing is gathered for them,
+// and after a while the service lets them go.
 func TestStoppedReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const clients, size = 3, 4 << 10

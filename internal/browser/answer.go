@@ -10,8 +10,8 @@ import (
 	"wield/chat"
 )
 
-// Bounds of the time between two looks at an answer. In between, a look may take a fifth of the time: the longer an answer is,
-// the longer it takes to make its text.
+// Bounds of the time between two looks at an answer. In between, a look may take a fifth of the time: the longer an
+// answer is, the longer it takes to make its text.
 const (
 	minLook = 80 * time.Millisecond
 	maxLook = 2 * time.Second
@@ -99,8 +99,8 @@ func (a *answer) look(ctx context.Context, settled bool) (r reading, moved bool,
 	return r, moved, nil
 }
 
-// isWhole reports whether an answer has come to its end: by what the page shows where there are selectors for that, by silence
-// otherwise.
+// isWhole reports whether an answer has come to its end: by what the page shows where there are selectors for that,
+// by silence otherwise.
 func (a *answer) isWhole(r reading, same int, still time.Duration) bool {
 	s := &a.o.Selectors
 	switch {
@@ -189,8 +189,8 @@ func common(a, b string) int {
 	return n
 }
 
-// after returns what follows in a text behind what was sent of it. Where the page has since made markup of some of that, a heading
-// of a line for example, it goes by the letters.
+// after returns what follows in a text behind what was sent of it. Where the page has since made markup of some of
+// that, a heading of a line for example, it goes by the letters.
 func after(text, sent string) (rest string, ok bool) {
 	if rest, ok := strings.CutPrefix(text, sent); ok {
 		return rest, true

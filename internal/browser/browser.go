@@ -1,5 +1,5 @@
-// Package browser is the model behind a web page, in a real Chromium: what a person would type is typed into the page's prompt
-// field, and what the page shows as the answer is read.
+// Package browser is the model behind a web page, in a real Chromium: what a person would type is typed into the
+// page's prompt field, and what the page shows as the answer is read.
 //
 // Words:
 //
@@ -10,8 +10,9 @@
 //     are gone, so that calls are best written in fenced code blocks.
 //   - Settled text is what no longer changes while the page goes on writing. Only that is handed on before the end.
 //
-// A page takes no definitions of tools: a request with some is refused with the code chat.CodeToolsUnsupported, so that whoever
-// stands before the model describes them in text. Of the settings of a request, such as a temperature, none reaches the page.
+// A page takes no definitions of tools: a request with some is refused with the code chat.CodeToolsUnsupported, so
+// that whoever stands before the model describes them in text. Of the settings of a request, such as a temperature,
+// none reaches the page.
 package browser
 
 import (
@@ -111,7 +112,8 @@ func orDefault[T int | time.Duration](v, fallback T) T {
 	return v
 }
 
-// Stream implements chat.Model. Its errors have one of the codes of this package where the page or the browser is to blame.
+// Stream implements chat.Model. Its errors have one of the codes of this package where the page or the browser is to
+// blame.
 func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
 		if err := m.stream(ctx, req, yield); err != nil && err != errGone {
@@ -150,8 +152,9 @@ func (m *Model) stream(ctx context.Context, req *chat.Request, yield func(chat.E
 	return nil
 }
 
-// converse asks a page for the next turn of a conversation. A page that went away before the prompt was sent is replaced once: it
-// may have gone before the request came, with a browser that crashed, and nobody has heard of it until now.
+// converse asks a page for the next turn of a conversation. A page that went away before the prompt was sent is
+// replaced once: it may have gone before the request came, with a browser that crashed, and nobody has heard of it
+// until now.
 func (m *Model) converse(ctx context.Context, t talk, a *answer) (*page, error) {
 	for again := true; ; again = false {
 		p, known, err := m.take(ctx, t)
@@ -169,7 +172,8 @@ func (m *Model) converse(ctx context.Context, t talk, a *answer) (*page, error) 
 	}
 }
 
-// take returns a page for a conversation, and how many of its turns the page has had: the one that knows most of it, or a new one.
+// take returns a page for a conversation, and how many of its turns the page has had: the one that knows most of it,
+// or a new one.
 func (m *Model) take(ctx context.Context, t talk) (*page, int, error) {
 	for {
 		best := m.knowing(t)

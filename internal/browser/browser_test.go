@@ -209,8 +209,8 @@ var rendered = []struct{ name, text, want string }{
 	{"a call", "Let me look.\n\n```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Köln\", \"note\": \"a\\tb  c\"}}\n```", ""},
 }
 
-// TestMarkdown asks for text of every form, which the page shows as elements and forgets, and gets the text back, in pieces, while
-// the page makes all of it anew again and again.
+// TestMarkdown asks for text of every form, which the page shows as elements and forgets, and gets the text back, in
+// pieces, while the page makes all of it anew again and again.
 func TestMarkdown(t *testing.T) {
 	s := open(t, slowly, nil)
 	var texts, wants []string
@@ -270,7 +270,8 @@ func TestConversation_C01(t *testing.T) {
 	}
 }
 
-// TestSame shows that an answer like the one before it is an answer, also in a page whose old messages have left the document.
+// TestSame shows that an answer like the one before it is an answer, also in a page whose old messages have left the
+// document.
 func TestSame(t *testing.T) {
 	s := open(t, func(_ context.Context, _ []chatpage.Message, write func(string)) error { write("Yes."); return nil }, nil)
 	var messages []chat.Message
@@ -383,8 +384,8 @@ func TestDeaf(t *testing.T) {
 	}
 }
 
-// TestThrownAway: a page that is being made throws the prompt away when it has been looked at already. It is not taken for sent, nor the button for one
-// that cannot be pressed.
+// TestThrownAway: a page that is being made throws the prompt away when it has been looked at already. It is not
+// taken for sent, nor the button for one that cannot be pressed.
 func TestThrownAway(t *testing.T) {
 	s := serve(t, echo, nil)
 	if _, _, err := s.ask(t.Context(), user("hi")); err != nil {
@@ -408,7 +409,8 @@ func TestThrownAway(t *testing.T) {
 	}
 }
 
-// TestGone: a page that is closed, or crashes, or whose browser does, in the middle of an answer. The next request has another.
+// TestGone: a page that is closed, or crashes, or whose browser does, in the middle of an answer. The next request
+// has another.
 func TestGone(t *testing.T) {
 	const hook = "gone"
 	var s *site
@@ -441,7 +443,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestGoneBefore: what goes away before the prompt is sent, while the page is loaded, is opened once more, and no more than that.
+// TestGoneBefore: what goes away before the prompt is sent, while the page is loaded, is opened once more, and no
+// more than that.
 func TestGoneBefore(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("SKIPPED: where processes cannot be looked for, none can be killed")

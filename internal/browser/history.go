@@ -80,14 +80,15 @@ func (t talk) prompt() string {
 	return b.String()
 }
 
-// sameAnswer reports whether a client's answer is that of a page, by their words. Some clients leave out what was said in front of
-// a call, so that the end of an answer stands for it.
+// sameAnswer reports whether a client's answer is that of a page, by their words. Some clients leave out what was
+// said in front of a call, so that the end of an answer stands for it.
 func sameAnswer(page, client string) bool {
 	return page == client || client != "" && strings.HasSuffix(page, client)
 }
 
-// wordsOf returns the words of an answer, each behind a blank. Clients hand back an answer with its calls written anew: in another
-// layout, perhaps with other keys around the name and the arguments. The same words in the same order are the same answer.
+// wordsOf returns the words of an answer, each behind a blank. Clients hand back an answer with its calls written
+// anew: in another layout, perhaps with other keys around the name and the arguments. The same words in the same
+// order are the same answer.
 func wordsOf(text string) string {
 	var b strings.Builder
 	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {

@@ -12,9 +12,9 @@ import (
 // loginRest is how long a page has to look logged in, since many show their fields for a moment before they ask.
 const loginRest = 2 * time.Second
 
-// Login shows the page in the browser, for a person to log in, and returns when the page no longer asks for that, or when the person
-// closes it. The browser's profile keeps the login. In reports which of the two it was; without a selector for what is there only
-// when nobody is logged in, it is always the second.
+// Login shows the page in the browser, for a person to log in, and returns when the page no longer asks for that, or
+// when the person closes it. The browser's profile keeps the login. In reports which of the two it was; without a
+// selector for what is there only when nobody is logged in, it is always the second.
 func Login(ctx context.Context, o Options) (in bool, err error) {
 	o = New(o).o
 	defer func() {

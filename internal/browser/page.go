@@ -66,8 +66,8 @@ func (p *page) call(ctx context.Context, result any, function string, args ...an
 	return err
 }
 
-// callAnew is call, and reports whether the page was loaded anew since the last one. It may be loaded anew between two calls made
-// here, too, and then has no selectors.
+// callAnew is call, and reports whether the page was loaded anew since the last one. It may be loaded anew between
+// two calls made here, too, and then has no selectors.
 func (p *page) callAnew(ctx context.Context, result any, function string, args ...any) (fresh bool, err error) {
 	for {
 		made, err := p.tab.Call(ctx, result, function, args...)

@@ -214,7 +214,8 @@ func offered(tools []chat.Tool) []Offered {
 	return list
 }
 
-// detach copies the texts of a record which may be part of a request's body, since each would keep the whole body in memory.
+// detach copies the texts of a record which may be part of a request's body, since each would keep the whole body in
+// memory.
 func (r *Record) detach() {
 	clone := func(texts ...*string) {
 		for _, s := range texts {

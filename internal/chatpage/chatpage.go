@@ -1,7 +1,8 @@
 // Package chatpage is a web page with a chat, for tests: a model of one's own answers in it.
 //
-// The page does what makes real ones hard to read: it shows Markdown as elements and drops tags that it does not know, it makes all
-// of an answer anew with every piece that arrives, and it takes old messages out of the document. Its variants do worse.
+// The page does what makes real ones hard to read: it shows Markdown as elements and drops tags that it does not
+// know, it makes all of an answer anew with every piece that arrives, and it takes old messages out of the document.
+// Its variants do worse.
 package chatpage
 
 import (

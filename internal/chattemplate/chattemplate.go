@@ -1,6 +1,6 @@
-// Package chattemplate finds out from the chat template of a model what is not said anywhere else: in which dialect the model
-// writes its calls, and which sequences of messages it takes. Nothing is guessed from the source of a template: conversations
-// are rendered with it, and what comes out, or is refused, is looked at.
+// Package chattemplate finds out from the chat template of a model what is not said anywhere else: in which dialect
+// the model writes its calls, and which sequences of messages it takes. Nothing is guessed from the source of a
+// template: conversations are rendered with it, and what comes out, or is refused, is looked at.
 package chattemplate
 
 import (
@@ -61,8 +61,8 @@ func Jinja(source string) (*Template, error) {
 	}}, nil
 }
 
-// Read returns the template in a file: a tokenizer_config.json, a chat_template.json, what llama.cpp's /props or Ollama's
-// /api/show answers, or the template alone.
+// Read returns the template in a file: a tokenizer_config.json, a chat_template.json, what llama.cpp's /props or
+// Ollama's /api/show answers, or the template alone.
 func Read(data []byte) (*Template, error) {
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	if trimmed := strings.TrimSpace(text); !strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "{{") || strings.HasPrefix(trimmed, "{%") || strings.HasPrefix(trimmed, "{#") {
@@ -112,7 +112,8 @@ func jinjaWith(source string, eos json.RawMessage) (*Template, error) {
 	return t, nil
 }
 
-// choose returns the template for tools of those that a file has: one text, a list of names and templates, or an object.
+// choose returns the template for tools of those that a file has: one text, a list of names and templates, or an
+// object.
 func choose(raw json.RawMessage) (string, error) {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {
@@ -223,8 +224,8 @@ func read(text string) string {
 	return likeliest(text, out.Calls[0].Dialect)
 }
 
-// likeliest returns the dialect that writes the call as it stands in the text, where several read it: the one of those that
-// writes the most of the text. It is the one in which it was read if there is none.
+// likeliest returns the dialect that writes the call as it stands in the text, where several read it: the one of
+// those that writes the most of the text. It is the one in which it was read if there is none.
 func likeliest(text, read string) string {
 	text = squeeze(text)
 	if strings.HasPrefix(text, `{"name":"`+toolName+`","parameters":`) {
@@ -245,7 +246,8 @@ func likeliest(text, read string) string {
 // squeeze takes the white space out of a text.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// told returns the dialect whose opener stands in what a prompt with tools says more than one without them. The longest opener counts.
+// told returns the dialect whose opener stands in what a prompt with tools says more than one without them. The
+// longest opener counts.
 func (t *Template) told(plain string) (name, opener string) {
 	with, err := t.render(conversation{Messages: []message{user}, Tools: tools, Generate: true}, anyDay)
 	if err != nil {

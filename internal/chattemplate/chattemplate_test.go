@@ -11,7 +11,8 @@ import (
 	"wield/internal/chattemplate"
 )
 
-// TestInspect looks at templates in testdata, which are written for this test in the manner of the families that they are named for.
+// TestInspect looks at templates in testdata, which are written for this test in the manner of the families that they
+// are named for.
 func TestInspect(t *testing.T) {
 	all := chat.Rules{NoTool: true, NoCalls: true, NoTools: true}
 	for _, c := range []struct {

@@ -37,8 +37,8 @@ var parsers = map[string]string{
 	"kimi-k2": "kimi-k2", "minimax-m2": "minimax-m2", "kolibri1": "hermes",
 }
 
-// Ollama returns the template with this source, which is in the language of Ollama's Modelfiles. The parser is what Ollama says of
-// how answers are read, "" if nothing.
+// Ollama returns the template with this source, which is in the language of Ollama's Modelfiles. The parser is what
+// Ollama says of how answers are read, "" if nothing.
 func Ollama(source, parser string) (*Template, error) {
 	t, err := template.New("chat template").Funcs(functions(anyDay)).Parse(source)
 	if err != nil {

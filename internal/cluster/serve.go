@@ -33,8 +33,8 @@ func (l *link) close() {
 
 var workerID = regexp.MustCompile(`^[A-Z2-7]{26}$`)
 
-// Serve lets a worker in that has shown the key of the given name, as long as that is known. The protocol of NATS follows
-// on the WebSocket.
+// Serve lets a worker in that has shown the key of the given name, as long as that is known. The protocol of NATS
+// follows on the WebSocket.
 func (c *Cluster) Serve(w http.ResponseWriter, r *http.Request, key string, known func() bool) {
 	id := r.Header.Get(HeaderID)
 	if !workerID.MatchString(id) {

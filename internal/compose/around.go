@@ -49,8 +49,8 @@ func aroundPrograms(c *config.Config, level sandbox.Level) ([]tool.Middleware, e
 	return all, nil
 }
 
-// commandFiles are the programs that the configuration names, and the files that they are given, which no tool
-// may change: those too that would be found before the program if they were there. A path is one from the directory dir,
+// commandFiles are the programs that the configuration names, and the files that they are given, which no tool may
+// change: those too that would be found before the program if they were there. A path is one from the directory dir,
 // or from the current one if that is empty.
 func commandFiles(dir string, command []string) (list []string) {
 	for i, word := range command {

@@ -8,8 +8,8 @@ import (
 	"wield/wire/openai"
 )
 
-// autoHold says how a backend of each kind is held to the form of an answer if the file does not say. Of a kind that is not
-// here it is not known that it can be.
+// autoHold says how a backend of each kind is held to the form of an answer if the file does not say. Of a kind that
+// is not here it is not known that it can be.
 var autoHold = map[string]bridge.Hold{
 	"openai":    bridge.HoldAuto,
 	"responses": bridge.HoldAuto,
@@ -45,7 +45,8 @@ func (w *builder) stops(m *config.Model) bool {
 	return config.Kinds[w.config.Backends[m.Backend].Kind].Stops
 }
 
-// constrains has the words in which servers of the OpenAI protocol are asked for a form, where they are not the protocol's own.
+// constrains has the words in which servers of the OpenAI protocol are asked for a form, where they are not the
+// protocol's own.
 var constrains = map[string]openai.Constrain{
 	"vllm":     openai.ConstrainVLLM,
 	"llamacpp": openai.ConstrainLlamaCPP,

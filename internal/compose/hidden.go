@@ -20,8 +20,8 @@ type hidden struct {
 	own  []string // what is sent to the backend to be let in
 }
 
-// minOwn is how long a key must be to be looked for in an answer. A shorter one, such as "ollama" for a server that wants
-// any, is a word.
+// minOwn is how long a key must be to be looked for in an answer. A shorter one, such as "ollama" for a server that
+// wants any, is a word.
 const minOwn = 16
 
 // Stream implements chat.Model.

@@ -123,7 +123,8 @@ tools:
 	}
 }
 
-// TestKeyInAnswer: a server that says the key that it got as the model's words tells it to no client, however it cuts it.
+// TestKeyInAnswer: a server that says the key that it got as the model's words tells it to no client, however it cuts
+// it.
 func TestKeyInAnswer(t *testing.T) {
 	const key = "a-key-of-twenty-bytes-1"
 	text := "before " + key + " and " + key[:9] + ", " + key + key[:5]

@@ -157,8 +157,8 @@ func (s *Selector) selector() policy.Selector {
 // ErrNoPolicy says that no policy has the name.
 var ErrNoPolicy = errors.New("no policy of that name")
 
-// PolicyDefinition returns the policy of a name. The default one is there even if the file has none: it asks about everything.
-// The files of the configuration itself, and those of protect, are never written to.
+// PolicyDefinition returns the policy of a name. The default one is there even if the file has none: it asks about
+// everything. The files of the configuration itself, and those of protect, are never written to.
 func (r *Result) PolicyDefinition(name string, protect ...string) (policy.Definition, error) {
 	return r.Config.PolicyDefinition(name, append([]string{r.File}, protect...)...)
 }
@@ -198,7 +198,8 @@ func (c *Config) PolicyDefinition(name string, protect ...string) (policy.Defini
 
 const everyday = "everyday"
 
-// everydayRules returns what the everyday policy allows. What it denies is for a file to say, since nothing can allow it again.
+// everydayRules returns what the everyday policy allows. What it denies is for a file to say, since nothing can allow
+// it again.
 func everydayRules() ([]Rule, error) {
 	r, err := Parse(everyday, []byte(policy.Everyday()), Options{Getenv: func(string) string { return "" }})
 	if err != nil {

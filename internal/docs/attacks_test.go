@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// An attack is a way in which programs that run tools have been led to do harm. Tests that are about one have its id in their name.
+// An attack is a way in which programs that run tools have been led to do harm. Tests that are about one have its id
+// in their name.
 type attack struct{ id, what string }
 
 // attacks are all that a test must be there for.

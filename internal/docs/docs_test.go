@@ -96,8 +96,8 @@ func built(t *testing.T, root string) string {
 	return shared
 }
 
-// depend looks at every source file, so that go test knows that a change of one of them makes an earlier result worthless:
-// the program is built by a command, which go test does not see.
+// depend looks at every source file, so that go test knows that a change of one of them makes an earlier result
+// worthless: the program is built by a command, which go test does not see.
 func depend(t *testing.T, root string) {
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -187,7 +187,8 @@ func notHere(b *block) string {
 	return ""
 }
 
-// inCheckout returns the text of a block, in the checkout's directory if it is marked so. Such blocks only build and run.
+// inCheckout returns the text of a block, in the checkout's directory if it is marked so. Such blocks only build and
+// run.
 func inCheckout(s *session, b *block) string {
 	if b.has("checkout") {
 		return "cd " + quote(s.root) + " && " + b.text
@@ -210,7 +211,8 @@ func script(t *testing.T, s *session, b *block) {
 	}
 }
 
-// console runs a block command by command and compares what is printed. A command may fail if the page then asks for its status.
+// console runs a block command by command and compares what is printed. A command may fail if the page then asks for
+// its status.
 func console(t *testing.T, s *session, b *block) {
 	found, err := steps(b.text)
 	if err != nil {

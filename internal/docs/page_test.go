@@ -33,7 +33,8 @@ func (b *block) value(key string) string {
 	return ""
 }
 
-// blocks returns the fenced blocks of a page, in order. An indented fence belongs to a list; its indent is taken off the text.
+// blocks returns the fenced blocks of a page, in order. An indented fence belongs to a list; its indent is taken off
+// the text.
 func blocks(page string) ([]block, error) {
 	var found []block
 	var cur *block
@@ -105,7 +106,8 @@ func steps(text string) ([]step, error) {
 	return found, nil
 }
 
-// matches reports whether output is what a page shows: a line "..." stands for any lines, "..." within a line for any text.
+// matches reports whether output is what a page shows: a line "..." stands for any lines, "..." within a line for any
+// text.
 func matches(want, got string) bool {
 	return match(lines(want), lines(got), func(w, g string) bool {
 		w, g = strings.TrimRight(w, " "), strings.TrimRight(g, " ")
@@ -127,8 +129,8 @@ func parts(line string) []string {
 	return out
 }
 
-// match compares two lists; "..." in want stands for any number of elements. A greedy match with one place to go back to is
-// enough, and linear but for the product of the two lengths.
+// match compares two lists; "..." in want stands for any number of elements. A greedy match with one place to go back
+// to is enough, and linear but for the product of the two lengths.
 func match(want, got []string, same func(want, got string) bool) bool {
 	w, g, star, mark := 0, 0, -1, 0
 	for g < len(got) {

@@ -22,8 +22,8 @@ import (
 // blockTime is how long one block may take. A page's commands are done in a moment; the limit is for what hangs.
 const blockTime = 2 * time.Minute
 
-// A session is what a reader has who follows one page from top to bottom: a shell whose directory and variables last, and
-// other terminals in which servers run. It begins in an empty directory with an empty home.
+// A session is what a reader has who follows one page from top to bottom: a shell whose directory and variables last,
+// and other terminals in which servers run. It begins in an empty directory with an empty home.
 type session struct {
 	root  string // of the checkout
 	home  string
@@ -99,9 +99,10 @@ func newSession(t *testing.T, root, program string) *session {
 // address finds the addresses that pages use: those of the default port and its neighbours.
 var address = regexp.MustCompile(`(127\.0\.0\.1|localhost):84[0-9]{2}\b`)
 
-// local replaces each address of a page by one that is free here, the same one wherever the page names it again, so that
-// pages can be run beside a running wield. A module that is replaced by the checkout at ~/wield is replaced by the checkout's own
-// path: to the go command the same files at another path are others, and it would compile all of wield for each page.
+// local replaces each address of a page by one that is free here, the same one wherever the page names it again, so
+// that pages can be run beside a running wield. A module that is replaced by the checkout at ~/wield is replaced by
+// the checkout's own path: to the go command the same files at another path are others, and it would compile all of
+// wield for each page.
 func (s *session) local(text string) string {
 	text = strings.ReplaceAll(text, `"wield=$HOME/wield"`, quote("wield="+s.root))
 	return address.ReplaceAllStringFunc(text, func(shown string) string {
@@ -117,8 +118,9 @@ func (s *session) local(text string) string {
 	})
 }
 
-// reserve finds an address that is free, and a socket that keeps it so until it is closed: nobody is given it by chance, neither to listen at nor
-// to connect from. Who asks for it can listen there on Linux, where that is done with SO_REUSEADDR as servers do. Elsewhere nothing keeps it.
+// reserve finds an address that is free, and a socket that keeps it so until it is closed: nobody is given it by
+// chance, neither to listen at nor to connect from. Who asks for it can listen there on Linux, where that is done
+// with SO_REUSEADDR as servers do. Elsewhere nothing keeps it.
 func reserve() (fd int, address string, err error) {
 	syscall.ForkLock.RLock()
 	fd, err = syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)

@@ -10,7 +10,8 @@ import (
 	"wield/internal/terminal"
 )
 
-// TestTerminalKeys checks that the page of the terminal has every command, key and answer, with the words of the program.
+// TestTerminalKeys checks that the page of the terminal has every command, key and answer, with the words of the
+// program.
 func TestTerminalKeys(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| command | what it does |\n|---|---|\n")

@@ -237,8 +237,8 @@ func (d decoded) answer(r *Row, tools []toolRow) ([]ComparedCall, error) {
 	return calls, err
 }
 
-// TestAgreesWithTheReferenceScorer compares our figures with those of the scorer that comes with the reference data, over
-// answers that are right, wrong and nearly right.
+// TestAgreesWithTheReferenceScorer compares our figures with those of the scorer that comes with the reference data,
+// over answers that are right, wrong and nearly right.
 func TestAgreesWithTheReferenceScorer(t *testing.T) {
 	rows, script := need(t, filepath.Join(dataDir, "bfcl-dev.jsonl.gz")), need(t, filepath.Join(scoreDir, "bfcl_score.py"))
 	python, err := exec.LookPath("python3")

@@ -113,8 +113,8 @@ func (row *questionRow) question(id string, tools json.RawMessage) LiveQuestion 
 const doneParts = 2
 
 // MidTask returns the questions as a model meets them in the middle of its work: each is the last part of a task, and
-// the parts before it, which are the questions before, have been done by their expected calls. It is nil if too few have
-// one.
+// the parts before it, which are the questions before, have been done by their expected calls. It is nil if too few
+// have one.
 func MidTask(questions []LiveQuestion) []LiveQuestion {
 	var known []*LiveQuestion
 	for i := range questions {

@@ -24,8 +24,8 @@ type Options struct {
 	Fails   io.Writer      // gets a JSON line for each row with gold that was not matched; nil: none
 }
 
-// Run reads the rows of the files, decodes their texts and scores what comes out. Rows are decoded on all cores and scored
-// in their order; few are in memory at a time. Errors name the file and the line.
+// Run reads the rows of the files, decodes their texts and scores what comes out. Rows are decoded on all cores and
+// scored in their order; few are in memory at a time. Errors name the file and the line.
 func Run(ctx context.Context, files []string, o Options) (*Report, error) {
 	return run(ctx, files, o, func() (answerer, error) { return newReader(o) })
 }
@@ -152,8 +152,8 @@ func work(a answerer, lines []line, o Options) (r result) {
 	return r
 }
 
-// reader is the answerer that decodes the text. Rows of one question follow one another with the same tools, so the decoder
-// for the last ones is kept.
+// reader is the answerer that decodes the text. Rows of one question follow one another with the same tools, so the
+// decoder for the last ones is kept.
 type reader struct {
 	options dialect.Options
 	schemas schema.Cache

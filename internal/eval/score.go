@@ -24,7 +24,8 @@ func score(row *Row, tools []toolRow, calls []ComparedCall) scored {
 	return s
 }
 
-// A Cell counts call rows. Oracle rows, whose right reading was chosen with the answer known, count in Rows, Strict and Loose only.
+// A Cell counts call rows. Oracle rows, whose right reading was chosen with the answer known, count in Rows, Strict
+// and Loose only.
 type Cell struct {
 	Rows       int `json:"rows"`
 	Official   int `json:"official"`     // that the leaderboard's own decoder and checker took as right

@@ -166,7 +166,8 @@ func (r *routes) at(path string) (found []endpoint, arg string) {
 	return nil, ""
 }
 
-// meant returns the path that a client means whose address lacks /v1, has it twice, or ends in a slash; "" if there is none.
+// meant returns the path that a client means whose address lacks /v1, has it twice, or ends in a slash; "" if there
+// is none.
 func (r *routes) meant(path string) string {
 	plain := strings.TrimRight(path, "/")
 	for _, p := range []string{plain, basePath + plain, strings.Replace(plain, basePath+basePath+"/", basePath+"/", 1)} {

@@ -303,8 +303,8 @@ func (x *exchange) readBody() ([]byte, *failure) {
 // memory as in the body.
 const maxObjects = 50_000
 
-// more reports whether a body of JSON holds more of some signs than n: braces begin objects, brackets and commas further values. What
-// stands in strings does not count.
+// more reports whether a body of JSON holds more of some signs than n: braces begin objects, brackets and commas
+// further values. What stands in strings does not count.
 func more(body []byte, signs string, n int) bool {
 	signs += `"`
 	for len(body) > 0 {

@@ -9,7 +9,8 @@ import (
 	"wield/wire/ollama"
 )
 
-// ollamaVersion is the version of Ollama whose protocol is spoken. Clients look at it to find out what they may ask for.
+// ollamaVersion is the version of Ollama whose protocol is spoken. Clients look at it to find out what they may ask
+// for.
 const ollamaVersion = "0.12.0"
 
 // ollamaFront is Ollama's own protocol.
@@ -48,8 +49,8 @@ func generateHead(h head) ollama.ResponseOptions {
 	return o
 }
 
-// ollamaAnswer answers with an answer of a model, or, to a request that says nothing to it, that it is loaded: clients send
-// such a request ahead, so that the first answer does not have to wait.
+// ollamaAnswer answers with an answer of a model, or, to a request that says nothing to it, that it is loaded:
+// clients send such a request ahead, so that the first answer does not have to wait.
 func (x *exchange) ollamaAnswer(body []byte) *failure {
 	req, err := x.front.decode(body)
 	if e := chat.AsError(err); e != nil {
@@ -74,8 +75,8 @@ func (x *exchange) ollamaAnswer(body []byte) *failure {
 	return nil
 }
 
-// relays reports whether the server of the model that a body names takes it as it is, though no model can be asked for that in
-// a conversation: a prompt without its template, or with a text behind the answer.
+// relays reports whether the server of the model that a body names takes it as it is, though no model can be asked
+// for that in a conversation: a prompt without its template, or with a text behind the answer.
 func (x *exchange) relays(body []byte) bool {
 	sent, err := readRelayed("application/json", body)
 	if err != nil {

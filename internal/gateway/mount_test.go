@@ -124,7 +124,8 @@ func TestMountStreams(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// TestWholeBodies: a mount that wants bodies whole never sees one that is too long, holds too many objects or breaks off.
+// TestWholeBodies: a mount that wants bodies whole never sees one that is too long, holds too many objects or breaks
+// off.
 func TestWholeBodies(t *testing.T) {
 	o := one(says(text("a")))
 	o.MaxBody = 1 << 20

@@ -53,16 +53,17 @@ func (m *Model) upstream() string { return cmp.Or(m.Upstream, m.Name) }
 type Options struct {
 	Models []Model // in the order in which they are listed
 
-	// Keys are those that a client can authenticate with. When there are none, every model that does not need a key is open,
-	// and whatever key a client sends is ignored.
+	// Keys are those that a client can authenticate with. When there are none, every model that does not need a key
+	// is open, and whatever key a client sends is ignored.
 	Keys []Key
 	// Open leaves models that do not need a key open although there are keys.
 	Open bool
 
-	// Hosts are names, beside IP addresses and localhost, by which clients may address the service; "*" is any. A page that
-	// points a name of its own at this machine is thereby refused.
+	// Hosts are names, beside IP addresses and localhost, by which clients may address the service; "*" is any. A
+	// page that points a name of its own at this machine is thereby refused.
 	Hosts []string
-	// Origins are the web origins, such as https://app.example, whose pages may call the service from a browser; "*" is any.
+	// Origins are the web origins, such as https://app.example, whose pages may call the service from a browser; "*"
+	// is any.
 	Origins []string
 
 	Mounts []Mount // parts of the service that other packages answer

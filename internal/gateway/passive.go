@@ -40,9 +40,9 @@ func peekModel(body []byte) string {
 	return peek.Model
 }
 
-// completePassive answers for a passive model. The satellite, as the client is called there, decides everything: nothing is
-// run here, and no model is asked a second time. What the gateway adds is the memory that the protocol expects of it: the
-// conversation, and whether a request waits for its result.
+// completePassive answers for a passive model. The satellite, as the client is called there, decides everything:
+// nothing is run here, and no model is asked a second time. What the gateway adds is the memory that the protocol
+// expects of it: the conversation, and whether a request waits for its result.
 func (x *exchange) completePassive(body []byte) *failure {
 	req, extra, f := decodePassive(body)
 	if f != nil {
@@ -97,9 +97,9 @@ type passiveExtra struct {
 	messages     []passiveMessage // one for each message of the request
 }
 
-// decodePassive reads a request to a passive model. It is the OpenAI protocol's, with the key conversation_id and with
-// messages of the role tool_result, whose content may be any JSON. What the assistant said is the gateway's to know, so that
-// such messages are passed over like those of roles that are not known, whatever they hold.
+// decodePassive reads a request to a passive model. It is the OpenAI protocol's, with the key conversation_id and
+// with messages of the role tool_result, whose content may be any JSON. What the assistant said is the gateway's to
+// know, so that such messages are passed over like those of roles that are not known, whatever they hold.
 func decodePassive(body []byte) (*chat.Request, passiveExtra, *failure) {
 	var extra passiveExtra
 	var fields map[string]json.RawMessage
@@ -146,7 +146,8 @@ func plainRole(role string) bool {
 	return false
 }
 
-// resultText returns the content of a tool_result as it goes to the model: a string as it is, anything else as its JSON.
+// resultText returns the content of a tool_result as it goes to the model: a string as it is, anything else as its
+// JSON.
 func resultText(content json.RawMessage) string {
 	var s string
 	if len(content) == 0 || json.Unmarshal(content, &s) == nil {

@@ -17,8 +17,8 @@ import (
 	"wield/wire/openai"
 )
 
-// A Relay passes on what is no conversation: embeddings, completions of a text, speech. The answer is what the server says, for
-// the caller to read and close; one that is no success is a *chat.Error.
+// A Relay passes on what is no conversation: embeddings, completions of a text, speech. The answer is what the server
+// says, for the caller to read and close; one that is no success is a *chat.Error.
 type Relay interface {
 	Relay(ctx context.Context, q outgoing.Relayed) (*http.Response, error)
 }
@@ -59,8 +59,8 @@ func contentType(kind string) http.Header { return http.Header{"Content-Type": {
 // relayedHeaders are those of an answer that say how to read its body.
 var relayedHeaders = []string{"Content-Type", "Content-Encoding", "Content-Disposition"}
 
-// passOn answers with what a server answered, as it comes. Nothing is held back for more to come. A body that breaks off ends
-// the connection, so that nobody takes it for a whole one; a stream of events ends with an error event.
+// passOn answers with what a server answered, as it comes. Nothing is held back for more to come. A body that breaks
+// off ends the connection, so that nobody takes it for a whole one; a stream of events ends with an error event.
 func (x *exchange) passOn(ctx context.Context, resp *http.Response) *failure {
 	h := x.w.Header()
 	for _, name := range relayedHeaders {

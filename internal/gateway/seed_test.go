@@ -50,8 +50,8 @@ func TestA16(t *testing.T) {
 	}
 }
 
-// TestA17: nothing of a client's history is lost on the way to a model that is shown it in text, and broken arguments in it are
-// no error.
+// TestA17: nothing of a client's history is lost on the way to a model that is shown it in text, and broken arguments
+// in it are no error.
 func TestA17(t *testing.T) {
 	srv, told := overheard(t, bridge.Options{Mode: bridge.ModeText, Prefix: "user:"})
 	for _, arguments := range []string{`{\"city\":\"Rome\"}`, `{\"city\":`, `]`, ``, `{'city': 'Rome',}`, `\u0000`} {
@@ -120,8 +120,8 @@ func TestA19Concurrent(t *testing.T) {
 	done.Wait()
 }
 
-// TestA19Refusals: what a backend refuses has a status and a code of its own, and is no internal error. A wait that it asks for
-// is handed on.
+// TestA19Refusals: what a backend refuses has a status and a code of its own, and is no internal error. A wait that
+// it asks for is handed on.
 func TestA19Refusals(t *testing.T) {
 	for _, tc := range []struct {
 		status int

@@ -1,5 +1,5 @@
-// Package gemini is the protocol of Google's Gemini API, the server's side: requests for content, answers whole and as streams,
-// errors, lists of models. It knows no HTTP.
+// Package gemini is the protocol of Google's Gemini API, the server's side: requests for content, answers whole and
+// as streams, errors, lists of models. It knows no HTTP.
 package gemini
 
 import (
@@ -14,9 +14,10 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// DecodeRequest reads a request for content. The model stands in the address, not in the body. An error is a *jsonbody.FieldError. Names
-// of fields may be written in either case, as in generationConfig and generation_config. Fields that the vocabulary has no place for are
-// kept raw in Request.Extra. The result refers to body, which must not change afterwards.
+// DecodeRequest reads a request for content. The model stands in the address, not in the body. An error is a
+// *jsonbody.FieldError. Names of fields may be written in either case, as in generationConfig and generation_config.
+// Fields that the vocabulary has no place for are kept raw in Request.Extra. The result refers to body, which must
+// not change afterwards.
 func DecodeRequest(body []byte) (*chat.Request, error) {
 	d := requestReader{req: &chat.Request{}, named: map[string]bool{}}
 	if err := d.Init(body); err != nil {
@@ -418,7 +419,8 @@ func (d *requestReader) result(m *turn) {
 	m.results = append(m.results, r)
 }
 
-// resultParts returns the content of a result: the text under result or output where there is nothing else, or the object itself.
+// resultParts returns the content of a result: the text under result or output where there is nothing else, or the
+// object itself.
 func resultParts(raw []byte) []chat.Part {
 	s := jsonbody.Scanner{Bytes: raw}
 	if s.Peek() == '{' {
@@ -506,8 +508,8 @@ func (d *requestReader) choice() {
 	})
 }
 
-// appendSchema appends a schema of this protocol, which is one of OpenAPI's, as JSON Schema: types are in lower case, and one that may be
-// null is a list.
+// appendSchema appends a schema of this protocol, which is one of OpenAPI's, as JSON Schema: types are in lower case,
+// and one that may be null is a list.
 func appendSchema(dst, raw []byte) []byte {
 	s := jsonbody.Scanner{Bytes: raw}
 	switch s.Peek() {

@@ -1,8 +1,9 @@
-// Package gocache is a build cache of the go command that reads a second one besides its own: what a person has compiled
-// need not be compiled again by a process that may not change it.
+// Package gocache is a build cache of the go command that reads a second one besides its own: what a person has
+// compiled need not be compiled again by a process that may not change it.
 //
-// The go command starts the program that GOCACHEPROG names and speaks to it in lines of JSON (cmd/go/internal/cacheprog).
-// Both caches are directories in the go command's own layout, so that each can be used without this package.
+// The go command starts the program that GOCACHEPROG names and speaks to it in lines of JSON
+// (cmd/go/internal/cacheprog). Both caches are directories in the go command's own layout, so that each can be used
+// without this package.
 package gocache
 
 import (
@@ -19,10 +20,12 @@ import (
 	"time"
 )
 
-// hidden is the first argument of a program that is started as a cache. The second is the directory that is read besides GOCACHE.
+// hidden is the first argument of a program that is started as a cache. The second is the directory that is read
+// besides GOCACHE.
 const hidden = "--wield-go-cache"
 
-// Main serves a cache and ends, if the program was started as one. Programs whose name [Command] is given call it first of all.
+// Main serves a cache and ends, if the program was started as one. Programs whose name [Command] is given call it
+// first of all.
 func Main() {
 	if len(os.Args) != 3 || os.Args[1] != hidden {
 		return
@@ -34,8 +37,8 @@ func Main() {
 	os.Exit(0)
 }
 
-// Command returns the command line by which a program serves a cache that reads the person's own; nil: there is no program, or no
-// such cache. It is where the go command has it by default or by GOCACHE.
+// Command returns the command line by which a program serves a cache that reads the person's own; nil: there is no
+// program, or no such cache. It is where the go command has it by default or by GOCACHE.
 func Command(program string, getenv func(string) string) []string {
 	if program == "" {
 		return nil
@@ -73,8 +76,8 @@ type response struct {
 	DiskPath      string     `json:",omitempty"`
 }
 
-// Serve answers the go command until it closes the cache. What it asks for is looked for in own and then in shared; what it
-// stores goes into own.
+// Serve answers the go command until it closes the cache. What it asks for is looked for in own and then in shared;
+// what it stores goes into own.
 func Serve(in io.Reader, out io.Writer, own, shared string) error {
 	w := bufio.NewWriter(out)
 	answers := json.NewEncoder(w)
@@ -139,8 +142,8 @@ func file(dir string, id []byte, kind string) string {
 	return filepath.Join(dir, name[:2], name+"-"+kind)
 }
 
-// get reads an entry: v1, the ids of the action and the output, the size and the time. An entry whose output is not there
-// as a whole is none.
+// get reads an entry: v1, the ids of the action and the output, the size and the time. An entry whose output is not
+// there as a whole is none.
 func get(dir string, action []byte) (response, bool) {
 	text, err := os.ReadFile(file(dir, action, "a"))
 	if err != nil {

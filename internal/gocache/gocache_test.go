@@ -15,8 +15,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestGo lets the go command use a cache that another one has filled: it compiles only what is new, keeps that for the next
-// time, and leaves the other cache as it was.
+// TestGo lets the go command use a cache that another one has filled: it compiles only what is new, keeps that for
+// the next time, and leaves the other cache as it was.
 func TestGo(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go command here")

@@ -1,6 +1,6 @@
-// Package jinja renders chat templates: the part of the Jinja language that templates of models use, with the settings that
-// Transformers has (trim_blocks, lstrip_blocks, loop controls, the generation block). Templates come from strangers, so rendering
-// reads nothing but its context and is bounded in steps, depth and output.
+// Package jinja renders chat templates: the part of the Jinja language that templates of models use, with the
+// settings that Transformers has (trim_blocks, lstrip_blocks, loop controls, the generation block). Templates come
+// from strangers, so rendering reads nothing but its context and is bounded in steps, depth and output.
 package jinja
 
 import (

@@ -1,5 +1,5 @@
-// Package mask finds secrets in texts by their form: keys of services, tokens, passwords in addresses and in JSON, private keys.
-// It cannot know every secret: what has no form of its own stays.
+// Package mask finds secrets in texts by their form: keys of services, tokens, passwords in addresses and in JSON,
+// private keys. It cannot know every secret: what has no form of its own stays.
 package mask
 
 import (
@@ -12,8 +12,8 @@ import (
 // Masked stands in the place of a secret.
 const Masked = "[masked]"
 
-// A rule is a form of secrets. Looking for what every match begins with is far cheaper than trying the expression at every byte, and texts
-// can be long.
+// A rule is a form of secrets. Looking for what every match begins with is far cheaper than trying the expression at
+// every byte, and texts can be long.
 type rule struct {
 	marks []string       // one of them stands where a match begins
 	fold  bool           // they may be written in upper case
@@ -96,7 +96,8 @@ func isSecret(key string) bool {
 // longestName is how much of a key is looked at.
 const longestName = 24
 
-// named appends where the values of keys stand that are called like a secret, whether the JSON around them is quoted once or more often.
+// named appends where the values of keys stand that are called like a secret, whether the JSON around them is quoted
+// once or more often.
 func named(all []Span, text string) []Span {
 	taken := 0 // what stands before it is a value
 	for at := 0; ; {

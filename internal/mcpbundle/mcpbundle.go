@@ -1,5 +1,5 @@
-// Package mcpbundle reads MCP bundles (.mcpb): archives with an MCP server, and a manifest that says how it is started and what its user
-// has to configure.
+// Package mcpbundle reads MCP bundles (.mcpb): archives with an MCP server, and a manifest that says how it is
+// started and what its user has to configure.
 package mcpbundle
 
 import (
@@ -76,7 +76,8 @@ type Bundle struct {
 	files *zip.ReadCloser
 }
 
-// Open opens a bundle and checks it: every file stays below the directory that it is unpacked to, and the manifest is complete.
+// Open opens a bundle and checks it: every file stays below the directory that it is unpacked to, and the manifest is
+// complete.
 func Open(name string) (*Bundle, error) {
 	files, err := zip.OpenReader(name)
 	if err != nil {
@@ -232,8 +233,9 @@ type Setup struct {
 	Readable []string // beside the bundle's own directory
 }
 
-// Setup returns how the server is started that is unpacked in a directory, with what its user configured: several values only of options
-// that take several. The values of sensitive options are references to secrets, which stand in no command line.
+// Setup returns how the server is started that is unpacked in a directory, with what its user configured: several
+// values only of options that take several. The values of sensitive options are references to secrets, which stand in
+// no command line.
 func (b *Bundle) Setup(dir, home string, values map[string][]string) (*Setup, error) {
 	given, err := b.values(home, values)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 // An Asking says who is asked about calls that need an approval.
 type Asking int
 
-// Who can be asked. With a journal, each question stands there too, where the page and the API find it; the first answer
-// counts, whichever way it comes.
+// Who can be asked. With a journal, each question stands there too, where the page and the API find it; the first
+// answer counts, whichever way it comes.
 const (
 	AskNobody Asking = iota // such calls are refused
 	AskClient               // clients ask their users
@@ -65,8 +65,9 @@ func (a *singleUse) Ask(ctx context.Context, q tool.Question) (tool.Approval, er
 	return a.Approvals.Ask(ctx, q)
 }
 
-// answer decides an approval by what a client's request answers to it, unless somebody did before, and gives the relay
-// what the call came with at first. The result is that of a call that was not allowed. It does nothing for other requests.
+// answer decides an approval by what a client's request answers to it, unless somebody did before, and gives the
+// relay what the call came with at first. The result is that of a call that was not allowed. It does nothing for
+// other requests.
 func (s *Server) answer(ctx context.Context, relay *mcp.Relay, l *log) (*sdk.CallToolResult, error) {
 	id, ok := strings.CutPrefix(relay.State, approvalState)
 	if !ok {

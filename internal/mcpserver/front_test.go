@@ -62,7 +62,8 @@ func behind(t *testing.T, stateless bool) *mcp.Server {
 	return m
 }
 
-// fronted serves one server behind wield at /mcp and at /mcp/be, and returns the address. The key is whatever the header X-Key says.
+// fronted serves one server behind wield at /mcp and at /mcp/be, and returns the address. The key is whatever the
+// header X-Key says.
 func fronted(t *testing.T, m *mcp.Server) string { return frontedWith(t, m, FrontOptions{}) }
 
 // frontedWith is fronted with other options.
@@ -90,8 +91,8 @@ func frontedWith(t *testing.T, m *mcp.Server, options FrontOptions) string {
 	return srv.URL
 }
 
-// TestFront talks to servers of the older revisions and of 2026-07-28 behind wield, under their own names and beside others, and answers
-// what they ask.
+// TestFront talks to servers of the older revisions and of 2026-07-28 behind wield, under their own names and beside
+// others, and answers what they ask.
 func TestFront(t *testing.T) {
 	for _, stateless := range []bool{false, true} {
 		for _, path := range []string{"/mcp/be", "/mcp"} {

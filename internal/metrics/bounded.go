@@ -50,8 +50,8 @@ func (n *names) label(name string) string {
 // maxResults bounds each of the two generations of results.
 const maxResults = 1 << 14
 
-// results remembers which results were counted, by hashes, in two generations of which the older one is forgotten when the
-// younger is full. The zero value is ready.
+// results remembers which results were counted, by hashes, in two generations of which the older one is forgotten
+// when the younger is full. The zero value is ready.
 type results struct {
 	mu         sync.Mutex
 	seed       maphash.Seed

@@ -10,7 +10,8 @@
 //   - A call is detected when an answer holds it, and completed when its result comes back in a later request. A client sends
 //     the whole conversation again with each request; a result counts once nevertheless.
 //
-// What is measured is seen by two decorators of chat.Model, one around all that answers a client and one around a server,
-// so that nothing between them knows of it. Names beginning with gen_ai follow the semantic conventions of OpenTelemetry for
-// generative AI, in the spelling that its exporters use for Prometheus; all others begin with wield.
+// What is measured is seen by two decorators of chat.Model, one around all that answers a client and one around a
+// server, so that nothing between them knows of it. Names beginning with gen_ai follow the semantic conventions of
+// OpenTelemetry for generative AI, in the spelling that its exporters use for Prometheus; all others begin with
+// wield.
 package metrics

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 )
 
-// Check runs the output of m over text at once and in pieces of every size up to 9 bytes, and reports the first difference: what comes out
-// must not depend on how a model's text happens to be cut. It is for tests of modules.
+// Check runs the output of m over text at once and in pieces of every size up to 9 bytes, and reports the first
+// difference: what comes out must not depend on how a model's text happens to be cut. It is for tests of modules.
 func Check(ctx context.Context, m Module, text string) error {
 	if m.Output == nil {
 		return nil

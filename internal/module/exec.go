@@ -63,9 +63,9 @@ type ProgramOutput struct {
 	Metadata map[string]string `json:"metadata,omitempty"` // set in the exchange
 }
 
-// Exec returns a module whose texts a program changes. With OnMessage and OnComplete it runs once for each text, reads one
-// [ProgramInput] and writes one [ProgramOutput]. With OnChunk it runs for a segment, and answers each line that it
-// reads with one. It ends at the end of its input.
+// Exec returns a module whose texts a program changes. With OnMessage and OnComplete it runs once for each text,
+// reads one [ProgramInput] and writes one [ProgramOutput]. With OnChunk it runs for a segment, and answers each line
+// that it reads with one. It ends at the end of its input.
 func Exec(o ExecOptions) (Module, error) {
 	m := Module{Name: o.Name, Order: o.Order, Roles: o.Roles, Buffer: Whole}
 	if o.Timeout <= 0 {

@@ -15,8 +15,8 @@ type FormatOptions struct {
 	Wrap  int  // lines are broken between words before they have more characters than this; 0: not at all
 }
 
-// Format returns a module that gives the model's answers another form. What stands in fenced code keeps its words and is never
-// wrapped. Output is passed on line by line.
+// Format returns a module that gives the model's answers another form. What stands in fenced code keeps its words and
+// is never wrapped. Output is passed on line by line.
 func Format(o FormatOptions) Module {
 	return Module{Name: o.Name, Order: o.Order, Buffer: Line, Output: func(*Exchange) Transformer { return &formatter{o: &o} }}
 }

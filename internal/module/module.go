@@ -14,8 +14,8 @@ import (
 type Exchange struct {
 	// Model is the name that the client asked for.
 	Model string
-	// Meta is what modules tell each other: what one sets on the way in, the same and others find on the way out. It belongs to
-	// this exchange alone and is never nil.
+	// Meta is what modules tell each other: what one sets on the way in, the same and others find on the way out. It
+	// belongs to this exchange alone and is never nil.
 	Meta map[string]string
 }
 
@@ -50,12 +50,12 @@ const (
 	Whole               // the segment
 )
 
-// A Transformer changes one segment, from its beginning to its end. One that is an [io.Closer] is closed when the segment is over,
-// also if its end never came.
+// A Transformer changes one segment, from its beginning to its end. One that is an [io.Closer] is closed when the
+// segment is over, also if its end never came.
 type Transformer interface {
-	// Transform returns what stands in place of the first used bytes of text. What is not used is given again, with more behind it.
-	// final says that nothing follows: then all is used. If it fails, out stands for the used bytes nevertheless, and the rest of the
-	// segment goes on as it is.
+	// Transform returns what stands in place of the first used bytes of text. What is not used is given again, with
+	// more behind it. final says that nothing follows: then all is used. If it fails, out stands for the used bytes
+	// nevertheless, and the rest of the segment goes on as it is.
 	Transform(ctx context.Context, text string, final bool) (out string, used int, err error)
 }
 

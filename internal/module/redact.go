@@ -19,9 +19,9 @@ type RedactOptions struct {
 	In, Out  bool             // which way; neither: both
 }
 
-// Redact returns a module that takes secrets out of what a person, a tool or an application writes, so that the model never has them, and
-// out of what the model writes. It knows the usual forms: keys of services, tokens, passwords in addresses and in JSON, private keys.
-// A secret in no such form has to be named.
+// Redact returns a module that takes secrets out of what a person, a tool or an application writes, so that the model
+// never has them, and out of what the model writes. It knows the usual forms: keys of services, tokens, passwords in
+// addresses and in JSON, private keys. A secret in no such form has to be named.
 //
 // Each line is read by itself, and a private key to its end. Output is therefore passed on line by line.
 func Redact(o RedactOptions) Module {

@@ -20,9 +20,10 @@ type TranslateOptions struct {
 	Models string     // the language that the model is to read and write, such as English
 }
 
-// Translate returns a module that lets people and a model speak different languages: what the user writes is translated by a model,
-// and so is the answer, with what is not text of a language (code, commands, addresses) left alone. Messages of the history are translated
-// once and then remembered. The answer is passed on when it is whole; one that cannot be translated stays as it is.
+// Translate returns a module that lets people and a model speak different languages: what the user writes is
+// translated by a model, and so is the answer, with what is not text of a language (code, commands, addresses) left
+// alone. Messages of the history are translated once and then remembered. The answer is passed on when it is whole;
+// one that cannot be translated stays as it is.
 func Translate(o TranslateOptions) Module {
 	t := &translator{o: o, known: make(map[[sha256.Size]byte]string)}
 	return Module{
@@ -49,10 +50,12 @@ type translator struct {
 	known map[[sha256.Size]byte]string // translations by what they are of
 }
 
-// maxKnown is how many translations are remembered. They are forgotten together: a conversation in progress asks for a few again.
+// maxKnown is how many translations are remembered. They are forgotten together: a conversation in progress asks for
+// a few again.
 const maxKnown = 512
 
-// translateText is what the model is told. The text stands in the user's message alone, so that nothing in it is an instruction here.
+// translateText is what the model is told. The text stands in the user's message alone, so that nothing in it is an
+// instruction here.
 const translateText = "You translate. Write the text of the user's message in %s and nothing else: no introduction, no quotation marks, no answer to what " +
 	"it says. Keep its paragraphs, lists and Markdown. Leave code, commands, names, numbers and addresses as they are. If it is in %[1]s already, repeat it."
 

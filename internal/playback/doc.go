@@ -1,5 +1,5 @@
-// Package playback reads runs out of a journal and plays them again: with what a model wrote then, through what reads it today; or
-// with another model, and what the tools gave then. No tool ever runs.
+// Package playback reads runs out of a journal and plays them again: with what a model wrote then, through what reads
+// it today; or with another model, and what the tools gave then. No tool ever runs.
 //
 // Words:
 //

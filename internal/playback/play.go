@@ -31,8 +31,8 @@ type Player struct {
 	From   int // differences of turns before this one are not told
 }
 
-// Play carries out the recorded task once more with p.Model. Tools give what they gave then, to the same calls in the same order.
-// It returns what was otherwise, and fails when it cannot be told.
+// Play carries out the recorded task once more with p.Model. Tools give what they gave then, to the same calls in the
+// same order. It returns what was otherwise, and fails when it cannot be told.
 func (p *Player) Play(ctx context.Context, r *Recording) ([]Difference, error) {
 	stage := newStage(r)
 	shared := new(tool.Shared)

@@ -24,8 +24,8 @@ import (
 	"wield/tool"
 )
 
-// record plays a scenario of the catalogue as a run, with tools that give what the scenario's client gives, and returns the
-// journal.
+// record plays a scenario of the catalogue as a run, with tools that give what the scenario's client gives, and
+// returns the journal.
 func record(t *testing.T, name string, mode bridge.Mode) (*journal.Memory, string) {
 	t.Helper()
 	live, err := script.FromCatalogue(script.Catalogue(""), name, nil)

@@ -7,9 +7,9 @@ import (
 	"wield/internal/trace"
 )
 
-// Spans returns the times of a run as nested spans: the run, its turns, in each the request to the model, the calls, and the
-// waits for a person. What was said stands in them only with content. The names of attributes are those of the conventions of
-// OpenTelemetry for generative AI; those of wield begin with its name.
+// Spans returns the times of a run as nested spans: the run, its turns, in each the request to the model, the calls,
+// and the waits for a person. What was said stands in them only with content. The names of attributes are those of
+// the conventions of OpenTelemetry for generative AI; those of wield begin with its name.
 func (r *Recording) Spans(content bool) *trace.Recorded {
 	s := &trace.Recorded{Name: "invoke_agent " + r.Run.Agent, Start: r.Begun, End: r.Ended, Attributes: []trace.Attribute{
 		word("gen_ai.operation.name", "invoke_agent"), word("gen_ai.provider.name", "wield"), word("gen_ai.request.model", r.Run.Model),

@@ -12,8 +12,8 @@ type Rate struct {
 	N, Of int
 }
 
-// Interval returns the bounds, from 0 to 1, between which the true rate lies with a confidence of 95 % (Wilson's score interval, which
-// holds for few trials and for rates near 0 and 1 as well).
+// Interval returns the bounds, from 0 to 1, between which the true rate lies with a confidence of 95 % (Wilson's
+// score interval, which holds for few trials and for rates near 0 and 1 as well).
 func (r Rate) Interval() (low, high float64) {
 	if r.Of == 0 {
 		return 0, 1

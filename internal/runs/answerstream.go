@@ -159,7 +159,8 @@ func (s *answerStream) sayWaiting(h *Hub, run string, waiting []tool.Approval) {
 	}
 }
 
-// sayLimit ends an answer that the model did not write in time, so that nobody takes an empty one for what the model had to say.
+// sayLimit ends an answer that the model did not write in time, so that nobody takes an empty one for what the model
+// had to say.
 func (s *answerStream) sayLimit(l agent.LimitKind) {
 	s.say(fmt.Sprintf("The limit on %s was reached before the model had answered.", l))
 }

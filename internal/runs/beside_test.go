@@ -75,8 +75,9 @@ func (f *frozen) Release(ctx context.Context, l journal.Lease) error {
 	return f.Store.Release(ctx, l)
 }
 
-// TestFrozen stops the process of a hub before and after each append of a run, for longer than its lease, while another hub is
-// there all the time. That one takes the run over and brings it to its end. When the first one goes on it cannot write any more.
+// TestFrozen stops the process of a hub before and after each append of a run, for longer than its lease, while
+// another hub is there all the time. That one takes the run over and brings it to its end. When the first one goes on
+// it cannot write any more.
 func TestFrozen(t *testing.T) {
 	for at, whole := 1, false; !whole; at++ {
 		for _, after := range []bool{false, true} {
@@ -119,7 +120,8 @@ func TestFrozen(t *testing.T) {
 	}
 }
 
-// lasts says how long the runs of a journal are, without the records of who took them over: a lease that nobody has may be asked for.
+// lasts says how long the runs of a journal are, without the records of who took them over: a lease that nobody has
+// may be asked for.
 func lasts(t *testing.T, store journal.Store) (list string) {
 	t.Helper()
 	for head, err := range store.Heads(t.Context(), journal.HeadQuery{Opened: journal.KindRun}) {
@@ -133,8 +135,8 @@ func lasts(t *testing.T, store journal.Store) (list string) {
 	return list
 }
 
-// TestKilledBeside kills the process of a hub before and after each append of a run while another hub is there all the time, which
-// knows of the run from the journal alone.
+// TestKilledBeside kills the process of a hub before and after each append of a run while another hub is there all
+// the time, which knows of the run from the journal alone.
 func TestKilledBeside(t *testing.T) {
 	for at, whole := 1, false; !whole; at++ {
 		for _, after := range []bool{false, true} {

@@ -1,5 +1,5 @@
-// Package runs carries on the runs of one process: it starts them, lets anyone follow them, stops them, and goes on with them when a
-// person has answered or the process was started anew.
+// Package runs carries on the runs of one process: it starts them, lets anyone follow them, stops them, and goes on
+// with them when a person has answered or the process was started anew.
 //
 // The words of this package:
 //

@@ -10,8 +10,8 @@ import (
 	"wield/tool/policy"
 )
 
-// Explain tells what would be decided now about a call of a run, and what it would change. An empty run stands for none: agent says
-// whose rules and tools count.
+// Explain tells what would be decided now about a call of a run, and what it would change. An empty run stands for
+// none: agent says whose rules and tools count.
 func (h *Hub) Explain(ctx context.Context, run, agent string, call chat.Call) (*tool.Explanation, error) {
 	if run != "" {
 		k, err := h.look(ctx, run)
@@ -27,7 +27,8 @@ func (h *Hub) Explain(ctx context.Context, run, agent string, call chat.Call) (*
 	return a.Runner.Explain(ctx, call)
 }
 
-// Judge tells what the rules of an agent say of what a call would touch: a command, paths, addresses. Its directories are the agent's.
+// Judge tells what the rules of an agent say of what a call would touch: a command, paths, addresses. Its directories
+// are the agent's.
 func (h *Hub) Judge(agent string, c policy.Action) (policy.Verdict, error) {
 	a, err := h.agent(agent)
 	if err != nil {
@@ -49,7 +50,8 @@ type Trial struct {
 	Approved bool   // whoever makes it approves it, if the rules ask
 }
 
-// Try runs a call outside of any run. With tool.ErrPending the rules ask, and it was not approved. Nothing of it is recorded.
+// Try runs a call outside of any run. With tool.ErrPending the rules ask, and it was not approved. Nothing of it is
+// recorded.
 func (h *Hub) Try(ctx context.Context, t Trial) (*chat.Result, error) {
 	a, err := h.agent(t.Agent)
 	if err != nil {

@@ -15,15 +15,16 @@ import (
 	"wield/tool"
 )
 
-// Model returns an agent as a model like any other. A request is one run, which ends with it: the client reads what the model writes
-// in all turns as one answer, and sees nothing of the calls that run here but what Activity says. It looks up the agent with each
-// request.
+// Model returns an agent as a model like any other. A request is one run, which ends with it: the client reads what
+// the model writes in all turns as one answer, and sees nothing of the calls that run here but what Activity says. It
+// looks up the agent with each request.
 //
-// Tools of the request run at the client. When the model has called some, the answer ends with those calls, and the request that
-// brings their results goes on with the same run, from the journal; whatever that request says of earlier turns does not count.
+// Tools of the request run at the client. When the model has called some, the answer ends with those calls, and the
+// request that brings their results goes on with the same run, from the journal; whatever that request says of
+// earlier turns does not count.
 //
-// Where a person has to decide, the answer is held open for a while, and then says what is waited for. The request that goes on with
-// the conversation is told what became of it.
+// Where a person has to decide, the answer is held open for a while, and then says what is waited for. The request
+// that goes on with the conversation is told what became of it.
 func (h *Hub) Model(name string) chat.Model { return front{h, name} }
 
 // A front is an agent as a model.
@@ -220,8 +221,8 @@ func (l *Live) hold(ctx context.Context, left time.Duration, s *answerStream) ti
 	return left - time.Since(begun)
 }
 
-// givenResults returns the results at the end of a conversation and the run that they belong to, with what the client says behind
-// them. No run: they are results of something else.
+// givenResults returns the results at the end of a conversation and the run that they belong to, with what the client
+// says behind them. No run: they are results of something else.
 func givenResults(messages []chat.Message) (run string, tail []chat.Message) {
 	from := len(messages)
 	for from > 0 && messages[from-1].Role != chat.RoleAssistant {
@@ -294,8 +295,8 @@ func (s *start) unheard(said []chat.Message) []chat.Message {
 	})
 }
 
-// resumeWith makes the run live that results belong to, with them and with what else the client says, and returns where the answer
-// begins. Without a run the results have been answered before.
+// resumeWith makes the run live that results belong to, with them and with what else the client says, and returns
+// where the answer begins. Without a run the results have been answered before.
 func (h *Hub) resumeWith(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request, carried bool) (l *Live, from start, err error) {
 	for stands := time.Now(); ; {
 		l, from, err := h.tryWith(ctx, a, run, tail, like, carried)
@@ -309,8 +310,8 @@ func (h *Hub) resumeWith(ctx context.Context, a *Agent, run string, tail []chat.
 	}
 }
 
-// notReleased says that a run cannot be had yet: it has stopped for the results of its client, who was told so by the journal, but who
-// drove it has not let go of it.
+// notReleased says that a run cannot be had yet: it has stopped for the results of its client, who was told so by the
+// journal, but who drove it has not let go of it.
 type notReleased struct {
 	live *Live // that drives it; nil: another process
 	err  error
@@ -319,7 +320,8 @@ type notReleased struct {
 func (l *notReleased) Error() string { return l.err.Error() }
 func (l *notReleased) Unwrap() error { return l.err }
 
-// patience is how long another process is given to let go of a run. What holds it longer has died, or goes on with the run.
+// patience is how long another process is given to let go of a run. What holds it longer has died, or goes on with
+// the run.
 const patience = 2 * time.Second
 
 func (l *notReleased) wait(ctx context.Context) error {
@@ -420,8 +422,8 @@ func (h *Hub) hasResult(ctx context.Context, run, call string) (bool, error) {
 	return false, nil
 }
 
-// since returns the place behind a result, with what was answered and said since. An answer that broke off is not among that: the model is asked
-// again for it.
+// since returns the place behind a result, with what was answered and said since. An answer that broke off is not
+// among that: the model is asked again for it.
 func (h *Hub) since(ctx context.Context, run, call string) (from start, err error) {
 	for e, err := range h.store.Read(ctx, journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindResult, journal.KindMessage, journal.KindTurnEnd}}) {
 		switch {
@@ -438,8 +440,8 @@ func (h *Hub) since(ctx context.Context, run, call string) (from start, err erro
 	return from, nil
 }
 
-// retell says again what a run has said since a result, to a client that asks a second time because the first answer did not reach
-// it.
+// retell says again what a run has said since a result, to a client that asks a second time because the first answer
+// did not reach it.
 func (h *Hub) retell(ctx context.Context, run, call string, s *answerStream) error {
 	var turn *journal.TurnEnd
 	var waits []string

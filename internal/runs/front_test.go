@@ -136,7 +136,8 @@ func mixed() *model {
 	}}
 }
 
-// Calls of both sides in one turn: the server's run first, the client gets its own, and the run goes on from the journal.
+// Calls of both sides in one turn: the server's run first, the client gets its own, and the run goes on from the
+// journal.
 func TestMixedTools(t *testing.T) {
 	store, s, m := new(journal.Memory), newShop(t), mixed()
 	k := &talk{model: newHub(t, store, m, s).Model("worker"), tools: door, caller: "me"}
@@ -180,8 +181,8 @@ func TestMixedTools(t *testing.T) {
 	}
 }
 
-// An answer that is heard late, when its run has gone on with a request up to the calls of its client, takes the run from nobody: the
-// results would find it busy.
+// An answer that is heard late, when its run has gone on with a request up to the calls of its client, takes the run
+// from nobody: the results would find it busy.
 func TestHeardLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, s := new(journal.Memory), newShop(t)
@@ -220,8 +221,8 @@ func (s lingering) Release(ctx context.Context, l journal.Lease) error {
 	return s.Store.Release(ctx, l)
 }
 
-// An answer in the background tells its client of calls as soon as they stand in the journal. The results find the run still in the hands of
-// who drove it, here or in another process, and wait until it is let go of.
+// An answer in the background tells its client of calls as soon as they stand in the journal. The results find the
+// run still in the hands of who drove it, here or in another process, and wait until it is let go of.
 func TestResultsAtOnce(t *testing.T) {
 	for _, beside := range []bool{false, true} {
 		t.Run(fmt.Sprint(beside), func(t *testing.T) {
@@ -273,8 +274,8 @@ func (s *cutting) Append(ctx context.Context, stream string, after int64, record
 	return s.Store.Append(ctx, stream, after, records...)
 }
 
-// A request with results that broke off is made again: the client gets what was answered to it meanwhile, and what it said besides is
-// read once.
+// A request with results that broke off is made again: the client gets what was answered to it meanwhile, and what it
+// said besides is read once.
 func TestAskedAgain(t *testing.T) {
 	for _, text := range []string{"I save.", "All done."} {
 		for _, background := range []bool{false, true} {
@@ -438,7 +439,8 @@ func TestApprovalBehindModel(t *testing.T) {
 	}
 }
 
-// Another process may be the one that goes on after an answer. A request that comes here meanwhile waits for what it makes of it.
+// Another process may be the one that goes on after an answer. A request that comes here meanwhile waits for what it
+// makes of it.
 func TestApprovalBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, s, m := new(journal.Memory), newShop(t), asksOnce()

@@ -10,8 +10,8 @@ import (
 	"wield/tool"
 )
 
-// Conversation returns a conversation as the last run of a session has left it, for the next one to go on with. It fails with
-// journal.ErrNotFound where there is none, and with ErrWaiting while that run is not over.
+// Conversation returns a conversation as the last run of a session has left it, for the next one to go on with. It
+// fails with journal.ErrNotFound where there is none, and with ErrWaiting while that run is not over.
 func (h *Hub) Conversation(ctx context.Context, session string) ([]chat.Message, error) {
 	known, err := journal.LookUp(ctx, h.store, session)
 	switch {

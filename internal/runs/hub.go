@@ -53,7 +53,8 @@ type Options struct {
 
 	Others Others // services on the same journal; nil: none are known
 
-	// Address is where a person decides, to be named beside a question: a URL that the id of the question is added to. See SetAddress.
+	// Address is where a person decides, to be named beside a question: a URL that the id of the question is added
+	// to. See SetAddress.
 	Address string
 }
 
@@ -283,7 +284,8 @@ func (h *Hub) carry(l *Live) {
 	}()
 }
 
-// settle looks at a run that nobody drives any more. It reports whether it can go on at once: somebody answered meanwhile.
+// settle looks at a run that nobody drives any more. It reports whether it can go on at once: somebody answered
+// meanwhile.
 func (h *Hub) settle(l *Live) bool {
 	h.mu.Lock()
 	if l.outcome.Reason == agent.EndWaiting && l.woken && !h.draining {
@@ -342,8 +344,8 @@ func (h *Hub) lookUp(run string) *Live {
 	return h.live[run]
 }
 
-// Cancel ends a run for good, and with it the questions that it waits for. Calls under way are cancelled; those without a result get
-// one that says so.
+// Cancel ends a run for good, and with it the questions that it waits for. Calls under way are cancelled; those
+// without a result get one that says so.
 func (h *Hub) Cancel(ctx context.Context, run string) error {
 	known, err := h.abort(ctx, run)
 	if errors.Is(err, ErrHeld) {
@@ -365,8 +367,8 @@ func (h *Hub) Cancel(ctx context.Context, run string) error {
 	return nil
 }
 
-// abort ends a run that is not over: it cuts it off if it is live, and writes its end. An answer may make it live again at any moment, but
-// not while its end is written.
+// abort ends a run that is not over: it cuts it off if it is live, and writes its end. An answer may make it live
+// again at any moment, but not while its end is written.
 func (h *Hub) abort(ctx context.Context, run string) (known, error) {
 	for {
 		if l := h.lookUp(run); l != nil {
@@ -406,8 +408,8 @@ func (h *Hub) end(ctx context.Context, run string) (known, bool, error) {
 	return k, true, nil
 }
 
-// Send puts a message into the conversation of a run that is under way, before the model is asked again. When it returns, the message
-// is in the journal.
+// Send puts a message into the conversation of a run that is under way, before the model is asked again. When it
+// returns, the message is in the journal.
 func (h *Hub) Send(ctx context.Context, run string, m chat.Message) error {
 	for l := h.lookUp(run); l != nil; l = h.lookUp(run) { // more than once if it has stopped and was taken up again
 		if err := l.run.Accept(ctx, m); !errors.Is(err, agent.ErrEnded) && !errors.Is(err, journal.ErrConflict) {
@@ -429,13 +431,14 @@ func (h *Hub) Send(ctx context.Context, run string, m chat.Message) error {
 	return fmt.Errorf("%w: %s; a message begins a new run of its session", ErrEnded, run)
 }
 
-// Resume goes on with a run that stopped: one that waits and can go on, that was cut off, or whose model failed. A run that is
-// driven here already is returned as it is.
+// Resume goes on with a run that stopped: one that waits and can go on, that was cut off, or whose model failed. A
+// run that is driven here already is returned as it is.
 func (h *Hub) Resume(ctx context.Context, run string) (*Live, error) {
 	return h.resume(ctx, run, nil)
 }
 
-// resume is Resume for a run that may go on only if still, which is asked when nobody drives it here, says so. nil: it may.
+// resume is Resume for a run that may go on only if still, which is asked when nobody drives it here, says so. nil:
+// it may.
 func (h *Hub) resume(ctx context.Context, run string, still func() error) (*Live, error) {
 	l, live, err := h.rebuild(ctx, run, nil, true, still, nil)
 	if err == nil && !live {
@@ -464,8 +467,9 @@ func (h *Hub) rebuild(ctx context.Context, run string, like *chat.Request, carri
 	return h.take(ctx, &with, k, like, carried, still, prepare)
 }
 
-// take makes a run live that the journal has and that nobody drives. still, if it is not nil, says before that it may, and prepare sees
-// the run. live says that the run was live before, and that nothing was done to it: there is one look, since it may end at any time.
+// take makes a run live that the journal has and that nobody drives. still, if it is not nil, says before that it
+// may, and prepare sees the run. live says that the run was live before, and that nothing was done to it: there is
+// one look, since it may end at any time.
 func (h *Hub) take(ctx context.Context, a *Agent, k known, like *chat.Request, carried bool, still func() error, prepare func(*agent.Run) error) (l *Live, live bool, err error) {
 	h.claiming.Lock()
 	defer h.claiming.Unlock()
@@ -540,8 +544,8 @@ func (h *Hub) look(ctx context.Context, run string) (known, error) {
 	return k, nil
 }
 
-// Delete removes the words of a session, as the journal does. A run that is told as waiting or over may not have been let go of this
-// moment, which is waited for.
+// Delete removes the words of a session, as the journal does. A run that is told as waiting or over may not have been
+// let go of this moment, which is waited for.
 func (h *Hub) Delete(ctx context.Context, session string) error {
 	for begun := time.Now(); ; {
 		err := h.store.Delete(ctx, session, journal.ReasonAsked)
@@ -559,8 +563,9 @@ func (h *Hub) Delete(ctx context.Context, session string) error {
 	}
 }
 
-// Decide answers a question, if nobody did so before, and lets the run that waits for it go on. Of a later answer the approval is
-// returned as it is, with tool.ErrDecided. A rule that the answer keeps is one of the agent's from then on, see Rules.
+// Decide answers a question, if nobody did so before, and lets the run that waits for it go on. Of a later answer the
+// approval is returned as it is, with tool.ErrDecided. A rule that the answer keeps is one of the agent's from then
+// on, see Rules.
 func (h *Hub) Decide(ctx context.Context, approval string, answer tool.Answer) (tool.Approval, error) {
 	var rule *offer
 	var keeping error
@@ -590,8 +595,8 @@ func (h *Hub) Decide(ctx context.Context, approval string, answer tool.Answer) (
 	return a, nil
 }
 
-// Refuse answers a question with no, if nobody answered before, and ends the run that asked. That stands in the answer, so that whoever
-// else hears of it first, here or in the next process, ends the run too.
+// Refuse answers a question with no, if nobody answered before, and ends the run that asked. That stands in the
+// answer, so that whoever else hears of it first, here or in the next process, ends the run too.
 func (h *Hub) Refuse(ctx context.Context, approval string, answer tool.Answer) (tool.Approval, error) {
 	answer.Stop = true
 	approvals := journal.Approvals{Store: h.store}
@@ -620,8 +625,8 @@ func (h *Hub) asking(ctx context.Context, approval string) (string, error) {
 	return "", tool.ErrNoApproval
 }
 
-// wake goes on with a run because one of its questions was answered, or has lapsed. One that is driven now looks again when it
-// stops.
+// wake goes on with a run because one of its questions was answered, or has lapsed. One that is driven now looks
+// again when it stops.
 func (h *Hub) wake(run string) {
 	if h.rouse(run) {
 		defer h.around.Done()
@@ -629,8 +634,8 @@ func (h *Hub) wake(run string) {
 	}
 }
 
-// rouse wakes a live run. It reports true if the run is not live and is to be taken over, which Drain waits for: then around is to be
-// told when that is done.
+// rouse wakes a live run. It reports true if the run is not live and is to be taken over, which Drain waits for: then
+// around is to be told when that is done.
 func (h *Hub) rouse(run string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -156,7 +156,8 @@ func asksOnce() *model {
 	return &model{answers: []answer{{text: "May I?", calls: []chat.Call{call("asks", `{"n":1}`)}}, {text: "Thanks."}}}
 }
 
-// A question stops the run; an answer, wherever it is given, lets it go on. The second one to answer learns what the first one said.
+// A question stops the run; an answer, wherever it is given, lets it go on. The second one to answer learns what the
+// first one said.
 func TestDecide(t *testing.T) {
 	for _, where := range []string{"here", "elsewhere", "in the journal"} {
 		t.Run(where, func(t *testing.T) {
@@ -218,8 +219,8 @@ func TestLapses(t *testing.T) {
 	})
 }
 
-// What an earlier process left goes on in the next one: a run that it was cut off in, one that it was killed in, and one whose
-// question was answered meanwhile.
+// What an earlier process left goes on in the next one: a run that it was cut off in, one that it was killed in, and
+// one whose question was answered meanwhile.
 func TestRecover(t *testing.T) {
 	for _, how := range []string{"drained", "killed", "answered"} {
 		t.Run(how, func(t *testing.T) {
@@ -382,8 +383,8 @@ func (d dawdling) Heads(ctx context.Context, q journal.HeadQuery) iter.Seq2[jour
 	}
 }
 
-// An answer that ends its run does so whoever hears of it first: the model is not asked again, no call runs, and nobody is asked for
-// more.
+// An answer that ends its run does so whoever hears of it first: the model is not asked again, no call runs, and
+// nobody is asked for more.
 func TestRefuse(t *testing.T) {
 	no := tool.Answer{State: tool.ApprovalDenied, By: "me", Reason: "enough"}
 	for _, where := range []string{"here", "heard first", "in the next process"} {
@@ -494,7 +495,8 @@ func (s *gated) Heads(ctx context.Context, q journal.HeadQuery) iter.Seq2[journa
 	return s.Store.Heads(ctx, q)
 }
 
-// Who is told that a run is over, or waits, may delete its session, though it was not let go of yet. While it goes on nobody may.
+// Who is told that a run is over, or waits, may delete its session, though it was not let go of yet. While it goes on
+// nobody may.
 func TestDeleteAtOnce(t *testing.T) {
 	for name, m := range map[string]*model{"ended": {}, "waiting": asksOnce()} {
 		t.Run(name, func(t *testing.T) {
@@ -565,8 +567,8 @@ func TestDrainLapsing(t *testing.T) {
 	})
 }
 
-// A message may come while an answer is held open for a person, when the run has stopped and nobody but this process knows of it: the
-// run goes on after the answer, and the model reads it.
+// A message may come while an answer is held open for a person, when the run has stopped and nobody but this process
+// knows of it: the run goes on after the answer, and the model reads it.
 func TestSendHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, s, m := new(journal.Memory), newShop(t), asksOnce()

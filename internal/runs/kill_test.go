@@ -38,9 +38,9 @@ func (s script) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	return a.stream(ctx)
 }
 
-// TestKilled kills the process of a hub before and after each append of a run, with a message that is sent while the run is busy and
-// a question to a person. The next hub takes the run up and brings it to its end: no call is made twice, each has one result, and a
-// message that was accepted enters the conversation once.
+// TestKilled kills the process of a hub before and after each append of a run, with a message that is sent while the
+// run is busy and a question to a person. The next hub takes the run up and brings it to its end: no call is made
+// twice, each has one result, and a message that was accepted enters the conversation once.
 func TestKilled(t *testing.T) {
 	kinds := map[string]bool{}
 	for at, whole := 1, false; !whole; at++ {
@@ -167,8 +167,8 @@ func checkRuns(t *testing.T, store journal.Store, s *shop, accepted bool) {
 	}
 }
 
-// TestKilledAfterAnswer kills the process at each append of a run that began with a request, and went on by itself when a person had
-// answered. From the answer on the next hub brings it to its end, without the client.
+// TestKilledAfterAnswer kills the process at each append of a run that began with a request, and went on by itself
+// when a person had answered. From the answer on the next hub brings it to its end, without the client.
 func TestKilledAfterAnswer(t *testing.T) {
 	for at, whole := 1, false; !whole; at++ {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
@@ -202,8 +202,8 @@ func TestKilledAfterAnswer(t *testing.T) {
 	}
 }
 
-// TestReportKilled kills the process at each append of a run that goes on after an answer, and has the client go on with the conversation
-// in the next one: it gets all that the run says, each text once.
+// TestReportKilled kills the process at each append of a run that goes on after an answer, and has the client go on
+// with the conversation in the next one: it gets all that the run says, each text once.
 func TestReportKilled(t *testing.T) {
 	for at, whole := 1, false; !whole; at++ {
 		for _, after := range []bool{false, true} {

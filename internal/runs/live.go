@@ -82,8 +82,8 @@ func (l *Live) wake() {
 	}
 }
 
-// drive carries the run on until it is over or waits. also, if it is not nil, sees every event, and stops the run by returning
-// false.
+// drive carries the run on until it is over or waits. also, if it is not nil, sees every event, and stops the run by
+// returning false.
 func (l *Live) drive(ctx context.Context, also func(chat.Event) bool) {
 	for e, err := range l.run.Events(ctx) {
 		if err != nil {

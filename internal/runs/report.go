@@ -32,8 +32,8 @@ func markedRun(messages []chat.Message) string {
 	return ""
 }
 
-// report answers a request behind an answer that told of a question: what became of it, what the run came to, and then what the user
-// says now.
+// report answers a request behind an answer that told of a question: what became of it, what the run came to, and
+// then what the user says now.
 func (h *Hub) report(ctx context.Context, a *Agent, run string, req *chat.Request, s *answerStream) error {
 	questions, seq, err := h.asked(ctx, run)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // ErrNoRule says that there is no kept rule of an id.
 var ErrNoRule = errors.New("runs: no such rule is kept")
 
-// A KeptRule is one that a person let stand when a question was answered: the call that was asked about, and what is like it, is not
-// asked about again. It lasts until it is taken back, or as long as the hub.
+// A KeptRule is one that a person let stand when a question was answered: the call that was asked about, and what is
+// like it, is not asked about again. It lasts until it is taken back, or as long as the hub.
 type KeptRule struct {
 	ID       string
 	Agent    string // whose calls it is about
@@ -158,7 +158,8 @@ type offer struct {
 	rule keptRule
 }
 
-// offered returns the rules that a question offers, read again from its call, so that nothing but what would have allowed it is kept.
+// offered returns the rules that a question offers, read again from its call, so that nothing but what would have
+// allowed it is kept.
 func (h *Hub) offered(ctx context.Context, id, by string) (*offer, error) {
 	approvals := journal.Approvals{Store: h.store}
 	p, err := approvals.Find(ctx, id)
@@ -192,8 +193,8 @@ func (h *Hub) offered(ctx context.Context, id, by string) (*offer, error) {
 // maxKept bounds the rules of one agent. Each is decided by for every call.
 const maxKept = 500
 
-// with returns a decision with which the rule is kept. Whoever hears of the decision before it returns, such as the run that goes on with it,
-// finds the rule in force: until then nobody is told which rules are.
+// with returns a decision with which the rule is kept. Whoever hears of the decision before it returns, such as the
+// run that goes on with it, finds the rule in force: until then nobody is told which rules are.
 func (o *offer) with(decide func() (tool.Approval, error)) func() (tool.Approval, error) {
 	return func() (a tool.Approval, err error) {
 		o.kept.change(func(list []keptRule) []keptRule {

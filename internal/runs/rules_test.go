@@ -27,8 +27,8 @@ func ruled(t *testing.T, s *shop, rules ...policy.Rule) []runs.Agent {
 	return []runs.Agent{{Name: "home", Model: m, Runner: r}}
 }
 
-// A rule that is kept decides about the next call, outlives a change of the configuration, gives way to a stricter one, and is gone
-// when it is taken back.
+// A rule that is kept decides about the next call, outlives a change of the configuration, gives way to a stricter
+// one, and is gone when it is taken back.
 func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop(t)
@@ -105,8 +105,8 @@ func TestKeepChanged(t *testing.T) {
 	})
 }
 
-// Who hears of an answer before it has returned finds the rule in force that it keeps: the run that goes on with it does not ask again, and who
-// looks at the rules sees it.
+// Who hears of an answer before it has returned finds the rule in force that it keeps: the run that goes on with it
+// does not ask again, and who looks at the rules sees it.
 func TestKeepHeardFirst(t *testing.T) {
 	s, store := newShop(t), slow{Store: new(journal.Memory), by: 100 * time.Millisecond}
 	h := newHub(t, store, nil, s)

@@ -1,7 +1,7 @@
-// Package script is a model that answers from a scenario: a YAML file that says which request gets which answer, cut into
-// which chunks, after which pauses and with which faults. The same file is a demo, a test of the code around a model, an
-// evaluation case and a bug report. It needs no network, no key and no clock: same file, same seed and same requests give
-// the same bytes.
+// Package script is a model that answers from a scenario: a YAML file that says which request gets which answer, cut
+// into which chunks, after which pauses and with which faults. The same file is a demo, a test of the code around a
+// model, an evaluation case and a bug report. It needs no network, no key and no clock: same file, same seed and same
+// requests give the same bytes.
 //
 // Words:
 //

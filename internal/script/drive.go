@@ -13,9 +13,9 @@ import (
 const maxRounds = 20
 
 // Drive plays the client of scenario s against front, which is the scenario's own model with whatever is to be tested
-// around it, until the user has nothing more to say. Calls are answered with the results that the scenario names. It fails
-// only if the scenario has no client and none can be derived from its turns; that a stream ended in an error is part of the
-// outcome.
+// around it, until the user has nothing more to say. Calls are answered with the results that the scenario names. It
+// fails only if the scenario has no client and none can be derived from its turns; that a stream ended in an error is
+// part of the outcome.
 func Drive(ctx context.Context, front chat.Model, s *Scenario, watch func(Exchange)) (*DriveOutcome, error) {
 	c, err := s.client()
 	if err != nil {
@@ -201,7 +201,8 @@ func (s *Scenario) hints() map[string]string {
 	return hints
 }
 
-// deriveTools completes the definitions of the client's tools, and offers every tool that the scenario calls or asks for.
+// deriveTools completes the definitions of the client's tools, and offers every tool that the scenario calls or asks
+// for.
 func (s *Scenario) deriveTools(given []chat.Tool) []chat.Tool {
 	tools := append([]chat.Tool{}, given...)
 	find := func(name string) *chat.Tool {

@@ -13,8 +13,9 @@ import (
 	"wield/chat"
 )
 
-// A Live is a scenario file that may change while it is played. Each request sees the newest version that loads: a file
-// that does not load leaves the old version in force and reports why, a file that is gone leaves nothing to answer from.
+// A Live is a scenario file that may change while it is played. Each request sees the newest version that loads: a
+// file that does not load leaves the old version in force and reports why, a file that is gone leaves nothing to
+// answer from.
 type Live struct {
 	name string // of the file
 	load *loader

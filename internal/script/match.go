@@ -126,8 +126,8 @@ func (h *headerCondition) holds(header map[string][]string) bool {
 	return false
 }
 
-// captures collects the groups: those that each user message gives to the first turn that its text matches, later messages
-// over earlier ones, and over all of them those of the turn that answers.
+// captures collects the groups: those that each user message gives to the first turn that its text matches, later
+// messages over earlier ones, and over all of them those of the turn that answers.
 func (s *Scenario) captures(t *Turn, v *view) map[string]string {
 	found := map[string]string{}
 	for _, text := range v.users {

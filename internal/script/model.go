@@ -11,8 +11,9 @@ import (
 	"wield/chat"
 )
 
-// A Model is a scenario as a chat.Model, in process. Text comes in the chunks that the scenario cuts, with KindIdle before
-// every wait; faults that need a connection have no effect here, except that what breaks a stream ends it with an error.
+// A Model is a scenario as a chat.Model, in process. Text comes in the chunks that the scenario cuts, with KindIdle
+// before every wait; faults that need a connection have no effect here, except that what breaks a stream ends it with
+// an error.
 type Model struct {
 	player *Player
 	key    string

@@ -396,8 +396,8 @@ func TestJournalIsBounded(t *testing.T) {
 	}
 }
 
-// TestMaxRequests_AR40: a scenario with a limit answers so many requests of each key, and then says so; the scenarios that
-// mock Lumo have one of ten.
+// TestMaxRequests_AR40: a scenario with a limit answers so many requests of each key, and then says so; the scenarios
+// that mock Lumo have one of ten.
 func TestMaxRequests_AR40(t *testing.T) {
 	ask := func(t *testing.T, s *script.Scenario, n int) error {
 		t.Helper()

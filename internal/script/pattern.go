@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// A pattern is a string to equal or a regular expression to find, written between slashes with optional flags i, m and s.
+// A pattern is a string to equal or a regular expression to find, written between slashes with optional flags i, m
+// and s.
 type pattern struct {
 	src   string
 	plain string

@@ -53,8 +53,8 @@ type Entry struct {
 	Complete bool              `json:"complete"` // the reply was sent in full
 }
 
-// A Player answers requests from a scenario and keeps what must be remembered between them: states, counts of matches and
-// the journal. It is safe for concurrent use.
+// A Player answers requests from a scenario and keeps what must be remembered between them: states, counts of matches
+// and the journal. It is safe for concurrent use.
 type Player struct {
 	source func() (*Scenario, error)
 	opts   Options
@@ -84,8 +84,8 @@ func NewPlayer(source func() (*Scenario, error), o Options) *Player {
 	return &Player{source: source, opts: o, states: map[string]string{}, matches: map[matchKey]int{}, faults: o.Faults}
 }
 
-// Play finds the turn for a request and writes its reply. Errors are *chat.Error: 404 when no turn matches, 500 when the
-// scenario is at fault.
+// Play finds the turn for a request and writes its reply. Errors are *chat.Error: 404 when no turn matches, 500 when
+// the scenario is at fault.
 func (p *Player) Play(in Input) (*Reply, error) {
 	s, err := p.source()
 	if err != nil {

@@ -299,8 +299,8 @@ func cutRunes(s string, n int) []string {
 	return list
 }
 
-// callID makes the id of a call from the seed and the place in the conversation, so that it is the same in every run and
-// another one in every turn.
+// callID makes the id of a call from the seed and the place in the conversation, so that it is the same in every run
+// and another one in every turn.
 func (w *writer) callID(index int) string {
 	h := seedHash(w.scenario.Seed, "call", w.turn.ID, fmt.Sprint(w.turns), fmt.Sprint(index))
 	var b [8]byte

@@ -10,8 +10,8 @@ import (
 	"wield/schema/shape"
 )
 
-// view is what the conditions of a turn look at: a request in which results that reached the backend as ordinary text, as
-// they do on a text-only backend, are results again.
+// view is what the conditions of a turn look at: a request in which results that reached the backend as ordinary
+// text, as they do on a text-only backend, are results again.
 type view struct {
 	req    *chat.Request
 	header map[string][]string
@@ -33,8 +33,8 @@ const (
 	injectedClose = "]\n\n"
 )
 
-// newView reads a request. names are the tools that the scenario knows of; on a text-only backend they are needed to find
-// the calls in the model's own earlier text.
+// newView reads a request. names are the tools that the scenario knows of; on a text-only backend they are needed to
+// find the calls in the model's own earlier text.
 func newView(in Input, names []string) *view {
 	v := &view{req: in.Request, header: in.Header}
 	var system []string
@@ -122,8 +122,8 @@ func (h *callHistory) add(m *chat.Message, text string) {
 	}
 }
 
-// callsInText returns the names of the calls that text holds. The prefix is the one that instructions for a service with
-// tools of its own put in front of names.
+// callsInText returns the names of the calls that text holds. The prefix is the one that instructions for a service
+// with tools of its own put in front of names.
 func callsInText(text string, names []string) []string {
 	o := dialect.Options{}
 	for _, n := range names {
@@ -144,7 +144,8 @@ func callsInText(text string, names []string) []string {
 	return nil
 }
 
-// name returns the tool of result i of n: by its call's id, else as it is named, else by its place among the last calls.
+// name returns the tool of result i of n: by its call's id, else as it is named, else by its place among the last
+// calls.
 func (h *callHistory) name(id, name string, i, n int) string {
 	if by, ok := h.byID[id]; ok && id != "" {
 		return by
@@ -165,8 +166,8 @@ func (v *view) lastUser() string {
 	return v.users[len(v.users)-1]
 }
 
-// offers reports whether the request offers the tool, natively or in its rendered prompt. In the form name(parameter) the tool
-// must also have the parameter.
+// offers reports whether the request offers the tool, natively or in its rendered prompt. In the form name(parameter)
+// the tool must also have the parameter.
 func (v *view) offers(tool string) bool {
 	name, parameter := cutParameter(tool)
 	t := v.req.Tool(name)

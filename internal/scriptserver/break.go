@@ -182,8 +182,8 @@ func without(body []frame, drop func(*frame) bool) []frame {
 	return out
 }
 
-// badUTF8 takes a byte out of the first character of several bytes, or puts a byte that UTF-8 never has behind the first
-// text.
+// badUTF8 takes a byte out of the first character of several bytes, or puts a byte that UTF-8 never has behind the
+// first text.
 func badUTF8(body []frame) {
 	for i := range body {
 		if s, ok := script.BreakUTF8(string(body[i].data)); ok && body[i].chunk {

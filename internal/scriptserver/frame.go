@@ -55,7 +55,8 @@ func (f *frames) event(wait time.Duration, name, json string) *frame {
 	return f.add(wait, json)
 }
 
-// delta appends a frame that carries text: the JSON before it, the text itself, quoted by the caller, and the JSON behind.
+// delta appends a frame that carries text: the JSON before it, the text itself, quoted by the caller, and the JSON
+// behind.
 func (f *frames) delta(wait time.Duration, name, before, text, after string) {
 	fr := f.event(wait, name, before+text+after)
 	fr.chunk = true
@@ -89,8 +90,8 @@ func quote(s string) string {
 	return string(append(b, '"'))
 }
 
-// wholeCharacters moves a character that a cut runs through into the chunk that completes it, because a JSON string cannot
-// carry a part of one. What nothing completes stays where it is.
+// wholeCharacters moves a character that a cut runs through into the chunk that completes it, because a JSON string
+// cannot carry a part of one. What nothing completes stays where it is.
 func wholeCharacters(steps []script.Step) []script.Step {
 	out := make([]script.Step, 0, len(steps))
 	var held script.Step // what waits for its rest

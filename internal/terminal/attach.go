@@ -21,8 +21,8 @@ const (
 // imageTypes are the pictures that models take.
 var imageTypes = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
 
-// parts returns a message with the files that it mentions, and the names of those that are not there. What is wrong with a file is told,
-// and nothing is sent: half of what was meant would be worse.
+// parts returns a message with the files that it mentions, and the names of those that are not there. What is wrong
+// with a file is told, and nothing is sent: half of what was meant would be worse.
 func (c *conversation) parts(text string) (parts []chat.Part, missing, problems []string) {
 	parts = chat.Text(text)
 	for _, name := range mentions(text) {
@@ -41,9 +41,9 @@ func (c *conversation) parts(text string) (parts []chat.Part, missing, problems 
 	return parts, missing, problems
 }
 
-// meant reports whether a message is to be sent although it mentions files that are not there: what begins with @ may be something else.
-// The first time that is asked below the input, in which the message stays; sent once more, it is meant. Where there are lines only, nobody
-// can be asked, and it is sent with a word.
+// meant reports whether a message is to be sent although it mentions files that are not there: what begins with @ may
+// be something else. The first time that is asked below the input, in which the message stays; sent once more, it is
+// meant. Where there are lines only, nobody can be asked, and it is sent with a word.
 func (c *conversation) meant(text string, missing []string) bool {
 	if len(missing) == 0 || c.unsent == text {
 		c.unsent = ""
@@ -74,7 +74,8 @@ func mentions(text string) []string {
 	return names
 }
 
-// attach reads a file that was mentioned. A point at the end of a sentence is no part of a name, unless there is such a file.
+// attach reads a file that was mentioned. A point at the end of a sentence is no part of a name, unless there is such
+// a file.
 func (c *conversation) attach(name string) (chat.Part, error) {
 	root, err := files.Open(c.o.Root, files.Options{MaxFile: maxImage})
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"wield/tool/undo"
 )
 
-// own returns what tells the actions of this conversation from others on the same files: they were done since it began, by its calls.
+// own returns what tells the actions of this conversation from others on the same files: they were done since it
+// began, by its calls.
 func (c *conversation) own(ctx context.Context) func(*undo.Action) bool {
 	since := c.began
 	if c.o.Journal != nil {

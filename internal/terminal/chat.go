@@ -27,8 +27,8 @@ type TTY struct {
 	Plain   bool                       // there is no terminal: lines in, lines out
 	Color   bool
 
-	// Release makes the terminal what it was, for a program that uses it meanwhile, until the function that it returns is called. Nil:
-	// nothing has to be done.
+	// Release makes the terminal what it was, for a program that uses it meanwhile, until the function that it
+	// returns is called. Nil: nothing has to be done.
 	Release func() (back func(), err error)
 	Suspend func() // stops this process until a shell goes on with it; nil: that is not possible here
 }
@@ -78,7 +78,8 @@ type Options struct {
 	// Edit lets a person change a text in a program of their choice.
 	Edit func(ctx context.Context, name, text string) (string, error)
 	Now  func() time.Time // nil: time.Now
-	// Guard is how long keys are not taken for an answer after a question appeared: they were meant for something else. 0: 300 ms; negative: not at all.
+	// Guard is how long keys are not taken for an answer after a question appeared: they were meant for something
+	// else. 0: 300 ms; negative: not at all.
 	Guard time.Duration
 }
 
@@ -181,7 +182,8 @@ func begin(o Options) (*conversation, error) {
 	return c, nil
 }
 
-// resized takes the size that the terminal has now. What is being written is broken anew; what was printed is the terminal's.
+// resized takes the size that the terminal has now. What is being written is broken anew; what was printed is the
+// terminal's.
 func (c *conversation) resized() {
 	if c.o.TTY.Size == nil {
 		return

@@ -100,8 +100,8 @@ func commandTable() []command {
 	return list
 }
 
-// command carries out what begins with a slash, and reports whether that was possible now. What is no command is not sent to the
-// model either: it was not meant for it.
+// command carries out what begins with a slash, and reports whether that was possible now. What is no command is not
+// sent to the model either: it was not meant for it.
 func (c *conversation) command(ctx context.Context, text string) bool {
 	name, arg, _ := strings.Cut(text, " ")
 	list := commandTable()

@@ -1,5 +1,5 @@
-// Package terminal is a conversation in a terminal: what a person types goes to an agent, what the agent does appears while it happens,
-// and whatever would change something is shown in full and asked about first.
+// Package terminal is a conversation in a terminal: what a person types goes to an agent, what the agent does appears
+// while it happens, and whatever would change something is shown in full and asked about first.
 //
 // Words:
 //
@@ -13,8 +13,9 @@
 //   - A question is a call that needs a person's answer. It stands in the journal, so that whoever answers first, here or elsewhere,
 //     has answered.
 //
-// Without a terminal the same conversation is a sequence of plain lines: there is no tail, and each line of the input is a message.
+// Without a terminal the same conversation is a sequence of plain lines: there is no tail, and each line of the input
+// is a message.
 //
-// Escape sequences are written by this package itself and not by a library for screens, because such libraries paint a whole
-// screen, and the point here is to paint almost nothing.
+// Escape sequences are written by this package itself and not by a library for screens, because such libraries paint
+// a whole screen, and the point here is to paint almost nothing.
 package terminal

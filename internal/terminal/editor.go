@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// Long pastes stand in the input as one character each, of an area that is nobody's, so that the cursor steps over them and the
-// screen is not filled with them.
+// Long pastes stand in the input as one character each, of an area that is nobody's, so that the cursor steps over
+// them and the screen is not filled with them.
 const (
 	pasteBase = 0xf0000
 	maxPastes = 1000

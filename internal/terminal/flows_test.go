@@ -111,7 +111,8 @@ func (k *talk) follow(steps []step) {
 	}
 }
 
-// TestConversationsOnScreen shows questions that wait and a conversation that goes on, in the words of a second terminal.
+// TestConversationsOnScreen shows questions that wait and a conversation that goes on, in the words of a second
+// terminal.
 func TestConversationsOnScreen(t *testing.T) {
 	for _, w := range []int{80, 60} {
 		for _, color := range []bool{true, false} {

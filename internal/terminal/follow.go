@@ -8,8 +8,8 @@ import (
 	"wield/journal"
 )
 
-// follow waits for the end of a run that another process goes on with, such as that of whoever answered its question. The first one
-// carries the call out, and nobody does so twice.
+// follow waits for the end of a run that another process goes on with, such as that of whoever answered its question.
+// The first one carries the call out, and nobody does so twice.
 func (c *conversation) follow(ctx context.Context) {
 	t := c.turn
 	t.moved, t.failed = true, nil

@@ -23,7 +23,8 @@ type history struct {
 	draft   string // what stood in the input before one was shown
 }
 
-// load reads the file. One that is not there or cannot be read is empty: the history is a comfort, and nothing depends on it.
+// load reads the file. One that is not there or cannot be read is empty: the history is a comfort, and nothing
+// depends on it.
 func (h *history) load(file string) {
 	h.file = file
 	f, err := os.Open(file)

@@ -15,15 +15,16 @@ const (
 	keycap     = 0x20e3 // a key around the digit before it
 )
 
-// An unseen is what becomes of characters that cannot be seen. Where they belong to what stands beside them they are shown with it;
-// elsewhere they could hide something, or be there by mistake.
+// An unseen is what becomes of characters that cannot be seen. Where they belong to what stands beside them they are
+// shown with it; elsewhere they could hide something, or be there by mistake.
 type unseen struct {
 	from, to rune
 	belongs  func(before, after rune) bool // nil: never
 	spelled  bool                          // elsewhere; else left out
 }
 
-// unseens are these characters. What is in no row, such as those that turn the direction of text, tags, and blanks without a width, is spelled.
+// unseens are these characters. What is in no row, such as those that turn the direction of text, tags, and blanks
+// without a width, is spelled.
 var unseens = [...]unseen{
 	{from: softHyphen, to: softHyphen}, // where a word may be broken
 	{from: nonJoiner, to: nonJoiner, belongs: bothJoin},
@@ -78,8 +79,8 @@ var pictures = &unicode.RangeTable{
 	LatinOffset: 2,
 }
 
-// sign returns how many bytes of cleaned text make its first sign, with all that belongs to it, and how many cells it takes at most:
-// terminals that do not know a sequence show its parts one beside the other.
+// sign returns how many bytes of cleaned text make its first sign, with all that belongs to it, and how many cells it
+// takes at most: terminals that do not know a sequence show its parts one beside the other.
 func sign(s string) (n, wide int) {
 	r, n := utf8.DecodeRuneInString(s)
 	wide = runeWidth(r)

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A markdown shows Markdown while it is written. Lines that are finished become rows at once and are never touched again; the last
-// line, and a table until its end, are the tail.
+// A markdown shows Markdown while it is written. Lines that are finished become rows at once and are never touched
+// again; the last line, and a table until its end, are the tail.
 type markdown struct {
 	color   bool
 	columns int
@@ -90,7 +90,8 @@ func (m *markdown) tail() []row {
 	return out
 }
 
-// longLine and longCode are how many bytes of a line that does not end are held back. Code is rarely broken, so that it can be copied.
+// longLine and longCode are how many bytes of a line that does not end are held back. Code is rarely broken, so that
+// it can be copied.
 const (
 	longLine = 2000
 	longCode = 16 << 10
@@ -103,8 +104,8 @@ func (m *markdown) most() int {
 	return longLine
 }
 
-// overflow finishes the beginning of a line that is too long to be held until it ends: up to its last word, or as far as there are whole
-// characters.
+// overflow finishes the beginning of a line that is too long to be held until it ends: up to its last word, or as far
+// as there are whole characters.
 func (m *markdown) overflow() []row {
 	line := m.line.String()
 	at := strings.LastIndexByte(line, ' ') + 1
@@ -193,7 +194,8 @@ func (m *markdown) codeStyle(line string) style {
 	return styleCode
 }
 
-// prefix parts what stands at the beginning of an item or a quotation from its text, and returns what further rows begin with.
+// prefix parts what stands at the beginning of an item or a quotation from its text, and returns what further rows
+// begin with.
 func prefix(line string) (head row, text, indent string) {
 	if q := quoteLine.FindStringSubmatch(line); q != nil {
 		head, text, indent = prefix(q[1])
@@ -227,8 +229,8 @@ var marks = []struct {
 	{"**", styleStrong, false}, {"__", styleStrong, true}, {"~~", styleStrike, false}, {"*", styleEmph, false}, {"_", styleEmph, true},
 }
 
-// inline returns text with its marked words. Without colours the signs stay, since nothing else would show what they mean; what has
-// no end stays as it is written.
+// inline returns text with its marked words. Without colours the signs stay, since nothing else would show what they
+// mean; what has no end stays as it is written.
 func (m *markdown) inline(s string, base style) row {
 	if !m.color {
 		return styled(base, s)

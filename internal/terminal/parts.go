@@ -104,7 +104,8 @@ func (c *conversation) answerPart(ctx context.Context, yes bool, why string) {
 	c.decideParts(ctx)
 }
 
-// decideParts answers the question with what was said of the parts. Of all the rest everything is carried out, or nothing.
+// decideParts answers the question with what was said of the parts. Of all the rest everything is carried out, or
+// nothing.
 func (c *conversation) decideParts(ctx context.Context) {
 	s, a := c.ask.sorting, c.ask.approval
 	tell := s.parts.Tell(s.refused, s.why)

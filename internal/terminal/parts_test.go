@@ -139,8 +139,9 @@ func TestGroupByGroupPlain(t *testing.T) {
 	}
 }
 
-// TestUndoAndDiff changes files in several ways, looks at what came of it, and takes all of it back, one action after another.
-// TestChangesOnScreen shows an edit that is answered group by group, what it made of the file, and how it is taken back.
+// TestUndoAndDiff changes files in several ways, looks at what came of it, and takes all of it back, one action after
+// another. TestChangesOnScreen shows an edit that is answered group by group, what it made of the file, and how it is
+// taken back.
 func TestChangesOnScreen(t *testing.T) {
 	for _, w := range []int{80, 60} {
 		for _, color := range []bool{true, false} {
@@ -266,7 +267,8 @@ func TestUndoIsOfThisConversation(t *testing.T) {
 	k.quits()
 }
 
-// TestAlwaysLasts keeps a rule for good: it is what the screen shows, it holds for the rest of the conversation, and is handed on once.
+// TestAlwaysLasts keeps a rule for good: it is what the screen shows, it holds for the rest of the conversation, and
+// is handed on once.
 func TestAlwaysLasts(t *testing.T) {
 	for _, tt := range []struct {
 		name, key string

@@ -90,7 +90,8 @@ func texts(rows []row) string {
 	return b.String()
 }
 
-// TestMarkdownWidth shows that no row is wider than it may be, except code, which the terminal breaks so that it can be copied.
+// TestMarkdownWidth shows that no row is wider than it may be, except code, which the terminal breaks so that it can
+// be copied.
 func TestMarkdownWidth(t *testing.T) {
 	noCode := slices.DeleteFunc(slices.Clone(pieces), func(s string) bool { return strings.ContainsAny(s, "`~") })
 	for seed := range uint64(rounds) {
@@ -114,7 +115,8 @@ func kept(s string) string {
 	}, s)
 }
 
-// TestMarkdownLosesNothing shows that what is shown has every letter of the text, in order; without colours it has every sign too.
+// TestMarkdownLosesNothing shows that what is shown has every letter of the text, in order; without colours it has
+// every sign too.
 func TestMarkdownLosesNothing(t *testing.T) {
 	// What is written in another way has tests of its own: list marks, lines, columns, boxes.
 	signs := slices.DeleteFunc(slices.Clone(pieces), func(s string) bool {
@@ -198,8 +200,8 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestScreen shows that what is in a terminal at the end does not depend on how a text came and when it was painted, and that the
-// tail leaves nothing behind.
+// TestScreen shows that what is in a terminal at the end does not depend on how a text came and when it was painted,
+// and that the tail leaves nothing behind.
 func TestScreen(t *testing.T) {
 	for seed := range uint64(rounds / 4) {
 		r := rand.New(rand.NewPCG(seed, 6))
@@ -212,7 +214,8 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// onScreen shows a text in parts, with a tail below it that is painted now and then, and returns what stands in the terminal at the end.
+// onScreen shows a text in parts, with a tail below it that is painted now and then, and returns what stands in the
+// terminal at the end.
 func onScreen(r *rand.Rand, parts []string, color bool, w, h int) []string {
 	v := vt.New(w, h)
 	s := screen{w: v, color: color, width: w, height: h}
@@ -233,7 +236,8 @@ func onScreen(r *rand.Rand, parts []string, color bool, w, h int) []string {
 	return append(lines, v.Problems()...)
 }
 
-// TestSigns counts cells as a terminal would that shows the parts of a sequence one beside the other, and breaks rows between signs only.
+// TestSigns counts cells as a terminal would that shows the parts of a sequence one beside the other, and breaks rows
+// between signs only.
 func TestSigns(t *testing.T) {
 	const family, heart, crew = "👩\u200d👩\u200d👧", "❤\ufe0f", "👩🏽\u200d🚀"
 	for _, tt := range []struct {

@@ -139,7 +139,8 @@ func (c *conversation) preview(ctx context.Context, a *tool.Approval) []edit.Cha
 	return changes
 }
 
-// argumentRows shows arguments: a command as it would be typed, everything else member by member, with nothing left out.
+// argumentRows shows arguments: a command as it would be typed, everything else member by member, with nothing left
+// out.
 func argumentRows(raw json.RawMessage) []row {
 	var args map[string]json.RawMessage
 	if json.Unmarshal(raw, &args) != nil || len(args) == 0 {
@@ -531,7 +532,8 @@ func (c *conversation) skipAll(ctx context.Context) {
 	c.deny(ctx, "skipped by the user, with everything else that was asked about")
 }
 
-// denyAndStop denies everything that is asked about, and stops before the model is asked again. The calls get results that say so.
+// denyAndStop denies everything that is asked about, and stops before the model is asked again. The calls get results
+// that say so.
 func (c *conversation) denyAndStop(ctx context.Context) {
 	q := c.ask
 	const reason = "the user stopped the turn"

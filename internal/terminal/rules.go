@@ -7,8 +7,8 @@ import (
 	"wield/tool/policy"
 )
 
-// Rules are a policy to which a person adds rules while the conversation goes on. They last as long as it does, or for good if Lasting
-// keeps them. Several goroutines may use one at once.
+// Rules are a policy to which a person adds rules while the conversation goes on. They last as long as it does, or
+// for good if Lasting keeps them. Several goroutines may use one at once.
 type Rules struct {
 	// Lasting keeps rules for later conversations in the same directory; nil: nobody does.
 	Lasting func(rules []policy.Rule) error
@@ -51,7 +51,8 @@ var errNotOffered = errors.New("this rule was not offered in this conversation")
 // errNoPlace is the failure of Keep where nothing keeps rules for later.
 var errNoPlace = errors.New("there is no place for rules of later conversations")
 
-// Keep makes a rule that was offered one of the policy, and of later conversations in the same directory if it is to last.
+// Keep makes a rule that was offered one of the policy, and of later conversations in the same directory if it is to
+// last.
 func (r *Rules) Keep(text string, lasting bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

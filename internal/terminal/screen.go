@@ -103,9 +103,10 @@ func (s *screen) moveOnly(t tail) {
 	s.write(b.String())
 }
 
-// finished writes the rows that go to the scrollback, over the tail. Each line is emptied first: blanks at its end, where something
-// longer stood before, would be copied, and would be broken into a line of their own when the terminal becomes narrower. A row that
-// is longer than the screen, such as a line of code, is broken by the terminal, which knows then that it is one line.
+// finished writes the rows that go to the scrollback, over the tail. Each line is emptied first: blanks at its end,
+// where something longer stood before, would be copied, and would be broken into a line of their own when the
+// terminal becomes narrower. A row that is longer than the screen, such as a line of code, is broken by the terminal,
+// which knows then that it is one line.
 func (s *screen) finished(b *strings.Builder) {
 	if s.anew || slices.ContainsFunc(s.out, func(r row) bool { return r.cells() >= s.width }) {
 		b.WriteString(clearBelow)
@@ -132,7 +133,8 @@ func (s *screen) lines() {
 	s.write(b.String())
 }
 
-// resize takes a new size. Terminals break the rows of the tail anew when they become narrower, so the first of them may be further up.
+// resize takes a new size. Terminals break the rows of the tail anew when they become narrower, so the first of them
+// may be further up.
 func (s *screen) resize(width, height int) {
 	if width > 0 && width != s.width {
 		up := 0

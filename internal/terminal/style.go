@@ -26,7 +26,8 @@ const (
 	styles
 )
 
-// looks are the sequences that begin each style, in the sixteen colours that every terminal has and people choose for themselves.
+// looks are the sequences that begin each style, in the sixteen colours that every terminal has and people choose for
+// themselves.
 var looks = [styles]string{
 	styleUser:    "\x1b[1;36m",
 	styleDim:     "\x1b[2m",

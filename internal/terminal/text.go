@@ -42,8 +42,8 @@ func cells(s string) int {
 	return n
 }
 
-// clean writes text so that a terminal shows it and does nothing else: characters that move the cursor or cannot be seen are
-// spelled, tabs become blanks. New lines stay.
+// clean writes text so that a terminal shows it and does nothing else: characters that move the cursor or cannot be
+// seen are spelled, tabs become blanks. New lines stay.
 func clean(s string) string {
 	if plainASCII(s) {
 		return s
@@ -146,8 +146,8 @@ type cell struct {
 	style style
 }
 
-// wrap breaks a row into rows of at most columns cells, between words where that is possible. All but the first begin with indent.
-// No character is lost but the blank that a row is broken at.
+// wrap breaks a row into rows of at most columns cells, between words where that is possible. All but the first begin
+// with indent. No character is lost but the blank that a row is broken at.
 func wrap(r row, columns int, indent string) []row {
 	columns = max(columns, 8)
 	if r.cells() <= columns {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Open prepares the streams of a process for a conversation: a terminal, where both are one, else plain lines. The function that it
-// returns makes the terminal what it was.
+// Open prepares the streams of a process for a conversation: a terminal, where both are one, else plain lines. The
+// function that it returns makes the terminal what it was.
 func Open(in, out *os.File, getenv func(string) string) (TTY, func(), error) {
 	t := TTY{In: in, Out: out, Plain: true}
 	name := getenv("TERM")

@@ -1,5 +1,5 @@
-// Package trace sends what happens in a request to a collector, as spans in the protocol of OpenTelemetry (OTLP over HTTP, in
-// JSON), with the attributes of its conventions for generative AI.
+// Package trace sends what happens in a request to a collector, as spans in the protocol of OpenTelemetry (OTLP over
+// HTTP, in JSON), with the attributes of its conventions for generative AI.
 //
 // Words:
 //
@@ -9,9 +9,9 @@
 //   - The exporter gathers spans that have ended and posts them now and then. It never makes a request wait: what does not
 //     fit into its queue is dropped and counted.
 //
-// All is seen in the events of an answer, so that nothing between a client and a server carries a span with it. What is said stands
-// in no span unless Options.Content asks for it.
+// All is seen in the events of an answer, so that nothing between a client and a server carries a span with it. What
+// is said stands in no span unless Options.Content asks for it.
 //
-// The protocol is written here rather than by its client library because that brings a whole other protocol and its runtime into
-// every binary, for one POST of JSON.
+// The protocol is written here rather than by its client library because that brings a whole other protocol and its
+// runtime into every binary, for one POST of JSON.
 package trace

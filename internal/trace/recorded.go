@@ -33,8 +33,8 @@ type RecordedEvent struct {
 	Attributes []Attribute
 }
 
-// WriteOTLP writes spans as one request of the protocol, as a collector takes it. seed makes the ids, so that the same run always
-// has the same ones.
+// WriteOTLP writes spans as one request of the protocol, as a collector takes it. seed makes the ids, so that the
+// same run always has the same ones.
 func WriteOTLP(w io.Writer, version, seed string, spans []*Recorded) error {
 	t := Tracer{o: Options{Service: "wield", Version: version}}
 	sum := sha256.Sum256([]byte(seed))
@@ -94,7 +94,8 @@ func attributes(list []Attribute) []attribute {
 	return out
 }
 
-// WriteChrome writes spans in the format that the tracing view of Chromium and its like open: one line of boxes for each depth.
+// WriteChrome writes spans in the format that the tracing view of Chromium and its like open: one line of boxes for
+// each depth.
 func WriteChrome(w io.Writer, spans []*Recorded) error {
 	type box struct {
 		Name     string         `json:"name"`

@@ -27,8 +27,8 @@ func Read(h http.Header) chat.Trace {
 	return chat.Trace{Parent: parent, State: strings.Join(h.Values("Tracestate"), ",")}
 }
 
-// Model returns a model that sends the spans of one answer of next, as part of the trace of the request. A request whose trace
-// is not recorded gets none. Backends are told the span of the request.
+// Model returns a model that sends the spans of one answer of next, as part of the trace of the request. A request
+// whose trace is not recorded gets none. Backends are told the span of the request.
 func (t *Tracer) Model(r Request, next chat.Model) chat.Model {
 	if t == nil {
 		return next

@@ -87,7 +87,8 @@ func (s *slow) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Eve
 	}
 }
 
-// TestConcurrent checks that trials come in their order however many are under way, and that none goes on when nobody reads.
+// TestConcurrent checks that trials come in their order however many are under way, and that none goes on when nobody
+// reads.
 func TestConcurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type at struct {
@@ -190,7 +191,8 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// TestRequired: a model that calls nothing by itself is asked again with a call required, and what is recommended is said to be for that.
+// TestRequired: a model that calls nothing by itself is asked again with a call required, and what is recommended is
+// said to be for that.
 func TestRequired(t *testing.T) {
 	c := &obedient{}
 	for _, tc := range []struct {

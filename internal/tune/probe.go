@@ -20,9 +20,9 @@ type call struct {
 	args string // JSON
 }
 
-// The suite: one call, several, nested arguments, strings that are hard to write, a question that needs no tool. A probe asks
-// for something else in every round, so that rounds are not copies of one another. The tools are the same for all, so that
-// a server reads them once.
+// The suite: one call, several, nested arguments, strings that are hard to write, a question that needs no tool. A
+// probe asks for something else in every round, so that rounds are not copies of one another. The tools are the same
+// for all, so that a server reads them once.
 var suite = [Questions]probe{
 	{
 		name: "one call",

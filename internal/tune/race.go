@@ -151,8 +151,9 @@ func (r *race) left() (n int) {
 	return n
 }
 
-// decided reports whether further trials of a candidate are in vain: it answers nothing, or calls nothing, as all before
-// it, or it cannot become the best, and whether it differs from the best is known or cannot be known in the trials left.
+// decided reports whether further trials of a candidate are in vain: it answers nothing, or calls nothing, as all
+// before it, or it cannot become the best, and whether it differs from the best is known or cannot be known in the
+// trials left.
 func (r *race) decided(row *Row) bool {
 	asked := row.RightArgs.Of
 	left := r.questions() - asked

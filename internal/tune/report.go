@@ -46,8 +46,8 @@ type Report struct {
 
 // Summarise makes a report of trials.
 //
-// The best candidate is the one of which most can be said for certain: whose rate of right arguments has the highest lower bound. Among
-// equals function calling comes first, then who takes fewer tokens, then the order of the trials.
+// The best candidate is the one of which most can be said for certain: whose rate of right arguments has the highest
+// lower bound. Among equals function calling comes first, then who takes fewer tokens, then the order of the trials.
 func Summarise(model string, trials []Trial) *Report {
 	r := &Report{Model: model}
 	for i := range trials {

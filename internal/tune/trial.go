@@ -41,8 +41,8 @@ func (c Candidate) String() string {
 	return name
 }
 
-// DefaultDialects are those that are tried, behind those of the model's profile, unless others are named: what instructed models follow
-// without having been taught, and the formats that most families were taught.
+// DefaultDialects are those that are tried, behind those of the model's profile, unless others are named: what
+// instructed models follow without having been taught, and the formats that most families were taught.
 var DefaultDialects = []string{"json-fence", "tool-call-tag", "hermes", "qwen3-coder", "llama3-json", "pythonic", "mistral-array", "react"}
 
 // Options say what is tried.
@@ -127,8 +127,8 @@ type Trial struct {
 	Left      int           `json:"-"`                // trials that follow at most
 }
 
-// bridgeFor returns a bridge in which the model has one attempt. For function calling the dialect stays as it is: it decides how calls
-// are read that leak into text, and what is recommended leaves it alone.
+// bridgeFor returns a bridge in which the model has one attempt. For function calling the dialect stays as it is: it
+// decides how calls are read that leak into text, and what is recommended leaves it alone.
 func bridgeFor(model chat.Model, c Candidate, o bridge.Options) *bridge.Bridge {
 	o.Mode = c.Mode
 	if c.Mode == bridge.ModeText {
@@ -171,7 +171,8 @@ func try(ctx context.Context, b *bridge.Bridge, c Candidate, p *probe, round int
 	return t
 }
 
-// maxAnswer is how many tokens an answer may have: enough for the longest that is wanted, and an end for a model that finds none.
+// maxAnswer is how many tokens an answer may have: enough for the longest that is wanted, and an end for a model that
+// finds none.
 const maxAnswer = 400
 
 // maxProse is how many bytes an answer may have without a call: a model that writes more to questions like these makes
@@ -291,8 +292,8 @@ func sameValue(a, b any) bool {
 	return a == b
 }
 
-// sameNumber compares exactly: 1e2 is 100, and no digit of a long number is left out. An exponent that would make too many digits is
-// compared as it is written.
+// sameNumber compares exactly: 1e2 is 100, and no digit of a long number is left out. An exponent that would make too
+// many digits is compared as it is written.
 func sameNumber(a, b string) bool {
 	if a == b {
 		return true

@@ -48,7 +48,8 @@ func hash(s *sheet) (hash string) {
 	return hash
 }
 
-// TestAnalytics: a week at a glance, chosen closer, with the choice in the address; what a run does is counted while one looks.
+// TestAnalytics: a week at a glance, chosen closer, with the choice in the address; what a run does is counted while
+// one looks.
 func TestAnalytics(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, plain, nil)

@@ -13,7 +13,8 @@ import (
 	"wield/tool/policy"
 )
 
-// told is a run that was recorded before the page was opened, with a call in each state in which one can be left. The names say which.
+// told is a run that was recorded before the page was opened, with a call in each state in which one can be left. The
+// names say which.
 func (w *world) told() {
 	w.t.Helper()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -76,7 +76,8 @@ func (w *world) says(b *chromium.Browser, key, text string) *sheet {
 	return s
 }
 
-// TestChat: a message, a call that is asked about and allowed in place, the answer in Markdown, and the same again after loading.
+// TestChat: a message, a call that is asked about and allowed in place, the answer in Markdown, and the same again
+// after loading.
 func TestChat(t *testing.T) {
 	b := browser(t)
 	w := chatWorld(t)
@@ -124,7 +125,8 @@ func TestChat(t *testing.T) {
 	s.pictures("chat-markdown")
 }
 
-// TestChatApproveNarrow: whoever holds a telephone sees Approve without scrolling, when a question comes and when the page is loaded anew.
+// TestChatApproveNarrow: whoever holds a telephone sees Approve without scrolling, when a question comes and when the
+// page is loaded anew.
 func TestChatApproveNarrow(t *testing.T) {
 	b := browser(t)
 	s := chatWorld(t).open(b, adminKey, "#/chat")
@@ -346,7 +348,8 @@ func TestChatTabs(t *testing.T) {
 	one.wait(".said-model", "You said: and once more")
 }
 
-// TestChatConnection: the connection breaks off again and again while an answer is written, and the answer is shown whole, each word once.
+// TestChatConnection: the connection breaks off again and again while an answer is written, and the answer is shown
+// whole, each word once.
 func TestChatConnection(t *testing.T) {
 	b := browser(t)
 	const words = 400
@@ -392,7 +395,8 @@ func TestChatTools(t *testing.T) {
 	s.wait(".said-model", "You said: the sum of 1 + 2")
 }
 
-// TestChatDecides: what is asked about is looked at, edited and answered in the chat itself, by keys alone, and what comes of it is shown there.
+// TestChatDecides: what is asked about is looked at, edited and answered in the chat itself, by keys alone, and what
+// comes of it is shown there.
 func TestChatDecides(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)
@@ -440,8 +444,8 @@ func TestChatDecides(t *testing.T) {
 	s.wait(".run-foot", "It was stopped")
 }
 
-// TestCodeInPieces: a block of code of a megabyte is shown in pieces, with time for others in between. While it grows, what is there stays; in the end
-// all of it is there, in whatever steps it came.
+// TestCodeInPieces: a block of code of a megabyte is shown in pieces, with time for others in between. While it
+// grows, what is there stays; in the end all of it is there, in whatever steps it came.
 func TestCodeInPieces(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, plain, nil)

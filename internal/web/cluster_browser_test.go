@@ -14,8 +14,8 @@ import (
 	"wield/tool"
 )
 
-// pair starts two services that know each other, of which the second one leaves and drains, and a server where workers of
-// the first one connect.
+// pair starts two services that know each other, of which the second one leaves and drains, and a server where
+// workers of the first one connect.
 func pair(t *testing.T) (first *cluster.Cluster, address string) {
 	t.Helper()
 	start := func(name string, j cluster.Join, load cluster.Load) *cluster.Cluster {
@@ -69,8 +69,8 @@ func offer(t *testing.T, address, name string) (leave func()) {
 	return stop
 }
 
-// TestSettingsCluster: the settings show services, workers, waiting calls, leases and lag of a real cluster as they change,
-// and say how to get one where there is none.
+// TestSettingsCluster: the settings show services, workers, waiting calls, leases and lag of a real cluster as they
+// change, and say how to get one where there is none.
 func TestSettingsCluster(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)

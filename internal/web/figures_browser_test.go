@@ -21,8 +21,8 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// BenchmarkPagePaint opens the page in a browser that has seen nothing of it before, and tells when something is painted and when the view
-// is there. Each time is from the beginning of the navigation.
+// BenchmarkPagePaint opens the page in a browser that has seen nothing of it before, and tells when something is
+// painted and when the view is there. Each time is from the beginning of the navigation.
 func BenchmarkPagePaint(b *testing.B) {
 	br := only(b)
 	w := newWorld(b, plain, nil)
@@ -90,8 +90,8 @@ func (s *sheet) heap(b *testing.B) float64 {
 	return float64(n) / (1 << 20)
 }
 
-// BenchmarkPageRush has ten thousand things recorded in each second while the inspector is open and somebody scrolls through its list. One
-// turn of the loop is one second.
+// BenchmarkPageRush has ten thousand things recorded in each second while the inspector is open and somebody scrolls
+// through its list. One turn of the loop is one second.
 func BenchmarkPageRush(b *testing.B) {
 	br := only(b)
 	w := newWorld(b, curious, map[string]string{"sums.yaml": curiousScenario})
@@ -131,8 +131,8 @@ func (w *world) rush(t testing.TB, number, runs, each int) {
 	}
 }
 
-// BenchmarkPageWriting has a model write into a chat that is open, as fast as it can, in ten thousand pieces of eight characters for each turn
-// of the loop.
+// BenchmarkPageWriting has a model write into a chat that is open, as fast as it can, in ten thousand pieces of eight
+// characters for each turn of the loop.
 func BenchmarkPageWriting(b *testing.B) {
 	br := only(b)
 	const pieces, size = 10_000, 8

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// steered gives what has the focus: its kind and name, and what is wrong with it for somebody who sees only where it is.
+// steered gives what has the focus: its kind and name, and what is wrong with it for somebody who sees only where it
+// is.
 const steered = `(() => {
   const el = document.activeElement;
   if (!el || el === document.body) return {name: '', wrong: 'nothing has the focus'};
@@ -22,7 +23,8 @@ const steered = `(() => {
   return {name, wrong};
 })()`
 
-// steer moves the focus with Tab, or with Shift+Tab, until something has it whose name begins with the words. Whatever has it on the way must be seen.
+// steer moves the focus with Tab, or with Shift+Tab, until something has it whose name begins with the words.
+// Whatever has it on the way must be seen.
 func (s *sheet) steer(key, words string) {
 	s.t.Helper()
 	var way []string
@@ -56,7 +58,8 @@ func (s *sheet) held(after string) {
 	}
 }
 
-// TestKeyboard goes through the page with keys alone: in, through a conversation, questions, what happened, numbers and settings, and out.
+// TestKeyboard goes through the page with keys alone: in, through a conversation, questions, what happened, numbers
+// and settings, and out.
 func TestKeyboard(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)
@@ -201,8 +204,8 @@ func TestKeyboard(t *testing.T) {
 	s.wait("#key:focus")
 }
 
-// TestKeyboardRing: from the first to the last, everything that takes the focus is marked, seen and has a name, in the order in which it is read.
-// Without WIELD_PAGE=all only some of the views are gone through.
+// TestKeyboardRing: from the first to the last, everything that takes the focus is marked, seen and has a name, in
+// the order in which it is read. Without WIELD_PAGE=all only some of the views are gone through.
 func TestKeyboardRing(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)

@@ -16,14 +16,15 @@ import (
 	"slices"
 )
 
-// How alike two pictures must be: at most a share of their pixels may differ, each by more than a little in one of its channels. The little is
-// what is lost when a picture is kept with few colours.
+// How alike two pictures must be: at most a share of their pixels may differ, each by more than a little in one of
+// its channels. The little is what is lost when a picture is kept with few colours.
 const (
 	alikeShare  = 0.005
 	alikeColour = 24 // of 255
 )
 
-// differs returns the share of the pixels in which two pictures differ. Those of different sizes have nothing in common.
+// differs returns the share of the pixels in which two pictures differ. Those of different sizes have nothing in
+// common.
 func differs(got, want image.Image) float64 {
 	size := got.Bounds().Size()
 	if size != want.Bounds().Size() {
@@ -114,8 +115,8 @@ func few(from image.Image) *image.Paletted {
 // surface is of how many pixels one colour has to be to count as a surface rather than as the edge of a letter.
 const surface = 250
 
-// choose gives the colours that are used places in a palette, the most used first; what is no further apart than reach shares one, unless it
-// fills surfaces. It reports whether there was room.
+// choose gives the colours that are used places in a palette, the most used first; what is no further apart than
+// reach shares one, unless it fills surfaces. It reports whether there was room.
 func choose(used map[[3]uint8]int, reach int) (palette [][3]uint8, place map[[3]uint8]uint8, room bool) {
 	colours := slices.SortedFunc(maps.Keys(used), func(a, b [3]uint8) int {
 		return cmp.Or(used[b]-used[a], slices.Compare(a[:], b[:]))
@@ -185,8 +186,8 @@ func fontSum() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// pinFont makes a browser see one font and nothing else of what the machine has: a configuration of fontconfig in a directory, and the variables
-// that name it. Where the font is not there, there are none.
+// pinFont makes a browser see one font and nothing else of what the machine has: a configuration of fontconfig in a
+// directory, and the variables that name it. Where the font is not there, there are none.
 func pinFont(dir string) ([]string, error) {
 	if _, err := fontSum(); err != nil {
 		return nil, nil // the pictures are not compared then, which says so

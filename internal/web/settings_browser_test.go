@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSettings goes through the parts of the settings: where models are configured, whose keys there are and no secret of them, a tool that is run
-// by hand and asked about, rules that are tried, and the log as it is written.
+// TestSettings goes through the parts of the settings: where models are configured, whose keys there are and no
+// secret of them, a tool that is run by hand and asked about, rules that are tried, and the log as it is written.
 func TestSettings(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)

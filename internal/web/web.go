@@ -1,5 +1,5 @@
-// Package web is the page that a person sees what models and tools do on: chat, approvals, the inspector, the playground, numbers and
-// settings.
+// Package web is the page that a person sees what models and tools do on: chat, approvals, the inspector, the
+// playground, numbers and settings.
 //
 // Words:
 //
@@ -75,7 +75,8 @@ func New() (*Site, error) {
 	return s, err
 }
 
-// kinds are the content types by the ends of names. What a system's own table says of them differs from one to the next.
+// kinds are the content types by the ends of names. What a system's own table says of them differs from one to the
+// next.
 var kinds = map[string]string{
 	".html":  "text/html; charset=utf-8",
 	".js":    "text/javascript; charset=utf-8",
@@ -92,8 +93,8 @@ func at(name string) string {
 	return Prefix + name
 }
 
-// policy is the Content-Security-Policy: nothing from elsewhere, no script but the files of this package, and none that a text is made
-// into. Pictures may also be data, because those that people send are.
+// policy is the Content-Security-Policy: nothing from elsewhere, no script but the files of this package, and none
+// that a text is made into. Pictures may also be data, because those that people send are.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 

@@ -119,7 +119,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestPreloads: the document names all scripts that the frame and the first view need, so that none of them waits for another to be read.
+// TestPreloads: the document names all scripts that the frame and the first view need, so that none of them waits for
+// another to be read.
 func TestPreloads(t *testing.T) {
 	s := site(t)
 	static := regexp.MustCompile(`(?m)^import .*from '([^']+)'`)

@@ -58,8 +58,8 @@ type Endpoint struct {
 	Secret string
 	Events []Kind // empty: all
 
-	// Answers is the address by which people reach this service, such as https://wield.example. With it a question comes with a link
-	// that answers it; empty: without.
+	// Answers is the address by which people reach this service, such as https://wield.example. With it a question
+	// comes with a link that answers it; empty: without.
 	Answers string
 }
 
@@ -161,7 +161,8 @@ func (s *Sender) Begin(ctx context.Context) error {
 	return nil
 }
 
-// Run sends what happens from Begin on, or from now on where that was not called, until ctx ends. The error is nil then.
+// Run sends what happens from Begin on, or from now on where that was not called, until ctx ends. The error is nil
+// then.
 func (s *Sender) Run(ctx context.Context) error {
 	if len(s.ends) == 0 {
 		return nil
@@ -257,7 +258,8 @@ func (e *endpoint) deliver(ctx context.Context, id string, body []byte) error {
 	}
 }
 
-// post sends an event once. wait is negative if there is no sense in trying again, else how long the endpoint asks to wait.
+// post sends an event once. wait is negative if there is no sense in trying again, else how long the endpoint asks to
+// wait.
 func (e *endpoint) post(ctx context.Context, id string, body []byte) (wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -444,8 +444,8 @@ func TestWorkerRefuses(t *testing.T) {
 	}
 }
 
-// TestForm: a tool that asks a person with a form, such as one of an MCP server, fails with a result that names the tool
-// and the question, whether or not the worker's rules have asked before.
+// TestForm: a tool that asks a person with a form, such as one of an MCP server, fails with a result that names the
+// tool and the question, whether or not the worker's rules have asked before.
 func TestForm(t *testing.T) {
 	s := newService(t)
 	form := define("book", func(_ context.Context, c *tool.Call) (tool.Result, error) {

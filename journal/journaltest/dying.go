@@ -12,8 +12,8 @@ import (
 // ErrDead is what a store gives whose process is dead.
 var ErrDead = errors.New("journaltest: the process is dead")
 
-// A Dying store ends the process, as far as a journal can see that: from one append on, before it or after it, everything that
-// writes fails. What was written stands in the store that it is made of.
+// A Dying store ends the process, as far as a journal can see that: from one append on, before it or after it,
+// everything that writes fails. What was written stands in the store that it is made of.
 type Dying struct {
 	journal.Store
 	At    int  // the append at which it happens, from 1; 0: never

@@ -137,7 +137,8 @@ func closed(t *testing.T, s journal.Store) {
 	}
 }
 
-// prune checks that sessions go by age and by size, the oldest first, and that one that waits goes last, and none that is driven.
+// prune checks that sessions go by age and by size, the oldest first, and that one that waits goes last, and none
+// that is driven.
 func prune(t *testing.T, s journal.Store) {
 	fill(t, s, 4, "ses_0", "ses_1", "ses_2", "ses_3")
 	Add(t, s, "run_w", 0, RunRecord("ses_0")) // a run that is not over

@@ -136,8 +136,8 @@ func lease(t *testing.T, open Open) {
 	}
 }
 
-// clockJump sets the clock back by a year and forth by ten. Order stays, nothing is refused, and a lease from the future does
-// not hold for a year.
+// clockJump sets the clock back by a year and forth by ten. Order stays, nothing is refused, and a lease from the
+// future does not hold for a year.
 func clockJump(t *testing.T, open Open) {
 	c := newClock()
 	s := open(t, journal.Options{Now: c.Now})

@@ -13,8 +13,8 @@ import (
 	"wield/wire/openai"
 )
 
-// Transcript returns the conversation of a run as its records have it: what was said, the answers, and behind each answer the
-// results of its calls. A call without a result, and a result or a start without a call, are errors.
+// Transcript returns the conversation of a run as its records have it: what was said, the answers, and behind each
+// answer the results of its calls. A call without a result, and a result or a start without a call, are errors.
 func Transcript(entries []journal.Entry) ([]chat.Message, error) {
 	var list []chat.Message
 	results := map[string]*journal.Entry{}
@@ -56,8 +56,8 @@ func Transcript(entries []journal.Entry) ([]chat.Message, error) {
 	return messages, nil
 }
 
-// Strict holds a conversation to what servers want that look at the order of its messages: in itself, and as it is sent in the
-// protocols of OpenAI and of Anthropic.
+// Strict holds a conversation to what servers want that look at the order of its messages: in itself, and as it is
+// sent in the protocols of OpenAI and of Anthropic.
 func Strict(messages []chat.Message) error {
 	if err := ordered(messages); err != nil {
 		return err
@@ -80,7 +80,8 @@ func Strict(messages []chat.Message) error {
 	return nil
 }
 
-// ordered reports a call that has not exactly one result, right behind its message and in its place, and an id that is there twice.
+// ordered reports a call that has not exactly one result, right behind its message and in its place, and an id that
+// is there twice.
 func ordered(messages []chat.Message) error {
 	seen := map[string]bool{}
 	for i := 0; i < len(messages); i++ {
@@ -107,8 +108,8 @@ func ordered(messages []chat.Message) error {
 	return nil
 }
 
-// openaiTakes looks at a request as a server of OpenAI's protocol does: behind a message with tool_calls there is a message of the
-// role tool for each of them, and nowhere else.
+// openaiTakes looks at a request as a server of OpenAI's protocol does: behind a message with tool_calls there is a
+// message of the role tool for each of them, and nowhere else.
 func openaiTakes(body []byte) error {
 	var req struct {
 		Messages []struct {
@@ -145,8 +146,9 @@ func openaiTakes(body []byte) error {
 	return nil
 }
 
-// anthropicTakes looks at a request as a server of Anthropic's protocol does: the user begins, and each tool_use has its tool_result
-// at the beginning of the very next message. Messages of one role that follow each other are one for such a server.
+// anthropicTakes looks at a request as a server of Anthropic's protocol does: the user begins, and each tool_use has
+// its tool_result at the beginning of the very next message. Messages of one role that follow each other are one for
+// such a server.
 func anthropicTakes(body []byte) error {
 	type block struct {
 		Type      string `json:"type"`

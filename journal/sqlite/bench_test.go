@@ -12,8 +12,8 @@ import (
 	"wield/journal/sqlite"
 )
 
-// BenchmarkCall records calls, a start and a result each, and in the same run writes and syncs a file of its own as often. The
-// metric is how many such syncs one durable record takes the time of.
+// BenchmarkCall records calls, a start and a result each, and in the same run writes and syncs a file of its own as
+// often. The metric is how many such syncs one durable record takes the time of.
 func BenchmarkCall(b *testing.B) {
 	dir := b.TempDir()
 	s := open(b, filepath.Join(dir, "journal.db"), sqlite.Options{})

@@ -25,8 +25,8 @@ import (
 	"wield/tool/approvaltest"
 )
 
-// TestKilled kills processes in the middle of what they do. What a process was told to be appended is there afterwards, at most
-// one more entry is, and the chain is whole.
+// TestKilled kills processes in the middle of what they do. What a process was told to be appended is there
+// afterwards, at most one more entry is, and the chain is whole.
 func TestKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	for i, after := range []int{1, 2, 3, 4, 5, 7, 11, 30} {
@@ -58,7 +58,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestTorn cuts SQLite's log at many places, as a loss of power does. What is left is the journal as it was at some time.
+// TestTorn cuts SQLite's log at many places, as a loss of power does. What is left is the journal as it was at some
+// time.
 func TestTorn(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "journal.db")
@@ -186,8 +187,8 @@ func TestLocked(t *testing.T) {
 	journaltest.Whole(t, s)
 }
 
-// TestReadOnly looks at a journal in a file, and then a directory, that cannot be written. Root may write everything, so that
-// somebody else looks.
+// TestReadOnly looks at a journal in a file, and then a directory, that cannot be written. Root may write everything,
+// so that somebody else looks.
 func TestReadOnly(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	path := filepath.Join(dir, "journal.db")

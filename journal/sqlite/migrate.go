@@ -86,8 +86,8 @@ func checkFile(ctx context.Context, conn *sql.Conn, newest int) error {
 	return err
 }
 
-// useLog makes SQLite write to a log beside the file. While another process does the same it says that the file is locked, and
-// does not wait by itself.
+// useLog makes SQLite write to a log beside the file. While another process does the same it says that the file is
+// locked, and does not wait by itself.
 func useLog(ctx context.Context, conn *sql.Conn, wait time.Duration) error {
 	for end := time.Now().Add(wait); ; {
 		var mode string

@@ -1,5 +1,5 @@
-// Package anthropic is the model behind a server that speaks the Anthropic Messages protocol: Anthropic's own, or one of the
-// proxies and servers that offer it.
+// Package anthropic is the model behind a server that speaks the Anthropic Messages protocol: Anthropic's own, or one
+// of the proxies and servers that offer it.
 //
 // Words:
 //
@@ -74,8 +74,8 @@ func New(o Options) *Model {
 // Close closes the connections that no stream uses.
 func (m *Model) Close() { m.server.Close() }
 
-// Relay sends a request to another endpoint of the server, such as /v1/files. It returns the answer for the caller to read
-// and close; an answer that is no success is a *chat.Error.
+// Relay sends a request to another endpoint of the server, such as /v1/files. It returns the answer for the caller to
+// read and close; an answer that is no success is a *chat.Error.
 func (m *Model) Relay(ctx context.Context, q exchange.Relayed) (*http.Response, error) {
 	return m.server.Relay(ctx, m.base+q.Path, q)
 }

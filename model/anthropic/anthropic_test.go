@@ -94,8 +94,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestFaults plays the faults of a connection and of a server. Each ends the stream with an error that tells what happened, or
-// is passed over.
+// TestFaults plays the faults of a connection and of a server. Each ends the stream with an error that tells what
+// happened, or is passed over.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		do   string

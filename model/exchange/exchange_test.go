@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// words is the smallest protocol there is: a request is the text of its last message, a frame a word, and the word END the end
-// of a stream. A whole answer is {TEXT}.
+// words is the smallest protocol there is: a request is the text of its last message, a frame a word, and the word
+// END the end of a stream. A whole answer is {TEXT}.
 type words struct{}
 
 func (words) AppendRequest(dst []byte, req *chat.Request, stream bool) ([]byte, error) {
@@ -155,7 +155,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestRequests: what is asked, and with which headers. A request that cannot be said is an error before anything is sent.
+// TestRequests: what is asked, and with which headers. A request that cannot be said is an error before anything is
+// sent.
 func TestRequests(t *testing.T) {
 	var body string
 	var header http.Header
@@ -264,8 +265,8 @@ func (l *pipeListener) Accept() (net.Conn, error) {
 func (l *pipeListener) Close() error   { l.once.Do(func() { close(l.ended) }); return nil }
 func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
 
-// TestConnectionIsKept: streams one after the other use one connection, since the end of each is read. It may come a little later
-// than the terminator, and not much later.
+// TestConnectionIsKept: streams one after the other use one connection, since the end of each is read. It may come a
+// little later than the terminator, and not much later.
 func TestConnectionIsKept(t *testing.T) {
 	for _, c := range []struct {
 		pause time.Duration

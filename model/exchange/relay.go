@@ -22,9 +22,9 @@ type Relayed struct {
 	Body   []byte
 }
 
-// Relay sends a request to another address of the server, under the same bounds and with the same headers as a conversation, and
-// returns what it answers, for the caller to read and close. The error is a *chat.Error, of reading too; an answer whose status
-// is no success is one. Redirects are not followed.
+// Relay sends a request to another address of the server, under the same bounds and with the same headers as a
+// conversation, and returns what it answers, for the caller to read and close. The error is a *chat.Error, of reading
+// too; an answer whose status is no success is one. Redirects are not followed.
 func (s *Server) Relay(ctx context.Context, address string, q Relayed) (*http.Response, error) {
 	if s.broken != nil {
 		return nil, s.broken

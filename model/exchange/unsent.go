@@ -33,8 +33,8 @@ var settings = []struct {
 	{"parallel_tool_calls", func(r *chat.Request) bool { return r.Parallel != nil && !*r.Parallel && len(r.Tools) > 0 }},
 }
 
-// unsent returns the fields of a request that the server is not sent: those of other protocols, those that it is not known to
-// understand, and those that its own protocol has no place for.
+// unsent returns the fields of a request that the server is not sent: those of other protocols, those that it is not
+// known to understand, and those that its own protocol has no place for.
 func (s *Server) unsent(req *chat.Request) (names []string) {
 	add := func(name string) {
 		if !slices.Contains(names, name) {

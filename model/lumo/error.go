@@ -44,9 +44,9 @@ func decodeFailure(raw json.RawMessage, data []byte) *chat.Error {
 	return decodeError(0, nil, data)
 }
 
-// decodeError reads an error answer of a server: its status, its header (which may be nil) and its body, which may be the
-// beginning of one. A status of 0 stands for an error inside an answer that began well. A quota that is used up is of the kind
-// ErrRateLimit, and its code stands in the message.
+// decodeError reads an error answer of a server: its status, its header (which may be nil) and its body, which may be
+// the beginning of one. A status of 0 stands for an error inside an answer that began well. A quota that is used up
+// is of the kind ErrRateLimit, and its code stands in the message.
 func decodeError(status int, header openai.Header, body []byte) *chat.Error {
 	e := openai.DecodeError(status, header, body)
 	if f := failures[strings.ToLower(e.Code)]; f.kind != "" {

@@ -9,8 +9,8 @@
 //   - A glued text holds several JSON objects, one behind the other: Lumo writes a call again when it fails.
 //   - A title is Lumo's name for a conversation. It is a KindNativeResult of the name "title", in front of the finish.
 //
-// Lumo takes no definitions of tools: a request with some is refused with the code chat.CodeToolsUnsupported, so that whoever
-// stands before the model describes them in text.
+// Lumo takes no definitions of tools: a request with some is refused with the code chat.CodeToolsUnsupported, so that
+// whoever stands before the model describes them in text.
 package lumo
 
 import (
@@ -174,7 +174,8 @@ func (m *Model) title(ctx context.Context, req *chat.Request) string {
 	return shortTitle(b.String())
 }
 
-// opens reports whether a request is the first of a conversation: a corrected one is not, since it shows a failed answer.
+// opens reports whether a request is the first of a conversation: a corrected one is not, since it shows a failed
+// answer.
 func opens(req *chat.Request) bool {
 	users := 0
 	for i := range req.Messages {

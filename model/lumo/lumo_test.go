@@ -142,8 +142,8 @@ func TestNativeTools_AR14(t *testing.T) {
 	}
 }
 
-// TestTitles_AR13: the first message of a conversation gets a title beside its answer, no other does, and one that fails
-// harms nobody.
+// TestTitles_AR13: the first message of a conversation gets a title beside its answer, no other does, and one that
+// fails harms nobody.
 func TestTitles_AR13(t *testing.T) {
 	s := serve(t, news)
 	m := model(t, s, lumo.Options{Titles: true})

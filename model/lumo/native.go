@@ -15,8 +15,9 @@ const maxNative = 8 << 20
 
 // natives makes events of what an answer says about native tools.
 //
-// A call that is read whole is one event. Of one that arrives in pieces the name is told as soon as it is known, since
-// whoever listens may have to stop showing the answer there: then it is a call of the origin native with a start and an end.
+// A call that is read whole is one event. Of one that arrives in pieces the name is told as soon as it is known,
+// since whoever listens may have to stop showing the answer there: then it is a call of the origin native with a
+// start and an end.
 type natives struct {
 	calls, results objects // of the targets, in the first version
 	open           *call   // is being written, and was told of
@@ -87,8 +88,8 @@ func arguments(values ...json.RawMessage) string {
 	return "{}"
 }
 
-// unwrapped takes off a layer that is sometimes put around the arguments, in exactly the shape that it has there: a parameter
-// of the tool's own that is called parameters stays.
+// unwrapped takes off a layer that is sometimes put around the arguments, in exactly the shape that it has there: a
+// parameter of the tool's own that is called parameters stays.
 func unwrapped(args string) string {
 	var o map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &o) != nil || len(o) != 3 || string(o["arguments"]) != "null" || string(o["name"]) != "null" {
@@ -150,8 +151,8 @@ type callDelta struct {
 // maxDeltas bounds the calls that are written at a time.
 const maxDeltas = 64
 
-// delta takes in a piece of a call. Of several that are written at a time, one is told of; the others follow when the answer
-// goes on.
+// delta takes in a piece of a call. Of several that are written at a time, one is told of; the others follow when the
+// answer goes on.
 func (n *natives) delta(r *streamReader, d *callDelta) {
 	at := -1
 	for i, c := range n.deltas {
@@ -218,8 +219,8 @@ func (n *natives) resultText(r *streamReader, piece string) {
 	}
 }
 
-// result takes in a result. Without an id it belongs to the oldest call that has none; one that only repeats the last belongs
-// to a call that was made again.
+// result takes in a result. Without an id it belongs to the oldest call that has none; one that only repeats the last
+// belongs to a call that was made again.
 func (n *natives) result(r *streamReader, id, text string) {
 	at := -1
 	for i, c := range n.pending {

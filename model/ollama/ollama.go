@@ -1,13 +1,13 @@
-// Package ollama is the model behind an Ollama server, spoken with in Ollama's own chat protocol: it carries thinking, the
-// shape of an answer and the model's options, which the server's other faces hide or change.
+// Package ollama is the model behind an Ollama server, spoken with in Ollama's own chat protocol: it carries
+// thinking, the shape of an answer and the model's options, which the server's other faces hide or change.
 //
 // Words:
 //
 //   - The server is what a Model talks to; its answer is a stream of lines or one body.
 //   - A level is a word for how much a model shall think. Most models take only yes and no.
 //
-// Tools are sent as they stand in the request. A model whose template has no place for them refuses, and whoever stands before
-// it shows them as text.
+// Tools are sent as they stand in the request. A model whose template has no place for them refuses, and whoever
+// stands before it shows them as text.
 package ollama
 
 import (
@@ -76,8 +76,9 @@ func New(o Options) *Model {
 	return m
 }
 
-// Relay sends a request to another endpoint of the server, such as /api/embed, or /v1/embeddings of the protocol that it speaks as
-// well. It returns the answer for the caller to read and close; an answer that is no success is a *chat.Error.
+// Relay sends a request to another endpoint of the server, such as /api/embed, or /v1/embeddings of the protocol that
+// it speaks as well. It returns the answer for the caller to read and close; an answer that is no success is a
+// *chat.Error.
 func (m *Model) Relay(ctx context.Context, q exchange.Relayed) (*http.Response, error) {
 	return m.server.Relay(ctx, m.base+q.Path, q)
 }
@@ -94,11 +95,11 @@ func base(url string) string {
 // Close closes the connections that no stream uses.
 func (m *Model) Close() { m.server.Close() }
 
-// Stream implements chat.Model. A server that says that its model takes no tools is an error of the kind ErrBadRequest with
-// the code chat.CodeToolsUnsupported of wire/openai.
+// Stream implements chat.Model. A server that says that its model takes no tools is an error of the kind
+// ErrBadRequest with the code chat.CodeToolsUnsupported of wire/openai.
 //
-// A model that cannot think is asked again without, unless the client speaks Ollama's protocol and so has said itself that it
-// shall: clients of other protocols ask every model in the same way.
+// A model that cannot think is asked again without, unless the client speaks Ollama's protocol and so has said itself
+// that it shall: clients of other protocols ask every model in the same way.
 func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	if req.Prompt != "" {
 		return m.raw.Stream(ctx, req)
@@ -126,7 +127,8 @@ func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	}
 }
 
-// refusesThinking recognises the words in which the server says that a model cannot think. It says them before any answer.
+// refusesThinking recognises the words in which the server says that a model cannot think. It says them before any
+// answer.
 func refusesThinking(err error) bool {
 	var e *chat.Error
 	return errors.As(err, &e) && e.Kind == chat.ErrBadRequest && strings.Contains(e.Message, "does not support thinking")

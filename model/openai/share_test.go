@@ -13,7 +13,8 @@ import (
 	"wield/chat"
 )
 
-// TestCredentials: a key counts for more than a name and a password in the address, and a header of the configuration most.
+// TestCredentials: a key counts for more than a name and a password in the address, and a header of the configuration
+// most.
 func TestCredentials(t *testing.T) {
 	for _, c := range []struct {
 		user, key string

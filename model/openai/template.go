@@ -18,8 +18,9 @@ const maxTemplate = 8 << 20
 // ErrNoTemplate says that a server tells nobody its chat template.
 var ErrNoTemplate = errors.New("the server tells no chat template: neither Ollama's /api/show nor llama.cpp's /props answers")
 
-// Template asks the server at o.URL for what it knows of a model's chat template: Ollama's /api/show, else llama.cpp's /props. It
-// returns the answer as the server gave it, which chattemplate.Read reads. It follows no redirect.
+// Template asks the server at o.URL for what it knows of a model's chat template: Ollama's /api/show, else
+// llama.cpp's /props. It returns the answer as the server gave it, which chattemplate.Read reads. It follows no
+// redirect.
 func Template(ctx context.Context, o Options, model string) ([]byte, error) {
 	root := strings.TrimSuffix(strings.TrimRight(o.URL, "/"), "/v1")
 	body, err := json.Marshal(map[string]string{"model": model})

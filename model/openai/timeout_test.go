@@ -12,7 +12,8 @@ import (
 	"wield/chat"
 )
 
-// What package exchange allows for the end of a stream behind its finish reason, and of an answer behind its terminator.
+// What package exchange allows for the end of a stream behind its finish reason, and of an answer behind its
+// terminator.
 const (
 	finishGrace = 5 * time.Second
 	drainGrace  = 20 * time.Millisecond

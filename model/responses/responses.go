@@ -1,8 +1,9 @@
-// Package responses is the model behind a server that speaks OpenAI's Responses protocol: OpenAI's own, or one that offers it.
+// Package responses is the model behind a server that speaks OpenAI's Responses protocol: OpenAI's own, or one that
+// offers it.
 //
-// Tools reach the server in the form in which a client of the same protocol offered them, those that the server runs itself
-// included, and so do items that only the server understands. Nothing is continued on the server: the whole conversation is sent
-// each time.
+// Tools reach the server in the form in which a client of the same protocol offered them, those that the server runs
+// itself included, and so do items that only the server understands. Nothing is continued on the server: the whole
+// conversation is sent each time.
 package responses
 
 import (
@@ -76,8 +77,8 @@ func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	return m.server.Stream(ctx, req)
 }
 
-// Relay sends a request to another endpoint of the server, such as /v1/embeddings, where /v1 stands for the base address. It returns
-// the answer for the caller to read and close; an answer that is no success is a *chat.Error.
+// Relay sends a request to another endpoint of the server, such as /v1/embeddings, where /v1 stands for the base
+// address. It returns the answer for the caller to read and close; an answer that is no success is a *chat.Error.
 func (m *Model) Relay(ctx context.Context, q exchange.Relayed) (*http.Response, error) {
 	endpoint, ok := strings.CutPrefix(q.Path, "/v1/")
 	if !ok {

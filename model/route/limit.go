@@ -25,9 +25,9 @@ type Limiter struct {
 	queue   []chan struct{} // of those that wait, in the order of their arrival; closed when one has a slot
 }
 
-// Limit returns a model that has at most so many streams of m under way. Requests beyond that wait in the order of their
-// arrival; those that find the queue full fail at once with an error of the kind ErrOverloaded. One limiter bounds all models
-// that are to share it.
+// Limit returns a model that has at most so many streams of m under way. Requests beyond that wait in the order of
+// their arrival; those that find the queue full fail at once with an error of the kind ErrOverloaded. One limiter
+// bounds all models that are to share it.
 func Limit(m chat.Model, o LimitOptions) *Limiter { return &Limiter{m: m, o: o} }
 
 // Running returns how many streams are under way, if they are limited.
@@ -106,8 +106,8 @@ func (l *Limiter) leave(turn chan struct{}) {
 	}
 }
 
-// release gives a slot to who has waited longest. Who has it waits no more from then on, even before it comes to its turn: its place in
-// the queue is there for the next.
+// release gives a slot to who has waited longest. Who has it waits no more from then on, even before it comes to its
+// turn: its place in the queue is there for the next.
 func (l *Limiter) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"wield/chat"
 )
 
-// A played model gives one recorded attempt after the other: events by the words of play, and "!kind" or "!kind+3s" for an
-// error, with the wait that it asks for.
+// A played model gives one recorded attempt after the other: events by the words of play, and "!kind" or "!kind+3s"
+// for an error, with the wait that it asks for.
 type played struct {
 	mu       sync.Mutex
 	attempts []string
@@ -79,7 +79,8 @@ func event(word string) chat.Event {
 	return chat.Event{Kind: chat.KindText, Text: word}
 }
 
-// again describes an announcement. The wait is told where it is in whole seconds, which one that the backend asked for is.
+// again describes an announcement. The wait is told where it is in whole seconds, which one that the backend asked
+// for is.
 func again(r *chat.RetryDetail) string {
 	text := fmt.Sprintf("%s-%d/%d", r.Error.Kind, r.Attempt, r.Of)
 	if wait := time.Until(r.At); wait%time.Second == 0 {
@@ -279,8 +280,8 @@ func TestLimitCanceledInQueue(t *testing.T) {
 	})
 }
 
-// TestLimitHandsOver: whoever has been given a slot waits no more, even if it has not come to its turn yet. Its place in the queue is
-// there for one that comes in that moment.
+// TestLimitHandsOver: whoever has been given a slot waits no more, even if it has not come to its turn yet. Its place
+// in the queue is there for one that comes in that moment.
 func TestLimitHandsOver(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {

@@ -1,8 +1,8 @@
 // Package stop ends answers at the stop sequences of requests, for backends that know none.
 //
-// A stop sequence is a text of the client's at which an answer is to end. Servers of models look for it themselves; a service for
-// people, a web page and a scenario do not. As with servers, the sequence is no part of the answer, and it counts wherever the
-// model writes it, in a call that it writes as text too, but not in its reasoning.
+// A stop sequence is a text of the client's at which an answer is to end. Servers of models look for it themselves; a
+// service for people, a web page and a scenario do not. As with servers, the sequence is no part of the answer, and
+// it counts wherever the model writes it, in a call that it writes as text too, but not in its reasoning.
 package stop
 
 import (
@@ -12,8 +12,8 @@ import (
 	"wield/chat"
 )
 
-// New returns a model whose answers end where m's reach a stop sequence. What the backend says later, such as how many tokens
-// there were, is not waited for: the request to it is cancelled.
+// New returns a model whose answers end where m's reach a stop sequence. What the backend says later, such as how
+// many tokens there were, is not waited for: the request to it is cancelled.
 func New(m chat.Model) chat.Model { return model{m} }
 
 type model struct{ inner chat.Model }

@@ -83,8 +83,8 @@ func coerceUntyped(text string, o CoerceOptions) (string, Coercion) {
 	return Quote(text), Fits
 }
 
-// coerceTyped reads v, which has no white space around it, as one of the types of t that are not String. The order matters
-// only for 1 and 0, which are numbers before they are booleans.
+// coerceTyped reads v, which has no white space around it, as one of the types of t that are not String. The order
+// matters only for 1 and 0, which are numbers before they are booleans.
 func coerceTyped(v string, t Types, python bool) (json string, c Coercion, ok bool) {
 	if v == "" {
 		return "", Uncoerced, false
@@ -158,8 +158,8 @@ func boolText(b bool) string {
 	return "false"
 }
 
-// inEnum reports whether the JSON text v is one of the texts of enum. Texts that differ only in how a number or an escape is
-// written are taken as different.
+// inEnum reports whether the JSON text v is one of the texts of enum. Texts that differ only in how a number or an
+// escape is written are taken as different.
 func inEnum(enum []string, v string) bool {
 	for _, e := range enum {
 		if e == v {
@@ -169,10 +169,10 @@ func inEnum(enum []string, v string) bool {
 	return false
 }
 
-// FitScalar makes json, the text of one JSON value, fit the types of s if that loses nothing: a string that holds a number,
-// true, false or null becomes that, a string that holds an array or an object in JSON or Python becomes it, and a whole
-// number written with a fraction becomes an integer. With full it also corrects the ASCII case of an enum's string where
-// exactly one fits, puts a scalar into an array of one, and takes it out of one.
+// FitScalar makes json, the text of one JSON value, fit the types of s if that loses nothing: a string that holds a
+// number, true, false or null becomes that, a string that holds an array or an object in JSON or Python becomes it,
+// and a whole number written with a fraction becomes an integer. With full it also corrects the ASCII case of an
+// enum's string where exactly one fits, puts a scalar into an array of one, and takes it out of one.
 //
 // It returns the text to use, what was done, and whether the result fits. A value that fits is returned unchanged with
 // Fits; one that cannot be made to fit is returned unchanged with Uncoerced. Nothing is checked below the value itself.

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// pythonJSON translates src, one Python literal, into JSON text: dicts, lists, tuples and sets of literals, strings of all
-// quotes and prefixes except bytes, numbers, True, False and None. The words true, false and null are understood as well,
-// since models mix the two languages. Anything else, such as a name, a call, or a number that JSON cannot carry, makes ok
-// false. Keys that are no strings become strings as in Python's own json module. A backslash before an underscore, which
-// comes from Markdown, is dropped.
+// pythonJSON translates src, one Python literal, into JSON text: dicts, lists, tuples and sets of literals, strings
+// of all quotes and prefixes except bytes, numbers, True, False and None. The words true, false and null are
+// understood as well, since models mix the two languages. Anything else, such as a name, a call, or a number that
+// JSON cannot carry, makes ok false. Keys that are no strings become strings as in Python's own json module. A
+// backslash before an underscore, which comes from Markdown, is dropped.
 func pythonJSON(src string) (json string, ok bool) {
 	p := python{src: src, out: make([]byte, 0, len(src)+8)}
 	p.space()

@@ -4,7 +4,8 @@
 //		approvaltest.Run(t, func(t *testing.T) tool.Approvals { return mystore.New(t.TempDir()) })
 //	}
 //
-// Words are those of package tool. A store that keeps approvals on disk is tested beside that for what outlives it, with Reopen.
+// Words are those of package tool. A store that keeps approvals on disk is tested beside that for what outlives it,
+// with Reopen.
 package approvaltest
 
 import (
@@ -34,8 +35,8 @@ func Run(t *testing.T, open func(t *testing.T) tool.Approvals) {
 	}
 }
 
-// Reopen checks that approvals outlive the store that they were made with. reopen closes the store and opens it again, as after
-// the process was killed.
+// Reopen checks that approvals outlive the store that they were made with. reopen closes the store and opens it
+// again, as after the process was killed.
 func Reopen(t *testing.T, open func(t *testing.T) tool.Approvals, reopen func(t *testing.T, s tool.Approvals) tool.Approvals) {
 	for _, answer := range []tool.ApprovalState{"", tool.ApprovalApproved, tool.ApprovalEdited, tool.ApprovalDenied, tool.ApprovalCancelled} {
 		t.Run("Reopen/"+string(answer), func(t *testing.T) {
@@ -301,8 +302,8 @@ func expiry(t *testing.T, s tool.Approvals) {
 	}
 }
 
-// decideInTime asks a question and approves of it while its time goes on, which is short, and longer where the store and the machine
-// need more.
+// decideInTime asks a question and approves of it while its time goes on, which is short, and longer where the store
+// and the machine need more.
 func decideInTime(t *testing.T, s tool.Approvals, q *tool.Question) tool.Approval {
 	for within := 500 * time.Millisecond; ; within *= 2 {
 		q.Expires = time.Now().Add(within)

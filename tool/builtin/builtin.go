@@ -23,8 +23,8 @@ type Options struct {
 	Undo      *undo.Log // keeps what undoes edits and writes; nil: nothing does
 	Wikipedia string    // address of the interface of a wiki, its api.php; empty: Wikipedia's
 
-	// GoCache is a command that serves the go command's cache (GOCACHEPROG). Its last word is a directory of what the person has
-	// compiled, which checkers read so and cannot change. Empty: they compile everything themselves.
+	// GoCache is a command that serves the go command's cache (GOCACHEPROG). Its last word is a directory of what the
+	// person has compiled, which checkers read so and cannot change. Empty: they compile everything themselves.
 	GoCache []string
 
 	SilverBullet      string // address of a SilverBullet server; empty: there is none

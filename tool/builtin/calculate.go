@@ -21,7 +21,8 @@ type function struct {
 	float       func(x float64) float64
 }
 
-// functions are those that calculators have. Angles are in radians, log is the natural logarithm unless it is given a base.
+// functions are those that calculators have. Angles are in radians, log is the natural logarithm unless it is given a
+// base.
 var functions = map[string]function{
 	"abs":       {1, 1, func(a []*big.Rat) (*big.Rat, error) { return new(big.Rat).Abs(a[0]), nil }, nil},
 	"floor":     {1, 1, func(a []*big.Rat) (*big.Rat, error) { return floor(a[0]), nil }, nil},

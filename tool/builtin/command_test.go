@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 func unheld(t *testing.T, dir string) *tool.Runner {
 	r := runner(t, dir)
 	r = r.With(func(s *tool.Settings) { s.Policy, s.Sandbox.Level = nil, sandbox.None })
-	// Without a temporary directory programs keep what they keep where they always do: to compile Go's own packages anew takes long.
+	// Without a temporary directory programs keep what they keep where they always do: to compile Go's own packages
+	// anew takes long.
 	out, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -226,8 +226,8 @@ func (k *checker) run(ctx context.Context, c *tool.Call, o *Options, dir string,
 	return slices.Compact(found), got, nil
 }
 
-// shareCompiled lets the go command use what the person has compiled. It is for checkers alone: programs of the project have no
-// business with what was compiled of others.
+// shareCompiled lets the go command use what the person has compiled. It is for checkers alone: programs of the
+// project have no business with what was compiled of others.
 func shareCompiled(cmd *sandbox.Command, cache []string) {
 	program, dir := cache[0], cache[len(cache)-1]
 	cmd.Readable = append(slices.Clone(cmd.Readable), program, dir)

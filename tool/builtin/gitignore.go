@@ -10,7 +10,8 @@ import (
 	"wield/tool/files"
 )
 
-// ignored are the rules of the .gitignore files that a walk has come by. Those of a directory hold for what is below it.
+// ignored are the rules of the .gitignore files that a walk has come by. Those of a directory hold for what is below
+// it.
 type ignored struct{ rules []ignoreRule }
 
 type ignoreRule struct {
@@ -79,7 +80,8 @@ func (g *ignored) match(name string, dir bool) bool {
 	return false
 }
 
-// Files returns the names of files below a root that no .gitignore leaves out and that do not begin with a point, at most so many.
+// Files returns the names of files below a root that no .gitignore leaves out and that do not begin with a point, at
+// most so many.
 func Files(ctx context.Context, root *files.Root, most int) []string {
 	var g ignored
 	g.enter(root, ".")

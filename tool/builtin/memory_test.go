@@ -15,7 +15,8 @@ import (
 	"wield/tool/policy"
 )
 
-// mostMemory is what a process may have had in memory at its end, whatever the size of what it read, if it collects its garbage early.
+// mostMemory is what a process may have had in memory at its end, whatever the size of what it read, if it collects
+// its garbage early.
 const mostMemory = 56 << 20
 
 // memoryArg makes this test binary a program that makes one call of a tool and tells how much memory that took.
@@ -51,9 +52,9 @@ func memoryMain() {
 	syscall.Exit(0)
 }
 
-// checkMemory makes a call in a process of its own that may reach one host, and checks what it gives and how much memory it had
-// at most. When garbage is collected depends on the machine, which may let the collector wait for its turn while the program goes on:
-// so it begins early, and the least of a few runs counts.
+// checkMemory makes a call in a process of its own that may reach one host, and checks what it gives and how much
+// memory it had at most. When garbage is collected depends on the machine, which may let the collector wait for its
+// turn while the program goes on: so it begins early, and the least of a few runs counts.
 func checkMemory(t *testing.T, name, args, dir, host, want string) {
 	t.Helper()
 	if runtime.GOOS != "linux" || raceEnabled {
@@ -84,8 +85,8 @@ func checkMemory(t *testing.T, name, args, dir, host, want string) {
 	t.Errorf("%s %s: a process had %d MiB", name, args, peak>>20)
 }
 
-// holesDir returns a directory in which a hole in a file costs little to read: one in memory, where there is such a thing. Other
-// file systems fill memory with the zeros first, which takes most of the time.
+// holesDir returns a directory in which a hole in a file costs little to read: one in memory, where there is such a
+// thing. Other file systems fill memory with the zeros first, which takes most of the time.
 func holesDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "wield-test-")

@@ -22,9 +22,10 @@ const (
 	grepSize  = 8 << 20   // of a file; ripgrep keeps whole lines, and a larger file may be a single one
 )
 
-// A grep finds out quickly which of many files cannot have a match, with the help of ripgrep. It is given names that have been
-// allowed, and says nothing but which of them hold a text that every match holds: the files themselves are opened and searched
-// as they are without it, so that results are the same, and whoever swaps a file meanwhile gains nothing.
+// A grep finds out quickly which of many files cannot have a match, with the help of ripgrep. It is given names that
+// have been allowed, and says nothing but which of them hold a text that every match holds: the files themselves are
+// opened and searched as they are without it, so that results are the same, and whoever swaps a file meanwhile gains
+// nothing.
 type grep struct {
 	call  *tool.Call
 	dir   string
@@ -78,8 +79,8 @@ func (g *grep) held(re *syntax.Regexp) []string {
 	return nil
 }
 
-// literal returns a text that ripgrep finds wherever package regexp does. Beyond ASCII they may not agree on what is alike in
-// upper and lower case, and U+FFFD also stands for bytes that are no character.
+// literal returns a text that ripgrep finds wherever package regexp does. Beyond ASCII they may not agree on what is
+// alike in upper and lower case, and U+FFFD also stands for bytes that are no character.
 func (g *grep) literal(re *syntax.Regexp) []string {
 	fold := re.Flags&syntax.FoldCase != 0
 	for _, r := range re.Rune {
@@ -101,8 +102,8 @@ func shortest(texts []string) int {
 	return n
 }
 
-// candidates returns the names, relative to the directory, of those files that may have a match. If ripgrep is not there or
-// does not do what is expected of it, it reports false, and any of them may.
+// candidates returns the names, relative to the directory, of those files that may have a match. If ripgrep is not
+// there or does not do what is expected of it, it reports false, and any of them may.
 func (g *grep) candidates(ctx context.Context, names []string) (map[string]bool, bool) {
 	// Whatever a person's configuration says, all bytes of all these files are searched as they are.
 	argv := []string{"rg", "--no-config", "--files-with-matches", "--null", "--text", "--encoding=none", "--no-mmap", "--no-messages", "--color=never", "--fixed-strings"}

@@ -182,7 +182,8 @@ func (s *searcher) add(ctx context.Context, e files.Entry) error {
 	return s.flush(ctx)
 }
 
-// flush searches the files that have been kept, in order, as far as they may have a match. One that cannot be read has none.
+// flush searches the files that have been kept, in order, as far as they may have a match. One that cannot be read
+// has none.
 func (s *searcher) flush(ctx context.Context) error {
 	var names []string
 	for _, c := range s.batch {

@@ -96,8 +96,8 @@ var corpus = map[string]string{
 	"sub/secret/x.txt":   "needle\n",
 }
 
-// corpusQueries are asked of every engine, which must all find what the first one does, in the same order. want says how many
-// lines that are.
+// corpusQueries are asked of every engine, which must all find what the first one does, in the same order. want says
+// how many lines that are.
 var corpusQueries = []struct {
 	args string
 	want int

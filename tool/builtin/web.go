@@ -80,7 +80,8 @@ func fetch(ctx context.Context, c *tool.Call, in fetchInput) (page, error) {
 	return p, nil
 }
 
-// shorten cuts the text to most characters, and says behind it that it was cut. more says that the page itself was longer than what was read.
+// shorten cuts the text to most characters, and says behind it that it was cut. more says that the page itself was
+// longer than what was read.
 func (p *page) shorten(most int, more bool) {
 	if most == 0 {
 		most = shownChars
@@ -159,7 +160,8 @@ func statusError(resp *http.Response) error {
 	return tool.Errorf(tool.ErrTool, "%s answers %s", resp.Request.URL.Host, resp.Status)
 }
 
-// readBody reads the beginning of a body. net/http has unpacked it, so that a small answer that unpacks to a huge one is cut too.
+// readBody reads the beginning of a body. net/http has unpacked it, so that a small answer that unpacks to a huge one
+// is cut too.
 func readBody(r io.Reader) (body []byte, cut bool, err error) {
 	body, err = io.ReadAll(io.LimitReader(r, pageBytes+1))
 	if len(body) > pageBytes {

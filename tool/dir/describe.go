@@ -47,8 +47,8 @@ type description struct {
 	Batch      bool                 `json:"batch"`
 }
 
-// describe asks a program what it is. It runs in the sandbox, without a place to write to and without the network. Tools that are
-// described well are there although others of the same program are not.
+// describe asks a program what it is. It runs in the sandbox, without a place to write to and without the network.
+// Tools that are described well are there although others of the same program are not.
 func (o Options) describe(ctx context.Context, file string) ([]*tool.Tool, error) {
 	out, err := o.ask(ctx, sandbox.Command{Argv: []string{file, "describe"}, Dir: filepath.Dir(file)})
 	var t []*tool.Tool

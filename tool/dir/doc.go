@@ -1,4 +1,5 @@
-// Package dir makes tools of files: programs in a directory, functions of Python, directories of tools of LLF, lines of shell.
+// Package dir makes tools of files: programs in a directory, functions of Python, directories of tools of LLF, lines
+// of shell.
 //
 // Words:
 //
@@ -11,7 +12,7 @@
 //   - A Set keeps what was loaded: asked again, it reads only what has changed, and a file that is broken now leaves in force what
 //     it held before.
 //
-// A call of a program runs the file with the arguments as JSON on its standard input, and each argument once more in the variable
-// ARG_NAME. What it writes to its standard output is the result: JSON if it is JSON, else text. A status other than 0 is a failure,
-// and what it wrote to its standard error says why.
+// A call of a program runs the file with the arguments as JSON on its standard input, and each argument once more in
+// the variable ARG_NAME. What it writes to its standard output is the result: JSON if it is JSON, else text. A status
+// other than 0 is a failure, and what it wrote to its standard error says why.
 package dir

@@ -13,8 +13,8 @@ import (
 	"wield/tool/sandbox"
 )
 
-// TestX_E29_DescriptionsAreText loads tools whose tags try to be more than text: nothing of them runs, and the definition holds them as
-// they stand, in JSON that reads back.
+// TestX_E29_DescriptionsAreText loads tools whose tags try to be more than text: nothing of them runs, and the
+// definition holds them as they stand, in JSON that reads back.
 func TestX_E29_DescriptionsAreText(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "ran")
 	texts := []string{

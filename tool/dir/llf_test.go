@@ -277,7 +277,8 @@ func TestGlobal_ER01(t *testing.T) {
 	}
 }
 
-// TestGuard_E57_E58_E59_ER12_ER13_ER14: a tool may do nothing that its entry does not say, and what is dangerous needs a person.
+// TestGuard_E57_E58_E59_ER12_ER13_ER14: a tool may do nothing that its entry does not say, and what is dangerous
+// needs a person.
 func TestGuard_E57_E58_E59_ER12_ER13_ER14(t *testing.T) {
 	needPython(t)
 	const execDefinition = `{"type":"function","function":{"name":"sh_exec","description":"d","parameters":{"type":"object","properties":{"command":{"type":"string"},"arguments":{"type":"array","items":{"type":"string"}}},"required":["command"]}}}`
@@ -393,8 +394,8 @@ func TestExecuteInShell(t *testing.T) {
 	}
 }
 
-// TestReload_ER06: tools come and go with the registry, one that it does not list is off, and a registry that is broken stays what
-// it was.
+// TestReload_ER06: tools come and go with the registry, one that it does not list is off, and a registry that is
+// broken stays what it was.
 func TestReload_ER06(t *testing.T) {
 	needPython(t)
 	w := newLLF(t, map[string]string{

@@ -9,9 +9,9 @@ import (
 	"wield/tool/files"
 )
 
-// Apply puts changes in place: all of them, or none. First every file is compared with what the changes were made of; then each
-// is replaced in one step, and compared once more right before. If one fails, those before it are put back. The error is a
-// *Failure, or several errors joined if putting back failed as well.
+// Apply puts changes in place: all of them, or none. First every file is compared with what the changes were made of;
+// then each is replaced in one step, and compared once more right before. If one fails, those before it are put back.
+// The error is a *Failure, or several errors joined if putting back failed as well.
 func Apply(root *files.Root, changes []Change) error {
 	for i := range changes {
 		if err := changes[i].check(root); err != nil {

@@ -33,8 +33,8 @@ type Change struct {
 	Warnings []string // what a person and the model should know
 }
 
-// Plan reads the files that operations are about and finds out what becomes of them. Nothing is written. Operations on the
-// same file follow one another. The error is a *Failures; it has all that is wrong.
+// Plan reads the files that operations are about and finds out what becomes of them. Nothing is written. Operations
+// on the same file follow one another. The error is a *Failures; it has all that is wrong.
 func Plan(src Source, ops []Op) ([]Change, error) {
 	p := planner{src: src, byPath: map[string]*Change{}, failed: &Failures{}}
 	for i := range ops {
@@ -189,8 +189,8 @@ func (c *Change) replace(op *Op) *Failure {
 	return nil
 }
 
-// replaceAll returns the text with every old replaced. If its line ends are all alike they stay so; if they are mixed, a text
-// of several lines is found only where it has line feeds.
+// replaceAll returns the text with every old replaced. If its line ends are all alike they stay so; if they are
+// mixed, a text of several lines is found only where it has line feeds.
 func (d *document) replaceAll(old, with string) string {
 	end := d.end()
 	for i, e := range d.ends {
@@ -241,7 +241,8 @@ func (p *planner) update(c *Change, op *Op) *Failure {
 	return nil
 }
 
-// fresh returns the text of the hunks if none of them looks for anything: what is put into a file that is not there makes it.
+// fresh returns the text of the hunks if none of them looks for anything: what is put into a file that is not there
+// makes it.
 func (op *Op) fresh() (string, bool) {
 	var text strings.Builder
 	for i := range op.Hunks {

@@ -1,8 +1,9 @@
 // Package edit changes files the way language models write changes.
 //
-// Models write edits in several notations and copy the text they want to change with small errors. This package reads the
-// notations into one list of operations, finds the place of each in the file by a ladder of exact rules, and puts all files
-// of a list in place or none of them. What is shown to a person and what is written come from the same values.
+// Models write edits in several notations and copy the text they want to change with small errors. This package reads
+// the notations into one list of operations, finds the place of each in the file by a ladder of exact rules, and puts
+// all files of a list in place or none of them. What is shown to a person and what is written come from the same
+// values.
 //
 // Words:
 //
@@ -14,6 +15,7 @@
 //   - A step is the rule that found a hunk. It is reported, so that a person and the model can see what was overlooked.
 //   - A change ([Change]) is a file before and after.
 //
-// Inserted text is inserted as it is written: nothing in it is a pattern or a reference. Line ends, a byte order mark and a
-// missing newline at the end of a file stay what they were, as do the bytes of lines that a hunk only names as context.
+// Inserted text is inserted as it is written: nothing in it is a pattern or a reference. Line ends, a byte order mark
+// and a missing newline at the end of a file stay what they were, as do the bytes of lines that a hunk only names as
+// context.
 package edit

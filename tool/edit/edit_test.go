@@ -412,7 +412,8 @@ func TestNothingChanges(t *testing.T) {
 	}
 }
 
-// TestOtherEncoding deletes a file that is no UTF-8: the change is shown and counted by its lines, whatever bytes they hold.
+// TestOtherEncoding deletes a file that is no UTF-8: the change is shown and counted by its lines, whatever bytes
+// they hold.
 func TestOtherEncoding(t *testing.T) {
 	root := open(t, map[string]string{"f": "caf\xe9\n\x80\xff"})
 	changes, err := run(root, "*** Begin Patch\n*** Delete File: f\n*** End Patch\n")

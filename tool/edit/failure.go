@@ -159,8 +159,8 @@ func (d *document) explain(path string, h *Hunk, m *miss) *Failure {
 	return f
 }
 
-// adds reports whether a hunk brings lines. The text that one leaves which only takes lines away says nothing: it stands in the file
-// before as well.
+// adds reports whether a hunk brings lines. The text that one leaves which only takes lines away says nothing: it
+// stands in the file before as well.
 func (h *Hunk) adds() bool {
 	return slices.ContainsFunc(h.Lines, func(l Line) bool { return l.Kind == Add && strings.TrimSpace(l.Text) != "" })
 }
@@ -200,8 +200,8 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "..."
 }
 
-// near shows the place of the file that shares most lines with the search text. It is shown and nothing else: nothing is ever
-// put where a text is only similar.
+// near shows the place of the file that shares most lines with the search text. It is shown and nothing else: nothing
+// is ever put where a text is only similar.
 func (d *document) near(h *Hunk) string {
 	search := h.search()
 	at := map[string][]int{}
@@ -243,8 +243,8 @@ const (
 	wordLines   = 64
 )
 
-// alike returns where the search text would begin for most of its words to stand in the lines that it has them in. It is for showing
-// alone, when not even one line of the text is in the file.
+// alike returns where the search text would begin for most of its words to stand in the lines that it has them in. It
+// is for showing alone, when not even one line of the text is in the file.
 func (d *document) alike(search []string) (best, most int) {
 	at := map[string][]int{}
 	for i, l := range d.lines {
@@ -273,7 +273,8 @@ func words(l string) []string {
 	return slices.DeleteFunc(all, func(w string) bool { return len(w) < tellingWord })
 }
 
-// numbered returns the lines [from, to), counted from 0, with their numbers, counted from 1; > stands before the line mark.
+// numbered returns the lines [from, to), counted from 0, with their numbers, counted from 1; > stands before the line
+// mark.
 func (d *document) numbered(from, to, mark int) string {
 	var b strings.Builder
 	for i := from; i < to; i++ {

@@ -61,8 +61,8 @@ var ladder = []rule{
 	{stepElided, elided},
 }
 
-// place finds the one place of a hunk at or behind the line from, if the hunks of its operation are in order, and in the
-// whole file otherwise.
+// place finds the one place of a hunk at or behind the line from, if the hunks of its operation are in order, and in
+// the whole file otherwise.
 func (d *document) place(h *Hunk, ordered bool, from int) (placement, *miss) {
 	if len(h.search()) == 0 {
 		return d.insert(h, from)
@@ -128,7 +128,8 @@ func (d *document) scope(lines []string, from int) (int, bool) {
 	return from, true
 }
 
-// insert places a hunk that names no line of the file: behind its scope, at the end if it says so, or into an empty file.
+// insert places a hunk that names no line of the file: behind its scope, at the end if it says so, or into an empty
+// file.
 func (d *document) insert(h *Hunk, from int) (placement, *miss) {
 	at := len(d.lines)
 	switch {
@@ -149,8 +150,8 @@ func (d *document) insert(h *Hunk, from int) (placement, *miss) {
 // fresh returns the keep of n lines that are all new.
 func fresh(n int) []int { return slices.Repeat([]int{-1}, n) }
 
-// at makes the splice of a hunk whose search text begins on the line from. Lines that stay keep the file's bytes; what comes
-// goes through fit, which reports whether it can.
+// at makes the splice of a hunk whose search text begins on the line from. Lines that stay keep the file's bytes;
+// what comes goes through fit, which reports whether it can.
 func (h *Hunk) at(d *document, from int, fit func(string) (string, bool)) (splice, bool) {
 	s := splice{from: from, to: from}
 	for _, l := range h.Lines {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// shifted finds a hunk whose lines are all indented alike more or less than the file's, or with another unit. The lines that
-// come are indented as the file is.
+// shifted finds a hunk whose lines are all indented alike more or less than the file's, or with another unit. The
+// lines that come are indented as the file is.
 func shifted(d *document, h *Hunk) []found {
 	want := h.search()
 	var all []found
@@ -26,7 +26,8 @@ func shifted(d *document, h *Hunk) []found {
 // A pair is the indentation of one line in the file and in the hunk.
 type pair struct{ file, want string }
 
-// reindent returns what makes the indentation of a hunk's line that of the file, if one rule explains all lines; nil: none does.
+// reindent returns what makes the indentation of a hunk's line that of the file, if one rule explains all lines; nil:
+// none does.
 func reindent(d *document, file []string, h *Hunk) func(string) (string, bool) {
 	var pairs []pair
 	for k, w := range h.search() {
@@ -87,8 +88,8 @@ func shallower(pairs []pair) func(string) (string, bool) {
 	}
 }
 
-// unitOf returns what lines are indented with: a tab, or so many blanks that every indentation is a multiple of them; "" is
-// nothing that could be told.
+// unitOf returns what lines are indented with: a tab, or so many blanks that every indentation is a multiple of them;
+// "" is nothing that could be told.
 func unitOf(lines []string) string {
 	blanks, tabs := 0, false
 	for _, l := range lines {
@@ -121,7 +122,8 @@ func divisor(a, b int) int {
 	return a
 }
 
-// otherUnit explains lines that the hunk indents with another unit than the file, all of them as many levels deeper or less.
+// otherUnit explains lines that the hunk indents with another unit than the file, all of them as many levels deeper
+// or less.
 func otherUnit(pairs []pair, file, want string) func(string) (string, bool) {
 	if file == "" || want == "" || file == want {
 		return nil
@@ -154,8 +156,8 @@ func levels(in, unit string) (int, bool) {
 	return n, len(in) == n*len(unit)
 }
 
-// rewritten returns a rule that writes both texts of a hunk differently and looks again with the stricter rules. The first
-// writing that is found counts.
+// rewritten returns a rule that writes both texts of a hunk differently and looks again with the stricter rules. The
+// first writing that is found counts.
 func rewritten(writings ...func(search, replace []string) (s, r []string, ok bool)) func(*document, *Hunk) []found {
 	return func(d *document, h *Hunk) []found {
 		for _, write := range writings {
@@ -200,8 +202,8 @@ func escapeHTML(search, replace []string) (s, r []string, ok bool) {
 	return eachText(search, replace, entities.Replace)
 }
 
-// withoutNumbers takes line numbers off. Every line of the search text must have one, each by one greater than the last; of
-// the replacement those that have one lose it.
+// withoutNumbers takes line numbers off. Every line of the search text must have one, each by one greater than the
+// last; of the replacement those that have one lose it.
 func withoutNumbers(search, replace []string) (s, r []string, ok bool) {
 	last := -1
 	for _, l := range search {
@@ -263,8 +265,8 @@ func unfenced(lines []string) ([]string, bool) {
 	return lines[1 : n-1], true
 }
 
-// elided finds a hunk with lines such as "..." in the place of lines that stay. What stands between them must each be found
-// once, one behind the other.
+// elided finds a hunk with lines such as "..." in the place of lines that stay. What stands between them must each be
+// found once, one behind the other.
 func elided(d *document, h *Hunk) []found {
 	parts := h.parts()
 	if parts == nil {
@@ -290,8 +292,8 @@ func elided(d *document, h *Hunk) []found {
 	return []found{{splices[0].from, splices}}
 }
 
-// parts parts a hunk at the lines that stand for others. There are none if it has no such line, or one that goes or comes:
-// then it is not known what it stands for.
+// parts parts a hunk at the lines that stand for others. There are none if it has no such line, or one that goes or
+// comes: then it is not known what it stands for.
 func (h *Hunk) parts() []Hunk {
 	all := []Hunk{{Line: h.Line}}
 	any := false

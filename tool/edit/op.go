@@ -10,11 +10,11 @@ type Syntax string
 
 // The syntaxes.
 const (
-	// SyntaxBlocks names the file in a line "=== FILE: path", followed by groups of search and replace text. All of a text is
-	// about one file.
+	// SyntaxBlocks names the file in a line "=== FILE: path", followed by groups of search and replace text. All of a
+	// text is about one file.
 	SyntaxBlocks Syntax = "blocks"
-	// SyntaxAider has groups of search and replace text in running text; the file's name stands on a line of its own before a
-	// group.
+	// SyntaxAider has groups of search and replace text in running text; the file's name stands on a line of its own
+	// before a group.
 	SyntaxAider Syntax = "aider"
 	// SyntaxPatch begins with "*** Begin Patch" and has a section for each file.
 	SyntaxPatch Syntax = "apply_patch"
@@ -108,11 +108,12 @@ func (h *Hunk) changes() bool {
 	return false
 }
 
-// mostCompared bounds the lines of a group that are compared with one another; a longer one is replaced as a whole between
-// the lines that its beginning and its end have in common.
+// mostCompared bounds the lines of a group that are compared with one another; a longer one is replaced as a whole
+// between the lines that its beginning and its end have in common.
 const mostCompared = 1000
 
-// newHunk makes a hunk of search and replace text. Lines that both have are kept, so that the file's own version of them stays.
+// newHunk makes a hunk of search and replace text. Lines that both have are kept, so that the file's own version of
+// them stays.
 func newHunk(search, replace []string, line int) Hunk {
 	h := Hunk{Line: line, Inline: true}
 	add := func(kind LineKind, lines ...string) {
@@ -186,7 +187,8 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("line %d of the %s edit: %s", e.Line, e.Syntax, e.Msg)
 }
 
-// splitLines returns the lines of a text without their ends. A text that ends with a line end has no empty line behind it.
+// splitLines returns the lines of a text without their ends. A text that ends with a line end has no empty line
+// behind it.
 func splitLines(text string) []string {
 	if text == "" {
 		return nil

@@ -35,7 +35,8 @@ func Detect(text string) Syntax {
 	return ""
 }
 
-// Parse reads a text in whichever syntax it is. The error is a *SyntaxError; nothing of a text that has one may be carried out.
+// Parse reads a text in whichever syntax it is. The error is a *SyntaxError; nothing of a text that has one may be
+// carried out.
 func Parse(text string) ([]Op, error) {
 	switch Detect(text) {
 	case SyntaxPatch:

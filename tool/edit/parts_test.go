@@ -33,7 +33,8 @@ func pairOf(old, with string) string {
 	return "<<<<<<< SEARCH\n" + line(old) + "=======\n" + line(with) + ">>>>>>> REPLACE\n"
 }
 
-// TestWithout takes every set of parts out of every text: what is left is read as what the other parts were, and as nothing else.
+// TestWithout takes every set of parts out of every text: what is left is read as what the other parts were, and as
+// nothing else.
 func TestWithout(t *testing.T) {
 	for _, c := range partsTexts {
 		t.Run(c.name, func(t *testing.T) {

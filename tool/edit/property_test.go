@@ -12,8 +12,8 @@ import (
 	"wield/tool/files"
 )
 
-// TestAnyEdit takes a piece out of a random file, gives it to the ladder as a model might have written it down, and checks
-// that the piece is replaced, that nothing else changes, and that a piece which stands twice is refused.
+// TestAnyEdit takes a piece out of a random file, gives it to the ladder as a model might have written it down, and
+// checks that the piece is replaced, that nothing else changes, and that a piece which stands twice is refused.
 func TestAnyEdit(t *testing.T) {
 	word := rapid.SampledFrom([]string{"a", "b := 1", "\tif x {", "\t\treturn y", "}", "", "  key: value", "don’t", "x &amp; y", "\"q\""})
 	spoil := map[string]func(string) string{

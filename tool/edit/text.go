@@ -66,8 +66,8 @@ func (d *document) end() string {
 // closed reports whether the last line has an end. An empty text counts as one that does.
 func (d *document) closed() bool { return len(d.ends) == 0 || d.ends[len(d.ends)-1] != "" }
 
-// A splice puts lines in the place of the lines [from, to). Of a line that is kept, keep holds its index in the document, of
-// a new one -1.
+// A splice puts lines in the place of the lines [from, to). Of a line that is kept, keep holds its index in the
+// document, of a new one -1.
 type splice struct {
 	from, to int
 	lines    []string

@@ -13,8 +13,8 @@ import (
 	"slices"
 )
 
-// A File is an open regular file below a root. It reads, seeks and tells its size, so that a large one can be read in parts
-// without ever standing in memory.
+// A File is an open regular file below a root. It reads, seeks and tells its size, so that a large one can be read in
+// parts without ever standing in memory.
 type File struct {
 	*os.File
 	// Name is the path of the file relative to the root.
@@ -67,7 +67,8 @@ func (r *Root) usable(info fs.FileInfo) error {
 	return nil
 }
 
-// ReadFile returns a whole file that is no larger than the limit of the root. A larger one is refused before it is read.
+// ReadFile returns a whole file that is no larger than the limit of the root. A larger one is refused before it is
+// read.
 func (r *Root) ReadFile(p string) ([]byte, error) {
 	f, err := r.Open(p)
 	if err != nil {
@@ -117,8 +118,8 @@ type Entry struct {
 // batch is how many entries of a directory are read at once.
 const batch = 256
 
-// List yields the entries of one directory, in the order of the system: a directory may be too large to be sorted first. An
-// error is yielded once and last; entries that vanish meanwhile are left out.
+// List yields the entries of one directory, in the order of the system: a directory may be too large to be sorted
+// first. An error is yielded once and last; entries that vanish meanwhile are left out.
 func (r *Root) List(p string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		name, dir, err := r.openDir(p)
@@ -164,8 +165,8 @@ func (r *Root) openDir(p string) (name string, dir *os.File, err error) {
 }
 
 // Walk yields everything below a directory, each directory before what is in it, entries sorted by name within their
-// directory. Symbolic links are told and never followed, so that a walk ends. descend says which directories are entered; nil
-// enters all. Directories that cannot be read are yielded with their error, and the walk goes on.
+// directory. Symbolic links are told and never followed, so that a walk ends. descend says which directories are
+// entered; nil enters all. Directories that cannot be read are yielded with their error, and the walk goes on.
 func (r *Root) Walk(ctx context.Context, p string, descend func(Entry) bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		name, err := r.rel("list", p)

@@ -83,8 +83,9 @@ func items(raw json.RawMessage) (list []json.RawMessage, ok bool) {
 	return list, json.Unmarshal(raw, &list) == nil
 }
 
-// fill returns a JSON text in which the places of arguments are filled. A string that is nothing but a place becomes the
-// argument as it is; a member or item for which there is no argument is left out. empty says that nothing is left of the value.
+// fill returns a JSON text in which the places of arguments are filled. A string that is nothing but a place becomes
+// the argument as it is; a member or item for which there is no argument is left out. empty says that nothing is left
+// of the value.
 func fill(raw json.RawMessage, args arguments) (filled json.RawMessage, empty bool) {
 	switch {
 	case len(raw) == 0:

@@ -8,6 +8,7 @@
 //   - A field is one pair of the query, one header or one cookie.
 //   - The site is scheme, host and port of the address. No argument changes it: that is what policies decide about.
 //
-// A request goes out by the client of its call, which goes where the policy lets it. Redirects stay on the site, since headers
-// may carry secrets. What a server refuses is a result that says so, with the beginning of what the server wrote about it.
+// A request goes out by the client of its call, which goes where the policy lets it. Redirects stay on the site,
+// since headers may carry secrets. What a server refuses is a result that says so, with the beginning of what the
+// server wrote about it.
 package httpcall

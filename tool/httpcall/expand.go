@@ -89,8 +89,8 @@ func (p *program) taken(field int, name string) bool {
 
 func siteOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
-// expandPath writes the path. A segment that leads upwards is refused in whatever form, since servers differ in what they take
-// for one.
+// expandPath writes the path. A segment that leads upwards is refused in whatever form, since servers differ in what
+// they take for one.
 func (p *program) expandPath(args arguments) (string, error) {
 	var b strings.Builder
 	for _, segment := range p.path {
@@ -110,7 +110,8 @@ func (p *program) expandPath(args arguments) (string, error) {
 	return b.String(), nil
 }
 
-// climbs reports whether a segment is empty or leads to where it stands or upwards, also where a server decodes it twice.
+// climbs reports whether a segment is empty or leads to where it stands or upwards, also where a server decodes it
+// twice.
 func climbs(text string) bool {
 	if text == "" {
 		return true

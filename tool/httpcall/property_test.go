@@ -16,8 +16,8 @@ import (
 	"wield/tool"
 )
 
-// TestNothingEscapesItsPlace: whatever the arguments hold, the request that is sent has the same shape, and a server reads the
-// arguments as they were.
+// TestNothingEscapesItsPlace: whatever the arguments hold, the request that is sent has the same shape, and a server
+// reads the arguments as they were.
 func TestNothingEscapesItsPlace(t *testing.T) {
 	parameters := schemaOf("seg", "end", "q", "list", "h", "c", "b", "inner")
 	one, err := New(chat.Tool{Name: "try_it", Parameters: parameters}, Request{

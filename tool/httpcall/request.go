@@ -45,7 +45,8 @@ const (
 	inCookie In = "cookie"
 )
 
-// A Field is one pair of the query, one header or one cookie. It is left out when an argument that it has a place for is.
+// A Field is one pair of the query, one header or one cookie. It is left out when an argument that it has a place for
+// is.
 type Field struct {
 	In    In
 	Name  string
@@ -106,8 +107,8 @@ type compiled struct {
 	value template
 }
 
-// New makes a tool of a request. Every place has to be that of a parameter, and every parameter has to have one, unless a body
-// takes what is left.
+// New makes a tool of a request. Every place has to be that of a parameter, and every parameter has to have one,
+// unless a body takes what is left.
 func New(d chat.Tool, r Request) (*tool.Tool, error) {
 	p := &program{Request: r}
 	p.Method = strings.ToUpper(r.Method)

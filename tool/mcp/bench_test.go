@@ -17,7 +17,8 @@ import (
 	"wield/tool"
 )
 
-// serveHTTP serves everything over HTTP in a process of its own, so that its work is not counted, and prints the address.
+// serveHTTP serves everything over HTTP in a process of its own, so that its work is not counted, and prints the
+// address.
 func serveHTTP() int {
 	s := everything("")
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true})

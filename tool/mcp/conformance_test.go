@@ -21,7 +21,8 @@ import (
 	"wield/tool"
 )
 
-// conformanceClient plays a scenario of the official conformance suite for clients against the server that the suite started.
+// conformanceClient plays a scenario of the official conformance suite for clients against the server that the suite
+// started.
 func conformanceClient(scenario, address string) int {
 	var given struct {
 		ClientID     string `json:"client_id"`

@@ -156,8 +156,8 @@ func elicited(r *tool.Reply) *sdk.ElicitResult {
 	return answer
 }
 
-// answered returns the state of the form that a person replied to, with the answer in it; nil: there was none. The error asks for the
-// next thing.
+// answered returns the state of the form that a person replied to, with the answer in it; nil: there was none. The
+// error asks for the next thing.
 func (h *handler) answered(r *tool.Reply) (*asking, error) {
 	if r == nil {
 		return nil, nil

@@ -19,7 +19,8 @@ import (
 	"wield/tool"
 )
 
-// raw is a server that speaks by hand: it answers requests by their method with what answer returns, which may be anything.
+// raw is a server that speaks by hand: it answers requests by their method with what answer returns, which may be
+// anything.
 func raw(t *testing.T, contentType string, answer func(method string, id json.RawMessage) string) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -18,7 +18,8 @@ import (
 	"wield/tool/policy"
 )
 
-// OAuth says how tokens for a service are had: by OAuth 2.1 with PKCE. The zero value uses tokens that a login has kept.
+// OAuth says how tokens for a service are had: by OAuth 2.1 with PKCE. The zero value uses tokens that a login has
+// kept.
 type OAuth struct {
 	Tokens *Tokens // where they are kept; nil: nowhere, and every connection logs in
 	Who    string  // whose tokens they are; empty: everybody's
@@ -62,7 +63,8 @@ const timeToLogin = 10 * time.Minute
 // ErrNoLogin says that a service wants no login.
 var ErrNoLogin = errors.New("the service wants no login")
 
-// Login logs in to the service and keeps the tokens, whatever was kept before. who is whose login it is; empty: everybody's.
+// Login logs in to the service and keeps the tokens, whatever was kept before. who is whose login it is; empty:
+// everybody's.
 func (s *Server) Login(ctx context.Context, who, redirect string, visit func(context.Context, string) (*url.URL, error)) error {
 	if s.o.OAuth == nil {
 		return ErrNoLogin
@@ -87,8 +89,8 @@ func (s *Server) Login(ctx context.Context, who, redirect string, visit func(con
 	return nil
 }
 
-// guarded returns a client for what a service says about logging in, which may name any address: private ones only if the
-// service itself is there.
+// guarded returns a client for what a service says about logging in, which may name any address: private ones only if
+// the service itself is there.
 func guarded(address string) (*http.Client, error) {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -93,8 +93,8 @@ func protect(t *testing.T) *protected {
 	return p
 }
 
-// TestLogin checks a login: without one nothing works and the error says what to do; afterwards it lasts in other processes, and a
-// token that is over is renewed and kept.
+// TestLogin checks a login: without one nothing works and the error says what to do; afterwards it lasts in other
+// processes, and a token that is over is renewed and kept.
 func TestLogin(t *testing.T) {
 	p := protect(t)
 	file := filepath.Join(t.TempDir(), "tokens.json")
@@ -181,7 +181,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestEach checks that with Each everyone on whose behalf calls run has a program of their own, which ends with the server.
+// TestEach checks that with Each everyone on whose behalf calls run has a program of their own, which ends with the
+// server.
 func TestEach(t *testing.T) {
 	s := New(Options{Name: "p", Command: program(t, "stdio"), Each: true})
 	tools, problems := s.Tools(t.Context())

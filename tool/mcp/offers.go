@@ -23,7 +23,8 @@ func (s *Server) Offers() Offers {
 	return s.offers
 }
 
-// others asks for prompts and resources, as far as they are wanted. What cannot be had is a problem, and the tools work.
+// others asks for prompts and resources, as far as they are wanted. What cannot be had is a problem, and the tools
+// work.
 func (s *Server) others(ctx context.Context, c *sdk.ClientSession) (o Offers, problems []error) {
 	r := c.InitializeResult()
 	if r == nil || r.Capabilities == nil {

@@ -117,7 +117,8 @@ func (p *Pins) Accept(server string, names ...string) error {
 	})
 }
 
-// AcceptExactly agrees to what a tool of a server is now, if that is the definition with a hash. It reports false otherwise.
+// AcceptExactly agrees to what a tool of a server is now, if that is the definition with a hash. It reports false
+// otherwise.
 func (p *Pins) AcceptExactly(server, name, hash string) (ok bool, err error) {
 	err = p.update(func(all *pinned) (bool, error) {
 		pin := all.Servers[server][name]

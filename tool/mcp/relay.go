@@ -42,8 +42,8 @@ func (p *Peer) options() *sdk.ClientOptions {
 	return o
 }
 
-// elicits answers what a server asks a person for. It stands in front of the library's own handler, which refuses forms that
-// the revision 2025-11-25 has.
+// elicits answers what a server asks a person for. It stands in front of the library's own handler, which refuses
+// forms that the revision 2025-11-25 has.
 func (p *Peer) elicits(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		params, ok := r.GetParams().(*sdk.ElicitParams)
@@ -119,7 +119,8 @@ func (s *Server) Passes(meta sdk.Meta) sdk.Meta {
 	return meta
 }
 
-// Sessions reports whether the server keeps sessions, so that it may ask something of its client in the middle of a call.
+// Sessions reports whether the server keeps sessions, so that it may ask something of its client in the middle of a
+// call.
 func (s *Server) Sessions() bool {
 	p := s.Status().Protocol
 	return p != "" && p < stateless

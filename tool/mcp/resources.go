@@ -11,8 +11,8 @@ import (
 	"wield/tool"
 )
 
-// An asker is the handler of a tool that asks a server for its resources or prompts: what MCP clients see as such, models reach by tools.
-// What a server says of them is a result, which is data, and no part of a definition.
+// An asker is the handler of a tool that asks a server for its resources or prompts: what MCP clients see as such,
+// models reach by tools. What a server says of them is a result, which is data, and no part of a definition.
 type asker struct {
 	server *Server
 	ask    func(ctx context.Context, s *sdk.ClientSession, arguments string) (*sdk.CallToolResult, error)

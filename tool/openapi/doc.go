@@ -7,5 +7,6 @@
 //   - An operation is a method on a path. It becomes one tool, whose arguments are the parameters and, as one argument, the body.
 //   - A credential answers a security scheme of the document. It comes from whoever uses the document and never from the document.
 //
-// What is wrong with a document is told with its line, and operations that nothing is wrong with become tools all the same.
+// What is wrong with a document is told with its line, and operations that nothing is wrong with become tools all the
+// same.
 package openapi

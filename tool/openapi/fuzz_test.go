@@ -9,8 +9,8 @@ import (
 	"wield/schema"
 )
 
-// FuzzRead checks that no document makes the reader panic, that everything wrong has words, and that every tool has a schema that can
-// be read and a name that stands alone.
+// FuzzRead checks that no document makes the reader panic, that everything wrong has words, and that every tool has a
+// schema that can be read and a name that stands alone.
 func FuzzRead(f *testing.F) {
 	f.Add(string(library(f)))
 	n, err := read("library.yaml", library(f))

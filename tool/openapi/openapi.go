@@ -49,8 +49,8 @@ type document struct {
 // methods are those that become tools, in the order in which they are looked at.
 var methods = []string{"get", "put", "post", "delete", "head", "patch"}
 
-// Read makes tools of the operations of a document, in its order. Of what is wrong it joins the errors, each an *Error; the other
-// operations are returned all the same.
+// Read makes tools of the operations of a document, in its order. Of what is wrong it joins the errors, each an
+// *Error; the other operations are returned all the same.
 func Read(data []byte, o Options) ([]*tool.Tool, error) {
 	d := &document{Options: o, file: o.File, targets: map[string]*node{}, names: map[string]int{}}
 	var err error

@@ -9,7 +9,8 @@ import (
 // maxSample bounds an example of arguments.
 const maxSample = 400
 
-// sample makes an example of the required arguments, or of the first if none is; "" if it would be too long or does not fit.
+// sample makes an example of the required arguments, or of the first if none is; "" if it would be too long or does
+// not fit.
 func (op *operation) sample(props []property, fits *schema.Schema) string {
 	var parts []string
 	for i, p := range props {

@@ -94,7 +94,8 @@ func (s *schemas) schema(dst []byte, n *node, depth int) ([]byte, error) {
 	return s.object(dst, n, depth)
 }
 
-// reference writes what a reference leads to in its place, if that ends and is not long, else a reference to a definition.
+// reference writes what a reference leads to in its place, if that ends and is not long, else a reference to a
+// definition.
 func (s *schemas) reference(dst []byte, ref *node, depth int) ([]byte, error) {
 	target, err := s.doc.target(ref)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"wield/tool/httpcall"
 )
 
-// security returns what shows that the operation may be called: the first of the document's alternatives for which there are
-// credentials. Secrets are texts that stand in none of the fields as a whole.
+// security returns what shows that the operation may be called: the first of the document's alternatives for which
+// there are credentials. Secrets are texts that stand in none of the fields as a whole.
 func (op *operation) security() (fields []httpcall.Field, secrets []string, err error) {
 	requirements := op.node.get("security")
 	if requirements == nil {

@@ -77,7 +77,7 @@ func analyse(words []field) *analysis {
 		for _, w := range words[1:] {
 			a.value(kindMaybe, w, nil)
 		}
-		a.nobodyKnows(words[1:])
+		a.unknownWords(words[1:])
 		return a
 	}
 	a.table = true
@@ -110,7 +110,7 @@ func (a *analysis) program(p *program, name string, words []field) {
 		next := programs()[name]
 		if next == nil {
 			if a.untabled = true; !p.subs[sub.text] {
-				a.nobodyKnows(words[1:])
+				a.unknownWords(words[1:])
 			}
 			break
 		}
@@ -179,8 +179,8 @@ func (a *analysis) edited() {
 // runWords are sub-commands with which many programs run the words behind them.
 var runWords = []string{"exec", "run", "x", "dlx", "shell", "sh", "ssh", "with", "spawn", "launch"}
 
-// nobodyKnows is for the words behind a program or an option that the table does not have.
-func (a *analysis) nobodyKnows(words []field) {
+// unknownWords is for the words behind a program or an option that the table does not have.
+func (a *analysis) unknownWords(words []field) {
 	if len(words) > len(a.strange) {
 		a.strange = words
 	}

@@ -13,8 +13,8 @@ type Action struct {
 	Tool      string
 	Arguments string // JSON text, as it would run; "" is {}
 
-	// The facts, which the tool declares. A command is given as Argv, a program and its arguments with no shell between, or as
-	// Shell, a line that a shell would read.
+	// The facts, which the tool declares. A command is given as Argv, a program and its arguments with no shell
+	// between, or as Shell, a line that a shell would read.
 	Argv  []string
 	Shell string
 	Paths []PathUse
@@ -122,8 +122,9 @@ func Brief(rule string) string {
 	return string([]rune(rule)[:most-3]) + "..."
 }
 
-// Visible writes text so that nothing in it is invisible or moves the cursor: control characters, format characters such as
-// those that turn the direction of text, and line separators are shown as escapes. Runs of more than eight blanks are counted.
+// Visible writes text so that nothing in it is invisible or moves the cursor: control characters, format characters
+// such as those that turn the direction of text, and line separators are shown as escapes. Runs of more than eight
+// blanks are counted.
 func Visible(s string) string {
 	if plain(s) {
 		return s

@@ -170,8 +170,8 @@ func outside(t *testing.T, p *Policy, resolver *fixedResolver, handler http.Hand
 	}}), &dialled
 }
 
-// TestX_E28 goes to addresses of the own network in all the ways that an address can be reached: by name, by any of several
-// answers, by a redirect. None of them makes a connection.
+// TestX_E28 goes to addresses of the own network in all the ways that an address can be reached: by name, by any of
+// several answers, by a redirect. None of them makes a connection.
 func TestX_E28(t *testing.T) {
 	resolver := &fixedResolver{answers: map[string][][]string{
 		"ok.example":     {{publicAddr}},
@@ -249,7 +249,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestProxyOfEnvironment_arg056 checks that a proxy that the environment names is not used: it would hide where connections go.
+// TestProxyOfEnvironment_arg056 checks that a proxy that the environment names is not used: it would hide where
+// connections go.
 func TestProxyOfEnvironment_arg056(t *testing.T) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") }))
 	defer proxy.Close()

@@ -50,8 +50,8 @@ func readIgnore(text string) []ignoreRule {
 	return rules
 }
 
-// ignores reports whether the rules leave out a path or a directory above it. Names are in lower case. The last rule that fits
-// a path decides; what stands in a directory that is left out cannot come back.
+// ignores reports whether the rules leave out a path or a directory above it. Names are in lower case. The last rule
+// that fits a path decides; what stands in a directory that is left out cannot come back.
 func ignores(rules []ignoreRule, names []string, dir bool) bool {
 	for n := 1; n <= len(names); n++ {
 		out := false
@@ -83,7 +83,8 @@ type ignoreEntry struct {
 	err   error
 }
 
-// rules returns the rules of the root. An ignore file that cannot be read is an error: what it would leave out is not known.
+// rules returns the rules of the root. An ignore file that cannot be read is an error: what it would leave out is not
+// known.
 func (c *ignoreCache) rules(root string) ([]ignoreRule, error) {
 	name := path.Join(root, ignoreFile)
 	fi, err := os.Stat(name)

@@ -130,7 +130,7 @@ func (a *analysis) unknown(p *program, name, value string, joined bool, words []
 	if p.wraps || p.subs != nil {
 		a.hide(words[1:])
 	}
-	a.nobodyKnows(words[1:])
+	a.unknownWords(words[1:])
 	spelled := []string{name, words[0].text}
 	a.notKnown(name, spelled)
 	if joined {
@@ -195,7 +195,7 @@ func (a *analysis) unknownLetter(p *program, name string, i int, words []field) 
 	if p.wraps || p.subs != nil {
 		a.hide(words[1:])
 	}
-	a.nobodyKnows(words[1:])
+	a.unknownWords(words[1:])
 	a.notKnown(name, []string{name, typed})
 	switch {
 	case i == 1 && strings.ContainsAny(typed[2:], "/~."): // a value

@@ -31,22 +31,24 @@ type Rule struct {
 	Decision chat.Decision
 	Selector
 
-	// Match and NotMatch are examples. New checks that the rule fits each of the first and none of the second: commands where
-	// the rule is about commands, paths where it is about paths ("write x" names an operation), URLs or hosts where it is
-	// about hosts, else names of tools. An example that begins with a brace is the arguments of a call.
+	// Match and NotMatch are examples. New checks that the rule fits each of the first and none of the second:
+	// commands where the rule is about commands, paths where it is about paths ("write x" names an operation), URLs
+	// or hosts where it is about hosts, else names of tools. An example that begins with a brace is the arguments of
+	// a call.
 	Match, NotMatch []string
 
 	File string // where the rule stands; "" when it comes from no file
 	Line int
 }
 
-// A Selector says which calls a rule is about. All that is given must fit. Command, Path and Host are about different subjects,
-// so that only one of them is given; Op goes with Path.
+// A Selector says which calls a rule is about. All that is given must fit. Command, Path and Host are about different
+// subjects, so that only one of them is given; Op goes with Path.
 type Selector struct {
 	// Tool lists names of tools; * stands for any characters.
 	Tool []string
-	// Command lists beginnings of commands, word by word: "git diff". A word may give alternatives, as in "git diff|log". A
-	// last word * says that any words may follow, also of a program that the table of programs does not know.
+	// Command lists beginnings of commands, word by word: "git diff". A word may give alternatives, as in "git
+	// diff|log". A last word * says that any words may follow, also of a program that the table of programs does not
+	// know.
 	Command []string
 	// Path lists patterns relative to the root: * stands for characters of one name, ** for any number of directories. A
 	// pattern that begins with a slash is about paths outside of the root.
@@ -93,7 +95,8 @@ type rule struct {
 	args     []condition
 }
 
-// New checks a definition, its examples included, and returns the policy. The error names all rules that cannot be used.
+// New checks a definition, its examples included, and returns the policy. The error names all rules that cannot be
+// used.
 func New(def Definition) (*Policy, error) {
 	if def.Default == "" {
 		def.Default = chat.DecisionAsk

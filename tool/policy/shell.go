@@ -210,7 +210,7 @@ func second(_, after scope) scope { return after }
 func (e *eval) cmd(c syntax.Command, sc scope) (success, after scope) {
 	switch c := c.(type) {
 	case *syntax.CallExpr:
-		return e.call1(c, sc)
+		return e.simpleCommand(c, sc)
 	case *syntax.BinaryCmd:
 		return e.binary(c, sc)
 	case *syntax.Block:
@@ -372,13 +372,13 @@ func (e *eval) endsAt(c *syntax.CallExpr, redirects []*syntax.Redirect, sc scope
 		at := slices.IndexFunc(c.Args, func(w *syntax.Word) bool { return w.Pos().After(r.Pos()) })
 		if at > 0 {
 			e.undecidable(r, "words behind &>, which some shells take for a command of their own")
-			e.call1(&syntax.CallExpr{Args: c.Args[at:]}, sc)
+			e.simpleCommand(&syntax.CallExpr{Args: c.Args[at:]}, sc)
 		}
 	}
 }
 
-// call1 judges a simple command.
-func (e *eval) call1(c *syntax.CallExpr, sc scope) (success, after scope) {
+// simpleCommand judges a simple command.
+func (e *eval) simpleCommand(c *syntax.CallExpr, sc scope) (success, after scope) {
 	in := e.input
 	e.input = nil
 	for _, a := range c.Assigns {

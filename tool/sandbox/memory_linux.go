@@ -86,7 +86,8 @@ func (m inMemory) add(name string, counted map[uint64]int64) {
 	m[id] = st.Blocks * 512
 }
 
-// buffered are the sockets and pipes of a tree, by their names in /proc. The kernel keeps what was written and not read.
+// buffered are the sockets and pipes of a tree, by their names in /proc. The kernel keeps what was written and not
+// read.
 type buffered map[string]bool
 
 const (
@@ -106,8 +107,8 @@ func (b buffered) sum() int64 {
 	return int64(max(0, sockets-freeBuffers))*socketBuffer + int64(max(0, len(b)-sockets-freeBuffers))*pipeBuffer
 }
 
-// open notes the files in memory that a process has open, those that have no name and those in the directory for them, and
-// its sockets and pipes.
+// open notes the files in memory that a process has open, those that have no name and those in the directory for
+// them, and its sockets and pipes.
 func (m inMemory) open(pid int, counted map[uint64]int64, buffers buffered) {
 	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
 	names, _ := readNames(dir)

@@ -13,8 +13,8 @@ import (
 // Main does nothing: only Linux has supervisors.
 func Main() {}
 
-// plant starts the program as a child. Elsewhere than on Linux no level above limits can be given; what holds of limits is
-// time, output and, where there are process groups, the end of the group.
+// plant starts the program as a child. Elsewhere than on Linux no level above limits can be given; what holds of
+// limits is time, output and, where there are process groups, the end of the group.
 func plant(_ context.Context, p *Process, c Command, program string, s *streams) (tree, error) {
 	if c.Level.atLeast(Workspace) {
 		return nil, &Error{Kind: ErrLevel, Text: string(c.Level), Missing: missing()}

@@ -63,7 +63,8 @@ var refusals = []refusal{
 	{call: unix.SYS_MOUNT}, {call: unix.SYS_UMOUNT2}, {call: unix.SYS_PIVOT_ROOT}, {call: unix.SYS_CHROOT}, {call: unix.SYS_MOVE_MOUNT}, {call: unix.SYS_OPEN_TREE},
 	{call: unix.SYS_FSOPEN}, {call: unix.SYS_FSCONFIG}, {call: unix.SYS_FSMOUNT}, {call: unix.SYS_FSPICK}, {call: unix.SYS_MOUNT_SETATTR},
 	{call: unix.SYS_OPEN_BY_HANDLE_AT}, {call: unix.SYS_FANOTIFY_INIT}, {call: unix.SYS_QUOTACTL}, {call: unix.SYS_QUOTACTL_FD},
-	// Namespaces. The flags of clone3 lie in memory, where a filter cannot see them; programs take clone when there is no clone3.
+	// Namespaces. The flags of clone3 lie in memory, where a filter cannot see them; programs take clone when there
+	// is no clone3.
 	{call: unix.SYS_UNSHARE}, {call: unix.SYS_SETNS}, {call: unix.SYS_CLONE, arg: 0, test: has, want: namespaces}, {call: unix.SYS_CLONE3, errn: unix.ENOSYS},
 	// The machine.
 	{call: unix.SYS_INIT_MODULE}, {call: unix.SYS_FINIT_MODULE}, {call: unix.SYS_DELETE_MODULE}, {call: unix.SYS_KEXEC_LOAD}, {call: unix.SYS_REBOOT},
@@ -89,8 +90,9 @@ const (
 	setid     = unix.S_ISUID | unix.S_ISGID
 )
 
-// families are the kinds of socket that the network is made of, when it is on. Unix sockets are not among them: behind them
-// are other programs of this machine, some of which do what they are told. A pair of them is fine, and is another call.
+// families are the kinds of socket that the network is made of, when it is on. Unix sockets are not among them:
+// behind them are other programs of this machine, some of which do what they are told. A pair of them is fine, and is
+// another call.
 var families = []uint32{unix.AF_INET, unix.AF_INET6}
 
 // A filter is a program for the kernel being written.
@@ -168,7 +170,8 @@ func (r refusal) argument() uint32 {
 	return argument(r.arg)
 }
 
-// argument is where the lower half of an argument stands. The kernel looks at no more of most of those that are tested here.
+// argument is where the lower half of an argument stands. The kernel looks at no more of most of those that are
+// tested here.
 func argument(n int) uint32 { return uint32(offArgs + 8*n) }
 
 // sockets refuses every socket, or all but those of the network.

@@ -8,6 +8,6 @@
 //   - To undo an action is to put back what stood there before. It is refused when any of the files is not what the action made
 //     of it: whatever came later would be lost.
 //
-// What is needed to undo an action is on disk before the first of its files is touched, so that a process that ends in between
-// leaves nothing that could not be undone.
+// What is needed to undo an action is on disk before the first of its files is touched, so that a process that ends
+// in between leaves nothing that could not be undone.
 package undo

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestUndoMode: a file that moves or comes back has the mode that it had, whatever the process takes away from new files.
+// TestUndoMode: a file that moves or comes back has the mode that it had, whatever the process takes away from new
+// files.
 func TestUndoMode(t *testing.T) {
 	root, dir := workspace(t, map[string]string{"a.txt": "one\r\ntwo", "gone.txt": "gone", "old.sh": "x\n"})
 	modes := map[string]fs.FileMode{"a.txt": 0o664, "gone.txt": 0o444, "old.sh": 0o755}

@@ -67,8 +67,8 @@ const (
 	unfinished = ".new-" // begins the name of the directory of an action that is being written
 )
 
-// Do puts changes in place, all of them or none, and keeps what undoes them. Changes that change nothing make no action: its ID is
-// empty then, as it is where nothing is kept.
+// Do puts changes in place, all of them or none, and keeps what undoes them. Changes that change nothing make no
+// action: its ID is empty then, as it is where nothing is kept.
 func (l *Log) Do(root *files.Root, tool, call string, changes []edit.Change) (Action, error) {
 	changed := slices.DeleteFunc(slices.Clone(changes), func(c edit.Change) bool { return !c.Changed() })
 	if l == nil || l.Dir == "" || len(changed) == 0 {
@@ -235,8 +235,9 @@ func (l *Log) Last(root *files.Root, of func(*Action) bool) (Action, error) {
 	return Action{}, fmt.Errorf("undo: %w: nothing is left to undo in %s", ErrUnknown, root.Path())
 }
 
-// Undo puts the files of an action back as they were before it, all of them or none, and returns what has changed. A file that is as
-// it was before is left alone; one that is neither that nor what the action made of it makes the whole fail with edit.Stale.
+// Undo puts the files of an action back as they were before it, all of them or none, and returns what has changed. A
+// file that is as it was before is left alone; one that is neither that nor what the action made of it makes the
+// whole fail with edit.Stale.
 func (l *Log) Undo(root *files.Root, id string) ([]edit.Change, error) {
 	a, err := l.read(id)
 	switch {
@@ -263,8 +264,8 @@ type Total struct {
 	Since       bool // the file is not what the last of them left
 }
 
-// Changes returns what the actions made of files that of says yes to, in the order in which the files were first changed. Actions that
-// were undone do not count.
+// Changes returns what the actions made of files that of says yes to, in the order in which the files were first
+// changed. Actions that were undone do not count.
 func (l *Log) Changes(root *files.Root, of func(*Action) bool) ([]Total, error) {
 	ids, err := l.ids()
 	if err != nil {

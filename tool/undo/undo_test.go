@@ -198,7 +198,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestKeep keeps the last actions only, the last one whatever its size, and nothing where nothing is to be kept or has changed.
+// TestKeep keeps the last actions only, the last one whatever its size, and nothing where nothing is to be kept or
+// has changed.
 func TestKeep(t *testing.T) {
 	root, dir := workspace(t, map[string]string{"a.txt": "0\n"})
 	swap := func(l *Log, from, to int) Action {

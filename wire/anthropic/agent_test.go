@@ -13,9 +13,10 @@ import (
 	"wield/chat"
 )
 
-// agentRequest writes a request of the size and shape of those that Claude Code sends: instructions in blocks with cache marks,
-// of which the first changes with every version; more of them among the messages; a dozen tools with long descriptions, one of
-// them deferred; rounds of calls, the last result with a cache mark; and keys that only servers of the protocol know.
+// agentRequest writes a request of the size and shape of those that Claude Code sends: instructions in blocks with
+// cache marks, of which the first changes with every version; more of them among the messages; a dozen tools with
+// long descriptions, one of them deferred; rounds of calls, the last result with a cache mark; and keys that only
+// servers of the protocol know.
 func agentRequest(rounds int) []byte {
 	mark := map[string]string{"type": "ephemeral"}
 	block := func(text string, more ...any) map[string]any {
@@ -97,8 +98,8 @@ func prose(n int) string {
 	return b.String()
 }
 
-// canonical makes requests equal that say the same: a text is a block of text, a result is no error unless it says so, and an id
-// that wield made for the client is that of the call.
+// canonical makes requests equal that say the same: a text is a block of text, a result is no error unless it says
+// so, and an id that wield made for the client is that of the call.
 func canonical(t *testing.T, body []byte) any {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(string(body)))
@@ -135,7 +136,8 @@ func blocks(v map[string]any, key string) {
 	}
 }
 
-// TestAgentRequest decodes a request as agents send it, writes it for a server of the protocol, and compares every field.
+// TestAgentRequest decodes a request as agents send it, writes it for a server of the protocol, and compares every
+// field.
 func TestAgentRequest(t *testing.T) {
 	for _, rounds := range []int{0, 1, 10} {
 		body := agentRequest(rounds)
@@ -167,8 +169,9 @@ func TestAgentRequest(t *testing.T) {
 	}
 }
 
-// TestRecordedRequest_ClaudeCode does the same with what Claude Code 2.1.329 sent on the fourth turn of a task: its request as it
-// was recorded, with every word of its texts replaced by another one of the same length, and every name of the machine.
+// TestRecordedRequest_ClaudeCode does the same with what Claude Code 2.1.329 sent on the fourth turn of a task: its
+// request as it was recorded, with every word of its texts replaced by another one of the same length, and every name
+// of the machine.
 func TestRecordedRequest_ClaudeCode(t *testing.T) {
 	body, err := os.ReadFile("testdata/agent.json")
 	if err != nil {

@@ -23,13 +23,13 @@ type RequestOptions struct {
 	MaxTokens int      // bound on the answer where the request has none; 0: DefaultMaxTokens
 	Forward   []string // keys of opaque parts that the server understands, beyond those of the protocol that need no permission
 
-	// SystemInside says that the server takes instructions among the messages. Else those of them that did not stand there in
-	// a request of this protocol go to the field system.
+	// SystemInside says that the server takes instructions among the messages. Else those of them that did not stand
+	// there in a request of this protocol go to the field system.
 	SystemInside bool
 }
 
-// understood are the keys of opaque parts that a server of the protocol understands without further headers, wherever they
-// stand.
+// understood are the keys of opaque parts that a server of the protocol understands without further headers, wherever
+// they stand.
 var understood = []string{"thinking", "top_k", "metadata", "service_tier", "speed", "output_config", "cache_control", "citations", "context",
 	"inference_geo", "defer_loading", "input_examples", "eager_input_streaming", "allowed_callers", "caller"}
 
@@ -41,11 +41,12 @@ func (o *RequestOptions) Understands(key string) bool {
 	return slices.Contains(understood, key) || slices.Contains(o.Forward, key)
 }
 
-// AppendRequest appends the body of a request. It fails with a *chat.Error if req holds something that the protocol cannot
-// say.
+// AppendRequest appends the body of a request. It fails with a *chat.Error if req holds something that the protocol
+// cannot say.
 //
-// Results stand at the beginning of a user's message. The protocol wants one for each call of the message before, and none for
-// other calls: a call that has none gets one which says so, and a result without its call is written as text.
+// Results stand at the beginning of a user's message. The protocol wants one for each call of the message before, and
+// none for other calls: a call that has none gets one which says so, and a result without its call is written as
+// text.
 func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, error) {
 	for _, x := range req.Extra {
 		if x.Key == keyServers && x.Protocol == chat.ProtocolAnthropic && !o.Understands(x.Key) && len(x.Value) > len("[]") {
@@ -122,14 +123,15 @@ func hasOpaque(m *chat.Message, key string) bool {
 	return slices.ContainsFunc(m.Opaque, func(x chat.Extra) bool { return x.Protocol == chat.ProtocolAnthropic && x.Key == key })
 }
 
-// An insert is instructions that stand among the messages, in front of the one that is at a place among those that are none.
+// An insert is instructions that stand among the messages, in front of the one that is at a place among those that
+// are none.
 type insert struct {
 	at    int
 	parts []chat.Part
 }
 
-// inserts returns the instructions of a message that stood among the messages of a request of this protocol, and the other
-// parts. If the message is not as it was then, there are none.
+// inserts returns the instructions of a message that stood among the messages of a request of this protocol, and the
+// other parts. If the message is not as it was then, there are none.
 func inserts(m *chat.Message) (top []chat.Part, inside []insert) {
 	var numbers []int
 	for _, x := range m.Opaque {
@@ -153,8 +155,8 @@ func inserts(m *chat.Message) (top []chat.Part, inside []insert) {
 	return top, inside
 }
 
-// system writes the instructions that do not stand among the messages, and keeps those that do: a string, or a list if there are
-// several pieces or marks on them.
+// system writes the instructions that do not stand among the messages, and keeps those that do: a string, or a list
+// if there are several pieces or marks on them.
 func (w *requestWriter) system(messages []chat.Message) {
 	var parts []chat.Part
 	others := 0
@@ -404,8 +406,8 @@ func (w *requestWriter) blocks(m *chat.Message) *chat.Error {
 	return nil
 }
 
-// orderOf returns the order of a message's blocks as opaqueBlocks has it, with nil for a part, or nil if it does not say, or is
-// about another content: whoever changed that did not change this.
+// orderOf returns the order of a message's blocks as opaqueBlocks has it, with nil for a part, or nil if it does not
+// say, or is about another content: whoever changed that did not change this.
 func orderOf(m *chat.Message) (order []json.RawMessage) {
 	parts, calls := 0, 0
 	for _, x := range m.Opaque {
@@ -439,8 +441,8 @@ func (w *requestWriter) parts(m *chat.Message) *chat.Error {
 	return nil
 }
 
-// part writes one part of a message. Of what a model wrote, which may hold the thinking of another server, nothing is lost by
-// leaving out what this protocol cannot say; what a client says must not be lost without a word.
+// part writes one part of a message. Of what a model wrote, which may hold the thinking of another server, nothing is
+// lost by leaving out what this protocol cannot say; what a client says must not be lost without a word.
 func (w *requestWriter) part(m *chat.Message, i int) *chat.Error {
 	p := &m.Parts[i]
 	var err *chat.Error
@@ -562,8 +564,8 @@ func (w *requestWriter) call(c *chat.Call, more []byte) {
 	w.b = append(w.b, '}')
 }
 
-// appendInput appends arguments, which must be an object here. What is none, because a model wrote it wrong, is carried as the
-// string that it is.
+// appendInput appends arguments, which must be an object here. What is none, because a model wrote it wrong, is
+// carried as the string that it is.
 func appendInput(dst []byte, args string) []byte {
 	trimmed := strings.TrimSpace(args)
 	switch {

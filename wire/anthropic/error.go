@@ -41,8 +41,9 @@ func Status(kind chat.ErrorKind) int {
 	return 500
 }
 
-// AppendError appends the body of an error answer: {"type":"error","error":{"type","message"}}. The protocol has no place for
-// the field that is to blame, so that the message names it if it does not already. It has one for few codes.
+// AppendError appends the body of an error answer: {"type":"error","error":{"type","message"}}. The protocol has no
+// place for the field that is to blame, so that the message names it if it does not already. It has one for few
+// codes.
 func AppendError(dst []byte, e *chat.Error) []byte {
 	kind, ok := kinds[e.Kind]
 	if !ok {
@@ -65,9 +66,9 @@ func AppendError(dst []byte, e *chat.Error) []byte {
 	return append(dst, "}}"...)
 }
 
-// DecodeError reads an error answer of a server: its status, its header (which may be nil) and its body, which may be the
-// protocol's own, or anything that stands between it and us says. A status of 0 stands for an error inside an answer that began
-// well.
+// DecodeError reads an error answer of a server: its status, its header (which may be nil) and its body, which may be
+// the protocol's own, or anything that stands between it and us says. A status of 0 stands for an error inside an
+// answer that began well.
 func DecodeError(status int, header openai.Header, body []byte) *chat.Error {
 	e := openai.DecodeError(status, header, body)
 	if status == 429 { // whatever the body says

@@ -4,8 +4,9 @@ import (
 	"strings"
 )
 
-// The protocol wants ids of calls to be made of letters, digits, - and _, and its own begin with toolu_. Ids that other servers
-// and wield make are shown to clients under a prefix that says how to get them back, so that no table of them is needed.
+// The protocol wants ids of calls to be made of letters, digits, - and _, and its own begin with toolu_. Ids that
+// other servers and wield make are shown to clients under a prefix that says how to get them back, so that no table
+// of them is needed.
 const (
 	ownID    = "toolu_"   // what the protocol's own servers begin an id with
 	mappedID = "toolu_w_" // what an id begins with that was another
@@ -42,8 +43,8 @@ func isIDByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
 }
 
-// escapeID writes id behind the prefix, with _xHH for a byte that the protocol does not allow, and for a _ that could be taken
-// for the beginning of such an escape.
+// escapeID writes id behind the prefix, with _xHH for a byte that the protocol does not allow, and for a _ that could
+// be taken for the beginning of such an escape.
 func escapeID(id string) string {
 	b := make([]byte, 0, len(mappedID)+len(id)+9)
 	b = append(b, mappedID...)

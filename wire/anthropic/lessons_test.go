@@ -78,8 +78,8 @@ func TestL04L07_IDOnce(t *testing.T) {
 	}
 }
 
-// TestL09_IDsOfEachSide: ids of other servers are shown to a client in the form that it knows, differ if they differed, and are
-// themselves again in its next request. A server of the protocol never gets one that it refuses.
+// TestL09_IDsOfEachSide: ids of other servers are shown to a client in the form that it knows, differ if they
+// differed, and are themselves again in its next request. A server of the protocol never gets one that it refuses.
 func TestL09_IDsOfEachSide(t *testing.T) {
 	seen := map[string]string{}
 	for _, id := range []string{"call_1", "toolu_01AbC", "functions.f:0", "functions.f_x3a0", "toolu_w_call_1", "toolu_w_", "_x", "_x5fx", "_", "", "é", "a b", "9aB3x_x", "toolu_w__x", "toolu_w__xzz"} {
@@ -111,7 +111,8 @@ func TestL12_CallWithoutArguments(t *testing.T) {
 	}
 }
 
-// TestL13L14L16_OneStopReason: exactly one, tool_use exactly when there is a call, and only words that the protocol has.
+// TestL13L14L16_OneStopReason: exactly one, tool_use exactly when there is a call, and only words that the protocol
+// has.
 func TestL13L14L16_OneStopReason(t *testing.T) {
 	for reason, want := range map[string]string{"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal", "tool_calls": "end_turn", "eof": "end_turn", "": "end_turn"} {
 		for _, call := range []bool{false, true} {
@@ -209,7 +210,8 @@ func TestL23_OrphanResults(t *testing.T) {
 	}
 }
 
-// TestL24_ServerTools: tools that the server runs are marked as such, and reach one of this protocol as they are, with a choice of them.
+// TestL24_ServerTools: tools that the server runs are marked as such, and reach one of this protocol as they are,
+// with a choice of them.
 func TestL24_ServerTools(t *testing.T) {
 	for _, choice := range []string{`{"type":"auto"}`, `{"type":"any"}`, `{"type":"tool","name":"web_search"}`} {
 		out := reencoded(t, `{"messages":[{"role":"user","content":"w"}],"tools":[{"type":"web_search_20250305","name":"web_search"},{"type":"mcp_toolset"}],"tool_choice":`+choice+`}`)

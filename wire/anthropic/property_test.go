@@ -38,8 +38,8 @@ func spoil(t *rapid.T, text string) string {
 	return string(b)
 }
 
-// TestAnyRequest decodes spoiled requests. They are refused with a place and a code, or what is written for them is a request
-// that is written again as it is.
+// TestAnyRequest decodes spoiled requests. They are refused with a place and a code, or what is written for them is a
+// request that is written again as it is.
 func TestAnyRequest(t *testing.T) {
 	cases := goldens(t, "requests.txt", 50)
 	rapid.Check(t, func(t *rapid.T) {
@@ -78,8 +78,8 @@ func TestAnyRequest(t *testing.T) {
 	})
 }
 
-// TestAnyStream reads streams of which frames are spoiled, lost, repeated or out of order. Whatever comes is an answer by the
-// rules, or an error.
+// TestAnyStream reads streams of which frames are spoiled, lost, repeated or out of order. Whatever comes is an
+// answer by the rules, or an error.
 func TestAnyStream(t *testing.T) {
 	cases := goldens(t, "streams.txt", 27)
 	rapid.Check(t, func(t *rapid.T) {

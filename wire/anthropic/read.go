@@ -12,14 +12,14 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// opaqueSignature is the key of the opaque part that is the signature of the thinking before it, a JSON string. Thinking that
-// cannot be read is an opaque part under the type of its block.
+// opaqueSignature is the key of the opaque part that is the signature of the thinking before it, a JSON string.
+// Thinking that cannot be read is an opaque part under the type of its block.
 const opaqueSignature = "signature"
 
 // A StreamReader turns the data of a stream's frames into events. The zero value is ready for one stream.
 //
-// Blocks are serialised: one is closed before the next one starts, however the server mixes their deltas. Whether the answer
-// holds calls is decided by the calls, not by the stop reason. Calls have the origin function.
+// Blocks are serialised: one is closed before the next one starts, however the server mixes their deltas. Whether the
+// answer holds calls is decided by the calls, not by the stop reason. Calls have the origin function.
 type StreamReader struct {
 	out    []chat.Event
 	at     int        // bytes of text and thinking so far
@@ -386,7 +386,8 @@ func (b *inBlock) sign(signature string) {
 // kindOfDelta says what block a delta belongs to.
 var kindOfDelta = map[string]string{"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "thinking", "input_json_delta": "tool_use"}
 
-// delta takes in a delta. One of a block that was never started starts a block, unless it would be a call without a name.
+// delta takes in a delta. One of a block that was never started starts a block, unless it would be a call without a
+// name.
 func (r *StreamReader) delta(index int64, raw []byte) {
 	kind, piece, signature := "", "", ""
 	s := jsonbody.Scanner{Bytes: raw}
@@ -456,8 +457,8 @@ func (r *StreamReader) advance() {
 // maxOpen is how many blocks may be open at a time; the first of more is closed.
 const maxOpen = 64
 
-// overtaken reports whether a block of text or thinking can only have ended, because another has started: servers that forget
-// to close one do not go back to it.
+// overtaken reports whether a block of text or thinking can only have ended, because another has started: servers
+// that forget to close one do not go back to it.
 func (r *StreamReader) overtaken(b *inBlock) bool {
 	return len(r.blocks) > 1 && (b.kind == "text" || b.kind == "thinking") || len(r.blocks) > maxOpen
 }

@@ -52,8 +52,8 @@ func TestStreamReader(t *testing.T) {
 	}
 }
 
-// checkStream checks what holds of every stream: spans in order, calls one after the other, deltas that are the arguments,
-// nothing behind Finish.
+// checkStream checks what holds of every stream: spans in order, calls one after the other, deltas that are the
+// arguments, nothing behind Finish.
 func checkStream(t interface{ Errorf(string, ...any) }, events []chat.Event) {
 	at, open, args := 0, -1, ""
 	for i, e := range events {

@@ -9,12 +9,12 @@ import (
 
 // DecodeRequest reads a request. An error is a *jsonbody.FieldError, which chat.AsError makes a *chat.Error of.
 //
-// The model's name and max_tokens may be absent. Keys that the vocabulary has no place for are kept raw in Request.Extra. Tools
-// that clients run get their documented schemas, those that the server runs (web_search_... and the like) are marked as hosted. The
-// result refers to body, which must not change afterwards.
+// The model's name and max_tokens may be absent. Keys that the vocabulary has no place for are kept raw in
+// Request.Extra. Tools that clients run get their documented schemas, those that the server runs (web_search_... and
+// the like) are marked as hosted. The result refers to body, which must not change afterwards.
 //
-// The results in a user's message become messages of the role tool, in front of what else the user says. Thinking becomes
-// opaque parts of the assistant's message, and its text the message's reasoning.
+// The results in a user's message become messages of the role tool, in front of what else the user says. Thinking
+// becomes opaque parts of the assistant's message, and its text the message's reasoning.
 func DecodeRequest(body []byte) (*chat.Request, error) {
 	d := requestReader{req: &chat.Request{}}
 	if err := d.Init(body); err != nil {
@@ -132,8 +132,8 @@ func (d *requestReader) metadata() {
 	}
 }
 
-// outputConfig takes the format out of it, and keeps it whole. The effort stays there: clients send it whatever the model is,
-// and servers of other protocols refuse it for models that do not think.
+// outputConfig takes the format out of it, and keeps it whole. The effort stays there: clients send it whatever the
+// model is, and servers of other protocols refuse it for models that do not think.
 func (d *requestReader) outputConfig() {
 	d.Peek()
 	at := d.Pos

@@ -13,9 +13,9 @@ import (
 
 // Keys of the opaque parts of a message that say how it stood in a request of this protocol.
 const (
-	// opaqueInside says which instructions stood among the messages rather than in the field system. In a message of the role
-	// system it is a list: for each of them its place among the other messages and how many of the last parts it has. In one of
-	// the role user it marks the whole.
+	// opaqueInside says which instructions stood among the messages rather than in the field system. In a message of
+	// the role system it is a list: for each of them its place among the other messages and how many of the last
+	// parts it has. In one of the role user it marks the whole.
 	opaqueInside = "inside"
 	// opaqueBlocks is the order of an assistant's blocks, where calls do not stand last or have more members than the
 	// vocabulary: a list with 0 for each part and an object of these members for each call.
@@ -105,9 +105,9 @@ func (d *requestReader) finishTurn(t *turn) {
 	}
 }
 
-// instruct takes in instructions that stand among the messages. Few servers of other protocols take them there: those in front
-// of all answers join the others at the top, which is the same to the model; later ones keep their place, as something that the
-// user says.
+// instruct takes in instructions that stand among the messages. Few servers of other protocols take them there: those
+// in front of all answers join the others at the top, which is the same to the model; later ones keep their place, as
+// something that the user says.
 func (d *requestReader) instruct(t *turn) (joined bool) {
 	if d.spoken {
 		t.Role = chat.RoleUser
@@ -351,8 +351,8 @@ func (d *requestReader) thinkingBlock(t *turn) {
 	t.add(chat.Part{Kind: chat.PartOpaque, Name: "thinking", Raw: raw, Protocol: chat.ProtocolAnthropic})
 }
 
-// useBlock reads a call that the model made earlier. Input that is no object is no error: models write it, and the history
-// holds it.
+// useBlock reads a call that the model made earlier. Input that is no object is no error: models write it, and the
+// history holds it.
 func (d *requestReader) useBlock(t *turn) {
 	c := chat.Call{Index: len(t.Calls), Arguments: "{}", Complete: true, Origin: chat.OriginFunction}
 	var more rest
@@ -446,8 +446,8 @@ func sourceType(raw []byte) string {
 	return ""
 }
 
-// textOf returns the text of a block that is none but can be read as such: a document of text, a search result, the name of a
-// tool that was found. Of another it is "".
+// textOf returns the text of a block that is none but can be read as such: a document of text, a search result, the
+// name of a tool that was found. Of another it is "".
 func textOf(raw []byte) string {
 	var b struct {
 		Type   string

@@ -15,9 +15,9 @@ const (
 	callTokens    = 12   // of what stands around a call or a result
 )
 
-// CountTokens estimates how many tokens a request has: one for every four ASCII characters, one for every other character, and a
-// fixed number for an image and for what stands around each message, tool and call. No tokenizer is asked, so that the estimate
-// is the same for every model; it is rather too high than too low.
+// CountTokens estimates how many tokens a request has: one for every four ASCII characters, one for every other
+// character, and a fixed number for an image and for what stands around each message, tool and call. No tokenizer is
+// asked, so that the estimate is the same for every model; it is rather too high than too low.
 func CountTokens(req *chat.Request) int {
 	var c counter
 	for i := range req.Messages {

@@ -8,8 +8,8 @@ import (
 	"wield/chat"
 )
 
-// A clientTool is a tool that the protocol defines and the client runs. Its definition in a request is only its type and its name;
-// to a model that was not trained on it its schema has to be told.
+// A clientTool is a tool that the protocol defines and the client runs. Its definition in a request is only its type
+// and its name; to a model that was not trained on it its schema has to be told.
 type clientTool struct{ prefix, about, schema string }
 
 // clientTools are all of them, by what their types begin with.
@@ -42,7 +42,8 @@ var clientTools = []clientTool{
 			`"required":["action"]}`},
 }
 
-// typedTool completes a tool of a type of the protocol. What clients run gets its schema; all else only a server of the protocol runs.
+// typedTool completes a tool of a type of the protocol. What clients run gets its schema; all else only a server of
+// the protocol runs.
 func typedTool(t *chat.Tool, kind string, raw []byte) {
 	t.Raw, t.Protocol, t.Opaque = raw, chat.ProtocolAnthropic, nil
 	for _, c := range clientTools {

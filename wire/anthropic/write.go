@@ -11,8 +11,8 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// Thinking says how much of a model's reasoning an answer shows. The protocol gives none to clients that did not ask for it:
-// they expect the first block to be text.
+// Thinking says how much of a model's reasoning an answer shows. The protocol gives none to clients that did not ask
+// for it: they expect the first block to be text.
 type Thinking uint8
 
 // The choices.
@@ -83,9 +83,9 @@ var deltaStarts = [...]string{
 	useBlock:      `{"type":"input_json_delta","partial_json":"`,
 }
 
-// A StreamWriter turns the events of one answer into the frames of a stream. One block is open at a time, and each has an index
-// of its own; a call's arguments are never empty; there is one stop reason. Text of KindRejected events is shown when they are
-// marked FlagSpent, and not otherwise.
+// A StreamWriter turns the events of one answer into the frames of a stream. One block is open at a time, and each
+// has an index of its own; a call's arguments are never empty; there is one stop reason. Text of KindRejected events
+// is shown when they are marked FlagSpent, and not otherwise.
 type StreamWriter struct {
 	o ResponseOptions
 
@@ -104,8 +104,8 @@ type StreamWriter struct {
 // NewStreamWriter returns a writer for one answer.
 func NewStreamWriter(o ResponseOptions) *StreamWriter { return &StreamWriter{o: o} }
 
-// Append appends the frames that e makes, none for the kinds that the protocol does not show. KindFinish writes the end of
-// the stream; nothing may follow it.
+// Append appends the frames that e makes, none for the kinds that the protocol does not show. KindFinish writes the
+// end of the stream; nothing may follow it.
 func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 	if w.ended {
 		return dst
@@ -307,7 +307,8 @@ func appendCallID(dst []byte, id, response string, n int) []byte {
 	return shape.AppendQuoted(dst, clientID(id))
 }
 
-// appendCallEnd closes the open call. What is missing of its arguments is sent, since clients fail on a call with empty ones.
+// appendCallEnd closes the open call. What is missing of its arguments is sent, since clients fail on a call with
+// empty ones.
 func (w *StreamWriter) appendCallEnd(dst []byte, call *chat.Call) []byte {
 	if w.open != useBlock {
 		if !call.Complete {
@@ -343,8 +344,8 @@ func (w *StreamWriter) appendEnd(dst []byte, f *chat.Finish) []byte {
 	return append(dst, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"...)
 }
 
-// AppendError appends the frame that ends a stream which failed after it had begun. No message_stop follows it, so that no
-// client takes the answer for a whole one.
+// AppendError appends the frame that ends a stream which failed after it had begun. No message_stop follows it, so
+// that no client takes the answer for a whole one.
 func (w *StreamWriter) AppendError(dst []byte, err *chat.Error) []byte {
 	if w.ended {
 		return dst
@@ -383,8 +384,8 @@ func appendStop(dst []byte, f *chat.Finish, calls bool) []byte {
 	return shape.AppendQuoted(dst, stop)
 }
 
-// appendUsage appends token counts. The protocol has no way to say that they are not known: then they are 0. What was read from
-// the cache or written to it is not part of input_tokens here.
+// appendUsage appends token counts. The protocol has no way to say that they are not known: then they are 0. What was
+// read from the cache or written to it is not part of input_tokens here.
 func appendUsage(dst []byte, u *chat.Usage, whole bool) []byte {
 	if u == nil || !u.Known {
 		if whole {
@@ -410,8 +411,8 @@ func appendUsage(dst []byte, u *chat.Usage, whole bool) []byte {
 // KeepAlive is a frame that says nothing, which every client passes over.
 const KeepAlive = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
 
-// A Response collects the events of one answer into a message. Text of KindRejected events is shown when they are marked
-// FlagSpent, and that of incomplete calls always, since they are not listed.
+// A Response collects the events of one answer into a message. Text of KindRejected events is shown when they are
+// marked FlagSpent, and that of incomplete calls always, since they are not listed.
 type Response struct {
 	o        ResponseOptions
 	content  []byte // whole blocks, joined by commas

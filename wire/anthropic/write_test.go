@@ -78,8 +78,8 @@ func TestStreamError(t *testing.T) {
 	}
 }
 
-// TestRoundTrip writes random answers and reads them again, as streams and as bodies. Texts are cut anywhere, also inside a
-// character.
+// TestRoundTrip writes random answers and reads them again, as streams and as bodies. Texts are cut anywhere, also
+// inside a character.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := ResponseOptions{ID: "msg_1", Model: "m", Thinking: thinkingShown}

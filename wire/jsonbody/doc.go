@@ -1,4 +1,5 @@
-// Package jsonbody reads and writes the JSON of wire protocols without reflection. The codecs of package wire stand on it.
+// Package jsonbody reads and writes the JSON of wire protocols without reflection. The codecs of package wire stand
+// on it.
 //
 // Words:
 //

@@ -41,8 +41,8 @@ func (e *FieldError) As(target any) bool {
 	return ok
 }
 
-// A Reader reads the fields of a request. It knows where it is, so that an error names the field. Its first error sticks and
-// ends all loops of its Scanner. Init makes it ready.
+// A Reader reads the fields of a request. It knows where it is, so that an error names the field. Its first error
+// sticks and ends all loops of its Scanner. Init makes it ready.
 type Reader struct {
 	Scanner
 	Bad *FieldError // the first error
@@ -53,8 +53,8 @@ type Reader struct {
 	unread []string
 }
 
-// Init makes r read body, which must be an object and must not change afterwards. The error, which is a *FieldError, says why
-// it is none.
+// Init makes r read body, which must be an object and must not change afterwards. The error, which is a *FieldError,
+// says why it is none.
 func (r *Reader) Init(body []byte) error {
 	src := string(body)
 	if err := check(src); err != nil {

@@ -45,8 +45,8 @@ func between(least, most float64, whole bool) Allowed {
 	return Allowed{types: aNumber, least: least, most: most, whole: whole}
 }
 
-// limits is the one table of what the settings of a request may be. A field that is not in it is either read by its protocol's
-// codec, which checks it then, or is not known, and whatever a client sends there is left to the backend.
+// limits is the one table of what the settings of a request may be. A field that is not in it is either read by its
+// protocol's codec, which checks it then, or is not known, and whatever a client sends there is left to the backend.
 var limits = map[chat.Protocol]map[string]Allowed{
 	chat.ProtocolOpenAI: {
 		"max_tokens":            bound,

@@ -6,8 +6,8 @@ import (
 	"wield/chat"
 )
 
-// Location returns where a part's content lies: its address, or the content itself as one. media is the type of content that
-// has none.
+// Location returns where a part's content lies: its address, or the content itself as one. media is the type of
+// content that has none.
 func Location(p *chat.Part, media string) string {
 	if p.URL != "" {
 		return p.URL
@@ -18,8 +18,9 @@ func Location(p *chat.Part, media string) string {
 	return "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
 }
 
-// Format reads the form that an answer is to have, in the shape of chat completions or in that of Responses: clients send either
-// to both. schema is where the protocol has the schema, for an error about one that is missing. null is nil.
+// Format reads the form that an answer is to have, in the shape of chat completions or in that of Responses: clients
+// send either to both. schema is where the protocol has the schema, for an error about one that is missing. null is
+// nil.
 func (r *Reader) Format(schema string) *chat.Format {
 	if r.Null() {
 		return nil

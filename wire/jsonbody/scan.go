@@ -8,8 +8,8 @@ import (
 	"wield/schema/shape"
 )
 
-// A Scanner walks over one JSON text. Its first error sticks: from then on everything is empty and no loop goes on. Values
-// that are skipped are only balanced, not checked.
+// A Scanner walks over one JSON text. Its first error sticks: from then on everything is empty and no loop goes on.
+// Values that are skipped are only balanced, not checked.
 //
 //	for s.Enter('{'); s.Next('}'); {
 //		switch string(s.Key()) { ... default: s.Skip() }

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestEscapedReadsBack writes strings with characters of every kind at every place of a word of eight bytes, and reads them
-// with another reader.
+// TestEscapedReadsBack writes strings with characters of every kind at every place of a word of eight bytes, and
+// reads them with another reader.
 func TestEscapedReadsBack(t *testing.T) {
 	check := func(fatalf func(string, ...any), s string) {
 		var back string

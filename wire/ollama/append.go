@@ -24,8 +24,8 @@ type RequestOptions struct {
 // AppendRequest appends the body of a request: of /api/generate if it has a Prompt, which is taken as it is, else of
 // /api/chat. It fails with a *chat.Error if req holds something that the protocol cannot say.
 //
-// The protocol has no choice of tools: of a request that names some, only these are sent, and one that wants none gets none.
-// What is not set is not sent, and an Extra only if it is of this protocol and on the list.
+// The protocol has no choice of tools: of a request that names some, only these are sent, and one that wants none
+// gets none. What is not set is not sent, and an Extra only if it is of this protocol and on the list.
 func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, error) {
 	w := requestWriter{b: dst, req: req, o: &o}
 	model := o.Model
@@ -179,8 +179,8 @@ func (w *requestWriter) calls(calls []chat.Call) {
 	w.b = append(w.b, ']')
 }
 
-// asObject returns arguments as the object that the protocol demands. Broken ones of an earlier answer stand in one as text,
-// since a server would refuse the whole conversation for them.
+// asObject returns arguments as the object that the protocol demands. Broken ones of an earlier answer stand in one
+// as text, since a server would refuse the whole conversation for them.
 func asObject(arguments string) string {
 	if args := object(arguments); args != "" {
 		return args

@@ -21,9 +21,9 @@ func AppendError(dst []byte, e *chat.Error) []byte {
 	return append(shape.AppendQuoted(dst, message), '}')
 }
 
-// DecodeError reads an error answer of a server: its status, its header (which may be nil) and its body, which may be the
-// beginning of one. A status of 0 stands for a line of a stream. What an error means is told from the same statuses and words
-// as in the OpenAI protocol; that a model takes no tools is chat.CodeToolsUnsupported.
+// DecodeError reads an error answer of a server: its status, its header (which may be nil) and its body, which may be
+// the beginning of one. A status of 0 stands for a line of a stream. What an error means is told from the same
+// statuses and words as in the OpenAI protocol; that a model takes no tools is chat.CodeToolsUnsupported.
 func DecodeError(status int, header openai.Header, body []byte) *chat.Error {
 	e := openai.DecodeError(status, header, body)
 	// Ollama answers 404 for a path that it does not know with a text of net/http.

@@ -12,8 +12,8 @@ import (
 
 // A StreamReader turns the lines of a stream into events. The zero value is ready for one stream.
 //
-// Calls are whole when they arrive. They have the origin function; one that the server gave no id is called call_N after its
-// place in the answer.
+// Calls are whole when they arrive. They have the origin function; one that the server gave no id is called call_N
+// after its place in the answer.
 type StreamReader struct {
 	at     int // bytes of text and reasoning so far
 	calls  int

@@ -50,8 +50,8 @@ func (o *ResponseOptions) end() string {
 // doneReasons are the protocol's words for why an answer ended. It has none for calls.
 var doneReasons = map[chat.FinishReason]string{chat.FinishLength: "length", chat.FinishFiltered: "content_filter"}
 
-// appendEnd appends the last fields of an answer, up to its end. Times other than the whole are not known here, so that they
-// are absent rather than nought.
+// appendEnd appends the last fields of an answer, up to its end. Times other than the whole are not known here, so
+// that they are absent rather than nought.
 func (o *ResponseOptions) appendEnd(dst []byte, reason chat.FinishReason, usage *chat.Usage) []byte {
 	word := doneReasons[reason]
 	if word == "" {
@@ -76,9 +76,9 @@ func (o *ResponseOptions) callID(c *chat.Call, n int) string {
 	return "call_" + o.ID + "_" + strconv.Itoa(n)
 }
 
-// A StreamWriter turns the events of one answer into lines: text and thoughts as they come, each call whole when it is
-// complete, and one last line that says done. Text of KindRejected events is shown when they are marked FlagSpent, and that
-// of incomplete calls always, since they are not listed.
+// A StreamWriter turns the events of one answer into lines: text and thoughts as they come, each call whole when it
+// is complete, and one last line that says done. Text of KindRejected events is shown when they are marked FlagSpent,
+// and that of incomplete calls always, since they are not listed.
 type StreamWriter struct {
 	o     ResponseOptions
 	calls int
@@ -91,8 +91,8 @@ type StreamWriter struct {
 // NewStreamWriter returns a writer for one answer.
 func NewStreamWriter(o ResponseOptions) *StreamWriter { return &StreamWriter{o: o} }
 
-// Append appends the lines that e makes, none for the kinds that the protocol does not show. KindFinish writes the last line;
-// nothing may follow it.
+// Append appends the lines that e makes, none for the kinds that the protocol does not show. KindFinish writes the
+// last line; nothing may follow it.
 func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 	if w.ended {
 		return dst
@@ -132,8 +132,8 @@ func (w *StreamWriter) appendText(dst []byte, text string, probs ...byte) []byte
 	return w.appendTail(shape.AppendQuoted(w.o.appendHead(dst), text), probs...)
 }
 
-// logprobs appends the logprobs of a text's tokens, joined by commas. They look the same in this protocol as in OpenAI's, but for
-// what is around them.
+// logprobs appends the logprobs of a text's tokens, joined by commas. They look the same in this protocol as in
+// OpenAI's, but for what is around them.
 func logprobs(dst []byte, e chat.Event) []byte {
 	probs, ok := e.Detail.(chat.LogProbs)
 	if !ok {
@@ -176,8 +176,8 @@ func (w *StreamWriter) appendTail(dst []byte, probs ...byte) []byte {
 	return append(dst, ",\"done\":false}\n"...)
 }
 
-// appendCall appends a line with a call. What is none in this protocol, because it is incomplete or its arguments are no
-// object, is text.
+// appendCall appends a line with a call. What is none in this protocol, because it is incomplete or its arguments are
+// no object, is text.
 func (w *StreamWriter) appendCall(dst []byte, c *chat.Call) []byte {
 	args := object(c.Arguments)
 	if !c.Complete || args == "" {

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRecordedRequest_Agent reads what a server of this protocol was sent on the fourth turn of a coding agent's task, writes it
-// again, and compares every field. The request was recorded, and every word of its texts replaced by another one of the same
-// length, with every name of the machine.
+// TestRecordedRequest_Agent reads what a server of this protocol was sent on the fourth turn of a coding agent's
+// task, writes it again, and compares every field. The request was recorded, and every word of its texts replaced by
+// another one of the same length, with every name of the machine.
 func TestRecordedRequest_Agent(t *testing.T) {
 	sent, err := os.ReadFile("testdata/agent.json")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"wield/schema/shape"
 )
 
-// annotations tell of tools that the backend itself ran: one annotation for each of their calls, and, as the protocol has it
-// for searches, one for each page that was found.
+// annotations tell of tools that the backend itself ran: one annotation for each of their calls, and, as the protocol
+// has it for searches, one for each page that was found.
 type annotations struct {
 	wanted bool
 	calls  []nativeCall // that have no result yet
@@ -49,7 +49,8 @@ func (a *annotations) take(e chat.Event) nativeCall {
 	return nativeCall{id: e.ID, name: e.Name}
 }
 
-// appendNative appends the annotation of a call. The protocol has no type for it; clients pass over those that they do not know.
+// appendNative appends the annotation of a call. The protocol has no type for it; clients pass over those that they
+// do not know.
 func appendNative(dst []byte, c nativeCall, result *string, failed bool) []byte {
 	dst = shape.AppendQuoted(append(dst, `{"type":"native_tool","native_tool":{"id":`...), c.id)
 	dst = shape.AppendQuoted(append(dst, `,"name":`...), c.name)

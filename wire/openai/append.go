@@ -13,8 +13,8 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// EmptyContent says what stands for the content of an assistant's message that holds calls and no text. Servers differ in
-// what they accept.
+// EmptyContent says what stands for the content of an assistant's message that holds calls and no text. Servers
+// differ in what they accept.
 type EmptyContent uint8
 
 // The choices. The zero value is what the protocol's own servers send.
@@ -34,8 +34,8 @@ const (
 	ConstrainLlamaCPP                  // json_schema for a schema, grammar for a grammar, response_format for any JSON
 )
 
-// RequestOptions adapt a request to the server that it is for. The zero value suits servers that know the protocol as it was
-// in 2023.
+// RequestOptions adapt a request to the server that it is for. The zero value suits servers that know the protocol as
+// it was in 2023.
 type RequestOptions struct {
 	Model               string       // name of the model there; empty: the request's
 	Stream              bool         // ask for a stream
@@ -193,8 +193,8 @@ func resultText(parts []chat.Part) string {
 	return strings.Join(lines, "\n")
 }
 
-// shown writes a message of the user with what results hold beside text, behind the last of results that stand together: the
-// protocol takes nothing but text in a result.
+// shown writes a message of the user with what results hold beside text, behind the last of results that stand
+// together: the protocol takes nothing but text in a result.
 func (w *requestWriter) shown(messages []chat.Message, i int) *chat.Error {
 	if messages[i].Role != chat.RoleTool || i+1 < len(messages) && messages[i+1].Role == chat.RoleTool {
 		return nil
@@ -222,8 +222,9 @@ func (w *requestWriter) shown(messages []chat.Message, i int) *chat.Error {
 	return nil
 }
 
-// leavesOut reports whether a part is one that the server does not understand. In what a model wrote earlier, which may hold
-// the thinking of another server, nothing is lost by leaving it out; what a client says must not be lost without a word.
+// leavesOut reports whether a part is one that the server does not understand. In what a model wrote earlier, which
+// may hold the thinking of another server, nothing is lost by leaving it out; what a client says must not be lost
+// without a word.
 func (w *requestWriter) leavesOut(p chat.Part) bool {
 	return p.Kind == chat.PartOpaque && !(p.Protocol == chat.ProtocolOpenAI && slices.Contains(w.o.Forward, p.Name))
 }

@@ -9,8 +9,8 @@
 //   - A delta is what one chunk adds to the message under way.
 //
 // A server uses DecodeRequest, then StreamWriter or Response, and AppendError. A client uses AppendRequest, then
-// StreamReader or DecodeResponse, and DecodeError. What is written is strict and follows the protocol to the letter; what
-// is read may have every deviation that servers and clients in use are known for.
+// StreamReader or DecodeResponse, and DecodeError. What is written is strict and follows the protocol to the letter;
+// what is read may have every deviation that servers and clients in use are known for.
 //
 // The codecs run once a chunk, so nothing on that path goes through reflection: encoders append to a slice, the decoder
 // walks the bytes once.

@@ -73,9 +73,9 @@ func appendStringOrNull(dst []byte, s string) []byte {
 	return shape.AppendQuoted(dst, s)
 }
 
-// DecodeError reads an error answer of a server: its status, its header (which may be nil) and its body, which may be the
-// protocol's own, any other JSON, HTML, plain text or nothing. A status of 0 stands for an error inside an answer that began
-// well. The time in the header's Retry-After is taken relative to its Date, or to now without one.
+// DecodeError reads an error answer of a server: its status, its header (which may be nil) and its body, which may be
+// the protocol's own, any other JSON, HTML, plain text or nothing. A status of 0 stands for an error inside an answer
+// that began well. The time in the header's Retry-After is taken relative to its Date, or to now without one.
 func DecodeError(status int, header Header, body []byte) *chat.Error {
 	e := &chat.Error{Status: status}
 	typ := readErrorBody(e, body)

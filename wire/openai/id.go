@@ -15,9 +15,9 @@ const (
 
 const shortIDLen = 9
 
-// A shortener makes ids of nine letters and digits of the ids of a request: of one id always the same, and of two never one.
-// What an id becomes depends on itself alone, but for the rare one that meets another, so that it stays the same from request to
-// request. Nothing has to be made long again: calls of such a server have ids that it takes.
+// A shortener makes ids of nine letters and digits of the ids of a request: of one id always the same, and of two
+// never one. What an id becomes depends on itself alone, but for the rare one that meets another, so that it stays
+// the same from request to request. Nothing has to be made long again: calls of such a server have ids that it takes.
 type shortener struct {
 	short map[string]string
 	taken map[string]bool

@@ -8,7 +8,8 @@ import (
 	"wield/chat"
 )
 
-// TestL09_NineLettersAndDigits: a server that takes only such ids gets them, of one id always the same, of two never one.
+// TestL09_NineLettersAndDigits: a server that takes only such ids gets them, of one id always the same, of two never
+// one.
 func TestL09_NineLettersAndDigits(t *testing.T) {
 	var s shortener
 	seen := map[string]string{}

@@ -6,8 +6,8 @@ import (
 	"wield/chat"
 )
 
-// TestMediaOfResults: results hold text alone in this protocol, so that their images follow as a message of the user, once behind all
-// results that stand together.
+// TestMediaOfResults: results hold text alone in this protocol, so that their images follow as a message of the user,
+// once behind all results that stand together.
 func TestMediaOfResults(t *testing.T) {
 	picture := chat.Part{Kind: chat.PartImage, MediaType: "image/png", Data: []byte("abc")}
 	result := func(id string, parts ...chat.Part) chat.Message {

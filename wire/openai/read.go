@@ -13,9 +13,9 @@ import (
 
 // A StreamReader turns the data of a stream's frames into events. The zero value is ready for one stream.
 //
-// Calls are serialised: one call is closed before the next one starts, however the server mixes their deltas. Whether the
-// answer holds calls is decided by the calls, not by the finish reason. Calls have the origin function; one that the server
-// gave no id is called call_N after its index.
+// Calls are serialised: one call is closed before the next one starts, however the server mixes their deltas. Whether
+// the answer holds calls is decided by the calls, not by the finish reason. Calls have the origin function; one that
+// the server gave no id is called call_N after its index.
 type StreamReader struct {
 	out   []chat.Event
 	arena arena
@@ -34,8 +34,8 @@ type StreamReader struct {
 	failed    error
 }
 
-// Feed appends the events of one frame's data, which is a chunk or [DONE]. The result does not refer to data. An error is a
-// *chat.Error and final.
+// Feed appends the events of one frame's data, which is a chunk or [DONE]. The result does not refer to data. An
+// error is a *chat.Error and final.
 func (r *StreamReader) Feed(dst []chat.Event, data []byte) ([]chat.Event, error) {
 	if r.failed != nil {
 		return dst, r.failed
@@ -68,8 +68,8 @@ func (r *StreamReader) Done() bool { return r.done }
 // Finished reports whether a finish reason was read, after which the stream may end without [DONE].
 func (r *StreamReader) Finished() bool { return r.reason != "" }
 
-// Close appends what is left at the end of the stream, Finish last. A stream that broke off before a finish reason or [DONE]
-// is a *chat.Error of the kind ErrProtocol.
+// Close appends what is left at the end of the stream, Finish last. A stream that broke off before a finish reason or
+// [DONE] is a *chat.Error of the kind ErrProtocol.
 func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 	if r.failed != nil {
 		return dst, r.failed
@@ -363,7 +363,8 @@ func countIn(s *jsonbody.Scanner, name string) (n int) {
 	return n
 }
 
-// finishReason translates a server's finish reason. Servers have more words than the protocol; an unknown one is a stop.
+// finishReason translates a server's finish reason. Servers have more words than the protocol; an unknown one is a
+// stop.
 func finishReason(s string) chat.FinishReason {
 	switch s {
 	case "length", "max_tokens", "model_length", "max_output_tokens":
@@ -421,9 +422,9 @@ func (a *arena) keep(raw []byte, escaped bool) string {
 	return a.block.String()[at:]
 }
 
-// A template is the last chunk that brought nothing but text. Most chunks of a stream are that one with another text in its
-// place, byte for byte; such a chunk need not be read again. Between the same bytes around it, a string that stays a string
-// changes nothing else.
+// A template is the last chunk that brought nothing but text. Most chunks of a stream are that one with another text
+// in its place, byte for byte; such a chunk need not be read again. Between the same bytes around it, a string that
+// stays a string changes nothing else.
 type template struct {
 	head, tail []byte // up to the text's opening quote, and from its closing one
 	kind       chat.Kind

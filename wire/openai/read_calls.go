@@ -141,8 +141,8 @@ func (c *calls) find(d callDelta) *slot {
 	return c.slots[len(c.slots)-1]
 }
 
-// isNext reports whether a delta that points to s begins another call all the same. Servers are known that give every call
-// the index 0, and others that give every delta of one call a new id.
+// isNext reports whether a delta that points to s begins another call all the same. Servers are known that give every
+// call the index 0, and others that give every delta of one call a new id.
 func (s *slot) isNext(d callDelta) bool {
 	if d.name == "" || d.id != "" && d.id == s.id {
 		return false
@@ -167,8 +167,8 @@ func (s *slot) addName(name string) {
 	}
 }
 
-// advance emits what is known. The call that is open stays so until a later one waits behind it and it is whole; at the end
-// all are closed.
+// advance emits what is known. The call that is open stays so until a later one waits behind it and it is whole; at
+// the end all are closed.
 func (c *calls) advance(r *StreamReader, final bool, reason chat.FinishReason) {
 	for c.cur < len(c.slots) {
 		s := c.slots[c.cur]
@@ -184,16 +184,16 @@ func (c *calls) advance(r *StreamReader, final bool, reason chat.FinishReason) {
 	}
 }
 
-// announce opens the call that is under way, if its name is known. Text that follows a name may be an apology for the call, so
-// that whoever reads the events must know of it first.
+// announce opens the call that is under way, if its name is known. Text that follows a name may be an apology for the
+// call, so that whoever reads the events must know of it first.
 func (c *calls) announce(r *StreamReader) {
 	if c.cur < len(c.slots) && !c.slots[c.cur].open && c.slots[c.cur].name != "" {
 		c.emit(r, c.slots[c.cur])
 	}
 }
 
-// emit opens a call if need be and emits its new arguments. White space waits for what follows it: if nothing does, end puts other
-// arguments in its place.
+// emit opens a call if need be and emits its new arguments. White space waits for what follows it: if nothing does,
+// end puts other arguments in its place.
 func (c *calls) emit(r *StreamReader, s *slot) {
 	if !s.open {
 		s.open = true

@@ -58,8 +58,8 @@ func TestStreamReader(t *testing.T) {
 	}
 }
 
-// checkStream checks what holds of every stream: spans in order, calls one after the other, deltas that are the arguments,
-// nothing behind Finish.
+// checkStream checks what holds of every stream: spans in order, calls one after the other, deltas that are the
+// arguments, nothing behind Finish.
 func checkStream(t *testing.T, events []chat.Event) {
 	t.Helper()
 	at, calls, open := 0, 0, false

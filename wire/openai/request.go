@@ -12,13 +12,13 @@ import (
 
 // DecodeRequest reads a request. An error is a *jsonbody.FieldError.
 //
-// The model's name may be absent: whether there is a default is the caller's affair. Keys that the vocabulary has no place
-// for are kept raw in Request.Extra, those of a message in Message.Opaque. The
-// result refers to body, which must not change afterwards.
+// The model's name may be absent: whether there is a default is the caller's affair. Keys that the vocabulary has no
+// place for are kept raw in Request.Extra, those of a message in Message.Opaque. The result refers to body, which
+// must not change afterwards.
 //
-// The older form of function calling (functions, function_call, the role function) is read as the newer one. Duplicate keys
-// and bytes that are no UTF-8 are refused; an escaped half of a surrogate pair, which clients make when they cut a text,
-// becomes U+FFFD. Arguments of earlier calls are not looked into.
+// The older form of function calling (functions, function_call, the role function) is read as the newer one.
+// Duplicate keys and bytes that are no UTF-8 are refused; an escaped half of a surrogate pair, which clients make
+// when they cut a text, becomes U+FFFD. Arguments of earlier calls are not looked into.
 func DecodeRequest(body []byte) (*chat.Request, error) {
 	d := requestReader{req: &chat.Request{}}
 	if err := d.Init(body); err != nil {
@@ -32,7 +32,8 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 	return d.req, nil
 }
 
-// IncludeUsage reports whether a request asks for a usage chunk at the end of its stream (stream_options.include_usage).
+// IncludeUsage reports whether a request asks for a usage chunk at the end of its stream
+// (stream_options.include_usage).
 func IncludeUsage(req *chat.Request) bool {
 	for _, x := range req.Extra {
 		if x.Protocol != chat.ProtocolOpenAI || x.Key != "stream_options" {
@@ -52,8 +53,8 @@ func IncludeUsage(req *chat.Request) bool {
 // Choices returns how many answers a request asks for.
 func Choices(req *chat.Request) int { return jsonbody.Choices(req, chat.ProtocolOpenAI, "n") }
 
-// Legacy reports whether a request offers tools in the older form, as functions, so that its client expects a call in that
-// form: the one function_call of a message.
+// Legacy reports whether a request offers tools in the older form, as functions, so that its client expects a call in
+// that form: the one function_call of a message.
 func Legacy(req *chat.Request) bool {
 	return slices.ContainsFunc(req.Extra, func(x chat.Extra) bool { return x.Protocol == chat.ProtocolOpenAI && x.Key == keyLegacy })
 }

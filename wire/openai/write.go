@@ -26,9 +26,9 @@ type ResponseOptions struct {
 	Annotations bool
 }
 
-// A StreamWriter turns the events of one answer into the frames of a stream: the role first, each call under an index that
-// counts over the whole answer with id, type and name once, one finish reason, a usage chunk if it was asked for, and
-// [DONE]. Text of KindRejected events is shown when they are marked FlagSpent, and not otherwise.
+// A StreamWriter turns the events of one answer into the frames of a stream: the role first, each call under an index
+// that counts over the whole answer with id, type and name once, one finish reason, a usage chunk if it was asked
+// for, and [DONE]. Text of KindRejected events is shown when they are marked FlagSpent, and not otherwise.
 type StreamWriter struct {
 	usage      bool
 	legacy     bool
@@ -87,8 +87,8 @@ func (w *StreamWriter) appendUsageNull(dst []byte) []byte {
 	return dst
 }
 
-// Append appends the frames that e makes, none for the kinds that the protocol does not show. KindFinish writes the end of
-// the stream, [DONE] included; nothing may follow it.
+// Append appends the frames that e makes, none for the kinds that the protocol does not show. KindFinish writes the
+// end of the stream, [DONE] included; nothing may follow it.
 func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 	if w.ended {
 		return dst
@@ -244,8 +244,8 @@ func (w *StreamWriter) appendArgsFrame(dst []byte, text string) []byte {
 	return append(dst, w.tail...)
 }
 
-// appendCallEnd closes the open call. The protocol has no frame for that; what is missing of the arguments is sent, since
-// clients fail on a call with empty ones.
+// appendCallEnd closes the open call. The protocol has no frame for that; what is missing of the arguments is sent,
+// since clients fail on a call with empty ones.
 func (w *StreamWriter) appendCallEnd(dst []byte, e chat.Event) []byte {
 	call := e.Detail.(*chat.Call)
 	if !w.open {
@@ -336,8 +336,8 @@ func finishWord(reason chat.FinishReason, calls, legacy bool) string {
 	return string(shownReason(reason, calls))
 }
 
-// AppendError appends the frame that ends a stream which failed after it had begun. No [DONE] follows it, so that no client
-// takes the answer for a whole one.
+// AppendError appends the frame that ends a stream which failed after it had begun. No [DONE] follows it, so that no
+// client takes the answer for a whole one.
 func (w *StreamWriter) AppendError(dst []byte, err *chat.Error) []byte {
 	if w.ended {
 		return dst

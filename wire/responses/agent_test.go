@@ -11,9 +11,9 @@ import (
 	"wield/chat"
 )
 
-// agentRequest is a request of the size and shape that a coding agent sends on its second turn: long instructions as two
-// messages of the developer, functions with schemas of some depth, a namespace, a tool that is no function, and the first turn
-// with what it came to.
+// agentRequest is a request of the size and shape that a coding agent sends on its second turn: long instructions as
+// two messages of the developer, functions with schemas of some depth, a namespace, a tool that is no function, and
+// the first turn with what it came to.
 func agentRequest() []byte {
 	prose := func(n int, topic string) string {
 		var b strings.Builder
@@ -73,8 +73,8 @@ func agentRequest() []byte {
 	return b
 }
 
-// TestAgentRequest reads such a request, writes it again, and compares field by field. What the vocabulary takes apart comes
-// back as it was.
+// TestAgentRequest reads such a request, writes it again, and compares field by field. What the vocabulary takes
+// apart comes back as it was.
 func TestAgentRequest(t *testing.T) {
 	req := writtenAgain(t, agentRequest())
 	if len(req.Tools) != 13 || len(req.Messages) != 7 || req.Messages[4].Role != chat.RoleAssistant || len(req.Messages[4].Calls) != 2 {
@@ -82,8 +82,9 @@ func TestAgentRequest(t *testing.T) {
 	}
 }
 
-// TestRecordedRequest_Codex does the same with what Codex 0.169.0 sent on the fourth turn of a task: its request as it was
-// recorded, with every word of its texts replaced by another one of the same length, and every name of the machine.
+// TestRecordedRequest_Codex does the same with what Codex 0.169.0 sent on the fourth turn of a task: its request as
+// it was recorded, with every word of its texts replaced by another one of the same length, and every name of the
+// machine.
 func TestRecordedRequest_Codex(t *testing.T) {
 	sent, err := os.ReadFile("testdata/agent.json")
 	if err != nil {

@@ -18,11 +18,11 @@ type RequestOptions struct {
 	Forward []string // keys of Request.Extra and Message.Opaque, and types of opaque parts, that the server understands
 }
 
-// AppendRequest appends the body of a request. It fails with a *chat.Error if req holds something that the protocol cannot
-// say.
+// AppendRequest appends the body of a request. It fails with a *chat.Error if req holds something that the protocol
+// cannot say.
 //
-// What is not set is not sent, and an Extra only if it is of this protocol and on the list. The output of a call is a text
-// where it has no other parts.
+// What is not set is not sent, and an Extra only if it is of this protocol and on the list. The output of a call is a
+// text where it has no other parts.
 func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, error) {
 	w := requestWriter{b: dst, o: &o}
 	w.b = append(w.b, `{"model":`...)

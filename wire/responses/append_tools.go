@@ -14,8 +14,8 @@ type called struct {
 	form        *form // nil: it is a function
 }
 
-// Names say how a server of the protocol names the tools of a request, by the names that the rest of wield knows them by, and the
-// other way round.
+// Names say how a server of the protocol names the tools of a request, by the names that the rest of wield knows them
+// by, and the other way round.
 type Names struct {
 	out map[string]called
 	in  map[spaced]string
@@ -185,8 +185,8 @@ func (w *requestWriter) offer(req *chat.Request) {
 	w.boolean("parallel_tool_calls", req.Parallel)
 }
 
-// additional writes the tools that stood among the input, each in the item that it came in. They stand in front of all else, where
-// clients put them and where the server's cache of prompts finds them.
+// additional writes the tools that stood among the input, each in the item that it came in. They stand in front of
+// all else, where clients put them and where the server's cache of prompts finds them.
 func (w *requestWriter) additional(tools []chat.Tool) {
 	for i := 0; i < len(tools); {
 		around := opaqueOf(&tools[i], keyAdditional)

@@ -1,6 +1,6 @@
-// Package responses translates between the OpenAI Responses protocol and the vocabulary of package chat, without any HTTP:
-// bytes in, values out, and the other way round. Its errors are those of the chat completions protocol, which is why it stands
-// on package wire/openai.
+// Package responses translates between the OpenAI Responses protocol and the vocabulary of package chat, without any
+// HTTP: bytes in, values out, and the other way round. Its errors are those of the chat completions protocol, which
+// is why it stands on package wire/openai.
 //
 // Words:
 //

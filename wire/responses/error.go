@@ -12,8 +12,8 @@ func AppendError(dst []byte, e *chat.Error) []byte { return openai.AppendError(d
 // Status returns the HTTP status that a server answers an error of this kind with.
 func Status(kind chat.ErrorKind) int { return openai.Status(kind) }
 
-// failureCodes are the codes of a response that has failed. The protocol has few of them; clients know some more, which say
-// whether trying again is of use.
+// failureCodes are the codes of a response that has failed. The protocol has few of them; clients know some more,
+// which say whether trying again is of use.
 var failureCodes = map[chat.ErrorKind]string{
 	chat.ErrRateLimit:     "rate_limit_exceeded",
 	chat.ErrContextLength: "context_length_exceeded",

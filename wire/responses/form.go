@@ -10,8 +10,8 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// A form is how a tool that is no function is offered and called: clients run it, like a function, but its calls and results are
-// items of types of their own. To a model it is a function all the same.
+// A form is how a tool that is no function is offered and called: clients run it, like a function, but its calls and
+// results are items of types of their own. To a model it is a function all the same.
 type form struct {
 	kind   *itemKind // of its calls
 	call   string    // the type of these items
@@ -58,7 +58,8 @@ func formOf(is func(*form) bool) *form {
 
 func formOfCall(kind string) *form { return formOf(func(f *form) bool { return f.call == kind }) }
 
-// optional are the types of tools of the protocol's own servers that a client can do without: agents offer them whatever the model is.
+// optional are the types of tools of the protocol's own servers that a client can do without: agents offer them
+// whatever the model is.
 func optional(kind string) bool {
 	return strings.HasPrefix(kind, "web_search") || kind == "image_generation" || kind == "tool_search"
 }

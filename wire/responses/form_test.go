@@ -90,7 +90,8 @@ func deltas(stream []byte, kind string) (all string) {
 	return all
 }
 
-// TestFormsInHistory reads calls and outputs of every form, and writes them for a server of the same protocol as they were.
+// TestFormsInHistory reads calls and outputs of every form, and writes them for a server of the same protocol as they
+// were.
 func TestFormsInHistory(t *testing.T) {
 	outputs := map[string]string{
 		"patch": `{"type":"custom_tool_call_output","output":"done"}`, "exec": `{"type":"custom_tool_call_output","output":"1"}`,

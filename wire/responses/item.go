@@ -34,8 +34,8 @@ func DecodeItem(raw json.RawMessage) (Item, error) {
 	return it, d.Done()
 }
 
-// DecodeItems reads the fields of a body that makes or extends a conversation: a list of items, and metadata, raw. Neither needs
-// to be there.
+// DecodeItems reads the fields of a body that makes or extends a conversation: a list of items, and metadata, raw.
+// Neither needs to be there.
 func DecodeItems(body []byte) (items []Item, metadata json.RawMessage, err error) {
 	d := requestReader{req: &Request{}}
 	if err := d.Init(body); err != nil {
@@ -191,8 +191,8 @@ func (d *requestReader) messageItem(it *rawItem) {
 	}
 }
 
-// callItem reads a call that a model made earlier. Broken arguments are no error: models write them, and the history holds
-// them. The plain text of a custom tool becomes the argument input.
+// callItem reads a call that a model made earlier. Broken arguments are no error: models write them, and the history
+// holds them. The plain text of a custom tool becomes the argument input.
 func (d *requestReader) callItem(it *rawItem) {
 	if !it.hasCallID || it.call.ID == "" {
 		if it.ID == "" {
@@ -275,7 +275,8 @@ func (d *requestReader) answers(it *rawItem) bool {
 // toolsItem reads tools that stand among the input.
 func (d *requestReader) toolsItem(it *rawItem) { d.itemTools(it) }
 
-// foundItem reads tools that a search has found: they can be called from here on, and the search's result is what they are.
+// foundItem reads tools that a search has found: they can be called from here on, and the search's result is what
+// they are.
 func (d *requestReader) foundItem(it *rawItem) {
 	if it.call.ID == "" { // of a search that the protocol's own server made
 		it.call.ID = it.ID
@@ -540,8 +541,8 @@ func (f *folder) add(items []Item) {
 	}
 }
 
-// assistant adds a part of a model's answer. It belongs to the message before it, if that can hold it: a message has one
-// text, with the calls behind it.
+// assistant adds a part of a model's answer. It belongs to the message before it, if that can hold it: a message has
+// one text, with the calls behind it.
 func (f *folder) assistant(m chat.Message, space string) {
 	if len(m.Calls) > 0 {
 		c := m.Calls[0]

@@ -8,14 +8,15 @@ import (
 	"wield/schema/shape"
 )
 
-// natives tell of tools that the backend itself ran: one item for each of their calls, whole, once its result is known. A search
-// has a type of its own in the protocol; all others are told of as calls of a server.
+// natives tell of tools that the backend itself ran: one item for each of their calls, whole, once its result is
+// known. A search has a type of its own in the protocol; all others are told of as calls of a server.
 type natives struct {
 	wanted bool
 	open   []chat.Event // calls that have no result yet
 }
 
-// take takes in an event and returns the calls that are over, with their results; a call without one is over when the answer is.
+// take takes in an event and returns the calls that are over, with their results; a call without one is over when the
+// answer is.
 func (n *natives) take(e chat.Event) (done []nativeCall) {
 	switch {
 	case servedItem(e) != nil:

@@ -10,8 +10,8 @@ import (
 	"wield/wire/openai"
 )
 
-// A StreamReader turns the data of a stream's frames into events, for one answer. Calls have the origin function. What the server
-// itself did comes as native calls, whole, with the item as the opaque part of the event.
+// A StreamReader turns the data of a stream's frames into events, for one answer. Calls have the origin function.
+// What the server itself did comes as native calls, whole, with the item as the opaque part of the event.
 type StreamReader struct {
 	out   []chat.Event
 	names Names
@@ -56,7 +56,8 @@ func (r *StreamReader) Done() bool { return r.status != "" }
 // Finished reports the same.
 func (r *StreamReader) Finished() bool { return r.Done() }
 
-// Close appends what is left at the end of the stream, Finish last. A stream that broke off is a *chat.Error of the kind ErrProtocol.
+// Close appends what is left at the end of the stream, Finish last. A stream that broke off is a *chat.Error of the
+// kind ErrProtocol.
 func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 	if r.failed == nil && r.status == "" {
 		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the stream ended without response.completed"}

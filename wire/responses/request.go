@@ -42,9 +42,9 @@ type spaced struct{ space, name string }
 
 // DecodeRequest reads a request. An error is a *jsonbody.FieldError.
 //
-// The model's name may be absent: whether there is a default is the caller's affair. Tools that are no functions are offered as
-// functions where clients run them, and marked as hosted where servers of the protocol do; those of a namespace are taken under
-// their own names. Fields that the vocabulary has no place for are kept raw in
+// The model's name may be absent: whether there is a default is the caller's affair. Tools that are no functions are
+// offered as functions where clients run them, and marked as hosted where servers of the protocol do; those of a
+// namespace are taken under their own names. Fields that the vocabulary has no place for are kept raw in
 // Request.Extra, those of an item in Message.Opaque. The result refers to body, which must not change afterwards.
 func DecodeRequest(body []byte) (*Request, error) {
 	d := requestReader{req: &Request{Store: true}}
@@ -66,8 +66,8 @@ func DecodeRequest(body []byte) (*Request, error) {
 	return d.req, nil
 }
 
-// Restore reads back what a response repeats of its request, so that a response like it can be written by another process. The
-// result has no input.
+// Restore reads back what a response repeats of its request, so that a response like it can be written by another
+// process. The result has no input.
 func Restore(response []byte) (*Request, error) {
 	d := requestReader{req: &Request{Store: true}}
 	if err := d.Init(response); err != nil {
@@ -86,8 +86,8 @@ func Restore(response []byte) (*Request, error) {
 // restored are the fields that a response has in common with its request, beside those that are echoed.
 var restored = map[string]bool{"model": true, "store": true, "conversation": true, "background": true}
 
-// Continue sets the messages to the instructions, what was said before, and the input, in which no references may be left
-// that matter.
+// Continue sets the messages to the instructions, what was said before, and the input, in which no references may be
+// left that matter.
 func (r *Request) Continue(before []Item) {
 	r.Messages, r.Before = nil, before
 	if r.instructions != "" {
@@ -223,7 +223,8 @@ func (d *requestReader) keep(key string) {
 	}
 }
 
-// withoutSecrets returns a list of tools in which MCP servers have none of the members that hold a secret of the client.
+// withoutSecrets returns a list of tools in which MCP servers have none of the members that hold a secret of the
+// client.
 func withoutSecrets(tools json.RawMessage) json.RawMessage {
 	if !bytes.Contains(tools, []byte("server_label")) {
 		return tools

@@ -101,7 +101,8 @@ func TestL21CallIDIsNotTheItemID(t *testing.T) {
 	}
 }
 
-// TestL24OtherTools: tools of namespaces are taken out of them, those that are no functions offered as such or marked as hosted.
+// TestL24OtherTools: tools of namespaces are taken out of them, those that are no functions offered as such or marked
+// as hosted.
 func TestL24OtherTools(t *testing.T) {
 	req := decode(t, `{"input":"x","tool_choice":{"type":"function","namespace":"b","name":"f"},"tools":[{"type":"web_search","external_web_access":false},{"type":"custom","name":"patch","format":{"type":"grammar"}},
 		{"type":"namespace","name":"a","description":"d","tools":[{"type":"function","name":"f","parameters":{"type":"object"}},{"type":"custom","name":"z"}]},

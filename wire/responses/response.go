@@ -347,8 +347,8 @@ func ended(reason chat.FinishReason) (status, lack string) {
 }
 
 // A Response collects the events of one answer into a body. Text of KindRejected events is shown when they are marked
-// FlagSpent, and that of incomplete calls always, since they are not listed. Its ids are those that a StreamWriter with the
-// same options gives.
+// FlagSpent, and that of incomplete calls always, since they are not listed. Its ids are those that a StreamWriter
+// with the same options gives.
 type Response struct {
 	object
 	open   openItem
@@ -478,7 +478,8 @@ func (r *Response) finish(reason chat.FinishReason) {
 	}
 }
 
-// emptyAnswer reports whether an answer that is whole has nothing in it. It gets an empty message, since clients look for one.
+// emptyAnswer reports whether an answer that is whole has nothing in it. It gets an empty message, since clients look
+// for one.
 func (b *object) emptyAnswer(status string) bool { return b.begun == 0 && status == statusCompleted }
 
 // Append appends the body. It is to be called once the stream has ended.

@@ -151,8 +151,8 @@ func (d *requestReader) known(name string) bool {
 // offered reports whether there is a tool of a name, whoever runs it.
 func (d *requestReader) offered(name string) bool { return d.known(name) || d.hosted[name] }
 
-// spacedName finds the name under which the model sees a tool of a namespace: its own, or where another tool has that, one
-// that holds both.
+// spacedName finds the name under which the model sees a tool of a namespace: its own, or where another tool has
+// that, one that holds both.
 func (d *requestReader) spacedName(space, name string) string {
 	if d.req.spaced == nil {
 		d.req.spaced, d.req.seen = make(map[string]spaced), make(map[spaced]string)

@@ -10,9 +10,9 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// A StreamWriter turns the events of one answer into the events of a stream: the response as it begins, each item from its
-// opening to its end under one id and index, and one event with the whole response last. All are numbered. Text of
-// KindRejected events is shown when they are marked FlagSpent, and not otherwise.
+// A StreamWriter turns the events of one answer into the events of a stream: the response as it begins, each item
+// from its opening to its end under one id and index, and one event with the whole response last. All are numbered.
+// Text of KindRejected events is shown when they are marked FlagSpent, and not otherwise.
 type StreamWriter struct {
 	object
 	open     openItem
@@ -31,8 +31,8 @@ func NewStreamWriter(o ResponseOptions) *StreamWriter {
 	return &StreamWriter{object: newObject(o), status: statusRunning}
 }
 
-// Append appends the frames that e makes, none for the kinds that the protocol does not show. KindFinish writes the end of
-// the stream; nothing may follow it.
+// Append appends the frames that e makes, none for the kinds that the protocol does not show. KindFinish writes the
+// end of the stream; nothing may follow it.
 func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 	if w.ended {
 		return dst
@@ -251,7 +251,8 @@ func (w *StreamWriter) call(dst []byte, id, name string) []byte {
 	return w.item(dst, "response.output_item.added", statusRunning)
 }
 
-// callArgs adds to the arguments of the open call. Those of forms other than a function's and a custom tool's are shown at its end.
+// callArgs adds to the arguments of the open call. Those of forms other than a function's and a custom tool's are
+// shown at its end.
 func (w *StreamWriter) callArgs(dst []byte, args string) []byte {
 	switch k := w.open.kind; {
 	case k == customKind:
@@ -316,8 +317,8 @@ func (w *StreamWriter) finish(dst []byte, reason chat.FinishReason) []byte {
 	return w.whole(dst, "response."+status)
 }
 
-// AppendError appends the events that end a stream which failed after it had begun. The item under way is not closed with
-// events of its own, so that no client takes it for a whole one.
+// AppendError appends the events that end a stream which failed after it had begun. The item under way is not closed
+// with events of its own, so that no client takes it for a whole one.
 func (w *StreamWriter) AppendError(dst []byte, err *chat.Error) []byte {
 	if w.ended {
 		return dst
@@ -332,8 +333,8 @@ func (w *StreamWriter) AppendError(dst []byte, err *chat.Error) []byte {
 	return w.whole(dst, "response.failed")
 }
 
-// AppendBroken appends the event, of number n, that ends a stream which tells of a response no further. What becomes of that is not
-// said.
+// AppendBroken appends the event, of number n, that ends a stream which tells of a response no further. What becomes
+// of that is not said.
 func AppendBroken(dst []byte, n int, err *chat.Error) []byte {
 	w := StreamWriter{sequence: n}
 	return appendErrorEvent(w.event(dst, "error"), err)

@@ -225,8 +225,8 @@ func TestNativeCalls(t *testing.T) {
 	}
 }
 
-// TestBrokenCall: a call that the client knows of and that never became whole is closed as incomplete; without a stream its
-// text is in the message.
+// TestBrokenCall: a call that the client knows of and that never became whole is closed as incomplete; without a
+// stream its text is in the message.
 func TestBrokenCall(t *testing.T) {
 	raw := `{"name":"f","arguments":{"a":`
 	events := []chat.Event{{Kind: chat.KindCallStart, ID: "c", Name: "f"}, {Kind: chat.KindCallArgs, Text: `{"a":`}, rejectedEvent(raw, chat.ReasonIncomplete, 0), finishEvent(chat.FinishLength)}

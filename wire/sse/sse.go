@@ -67,8 +67,8 @@ func NewReader(src io.Reader, limit int) *Reader {
 	return &Reader{src: src, limit: limit, buf: make([]byte, firstBuffer)}
 }
 
-// NewLineReader returns a reader of a stream that is lines of data, such as JSON Lines: each line that is not blank is a
-// frame. A limit of 0 is DefaultLimit.
+// NewLineReader returns a reader of a stream that is lines of data, such as JSON Lines: each line that is not blank
+// is a frame. A limit of 0 is DefaultLimit.
 func NewLineReader(src io.Reader, limit int) *Reader {
 	r := NewReader(src, limit)
 	r.lines = true
@@ -152,8 +152,8 @@ var (
 	mark  = []byte("\ufeff")
 )
 
-// line returns the next line without its end. It is valid until the next call. ok is false at the end of the stream; what
-// the stream holds behind its last line end is a line as well.
+// line returns the next line without its end. It is valid until the next call. ok is false at the end of the stream;
+// what the stream holds behind its last line end is a line as well.
 func (r *Reader) line() (line []byte, ok bool, err error) {
 	for {
 		if line, ok = r.buffered(); ok {
@@ -219,15 +219,15 @@ func (r *Reader) unmark(line []byte) []byte {
 	return bytes.TrimPrefix(line, mark)
 }
 
-// Ready reports whether Next can return without reading from the source. It is what tells a model that its next read may
-// block.
+// Ready reports whether Next can return without reading from the source. It is what tells a model that its next read
+// may block.
 func (r *Reader) Ready() bool {
 	if r.err != nil {
 		return true
 	}
-	// A frame ends at two line ends in a row. Data lines of a frame under way are never kept between two calls of Next, so
-	// looking at the buffer is enough. A frame of comments alone is not told apart: then Next reads although Ready was true,
-	// unless the data of another frame follows.
+	// A frame ends at two line ends in a row. Data lines of a frame under way are never kept between two calls of
+	// Next, so looking at the buffer is enough. A frame of comments alone is not told apart: then Next reads although
+	// Ready was true, unless the data of another frame follows.
 	rest := r.buf[r.r:r.w]
 	if r.skipLF && len(rest) > 0 && rest[0] == '\n' {
 		rest = rest[1:]

@@ -45,8 +45,8 @@ func (s *splitter) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// testdata/frames.txt holds streams, in which \n, \r and \m (byte order mark) are spelled out and line breaks of the file do
-// not count, and the frames expected of each: the name in brackets and the data quoted.
+// testdata/frames.txt holds streams, in which \n, \r and \m (byte order mark) are spelled out and line breaks of the
+// file do not count, and the frames expected of each: the name in brackets and the data quoted.
 func TestCases(t *testing.T) {
 	raw, err := os.ReadFile("testdata/frames.txt")
 	if err != nil {

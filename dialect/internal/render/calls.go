@@ -1,5 +1,5 @@
-// Package render writes calls, definitions of tools and results as the text that models of a family know, and reads such results
-// back.
+// Package render writes calls, definitions of tools and results as the text that models of a family know, and reads
+// such results back.
 package render
 
 import (
@@ -30,7 +30,8 @@ type Row struct {
 	Results *Frame
 }
 
-// AppendCalls appends one message's worth of calls. If it cannot, it says of which tool's call, if one is to blame, and why.
+// AppendCalls appends one message's worth of calls. If it cannot, it says of which tool's call, if one is to blame,
+// and why.
 func (row *Row) AppendCalls(dst []byte, calls []chat.Call) (out []byte, name, why string) {
 	if row.One && len(calls) > 1 {
 		return dst, "", "one message holds only one call"

@@ -53,8 +53,8 @@ type envelope struct {
 	Output  json.RawMessage `json:"output"`
 }
 
-// AppendResults appends results as one message's text. Whatever they hold, no dialect of a model that has these tools, or nil for any,
-// reads a call in the text.
+// AppendResults appends results as one message's text. Whatever they hold, no dialect of a model that has these
+// tools, or nil for any, reads a call in the text.
 func (row *Row) AppendResults(dst []byte, results []chat.Result, tools []chat.Tool) []byte {
 	frame := row.Results
 	if frame == nil {

@@ -9,7 +9,8 @@ import (
 	"wield/chat"
 )
 
-// AppendTools appends the definitions of tools. Whatever they hold, the text keeps its lines and no dialect reads a call in it.
+// AppendTools appends the definitions of tools. Whatever they hold, the text keeps its lines and no dialect reads a
+// call in it.
 func (row *Row) AppendTools(dst []byte, tools []chat.Tool) []byte {
 	switch {
 	case len(tools) == 0:

@@ -9,8 +9,8 @@ import (
 // maxTerm is the longest text that is read as arithmetic.
 const maxTerm = 64
 
-// arithmetic returns the value of an expression of decimal numbers, + - * / and parentheses, such as 3/100, if it has one that a
-// decimal number can hold without loss.
+// arithmetic returns the value of an expression of decimal numbers, + - * / and parentheses, such as 3/100, if it has
+// one that a decimal number can hold without loss.
 func arithmetic(text string) (string, bool) {
 	if len(text) > maxTerm {
 		return "", false

@@ -100,7 +100,8 @@ func (v *Reader) closeString(in string, i int) int {
 	return i
 }
 
-// behindQuote looks at the byte behind what may be the closing quote of a string. A double quote inside it comes with another one.
+// behindQuote looks at the byte behind what may be the closing quote of a string. A double quote inside it comes with
+// another one.
 func (v *Reader) behindQuote(c byte, i int) {
 	inner := chars.IsWord(c) || c == v.quote // nothing that follows a string begins like this
 	if !inner && !(v.nested && c != ',' && c != ')') {

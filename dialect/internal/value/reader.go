@@ -1,5 +1,5 @@
-// Package value reads one value, JSON or a literal of Python, as it comes: it repairs what is broken, makes it fit a shape, and
-// writes JSON.
+// Package value reads one value, JSON or a literal of Python, as it comes: it repairs what is broken, makes it fit a
+// shape, and writes JSON.
 package value
 
 import (

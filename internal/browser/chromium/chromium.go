@@ -53,7 +53,8 @@ type Options struct {
 	// Patience is how long a page may take for one answer; 0: 30 s.
 	Patience time.Duration
 
-	// NoSandbox gives up the walls between a page and the machine, which Chromium cannot set up for root and in some containers.
+	// NoSandbox gives up the walls between a page and the machine, which Chromium cannot set up for root and in some
+	// containers.
 	NoSandbox bool
 }
 
@@ -153,7 +154,8 @@ func Start(ctx context.Context, o Options) (*Browser, error) {
 	return b, nil
 }
 
-// tempDir makes a directory whose path is short enough for a socket below it, of which a system has about a hundred bytes.
+// tempDir makes a directory whose path is short enough for a socket below it, of which a system has about a hundred
+// bytes.
 func tempDir(under string) (string, error) {
 	dir, err := os.MkdirTemp(under, "wield-chromium-")
 	if err != nil || runtime.GOOS == "windows" || len(dir) <= maxTempDir {
@@ -165,8 +167,8 @@ func tempDir(under string) (string, error) {
 	return os.MkdirTemp("/tmp", "wield-chromium-")
 }
 
-// TestDir makes a directory for the temporary files of a test: the directory of a browser is found in it, since its path leaves room for
-// one. It is under TMPDIR, or, where that is too long, under /tmp.
+// TestDir makes a directory for the temporary files of a test: the directory of a browser is found in it, since its
+// path leaves room for one. It is under TMPDIR, or, where that is too long, under /tmp.
 func TestDir() (string, error) {
 	under := os.TempDir()
 	if runtime.GOOS != "windows" && len(under)+len("/wield-0123456789/wield-chromium-0123456789") > maxTempDir {
@@ -210,9 +212,10 @@ func (b *Browser) options(program string, o Options) []chromedp.ExecAllocatorOpt
 	return list
 }
 
-// unseen are the features that a browser without a window goes without: the pages of the list under its address bar, two in each window of each
-// guest, which take more time than most of the pages that are asked for; and a process in store for the next page. What a feature is called is up to
-// a version of Chromium, and one that does not know a name goes on without it. The first two are those that chromedp leaves out.
+// unseen are the features that a browser without a window goes without: the pages of the list under its address bar,
+// two in each window of each guest, which take more time than most of the pages that are asked for; and a process in
+// store for the next page. What a feature is called is up to a version of Chromium, and one that does not know a name
+// goes on without it. The first two are those that chromedp leaves out.
 var unseen = []string{"Translate", "BlinkGenPropertyTrees", "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "SpareRendererForSitePerProcess"}
 
 // passed are the variables that a browser gets from this program's environment. Keys of servers stand in others.

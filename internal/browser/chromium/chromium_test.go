@@ -110,7 +110,8 @@ func TestTab(t *testing.T) {
 	}
 }
 
-// TestGuest: what a guest keeps, nobody else sees, and its tabs are seen while those of others are; its end closes them.
+// TestGuest: what a guest keeps, nobody else sees, and its tabs are seen while those of others are; its end closes
+// them.
 func TestGuest(t *testing.T) {
 	tmp(t)
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("<title>One</title>")) }))

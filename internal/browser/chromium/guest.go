@@ -8,8 +8,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A Guest is somebody else at a browser: what its tabs keep, such as cookies, is apart from the profile and from other guests, and is gone
-// with it. Its tabs have a window of their own. It costs far less than a browser.
+// A Guest is somebody else at a browser: what its tabs keep, such as cookies, is apart from the profile and from
+// other guests, and is gone with it. Its tabs have a window of their own. It costs far less than a browser.
 type Guest struct {
 	b  *Browser
 	id cdp.BrowserContextID

@@ -30,8 +30,8 @@ var errMute = errors.New("the page did not react")
 // callTime bounds one call to a page, unless Options.Patience does. A page that does not answer for so long hangs.
 const callTime = 30 * time.Second
 
-// openTries is how many tabs are opened until one answers: on a busy machine a browser may never finish to make one, and one that
-// shares its process with a page that crashes is lost with it.
+// openTries is how many tabs are opened until one answers: on a busy machine a browser may never finish to make one,
+// and one that shares its process with a page that crashes is lost with it.
 const openTries = 3
 
 // A Tab is one page. Its calls are made one after the other.
@@ -48,8 +48,8 @@ type Tab struct {
 	work sync.WaitGroup // begun by events
 }
 
-// Open opens a tab with an address. The library is an expression in JavaScript: what it is, Call finds under the name wield. The
-// context bounds the opening alone.
+// Open opens a tab with an address. The library is an expression in JavaScript: what it is, Call finds under the name
+// wield. The context bounds the opening alone.
 func (b *Browser) Open(ctx context.Context, address, library string) (*Tab, error) {
 	return b.open(ctx, address, library)
 }
@@ -109,8 +109,8 @@ func (b *Browser) tab(ctx context.Context, library string, more []chromedp.Conte
 	return nil, t.explain(ctx, err)
 }
 
-// crashes returns a listener to a browser that tells of the crash of a tab that was made since. A tab that is being opened does not
-// tell of its own: calls to it are left without an answer.
+// crashes returns a listener to a browser that tells of the crash of a tab that was made since. A tab that is being
+// opened does not tell of its own: calls to it are left without an answer.
 func crashes(tell func()) func(ev any) {
 	made := map[target.ID]bool{}
 	return func(ev any) {
@@ -125,7 +125,8 @@ func crashes(tell func()) func(ev any) {
 	}
 }
 
-// navigate asks for an address. That the page is there is known from its elements, not from events: many pages never stop loading.
+// navigate asks for an address. That the page is there is known from its elements, not from events: many pages never
+// stop loading.
 func (t *Tab) navigate(ctx context.Context, address string) error {
 	return t.do(ctx, func(ctx context.Context, target *chromedp.Target) error {
 		r, err := cdp.Call(ctx, target, page.Navigate, page.NavigateParams{URL: address})
@@ -221,8 +222,9 @@ func (t *Tab) Enter(ctx context.Context) error {
 	})
 }
 
-// Call calls a function of the library with arguments that can be JSON, and stores what it returns in result, unless that is nil.
-// Fresh reports that the page has a new world, because it was loaded anew: nothing is left in it of what calls before have set.
+// Call calls a function of the library with arguments that can be JSON, and stores what it returns in result, unless
+// that is nil. Fresh reports that the page has a new world, because it was loaded anew: nothing is left in it of what
+// calls before have set.
 func (t *Tab) Call(ctx context.Context, result any, function string, args ...any) (fresh bool, err error) {
 	list, err := json.Marshal(append([]any{}, args...)) // a list even if there are none
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/chromedp/cdproto"
 )
 
-// TestExplain: whatever is heard first of the end of a tab, the error is the same. The connection to a browser that was killed is
-// lost before its context ends, and a call to a tab that crashed may be answered before the tab is closed.
+// TestExplain: whatever is heard first of the end of a tab, the error is the same. The connection to a browser that
+// was killed is lost before its context ends, and a call to a tab that crashed may be answered before the tab is
+// closed.
 func TestExplain(t *testing.T) {
 	lost := make(chan struct{})
 	close(lost)

@@ -61,8 +61,8 @@ var named = map[string]string{
 // modifiers are keys that are held.
 var modifiers = map[string]chromedp.Modifier{"Shift": chromedp.ModifierShift, "Control": chromedp.ModifierCtrl, "Alt": chromedp.ModifierAlt, "Meta": chromedp.ModifierMeta}
 
-// Press presses a key, such as a, Enter, Shift+Tab or Control+Enter. As with a keyboard, a page that takes the key for itself keeps its character
-// from being written.
+// Press presses a key, such as a, Enter, Shift+Tab or Control+Enter. As with a keyboard, a page that takes the key
+// for itself keeps its character from being written.
 func (t *Tab) Press(ctx context.Context, key string) error {
 	held := strings.Split(key, "+")
 	last := held[len(held)-1]
@@ -87,8 +87,8 @@ func (t *Tab) Press(ctx context.Context, key string) error {
 	})
 }
 
-// strokes are the events of keys that are pressed while others are held. The character is part of the event that the key goes down: as an event of
-// its own it would be written whatever the page does with the key.
+// strokes are the events of keys that are pressed while others are held. The character is part of the event that the
+// key goes down: as an event of its own it would be written whatever the page does with the key.
 func strokes(keys string, with chromedp.Modifier) (list []input.DispatchKeyEventParams) {
 	for _, r := range keys {
 		for _, e := range kb.Encode(r) {
@@ -120,7 +120,8 @@ func (t *Tab) Point(ctx context.Context, x, y float64, click bool) error {
 	})
 }
 
-// Front makes the tab the one that is seen. Only one of a browser is at a time; the others are hidden to their scripts, too.
+// Front makes the tab the one that is seen. Only one of a browser is at a time; the others are hidden to their
+// scripts, too.
 func (t *Tab) Front(ctx context.Context) error {
 	return t.do(ctx, func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, page.BringToFront, cdp.Empty{})
@@ -128,8 +129,8 @@ func (t *Tab) Front(ctx context.Context) error {
 	})
 }
 
-// Heap returns how many bytes the page's scripts hold: values of JavaScript, and what the browser holds for them, such as elements. What
-// nothing refers to any more is thrown away before.
+// Heap returns how many bytes the page's scripts hold: values of JavaScript, and what the browser holds for them,
+// such as elements. What nothing refers to any more is thrown away before.
 func (t *Tab) Heap(ctx context.Context) (bytes int64, err error) {
 	err = t.do(ctx, func(ctx context.Context, target *chromedp.Target) error {
 		if _, err := cdp.Call(ctx, target, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {

@@ -115,7 +115,8 @@ func runLive(cmd *cobra.Command, app *cli.App, f *liveFlags, file string) error 
 	return e.Encode(standings)
 }
 
-// keptResults returns what an earlier run found, and the file that further results are appended to; nil if there is none.
+// keptResults returns what an earlier run found, and the file that further results are appended to; nil if there is
+// none.
 func keptResults(name string) ([]eval.Asked, *os.File, error) {
 	if name == "" {
 		return nil, nil, nil
@@ -128,8 +129,8 @@ func keptResults(name string) ([]eval.Asked, *os.File, error) {
 	return results, f, err
 }
 
-// askLive puts each question to all models, one after the other, unless its result is known. They are compared on the same
-// questions even if the run is interrupted, and a server that keeps the last prompt reads a common one once.
+// askLive puts each question to all models, one after the other, unless its result is known. They are compared on the
+// same questions even if the run is interrupted, and a server that keeps the last prompt reads a common one once.
 func askLive(cmd *cobra.Command, app *cli.App, f *liveFlags, c *config.Config, questions []eval.LiveQuestion,
 	results []eval.Asked, keep *os.File) ([]eval.Asked, error) {
 	models := make([]chat.Model, len(f.ways))

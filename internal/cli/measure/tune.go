@@ -190,7 +190,8 @@ func runTune(cmd *cobra.Command, app *cli.App, f *tuneFlags, args []string) erro
 // practiceModel is the scripted model that is asked when there is no other.
 const practiceModel = "oneDialect"
 
-// tunedModel returns the name of the model that is meant, and whether the configuration file holds it. A scripted model is added to c.
+// tunedModel returns the name of the model that is meant, and whether the configuration file holds it. A scripted
+// model is added to c.
 func tunedModel(app *cli.App, c *config.Config, f *tuneFlags, args []string) (name string, inFile bool, err error) {
 	names := c.ModelNames()
 	upstream := f.upstream.Model

@@ -15,7 +15,8 @@ import (
 	"wield/tool/policy"
 )
 
-// args judges the arguments of a call, or the registration of a tool, on the way that every call goes: schema, then policy.
+// args judges the arguments of a call, or the registration of a tool, on the way that every call goes: schema, then
+// policy.
 func (r *recordRun) args(rec *policyRecord) (policy.Verdict, error) {
 	var in struct {
 		Tool       string          `json:"tool"`

@@ -184,7 +184,8 @@ func (r *recordRun) line(text []byte) policyLine {
 	return policyLine{ID: rec.ID, Decision: v.Decision, Rule: rule, Why: v.Why}
 }
 
-// A recordText is a text that may be written as parts, {"$cat": [part, ..]}, of which some are repeated, {"$rep": [unit, n]}.
+// A recordText is a text that may be written as parts, {"$cat": [part, ..]}, of which some are repeated, {"$rep":
+// [unit, n]}.
 type recordText string
 
 // UnmarshalJSON reads either form.
@@ -232,8 +233,8 @@ func (p *recordPolicy) add(d chat.Decision, s policy.Selector) {
 	p.Rules = append(p.Rules, policy.Rule{Decision: d, Selector: s})
 }
 
-// recordPolicyKeys translates the policies of records, key by key. A key without a function says something that holds anyway, or
-// that another part of the record's judge reads.
+// recordPolicyKeys translates the policies of records, key by key. A key without a function says something that holds
+// anyway, or that another part of the record's judge reads.
 var recordPolicyKeys = map[string]func(p *recordPolicy, v json.RawMessage) error{
 	"default": func(p *recordPolicy, v json.RawMessage) error { return json.Unmarshal(v, &p.Default) },
 	"allow":   patterns(chat.DecisionAllow),
@@ -352,8 +353,8 @@ func (r *recordRun) command(rec *policyRecord) (policy.Verdict, error) {
 	return p.Decide(c), nil
 }
 
-// path judges the use of a path in a tree that is built for it. What the policy allows is done, as a tool would do it: a path
-// that leads nowhere is refused there.
+// path judges the use of a path in a tree that is built for it. What the policy allows is done, as a tool would do
+// it: a path that leads nowhere is refused there.
 func (r *recordRun) path(rec *policyRecord) (policy.Verdict, error) {
 	var in struct {
 		Tool      string     `json:"tool"`

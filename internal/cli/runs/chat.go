@@ -32,8 +32,9 @@ import (
 	"wield/tool/policy"
 )
 
-// chatTools returns the tools of a conversation where neither the configuration nor the command line names any: what it takes to work on
-// the files of a directory, and everything that runs blocks of code. What changes something is asked about.
+// chatTools returns the tools of a conversation where neither the configuration nor the command line names any: what
+// it takes to work on the files of a directory, and everything that runs blocks of code. What changes something is
+// asked about.
 func chatTools(c *config.Config) []string {
 	names := []string{"read", "edit", "create"}
 	for _, name := range slices.Sorted(maps.Keys(c.Tools.Local.Executors)) {

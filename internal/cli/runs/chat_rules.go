@@ -10,7 +10,8 @@ import (
 	"wield/tool/policy"
 )
 
-// rules returns the policy of a conversation, with the rules that were kept for its directory, to which the person can add.
+// rules returns the policy of a conversation, with the rules that were kept for its directory, to which the person
+// can add.
 func (f *chatFlags) rules(app *cli.App, r *config.Result, p *policy.Policy, o *terminal.Options) (*terminal.Rules, error) {
 	dir := r.DataDir(app.Getenv)
 	if dir == "" || f.unkept {

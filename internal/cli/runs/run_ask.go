@@ -14,8 +14,8 @@ import (
 	"wield/tool"
 )
 
-// A hook asks a web service about each call that a rule asks about, and takes its answer. A service that does not answer, or
-// with something else, is no: nothing runs because of a fault.
+// A hook asks a web service about each call that a rule asks about, and takes its answer. A service that does not
+// answer, or with something else, is no: nothing runs because of a fault.
 type hook struct {
 	*tool.MemoryApprovals
 	url    string

@@ -17,9 +17,9 @@ import (
 	"wield/tool"
 )
 
-// A runInput is what comes through a pipe with --input stream-json: one message a line, of which the first begins a run. Those that
-// come while a run is under way enter its conversation as soon as no call is open; those that come later begin the next run of the
-// session. docs/run-input.schema.json describes a line.
+// A runInput is what comes through a pipe with --input stream-json: one message a line, of which the first begins a
+// run. Those that come while a run is under way enter its conversation as soon as no call is open; those that come
+// later begin the next run of the session. docs/run-input.schema.json describes a line.
 type runInput struct {
 	lines <-chan inputLine
 	next  *inputLine // that a run did not take any more
@@ -111,7 +111,8 @@ func (in *runInput) take(ctx context.Context) (chat.Message, bool, error) {
 	return l.message, ok, l.Err
 }
 
-// feed gives a run what comes while it is under way, until the function that it returns is called. What the run has taken is in the journal.
+// feed gives a run what comes while it is under way, until the function that it returns is called. What the run has
+// taken is in the journal.
 func (in *runInput) feed(ctx context.Context, run *agent.Run) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -137,7 +138,8 @@ func (in *runInput) feed(ctx context.Context, run *agent.Run) (stop func()) {
 	}
 }
 
-// converse carries out one run after the other, as messages come. The error, and with it the exit code, is that of the last one.
+// converse carries out one run after the other, as messages come. The error, and with it the exit code, is that of
+// the last one.
 func (f *runFlags) converse(ctx context.Context, app *cli.App, a *agent.Agent, runner *tool.Runner, req *chat.Request) (err error) {
 	own := *app
 	if f.outFile != "" { // one file for all runs

@@ -10,8 +10,8 @@ import (
 	"wield/tool"
 )
 
-// past puts what was said in an earlier session before the request: in the one that --session names, or with --continue in the last
-// one that worked in this directory.
+// past puts what was said in an earlier session before the request: in the one that --session names, or with
+// --continue in the last one that worked in this directory.
 func (f *runFlags) past(ctx context.Context, a *agent.Agent, runner *tool.Runner, req *chat.Request) error {
 	id := f.session
 	if f.goesOn {

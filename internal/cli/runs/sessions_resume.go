@@ -164,7 +164,8 @@ func (f *runFlags) parse(note string) error {
 	return nil
 }
 
-// answer decides the questions that the command line answers. All of them are looked up first: what is wrong decides nothing.
+// answer decides the questions that the command line answers. All of them are looked up first: what is wrong decides
+// nothing.
 func (f *resumeFlags) answer(ctx context.Context, app *cli.App, s journal.Store, run string) error {
 	approvals := &journal.Approvals{Store: s}
 	var list []string
@@ -198,7 +199,8 @@ func (f *resumeFlags) answer(ctx context.Context, app *cli.App, s journal.Store,
 	return nil
 }
 
-// named returns the ids that are meant, which are those of questions of the run: all stands for every one that has no answer.
+// named returns the ids that are meant, which are those of questions of the run: all stands for every one that has no
+// answer.
 func named(ctx context.Context, approvals *journal.Approvals, run string, ids []string) ([]string, error) {
 	var list []string
 	for _, id := range ids {

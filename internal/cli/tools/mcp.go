@@ -256,7 +256,8 @@ tools of the server.`,
 	}
 }
 
-// acceptPins agrees to definitions that have changed. source is who offers them, as the file of definitions and as people call it.
+// acceptPins agrees to definitions that have changed. source is who offers them, as the file of definitions and as
+// people call it.
 func acceptPins(app *cli.App, r *config.Result, source, name string, tools []string) error {
 	pins := compose.Pins(r.Config, app.Getenv)
 	if pins == nil {

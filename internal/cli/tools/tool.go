@@ -560,7 +560,8 @@ func shown(parts []chat.Part) string {
 	return strings.Join(lines, "\n")
 }
 
-// callArguments reads the arguments of a call from the command line. Values are read as the tool's parameters want them.
+// callArguments reads the arguments of a call from the command line. Values are read as the tool's parameters want
+// them.
 func callArguments(stdin io.Reader, args []string, params *shape.Shape) (string, error) {
 	if len(args) == 1 && args[0] == "-" {
 		data, err := io.ReadAll(io.LimitReader(stdin, 2<<20))

@@ -149,7 +149,8 @@ secrets as env:NAME or file:PATH.`,
 	return cmd
 }
 
-// declare returns the parameters that the texts have places for, with the meanings that are given, and an example of them.
+// declare returns the parameters that the texts have places for, with the meanings that are given, and an example of
+// them.
 func declare(given, texts []string) (params yaml.MapSlice, example string, err error) {
 	var names []string
 	about, kinds := map[string]string{}, map[string]string{}

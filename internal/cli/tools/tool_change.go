@@ -240,7 +240,8 @@ func newToolConfigCmd(app *cli.App, file *string) *cobra.Command {
 	return cmd
 }
 
-// spokenConfig reads the words of LLF as arguments: set NAME KEY VALUE, get NAME KEY, list NAME. only is the key that is asked for.
+// spokenConfig reads the words of LLF as arguments: set NAME KEY VALUE, get NAME KEY, list NAME. only is the key that
+// is asked for.
 func spokenConfig(args []string) (rest []string, only string) {
 	switch word := args[0]; {
 	case word == "set" && len(args) == 4:

@@ -1,7 +1,8 @@
-// Package vt is a model of a terminal: what a program writes becomes rows of characters, as a person would see them. It is for tests of
-// what is shown, and for pictures of it.
+// Package vt is a model of a terminal: what a program writes becomes rows of characters, as a person would see them.
+// It is for tests of what is shown, and for pictures of it.
 //
-// It knows the sequences that wield writes, and complains about all others, so that no test passes because something was ignored.
+// It knows the sequences that wield writes, and complains about all others, so that no test passes because something
+// was ignored.
 package vt
 
 import (

@@ -11,8 +11,8 @@ import (
 	"wield/journal"
 )
 
-// A page is what is read at once. No rows are open while somebody looks at an entry, so that readers never keep a writer
-// waiting.
+// A page is what is read at once. No rows are open while somebody looks at an entry, so that readers never keep a
+// writer waiting.
 const (
 	pageRows  = 200
 	pageBytes = 4 << 20

@@ -1,8 +1,8 @@
-// Package sqlstore keeps a journal in tables. What SQLite and PostgreSQL differ in is a [Flavour]; all else is here, so that the
-// two cannot come to differ.
+// Package sqlstore keeps a journal in tables. What SQLite and PostgreSQL differ in is a [Flavour]; all else is here,
+// so that the two cannot come to differ.
 //
-// Whoever writes puts an operation in a queue and then waits for a turn. Who gets the turn writes all that is in the queue in one
-// transaction, so that many who wait share one sync of the disk. There is no goroutine for it.
+// Whoever writes puts an operation in a queue and then waits for a turn. Who gets the turn writes all that is in the
+// queue in one transaction, so that many who wait share one sync of the disk. There is no goroutine for it.
 package sqlstore
 
 import (

@@ -1,7 +1,9 @@
-// Package conversation holds tools with which a model looks into earlier conversations: conversation_search and conversation_read.
+// Package conversation holds tools with which a model looks into earlier conversations: conversation_search and
+// conversation_read.
 //
-// They see what the scope of a call lets them see (tool.Scope), which are the conversations of whoever asks, and nobody else's. What a
-// model once read anywhere may stand in them: give the tools only to models that the person would let read their conversations.
+// They see what the scope of a call lets them see (tool.Scope), which are the conversations of whoever asks, and
+// nobody else's. What a model once read anywhere may stand in them: give the tools only to models that the person
+// would let read their conversations.
 package conversation
 
 import (

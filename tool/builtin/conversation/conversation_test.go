@@ -112,7 +112,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestExcerpt: of a long message the part around the first word is shown, in whole characters, with a mark where there is more.
+// TestExcerpt: of a long message the part around the first word is shown, in whole characters, with a mark where
+// there is more.
 func TestExcerpt(t *testing.T) {
 	long := strings.Repeat("ü", 1000)
 	for _, tt := range []struct{ name, text, begin, end string }{

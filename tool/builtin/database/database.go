@@ -1,8 +1,8 @@
 // Package database holds the tool query_database, which asks databases: SQLite files of the workspace, and SQLite and
 // PostgreSQL databases that a configuration names. A call never says where a server is.
 //
-// A statement only reads unless the call asks for mode rw and the guard of the tool allows it. What it may read is up to the
-// database: give PostgreSQL a role that may read no more than it should.
+// A statement only reads unless the call asks for mode rw and the guard of the tool allows it. What it may read is up
+// to the database: give PostgreSQL a role that may read no more than it should.
 package database
 
 import (
@@ -19,7 +19,8 @@ import (
 
 // A Source is a database that a configuration names.
 type Source struct {
-	// URL says where it is: postgres://.., or sqlite:PATH, where a relative path is in the workspace. It may hold a password.
+	// URL says where it is: postgres://.., or sqlite:PATH, where a relative path is in the workspace. It may hold a
+	// password.
 	URL string
 }
 

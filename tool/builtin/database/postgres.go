@@ -23,8 +23,8 @@ type server struct {
 	url  string
 }
 
-// verbs are the first words of statements, and whether they need mode rw. What is not here is refused: COPY and DO reach beyond
-// a transaction, and the rest is about sessions that end with the call.
+// verbs are the first words of statements, and whether they need mode rw. What is not here is refused: COPY and DO
+// reach beyond a transaction, and the rest is about sessions that end with the call.
 var verbs = map[string]bool{
 	"SELECT": false, "WITH": false, "VALUES": false, "TABLE": false, "SHOW": false, "EXPLAIN": false,
 	"INSERT": true, "UPDATE": true, "DELETE": true, "MERGE": true, "TRUNCATE": true, "CREATE": true, "ALTER": true, "DROP": true, "COMMENT": true,
@@ -133,8 +133,8 @@ func leave(conn *pgconn.PgConn) {
 	}
 }
 
-// mighty finds a role with which a statement could read or write files of the server, or run programs there, whatever the
-// transaction is. No transaction holds it back, so that it is not used at all.
+// mighty finds a role with which a statement could read or write files of the server, or run programs there, whatever
+// the transaction is. No transaction holds it back, so that it is not used at all.
 const mighty = `SELECT r.rolname FROM pg_catalog.pg_roles r WHERE pg_catalog.pg_has_role(session_user, r.oid, 'member') AND (r.rolsuper
 	OR r.rolname IN ('pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program')) LIMIT 1`
 
@@ -167,7 +167,8 @@ func (s server) exec(ctx context.Context, conn *pgconn.PgConn, statement string)
 	return nil
 }
 
-// query runs the statement by the extended protocol, which takes no second one. Values come as texts, so that no digit is lost.
+// query runs the statement by the extended protocol, which takes no second one. Values come as texts, so that no
+// digit is lost.
 func (s server) query(ctx context.Context, conn *pgconn.PgConn, q *request) (*answer, error) {
 	params := make([][]byte, len(q.params))
 	for i, p := range q.params {

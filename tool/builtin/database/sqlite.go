@@ -57,8 +57,8 @@ func (f file) ask(ctx context.Context, c *tool.Call, q *request) (*answer, error
 	return queryFile(ctx, conn, q, args)
 }
 
-// locate returns where the file is, without symbolic links. What is no file of the workspace, or has a second name that may be
-// outside, is refused.
+// locate returns where the file is, without symbolic links. What is no file of the workspace, or has a second name
+// that may be outside, is refused.
 func (f file) locate(c *tool.Call) (string, error) {
 	dir := c.Root
 	if c.Guard != nil && c.Guard.Root != "" {
@@ -104,7 +104,8 @@ func (f file) locate(c *tool.Call) (string, error) {
 	return name, f.companions(name)
 }
 
-// companions refuses files beside a database that lead elsewhere: SQLite reads them and writes to them, as the database's own.
+// companions refuses files beside a database that lead elsewhere: SQLite reads them and writes to them, as the
+// database's own.
 func (f file) companions(name string) error {
 	for _, end := range []string{"-journal", "-wal", "-shm"} {
 		info, err := os.Lstat(name + end)
@@ -148,7 +149,8 @@ var limits = []struct{ id, value int }{
 	{sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000},
 }
 
-// confine takes from a connection what a statement has no use for. It holds for what a view or a trigger of the file does, too.
+// confine takes from a connection what a statement has no use for. It holds for what a view or a trigger of the file
+// does, too.
 func confine(conn *sql.Conn, write bool) error {
 	for _, l := range limits {
 		if _, err := sqlite.Limit(conn, l.id, l.value); err != nil {
@@ -179,7 +181,8 @@ var (
 	}
 )
 
-// pragmas tell about a database and change nothing without an argument. Those with true take the name of a table or an index.
+// pragmas tell about a database and change nothing without an argument. Those with true take the name of a table or
+// an index.
 var pragmas = map[string]bool{
 	"table_info": true, "table_xinfo": true, "table_list": true, "index_list": true, "index_info": true, "index_xinfo": true,
 	"foreign_key_list": true, "foreign_key_check": true, "integrity_check": true, "quick_check": true,
@@ -252,8 +255,8 @@ func readRows(rows *sql.Rows, q *request) (*collector, error) {
 	return c, rows.Err()
 }
 
-// written returns a value as it stands in the file, as far as that is known: the driver reads texts in columns that are declared
-// as times.
+// written returns a value as it stands in the file, as far as that is known: the driver reads texts in columns that
+// are declared as times.
 func written(v any, declared string) any {
 	t, ok := v.(time.Time)
 	if !ok {

@@ -31,8 +31,8 @@ type fileState struct {
 	call   string   // its call, which may fail once when it is looked at and once more when it runs
 }
 
-// mostSights bounds what is remembered. Who works on more files at once forgets which of them were seen: edits are checked against
-// the file in any case.
+// mostSights bounds what is remembered. Who works on more files at once forgets which of them were seen: edits are
+// checked against the file in any case.
 const mostSights = 4096
 
 func (b *bench) at(root *files.Root, name string) *fileState {
@@ -111,7 +111,8 @@ func (b *bench) done(root *files.Root, changes []edit.Change, id [32]byte) {
 	}
 }
 
-// follow brings what was shown of other calls up to date: who agreed to them agreed to this change too, and knows of it.
+// follow brings what was shown of other calls up to date: who agreed to them agreed to this change too, and knows of
+// it.
 func (b *bench) follow(c *edit.Change) {
 	before := sum(c.Before)
 	for _, changes := range b.shown {
@@ -126,8 +127,8 @@ func (b *bench) follow(c *edit.Change) {
 // When an edit of a file has failed so often, the model is shown the file.
 const patience = 2
 
-// Bounds of a file that is shown for that: up to so many lines and bytes of it, and up to so many lines it is rather to be written
-// as a whole.
+// Bounds of a file that is shown for that: up to so many lines and bytes of it, and up to so many lines it is rather
+// to be written as a whole.
 const (
 	freshLines = 400
 	freshBytes = 32 << 10

@@ -26,7 +26,8 @@ import (
 
 var update = flag.Bool("update", false, "write the results of the corpus as they are now")
 
-// corpusDir has the cases: answers of a model, in any language, with what is to become of the files and what the model is told.
+// corpusDir has the cases: answers of a model, in any language, with what is to become of the files and what the
+// model is told.
 const corpusDir = "../../edit/testdata/corpus"
 
 // A corpusCase is a workspace, and answers of a model one after the other.
@@ -298,7 +299,8 @@ func compare(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// TestCorpus has every case carried out from the text of the model to the bytes of the files and the words that come back.
+// TestCorpus has every case carried out from the text of the model to the bytes of the files and the words that come
+// back.
 func TestCorpus(t *testing.T) {
 	tools := newWorkshop(t, Options{})
 	total := 0
@@ -350,8 +352,8 @@ func writeCorpus(t *testing.T, name string, cases []corpusCase) {
 	}
 }
 
-// TestCorpusAround carries every case out once more with lines around each file, which no block names: they must come out as they
-// went in, and the rest must become what it became without them.
+// TestCorpusAround carries every case out once more with lines around each file, which no block names: they must come
+// out as they went in, and the rest must become what it became without them.
 func TestCorpusAround(t *testing.T) {
 	tools := newWorkshop(t, Options{})
 	for _, cases := range corpus(t) {

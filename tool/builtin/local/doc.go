@@ -9,8 +9,8 @@
 //	>>>>>>> REPLACE
 //	```
 //
-// The dialect cli-block reads such a block as a call of the tool edit. To a runner it is a call like any other: the same policy,
-// approvals, sandbox and records, whichever way a model writes it.
+// The dialect cli-block reads such a block as a call of the tool edit. To a runner it is a call like any other: the
+// same policy, approvals, sandbox and records, whichever way a model writes it.
 //
 // Words:
 //

@@ -39,7 +39,8 @@ func (b *bench) editTool() *tool.Tool {
 	return t
 }
 
-// ops returns what a block asks for. A block that names its file is about no other: what a person was shown is what is changed.
+// ops returns what a block asks for. A block that names its file is about no other: what a person was shown is what
+// is changed.
 func (in *editInput) ops() ([]edit.Op, error) {
 	text := in.Text
 	named := in.Path != ""

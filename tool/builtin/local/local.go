@@ -56,7 +56,8 @@ func kinds() []kind {
 	}
 }
 
-// Tools makes the tools. Each is disabled and, where it could change anything, read-only, until somebody says otherwise.
+// Tools makes the tools. Each is disabled and, where it could change anything, read-only, until somebody says
+// otherwise.
 func (o Options) Tools() []*tool.Tool {
 	if o.MaxRead <= 0 {
 		o.MaxRead = DefaultMaxRead

@@ -224,8 +224,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A25: executors had no time limit, an open input, all of the environment, output without end, and left processes behind; and
-// nothing told the model of blocks that were declined.
+// A25: executors had no time limit, an open input, all of the environment, output without end, and left processes
+// behind; and nothing told the model of blocks that were declined.
 func TestA25_Executors(t *testing.T) {
 	w := executing(t)
 	t.Setenv("WIELD_TEST_SECRET", "hush")
@@ -272,7 +272,8 @@ func TestA25_Executors(t *testing.T) {
 	}
 }
 
-// A21: a fence with a language of more than letters was not seen, and its end opened a block that swallowed what followed.
+// A21: a fence with a language of more than letters was not seen, and its end opened a block that swallowed what
+// followed.
 func TestA21_InfoStrings(t *testing.T) {
 	w := newWorkshop(t, Options{Executors: DefaultExecutors()})
 	for _, info := range []string{"c++", "objective-c", "text title=x", " text", "sh-session", "c#"} {
@@ -313,8 +314,8 @@ func TestA23_LiteralReplacement(t *testing.T) {
 	}
 }
 
-// A24: headers and dividers in texts retargeted and split edits, edits were carried out in part, files with CR LF never matched, and
-// bytes that are no UTF-8 were destroyed.
+// A24: headers and dividers in texts retargeted and split edits, edits were carried out in part, files with CR LF
+// never matched, and bytes that are no UTF-8 were destroyed.
 func TestA24_Edits(t *testing.T) {
 	w := newWorkshop(t, Options{})
 	w.write(map[string]string{"a.txt": "=== FILE: b.txt\none\r\n", "b.txt": "one\n", "c.txt": "Title\n=======\n", "w.txt": "one\r\ntwo\r\n", "raw.txt": "base64://5vbmUK"})
@@ -350,7 +351,8 @@ func TestXA01_Reads(t *testing.T) {
 	}
 }
 
-// One path that is denied does not keep the others from being read: the result names it. Where all are denied, so is the call.
+// One path that is denied does not keep the others from being read: the result names it. Where all are denied, so is
+// the call.
 func TestReadsWhatIsAllowed(t *testing.T) {
 	w := newWorkshop(t, Options{})
 	w.write(map[string]string{"a.txt": "first\n", "b.txt": "second\n", "key.pem": "secret\n"})
@@ -388,7 +390,8 @@ func TestReadsWhatIsAllowed(t *testing.T) {
 			}
 		}
 	}
-	// What runs is what was looked at: the plan holds the paths that are left, and nothing more runs when it is read from a store.
+	// What runs is what was looked at: the plan holds the paths that are left, and nothing more runs when it is read
+	// from a store.
 	plan, err := w.runner.Plan(t.Context(), w.calls("```read\na.txt\nkey.pem\n```\n")[0])
 	if err != nil || plan.Outcome != tool.OutcomeReady || plan.Call.Arguments != `{"paths":["a.txt"]}` || !strings.HasPrefix(plan.Denied, "key.pem (") {
 		t.Errorf("the plan is %+v, %v", plan, err)
@@ -448,8 +451,8 @@ func TestXA03_Spoof(t *testing.T) {
 	}
 }
 
-// X-A04: what a person was asked about could hide parts of itself. What is shown is a diff of what will be written, byte for byte;
-// the terminal makes its signs visible.
+// X-A04: what a person was asked about could hide parts of itself. What is shown is a diff of what will be written,
+// byte for byte; the terminal makes its signs visible.
 func TestXA04_Hidden(t *testing.T) {
 	w := newWorkshop(t, Options{})
 	hidden := "echo safe \x1b[2K\x1b[1A\r\u202e\u200b" + strings.Repeat("\n", 500) + "rm -rf boats\n"

@@ -10,7 +10,8 @@ import (
 	"wield/tool/edit"
 )
 
-// Parts are what a call of edit is made of: its groups, or the hunks and files of its patch, each of which a person can refuse.
+// Parts are what a call of edit is made of: its groups, or the hunks and files of its patch, each of which a person
+// can refuse.
 type Parts struct {
 	Paths []string // the file of each
 
@@ -60,8 +61,8 @@ func (p *Parts) Without(refused []int) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
-// Tell says in words which parts are refused, for the model: it knows them by their file and by the line of its own text. why may have
-// a reason for each; "" is none.
+// Tell says in words which parts are refused, for the model: it knows them by their file and by the line of its own
+// text. why may have a reason for each; "" is none.
 func (p *Parts) Tell(refused []int, why map[int]string) string {
 	var list []string
 	for i, part := range p.parts {

@@ -40,8 +40,8 @@ func (b *bench) readTool() *tool.Tool {
 	return t
 }
 
-// read returns the files one behind the other. One that cannot be read does not keep the others from being read; only when all
-// fail the call does.
+// read returns the files one behind the other. One that cannot be read does not keep the others from being read; only
+// when all fail the call does.
 func (b *bench) read(ctx context.Context, c *tool.Call, paths []string) (string, error) {
 	switch {
 	case len(paths) == 0:

@@ -18,9 +18,9 @@ type blockInput struct {
 	Code    *string  `json:"code"`
 }
 
-// Summary says in few words what a call of one of the tools is about, such as [edit: main.go (−1 +2)]; "" for a call of another
-// tool. It is made of what was written alone: how many lines of the file really change is known when the call has been planned.
-// Nothing in it is made harmless for a terminal.
+// Summary says in few words what a call of one of the tools is about, such as [edit: main.go (−1 +2)]; "" for a call
+// of another tool. It is made of what was written alone: how many lines of the file really change is known when the
+// call has been planned. Nothing in it is made harmless for a terminal.
 func Summary(name, arguments string) string {
 	var in blockInput
 	if json.Unmarshal([]byte(arguments), &in) != nil {

@@ -1,9 +1,9 @@
-// Package memory holds tools with which a model keeps notes for later conversations: add_memory, search_memories, get_memory,
-// update_memory, delete_memory and get_memory_stats.
+// Package memory holds tools with which a model keeps notes for later conversations: add_memory, search_memories,
+// get_memory, update_memory, delete_memory and get_memory_stats.
 //
-// A memory is a text with a type, tags and an importance. All of them lie in one file of the person's, so that every conversation
-// that has the tools sees them. What a model once read anywhere may be told it again as a memory: give the tools only to models that the
-// person would let write into their own notes.
+// A memory is a text with a type, tags and an importance. All of them lie in one file of the person's, so that every
+// conversation that has the tools sees them. What a model once read anywhere may be told it again as a memory: give
+// the tools only to models that the person would let write into their own notes.
 package memory
 
 import (
@@ -96,8 +96,8 @@ func (o Options) Tools() []*tool.Tool {
 	return list
 }
 
-// call carries a call out on the file. Calls take turns: SQLite lets whoever finds a file in use ask again now and then, and on a slow disk
-// it is always another one who is there first, until there is no patience left.
+// call carries a call out on the file. Calls take turns: SQLite lets whoever finds a file in use ask again now and
+// then, and on a slow disk it is always another one who is there first, until there is no patience left.
 func (o Options) call(ctx context.Context, c *tool.Call, turn chan struct{}, writes bool, run func(context.Context, *store, []byte) (any, error)) (tool.Result, error) {
 	if writes && c.Guard != nil && c.Guard.Mode != tool.ModeRW {
 		return tool.Result{}, tool.Errorf(tool.ErrSecurity, "Operation write not allowed in read-only mode")

@@ -18,7 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// kept returns a runner of the tools over a file in a directory that does not exist yet, whose clock moves on a second a look.
+// kept returns a runner of the tools over a file in a directory that does not exist yet, whose clock moves on a
+// second a look.
 func kept(t *testing.T, mode tool.Mode, max int) (*tool.Runner, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a b%20?#", "memories.db")
@@ -193,7 +194,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTogether adds memories from several calls at a time: none is lost, even if none has the patience to find the file in use.
+// TestTogether adds memories from several calls at a time: none is lost, even if none has the patience to find the
+// file in use.
 func TestTogether(t *testing.T) {
 	r, path := kept(t, tool.ModeRW, 0)
 	var wg sync.WaitGroup

@@ -21,7 +21,8 @@ import (
 	"wield/tool"
 )
 
-// A store is the open file. It is opened for each call: a call is rare, and nothing has to be closed at the end of a program.
+// A store is the open file. It is opened for each call: a call is rare, and nothing has to be closed at the end of a
+// program.
 type store struct {
 	db *sql.DB // nil: there is no file yet, and nothing is to be written
 	o  Options
@@ -205,8 +206,8 @@ func (s *store) delete(ctx context.Context, id string) error {
 	})
 }
 
-// search finds memories. One whose words fit better stands before another, and of those that fit as well the one that matters more, then the
-// later one.
+// search finds memories. One whose words fit better stands before another, and of those that fit as well the one that
+// matters more, then the later one.
 func (s *store) search(ctx context.Context, v *in) ([]memory, error) {
 	list := []memory{}
 	if s.db == nil {
@@ -251,7 +252,8 @@ func (s *store) search(ctx context.Context, v *in) ([]memory, error) {
 	return list, failed(rows.Err())
 }
 
-// words makes a query of FTS5 of a text: any of its words, or what begins with one. Nothing in it has a meaning of its own.
+// words makes a query of FTS5 of a text: any of its words, or what begins with one. Nothing in it has a meaning of
+// its own.
 func words(text string) string {
 	list := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
 	for i, w := range list[:min(len(list), 32)] {
