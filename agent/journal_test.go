@@ -262,7 +262,7 @@ func (s *endingStore) Append(ctx context.Context, stream string, after int64, re
 	return s.Store.Append(ctx, stream, after, records...)
 }
 
-// What is sent to a run that has stopped stands in the journal, and the run goes on with it. Behind its end there is
+// What is sent to a run that has stopped stands in the journal, and the run continues with it. Behind its end there is
 // nothing, whoever sends something at that moment.
 func TestAcceptStopped(t *testing.T) {
 	for _, stop := range []bool{false, true} {

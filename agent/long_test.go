@@ -289,7 +289,7 @@ func TestKilledLongRun(t *testing.T) {
 	})
 }
 
-// The next run of a session goes on with the summary of the one before.
+// The next run of a session continues with the summary of the one before.
 func TestSummaryOfTheSession(t *testing.T) {
 	var sent []*chat.Request
 	store := new(journal.Memory)

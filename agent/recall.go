@@ -8,7 +8,7 @@ import (
 	"wield/journal"
 )
 
-// Recall returns the conversation of a session as its last run left it, for somebody who goes on with it in another
+// Recall returns the conversation of a session as its last run left it, for somebody who continues it in another
 // run. A call that has no result has none here either. It holds nothing and changes nothing.
 func (a *Agent) Recall(ctx context.Context, session string) ([]chat.Message, error) {
 	if a.o.Journal == nil {

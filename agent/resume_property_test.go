@@ -68,7 +68,7 @@ func (l *lives) live(t *testing.T, mortal bool) bool {
 	return false
 }
 
-// begin begins the run, or goes on with it. Without an error and a run, the process was killed, or the run is over.
+// begin begins the run, or continues it. Without an error and a run, the process was killed, or the run is over.
 func (l *lives) begin(t *testing.T, a *agent.Agent) (run *agent.Run, over bool) {
 	if l.id != "" {
 		run, err := a.Resume(t.Context(), l.id, nil)

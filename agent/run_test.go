@@ -429,7 +429,7 @@ func TestMessagesQueue(t *testing.T) {
 	}
 }
 
-// What was accepted while the run was busy stands in the conversation whoever goes on with it: the one that
+// What was accepted while the run was busy stands in the conversation whoever continues it: the one that
 // was stopped, or another process that finds it in the journal.
 func TestMessageOfARunThatStopped(t *testing.T) {
 	store := new(journal.Memory)

@@ -147,7 +147,7 @@ type Request struct {
 	TopLogProbs int
 	User        string
 
-	// Conversation is the id of the conversation that this request goes on with, where it is known: for
+	// Conversation is the id of the conversation that this request continues, where it is known: for
 	// backends that keep conversations themselves.
 	Conversation string
 

@@ -140,7 +140,7 @@ func (r *channelReader) channel() string {
 	return name
 }
 
-// frame leaves the header out, which ends before i, and goes on with the body as reasoning or text.
+// frame leaves the header out, which ends before i, and continues with the body as reasoning or text.
 func (r *channelReader) frame(d *driver, i int) (int, verdict) {
 	closer := ""
 	switch {

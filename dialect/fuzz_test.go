@@ -56,7 +56,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestStrayByte reads a byte behind a tag that goes on with a character which did not begin.
+// TestStrayByte reads a byte behind a tag that continues a character which did not begin.
 func TestStrayByte(t *testing.T) {
 	anyText(t, dialect.Options{}, "<tool_call><function=find><parameter=></function></tool_call>\x83")
 }

@@ -161,7 +161,7 @@ func (o *opener) leads(c byte) bool {
 	return false
 }
 
-// wordWay returns the way that the section goes on with a word, or nil.
+// wordWay returns the way that the section continues a word, or nil.
 func (o *opener) wordWay() *opener {
 	for i := range o.ways {
 		if o.ways[i].word {

@@ -656,7 +656,7 @@ func (r *pyReader) readCloser(d *driver, i int) (int, verdict) {
 	return d.backTo(at, i+common(r.closer, s))
 }
 
-// leave ends a list that goes on with something that is no call before i: that is text, with what parts it
+// leave ends a list that continues with something that is no call before i: that is text, with what parts it
 // from the last call.
 func (r *pyReader) leave(d *driver, i int) (int, verdict) {
 	if !d.text.confirmed {

@@ -47,7 +47,7 @@ func TestMaskProperty(t *testing.T) {
 	})
 }
 
-// ExampleCalls shows what a process finds that goes on with a run after another one was killed.
+// ExampleCalls shows what a process finds that continues a run after another one was killed.
 func ExampleCalls() {
 	s := &Memory{}
 	w := NewWriter(s, "run_1", 0)

@@ -46,7 +46,7 @@ const (
 	KindAnswer   Kind = "answer"   // Answer: a person decided
 	KindConsumed Kind = "consumed" // Consumed: the approval was used
 
-	KindObject Kind = "object" // Object: opens or goes on with the stream of something else that lasts as long as its session
+	KindObject Kind = "object" // Object: opens or continues the stream of something else that lasts as long as its session
 
 	KindDeleted Kind = "deleted" // Deleted: entries were deleted. Only stores write it, in a stream of their own
 )
@@ -146,7 +146,7 @@ type RunRecord struct {
 	Dir     string `json:"dir,omitempty"`
 	By      string `json:"by,omitempty"` // the key or the person that asked
 
-	// Detached says that nobody keeps a connection open for the answer: a service goes on with the run by itself.
+	// Detached says that nobody keeps a connection open for the answer: a service continues the run by itself.
 	Detached bool `json:"detached,omitempty"`
 	// Only are the names of the only tools of the agent that the run may use; nil: all.
 	Only *[]string `json:"only,omitempty"`

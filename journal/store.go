@@ -23,7 +23,7 @@ type Store interface {
 	// Read yields the entries that q asks for and ends. An error comes last.
 	Read(ctx context.Context, q Query) iter.Seq2[Entry, error]
 
-	// Watch is Read and then goes on with what is appended, by whatever process, until ctx ends; its error comes last.
+	// Watch is Read and then continues with what is appended, by whatever process, until ctx ends; its error comes last.
 	Watch(ctx context.Context, q Query) iter.Seq2[Entry, error]
 
 	// Heads yields what is known of streams, without reading them.

@@ -289,7 +289,7 @@ func TestChatInATerminal(t *testing.T) {
 	}
 }
 
-// TestChatContinue goes on with a conversation in another process.
+// TestChatContinue continues a conversation in another process.
 func TestChatContinue(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -118,7 +118,7 @@ func TestChatAnsweredThroughTheAPI(t *testing.T) {
 	s.leaves()
 }
 
-// TestChatResumedElsewhere answers a question with a command that goes on with the run in its own process. Whoever is
+// TestChatResumedElsewhere answers a question with a command that continues the run in its own process. Whoever is
 // first carries the call out, and nobody does so twice.
 func TestChatResumedElsewhere(t *testing.T) {
 	dir, config, env := oneJournal(t, noteTurns)

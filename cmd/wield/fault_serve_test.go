@@ -14,7 +14,7 @@ import (
 	"wield/internal/cli"
 )
 
-// refused goes on with a conversation that the service has to refuse, with these words.
+// refused continues a conversation that the service has to refuse, with these words.
 func (c *client) refused(t *testing.T, w *world, s *server, words string) {
 	t.Helper()
 	if err := c.goOn(t, w, s); !errors.Is(err, errRefused) || !strings.Contains(err.Error(), words) {

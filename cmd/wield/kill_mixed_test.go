@@ -239,7 +239,7 @@ var (
 	errGone    = errors.New("the service is gone")
 )
 
-// ask makes the request that goes on with a conversation. It fails with errGone or errRefused.
+// ask makes the request that continues a conversation. It fails with errGone or errRefused.
 func (s *server) ask(t *testing.T, f *front, talk []spoken) (spoken, error) {
 	t.Helper()
 	resp, err := s.request(t, "POST", f.path, f.request(talk))
@@ -322,7 +322,7 @@ func (s *server) decided(t *testing.T, id string) bool {
 	return a.State != "pending" || s.call(t, "POST", "approvals/"+id, map[string]string{"decision": "allow"}, &a)
 }
 
-// resumeOthers goes on with the runs that were begun for requests whose answers never came: as far as that is
+// resumeOthers continues the runs that were begun for requests whose answers never came: as far as that is
 // possible without their client, who has begun another one.
 func (w *world) resumeOthers(t *testing.T, s *server) {
 	t.Helper()

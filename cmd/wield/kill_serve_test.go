@@ -266,7 +266,7 @@ func killServe(t *testing.T, d death) {
 	}
 }
 
-// TestDrainServe ends wield serve, in good order and by force, while a tool runs. The next one goes on with the run.
+// TestDrainServe ends wield serve, in good order and by force, while a tool runs. The next one continues the run.
 func TestDrainServe(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		for _, name := range []string{"again", "save"} {

@@ -180,7 +180,7 @@ type process struct {
 	out, log bytes.Buffer
 }
 
-// start starts a process that does what is next in the story: begins the run, or goes on with it.
+// start starts a process that does what is next in the story: begins the run, or continues it.
 func (w *world) start(env ...string) (*process, error) {
 	turns := w.scenario
 	if w.lives > 0 && w.later != "" {
@@ -445,7 +445,7 @@ func (p point) again(n int) point {
 	return p
 }
 
-// TestKilled kills wield run, and what goes on with it, at its steps: everything that it writes to the
+// TestKilled kills wield run, and what continues it, at its steps: everything that it writes to the
 // journal. Afterwards no call that may not be repeated was made twice, none is lost, each has one result, the
 // conversation is one that strict servers take, and the chain of the journal is whole.
 //

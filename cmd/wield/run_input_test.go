@@ -56,7 +56,7 @@ func TestRunInput(t *testing.T) {
 	}
 }
 
-// TestContinue goes on with sessions.
+// TestContinue continues sessions.
 func TestContinue(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

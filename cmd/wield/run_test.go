@@ -266,7 +266,7 @@ func TestRunJSON(t *testing.T) {
 	}
 }
 
-// A run that waits for an answer goes on with it, in another process; what the run was started with stands in the
+// A run that waits for an answer continues with it, in another process; what the run was started with stands in the
 // journal.
 func TestResumeWaiting(t *testing.T) {
 	scenario, err := filepath.Abs("testdata/run/tasks.scenario.yaml")

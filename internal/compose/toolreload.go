@@ -26,7 +26,7 @@ type ToolNews struct {
 func (n ToolNews) Empty() bool { return len(n.Added)+len(n.Changed)+len(n.Removed) == 0 }
 
 // Refresh looks for tools that are new, have changed or are gone, and for what commands have changed since,
-// and brings the registry in line. A call that is under way goes on with the tool that it began with. What
+// and brings the registry in line. A call that is under way continues with the tool that it began with. What
 // cannot be loaded stays as it was; the errors say what is wrong now.
 func (t *Toolbox) Refresh(ctx context.Context) (ToolNews, []error) {
 	t.loading.Lock()

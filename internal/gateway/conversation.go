@@ -198,7 +198,7 @@ const (
 	maxConversationBytes = 64 << 20
 )
 
-// resume goes on with the conversation of a key, which is empty if it is not known. A pending request that a
+// resume continues the conversation of a key, which is empty if it is not known. A pending request that a
 // result came for is answered from here on, so that the same result sent twice at once counts once. If the
 // exchange fails, restore makes it pending again.
 func (s *conversations) resume(key conversationKey, sent []chat.Message, raw []passiveMessage) resumption {

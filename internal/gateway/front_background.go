@@ -129,7 +129,7 @@ func (x *exchange) making(r *record) (*job, *failure) {
 	return j, nil
 }
 
-// adopt goes on with a response that its process has left unfinished. One that cannot go on is said to have failed.
+// adopt continues a response that its process has left unfinished. One that cannot go on is said to have failed.
 func (g *Gateway) adopt(ctx context.Context, r *record) (*job, error) {
 	s := &g.responses
 	if s.journal == nil { // its job was cut off here, and nothing is left to go on with

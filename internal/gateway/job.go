@@ -443,7 +443,7 @@ func holdLease(store journal.Store, lease journal.Lease) (release func()) {
 			case <-tick.C:
 				if next, err := store.Claim(ctx, lease.Stream, lease.Owner, jobLease); err == nil {
 					lease = next
-				} // else somebody else goes on with it, and what is written here fails
+				} // else somebody else continues it, and what is written here fails
 			case <-ctx.Done():
 				return
 			}

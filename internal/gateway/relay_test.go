@@ -67,7 +67,7 @@ func TestRelayNoModel(t *testing.T) {
 	}
 }
 
-// TestRelayForm: a form goes on with its files, and with the model's name changed.
+// TestRelayForm: a form continues with its files, and with the model's name changed.
 func TestRelayForm(t *testing.T) {
 	sound := bytes.Repeat([]byte("\x00\xff--sound\r\n"), 50_000)
 	var body bytes.Buffer

@@ -45,7 +45,7 @@ const (
 	maxThreadMarks = 200_000
 )
 
-// recognise finds out which conversation a request goes on with, and says so in a header.
+// recognise finds out which conversation a request continues, and says so in a header.
 func (x *exchange) recognise(m *Model, req *chat.Request) {
 	if !m.Match && !m.FromUser {
 		return
@@ -128,7 +128,7 @@ func (s *threads) chain(messages []chat.Message) []mark {
 	return chain
 }
 
-// find returns the id of the thread that a chain goes on with: the one whose last message stands farthest back in it. A
+// find returns the id of the thread that a chain continues: the one whose last message stands farthest back in it. A
 // chain that leaves a thread before its end is a branch, and a conversation of its own, like one that begins with its
 // only message.
 func (s *threads) find(key conversationKey, chain []mark) string {
@@ -147,7 +147,7 @@ func (s *threads) find(key conversationKey, chain []mark) string {
 	return newID("conv_")
 }
 
-// continues reports whether a chain goes on with what was said in the thread of this key, or says the last of it again.
+// continues reports whether a chain continues what was said in the thread of this key, or says the last of it again.
 // A thread that is not known can be gone on with by anything.
 func (s *threads) continues(key conversationKey, chain []mark) bool {
 	s.mu.Lock()

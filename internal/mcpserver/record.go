@@ -34,7 +34,7 @@ type log struct {
 	waits   bool          // for an approval
 }
 
-// record opens the run of a call, or goes on with the one that waits for the approval which the request's state names.
+// record opens the run of a call, or continues the one that waits for the approval which the request's state names.
 // All new calls of a server are in one session.
 func (s *Server) record(ctx context.Context, state string) (*log, error) {
 	if s.o.Journal == nil {
@@ -63,7 +63,7 @@ func (s *Server) record(ctx context.Context, state string) (*log, error) {
 	return &log{store: s.o.Journal, session: session, writer: w}, nil
 }
 
-// reopen goes on with the run of a call that waits for an approval. Nobody else's will do: who asks for one by its id
+// reopen continues the run of a call that waits for an approval. Nobody else's will do: who asks for one by its id
 // could answer it.
 func (s *Server) reopen(ctx context.Context, approval string) (*log, error) {
 	store := journal.Approvals{Store: s.o.Journal}

@@ -25,7 +25,7 @@ type Answers struct {
 func (h *Hub) Answers(name string) Answers { return Answers{h, name} }
 
 // Begin begins an answer to a request and returns its name, under which it lasts. Without one the request
-// goes on with an answer that belonged to a connection, and only Model answers it.
+// continues an answer that belonged to a connection, and only Model answers it.
 func (a Answers) Begin(ctx context.Context, req *chat.Request) (string, error) {
 	name, err := a.begin(ctx, req)
 	if err != nil {
@@ -114,7 +114,7 @@ func (m recordedAnswer) Stream(ctx context.Context, _ *chat.Request) iter.Seq2[c
 	}
 }
 
-// tellAnswer says an answer, and goes on with its run if nobody does.
+// tellAnswer says an answer, and continues its run if nobody does.
 func (h *Hub) tellAnswer(ctx context.Context, name string, s *answerStream) error {
 	run, from, err := parseAnswerName(name)
 	if err != nil {

@@ -161,7 +161,7 @@ func TestKilledBeside(t *testing.T) {
 	}
 }
 
-// TestDrainedBeside drains a hub while another one is there: what it was driving goes on with that one.
+// TestDrainedBeside drains a hub while another one is there: what it was driving continues with that one.
 func TestDrainedBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory, s := new(journal.Memory), newShop(t)

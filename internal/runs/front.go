@@ -20,11 +20,11 @@ import (
 // looks up the agent with each request.
 //
 // Tools of the request run at the client. When the model has called some, the answer ends with those calls, and the
-// request that brings their results goes on with the same run, from the journal; whatever that request says of
+// request that brings their results continues the same run, from the journal; whatever that request says of
 // earlier turns does not count.
 //
 // Where a person has to decide, the answer is held open for a while, and then says what is waited for. The request
-// that goes on with the conversation is told what became of it.
+// that continues the conversation is told what became of it.
 func (h *Hub) Model(name string) chat.Model { return front{h, name} }
 
 // A front is an agent as a model.
@@ -258,7 +258,7 @@ func givenResults(messages []chat.Message) (run string, tail []chat.Message) {
 	return run, tail
 }
 
-// goOn goes on with the run that results belong to.
+// goOn continues the run that results belong to.
 func (h *Hub) goOn(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request, s *answerStream) error {
 	l, from, err := h.resumeWith(ctx, a, run, tail, like, false)
 	switch {
@@ -320,7 +320,7 @@ type notReleased struct {
 func (l *notReleased) Error() string { return l.err.Error() }
 func (l *notReleased) Unwrap() error { return l.err }
 
-// patience is how long another process is given to let go of a run. What holds it longer has died, or goes on with
+// patience is how long another process is given to let go of a run. What holds it longer has died, or continues
 // the run.
 const patience = 2 * time.Second
 

@@ -387,7 +387,7 @@ func TestApprovalBehindModel(t *testing.T) {
 		answer tool.Answer
 		says   string
 		ran    int
-		while  bool // nobody goes on with the run but the request
+		while  bool // nobody continues the run but the request
 	}{
 		{"approved", yes, "The approval of asks is approved by me.\n\nThanks.\n\ndone", 1, false},
 		{"denied", no, "The approval of asks is denied by me: not now.\n\nThanks.\n\ndone", 0, false},
@@ -491,7 +491,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// A client that goes away takes its run with it, and no later process goes on with it.
+// A client that goes away takes its run with it, and no later process continues it.
 func TestClientGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, s, m := new(journal.Memory), newShop(t), twoTurns()

@@ -193,7 +193,7 @@ func (s some) Offered(text string) []chat.Tool {
 // A Start says which run to start.
 type Start struct {
 	Agent   string
-	Session string        // that the run goes on with; empty: a new one
+	Session string        // that the run continues; empty: a new one
 	Request *chat.Request // with the conversation
 	By      string        // who asks: the name of a key
 	Only    *[]string     // names of the only tools of the agent that the run may use; nil: all
@@ -431,7 +431,7 @@ func (h *Hub) Send(ctx context.Context, run string, m chat.Message) error {
 	return fmt.Errorf("%w: %s; a message begins a new run of its session", ErrEnded, run)
 }
 
-// Resume goes on with a run that stopped: one that waits and can go on, that was cut off, or whose model failed. A
+// Resume continues a run that stopped: one that waits and can go on, that was cut off, or whose model failed. A
 // run that is driven here already is returned as it is.
 func (h *Hub) Resume(ctx context.Context, run string) (*Live, error) {
 	return h.resume(ctx, run, nil)
@@ -625,7 +625,7 @@ func (h *Hub) asking(ctx context.Context, approval string) (string, error) {
 	return "", tool.ErrNoApproval
 }
 
-// wake goes on with a run because one of its questions was answered, or has lapsed. One that is driven now looks
+// wake continues a run because one of its questions was answered, or has lapsed. One that is driven now looks
 // again when it stops.
 func (h *Hub) wake(run string) {
 	if h.rouse(run) {

@@ -13,7 +13,7 @@ import (
 // Recover takes up what an earlier process left: runs that it was driving without anybody waiting for them,
 // as it does with those that are detached and with those that went on after an answer, and all runs whose
 // questions have been answered since. From then on the hub does the same for the processes beside it: it
-// hears of answers that they write into the journal, and goes on with what one of them leaves when it ends,
+// hears of answers that they write into the journal, and continues what one of them leaves when it ends,
 // or when it has not renewed its lease, until Drain.
 func (h *Hub) Recover(ctx context.Context) error {
 	var last int64
@@ -35,7 +35,7 @@ func (h *Hub) Recover(ctx context.Context) error {
 	return nil
 }
 
-// takeUp goes on with a run that was left, if it can go on by itself. At the start it says which ones cannot.
+// takeUp continues a run that was left, if it can go on by itself. At the start it says which ones cannot.
 func (h *Hub) takeUp(ctx context.Context, run string, start bool) error {
 	k, err := h.look(ctx, run)
 	if err != nil {
@@ -80,7 +80,7 @@ func (h *Hub) waits(ctx context.Context, k known) (*journal.Wait, error) {
 	return w, nil
 }
 
-// takeUpWaiting goes on with a run whose question was answered, and looks after one whose question was not.
+// takeUpWaiting continues a run whose question was answered, and looks after one whose question was not.
 func (h *Hub) takeUpWaiting(ctx context.Context, run string, w *journal.Wait) error {
 	approvals := journal.Approvals{Store: h.store}
 	var pending []tool.Approval
@@ -99,7 +99,7 @@ func (h *Hub) takeUpWaiting(ctx context.Context, run string, w *journal.Wait) er
 	return nil
 }
 
-// takeOver goes on with a run that nobody drives here, or looks at it again when the lease of who has it is over.
+// takeOver continues a run that nobody drives here, or looks at it again when the lease of who has it is over.
 func (h *Hub) takeOver(run string) {
 	_, err := h.resume(h.base, run, func() error { return h.byItself(h.base, run) })
 	var held *journal.HeldError

@@ -194,7 +194,7 @@ func (h *Hub) offered(ctx context.Context, id, by string) (*offer, error) {
 const maxKept = 500
 
 // with returns a decision with which the rule is kept. Whoever hears of the decision before it returns, such as the
-// run that goes on with it, finds the rule in force: until then nobody is told which rules are.
+// run that continues it, finds the rule in force: until then nobody is told which rules are.
 func (o *offer) with(decide func() (tool.Approval, error)) func() (tool.Approval, error) {
 	return func() (a tool.Approval, err error) {
 		o.kept.change(func(list []keptRule) []keptRule {

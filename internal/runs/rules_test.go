@@ -105,7 +105,7 @@ func TestKeepChanged(t *testing.T) {
 	})
 }
 
-// Who hears of an answer before it has returned finds the rule in force that it keeps: the run that goes on with it
+// Who hears of an answer before it has returned finds the rule in force that it keeps: the run that continues it
 // does not ask again, and who looks at the rules sees it.
 func TestKeepHeardFirst(t *testing.T) {
 	s, store := newShop(t), slow{Store: new(journal.Memory), by: 100 * time.Millisecond}

@@ -30,7 +30,7 @@ type TTY struct {
 	// Release makes the terminal what it was, for a program that uses it meanwhile, until the function that it
 	// returns is called. Nil: nothing has to be done.
 	Release func() (back func(), err error)
-	Suspend func() // stops this process until a shell goes on with it; nil: that is not possible here
+	Suspend func() // stops this process until a shell continues it; nil: that is not possible here
 }
 
 // A Stage is what carries out what a person asks.

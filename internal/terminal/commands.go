@@ -199,7 +199,7 @@ func (c *conversation) choice(names []string, used string) {
 	}
 }
 
-// restage goes on with another model or dialect. The conversation stays.
+// restage continues with another model or dialect. The conversation stays.
 func (c *conversation) restage(model, dialect string) {
 	next, err := c.o.Open(model, dialect)
 	if err != nil {
@@ -338,7 +338,7 @@ func (c *conversation) cmdCompact(ctx context.Context, _ string) {
 	})
 }
 
-// summed goes on with a summary in the place of what it stands for.
+// summed continues a summary in the place of what it stands for.
 func (c *conversation) summed(s summary) {
 	c.summing.cancel()
 	c.summing = nil

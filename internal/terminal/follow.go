@@ -8,7 +8,7 @@ import (
 	"wield/journal"
 )
 
-// follow waits for the end of a run that another process goes on with, such as that of whoever answered its question.
+// follow waits for the end of a run that another process continues, such as that of whoever answered its question.
 // The first one carries the call out, and nobody does so twice.
 func (c *conversation) follow(ctx context.Context) {
 	t := c.turn

@@ -84,7 +84,7 @@ func (c *conversation) partLine(ctx context.Context, line string) {
 	}
 }
 
-// answerPart keeps the answer for a part, and goes on with the next one or, behind the last, with the call.
+// answerPart keeps the answer for a part, and continues with the next one or, behind the last, with the call.
 func (c *conversation) answerPart(ctx context.Context, yes bool, why string) {
 	s := c.ask.sorting
 	word, look := "applied if the call is carried out", styleGood

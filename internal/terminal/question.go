@@ -401,7 +401,7 @@ func (c *conversation) decide(ctx context.Context, answer tool.Answer) {
 	c.next(ctx)
 }
 
-// next goes on with the next question, or with the run.
+// next continues with the next question, or with the run.
 func (c *conversation) next(ctx context.Context) {
 	rest := c.ask.rest
 	c.closeQuestion()

@@ -14,7 +14,7 @@ type search struct {
 	found editor
 }
 
-// press takes a key, and reports whether the search goes on with it.
+// press takes a key, and reports whether the search continues with it.
 func (s *search) press(c *conversation, p press) bool {
 	switch p.key {
 	case keyRune, keyPaste:

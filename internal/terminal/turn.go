@@ -35,7 +35,7 @@ type turn struct {
 	trail    *trail
 	parked   bool
 	stopping bool
-	moved    bool // somebody else goes on with the run
+	moved    bool // somebody else continues the run
 
 	thinking  bool // reasoning comes in
 	thought   strings.Builder

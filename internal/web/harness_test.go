@@ -326,7 +326,7 @@ func (w *world) start() {
 		a.Close()
 		cut, cutNow := context.WithTimeout(context.Background(), time.Millisecond)
 		defer cutNow()
-		_ = hub.Drain(cut) // what is under way goes on with the next start
+		_ = hub.Drain(cut) // what is under way continues with the next start
 		cancel()
 		if err := <-over; err != nil {
 			t.Error(err)

@@ -308,7 +308,7 @@ func (a *analysis) without(p *program) bool {
 // isOperand reports whether a word cannot be an option.
 func isOperand(w field) bool { return !w.known || !strings.HasPrefix(w.text, "-") }
 
-// module goes on with a program that another one runs by its name, with the words that are left.
+// module continues with a program that another one runs by its name, with the words that are left.
 func (a *analysis) module(name field, rest []field) {
 	p := programs()["python-m."+name.text]
 	if p == nil {

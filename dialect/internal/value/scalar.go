@@ -10,7 +10,7 @@ import (
 	"wield/schema/shape"
 )
 
-// scalarByte reports whether c goes on with the number, word or source text.
+// scalarByte reports whether c continues the number, word or source text.
 func (v *Reader) scalarByte(c byte) bool {
 	if !v.source {
 		return chars.IsWord(c) || c == '+' || c == '-' || c == '.'

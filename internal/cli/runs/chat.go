@@ -226,7 +226,7 @@ func (f *chatFlags) open(app *cli.App, r *config.Result, o *terminal.Options, na
 	return &terminal.Stage{Agent: a, Name: model.Name, Dialect: told, Window: window.Tokens, Cost: prices.Cost, Close: model.Close}, nil
 }
 
-// runGiven returns the flags with which wield sessions resume goes on with a run of the conversation.
+// runGiven returns the flags with which wield sessions resume continues a run of the conversation.
 func (f *chatFlags) runGiven() []string {
 	given := []string{"--on-ask=wait"}
 	for _, text := range flagsOfRun(f.given) {
