@@ -297,8 +297,13 @@ func (a *analysis) behind(entry string, words []field) {
 }
 
 // without reports whether none of the options is there without which a program does what it does without operands.
+// Behind "--" there are none.
 func (a *analysis) without(p *program) bool {
-	return p.unless != nil && !slices.ContainsFunc(a.canonical[1:], func(w field) bool {
+	words := a.canonical[1:]
+	if i := slices.IndexFunc(words, func(w field) bool { return w.known && w.text == "--" }); i >= 0 {
+		words = words[:i]
+	}
+	return p.unless != nil && !slices.ContainsFunc(words, func(w field) bool {
 		text := strings.Replace(w.text, "--", "-", 1)
 		name, _, _ := strings.Cut(text, "=")
 		return w.known && (p.unless[text] || p.unless[name])

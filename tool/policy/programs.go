@@ -332,7 +332,7 @@ func (p *program) directive(name string, words []string) error {
 	case "unless":
 		p.unless = map[string]bool{}
 		for _, w := range words {
-			p.unless[w] = true
+			p.unless[strings.Replace(w, "--", "-", 1)] = true // as without looks for it
 		}
 	case "bare":
 		p.bare = effect(words[0])
