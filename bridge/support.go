@@ -214,7 +214,7 @@ func (r *run) probe() {
 	})
 	switch e := chat.AsError(err); {
 	case called:
-		r.o.Support.SetRefused(r.req.Model, false)
+		r.o.Support.learn(key, finding{takes: true})
 	case e == nil, e.Code == chat.CodeToolsUnsupported:
 		r.o.Support.SetRefused(r.req.Model, true)
 	default:

@@ -133,8 +133,7 @@ func TestKilledServices(t *testing.T) {
 		s.end(t)
 	}
 	for _, one := range all {
-		_ = one.cmd.Process.Signal(syscall.SIGTERM)
-		<-one.gone
+		one.stop(t)
 	}
 	h.check(t, m, all)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,9 +34,30 @@ func ip(space string, args ...string) error {
 	return nil
 }
 
+// sweepSpaces removes namespaces of tests that were killed, and what runs there: their addresses are the same as those
+// of this test.
+func sweepSpaces() {
+	out, _ := exec.Command("ip", "netns", "list").Output() // none: there is nothing to remove
+	for line := range strings.Lines(string(out)) {
+		name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		var pid int
+		if n, _ := fmt.Sscanf(name, "wield%d", &pid); n != 1 || syscall.Kill(pid, 0) == nil {
+			continue
+		}
+		inside, _ := exec.Command("ip", "netns", "pids", name).Output()
+		for _, p := range strings.Fields(string(inside)) {
+			if id, err := strconv.Atoi(p); err == nil {
+				_ = syscall.Kill(id, syscall.SIGKILL) // it may have ended
+			}
+		}
+		_ = ip("", "netns", "del", name) // its devices go with it
+	}
+}
+
 // namespace makes a network namespace that ends with the test, or skips the test loudly.
 func namespace(t *testing.T, name string) string {
 	t.Helper()
+	sweepSpaces()
 	space := fmt.Sprintf("wield%d%s", os.Getpid(), name)
 	if err := ip("", "netns", "add", space); err != nil {
 		t.Skip("NOT TESTED: a partition needs a network namespace, which cannot be made here: ", err)
@@ -324,8 +346,7 @@ func TestPartitions(t *testing.T) {
 	for _, s := range m.services {
 		s.end(t)
 	}
-	_ = m.hand.cmd.Process.Signal(syscall.SIGTERM)
-	<-m.hand.gone
+	m.hand.stop(t)
 	t.Logf("%d runs, %d answers", len(h.runs), len(h.answered))
 	h.check(t, m.team, []*hand{m.hand})
 }

@@ -59,7 +59,7 @@ func block(t *testing.T, begin string) string {
 	return ""
 }
 
-// TestUnit has systemd check the unit of the docs, and starts its command.
+// TestUnit has systemd check the unit of the docs. Its command is not started.
 func TestUnit(t *testing.T) {
 	unit := block(t, "[Unit]")
 	program, err := exec.LookPath("wield")

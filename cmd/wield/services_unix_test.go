@@ -258,10 +258,7 @@ func TestServices(t *testing.T) {
 		h := m.worker(t, c.base, "w", "again")
 		writeFile(t, filepath.Join(h.dir, "quick"), "x")
 		for _, s := range m.services {
-			await(t, "all know the worker", func() bool {
-				var status cluster.Status
-				return s.call(t, "GET", "cluster", nil, &status) && len(status.Workers) == 1
-			})
+			s.knows(t, 3, 1)
 		}
 	})
 	t.Run("status", func(t *testing.T) {

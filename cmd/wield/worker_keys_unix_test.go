@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"wield/internal/pgtest"
 	"wield/tool"
@@ -140,7 +141,13 @@ func endKeys(t *testing.T, database string, change *strings.Replacer) {
 	var visits []*visit
 	for _, s := range m.services {
 		v := &visit{server: s, over: make(chan struct{})}
-		stream, err := s.request(t, "GET", "/api/v1/events", nil, bearer)
+		r, err := http.NewRequestWithContext(t.Context(), "GET", s.base+"/api/v1/events", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+oneKey)
+		events := &http.Transport{DisableKeepAlives: true} // without a limit of time
+		stream, err := events.RoundTrip(r)
 		if err != nil || stream.StatusCode != http.StatusOK {
 			t.Fatalf("the stream of a client: %v, %v", stream, err)
 		}
@@ -195,7 +202,11 @@ func endKeys(t *testing.T, database string, change *strings.Replacer) {
 		return m.services[0].call(t, "GET", "runs/"+m.run, nil, &run) && run.State == "ended"
 	})
 	for _, v := range visits {
-		<-v.over // as something happened that it would have told
+		select { // at the next keep-alive
+		case <-v.over:
+		case <-time.After(patience):
+			t.Error("the stream of a removed key goes on")
+		}
 	}
 	if got := m.resultOf(t).Result; got.ErrorType != tool.ErrInterrupted || string(got.Details) != `{"state":"unknown"}` {
 		t.Errorf("the call of the worker: %+v", got)

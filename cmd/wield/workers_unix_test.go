@@ -89,6 +89,20 @@ func (w *world) worker(t *testing.T, base, name, slow string, through ...string)
 	return h
 }
 
+// stop ends the worker in good order.
+func (h *hand) stop(t *testing.T) {
+	t.Helper()
+	_ = h.cmd.Process.Signal(syscall.SIGTERM) // mostly it is there
+	await(t, "the worker ends", func() bool {
+		select {
+		case <-h.gone:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
 func (h *hand) effects() string {
 	text, _ := os.ReadFile(filepath.Join(h.dir, "effects")) // there is none before the first
 	return string(text)
@@ -218,15 +232,7 @@ func loseWorker(t *testing.T, name string, lose func(*hand), after func(*server,
 		t.Errorf("the lost worker did %q", got)
 	}
 	s.end(t)
-	_ = b.cmd.Process.Signal(syscall.SIGTERM)
-	await(t, "the other worker ends", func() bool {
-		select {
-		case <-b.gone:
-			return true
-		default:
-			return false
-		}
-	})
+	b.stop(t)
 	if code := b.cmd.ProcessState.ExitCode(); code != cli.ExitOK {
 		t.Errorf("exit code %d, log %s", code, b.log)
 	}

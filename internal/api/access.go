@@ -109,15 +109,17 @@ func (l *logins) tidy(now time.Time) {
 	}
 }
 
-// find returns the login that a cookie stands for.
-func (l *logins) find(now time.Time, value string) (login, bool) {
+// find returns the login that a cookie stands for. Used says that somebody uses it, as the keep-alive of a stream does not.
+func (l *logins) find(now time.Time, value string, used bool) (login, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	in := l.byHash[sha256.Sum256([]byte(value))]
 	if in == nil || now.Sub(in.used) > loginAge {
 		return login{}, false
 	}
-	in.used = now
+	if used {
+		in.used = now
+	}
 	return *in, true
 }
 
@@ -175,7 +177,7 @@ func (x *call) identify() (Caller, error) {
 		return Caller{}, fault(KindUnknown, "the link is not for this approval").with("use the link as it was sent")
 	}
 	if cookie, err := x.r.Cookie(sessionCookie(x.r.Host)); err == nil {
-		in, ok := s.logins.find(time.Now(), cookie.Value)
+		in, ok := s.logins.find(time.Now(), cookie.Value, !x.begun)
 		switch {
 		case ok && in.self:
 			return self, x.sameOrigin()

@@ -16,8 +16,7 @@ import (
 
 // A link is the connection of a worker that ends in this process.
 type link struct {
-	key   string // the name of its key
-	known func() bool
+	known func() bool // whether the key that it came with is in force
 	since time.Time
 	ends  []io.Closer
 	once  sync.Once
@@ -55,7 +54,7 @@ func (c *Cluster) Serve(w http.ResponseWriter, r *http.Request, key string, know
 		return
 	}
 	outside := websocket.NetConn(context.Background(), ws, websocket.MessageBinary)
-	l := &link{key: key, known: known, since: time.Now(), ends: []io.Closer{inside, closer{ws}}}
+	l := &link{known: known, since: time.Now(), ends: []io.Closer{inside, closer{ws}}}
 	c.mu.Lock()
 	old := c.links[a]
 	c.links[a], c.grants[token] = l, a

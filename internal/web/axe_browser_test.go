@@ -134,7 +134,7 @@ var looked = []struct {
 		look(s, "a command that is tried")
 		first, address := pair(t)
 		offer(t, address, "rack")
-		s.w.cluster = first
+		s.w.cluster.Store(first)
 		s.goTo("#/settings/cluster")
 		s.wait("table", "build/rack")
 		look(s, "cluster")

@@ -78,7 +78,7 @@ func TestSettingsCluster(t *testing.T) {
 	s.wait("[role=alert]", "workers.enabled")
 
 	first, address := pair(t)
-	w.cluster = first
+	w.cluster.Store(first)
 	s.reload()
 	s.wait("table", "alpha", "answers you", "ready", "0.9.1", "12", "41 ms", "5f1c09aa", "beta <b>", "draining", "1.50 s")
 	s.wait(".settings", "No workers are connected", "wield worker --connect URL")

@@ -142,12 +142,12 @@ type world struct {
 	api       *api.Server
 	hub       *runs.Hub
 	stop      func()
-	guest     *chromium.Guest  // who opens its page; nil: nobody yet
-	ran       atomic.Int32     // how often something asked for /pwned, which texts do that should not run
-	post      post             // the answers on their way to the page
-	connected string           // the model that was connected in the page; it cannot be asked before a restart
-	clock     atomic.Value     // of type func() time.Time: what the journal's records are dated by; none: the time
-	cluster   *cluster.Cluster // that it belongs to; nil: none. It is set before the page asks
+	guest     *chromium.Guest                 // who opens its page; nil: nobody yet
+	ran       atomic.Int32                    // how often something asked for /pwned, which texts do that should not run
+	post      post                            // the answers on their way to the page
+	connected string                          // the model that was connected in the page; it cannot be asked before a restart
+	clock     atomic.Value                    // of type func() time.Time: what the journal's records are dated by; none: the time
+	cluster   atomic.Pointer[cluster.Cluster] // that it belongs to; nil: none
 }
 
 // today is when the statistics of every service under test are asked for, and when they count: in the middle
@@ -254,10 +254,11 @@ func (w *world) start() {
 			return api.Caller{Name: who.Name, Role: api.Role(who.Role), Sees: func(model string) bool { return g.Sees(who.Name, model) }}, ok
 		},
 		Cluster: func() (cluster.Status, bool) {
-			if w.cluster == nil {
+			c := w.cluster.Load()
+			if c == nil {
 				return cluster.Status{}, false
 			}
-			return w.cluster.Status(), true
+			return c.Status(), true
 		},
 		Connector: &connector{w: w, wanted: len(c.Models) == 0},
 		Probe:     func(ctx context.Context, model string) error { return compose.Reach(c.Config, ctx, model) },

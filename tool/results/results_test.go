@@ -141,7 +141,6 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// What is wrong with the file is no reason for a call to fail.
 // TestClockJumps: a result does not outlive its time because the clock was ahead when it was kept.
 func TestClockJumps(t *testing.T) {
 	begin := time.Unix(1_800_000_000, 0)
@@ -176,6 +175,7 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
+// TestBroken: what is wrong with the file is no reason for a call to fail.
 func TestBroken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	if err := os.WriteFile(path, []byte(strings.Repeat("this is no database ", 100)), 0o600); err != nil {

@@ -52,8 +52,8 @@ export function show(root, route, app) {
       return;
     }
     const waiting = items.find((a) => a.state === 'pending' && a.id !== at);
-    put(next, waiting ? h('a', {href: `#/approvals/${encodeURIComponent(waiting.id)}`}, 'Next question: ', exact(waiting.tool)) : 'Nothing else needs approval.',
-      ' · ', h('a', {href: `#/chat/${decided.session}`}, 'See the result in the conversation'));
+    sameFocus(next, () => put(next, waiting ? h('a', {href: `#/approvals/${encodeURIComponent(waiting.id)}`}, 'Next question: ', exact(waiting.tool)) : 'Nothing else needs approval.',
+      ' · ', h('a', {href: `#/chat/${decided.session}`}, 'See the result in the conversation')));
   }
 
   // pick shows one question.
@@ -78,7 +78,7 @@ export function show(root, route, app) {
       }
       if (turn !== mine || over) return;
     }
-    shown = card(app, a, {onDecided: (now) => { decided = now; soon(); }});
+    shown = card(app, a, {onDecided: (now) => { if (now.id === at) decided = now; soon(); }});
     paintNext();
     put(detail, h('a', {href: '#/approvals', class: 'queue-back'}, 'All questions'), shown.element, next);
     detail.scrollTop = 0;
