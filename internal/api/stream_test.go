@@ -172,6 +172,10 @@ func TestSlowReader(t *testing.T) {
 		}
 		w := &stuck{http.Header{}, make(chan struct{})}
 		x := &call{s: a, w: w, r: httptest.NewRequest("GET", Prefix+"/events", nil)}
+		x.r.Header.Set("Authorization", "Bearer k-admin")
+		if x.caller, err = x.identify(); err != nil {
+			t.Fatal(err)
+		}
 		st := x.stream()
 		sent, ended := 0, make(chan struct{})
 		go func() {
