@@ -45,8 +45,8 @@ func (w *builder) connecting(model chat.Model, name string, m *config.Model) (ch
 	if err != nil {
 		return nil, err
 	}
-	o := mcpconnector.Options{Servers: t.MCPServers, Known: w.box.Servers, Runner: runner, Journal: w.env.Hub.Journal(),
-		Hold: time.Duration(m.Agent.Approvals.Hold), Log: w.env.Log}
+	o := mcpconnector.Options{Servers: t.MCPServers, Known: w.box.Servers, Runner: runner, May: w.may(),
+		Journal: w.env.Hub.Journal(), Hold: time.Duration(m.Agent.Approvals.Hold), Log: w.env.Log}
 	if len(t.MCPHosts) > 0 {
 		allowed := policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Host: t.MCPHosts}}
 		hosts, err := policy.New(policy.Definition{
@@ -54,7 +54,7 @@ func (w *builder) connecting(model chat.Model, name string, m *config.Model) (ch
 		if err != nil {
 			return nil, fmt.Errorf("models.%s.server_tools.mcp_hosts: %w", name, err)
 		}
-		o.Egress = hosts.Egress("mcp", policy.EgressOptions{Redirects: -1})
+		o.Egress = hosts.Egress("mcp", policy.EgressOptions{})
 	}
 	return mcpconnector.New(model, o), nil
 }

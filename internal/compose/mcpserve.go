@@ -40,14 +40,26 @@ func (w *builder) serveMCP(s *Service) error {
 		return err
 	}
 	runner := s.Tools.Runner.With(func(s *tool.Settings) { s.Policy, s.Log = rules, w.env.Log })
-	s.mcp = &mcpFront{all: all, runner: runner, approvals: askers[serve.Approvals], keys: map[string][]string{},
+	s.mcp = &mcpFront{all: all, runner: runner, approvals: askers[serve.Approvals], keys: w.keyTools(),
 		tasks: mcpserver.TaskOptions{After: time.Duration(serve.Tasks.After), TTL: time.Duration(serve.Tasks.TTL),
 			Required: serve.Tasks.Required}}
-	for _, k := range w.config.Keys {
-		s.mcp.keys[k.Name] = k.Tools
-	}
 	s.Tokens, err = tokens(&serve.OAuth)
 	return err
+}
+
+// keyTools returns the patterns of the tools that the holder of each key may call, by its name.
+func (w *builder) keyTools() map[string][]string {
+	keys := map[string][]string{}
+	for _, k := range w.config.Keys {
+		keys[k.Name] = k.Tools
+	}
+	return keys
+}
+
+// may returns what reports whether the holder of a key may call a tool.
+func (w *builder) may() func(key, name string) bool {
+	keys := w.keyTools()
+	return func(key, name string) bool { return len(keys[key]) == 0 || named(keys[key], name) }
 }
 
 // warnOnce returns what logs a warning about a pattern, once for each.

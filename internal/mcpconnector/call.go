@@ -74,7 +74,7 @@ func (s *session) begin(ctx context.Context, c *chat.Call) *call {
 // propose plans a call. One that the policy asks about waits, and has a run in the journal.
 func (s *session) propose(ctx context.Context, x *call, prefix string) {
 	x.log = &log{store: s.o.Journal, by: s.req.Caller, run: journal.NewID("run"), session: journal.NewID("ses"), call: x}
-	s.prepare(ctx, x)
+	s.prepare(ctx, x, "")
 	if x.err == nil && x.plan.Outcome == tool.OutcomeNeedsApproval {
 		x.asks, x.id = true, prefix+x.plan.Approval
 		x.err = x.log.wait(ctx, x.plan.Approval)
@@ -83,9 +83,10 @@ func (s *session) propose(ctx context.Context, x *call, prefix string) {
 	}
 }
 
-// prepare plans a call with the questions of its run.
-func (s *session) prepare(ctx context.Context, x *call) {
-	questions := &questions{journal.Approvals{Store: s.o.Journal, Session: x.log.session, Run: x.log.run}, x.log}
+// prepare plans a call with the questions of its run. approved is the binding of the call that was approved.
+func (s *session) prepare(ctx context.Context, x *call, approved string) {
+	store := journal.Approvals{Store: s.o.Journal, Session: x.log.session, Run: x.log.run}
+	questions := &questions{store, x.log, approved}
 	x.runner = s.runner.With(func(set *tool.Settings) { set.Approvals = questions })
 	c := chat.Call{ID: x.callID, Name: x.by.name, Arguments: x.arguments, Complete: true}
 	x.plan, x.err = x.runner.Plan(ctx, c)
@@ -100,6 +101,8 @@ func (s *session) resume(ctx context.Context, x *call) {
 		s.decided(ctx, x, id, said)
 	case x.by.server.protocol == chat.ProtocolResponses && said == nil:
 		x.denied = "the client has not approved the call"
+	case x.by.server.protocol == chat.ProtocolAnthropic: // nothing waited: the client left while the call ran
+		x.before = cutOff()
 	case said != nil && !said.approve:
 		x.denied = notRun("denied", said.reason)
 	default:
@@ -145,12 +148,16 @@ func (s *session) settle(ctx context.Context, x *call, id string) {
 		x.asks = true
 	case a.State == tool.ApprovalConsumed:
 		if x.before, x.err = x.log.result(ctx); x.before == nil {
-			x.denied = "the approval was used before"
+			x.before = cutOff()
 		}
 	case a.State == tool.ApprovalApproved || a.State == tool.ApprovalEdited:
 		x.err = x.log.resume(ctx)
 		if x.err == nil {
-			s.prepare(ctx, x)
+			s.prepare(ctx, x, a.Binding)
+		}
+		if errors.Is(x.err, errOther) {
+			x.denied, x.err = "it is another call than the one that was approved", nil
+			x.log.end(ctx)
 		}
 	default:
 		x.denied = notRun(string(a.State), a.Answer.Reason)
@@ -196,6 +203,11 @@ func (s *session) Run(ctx context.Context, c *chat.Call) (hosted.Outcome, error)
 	return x.outcome(r), nil
 }
 
+func cutOff() *chat.Result {
+	return &chat.Result{IsError: true,
+		Parts: chat.Text("Error: the call was cut off. It is not known whether it took effect.")}
+}
+
 func waits() chat.Result {
 	return chat.Result{Parts: chat.Text("The call waits for an approval."), IsError: true}
 }
@@ -226,8 +238,9 @@ func (s *session) hold(ctx context.Context, x *call) {
 	s.settle(ctx, x, id)
 }
 
-// run carries out a call that may run.
+// run carries out a call that may run. Its run ends with it, whatever happens.
 func (x *call) run(ctx context.Context) (r chat.Result, err error) {
+	defer x.log.end(ctx)
 	runner := x.runner.With(func(set *tool.Settings) {
 		if x.log == nil {
 			set.Approvals = nil // nobody is asked in the middle of a call
@@ -245,6 +258,5 @@ func (x *call) run(ctx context.Context) (r chat.Result, err error) {
 			r = *e.Detail.(*chat.Result)
 		}
 	}
-	x.log.end(ctx)
 	return r, nil
 }

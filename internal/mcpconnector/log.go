@@ -23,11 +23,18 @@ type log struct {
 // questions keeps the questions of one call. Before the first one the call gets a run.
 type questions struct {
 	journal.Approvals
-	log *log
+	log      *log
+	approved string // binding of the call that was approved, about which alone is asked; empty: any
 }
+
+var errOther = tool.Errorf(tool.ErrApproval,
+	"there is nobody to ask in the middle of a call, or about another one than was approved")
 
 // Ask implements [tool.Approvals].
 func (q *questions) Ask(ctx context.Context, question tool.Question) (tool.Approval, error) {
+	if q.approved != "" && question.Binding != q.approved {
+		return tool.Approval{}, errOther
+	}
 	if err := q.log.open(ctx); err != nil {
 		return tool.Approval{}, err
 	}

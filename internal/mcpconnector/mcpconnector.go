@@ -9,11 +9,14 @@ package mcpconnector
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"wield/chat"
@@ -27,13 +30,14 @@ import (
 
 // Options of New.
 type Options struct {
-	Servers []string                      // configured servers that requests may name; * is all
-	Known   func() map[string]*mcp.Server // all configured servers
-	Runner  *tool.Runner                  // has their tools, and the policy for all calls
-	Egress  *policy.Egress                // to servers that requests name by address; nil: none
-	Journal journal.Store                 // of questions, and of the calls that they are about
-	Hold    time.Duration                 // how long an answer waits for an approval that its client cannot give
-	Log     *slog.Logger                  // nil: none
+	Servers []string                       // configured servers that requests may name; * is all
+	Known   func() map[string]*mcp.Server  // all configured servers
+	Runner  *tool.Runner                   // has their tools, and the policy for all calls
+	Egress  *policy.Egress                 // to servers that requests name by address; nil: none
+	May     func(caller, name string) bool // whether a caller may call a tool; nil: every caller may
+	Journal journal.Store                  // of questions, and of the calls that they are about
+	Hold    time.Duration                  // how long an answer waits for an approval that its client cannot give
+	Log     *slog.Logger                   // nil: none
 }
 
 // Prefix begins the names of the tools of servers that requests name by address, so that no rule about configured
@@ -44,10 +48,15 @@ const (
 	maxServers = 16               // in a request
 	startTime  = 10 * time.Second // for connecting to a server and listing its tools
 	maxLabel   = 64
+	maxSpace   = 40       // bytes of a label in the names of tools
+	maxBody    = 16 << 20 // of each answer of a server that the request names by address
 )
 
 // New returns a model that asks m and runs tools of MCP servers.
 func New(m chat.Model, o Options) chat.Model {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	return hosted.New(m, &host{o}, hosted.Options{Log: o.Log})
 }
 
@@ -68,13 +77,10 @@ func (h *host) Begin(ctx context.Context, req *chat.Request) (*hosted.Session, e
 			set.Redact = append(set.Redact, v.secrets...)
 		}
 	})
-	for _, v := range servers {
-		if err := s.serve(ctx, v); err != nil {
-			s.close()
-			return nil, err
-		}
+	if err = s.connect(ctx, servers); err == nil {
+		err = s.choose()
 	}
-	if err := s.choose(); err != nil {
+	if err != nil {
 		s.close()
 		return nil, err
 	}
@@ -125,21 +131,42 @@ func (s *source) Offered(text string) []chat.Tool {
 }
 
 func (s *session) close() {
+	var all sync.WaitGroup
 	for _, m := range s.live {
-		m.Close()
+		all.Go(func() { m.Close() })
 	}
+	all.Wait()
+}
+
+// connect connects to the servers at once, and offers their tools.
+func (s *session) connect(ctx context.Context, servers []*server) error {
+	for _, v := range servers {
+		if err := s.find(v); err != nil {
+			return err
+		}
+	}
+	var all sync.WaitGroup
+	for _, m := range s.live {
+		all.Go(func() { m.Tools(ctx) })
+	}
+	all.Wait()
+	for _, v := range servers {
+		if err := s.serve(v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // serve offers the tools of one server.
-func (s *session) serve(ctx context.Context, v *server) error {
-	space, err := s.connect(ctx, v)
-	if err != nil {
+func (s *session) serve(v *server) error {
+	if err := s.reached(v); err != nil {
 		return err
 	}
 	list := []listed{}
 	for _, t := range s.runner.Offered("") {
 		e, ok := s.runner.Settings().Tools.Lookup(t.Name)
-		if !ok || e.Tool.Namespace != space {
+		if !ok || e.Tool.Namespace != v.at.Name() || s.o.May != nil && !s.o.May(s.req.Caller, t.Name) {
 			continue
 		}
 		d, ok := mcp.DefinitionOf(e.Tool)
@@ -164,50 +191,88 @@ func (s *session) serve(ctx context.Context, v *server) error {
 
 func (s *session) taken(name string) bool { return s.req.Tool(name) != nil }
 
-// connect makes the tools of a server known, and returns the namespace that they are in.
-func (s *session) connect(ctx context.Context, v *server) (space string, err error) {
+// find finds the server that the request means, or makes the client of one that it names by address.
+func (s *session) find(v *server) error {
 	known := s.o.Known()
 	mine := known[v.label]
 	listed := mine != nil && (slices.Contains(s.o.Servers, v.label) || slices.Contains(s.o.Servers, "*"))
 	switch {
 	case listed && (v.url == "" || v.url == mine.Place()):
 		if len(v.header) > 0 {
-			return "", v.refuse("the server %q is configured in wield, with its own token: "+
+			return v.refuse("the server %q is configured in wield, with its own token: "+
 				"leave authorization and headers out", v.label)
 		}
-		return v.label, s.reached(mine, v)
+		v.at = mine
+		return nil
 	case listed:
-		return "", v.refuse("the server %q is configured in wield, with another address: leave the address out", v.label)
+		return v.refuse("the server %q is configured in wield, with another address: leave the address out", v.label)
 	case v.url == "":
 		names := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(n string) bool {
 			return !slices.Contains(s.o.Servers, n) && !slices.Contains(s.o.Servers, "*")
 		})
-		return "", v.refuse("requests to this model may not name the MCP server %q%s (server_tools.mcp_servers)", v.label,
+		return v.refuse("requests to this model may not name the MCP server %q%s (server_tools.mcp_servers)", v.label,
 			near.Hint(v.label, names))
 	case s.o.Egress == nil:
-		return "", v.refuse("requests to this model may name MCP servers only by label, not %s (server_tools.mcp_hosts)",
+		return v.refuse("requests to this model may name MCP servers only by label, not %s (server_tools.mcp_hosts)",
 			policy.Visible(v.url))
 	}
 	if err := s.o.Egress.CheckURL(v.url); err != nil {
-		return "", v.refuse("%v (server_tools.mcp_hosts)", err)
+		return v.refuse("%v (server_tools.mcp_hosts)", err)
 	}
-	m := mcp.New(mcp.Options{Name: Prefix + v.label, URL: v.url, Header: v.header, Client: s.o.Egress.Client(),
+	client := s.o.Egress.Client()
+	client.Transport = bounded{client.Transport}
+	v.at = mcp.New(mcp.Options{Name: Prefix + space(v.label), URL: v.url, Header: v.header, Client: client,
 		Start: startTime, Log: s.o.Log})
-	s.live = append(s.live, m)
-	tools, problems := m.Tools(ctx)
-	if len(tools) == 0 && len(problems) > 0 {
-		return "", v.failed(problems[0])
-	}
-	return m.Name(), s.own.Add(tools...)
+	s.live = append(s.live, v.at)
+	return nil
 }
 
-// reached reports why a configured server has no tools.
-func (s *session) reached(m *mcp.Server, v *server) error {
-	s.runner.Offered("") // waits for servers that have not listed their tools yet
-	if tools, problems := m.Known(); len(tools) == 0 && len(problems) > 0 {
+// reached makes the tools of a server known, and reports why there are none.
+func (s *session) reached(v *server) error {
+	s.runner.Offered("") // waits for configured servers that have not listed their tools yet
+	tools, problems := v.at.Known()
+	works := len(tools) > 0
+	if slices.Contains(s.live, v.at) {
+		if err := s.own.Add(tools...); err != nil { // the others are added
+			problems = append(slices.Clip(problems), err)
+		}
+		works = slices.ContainsFunc(s.own.Entries(), func(e *tool.Entry) bool { return e.Tool.Namespace == v.at.Name() })
+		if works && len(problems) > 0 {
+			s.o.Log.Warn("an MCP server that a request names has tools that cannot be used", "server",
+				policy.Visible(v.label), "error", errors.Join(problems...))
+		}
+	}
+	if !works && len(problems) > 0 {
 		return v.failed(problems[0])
 	}
 	return nil
+}
+
+// space returns the label in the names of tools.
+func space(label string) string {
+	clean := func(r rune) rune {
+		if r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}
+	label = strings.Map(clean, label)
+	for strings.Contains(label, tool.Separator) {
+		label = strings.ReplaceAll(label, tool.Separator, "_")
+	}
+	return strings.Trim(label[:min(len(label), maxSpace)], "_")
+}
+
+// bounded bounds the bodies of answers.
+type bounded struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := b.next.RoundTrip(req)
+	if err == nil {
+		res.Body = http.MaxBytesReader(nil, res.Body, maxBody)
+	}
+	return res, err
 }
 
 // choose makes a choice that names an MCP tool or all of them one of the names that the model sees.

@@ -6,7 +6,7 @@ import (
 
 	"wield/chat"
 	"wield/model/hosted"
-	"wield/tool"
+	"wield/tool/mcp"
 )
 
 // A past is what the history of a request says of calls.
@@ -66,8 +66,8 @@ func (s *session) recall(messages []chat.Message) (changed bool) {
 				last = [2]int{i, j}
 			}
 		}
-		if len(m.Calls) > 0 {
-			last = [2]int{i, len(m.Parts)}
+		if len(m.Calls) > 0 && last[0] < i { // questions of the same turn wait for the client as these calls do
+			last = [2]int{i, -1}
 		}
 	}
 	s.req.Messages, changed = hosted.Recall(messages, func(i, j int) hosted.Recalled {
@@ -144,7 +144,7 @@ func (s *session) callOf(b *block, label, arguments string) *chat.Call {
 	if arguments == "" {
 		arguments = "{}"
 	}
-	name := label + tool.Separator + b.Name
+	name := mcp.OfferedName(space(label), b.Name)
 	for seen, v := range s.by {
 		if v.server.label == label && v.own == b.Name {
 			name = seen

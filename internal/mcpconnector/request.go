@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"wield/chat"
 	"wield/tool/mcp"
@@ -28,6 +29,7 @@ type server struct {
 	allowed    *filter  // nil: all tools
 	gate       *gate    // nil: the client approves no calls
 	set        *toolset // nil: there is none
+	at         *mcp.Server
 }
 
 // wants reports whether the request wants a tool of the server.
@@ -161,17 +163,23 @@ func (s *session) servers(req *chat.Request) (list []*server, err error) {
 
 // check reports servers that cannot be told from each other, and too many.
 func check(list []*server) error {
-	labels := map[string]bool{}
+	labels := map[string]string{} // by what they are in the names of tools, which are compared without case
 	for i, v := range list {
+		folded := strings.ToLower(strings.ReplaceAll(space(v.label), "-", "_"))
+		before, taken := labels[folded]
 		switch {
 		case v.label == "" || len(v.label) > maxLabel:
 			return badRequest(v.param, fmt.Errorf("the server needs a label of at most %d bytes", maxLabel))
-		case labels[v.label]:
+		case folded == "":
+			return badRequest(v.param, fmt.Errorf("the label %q of the server needs a letter or a digit", v.label))
+		case taken && before == v.label:
 			return badRequest(v.param, fmt.Errorf("there is another server of the label %q", v.label))
+		case taken:
+			return badRequest(v.param, fmt.Errorf("the labels %q and %q look the same in the names of tools", before, v.label))
 		case i == maxServers:
 			return badRequest(v.param, fmt.Errorf("a request names at most %d MCP servers", maxServers))
 		}
-		labels[v.label] = true
+		labels[folded] = v.label
 	}
 	return nil
 }

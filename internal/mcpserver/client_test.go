@@ -1,13 +1,21 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"wield/chat"
 	"wield/journal"
@@ -201,4 +209,61 @@ func must(p tool.Plan, err error) tool.Plan {
 		panic(err)
 	}
 	return p
+}
+
+// TestTaskClientPersists: requests about a task that do not reach the server are sent again.
+func TestTaskClientPersists(t *testing.T) {
+	front := serveTasks(t, soon, &journal.Memory{}, slowServer(t, later))
+	at, err := url.Parse(strings.TrimSuffix(front.url, "/mcp/be"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, failed := httputil.NewSingleHostReverseProxy(at), map[string]*atomic.Int64{"tasks/get": {}, "tasks/update": {}}
+	flaky := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		for method, n := range failed {
+			if bytes.Contains(body, []byte(`"`+method+`"`)) && n.Add(1) == 1 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { flaky.CloseClientConnections(); flaky.Close() })
+	r := taskClient(t, flaky.URL+"/mcp/be", &journal.Memory{})
+	got, asked := run(t, t.Context(), r, chat.Call{ID: "call_1", Name: "far__confirm_delete", Arguments: `{}`, Complete: true})
+	if got == nil {
+		t.Fatal("no result")
+	}
+	if m := got.Message(); !strings.Contains(m.Text(), "confirm:true") || got.IsError || asked != 1 {
+		t.Errorf("%q, asked %d times", m.Text(), asked)
+	}
+	for method, n := range failed {
+		if n.Load() < 2 {
+			t.Errorf("%s was sent %d times", method, n.Load())
+		}
+	}
+}
+
+// TestTaskRelayed: a client that does not know tasks gets the result of a call that the server behind wield made one.
+func TestTaskRelayed(t *testing.T) {
+	behind := serveTasks(t, soon, &journal.Memory{}, slowServer(t, later))
+	m := mcp.New(mcp.Options{Name: "be", URL: behind.url})
+	t.Cleanup(func() { m.Close() })
+	front := serveTasks(t, never, &journal.Memory{}, m)
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "old"}, nil).Connect(t.Context(),
+		&sdk.StreamableClientTransport{Endpoint: front.url}, &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { session.Close() })
+	r, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "slow_compute", Arguments: map[string]any{"seconds": 0.7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, _ := json.Marshal(r)
+	if r.IsError || !strings.Contains(string(raw), "computed") {
+		t.Errorf("the client gets %s", raw)
+	}
 }

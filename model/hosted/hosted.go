@@ -12,8 +12,9 @@ import (
 
 // A Host runs some of the tools of requests. Several goroutines may use it at once.
 type Host interface {
-	// Begin returns how a request is answered, or nil if there is nothing to run. It must not change the request. Calls
-	// nothing: a preview begins a session, too.
+	// Begin returns how a request is answered, or nil if there is nothing to run. It must not change the request. A
+	// preview begins a session, too: no tool is called, though servers may be connected to. The caller ends the session
+	// with Close.
 	Begin(ctx context.Context, req *chat.Request) (*Session, error)
 }
 
@@ -21,7 +22,7 @@ type Host interface {
 type Session struct {
 	Request chat.Request // that the model is asked first
 	Runner  Runner
-	Opening []chat.Event // in front of the answer
+	Opening []chat.Event // in front of the first event of the answer that is more than a sign of life
 	Asked   []chat.Call  // that the model made in an earlier answer, and that are run before it is asked
 	Calls   int          // that are run at most; 0: 16
 	Close   func()       // ends what the session holds; nil: nothing
@@ -79,12 +80,10 @@ func (m *model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	return func(yield func(chat.Event, error) bool) {
 		defer s.close()
 		a := answer{model: m, Session: s, req: s.Request}
-		for _, e := range s.Opening {
-			if !yield(e, nil) {
+		if len(s.Asked) > 0 {
+			if !a.open(yield) {
 				return
 			}
-		}
-		if len(s.Asked) > 0 {
 			ends, ok := a.run(ctx, &turn{answer: &a, asked: s.Asked}, yield)
 			if ends && ok {
 				a.end(nil, yield)
@@ -133,6 +132,18 @@ type answer struct {
 	usage chat.Usage
 }
 
+// open emits the opening, once. It comes late, since another model may still answer until something is shown.
+func (a *answer) open(yield func(chat.Event, error) bool) bool {
+	opening := a.Opening
+	a.Opening = nil
+	for _, e := range opening {
+		if !yield(e, nil) {
+			return false
+		}
+	}
+	return true
+}
+
 // turn asks the model once. It reports whether to ask again, since the model called only tools that are run here.
 func (a *answer) turn(ctx context.Context, yield func(chat.Event, error) bool) bool {
 	t := turn{answer: a, running: map[int]bool{}}
@@ -142,9 +153,15 @@ func (a *answer) turn(ctx context.Context, yield func(chat.Event, error) bool) b
 			yield(e, err)
 			return false
 		}
+		if e.Kind != chat.KindIdle && e.Kind != chat.KindTurnStart && !a.open(yield) {
+			return false
+		}
 		if t.take(&e) && !yield(e, nil) {
 			return false
 		}
+	}
+	if !a.open(yield) { // the model said nothing
+		return false
 	}
 	a.calls += t.calls
 	a.turns += t.last + 1

@@ -162,3 +162,22 @@ func TestOthers(t *testing.T) {
 		t.Errorf("the client sees %s", got)
 	}
 }
+
+// A failing model shows signs of life, and then fails.
+type failing struct{}
+
+func (failing) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
+	return func(yield func(chat.Event, error) bool) {
+		if yield(chat.Event{Kind: chat.KindTurnStart}, nil) && yield(chat.Event{Kind: chat.KindIdle}, nil) {
+			yield(chat.Event{}, errors.New("down"))
+		}
+	}
+}
+
+// TestFailsBefore: nothing is shown of an answer that fails before it begins, so that another model may answer.
+func TestFailsBefore(t *testing.T) {
+	req := &chat.Request{Tools: []chat.Tool{{Name: "add"}}}
+	if got := seen(New(failing{}, &adder{}, Options{}).Stream(t.Context(), req)); got != "error(down)" {
+		t.Errorf("the client sees %s", got)
+	}
+}

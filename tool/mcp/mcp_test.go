@@ -344,7 +344,7 @@ func TestNames(t *testing.T) {
 		"Übersetze":                "fs___bersetze",
 		strings.Repeat("long", 30): "fs__longlonglonglonglonglonglonglonglonglonglonglonglon_",
 	} {
-		got := offeredName("fs", in)
+		got := OfferedName("fs", in)
 		if len(got) > 64 || !strings.HasPrefix(got, want) {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}

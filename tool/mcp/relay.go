@@ -106,7 +106,7 @@ func DefinitionOf(t *tool.Tool) (Definition, bool) {
 }
 
 // NameFor returns the name under which something of the server's is offered beside that of other servers.
-func (s *Server) NameFor(own string) string { return offeredName(s.o.Name, own) }
+func (s *Server) NameFor(own string) string { return OfferedName(s.o.Name, own) }
 
 // stateless is the first revision in which a client says with each request what it can do.
 const stateless = "2026-07-28"

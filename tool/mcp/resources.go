@@ -45,7 +45,7 @@ func ForModels(t *tool.Tool) bool {
 func (s *Server) askers() (list []*tool.Tool) {
 	add := func(name, description, parameters string, ask func(context.Context, *sdk.ClientSession, string) (*sdk.CallToolResult, error)) {
 		list = append(list, &tool.Tool{
-			Definition: chat.Tool{Name: offeredName(s.o.Name, name), Description: description, Parameters: json.RawMessage(parameters)},
+			Definition: chat.Tool{Name: OfferedName(s.o.Name, name), Description: description, Parameters: json.RawMessage(parameters)},
 			Handler:    &asker{s, ask}, Source: "mcp server " + s.o.Name, Namespace: s.o.Name,
 			Facts: tool.Facts{ReadOnly: true, Network: s.o.URL != ""},
 		})

@@ -132,7 +132,7 @@ func (s *Server) Known() ([]*tool.Tool, []error) {
 func (s *Server) Offered(asked string) (name string, names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	prefix := offeredName(s.o.Name, "")
+	prefix := OfferedName(s.o.Name, "")
 	for _, t := range s.tools {
 		own := strings.TrimPrefix(t.Name(), prefix)
 		if h, ok := t.Handler.(*handler); ok {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,9 +26,9 @@ const (
 	firstPoll   = time.Second
 	fastestPoll = 50 * time.Millisecond
 	slowestPoll = 30 * time.Second
-	maxMisses   = 20              // requests about a task in a row that do not reach the server
-	cancelTime  = 5 * time.Second // that a server has to take note that a task is cancelled
-	maxTaskBody = 4 << 20         // of an answer that is looked at for a task
+	maxMisses   = 20          // requests about a task in a row that the server does not answer
+	cancelTime  = time.Second // that a server has to take note that a task is cancelled: less than a shutdown waits
+	maxTaskBody = 4 << 20     // of an answer that is looked at for a task
 )
 
 // A taskRequest is about a task.
@@ -73,40 +74,57 @@ func (h *handler) await(ctx context.Context, s *Server, id string, c *tool.Call,
 		h.cancel(s, id)
 		return tool.Result{}, err
 	}
-	misses, said, pause := 0, "", time.Duration(0)
-	for {
-		t, err := h.aboutTask(ctx, s, "tasks/get", &taskRequest{TaskID: id})
-		var refused *jsonrpc.Error
+	for said := ""; ; {
+		t, err := h.persist(ctx, s, "tasks/get", &taskRequest{TaskID: id})
 		switch {
 		case ctx.Err() != nil:
 			h.cancel(s, id)
 			return tool.Result{}, ctx.Err()
-		case errors.As(err, &refused):
+		case refused(err):
 			return tool.Result{}, h.failed(tool.ErrInterrupted, "does not know the task of the call any more, "+
-				"and it is not known whether it took effect: %s", refused.Message)
+				"and it is not known whether it took effect: %v", err)
 		case err != nil:
-			if misses++; misses == maxMisses {
-				return tool.Result{}, h.failed(tool.ErrInterrupted, "went away during a task: %v", err)
-			}
-			pause = firstPoll
-		default:
-			misses, pause = 0, firstPoll
-			if t.Poll > 0 {
-				pause = min(max(time.Duration(t.Poll)*time.Millisecond, fastestPoll), slowestPoll)
-			}
-			if r, err, over := h.taskEnded(s, t, c, before); over {
-				return r, err
-			}
-			if t.StatusMessage != said {
-				said = t.StatusMessage
-				c.Progress(0, 0, policy.Visible(cut(said)))
-			}
+			return tool.Result{}, h.failed(tool.ErrInterrupted, "went away during a task: %v", err)
+		}
+		if r, err, over := h.taskEnded(s, t, c, before); over {
+			return r, err
+		}
+		if t.StatusMessage != said {
+			said = t.StatusMessage
+			c.Progress(0, 0, policy.Visible(cut(said)))
+		}
+		pause := firstPoll
+		if t.Poll > 0 {
+			pause = min(max(time.Duration(t.Poll)*time.Millisecond, fastestPoll), slowestPoll)
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
 	}
+}
+
+// refused reports whether a server answered that it cannot do what a request about a task asks for. The library has
+// other codes for requests that did not reach it.
+func refused(err error) bool {
+	var e *jsonrpc.Error
+	return errors.As(err, &e) &&
+		slices.Contains([]int64{jsonrpc.CodeInvalidParams, jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidRequest}, e.Code)
+}
+
+// persist sends a request about a task until the server answers.
+func (h *handler) persist(ctx context.Context, s *Server, method string, p *taskRequest) (t *taskState, err error) {
+	for range maxMisses {
+		if t, err = h.aboutTask(ctx, s, method, p); err == nil || ctx.Err() != nil || refused(err) {
+			return t, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(firstPoll):
+		}
+	}
+	return nil, err
 }
 
 // taskEnded makes a result of a task that is over. It reports false for one that is not.
@@ -149,7 +167,7 @@ func (h *handler) reply(ctx context.Context, s *Server, c *tool.Call, a *asking)
 	for key, answer := range a.Answers {
 		p.InputResponses[key] = answer
 	}
-	if _, err := h.aboutTask(ctx, s, "tasks/update", p); err != nil {
+	if _, err := h.persist(ctx, s, "tasks/update", p); err != nil && ctx.Err() == nil {
 		return tool.Result{}, h.failed(tool.ErrInterrupted, "does not take the answer for its task: %v", err)
 	}
 	return h.await(ctx, s, a.Task, c, a)

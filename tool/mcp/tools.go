@@ -119,7 +119,7 @@ func (s *Server) make(list []*sdk.Tool) (tools []*tool.Tool, problems []error) {
 		if slices.Contains(held, d.Name) {
 			continue
 		}
-		name := unique(offeredName(s.o.Name, d.Name), names)
+		name := unique(OfferedName(s.o.Name, d.Name), names)
 		for _, f := range suspicious(d) {
 			wrong("tool %s: %s", name, f)
 		}
@@ -177,8 +177,8 @@ func define(t *sdk.Tool) (d Definition, err error) {
 // maxName is what all protocols take.
 const maxName = 64
 
-// offeredName returns the name that a model sees: letters, digits, _ and -, at most maxName of them.
-func offeredName(server, name string) string {
+// OfferedName returns the name that a model sees: letters, digits, _ and -, at most maxName of them.
+func OfferedName(server, name string) string {
 	var b strings.Builder
 	for _, r := range server + tool.Separator + name {
 		if r == '_' || r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
@@ -274,7 +274,7 @@ func (h *handler) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 		return h.follow(ctx, s.held.begin(conn, params), c)
 	}
 	r, err := conn.session.CallTool(ctx, params)
-	if err == nil && h.relay == nil {
+	if err == nil { // wield says that it knows tasks in the name of clients, too, that say nothing of themselves
 		if id := taskOf(r); id != "" {
 			return h.await(ctx, s, id, c, before)
 		}
