@@ -37,7 +37,9 @@ turns:
   - {id: refused, when: {result_contains: "not run"}, reply: [{text: "Then not."}]}
   - {id: far, when: {user_contains: far}, reply: [{text: "So: "}, {call: {name: client-far__roll, args: {n: 6}}}]}
   - {id: fail, when: {user_contains: fail}, reply: [{call: {name: dice__fail, args: {}}}]}
-  - {id: both, when: {user_contains: both}, reply: [{call: {name: get_time, args: {}}}, {call: {name: dice__ask, args: {n: 6}}}]}
+  - id: both
+    when: {user_contains: both}
+    reply: [{call: {name: get_time, args: {}}}, {call: {name: dice__ask, args: {n: 6}}}]
   - {id: elicit, when: {user_contains: name}, reply: [{call: {name: dice__elicit, args: {n: 6}}}]}
   - {id: ask, when: {user_contains: ask}, reply: [{call: {name: dice__ask, args: {n: 6}}}]}
   - {id: roll, when: {user_contains: roll}, reply: [{call: {name: dice__roll, args: {n: 6}}}]}
@@ -542,8 +544,8 @@ func TestConnectorBeside(t *testing.T) {
 // TestConnectorCutOff: a call that was running when the client of the Messages protocol left does not run again.
 func TestConnectorCutOff(t *testing.T) {
 	c := connectedService(t)
-	_, got, _ := send(t, c.url+"/v1/messages", `{"model":"m","max_tokens":99,"messages":[{"role":"user","content":"roll"},`+
-		`{"role":"assistant","content":[{"type":"mcp_tool_use","id":"mcptoolu_w1","name":"roll","server_name":"dice",`+
+	_, got, _ := send(t, c.url+"/v1/messages", `{"model":"m","max_tokens":99,"messages":[`+
+		`{"role":"user","content":"roll"},{"role":"assistant","content":[{"type":"mcp_tool_use","id":"mcptoolu_w1","name":"roll","server_name":"dice",`+
 		`"input":{"n":6}}]}],"mcp_servers":[{"type":"url","url":"","name":"dice"}]}`)
 	if !strings.Contains(got, `"tool_use_id":"mcptoolu_w1","is_error":true`) ||
 		!strings.Contains(got, "It is not known whether it took effect") || c.rolls.Load() != 0 {

@@ -232,7 +232,8 @@ func TestTaskClientPersists(t *testing.T) {
 	}))
 	t.Cleanup(func() { flaky.CloseClientConnections(); flaky.Close() })
 	r := taskClient(t, flaky.URL+"/mcp/be", &journal.Memory{})
-	got, asked := run(t, t.Context(), r, chat.Call{ID: "call_1", Name: "far__confirm_delete", Arguments: `{}`, Complete: true})
+	call := chat.Call{ID: "call_1", Name: "far__confirm_delete", Arguments: `{}`, Complete: true}
+	got, asked := run(t, t.Context(), r, call)
 	if got == nil {
 		t.Fatal("no result")
 	}
@@ -258,7 +259,8 @@ func TestTaskRelayed(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { session.Close() })
-	r, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "slow_compute", Arguments: map[string]any{"seconds": 0.7}})
+	call := &sdk.CallToolParams{Name: "slow_compute", Arguments: map[string]any{"seconds": 0.7}}
+	r, err := session.CallTool(t.Context(), call)
 	if err != nil {
 		t.Fatal(err)
 	}
