@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -93,6 +94,8 @@ func connectedService(t *testing.T) connected {
 	met := map[string]chan struct{}{"/pair/1": make(chan struct{}), "/pair/2": make(chan struct{})}
 	var once [2]sync.Once
 	mux.HandleFunc("/pair/", func(w http.ResponseWriter, r *http.Request) { // each answers once both are asked
+		body, _ := io.ReadAll(r.Body) // until then the server does not notice that a client has gone
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		once[r.URL.Path[len("/pair/")]-'1'].Do(func() { close(met[r.URL.Path]) })
 		for _, other := range met {
 			select {
@@ -545,8 +548,8 @@ func TestConnectorBeside(t *testing.T) {
 func TestConnectorCutOff(t *testing.T) {
 	c := connectedService(t)
 	_, got, _ := send(t, c.url+"/v1/messages", `{"model":"m","max_tokens":99,"messages":[`+
-		`{"role":"user","content":"roll"},{"role":"assistant","content":[{"type":"mcp_tool_use","id":"mcptoolu_w1","name":"roll","server_name":"dice",`+
-		`"input":{"n":6}}]}],"mcp_servers":[{"type":"url","url":"","name":"dice"}]}`)
+		`{"role":"user","content":"roll"},{"role":"assistant","content":[{"type":"mcp_tool_use","id":"mcptoolu_w1",`+
+		`"name":"roll","server_name":"dice","input":{"n":6}}]}],"mcp_servers":[{"type":"url","url":"","name":"dice"}]}`)
 	if !strings.Contains(got, `"tool_use_id":"mcptoolu_w1","is_error":true`) ||
 		!strings.Contains(got, "It is not known whether it took effect") || c.rolls.Load() != 0 {
 		t.Errorf("%d runs:\n%s", c.rolls.Load(), got)
