@@ -29,7 +29,7 @@ func (w *world) wield(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// described returns what models are told of a tool.
+// described returns the description of a tool that models see.
 func (s *server) described(t *testing.T, name string) string {
 	t.Helper()
 	var tools struct {

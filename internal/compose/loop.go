@@ -197,7 +197,7 @@ func (w *builder) pickNames(key string, names []string) *pick {
 	for _, n := range p.names {
 		switch _, ok := w.box.Registry.Lookup(n); {
 		case !ok && w.config.PoolOf(n) != "": // its workers come later
-		case !ok && w.box.Registry.Missing(n) != nil: // which is told of the server
+		case !ok && w.box.Registry.Missing(n) != nil: // its error names the server
 		case !ok:
 			w.env.Log.Warn("a model has a tool that there is none of", "key", key, "tool", n, "hint", near.Hint(n, known))
 		case w.config.Disabled(n):

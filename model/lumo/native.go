@@ -151,7 +151,7 @@ type callDelta struct {
 // maxDeltas bounds the calls that are written at a time.
 const maxDeltas = 64
 
-// delta takes in a piece of a call. Of several that are written at a time, one is told of; the others follow when the
+// delta takes in a piece of a call. Of several that are written at a time, one is emitted; the others follow when the
 // answer goes on.
 func (n *natives) delta(r *streamReader, d *callDelta) {
 	at := -1

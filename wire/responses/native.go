@@ -9,7 +9,7 @@ import (
 )
 
 // natives tell of tools that the backend itself ran: one item for each of their calls, whole, once its result is
-// known. A search has a type of its own in the protocol; all others are told of as calls of a server.
+// known. A search has a type of its own in the protocol; all others are written as calls of a server.
 type natives struct {
 	wanted bool
 	open   []chat.Event // calls that have no result yet
