@@ -99,6 +99,7 @@ func TestClusterAccept(t *testing.T) {
 // TestKeyRemoved takes the keys of a client and of a worker out of the configuration of two services, or gives them new
 // secrets. What they let in ends at both services: requests, a login of the page, streams, the worker and its call.
 func TestKeyRemoved(t *testing.T) {
+	t.Parallel()
 	database := pgtest.Start(t)
 	t.Run("all", func(t *testing.T) { // the database ends after them
 		for name, change := range map[string]*strings.Replacer{
