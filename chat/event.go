@@ -176,8 +176,11 @@ type RetryDetail struct {
 
 // Sentence says what failed and when it is tried again.
 func (r *RetryDetail) Sentence(now time.Time) string {
-	wait := max(r.At.Sub(now), 0).Round(time.Second)
-	return fmt.Sprintf("%v: trying again in %v (attempt %d of %d)", r.Error, wait, r.Attempt, r.Of)
+	when := "now"
+	if wait := r.At.Sub(now).Round(time.Second); wait > 0 {
+		when = "in " + wait.String()
+	}
+	return fmt.Sprintf("%v: trying again %s (attempt %d of %d)", r.Error, when, r.Attempt, r.Of)
 }
 
 // Reason tells why text is no call.

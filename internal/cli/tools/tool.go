@@ -154,7 +154,7 @@ model sees them.`,
 					return cli.PrintLines(app.Stdout, rows)
 				}
 				if n := len(box.Problems); n > 0 {
-					fmt.Fprintf(app.Stderr, "wield: not in the list: %s that could not be loaded\n", cli.Count(n, "tool"))
+					fmt.Fprintf(app.Stderr, "wield: %s, see above: tools may be missing from this list\n", cli.Count(n, "problem"))
 				}
 				return printTools(app.Stdout, rows)
 			})
