@@ -9,7 +9,7 @@ import (
 
 // LocalActions configures the tools read, edit and create, and the executors. Their keys are those of lumo-tamer.
 type LocalActions struct {
-	Enabled   bool                `key:"enabled" doc:"Offer them, in mode rw. tools.builtin takes precedence."`
+	Enabled   bool                `key:"enabled" doc:"Offer the actions read, edit, create, bash, python and sh, in mode rw. tools.builtin takes precedence."`
 	FileReads FileReads           `key:"fileReads" doc:"Reading of files."`
 	Executors map[string][]string `key:"executors" doc:"Program and arguments that run code, by language of the block. An empty list removes one."`
 	Undo      int                 `key:"undo" min:"0" doc:"Actions that can be undone."`
