@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"wield/bridge/internal/grammar"
 	"wield/chat"
-	"wield/dialect/grammar"
 	"wield/prompt"
 )
 

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
+	"wield/bridge/internal/grammar"
 	"wield/chat"
 	"wield/dialect"
-	"wield/dialect/grammar"
 	"wield/prompt"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"wield/bridge"
+	"wield/bridge/internal/grammar"
 	"wield/chat"
-	"wield/dialect/grammar"
 	"wield/schema"
 )
 

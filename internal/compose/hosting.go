@@ -10,7 +10,7 @@ import (
 	"wield/internal/config"
 	"wield/internal/mcpconnector"
 	"wield/internal/servertools"
-	"wield/model/toolsearch"
+	"wield/internal/toolsearch"
 	"wield/schema/near"
 	"wield/tool/policy"
 )

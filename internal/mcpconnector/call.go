@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/hosted"
 	"wield/journal"
-	"wield/model/hosted"
 	"wield/tool"
 )
 

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/hosted"
 	"wield/journal"
-	"wield/model/hosted"
 	"wield/schema/near"
 	"wield/tool"
 	"wield/tool/mcp"

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/model/hosted"
+	"wield/internal/hosted"
 	"wield/tool/mcp"
 )
 

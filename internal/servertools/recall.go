@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/model/hosted"
+	"wield/internal/hosted"
 )
 
 // recall replaces the blocks of the history that show what wield ran by calls and results, as the model read them. It

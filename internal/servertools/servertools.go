@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/model/hosted"
+	"wield/internal/hosted"
 	"wield/tool"
 )
 

@@ -11,8 +11,8 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
-	"wield/dialect/responsetemplate"
 	"wield/internal/cli"
+	"wield/internal/responsetemplate"
 )
 
 func newDialectImportCmd(app *cli.App) *cobra.Command {

@@ -11,7 +11,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
-	"wield/dialect/responsetemplate"
+	"wield/internal/responsetemplate"
 )
 
 // families are the dialects whose own templates stand in testdata.
@@ -36,7 +36,7 @@ func TestFamilies(t *testing.T) {
 	for _, family := range families {
 		t.Run(family, func(t *testing.T) {
 			m := imported(t, family)
-			cases, err := dialecttest.ReadFile(filepath.Join("..", "testdata", "cases", family+".jsonl"))
+			cases, err := dialecttest.ReadFile(filepath.Join("..", "..", "dialect", "testdata", "cases", family+".jsonl"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/model/hosted"
+	"wield/internal/hosted"
 )
 
 // Options say when tools are searched for.
