@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"wield/tool/edit"
+	"wield/tool/internal/patch"
 	"wield/tool/policy"
 )
 
@@ -129,14 +129,14 @@ func editedPaths(text string) []policy.PathUse {
 	if text == "" {
 		return nil
 	}
-	ops, err := edit.Parse(text)
+	ops, err := patch.Parse(text)
 	if err != nil {
 		return nil
 	}
 	var uses []policy.PathUse
 	for _, op := range ops {
 		use := policy.PathUse{Path: op.Path, Op: OpWrite}
-		if op.Kind == edit.Delete || op.To != "" {
+		if op.Kind == patch.Delete || op.To != "" {
 			use.Op = OpDelete
 		}
 		if uses = append(uses, use); op.To != "" {

@@ -49,7 +49,7 @@ func changeRows(changes []edit.Change) []row {
 		c := &changes[i]
 		out = append(out, styled(styleStrong, policy.Visible(c.Summary())))
 		out = append(out, diffRows(c.Diff(3))...)
-		if steps := c.Lenient(); len(steps) > 0 {
+		if steps := c.Lenient; len(steps) > 0 {
 			words := make([]string, len(steps))
 			for i, s := range steps {
 				words[i] = string(s)

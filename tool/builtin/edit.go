@@ -9,6 +9,7 @@ import (
 	"wield/tool"
 	"wield/tool/edit"
 	"wield/tool/files"
+	"wield/tool/internal/patch"
 )
 
 type editInput struct {
@@ -44,7 +45,7 @@ func editFile(o *Options) *tool.Tool {
 				return editOutput{}, err
 			}
 			defer root.Close()
-			changes, err := edit.Plan(root, ops)
+			changes, err := patch.Plan(root, ops)
 			if err == nil {
 				_, err = o.Undo.Do(root, c.Name, c.ID, changes)
 			}
@@ -60,7 +61,7 @@ func editFile(o *Options) *tool.Tool {
 		if err != nil {
 			return nil, err
 		}
-		changes, err := edit.Plan(root, ops)
+		changes, err := patch.Plan(root, ops)
 		if err != nil {
 			return nil, editError(err)
 		}
@@ -86,20 +87,20 @@ func preview[In any](o *Options, plan func(*files.Root, In) ([]edit.Change, erro
 }
 
 // ops returns what the arguments ask for.
-func (in *editInput) ops() ([]edit.Op, error) {
+func (in *editInput) ops() ([]patch.Op, error) {
 	switch {
 	case in.Text == "" && in.Path == "":
 		return nil, tool.Errorf(tool.ErrInvalid, "give path, old_string and new_string, or edits")
 	case in.Text == "":
-		return []edit.Op{{Kind: edit.Replace, Path: in.Path, Old: in.Old, With: in.New, All: in.All}}, nil
+		return []patch.Op{{Kind: patch.Replace, Path: in.Path, Old: in.Old, With: in.New, All: in.All}}, nil
 	case in.Old != "" || in.New != "":
 		return nil, tool.Errorf(tool.ErrInvalid, "give old_string and new_string, or edits, not both")
 	}
 	text := in.Text
-	if edit.Detect(text) == edit.SyntaxAider && in.Path != "" {
+	if patch.Detect(text) == patch.SyntaxAider && in.Path != "" {
 		text = "=== FILE: " + in.Path + "\n" + text
 	}
-	ops, err := edit.Parse(text)
+	ops, err := patch.Parse(text)
 	if err != nil {
 		return nil, tool.Errorf(tool.ErrInvalid, "%w", err)
 	}
@@ -108,7 +109,7 @@ func (in *editInput) ops() ([]edit.Op, error) {
 
 func editError(err error) error {
 	kind := tool.ErrTool
-	if errors.Is(err, edit.Unusable) {
+	if errors.Is(err, patch.Unusable) {
 		kind = tool.ErrSecurity
 	}
 	return &tool.Error{Kind: kind, Message: err.Error(), Cause: err}
@@ -119,7 +120,7 @@ func shownEdits(changes []edit.Change) editOutput {
 	for i := range changes {
 		ch := &changes[i]
 		e := edited{Path: ch.Path, Summary: ch.Summary(), Diff: ch.Diff(3), Warnings: ch.Warnings}
-		if steps := ch.Lenient(); len(steps) > 0 {
+		if steps := ch.Lenient; len(steps) > 0 {
 			words := make([]string, len(steps))
 			for i, s := range steps {
 				words[i] = string(s)

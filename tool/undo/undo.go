@@ -18,9 +18,10 @@ import (
 
 	"wield/tool/edit"
 	"wield/tool/files"
+	"wield/tool/internal/patch"
 )
 
-// The kinds of failures, for errors.Is. A file that has changed since is an *edit.Failure with the reason edit.Stale.
+// The kinds of failures, for errors.Is. A file that has changed since is an *patch.Failure with the reason patch.Stale.
 var (
 	ErrUnknown = errors.New("there is no such action")
 	ErrUndone  = errors.New("the action was undone before")
@@ -72,7 +73,7 @@ const (
 func (l *Log) Do(root *files.Root, tool, call string, changes []edit.Change) (Action, error) {
 	changed := slices.DeleteFunc(slices.Clone(changes), func(c edit.Change) bool { return !c.Changed() })
 	if l == nil || l.Dir == "" || len(changed) == 0 {
-		return Action{}, edit.Apply(root, changes)
+		return Action{}, patch.Apply(root, changes)
 	}
 	a := Action{At: time.Now().UTC(), Root: root.Path(), Tool: tool, Call: call}
 	for i := range changed {
@@ -81,7 +82,7 @@ func (l *Log) Do(root *files.Root, tool, call string, changes []edit.Change) (Ac
 	if err := l.write(&a, changed); err != nil {
 		return Action{}, fmt.Errorf("undo: %w", err)
 	}
-	if err := edit.Apply(root, changes); err != nil {
+	if err := patch.Apply(root, changes); err != nil {
 		return Action{}, errors.Join(err, os.RemoveAll(l.place(a.ID)))
 	}
 	_ = l.prune() // the files are changed, whatever becomes of old actions; the next one tries again
@@ -237,7 +238,7 @@ func (l *Log) Last(root *files.Root, of func(*Action) bool) (Action, error) {
 
 // Undo puts the files of an action back as they were before it, all of them or none, and returns what has changed. A
 // file that is as it was before is left alone; one that is neither that nor what the action made of it makes the
-// whole fail with edit.Stale.
+// whole fail with patch.Stale.
 func (l *Log) Undo(root *files.Root, id string) ([]edit.Change, error) {
 	a, err := l.read(id)
 	switch {
@@ -250,7 +251,7 @@ func (l *Log) Undo(root *files.Root, id string) ([]edit.Change, error) {
 	}
 	changes, err := l.reverse(root, &a)
 	if err == nil {
-		err = edit.Apply(root, changes)
+		err = patch.Apply(root, changes)
 	}
 	if err != nil {
 		return nil, err
@@ -315,7 +316,7 @@ func (t *Total) now(root *files.Root, left string) error {
 	case err == nil:
 		t.Exists, t.After, is = true, now, hash(now)
 	case !errors.Is(err, fs.ErrNotExist):
-		return &edit.Failure{Reason: edit.Unusable, Path: t.Path, Err: err}
+		return &patch.Failure{Reason: patch.Unusable, Path: t.Path, Err: err}
 	}
 	t.Since = is != left
 	return nil
@@ -340,7 +341,7 @@ func (l *Log) reverse(root *files.Root, a *Action) ([]edit.Change, error) {
 		case err == nil:
 			c.Existed, c.Before = true, now
 		case !errors.Is(err, fs.ErrNotExist):
-			return nil, &edit.Failure{Reason: edit.Unusable, Path: f.Path, Err: err}
+			return nil, &patch.Failure{Reason: patch.Unusable, Path: f.Path, Err: err}
 		}
 		is := ""
 		if c.Existed {
@@ -351,7 +352,7 @@ func (l *Log) reverse(root *files.Root, a *Action) ([]edit.Change, error) {
 			continue
 		case f.After:
 		default:
-			return nil, &edit.Failure{Reason: edit.Stale, Path: f.Path, Hint: "Undo what came later first, or put the file right by hand."}
+			return nil, &patch.Failure{Reason: patch.Stale, Path: f.Path, Hint: "Undo what came later first, or put the file right by hand."}
 		}
 		if c.Exists {
 			if c.After, err = l.before(a, i); err != nil {

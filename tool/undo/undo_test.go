@@ -11,6 +11,7 @@ import (
 
 	"wield/tool/edit"
 	"wield/tool/files"
+	"wield/tool/internal/patch"
 )
 
 func workspace(t *testing.T, content map[string]string) (*files.Root, string) {
@@ -56,11 +57,11 @@ func tree(t *testing.T, dir string) map[string]string {
 
 func act(t *testing.T, l *Log, root *files.Root, text string) Action {
 	t.Helper()
-	ops, err := edit.Parse(text)
+	ops, err := patch.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	changes, err := edit.Plan(root, ops)
+	changes, err := patch.Plan(root, ops)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestUndoRefuses(t *testing.T) {
 		before := tree(t, dir)
 		put(t, dir, c.name, c.text)
 		want := tree(t, dir)
-		if _, err := l.Undo(root, a.ID); !errors.Is(err, edit.Stale) {
+		if _, err := l.Undo(root, a.ID); !errors.Is(err, patch.Stale) {
 			t.Errorf("%s has changed: %v", c.name, err)
 		}
 		if now := tree(t, dir); fmt.Sprint(now) != fmt.Sprint(want) {
@@ -239,7 +240,7 @@ func TestDoFails(t *testing.T) {
 	root, dir := workspace(t, map[string]string{"a.txt": "one\n"})
 	l := &Log{Dir: t.TempDir()}
 	changes := []edit.Change{{Path: "a.txt", Existed: true, Exists: true, Before: []byte("other\n"), After: []byte("x\n")}}
-	if _, err := l.Do(root, "edit", "", changes); !errors.Is(err, edit.Stale) {
+	if _, err := l.Do(root, "edit", "", changes); !errors.Is(err, patch.Stale) {
 		t.Errorf("Do = %v", err)
 	}
 	if entries, err := os.ReadDir(l.Dir); err != nil || len(entries) > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"wield/tool/edit"
 	"wield/tool/files"
+	"wield/tool/internal/patch"
 )
 
 // A bench is what the tools of one list have in common.
@@ -62,13 +63,13 @@ func (b *bench) stale(root *files.Root, changes []edit.Change, id [32]byte) erro
 	for i := range b.shown[id] {
 		shown[b.shown[id][i].Path] = &b.shown[id][i]
 	}
-	var all edit.Failures
+	var all patch.Failures
 	for i := range changes {
 		c := &changes[i]
 		s := b.at(root, c.Path)
 		was := shown[c.Path]
 		if s.seen && c.Existed && sha256.Sum256(c.Before) != s.hash || was != nil && (was.Existed != c.Existed || string(was.Before) != sum(c.Before)) {
-			all.List = append(all.List, &edit.Failure{Reason: edit.Stale, Path: c.Path, Hint: "Read it again, and make the edit for what is there now."})
+			all.List = append(all.List, &patch.Failure{Reason: patch.Stale, Path: c.Path, Hint: "Read it again, and make the edit for what is there now."})
 		}
 	}
 	if len(all.List) > 0 {
@@ -136,7 +137,7 @@ const (
 )
 
 // fails counts the failures of an edit, and returns what helps the model on.
-func (b *bench) fails(root *files.Root, err *edit.Failures, id [32]byte, call string) string {
+func (b *bench) fails(root *files.Root, err *patch.Failures, id [32]byte, call string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.shown, id)
@@ -145,7 +146,7 @@ func (b *bench) fails(root *files.Root, err *edit.Failures, id [32]byte, call st
 	told := map[string]bool{}
 	for _, f := range err.List {
 		name, rel := root.Rel(f.Path)
-		if rel != nil || told[name] || f.Reason == edit.Stale || f.Reason == edit.Unusable {
+		if rel != nil || told[name] || f.Reason == patch.Stale || f.Reason == patch.Unusable {
 			continue
 		}
 		told[name] = true

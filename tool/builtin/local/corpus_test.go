@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write the results of the corpus as they
 
 // corpusDir has the cases: answers of a model, in any language, with what is to become of the files and what the
 // model is told.
-const corpusDir = "../../edit/testdata/corpus"
+const corpusDir = "../../internal/patch/testdata/corpus"
 
 // A corpusCase is a workspace, and answers of a model one after the other.
 type corpusCase struct {

@@ -10,6 +10,7 @@ import (
 	"wield/tool"
 	"wield/tool/edit"
 	"wield/tool/files"
+	"wield/tool/internal/patch"
 )
 
 // Words of results.
@@ -41,25 +42,25 @@ func (b *bench) editTool() *tool.Tool {
 
 // ops returns what a block asks for. A block that names its file is about no other: what a person was shown is what
 // is changed.
-func (in *editInput) ops() ([]edit.Op, error) {
+func (in *editInput) ops() ([]patch.Op, error) {
 	text := in.Text
 	named := in.Path != ""
-	if s := edit.Detect(text); named && s != edit.SyntaxPatch && s != edit.SyntaxUnified {
+	if s := patch.Detect(text); named && s != patch.SyntaxPatch && s != patch.SyntaxUnified {
 		text = headerMark + " " + in.Path + "\n" + text
 	}
-	ops, err := edit.Parse(text)
+	ops, err := patch.Parse(text)
 	if err != nil {
 		return nil, err
 	}
 	for _, op := range ops {
 		switch {
 		case named && strings.Contains(in.Path, op.Path) && in.Path != op.Path && len(ops) == 1:
-			return nil, &edit.SyntaxError{Syntax: edit.Detect(text), Line: max(op.Line, 1), Msg: "write the name of the file as it is, with nothing around it: " + headerMark + " " + op.Path}
+			return nil, &patch.SyntaxError{Syntax: patch.Detect(text), Line: max(op.Line, 1), Msg: "write the name of the file as it is, with nothing around it: " + headerMark + " " + op.Path}
 		case named && op.Path != in.Path:
-			return nil, &edit.SyntaxError{Syntax: edit.Detect(text), Line: max(op.Line, 1),
+			return nil, &patch.SyntaxError{Syntax: patch.Detect(text), Line: max(op.Line, 1),
 				Msg: "Edit block contains multiple files (" + in.Path + ", " + op.Path + "). Use one edit block per file."}
-		case op.Kind == edit.Create && !op.New: // a whole file, or a part of one that was meant to be found
-			return nil, &edit.SyntaxError{Syntax: edit.SyntaxBlocks, Line: max(op.Line, 1),
+		case op.Kind == patch.Create && !op.New: // a whole file, or a part of one that was meant to be found
+			return nil, &patch.SyntaxError{Syntax: patch.SyntaxBlocks, Line: max(op.Line, 1),
 				Msg: "the edit has no <<<<<<< SEARCH. Write groups of <<<<<<< SEARCH, =======, >>>>>>> REPLACE, or the whole file in a create block"}
 		}
 	}
@@ -92,19 +93,19 @@ func (b *bench) createTool() *tool.Tool {
 	return t
 }
 
-func (in *createInput) ops() ([]edit.Op, error) {
+func (in *createInput) ops() ([]patch.Op, error) {
 	if in.Path == "" {
 		first, _, _ := strings.Cut(in.Content, "\n")
 		if strings.HasPrefix(first, headerMark) {
-			return nil, &edit.SyntaxError{Syntax: edit.SyntaxWhole, Line: 1, Msg: emptyFilename}
+			return nil, &patch.SyntaxError{Syntax: patch.SyntaxWhole, Line: 1, Msg: emptyFilename}
 		}
-		return nil, &edit.SyntaxError{Syntax: edit.SyntaxWhole, Line: 1, Msg: noHeader}
+		return nil, &patch.SyntaxError{Syntax: patch.SyntaxWhole, Line: 1, Msg: noHeader}
 	}
-	return []edit.Op{{Kind: edit.Create, Path: in.Path, Content: in.Content}}, nil
+	return []patch.Op{{Kind: patch.Create, Path: in.Path, Content: in.Content}}, nil
 }
 
 // An input is what a block that changes files holds.
-type input interface{ ops() ([]edit.Op, error) }
+type input interface{ ops() ([]patch.Op, error) }
 
 // identity returns what is the same for the same call.
 func identity(c *tool.Call) [32]byte {
@@ -140,14 +141,14 @@ func (b *bench) plan(c *tool.Call, in input, wrong string) ([]edit.Change, *file
 	if err != nil {
 		return nil, nil, err
 	}
-	changes, err := edit.Plan(root, ops)
+	changes, err := patch.Plan(root, ops)
 	if err == nil {
 		err = b.stale(root, changes, identity(c))
 	}
 	if err == nil {
 		return changes, root, nil
 	}
-	var f *edit.Failures
+	var f *patch.Failures
 	if errors.As(err, &f) {
 		err = helped{f, b.fails(root, f, identity(c), c.ID)}
 	}
@@ -156,7 +157,7 @@ func (b *bench) plan(c *tool.Call, in input, wrong string) ([]edit.Change, *file
 
 // helped is a failure with what helps the model on.
 type helped struct {
-	*edit.Failures
+	*patch.Failures
 	help string
 }
 
@@ -208,7 +209,7 @@ func remarks(changes []edit.Change) string {
 	var out strings.Builder
 	for i := range changes {
 		c := &changes[i]
-		if steps := c.Lenient(); len(steps) > 0 {
+		if steps := c.Lenient; len(steps) > 0 {
 			words := make([]string, len(steps))
 			for k, s := range steps {
 				words[k] = string(s)

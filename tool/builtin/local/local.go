@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"wield/tool"
-	"wield/tool/edit"
 	"wield/tool/files"
+	"wield/tool/internal/patch"
 	"wield/tool/undo"
 )
 
@@ -126,7 +126,7 @@ func failed(what string, err error) error {
 			kind = tool.ErrSecurity
 		}
 	}
-	var s *edit.SyntaxError
+	var s *patch.SyntaxError
 	if errors.As(err, &s) {
 		kind = tool.ErrInvalid
 	}

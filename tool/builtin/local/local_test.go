@@ -17,8 +17,8 @@ import (
 
 	"wield/chat"
 	"wield/tool"
-	"wield/tool/edit"
 	"wield/tool/files"
+	"wield/tool/internal/patch"
 	"wield/tool/policy"
 	"wield/tool/sandbox"
 	"wield/tool/undo"
@@ -177,7 +177,7 @@ func TestUndo(t *testing.T) {
 	if err != nil || len(actions) != 3 || actions[0].Tool != "edit" || actions[1].Files[0].Summary != "[create: sub/b.txt (1 line)]" {
 		t.Fatalf("Actions = %+v, %v", actions, err)
 	}
-	if _, err := log.Undo(root, actions[2].ID); !errors.Is(err, edit.Stale) {
+	if _, err := log.Undo(root, actions[2].ID); !errors.Is(err, patch.Stale) {
 		t.Errorf("the first edit before the last: %v", err)
 	}
 	for _, a := range actions {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"wield/tool/edit"
+	"wield/tool/internal/patch"
 )
 
 // Parts are what a call of edit is made of: its groups, or the hunks and files of its patch, each of which a person
@@ -17,7 +17,7 @@ type Parts struct {
 
 	input  editInput
 	header string // in front of the text, which the call has no line for
-	parts  []edit.Part
+	parts  []patch.Part
 }
 
 // PartsOf returns the parts of a call; nil: it has no two of them.
@@ -29,11 +29,11 @@ func PartsOf(name, arguments string) *Parts {
 	if _, err := p.input.ops(); err != nil {
 		return nil
 	}
-	if s := edit.Detect(p.input.Text); p.input.Path != "" && s != edit.SyntaxPatch && s != edit.SyntaxUnified {
+	if s := patch.Detect(p.input.Text); p.input.Path != "" && s != patch.SyntaxPatch && s != patch.SyntaxUnified {
 		p.header = headerMark + " " + p.input.Path + "\n"
 	}
 	var err error
-	if p.parts, err = edit.Parts(p.header + p.input.Text); err != nil || len(p.parts) < 2 {
+	if p.parts, err = patch.Parts(p.header + p.input.Text); err != nil || len(p.parts) < 2 {
 		return nil
 	}
 	for _, part := range p.parts {
@@ -47,7 +47,7 @@ func (p *Parts) Summary(i int) string { return opSummary(&p.parts[i].Op) }
 
 // Without returns the arguments of the call without some of its parts; "" where all are refused.
 func (p *Parts) Without(refused []int) (string, error) {
-	text := edit.Without(p.header+p.input.Text, p.parts, refused)
+	text := patch.Without(p.header+p.input.Text, p.parts, refused)
 	if text == "" {
 		return "", nil
 	}
@@ -84,9 +84,9 @@ func (p *Parts) Diff(i int) string {
 	op := &p.parts[i].Op
 	var b strings.Builder
 	switch {
-	case op.Kind == edit.Delete:
+	case op.Kind == patch.Delete:
 		b.WriteString("-the whole file\n")
-	case op.Kind == edit.Create:
+	case op.Kind == patch.Create:
 		for line := range strings.Lines(op.Content) {
 			b.WriteString("+" + strings.TrimSuffix(line, "\n") + "\n")
 		}

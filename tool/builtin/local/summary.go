@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"wield/tool/edit"
+	"wield/tool/internal/patch"
 )
 
 // A blockInput is what a block of any kind holds.
@@ -55,20 +55,20 @@ func (in *blockInput) editSummary() string {
 }
 
 // opSummary counts the lines that an operation takes away and adds.
-func opSummary(op *edit.Op) string {
+func opSummary(op *patch.Op) string {
 	switch op.Kind {
-	case edit.Create:
+	case patch.Create:
 		return fmt.Sprintf("%s (%s)", op.Path, lines(op.Content))
-	case edit.Delete:
+	case patch.Delete:
 		return op.Path + " (deleted)"
 	}
 	removed, added := 0, 0
 	for _, h := range op.Hunks {
 		for _, l := range h.Lines {
 			switch l.Kind {
-			case edit.Remove:
+			case patch.Remove:
 				removed++
-			case edit.Add:
+			case patch.Add:
 				added++
 			}
 		}

@@ -1,4 +1,4 @@
-package edit
+package patch
 
 import (
 	"maps"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"wield/tool/edit"
 )
 
 // partsTexts are texts in each syntax, with what their parts are about.
@@ -125,7 +127,7 @@ func TestPartsTogether(t *testing.T) {
 	}
 }
 
-func results(changes []Change) map[string]string {
+func results(changes []edit.Change) map[string]string {
 	all := map[string]string{}
 	for _, c := range changes {
 		if c.Exists {

@@ -1,4 +1,4 @@
-package edit
+package patch
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wield/tool/edit"
 	"wield/tool/files"
 )
 
@@ -54,7 +55,7 @@ func all(t *testing.T, root *files.Root) map[string]string {
 }
 
 // run parses a text and carries it out.
-func run(root *files.Root, text string) ([]Change, error) {
+func run(root *files.Root, text string) ([]edit.Change, error) {
 	ops, err := Parse(text)
 	if err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func TestLadder(t *testing.T) {
 	for _, tt := range []struct {
 		name, file, search, replace string
 		want                        string // "": the edit fails
-		step                        Step
+		step                        edit.Step
 		reason                      FailureReason
 	}{
 		{"exact", program, "\tprintln(\"two\")\n", "\tprintln(\"2\")\n", strings.Replace(program, `"two"`, `"2"`, 1), stepExact, ""},
@@ -201,7 +202,7 @@ func TestSyntaxes(t *testing.T) {
 				t.Errorf("-want +got\n%s", diff)
 			}
 			// What was done can be undone.
-			var back []Change
+			var back []edit.Change
 			for i := range changes {
 				back = append(back, changes[i].Reverse())
 			}

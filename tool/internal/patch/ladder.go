@@ -1,32 +1,31 @@
-package edit
+package patch
 
 import (
 	"slices"
 	"strings"
-)
 
-// A Step is the rule of the ladder that found a hunk.
-type Step string
+	"wield/tool/edit"
+)
 
 // The steps, from strict to lenient.
 const (
-	stepExact    Step = "exact"
-	stepLineEnds Step = "line ends"         // the file has other line ends, or a byte order mark
-	stepInline   Step = "within a line"     // the text is part of a line
-	stepTrailing Step = "trailing blanks"   // blanks at the end of lines differ
-	stepIndent   Step = "indentation"       // all lines are shifted alike, or indented with another unit
-	stepUnicode  Step = "typographic signs" // quotes, dashes and blanks of another kind
-	stepEscapes  Step = "escapes"           // the text was escaped once too often, or not
-	stepNumbers  Step = "line numbers"      // the text was copied with line numbers
-	stepFence    Step = "code fence"        // the text was copied with the fence around it
-	stepElided   Step = "lines left out"    // the text has ... in the place of lines
-	stepInsert   Step = "insertion"         // there is nothing to find: the lines are added
-	stepWhole    Step = "whole file"        // the file is written as a whole
+	stepExact    edit.Step = "exact"
+	stepLineEnds edit.Step = "line ends"         // the file has other line ends, or a byte order mark
+	stepInline   edit.Step = "within a line"     // the text is part of a line
+	stepTrailing edit.Step = "trailing blanks"   // blanks at the end of lines differ
+	stepIndent   edit.Step = "indentation"       // all lines are shifted alike, or indented with another unit
+	stepUnicode  edit.Step = "typographic signs" // quotes, dashes and blanks of another kind
+	stepEscapes  edit.Step = "escapes"           // the text was escaped once too often, or not
+	stepNumbers  edit.Step = "line numbers"      // the text was copied with line numbers
+	stepFence    edit.Step = "code fence"        // the text was copied with the fence around it
+	stepElided   edit.Step = "lines left out"    // the text has ... in the place of lines
+	stepInsert   edit.Step = "insertion"         // there is nothing to find: the lines are added
+	stepWhole    edit.Step = "whole file"        // the file is written as a whole
 )
 
 // A placement is where a hunk goes.
 type placement struct {
-	step    Step
+	step    edit.Step
 	splices []splice
 }
 
@@ -38,7 +37,7 @@ type miss struct {
 
 // A rule looks for a hunk. It returns all places there are; of several none is taken.
 type rule struct {
-	step Step
+	step edit.Step
 	find func(d *document, h *Hunk) []found
 }
 

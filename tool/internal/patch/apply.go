@@ -1,4 +1,4 @@
-package edit
+package patch
 
 import (
 	"bytes"
@@ -6,15 +6,16 @@ import (
 	"io"
 	"io/fs"
 
+	"wield/tool/edit"
 	"wield/tool/files"
 )
 
 // Apply puts changes in place: all of them, or none. First every file is compared with what the changes were made of;
 // then each is replaced in one step, and compared once more right before. If one fails, those before it are put back.
 // The error is a *Failure, or several errors joined if putting back failed as well.
-func Apply(root *files.Root, changes []Change) error {
+func Apply(root *files.Root, changes []edit.Change) error {
 	for i := range changes {
-		if err := changes[i].check(root); err != nil {
+		if err := (&change{changes[i]}).check(root); err != nil {
 			return err
 		}
 	}
@@ -23,7 +24,7 @@ func Apply(root *files.Root, changes []Change) error {
 		if err := c.apply(root); err != nil {
 			errs := []error{err}
 			for k := i - 1; k >= 0; k-- {
-				back := order[k].Reverse()
+				back := change{order[k].Reverse()}
 				if err := back.apply(root); err != nil {
 					errs = append(errs, err)
 				}
@@ -35,10 +36,10 @@ func Apply(root *files.Root, changes []Change) error {
 }
 
 // byRisk puts the files that go behind those that come: a file that moves is then never nowhere.
-func byRisk(changes []Change) []*Change {
-	var come, gone []*Change
+func byRisk(changes []edit.Change) []*change {
+	var come, gone []*change
 	for i := range changes {
-		if c := &changes[i]; c.Exists {
+		if c := (&change{changes[i]}); c.Exists {
 			come = append(come, c)
 		} else {
 			gone = append(gone, c)
@@ -47,12 +48,12 @@ func byRisk(changes []Change) []*Change {
 	return append(come, gone...)
 }
 
-func (c *Change) stale() *Failure {
+func (c *change) stale() *Failure {
 	return &Failure{Reason: Stale, Path: c.Path, Hint: "Read it again, and make the edit for what is there now."}
 }
 
 // check compares a file with what the change was made of.
-func (c *Change) check(root *files.Root) error {
+func (c *change) check(root *files.Root) error {
 	now, err := root.ReadFile(c.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -69,7 +70,7 @@ func (c *Change) check(root *files.Root) error {
 }
 
 // apply puts one change in place.
-func (c *Change) apply(root *files.Root) error {
+func (c *change) apply(root *files.Root) error {
 	if !c.Changed() {
 		return nil
 	}
@@ -92,7 +93,7 @@ func (c *Change) apply(root *files.Root) error {
 }
 
 // expect compares the file that is about to be replaced.
-func (c *Change) expect(old *files.File) error {
+func (c *change) expect(old *files.File) error {
 	if old == nil {
 		if c.Existed {
 			return c.stale()
