@@ -42,6 +42,7 @@ type Tool struct {
 	States    []State  // the states that it can be in; nil: all
 	Namespace string   // in front of its name, with Separator between them, if it comes from a server of tools; empty: none
 
+	App    string // address of a document at its source that shows its results; empty: none
 	Source string // where the definition comes from, for people: "builtin", a directory, a server
 	Files  string // file or directory that runs, as an absolute path: a person is asked when it is another than was agreed to; empty: none
 	Rules  string // file that says what it may, as an absolute path: a person is asked while a change by a tool is held back; empty: none

@@ -38,7 +38,7 @@ func (b broken) Heads(context.Context, journal.HeadQuery) iter.Seq2[journal.Head
 // TestDocument brings about every status that the document has for every route, and holds each answer to its schema.
 func TestDocument(t *testing.T) {
 	s := newService(t)
-	sample := map[string]string{"{run}": "run_a", "{session}": "ses_run_a", "{capture}": "req_1", "{turn}": "0", "{model}": "home", "{server}": "stock"}
+	sample := map[string]string{"{run}": "run_a", "{session}": "ses_run_a", "{capture}": "req_1", "{turn}": "0", "{model}": "home", "{server}": "stock", "{tool}": "stock__count"}
 	sample["{approval}"], _ = s.filled()
 	path := func(r *route) string {
 		p := r.path
@@ -81,6 +81,9 @@ func TestDocument(t *testing.T) {
 		{"POST", "/mcp/stock/accept", "k-admin", `{"name":"list","hash":"now"}`, 204},
 		{"POST", "/mcp/stock/accept", "k-admin", `{"name":"list","hash":"before"}`, 409},
 		{"POST", "/mcp/other/accept", "k-admin", `{"name":"list","hash":"now"}`, 404},
+		{"GET", "/tools/stock__count/app", "k-client", "", 200},
+		{"GET", "/tools/other/app", "k-client", "", 404},
+		{"GET", "/tools/stock__broken/app", "k-client", "", 503},
 		{"PATCH", "/sessions/ses_run_a", "k-admin", `{"title":"x"}`, 200},
 	} {
 		if status, body := s.do(tt.method, tt.path, tt.key, tt.body); status != tt.status {

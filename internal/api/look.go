@@ -73,6 +73,7 @@ type Tool struct {
 	Network     bool            `json:"network" jsonschema:"it reaches for the network"`
 	Dangerous   bool            `json:"dangerous" jsonschema:"what it does cannot be taken back"`
 	Idempotent  bool            `json:"idempotent" jsonschema:"running it twice is as good as once"`
+	App         bool            `json:"app,omitempty" jsonschema:"its results have an app"`
 }
 
 // Tools are the tools that wield runs.
@@ -83,7 +84,7 @@ type Tools struct {
 func toolOf(e *tool.Entry) Tool {
 	t := e.Tool
 	return Tool{Name: t.Name(), Description: t.Definition.Description, Parameters: t.Definition.Parameters, State: e.State.String(), Source: t.Source,
-		ReadOnly: t.Facts.ReadOnly, Network: t.Facts.Network, Dangerous: t.Dangerous, Idempotent: t.Idempotent}
+		ReadOnly: t.Facts.ReadOnly, Network: t.Facts.Network, Dangerous: t.Dangerous, Idempotent: t.Idempotent, App: t.App != ""}
 }
 
 // listTools answers GET /tools.

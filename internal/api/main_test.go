@@ -55,6 +55,16 @@ func (stock) MCPServers() []MCPServer {
 		Changed: []ChangedTool{{Name: "list", Was: "{}\n", Now: "{}\n", Hash: "now"}}, Problems: []string{}}}
 }
 
+func (stock) AppMCP(_ context.Context, tool, _ string) (string, error) {
+	switch tool {
+	case "stock__count":
+		return "<!DOCTYPE html><p>42", nil
+	case "stock__broken":
+		return "", &Fault{Kind: KindUnavailable, Message: "mcp server stock: it went away"}
+	}
+	return "", &Fault{Kind: KindNotFound, Message: "there is no tool with an app of this name"}
+}
+
 func (stock) AcceptMCP(_ context.Context, server string, c AcceptedTool) error {
 	switch {
 	case server != "stock":

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"io"
 	"net/http"
 )
 
@@ -12,6 +13,9 @@ type MCP interface {
 	// AcceptMCP agrees to a changed definition, if it is still the one with the hash, and offers the tool again. It
 	// fails with a Fault if there is no such definition.
 	AcceptMCP(ctx context.Context, server string, c AcceptedTool) error
+	// AppMCP returns the document that shows the results of a tool, read on behalf of somebody. It fails with a Fault if there
+	// is none.
+	AppMCP(ctx context.Context, tool, by string) (string, error)
 }
 
 // MCPServers are all of them.
@@ -61,6 +65,9 @@ func mcpRoutes() []route {
 			in:    of(AcceptedTool{}),
 			fails: []Kind{KindNotFound, KindConflict}, serve: (*call).acceptMCP,
 			doc: "Accept the changed definition of a tool, which is offered again."},
+		{method: http.MethodGet, path: "/tools/{tool}/app", name: "showApp", may: asking, media: mediaHTML, write: (*call).showApp,
+			fails: []Kind{KindUnavailable},
+			doc:   "Read the document with which an MCP server shows the results of a tool, for a frame of wield's page."},
 	}
 }
 
@@ -87,4 +94,37 @@ func (x *call) mcp() MCP {
 		return nil
 	}
 	return x.s.o.MCP()
+}
+
+// mediaHTML is the content type of apps.
+const mediaHTML = "text/html"
+
+// appPolicy is the Content-Security-Policy of apps. The document has an origin of its own, wherever it is opened, and reaches
+// nothing: what its server's metadata asks for is not granted. It names no 'self', which would be this service.
+const appPolicy = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; " +
+	"img-src data: blob:; font-src data:; media-src data: blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+
+// showApp answers GET /tools/{tool}/app. In a tab of its own an app could say that it is wield, and go where it likes.
+func (x *call) showApp() error {
+	if x.r.Header.Get("Sec-Fetch-Dest") == "document" {
+		return fault(KindForbidden, "an app is shown in wield's page alone").with("open the run in wield's page")
+	}
+	m := x.mcp()
+	if m == nil {
+		return notFound("app of a tool", x.arg("tool"))
+	}
+	text, err := m.AppMCP(x.r.Context(), x.arg("tool"), x.caller.Name)
+	if err != nil {
+		return err
+	}
+	h := x.w.Header()
+	h.Set("Content-Type", mediaHTML+"; charset=utf-8")
+	h.Set("Content-Security-Policy", appPolicy)
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-DNS-Prefetch-Control", "off")
+	x.begun = true
+	x.deadline()
+	_, _ = io.WriteString(x.w, text)
+	return nil
 }

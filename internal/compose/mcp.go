@@ -209,7 +209,7 @@ func (m *mcpServer) load() ([]*tool.Tool, []error) {
 
 // server says how one server is reached.
 func (s *mcpSource) server(name string, m *config.MCPServer) (mcp.Options, error) {
-	o := mcp.Options{Name: name, Each: !m.Shared, Allow: m.Allow, Deny: m.Deny, Prompts: m.Prompts, Resources: m.Resources,
+	o := mcp.Options{Name: name, Each: !m.Shared, Allow: m.Allow, Deny: m.Deny, Prompts: m.Prompts, Resources: m.Resources, Apps: m.Apps,
 		Protocol: m.Protocol, Start: time.Duration(m.Start), Pins: s.box.Pins}
 	if len(m.Command) == 0 {
 		o.URL, o.Header = string(m.URL), http.Header{}

@@ -72,3 +72,21 @@ func (t *Toolbox) AcceptMCP(ctx context.Context, server string, c api.AcceptedTo
 	t.Refresh(ctx)
 	return nil
 }
+
+// AppMCP returns the document that shows the results of a tool.
+func (t *Toolbox) AppMCP(ctx context.Context, name, by string) (string, error) {
+	for _, s := range t.Servers() {
+		tools, _ := s.Known()
+		for _, one := range tools {
+			if one.Name() != name || one.App == "" {
+				continue
+			}
+			text, err := s.App(ctx, one, by)
+			if err != nil {
+				return "", &api.Fault{Kind: api.KindUnavailable, Message: policy.Visible(err.Error()), Fix: "look at the MCP server's settings"}
+			}
+			return text, nil
+		}
+	}
+	return "", &api.Fault{Kind: api.KindNotFound, Message: "there is no tool with an app of this name"}
+}

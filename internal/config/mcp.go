@@ -39,6 +39,7 @@ type MCPServer struct {
 	Shared    bool     `key:"shared" doc:"One connection and login for all keys. false: one for each."`
 	Prompts   bool     `key:"prompts" doc:"Offer its prompts to MCP clients, and to models as list_prompts and get_prompt."`
 	Resources bool     `key:"resources" doc:"Offer its resources to MCP clients, and to models as list_resources and read_resource."`
+	Apps      bool     `key:"apps" doc:"Show its apps (HTML for results) in wield's page, in a frame without rights."`
 	Protocol  string   `key:"protocol" enum:"|2024-11-05|2025-03-26|2025-06-18|2025-11-25|2026-07-28" doc:"Revision to ask for. Empty: the newest."`
 	Trust     []string `key:"trust" doc:"Tools that run without approval if there are no policies; * is a wildcard. Not in NAME.mcp.yaml."`
 	Start     Duration `key:"start" min:"1s" max:"300s" doc:"Timeout for connecting and listing tools."`

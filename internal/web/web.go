@@ -94,8 +94,9 @@ func at(name string) string {
 }
 
 // policy is the Content-Security-Policy: nothing from elsewhere, no script but the files of this package, and none
-// that a text is made into. Pictures may also be data, because those that people send are.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; " +
+// that a text is made into. Pictures may also be data, because those that people send are. The
+// frames are those of apps, which may lead nowhere else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; frame-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // headers stand on every answer.

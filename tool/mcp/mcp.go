@@ -40,6 +40,7 @@ type Options struct {
 
 	Prompts   bool // prompts are used as well
 	Resources bool // and resources
+	Apps      bool // and documents that show results of tools
 
 	Protocol string // the revision that is asked for, such as 2025-11-25; empty: the newest
 

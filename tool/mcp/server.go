@@ -62,6 +62,9 @@ func New(o Options) *Server {
 		s.o.Peer.Capabilities = &sdk.ClientCapabilities{
 			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}}
 		s.o.Peer.Capabilities.AddExtension(tasksExtension, nil)
+		if o.Apps {
+			knowApps(s.o.Peer.Capabilities)
+		}
 	}
 	client := s.o.Peer.options()
 	client.Logger = o.Log

@@ -30,6 +30,8 @@ type Definition struct {
 	Input       json.RawMessage `json:"inputSchema,omitempty"`
 	Output      json.RawMessage `json:"outputSchema,omitempty"`
 	Annotations json.RawMessage `json:"annotations,omitempty"`
+
+	app string // address of the document that shows its results; no part of what is pinned
 }
 
 // Hash returns what tells a definition from another.
@@ -76,13 +78,17 @@ func (s *Server) make(list []*sdk.Tool) (tools []*tool.Tool, problems []error) {
 	}
 	var defs []Definition
 	for _, t := range list {
-		if !s.wanted(t.Name) {
+		app, forModels := appOf(t)
+		if !s.wanted(t.Name) || !forModels {
 			continue
 		}
 		d, err := define(t)
 		if err != nil {
 			wrong("tool %q: %w", policy.Visible(t.Name), err)
 			continue
+		}
+		if s.o.Apps {
+			d.app = app
 		}
 		defs = append(defs, d)
 	}
@@ -124,7 +130,7 @@ func (s *Server) make(list []*sdk.Tool) (tools []*tool.Tool, problems []error) {
 			wrong("tool %s: %s", name, f)
 		}
 		hash := d.Hash()
-		if old, ok := before[name]; ok && old.hash == hash {
+		if old, ok := before[name]; ok && old.hash == hash && old.tool.App == d.app {
 			tools = append(tools, old.tool)
 			continue
 		}
@@ -222,6 +228,7 @@ func (s *Server) tool(name, hash string, d *Definition) *tool.Tool {
 		Handler:    &handler{server: s, name: d.Name, hash: hash, def: *d},
 		Source:     "mcp server " + s.o.Name,
 		Namespace:  s.o.Name,
+		App:        d.app,
 		Facts:      tool.Facts{Network: s.o.URL != ""},
 		Dangerous:  hints.DestructiveHint != nil && *hints.DestructiveHint && !hints.ReadOnlyHint,
 	}

@@ -4,6 +4,7 @@ import {h, put, icon, button, badge, visible} from './ui.js';
 import {tree} from './tree.js';
 import {states} from './talk.js';
 import {card as questionCard} from './approval.js';
+import {App, toolsWithApps} from './mcpapp.js';
 
 const longestResult = 6000; // characters of a result that are shown at first
 
@@ -38,6 +39,15 @@ export class Card {
     this.section('question', c.approval ? JSON.stringify([c.approval.state, Boolean(c.asked), c.state]) : '', () => this.question());
     this.output();
     this.section('result', c.result ? c.result.text + c.state : '', () => [h('h3', null, c.result.is_error ? 'Error' : 'Result'), long(c.result.text)]);
+    if (c.state === 'done' && !this.looked) this.lookForApp();
+  }
+
+  // lookForApp offers the app of a call's tool, if it has one.
+  async lookForApp() {
+    this.looked = true;
+    if (!(await toolsWithApps(this.run.view.app)).has(this.call.name)) return;
+    this.app = new App(this.call);
+    this.section('app', 'x', () => this.app.el);
   }
 
   // section makes a part of the card anew when what it is made of has changed. The order is that in which they are asked for first.
@@ -95,7 +105,10 @@ export class Card {
   }
 
   // end stops following.
-  end() { this.endQuestion(); }
+  end() {
+    this.endQuestion();
+    this.app?.end();
+  }
 }
 
 const decisions = {approved: 'Allowed', edited: 'Allowed with other arguments', denied: 'Denied', expired: 'Approval expired', cancelled: 'Withdrawn', consumed: 'Allowed'};
