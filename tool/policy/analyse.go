@@ -358,13 +358,16 @@ func (a *analysis) operand(p *program, n int, w field, last bool) kind {
 	if a.untabled && w.known && k != kindAny {
 		a.value(kindAny, w, nil)
 	}
-	if w.known && strings.HasPrefix(w.text, "@") && slices.Contains(fileKinds, k) {
+	if w.known && notFile.MatchString(w.text) && slices.Contains(fileKinds, k) {
 		a.uses = append(a.uses, use{kind: useEffect, text: w.text, flagged: effectUnknown, spelled: []string{w.text}})
 	}
 	return k
 }
 
-// fileKinds are those of which some programs take an @FILE for a file of further options.
+// notFile is what some programs take for no file: @FILE for further options, |COMMAND, and FORMAT:FILE, which may run.
+var notFile = lazily(`^(@|\||[a-z]{2,}:[^:])`)
+
+// fileKinds are those of which some programs take what has the form of notFile for something else.
 var fileKinds = []kind{kindRead, kindMake, kindScript, kindMaybe, kindAny}
 
 // hasPattern reports whether an option may take the place of the first operand, as -e does for grep and sed,

@@ -506,10 +506,10 @@ func (e *eval) useURL(u use, sc scope, node string) {
 		case strings.HasPrefix(rest, ":"):
 			e.builtin(chat.DecisionAsk, SubjectHost, text, node, "address", "what stands before :: is a program that git runs", nil)
 			return
-		case scp && !strings.Contains(host, "/") && !strings.Contains(host, ".") && !strings.Contains(host, "@"), !strings.ContainsAny(text, "./:@") || strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/"):
+		case !strings.ContainsAny(text, "./:@") || strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/"):
 			return // the name of a remote, or a directory
 		case scp && strings.Contains(host, "@") || scp && strings.Trim(strings.SplitN(rest, "/", 2)[0], "0123456789") != "":
-			text = "ssh://" + text
+			text = "ssh://" + host + "/" + strings.TrimPrefix(rest, "/")
 		default:
 			text = "http://" + text
 		}
@@ -558,7 +558,7 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 		return false, u.text
 	}
 	at := r.locate(u.text, dir)
-	if at.outside && (u.guess || u.there && strings.HasPrefix(u.text, "/") && !exists(at.abs)) {
+	if at.outside && (u.guess || u.there && strings.HasPrefix(u.text, "/") && !exists(topDir(at.abs))) {
 		return false, at.abs // it is asked about as what is read there
 	}
 	if at.outside {
@@ -591,6 +591,14 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 		e.byRule(rule, SubjectPath, string(u.op)+" "+at.rel(), node, "the rule matches the path")
 	}
 	return rule != nil && rule.Decision == chat.DecisionAllow, at.rel()
+}
+
+// topDir is the directory of the file system's root that a name leads to: what has none is no path, as /api/users.
+func topDir(name string) string {
+	if i := strings.IndexByte(name[1:], '/'); i > 0 {
+		return name[:i+1]
+	}
+	return name
 }
 
 // exists reports whether something of that name is there, which need not be a file that may be looked at.

@@ -129,6 +129,9 @@ var stage = lazily(`^[0-3]:`)
 // lookRev finds the path in REVISION:PATH, :PATH, :STAGE:PATH and in :(magic)PATH.
 func lookRev(a *analysis, w field, _ []string) {
 	before, after, ok := strings.Cut(w.text, ":")
+	if strings.HasPrefix(before, "+") && !strings.HasPrefix(after, "refs/remotes/") {
+		a.notKnown(w.text, []string{w.text}) // a branch of one's own, set to whatever the other has
+	}
 	if before == "" {
 		after = stage.ReplaceAllString(after, "")
 	}

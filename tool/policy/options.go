@@ -36,6 +36,9 @@ func (a *analysis) option(o option, name, value string, joined bool, words []fie
 	if before, _, ok := strings.Cut(words[0].text, "="); ok {
 		spelled = append(spelled, before)
 	}
+	if full, ok := strings.CutPrefix(name, spelled[len(spelled)-1]); ok && full != "" {
+		a.notKnown(name, spelled) // the program may have another option that begins like this
+	}
 	a.does(o.effect, spelled)
 	if joined {
 		k := kindAny
@@ -45,6 +48,9 @@ func (a *analysis) option(o option, name, value string, joined bool, words []fie
 			a.notKnown(name, spelled)
 		}
 		a.optionValue(k, field{text: value, known: words[0].known, tilde: strings.HasPrefix(value, "~")}, spelled)
+		if value == "" && o.joined {
+			a.byItself(o, spelled)
+		}
 		return
 	}
 	for i, w := range words[1:] {
