@@ -3,6 +3,7 @@ package gateway
 import (
 	"net/http"
 
+	"wield/internal/modellist"
 	"wield/wire/anthropic"
 )
 
@@ -54,13 +55,13 @@ func (x *exchange) tellMessages() {
 
 // appendMessagesModels appends the list of models of these names.
 func (g *Gateway) appendMessagesModels(dst []byte, names []string) []byte {
-	infos := make([]anthropic.ModelInfo, len(names))
+	infos := make([]modellist.AnthropicModel, len(names))
 	for i, n := range names {
 		infos[i] = g.models[n].messagesInfo()
 	}
-	return anthropic.AppendModels(dst, infos)
+	return modellist.AppendAnthropicModels(dst, infos)
 }
 
-func (m *Model) messagesInfo() anthropic.ModelInfo {
-	return anthropic.ModelInfo{ID: m.Name, Created: m.Created}
+func (m *Model) messagesInfo() modellist.AnthropicModel {
+	return modellist.AnthropicModel{ID: m.Name, Created: m.Created}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/modellist"
 	"wield/wire/jsonbody"
 	"wield/wire/ollama"
 )
@@ -86,18 +87,18 @@ func (x *exchange) relays(body []byte) bool {
 	return f == nil && m.relays()
 }
 
-func (x *exchange) ollamaModels() ([]ollama.ModelInfo, *failure) {
+func (x *exchange) ollamaModels() ([]modellist.OllamaModel, *failure) {
 	if f := x.authenticate(); f != nil {
 		return nil, f
 	}
-	var infos []ollama.ModelInfo
+	var infos []modellist.OllamaModel
 	for _, n := range x.g.visible(x.holder) {
 		infos = append(infos, x.g.models[n].ollamaInfo())
 	}
 	return infos, nil
 }
 
-func (m *Model) ollamaInfo() ollama.ModelInfo {
+func (m *Model) ollamaInfo() modellist.OllamaModel {
 	can := []string{"completion"}
 	if !m.NoTools {
 		can = append(can, "tools")
@@ -105,14 +106,14 @@ func (m *Model) ollamaInfo() ollama.ModelInfo {
 	if m.Thinking {
 		can = append(can, "thinking")
 	}
-	return ollama.ModelInfo{Name: m.Name, Modified: m.Created, Family: m.OwnedBy, Capabilities: can}
+	return modellist.OllamaModel{Name: m.Name, Modified: m.Created, Family: m.OwnedBy, Capabilities: can}
 }
 
 // ollamaTags answers GET /api/tags.
 func (x *exchange) ollamaTags() *failure {
 	infos, f := x.ollamaModels()
 	if f == nil {
-		x.body(http.StatusOK, ollama.AppendTags(nil, infos))
+		x.body(http.StatusOK, modellist.AppendOllamaTags(nil, infos))
 	}
 	return f
 }
@@ -121,7 +122,7 @@ func (x *exchange) ollamaTags() *failure {
 func (x *exchange) ollamaRunning() *failure {
 	infos, f := x.ollamaModels()
 	if f == nil {
-		x.body(http.StatusOK, ollama.AppendRunning(nil, infos, x.start.Add(24*time.Hour)))
+		x.body(http.StatusOK, modellist.AppendOllamaRunning(nil, infos, x.start.Add(24*time.Hour)))
 	}
 	return f
 }
@@ -143,13 +144,13 @@ func (x *exchange) ollamaShow() *failure {
 	if f != nil {
 		return f
 	}
-	x.body(http.StatusOK, ollama.AppendModel(nil, m.ollamaInfo()))
+	x.body(http.StatusOK, modellist.AppendOllamaModel(nil, m.ollamaInfo()))
 	return nil
 }
 
 // ollamaVersion answers GET /api/version.
 func (x *exchange) ollamaVersion() *failure {
-	x.body(http.StatusOK, ollama.AppendVersion(nil, ollamaVersion))
+	x.body(http.StatusOK, modellist.AppendOllamaVersion(nil, ollamaVersion))
 	return nil
 }
 

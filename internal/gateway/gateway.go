@@ -6,9 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"wield/wire/anthropic"
+	"wield/internal/modellist"
 	"wield/wire/jsonbody"
-	"wield/wire/openai"
 )
 
 // A Gateway is the http.Handler that New makes. Its fields do not change: what Replace puts in its place is a
@@ -169,11 +168,11 @@ func (x *exchange) listModels() *failure {
 		x.body(http.StatusOK, x.g.appendMessagesModels(nil, names))
 		return nil
 	}
-	infos := make([]openai.ModelInfo, len(names))
+	infos := make([]modellist.OpenAIModel, len(names))
 	for i, n := range names {
 		infos[i] = x.g.models[n].info()
 	}
-	x.body(http.StatusOK, openai.AppendModels(nil, infos))
+	x.body(http.StatusOK, modellist.AppendOpenAIModels(nil, infos))
 	return nil
 }
 
@@ -192,13 +191,13 @@ func (x *exchange) showModel() *failure {
 		return unknownModel(name, x.g.visible(x.holder))
 	}
 	if x.front == messagesFront {
-		x.body(http.StatusOK, anthropic.AppendModel(nil, m.messagesInfo()))
+		x.body(http.StatusOK, modellist.AppendAnthropicModel(nil, m.messagesInfo()))
 		return nil
 	}
-	x.body(http.StatusOK, openai.AppendModel(nil, m.info()))
+	x.body(http.StatusOK, modellist.AppendOpenAIModel(nil, m.info()))
 	return nil
 }
 
-func (m *Model) info() openai.ModelInfo {
-	return openai.ModelInfo{ID: m.Name, Created: m.Created.Unix(), OwnedBy: m.OwnedBy}
+func (m *Model) info() modellist.OpenAIModel {
+	return modellist.OpenAIModel{ID: m.Name, Created: m.Created.Unix(), OwnedBy: m.OwnedBy}
 }

@@ -96,6 +96,7 @@ var rooms = []room{
 	{path: "internal/gocache", floor: 1, modules: none, only: []string{}},
 	{path: "internal/accesstoken", floor: 1, modules: anyModule, only: []string{}},
 	{path: "internal/mcpbundle", floor: 1, modules: none, only: []string{}},
+	{path: "internal/modellist", floor: 1, modules: none, only: []string{"schema/shape"}},
 	{path: "internal/mask", floor: 1, modules: none, only: []string{}},
 	{path: "internal/module", floor: 5, modules: anyModule, only: []string{"chat", "internal/mask", "tool/sandbox"}},
 	{path: "tool/dir", floor: 6, modules: toolModules},

@@ -450,25 +450,6 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// The lists have what clients of the protocol read.
-func TestModels(t *testing.T) {
-	m := ollama.ModelInfo{Name: "a/b", Modified: at(1), Family: "f", Capabilities: []string{"completion", "tools"}}
-	const details = `{"parent_model":"","format":"","family":"f","families":["f"],"parameter_size":"","quantization_level":""}`
-	const entry = `{"name":"a/b","model":"a/b","modified_at":"2026-01-02T03:04:01Z","size":0,"digest":"","details":` + details
-	for _, c := range []struct{ got, want string }{
-		{string(ollama.AppendTags(nil, []ollama.ModelInfo{m, m})), `{"models":[` + entry + `},` + entry + `}]}`},
-		{string(ollama.AppendTags(nil, nil)), `{"models":[]}`},
-		{string(ollama.AppendRunning(nil, []ollama.ModelInfo{m}, at(9))), `{"models":[` + entry + `,"size_vram":0,"expires_at":"2026-01-02T03:04:09Z"}]}`},
-		{string(ollama.AppendModel(nil, m)), `{"license":"","modelfile":"","parameters":"","template":"","details":` + details +
-			`,"model_info":{"general.architecture":"f","general.basename":"a/b"},"capabilities":["completion","tools"],"modified_at":"2026-01-02T03:04:01Z"}`},
-		{string(ollama.AppendVersion(nil, "1.2.3")), `{"version":"1.2.3"}`},
-	} {
-		if c.got != c.want {
-			t.Errorf("got\n%s\nwant\n%s", c.got, c.want)
-		}
-	}
-}
-
 // Clients that never think say so to every model: a server of the same protocol is told, others are not.
 func TestThinkFalse(t *testing.T) {
 	req, err := ollama.DecodeRequest([]byte(`{"model":"m","messages":[{"role":"user","content":"a"}],"think":false}`))

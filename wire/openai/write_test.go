@@ -97,15 +97,6 @@ func validUTF8(s string) string {
 	return b.String()
 }
 
-func TestModels(t *testing.T) {
-	got := string(AppendModels(nil, []ModelInfo{{ID: "m", Created: 1700000000, OwnedBy: "wield"}, {ID: "n"}}))
-	want := `{"object":"list","data":[{"id":"m","object":"model","created":1700000000,"owned_by":"wield","type":"model","display_name":"m","created_at":"2023-11-14T22:13:20Z"},` +
-		`{"id":"n","object":"model","created":0,"owned_by":"","type":"model","display_name":"n","created_at":"1970-01-01T00:00:00Z"}],"has_more":false}`
-	if got != want {
-		t.Errorf("models:\n%s\nwant:\n%s", got, want)
-	}
-}
-
 // TestCompletion: a request with a prompt is one of a completion, whose text is read like that of an answer.
 func TestCompletion(t *testing.T) {
 	zero := 0.0

@@ -1,4 +1,5 @@
-package openai
+// Package modellist writes lists and descriptions of models as each protocol's servers do.
+package modellist
 
 import (
 	"strconv"
@@ -7,27 +8,27 @@ import (
 	"wield/schema/shape"
 )
 
-// ModelInfo is one entry of the list of models.
-type ModelInfo struct {
+// OpenAIModel is one entry of the list of models.
+type OpenAIModel struct {
 	ID      string
 	Created int64 // seconds since 1970
 	OwnedBy string
 }
 
-// AppendModels appends the body of GET /models. Its entries have the keys that Anthropic's clients read as well.
-func AppendModels(dst []byte, models []ModelInfo) []byte {
+// AppendOpenAIModels appends the body of GET /models. Its entries have the keys that Anthropic's clients read as well.
+func AppendOpenAIModels(dst []byte, models []OpenAIModel) []byte {
 	dst = append(dst, `{"object":"list","data":[`...)
 	for i, m := range models {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = AppendModel(dst, m)
+		dst = AppendOpenAIModel(dst, m)
 	}
 	return append(dst, `],"has_more":false}`...)
 }
 
-// AppendModel appends the body of GET /models/NAME.
-func AppendModel(dst []byte, m ModelInfo) []byte {
+// AppendOpenAIModel appends the body of GET /models/NAME.
+func AppendOpenAIModel(dst []byte, m OpenAIModel) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = shape.AppendQuoted(dst, m.ID)
 	dst = append(dst, `,"object":"model","created":`...)

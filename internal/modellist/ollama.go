@@ -1,4 +1,4 @@
-package ollama
+package modellist
 
 import (
 	"time"
@@ -6,16 +6,16 @@ import (
 	"wield/schema/shape"
 )
 
-// ModelInfo is what a server says of a model.
-type ModelInfo struct {
+// OllamaModel is what a server says of a model.
+type OllamaModel struct {
 	Name         string
 	Modified     time.Time
 	Family       string
 	Capabilities []string // such as completion and tools
 }
 
-// AppendTags appends the body of GET /api/tags, the list of models.
-func AppendTags(dst []byte, models []ModelInfo) []byte {
+// AppendOllamaTags appends the body of GET /api/tags, the list of models.
+func AppendOllamaTags(dst []byte, models []OllamaModel) []byte {
 	dst = append(dst, `{"models":[`...)
 	for i := range models {
 		if i > 0 {
@@ -26,8 +26,8 @@ func AppendTags(dst []byte, models []ModelInfo) []byte {
 	return append(dst, "]}"...)
 }
 
-// AppendRunning appends the body of GET /api/ps, the list of models that are loaded until a time.
-func AppendRunning(dst []byte, models []ModelInfo, until time.Time) []byte {
+// AppendOllamaRunning appends the body of GET /api/ps, the list of models that are loaded until a time.
+func AppendOllamaRunning(dst []byte, models []OllamaModel, until time.Time) []byte {
 	dst = append(dst, `{"models":[`...)
 	for i := range models {
 		if i > 0 {
@@ -40,7 +40,7 @@ func AppendRunning(dst []byte, models []ModelInfo, until time.Time) []byte {
 }
 
 // appendEntry appends the beginning of a model's entry in a list.
-func (m *ModelInfo) appendEntry(dst []byte) []byte {
+func (m *OllamaModel) appendEntry(dst []byte) []byte {
 	dst = shape.AppendQuoted(append(dst, `{"name":`...), m.Name)
 	dst = shape.AppendQuoted(append(dst, `,"model":`...), m.Name)
 	dst = append(dst, `,"modified_at":"`...)
@@ -49,14 +49,14 @@ func (m *ModelInfo) appendEntry(dst []byte) []byte {
 	return m.appendDetails(dst)
 }
 
-func (m *ModelInfo) appendDetails(dst []byte) []byte {
+func (m *OllamaModel) appendDetails(dst []byte) []byte {
 	dst = shape.AppendQuoted(append(dst, `{"parent_model":"","format":"","family":`...), m.Family)
 	dst = shape.AppendQuoted(append(dst, `,"families":[`...), m.Family)
 	return append(dst, `],"parameter_size":"","quantization_level":""}`...)
 }
 
-// AppendModel appends the body of POST /api/show, what is known of one model.
-func AppendModel(dst []byte, m ModelInfo) []byte {
+// AppendOllamaModel appends the body of POST /api/show, what is known of one model.
+func AppendOllamaModel(dst []byte, m OllamaModel) []byte {
 	dst = append(dst, `{"license":"","modelfile":"","parameters":"","template":"","details":`...)
 	dst = m.appendDetails(dst)
 	dst = shape.AppendQuoted(append(dst, `,"model_info":{"general.architecture":`...), m.Family)
@@ -72,7 +72,7 @@ func AppendModel(dst []byte, m ModelInfo) []byte {
 	return append(m.Modified.UTC().AppendFormat(dst, time.RFC3339Nano), `"}`...)
 }
 
-// AppendVersion appends the body of GET /api/version.
-func AppendVersion(dst []byte, version string) []byte {
+// AppendOllamaVersion appends the body of GET /api/version.
+func AppendOllamaVersion(dst []byte, version string) []byte {
 	return append(shape.AppendQuoted(append(dst, `{"version":`...), version), '}')
 }

@@ -1,4 +1,4 @@
-package anthropic
+package modellist
 
 import (
 	"time"
@@ -6,14 +6,14 @@ import (
 	"wield/schema/shape"
 )
 
-// ModelInfo describes a model on offer.
-type ModelInfo struct {
+// AnthropicModel describes a model on offer.
+type AnthropicModel struct {
 	ID      string
 	Created time.Time
 }
 
-// AppendModel appends the description of one model.
-func AppendModel(dst []byte, m ModelInfo) []byte {
+// AppendAnthropicModel appends the description of one model.
+func AppendAnthropicModel(dst []byte, m AnthropicModel) []byte {
 	dst = append(dst, `{"type":"model","id":`...)
 	dst = shape.AppendQuoted(dst, m.ID)
 	dst = append(dst, `,"display_name":`...)
@@ -23,14 +23,14 @@ func AppendModel(dst []byte, m ModelInfo) []byte {
 	return append(dst, `"}`...)
 }
 
-// AppendModels appends the list of all models, in one page.
-func AppendModels(dst []byte, models []ModelInfo) []byte {
+// AppendAnthropicModels appends the list of all models, in one page.
+func AppendAnthropicModels(dst []byte, models []AnthropicModel) []byte {
 	dst = append(dst, `{"data":[`...)
 	for i, m := range models {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = AppendModel(dst, m)
+		dst = AppendAnthropicModel(dst, m)
 	}
 	dst = append(dst, `],"has_more":false,"first_id":`...)
 	if len(models) == 0 {
