@@ -216,43 +216,21 @@ type OverrunDetail struct {
 	Hard   bool   `json:"hard,omitempty"` // the marker is markup, and so is all behind it; else it is text, which may be meant
 }
 
-// NoteKind is the closed list of what a Note can record.
+// NoteKind says what a note records. The kinds that no program has to know are not constants. Repairs of the level
+// safe: byte_order_mark, arguments_string (a JSON string that holds the object), missing_arguments, trailing_comma,
+// comment, single_quotes, literal (of Python or JavaScript), raw_control_character, escape,
+// unquoted_key, key_alias (args, input or parameters for arguments), missing_markup_closer, extra_closer, envelope.
+// Repairs of the level full: missing_json_closer, enum_case, array_wrap, array_unwrap. Coercions to the schema: coerced,
+// python_object, source_text (a value that is no literal was taken as it is written), uncoerced (it does not fit and
+// was left as it is). Others: name (declared differently), promoted_from_reasoning (a call in reasoning that was never
+// closed).
 type NoteKind string
 
-// The kinds of notes. The first group are repairs that the level safe allows, the second need full; the third are
-// coercions to the schema; the last are no repairs.
+// The kinds of notes that programs tell apart.
 const (
-	NoteBOM              NoteKind = "byte_order_mark"
-	NoteWrappedJSON      NoteKind = "arguments_string" // arguments were a JSON string holding the object
-	NoteMissingArguments NoteKind = "missing_arguments"
-	NoteTrailingComma    NoteKind = "trailing_comma"
-	NoteMissingComma     NoteKind = "missing_comma"
-	NoteComment          NoteKind = "comment"
-	NoteSingleQuotes     NoteKind = "single_quotes"
-	NoteLiteral          NoteKind = "literal" // a Python or JavaScript literal
-	NoteRawNewline       NoteKind = "raw_control_character"
-	NoteEscape           NoteKind = "escape" // an escape that JSON does not have
-	NoteUnquotedKey      NoteKind = "unquoted_key"
-	NoteKeyAlias         NoteKind = "key_alias" // args, input, parameters for arguments
-	NoteMissingMarkup    NoteKind = "missing_markup_closer"
-	NoteExtraCloser      NoteKind = "extra_closer"
-	NoteEnvelope         NoteKind = "envelope" // an extra layer around the call was removed
-
-	NoteMissingCloser NoteKind = "missing_json_closer"
-	NoteDuplicateKey  NoteKind = "duplicate_key"
-	NoteEnumCase      NoteKind = "enum_case"
-	NoteArrayWrap     NoteKind = "array_wrap"
-	NoteArrayUnwrap   NoteKind = "array_unwrap"
-
-	NoteCoerced      NoteKind = "coerced"       // a scalar was made to fit its schema without loss
-	NotePythonObject NoteKind = "python_object" // a Python dict or list became JSON
-	NotePositional   NoteKind = "positional"    // a positional argument got its name from the schema
-	NoteSourceText   NoteKind = "source_text"   // a value that is no literal was taken as its source text
-	NoteUncoerced    NoteKind = "uncoerced"     // a value does not fit its schema and was left as it is
-
-	NoteName     NoteKind = "name"                    // the name was written differently than declared
-	NotePromoted NoteKind = "promoted_from_reasoning" // a call in reasoning that was never closed
-	NoteDropped  NoteKind = "dropped"                 // markup without a meaning was left out
+	NoteDuplicateKey NoteKind = "duplicate_key"
+	NotePositional   NoteKind = "positional" // a positional argument got its name from the schema
+	NoteDropped      NoteKind = "dropped"    // markup without a meaning was left out
 
 	// NoteUnsent says that the backend is not sent a part of the request, at Path, of which Before says what it is.
 	NoteUnsent NoteKind = "unsent"

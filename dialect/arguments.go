@@ -5,6 +5,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/note"
 	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
@@ -14,7 +15,7 @@ import (
 // arguments. The error says what is wrong.
 func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.NoteDetail, err error) {
 	if chars.Blank(raw) {
-		return "{}", []chat.NoteDetail{{Kind: chat.NoteMissingArguments, Before: raw, After: "{}", End: len(raw)}}, nil
+		return "{}", []chat.NoteDetail{{Kind: note.MissingArguments, Before: raw, After: "{}", End: len(raw)}}, nil
 	}
 	var text scanner
 	out := callWriter{text: &text, set: &set{opts: Options{Repair: r}}, openCall: openCall{open: true, tool: &shape.Tool{Args: s}}}

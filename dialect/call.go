@@ -6,6 +6,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/note"
 	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
@@ -81,7 +82,7 @@ func (c *callWriter) confirm(at int, call bool) {
 	case call && !c.set.spaced:
 		c.text.textUpTo(c.text.holdAt)
 		if at > 0 && c.text.holdAt == 0 && strings.HasPrefix(c.text.held(0, at), "\ufeff") {
-			c.Note(chat.NoteDetail{Kind: chat.NoteBOM, Before: "\ufeff", End: 3})
+			c.Note(chat.NoteDetail{Kind: note.BOM, Before: "\ufeff", End: 3})
 		}
 		c.text.markupUpTo(at)
 	default:
@@ -105,7 +106,7 @@ func (c *callWriter) startTool(t *shape.Tool, written, id string, at, end int) {
 	c.count++
 	c.text.emit(chat.Event{Kind: chat.KindCallStart, Index: c.index, ID: c.id, Name: c.tool.Name}, end)
 	if written != c.tool.Name && written != c.set.opts.Prefix+c.tool.Name {
-		c.Note(chat.NoteDetail{Kind: chat.NoteName, Before: written, After: c.tool.Name, At: at, End: end})
+		c.Note(chat.NoteDetail{Kind: note.Name, Before: written, After: c.tool.Name, At: at, End: end})
 	}
 }
 

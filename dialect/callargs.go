@@ -3,6 +3,7 @@ package dialect
 import (
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/note"
 	"wield/dialect/internal/value"
 )
 
@@ -72,7 +73,7 @@ func (r *callReader) objectArguments(d *driver, i int) (j int, v verdict, read b
 		if m != yes || !declared && !(key == "" && r.takesNone(d)) {
 			return i, refused, true
 		}
-		r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteKeyAlias, Before: rec.name, After: "name",
+		r.notes = append(r.notes, chat.NoteDetail{Kind: note.KeyAlias, Before: rec.name, After: "name",
 			At: rec.at, End: d.text.at(i)})
 		r.bare = false
 	case m == yes && r.mayDefine(d, key, m): // read as if the name were not known yet
@@ -155,7 +156,7 @@ func (r *callReader) start(d *driver, end int) {
 	r.flushNotes(d)
 	d.call.reasoning = rec.reasoning
 	if rec.argsKey != "" && !r.belong() {
-		d.call.Note(chat.NoteDetail{Kind: chat.NoteKeyAlias, Before: rec.argsKey, After: "arguments", At: rec.at, End: end})
+		d.call.Note(chat.NoteDetail{Kind: note.KeyAlias, Before: rec.argsKey, After: "arguments", At: rec.at, End: end})
 	}
 }
 
@@ -234,7 +235,7 @@ func (r *callReader) heldArguments(d *driver, end int) (doom string) {
 		if d.set.opts.Repair != RepairFull {
 			return "the arguments stand beside the name"
 		}
-		r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteMissingArguments, After: raw, At: rec.at, End: end})
+		r.notes = append(r.notes, chat.NoteDetail{Kind: note.MissingArguments, After: raw, At: rec.at, End: end})
 	}
 	if rec.argsKey != "" && r.strange(d) {
 		return r.doom
@@ -246,7 +247,7 @@ func (r *callReader) heldArguments(d *driver, end int) (doom string) {
 	r.start(d, end)
 	if raw == "" {
 		d.call.Write("{}", end)
-		d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingArguments, After: "{}", At: rec.at, End: end})
+		d.call.Note(chat.NoteDetail{Kind: note.MissingArguments, After: "{}", At: rec.at, End: end})
 		return ""
 	}
 	a := d.arguments(d.call.tool.Args)

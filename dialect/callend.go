@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/note"
 	"wield/dialect/internal/value"
 )
 
@@ -60,7 +61,7 @@ func (r *callReader) missingBrace(d *driver, i int) (verdict, bool) {
 	if d.set.opts.Repair != RepairFull || r.doom != "" || !(r.record.done || r.record.known) {
 		return r.fail(d, i, "a closing brace is missing"), false
 	}
-	r.note(d, chat.NoteMissingCloser, "", "}", i, i)
+	r.note(d, note.MissingCloser, "", "}", i, i)
 	for len(r.stack) > 0 && !r.stack[len(r.stack)-1].array {
 		if v, _ := r.closeObject(d, d.text.at(i)); v != more {
 			return v, false
@@ -86,7 +87,7 @@ func (r *callReader) behind(d *driver, c byte, i int) (int, verdict) {
 		r.valueEnd = d.text.at(i) + 1
 		return i + 1, more
 	case c == '}' && d.set.opts.Repair != RepairOff:
-		r.note(d, chat.NoteExtraCloser, "}", "", i, i+1)
+		r.note(d, note.ExtraCloser, "}", "", i, i+1)
 		r.valueEnd = d.text.at(i) + 1
 		return i + 1, more
 	case (c == '{' || c == '[' || c == ',' || c == ';') && !r.optional:
@@ -121,7 +122,7 @@ func (r *callReader) endUnclosed(d *driver, end int) verdict {
 			d.call.reject(chat.ReasonMalformed, "", "the closing tag is missing", 0, end)
 			return broken
 		default:
-			d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: end, End: end})
+			d.call.Note(chat.NoteDetail{Kind: note.MissingMarkup, After: r.closer, At: end, End: end})
 		}
 		d.call.end(end, true)
 	}
@@ -176,7 +177,7 @@ func (r *callReader) end(d *driver) verdict {
 		return refused
 	}
 	if r.state == cAfter && r.record.done && r.closer == "" && d.set.opts.Repair == RepairFull && !r.inArray() {
-		r.note(d, chat.NoteMissingCloser, "", "}", 0, 0)
+		r.note(d, note.MissingCloser, "", "}", 0, 0)
 		d.call.end(end, true)
 		return finished
 	}

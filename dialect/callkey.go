@@ -3,8 +3,8 @@ package dialect
 import (
 	"bytes"
 
-	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/note"
 	"wield/dialect/internal/value"
 )
 
@@ -17,7 +17,7 @@ func (r *callReader) beginKey(d *driver, c byte, i int) (verdict, bool) {
 		return r.fail(d, i, "a comma before the end"), false
 	case c == '}':
 		if r.comma {
-			r.note(d, chat.NoteTrailingComma, ",", "", i, i)
+			r.note(d, note.TrailingComma, ",", "", i, i)
 		}
 		return r.closeObject(d, d.text.at(i)+1)
 	}
@@ -52,7 +52,7 @@ func (r *callReader) quotedKey(d *driver, quote byte, i int) (int, verdict) {
 	case n >= len(s):
 		return d.await(i, "", nil)
 	case quote == '\'' && len(r.notes) == 0:
-		r.note(d, chat.NoteSingleQuotes, "'", `"`, i, i+1)
+		r.note(d, note.SingleQuotes, "'", `"`, i, i+1)
 	}
 	r.key, r.quote = append(r.key[:0], s[:n]...), quote
 	if v := r.endKey(d, i+1+n); v != more {
@@ -79,7 +79,7 @@ func (r *callReader) bareKey(d *driver, i int) (int, verdict) {
 	}
 	v := r.endKey(d, i+n)
 	if v == more {
-		r.note(d, chat.NoteUnquotedKey, s[:n], `"`+s[:n]+`"`, i, i+n)
+		r.note(d, note.UnquotedKey, s[:n], `"`+s[:n]+`"`, i, i+n)
 	}
 	return i + n, v
 }

@@ -5,6 +5,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/note"
 	"wield/dialect/internal/value"
 )
 
@@ -225,7 +226,7 @@ func (r *callReader) inComment(d *driver, i int) (int, verdict) {
 		return r.broken(d, i, r.val.Err)
 	case value.Done:
 		r.state = r.back
-		r.note(d, chat.NoteComment, "", "", i-1, i)
+		r.note(d, note.Comment, "", "", i-1, i)
 	}
 	return i, more
 }
@@ -399,7 +400,7 @@ func (r *callReader) punctuation(d *driver, c byte, i int) (v verdict, read bool
 			return r.closeObject(d, d.text.at(i)+1)
 		case ')':
 			if d.set.opts.Repair == RepairFull && r.doom == "" && (r.record.done || r.record.known) {
-				r.note(d, chat.NoteMissingCloser, ")", "}", i, i+1)
+				r.note(d, note.MissingCloser, ")", "}", i, i+1)
 				return r.closeObject(d, d.text.at(i)+1)
 			}
 		}
@@ -421,7 +422,7 @@ func (r *callReader) punctuation(d *driver, c byte, i int) (v verdict, read bool
 		if r.closes(d, c) && d.set.opts.Repair == RepairFull {
 			r.stack = r.stack[:0]
 			r.endValue(d.text.at(i))
-			d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingCloser, After: "]", At: d.text.at(i), End: d.text.at(i)})
+			d.call.Note(chat.NoteDetail{Kind: note.MissingCloser, After: "]", At: d.text.at(i), End: d.text.at(i)})
 			return more, false
 		}
 		return r.fail(d, i, "a comma or a closing bracket is missing"), false
@@ -514,7 +515,7 @@ func (r *callReader) beginText(d *driver, quote byte, i int) verdict {
 		if d.set.opts.Repair == RepairOff {
 			return r.fail(d, i, "a string in single quotes")
 		}
-		r.note(d, chat.NoteSingleQuotes, "'", `"`, i, i+1)
+		r.note(d, note.SingleQuotes, "'", `"`, i, i+1)
 	}
 	r.text.Begin(quote)
 	r.textAt = d.text.at(i) + 1
@@ -557,7 +558,7 @@ func (r *callReader) endText(d *driver, i int) verdict {
 		if d.set.opts.Repair == RepairOff {
 			return r.fail(d, i, "an escape that JSON does not have")
 		}
-		r.note(d, chat.NoteEscape, `\_`, "_", i-1, i)
+		r.note(d, note.Escape, `\_`, "_", i-1, i)
 	}
 	switch r.class {
 	case keyID:

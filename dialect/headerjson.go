@@ -6,6 +6,7 @@ import (
 	"wield/chat"
 	"wield/dialect/internal/chars"
 	"wield/dialect/internal/form"
+	"wield/dialect/internal/note"
 	"wield/dialect/internal/value"
 )
 
@@ -461,7 +462,7 @@ func (r *headerReader) unclosed(d *driver, end int) verdict {
 			d.call.reject(chat.ReasonMalformed, "", "the closing tag is missing", 0, end)
 			return broken
 		}
-		d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.form.CallClose, At: end, End: end})
+		d.call.Note(chat.NoteDetail{Kind: note.MissingMarkup, After: r.form.CallClose, At: end, End: end})
 	}
 	r.endCall(d, end)
 	return more

@@ -7,6 +7,7 @@ import (
 	"wield/chat"
 	"wield/dialect/internal/chars"
 	"wield/dialect/internal/form"
+	"wield/dialect/internal/note"
 	"wield/dialect/internal/value"
 )
 
@@ -261,7 +262,7 @@ func (r *literalReader) beginToken(d *driver, i int, token string) (int, verdict
 		r.word, r.state = append(r.word[:0], s[:n]...), gWord
 		return i + n, more
 	case r.state == gCloser && r.known && d.call.open && d.set.opts.Repair == RepairFull:
-		d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: token, At: from, End: from}) // another token ends it
+		d.call.Note(chat.NoteDetail{Kind: note.MissingMarkup, After: token, At: from, End: from}) // another token ends it
 		d.call.end(from, true)
 		return d.backTo(from, i+n)
 	}

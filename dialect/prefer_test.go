@@ -10,6 +10,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
+	"wield/dialect/internal/note"
 	"wield/schema/shape"
 )
 
@@ -261,7 +262,7 @@ func TestThinkingCalls(t *testing.T) {
 				t.Errorf("%q: call %d has index %d and id %s", c.text, i, call.Index, call.ID)
 			}
 		}
-		if notes := slices.ContainsFunc(r.Notes, func(n chat.NoteDetail) bool { return n.Kind == chat.NotePromoted }); notes != strings.Contains(r.Reasoning(), call) && c.want > 0 && c.calls == dialect.CallsAlways {
+		if notes := slices.ContainsFunc(r.Notes, func(n chat.NoteDetail) bool { return n.Kind == note.Promoted }); notes != strings.Contains(r.Reasoning(), call) && c.want > 0 && c.calls == dialect.CallsAlways {
 			t.Errorf("%q: notes %+v", c.text, r.Notes)
 		}
 		if err := dialecttest.All(maker(o), c.text); err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/note"
 	"wield/dialect/internal/value"
 )
 
@@ -343,9 +344,9 @@ func (r *pyReader) start(d *driver, i int) {
 func (r *pyReader) noteBraces(d *driver) {
 	switch {
 	case r.braces:
-		d.call.Note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: "{", At: r.braceAt, End: r.braceAt + 1})
+		d.call.Note(chat.NoteDetail{Kind: note.Envelope, Before: "{", At: r.braceAt, End: r.braceAt + 1})
 	case r.quote == '`':
-		d.call.Note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: "`", At: r.nameAt - 1, End: r.nameAt})
+		d.call.Note(chat.NoteDetail{Kind: note.Envelope, Before: "`", At: r.nameAt - 1, End: r.nameAt})
 	}
 }
 
@@ -391,7 +392,7 @@ func (r *pyReader) wrapped(d *driver, c byte, i int) (int, verdict) {
 		r.key(d, key, i)
 		return i, more
 	}
-	d.call.Note(chat.NoteDetail{Kind: chat.NoteEnvelope, Before: key, At: r.wordAt, End: d.text.at(i)})
+	d.call.Note(chat.NoteDetail{Kind: note.Envelope, Before: key, At: r.wordAt, End: d.text.at(i)})
 	r.val.ReadAll()
 	r.state = pValue
 	return i, more
@@ -651,7 +652,7 @@ func (r *pyReader) readCloser(d *driver, i int) (int, verdict) {
 		return d.await(i, r.closer[len(s):], nil)
 	}
 	if r.got > 0 && r.known {
-		d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: r.closer, At: at, End: at})
+		d.call.Note(chat.NoteDetail{Kind: note.MissingMarkup, After: r.closer, At: at, End: at})
 	}
 	return d.backTo(at, i+common(r.closer, s))
 }

@@ -3,6 +3,7 @@ package dialect
 import (
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/note"
 )
 
 // reasoning is the state of reasoning blocks.
@@ -175,7 +176,7 @@ func (d *Decoder) promoteCall(events []chat.Event, call chat.Call) {
 		}
 		d.text.dst = append(d.text.dst, e)
 		if e.Kind == chat.KindCallEnd {
-			d.call.Note(chat.NoteDetail{Kind: chat.NotePromoted, After: call.Name, At: call.At, End: call.End})
+			d.call.Note(chat.NoteDetail{Kind: note.Promoted, After: call.Name, At: call.At, End: call.End})
 		}
 	}
 }

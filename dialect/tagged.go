@@ -7,6 +7,7 @@ import (
 	"wield/chat"
 	"wield/dialect/internal/chars"
 	"wield/dialect/internal/form"
+	"wield/dialect/internal/note"
 	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
@@ -279,7 +280,7 @@ func (r *tagReader) tag(d *driver, k tagKind, i int) (int, verdict) {
 		if !r.mends(d) {
 			return r.fail(d, i, "the value of "+r.param+" is missing")
 		}
-		r.val.NoteAt(chat.NoteMissingMarkup, r.param, "", r.tagAt, r.tagAt)
+		r.val.NoteAt(note.MissingMarkup, r.param, "", r.tagAt, r.tagAt)
 		r.state = tBody
 	}
 	if r.state == tBody && r.val == nil {
@@ -367,7 +368,7 @@ func (r *tagReader) repairable(d *driver) bool {
 
 func (r *tagReader) missing(d *driver, tag string, at int) {
 	if r.known && d.text.confirmed {
-		d.call.Note(chat.NoteDetail{Kind: chat.NoteMissingMarkup, After: tag, At: at, End: at})
+		d.call.Note(chat.NoteDetail{Kind: note.MissingMarkup, After: tag, At: at, End: at})
 	}
 }
 

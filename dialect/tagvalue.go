@@ -6,6 +6,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/note"
 	"wield/dialect/internal/render"
 	"wield/dialect/internal/value"
 	"wield/schema/shape"
@@ -104,7 +105,7 @@ func (r *tagReader) unwrap() bool {
 	at := r.val.Offset()
 	r.val.At(at, 0)
 	if r.val.Err == "" {
-		r.val.NoteAt(chat.NoteWrappedJSON, r.param, "", at, at)
+		r.val.NoteAt(note.WrappedJSON, r.param, "", at, at)
 	}
 	return true
 }
@@ -312,7 +313,7 @@ func (r *tagReader) unquoted(d *driver, text string, end int) string {
 		}
 	case d.set.opts.Repair != RepairOff && t.Any(shape.Object|shape.Array) && !t.Has(shape.String) && strings.Contains(text, `\"`):
 		if s, ok := value.Unquote(strings.TrimSpace(text)); ok {
-			r.val.NoteAt(chat.NoteWrappedJSON, text, s, end, end)
+			r.val.NoteAt(note.WrappedJSON, text, s, end, end)
 			return s
 		}
 	}

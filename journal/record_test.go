@@ -52,7 +52,7 @@ func samples() []Record {
 			Model: "m", ID: "f", Bounces: 1, Stop: "s"}, Error: &Failure{Kind: "timeout", Message: "late", Status: 504, RetryAfter: 1}}},
 		{Kind: KindBounce, Bounce: &chat.BounceDetail{Reason: chat.ReasonMalformed, Call: &call, Confused: []chat.Call{call}, Suppressed: "s", Sent: "again", Left: 1}},
 		{Kind: KindReject, Reject: &Reject{Turn: 1, CallID: "call_1", RejectedDetail: chat.RejectedDetail{Reason: chat.ReasonInvalid, Name: "n", Raw: "<x>", Arguments: "{", Message: "m", Dialect: "hermes", At: 1, End: 2}}},
-		{Kind: KindRepair, Repair: &Repair{Turn: 1, CallID: "call_1", NoteDetail: chat.NoteDetail{Kind: chat.NoteComment, Path: "/a", Before: "b", After: "a", At: 1, End: 2}}},
+		{Kind: KindRepair, Repair: &Repair{Turn: 1, CallID: "call_1", NoteDetail: chat.NoteDetail{Kind: "comment", Path: "/a", Before: "b", After: "a", At: 1, End: 2}}},
 		{Kind: KindOverrun, Overrun: &Overrun{Turn: 1, OverrunDetail: chat.OverrunDetail{At: 3, Marker: "<|im_start|>user", Hard: true}}},
 		{Kind: KindPolicy, Policy: &policy.Detail{CallID: "call_1", Decision: chat.DecisionAsk, Rule: "r", Why: "w"}},
 		{Kind: KindStart, Start: &tool.StartRecord{CallID: "call_1", Tool: "command_exec", Definition: "d", Arguments: json.RawMessage(`{"command":"ls"}`),

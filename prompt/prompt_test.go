@@ -204,7 +204,7 @@ func TestExamplesDecode(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if len(c.Calls) != 1 || c.Calls[0].Name != want || !c.Calls[0].Complete || len(c.Rejected) > 0 || len(c.Notes) > 0 && c.Notes[0].Kind != chat.NoteWrappedJSON || strings.TrimSpace(c.Content()) != "" {
+				if len(c.Calls) != 1 || c.Calls[0].Name != want || !c.Calls[0].Complete || len(c.Rejected) > 0 || len(c.Notes) > 0 && c.Notes[0].Kind != "arguments_string" || strings.TrimSpace(c.Content()) != "" {
 					t.Errorf("%s reads %+v %+v %+v, content %q in its own example:\n%s", name, c.Calls, c.Rejected, c.Notes, c.Content(), text)
 					continue
 				}

@@ -26,7 +26,7 @@ func eventSamples() []chat.Event {
 		{Kind: chat.KindNativeCall, ID: "n", Name: "web", Text: "{}"},
 		{Kind: chat.KindNativeResult, ID: "n", Name: "web", Text: "found"},
 		{Kind: chat.KindRejected, Index: -1, Name: "g", Detail: &chat.RejectedDetail{Reason: chat.ReasonUnknownTool, Name: "g", Raw: "<raw>", Arguments: "{}", Message: "why", Dialect: "hermes", At: 1, End: 6}},
-		{Kind: chat.KindNote, ID: "call_1", Detail: &chat.NoteDetail{Kind: chat.NoteCoerced, Path: "/x", Before: `"1"`, After: "1", At: 3, End: 6}},
+		{Kind: chat.KindNote, ID: "call_1", Detail: &chat.NoteDetail{Kind: "coerced", Path: "/x", Before: `"1"`, After: "1", At: 3, End: 6}},
 		{Kind: chat.KindOverrun, At: 5, End: 5, Detail: &chat.OverrunDetail{At: 5, Marker: "User:", Hard: true}},
 		{Kind: chat.KindBounce, Detail: &chat.BounceDetail{Reason: chat.ReasonInvalid, Call: &call, Suppressed: "said", Sent: "told", Left: 1}},
 		{Kind: chat.KindConverted, Detail: &chat.BounceDetail{Reason: chat.ReasonConfused}},

@@ -68,7 +68,7 @@ func TestParse(t *testing.T) {
 	if r.Content != "Let me look.\n" && r.Content != "Let me look." || r.Calls[0].Dialect != "hermes" || len(r.Candidates) == 0 || r.Candidates[len(r.Candidates)-1].Outcome != chat.OutcomeAccepted {
 		t.Errorf("%+v", r)
 	}
-	if len(r.Notes) != 1 || r.Notes[0].Kind != chat.NoteCoerced || r.Notes[0].Path != "/days" {
+	if len(r.Notes) != 1 || r.Notes[0].Kind != "coerced" || r.Notes[0].Path != "/days" {
 		t.Errorf("the notes are %+v", r.Notes)
 	}
 	found := map[string]string{}
@@ -205,7 +205,7 @@ func (s *service) inspectable() {
 	run.Run.Offered = []journal.Definition{{Name: "write_note", Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)}}
 	n := s.add("run_i", 0, run, said(chat.RoleUser, "Please note the Quagga\nand more"), journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},
 		journal.Record{Kind: journal.KindBounce, Bounce: &chat.BounceDetail{Reason: chat.ReasonMalformed, Suppressed: "bad answer", Sent: "again"}},
-		journal.Record{Kind: journal.KindRepair, Repair: &journal.Repair{NoteDetail: chat.NoteDetail{Kind: chat.NoteCoerced, Path: "/size", Before: `"1"`, After: "1"}}},
+		journal.Record{Kind: journal.KindRepair, Repair: &journal.Repair{NoteDetail: chat.NoteDetail{Kind: "coerced", Path: "/size", Before: `"1"`, After: "1"}}},
 		journal.Record{Kind: journal.KindReject, Reject: &journal.Reject{RejectedDetail: chat.RejectedDetail{Reason: chat.ReasonMalformed, Raw: "<tool_call>"}}},
 		journal.Record{Kind: journal.KindOverrun, Overrun: &journal.Overrun{OverrunDetail: chat.OverrunDetail{At: 7, Marker: "<|im_start|>user", Hard: true}}},
 		turn, journal.Record{Kind: journal.KindPolicy, Policy: &policy.Detail{CallID: "call_1", Decision: chat.DecisionAsk, Rule: "ask: write"}})

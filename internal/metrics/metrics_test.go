@@ -100,7 +100,7 @@ func TestFront_AR41(t *testing.T) {
 		rejected(chat.ReasonUnknownTool, "invented"),
 		detail(chat.KindBounce, &chat.BounceDetail{Reason: chat.ReasonInvalid}),
 		turn(""),
-		detail(chat.KindNote, &chat.NoteDetail{Kind: chat.NoteTrailingComma}),
+		detail(chat.KindNote, &chat.NoteDetail{Kind: "trailing_comma"}),
 		called("get_weather"),
 		{Kind: chat.KindNativeCall, Name: "web_search"},
 		{Kind: chat.KindNativeResult, Name: "web_search"},

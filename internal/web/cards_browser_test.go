@@ -28,7 +28,7 @@ func (w *world) told() {
 		{Kind: journal.KindMessage, Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text("do it all")}}},
 		{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "helper"}},
 		{Kind: journal.KindReject, Reject: &journal.Reject{RejectedDetail: chat.RejectedDetail{Reason: chat.ReasonUnknownTool, Name: "nothing", Raw: `<tool_call>{"name":"nothing"}</tool_call>`, Message: "there is no tool nothing"}}},
-		{Kind: journal.KindRepair, Repair: &journal.Repair{CallID: "call_repaired", NoteDetail: chat.NoteDetail{Kind: chat.NoteCoerced, Path: "/what", Before: "3", After: `"3"`}}},
+		{Kind: journal.KindRepair, Repair: &journal.Repair{CallID: "call_repaired", NoteDetail: chat.NoteDetail{Kind: "coerced", Path: "/what", Before: "3", After: `"3"`}}},
 		{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("I begin."), Calls: calls}}}}
 	start := func(name string) {
 		records = append(records, journal.Record{Kind: journal.KindStart, Start: &tool.StartRecord{CallID: "call_" + name, Tool: name, Arguments: json.RawMessage(`{}`), At: at}})

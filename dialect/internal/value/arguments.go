@@ -6,6 +6,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/note"
 	"wield/schema/shape"
 )
 
@@ -136,7 +137,7 @@ func (a *Arguments) endWord(i int) Progress {
 // empty writes arguments that were left out.
 func (a *Arguments) empty(i int) {
 	a.out.Write("{}", a.pos(i))
-	a.out.Note(chat.NoteDetail{Kind: chat.NoteMissingArguments, Before: string(a.word), After: "{}", At: a.pos(i), End: a.pos(i)})
+	a.out.Note(chat.NoteDetail{Kind: note.MissingArguments, Before: string(a.word), After: "{}", At: a.pos(i), End: a.pos(i)})
 }
 
 // runString reads the string that holds the object. What its escapes stand for is read by the value machine.
@@ -216,7 +217,7 @@ func (a *Arguments) inside(s string, base, step int) {
 				a.Doom = "the arguments are a string"
 				return
 			}
-			a.out.Note(chat.NoteDetail{Kind: chat.NoteWrappedJSON, At: a.quoteAt, End: a.quoteAt + a.step})
+			a.out.Note(chat.NoteDetail{Kind: note.WrappedJSON, At: a.quoteAt, End: a.quoteAt + a.step})
 		}
 	}
 	if a.state == aBehind {

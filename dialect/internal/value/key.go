@@ -5,6 +5,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/note"
 	"wield/schema/shape"
 )
 
@@ -15,7 +16,7 @@ func (v *Reader) beginKey(c byte, i int) {
 	case c == '"' || c == '\'' && (v.python || v.repair != Off):
 		v.quote, v.state = c, vKey
 		if c == '\'' && !v.python {
-			v.note(chat.NoteSingleQuotes, "'", `"`, i, i+1)
+			v.note(note.SingleQuotes, "'", `"`, i, i+1)
 		}
 	case v.repair != Off && (chars.IsWord(c) || c == '-'):
 		v.state = vKeyBare
@@ -79,7 +80,7 @@ func (v *Reader) readKey(c byte, i int) int {
 			break
 		}
 		v.quote = 0
-		v.note(chat.NoteUnquotedKey, string(v.tok), string(AppendQuoted(nil, string(v.tok))), i-len(v.tok), i)
+		v.note(note.UnquotedKey, string(v.tok), string(AppendQuoted(nil, string(v.tok))), i-len(v.tok), i)
 		v.endKey(i)
 		return i
 	case c == '\\':
@@ -161,7 +162,7 @@ func (v *Reader) releaseHold(i int) {
 	}
 	if c == shape.Uncoerced && h.shape.Type().Only(shape.String) && v.repair == Full {
 		out = string(AppendQuoted(nil, got))
-		v.NoteAt(chat.NoteSourceText, got, out, h.At, v.pos(i))
+		v.NoteAt(note.SourceText, got, out, h.At, v.pos(i))
 	}
 	v.write(out, i)
 }

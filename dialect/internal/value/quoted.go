@@ -3,8 +3,8 @@ package value
 import (
 	"strings"
 
-	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/note"
 	"wield/schema/shape"
 )
 
@@ -63,7 +63,7 @@ func (v *Reader) inString(in string, i int) int {
 	}
 	i = v.put(ControlEscape(c), in, i)
 	if v.triple == 0 {
-		v.note(chat.NoteRawNewline, string(c), ControlEscape(c), i-1, i)
+		v.note(note.RawNewline, string(c), ControlEscape(c), i-1, i)
 	}
 	return i
 }
@@ -115,7 +115,7 @@ func (v *Reader) behindQuote(c byte, i int) {
 		v.nested = inner && !v.nested
 		v.write(`\"`, i)
 	}
-	v.note(chat.NoteEscape, string(v.quote), `\`+string(v.quote), i-1, i)
+	v.note(note.Escape, string(v.quote), `\`+string(v.quote), i-1, i)
 }
 
 // WholeText reads the string of Python at i, if it is an argument of a call that needs no repair, and in has
@@ -252,22 +252,22 @@ func (v *Reader) readEscape(c byte, i int) int {
 	case c == '\'':
 		v.write("'", i+1)
 		if v.quote != '\'' {
-			v.note(chat.NoteEscape, `\'`, "'", i-1, i+1)
+			v.note(note.Escape, `\'`, "'", i-1, i+1)
 		}
 		return i + 1
 	case c == '_':
 		v.write("_", i+1)
-		v.note(chat.NoteEscape, `\_`, "_", i-1, i+1)
+		v.note(note.Escape, `\_`, "_", i-1, i+1)
 		return i + 1
 	case c == '\n' && (v.python || v.repair != Off):
-		v.note(chat.NoteEscape, "\\\n", "", i-1, i+1)
+		v.note(note.Escape, "\\\n", "", i-1, i+1)
 		return i + 1
 	case v.python && (c == 'a' || c == 'v' || c == '0'):
 		v.write(map[byte]string{'a': `\u0007`, 'v': `\u000b`, '0': `\u0000`}[c], i+1)
 		return i + 1
 	}
 	v.write(`\\`, i)
-	v.note(chat.NoteEscape, `\`, `\\`, i-1, i)
+	v.note(note.Escape, `\`, `\\`, i-1, i)
 	return i
 }
 
@@ -284,7 +284,7 @@ func (v *Reader) readHex(c byte, i int) int {
 		if text[1] == 'x' {
 			was := text
 			text = `\u00` + text[2:]
-			v.note(chat.NoteEscape, was, text, i-3, i+1)
+			v.note(note.Escape, was, text, i-3, i+1)
 			v.write(text, i+1)
 		} else {
 			v.writeSame(text, v.pos(i+1))
@@ -297,7 +297,7 @@ func (v *Reader) readHex(c byte, i int) int {
 		return i
 	}
 	v.state = vString
-	v.note(chat.NoteEscape, string(v.tok), `\`+string(v.tok), i-len(v.tok), i)
+	v.note(note.Escape, string(v.tok), `\`+string(v.tok), i-len(v.tok), i)
 	v.write(`\`+string(v.tok), i)
 	return i
 }

@@ -7,6 +7,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/note"
 	"wield/schema/shape"
 )
 
@@ -307,7 +308,7 @@ func (v *Reader) punctuation(c byte, i int) (kept bool) {
 						v.fail("a comma before the end")
 						return false
 					}
-					v.note(chat.NoteTrailingComma, ",", "", i-len(v.pend), i)
+					v.note(note.TrailingComma, ",", "", i-len(v.pend), i)
 				}
 				v.write(string(v.pend[1:]), i)
 				v.pend = v.pend[:0]
@@ -430,7 +431,7 @@ func (v *Reader) beginString(c byte, i int) (kept bool) {
 		return true
 	}
 	v.write(`"`, i+1)
-	v.note(chat.NoteSingleQuotes, "'", `"`, i, i+1)
+	v.note(note.SingleQuotes, "'", `"`, i, i+1)
 	return false
 }
 
@@ -475,7 +476,7 @@ func (v *Reader) open(c byte, i int) (kept bool) {
 	if c == '(' {
 		v.write("[", i)
 		if !v.python {
-			v.note(chat.NotePythonObject, "(", "[", i, i+1)
+			v.note(note.PythonObject, "(", "[", i, i+1)
 		}
 		return false
 	}
@@ -562,7 +563,7 @@ func (v *Reader) closeAll(i int) bool {
 		}
 		closers += string(c)
 	}
-	v.note(chat.NoteMissingCloser, "", closers, i, i)
+	v.note(note.MissingCloser, "", closers, i, i)
 	return v.Err == ""
 }
 
@@ -623,7 +624,7 @@ func (v *Reader) readComment(c byte, i int) int {
 	}
 	if end {
 		v.state = v.back
-		v.note(chat.NoteComment, "", "", i, i+1)
+		v.note(note.Comment, "", "", i, i+1)
 	}
 	return i + 1
 }

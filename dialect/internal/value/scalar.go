@@ -7,6 +7,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
+	"wield/dialect/internal/note"
 	"wield/schema/shape"
 )
 
@@ -100,7 +101,7 @@ func (v *Reader) endScalar(i int) {
 		return
 	}
 	if v.python && v.shape.Type().Only(shape.String) && out[0] != '"' && text != "None" {
-		out, kind = string(AppendQuoted(nil, text)), chat.NoteSourceText
+		out, kind = string(AppendQuoted(nil, text)), note.SourceText
 	}
 	if kind != "" {
 		v.NoteAt(kind, text, out, v.pos(from), v.pos(to))
@@ -108,7 +109,7 @@ func (v *Reader) endScalar(i int) {
 	if v.repair != Off && v.shape.Type() != 0 {
 		fit, c, _ := shape.FitScalar(out, v.shape, v.repair == Full)
 		if c == shape.Uncoerced && v.textual() && out != "null" {
-			fit, c = string(AppendQuoted(nil, text)), shape.Coercion(chat.NoteSourceText)
+			fit, c = string(AppendQuoted(nil, text)), shape.Coercion(note.SourceText)
 		}
 		if c != shape.Fits && c != shape.Uncoerced {
 			v.NoteAt(chat.NoteKind(c), out, fit, v.pos(from), v.pos(to))
@@ -180,42 +181,42 @@ func (v *Reader) scalar(text string) (json string, kind chat.NoteKind, ok bool) 
 	if v.repair == Off && !v.python {
 		return "", "", false
 	}
-	note := chat.NoteLiteral
+	literal := note.Literal
 	if v.python {
-		note = ""
+		literal = ""
 	}
 	switch text {
 	case "True":
-		return "true", note, true
+		return "true", literal, true
 	case "False":
-		return "false", note, true
+		return "false", literal, true
 	case "None":
-		return "null", note, true
+		return "null", literal, true
 	case "undefined":
-		return "null", chat.NoteLiteral, true
+		return "null", note.Literal, true
 	case "TRUE", "FALSE", "NULL":
 		if !v.python && !v.source {
-			return strings.ToLower(text), chat.NoteLiteral, true
+			return strings.ToLower(text), note.Literal, true
 		}
 	case "NaN", "Infinity", "-Infinity", "nan", "inf", "-inf":
 		if v.repair != Full && !v.python && !v.source {
 			return "", "", false // a text in place of a number is a guess
 		}
-		return `"` + text + `"`, chat.NoteLiteral, true
+		return `"` + text + `"`, note.Literal, true
 	}
 	if n, ok := pythonNumber(text); ok && (v.repair == Full || v.python || v.source) {
-		return n, chat.NoteLiteral, true // elsewhere 010 may be eight or ten
+		return n, note.Literal, true // elsewhere 010 may be eight or ten
 	}
 	if v.source {
 		if t := v.shape.Type(); v.repair == Full && t.Any(shape.Number|shape.Integer) && !t.Has(shape.String) {
 			if n, ok := arithmetic(text); ok {
-				return n, chat.NoteCoerced, true
+				return n, note.Coerced, true
 			}
 		}
-		return string(AppendQuoted(nil, text)), chat.NoteSourceText, true
+		return string(AppendQuoted(nil, text)), note.SourceText, true
 	}
 	if v.textual() && chars.IsWord(text[0]) {
-		return string(AppendQuoted(nil, text)), chat.NoteSourceText, true
+		return string(AppendQuoted(nil, text)), note.SourceText, true
 	}
 	return "", "", false
 }
