@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"wield/chat"
 )
@@ -21,6 +22,7 @@ func (r *run) unhost(all bool) error {
 	}
 	if all {
 		r.tellToolFields()
+		r.tellMessageFields()
 	}
 	missing := func(t *chat.Tool) bool { return t.Hosted != chat.HostedNot && (all || t.Protocol != r.o.Protocol) }
 	if !slices.ContainsFunc(r.req.Tools, func(t chat.Tool) bool { return missing(&t) }) {
@@ -67,9 +69,42 @@ func (r *run) tellToolFields() {
 	told := map[string]bool{}
 	for i := range r.req.Tools {
 		for _, x := range r.req.Tools[i].Opaque {
-			if !x.Remembers() && !told[x.Key] {
-				told[x.Key] = true
-				r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteUnsent, Path: "tools." + x.Key})
+			for _, name := range x.Fields() {
+				if !told[name] {
+					told[name] = true
+					r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteUnsent, Path: "tools." + name})
+				}
+			}
+		}
+	}
+}
+
+// tellMessageFields notes what calls, results and instructions hold that a prompt says nothing of. Failures it tells of.
+func (r *run) tellMessageFields() {
+	told := map[string]bool{}
+	note := func(key string) {
+		if !told[key] {
+			told[key] = true
+			r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteUnsent, Path: "messages." + key})
+		}
+	}
+	for i := range r.req.Messages {
+		m := &r.req.Messages[i]
+		if m.Name != "" && (m.Role == chat.RoleSystem || m.Role == chat.RoleDeveloper) {
+			note("name")
+		}
+		for _, x := range m.Opaque {
+			for _, name := range x.Fields() {
+				if m.Role == chat.RoleTool && name != "is_error" || strings.HasPrefix(name, "content.") {
+					note(name)
+				}
+			}
+		}
+		for j := range m.Parts {
+			for _, key := range m.Parts[j].Besides("") {
+				if m.Role == chat.RoleTool {
+					note("content." + key)
+				}
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package chat
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -81,6 +82,36 @@ type Part struct {
 	Raw      json.RawMessage `json:"raw,omitempty"`
 	Protocol Protocol        `json:"protocol,omitempty"` // of Raw
 }
+
+// Besides returns the members of Raw that a server of a protocol is not sent because it has no place for them, unless it
+// knows their names. Of a whole part the text repeats some.
+func (p *Part) Besides(speaks Protocol) (keys []string) {
+	if len(p.Raw) == 0 || p.Kind == PartOpaque {
+		return nil
+	}
+	var members map[string]json.RawMessage
+	json.Unmarshal(p.Raw, &members)
+	whole := members["type"] != nil
+	if whole && p.Protocol == speaks {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		if !whole || !slices.Contains(repeated, key) {
+			keys = append(keys, key)
+		}
+	}
+	var source struct{ Content []struct{ Type string } }
+	json.Unmarshal(members["source"], &source)
+	for _, block := range source.Content {
+		if whole && block.Type != "text" {
+			return append(keys, "source.content="+block.Type)
+		}
+	}
+	return keys
+}
+
+// repeated are the members of a whole part that its text says again.
+var repeated = []string{"type", "text", "title", "source", "content", "tool_name"}
 
 // Describe says in a few words what a part is that cannot be shown, such as "image, image/png, 512 bytes".
 func (p *Part) Describe() string {

@@ -1,6 +1,11 @@
 package chat
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+)
 
 // A Protocol names a wire protocol.
 type Protocol string
@@ -109,6 +114,28 @@ var remembered = map[Protocol]bool{
 	"anthropic.inside": true, "anthropic.blocks": true, "anthropic.defer_loading": true,
 	"responses.instructions": true, "responses.namespace": true, "responses.additional_tools": true, "responses.tool_search_output": true,
 	"responses.item": true, "responses.defer_loading": true,
+}
+
+// Fields returns the names of the fields that are lost if nobody reads an Extra of a tool or a message.
+func (x Extra) Fields() (names []string) {
+	switch {
+	case x.Protocol == ProtocolResponses && x.Key == "namespace":
+		if bytes.Contains(x.Value, []byte(`"description"`)) {
+			names = append(names, "namespace.description")
+		}
+	case x.Protocol == ProtocolAnthropic && x.Key == "blocks":
+		var blocks []any
+		json.Unmarshal(x.Value, &blocks)
+		for _, b := range blocks {
+			more, _ := b.(map[string]any)
+			for _, key := range slices.Sorted(maps.Keys(more)) {
+				names = append(names, "content."+key)
+			}
+		}
+	case !x.Remembers():
+		names = append(names, x.Key)
+	}
+	return names
 }
 
 // A Trace is the place of a request in a trace: the headers traceparent and tracestate of W3C Trace Context. The zero

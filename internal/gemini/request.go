@@ -543,7 +543,12 @@ func appendSchema(dst, raw []byte) []byte {
 			dst = appendType(dst, value, nullable)
 		case "properties", "$defs", "defs":
 			dst = appendProperties(dst, value)
-		case "items", "anyOf", "any_of", "allOf", "oneOf", "prefixItems", "additionalProperties", "not":
+		case "anyOf", "any_of":
+			dst = appendSchema(dst, value)
+			if last := len(dst) - 1; nullable && dst[last] == ']' && memberOf(raw, "type") == nil {
+				dst = append(dst[:last], `,{"type":"null"}]`...)
+			}
+		case "items", "allOf", "oneOf", "prefixItems", "additionalProperties", "not":
 			dst = appendSchema(dst, value)
 		default:
 			dst = append(dst, value...)

@@ -61,7 +61,7 @@ func New(o Options) *Model {
 		Headers:   o.Headers,
 		Speaks:    chat.ProtocolAnthropic,
 		Knows:     (&anthropic.RequestOptions{Forward: o.Forward}).Understands,
-		Lacks:     []string{"seed", "logprobs"},
+		Lacks:     []string{"seed", "logprobs", "messages.name", "messages.content.detail"},
 		Connect:   o.Connect,
 		FirstByte: o.FirstByte,
 		Idle:      o.Idle,

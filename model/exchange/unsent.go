@@ -1,8 +1,6 @@
 package exchange
 
 import (
-	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -30,6 +28,16 @@ var settings = []struct {
 	{"max_tokens", func(r *chat.Request) bool { return r.MaxTokens > 0 }},
 	{"reasoning_effort", func(r *chat.Request) bool { return r.Effort != "" }},
 	{"user", func(r *chat.Request) bool { return r.User != "" }},
+	{"messages.name", func(r *chat.Request) bool {
+		return slices.ContainsFunc(r.Messages, func(m chat.Message) bool { return m.Name != "" && m.Role != chat.RoleTool })
+	}},
+	{"messages.content.detail", func(r *chat.Request) bool {
+		detailed := func(p chat.Part) bool { return p.Detail != "" && p.Detail != "auto" }
+		return slices.ContainsFunc(r.Messages, func(m chat.Message) bool { return slices.ContainsFunc(m.Parts, detailed) })
+	}},
+	{"tools.strict", func(r *chat.Request) bool {
+		return slices.ContainsFunc(r.Tools, func(t chat.Tool) bool { return t.Strict != nil && *t.Strict })
+	}},
 	{"parallel_tool_calls", func(r *chat.Request) bool { return r.Parallel != nil && !*r.Parallel && len(r.Tools) > 0 }},
 }
 
@@ -50,6 +58,9 @@ func (s *Server) unsent(req *chat.Request) (names []string) {
 		add(name)
 	}
 	s.unsentInside(req, add)
+	if req.TopLogProbs > 0 && !req.LogProbs && s.o.Speaks != chat.ProtocolResponses {
+		add("top_logprobs")
+	}
 	for _, x := range settings {
 		if slices.Contains(s.o.Lacks, x.name) && x.set(req) {
 			add(x.name)
@@ -72,25 +83,32 @@ func (s *Server) unsentInside(req *chat.Request, add func(name string)) {
 			add("tools=" + t.Name)
 		}
 		for _, x := range t.Opaque {
-			if own := len(t.Raw) > 0 && t.Protocol == s.o.Speaks; !own && !s.knows(x) && !x.Remembers() {
-				add("tools." + x.Key)
+			own := len(t.Raw) > 0 && t.Protocol == s.o.Speaks || x.Protocol == s.o.Speaks && x.Remembers()
+			for _, name := range x.Fields() {
+				if !own && !s.knows(x) {
+					add("tools." + name)
+				}
 			}
 		}
 	}
 	for i := range req.Messages {
 		m := &req.Messages[i]
 		for _, x := range m.Opaque {
-			if !s.knows(x) && !x.Remembers() {
-				add(messagesOf(x.Protocol) + "." + x.Key)
+			for _, name := range x.Fields() {
+				if !s.knows(chat.Extra{Protocol: x.Protocol, Key: strings.TrimPrefix(name, "content.")}) {
+					add(messagesOf(x.Protocol) + "." + name)
+				}
 			}
 		}
 		for j := range m.Parts {
 			p := &m.Parts[j]
 			switch {
-			case len(p.Raw) == 0 || p.Protocol == s.o.Speaks:
+			case len(p.Raw) == 0 || p.Kind == chat.PartOpaque && p.Protocol == s.o.Speaks:
 			case p.Kind != chat.PartOpaque:
-				for _, key := range besides(p) {
-					add(messagesOf(p.Protocol) + ".content." + key)
+				for _, key := range p.Besides(s.o.Speaks) {
+					if !s.knows(chat.Extra{Protocol: p.Protocol, Key: key}) {
+						add(messagesOf(p.Protocol) + ".content." + key)
+					}
 				}
 			case m.Role == chat.RoleAssistant && !strings.HasSuffix(p.Name, "thinking"):
 				add(messagesOf(p.Protocol) + ".content=" + p.Name)
@@ -105,15 +123,6 @@ func messagesOf(p chat.Protocol) string {
 		return "input"
 	}
 	return "messages"
-}
-
-// besides returns the members of a part's Raw, unless it is the whole part: its text says the same then.
-func besides(p *chat.Part) []string {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(p.Raw, &members) != nil || members["type"] != nil {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(members))
 }
 
 // tell says what the server was not sent, in front of its first event.

@@ -63,7 +63,7 @@ func New(o Options) *Model {
 		Headers:   o.Headers,
 		Speaks:    chat.ProtocolOllama,
 		Knows:     func(key string) bool { return slices.Contains(o.Forward, key) },
-		Lacks:     []string{"user", "parallel_tool_calls"},
+		Lacks:     []string{"user", "parallel_tool_calls", "messages.name", "messages.content.detail", "tools.strict"},
 		Lines:     true,
 		Connect:   o.Connect,
 		FirstByte: o.FirstByte,

@@ -54,7 +54,7 @@ func New(o Options) *Model {
 		Headers:   o.Headers,
 		Speaks:    chat.ProtocolResponses,
 		Knows:     func(key string) bool { return slices.Contains(o.Forward, key) },
-		Lacks:     []string{"seed"},
+		Lacks:     []string{"seed", "messages.name"},
 		Connect:   o.Connect,
 		FirstByte: o.FirstByte,
 		Idle:      o.Idle,

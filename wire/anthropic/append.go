@@ -31,7 +31,8 @@ type RequestOptions struct {
 // understood are the keys of opaque parts that a server of the protocol understands without further headers, wherever
 // they stand.
 var understood = []string{"thinking", "top_k", "metadata", "service_tier", "speed", "output_config", "cache_control", "citations", "context",
-	"inference_geo", "defer_loading", "input_examples", "eager_input_streaming", "allowed_callers", "caller"}
+	"inference_geo", "defer_loading", "input_examples", "eager_input_streaming", "allowed_callers", "caller",
+	"transformations", keyFailed}
 
 // keyServers is a field without which an answer would be another one.
 const keyServers = "mcp_servers"
@@ -587,6 +588,9 @@ func (w *requestWriter) tools(req *chat.Request) {
 	w.list()
 	for i := range req.Tools {
 		t := &req.Tools[i]
+		if allowed := req.Choice.Allowed; len(allowed) > 0 && !slices.Contains(allowed, t.Name) {
+			continue // the protocol cannot say that it must not be called
+		}
 		w.item()
 		if t.Protocol == chat.ProtocolAnthropic && len(t.Raw) > 0 {
 			w.b = append(w.b, t.Raw...)

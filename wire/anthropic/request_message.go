@@ -20,6 +20,8 @@ const (
 	// opaqueBlocks is the order of an assistant's blocks, where calls do not stand last or have more members than the
 	// vocabulary: a list with 0 for each part and an object of these members for each call.
 	opaqueBlocks = "blocks"
+	// keyFailed marks a result as a failure, which other protocols have no place for.
+	keyFailed = "is_error"
 )
 
 // readSystem reads instructions, which are a string or a list of blocks.
@@ -113,6 +115,9 @@ func (d *requestReader) instruct(t *turn) (joined bool) {
 		t.Role = chat.RoleUser
 		t.Opaque = append(t.Opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: opaqueInside, Value: json.RawMessage("true")})
 		return false
+	}
+	for _, x := range t.Opaque {
+		d.DropIf(true, "messages."+x.Key)
 	}
 	if len(t.Parts) > 0 {
 		d.inside = fmt.Appendf(d.inside, "%d,%d,", len(d.req.Messages), len(t.Parts))
@@ -406,8 +411,9 @@ func (d *requestReader) resultBlock(t *turn) {
 		case "content":
 			m.Parts = d.content()
 		case "is_error":
-			if v := d.Boolean(); v != nil {
-				m.IsError = *v
+			if v := d.Boolean(); v != nil && *v {
+				m.IsError = true
+				m.Opaque = append(m.Opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: keyFailed, Value: json.RawMessage("true")})
 			}
 		default:
 			if raw := d.Raw(); len(raw) > 0 && raw[0] != 'n' {

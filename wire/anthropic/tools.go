@@ -3,6 +3,7 @@ package anthropic
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"wield/chat"
@@ -45,7 +46,7 @@ var clientTools = []clientTool{
 // typedTool completes a tool of a type of the protocol. What clients run gets its schema; all else only a server of
 // the protocol runs.
 func typedTool(t *chat.Tool, kind string, raw []byte) {
-	t.Raw, t.Protocol, t.Opaque = raw, chat.ProtocolAnthropic, nil
+	t.Raw, t.Protocol = raw, chat.ProtocolAnthropic
 	for _, c := range clientTools {
 		if strings.HasPrefix(kind, c.prefix) {
 			t.Description, t.Parameters = c.about, json.RawMessage(c.schema)
@@ -54,9 +55,13 @@ func typedTool(t *chat.Tool, kind string, raw []byte) {
 				t.Description = strings.Replace(c.about, "insert_text", "new_str", 1)
 			}
 			t.Description += screen(raw)
+			t.Opaque = slices.DeleteFunc(t.Opaque, func(x chat.Extra) bool {
+				return strings.HasPrefix(x.Key, "display_") && strings.HasSuffix(x.Key, "_px")
+			})
 			return
 		}
 	}
+	t.Opaque = nil
 	if t.Name == "" {
 		t.Name = kind
 	}

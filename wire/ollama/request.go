@@ -58,7 +58,7 @@ func DecodeGenerate(body []byte) (*chat.Request, error) {
 				d.Refuse(jsonbody.CodeUnsupported, "the model is asked in a conversation, which has no place for this; earlier turns can be sent to /api/chat as messages")
 			}
 		case "messages", "tools":
-			d.Skip()
+			d.Unread()
 		default:
 			d.field(key)
 		}
@@ -73,6 +73,7 @@ func DecodeGenerate(body []byte) (*chat.Request, error) {
 		user.Role = chat.RoleUser
 		d.req.Messages = append(d.req.Messages, user)
 	}
+	d.req.Unread = d.UnreadNames()
 	return d.req, nil
 }
 

@@ -176,6 +176,7 @@ func (d *requestReader) extra(key string) {
 func (d *requestReader) tool() {
 	d.toolsSeen = true
 	kind, function, custom, known, flat, start := "", -1, -1, false, false, d.Pos
+	var beside []string // members of the flat form, which say nothing where there is a function
 	d.Members(func(key string) {
 		switch key {
 		case "type":
@@ -192,12 +193,17 @@ func (d *requestReader) tool() {
 		case "name":
 			flat = true
 			d.Skip()
-		case "description", "parameters", "strict": // of the flat form
-			d.Skip()
+		case "description", "parameters", "strict":
+			if string(d.Raw()) != "null" {
+				beside = append(beside, key)
+			}
 		default:
 			d.Unread()
 		}
 	})
+	for _, key := range beside {
+		d.DropIf(known || function >= 0, "tools."+key)
+	}
 	switch {
 	case d.Bad != nil || known:
 	case kind == "custom" && custom >= 0:
@@ -369,7 +375,7 @@ func (d *requestReader) choiceObject() {
 		case "allowed_tools":
 			d.allowed()
 		default:
-			d.Skip()
+			d.Unread()
 		}
 	})
 	switch kind {
@@ -414,12 +420,10 @@ func (d *requestReader) allowed() {
 			}
 		case "tools":
 			d.Each(func() {
-				if name := d.allowedTool(); name != "" {
-					c.Allowed = append(c.Allowed, name)
-				}
+				c.Allowed = append(c.Allowed, d.allowedTool())
 			})
 		default:
-			d.Skip()
+			d.Unread()
 		}
 	})
 }
@@ -438,7 +442,10 @@ func (d *requestReader) allowedTool() string {
 			d.Unread()
 		}
 	})
-	return cmp.Or(name, kind)
+	if name = cmp.Or(name, kind); name == "" {
+		d.RefuseAt("function.name", jsonbody.CodeMissing, "a tool that may be called must be named")
+	}
+	return name
 }
 
 // checkChoice refuses a choice that no answer could meet.

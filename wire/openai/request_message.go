@@ -54,7 +54,7 @@ func (d *requestReader) message() {
 			}
 		case "reasoning_content", "reasoning":
 			if d.Peek() != '"' {
-				d.Skip()
+				d.Unread()
 			} else if text := d.Str(); m.Reasoning == "" {
 				m.Reasoning = text
 			}
@@ -90,8 +90,9 @@ func (d *requestReader) finishMessage(m *rawMessage) {
 			m.Calls = []chat.Call{*m.legacy}
 		}
 		if len(m.Parts) == 0 && m.refusal != "" {
-			m.Parts = chat.Text(m.refusal)
+			m.Parts, m.refusal = chat.Text(m.refusal), ""
 		}
+		d.DropIf(m.refusal != "", "messages.refusal")
 	case "tool":
 		if !m.hasID || m.CallID == "" {
 			d.RefuseAt("tool_call_id", jsonbody.CodeMissing, "a message of the role tool must say which call it answers")
@@ -222,7 +223,7 @@ func (d *requestReader) calledCustom(c *chat.Call) {
 		case "input":
 			c.Arguments = freeform.Arguments(d.Text())
 		default:
-			d.Skip()
+			d.Unread()
 		}
 	})
 }
@@ -257,8 +258,6 @@ func (d *requestReader) part() (part chat.Part) {
 			kind = d.Text()
 		case "text", "refusal", "image_url", "input_audio", "file":
 			values[k] = d.Mark()
-		case "annotations", "logprobs": // of an earlier answer
-			d.Skip()
 		default:
 			d.Unread()
 		}
@@ -282,6 +281,9 @@ func (d *requestReader) part() (part chat.Part) {
 			break
 		}
 		d.Again(at, want, func() { d.partValue(&part, want) })
+		for key, at := range values {
+			d.DropIf(key != want && d.Bytes[at] != 'n', "messages.content."+key)
+		}
 	}
 	return part
 }

@@ -235,6 +235,9 @@ func (w *requestWriter) settings(req *chat.Request) {
 	}
 	w.float("temperature", req.Temperature)
 	w.float("top_p", req.TopP)
+	if req.LogProbs && !slices.ContainsFunc(req.Extra, func(x chat.Extra) bool { return x.Key == "include" && w.forwards(x) }) {
+		w.b = append(w.b, `,"include":["message.output_text.logprobs"]`...)
+	}
 	if req.TopLogProbs > 0 {
 		w.key("top_logprobs")
 		w.b = strconv.AppendInt(w.b, int64(req.TopLogProbs), 10)

@@ -81,9 +81,20 @@ func (d *requestReader) typed(kind string, raw []byte) (t chat.Tool, f *form) {
 		case "execution":
 			hosted = d.Optional() != "client"
 		case "environment":
-			hosted = d.remote()
-		default:
+			at := d.Mark()
+			more := kind != shellForm.name
+			if !more {
+				d.Again(at, "", func() { hosted, more = d.remote() })
+			}
+			if more {
+				t.Opaque = append(t.Opaque, chat.Extra{Protocol: chat.ProtocolResponses, Key: key, Value: d.Bytes[at:d.Pos:d.Pos]})
+			}
+		case "type":
 			d.Skip()
+		default:
+			if raw := d.Raw(); len(raw) > 0 && raw[0] != 'n' {
+				t.Opaque = append(t.Opaque, chat.Extra{Protocol: chat.ProtocolResponses, Key: key, Value: raw})
+			}
 		}
 	})
 	f = forms[kind]
@@ -91,6 +102,7 @@ func (d *requestReader) typed(kind string, raw []byte) (t chat.Tool, f *form) {
 		hosted = true // it is the server's own unless the client says otherwise
 	}
 	if f == nil || hosted {
+		t.Opaque = nil
 		if t.Name == "" || f == nil {
 			t.Name = kind
 		}
@@ -124,19 +136,20 @@ func hasMember(object []byte, key string) bool {
 	return false
 }
 
-// remote reads where a shell is, and reports whether that is at the server.
-func (d *requestReader) remote() (remote bool) {
-	if !d.Is('{') {
-		return false
+// remote reads where a shell is, and reports whether that is at the server, and whether it says more than that.
+func (d *requestReader) remote() (remote, more bool) {
+	if d.Null() || !d.Is('{') {
+		return false, false
 	}
 	d.Members(func(key string) {
 		if key == "type" {
 			remote = d.Text() != "local"
 		} else {
+			more = true
 			d.Skip()
 		}
 	})
-	return remote
+	return remote, more
 }
 
 // grammar reads what the text of a custom tool's call has to be.

@@ -102,10 +102,21 @@ func (d *requestReader) item() Item {
 	}
 	read := itemTypes[it.Type]
 	if read == nil {
-		read = (*requestReader).opaqueItem
+		d.opaqueItem(&it)
+		return it.Item
 	}
 	read(d, &it)
+	d.misplaced(&it)
 	return it.Item
+}
+
+// misplaced notes the members that mean something in items of other types only.
+func (d *requestReader) misplaced(it *rawItem) {
+	d.DropIf(it.Type == "message" && it.call.Name != "", "input.name")
+	delete(it.places, "status") // how far an item is that is over
+	for key, at := range it.places {
+		d.Again(at, key, d.Unread)
+	}
 }
 
 func (d *requestReader) itemField(it *rawItem, key string) {
@@ -163,6 +174,7 @@ var itemTypes = map[string]func(*requestReader, *rawItem){
 func (d *requestReader) value(it *rawItem, key string, read func()) bool {
 	at, ok := it.places[key]
 	if ok {
+		delete(it.places, key)
 		d.Again(at, key, read)
 	}
 	return ok
@@ -460,12 +472,10 @@ func (d *requestReader) partField(part *chat.Part, keys []string, key string) (v
 		value = value || k == key
 	}
 	switch {
-	case key == "detail":
+	case key == "detail" && part.Kind == chat.PartImage:
 		part.Detail = d.Text()
 	case key == "filename":
 		part.Name = d.Text()
-	case key == "annotations", key == "logprobs": // of an earlier answer
-		d.Skip()
 	case !value:
 		d.Unread()
 	case key == "text", key == "refusal":

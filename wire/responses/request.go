@@ -285,7 +285,7 @@ func (d *requestReader) conversation() (id string) {
 			if key == "id" {
 				id = d.Text()
 			} else {
-				d.Skip()
+				d.Unread()
 			}
 		})
 		if id == "" {
@@ -322,6 +322,9 @@ func (d *requestReader) instructions() {
 		f := folder{}
 		f.add(all)
 		for _, m := range f.done() {
+			if slices.ContainsFunc(m.Parts, func(p chat.Part) bool { return p.Kind != chat.PartText }) {
+				d.Refuse(jsonbody.CodeUnsupported, "instructions hold text only; send the rest as input")
+			}
 			if d.req.instructions != "" {
 				d.req.instructions += "\n\n"
 			}

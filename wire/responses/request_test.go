@@ -159,7 +159,8 @@ func TestL22UnknownKeys(t *testing.T) {
 		t.Errorf("store %v, logprobs %v, effort %q", req.Store, req.LogProbs, req.Effort)
 	}
 	out, err := AppendRequest(nil, &req.Request, RequestOptions{Forward: []string{"wholly_new"}})
-	if want := `{"model":"","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}],"wholly_new":[1]}`; err != nil || string(out) != want {
+	if want := `{"model":"","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}],` +
+		`"include":["message.output_text.logprobs"],"wholly_new":[1]}`; err != nil || string(out) != want {
 		t.Errorf("written %s, want %s (%v)", out, want, err)
 	}
 }

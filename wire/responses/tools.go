@@ -221,9 +221,7 @@ func (d *requestReader) choiceObject() {
 			mode = d.Text()
 		case "tools":
 			d.Each(func() {
-				if name := d.chosen(); name != "" {
-					c.Allowed = append(c.Allowed, name)
-				}
+				c.Allowed = append(c.Allowed, d.chosen())
 			})
 		default:
 			d.toolName(&t, key)
@@ -257,7 +255,11 @@ func (d *requestReader) chosen() string {
 			d.toolName(&t, key)
 		}
 	})
-	return d.typedName(kind, t)
+	name := d.typedName(kind, t)
+	if name == "" {
+		d.RefuseAt("name", jsonbody.CodeMissing, "a tool that may be called must be named")
+	}
+	return name
 }
 
 // typedName returns the name under which the model sees a tool of a type.
@@ -277,7 +279,7 @@ func (d *requestReader) toolName(t *spaced, key string) {
 	case "function":
 		d.Members(func(key string) { d.toolName(t, key) })
 	default:
-		d.Skip()
+		d.Unread()
 	}
 }
 
