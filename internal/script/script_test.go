@@ -290,6 +290,15 @@ func TestChunks(t *testing.T) {
 			}
 		})
 	}
+	t.Run("long texts come in larger chunks", func(t *testing.T) {
+		text := strings.Repeat("Grüße\n", 600_000)
+		for _, item := range []string{"{echo: user}", "{text: \"${user}\", split: every}", "{text: \"${user}\", split: random}"} {
+			got := say(t, model(t, head+"defaults: {chunk: 6}\nturns: [{id: a, when: {}, reply: ["+item+"]}]\n"), user(text))
+			if strings.ReplaceAll(got, "|", "") != text || strings.Count(got, "|") > 256<<10 {
+				t.Errorf("%s: %d chunks of %d bytes", item, strings.Count(got, "|"), len(got))
+			}
+		}
+	})
 	t.Run("chunk counts characters", func(t *testing.T) {
 		m := model(t, head+"defaults: {chunk: 3}\nturns:\n  - {id: a, when: {turn: 0}, reply: [{text: Grüße!}]}\n  - {id: b, when: {}, chunk: 0, reply: [{text: Grüße!}]}\n")
 		if got := say(t, m, user("")); got != "Grü|ße!" {

@@ -238,16 +238,21 @@ func (w *writer) scaled(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / w.speed)
 }
 
+// longText is the size from which on a text, a whole result that is echoed say, is cut into larger pieces: every piece
+// is a step that takes memory.
+const longText = 256 << 10
+
 // cut cuts s as the item says, or by the turn's chunk size. bars are the pieces of the form with bars.
 func (w *writer) cut(s string, it *item, bars []string) []string {
 	if s == "" {
 		return nil
 	}
+	times := 1 + len(s)/longText
 	switch it.split.mode {
 	case splitEvery:
-		return cutEvery(s, func() int { return 1 })
+		return cutEvery(s, func() int { return times })
 	case splitRandom:
-		return cutEvery(s, func() int { return 1 + w.rng.IntN(7) })
+		return cutEvery(s, func() int { return times * (1 + w.rng.IntN(7)) })
 	case splitAt:
 		return cutAt(s, it.split.at)
 	case splitBars:
@@ -257,7 +262,7 @@ func (w *writer) cut(s string, it *item, bars []string) []string {
 		return bars
 	}
 	if c := w.turn.pace.chunk; c != nil && *c > 0 {
-		return cutRunes(s, *c)
+		return cutRunes(s, *c*times)
 	}
 	return []string{s}
 }
