@@ -79,7 +79,8 @@ func completeFlags(root *cobra.Command) {
 			if _, has := cmd.GetFlagCompletionFunc(f.Name); !ok || has {
 				return
 			}
-			if err := cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+			if err := cmd.RegisterFlagCompletionFunc(f.Name,
+				cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 				panic(err) // the flag was just seen
 			}
 		})
@@ -94,7 +95,8 @@ func flagHint(cmd *cobra.Command, err error) string {
 	}
 	var near string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden && near == "" && (strings.HasPrefix(f.Name, rest) || strings.HasPrefix(rest, f.Name) || oneOff(rest, f.Name)) {
+		if !f.Hidden && near == "" && (strings.HasPrefix(f.Name, rest) || strings.HasPrefix(rest, f.Name) ||
+			oneOff(rest, f.Name)) {
 			near = f.Name
 		}
 	})

@@ -18,7 +18,8 @@ func newConfigCmd(app *cli.App) *cobra.Command {
 		`  wield config check
   wield config explain models.coder
   wield config schema > wield.schema.json`,
-		newConfigCheckCmd(app), newConfigExplainCmd(app), newConfigImportCmd(app), newConfigKeyCmd(app), newConfigSchemaCmd(app))
+		newConfigCheckCmd(app), newConfigExplainCmd(app), newConfigImportCmd(app), newConfigKeyCmd(app),
+		newConfigSchemaCmd(app))
 }
 
 func newConfigCheckCmd(app *cli.App) *cobra.Command {
@@ -70,7 +71,8 @@ func checkFiles(app *cli.App, args []string) (config.Problems, error) {
 		if name == "" {
 			name = "no file: the defaults"
 		}
-		fmt.Fprintf(app.Stdout, "%s: ok: %s, %s, %s\n", name, cli.Count(len(r.Backends), "backend"), cli.Count(len(r.Models), "model"), cli.Count(len(r.Keys), "key"))
+		fmt.Fprintf(app.Stdout, "%s: ok: %s, %s, %s\n", name, cli.Count(len(r.Backends), "backend"),
+			cli.Count(len(r.Models), "model"), cli.Count(len(r.Keys), "key"))
 	}
 	project := file
 	if len(args) == 0 {

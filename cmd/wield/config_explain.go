@@ -51,7 +51,8 @@ func below(all []config.Explained, keys []string) []config.Explained {
 	var found []config.Explained
 	for _, x := range all {
 		for _, key := range keys {
-			if rest, ok := strings.CutPrefix(x.Path, strings.TrimSuffix(key, ".")); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			if rest, ok := strings.CutPrefix(x.Path, strings.TrimSuffix(key, ".")); ok &&
+				(rest == "" || rest[0] == '.' || rest[0] == '[') {
 				found = append(found, x)
 				break
 			}

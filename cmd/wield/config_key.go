@@ -35,7 +35,8 @@ only the entry is printed.`,
 			} else {
 				fmt.Fprintf(app.Stdout, "# the key, for the client: %s\n", key)
 			}
-			_, err := fmt.Fprintf(app.Stdout, "keys:\n  - {name: %q, secret: \"sha256:%x\"}\n", name, sha256.Sum256([]byte(key)))
+			_, err := fmt.Fprintf(app.Stdout, "keys:\n  - {name: %q, secret: \"sha256:%x\"}\n", name,
+				sha256.Sum256([]byte(key)))
 			return err
 		},
 	}

@@ -62,7 +62,8 @@ func demo(ctx context.Context, app *cli.App, catalogue *catalogueFlag, list bool
 		}
 	}
 	if len(args) == 0 && !list {
-		fmt.Fprintln(app.Stdout, "\nAll models here were scripted. Next: wield chat shows tools that ask before changes; wield init connects your own model.")
+		fmt.Fprintln(app.Stdout,
+			"\nAll models here were scripted. Next: wield chat shows tools that ask before changes; wield init connects your own model.")
 	}
 	return nil
 }
@@ -202,11 +203,14 @@ func readings(events []chat.Event) []piece {
 		case chat.KindRejected:
 			list.piece("no call", string(d.(*chat.RejectedDetail).Reason)+": "+d.(*chat.RejectedDetail).Message)
 		case chat.KindOverrun:
-			list.piece("end", "the model went on past its turn, at byte "+strconv.Itoa(d.(*chat.OverrunDetail).At)+": "+strings.TrimSpace(d.(*chat.OverrunDetail).Marker))
+			list.piece("end", "the model went on past its turn, at byte "+strconv.Itoa(d.(*chat.OverrunDetail).At)+": "+
+				strings.TrimSpace(d.(*chat.OverrunDetail).Marker))
 		case chat.KindNote:
-			list.piece("repaired", fmt.Sprintf("%s: %s → %s", d.(*chat.NoteDetail).Kind, d.(*chat.NoteDetail).Before, d.(*chat.NoteDetail).After))
+			list.piece("repaired", fmt.Sprintf("%s: %s → %s", d.(*chat.NoteDetail).Kind, d.(*chat.NoteDetail).Before,
+				d.(*chat.NoteDetail).After))
 		case chat.KindBounce:
-			list.piece("retry", fmt.Sprintf("%s; sent to the model: %s", d.(*chat.BounceDetail).Reason, d.(*chat.BounceDetail).Sent))
+			list.piece("retry", fmt.Sprintf("%s; sent to the model: %s", d.(*chat.BounceDetail).Reason,
+				d.(*chat.BounceDetail).Sent))
 		case chat.KindConverted:
 			list.piece("converted", string(d.(*chat.BounceDetail).Reason))
 		case chat.KindNativeCall:

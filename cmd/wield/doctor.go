@@ -75,8 +75,8 @@ Exit codes: 0 all checks passed, 1 a check failed, 2 the configuration is invali
 }
 
 // flagsOfUpstream says what a fix names by its flag, where no file has the key.
-var flagsOfUpstream = strings.NewReplacer("backends.upstream.url", "--upstream", "backends.upstream.key to env:VARIABLE",
-	"--upstream-key to env:VARIABLE", "backends.upstream.kind", "OpenAI")
+var flagsOfUpstream = strings.NewReplacer("backends.upstream.url", "--upstream",
+	"backends.upstream.key to env:VARIABLE", "--upstream-key to env:VARIABLE", "backends.upstream.kind", "OpenAI")
 
 func runDoctor(ctx context.Context, app *cli.App, f *doctorFlags, args []string) error {
 	if f.timeout <= 0 {
@@ -165,8 +165,8 @@ func examineModel(ctx context.Context, app *cli.App, c *config.Config, f *doctor
 				return
 			}
 			if finding.Check == "streams" && finding.State != doctor.Skipped && !f.quick && !p.Scripted {
-				fmt.Fprintf(app.Stderr, "wield: asking %s for tool calls, which can take minutes; --quick leaves it out\n",
-					name)
+				fmt.Fprintf(app.Stderr,
+					"wield: asking %s for tool calls, which can take minutes; --quick leaves it out\n", name)
 			}
 		}
 		if finding, ok := templateOf(ctx, app, c, f, &p); ok {

@@ -49,7 +49,8 @@ file without --force.`,
 				}
 			}
 			if _, err := os.Lstat(file); !o.show && !o.force && !errors.Is(err, fs.ErrNotExist) {
-				return cli.UsageErrorf("%s exists already; see it with wield config explain, or overwrite it with --force", file)
+				return cli.UsageErrorf(
+					"%s exists already; see it with wield config explain, or overwrite it with --force", file)
 			}
 			o.ask = !yes && onTerminal(app)
 			found := compose.Discover(cmd.Context())
@@ -99,7 +100,8 @@ func initialise(ctx context.Context, app *cli.App, file string, found []compose.
 	if len(found) > 0 {
 		model = found[0].Models[0]
 	}
-	if err := runDoctor(ctx, app, &doctorFlags{file: file, timeout: doctorTimeout, quick: true}, []string{model}); err != nil {
+	if err := runDoctor(ctx, app, &doctorFlags{file: file, timeout: doctorTimeout, quick: true},
+		[]string{model}); err != nil {
 		fmt.Fprintln(app.Stdout, "\nFix what failed, then run wield doctor again.")
 		return nil // the configuration is written, which is what was asked for
 	}
@@ -204,7 +206,8 @@ func (q *interview) server(ctx context.Context) []compose.Found {
 	var c api.Connection
 	for ctx.Err() == nil {
 		if c.URL == "" {
-			c.URL = q.ask("Question 1 of 3: Base URL of a model server, such as http://192.168.1.5:11434/v1, or Enter for the scripted model demo:")
+			c.URL = q.ask(
+				"Question 1 of 3: Base URL of a model server, such as http://192.168.1.5:11434/v1, or Enter for the scripted model demo:")
 		}
 		if c.URL == "" {
 			return nil

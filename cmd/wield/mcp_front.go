@@ -16,24 +16,26 @@ import (
 // frontMCP returns where tools are offered by MCP. It answers from the service in force.
 func (s *site) frontMCP() []gateway.Mount {
 	if s.mcp == nil {
-		s.mcp = mcpserver.NewFront(mcpserver.FrontOptions{Log: s.environment.Log, Open: func(by mcpserver.Caller, server string) (mcpserver.Options, bool) {
-			service, _ := s.inForce()
-			if service == nil {
-				return mcpserver.Options{}, false
-			}
-			o, ok := service.MCP(by, server)
-			o.Version, o.Journal, o.By = cli.ThisBuild().String(), s.journal, by.Name
-			if s.environment.Cluster != nil {
-				o.Others = s.environment.Cluster
-			}
-			return o, ok
-		}})
+		s.mcp = mcpserver.NewFront(mcpserver.FrontOptions{Log: s.environment.Log,
+			Open: func(by mcpserver.Caller, server string) (mcpserver.Options, bool) {
+				service, _ := s.inForce()
+				if service == nil {
+					return mcpserver.Options{}, false
+				}
+				o, ok := service.MCP(by, server)
+				o.Version, o.Journal, o.By = cli.ThisBuild().String(), s.journal, by.Name
+				if s.environment.Cluster != nil {
+					o.Others = s.environment.Cluster
+				}
+				return o, ok
+			}})
 	}
 	serve := func(w http.ResponseWriter, r *http.Request, by gateway.Caller) {
 		s.mcp.Serve(w, r, mcpserver.Caller{Name: by.Name, Key: cmp.Or(by.Key, by.Name)})
 	}
 	roles := []gateway.Role{gateway.RoleClient, gateway.RoleAdmin}
-	m := gateway.Mount{Prefix: mcpserver.Root, Roles: roles, Whole: true, Counted: "tools/call", Serve: serve, Tokens: s.passMCP}
+	m := gateway.Mount{Prefix: mcpserver.Root, Roles: roles, Whole: true, Counted: "tools/call", Serve: serve,
+		Tokens: s.passMCP}
 	below := m
 	below.Prefix += "/"
 	meta := gateway.Mount{Prefix: accesstoken.WellKnown, Serve: s.describeMCP}

@@ -74,7 +74,8 @@ func (s *site) build(ctx context.Context) (*config.Result, error) {
 		if s.environment.Capture, err = compose.Captures(c.Config, s.environment.Getenv); err != nil {
 			return nil, err
 		}
-		if s.environment.Trace, err = compose.Tracer(&c.Trace, s.environment.Getenv, cli.ThisBuild().Version, s.environment.Log, c.Hide(s.environment.Getenv)); err != nil {
+		if s.environment.Trace, err = compose.Tracer(&c.Trace, s.environment.Getenv, cli.ThisBuild().Version,
+			s.environment.Log, c.Hide(s.environment.Getenv)); err != nil {
 			return nil, err
 		}
 	}
@@ -206,7 +207,8 @@ func (s *site) reload(ctx context.Context, g *gateway.Gateway, why string) error
 	log, old, key := s.environment.Log, s.config, s.key
 	c, err := s.build(ctx)
 	if err != nil {
-		log.Error("the configuration was not changed: what is wrong must be put right first; the old one stays in force",
+		log.Error(
+			"the configuration was not changed: what is wrong must be put right first; the old one stays in force",
 			"config", old.File, "because", why, "error", err)
 		return err
 	}
@@ -215,7 +217,8 @@ func (s *site) reload(ctx context.Context, g *gateway.Gateway, why string) error
 	if s.key != key { // models that need one are new
 		fmt.Fprintf(s.app.Stdout, "key: %s\n", s.key)
 	}
-	log.Info("the configuration was read again", "config", c.File, "because", why, "models", strings.Join(c.ModelNames(), ","))
+	log.Info("the configuration was read again", "config", c.File, "because", why, "models",
+		strings.Join(c.ModelNames(), ","))
 	if s.environment.Cluster != nil && why != whyOther && why != whyFile { // of a file that has changed the others know
 		s.environment.Cluster.Tell(topicReload, nil)
 	}

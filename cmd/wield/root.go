@@ -131,7 +131,8 @@ func newHelpCmd(root *cobra.Command) *cobra.Command {
 		Long:  "Shows help for a command, or for one of the topics exit-codes, dialects and env.",
 		Example: `  wield help serve
   wield help exit-codes`,
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion,
+			cobra.ShellCompDirective) {
 			var names []cobra.Completion
 			about, _, err := root.Find(args)
 			if err != nil {

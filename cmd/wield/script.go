@@ -47,7 +47,8 @@ from a conversation. A short one:
 type catalogueFlag struct{ dir string }
 
 func (f *catalogueFlag) add(cmd *cobra.Command, app *cli.App) {
-	cmd.Flags().StringVar(&f.dir, "catalogue", app.Getenv("WIELD_CATALOGUE"), "`DIR` with scenarios, instead of the built-in catalogue")
+	cmd.Flags().StringVar(&f.dir, "catalogue", app.Getenv("WIELD_CATALOGUE"),
+		"`DIR` with scenarios, instead of the built-in catalogue")
 	cmd.ValidArgsFunction = func(_ *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
 		names, _ := script.CatalogueNames(f.fs()) // without names there are still files
 		var list []string
@@ -111,7 +112,8 @@ else per API key.`,
   wield script serve --fault '{do: {cut_after: 100b, reset: true}}' --speed instant demo`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.UsageErrorf("%s needs a scenario: a file, or a name of the catalogue\nTry '%s --help'.", cmd.CommandPath(), cmd.CommandPath())
+				return cli.UsageErrorf("%s needs a scenario: a file, or a name of the catalogue\nTry '%s --help'.",
+					cmd.CommandPath(), cmd.CommandPath())
 			}
 			return nil
 		},
@@ -119,7 +121,8 @@ else per API key.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8421", "`HOST:PORT` to listen on; port 0: any free port")
-	fl.StringVar(&f.speaks, "speaks", "", "`PROTOCOL` instead of that of the scenario: openai, anthropic, ollama, lumo or raw")
+	fl.StringVar(&f.speaks, "speaks", "",
+		"`PROTOCOL` instead of that of the scenario: openai, anthropic, ollama, lumo or raw")
 	fl.StringVar(&f.speed, "speed", "1x", "`SPEED` factor such as 10x, or instant")
 	fl.StringArrayVar(&f.faults, "fault", nil, "`FAULT` as in the list faults of a scenario; repeatable")
 	f.catalogue.add(cmd, app)

@@ -71,7 +71,8 @@ reload; an invalid file changes nothing.`,
 	flags.StringVar(&f.upstream.Mode, "mode", "", "`MODE` of tool calls: text, native, template or auto (default auto)")
 	flags.StringVar(&f.upstream.Dialect, "dialect", "", "`NAME` of the tool-call format to ask for (default auto)")
 	flags.StringVar(&f.upstream.Profile, "profile", "", "`NAME` of a profile (default auto: by model name)")
-	flags.StringVar(&f.scenario, "scenario", "", "scenario `FILE` or catalogue name for demo, or directory with a model per file")
+	flags.StringVar(&f.scenario, "scenario", "",
+		"scenario `FILE` or catalogue name for demo, or directory with a model per file")
 	f.log.Add(cmd, app)
 	return cmd
 }
@@ -87,14 +88,15 @@ func serve(ctx context.Context, app *cli.App, f *serveFlags, cmd *cobra.Command)
 	if cmd.Flags().Changed("listen") {
 		o.Flags = append(o.Flags, config.Flag{Name: "--listen", Path: "listen", Value: f.listen})
 	}
-	s := site{app: app, again: make(chan again), lines: lines, options: o, scenario: f.scenario, environment: compose.Environment{
-		Getenv:    app.Getenv,
-		Templates: true,
-		Self:      app.Self,
-		Log:       log,
-		Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE")),
-		Metrics:   metrics.New(cli.ThisBuild().Version),
-	}}
+	s := site{app: app, again: make(chan again), lines: lines, options: o, scenario: f.scenario,
+		environment: compose.Environment{
+			Getenv:    app.Getenv,
+			Templates: true,
+			Self:      app.Self,
+			Log:       log,
+			Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE")),
+			Metrics:   metrics.New(cli.ThisBuild().Version),
+		}}
 	defer s.close()
 	c, err := s.build(ctx)
 	if err != nil {
@@ -226,10 +228,12 @@ func printWelcome(w io.Writer, addr net.Addr, base string, c *config.Result, mad
 	fmt.Fprintf(w, "page: %s\n", page)
 	fmt.Fprintf(w, "models: %s\n", strings.Join(names, ", "))
 	if c.Demo {
-		fmt.Fprintln(w, "  (scripted; connect your own model with the page, wield init, or --upstream URL --model NAME)")
+		fmt.Fprintln(w,
+			"  (scripted; connect your own model with the page, wield init, or --upstream URL --model NAME)")
 	}
 	if made != "" {
-		fmt.Fprintf(w, "key: %s\n  (needed for models whose tools wield runs; valid until restart, or set keys in the configuration)\n", made)
+		fmt.Fprintf(w,
+			"key: %s\n  (needed for models whose tools wield runs; valid until restart, or set keys in the configuration)\n", made)
 	}
 	auth, key := "", "any"
 	if m := c.Models[name]; len(c.Keys) > 0 || made != "" && m.NeedsKey() {

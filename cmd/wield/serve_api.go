@@ -39,7 +39,8 @@ func (s *site) addAPI(c *config.Result, service *compose.Service) error {
 	}
 	page := func(w http.ResponseWriter, r *http.Request, _ gateway.Caller) { s.page.ServeHTTP(w, r) }
 	service.Gateway.Mounts = append(service.Gateway.Mounts,
-		gateway.Mount{Prefix: api.Prefix + "/", Login: api.Prefix + "/login", Serve: func(w http.ResponseWriter, r *http.Request, _ gateway.Caller) { s.api.ServeHTTP(w, r) }},
+		gateway.Mount{Prefix: api.Prefix + "/", Login: api.Prefix + "/login",
+			Serve: func(w http.ResponseWriter, r *http.Request, _ gateway.Caller) { s.api.ServeHTTP(w, r) }},
 		gateway.Mount{Prefix: web.Root, Linked: true, Serve: page},
 		gateway.Mount{Prefix: web.Prefix, Serve: page})
 	service.Gateway.Mounts = append(append(service.Gateway.Mounts, s.frontMCP()...), s.frontWorkers(c)...)
@@ -53,7 +54,8 @@ func (s *site) holder(hash [sha256.Size]byte) (api.Caller, bool) {
 		return api.Caller{}, false
 	}
 	who, ok := g.WhoHas(hash)
-	return api.Caller{Name: who.Name, Role: api.Role(who.Role), Sees: func(model string) bool { return g.Sees(who.Name, model) }}, ok
+	return api.Caller{Name: who.Name, Role: api.Role(who.Role),
+		Sees: func(model string) bool { return g.Sees(who.Name, model) }}, ok
 }
 
 // tools returns the tools of the service in force.

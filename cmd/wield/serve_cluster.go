@@ -80,7 +80,8 @@ func (s *site) joining(c *config.Cluster) (join cluster.Join, err error) {
 		return join, err
 	}
 	if join.TLS == nil && join.Listen != "" && !c.Listen.Loopback() {
-		s.environment.Log.Warn("the connections to other services are not encrypted: set cluster.tls unless their network is private")
+		s.environment.Log.Warn(
+			"the connections to other services are not encrypted: set cluster.tls unless their network is private")
 	}
 	return join, nil
 }

@@ -38,7 +38,8 @@ func (c connector) Connect(ctx context.Context, in api.Connection) (*api.Connect
 	file := told.File
 	if file == "" {
 		if file = config.DefaultFile(getenv); file == "" {
-			return nil, errors.New("there is no home directory to put the configuration into: start wield with --config FILE")
+			return nil, errors.New(
+				"there is no home directory to put the configuration into: start wield with --config FILE")
 		}
 	}
 	in.URL, in.Model = out.URL, out.Model

@@ -21,7 +21,8 @@ func (s *site) openRuns(ctx context.Context, c *config.Result) error {
 	store, err := s.app.OpenJournal(ctx, c.Config, false)
 	switch {
 	case err != nil && c.HasAgents() && s.demoDir == "":
-		return fmt.Errorf("%w (journal.path of the configuration names another place; journal.store: memory does without one)", err)
+		return fmt.Errorf(
+			"%w (journal.path of the configuration names another place; journal.store: memory does without one)", err)
 	case err != nil:
 		s.environment.Log.Debug("runs are kept in memory, and gone with this process", "because", err)
 		store = new(journal.Memory)

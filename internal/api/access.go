@@ -166,7 +166,8 @@ func (x *call) identify() (Caller, error) {
 		if c, ok := s.holder(sha256.Sum256([]byte(key))); ok {
 			return c, nil
 		}
-		return Caller{}, fault(KindUnknown, "the key is not one of this service").with("send a configured key as Authorization: Bearer KEY")
+		return Caller{}, fault(KindUnknown, "the key is not one of this service").
+			with("send a configured key as Authorization: Bearer KEY")
 	}
 	if token := x.r.URL.Query().Get("token"); token != "" && x.route.link {
 		if s.o.Links != nil {
@@ -188,7 +189,8 @@ func (x *call) identify() (Caller, error) {
 		}
 		return Caller{}, fault(KindUnknown, "the login is over").with("log in again")
 	}
-	return Caller{}, fault(KindUnknown, "a key is needed").with("send one as Authorization: Bearer KEY, or log in on the page")
+	return Caller{}, fault(KindUnknown, "a key is needed").
+		with("send one as Authorization: Bearer KEY, or log in on the page")
 }
 
 // stillIn reports whether who sent the request is still let in: a key may be removed, and a login ended, while an
@@ -218,7 +220,8 @@ func bearer(h http.Header) string {
 // for the same site alone, but another program on this machine is of the same site.
 func (x *call) sameOrigin() error {
 	if err := x.s.origin.Check(x.r); err != nil {
-		return fault(KindForbidden, "a page of another origin may not use this login").with("send a key instead of the cookie")
+		return fault(KindForbidden, "a page of another origin may not use this login").
+			with("send a key instead of the cookie")
 	}
 	return nil
 }
@@ -236,7 +239,8 @@ func (x *call) allow() error {
 	for i, r := range may {
 		words[i] = string(r)
 	}
-	return fault(KindForbidden, "a key of the role %s may not do this", x.caller.Role).with("use one of the role " + strings.Join(words, " or "))
+	return fault(KindForbidden, "a key of the role %s may not do this", x.caller.Role).
+		with("use one of the role " + strings.Join(words, " or "))
 }
 
 // Login is what logs in.
@@ -259,7 +263,8 @@ func (x *call) logIn() (any, error) {
 	hash := sha256.Sum256([]byte(in.Key))
 	c, ok := x.s.holder(hash)
 	if !ok {
-		return nil, &Fault{Kind: KindUnknown, Message: "the key is not one of this service", Field: "/key", Fix: "use a key of the configuration"}
+		return nil, &Fault{Kind: KindUnknown, Message: "the key is not one of this service", Field: "/key",
+			Fix: "use a key of the configuration"}
 	}
 	x.cookie(x.s.logins.add(time.Now(), login{hash: hash}), int(loginAge/time.Second))
 	return &Me{c.Name, c.Role}, nil
@@ -273,7 +278,8 @@ func (x *call) logInByToken() error {
 			x.toPage("/#used")
 			return nil
 		}
-		return fault(KindUnknown, "the address was used before, or is too old").with("log in with a key, or start the service again for another address")
+		return fault(KindUnknown, "the address was used before, or is too old").
+			with("log in with a key, or start the service again for another address")
 	}
 	x.cookie(x.s.logins.add(time.Now(), login{self: true}), int(loginAge/time.Second))
 	x.toPage("/")
@@ -302,8 +308,8 @@ func (x *call) logOut() (any, error) {
 }
 
 func (x *call) cookie(value string, age int) {
-	http.SetCookie(x.w, &http.Cookie{Name: sessionCookie(x.r.Host), Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: x.r.TLS != nil,
-		SameSite: http.SameSiteStrictMode})
+	http.SetCookie(x.w, &http.Cookie{Name: sessionCookie(x.r.Host), Value: value, Path: "/", MaxAge: age,
+		HttpOnly: true, Secure: x.r.TLS != nil, SameSite: http.SameSiteStrictMode})
 }
 
 // whoami answers GET /whoami.

@@ -95,7 +95,8 @@ func New(o Options) (*Server, error) {
 	if o.KeepAlive <= 0 {
 		o.KeepAlive = 15 * time.Second
 	}
-	s := &Server{o: o, routes: table(), bodies: map[reflect.Type]*schema.Schema{}, origin: http.NewCrossOriginProtection(), closed: make(chan struct{})}
+	s := &Server{o: o, routes: table(), bodies: map[reflect.Type]*schema.Schema{},
+		origin: http.NewCrossOriginProtection(), closed: make(chan struct{})}
 	for _, r := range s.routes {
 		if r.in == nil || s.bodies[r.in] != nil {
 			continue
@@ -211,7 +212,8 @@ func (x *call) answer() error {
 		return fault(KindUnavailable, "this service keeps no journal").with("set journal in the configuration")
 	}
 	if x.route.driven && x.s.o.Hub == nil {
-		return fault(KindUnavailable, "this service carries on no runs").with("give a model tools in its agent section of the configuration")
+		return fault(KindUnavailable, "this service carries on no runs").
+			with("give a model tools in its agent section of the configuration")
 	}
 	if err := x.checkQuery(); err != nil {
 		return err
@@ -296,9 +298,11 @@ func (x *call) read() error {
 		return invalid("", "the body broke off")
 	}
 	_ = rc.SetReadDeadline(time.Time{})
-	if kind, _, _ := mime.ParseMediaType(x.r.Header.Get("Content-Type")); kind != "application/json" && bearer(x.r.Header) == "" {
+	if kind, _, _ := mime.ParseMediaType(x.r.Header.Get("Content-Type")); kind != "application/json" &&
+		bearer(x.r.Header) == "" {
 		// A form of another page can send everything but this type.
-		return fault(KindMedia, "the body is of the type %s", quote(kind)).with("send JSON, with Content-Type: application/json")
+		return fault(KindMedia, "the body is of the type %s", quote(kind)).
+			with("send JSON, with Content-Type: application/json")
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {
 		raw = []byte("{}")
@@ -328,7 +332,8 @@ func (x *call) tell(status int, v any) {
 	text, err := encode(v)
 	if err != nil {
 		x.s.o.Log.ErrorContext(x.r.Context(), "an answer cannot be written", "route", x.route.name, "error", err)
-		status, text = http.StatusInternalServerError, []byte(`{"error":{"kind":"internal","message":"the service failed; its log says why"}}`)
+		status, text = http.StatusInternalServerError, []byte(
+			`{"error":{"kind":"internal","message":"the service failed; its log says why"}}`)
 	}
 	h := x.w.Header()
 	h.Set("Content-Type", "application/json")

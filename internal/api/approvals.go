@@ -94,19 +94,19 @@ var verdicts = map[Verdict]tool.ApprovalState{
 const longestReason = 4 << 10
 
 func (x *call) approvalOf(p *journal.Pending) Approval {
-	a := Approval{ID: p.ID, Run: p.Run, Session: p.Session, State: p.State, Asked: p.Asked, Expires: p.Expires, CallID: p.CallID, Tool: p.Tool,
-		Arguments: p.Arguments, Dir: p.Dir, Env: p.Env, Rule: p.Rule, Why: p.Why, Always: p.Always}
+	a := Approval{ID: p.ID, Run: p.Run, Session: p.Session, State: p.State, Asked: p.Asked, Expires: p.Expires,
+		CallID: p.CallID, Tool: p.Tool, Arguments: p.Arguments, Dir: p.Dir, Env: p.Env, Rule: p.Rule, Why: p.Why, Always: p.Always}
 	if len(a.Arguments) == 0 {
 		a.Arguments = json.RawMessage("{}")
 	}
 	if e := x.s.tool(p.Tool); e != nil {
 		t := e.Tool
-		a.Facts = &Facts{Description: t.Definition.Description, Parameters: t.Definition.Parameters, ReadOnly: t.Facts.ReadOnly,
-			Network: t.Facts.Network, Dangerous: t.Dangerous, Changed: p.Definition != "" && p.Definition != e.Hash}
+		a.Facts = &Facts{Description: t.Definition.Description, Parameters: t.Definition.Parameters,
+			ReadOnly: t.Facts.ReadOnly, Network: t.Facts.Network, Dangerous: t.Dangerous, Changed: p.Definition != "" && p.Definition != e.Hash}
 	}
 	if !p.Decided.IsZero() {
-		a.Answer = &Answer{By: p.Answer.By, At: p.Decided, Arguments: p.Answer.Arguments, Reason: p.Answer.Reason, Refused: p.Answer.Refused,
-			Always: p.Answer.Always, Stop: p.Answer.Stop}
+		a.Answer = &Answer{By: p.Answer.By, At: p.Decided, Arguments: p.Answer.Arguments, Reason: p.Answer.Reason,
+			Refused: p.Answer.Refused, Always: p.Answer.Always, Stop: p.Answer.Stop}
 	}
 	return a
 }
@@ -213,7 +213,8 @@ func (x *call) decide() (any, error) {
 	if in.Decision == VerdictEdit && len(in.Arguments) > 0 && same(in.Arguments, p.Arguments) {
 		in.Decision, in.Arguments = VerdictAllow, nil // nobody changed anything, and the model would be told so
 	}
-	answer := tool.Answer{State: verdicts[in.Decision], Arguments: in.Arguments, Reason: in.Reason, By: x.caller.Name, Always: in.Always}
+	answer := tool.Answer{State: verdicts[in.Decision], Arguments: in.Arguments, Reason: in.Reason, By: x.caller.Name,
+		Always: in.Always}
 	if len(in.Refused) > 0 {
 		if answer.Arguments, answer.Refused, err = without(p.Tool, p.Arguments, in.Refused); err != nil {
 			return nil, err
@@ -240,7 +241,8 @@ func same(a, b json.RawMessage) bool {
 // tooLate is what a second answer is told.
 func tooLate(a *Approval) *Fault {
 	if a.State == tool.ApprovalExpired {
-		return fault(KindExpired, "the approval expired at %s; the call was not run", a.Expires.Format(time.RFC3339)).with("ask the model for it again")
+		return fault(KindExpired, "the approval expired at %s; the call was not run", a.Expires.Format(time.RFC3339)).
+			with("ask the model for it again")
 	}
 	f := fault(KindDecided, "the approval is %s", a.State)
 	if a.Answer != nil && a.Answer.By != "" {
@@ -259,7 +261,8 @@ func (x *call) checkDecision(in *Decision, p *journal.Pending) error {
 		return invalid("/refused", "there are either other arguments or refused parts").with("leave one of them out")
 	case edits && len(in.Refused) > 0:
 	case edits && len(in.Arguments) == 0:
-		return invalid("/arguments", "with the decision edit there must be arguments").with("send what is to run instead, an object")
+		return invalid("/arguments", "with the decision edit there must be arguments").
+			with("send what is to run instead, an object")
 	case !edits && len(in.Arguments) > 0:
 		return invalid("/arguments", "only with the decision edit there are arguments")
 	case in.Always && in.Decision != VerdictAllow:
@@ -303,7 +306,8 @@ func (s *Server) decide(ctx context.Context, id string, answer tool.Answer, stop
 	case s.o.Hub != nil:
 		return s.o.Hub.Decide(ctx, id, answer)
 	case stop:
-		return tool.Approval{}, fault(KindConflict, "no runs are driven here, so that none can be ended").with("decide with deny")
+		return tool.Approval{}, fault(KindConflict, "no runs are driven here, so that none can be ended").
+			with("decide with deny")
 	}
 	store := journal.Approvals{Store: s.o.Journal}
 	return store.Decide(ctx, id, answer)

@@ -44,7 +44,8 @@ type AskedCall struct {
 const maxAsked = 4 << 20
 
 func askedRoute() route {
-	return route{method: http.MethodGet, path: "/runs/{run}/turns/{turn}/request", name: "showAsked", may: asking, out: of(TurnRequest{}), driven: true,
+	return route{method: http.MethodGet, path: "/runs/{run}/turns/{turn}/request", name: "showAsked", may: asking,
+		out: of(TurnRequest{}), driven: true,
 		doc: "Show what the model was asked for one answer, the first being 0: the messages as they went to the server, put together again from the journal, masked.", serve: (*call).showAsked}
 }
 
@@ -65,8 +66,8 @@ func (x *call) showAsked() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &TurnRequest{Match: string(q.Match), Rendered: q.Sent != nil, InText: q.InText, Model: q.Request.Model, Pruned: q.Pruned, Dropped: q.Dropped,
-		Messages: []AskedMessage{}, Tools: []ParseTool{}}
+	out := &TurnRequest{Match: string(q.Match), Rendered: q.Sent != nil, InText: q.InText, Model: q.Request.Model,
+		Pruned: q.Pruned, Dropped: q.Dropped, Messages: []AskedMessage{}, Tools: []ParseTool{}}
 	req := &q.Request
 	if q.Sent != nil {
 		req = q.Sent

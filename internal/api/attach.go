@@ -43,7 +43,8 @@ func spokenMessage(text, field, empty string, files []Attachment) (chat.Message,
 		return m, invalid(field, "%s", empty)
 	}
 	if len(files) > maxAttachments {
-		return m, invalid("/attachments", "there are %d files, and %d is the most", len(files), maxAttachments).with("send the others with the next message")
+		return m, invalid("/attachments", "there are %d files, and %d is the most", len(files), maxAttachments).
+			with("send the others with the next message")
 	}
 	for i := range files {
 		p, err := files[i].part("/attachments/" + strconv.Itoa(i))
@@ -58,12 +59,14 @@ func spokenMessage(text, field, empty string, files []Attachment) (chat.Message,
 // part returns a file as a part of a message.
 func (a *Attachment) part(field string) (chat.Part, error) {
 	if a.Name == "" || len(a.Name) > longestName || policy.Visible(a.Name) != a.Name {
-		return chat.Part{}, invalid(field+"/name", "the name must be a line of 1 to %d bytes that can be seen", longestName)
+		return chat.Part{}, invalid(field+"/name", "the name must be a line of 1 to %d bytes that can be seen",
+			longestName)
 	}
 	data, err := base64.StdEncoding.DecodeString(a.Data)
 	switch {
 	case err != nil:
-		return chat.Part{}, invalid(field+"/data", "the content of %s is no base64: %s", quote(a.Name), err).with("encode it with the standard alphabet, with padding")
+		return chat.Part{}, invalid(field+"/data", "the content of %s is no base64: %s", quote(a.Name), err).
+			with("encode it with the standard alphabet, with padding")
 	case len(data) == 0:
 		return chat.Part{}, invalid(field+"/data", "%s is empty", quote(a.Name))
 	}
@@ -75,7 +78,8 @@ func (a *Attachment) part(field string) (chat.Part, error) {
 	case known:
 		return chat.Part{Kind: part, MediaType: kind, Data: data, Name: a.Name}, nil
 	case !files.IsText(data):
-		return chat.Part{}, invalid(field+"/data", "%s is neither text nor a picture (PNG, JPEG, GIF, WebP) nor a PDF", quote(a.Name))
+		return chat.Part{}, invalid(field+"/data", "%s is neither text nor a picture (PNG, JPEG, GIF, WebP) nor a PDF",
+			quote(a.Name))
 	case len(data) > maxText:
 		return chat.Part{}, tooBig(field, a.Name, len(data), maxText)
 	}
@@ -83,7 +87,8 @@ func (a *Attachment) part(field string) (chat.Part, error) {
 }
 
 func tooBig(field, name string, size, most int) *Fault {
-	f := fault(KindTooLarge, "%s has %d bytes, and %d is the most", quote(name), size, most).with("send less of it, or let the model read it with a tool")
+	f := fault(KindTooLarge, "%s has %d bytes, and %d is the most", quote(name), size, most).
+		with("send less of it, or let the model read it with a tool")
 	f.Field = field + "/data"
 	return f
 }

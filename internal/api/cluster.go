@@ -12,4 +12,5 @@ func (x *call) showCluster() (any, error) {
 	return &status, nil
 }
 
-var noWorkers = fault(KindNotFound, "this service takes no workers and has no others beside it").with("set workers.enabled or cluster in the configuration")
+var noWorkers = fault(KindNotFound, "this service takes no workers and has no others beside it").
+	with("set workers.enabled or cluster in the configuration")

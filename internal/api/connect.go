@@ -65,7 +65,8 @@ func (x *call) wantsModel() bool {
 
 // errConnected is the fault of connecting a first model where there is one.
 func errConnected() error {
-	return fault(KindConflict, "a model is configured already").with("add others under backends and models in the configuration")
+	return fault(KindConflict, "a model is configured already").
+		with("add others under backends and models in the configuration")
 }
 
 // findServers answers GET /connect.

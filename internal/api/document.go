@@ -107,7 +107,8 @@ func (d *openAPI) operation(r *route) (operation, error) {
 		o.Security = &all
 	}
 	for _, name := range r.names() {
-		o.Parameters = append(o.Parameters, parameter{Name: name, In: "path", Description: "id", Required: true, Schema: json.RawMessage(`{"type":"string"}`)})
+		o.Parameters = append(o.Parameters, parameter{Name: name, In: "path", Description: "id", Required: true,
+			Schema: json.RawMessage(`{"type":"string"}`)})
 	}
 	for i := range r.query {
 		o.Parameters = append(o.Parameters, r.query[i].parameter())
@@ -132,7 +133,8 @@ func (d *openAPI) operation(r *route) (operation, error) {
 	}
 	o.Responses[strconv.Itoa(r.status())] = good
 	if r.none {
-		o.Responses[strconv.Itoa(http.StatusNoContent)] = response{Description: "there is nothing more, and there will be nothing"}
+		o.Responses[strconv.Itoa(
+			http.StatusNoContent)] = response{Description: "there is nothing more, and there will be nothing"}
 	}
 	return o, d.failures(r, &o)
 }
@@ -150,7 +152,8 @@ func (d *openAPI) failures(r *route, o *operation) error {
 		}
 	}
 	for s, kinds := range byStatus {
-		o.Responses[strconv.Itoa(s)] = response{"error of kind " + strings.Join(kinds, " or "), map[string]content{"application/json": {ref}}}
+		o.Responses[strconv.Itoa(s)] = response{"error of kind " + strings.Join(kinds, " or "),
+			map[string]content{"application/json": {ref}}}
 	}
 	return nil
 }
@@ -175,7 +178,8 @@ func (p *param) parameter() parameter {
 	s := json.RawMessage(`{"type":"string"}`)
 	switch {
 	case p.number:
-		s = json.RawMessage(`{"type":"integer","minimum":` + strconv.FormatInt(p.min, 10) + `,"maximum":` + strconv.FormatInt(p.max, 10) + `}`)
+		s = json.RawMessage(`{"type":"integer","minimum":` + strconv.FormatInt(p.min, 10) + `,"maximum":` +
+			strconv.FormatInt(p.max, 10) + `}`)
 	case len(p.words) > 0:
 		s = words(p.words...)
 	}

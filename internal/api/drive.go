@@ -31,7 +31,8 @@ type Say struct {
 // startRun answers POST /runs.
 func (x *call) startRun() (any, error) {
 	in := x.body.(*Task)
-	said, err := spokenMessage(in.Input, "/input", "there is nothing to do: say in input what the run is for", in.Attachments)
+	said, err := spokenMessage(in.Input, "/input", "there is nothing to do: say in input what the run is for",
+		in.Attachments)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +47,8 @@ func (x *call) startRun() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := runs.Start{Agent: in.Agent, Session: in.Session, By: x.caller.Name, Request: &chat.Request{Messages: append(messages, said)}, Only: in.Tools}
+	start := runs.Start{Agent: in.Agent, Session: in.Session, By: x.caller.Name,
+		Request: &chat.Request{Messages: append(messages, said)}, Only: in.Tools}
 	if in.Before != 0 {
 		start.Session = "" // the other one stays as it is
 	}
@@ -97,7 +99,8 @@ func (x *call) asked(ctx context.Context, s *journal.Session, position int64) (n
 		}
 	}
 	if !there {
-		return 0, invalid("/before", "no message of a user stands at position %d of the session", position).with("take the position of one from the transcript")
+		return 0, invalid("/before", "no message of a user stands at position %d of the session", position).
+			with("take the position of one from the transcript")
 	}
 	return n, nil
 }

@@ -112,7 +112,8 @@ var fillings = map[chat.Kind]func(out *Event, e *chat.Event){
 	chat.KindReasoning: func(out *Event, e *chat.Event) { out.Text = e.Text },
 	chat.KindCallEnd: func(out *Event, e *chat.Event) {
 		c := e.Detail.(*chat.Call)
-		out.Call, out.Origin, out.Dialect, out.At, out.End = &Call{c.ID, c.Name, c.Arguments}, c.Origin, c.Dialect, c.At, c.End
+		out.Call, out.Origin, out.Dialect, out.At, out.End = &Call{c.ID, c.Name, c.Arguments}, c.Origin, c.Dialect,
+			c.At, c.End
 	},
 	chat.KindNativeCall:   func(out *Event, e *chat.Event) { out.Text = e.Text },
 	chat.KindNativeResult: func(out *Event, e *chat.Event) { out.Text = e.Text },
@@ -161,7 +162,8 @@ func (x *call) followRun() error {
 		after, field = x.query("after"), "after"
 	}
 	if !runs.IsPlace(after) {
-		return invalid(field, "%s is no id of an event", quote(after)).with("send the id of the last event that was seen, or none")
+		return invalid(field, "%s is no id of an event", quote(after)).
+			with("send the id of the last event that was seen, or none")
 	}
 	var s *stream
 	if run.Ended == nil {

@@ -102,7 +102,8 @@ func (f *Fault) with(fix string) *Fault {
 
 // notFound says that something is not there. Whether it is somebody else's is not told.
 func notFound(what, id string) *Fault {
-	return fault(KindNotFound, "there is no %s %s", what, quote(id)).with("it was deleted, belongs to another key, or the id is wrong")
+	return fault(KindNotFound, "there is no %s %s", what, quote(id)).
+		with("it was deleted, belongs to another key, or the id is wrong")
 }
 
 // A meaning is what an error of a package below is here.

@@ -84,7 +84,8 @@ func (f *Filter) take(s string, at int) (int, error) {
 			return 0, wrongFilter(at, "there is no field %s", quote(name)).with("fields are " + fieldNames())
 		}
 		if not {
-			return 0, wrongFilter(from, "only fields can be left out, not words").with("write -tool:NAME, or the word in quotes")
+			return 0, wrongFilter(from, "only fields can be left out, not words").
+				with("write -tool:NAME, or the word in quotes")
 		}
 		word, end, err := filterValue(s, at)
 		if err == nil && word != "" {

@@ -112,8 +112,9 @@ func exchangeTexts(r *capture.Record) []string {
 }
 
 func inspectedExchange(r *capture.Record) Inspected {
-	i := Inspected{Kind: "exchange", ID: r.ID, Time: r.Time, Model: r.Model, Path: r.Path, Key: r.Key, Error: r.Error, Bounces: r.Bounces, Status: journal.StatusDone,
-		Took: millis(r.Took), Turns: len(r.Turns), Tools: []string{}, Dialects: []string{}}
+	i := Inspected{Kind: "exchange", ID: r.ID, Time: r.Time, Model: r.Model, Path: r.Path, Key: r.Key, Error: r.Error,
+		Bounces: r.Bounces, Status: journal.StatusDone, Took: millis(r.Took), Turns: len(r.Turns), Tools: []string{},
+		Dialects: []string{}}
 	if r.Error != "" || r.Status >= 400 {
 		i.Status = journal.StatusFailed
 	}
@@ -216,11 +217,14 @@ func (f *Filter) session() string {
 }
 
 // inspected are the kinds of records that a search among runs looks at.
-var inspected = []journal.Kind{journal.KindRun, journal.KindMessage, journal.KindTurnEnd, journal.KindBounce, journal.KindReject, journal.KindRepair, journal.KindWait, journal.KindEnd}
+var inspected = []journal.Kind{journal.KindRun, journal.KindMessage, journal.KindTurnEnd, journal.KindBounce,
+	journal.KindReject, journal.KindRepair, journal.KindWait, journal.KindEnd}
 
 // inspectedRun returns a run as a search shows it, and its texts if they are wanted.
-func (s *Server) inspectedRun(ctx context.Context, h *journal.Head, wanted bool) (i Inspected, texts []string, err error) {
-	i = Inspected{Kind: "run", ID: h.Stream, Session: h.Session, Time: h.Begun, Took: millis(h.Changed.Sub(h.Begun)), Status: journal.StatusOf(h.State, nil), Tools: []string{}, Dialects: []string{}}
+func (s *Server) inspectedRun(ctx context.Context, h *journal.Head,
+	wanted bool) (i Inspected, texts []string, err error) {
+	i = Inspected{Kind: "run", ID: h.Stream, Session: h.Session, Time: h.Begun, Took: millis(h.Changed.Sub(h.Begun)),
+		Status: journal.StatusOf(h.State, nil), Tools: []string{}, Dialects: []string{}}
 	texts = append(texts, h.Stream, h.Session)
 	there := false
 	for e, err := range s.o.Journal.Read(ctx, journal.Query{Stream: h.Stream, Kinds: inspected}) {

@@ -88,7 +88,8 @@ func (h *logHandler) WithGroup(name string) slog.Handler {
 
 // Handle implements slog.Handler.
 func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
-	line := LogLine{At: r.Time, Level: levelName(r.Level), Category: category(r.PC), Message: short(r.Message), Facts: slices.Clip(h.facts)}
+	line := LogLine{At: r.Time, Level: levelName(r.Level), Category: category(r.PC), Message: short(r.Message),
+		Facts: slices.Clip(h.facts)}
 	r.Attrs(func(a slog.Attr) bool {
 		line.Facts = appendFact(line.Facts, h.group, a)
 		return len(line.Facts) < maxFacts
@@ -195,17 +196,20 @@ func logParams() []param {
 	for i, l := range logLevels {
 		names[i] = l.name
 	}
-	return []param{{name: "level", doc: "only this level and those above", words: names}, {name: "category", doc: "only what this part of the program says"}}
+	return []param{{name: "level", doc: "only this level and those above", words: names},
+		{name: "category", doc: "only what this part of the program says"}}
 }
 
 // logRoutes returns the routes of the log.
 func logRoutes() []route {
-	after := param{name: "after", doc: "the id of the last event that was seen, as the header Last-Event-ID; without it what is kept is sent first", number: true, min: 0, max: 1<<53 - 1}
+	after := param{name: "after",
+		doc: "the id of the last event that was seen, as the header Last-Event-ID; without it what is kept is sent first", number: true, min: 0, max: 1<<53 - 1}
 	return []route{
 		{method: "GET", path: "/log", name: "readLog", doc: "Read the last lines of the service's log.", may: onlyAdmin, query: append(logParams(), limitParam, beforeParam),
 			out: of(LogLines{}), fails: []Kind{KindNotFound}, serve: (*call).readLog},
 		{method: "GET", path: "/log/events", name: "followLog", doc: "Follow the service's log. The id of an event is its number, its name line, its data a LogLine.", may: onlyAdmin,
-			query: append(logParams(), after), media: mediaEvents, fails: []Kind{KindNotFound}, write: (*call).followLog},
+			query: append(logParams(), after), media: mediaEvents, fails: []Kind{KindNotFound}, write: (*call).
+				followLog},
 	}
 }
 

@@ -50,7 +50,8 @@ func (x *call) exchange() (*capture.Record, error) {
 	}
 	r := ring.Get(x.arg("capture"))
 	if r == nil {
-		return nil, fault(KindNotFound, "no exchange of the id %s is kept", quote(x.arg("capture"))).with("only the last ones are")
+		return nil, fault(KindNotFound, "no exchange of the id %s is kept", quote(x.arg("capture"))).
+			with("only the last ones are")
 	}
 	return r, nil
 }
@@ -83,8 +84,9 @@ type Tools struct {
 
 func toolOf(e *tool.Entry) Tool {
 	t := e.Tool
-	return Tool{Name: t.Name(), Description: t.Definition.Description, Parameters: t.Definition.Parameters, State: e.State.String(), Source: t.Source,
-		ReadOnly: t.Facts.ReadOnly, Network: t.Facts.Network, Dangerous: t.Dangerous, Idempotent: t.Idempotent, App: t.App != ""}
+	return Tool{Name: t.Name(), Description: t.Definition.Description, Parameters: t.Definition.Parameters,
+		State: e.State.String(), Source: t.Source, ReadOnly: t.Facts.ReadOnly, Network: t.Facts.Network,
+		Dangerous: t.Dangerous, Idempotent: t.Idempotent, App: t.App != ""}
 }
 
 // listTools answers GET /tools.

@@ -135,9 +135,11 @@ func (x *call) parse() (any, error) {
 		return nil, err
 	}
 	if all := len(in.Text) * len(names); all > maxReadAll {
-		return nil, invalid("/dialects", "%d readings of %d bytes are too many", len(names), len(in.Text)).with("ask for fewer dialects, or for a shorter text")
+		return nil, invalid("/dialects", "%d readings of %d bytes are too many", len(names), len(in.Text)).
+			with("ask for fewer dialects, or for a shorter text")
 	}
-	o := dialect.Options{Tools: tools, Prefix: in.Prefix, Repair: repair, Thinking: dialect.Thinking{Open: in.Open}, Cache: new(dialect.Cache)}
+	o := dialect.Options{Tools: tools, Prefix: in.Prefix, Repair: repair, Thinking: dialect.Thinking{Open: in.Open},
+		Cache: new(dialect.Cache)}
 	out := &Parsed{Readings: []Reading{}}
 	text := strings.ToValidUTF8(in.Text, "\ufffd")
 	for _, name := range names {
@@ -159,7 +161,8 @@ func parseDialects(in *Parsing) ([]string, error) {
 		case name == "auto" || known:
 			names = append(names, name)
 		default:
-			return nil, invalid("/dialects/"+strconv.Itoa(i), "there is no dialect %s", quote(name)).with("wield dialect list prints them")
+			return nil, invalid("/dialects/"+strconv.Itoa(i), "there is no dialect %s", quote(name)).
+				with("wield dialect list prints them")
 		}
 	}
 	if len(names) == 0 {
@@ -221,7 +224,8 @@ func readAs(ctx context.Context, text string, o dialect.Options, name, model str
 
 // read reads a text in pieces of chunk bytes; 0: at once.
 func read(ctx context.Context, text string, o dialect.Options, chunk int) (Reading, error) {
-	r := Reading{Calls: []ParsedCall{}, Rejected: []chat.RejectedDetail{}, Notes: []chat.NoteDetail{}, Candidates: []Candidate{}, Events: []ParsedEvent{}}
+	r := Reading{Calls: []ParsedCall{}, Rejected: []chat.RejectedDetail{}, Notes: []chat.NoteDetail{},
+		Candidates: []Candidate{}, Events: []ParsedEvent{}}
 	o.Trace = true
 	d, err := dialect.New(o)
 	if err != nil {
@@ -300,5 +304,6 @@ func (r *Reading) settle(text *strings.Builder) {
 }
 
 func parsedCall(text string, c *chat.Call) ParsedCall {
-	return ParsedCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments, Complete: c.Complete, Dialect: c.Dialect, At: c.At, End: c.End, Values: sources(text, c)}
+	return ParsedCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments, Complete: c.Complete, Dialect: c.Dialect,
+		At: c.At, End: c.End, Values: sources(text, c)}
 }

@@ -38,7 +38,8 @@ func partsOf(name string, arguments json.RawMessage) []CallPart {
 }
 
 // without returns the arguments of a call without parts of it, and tells in words, for the model, which those are.
-func without(name string, arguments json.RawMessage, refused []RefusedPart) (left json.RawMessage, told string, err error) {
+func without(name string, arguments json.RawMessage, refused []RefusedPart) (
+	left json.RawMessage, told string, err error) {
 	p := local.PartsOf(name, string(arguments))
 	if p == nil {
 		return nil, "", invalid("/refused", "this call has no parts").with("send other arguments")

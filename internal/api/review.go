@@ -101,9 +101,9 @@ const (
 
 // reviewRoute returns the route of a review. Who may decide may look at what another decision would do.
 func reviewRoute() route {
-	return route{method: http.MethodPost, path: "/approvals/{approval}/review", name: "reviewApproval", may: deciding, link: true, driven: true,
-		doc: "Tell what the rules say of a call now, where they say it, and what it would change; of other arguments as well. Nothing is run.",
-		in:  of(Look{}), out: of(Review{}), fails: []Kind{KindConflict}, serve: (*call).reviewApproval}
+	return route{method: http.MethodPost, path: "/approvals/{approval}/review", name: "reviewApproval", may: deciding,
+		link: true, driven: true, doc: "Tell what the rules say of a call now, where they say it, and what it would change; of other arguments as well. Nothing is run.",
+		in: of(Look{}), out: of(Review{}), fails: []Kind{KindConflict}, serve: (*call).reviewApproval}
 }
 
 // reviewApproval answers POST /approvals/{approval}/review.
@@ -116,7 +116,8 @@ func (x *call) reviewApproval() (any, error) {
 	in := x.body.(*Look)
 	switch {
 	case len(in.Refused) > 0 && len(in.Arguments) > 0:
-		return nil, invalid("/refused", "there are either other arguments or refused parts").with("leave one of them out")
+		return nil, invalid("/refused", "there are either other arguments or refused parts").
+			with("leave one of them out")
 	case len(in.Refused) > 0:
 		if arguments, _, err = without(p.Tool, p.Arguments, in.Refused); err != nil {
 			return nil, err
@@ -140,14 +141,16 @@ func (s *Server) review(ctx context.Context, run, agent, name string, arguments 
 	if r.Problems = s.problems(arguments, name); len(r.Problems) > 0 {
 		return r, nil
 	}
-	e, err := s.o.Hub.Explain(ctx, run, agent, chat.Call{ID: "review", Name: name, Arguments: string(arguments), Complete: true})
+	e, err := s.o.Hub.Explain(ctx, run, agent, chat.Call{ID: "review", Name: name, Arguments: string(arguments),
+		Complete: true})
 	var wrong *tool.Error
 	switch {
 	case errors.As(err, &wrong):
 		r.Problems = []Problem{{Message: wrong.Error()}}
 		return r, nil
 	case errors.Is(err, runs.ErrUnknownAgent):
-		return nil, fault(KindConflict, "the agent of the call is not there any more, so that nobody knows what it would do")
+		return nil, fault(KindConflict,
+			"the agent of the call is not there any more, so that nobody knows what it would do")
 	case err != nil:
 		return nil, err
 	}
@@ -222,8 +225,8 @@ func findingsOf(v *policy.Verdict, cmd *Command, line string) []Finding {
 		if len(list) == maxFindings {
 			break
 		}
-		out := Finding{Decision: f.Decision, Decides: f.Decision == v.Decision, Subject: string(f.Subject), Text: f.Text, Node: f.Node,
-			Rule: f.Rule, File: f.File, Line: f.Line, Why: f.Why}
+		out := Finding{Decision: f.Decision, Decides: f.Decision == v.Decision, Subject: string(f.Subject),
+			Text: f.Text, Node: f.Node, Rule: f.Rule, File: f.File, Line: f.Line, Why: f.Why}
 		if at, ok := byNode[f.Node]; ok && f.Depth == 1 {
 			out.Part = &at
 		}

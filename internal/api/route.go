@@ -44,7 +44,8 @@ type param struct {
 
 var (
 	limitParam  = param{name: "limit", doc: "how many, 20 if it is left out", number: true, min: 1, max: maxPage}
-	filterParam = param{name: "q", doc: "a filter: terms such as tool:x, model:x, dialect:x, status:error, repaired:true, bounced:true, dur:>2s, kind:run, each with - before it for what must not be, and words or \"texts\""}
+	filterParam = param{name: "q",
+		doc: "a filter: terms such as tool:x, model:x, dialect:x, status:error, repaired:true, bounced:true, dur:>2s, kind:run, each with - before it for what must not be, and words or \"texts\""}
 	beforeParam = param{name: "before", doc: "the next of the page before", number: true, min: 1, max: 1<<53 - 1}
 )
 
@@ -165,7 +166,9 @@ func (s *Server) find(method, path string) (*route, []string, *Fault) {
 		}
 	}
 	if len(methods) > 0 {
-		return nil, methods, fault(KindMethod, "%s is not answered here, only %s", quote(method), strings.Join(methods, ", "))
+		return nil, methods, fault(KindMethod, "%s is not answered here, only %s", quote(method),
+			strings.Join(methods, ", "))
 	}
-	return nil, nil, fault(KindNotFound, "there is nothing at %s", quote(Prefix+path)).with("GET " + Prefix + "/openapi.json says what there is")
+	return nil, nil, fault(KindNotFound, "there is nothing at %s", quote(Prefix+path)).
+		with("GET " + Prefix + "/openapi.json says what there is")
 }

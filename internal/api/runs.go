@@ -103,7 +103,8 @@ var told = []journal.Kind{journal.KindRun, journal.KindWait, journal.KindResume,
 // look returns a run of the journal, as it was with its head: what came behind that would not fit the state.
 // ok is false where the stream is none of a run, or deleted.
 func (s *Server) look(ctx context.Context, h *journal.Head) (run Run, ok bool, err error) {
-	run = Run{ID: h.Stream, Session: h.Session, State: h.State, Status: journal.StatusOf(h.State, nil), Begun: h.Begun, Changed: h.Changed}
+	run = Run{ID: h.Stream, Session: h.Session, State: h.State, Status: journal.StatusOf(h.State, nil), Begun: h.Begun,
+		Changed: h.Changed}
 	for e, err := range s.o.Journal.Read(ctx, journal.Query{Stream: h.Stream, Kinds: told}) {
 		if err != nil {
 			return run, false, err
@@ -124,7 +125,8 @@ func (s *Server) look(ctx context.Context, h *journal.Head) (run Run, ok bool, e
 			run.Waits = nil
 		case journal.KindEnd:
 			run.Waits = nil
-			run.Ended = &Ended{Reason: r.End.Reason, Detail: r.End.Detail, Usage: usageOf(r.End.Usage), Error: failureOf(r.End.Error)}
+			run.Ended = &Ended{Reason: r.End.Reason, Detail: r.End.Detail, Usage: usageOf(r.End.Usage),
+				Error: failureOf(r.End.Error)}
 		}
 	}
 	return run, ok, nil
@@ -162,7 +164,8 @@ func (s *Server) owner(ctx context.Context, run string) (by string, known bool, 
 	if known || run == "" {
 		return by, known, nil
 	}
-	for e, err := range s.o.Journal.Read(ctx, journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindRun}, Limit: 1}) {
+	for e, err := range s.o.Journal.Read(ctx, journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindRun},
+		Limit: 1}) {
 		if err != nil {
 			return "", false, err
 		}
@@ -255,7 +258,8 @@ type Records struct {
 }
 
 func entryOf(e *journal.Entry) Entry {
-	return Entry{Position: e.Position, Stream: e.Stream, Seq: e.Seq, Session: e.Session, At: e.At, Kind: e.Record.Kind, Record: json.RawMessage(e.Body)}
+	return Entry{Position: e.Position, Stream: e.Stream, Seq: e.Seq, Session: e.Session, At: e.At, Kind: e.Record.Kind,
+		Record: json.RawMessage(e.Body)}
 }
 
 // readRecords answers GET /runs/{run}/records.
@@ -291,7 +295,8 @@ func (x *call) tail() error {
 		}
 	}
 	s := x.stream()
-	s.end(x.follow(s, x.number("largest", largestRecord), x.s.o.Journal.Watch(s.ctx, journal.Query{Session: x.query("session"), After: after})))
+	s.end(x.follow(s, x.number("largest", largestRecord),
+		x.s.o.Journal.Watch(s.ctx, journal.Query{Session: x.query("session"), After: after})))
 	return nil
 }
 
@@ -364,7 +369,8 @@ func (x *call) lastEvent() (int64, error) {
 	}
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || n < 0 {
-		return 0, invalid(field, "%s is no id of an event", quote(id)).with("send the id of the last event that was seen, or none")
+		return 0, invalid(field, "%s is no id of an event", quote(id)).
+			with("send the id of the last event that was seen, or none")
 	}
 	return n, nil
 }

@@ -36,8 +36,8 @@ type Sessions struct {
 }
 
 func sessionOf(s *journal.Session) Session {
-	return Session{ID: s.ID, Title: s.Title, State: s.State, Status: s.Status, Runs: s.Runs, Agent: s.Agent, Model: s.Model, Dir: s.Dir, By: s.By, Bytes: s.Bytes,
-		Begun: s.Begun, Changed: s.Changed}
+	return Session{ID: s.ID, Title: s.Title, State: s.State, Status: s.Status, Runs: s.Runs, Agent: s.Agent,
+		Model: s.Model, Dir: s.Dir, By: s.By, Bytes: s.Bytes, Begun: s.Begun, Changed: s.Changed}
 }
 
 // Where sessions begin.
@@ -88,7 +88,8 @@ func (x *call) speaksOf(ctx context.Context, s *journal.Session, words []string)
 	if len(left) == 0 {
 		return true, nil
 	}
-	for e, err := range x.s.o.Journal.Read(ctx, journal.Query{Session: s.ID, Kinds: []journal.Kind{journal.KindMessage, journal.KindTurnEnd}}) {
+	for e, err := range x.s.o.Journal.Read(ctx,
+		journal.Query{Session: s.ID, Kinds: []journal.Kind{journal.KindMessage, journal.KindTurnEnd}}) {
 		if err != nil {
 			return false, err
 		}
@@ -230,7 +231,8 @@ type Transcript struct {
 }
 
 // spoken are the records that make a transcript.
-var spoken = []journal.Kind{journal.KindMessage, journal.KindTurnEnd, journal.KindResult, journal.KindSummary, journal.KindWait, journal.KindEnd}
+var spoken = []journal.Kind{journal.KindMessage, journal.KindTurnEnd, journal.KindResult, journal.KindSummary,
+	journal.KindWait, journal.KindEnd}
 
 // readTranscript answers GET /sessions/{session}/transcript.
 func (x *call) readTranscript() (any, error) {
@@ -299,7 +301,8 @@ func firstRun(s *journal.Session) string {
 // What follows them is new.
 func (x *call) repeated(run string) (int64, error) {
 	last := int64(0)
-	for e, err := range x.s.o.Journal.Read(x.r.Context(), journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindMessage, journal.KindTurn}}) {
+	for e, err := range x.s.o.Journal.Read(x.r.Context(),
+		journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindMessage, journal.KindTurn}}) {
 		switch {
 		case err != nil:
 			return 0, err
@@ -343,7 +346,8 @@ func message(e *journal.Entry) (Step, bool) {
 
 // say takes a message into the step.
 func (s *Step) say(m *chat.Message) {
-	s.Role, s.Text, s.Reasoning, s.CallID, s.Name, s.IsError = m.Role, m.Text(), m.Reasoning, m.CallID, m.Name, m.IsError
+	s.Role, s.Text, s.Reasoning, s.CallID, s.Name, s.IsError = m.Role, m.Text(), m.Reasoning, m.CallID, m.Name,
+		m.IsError
 	for i := range m.Parts {
 		if m.Parts[i].Kind == chat.PartText {
 			continue

@@ -184,9 +184,11 @@ func (x *call) runTool() (any, error) {
 	if len(review.Problems) > 0 {
 		return out, nil
 	}
-	call := chat.Call{ID: fmt.Sprintf("hand_%d", time.Now().UnixNano()), Name: name, Arguments: string(review.Arguments), Complete: true}
+	call := chat.Call{ID: fmt.Sprintf("hand_%d", time.Now().UnixNano()), Name: name,
+		Arguments: string(review.Arguments), Complete: true}
 	began := time.Now()
-	result, err := x.s.o.Hub.Try(x.r.Context(), runs.Trial{Agent: in.Agent, Call: call, By: x.caller.Name, Approved: in.Approved})
+	result, err := x.s.o.Hub.Try(x.r.Context(), runs.Trial{Agent: in.Agent, Call: call, By: x.caller.Name,
+		Approved: in.Approved})
 	switch {
 	case errors.Is(err, tool.ErrPending):
 		return out, nil

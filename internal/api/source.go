@@ -15,7 +15,8 @@ import (
 // the order of the arguments. It knows nothing of dialects: it looks for the spellings of each key, and of its value
 // behind it.
 func sources(text string, call *chat.Call) []ParsedValue {
-	f := sourceFinder{text: text[:call.End], args: call.Arguments, first: call.At, at: call.At, work: 16*len(text) + 1<<16}
+	f := sourceFinder{text: text[:call.End], args: call.Arguments, first: call.At, at: call.At,
+		work: 16*len(text) + 1<<16}
 	if k := strings.Index(f.text[call.At:], call.Name); k >= 0 {
 		f.at += k + len(call.Name) // the name may be that of a key as well, or a value
 	}
@@ -96,8 +97,8 @@ func (f *sourceFinder) scalar() (from, to int, want spelled) {
 	if json.Unmarshal([]byte(`"`+raw+`"`), &want.text) != nil {
 		want.text = raw
 	}
-	want.ways = []string{want.text, raw, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(raw), html.EscapeString(want.text),
-		strings.ReplaceAll(want.text, "'", `\'`)}
+	want.ways = []string{want.text, raw, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(raw),
+		html.EscapeString(want.text), strings.ReplaceAll(want.text, "'", `\'`)}
 	return from, to, want
 }
 
@@ -138,7 +139,8 @@ func (f *sourceFinder) group(path string, keyless bool) {
 		}
 	}
 	const around = " \t\r\n\"'`\\,"
-	if before := strings.TrimRight(f.text[:g.At], around); strings.HasSuffix(before, f.args[from:from+1]) && len(before) > f.first {
+	if before := strings.TrimRight(f.text[:g.At], around); strings.HasSuffix(before, f.args[from:from+1]) &&
+		len(before) > f.first {
 		g.At = len(before) - 1
 	}
 	if behind := strings.TrimLeft(f.text[g.End:], around); strings.HasPrefix(behind, f.args[f.i-1:f.i]) {
@@ -275,7 +277,8 @@ func (f *sourceFinder) find(want spelled, keyless bool) (at, end int) {
 
 // marks match what is passed between a key and its value: what is written of the value's type, a tag or an
 // attribute, the letter before a string of Python, and whatever is no letter or digit.
-var marks = regexp.MustCompile("^(?:<[^<>\\n]*_type>\\w+|<[/|!｜:\\]\\pL][^<>\\n]*>|\\s\\w+=\"[^\"\\n]*\"|[rRfFbBuU][\"']|[^\\pL\\pN])")
+var marks = regexp.MustCompile(
+	"^(?:<[^<>\\n]*_type>\\w+|<[/|!｜:\\]\\pL][^<>\\n]*>|\\s\\w+=\"[^\"\\n]*\"|[rRfFbBuU][\"']|[^\\pL\\pN])")
 
 // mark returns the length of such a mark at p, or 0.
 func (f *sourceFinder) mark(p int) int {
@@ -286,7 +289,8 @@ func (f *sourceFinder) mark(p int) int {
 // direct returns where a value stands with nothing but marks between p and it, or -1.
 func (f *sourceFinder) direct(p int, want spelled) (at, end int) {
 	for p < len(f.text) && f.work > 0 {
-		if want.text == "" && p > 0 && (strings.Contains("\"\" '' ``", f.text[p-1:p+1]) || strings.HasPrefix(f.text[p:], "</")) {
+		if want.text == "" && p > 0 && (strings.Contains("\"\" '' ``", f.text[p-1:p+1]) ||
+			strings.HasPrefix(f.text[p:], "</")) {
 			return p, p // an empty string
 		}
 		if end := f.reads(p, want); end >= 0 {
@@ -377,7 +381,8 @@ func (f *sourceFinder) place() (at, end int) {
 
 // goesOn reports whether a word or a number goes on at p.
 func (f *sourceFinder) goesOn(p int) bool {
-	return p < len(f.text) && (isWord(f.text[p]) || f.text[p] == '.' && p+1 < len(f.text) && '0' <= f.text[p+1] && f.text[p+1] <= '9')
+	return p < len(f.text) && (isWord(f.text[p]) || f.text[p] == '.' && p+1 < len(f.text) && '0' <= f.text[p+1] &&
+		f.text[p+1] <= '9')
 }
 
 func isWord(c byte) bool {

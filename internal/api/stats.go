@@ -38,7 +38,8 @@ func statsRoutes() []route {
 	}
 	return []route{
 		{method: http.MethodGet, path: "/stats/overview", name: "overviewStats", doc: "The same by each of model, client, dialect and tool, and over time, at once.", may: asking,
-			query: slices.DeleteFunc(slices.Clone(query), func(p param) bool { return p.name == "by" }), out: of(StatsOverview{}), serve: (*call).overviewStats},
+			query: slices.DeleteFunc(slices.Clone(query), func(p param) bool { return p.name == "by" }),
+			out:   of(StatsOverview{}), serve: (*call).overviewStats},
 		{method: http.MethodGet, path: "/stats", name: "showStats", doc: "Count what models and tools did. Clients see what was done for them.", may: asking, query: query, out: of(Stats{}),
 			serve: (*call).showStats},
 		{method: http.MethodGet, path: "/stats/export", name: "exportStats", doc: "The same as a table for spreadsheets.", may: asking, query: query, media: mediaCSV, write: (*call).exportStats},
@@ -91,7 +92,8 @@ func (x *call) overviewStats() (any, error) {
 	q.Step = 0
 	list := []stats.Query{q, q, q, q, q, q}
 	list[1].Step = step
-	list[2].By, list[3].By, list[5].By = []stats.Dim{stats.ByModel}, []stats.Dim{stats.ByClient}, []stats.Dim{stats.ByTool}
+	list[2].By, list[3].By, list[5].By = []stats.Dim{stats.ByModel}, []stats.Dim{stats.ByClient},
+		[]stats.Dim{stats.ByTool}
 	list[4].By = []stats.Dim{stats.ByModel, stats.ByDialect}
 	rows, err := x.s.o.Stats.Queries(x.r.Context(), list...)
 	if err != nil {
@@ -162,7 +164,8 @@ func (x *call) exportStats() error {
 
 // statsQuery reads what is asked for.
 func (x *call) statsQuery() (stats.Query, error) {
-	q := stats.Query{Only: stats.Dims{Model: x.query("model"), Client: x.query("client"), Dialect: x.query("dialect"), Tool: x.query("tool")}}
+	q := stats.Query{Only: stats.Dims{Model: x.query("model"), Client: x.query("client"), Dialect: x.query("dialect"),
+		Tool: x.query("tool")}}
 	if x.caller.Role != RoleAdmin {
 		q.Only.Client = x.caller.Name
 	}

@@ -159,8 +159,8 @@ func (x *call) runTimeline() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Timeline{Kind: "run", RunStatus: run.Status, ID: r.ID, Session: r.Session, Title: r.Title, Model: r.Run.Model, Agent: r.Run.Agent, Begun: r.Begun, Ended: r.Ended,
-		Tools: offeredTools(r), Turns: []TimelineTurn{}}
+	t := &Timeline{Kind: "run", RunStatus: run.Status, ID: r.ID, Session: r.Session, Title: r.Title, Model: r.Run.Model,
+		Agent: r.Run.Agent, Begun: r.Begun, Ended: r.Ended, Tools: offeredTools(r), Turns: []TimelineTurn{}}
 	if e := r.End; e != nil {
 		t.Reason, t.Usage, t.Cost = e.Reason, usageOf(e.Usage), e.Cost
 		t.Error = failureOf(e.Error)
@@ -180,8 +180,9 @@ func offeredTools(r *playback.Recording) []ParseTool {
 }
 
 func timelineTurn(t *playback.Turn) TimelineTurn {
-	out := TimelineTurn{Turn: t.Number, Model: t.Model, Asked: t.Asked, Ended: t.Ended, Said: []TimelineSaid{}, Bounces: []TimelineBounce{}, Rejected: []chat.RejectedDetail{},
-		Notes: []chat.NoteDetail{}, Calls: []TimelineCall{}}
+	out := TimelineTurn{Turn: t.Number, Model: t.Model, Asked: t.Asked, Ended: t.Ended, Said: []TimelineSaid{},
+		Bounces: []TimelineBounce{}, Rejected: []chat.RejectedDetail{}, Notes: []chat.NoteDetail{},
+		Calls: []TimelineCall{}}
 	for _, m := range t.Said {
 		out.Said = append(out.Said, TimelineSaid{string(m.Role), cutText(m.Text())})
 	}
@@ -252,8 +253,8 @@ func bounceOf(b *chat.BounceDetail, whole string, most int) TimelineBounce {
 }
 
 func timelineCall(c *playback.RecordedCall) TimelineCall {
-	out := TimelineCall{ID: c.ID, Name: c.Name, Arguments: cutText(c.Arguments), Origin: c.Origin, Dialect: c.Dialect, Reasoning: c.Reasoning, At: c.At, End: c.End,
-		Policy: c.Policy, Decided: c.Decided, Runs: c.Runs, Approvals: []TimelineApproval{}}
+	out := TimelineCall{ID: c.ID, Name: c.Name, Arguments: cutText(c.Arguments), Origin: c.Origin, Dialect: c.Dialect,
+		Reasoning: c.Reasoning, At: c.At, End: c.End, Policy: c.Policy, Decided: c.Decided, Runs: c.Runs, Approvals: []TimelineApproval{}}
 	for _, q := range c.Questions {
 		a := TimelineApproval{ID: q.ID, Asked: q.Asked, State: tool.ApprovalPending, Rule: q.Rule}
 		if q.Answer != nil {
@@ -344,8 +345,9 @@ func (x *call) exchangeTimeline() (any, error) {
 		return nil, err
 	}
 	i := inspectedExchange(r)
-	t := &Timeline{Kind: "exchange", ID: r.ID, Title: i.Title, Model: r.Model, Begun: r.Time, Ended: r.Time.Add(r.Took), Path: r.Path, Status: r.Status,
-		Usage: usageOf(r.Usage), Tools: []ParseTool{}, Turns: []TimelineTurn{}, Request: bodyText(r.Request), Answer: bodyText(r.Answer)}
+	t := &Timeline{Kind: "exchange", ID: r.ID, Title: i.Title, Model: r.Model, Begun: r.Time, Ended: r.Time.Add(r.Took),
+		Path: r.Path, Status: r.Status, Usage: usageOf(r.Usage), Tools: []ParseTool{}, Turns: []TimelineTurn{},
+		Request: bodyText(r.Request), Answer: bodyText(r.Answer)}
 	if x.s.o.Prices != nil {
 		if cost, ok := x.s.o.Prices(r.Model).Cost(r.Usage); ok {
 			t.Cost = &cost
@@ -368,25 +370,30 @@ func (x *call) exchangeTimeline() (any, error) {
 func bodyText(b capture.Body) string { return mask.Text(strings.ToValidUTF8(string(b), "\ufffd")) }
 
 func exchangeTurn(t *capture.Turn, n int) TimelineTurn {
-	out := TimelineTurn{Turn: n, Model: t.Model, Backend: t.Backend, Asked: t.Began, Ended: t.Began.Add(t.Took), Text: bodyText(t.Raw), Bytes: len(t.Raw), Said: []TimelineSaid{},
-		Bounces: []TimelineBounce{}, Rejected: []chat.RejectedDetail{}, Notes: []chat.NoteDetail{}, Calls: []TimelineCall{}}
+	out := TimelineTurn{Turn: n, Model: t.Model, Backend: t.Backend, Asked: t.Began, Ended: t.Began.Add(t.Took),
+		Text: bodyText(t.Raw), Bytes: len(t.Raw), Said: []TimelineSaid{}, Bounces: []TimelineBounce{},
+		Rejected: []chat.RejectedDetail{}, Notes: []chat.NoteDetail{}, Calls: []TimelineCall{}}
 	for _, s := range t.Sent {
 		out.Said = append(out.Said, TimelineSaid{s.Role, bodyText(s.Text)})
 	}
 	if b := t.Bounce; b != nil {
-		d := bounceOf(&chat.BounceDetail{Reason: b.Reason, Suppressed: string(b.Suppressed), Sent: string(b.Sent)}, string(t.Raw), capture.MaxBody)
+		d := bounceOf(&chat.BounceDetail{Reason: b.Reason, Suppressed: string(b.Suppressed), Sent: string(b.Sent)},
+			string(t.Raw), capture.MaxBody)
 		d.Name, d.Cut = b.Name, len(b.Suppressed) == capture.MaxBody || len(b.Sent) == capture.MaxBody
 		out.Bounces = append(out.Bounces, d)
 	}
 	out.Overrun = t.Overrun
 	for _, r := range t.Rejected {
-		out.Rejected = append(out.Rejected, chat.RejectedDetail{Reason: r.Reason, Name: r.Name, Message: r.Message, Raw: bodyText(r.Raw)})
+		out.Rejected = append(out.Rejected, chat.RejectedDetail{Reason: r.Reason, Name: r.Name, Message: r.Message,
+			Raw: bodyText(r.Raw)})
 	}
 	for _, m := range t.Notes {
-		out.Notes = append(out.Notes, chat.NoteDetail{Kind: m.Kind, Path: m.Path, Before: bodyText(m.Before), After: bodyText(m.After)})
+		out.Notes = append(out.Notes, chat.NoteDetail{Kind: m.Kind, Path: m.Path, Before: bodyText(m.Before),
+			After: bodyText(m.After)})
 	}
 	for _, c := range t.Calls {
-		out.Calls = append(out.Calls, TimelineCall{ID: c.ID, Name: c.Name, Arguments: bodyText(c.Arguments), Origin: c.Origin, Dialect: c.Dialect, Approvals: []TimelineApproval{}})
+		out.Calls = append(out.Calls, TimelineCall{ID: c.ID, Name: c.Name, Arguments: bodyText(c.Arguments),
+			Origin: c.Origin, Dialect: c.Dialect, Approvals: []TimelineApproval{}})
 	}
 	return out
 }

@@ -33,10 +33,12 @@ func (a *App) Load(o config.Options) (*config.Result, error) {
 }
 
 // A journalOpener opens the journal of a configuration: to look at it, when it has to be there, or to write to it.
-type journalOpener func(ctx context.Context, c *config.Config, getenv func(string) string, look bool) (journal.Store, error)
+type journalOpener func(ctx context.Context, c *config.Config, getenv func(string) string,
+	look bool) (journal.Store, error)
 
 // ConfiguredJournal opens the journal where the configuration says.
-func ConfiguredJournal(ctx context.Context, c *config.Config, getenv func(string) string, look bool) (journal.Store, error) {
+func ConfiguredJournal(ctx context.Context, c *config.Config, getenv func(string) string,
+	look bool) (journal.Store, error) {
 	if look {
 		return compose.LookAtJournal(c, ctx, getenv)
 	}
@@ -82,7 +84,8 @@ func (a *App) HideSecrets() {
 // OS returns the App of the program itself, with the streams and the environment of the process.
 func OS() *App {
 	self, _ := os.Executable()
-	return &App{Self: self, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Journal: ConfiguredJournal}
+	return &App{Self: self, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
+		Journal: ConfiguredJournal}
 }
 
 // Hidden returns a text without the secrets of the configuration.

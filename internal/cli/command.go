@@ -37,7 +37,8 @@ func UnknownCommand(cmd *cobra.Command, args []string) error {
 // NoArgs is for commands that take flags only.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return UsageErrorf("%s takes no arguments, and got %q\nTry '%s --help'.", cmd.CommandPath(), args[0], cmd.CommandPath())
+		return UsageErrorf("%s takes no arguments, and got %q\nTry '%s --help'.", cmd.CommandPath(), args[0],
+			cmd.CommandPath())
 	}
 	return nil
 }

@@ -103,4 +103,5 @@ func ExitCode(ctx context.Context, err error) (int, error) {
 
 // serverFailures are the kinds of errors that the model's server is the reason of: nothing answers at its address, it
 // has no such model, it does not let the caller in, or it does not answer now.
-var serverFailures = []chat.ErrorKind{chat.ErrAuth, chat.ErrNotFound, chat.ErrUnavailable, chat.ErrOverloaded, chat.ErrRateLimit, chat.ErrTimeout}
+var serverFailures = []chat.ErrorKind{chat.ErrAuth, chat.ErrNotFound, chat.ErrUnavailable, chat.ErrOverloaded,
+	chat.ErrRateLimit, chat.ErrTimeout}

@@ -56,7 +56,8 @@ func Mistake(path string, err error) error {
 }
 
 // jsonKinds are the names that JSON has for the kinds of the fields above.
-var jsonKinds = map[reflect.Kind]string{reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "an array", reflect.Struct: "an object"}
+var jsonKinds = map[reflect.Kind]string{reflect.String: "a string", reflect.Bool: "true or false",
+	reflect.Slice: "an array", reflect.Struct: "an object"}
 
 // A PlainWriter writes text of others so that a terminal shows it and does nothing else: characters that move the
 // cursor, write the clipboard or cannot be seen are spelled. New lines and tabs stay.

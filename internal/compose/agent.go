@@ -79,11 +79,13 @@ type RunRules struct {
 // RunPolicy returns the policy of a run: the one of the given name with the rules on top, of which the
 // strictest decides. Where none is configured, what changes nothing and stays on this machine is allowed, and
 // all else asked about.
-func RunPolicy(r *config.Result, name string, tools []*tool.Entry, rules RunRules, protect ...string) (policy.Definition, error) {
+func RunPolicy(r *config.Result, name string, tools []*tool.Entry, rules RunRules,
+	protect ...string) (policy.Definition, error) {
 	return runPolicy(r.Config, name, tools, rules, append([]string{r.File}, protect...)...)
 }
 
-func runPolicy(c *config.Config, name string, tools []*tool.Entry, rules RunRules, protect ...string) (policy.Definition, error) {
+func runPolicy(c *config.Config, name string, tools []*tool.Entry, rules RunRules,
+	protect ...string) (policy.Definition, error) {
 	if name == "" {
 		name = "default"
 	}
@@ -99,9 +101,11 @@ func runPolicy(c *config.Config, name string, tools []*tool.Entry, rules RunRule
 			}
 		}
 		if harmless = append(harmless, trusted(c)...); len(harmless) > 0 { // a rule without tools would be one for all
-			def.Rules = append(def.Rules, policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: harmless}})
+			def.Rules = append(def.Rules, policy.Rule{Decision: chat.DecisionAllow,
+				Selector: policy.Selector{Tool: harmless}})
 		}
-		def.Rules = append(def.Rules, policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Op: []policy.Op{policy.OpRead, policy.OpList}}})
+		def.Rules = append(def.Rules, policy.Rule{Decision: chat.DecisionAllow,
+			Selector: policy.Selector{Op: []policy.Op{policy.OpRead, policy.OpList}}})
 	}
 	for _, side := range []struct {
 		flag     string

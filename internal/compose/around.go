@@ -32,10 +32,11 @@ func aroundPrograms(c *config.Config, level sandbox.Level) ([]tool.Middleware, e
 			return nil, fmt.Errorf("tools.around[%d].command: %w", i, err)
 		}
 		asked := func(hook string) bool { return len(p.Hooks) == 0 || slices.Contains(p.Hooks, hook) }
-		o := tool.AroundOptions{Timeout: time.Duration(p.Timeout), Before: asked("before"), After: asked("after"), Files: commandFiles("", p.Command),
-			Command: sandbox.Command{Argv: argv, Level: level, Net: p.Network},
+		o := tool.AroundOptions{Timeout: time.Duration(p.Timeout), Before: asked("before"), After: asked("after"),
+			Files: commandFiles("", p.Command), Command: sandbox.Command{Argv: argv, Level: level, Net: p.Network},
 			Tools: func(name string) bool {
-				return len(p.Tools) == 0 || slices.ContainsFunc(p.Tools, func(g config.Glob) bool { return g.Matches(name) })
+				return len(p.Tools) == 0 || slices.ContainsFunc(p.Tools,
+					func(g config.Glob) bool { return g.Matches(name) })
 			}}
 		for _, path := range p.Write {
 			path, err := filepath.Abs(path)

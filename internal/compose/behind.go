@@ -11,7 +11,8 @@ import (
 
 // Behind returns what stands behind the bridge of a model, as its backend serves it, and the options of that bridge.
 // Close gives back its connections.
-func Behind(c *config.Config, env Environment, name string) (model chat.Model, o bridge.Options, close func(), err error) {
+func Behind(c *config.Config, env Environment,
+	name string) (model chat.Model, o bridge.Options, close func(), err error) {
 	m, ok := c.Models[name]
 	if !ok {
 		return nil, o, nil, fmt.Errorf("no model %q is configured%s", name, near.Hint(name, c.ModelNames()))
@@ -44,7 +45,8 @@ func Served(c *config.Config, env Environment, name string) (model chat.Model, c
 
 // LumoBridge returns the options of the bridge in front of a backend of kind lumo that nothing more is configured of.
 func LumoBridge() (bridge.Options, error) {
-	const alone = "wield: " + config.Version + "\nbackends: {lumo: {kind: lumo, url: \"https://lumo.example/api\"}}\nmodels: {lumo: {backend: lumo}}\n"
+	const alone = "wield: " + config.Version +
+		"\nbackends: {lumo: {kind: lumo, url: \"https://lumo.example/api\"}}\nmodels: {lumo: {backend: lumo}}\n"
 	getenv := func(string) string { return "" }
 	r, err := config.Parse("lumo", []byte(alone), config.Options{Getenv: getenv})
 	if err != nil {

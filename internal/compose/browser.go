@@ -26,8 +26,8 @@ func browserOptions(b *config.Backend, first, idle time.Duration) browser.Option
 			NewChat: p.NewChat, Login: p.Login, Ignore: p.Ignore},
 		Browser: chromium.Options{Program: p.Program, Profile: p.Profile, Visible: p.Visible, NoSandbox: !p.Sandbox,
 			Proxy: p.Proxy, Hosts: p.Hosts},
-		Load: time.Duration(p.Load), First: first, Idle: idle, Settle: time.Duration(p.Settle), Keep: time.Duration(p.Keep),
-		Pages: p.Pages, MaxAnswer: int(p.MaxAnswer),
+		Load: time.Duration(p.Load), First: first, Idle: idle, Settle: time.Duration(p.Settle),
+		Keep: time.Duration(p.Keep), Pages: p.Pages, MaxAnswer: int(p.MaxAnswer),
 	}
 }
 
@@ -52,7 +52,8 @@ func LoginOptions(c *config.Config, name string) (browser.Options, error) {
 	}
 	b := c.Backends[name]
 	if b.Browser.Profile == "" {
-		return browser.Options{}, fmt.Errorf("backends.%s.browser.profile is empty, so that a login would be forgotten with the browser: name a directory", name)
+		return browser.Options{}, fmt.Errorf(
+			"backends.%s.browser.profile is empty, so that a login would be forgotten with the browser: name a directory", name)
 	}
 	o := browserOptions(&b, 0, 0)
 	o.Browser.Visible = true

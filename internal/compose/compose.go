@@ -218,18 +218,21 @@ func (w *builder) finished(name string, m *config.Model, served chat.Model) (gat
 	if m.Commands.Enabled {
 		served = gateway.Commands(served, gateway.CommandOptions{Name: name, WakeWord: m.Commands.WakeWord})
 	}
-	g := gateway.Model{Name: name, Match: m.Talk.Match, FromUser: m.Talk.FromUser, Model: w.env.Metrics.Front(name, served), Annotations: m.Native.Annotations,
-		NoTools: !m.Calls.Enabled, Thinking: m.Reasoning && w.config.ProfileOf(name).Thinking != dialect.Thinking{}}
+	g := gateway.Model{Name: name, Match: m.Talk.Match, FromUser: m.Talk.FromUser,
+		Model: w.env.Metrics.Front(name, served), Annotations: m.Native.Annotations, NoTools: !m.Calls.Enabled,
+		Thinking: m.Reasoning && w.config.ProfileOf(name).Thinking != dialect.Thinking{}}
 	if !m.Runs() || w.env.Hub == nil { // what runs of agents do is counted by what they record
 		g.Model = w.env.Stats.Model(name, AgentPrices(w.config, name), g.Model)
 	}
 	if s := w.servers[m.Backend]; s != nil {
-		g.Relay, g.Backend, g.Upstream, g.Speaks = s.relay, m.Backend, m.Model, config.Kinds[w.config.Backends[m.Backend].Kind].Speaks
+		g.Relay, g.Backend, g.Upstream, g.Speaks = s.relay, m.Backend, m.Model,
+			config.Kinds[w.config.Backends[m.Backend].Kind].Speaks
 	}
 	if g.NeedsKey = m.NeedsKey() && w.box != nil; m.Runs() && g.NeedsKey {
 		g.Annotations = g.Annotations || m.Agent.Activity == string(runs.ActivityItems)
 		if !m.Commands.Enabled { // a command is no task, and is over at once
-			g.Lasting = lasting{answers: w.env.Hub.Answers(name), metrics: w.env.Metrics, name: name, quiet: !m.Reasoning}
+			g.Lasting = lasting{answers: w.env.Hub.Answers(name), metrics: w.env.Metrics, name: name,
+				quiet: !m.Reasoning}
 		}
 	}
 	if m.Expose == "tool_request" {

@@ -132,7 +132,8 @@ func (t *trial) list() bool {
 		}
 	}
 	if t.out.Model == "" {
-		return t.wrong("url", fmt.Sprintf("%s is not a model server: it answers the request for its models with %d %s.", t.out.URL, status, http.StatusText(status)),
+		return t.wrong("url", fmt.Sprintf("%s is not a model server: it answers the request for its models with %d %s.",
+			t.out.URL, status, http.StatusText(status)),
 			"Check the base URL; for most servers it ends in /v1")
 	}
 	return true

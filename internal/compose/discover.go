@@ -81,7 +81,8 @@ func modelsAt(ctx context.Context, transport http.RoundTripper, base string) []s
 	if err != nil {
 		return nil // nobody is there
 	}
-	names := slices.DeleteFunc(listing.Names, func(name string) bool { return strings.Contains(strings.ToLower(name), "embed") })
+	names := slices.DeleteFunc(listing.Names,
+		func(name string) bool { return strings.Contains(strings.ToLower(name), "embed") })
 	slices.Sort(names)
 	return names[:min(len(names), discoverMost)]
 }

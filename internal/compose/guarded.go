@@ -38,7 +38,10 @@ func (t *Toolbox) protect(file string) {
 	}
 	slices.Sort(ways)
 	list = slices.Compact(ways)
-	t.Runner = t.Runner.With(func(s *tool.Settings) { s.Sandbox.Protected, s.Sandbox.Held, s.Sandbox.Data = list, t.Held, data })
+	t.Runner = t.Runner.With(func(s *tool.Settings) {
+		s.Sandbox.Protected, s.Sandbox.Held, s.Sandbox.Data = list,
+			t.Held, data
+	})
 }
 
 // agree notes what the files of the enabled tools are when they are first seen, and tells which have changed
@@ -57,7 +60,9 @@ func (t *Toolbox) agree() []error {
 		case err != nil:
 			return append(errs, err)
 		case !agreed:
-			errs = append(errs, fmt.Errorf("tool %s is another than was agreed to, and asks before it runs: look at %s; wield tool accept %s agrees to it", e.Tool.Name(), e.Tool.Files, e.Tool.Name()))
+			errs = append(errs,
+				fmt.Errorf(
+					"tool %s is another than was agreed to, and asks before it runs: look at %s; wield tool accept %s agrees to it", e.Tool.Name(), e.Tool.Files, e.Tool.Name()))
 		}
 	}
 	held, err := t.Held.List()

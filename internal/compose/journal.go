@@ -47,7 +47,8 @@ func LookAtJournal(c *config.Config, ctx context.Context, getenv func(string) st
 	return s, err
 }
 
-func openJournal(c *config.Config, ctx context.Context, getenv func(string) string, existing bool) (journal.Store, error) {
+func openJournal(c *config.Config, ctx context.Context, getenv func(string) string,
+	existing bool) (journal.Store, error) {
 	o := journal.Options{Mask: journalMask(c, getenv)}
 	switch c.Journal.Store {
 	case "memory":

@@ -29,7 +29,8 @@ func (w *builder) openTools() (err error) {
 	if !w.config.NeedsTools() && !w.config.MCP.Serve.Enabled || w.env.Hub == nil {
 		return nil
 	}
-	w.box, err = OpenToolbox(w.config, ToolEnvironment{Getenv: w.env.Getenv, File: w.env.File, Self: w.env.Self, Cluster: w.env.Cluster, Behind: true})
+	w.box, err = OpenToolbox(w.config, ToolEnvironment{Getenv: w.env.Getenv, File: w.env.File, Self: w.env.Self,
+		Cluster: w.env.Cluster, Behind: true})
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,8 @@ func (w *builder) agent(name string) (runs.Agent, error) {
 		Model:  module.New(served, module.Options{Modules: modules, Log: w.env.Log}),
 		Runner: runner,
 		Options: agent.Options{
-			Limits: agent.Limits{Iterations: l.Iterations, Calls: l.Calls, PerTool: l.PerTool, Time: time.Duration(l.Time), Tokens: l.Tokens, Cost: float64(l.Cost)},
+			Limits: agent.Limits{Iterations: l.Iterations, Calls: l.Calls, PerTool: l.PerTool,
+				Time: time.Duration(l.Time), Tokens: l.Tokens, Cost: float64(l.Cost)},
 			Prices: AgentPrices(w.config, name),
 			Window: AgentWindow(w.config, name),
 		},
@@ -115,7 +117,8 @@ func (w *builder) runner(m *config.Model, picked *pick, allowed []string) (*tool
 		return nil, err
 	}
 	if len(allowed) > 0 && len(w.config.Policies) == 0 {
-		def.Rules = append(def.Rules, policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: allowed}})
+		def.Rules = append(def.Rules, policy.Rule{Decision: chat.DecisionAllow,
+			Selector: policy.Selector{Tool: allowed}})
 	}
 	decides, err := policy.New(def)
 	if err != nil {
@@ -174,8 +177,8 @@ func (w *builder) pick(name string) *pick {
 	p.pools, p.servers = m.Workers, m.MCP
 	for _, server := range p.servers {
 		if servers := box.Servers(); servers[server] == nil && server != "*" {
-			w.env.Log.Warn("a model has an MCP server that there is none of", "key", "models."+name+".mcp", "server", server,
-				"hint", near.Hint(server, slices.Sorted(maps.Keys(servers))))
+			w.env.Log.Warn("a model has an MCP server that there is none of", "key", "models."+name+".mcp", "server",
+				server, "hint", near.Hint(server, slices.Sorted(maps.Keys(servers))))
 		}
 	}
 	return p
@@ -199,7 +202,8 @@ func (w *builder) pickNames(key string, names []string) *pick {
 		case !ok && w.config.PoolOf(n) != "": // its workers come later
 		case !ok && w.box.Registry.Missing(n) != nil: // its error names the server
 		case !ok:
-			w.env.Log.Warn("a model has a tool that there is none of", "key", key, "tool", n, "hint", near.Hint(n, known))
+			w.env.Log.Warn("a model has a tool that there is none of", "key", key, "tool", n, "hint",
+				near.Hint(n, known))
 		case w.config.Disabled(n):
 			w.env.Log.Warn("a model has a tool that is never offered, because of tools.disable", "key", key, "tool", n)
 		}
@@ -213,7 +217,8 @@ func (p *pick) Lookup(name string) (*tool.Entry, bool) {
 	if ok && p.serves(e) {
 		return e, true
 	}
-	if !ok || !slices.Contains(p.names, e.Tool.Name()) && !slices.ContainsFunc(e.Tool.Aliases, func(a string) bool { return slices.Contains(p.names, a) }) {
+	if !ok || !slices.Contains(p.names, e.Tool.Name()) && !slices.ContainsFunc(e.Tool.Aliases,
+		func(a string) bool { return slices.Contains(p.names, a) }) {
 		return nil, false
 	}
 	if e.State == tool.StateDisabled && !p.off(e.Tool.Name()) {
@@ -262,7 +267,8 @@ func (p *pick) Offered(text string) []chat.Tool {
 func (p *pick) entries() []*tool.Entry {
 	var list []*tool.Entry
 	for _, name := range p.names {
-		if e, ok := p.Lookup(name); ok && !slices.ContainsFunc(list, func(o *tool.Entry) bool { return o.Tool.Name() == e.Tool.Name() }) {
+		if e, ok := p.Lookup(name); ok && !slices.ContainsFunc(list,
+			func(o *tool.Entry) bool { return o.Tool.Name() == e.Tool.Name() }) {
 			list = append(list, e)
 		}
 	}

@@ -126,10 +126,11 @@ func (s *mcpSource) Load(ctx context.Context) (tools []*tool.Tool, problems []er
 			problems = append(problems, &mcp.ServerError{Server: name, Err: err})
 			continue
 		}
-		s.servers[name] = &mcpServer{text: text, made: made, conn: mcp.New(made), first: make(chan struct{}), options: config.Builtin{
-			Enabled: m.Enabled, Auto: m.Auto, Mode: string(tool.ModeRW),
-			Timeout: m.Timeout, Cache: m.Cache, RequiresApproval: m.RequiresApproval,
-		}}
+		s.servers[name] = &mcpServer{text: text, made: made, conn: mcp.New(made), first: make(chan struct{}),
+			options: config.Builtin{
+				Enabled: m.Enabled, Auto: m.Auto, Mode: string(tool.ModeRW),
+				Timeout: m.Timeout, Cache: m.Cache, RequiresApproval: m.RequiresApproval,
+			}}
 	}
 	now := s.servers
 	s.mu.Unlock()
@@ -209,8 +210,8 @@ func (m *mcpServer) load() ([]*tool.Tool, []error) {
 
 // server says how one server is reached.
 func (s *mcpSource) server(name string, m *config.MCPServer) (mcp.Options, error) {
-	o := mcp.Options{Name: name, Each: !m.Shared, Allow: m.Allow, Deny: m.Deny, Prompts: m.Prompts, Resources: m.Resources, Apps: m.Apps,
-		Protocol: m.Protocol, Start: time.Duration(m.Start), Pins: s.box.Pins}
+	o := mcp.Options{Name: name, Each: !m.Shared, Allow: m.Allow, Deny: m.Deny, Prompts: m.Prompts,
+		Resources: m.Resources, Apps: m.Apps, Protocol: m.Protocol, Start: time.Duration(m.Start), Pins: s.box.Pins}
 	if len(m.Command) == 0 {
 		o.URL, o.Header = string(m.URL), http.Header{}
 		for _, header := range slices.Sorted(maps.Keys(m.Headers)) {

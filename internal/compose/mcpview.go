@@ -83,7 +83,8 @@ func (t *Toolbox) AppMCP(ctx context.Context, name, by string) (string, error) {
 			}
 			text, err := s.App(ctx, one, by)
 			if err != nil {
-				return "", &api.Fault{Kind: api.KindUnavailable, Message: policy.Visible(err.Error()), Fix: "look at the MCP server's settings"}
+				return "", &api.Fault{Kind: api.KindUnavailable, Message: policy.Visible(err.Error()),
+					Fix: "look at the MCP server's settings"}
 			}
 			return text, nil
 		}

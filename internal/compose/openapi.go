@@ -13,8 +13,9 @@ import (
 
 // options looks up the credentials.
 func options(o *config.OpenAPITools, file string, look config.LookUp) (openapi.Options, error) {
-	out := openapi.Options{File: file, Server: string(o.Server), Prefix: o.Prefix, Tags: o.Tags, Operations: o.Operations, Paths: o.Paths, Methods: o.Methods,
-		Auth: map[string]openapi.Credential{}, Accept: o.Accept, MaxBytes: int64(o.MaxBytes)}
+	out := openapi.Options{File: file, Server: string(o.Server), Prefix: o.Prefix, Tags: o.Tags,
+		Operations: o.Operations, Paths: o.Paths, Methods: o.Methods, Auth: map[string]openapi.Credential{},
+		Accept: o.Accept, MaxBytes: int64(o.MaxBytes)}
 	for _, name := range slices.Sorted(maps.Keys(o.Auth)) {
 		a := o.Auth[name]
 		c := openapi.Credential{User: a.User.Text}
@@ -58,7 +59,8 @@ func (s *requestSource) document(o config.OpenAPITools, where, base string) *req
 	}
 	made, err := openapi.Read(data, options)
 	f.err = err
-	b := config.Builtin{Enabled: o.Enabled, Auto: o.Auto, Mode: o.Mode, Timeout: o.Timeout, Cache: o.Cache, Debounce: o.Debounce, RequiresApproval: o.RequiresApproval}
+	b := config.Builtin{Enabled: o.Enabled, Auto: o.Auto, Mode: o.Mode, Timeout: o.Timeout, Cache: o.Cache,
+		Debounce: o.Debounce, RequiresApproval: o.RequiresApproval}
 	for _, t := range made {
 		t.Source = where
 		f.tools = append(f.tools, b.Configured(t))

@@ -22,7 +22,8 @@ func AgentPrices(c *config.Config, model string) agent.Prices {
 			all = p
 			continue
 		}
-		all.Cached, all.Written = dearest(all.Cached, all.In, p.Cached, p.In), dearest(all.Written, all.In, p.Written, p.In)
+		all.Cached, all.Written = dearest(all.Cached, all.In, p.Cached, p.In), dearest(all.Written, all.In,
+			p.Written, p.In)
 		all.In, all.Out = max(all.In, p.In), max(all.Out, p.Out)
 	}
 	return all
@@ -65,5 +66,6 @@ func price(c *config.Config, name string) (agent.Prices, bool) {
 }
 
 func prices(p *config.Price) agent.Prices {
-	return agent.Prices{Known: true, In: float64(p.In), Out: float64(p.Out), Cached: (*float64)(p.Cached), Written: (*float64)(p.Written)}
+	return agent.Prices{Known: true, In: float64(p.In), Out: float64(p.Out), Cached: (*float64)(p.Cached),
+		Written: (*float64)(p.Written)}
 }

@@ -30,7 +30,8 @@ var protocols = map[string]func(b *config.Backend, o exchange.Options, key strin
 func openAIServer(b *config.Backend, o exchange.Options, key string) serverModel {
 	// A server notices that a client has gone only while it sends.
 	return openai.New(openai.Options{AlwaysStream: true, URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward,
-		Constrain: Constrain(*b), CallIDs: callIDs[b.CallIDs], Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle})
+		Constrain: Constrain(*b), CallIDs: callIDs[b.CallIDs], Connect: o.Connect, FirstByte: o.FirstByte,
+		Idle: o.Idle})
 }
 
 // callIDs has the words of the configuration for ids that not every server takes.

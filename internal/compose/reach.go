@@ -27,7 +27,8 @@ func Reach(c *config.Config, ctx context.Context, model string) error {
 		return fmt.Errorf("backend %s: %w", m.Backend, err)
 	}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
-	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req)
 	if err != nil {
 		var u *url.Error

@@ -32,7 +32,8 @@ type requestFile struct {
 
 func requestTools(t *Toolbox, c *config.Config, env *ToolEnvironment) (toolSource, error) {
 	look := func(s config.Secret) (string, error) { return s.Resolve(env.Getenv) }
-	s := &requestSource{config: c, dirs: slices.Clone(t.Dirs), base: env.Dir, look: look, files: map[string]*requestFile{}}
+	s := &requestSource{config: c, dirs: slices.Clone(t.Dirs), base: env.Dir, look: look,
+		files: map[string]*requestFile{}}
 	documents, err := s.documents(env)
 	t.Dirs = append(t.Dirs, documents...)
 	return s, err

@@ -68,7 +68,8 @@ func (w *builder) server(b *config.Backend, name string) (chat.Model, error) {
 // ownKeys lists what is sent to a backend to be let in, as far as it can be told from words.
 func ownKeys(key string, headers http.Header) (list []string) {
 	for name, values := range headers {
-		if !slices.ContainsFunc([]string{"auth", "key", "token", "secret"}, func(s string) bool { return strings.Contains(strings.ToLower(name), s) }) {
+		if !slices.ContainsFunc([]string{"auth", "key", "token", "secret"},
+			func(s string) bool { return strings.Contains(strings.ToLower(name), s) }) {
 			continue
 		}
 		for _, v := range values {
@@ -77,7 +78,8 @@ func ownKeys(key string, headers http.Header) (list []string) {
 	}
 	list = append(list, key)
 	slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
-	return slices.Compact(slices.DeleteFunc(list, func(s string) bool { return len(s) < minOwn || strings.ContainsAny(s, " \t") }))
+	return slices.Compact(slices.DeleteFunc(list,
+		func(s string) bool { return len(s) < minOwn || strings.ContainsAny(s, " \t") }))
 }
 
 // use puts a backend to use under its name.

@@ -9,7 +9,8 @@ import (
 func Settings(r *config.Result) api.Settings {
 	out := api.Settings{File: r.File, Items: []api.Setting{}, Keys: []api.Key{}}
 	for _, x := range r.Explain() {
-		out.Items = append(out.Items, api.Setting{Path: x.Path, Value: x.Value, Layer: x.Layer, From: x.From, Note: x.Note, About: x.Doc})
+		out.Items = append(out.Items, api.Setting{Path: x.Path, Value: x.Value, Layer: x.Layer, From: x.From,
+			Note: x.Note, About: x.Doc})
 	}
 	for _, k := range r.Keys {
 		key := api.Key{Name: k.Name, Role: api.Role(k.Role), From: k.Secret.String()}

@@ -22,7 +22,8 @@ func ToolFile(file string, data []byte) ([]*tool.Tool, error) {
 		return f.tools, f.err
 	}
 	if !strings.HasSuffix(file, config.OpenAPISuffix) {
-		return nil, fmt.Errorf("%s: its name ends in neither %s nor %s", file, config.RequestSuffix, config.OpenAPISuffix)
+		return nil, fmt.Errorf("%s: its name ends in neither %s nor %s", file, config.RequestSuffix,
+			config.OpenAPISuffix)
 	}
 	o := &config.OpenAPITools{}
 	if err := config.ReadEntry(file, data, o); err != nil {

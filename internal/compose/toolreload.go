@@ -183,7 +183,8 @@ func (t *Toolbox) whole(one *tool.Tool) *tool.Tool {
 		return one
 	}
 	w := *builtin
-	w.State, w.States, w.Guard, w.Style, w.Auto, w.Rules = one.State, one.States, one.Guard, one.Style, one.Auto, one.Rules
+	w.State, w.States, w.Guard, w.Style, w.Auto, w.Rules = one.State, one.States, one.Guard, one.Style, one.Auto,
+		one.Rules
 	return &w
 }
 
@@ -191,8 +192,10 @@ func (t *Toolbox) whole(one *tool.Tool) *tool.Tool {
 func (t *Toolbox) problems(state *ToolState) []error {
 	var errs []error
 	if len(state.lost) > 0 && t.file != "" {
-		errs = append(errs, fmt.Errorf("%s: what an earlier version kept there (of %s) names no configuration, and holds only without one; repeat wield tool enable and the like for this one",
-			t.State, strings.Join(state.lost, ", ")))
+		errs = append(errs,
+			fmt.Errorf(
+				"%s: what an earlier version kept there (of %s) names no configuration, and holds only without one; repeat wield tool enable and the like for this one",
+				t.State, strings.Join(state.lost, ", ")))
 	}
 	for _, name := range slices.Sorted(maps.Keys(state.Tools)) {
 		c := state.Tools[name]
@@ -208,7 +211,8 @@ func (t *Toolbox) problems(state *ToolState) []error {
 
 // apply makes of a tool what commands have made of it, as far as it can be that.
 func (c ToolChange) apply(t *tool.Tool) {
-	if s, ok := tool.ParseState(c.State); ok && s != tool.StateDefault && (t.States == nil || slices.Contains(t.States, s)) {
+	if s, ok := tool.ParseState(c.State); ok && s != tool.StateDefault &&
+		(t.States == nil || slices.Contains(t.States, s)) {
 		t.State = s
 	}
 	guard := tool.Guard{}

@@ -38,8 +38,8 @@ type toolMaker func(e *ToolEnvironment) []*tool.Tool
 var builtinTools = []toolMaker{
 	func(*ToolEnvironment) []*tool.Tool { return clock.Clock{}.Tools() },
 	func(e *ToolEnvironment) []*tool.Tool {
-		return builtin.Tools(builtin.Options{Search: e.search, Undo: e.local.Undo, Wikipedia: e.wikipedia, SilverBullet: e.silver, SilverBulletToken: e.silverToken,
-			GoCache: gocache.Command(e.Self, e.Getenv)})
+		return builtin.Tools(builtin.Options{Search: e.search, Undo: e.local.Undo, Wikipedia: e.wikipedia,
+			SilverBullet: e.silver, SilverBulletToken: e.silverToken, GoCache: gocache.Command(e.Self, e.Getenv)})
 	},
 	func(e *ToolEnvironment) []*tool.Tool { return database.Options{Sources: e.databases}.Tools() },
 	func(e *ToolEnvironment) []*tool.Tool { return memory.Options{Path: e.memories}.Tools() },
@@ -106,7 +106,8 @@ func (t *Toolbox) Close() error {
 	if t.servers != nil {
 		t.servers.close()
 	}
-	err := errors.Join(t.Runner.Settings().Shared.Close(), t.temp.Close(), trimCaches(t.Runner.Settings().Sandbox.Cache, t.made))
+	err := errors.Join(t.Runner.Settings().Shared.Close(), t.temp.Close(),
+		trimCaches(t.Runner.Settings().Sandbox.Cache, t.made))
 	if t.results != nil {
 		err = errors.Join(err, t.results.Close())
 	}
@@ -126,7 +127,8 @@ func OpenToolbox(c *config.Config, env ToolEnvironment) (*Toolbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tools.search.key: %w", err)
 	}
-	env.search = builtin.Search{Provider: c.Tools.Search.Engine, URL: string(c.Tools.Search.URL), Key: key, ID: c.Tools.Search.ID}
+	env.search = builtin.Search{Provider: c.Tools.Search.Engine, URL: string(c.Tools.Search.URL), Key: key,
+		ID: c.Tools.Search.ID}
 	env.wikipedia, env.silver = string(c.Tools.Wikipedia.URL), string(c.Tools.Silver.URL)
 	if env.silverToken, err = c.Tools.Silver.Token.Resolve(env.Getenv); err != nil {
 		return nil, fmt.Errorf("tools.silverbullet.token: %w", err)
@@ -150,7 +152,8 @@ func OpenToolbox(c *config.Config, env ToolEnvironment) (*Toolbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
-	box := &Toolbox{Registry: &tool.Registry{}, temp: temp, made: time.Now(), results: kept, config: c, file: wholePath(env.File), Undo: env.local.Undo, builtin: map[string]*tool.Tool{}, own: map[string]*tool.Tool{}}
+	box := &Toolbox{Registry: &tool.Registry{}, temp: temp, made: time.Now(), results: kept, config: c,
+		file: wholePath(env.File), Undo: env.local.Undo, builtin: map[string]*tool.Tool{}, own: map[string]*tool.Tool{}}
 	if dir := c.DataDir(env.Getenv); dir != "" {
 		box.State = filepath.Join(dir, ToolStateFile)
 		box.Held = &guarded.Store{File: filepath.Join(dir, config.GuardedFile)}
@@ -241,7 +244,8 @@ func (t *Toolbox) fill(c *config.Config, env *ToolEnvironment, shared *tool.Shar
 	known := slices.Concat(slices.Sorted(maps.Keys(t.builtin)), slices.Sorted(maps.Keys(t.own)))
 	for _, name := range slices.Sorted(maps.Keys(c.Tools.Builtin)) {
 		if !slices.Contains(known, name) {
-			t.Problems = append(t.Problems, fmt.Errorf("tools.builtin.%s: there is no such tool%s", name, near.Hint(name, known)))
+			t.Problems = append(t.Problems, fmt.Errorf("tools.builtin.%s: there is no such tool%s", name,
+				near.Hint(name, known)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(state.Tools)) {
@@ -251,7 +255,8 @@ func (t *Toolbox) fill(c *config.Config, env *ToolEnvironment, shared *tool.Shar
 	}
 	for _, name := range c.Tools.Disable {
 		if !slices.Contains(known, name) {
-			t.Problems = append(t.Problems, fmt.Errorf("tools.disable: %w", &tool.Error{Kind: tool.ErrNotFound, Tool: name}))
+			t.Problems = append(t.Problems, fmt.Errorf("tools.disable: %w",
+				&tool.Error{Kind: tool.ErrNotFound, Tool: name}))
 		}
 	}
 	return nil

@@ -47,7 +47,8 @@ func (t *Toolbox) find(c *config.Config, env *ToolEnvironment) error {
 
 // toolFiles finds the tools in tools.dirs and tools.llf.
 func toolFiles(t *Toolbox, c *config.Config, env *ToolEnvironment) (toolSource, error) {
-	set := &dir.Set{Options: dir.Options{Level: sandbox.Level(c.Sandbox.Level), Getenv: env.Getenv, Root: t.Runner.Settings().Root, Builtin: slices.Sorted(maps.Keys(t.builtin))}}
+	set := &dir.Set{Options: dir.Options{Level: sandbox.Level(c.Sandbox.Level), Getenv: env.Getenv,
+		Root: t.Runner.Settings().Root, Builtin: slices.Sorted(maps.Keys(t.builtin))}}
 	for _, d := range c.Tools.Dirs {
 		d, err := env.absolute(d) // what protects it compares absolute paths
 		if err != nil {

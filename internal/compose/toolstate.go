@@ -48,7 +48,8 @@ type ToolChange struct {
 
 // Empty reports whether nothing is changed.
 func (t ToolChange) Empty() bool {
-	return t.State == "" && t.Mode == "" && t.Timeout == "" && t.RequiresApproval == nil && len(t.Added) == 0 && len(t.Removed) == 0
+	return t.State == "" && t.Mode == "" && t.Timeout == "" && t.RequiresApproval == nil && len(t.Added) == 0 &&
+		len(t.Removed) == 0
 }
 
 // LoadToolState reads what the file has of a configuration. A file that is not there has nothing.
@@ -79,9 +80,11 @@ func loadToolStates(file string) (*toolStates, error) {
 	switch all.Version {
 	case toolStateVersion:
 	case 1:
-		all.Version, all.Configurations = toolStateVersion, map[string]*ToolState{"": {Tools: read.Tools, lost: slices.Sorted(maps.Keys(read.Tools))}}
+		all.Version, all.Configurations = toolStateVersion, map[string]*ToolState{"": {Tools: read.Tools,
+			lost: slices.Sorted(maps.Keys(read.Tools))}}
 	default:
-		return nil, fmt.Errorf("state of the tools: %s has version %d, and this program reads version %d", file, all.Version, toolStateVersion)
+		return nil, fmt.Errorf("state of the tools: %s has version %d, and this program reads version %d", file,
+			all.Version, toolStateVersion)
 	}
 	return all, nil
 }

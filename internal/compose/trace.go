@@ -12,7 +12,8 @@ import (
 )
 
 // Tracer returns what sends spans as the configuration says, or nil if there are to be none.
-func Tracer(t *config.Trace, getenv func(string) string, version string, log *slog.Logger, hide func(string) string) (*trace.Tracer, error) {
+func Tracer(t *config.Trace, getenv func(string) string, version string, log *slog.Logger, hide func(string) string) (
+	*trace.Tracer, error) {
 	if t.Endpoint == "" {
 		return nil, nil
 	}
@@ -24,5 +25,6 @@ func Tracer(t *config.Trace, getenv func(string) string, version string, log *sl
 		}
 		h.Set(name, v)
 	}
-	return trace.New(trace.Options{Endpoint: string(t.Endpoint), Headers: h, Service: t.Service, Version: version, Content: t.Content, Log: log, Hide: hide}), nil
+	return trace.New(trace.Options{Endpoint: string(t.Endpoint), Headers: h, Service: t.Service, Version: version,
+		Content: t.Content, Log: log, Hide: hide}), nil
 }

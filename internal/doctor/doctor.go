@@ -213,8 +213,9 @@ const constrainedTo = "berth 7"
 // constrains asks for a greeting in a form that excludes it, where the configuration says that the backend takes forms:
 // a server that does not know the field leaves it out without a word.
 func (v *visit) constrains() {
-	f := chat.Format{Kind: chat.FormatSchema, Name: "answer", Schema: []byte(`{"type":"object","properties":{"answer":{"type":"string","enum":["` +
-		constrainedTo + `"]}},"required":["answer"],"additionalProperties":false}`)}
+	f := chat.Format{Kind: chat.FormatSchema, Name: "answer",
+		Schema: []byte(`{"type":"object","properties":{"answer":{"type":"string","enum":["` +
+			constrainedTo + `"]}},"required":["answer"],"additionalProperties":false}`)}
 	switch v.p.Bridge.Hold {
 	case bridge.HoldLlamaCPP:
 		f = chat.Format{Kind: chat.FormatGrammar, Name: "answer", Grammar: `root ::= "` + constrainedTo + `"`}
@@ -297,7 +298,8 @@ func (v *visit) templated() bool {
 	}
 	why := tune.Told(v.ctx, v.p.Bridge.Template)
 	if why != nil {
-		v.say("mode template", Failed, why.Error(), "set mode: text for the model, or chat_template to a file with a template for tools")
+		v.say("mode template", Failed, why.Error(),
+			"set mode: text for the model, or chat_template to a file with a template for tools")
 	}
 	return why == nil
 }
@@ -310,7 +312,8 @@ func (v *visit) template(trials []tune.Trial) {
 		v.say("mode template", Failed, chat.AsError(s.err).Error(),
 			"the backend must complete rendered prompts (/v1/completions, or /api/generate for kind ollama); else set mode: text")
 	case s.right == 0:
-		v.say("mode template", Failed, "the model gets the tools but does not call them", "wield tune "+v.p.Name+" tries other ways")
+		v.say("mode template", Failed, "the model gets the tools but does not call them",
+			"wield tune "+v.p.Name+" tries other ways")
 	default:
 		v.say("mode template", OK, s.String(), "")
 	}

@@ -82,13 +82,15 @@ func (a *passiveAnswer) Append(dst []byte) []byte {
 	if a.call != nil {
 		content = ""
 	}
-	b := a.body("chat.completion", passiveChoice{Message: &passiveText{Role: "assistant", Content: &content}, Reason: a.finish()})
+	b := a.body("chat.completion", passiveChoice{Message: &passiveText{Role: "assistant", Content: &content},
+		Reason: a.finish()})
 	b.ToolRequest, b.Usage = a.request(), a.tokens()
 	return appendJSON(dst, b)
 }
 
 func (a *passiveAnswer) body(object string, c passiveChoice) *passiveBody {
-	return &passiveBody{ID: a.id, Object: object, Created: a.created, Model: a.model, Choices: []passiveChoice{c}, Conversation: a.conversation}
+	return &passiveBody{ID: a.id, Object: object, Created: a.created, Model: a.model, Choices: []passiveChoice{c},
+		Conversation: a.conversation}
 }
 
 // finish is the reason that the client is told. That there is a call is none of the protocol's reasons.

@@ -56,8 +56,8 @@ func (w watched) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.E
 }
 
 // captured are the kinds of events that a record keeps.
-var captured = [...]bool{chat.KindTurnStart: true, chat.KindRaw: true, chat.KindCallEnd: true, chat.KindNote: true, chat.KindRejected: true,
-	chat.KindOverrun: true, chat.KindBounce: true, chat.KindConverted: true, chat.KindFinish: true, chat.KindUsage: true, chat.KindIdle: false}
+var captured = [...]bool{chat.KindTurnStart: true, chat.KindRaw: true, chat.KindCallEnd: true, chat.KindNote: true,
+	chat.KindRejected: true, chat.KindOverrun: true, chat.KindBounce: true, chat.KindConverted: true, chat.KindFinish: true, chat.KindUsage: true, chat.KindIdle: false}
 
 // traced returns m with spans of its answer sent, and kept, if they are wanted.
 func (x *exchange) traced(m chat.Model) chat.Model {
@@ -78,21 +78,24 @@ func (x *exchange) capture(now time.Time) {
 		return
 	}
 	r.ID, r.Time, r.Path, r.Model, r.Key = x.id, x.start, x.r.URL.Path, x.model, x.holder.keyName()
-	r.Status, r.Streamed, r.Bounces, r.Took, r.AnswerBytes = x.status, x.live != nil, x.bounces, now.Sub(x.start), x.written
+	r.Status, r.Streamed, r.Bounces, r.Took, r.AnswerBytes = x.status, x.live != nil, x.bounces, now.Sub(x.start),
+		x.written
 	r.Dropped = x.dropped
 	if x.err != nil {
 		r.Error = string(x.err.Kind)
 	}
 	o := &x.g.opts
 	if o.LogContent {
-		o.Log.LogAttrs(x.r.Context(), slog.LevelInfo, "content", slog.String("request", x.id), slog.String("model", x.model),
-			slog.String("request_body", mask.Text(string(r.Request))), slog.String("answer", mask.Text(string(r.Answer))))
+		o.Log.LogAttrs(x.r.Context(), slog.LevelInfo, "content", slog.String("request", x.id),
+			slog.String("model", x.model), slog.String("request_body", mask.Text(string(r.Request))),
+			slog.String("answer", mask.Text(string(r.Answer))))
 	}
 	if o.Capture == nil {
 		return
 	}
 	if err := o.Capture.Add(r); err != nil {
-		o.Log.LogAttrs(x.r.Context(), slog.LevelError, "an exchange could not be written to disk", slog.String("request", x.id), slog.Any("error", err))
+		o.Log.LogAttrs(x.r.Context(), slog.LevelError, "an exchange could not be written to disk",
+			slog.String("request", x.id), slog.Any("error", err))
 	}
 }
 
@@ -138,7 +141,8 @@ func (x *exchange) showCapture() *failure {
 	}
 	r := ring.Get(x.arg)
 	if r == nil {
-		return refuse(http.StatusNotFound, chat.ErrNotFound, codeURL, "no exchange of the id "+quote(x.arg)+" is kept; "+pathCaptures+" lists those that are")
+		return refuse(http.StatusNotFound, chat.ErrNotFound, codeURL, "no exchange of the id "+quote(x.arg)+
+			" is kept; "+pathCaptures+" lists those that are")
 	}
 	return x.tell(r)
 }
@@ -148,7 +152,8 @@ func (x *exchange) captures() (*capture.Ring, *failure) {
 		return nil, f
 	}
 	if x.g.opts.Capture == nil {
-		return nil, refuse(http.StatusNotFound, chat.ErrNotFound, codeURL, "nothing is captured: set capture.requests in the configuration")
+		return nil, refuse(http.StatusNotFound, chat.ErrNotFound, codeURL,
+			"nothing is captured: set capture.requests in the configuration")
 	}
 	return x.g.opts.Capture, nil
 }

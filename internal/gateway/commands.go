@@ -101,7 +101,8 @@ func (c *commanded) help() string {
 }
 
 func (c *commanded) describe(req *chat.Request, _ string) string {
-	return c.o.Name + ", with " + strconv.Itoa(len(req.Messages)-1) + " earlier messages and " + strconv.Itoa(len(req.Tools)) + " tools."
+	return c.o.Name + ", with " + strconv.Itoa(len(req.Messages)-1) + " earlier messages and " +
+		strconv.Itoa(len(req.Tools)) + " tools."
 }
 
 // titled returns a request for a title of the conversation.
@@ -110,7 +111,8 @@ func titled(req *chat.Request) *chat.Request {
 	out.Tools, out.Choice, out.Parallel, out.Format = nil, chat.Choice{}, nil, nil
 	out.Messages = append([]chat.Message(nil), req.Messages...)
 	out.Messages[len(out.Messages)-1] = chat.Message{Role: chat.RoleUser,
-		Parts: chat.Text("Write a title for this conversation: at most six words, without quotes and without a full stop. Answer with the title alone.")}
+		Parts: chat.Text(
+			"Write a title for this conversation: at most six words, without quotes and without a full stop. Answer with the title alone.")}
 	return &out
 }
 

@@ -33,7 +33,8 @@ func (x *exchange) complete(body []byte) *failure {
 func overLimit(h *holder, limit string, wait time.Duration) *failure {
 	message := "the key " + quote(h.Name) + " may start " + strconv.Itoa(h.RPM) + " requests a minute"
 	if limit == "concurrent" {
-		message = "the key " + quote(h.Name) + " may have " + strconv.Itoa(h.Concurrent) + " requests under way at a time"
+		message = "the key " + quote(h.Name) + " may have " + strconv.Itoa(h.Concurrent) +
+			" requests under way at a time"
 	}
 	f := refuse(http.StatusTooManyRequests, chat.ErrRateLimit, codeRate, message)
 	f.err.RetryAfter = wait

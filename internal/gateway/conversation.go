@@ -84,7 +84,8 @@ func (c conversation) unwanted(results *chat.Message, m *passiveMessage) string 
 		return "no request is pending"
 	case m.Name != "" && m.Name != c.pending.Name: // without a name it can only be that of the request
 		return "another tool's request is pending"
-	case results != nil && slices.ContainsFunc(results.Parts, func(p chat.Part) bool { return p.Text == resultText(m.Content) }):
+	case results != nil && slices.ContainsFunc(results.Parts,
+		func(p chat.Part) bool { return p.Text == resultText(m.Content) }):
 		return "it is repeated"
 	}
 	return ""

@@ -90,7 +90,8 @@ func (x *exchange) embedded(ctx context.Context, m *Model, resp *http.Response) 
 	list := make([]json.RawMessage, len(got.Data))
 	for _, one := range got.Data {
 		if one.Index < 0 || one.Index >= len(list) || list[one.Index] != nil {
-			return x.modelFailure(ctx, chat.Errorf(chat.ErrProtocol, "the server numbers its embeddings in a way of its own"))
+			return x.modelFailure(ctx, chat.Errorf(chat.ErrProtocol,
+				"the server numbers its embeddings in a way of its own"))
 		}
 		list[one.Index] = one.Embedding
 	}

@@ -170,7 +170,8 @@ func (r *routes) at(path string) (found []endpoint, arg string) {
 // is none.
 func (r *routes) meant(path string) string {
 	plain := strings.TrimRight(path, "/")
-	for _, p := range []string{plain, basePath + plain, strings.Replace(plain, basePath+basePath+"/", basePath+"/", 1)} {
+	for _, p := range []string{plain, basePath + plain, strings.Replace(plain, basePath+basePath+"/",
+		basePath+"/", 1)} {
 		if _, exact := r.exact[p]; exact && p != path {
 			return p
 		}
@@ -205,7 +206,8 @@ func (r *routes) suggest(path string) string {
 	}
 	slices.Sort(known) // of several that are as near the answer is always the same
 	meant := near.Name(path, known)
-	for _, p := range []string{strings.TrimRight(path, "/"), basePath + path, strings.ReplaceAll(path, basePath+basePath, basePath)} {
+	for _, p := range []string{strings.TrimRight(path, "/"), basePath + path,
+		strings.ReplaceAll(path, basePath+basePath, basePath)} {
 		if found, _ := r.at(p); len(found) > 0 {
 			meant = p
 		}

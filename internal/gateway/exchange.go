@@ -108,8 +108,9 @@ func (x *exchange) end() {
 	case p == http.ErrAbortHandler:
 		defer panic(p)
 	case p != nil:
-		x.g.opts.Log.LogAttrs(x.r.Context(), slog.LevelError, "panic", slog.String("request", x.id), slog.String("model", x.model),
-			slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+		x.g.opts.Log.LogAttrs(x.r.Context(), slog.LevelError, "panic", slog.String("request", x.id),
+			slog.String("model", x.model), slog.String("panic", fmt.Sprint(p)),
+			slog.String("stack", string(debug.Stack())))
 		x.fail(refuse(http.StatusInternalServerError, chat.ErrUnavailable, codeInternal,
 			"an internal error ended this request; the log has the details under "+x.id))
 	}
@@ -123,7 +124,8 @@ func (x *exchange) end() {
 }
 
 func (x *exchange) count(now time.Time) {
-	e := metrics.Exchange{Endpoint: x.path, Method: x.r.Method, Status: x.status, Streaming: x.live != nil, Took: now.Sub(x.start)}
+	e := metrics.Exchange{Endpoint: x.path, Method: x.r.Method, Status: x.status, Streaming: x.live != nil,
+		Took: now.Sub(x.start)}
 	if x.err != nil {
 		e.Error = string(x.err.Kind)
 	}
@@ -136,8 +138,9 @@ func (x *exchange) log(now time.Time) {
 		return
 	}
 	var room [16]slog.Attr
-	attrs := append(room[:0], slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path), slog.Int("status", x.status),
-		slog.Int64("bytes", x.written), slog.Duration("took", now.Sub(x.start)), slog.String("request", x.id))
+	attrs := append(room[:0], slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path),
+		slog.Int("status", x.status), slog.Int64("bytes", x.written), slog.Duration("took", now.Sub(x.start)),
+		slog.String("request", x.id))
 	if x.model != "" {
 		attrs = append(attrs, slog.String("model", x.model), slog.Bool("stream", x.live != nil))
 	}
@@ -290,7 +293,8 @@ func (x *exchange) readBody() ([]byte, *failure) {
 	case errors.As(err, &large):
 		return nil, tooLarge(limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		f := refuse(http.StatusRequestTimeout, chat.ErrTimeout, codeSlow, "the request's body did not arrive within "+x.g.opts.BodyTimeout.String())
+		f := refuse(http.StatusRequestTimeout, chat.ErrTimeout, codeSlow, "the request's body did not arrive within "+
+			x.g.opts.BodyTimeout.String())
 		f.hangUp = true
 		return nil, f
 	}

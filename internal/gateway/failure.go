@@ -73,14 +73,16 @@ func (x *exchange) modelFailure(ctx context.Context, err error) *failure {
 	case errors.Is(context.Cause(ctx), errDraining):
 		return stopping()
 	case ctx.Err() != nil:
-		return &failure{status: statusGone, err: &chat.Error{Kind: chat.ErrCanceled, Message: "the client went away", Cause: err}}
+		return &failure{status: statusGone, err: &chat.Error{Kind: chat.ErrCanceled, Message: "the client went away",
+			Cause: err}}
 	}
 	return toldError(x.front, chat.AsError(err))
 }
 
 // stopping is what a client is told whose answer was cut off, or not begun, because the service ends.
 func stopping() *failure {
-	return refuse(http.StatusServiceUnavailable, chat.ErrOverloaded, codeStopping, "the service is shutting down; try again")
+	return refuse(http.StatusServiceUnavailable, chat.ErrOverloaded, codeStopping,
+		"the service is shutting down; try again")
 }
 
 // toldError is a model's error as clients of a protocol are told of it.
@@ -148,7 +150,8 @@ func listOf(known []string) string {
 	case len(known) == 0:
 		return "there are no models for you here"
 	case len(known) > most:
-		return "known models: " + strings.Join(known[:most], ", ") + " and " + strconv.Itoa(len(known)-most) + " more (GET /v1/models)"
+		return "known models: " + strings.Join(known[:most], ", ") + " and " + strconv.Itoa(len(known)-most) +
+			" more (GET /v1/models)"
 	}
 	return "known models: " + strings.Join(known, ", ")
 }

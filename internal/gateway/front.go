@@ -86,8 +86,9 @@ var completionsFront = &front{
 }
 
 func completionsHead(h head) openai.ResponseOptions {
-	return openai.ResponseOptions{ID: h.newID("chatcmpl-"), Choice: h.choice, Created: h.now.Unix(), Model: h.model, Usage: openai.IncludeUsage(h.req),
-		Legacy: openai.Legacy(h.req), Custom: openai.CustomTools(h.req), Annotations: h.annotations}
+	return openai.ResponseOptions{ID: h.newID("chatcmpl-"), Choice: h.choice, Created: h.now.Unix(), Model: h.model,
+		Usage: openai.IncludeUsage(h.req), Legacy: openai.Legacy(h.req), Custom: openai.CustomTools(h.req),
+		Annotations: h.annotations}
 }
 
 // answer answers a request for an answer of a model, in the protocol of the URL.
@@ -117,7 +118,8 @@ func manyStops(req *chat.Request) *failure {
 	if len(req.Stop) <= maxStop {
 		return nil
 	}
-	return refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge, "the request names more than "+strconv.Itoa(maxStop)+" stop sequences: name fewer")
+	return refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge,
+		"the request names more than "+strconv.Itoa(maxStop)+" stop sequences: name fewer")
 }
 
 // maxStop is how many stop sequences a request may name; each is looked for at every place of the answer.
@@ -214,10 +216,12 @@ func (x *exchange) prepare(req *chat.Request) *failure {
 		switch mode := string(e.Value); mode {
 		case `"single_pass"`, "null":
 		case `"dual_pass_write_only"`, `"dual_pass_all"`:
-			return badField(paramPasses, codePasses, "the value "+mode+" is refused: it has the model answer without tools first, then runs its tools "+
-				"unseen and throws their answer away, so that the answer tells of what was not done; use single_pass, or leave the field out")
+			return badField(paramPasses, codePasses,
+				"the value "+mode+" is refused: it has the model answer without tools first, then runs its tools "+
+					"unseen and throws their answer away, so that the answer tells of what was not done; use single_pass, or leave the field out")
 		default:
-			return badField(paramPasses, codePasses, "the only value of "+paramPasses+" is single_pass, not "+quote(mode))
+			return badField(paramPasses, codePasses, "the only value of "+paramPasses+" is single_pass, not "+
+				quote(mode))
 		}
 	}
 	return nil
@@ -240,5 +244,6 @@ func (x *exchange) checkMessages(messages []chat.Message) *failure {
 	if len(messages) == 0 {
 		return badField(field, jsonbody.CodeMissingMsgs, field+" is empty: it must hold at least one message")
 	}
-	return badField(field, codeUserTurn, field+" holds nothing but instructions: it must hold a message of the role user")
+	return badField(field, codeUserTurn, field+
+		" holds nothing but instructions: it must hold a message of the role user")
 }

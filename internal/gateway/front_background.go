@@ -80,7 +80,8 @@ func (g *Gateway) newJob(k storedResponse, m chat.Model, life int) *job {
 // client relies on finding the response later.
 func (k *storedResponse) begin(ctx context.Context, body []byte, m *making) (*journal.Lease, error) {
 	ctx = context.WithoutCancel(ctx)
-	k.record = &record{key: k.key(), kind: keptResponseKind, created: k.o.Created, body: body, previous: k.req.Previous, input: k.input(), making: m}
+	k.record = &record{key: k.key(), kind: keptResponseKind, created: k.o.Created, body: body, previous: k.req.Previous,
+		input: k.input(), making: m}
 	if k.responses.journal == nil {
 		k.responses.cache(k.record)
 		return nil, nil
@@ -150,7 +151,8 @@ func (g *Gateway) adopt(ctx context.Context, r *record) (*job, error) {
 	req.Previous = r.previous
 	was := r.making
 	m := g.models[was.Model]
-	k := storedResponse{responses: s, owner: r.key.owner, req: req, record: r, o: responses.ResponseOptions{ID: r.key.id, Created: r.created, Model: was.Model, Request: req}}
+	k := storedResponse{responses: s, owner: r.key.owner, req: req, record: r,
+		o: responses.ResponseOptions{ID: r.key.id, Created: r.created, Model: was.Model, Request: req}}
 	var served chat.Model = orphan{}
 	if m != nil {
 		k.o.Natives = m.Annotations
@@ -229,13 +231,15 @@ func (x *exchange) showStream(r *record, j *job, after string) *failure {
 		return refuse(http.StatusConflict, chat.ErrBadRequest, codeElsewhere, "the response "+quote(r.key.id)+
 			" is made by another process of this service, or was a moment ago; try again, or leave stream out")
 	case j == nil:
-		return badField("stream", codeFrames, "the events of this response are not kept: those of responses in the background are, for some time; leave stream out")
+		return badField("stream", codeFrames,
+			"the events of this response are not kept: those of responses in the background are, for some time; leave stream out")
 	case after == "":
 		return x.follow(j, -1)
 	}
 	n, err := strconv.Atoi(after)
 	if err != nil || n < 0 {
-		return badField("starting_after", jsonbody.CodeInvalidValue, "starting_after: this must be the sequence_number of an event")
+		return badField("starting_after", jsonbody.CodeInvalidValue,
+			"starting_after: this must be the sequence_number of an event")
 	}
 	return x.follow(j, n)
 }
@@ -247,12 +251,15 @@ func (j *job) checkPlace(after int) *failure {
 	begin := j.life * numbersPerLife
 	switch {
 	case after >= j.frames.next():
-		return badField("starting_after", jsonbody.CodeInvalidValue, "starting_after: the last event of this response so far is number "+strconv.Itoa(j.frames.next()-1))
+		return badField("starting_after", jsonbody.CodeInvalidValue,
+			"starting_after: the last event of this response so far is number "+strconv.Itoa(j.frames.next()-1))
 	case after >= 0 && after < begin-1:
-		return badField("starting_after", codeFrames, "starting_after: the service was started again since that event, and tells the response anew: "+
-			"follow it from its beginning (without starting_after), or ask for it without stream")
+		return badField("starting_after", codeFrames,
+			"starting_after: the service was started again since that event, and tells the response anew: "+
+				"follow it from its beginning (without starting_after), or ask for it without stream")
 	case j.frames.first > begin && after < j.frames.first-1:
-		return badField("starting_after", codeFrames, "starting_after: the events up to number "+strconv.Itoa(j.frames.first-1)+
+		return badField("starting_after", codeFrames, "starting_after: the events up to number "+
+			strconv.Itoa(j.frames.first-1)+
 			" are not kept any more; ask for the response without stream")
 	}
 	return nil
@@ -389,7 +396,8 @@ func (g *Gateway) leftBehind(ctx context.Context) (left []recordKey, err error) 
 			continue
 		}
 		var last keptObject
-		for e, err := range g.opts.Journal.Read(ctx, journal.Query{Stream: h.Stream, Kinds: []journal.Kind{journal.KindObject}}) {
+		for e, err := range g.opts.Journal.Read(ctx,
+			journal.Query{Stream: h.Stream, Kinds: []journal.Kind{journal.KindObject}}) {
 			if err != nil {
 				return nil, err
 			}

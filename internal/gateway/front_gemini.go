@@ -42,7 +42,8 @@ func (x *exchange) generateContent(body []byte, stream bool) *failure {
 		return f
 	}
 	if req.Stream = stream; stream && x.r.URL.Query().Get("alt") != "sse" {
-		return badField("alt", codeNoRelay, "streams are server-sent events here: add ?alt=sse to the URL, as Google's SDKs do")
+		return badField("alt", codeNoRelay,
+			"streams are server-sent events here: add ?alt=sse to the URL, as Google's SDKs do")
 	}
 	return x.converse(m, req)
 }

@@ -46,7 +46,8 @@ var responsesFront = &front{
 }
 
 func responsesHead(h head, req *responses.Request) responses.ResponseOptions {
-	return responses.ResponseOptions{ID: newID("resp_"), Created: h.now.Unix(), Model: h.model, Request: req, Natives: h.annotations}
+	return responses.ResponseOptions{ID: newID("resp_"), Created: h.now.Unix(), Model: h.model, Request: req,
+		Natives: h.annotations}
 }
 
 // responseRequest reads a request for a response, puts what it continues in front of it, and finds its model.
@@ -132,7 +133,8 @@ func (x *exchange) countInput(body []byte) *failure {
 	if f != nil {
 		return f
 	}
-	b := strconv.AppendInt([]byte(`{"object":"response.input_tokens","input_tokens":`), int64(anthropic.CountTokens(&k.req.Request)), 10)
+	b := strconv.AppendInt([]byte(`{"object":"response.input_tokens","input_tokens":`),
+		int64(anthropic.CountTokens(&k.req.Request)), 10)
 	x.body(http.StatusOK, append(b, '}'))
 	return nil
 }
@@ -158,7 +160,8 @@ func (k *storedResponse) resume(named bool) *failure {
 		found, missing, err := k.responses.chain(ctx, recordKey{k.owner, req.Previous})
 		switch {
 		case errors.Is(err, errUnfinished):
-			return badField("previous_response_id", codeUnfinished, "the response "+quote(missing)+" is still being made: ask for it until it is done, or cancel it")
+			return badField("previous_response_id", codeUnfinished,
+				"the response "+quote(missing)+" is still being made: ask for it until it is done, or cancel it")
 		case err != nil:
 			return k.x.storeFailure(err)
 		}
@@ -230,7 +233,8 @@ func (k *storedResponse) keep(ctx context.Context, result []byte, items []json.R
 		k.responses.add(ctx, recordKey{k.owner, k.req.Kept}, k.o.Created, slices.Concat(input, output))
 	}
 	if k.req.Store {
-		k.responses.put(ctx, &record{key: k.key(), kind: keptResponseKind, body: result, previous: k.req.Previous, input: input, output: output})
+		k.responses.put(ctx, &record{key: k.key(), kind: keptResponseKind, body: result, previous: k.req.Previous,
+			input: input, output: output})
 	}
 }
 

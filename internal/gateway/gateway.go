@@ -65,7 +65,8 @@ func (g *Gateway) Replace(o Options) {
 
 func newGateway(o Options, m *memory) *Gateway {
 	o.setDefaults()
-	g := &Gateway{opts: o, made: time.Now(), routes: endpoints, models: make(map[string]*Model, len(o.Models)), memory: m}
+	g := &Gateway{opts: o, made: time.Now(), routes: endpoints, models: make(map[string]*Model, len(o.Models)),
+		memory: m}
 	g.holders, g.mounts = newHolders(o.Keys, g.made), sortMounts(o.Mounts)
 	for i := range o.Models {
 		m := o.Models[i]
@@ -88,7 +89,8 @@ func newGateway(o Options, m *memory) *Gateway {
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g = g.current.Load()
 	g.asked.Add(1)
-	x := &exchange{g: g, w: w, r: r, rc: *http.NewResponseController(w), start: time.Now(), front: completionsFront, id: requestID(r.Header)}
+	x := &exchange{g: g, w: w, r: r, rc: *http.NewResponseController(w), start: time.Now(), front: completionsFront,
+		id: requestID(r.Header)}
 	defer x.end()
 	x.set("X-Request-Id", x.id)
 	if r.ContentLength != 0 {

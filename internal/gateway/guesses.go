@@ -99,12 +99,14 @@ func (g *Gateway) refuseKey(r *http.Request) *failure {
 	if wait > 0 {
 		return tooManyGuesses(wait)
 	}
-	g.opts.Log.LogAttrs(r.Context(), slog.LevelWarn, "a wrong key", slog.String("address", r.RemoteAddr), slog.String("path", r.URL.Path))
+	g.opts.Log.LogAttrs(r.Context(), slog.LevelWarn, "a wrong key", slog.String("address", r.RemoteAddr),
+		slog.String("path", r.URL.Path))
 	return wrongKey
 }
 
 func tooManyGuesses(wait time.Duration) *failure {
-	f := refuse(http.StatusTooManyRequests, chat.ErrRateLimit, codeRate, "too many wrong keys came from this address; try again with a right one, or later")
+	f := refuse(http.StatusTooManyRequests, chat.ErrRateLimit, codeRate,
+		"too many wrong keys came from this address; try again with a right one, or later")
 	f.err.RetryAfter = wait
 	return f
 }

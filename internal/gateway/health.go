@@ -55,7 +55,8 @@ func (x *exchange) metrics() *failure {
 	}
 	text, err := m.Append(nil)
 	if err != nil {
-		return refuse(http.StatusInternalServerError, chat.ErrUnavailable, codeInternal, "the numbers cannot be told: "+err.Error())
+		return refuse(http.StatusInternalServerError, chat.ErrUnavailable, codeInternal,
+			"the numbers cannot be told: "+err.Error())
 	}
 	x.w.Header()["Cache-Control"] = noCache
 	x.bodyOf(metricsType, http.StatusOK, text)

@@ -157,19 +157,23 @@ func (j *job) run(ctx context.Context, req *chat.Request) {
 	j.conclude(ctx, err)
 	log := j.g.opts.Log
 	if err == nil {
-		log.InfoContext(ctx, "a response was made in the background", "response", j.storedResponse.o.ID, "model", j.storedResponse.o.Model, "key", j.storedResponse.owner, "took", time.Since(begun))
+		log.InfoContext(ctx, "a response was made in the background", "response", j.storedResponse.o.ID, "model",
+			j.storedResponse.o.Model, "key", j.storedResponse.owner, "took", time.Since(begun))
 		return
 	}
-	log.WarnContext(ctx, "a response in the background has broken off", "response", j.storedResponse.o.ID, "model", j.storedResponse.o.Model, "key", j.storedResponse.owner,
-		"took", time.Since(begun), "error", string(chat.AsError(err).Kind), "goes_on", j.left)
+	log.WarnContext(ctx, "a response in the background has broken off", "response", j.storedResponse.o.ID, "model",
+		j.storedResponse.o.Model, "key", j.storedResponse.owner, "took", time.Since(begun), "error",
+		string(chat.AsError(err).Kind), "goes_on", j.left)
 }
 
 // listen takes in what the model says, but for the end, which conclude sees to.
 func (j *job) listen(ctx context.Context, req *chat.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			j.g.opts.Log.ErrorContext(ctx, "panic", "response", j.storedResponse.o.ID, "model", j.storedResponse.o.Model, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = chat.Errorf(chat.ErrUnavailable, "an internal error ended this response; the log has the details under %s", j.storedResponse.o.ID)
+			j.g.opts.Log.ErrorContext(ctx, "panic", "response", j.storedResponse.o.ID, "model",
+				j.storedResponse.o.Model, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = chat.Errorf(chat.ErrUnavailable,
+				"an internal error ended this response; the log has the details under %s", j.storedResponse.o.ID)
 		}
 	}()
 	j.write(func(w *responses.StreamWriter) []byte { return w.Start(nil) })
@@ -223,7 +227,8 @@ func (j *job) conclude(ctx context.Context, err error) {
 		defer j.mu.Unlock()
 		j.over, j.left = true, true
 		j.tellChange()
-	case errors.Is(cause, errCancelled), errors.Is(cause, errForgotten), j.last != nil && chat.AsError(err).Kind == chat.ErrCanceled:
+	case errors.Is(cause, errCancelled), errors.Is(cause, errForgotten), j.last != nil && chat.AsError(err).
+		Kind == chat.ErrCanceled:
 		j.finish(ctx, func(w *responses.StreamWriter) []byte { return w.Cancel(nil) })
 	default:
 		told := toldError(responsesFront, chat.AsError(err)).err

@@ -54,7 +54,8 @@ func (g *Gateway) checkOrigin(w http.ResponseWriter, r *http.Request) *failure {
 	if g.allowsOrigin(origin) {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Expose-Headers", "X-Request-Id, X-Wield-Bounces, X-Wield-Notice, X-Wield-Conversation, Retry-After")
+		h.Set("Access-Control-Expose-Headers",
+			"X-Request-Id, X-Wield-Bounces, X-Wield-Notice, X-Wield-Conversation, Retry-After")
 		h.Add("Vary", "Origin")
 		return nil
 	}
@@ -65,7 +66,8 @@ func (g *Gateway) checkOrigin(w http.ResponseWriter, r *http.Request) *failure {
 }
 
 func originFailure(who string) *failure {
-	return forbidden("origin_not_allowed", who+" may not call this service: list it under origins in the configuration if it should")
+	return forbidden("origin_not_allowed", who+
+		" may not call this service: list it under origins in the configuration if it should")
 }
 
 func (g *Gateway) allowsOrigin(origin string) bool {

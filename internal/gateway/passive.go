@@ -69,7 +69,8 @@ func (x *exchange) completePassive(body []byte) *failure {
 	x.logIgnored(resumed.ignored)
 	req.Messages, req.Conversation = resumed.all, key.id
 	if !asks(resumed.turn) {
-		return badField("messages", codeUserTurn, "no user message was given, and no result of a tool request that waits for one")
+		return badField("messages", codeUserTurn,
+			"no user message was given, and no result of a tool request that waits for one")
 	}
 	a := &passiveAnswer{id: newID("chatcmpl-"), created: x.start.Unix(), model: m.Name, conversation: key.id}
 	if req.Stream {
@@ -87,7 +88,8 @@ func (x *exchange) completePassive(body []byte) *failure {
 func (x *exchange) logIgnored(list []ignoredResult) {
 	for _, r := range list {
 		x.g.opts.Log.LogAttrs(x.r.Context(), slog.LevelInfo, "a tool result is ignored",
-			slog.String("request", x.id), slog.String("model", x.model), slog.String("tool", quote(r.name)), slog.String("why", r.why))
+			slog.String("request", x.id), slog.String("model", x.model), slog.String("tool", quote(r.name)),
+			slog.String("why", r.why))
 	}
 }
 

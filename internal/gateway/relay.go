@@ -37,7 +37,8 @@ func (x *exchange) relay(body []byte) *failure {
 		return f
 	}
 	if !m.relays() {
-		return refuse(http.StatusNotFound, chat.ErrNotFound, codeNoRelay, "the backend of the model "+quote(m.Name)+" has no "+x.r.URL.Path+
+		return refuse(http.StatusNotFound, chat.ErrNotFound, codeNoRelay, "the backend of the model "+quote(m.Name)+
+			" has no "+x.r.URL.Path+
 			"; a model of a backend that has it can be used here")
 	}
 	if body, err = sent.rename(m.upstream()); err != nil {
@@ -86,7 +87,8 @@ func (x *exchange) passOn(ctx context.Context, resp *http.Response) *failure {
 				werr = x.rc.Flush()
 			}
 			if werr != nil {
-				x.status, x.err = statusGone, chat.Errorf(chat.ErrCanceled, "the client does not take the answer: %w", werr)
+				x.status, x.err = statusGone, chat.Errorf(chat.ErrCanceled,
+					"the client does not take the answer: %w", werr)
 				return nil
 			}
 		}
@@ -95,7 +97,8 @@ func (x *exchange) passOn(ctx context.Context, resp *http.Response) *failure {
 		case err != io.EOF:
 			return x.breakOff(events, x.modelFailure(ctx, err))
 		case events && x.r.URL.Path == pathTextCompletions && !end.done():
-			return x.breakOff(events, x.modelFailure(ctx, chat.Errorf(chat.ErrProtocol, "the server's stream broke off")))
+			return x.breakOff(events, x.modelFailure(ctx,
+				chat.Errorf(chat.ErrProtocol, "the server's stream broke off")))
 		default:
 			return nil
 		}
@@ -152,7 +155,8 @@ func readRelayed(contentType string, body []byte) (*relayedBody, error) {
 	if kind, params, err := mime.ParseMediaType(contentType); err == nil && kind == "multipart/form-data" {
 		r.boundary = params["boundary"]
 		if err := r.readForm(); err != nil {
-			return nil, &jsonbody.FieldError{Code: jsonbody.CodeInvalidValue, Message: "the form cannot be read: " + err.Error()}
+			return nil, &jsonbody.FieldError{Code: jsonbody.CodeInvalidValue, Message: "the form cannot be read: " +
+				err.Error()}
 		}
 		return r, nil
 	}
@@ -192,7 +196,8 @@ func (r *relayedBody) rename(name string) ([]byte, error) {
 			quoted = quoted[:len(quoted)-1]
 		}
 	}
-	return append(append(append(make([]byte, 0, len(r.body)+len(quoted)), r.body[:at]...), quoted...), r.body[end:]...), nil
+	return append(append(append(make([]byte, 0, len(r.body)+len(quoted)), r.body[:at]...), quoted...),
+		r.body[end:]...), nil
 }
 
 // readForm finds the model in a form.

@@ -172,7 +172,8 @@ func (s *stream) conclude(ctx context.Context, f *failure) *failure {
 	defer s.mu.Unlock()
 	switch {
 	case s.err != nil:
-		f = &failure{status: statusGone, err: chat.Errorf(chat.ErrCanceled, "the client does not take the answer: %w", s.err)}
+		f = &failure{status: statusGone, err: chat.Errorf(chat.ErrCanceled, "the client does not take the answer: %w",
+			s.err)}
 	case f == nil && !s.finished:
 		f = s.x.modelFailure(ctx, unfinished())
 	}

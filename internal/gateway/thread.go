@@ -83,7 +83,8 @@ func (s *threads) fromUser(key conversationKey, user string) string {
 	u := h.Sum(nil)[:16]
 	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80 // a UUID of version 8
 	b := hex.AppendEncode(nil, u)
-	return string(b[:8]) + "-" + string(b[8:12]) + "-" + string(b[12:16]) + "-" + string(b[16:20]) + "-" + string(b[20:])
+	return string(b[:8]) + "-" + string(b[8:12]) + "-" + string(b[12:16]) + "-" + string(b[16:20]) + "-" +
+		string(b[20:])
 }
 
 // own returns a secret that is made when it is first needed.

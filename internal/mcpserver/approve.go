@@ -202,7 +202,8 @@ func (s *Server) approve(
 		err = (&journal.Approvals{Store: l.store}).Wait(ctx, id)
 	default:
 		s.abandon(ctx, state, l)
-		return failed(fmt.Sprintf("%s was not run: it needs an approval (%s), and this client cannot ask for one; "+permits, q.Tool, q.Why)), nil
+		return failed(fmt.Sprintf("%s was not run: it needs an approval (%s), and this client cannot ask for one; "+
+			permits, q.Tool, q.Why)), nil
 	}
 	if err != nil {
 		s.abandon(context.WithoutCancel(ctx), state, l)
@@ -268,7 +269,8 @@ func (s *Server) suspend(q *tool.Approval, relay *mcp.Relay) *sdk.CallToolResult
 		a.suspended = map[string]mcp.Relay{}
 	}
 	a.suspended[q.ID] = mcp.Relay{State: relay.State, Responses: relay.Responses}
-	return &sdk.CallToolResult{RequestState: approvalState + q.ID, InputRequests: sdk.InputRequestMap{approvalKey: question(q)}}
+	return &sdk.CallToolResult{RequestState: approvalState + q.ID,
+		InputRequests: sdk.InputRequestMap{approvalKey: question(q)}}
 }
 
 // question is what the user of a client is asked.

@@ -39,7 +39,8 @@ func (s *Server) dedicated(client *sdk.ServerSession) *dedicated {
 		Elicit: func(_ context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 			return client.Elicit(d.way(), p)
 		},
-		Sample: func(_ context.Context, p *sdk.CreateMessageWithToolsParams) (*sdk.CreateMessageWithToolsResult, error) {
+		Sample: func(_ context.Context, p *sdk.CreateMessageWithToolsParams) (*sdk.CreateMessageWithToolsResult,
+			error) {
 			return client.CreateMessageWithTools(d.way(), p)
 		},
 		Log:     func(p *sdk.LoggingMessageParams) { client.Log(d.way(), p) },
@@ -47,7 +48,8 @@ func (s *Server) dedicated(client *sdk.ServerSession) *dedicated {
 	}
 	peer.Capabilities = &sdk.ClientCapabilities{}
 	if p := client.InitializeParams(); p != nil && p.Capabilities != nil {
-		peer.Capabilities = &sdk.ClientCapabilities{Elicitation: p.Capabilities.Elicitation, Sampling: p.Capabilities.Sampling}
+		peer.Capabilities = &sdk.ClientCapabilities{Elicitation: p.Capabilities.Elicitation,
+			Sampling: p.Capabilities.Sampling}
 	}
 	d.server = s.o.Dedicated(peer)
 	if d.server == nil {

@@ -110,8 +110,10 @@ func (f *Front) Serve(w http.ResponseWriter, r *http.Request, caller Caller) {
 	}
 	if r.Header.Get("Mcp-Session-Id") == "" && f.sessions(caller) >= f.o.Sessions {
 		w.Header().Set("Retry-After", "60")
-		http.Error(w, fmt.Sprintf("this key has %d sessions, which is the most: end one with DELETE, or wait until an idle one ends (%s)",
-			f.o.Sessions, f.o.Idle), http.StatusTooManyRequests)
+		http.Error(w,
+			fmt.Sprintf(
+				"this key has %d sessions, which is the most: end one with DELETE, or wait until an idle one ends (%s)",
+				f.o.Sessions, f.o.Idle), http.StatusTooManyRequests)
 		return
 	}
 	s.session.ServeHTTP(w, r)
@@ -153,10 +155,11 @@ func (f *Front) at(p place) *served {
 	without := o
 	without.Dedicated = nil
 	s := &served{shared: New(without)}
-	h := &sdk.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true,
-		MaxRequestBodyBytes: noLimit, Logger: f.o.Log}
+	h := &sdk.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true,
+		PropagateRequestCancellation: true, MaxRequestBodyBytes: noLimit, Logger: f.o.Log}
 	s.plain = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.shared.SDK }, h)
-	h = &sdk.StreamableHTTPOptions{DisableLocalhostProtection: true, MaxRequestBodyBytes: noLimit, SessionTimeout: f.o.Idle, Logger: f.o.Log}
+	h = &sdk.StreamableHTTPOptions{DisableLocalhostProtection: true, MaxRequestBodyBytes: noLimit,
+		SessionTimeout: f.o.Idle, Logger: f.o.Log}
 	s.session = sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
 		if r.Header.Get("Mcp-Session-Id") != "" || o.Dedicated == nil {
 			return s.shared.SDK

@@ -51,7 +51,8 @@ func (s *Server) resources(upstream *mcp.Server, offers map[string]offer) {
 	all := upstream.Offers()
 	for _, one := range all.Resources {
 		if _, taken := offers["resource "+one.URI]; !taken {
-			offers["resource "+one.URI] = offer{hash: hashed(one), add: s.guarded(one.URI, func() { s.SDK.AddResource(one, read) })}
+			offers["resource "+one.URI] = offer{hash: hashed(one),
+				add: s.guarded(one.URI, func() { s.SDK.AddResource(one, read) })}
 		}
 	}
 	for _, one := range all.Templates {
@@ -80,7 +81,8 @@ func hashed(v any) string {
 }
 
 // session returns the connection to a server behind wield: that of the client's own session, if it has one.
-func (s *Server) session(ctx context.Context, client *sdk.ServerSession, upstream *mcp.Server) (*sdk.ClientSession, error) {
+func (s *Server) session(ctx context.Context, client *sdk.ServerSession, upstream *mcp.Server) (
+	*sdk.ClientSession, error) {
 	if own := s.dedicated(client); own != nil {
 		upstream = own.server
 	}
@@ -96,7 +98,8 @@ func (s *Server) complete(ctx context.Context, r *sdk.CompleteRequest) (*sdk.Com
 		all := upstream.Offers()
 		found := false
 		for _, p := range all.Prompts {
-			if ref.Type == "ref/prompt" && (s.o.Own && p.Name == ref.Name || !s.o.Own && upstream.NameFor(p.Name) == ref.Name) {
+			if ref.Type == "ref/prompt" && (s.o.Own && p.Name == ref.Name || !s.o.Own &&
+				upstream.NameFor(p.Name) == ref.Name) {
 				found, ref.Name = true, p.Name
 				break
 			}

@@ -83,7 +83,8 @@ func (s *Server) reopen(ctx context.Context, approval string) (*log, error) {
 	case r.end != nil:
 		return nil, refused("the approval cannot be answered: its call is over")
 	}
-	l := &log{store: s.o.Journal, session: p.Session, writer: journal.NewWriter(s.o.Journal, p.Run, r.seq), call: p.CallID, waits: true}
+	l := &log{store: s.o.Journal, session: p.Session, writer: journal.NewWriter(s.o.Journal, p.Run, r.seq),
+		call: p.CallID, waits: true}
 	return l, l.resume(ctx)
 }
 
@@ -91,7 +92,8 @@ func (s *Server) reopen(ctx context.Context, approval string) (*log, error) {
 func (l *log) wait(ctx context.Context, approval string) {
 	if l != nil {
 		l.waits = true
-		l.note(ctx, journal.Record{Kind: journal.KindWait, Wait: &journal.Wait{For: journal.WaitApproval, Approvals: []string{approval}}})
+		l.note(ctx, journal.Record{Kind: journal.KindWait, Wait: &journal.Wait{For: journal.WaitApproval,
+			Approvals: []string{approval}}})
 	}
 }
 

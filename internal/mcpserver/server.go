@@ -233,7 +233,8 @@ func (s *Server) carry(
 			}
 			continue
 		case relay.Needs != nil:
-			return &sdk.CallToolResult{InputRequests: relay.Needs.InputRequests, RequestState: relay.Needs.RequestState}, nil
+			return &sdk.CallToolResult{InputRequests: relay.Needs.InputRequests,
+				RequestState: relay.Needs.RequestState}, nil
 		case relay.Refused != nil:
 			return nil, relay.Refused
 		case result == nil:
@@ -245,7 +246,8 @@ func (s *Server) carry(
 
 // attempt runs a call until it has a result or waits for an approval, whose id it returns then.
 func (s *Server) attempt(
-	ctx context.Context, r *sdk.CallToolRequest, runner *tool.Runner, call chat.Call, log *log, progress func(*tool.ProgressDetail) bool,
+	ctx context.Context, r *sdk.CallToolRequest, runner *tool.Runner, call chat.Call, log *log, progress func(
+		*tool.ProgressDetail) bool,
 ) (result *chat.Result, pending string, err error) {
 	steps := 0.0
 	for e, err := range runner.RunAll(ctx, []chat.Call{call}) {

@@ -544,7 +544,8 @@ func (s *Server) updateTask(ctx context.Context, _ *sdk.ServerSession, p *taskPa
 		}
 		answer := sdk.InputResponseMap{}
 		if err := json.Unmarshal(one, &answer); err != nil {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("inputResponses.%s: %v", key, err)}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+				Message: fmt.Sprintf("inputResponses.%s: %v", key, err)}
 		}
 		maps.Copy(t.answers, answer)
 		if delete(t.asks, key); len(t.asks) == 0 {

@@ -143,7 +143,8 @@ func (a *answer) called(yield func(chat.Event, error) bool) bool {
 		c.At, c.End = 0, 0
 		if !yield(chat.Event{Kind: chat.KindCallStart, Origin: c.Origin, Index: i, ID: c.ID, Name: c.Name}, nil) ||
 			!yield(chat.Event{Kind: chat.KindCallArgs, Origin: c.Origin, Index: i, Text: c.Arguments}, nil) ||
-			!yield(chat.Event{Kind: chat.KindCallEnd, Origin: c.Origin, Index: i, ID: c.ID, Name: c.Name, Detail: c}, nil) {
+			!yield(chat.Event{Kind: chat.KindCallEnd, Origin: c.Origin, Index: i, ID: c.ID, Name: c.Name,
+				Detail: c}, nil) {
 			return false
 		}
 	}

@@ -39,7 +39,8 @@ func (p *Player) Play(ctx context.Context, r *Recording) ([]Difference, error) {
 	defer shared.Close() // what is left of it are files that the system removes one day
 	runner := tool.NewRunner(tool.Settings{Tools: stage.registry(p.Style), Shared: shared})
 	var store journal.Memory
-	run := agent.New(p.Model, runner, agent.Options{Journal: &store, Limits: p.Limits}).Run(&chat.Request{Model: r.Run.Model, Messages: r.Messages()})
+	run := agent.New(p.Model, runner, agent.Options{Journal: &store, Limits: p.Limits}).
+		Run(&chat.Request{Model: r.Run.Model, Messages: r.Messages()})
 	later := r.later()
 	for e := range run.Events(ctx) { // how it ended stands in the outcome
 		if e.Kind == chat.KindTurnEnd || e.Kind == chat.KindResult {
@@ -55,7 +56,8 @@ func (p *Player) Play(ctx context.Context, r *Recording) ([]Difference, error) {
 	}
 	list := slices.Concat(compare(r, again[0]), stage.missed())
 	if o := run.Outcome(); o.Err != nil && r.End != nil {
-		list = append(list, Difference{Turn: len(again[0].whole()), What: "ending", Recorded: r.End.Reason, Now: o.Err.Error()})
+		list = append(list, Difference{Turn: len(again[0].whole()), What: "ending", Recorded: r.End.Reason,
+			Now: o.Err.Error()})
 	}
 	list = slices.DeleteFunc(list, func(d Difference) bool { return d.Turn < p.From })
 	slices.SortStableFunc(list, func(a, b Difference) int { return cmp.Compare(a.Turn, b.Turn) })
@@ -139,7 +141,8 @@ func (s *stage) result(name, arguments string) tool.Result {
 	key := callKey(name, arguments)
 	list := s.results[key]
 	if len(list) == 0 {
-		return tool.Failure(&tool.Error{Kind: tool.ErrTool, Tool: name, Message: "the recording holds no result of this call"})
+		return tool.Failure(&tool.Error{Kind: tool.ErrTool, Tool: name,
+			Message: "the recording holds no result of this call"})
 	}
 	if len(list) > 1 {
 		s.results[key] = list[1:]
@@ -157,7 +160,8 @@ func compare(was, now *Recording) []Difference {
 		list = append(list, compareTurns(before[i], after[i])...)
 	}
 	if len(before) != len(after) {
-		list = append(list, Difference{Turn: min(len(before), len(after)), What: "turns", Recorded: fmt.Sprint(len(before)), Now: fmt.Sprint(len(after))})
+		list = append(list, Difference{Turn: min(len(before), len(after)), What: "turns",
+			Recorded: fmt.Sprint(len(before)), Now: fmt.Sprint(len(after))})
 	}
 	return list
 }

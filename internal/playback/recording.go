@@ -51,7 +51,8 @@ func (t *Turn) Whole() bool { return t.End != nil && t.End.Error == nil }
 
 // unusable reports whether a call could not be used and got an error for a result.
 func (t *Turn) unusable(c *RecordedCall) bool {
-	return c.Reason != "" || slices.ContainsFunc(t.Rejects, func(r *journal.Reject) bool { return r.CallID != "" && r.CallID == c.ID })
+	return c.Reason != "" || slices.ContainsFunc(t.Rejects,
+		func(r *journal.Reject) bool { return r.CallID != "" && r.CallID == c.ID })
 }
 
 // failed reports whether the model tried to call, and none of its calls could be used.
@@ -154,7 +155,8 @@ func entry(line []byte) (journal.Entry, error) {
 		return journal.Entry{Position: e.Position}, nil
 	}
 	rec, err := journal.DecodeRecord(e.Record)
-	return journal.Entry{Position: e.Position, Stream: e.Stream, Seq: e.Seq, Session: e.Session, At: e.At, Record: rec}, err
+	return journal.Entry{Position: e.Position, Stream: e.Stream, Seq: e.Seq, Session: e.Session, At: e.At,
+		Record: rec}, err
 }
 
 // A builder makes recordings of entries.
@@ -167,7 +169,8 @@ type builder struct {
 
 // build makes recordings of entries in the order of their positions.
 func build(entries func(yield func(journal.Entry, error) bool)) ([]*Recording, error) {
-	b := builder{runs: map[string]*Recording{}, questions: map[string]*AskedQuestion{}, titles: map[string]*journal.SessionNote{}}
+	b := builder{runs: map[string]*Recording{}, questions: map[string]*AskedQuestion{},
+		titles: map[string]*journal.SessionNote{}}
 	for e, err := range entries {
 		if err != nil {
 			return nil, err
@@ -222,7 +225,8 @@ func (r *Recording) take(e *journal.Entry) {
 	case journal.KindMessage:
 		r.Left = append(r.Left, *rec.Message)
 	case journal.KindTurn:
-		r.Turns = append(r.Turns, &Turn{Number: rec.Turn.Turn, Model: rec.Turn.Model, Backend: rec.Turn.Backend, Said: r.Left, Asked: e.At, Ended: e.At})
+		r.Turns = append(r.Turns, &Turn{Number: rec.Turn.Turn, Model: rec.Turn.Model, Backend: rec.Turn.Backend,
+			Said: r.Left, Asked: e.At, Ended: e.At})
 		r.Left = nil
 	case journal.KindEnd:
 		r.End = rec.End

@@ -199,7 +199,8 @@ func (w *scenario) result(c *RecordedCall) {
 
 func (w *scenario) write(name string, first *Recording) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "wield: %s\nname: %s\nsummary: %s\n", script.Version, name, w.quote("recorded from a run of "+first.Run.Model))
+	fmt.Fprintf(&b, "wield: %s\nname: %s\nsummary: %s\n", script.Version, name,
+		w.quote("recorded from a run of "+first.Run.Model))
 	if w.native {
 		b.WriteString("backend: {native_tools: true}\n")
 	}

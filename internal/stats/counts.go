@@ -106,7 +106,8 @@ var errorCounters = map[tool.ErrorKind]Counter{
 
 // Errors are the counters of results that are not good.
 func Errors() []Counter {
-	return []Counter{NotFound, InvalidArgs, Denied, Expired, Timeout, ToolError, Broken, Interrupted, Unavailable, LimitError, CanceledCall}
+	return []Counter{NotFound, InvalidArgs, Denied, Expired, Timeout, ToolError, Broken, Interrupted, Unavailable,
+		LimitError, CanceledCall}
 }
 
 // Rejections are the counters of failed attempts.

@@ -98,7 +98,8 @@ func (r *records) run(ctx context.Context, stream string, list []journal.Record)
 			return nil
 		}
 	}
-	x := &run{who: Dims{Model: begin.Run.Agent, Client: begin.Run.By}, offered: begin.Run.Offered, calls: map[string]Dims{}, made: map[string]bool{}}
+	x := &run{who: Dims{Model: begin.Run.Agent, Client: begin.Run.By}, offered: begin.Run.Offered,
+		calls: map[string]Dims{}, made: map[string]bool{}}
 	if x.who.Model == "" {
 		x.who.Model = begin.Run.Model
 	}

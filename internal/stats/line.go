@@ -19,8 +19,8 @@ type line struct {
 }
 
 func (k *key) compare(o *key) int {
-	return cmp.Or(cmp.Compare(k.hour, o.hour), cmp.Compare(k.Model, o.Model), cmp.Compare(k.Client, o.Client), cmp.Compare(k.Dialect, o.Dialect),
-		cmp.Compare(k.Tool, o.Tool))
+	return cmp.Or(cmp.Compare(k.hour, o.hour), cmp.Compare(k.Model, o.Model), cmp.Compare(k.Client, o.Client),
+		cmp.Compare(k.Dialect, o.Dialect), cmp.Compare(k.Tool, o.Tool))
 }
 
 var escaper = strings.NewReplacer("%", "%25", "\t", "%09", "\n", "%0A", "\r", "%0D")

@@ -28,7 +28,8 @@ type model struct {
 // Stream implements chat.Model.
 func (m *model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
-		a := answer{tally: tally{answer: Dims{Model: m.name, Client: req.Caller}}, model: m, req: req, yield: yield, start: m.store.o.Now()}
+		a := answer{tally: tally{answer: Dims{Model: m.name, Client: req.Caller}}, model: m, req: req, yield: yield,
+			start: m.store.o.Now()}
 		defer a.end()
 		m.next.Stream(ctx, req)(a.take)
 	}

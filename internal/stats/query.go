@@ -50,7 +50,8 @@ func (q *Query) Check() error {
 	case q.Step < 0 || q.Step%time.Hour != 0:
 		return fmt.Errorf("%w: step %s: a step is a number of whole hours, such as 1h or 24h", ErrQuery, q.Step)
 	case !q.From.IsZero() && !q.To.IsZero() && !q.From.Before(q.To):
-		return fmt.Errorf("%w: the time from %s to %s is empty", ErrQuery, q.From.Format(time.RFC3339), q.To.Format(time.RFC3339))
+		return fmt.Errorf("%w: the time from %s to %s is empty", ErrQuery, q.From.Format(time.RFC3339),
+			q.To.Format(time.RFC3339))
 	}
 	return nil
 }
@@ -172,7 +173,10 @@ func (s *Store) files(ctx context.Context, p *pass) error {
 			continue
 		}
 		first := begin.Unix() / 3600
-		if !slices.ContainsFunc(p.folders, func(f folder) bool { return first+24 > f.from && (f.to == 0 || first < f.to) }) {
+		if !slices.ContainsFunc(p.folders, func(f folder) bool {
+			return first+24 > f.from &&
+				(f.to == 0 || first < f.to)
+		}) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -252,8 +256,8 @@ func newFolder(q *Query) folder {
 // sorted returns the rows in order.
 func (f *folder) sorted() []*Row {
 	return slices.SortedFunc(maps.Values(f.rows), func(a, b *Row) int {
-		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Dialect, b.Dialect),
-			cmp.Compare(a.Tool, b.Tool))
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Client, b.Client),
+			cmp.Compare(a.Dialect, b.Dialect), cmp.Compare(a.Tool, b.Tool))
 	})
 }
 

@@ -75,7 +75,8 @@ func (r *Row) Rate(name string) (float64, bool) {
 
 // Report returns the row as it is shown.
 func (r *Row) Report() Report {
-	out := Report{Dims: r.Dims, Counts: map[string]int64{}, Rates: map[string]float64{}, Times: map[string]Percentiles{}}
+	out := Report{Dims: r.Dims, Counts: map[string]int64{}, Rates: map[string]float64{},
+		Times: map[string]Percentiles{}}
 	if !r.Time.IsZero() {
 		out.Time = &r.Time
 	}
@@ -91,7 +92,8 @@ func (r *Row) Report() Report {
 	}
 	for t, h := range r.times {
 		if h.N() > 0 {
-			out.Times[timerNames[t]] = Percentiles{N: h.N(), P50: h.Quantile(0.5).Seconds(), P95: h.Quantile(0.95).Seconds(), P99: h.Quantile(0.99).Seconds(),
+			out.Times[timerNames[t]] = Percentiles{N: h.N(), P50: h.Quantile(0.5).Seconds(), P95: h.Quantile(0.95).
+				Seconds(), P99: h.Quantile(0.99).Seconds(),
 				Mean: h.Sum().Seconds() / float64(h.N())}
 		}
 	}

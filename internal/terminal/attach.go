@@ -100,7 +100,8 @@ func (c *conversation) attach(name string) (chat.Part, error) {
 	case !files.IsText(data):
 		return chat.Part{}, errors.New("it is neither text nor a picture (PNG, JPEG, GIF, WebP)")
 	case len(data) > maxMention:
-		return chat.Part{}, fmt.Errorf("it has %s, and %s is the most; let the model read parts of it", size(len(data)), size(maxMention))
+		return chat.Part{}, fmt.Errorf("it has %s, and %s is the most; let the model read parts of it", size(len(data)),
+			size(maxMention))
 	}
 	return chat.Part{Kind: chat.PartText, Text: "=== FILE: " + name + "\n" + string(data)}, nil
 }

@@ -380,7 +380,8 @@ func (c *conversation) presses(ctx context.Context, list []press) {
 			c.leaving = false
 		}
 		if p.key == keyPaste && c.keys.lost > 0 {
-			c.hint = fmt.Sprintf("The paste was longer than %s; %s of it are missing. Put it into a file and mention it with @.", size(maxPaste), size(c.keys.lost))
+			c.hint = fmt.Sprintf(
+				"The paste was longer than %s; %s of it are missing. Put it into a file and mention it with @.", size(maxPaste), size(c.keys.lost))
 			c.keys.lost = 0
 		}
 		switch {
@@ -517,7 +518,8 @@ func (c *conversation) greet() {
 		return
 	}
 	name := c.stage.Name
-	c.screen.print(cut(row{{styleStrong, "wield"}, {styleDim, " · " + clean(name) + " · " + clean(first(c.o.Place, c.o.Root))}}, c.screen.columns()))
+	c.screen.print(cut(row{{styleStrong, "wield"},
+		{styleDim, " · " + clean(name) + " · " + clean(first(c.o.Place, c.o.Root))}}, c.screen.columns()))
 	if c.o.Kept != "" {
 		c.screen.print(wrap(styled(styleDim, policy.Visible(c.o.Kept)), c.screen.columns(), "  ")...)
 	}

@@ -107,7 +107,9 @@ func (c *conversation) command(ctx context.Context, text string) bool {
 	list := commandTable()
 	i := slices.IndexFunc(list, func(k command) bool { return k.name == name })
 	if i < 0 {
-		c.hintOf(fmt.Sprintf("There is no command %s%s /help lists all; put a space before the slash to send it to the model.", shorten(name, 30), nearest(name)))
+		c.hintOf(
+			fmt.Sprintf(
+				"There is no command %s%s /help lists all; put a space before the slash to send it to the model.", shorten(name, 30), nearest(name)))
 		return false
 	}
 	if c.busy() && !list[i].busy {
@@ -219,7 +221,8 @@ func (c *conversation) cmdTools(_ context.Context, arg string) {
 		return
 	}
 	if name, word, ok := strings.Cut(arg, " "); ok {
-		state, known := map[string]tool.State{"on": tool.StateEnabled, "off": tool.StateDisabled}[strings.TrimSpace(word)]
+		state, known := map[string]tool.State{"on": tool.StateEnabled, "off": tool.StateDisabled}[strings.TrimSpace(
+			word)]
 		if !known {
 			c.say(styleWarn, "/tools NAME on, or off")
 			return
@@ -245,7 +248,8 @@ func (c *conversation) cmdTools(_ context.Context, arg string) {
 			}
 		}
 		what, _, _ := strings.Cut(e.Tool.Definition.Description, ". ")
-		c.screen.print(wrap(row{{styleStrong, clean(e.Tool.Name())}, {styleDim, " " + e.State.String() + ", " + mode + ". "}, {styleText, clean(what)}}, c.screen.columns(), "  ")...)
+		c.screen.print(wrap(row{{styleStrong, clean(e.Tool.Name())},
+			{styleDim, " " + e.State.String() + ", " + mode + ". "}, {styleText, clean(what)}}, c.screen.columns(), "  ")...)
 	}
 	if shown == 0 {
 		c.say(styleWarn, "No tool is enabled. wield tool list shows all there are; /tools NAME on switches one on.")
@@ -287,7 +291,8 @@ func (c *conversation) cmdApprovals(ctx context.Context, _ string) {
 			return
 		}
 		n++
-		c.say(styleText, "%s %s %s, asked %s", p.ID, p.Tool, policy.Visible(shorten(string(p.Arguments), 120)), p.Asked.Local().Format("2006-01-02 15:04"))
+		c.say(styleText, "%s %s %s, asked %s", p.ID, p.Tool, policy.Visible(shorten(string(p.Arguments), 120)),
+			p.Asked.Local().Format("2006-01-02 15:04"))
 	}
 	if n == 0 {
 		c.say(styleDim, "No question waits.")
@@ -475,7 +480,8 @@ func (c *conversation) cmdTitle(ctx context.Context, text string) {
 	}
 	for h, err := range c.o.Journal.Heads(ctx, journal.HeadQuery{Stream: c.runs, Limit: 1}) {
 		if err == nil {
-			_, err = c.o.Journal.Append(ctx, c.runs, h.Seq, journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: text}})
+			_, err = c.o.Journal.Append(ctx, c.runs, h.Seq,
+				journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: text}})
 		}
 		if err != nil {
 			c.say(styleBad, "The title could not be kept: %v", err)

@@ -53,10 +53,12 @@ func (b *bill) paid() (sum float64, unknown []string) {
 func (c *conversation) cmdCost(context.Context, string) {
 	b := &c.bill
 	if !b.usage.Known {
-		c.say(styleDim, "The server tells no numbers. The conversation has about %s tokens.", strings.TrimSuffix(strings.TrimPrefix(c.meter(), "context ~"), " tokens"))
+		c.say(styleDim, "The server tells no numbers. The conversation has about %s tokens.",
+			strings.TrimSuffix(strings.TrimPrefix(c.meter(), "context ~"), " tokens"))
 		return
 	}
-	c.say(styleText, "%d tokens read (%d of them from a cache), %d written, in %s", b.usage.In, b.usage.Cached, b.usage.Out, several(b.usage.Requests, "request"))
+	c.say(styleText, "%d tokens read (%d of them from a cache), %d written, in %s", b.usage.In, b.usage.Cached,
+		b.usage.Out, several(b.usage.Requests, "request"))
 	if n := b.usage.Uncounted; n > 0 {
 		c.say(styleDim, "  %s stopped before the server counted: not in these numbers.", several(n, "request"))
 	}
@@ -74,7 +76,8 @@ func (c *conversation) cmdCost(context.Context, string) {
 	case len(unknown) == len(b.items):
 		c.say(styleDim, "Prices of these models are not known.")
 	default:
-		c.say(styleText, "%s, by the prices of the configuration; those of %s are not known", money(sum), strings.Join(unknown, ", "))
+		c.say(styleText, "%s, by the prices of the configuration; those of %s are not known", money(sum),
+			strings.Join(unknown, ", "))
 	}
 }
 

@@ -54,7 +54,8 @@ func changeRows(changes []edit.Change) []row {
 			for i, s := range steps {
 				words[i] = string(s)
 			}
-			out = append(out, styled(styleWarn, "The file differs from the model's text in: "+strings.Join(words, ", ")))
+			out = append(out, styled(styleWarn, "The file differs from the model's text in: "+
+				strings.Join(words, ", ")))
 		}
 		for _, w := range c.Warnings {
 			out = append(out, styled(styleWarn, policy.Visible(w)))

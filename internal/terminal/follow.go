@@ -26,7 +26,8 @@ func (c *conversation) follow(ctx context.Context) {
 // untilElsewhere returns when the process that took a run over has ended it, or waits for something itself.
 func (c *conversation) untilElsewhere(ctx context.Context, run string) {
 	taken := false
-	for e, err := range c.o.Journal.Watch(ctx, journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindResume, journal.KindWait, journal.KindEnd}}) {
+	for e, err := range c.o.Journal.Watch(ctx,
+		journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindResume, journal.KindWait, journal.KindEnd}}) {
 		switch {
 		case err != nil, e.Record.Kind == journal.KindEnd, taken && e.Record.Kind == journal.KindWait:
 			return

@@ -52,7 +52,8 @@ func (h *history) load(file string) {
 
 // add keeps an entry.
 func (h *history) add(text string) {
-	if text = strings.TrimSpace(text); text != "" && len(text) <= maxHistoryEntry && (len(h.entries) == 0 || h.entries[len(h.entries)-1] != text) {
+	if text = strings.TrimSpace(text); text != "" && len(text) <= maxHistoryEntry &&
+		(len(h.entries) == 0 || h.entries[len(h.entries)-1] != text) {
 		h.entries = append(h.entries, text)
 		h.append(text)
 	}

@@ -78,7 +78,8 @@ func (c *conversation) questions(ctx context.Context, list []tool.Approval) {
 
 // put shows one question, and listens for an answer from elsewhere.
 func (c *conversation) put(ctx context.Context, store tool.Approvals, a tool.Approval, rest []tool.Approval) {
-	q := &question{approval: a, rest: rest, store: store, answered: make(chan tool.Approval, 1), parts: local.PartsOf(a.Tool, string(a.Arguments))}
+	q := &question{approval: a, rest: rest, store: store, answered: make(chan tool.Approval, 1),
+		parts: local.PartsOf(a.Tool, string(a.Arguments))}
 	q.reason.wish = -1
 	c.ask = q
 	changes := c.preview(ctx, &a)
@@ -94,7 +95,8 @@ func (c *conversation) put(ctx context.Context, store tool.Approvals, a tool.App
 		return
 	}
 	c.wg.Go(func() {
-		for e, err := range c.o.Journal.Watch(ctx, journal.Query{Stream: a.ID, Kinds: []journal.Kind{journal.KindAnswer}}) {
+		for e, err := range c.o.Journal.Watch(ctx,
+			journal.Query{Stream: a.ID, Kinds: []journal.Kind{journal.KindAnswer}}) {
 			if err != nil {
 				return
 			}
@@ -132,7 +134,8 @@ func (c *conversation) payload(a *tool.Approval, changes []edit.Change) []row {
 
 // preview returns what would become of files, nil if the call is not about files.
 func (c *conversation) preview(ctx context.Context, a *tool.Approval) []edit.Change {
-	changes, err := c.o.Runner.Preview(ctx, chat.Call{ID: a.CallID, Name: a.Tool, Arguments: string(a.Arguments), Complete: true})
+	changes, err := c.o.Runner.Preview(ctx, chat.Call{ID: a.CallID, Name: a.Tool, Arguments: string(a.Arguments),
+		Complete: true})
 	if err != nil {
 		return nil // the arguments are shown then, which are all there is
 	}
@@ -171,7 +174,8 @@ func argumentRows(raw json.RawMessage) []row {
 		}
 		var s string
 		if json.Unmarshal(v, &s) != nil {
-			rows = append(rows, row{{styleDim, "  " + policy.Visible(name) + ": "}, {styleText, policy.Visible(string(v))}})
+			rows = append(rows, row{{styleDim, "  " + policy.Visible(name) + ": "},
+				{styleText, policy.Visible(string(v))}})
 			continue
 		}
 		if !strings.Contains(strings.TrimSuffix(s, "\n"), "\n") {
@@ -546,7 +550,8 @@ func (c *conversation) denyAndStop(ctx context.Context) {
 
 func (c *conversation) denyRest(ctx context.Context, rest []tool.Approval, reason string) {
 	for i := range rest {
-		_, err := c.ask.store.Decide(ctx, rest[i].ID, tool.Answer{State: tool.ApprovalDenied, Reason: reason, By: c.o.By})
+		_, err := c.ask.store.Decide(ctx, rest[i].ID, tool.Answer{State: tool.ApprovalDenied, Reason: reason,
+			By: c.o.By})
 		if err != nil && !errors.Is(err, tool.ErrDecided) {
 			c.say(styleBad, "The answer could not be kept: %v", err)
 		}

@@ -111,8 +111,9 @@ const aboutToEnd = "It is about to end: send it again in a moment."
 func (c *conversation) begin(ctx context.Context) {
 	run := c.stage.Agent.Run(c.request())
 	run.Shorten(c.summary)
-	c.turn = &turn{run: run, began: c.o.Now(), trail: new(trail), md: markdown{color: c.screen.color, columns: c.screen.columns()},
-		asked: map[string][]edit.Change{}, denied: map[string]bool{}}
+	c.turn = &turn{run: run, began: c.o.Now(), trail: new(trail),
+		md: markdown{color: c.screen.color, columns: c.screen.columns()}, asked: map[string][]edit.Change{},
+		denied: map[string]bool{}}
 	c.last = c.turn.trail
 	c.goOn(ctx)
 }
@@ -357,7 +358,8 @@ var showers = map[chat.Kind]func(c *conversation, t *turn, e *chat.Event){
 	},
 	chat.KindNativeCall: func(c *conversation, t *turn, e *chat.Event) {
 		c.screen.print(t.flush()...)
-		c.screen.print(cut(row{{styleTool, "● "}, {styleText, clean(e.Name)}, {styleDim, " (run by the model's server) " + clean(shorten(e.Text, 200))}}, c.screen.columns()))
+		c.screen.print(cut(row{{styleTool, "● "}, {styleText, clean(e.Name)},
+			{styleDim, " (run by the model's server) " + clean(shorten(e.Text, 200))}}, c.screen.columns()))
 	},
 	chat.KindRejected: func(c *conversation, t *turn, e *chat.Event) {
 		r := e.Detail.(*chat.RejectedDetail)
@@ -375,7 +377,8 @@ var showers = map[chat.Kind]func(c *conversation, t *turn, e *chat.Event){
 	},
 	chat.KindBounce: func(c *conversation, t *turn, e *chat.Event) {
 		c.screen.print(t.flush()...)
-		c.say(styleDim, "The model's call could not be used (%s); it was asked again. /why tells more.", e.Detail.(*chat.BounceDetail).Reason)
+		c.say(styleDim, "The model's call could not be used (%s); it was asked again. /why tells more.",
+			e.Detail.(*chat.BounceDetail).Reason)
 	},
 	chat.KindToolState: func(_ *conversation, t *turn, e *chat.Event) {
 		if e.Detail.(*tool.StateDetail).State == tool.CallRunning && !slices.Contains(t.using, e.Name) {
@@ -438,7 +441,8 @@ func (c *conversation) endThought(t *turn) {
 	}
 	t.thinking = false
 	words := len(strings.Fields(t.thought.String()))
-	c.screen.print(styled(styleDim, fmt.Sprintf("∴ thought for %s, %d words; /raw shows them", lasted(c.o.Now().Sub(t.thoughtAt)), words)))
+	c.screen.print(styled(styleDim, fmt.Sprintf("∴ thought for %s, %d words; /raw shows them",
+		lasted(c.o.Now().Sub(t.thoughtAt)), words)))
 	t.thought.Reset()
 }
 
@@ -507,7 +511,8 @@ func callRow(call *chat.Call, columns int) row {
 	if s := local.Summary(call.Name, call.Arguments); s != "" {
 		return cut(row{{styleTool, "● "}, {styleText, clean(shorten(s, 300))}}, columns)
 	}
-	return cut(row{{styleTool, "● "}, {styleStrong, clean(call.Name)}, {styleText, " " + clean(arguments(call.Arguments))}}, columns)
+	return cut(row{{styleTool, "● "}, {styleStrong, clean(call.Name)},
+		{styleText, " " + clean(arguments(call.Arguments))}}, columns)
 }
 
 // arguments says in a few words what a call is about: the command, the file, the question, or all of it as it

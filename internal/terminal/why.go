@@ -38,7 +38,8 @@ func (t *trail) answers() int { return len(t.turns) }
 
 func (t *trail) last() *footprint {
 	if len(t.turns) == 0 {
-		t.turns = append(t.turns, &footprint{policies: map[string]policy.Detail{}, approvals: map[string]tool.ApprovalDetail{}})
+		t.turns = append(t.turns, &footprint{policies: map[string]policy.Detail{},
+			approvals: map[string]tool.ApprovalDetail{}})
 	}
 	return t.turns[len(t.turns)-1]
 }
@@ -46,7 +47,8 @@ func (t *trail) last() *footprint {
 // add takes what belongs to it.
 func (t *trail) add(e *chat.Event) {
 	if e.Kind == chat.KindTurnStart {
-		t.turns = append(t.turns, &footprint{turn: *e.Detail.(*chat.TurnDetail), policies: map[string]policy.Detail{}, approvals: map[string]tool.ApprovalDetail{}})
+		t.turns = append(t.turns, &footprint{turn: *e.Detail.(*chat.TurnDetail), policies: map[string]policy.Detail{},
+			approvals: map[string]tool.ApprovalDetail{}})
 		return
 	}
 	if f, ok := trackers[e.Kind]; ok {
@@ -63,11 +65,20 @@ var trackers = map[chat.Kind]func(f *footprint, e *chat.Event){
 	chat.KindCandidate: func(f *footprint, e *chat.Event) {
 		f.candidates = append(f.candidates, *e.Detail.(*chat.CandidateDetail))
 	},
-	chat.KindRejected:  func(f *footprint, e *chat.Event) { f.rejected = append(f.rejected, *e.Detail.(*chat.RejectedDetail)) },
-	chat.KindNote:      func(f *footprint, e *chat.Event) { f.notes = append(f.notes, *e.Detail.(*chat.NoteDetail)) },
-	chat.KindBounce:    func(f *footprint, e *chat.Event) { f.bounces = append(f.bounces, *e.Detail.(*chat.BounceDetail)) },
-	chat.KindConverted: func(f *footprint, e *chat.Event) { f.converted = append(f.converted, *e.Detail.(*chat.BounceDetail)) },
-	chat.KindOverrun:   func(f *footprint, e *chat.Event) { f.overrun = e.Detail.(*chat.OverrunDetail) },
+	chat.KindRejected: func(f *footprint, e *chat.Event) {
+		f.rejected = append(f.rejected,
+			*e.Detail.(*chat.RejectedDetail))
+	},
+	chat.KindNote: func(f *footprint, e *chat.Event) { f.notes = append(f.notes, *e.Detail.(*chat.NoteDetail)) },
+	chat.KindBounce: func(f *footprint, e *chat.Event) {
+		f.bounces = append(f.bounces,
+			*e.Detail.(*chat.BounceDetail))
+	},
+	chat.KindConverted: func(f *footprint, e *chat.Event) {
+		f.converted = append(f.converted,
+			*e.Detail.(*chat.BounceDetail))
+	},
+	chat.KindOverrun: func(f *footprint, e *chat.Event) { f.overrun = e.Detail.(*chat.OverrunDetail) },
 	chat.KindPolicy: func(f *footprint, e *chat.Event) {
 		d := e.Detail.(*policy.Detail)
 		f.policies[d.CallID] = *d
@@ -158,7 +169,8 @@ func (f *footprint) explain(add func(st style, format string, args ...any)) {
 		add(styleWarn, "  Taken over from another channel (%s)", b.Reason)
 	}
 	if o := f.overrun; o != nil {
-		add(styleWarn, "  The model went on past its turn, at byte %d: %s. Nothing behind it is a call.", o.At, shorten(strings.TrimSpace(o.Marker), 80))
+		add(styleWarn, "  The model went on past its turn, at byte %d: %s. Nothing behind it is a call.", o.At,
+			shorten(strings.TrimSpace(o.Marker), 80))
 	}
 	if len(f.calls)+len(f.rejected) == 0 {
 		add(styleText, "  There is no call in it.")

@@ -28,14 +28,16 @@ var suite = [Questions]probe{
 		name: "one call",
 		ask: func(round int) (string, []call) {
 			berth := round + 1
-			return fmt.Sprintf("How deep is the water at berth %d? Use the tools.", berth), []call{{"water_depth", fmt.Sprintf(`{"berth":%d}`, berth)}}
+			return fmt.Sprintf("How deep is the water at berth %d? Use the tools.", berth),
+				[]call{{"water_depth", fmt.Sprintf(`{"berth":%d}`, berth)}}
 		},
 	},
 	{
 		name: "several calls",
 		ask: func(round int) (string, []call) {
 			a, b := round+1, round+6
-			return fmt.Sprintf("How deep is the water at berth %d, and how deep at berth %d? Look both up at once.", a, b),
+			return fmt.Sprintf("How deep is the water at berth %d, and how deep at berth %d? Look both up at once.", a,
+					b),
 				[]call{{"water_depth", fmt.Sprintf(`{"berth":%d}`, a)}, {"water_depth", fmt.Sprintf(`{"berth":%d}`, b)}}
 		},
 	},
@@ -78,9 +80,11 @@ var hostile = []string{
 var (
 	tools = []chat.Tool{harbour, tide, booking, note}
 
-	harbour = tool("water_depth", "Tells how deep the water is at a berth, in metres.", `{"type":"object","required":["berth"],"properties":{"berth":{"type":"integer"}}}`)
-	tide    = tool("next_tide", "Tells when the next high tide is.", `{"type":"object","properties":{}}`)
-	note    = tool("save_note", "Saves a note.", `{"type":"object","required":["text"],"properties":{"text":{"type":"string","description":"The text of the note, as it is."}}}`)
+	harbour = tool("water_depth", "Tells how deep the water is at a berth, in metres.",
+		`{"type":"object","required":["berth"],"properties":{"berth":{"type":"integer"}}}`)
+	tide = tool("next_tide", "Tells when the next high tide is.", `{"type":"object","properties":{}}`)
+	note = tool("save_note", "Saves a note.",
+		`{"type":"object","required":["text"],"properties":{"text":{"type":"string","description":"The text of the note, as it is."}}}`)
 	booking = tool("book_berth", "Books a berth for a boat and its crew.", `{"type":"object","required":["boat","crew"],"properties":{
 		"boat":{"type":"object","required":["name","length"],"properties":{"name":{"type":"string"},"length":{"type":"integer","description":"In metres."}}},
 		"crew":{"type":"array","items":{"type":"string"},"description":"Names."}}}`)

@@ -148,7 +148,8 @@ func (r *Report) Patch() string {
 func yamlKey(s string) string {
 	for i := range len(s) {
 		c := s[i]
-		if !('a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' && i > 0 || strings.IndexByte("-_./", c) >= 0 && i > 0) {
+		if !('a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' && i > 0 || strings.IndexByte("-_./", c) >= 0 &&
+			i > 0) {
 			return fmt.Sprintf("%q", s)
 		}
 	}
@@ -158,7 +159,8 @@ func yamlKey(s string) string {
 // WriteText writes the report as a table for people.
 func (r *Report) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "% of trials (95 %)\tat first try\trepaired\tright tool\tright arguments\ttokens\tlatency\terrors in\n")
+	fmt.Fprint(t,
+		"% of trials (95 %)\tat first try\trepaired\tright tool\tright arguments\ttokens\tlatency\terrors in\n")
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		mark := ""
@@ -169,15 +171,16 @@ func (r *Report) WriteText(w io.Writer) error {
 		if row.Tokens > 0 {
 			tokens = fmt.Sprint(row.Tokens)
 		}
-		fmt.Fprintf(t, "%s%s\t%s\t%s\t%s\t%s\t%s\t%v\t%s\n", row.Candidate, mark, row.FirstTry, row.Valid, row.RightTool, row.RightArgs,
-			tokens, row.Latency.Round(time.Millisecond), strings.Join(row.Lost, ", "))
+		fmt.Fprintf(t, "%s%s\t%s\t%s\t%s\t%s\t%s\t%v\t%s\n", row.Candidate, mark, row.FirstTry, row.Valid,
+			row.RightTool, row.RightArgs, tokens, row.Latency.Round(time.Millisecond), strings.Join(row.Lost, ", "))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for i := range r.Rows {
 		if row := &r.Rows[i]; row.Failed > 0 {
-			fmt.Fprintf(w, "%s: %d of %d requests failed, the first with: %s\n", row.Candidate, row.Failed, row.RightArgs.Of, row.Why)
+			fmt.Fprintf(w, "%s: %d of %d requests failed, the first with: %s\n", row.Candidate, row.Failed,
+				row.RightArgs.Of, row.Why)
 		}
 	}
 	return nil

@@ -43,7 +43,8 @@ func (c Candidate) String() string {
 
 // DefaultDialects are those that are tried, behind those of the model's profile, unless others are named: what
 // instructed models follow without having been taught, and the formats that most families were taught.
-var DefaultDialects = []string{"json-fence", "tool-call-tag", "hermes", "qwen3-coder", "llama3-json", "pythonic", "mistral-array", "react"}
+var DefaultDialects = []string{"json-fence", "tool-call-tag", "hermes", "qwen3-coder", "llama3-json", "pythonic",
+	"mistral-array", "react"}
 
 // Options say what is tried.
 type Options struct {

@@ -130,7 +130,8 @@ func newEndpoint(e Endpoint, t http.RoundTripper) (*endpoint, error) {
 		}
 	}
 	if len(secret) < 16 {
-		return nil, fmt.Errorf("webhook: the secret of %s has %d bytes; it needs at least 16, or it can be guessed", u.Host, len(secret))
+		return nil, fmt.Errorf("webhook: the secret of %s has %d bytes; it needs at least 16, or it can be guessed",
+			u.Host, len(secret))
 	}
 	client := &http.Client{Transport: t}
 	if t == nil {
@@ -290,7 +291,8 @@ func (e *endpoint) post(ctx context.Context, id string, body []byte) (wait time.
 	switch {
 	case resp.StatusCode < 300:
 		return 0, nil
-	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode == http.StatusRequestTimeout, resp.StatusCode >= 500:
+	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode == http.StatusRequestTimeout,
+		resp.StatusCode >= 500:
 		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 		seconds = min(max(seconds, 0), int(longestPause/time.Second)) // first, so that no product overflows
 		return time.Duration(seconds) * time.Second, fmt.Errorf("the endpoint answered %s", resp.Status)
@@ -367,7 +369,8 @@ type Ended struct {
 
 // body returns what an endpoint is told of an entry.
 func (s *Sender) body(ctx context.Context, e *endpoint, kind Kind, entry *journal.Entry) ([]byte, error) {
-	m := Message{ID: strconv.FormatInt(entry.Position, 10), Event: kind, At: entry.At, Run: entry.Stream, Session: entry.Session}
+	m := Message{ID: strconv.FormatInt(entry.Position, 10), Event: kind, At: entry.At, Run: entry.Stream,
+		Session: entry.Session}
 	switch r := &entry.Record; r.Kind {
 	case journal.KindRun:
 		m.Agent, m.By = r.Run.Agent, r.Run.By
@@ -385,14 +388,16 @@ func (s *Sender) body(ctx context.Context, e *endpoint, kind Kind, entry *journa
 		if r.Kind == journal.KindQuestion {
 			m.Approval.Link = e.link(p.ID)
 		} else {
-			m.Approval.State, m.Approval.By, m.Approval.Reason, m.Approval.Edited = r.Answer.State, r.Answer.By, r.Answer.Reason, r.Answer.Arguments
+			m.Approval.State, m.Approval.By, m.Approval.Reason, m.Approval.Edited = r.Answer.State, r.Answer.By,
+				r.Answer.Reason, r.Answer.Arguments
 		}
 	}
 	return json.Marshal(&m)
 }
 
 func approvalOf(p *journal.Pending) *Approval {
-	a := &Approval{ID: p.ID, State: p.State, Tool: p.Tool, Arguments: p.Arguments, Dir: p.Dir, Rule: p.Rule, Why: p.Why, Expires: p.Expires}
+	a := &Approval{ID: p.ID, State: p.State, Tool: p.Tool, Arguments: p.Arguments, Dir: p.Dir, Rule: p.Rule, Why: p.Why,
+		Expires: p.Expires}
 	if len(a.Arguments) == 0 {
 		a.Arguments = json.RawMessage("{}")
 	}

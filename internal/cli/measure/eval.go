@@ -89,7 +89,8 @@ func writeReport(app *cli.App, r *eval.Report, asJSON bool) error {
 
 func thresholds(r *eval.Report, minMatched float64, maxLost int) error {
 	if matched := 100 * float64(r.Total.GoldLoose) / float64(max(r.Total.Gold, 1)); matched < minMatched {
-		return fmt.Errorf("eval: %.2f %% of the rows with a known answer are matched, wanted %g %%", matched, minMatched)
+		return fmt.Errorf("eval: %.2f %% of the rows with a known answer are matched, wanted %g %%", matched,
+			minMatched)
 	}
 	if maxLost >= 0 && r.Total.Lost > maxLost {
 		return fmt.Errorf("eval: %d officially right rows are lost, at most %d may be", r.Total.Lost, maxLost)

@@ -75,7 +75,8 @@ func runLive(cmd *cobra.Command, app *cli.App, f *liveFlags, file string) error 
 	case f.upstream.URL != "" && len(f.ways) > 1:
 		return cli.UsageErrorf("--upstream goes with one --model; name several in a configuration")
 	case f.choice.Limit < 0 || f.choice.MaxTools < 0 || f.ask.MaxTokens < 1 || f.ask.Timeout <= 0:
-		return cli.UsageErrorf("--limit and --max-tools must not be negative, --max-tokens and --timeout must be more than nothing")
+		return cli.UsageErrorf(
+			"--limit and --max-tools must not be negative, --max-tokens and --timeout must be more than nothing")
 	}
 	if f.upstream.URL != "" {
 		f.upstream.Model = f.ways[0]

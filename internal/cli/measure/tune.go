@@ -69,7 +69,8 @@ correct call.`,
 	fl.StringVar(&f.upstream.Key, "upstream-key", "", "key of that server: `REF` is env:NAME or file:PATH")
 	fl.StringVar(&f.upstream.Model, "model", "", "`NAME` of the model, at --upstream or in the configuration")
 	fl.StringVar(&f.scenario, "scenario", "", "measure a scripted model: scenario `FILE` or built-in name")
-	fl.StringSliceVar(&f.dialects, "dialects", nil, "dialects to try (default: those of the model's profile, then "+strings.Join(tune.DefaultDialects, ", ")+")")
+	fl.StringSliceVar(&f.dialects, "dialects", nil, "dialects to try (default: those of the model's profile, then "+
+		strings.Join(tune.DefaultDialects, ", ")+")")
 	fl.StringSliceVar(&f.modes, "modes", []string{"native", "template", "text"}, "ways to try: native, template, text")
 	fl.IntVar(&f.rounds, "rounds", 3, "repetitions of the questions")
 	fl.BoolVar(&f.all, "all", false, "ask every question, even if it cannot change the result")
@@ -120,11 +121,14 @@ func runTune(cmd *cobra.Command, app *cli.App, f *tuneFlags, args []string) erro
 	// What makes it pointless to ask is said before a long time goes by.
 	switch {
 	case f.write && !inFile:
-		return cli.UsageErrorf("--write: the model %s does not stand in a configuration file; put what is printed without --write into one", name)
+		return cli.UsageErrorf(
+			"--write: the model %s does not stand in a configuration file; put what is printed without --write into one", name)
 	case c.Models[name].Expose == "tool_request":
-		return cli.UsageErrorf("models.%s.expose is tool_request, which has one dialect only: there is nothing to choose", name)
+		return cli.UsageErrorf(
+			"models.%s.expose is tool_request, which has one dialect only: there is nothing to choose", name)
 	}
-	model, known, done, err := compose.Behind(c.Config, compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE"))}, name)
+	model, known, done, err := compose.Behind(c.Config,
+		compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE"))}, name)
 	if err != nil {
 		return cli.UsageErrorf("%w", err)
 	}
@@ -182,7 +186,8 @@ func runTune(cmd *cobra.Command, app *cli.App, f *tuneFlags, args []string) erro
 	case !f.write:
 		return nil
 	case r.Tie && !f.force:
-		return errors.New("--write: not written: the difference to the other ways is not significant. Use more --rounds, or --force")
+		return errors.New(
+			"--write: not written: the difference to the other ways is not significant. Use more --rounds, or --force")
 	}
 	return writeTuned(app, c, name, r)
 }
@@ -208,7 +213,8 @@ func tunedModel(app *cli.App, c *config.Config, f *tuneFlags, args []string) (na
 	case len(names) == 1:
 		return names[0], true, nil
 	case len(names) == 0:
-		fmt.Fprintf(app.Stderr, "no model is configured; measuring the scripted model %s. For your own: --upstream URL --model NAME\n", practiceModel)
+		fmt.Fprintf(app.Stderr,
+			"no model is configured; measuring the scripted model %s. For your own: --upstream URL --model NAME\n", practiceModel)
 		c.AddScripted(practiceModel, practiceModel)
 		return practiceModel, false, nil
 	}
@@ -256,7 +262,8 @@ func printTuned(app *cli.App, r *tune.Report) error {
 	}
 	fmt.Fprintf(app.Stdout, "\nRecommended: %s.", r.Rows[r.Best].Candidate)
 	if r.Rows[r.Best].Candidate.Required {
-		fmt.Fprint(app.Stdout, " The model calls no tool by itself: this is for requests that require a call (tool_choice: required).")
+		fmt.Fprint(app.Stdout,
+			" The model calls no tool by itself: this is for requests that require a call (tool_choice: required).")
 	}
 	if r.Tie {
 		fmt.Fprint(app.Stdout, " The difference to other options is not significant; use more --rounds.")

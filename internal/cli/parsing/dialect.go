@@ -26,7 +26,8 @@ func NewDialectCmd(app *cli.App) *cobra.Command {
   wield dialect profile qwen3-coder:30b
   wield dialect detect tokenizer_config.json
   wield dialect check --tools tools.json answer.txt`,
-		newDialectListCmd(app), newDialectShowCmd(app), newDialectProfileCmd(app), newDialectDetectCmd(app), newDialectImportCmd(app), newDialectCheckCmd(app))
+		newDialectListCmd(app), newDialectShowCmd(app), newDialectProfileCmd(app), newDialectDetectCmd(app),
+		newDialectImportCmd(app), newDialectCheckCmd(app))
 }
 
 func newDialectListCmd(app *cli.App) *cobra.Command {

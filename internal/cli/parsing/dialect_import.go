@@ -78,8 +78,10 @@ func readBack(m *responsetemplate.Imported) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sample := dialecttest.Case{ID: "import", Text: string(text), Tools: []dialecttest.Tool{{Type: "function", Function: dialecttest.Function{Name: "get_weather",
-		Parameters: []byte(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}}}`)}}}}
+	sample := dialecttest.Case{ID: "import", Text: string(text),
+		Tools: []dialecttest.Tool{{Type: "function", Function: dialecttest.Function{Name: "get_weather",
+			Parameters: []byte(
+				`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}}}`)}}}}
 	o, err := sample.Options()
 	if err != nil {
 		return "", err
@@ -91,7 +93,8 @@ func readBack(m *responsetemplate.Imported) (string, error) {
 		return "", err
 	}
 	for i := range calls {
-		if len(read.Calls) != len(calls) || read.Calls[i].Name != calls[i].Name || read.Calls[i].Arguments != calls[i].Arguments {
+		if len(read.Calls) != len(calls) || read.Calls[i].Name != calls[i].Name ||
+			read.Calls[i].Arguments != calls[i].Arguments {
 			return "", fmt.Errorf("what the dialect writes is read otherwise: %q gives %d calls", text, len(read.Calls))
 		}
 	}

@@ -115,7 +115,8 @@ func parse(app *cli.App, f *parseFlags, args []string) error {
 			return err
 		}
 		if f.tools == "" {
-			fmt.Fprintln(app.Stderr, `wield: no tools are offered, so that nothing is read as a call: --tools FILE offers them, such as [{"name": "get_weather"}]`)
+			fmt.Fprintln(app.Stderr,
+				`wield: no tools are offered, so that nothing is read as a call: --tools FILE offers them, such as [{"name": "get_weather"}]`)
 		}
 		return out.Flush()
 	}
@@ -143,7 +144,8 @@ func newParser(f *parseFlags) (*parser, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{flags: f, family: family, options: dialect.Options{Dialect: f.dialect, Only: f.only, Prefix: f.prefix, Cache: new(dialect.Cache)}}
+	p := &parser{flags: f, family: family, options: dialect.Options{Dialect: f.dialect, Only: f.only, Prefix: f.prefix,
+		Cache: new(dialect.Cache)}}
 	level, ok := dialect.ParseRepair(f.repair)
 	if !ok {
 		return nil, cli.UsageErrorf("--repair must be off, safe or full, not %q", f.repair)
@@ -477,7 +479,8 @@ func newParsedEvent(e chat.Event) parsedEvent {
 	if e.Kind == chat.KindOverrun {
 		e.Text = e.Detail.(*chat.OverrunDetail).Marker
 	}
-	return parsedEvent{Kind: e.Kind.String(), At: e.At, End: e.End, Index: callIndex(e), ID: e.ID, Name: e.Name, Text: e.Text}
+	return parsedEvent{Kind: e.Kind.String(), At: e.At, End: e.End, Index: callIndex(e), ID: e.ID, Name: e.Name,
+		Text: e.Text}
 }
 
 // addSpan adds the range of an event, joined with the one before it where both are of one kind and one call.
@@ -500,7 +503,8 @@ func (l *parsedLine) addSpan(e chat.Event) {
 	index := callIndex(e)
 	if n := len(l.Spans); n > 0 {
 		last := &l.Spans[n-1]
-		if last.Kind == kind && last.End == e.At && (last.Call == index || last.Call != nil && index != nil && *last.Call == *index) {
+		if last.Kind == kind && last.End == e.At && (last.Call == index || last.Call != nil && index != nil &&
+			*last.Call == *index) {
 			last.End = e.End
 			return
 		}

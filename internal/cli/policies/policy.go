@@ -82,7 +82,8 @@ func (f *policyFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.root, "root", "", "root `DIR` of files (default: the working directory)")
 	fl.StringVar(&f.tool, "tool", "command_exec", "`NAME` of the called tool")
 	fl.BoolVar(&f.argv, "argv", false, "the call is a program and its arguments, without a shell")
-	fl.StringArrayVar(&f.paths, "path", nil, "path that the call uses, as `OP:PATH`; OP is read, list, write or delete; repeatable")
+	fl.StringArrayVar(&f.paths, "path", nil,
+		"path that the call uses, as `OP:PATH`; OP is read, list, write or delete; repeatable")
 	fl.StringArrayVar(&f.urls, "url", nil, "address that the call contacts: `URL`; repeatable")
 	fl.StringVar(&f.arguments, "arguments", "", "arguments of the call, as `JSON`")
 }

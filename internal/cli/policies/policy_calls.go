@@ -31,7 +31,8 @@ func (r *recordRun) args(rec *policyRecord) (policy.Verdict, error) {
 		if err := new(tool.Registry).Add(recordTool("t", in.Definition)); err != nil {
 			return policy.Verdict{Decision: chat.DecisionDeny, Rule: "built-in: registration", Why: err.Error()}, nil
 		}
-		return policy.Verdict{Decision: chat.DecisionAllow, Rule: "built-in: registration", Why: "the definition can be used"}, nil
+		return policy.Verdict{Decision: chat.DecisionAllow, Rule: "built-in: registration",
+			Why: "the definition can be used"}, nil
 	}
 	arguments, err := joinTexts(in.Arguments)
 	if err != nil {
@@ -55,7 +56,10 @@ func (r *recordRun) args(rec *policyRecord) (policy.Verdict, error) {
 
 // recordTool is a tool that is never run.
 func recordTool(name string, schema json.RawMessage) *tool.Tool {
-	return tool.Raw(name, "A tool of a record.", schema, func(context.Context, *tool.Call) (tool.Result, error) { return tool.Result{}, nil })
+	return tool.Raw(name, "A tool of a record.", schema, func(context.Context, *tool.Call) (tool.Result,
+		error) {
+		return tool.Result{}, nil
+	})
 }
 
 // plan takes a call through all checks that come before it would run.

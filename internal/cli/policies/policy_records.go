@@ -171,7 +171,8 @@ func (r *recordRun) line(text []byte) policyLine {
 	}
 	judge := recordKinds[rec.Kind]
 	if judge == nil {
-		return policyLine{ID: rec.ID, Error: fmt.Sprintf("no kind %q: there are args, command, json and path", rec.Kind)}
+		return policyLine{ID: rec.ID, Error: fmt.Sprintf("no kind %q: there are args, command, json and path",
+			rec.Kind)}
 	}
 	v, err := judge(r, &rec)
 	if err != nil {
@@ -213,7 +214,9 @@ func (t *recordText) UnmarshalJSON(data []byte) error {
 		}
 		var unit string
 		var n int
-		if err := json.Unmarshal(p, &rep); err != nil || len(rep.Rep) != 2 || json.Unmarshal(rep.Rep[0], &unit) != nil || json.Unmarshal(rep.Rep[1], &n) != nil || n < 0 || n*len(unit) > 64<<20 {
+		if err := json.Unmarshal(p, &rep); err != nil || len(rep.Rep) != 2 ||
+			json.Unmarshal(rep.Rep[0], &unit) != nil || json.Unmarshal(rep.Rep[1], &n) != nil || n < 0 ||
+			n*len(unit) > 64<<20 {
 			return errors.New(`a part is a string or {"$rep": [TEXT, TIMES]}`)
 		}
 		b.WriteString(strings.Repeat(unit, n))

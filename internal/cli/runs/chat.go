@@ -121,7 +121,8 @@ func (f *chatFlags) run(cmd *cobra.Command, app *cli.App, args []string) error {
 }
 
 // stage prepares the conversation, and gives back what it holds when do has ended.
-func (f *chatFlags) stage(ctx context.Context, app *cli.App, r *config.Result, do func(o *terminal.Options) error) (err error) {
+func (f *chatFlags) stage(ctx context.Context, app *cli.App, r *config.Result, do func(o *terminal.Options) error) (
+	err error) {
 	if len(f.tools) == 0 && len(f.lines) == 0 && !anyTool(r) {
 		f.tools, f.write = chatTools(r.Config), true
 		f.given = append(f.given, "--tools="+strings.Join(f.tools, ","), "--write")
@@ -137,8 +138,9 @@ func (f *chatFlags) stage(ctx context.Context, app *cli.App, r *config.Result, d
 		return errors.New("the rules of this conversation cannot be added to")
 	}
 	o := terminal.Options{
-		Models: r.ModelNames(), Dialects: dialect.Names(), Model: f.upstream.Model, Dialect: f.upstream.Dialect, Tools: box.Registry.Session(),
-		Root: set.Root, By: "wield chat", Edit: editor(app), Undo: box.Undo, Place: place(set.Root, app.Getenv("HOME")),
+		Models: r.ModelNames(), Dialects: dialect.Names(), Model: f.upstream.Model, Dialect: f.upstream.Dialect,
+		Tools: box.Registry.Session(), Root: set.Root, By: "wield chat", Edit: editor(app), Undo: box.Undo,
+		Place: place(set.Root, app.Getenv("HOME")),
 	}
 	rules, err := f.rules(app, r, p, &o)
 	if err != nil {
@@ -191,7 +193,8 @@ func anyTool(r *config.Result) bool {
 }
 
 // open makes what carries out what the person asks, with a model and the dialect that it is told.
-func (f *chatFlags) open(app *cli.App, r *config.Result, o *terminal.Options, name, told string) (*terminal.Stage, error) {
+func (f *chatFlags) open(app *cli.App, r *config.Result, o *terminal.Options, name,
+	told string) (*terminal.Stage, error) {
 	own := *r
 	c := *r.Config
 	own.Config = &c
@@ -220,10 +223,12 @@ func (f *chatFlags) open(app *cli.App, r *config.Result, o *terminal.Options, na
 		window.Tokens = f.context
 	}
 	a := agent.New(model.Model, o.Runner, agent.Options{
-		Journal: o.Journal, Wait: o.Journal != nil, By: o.By, Alike: ownNames, Notes: map[string]string{runNote: string(given)},
+		Journal: o.Journal, Wait: o.Journal != nil, By: o.By, Alike: ownNames, Notes: map[string]string{runNote: string(
+			given)},
 		Limits: f.limits(), Prices: prices, Window: window,
 	})
-	return &terminal.Stage{Agent: a, Name: model.Name, Dialect: told, Window: window.Tokens, Cost: prices.Cost, Close: model.Close}, nil
+	return &terminal.Stage{Agent: a, Name: model.Name, Dialect: told, Window: window.Tokens, Cost: prices.Cost,
+		Close: model.Close}, nil
 }
 
 // runGiven returns the flags with which wield sessions resume continues a run of the conversation.
@@ -250,9 +255,10 @@ func flagsOfRun(given []string) []string {
 // Instructions returns what the model is told of itself, of this machine, and by the project.
 func (f *chatFlags) instructions(root string) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "You help somebody in a terminal, in the directory %s on %s. Today is %s. Use the tools to find out what you do not know, and read "+
-		"files before you change them. The person sees every change and every command before it happens and may refuse it; then ask or find another "+
-		"way. Answer briefly, in Markdown.", root, runtime.GOOS, time.Now().Format("Monday, 2 January 2006"))
+	fmt.Fprintf(&b,
+		"You help somebody in a terminal, in the directory %s on %s. Today is %s. Use the tools to find out what you do not know, and read "+
+			"files before you change them. The person sees every change and every command before it happens and may refuse it; then ask or find another "+
+			"way. Answer briefly, in Markdown.", root, runtime.GOOS, time.Now().Format("Monday, 2 January 2006"))
 	if f.system != "" {
 		b.WriteString("\n\n" + f.system)
 	}

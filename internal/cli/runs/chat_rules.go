@@ -12,7 +12,8 @@ import (
 
 // rules returns the policy of a conversation, with the rules that were kept for its directory, to which the person
 // can add.
-func (f *chatFlags) rules(app *cli.App, r *config.Result, p *policy.Policy, o *terminal.Options) (*terminal.Rules, error) {
+func (f *chatFlags) rules(app *cli.App, r *config.Result, p *policy.Policy, o *terminal.Options) (
+	*terminal.Rules, error) {
 	dir := r.DataDir(app.Getenv)
 	if dir == "" || f.unkept {
 		return terminal.NewRules(p), nil

@@ -42,7 +42,8 @@ detect that entries were cut off at the end.`,
 			var head journal.Hash
 			if since != "" {
 				if err := head.UnmarshalText([]byte(since)); err != nil {
-					return cli.UsageErrorf("--since: a hash has 64 hexadecimal digits, as wield journal verify prints them")
+					return cli.UsageErrorf(
+						"--since: a hash has 64 hexadecimal digits, as wield journal verify prints them")
 				}
 			}
 			return cli.WithJournal(cmd.Context(), app, *file, func(s journal.Store) error {
@@ -65,8 +66,8 @@ func printReport(app *cli.App, r *journal.Report, asJSON bool) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(app.Stdout, "%d entries, %d of them deleted, %d streams, %d calls, %d without a result\nlast hash %s\n",
-			r.Entries, r.Deleted, r.Streams, r.Calls, r.Open, r.Head)
+		fmt.Fprintf(app.Stdout,
+			"%d entries, %d of them deleted, %d streams, %d calls, %d without a result\nlast hash %s\n", r.Entries, r.Deleted, r.Streams, r.Calls, r.Open, r.Head)
 		for _, p := range r.Problems {
 			fmt.Fprintf(app.Stdout, "position %d", p.Position)
 			if p.Stream != "" {

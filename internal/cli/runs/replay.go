@@ -132,7 +132,8 @@ func recordings(ctx context.Context, app *cli.App, file, name string) (list []*p
 	err = cli.WithJournal(ctx, app, file, func(s journal.Store) error {
 		list, err = playback.Load(ctx, s, name)
 		if errors.Is(err, playback.ErrNoRun) {
-			return cli.UsageErrorf("there is no run, session or file %s; wield sessions list shows the sessions", cli.Plain(name))
+			return cli.UsageErrorf("there is no run, session or file %s; wield sessions list shows the sessions",
+				cli.Plain(name))
 		}
 		return err
 	})
@@ -140,7 +141,8 @@ func recordings(ctx context.Context, app *cli.App, file, name string) (list []*p
 }
 
 // play plays one run.
-func (f *replayFlags) play(ctx context.Context, app *cli.App, r *playback.Recording, split playback.Split) ([]playback.Difference, error) {
+func (f *replayFlags) play(ctx context.Context, app *cli.App, r *playback.Recording, split playback.Split) (
+	[]playback.Difference, error) {
 	was := runFlags{modelFlags: modelFlags{file: f.file}}
 	if given := r.Notes[runNote]; given != "" {
 		if err := was.parse(given); err != nil {
@@ -178,7 +180,8 @@ func (f *replayFlags) adjust(c *config.Result, name string) error {
 	m, ok := c.Models[name]
 	if !ok {
 		if f.model != "" {
-			return cli.UsageErrorf("--model %s: there is no such model; there are %s", name, strings.Join(c.ModelNames(), ", "))
+			return cli.UsageErrorf("--model %s: there is no such model; there are %s", name,
+				strings.Join(c.ModelNames(), ", "))
 		}
 		c.AddScripted(name, "")
 		m = c.Models[name]
@@ -186,7 +189,8 @@ func (f *replayFlags) adjust(c *config.Result, name string) error {
 	if f.dialect != "" {
 		d, ok := dialect.Lookup(f.dialect)
 		if !ok {
-			return cli.UsageErrorf("--dialect %s: there is no such dialect; wield dialect list shows those there are", f.dialect)
+			return cli.UsageErrorf("--dialect %s: there is no such dialect; wield dialect list shows those there are",
+				f.dialect)
 		}
 		m.Dialect = config.Dialect(d.Name)
 	}
@@ -230,7 +234,8 @@ func (f *replayFlags) print(w io.Writer, r *playback.Recording, found []playback
 			fmt.Fprintf(w, "%s\n", d.JSON())
 			continue
 		}
-		fmt.Fprintf(w, "turn %d, %s\n  recorded  %s\n  now       %s\n", d.Turn, d.What, onLine(d.Recorded), onLine(d.Now))
+		fmt.Fprintf(w, "turn %d, %s\n  recorded  %s\n  now       %s\n", d.Turn, d.What, onLine(d.Recorded),
+			onLine(d.Now))
 	}
 }
 

@@ -145,11 +145,14 @@ func (f *modelFlags) add(fl *pflag.FlagSet) {
 func (f *toolFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.tools, "tools", nil, "offer these tools only: `NAMES`, separated by commas")
 	fl.StringArrayVar(&f.lines, "sh", nil, "add a tool: a shell command such as 'disk: df -h'; repeatable")
-	fl.BoolVar(&f.write, "write", false, "allow the tools of --tools to make changes, within the policy (default: read-only)")
+	fl.BoolVar(&f.write, "write", false,
+		"allow the tools of --tools to make changes, within the policy (default: read-only)")
 	fl.StringVar(&f.policy, "policy", "", "`NAME` of the policy (default \"default\")")
-	fl.StringArrayVar(&f.rules.Allow, "allow", nil, "allow calls: `RULE` is a tool name or {command: [git diff]}; repeatable")
+	fl.StringArrayVar(&f.rules.Allow, "allow", nil,
+		"allow calls: `RULE` is a tool name or {command: [git diff]}; repeatable")
 	fl.StringArrayVar(&f.rules.Deny, "deny", nil, "deny calls that match `RULE`; repeatable")
-	fl.StringVar(&f.onAsk, "on-ask", "deny", "`ACTION` when a rule asks: deny, allow, fail, wait (for wield sessions resume), webhook:URL")
+	fl.StringVar(&f.onAsk, "on-ask", "deny",
+		"`ACTION` when a rule asks: deny, allow, fail, wait (for wield sessions resume), webhook:URL")
 	cli.GroupFlags(fl, "Tools and rules", "tools", "sh", "write", "policy", "allow", "deny", "on-ask")
 }
 
@@ -254,19 +257,22 @@ func (f *runFlags) run(ctx context.Context, app *cli.App, args []string) error {
 }
 
 // with makes the agent that the flags describe, and gives back what it holds when f has ended.
-func (f *runFlags) with(ctx context.Context, app *cli.App, r *config.Result, do func(a *agent.Agent, runner *tool.Runner) error) error {
+func (f *runFlags) with(ctx context.Context, app *cli.App, r *config.Result,
+	do func(a *agent.Agent, runner *tool.Runner) error) error {
 	model, err := f.model(app, r)
 	if err != nil {
 		return err
 	}
 	defer model.Close()
 	f.upstream.Model = model.Name
-	o := agent.Options{By: "wield run", Alike: ownNames, Prices: compose.AgentPrices(r.Config, model.Name), Window: compose.AgentWindow(r.Config, model.Name), Limits: f.limits()}
+	o := agent.Options{By: "wield run", Alike: ownNames, Prices: compose.AgentPrices(r.Config, model.Name),
+		Window: compose.AgentWindow(r.Config, model.Name), Limits: f.limits()}
 	if f.context > 0 {
 		o.Window.Tokens = f.context
 	}
 	if f.cost > 0 && !o.Prices.Known {
-		return cli.UsageErrorf("--max-cost: it is not known what %s costs; say so in the configuration, such as prices: {%q: {in: 2.5, out: 10}}", model.Name, model.Name)
+		return cli.UsageErrorf(
+			"--max-cost: it is not known what %s costs; say so in the configuration, such as prices: {%q: {in: 2.5, out: 10}}", model.Name, model.Name)
 	}
 	box, err := f.box(app, r)
 	if err != nil {
@@ -323,7 +329,8 @@ func (f *runFlags) request(stdin io.Reader, args []string) (*chat.Request, error
 		}
 	}
 	if strings.TrimSpace(task) == "" {
-		return nil, cli.UsageErrorf("there is no task: write it behind the flags, such as wield run \"Read package.json and tell me the version\"")
+		return nil, cli.UsageErrorf(
+			"there is no task: write it behind the flags, such as wield run \"Read package.json and tell me the version\"")
 	}
 	req := &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(task)}}}
 	if f.system != "" {
@@ -398,14 +405,17 @@ func (f *runFlags) model(app *cli.App, r *config.Result) (*compose.AgentModel, e
 	name := f.upstream.Model
 	if name == "" {
 		if len(names) > 1 {
-			return nil, cli.UsageErrorf("there are several models; choose one with --model: %s", strings.Join(names, ", "))
+			return nil, cli.UsageErrorf("there are several models; choose one with --model: %s",
+				strings.Join(names, ", "))
 		}
 		name = names[0]
 	}
 	if _, ok := r.Models[name]; !ok {
 		return nil, cli.UsageErrorf("--model %s: there is no such model; there are %s", name, strings.Join(names, ", "))
 	}
-	m, err := compose.NewAgentModel(r.Config, name, compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE")), Candidates: f.trace, Edits: f.edits})
+	m, err := compose.NewAgentModel(r.Config, name,
+		compose.Environment{Getenv: app.Getenv, Catalogue: script.Catalogue(app.Getenv("WIELD_CATALOGUE")),
+			Candidates: f.trace, Edits: f.edits})
 	if err != nil {
 		return nil, cli.UsageErrorf("%w", err) // nobody was asked yet: what is wrong was written by a person
 	}
@@ -414,7 +424,8 @@ func (f *runFlags) model(app *cli.App, r *config.Result) (*compose.AgentModel, e
 
 // box makes the tools and the rules about them.
 func (f *runFlags) box(app *cli.App, r *config.Result) (*compose.Toolbox, error) {
-	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.Getenv, File: r.File, Self: app.Self, Sh: f.lines})
+	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.Getenv, File: r.File, Self: app.Self,
+		Sh: f.lines})
 	switch {
 	case err != nil && len(f.lines) > 0:
 		return nil, cli.UsageErrorf("%w", err)
@@ -512,7 +523,8 @@ func (y *yes) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) {
 }
 
 // carryOut drives a run and prints what comes of it.
-func (f *runFlags) carryOut(ctx context.Context, app *cli.App, run *agent.Run, runner *tool.Runner, req *chat.Request) (err error) {
+func (f *runFlags) carryOut(ctx context.Context, app *cli.App, run *agent.Run, runner *tool.Runner,
+	req *chat.Request) (err error) {
 	out := app.Stdout
 	if f.outFile != "" {
 		file, err := os.Create(f.outFile)
@@ -536,7 +548,8 @@ func (f *runFlags) carryOut(ctx context.Context, app *cli.App, run *agent.Run, r
 	o := run.Outcome()
 	if f.onAsk == "wait" && o.Reason == agent.EndWaiting {
 		for _, a := range o.Waiting {
-			fmt.Fprintf(app.Stderr, "needs approval: %s %s\n", policy.Visible(a.Tool), policy.Visible(string(a.Arguments)))
+			fmt.Fprintf(app.Stderr, "needs approval: %s %s\n", policy.Visible(a.Tool),
+				policy.Visible(string(a.Arguments)))
 			fmt.Fprintf(app.Stderr, "  wield sessions resume %s --approve %s\n", run.ID(), a.ID)
 		}
 	}
@@ -583,7 +596,8 @@ func exitOf(ctx context.Context, o *agent.Outcome, format *chat.Format) (int, er
 	case o.Reason == agent.EndEmpty:
 		return cli.ExitFailed, errors.New("the model gave no answer")
 	case fits(o.Text, format) != nil:
-		return cli.ExitMalformed, fmt.Errorf("the answer does not have the form of --output-schema: %w", fits(o.Text, format))
+		return cli.ExitMalformed, fmt.Errorf("the answer does not have the form of --output-schema: %w",
+			fits(o.Text, format))
 	}
 	return cli.ExitOK, nil
 }

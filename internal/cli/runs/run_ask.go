@@ -31,7 +31,8 @@ func newHook(address string) (*hook, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, cli.UsageErrorf("--on-ask webhook:URL: %q is no http address", address)
 	}
-	client := &http.Client{Timeout: hookTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Timeout: hookTime,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return &hook{MemoryApprovals: new(tool.MemoryApprovals), url: address, client: client}, nil
 }
 

@@ -140,7 +140,8 @@ func (in *runInput) feed(ctx context.Context, run *agent.Run) (stop func()) {
 
 // converse carries out one run after the other, as messages come. The error, and with it the exit code, is that of
 // the last one.
-func (f *runFlags) converse(ctx context.Context, app *cli.App, a *agent.Agent, runner *tool.Runner, req *chat.Request) (err error) {
+func (f *runFlags) converse(ctx context.Context, app *cli.App, a *agent.Agent, runner *tool.Runner,
+	req *chat.Request) (err error) {
 	own := *app
 	if f.outFile != "" { // one file for all runs
 		file, err := os.Create(f.outFile)

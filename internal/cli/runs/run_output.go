@@ -200,8 +200,8 @@ type runWaiting struct {
 }
 
 func (p *runPrinter) ending(o *agent.Outcome, code int, err error) *runEnding {
-	e := &runEnding{Schema: runSchemaVersion, Run: p.id, Model: p.model, Reason: o.Reason, Limit: o.Limit, ExitCode: code,
-		Answer: o.Text, Turns: o.Turns, Calls: o.Calls, Denied: o.Denied, Waiting: []runWaiting{}}
+	e := &runEnding{Schema: runSchemaVersion, Run: p.id, Model: p.model, Reason: o.Reason, Limit: o.Limit,
+		ExitCode: code, Answer: o.Text, Turns: o.Turns, Calls: o.Calls, Denied: o.Denied, Waiting: []runWaiting{}}
 	if p.format != nil && fits(o.Text, p.format) == nil {
 		e.Value = json.RawMessage(strings.TrimSpace(o.Text))
 	}
@@ -222,7 +222,8 @@ func (p *runPrinter) ending(o *agent.Outcome, code int, err error) *runEnding {
 
 func (l *runLines) line(e chat.Event, typ string) *runLine {
 	l.seq++
-	return &runLine{Schema: runSchemaVersion, Run: l.id, Seq: l.seq, Type: typ, Turn: e.Turn, CallID: e.ID, Name: e.Name}
+	return &runLine{Schema: runSchemaVersion, Run: l.id, Seq: l.seq, Type: typ, Turn: e.Turn, CallID: e.ID,
+		Name: e.Name}
 }
 
 func (l *runLines) start(tools []chat.Tool) {
@@ -272,7 +273,8 @@ var runShapes = map[chat.Kind]struct {
 	chat.KindRaw: {"raw", func(l *runLine, e *chat.Event) { l.Text = &e.Text }},
 	chat.KindCallEnd: {"call", func(l *runLine, e *chat.Event) {
 		c := e.Detail.(*chat.Call)
-		l.Arguments, l.Origin, l.Dialect, l.At, l.End = argumentsJSON(c.Arguments), c.Origin.String(), c.Dialect, &c.At, &c.End
+		l.Arguments, l.Origin, l.Dialect, l.At, l.End = argumentsJSON(c.Arguments), c.Origin.String(), c.Dialect, &c.At,
+			&c.End
 	}},
 	chat.KindRejected: {"rejected", func(l *runLine, e *chat.Event) {
 		r := e.Detail.(*chat.RejectedDetail)
@@ -299,7 +301,10 @@ var runShapes = map[chat.Kind]struct {
 		a := e.Detail.(*tool.ApprovalDetail)
 		l.Approval, l.State, l.By, l.Reason = a.ID, string(a.State), a.By, a.Reason
 	}},
-	chat.KindToolState: {"tool_state", func(l *runLine, e *chat.Event) { l.State = string(e.Detail.(*tool.StateDetail).State) }},
+	chat.KindToolState: {"tool_state", func(l *runLine,
+		e *chat.Event) {
+		l.State = string(e.Detail.(*tool.StateDetail).State)
+	}},
 	chat.KindProgress: {"progress", func(l *runLine, e *chat.Event) {
 		progress := e.Detail.(*tool.ProgressDetail)
 		l.Stream, l.Text = progress.Stream, &progress.Text

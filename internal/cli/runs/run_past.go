@@ -25,7 +25,8 @@ func (f *runFlags) past(ctx context.Context, a *agent.Agent, runner *tool.Runner
 	case err != nil:
 		return noSession(id, err)
 	case known.State != journal.StateEnded:
-		return cli.UsageErrorf("the last run of the session %s is not over; continue it with wield sessions resume %s", cli.Plain(id), cli.Plain(id))
+		return cli.UsageErrorf("the last run of the session %s is not over; continue it with wield sessions resume %s",
+			cli.Plain(id), cli.Plain(id))
 	}
 	said, err := a.Recall(ctx, id)
 	if err != nil {

@@ -23,8 +23,8 @@ func NewSessionsCmd(app *cli.App) *cobra.Command {
 		`  wield sessions list
   wield sessions show ses_6f1c...
   wield sessions export --all > runs.jsonl`,
-		newSessionsListCmd(app, &file), newSessionsShowCmd(app, &file), newSessionsResumeCmd(app, &file), newSessionsDeleteCmd(app, &file),
-		newSessionsExportCmd(app, &file))
+		newSessionsListCmd(app, &file), newSessionsShowCmd(app, &file), newSessionsResumeCmd(app, &file),
+		newSessionsDeleteCmd(app, &file), newSessionsExportCmd(app, &file))
 	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration `FILE`")
 	return cmd
 }
@@ -78,7 +78,8 @@ func printSession(app *cli.App, s *journal.Session, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(app.Stdout).Encode(s)
 	}
-	_, err := fmt.Fprintf(app.Stdout, "%s  %s  %-18s  %-6s  %s\n", cli.Plain(s.ID), s.Changed.Format(time.DateTime), s.Status, cli.Count(s.Runs, "run"), cli.Plain(s.Title))
+	_, err := fmt.Fprintf(app.Stdout, "%s  %s  %-18s  %-6s  %s\n", cli.Plain(s.ID), s.Changed.Format(time.DateTime),
+		s.Status, cli.Count(s.Runs, "run"), cli.Plain(s.Title))
 	return err
 }
 
@@ -176,13 +177,15 @@ func describe(r *journal.Record) string {
 			return fmt.Sprintf("%s failed: %s", cli.Plain(r.Result.Tool), cli.Plain(text))
 		}
 		parts := chat.Message{Parts: r.Result.Result.Parts} // of a client, or of a tool that gives more than JSON
-		return fmt.Sprintf("%s gave %s", cli.Plain(r.Result.Tool), cli.Plain(cmp.Or(string(r.Result.Result.Data), parts.Text())))
+		return fmt.Sprintf("%s gave %s", cli.Plain(r.Result.Tool),
+			cli.Plain(cmp.Or(string(r.Result.Result.Data), parts.Text())))
 	case journal.KindSummary:
 		return fmt.Sprintf("summary of the first %d messages: %s", r.Summary.Messages, cli.Plain(r.Summary.Text))
 	case journal.KindWait:
 		return describeWait(r.Wait)
 	case journal.KindQuestion:
-		return fmt.Sprintf("asks whether %s may run %s", cli.Plain(r.Question.Tool), cli.Plain(string(r.Question.Arguments)))
+		return fmt.Sprintf("asks whether %s may run %s", cli.Plain(r.Question.Tool),
+			cli.Plain(string(r.Question.Arguments)))
 	case journal.KindAnswer:
 		return fmt.Sprintf("%s by %s %s", r.Answer.State, cli.Plain(r.Answer.By), cli.Plain(r.Answer.Reason))
 	case journal.KindEnd:

@@ -47,7 +47,8 @@ model is told that its result is unknown. Output and exit codes are those of wie
 	fl.StringArrayVar(&f.approve, "approve", nil, "approve the call with this approval `ID`, or all; repeatable")
 	fl.StringArrayVar(&f.deny, "deny", nil, "deny the call with this approval `ID`, or all; repeatable")
 	fl.StringVar(&f.reason, "reason", "", "reason for the model: `TEXT`")
-	fl.StringVar(&f.output, "output", "", "`FORMAT` of the output: text, json or stream-json (default: that of the run)")
+	fl.StringVar(&f.output, "output", "",
+		"`FORMAT` of the output: text, json or stream-json (default: that of the run)")
 	fl.StringVarP(&f.outFile, "out", "o", "", "write the output to `FILE`")
 	return cmd
 }
@@ -93,7 +94,8 @@ func (f *resumeFlags) override(stored *runFlags) error {
 }
 
 // goOn drives a run on.
-func (f *runFlags) goOn(ctx context.Context, app *cli.App, a *agent.Agent, runner *tool.Runner, id string, was *journal.RunRecord) error {
+func (f *runFlags) goOn(ctx context.Context, app *cli.App, a *agent.Agent, runner *tool.Runner, id string,
+	was *journal.RunRecord) error {
 	if was.Dir != runner.Settings().Root {
 		return cli.UsageErrorf("the run works in %s: go there first", cli.Plain(was.Dir))
 	}
@@ -124,14 +126,16 @@ func lookUpRun(ctx context.Context, s journal.Store, id string) (string, *journa
 		if err != nil {
 			return "", nil, err
 		}
-		for e, err := range s.Read(ctx, journal.Query{Stream: h.Stream, Kinds: []journal.Kind{journal.KindRun}, Limit: 1}) {
+		for e, err := range s.Read(ctx, journal.Query{Stream: h.Stream, Kinds: []journal.Kind{journal.KindRun},
+			Limit: 1}) {
 			if err != nil {
 				return "", nil, err
 			}
 			return h.Stream, e.Record.Run, nil
 		}
 	}
-	return "", nil, cli.UsageErrorf("there is no run or session %s; wield sessions list shows those there are", cli.Plain(id))
+	return "", nil, cli.UsageErrorf("there is no run or session %s; wield sessions list shows those there are",
+		cli.Plain(id))
 }
 
 // recall sets the flags to those that a run was started with.

@@ -44,7 +44,8 @@ and on its page.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.file, "config", "", "configuration `FILE`")
 	flags.StringVar(&f.since, "since", "7d", "how far to look back, as `TIME` such as 24h, 7d or 4w")
-	flags.StringVar(&f.from, "from", "", "the beginning, in place of --since, as `TIME` such as 2026-03-04T12:00:00Z or 2026-03-04")
+	flags.StringVar(&f.from, "from", "",
+		"the beginning, in place of --since, as `TIME` such as 2026-03-04T12:00:00Z or 2026-03-04")
 	flags.StringVar(&f.to, "to", "", "the end, as `TIME` like --from (default now)")
 	flags.StringSliceVar(&f.by, "by", nil, "one row for each value of these `DIMENSIONS`: model, client, dialect, tool")
 	flags.StringVar(&f.step, "step", "", "one row for each `TIME` of whole hours, such as 1h or 7d")
@@ -188,18 +189,20 @@ func short(d time.Duration) string {
 }
 
 var (
-	answerColumns = []column{number("ANSWERS", stats.Answers), number("FAILED", stats.Failed), percent("BOUNCED", "bounced"), percent("RECOVERED", "bounce_success"),
-		timing("P50", stats.AnswerTime, 0.5), timing("P95", stats.AnswerTime, 0.95), number("TOKENS IN", stats.TokensIn), number("TOKENS OUT", stats.TokensOut),
-		{"COST", func(r *stats.Row) string {
+	answerColumns = []column{number("ANSWERS", stats.Answers), number("FAILED", stats.Failed),
+		percent("BOUNCED", "bounced"), percent("RECOVERED", "bounce_success"), timing("P50", stats.AnswerTime, 0.5),
+		timing("P95", stats.AnswerTime, 0.95), number("TOKENS IN", stats.TokensIn),
+		number("TOKENS OUT", stats.TokensOut), {"COST", func(r *stats.Row) string {
 			if r.Count(stats.Cost) == 0 {
 				return "-"
 			}
 			return fmt.Sprintf("%.4f", float64(r.Count(stats.Cost))/1e6)
 		}}}
-	callColumns = []column{number("CALLS", stats.Calls), percent("FIRST TRY", "first_try"), percent("REPAIRED", "repaired"), percent("MALFORMED", "malformed"),
-		percent("REJECTED", "rejected")}
-	resultColumns = []column{number("RESULTS", append(stats.Errors(), stats.Done)...), percent("GOOD", "success"), timing("P50", stats.RunTime, 0.5),
-		timing("P95", stats.RunTime, 0.95), timing("P99", stats.RunTime, 0.99), number("ASKED", stats.Asked), timing("WAIT P50", stats.WaitTime, 0.5)}
+	callColumns = []column{number("CALLS", stats.Calls), percent("FIRST TRY", "first_try"),
+		percent("REPAIRED", "repaired"), percent("MALFORMED", "malformed"), percent("REJECTED", "rejected")}
+	resultColumns = []column{number("RESULTS", append(stats.Errors(), stats.Done)...), percent("GOOD", "success"),
+		timing("P50", stats.RunTime, 0.5), timing("P95", stats.RunTime, 0.95), timing("P99", stats.RunTime, 0.99),
+		number("ASKED", stats.Asked), timing("WAIT P50", stats.WaitTime, 0.5)}
 )
 
 // printOverview prints what is mostly wanted.
@@ -246,7 +249,8 @@ func printUnused(w io.Writer, ask func(by ...stats.Dim) ([]*stats.Row, error)) e
 	var list []string
 	for _, r := range rows {
 		if r.Count(stats.Offered) > 0 && r.Attempts() == 0 {
-			list = append(list, fmt.Sprintf("%s (%d times, about %d tokens)", cli.Plain(r.Tool), r.Count(stats.Offered), r.Count(stats.OfferedSize)/4))
+			list = append(list, fmt.Sprintf("%s (%d times, about %d tokens)", cli.Plain(r.Tool), r.Count(stats.Offered),
+				r.Count(stats.OfferedSize)/4))
 		}
 	}
 	if len(list) == 0 {

@@ -254,7 +254,8 @@ func scenarioName(file string) string {
 	name := file[strings.LastIndexAny(file, `/\`)+1:]
 	name = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, ".yml"), ".yaml"), ".scenario")
 	return strings.Map(func(r rune) rune {
-		if r < 0x80 && (r == '-' || r == '_' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
+		if r < 0x80 && (r == '-' || r == '_' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' &&
+			r <= 'Z') {
 			return r
 		}
 		return '-'

@@ -129,7 +129,8 @@ func statusText(s *cluster.Status) string {
 				state = "draining"
 			}
 			row(name, one.ID, one.Version, one.Started.Local().Format(time.DateTime), state, fmt.Sprint(one.Workers),
-				fmt.Sprint(one.Requests), fmt.Sprint(one.Runs), fmt.Sprint(one.Waiting), one.Lag.Round(time.Millisecond).String(), one.Config)
+				fmt.Sprint(one.Requests), fmt.Sprint(one.Runs), fmt.Sprint(one.Waiting),
+				one.Lag.Round(time.Millisecond).String(), one.Config)
 		}
 	}) + "\n"
 	if len(s.Workers) == 0 {

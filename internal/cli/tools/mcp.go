@@ -133,7 +133,8 @@ func testServer(ctx context.Context, s *mcp.Server) (t serverTest) {
 func (t *serverTest) print(w io.Writer, name string) bool {
 	if t.status.Connected {
 		fmt.Fprintf(w, "%s: %s, revision %s, %d tools, %d prompts, %d resources, %d ms\n",
-			name, t.status.Server, t.status.Protocol, t.tools, len(t.offers.Prompts), len(t.offers.Resources)+len(t.offers.Templates), t.took.Milliseconds())
+			name, t.status.Server, t.status.Protocol, t.tools, len(t.offers.Prompts),
+			len(t.offers.Resources)+len(t.offers.Templates), t.took.Milliseconds())
 	} else {
 		fmt.Fprintf(w, "%s: not connected\n", name)
 	}
@@ -325,7 +326,8 @@ since nobody can be asked; allow it in advance with --allow.`,
 					}
 				}
 				runner := box.Runner.With(func(s *tool.Settings) { s.Tools, s.Policy, s.Log = session, rules, log })
-				s := mcpserver.New(mcpserver.Options{Runner: runner, Approvals: mcpserver.AskClient, Version: cli.ThisBuild().String()})
+				s := mcpserver.New(mcpserver.Options{Runner: runner, Approvals: mcpserver.AskClient,
+					Version: cli.ThisBuild().String()})
 				ctx := cmd.Context()
 				go func() {
 					tick := time.NewTicker(SyncEvery)

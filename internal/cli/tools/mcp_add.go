@@ -119,7 +119,8 @@ what they run.`,
 			case dash < 0 && len(args) == 2 && strings.Contains(args[1], "://"):
 				f.URL = args[1]
 			case dash < 0:
-				return cli.UsageErrorf("a program stands behind --, as in wield mcp add %s -- %s", args[0], strings.Join(args[1:], " "))
+				return cli.UsageErrorf("a program stands behind --, as in wield mcp add %s -- %s", args[0],
+					strings.Join(args[1:], " "))
 			default:
 				return cli.UsageErrorf("one name stands in front of --, and the program behind it")
 			}
@@ -310,7 +311,8 @@ func hidden(server string, values map[string]string, notes *[]string) map[string
 		value := values[name]
 		if config.NamesSecret(name) && value != "" && !strings.HasPrefix(value, "env:") {
 			variable := strings.ToUpper(notInName.ReplaceAllString(name, "_"))
-			*notes = append(*notes, fmt.Sprintf("%s: the value of %s was not copied; set %s in the environment of wield",
+			*notes = append(*notes, fmt.Sprintf(
+				"%s: the value of %s was not copied; set %s in the environment of wield",
 				server, name, variable))
 			value = "env:" + variable
 		}

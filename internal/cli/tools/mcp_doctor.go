@@ -44,7 +44,8 @@ func ExamineServers(ctx context.Context, app *cli.App, file string) ([]doctor.Fi
 				case errors.Is(p, mcp.ErrLogin):
 					f.Check, f.State, f.Fix = "login", doctor.Failed, "wield mcp login "+name
 				case !st.Connected:
-					f.Check, f.State, f.Fix = "connection", doctor.Failed, "wield mcp test "+name+" tries it again; see docs/mcp.md for what a program may do"
+					f.Check, f.State, f.Fix = "connection", doctor.Failed, "wield mcp test "+name+
+						" tries it again; see docs/mcp.md for what a program may do"
 				}
 				list = append(list, f)
 			}

@@ -46,7 +46,8 @@ The program runs in the sandbox. It may read its own files, and files and direct
 			if name == "" {
 				name = strings.Trim(notInName.ReplaceAllString(b.Name, "-"), "-")
 			}
-			fmt.Fprintln(app.Stderr, "wield:", policy.Visible(fmt.Sprintf("%s %s by %s: %s", b.Name, b.Release, b.Author.Name, b.Description)))
+			fmt.Fprintln(app.Stderr, "wield:",
+				policy.Visible(fmt.Sprintf("%s %s by %s: %s", b.Name, b.Release, b.Author.Name, b.Description)))
 			r, err := app.Load(config.Options{File: *file, Getenv: app.Getenv})
 			if err != nil {
 				return err

@@ -48,7 +48,8 @@ A server with shared: false has a login per wield key; choose it with --key.`,
 					return err
 				}
 				if compose.Tokens(r.Config, app.Getenv) == nil {
-					return cli.UsageErrorf("there is no place where tokens are kept: set data in the configuration, or HOME")
+					return cli.UsageErrorf(
+						"there is no place where tokens are kept: set data in the configuration, or HOME")
 				}
 				c, err := listenForLogin(cmd.Context(), port)
 				if err != nil {
@@ -163,7 +164,8 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // visit sends a person to an address, and waits for where the browser ends, or for that address to be pasted.
 func (c *callback) visit(ctx context.Context, address string) (*url.URL, error) {
-	fmt.Fprintf(c.app.Stderr, "Log in here: %s\n(where the browser is on another machine, paste the address that it ends at)\n", policy.Visible(address))
+	fmt.Fprintf(c.app.Stderr,
+		"Log in here: %s\n(where the browser is on another machine, paste the address that it ends at)\n", policy.Visible(address))
 	if !c.quiet {
 		openBrowser(address)
 	}
@@ -191,7 +193,8 @@ func openBrowser(address string) {
 	if u, err := url.Parse(address); err != nil || u.Scheme != "https" && u.Scheme != "http" {
 		return
 	}
-	program := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
+	program := map[string][]string{"darwin": {"open"}, "windows": {"rundll32",
+		"url.dll,FileProtocolHandler"}}[runtime.GOOS]
 	if program == nil {
 		program = []string{"xdg-open"}
 	}

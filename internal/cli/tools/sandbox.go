@@ -101,7 +101,8 @@ plus the number of a signal; 5 if a limit or --timeout ended it; 2 if it did not
 		},
 	}
 	cmd.Flags().SetInterspersed(false) // what follows the program belongs to it
-	cmd.Flags().StringVar(&f.level, "level", string(sandbox.Workspace), "sandbox `LEVEL`: none, limits, workspace or strict")
+	cmd.Flags().StringVar(&f.level, "level", string(sandbox.Workspace),
+		"sandbox `LEVEL`: none, limits, workspace or strict")
 	cmd.Flags().BoolVar(&f.net, "net", false, "allow TCP and UDP")
 	cmd.Flags().StringArrayVar(&f.write, "write", nil, "`PATH` that may be changed, too; repeatable")
 	cmd.Flags().StringArrayVar(&f.read, "read", nil, "`PATH` that may be read, too; repeatable")
@@ -109,7 +110,8 @@ plus the number of a signal; 5 if a limit or --timeout ended it; 2 if it did not
 	cmd.Flags().BoolVar(&f.fixed, "read-only", false, "make the current directory read-only")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "time limit; 0: none")
 	cmd.Flags().BoolVar(&f.show, "show", false, "print the sandbox settings on standard error")
-	cmd.RegisterFlagCompletionFunc("level", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	cmd.RegisterFlagCompletionFunc("level", func(*cobra.Command, []string, string) ([]string,
+		cobra.ShellCompDirective) {
 		var names []string
 		for _, l := range sandbox.Levels() {
 			names = append(names, string(l))
@@ -138,7 +140,8 @@ func runSandboxed(ctx context.Context, app *cli.App, c sandbox.Command, show boo
 	case err != nil:
 		return &cli.ExitError{Code: cli.ExitLimit, Err: err}
 	case exit.Signal != "":
-		return &cli.ExitError{Code: 128 + exit.SignalNumber, Err: fmt.Errorf("the program was ended by %s", exit.Signal)}
+		return &cli.ExitError{Code: 128 + exit.SignalNumber, Err: fmt.Errorf("the program was ended by %s",
+			exit.Signal)}
 	case exit.Code != 0:
 		return &cli.ExitError{Code: exit.Code}
 	}

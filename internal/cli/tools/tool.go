@@ -38,11 +38,13 @@ saved in tools.json in the data directory, for this configuration; these command
   wield tool run --sh 'lines: wc {path:path}' lines path=notes.txt
   wield tool show get_current_time --as hermes`,
 		newToolListCmd(app, &file), newToolShowCmd(app, &file), newToolRunCmd(app, &file), newToolLintCmd(app, &file),
-		newToolTestCmd(app, &file), newToolEnableCmd(app, &file), newToolDisableCmd(app, &file), newToolAcceptCmd(app, &file), newToolConfigCmd(app, &file),
-		newToolWhitelistCmd(app, &file), newToolWatchCmd(app, &file),
-		newToolNewCmd(app, &file), newToolAddCmd(app, &file), newToolImportCmd(app, &file), newToolExportCmd(app, &file))
+		newToolTestCmd(app, &file), newToolEnableCmd(app, &file), newToolDisableCmd(app, &file),
+		newToolAcceptCmd(app, &file), newToolConfigCmd(app, &file), newToolWhitelistCmd(app, &file),
+		newToolWatchCmd(app, &file), newToolNewCmd(app, &file), newToolAddCmd(app, &file), newToolImportCmd(app, &file),
+		newToolExportCmd(app, &file))
 	cmd.PersistentFlags().StringVar(&file, "config", "", "configuration `FILE`")
-	cmd.PersistentFlags().StringArrayVar(&app.Lines, "sh", nil, "add a tool that runs a shell command, such as 'disk: df -h'")
+	cmd.PersistentFlags().StringArrayVar(&app.Lines, "sh", nil,
+		"add a tool that runs a shell command, such as 'disk: df -h'")
 	return cmd
 }
 
@@ -55,7 +57,8 @@ func toolbox(app *cli.App, file string) (*compose.Toolbox, *config.Result, error
 	if err := Tightened(app, r.Config); err != nil {
 		return nil, nil, err
 	}
-	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.Getenv, File: r.File, Self: app.Self, Sh: app.Lines})
+	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.Getenv, File: r.File, Self: app.Self,
+		Sh: app.Lines})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -154,7 +157,8 @@ model sees them.`,
 					return cli.PrintLines(app.Stdout, rows)
 				}
 				if n := len(box.Problems); n > 0 {
-					fmt.Fprintf(app.Stderr, "wield: %s, see above: tools may be missing from this list\n", cli.Count(n, "problem"))
+					fmt.Fprintf(app.Stderr, "wield: %s, see above: tools may be missing from this list\n",
+						cli.Count(n, "problem"))
 				}
 				return printTools(app.Stdout, rows)
 			})
@@ -352,7 +356,8 @@ func (f *toolRun) run(cmd *cobra.Command, app *cli.App, box *compose.Toolbox, r 
 		return err
 	}
 	if e.State == tool.StateDisabled && !f.enable {
-		fmt.Fprintf(app.Stderr, "wield: %[1]s is off: wield tool enable %[1]s turns it on, --enable runs it this once\n", e.Tool.Name())
+		fmt.Fprintf(app.Stderr,
+			"wield: %[1]s is off: wield tool enable %[1]s turns it on, --enable runs it this once\n", e.Tool.Name())
 	}
 	if plan.Outcome == tool.OutcomeNeedsApproval {
 		if plan, err = f.approve(app, runner, plan, cmd); err != nil {
@@ -427,15 +432,19 @@ func (f *toolRun) approve(app *cli.App, runner *tool.Runner, plan tool.Plan, cmd
 	if err != nil {
 		return plan, err
 	}
-	fmt.Fprintf(app.Stderr, "%s needs an approval\n  rule       %s\n  why        %s\n  arguments  %s\n  in         %s\n", a.Tool, a.Rule, a.Why, policy.Visible(string(a.Arguments)), policy.Visible(a.Dir))
+	fmt.Fprintf(app.Stderr,
+		"%s needs an approval\n  rule       %s\n  why        %s\n  arguments  %s\n  in         %s\n", a.Tool, a.Rule, a.Why, policy.Visible(string(a.Arguments)), policy.Visible(a.Dir))
 	if a.Always != "" {
-		fmt.Fprintf(app.Stderr, "  a rule that would allow it\n             %s\n", strings.ReplaceAll(a.Always, "\n", "\n             "))
+		fmt.Fprintf(app.Stderr, "  a rule that would allow it\n             %s\n",
+			strings.ReplaceAll(a.Always, "\n", "\n             "))
 	}
 	if !f.yes {
-		return plan, &cli.ExitError{Code: cli.ExitDenied, Err: errors.New("not run: there is nobody to ask; --yes approves this one call")}
+		return plan, &cli.ExitError{Code: cli.ExitDenied,
+			Err: errors.New("not run: there is nobody to ask; --yes approves this one call")}
 	}
 	fmt.Fprintln(app.Stderr, "  approved   by this command")
-	_, err = runner.Settings().Approvals.Decide(cmd.Context(), a.ID, tool.Answer{State: tool.ApprovalApproved, By: "command line"})
+	_, err = runner.Settings().Approvals.Decide(cmd.Context(), a.ID,
+		tool.Answer{State: tool.ApprovalApproved, By: "command line"})
 	return plan, err
 }
 
@@ -532,9 +541,11 @@ func toolEvent(e chat.Event) toolLine {
 	line := toolLine{Event: e.Kind.String(), Text: e.Text}
 	switch d := e.Detail; e.Kind {
 	case chat.KindNote:
-		line.Kind, line.Path, line.Before, line.After = d.(*chat.NoteDetail).Kind, d.(*chat.NoteDetail).Path, d.(*chat.NoteDetail).Before, d.(*chat.NoteDetail).After
+		line.Kind, line.Path, line.Before, line.After = d.(*chat.NoteDetail).Kind, d.(*chat.NoteDetail).
+			Path, d.(*chat.NoteDetail).Before, d.(*chat.NoteDetail).After
 	case chat.KindPolicy:
-		line.Decision, line.Rule, line.Why = d.(*policy.Detail).Decision, d.(*policy.Detail).Rule, d.(*policy.Detail).Why
+		line.Decision, line.Rule, line.Why = d.(*policy.Detail).Decision, d.(*policy.Detail).
+			Rule, d.(*policy.Detail).Why
 	case chat.KindApproval:
 		line.State = string(d.(*tool.ApprovalDetail).State)
 	case chat.KindToolState:
@@ -579,7 +590,8 @@ func callArguments(stdin io.Reader, args []string, params *shape.Shape) (string,
 		if !ok || name == "" {
 			return "", cli.UsageErrorf("%q is neither a JSON object nor NAME=VALUE", arg)
 		}
-		b.WriteString(map[bool]string{true: "{", false: ","}[i == 0] + cli.Quoted(name) + ":" + argument(value, name, params))
+		b.WriteString(map[bool]string{true: "{", false: ","}[i == 0] + cli.Quoted(name) + ":" + argument(value, name,
+			params))
 	}
 	return b.String() + "}", nil
 }
@@ -590,7 +602,8 @@ func argument(value, name string, params *shape.Shape) string {
 		if text, c := shape.Coerce(value, p, shape.CoerceOptions{}); c != shape.Uncoerced {
 			return text
 		}
-		if one, c := shape.Coerce(value, p.Item(), shape.CoerceOptions{}); p.Type().Has(shape.Array) && !json.Valid([]byte(value)) && c != shape.Uncoerced {
+		if one, c := shape.Coerce(value, p.Item(), shape.CoerceOptions{}); p.Type().Has(shape.Array) &&
+			!json.Valid([]byte(value)) && c != shape.Uncoerced {
 			return "[" + one + "]"
 		}
 	}

@@ -105,7 +105,8 @@ secrets as env:NAME or file:PATH.`,
 			if !ok {
 				method, address = "GET", args[1]
 			}
-			doc := yaml.MapSlice{{Key: "description", Value: about}, {Key: "method", Value: strings.ToUpper(method)}, {Key: "url", Value: strings.TrimSpace(address)}}
+			doc := yaml.MapSlice{{Key: "description", Value: about}, {Key: "method", Value: strings.ToUpper(method)},
+				{Key: "url", Value: strings.TrimSpace(address)}}
 			declared, example, err := declare(params, append(append([]string{address, body}, query...), headers...))
 			if err != nil {
 				return err

@@ -24,7 +24,8 @@ func changeTool(app *cli.App, file, name string, change func(e *tool.Entry, t *c
 		case box.State == "":
 			return cli.UsageErrorf("there is no place to keep it: set data in the configuration, or HOME")
 		case r.Disabled(e.Tool.Name()):
-			return cli.UsageErrorf("tool %s is disabled by tools.disable in the configuration; nothing else can switch it on", name)
+			return cli.UsageErrorf(
+				"tool %s is disabled by tools.disable in the configuration; nothing else can switch it on", name)
 		}
 		enabled := false
 		err = box.Change(e.Tool.Name(), func(t *compose.ToolChange) error {
@@ -62,7 +63,8 @@ keywords. --mode rw allows it to change things.`,
 					return err
 				}
 				if auto && len(e.Tool.Auto.Words) == 0 && !e.Tool.Auto.Always {
-					fmt.Fprintf(app.Stderr, "wield: %s has no words that it is offered for: give it some as tools.builtin.%s.auto in the configuration\n", args[0], args[0])
+					fmt.Fprintf(app.Stderr,
+						"wield: %s has no words that it is offered for: give it some as tools.builtin.%s.auto in the configuration\n", args[0], args[0])
 				}
 				if err := setMode(t, mode); err != nil {
 					return err
@@ -219,8 +221,8 @@ func newToolConfigCmd(app *cli.App, file *string) *cobra.Command {
 				}
 				row := rowOf(e)
 				known := false
-				for _, pair := range [][2]string{{"state", row.State}, {"mode", string(row.Mode)}, {"timeout", row.Timeout},
-					{"requires_approval", strconv.FormatBool(row.RequiresApproval)}, {"whitelist", cli.ListOr(row.Whitelist, "(none)", "(empty)")}} {
+				for _, pair := range [][2]string{{"state", row.State}, {"mode", string(row.Mode)},
+					{"timeout", row.Timeout}, {"requires_approval", strconv.FormatBool(row.RequiresApproval)}, {"whitelist", cli.ListOr(row.Whitelist, "(none)", "(empty)")}} {
 					switch only {
 					case "":
 						fmt.Fprintf(app.Stdout, "%s=%s\n", pair[0], pair[1])
@@ -230,7 +232,8 @@ func newToolConfigCmd(app *cli.App, file *string) *cobra.Command {
 					}
 				}
 				if only != "" && !known {
-					return cli.UsageErrorf("no key %q; the keys are state, mode, timeout, requires_approval and whitelist", only)
+					return cli.UsageErrorf(
+						"no key %q; the keys are state, mode, timeout, requires_approval and whitelist", only)
 				}
 				return nil
 			})
@@ -264,7 +267,8 @@ func applySettings(e *tool.Entry, t *compose.ToolChange, pairs []string) error {
 			return s.key == key
 		})
 		if !ok || i < 0 {
-			return cli.UsageErrorf("%q is no KEY=VALUE; the keys are state, mode, timeout and requires_approval, and the whitelist has a command of its own", pair)
+			return cli.UsageErrorf(
+				"%q is no KEY=VALUE; the keys are state, mode, timeout and requires_approval, and the whitelist has a command of its own", pair)
 		}
 		if err := toolSettings[i].set(e, t, value); err != nil {
 			return err
@@ -294,7 +298,8 @@ path. Without a whitelist only the policy decides.`
 						fmt.Fprintf(app.Stdout, "%d  %s\n", i+1, p)
 					}
 					if len(whitelistOf(e)) == 0 {
-						fmt.Fprintln(app.Stderr, cli.ListOr(whitelistOf(e), "there is no whitelist", "the whitelist is empty: nothing is allowed"))
+						fmt.Fprintln(app.Stderr, cli.ListOr(whitelistOf(e), "there is no whitelist",
+							"the whitelist is empty: nothing is allowed"))
 					}
 					return nil
 				})

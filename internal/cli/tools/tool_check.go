@@ -66,7 +66,8 @@ Exit codes: 0 no violations, 1 violations, 2 it could not run.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&tools, "tools", "", "`FILE` with definitions in the JSON format of OpenAI, Anthropic, Ollama or MCP")
+	cmd.Flags().StringVar(&tools, "tools", "",
+		"`FILE` with definitions in the JSON format of OpenAI, Anthropic, Ollama or MCP")
 	cmd.Flags().BoolVar(&rules, "rules", false, "list the rules")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return cmd

@@ -211,7 +211,8 @@ func importLLF(app *cli.App, file, from string) error {
 	fmt.Fprintf(app.Stderr, "wield: added to %s:\n", file)
 	fmt.Fprint(app.Stdout, made.String())
 	if n := len(made.Rules); n > 0 {
-		fmt.Fprintf(app.Stderr, "wield: %s allow what the registry let run without asking, whoever calls it; everything else asks. Remove what you do not want\n", cli.Count(n, "rule"))
+		fmt.Fprintf(app.Stderr,
+			"wield: %s allow what the registry let run without asking, whoever calls it; everything else asks. Remove what you do not want\n", cli.Count(n, "rule"))
 	}
 	return nil
 }
@@ -383,14 +384,16 @@ type registryMetadata struct {
 // registryOf writes a registry, whose entries say how the tools are offered.
 func registryOf(entries []*tool.Entry, now time.Time) registry {
 	day := now.UTC().Format(time.DateOnly)
-	r := registry{Version: "1.1", LastUpdated: day, GlobalConfig: registryGlobal{Sensitive: []string{"file_write", "file_delete", "command_exec"}},
-		Tools: []registryEntry{}, Metadata: registryVersion{"1.1"}}
+	r := registry{Version: "1.1", LastUpdated: day,
+		GlobalConfig: registryGlobal{Sensitive: []string{"file_write", "file_delete", "command_exec"}},
+		Tools:        []registryEntry{}, Metadata: registryVersion{"1.1"}}
 	states := map[tool.State]any{tool.StateEnabled: true, tool.StateAuto: "auto"}
 	for _, e := range entries {
 		row := rowOf(e)
-		one := registryEntry{Name: row.Name, DisplayName: title(row.Name), Description: row.Description, Type: "llm_invokable", Enabled: false, Directory: row.Name,
-			CreatedDate: day, LastModified: day, SupportedStates: []string{"false", "auto", "true"},
-			Metadata: registryMetadata{Category: "general", RequiresApproval: row.RequiresApproval, Dependencies: []string{}, Mode: string(row.Mode), Whitelist: row.Whitelist}}
+		one := registryEntry{Name: row.Name, DisplayName: title(row.Name), Description: row.Description,
+			Type: "llm_invokable", Enabled: false, Directory: row.Name, CreatedDate: day, LastModified: day, SupportedStates: []string{"false", "auto", "true"},
+			Metadata: registryMetadata{Category: "general", RequiresApproval: row.RequiresApproval,
+				Dependencies: []string{}, Mode: string(row.Mode), Whitelist: row.Whitelist}}
 		if s, ok := states[e.State]; ok {
 			one.Enabled = s
 		}

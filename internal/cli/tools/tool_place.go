@@ -109,7 +109,8 @@ var toolName = regexp.MustCompile(`\A[a-z][a-z0-9]*(_[a-z0-9]+)*\z`)
 
 func checkToolName(name string) error {
 	if !toolName.MatchString(name) || len(name) > 64 {
-		return cli.UsageErrorf("%q is no name for a tool: small letters, digits and single underscores, a letter first, as in read_file", name)
+		return cli.UsageErrorf(
+			"%q is no name for a tool: small letters, digits and single underscores, a letter first, as in read_file", name)
 	}
 	return nil
 }
@@ -210,7 +211,8 @@ func newToolNewCmd(app *cli.App, file *string) *cobra.Command {
 				}
 				text := about
 				if text == "" {
-					text = map[bool]string{false: "Greets a person in words, as the beginning of a tool.", true: "Asks a service about a city, as the beginning of a tool."}[kind == "http"]
+					text = map[bool]string{false: "Greets a person in words, as the beginning of a tool.",
+						true: "Asks a service about a city, as the beginning of a tool."}[kind == "http"]
 				}
 				if kind == "http" {
 					text = strings.ReplaceAll(text, "'", "''") // as YAML quotes it

@@ -7,7 +7,8 @@ import (
 )
 
 // colors are those of the sixteen that wield uses, on a dark ground.
-var colors = map[string]string{"31": "#f47067", "32": "#8ddb8c", "33": "#daaa3f", "34": "#6cb6ff", "35": "#dcbdfb", "36": "#76e3ea"}
+var colors = map[string]string{"31": "#f47067", "32": "#8ddb8c", "33": "#daaa3f", "34": "#6cb6ff", "35": "#dcbdfb",
+	"36": "#76e3ea"}
 
 // Sizes of the picture, in its own units.
 const (
@@ -26,9 +27,11 @@ func (v *Terminal) SVG(title string) string {
 	}
 	w, h := float64(v.w)*cellWidth+2*margin, len(rows)*cellHeight+2*margin
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" role="img" aria-label="%s">`+"\n", w, h, escaped(title))
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" role="img" aria-label="%s">`+"\n", w,
+		h, escaped(title))
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" rx="8" fill="#1c2128"/>`+"\n")
-	b.WriteString(`<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,monospace" font-size="14" fill="#cdd9e5" xml:space="preserve">` + "\n")
+	b.WriteString(
+		`<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,monospace" font-size="14" fill="#cdd9e5" xml:space="preserve">` + "\n")
 	for y, r := range rows {
 		for x := 0; x < len(r); {
 			end := x
@@ -36,7 +39,8 @@ func (v *Terminal) SVG(title string) string {
 				end++
 			}
 			if text := v.line(cleared(r[x:end]), false); strings.TrimSpace(text) != "" {
-				fmt.Fprintf(&b, `<text x="%.1f" y="%d"%s>%s</text>`+"\n", margin+float64(x)*cellWidth, margin+13+y*cellHeight, attributes(r[x].look), escaped(text))
+				fmt.Fprintf(&b, `<text x="%.1f" y="%d"%s>%s</text>`+"\n", margin+float64(x)*cellWidth,
+					margin+13+y*cellHeight, attributes(r[x].look), escaped(text))
 			}
 			x = end
 		}

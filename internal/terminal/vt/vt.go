@@ -165,7 +165,8 @@ func (v *Terminal) Screen(looks, cursor bool) string {
 		line := v.line(r, looks)
 		if cursor && y == v.y {
 			line = v.line(r[:v.x], looks)
-			line += strings.Repeat(" ", max(0, v.x-cells(v.line(r[:v.x], false)))) + "█" + v.line(r[min(v.x+1, len(r)):], looks)
+			line += strings.Repeat(" ", max(0, v.x-cells(v.line(r[:v.x], false)))) + "█" +
+				v.line(r[min(v.x+1, len(r)):], looks)
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
