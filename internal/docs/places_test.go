@@ -67,3 +67,55 @@ func source(t *testing.T, path string) string {
 	}
 	return b.String()
 }
+
+var (
+	inProse  = regexp.MustCompile("(key )?`([A-Za-z]+)\\.([A-Za-z]+)`")
+	goFile   = regexp.MustCompile(`[\w./-]+\.go\b`)
+	declared = regexp.MustCompile(`(?m)^(?:func (?:\([^)]*?\*?(\w+)(?:\[\w+\])?\) )?(\w+)|type (\w+)|\t(\w+)\b)`)
+)
+
+// TestProse checks that the files exist that docs/architecture.md and docs/contracts.md name between their tables, and
+// that `Type.Method`, `Type.Field` and `package.Name` are declared.
+func TestProse(t *testing.T) {
+	root := checkout(t)
+	files, methods, names := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	types := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		files[d.Name()] = true
+		for _, m := range declared.FindAllStringSubmatch(source(t, path), -1) {
+			types[m[1]], types[m[3]] = true, true
+			methods[m[1]+"."+m[2]] = m[1] != ""
+			names[m[2]], names[m[3]], names[m[4]] = true, true, true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, doc := range []string{"architecture.md", "contracts.md"} {
+		page := source(t, filepath.Join(root, "docs", doc))
+		for _, file := range goFile.FindAllString(page, -1) {
+			if base := filepath.Base(file); !files[base] && !strings.Contains(base, "*") {
+				t.Errorf("docs/%s: there is no file %s", doc, file)
+			}
+		}
+		for _, m := range inProse.FindAllStringSubmatch(page, -1) {
+			owner, name := m[2], m[3]
+			exported := name[0] < 'a'
+			if !exported && !types[owner] || m[1] != "" || owner == "iter" {
+				continue // a key of the configuration, or the standard library
+			}
+			checked++
+			if !methods[owner+"."+name] && (!exported || !names[name]) {
+				t.Errorf("docs/%s: there is no %s", doc, m[0])
+			}
+		}
+	}
+	if checked < 40 {
+		t.Errorf("%d names are checked", checked)
+	}
+}
