@@ -129,6 +129,9 @@ const mountMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
 // maxValues is how many values a body may hold that goes to a mount whole: what reads it may make a tree of them.
 const maxValues = 200_000
 
+// maxMethod bounds the name of a method of JSON-RPC: an error about one that nobody knows repeats it.
+const maxMethod = 128
+
 // serveMount hands a request to a mount, if its key lets it in.
 func (x *exchange) serveMount(m *Mount) *failure {
 	x.path = m.Prefix
@@ -176,7 +179,11 @@ func (x *exchange) serveMount(m *Mount) *failure {
 			return refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge, "the request holds more than "+strconv.Itoa(maxValues)+" values: send fewer at a time")
 		}
 		x.r.Body, x.heard = io.NopCloser(bytes.NewReader(body)), nil // what others answer is not captured
-		if m.counts(body) {
+		method := m.method(body)
+		if len(method) > maxMethod {
+			return refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge, "the method's name has more than "+strconv.Itoa(maxMethod)+" bytes")
+		}
+		if method != "" && method == m.Counted {
 			if f := x.takePlace(); f != nil {
 				return f
 			}
@@ -221,10 +228,13 @@ func (x *exchange) present(m *Mount, token string) (*holder, Caller, *failure) {
 	return h, by, nil
 }
 
-// counts reports whether a request counts within the limits of its key.
-func (m *Mount) counts(body []byte) bool {
+// method returns the method of a request, where some count within the limits of a key.
+func (m *Mount) method(body []byte) string {
 	var request struct{ Method string }
-	return m.Counted != "" && json.Unmarshal(body, &request) == nil && request.Method == m.Counted
+	if m.Counted == "" || json.Unmarshal(body, &request) != nil {
+		return ""
+	}
+	return request.Method
 }
 
 // A mountWriter notes what is answered, for the log, and gives the client its time to take each write.

@@ -169,6 +169,7 @@ func TestMountCounted(t *testing.T) {
 	}{
 		{`{"method":"tools/call"}`, 200}, {`{"method":"tools/list"}`, 200}, {`{"method":"tools/call","params":{}}`, 200},
 		{`{"method":"tools/call"}`, 429}, {`{"method":"tools/list"}`, 200}, {`[`, 200},
+		{`{"method":"` + strings.Repeat("x", 200) + `"}`, 400},
 	} {
 		resp, got := send(t, srv, "POST", "/rpc", tt.body, "Authorization", "Bearer secret-of-a")
 		if resp.StatusCode != tt.status || tt.status == 200 && got != tt.body {

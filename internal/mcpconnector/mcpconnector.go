@@ -26,6 +26,7 @@ import (
 	"wield/tool"
 	"wield/tool/mcp"
 	"wield/tool/policy"
+	"wield/wire/responses"
 )
 
 // Options of New.
@@ -279,8 +280,10 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 func (s *session) choose() error {
 	c := &s.req.Choice
 	seen := func(name string) (list []string) {
+		label, own, of := responses.ChosenMCP(name)
 		for n, v := range s.by {
-			if name == typeTool || v.own == name && s.req.Tool(name) == nil {
+			if name == typeTool || of && v.server.label == label && (own == "" || v.own == own) ||
+				v.own == name && s.req.Tool(name) == nil {
 				list = append(list, n)
 			}
 		}
@@ -293,18 +296,24 @@ func (s *session) choose() error {
 			c.Name = list[0]
 		case len(list) > 1:
 			c.Mode, c.Name, c.Allowed = chat.ChoiceRequired, "", list
-		case c.Name == typeTool:
-			return &chat.Error{Kind: chat.ErrBadRequest, Param: "tool_choice",
-				Message: "tool_choice: a call of an MCP tool is required, but the servers offer none"}
+		case s.req.Tool(c.Name) == nil:
+			return badRequest("tool_choice", fmt.Errorf("a call of %s is required, but the MCP servers do not offer it",
+				strings.ReplaceAll(c.Name, "\x00", " ")))
 		}
+	}
+	if c.Mode == chat.ChoiceRequired && len(s.req.Tools) == 0 {
+		return badRequest("tool_choice", errors.New("a call is required, but the MCP servers offer no tools"))
 	}
 	var allowed []string
 	for _, name := range c.Allowed {
-		if list := seen(name); len(list) > 0 {
-			allowed = append(allowed, list...)
-		} else {
-			allowed = append(allowed, name)
+		list := seen(name)
+		if _, _, of := responses.ChosenMCP(name); len(list) == 0 && !of && name != typeTool {
+			list = []string{name}
 		}
+		allowed = append(allowed, list...)
+	}
+	if len(allowed) == 0 && len(c.Allowed) > 0 {
+		return badRequest("tool_choice", errors.New("the MCP servers offer none of the tools that may be called"))
 	}
 	c.Allowed = allowed
 	return nil

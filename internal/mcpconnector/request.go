@@ -102,7 +102,16 @@ type toolset struct {
 	Configs map[string]use
 }
 
-type use struct{ Enabled *bool }
+type use struct {
+	Enabled  *bool
+	Deferred bool `json:"defer_loading"`
+}
+
+// deferred reports whether tools of the set need not be described at once.
+func (t *toolset) deferred() bool {
+	own := slices.Collect(maps.Values(t.Configs))
+	return t.Default.Deferred || slices.ContainsFunc(own, func(u use) bool { return u.Deferred })
+}
 
 func (t *toolset) enabled(name string) bool {
 	if t == nil {
@@ -136,7 +145,9 @@ func (s *session) servers(req *chat.Request) (list []*server, err error) {
 			if sets[set.Server] != nil {
 				return nil, badRequest(param, fmt.Errorf("there is another toolset of the server %q", set.Server))
 			}
-			sets[set.Server] = set
+			if sets[set.Server] = set; set.deferred() {
+				s.unread("tools.defer_loading")
+			}
 		default:
 			s.req.Tools = append(s.req.Tools, *t)
 		}
@@ -160,6 +171,9 @@ func (s *session) servers(req *chat.Request) (list []*server, err error) {
 	}
 	return list, check(list)
 }
+
+// unread has the client told that a field is not used.
+func (s *session) unread(field string) { s.req.Unread = append(slices.Clip(s.req.Unread), field) }
 
 // check reports servers that cannot be told from each other, and too many.
 func check(list []*server) error {
@@ -195,12 +209,20 @@ func (s *session) defined(param string, raw json.RawMessage) (*server, error) {
 		Headers       map[string]string `json:"headers"`
 		Allowed       *filter           `json:"allowed_tools"`
 		Approval      gate              `json:"require_approval"`
+		Description   string            `json:"server_description"`
+		Deferred      bool              `json:"defer_loading"`
 	}
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return nil, badRequest(param, err)
 	}
 	if d.Connector != "" || d.Tunnel != "" {
 		return nil, badRequest(param, fmt.Errorf("connector_id and tunnel_id are of OpenAI's servers: give server_url"))
+	}
+	if d.Description != "" {
+		s.unread("tools.server_description")
+	}
+	if d.Deferred {
+		s.unread("tools.defer_loading")
 	}
 	v := &server{protocol: chat.ProtocolResponses, param: param, label: d.Label, url: d.URL, allowed: d.Allowed,
 		gate: &d.Approval}
@@ -232,7 +254,7 @@ func urlServers(raw json.RawMessage, sets map[string]*toolset) (list []*server, 
 			v.allowed = &filter{Names: c.Allowed}
 		}
 		if c := d.Configuration; c != nil && v.set == nil {
-			v.set = &toolset{Default: use{c.Enabled}}
+			v.set = &toolset{Default: use{Enabled: c.Enabled}}
 		}
 		list = append(list, v)
 	}

@@ -238,7 +238,7 @@ const attackingApp = `<!DOCTYPE html><meta charset="utf-8">
 <img src="ELSEWHERE/img"><img src="relative"><img src="SERVICE/pwned"><script src="ELSEWHERE/script"></script><script src="SERVICE/pwned"></script>
 <video src="ELSEWHERE/video"></video><object data="ELSEWHERE/object"></object><embed src="ELSEWHERE/embed">
 <iframe src="ELSEWHERE/frame"></iframe><iframe src="SERVICE/pwned"></iframe>
-<iframe srcdoc="<script>top.postMessage({srcdoc: 1}, '*'); fetch('SERVICE/pwned')</script>"></iframe>
+<iframe srcdoc="<script>for (let n = 0; n < 300; n++) top.postMessage({jsonrpc: '2.0', id: n, method: 'ping'}, '*'); fetch('SERVICE/pwned')</script>"></iframe>
 <iframe src="data:text/html,<script>top.postMessage({nested: 1}, '*')</script>"></iframe>
 <p style="font-family: f">x</p><form id="form" action="ELSEWHERE/form" method="post"><input name="a" value="b"></form>
 <form id="own" action="SERVICE/pwned" method="post" target="_top"></form>
@@ -337,7 +337,7 @@ func TestAppAttacks(t *testing.T) {
 			t.Errorf("%s: %s", name, became)
 		}
 	}
-	var nested bool // a document in srcdoc runs, under the policy of the app around it
+	var nested bool // a document in srcdoc runs, under the policy of the app around it, and is not heard
 	if s.evaluate(&nested, `heard.some((m) => m && m.nested)`); nested {
 		t.Error("a document at an address within the app has run")
 	}

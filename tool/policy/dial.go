@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ type EgressOptions struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Redirects is how many redirects are followed; 0: 5, negative: none.
 	Redirects int
+	// Answer is how long a server may take until the headers of its answer; 0: 30 s, negative: as long as the request may.
+	Answer time.Duration
 	// Approved lists URLs that a person has approved although the policy asks about them.
 	Approved []string
 	// Sites lists sites, as scheme://host:port, of which a person has approved everything.
@@ -170,7 +173,7 @@ func (g *Egress) Client() *http.Client {
 			ForceAttemptHTTP2:      true,
 			MaxResponseHeaderBytes: maxHeader,
 			TLSHandshakeTimeout:    dialTimeout,
-			ResponseHeaderTimeout:  3 * dialTimeout,
+			ResponseHeaderTimeout:  max(cmp.Or(g.opts.Answer, 3*dialTimeout), 0),
 			IdleConnTimeout:        dialTimeout,
 			MaxIdleConns:           4,
 		}},

@@ -1,8 +1,10 @@
 package policy
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"wield/chat"
 )
@@ -264,4 +268,38 @@ func TestProxyOfEnvironment_arg056(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
+}
+
+// TestSlowAnswer: a server has 30 s until its answer begins, unless the Egress leaves the time to the request.
+func TestSlowAnswer(t *testing.T) {
+	for wait, want := range map[time.Duration]bool{0: false, -1: true} {
+		synctest.Test(t, func(t *testing.T) {
+			p, err := New(Definition{Default: "allow"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			dial := func(context.Context, string, string) (net.Conn, error) {
+				near, far := net.Pipe()
+				go func() {
+					if _, err := http.ReadRequest(bufio.NewReader(far)); err != nil {
+						t.Error(err)
+					}
+					time.Sleep(time.Minute)
+					io.WriteString(far, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+					far.Close()
+				}()
+				return near, nil
+			}
+			resolver := &fixedResolver{answers: map[string][][]string{"slow.example.com": {{"93.184.216.34"}}}, asked: map[string]int{}}
+			client := p.Egress("test", EgressOptions{Resolver: resolver, Dial: dial, Answer: wait}).Client()
+			resp, err := client.Get("http://slow.example.com/")
+			if err == nil {
+				resp.Body.Close()
+			}
+			if (err == nil) != want {
+				t.Errorf("with %d: %v", wait, err)
+			}
+			time.Sleep(2 * time.Minute) // the server is done
+		})
+	}
 }

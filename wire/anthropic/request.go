@@ -41,6 +41,8 @@ type requestReader struct {
 	insideParts []chat.Part
 	spoken      bool // there was an assistant's message
 	known       map[string]bool
+
+	namesServers bool // of MCP
 }
 
 func (d *requestReader) read() {
@@ -103,6 +105,7 @@ func (d *requestReader) field(key string) {
 			d.Refuse(codeThread, "message threads are not kept here: send the full conversation without this field")
 		}
 	default:
+		d.namesServers = d.namesServers || key == "mcp_servers"
 		d.extra(key)
 	}
 }
@@ -272,7 +275,7 @@ func (d *requestReader) checkChoice() {
 	c := &d.req.Choice
 	unmet := c.Mode == chat.ChoiceNamed && !d.known[c.Name] || c.Mode == chat.ChoiceRequired && len(d.req.Tools) == 0
 	switch {
-	case !unmet:
+	case !unmet, d.namesServers: // the tools of MCP servers are not known here
 	case c.Mode == chat.ChoiceNamed:
 		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, fmt.Sprintf("the tool %q is not among the tools", c.Name))
 	default:

@@ -286,6 +286,15 @@ func (w *requestWriter) choice(c *chat.Choice) {
 
 // chosen writes which tool to call.
 func (w *requestWriter) chosen(name string) {
+	if label, own, ok := ChosenMCP(name); ok {
+		w.b = append(w.b, `{"type":"mcp"`...)
+		w.str("server_label", label)
+		if own != "" {
+			w.str("name", own)
+		}
+		w.b = append(w.b, '}')
+		return
+	}
 	t := w.named.of(name)
 	kind := "function"
 	for k, f := range forms {

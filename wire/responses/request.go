@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"wield/chat"
 	"wield/wire/jsonbody"
@@ -261,7 +262,7 @@ func (d *requestReader) check() {
 	case len(r.Input) == 0 && r.Previous == "" && r.Kept == "":
 		d.RefuseAt("input", CodeMissingInput, "there must be an input: a text, or a list of at least one item")
 	case r.Choice.Mode == chat.ChoiceNamed && !d.offered(r.Choice.Name):
-		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, fmt.Sprintf("the tool %q is not among the tools", r.Choice.Name))
+		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, fmt.Sprintf("the tool %q is not among the tools", strings.ReplaceAll(r.Choice.Name, "\x00", " ")))
 	case r.Choice.Mode == chat.ChoiceRequired && !d.toolsSeen:
 		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, "a call is required, but there are no tools")
 	}

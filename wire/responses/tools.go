@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"wield/chat"
 	"wield/schema/shape"
@@ -149,7 +150,22 @@ func (d *requestReader) known(name string) bool {
 }
 
 // offered reports whether there is a tool of a name, whoever runs it.
-func (d *requestReader) offered(name string) bool { return d.known(name) || d.hosted[name] }
+func (d *requestReader) offered(name string) bool {
+	_, _, ok := ChosenMCP(name)
+	return d.known(name) || d.hosted[name] || ok && d.hosted[typeMCP]
+}
+
+// typeMCP is the type of tools that are an MCP server with its tools.
+const typeMCP = "mcp"
+
+// ChosenMCP returns which MCP server, and which tool of it unless any will do, a name in a [chat.Choice] stands for. It
+// reports false for names of other tools.
+func ChosenMCP(name string) (label, own string, ok bool) {
+	if name, ok = strings.CutPrefix(name, typeMCP+"\x00"); ok {
+		label, own, _ = strings.Cut(name, "\x00")
+	}
+	return label, own, ok
+}
 
 // spacedName finds the name under which the model sees a tool of a namespace: its own, or where another tool has
 // that, one that holds both.
@@ -264,6 +280,9 @@ func (d *requestReader) chosen() string {
 
 // typedName returns the name under which the model sees a tool of a type.
 func (d *requestReader) typedName(kind string, t spaced) string {
+	if kind == typeMCP && t.space != "" {
+		return strings.Join([]string{kind, t.space, t.name}, "\x00")
+	}
 	if t.name == "" && kind != "function" {
 		t.name = kind
 	}
@@ -274,7 +293,7 @@ func (d *requestReader) toolName(t *spaced, key string) {
 	switch key {
 	case "name":
 		t.name = d.Optional()
-	case "namespace":
+	case "namespace", "server_label":
 		t.space = d.Optional()
 	case "function":
 		d.Members(func(key string) { d.toolName(t, key) })
