@@ -10,8 +10,8 @@ import (
 	"wield/agent"
 	"wield/bridge"
 	"wield/chat"
+	"wield/internal/runtest"
 	"wield/journal"
-	"wield/journal/journaltest"
 )
 
 // A writer writes its answers as text, one after the other, and keeps what it is asked.
@@ -86,7 +86,7 @@ func TestAttempts_D21(t *testing.T) {
 			if answer := run.Messages()[1]; strings.TrimSpace(answer.Text()) != "Wait." || len(answer.Calls) != len(tt.results) {
 				t.Errorf("%s: the answer stands as %+v", tt.name, answer)
 			}
-			if err := journaltest.Strict(run.Messages()); err != nil {
+			if err := runtest.Strict(run.Messages()); err != nil {
 				t.Errorf("%s: %v", tt.name, err)
 			}
 			said, err := a.Transcript(t.Context(), run.ID())

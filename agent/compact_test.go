@@ -8,8 +8,8 @@ import (
 
 	"wield/agent"
 	"wield/chat"
+	"wield/internal/runtest"
 	"wield/journal"
-	"wield/journal/journaltest"
 	"wield/tool"
 )
 
@@ -145,7 +145,7 @@ func TestHalt(t *testing.T) {
 	if got := results(run.Messages()); len(got) != 2 || got[1] != "2: saved" {
 		t.Errorf("the results are %q", got)
 	}
-	if err := journaltest.Strict(append(run.Messages(), u("go on"))); err != nil {
+	if err := runtest.Strict(append(run.Messages(), u("go on"))); err != nil {
 		t.Error(err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 	"wield/agent"
 	"wield/chat"
+	"wield/internal/runtest"
 	"wield/journal"
-	"wield/journal/journaltest"
 )
 
 // A turn that called stays in the conversation with the question before it, and its results stay with their names, in
@@ -26,7 +26,7 @@ func TestBR09(t *testing.T) {
 	second := agent.New(model, r, agent.Options{}).Run(&chat.Request{Messages: append(first.Messages(), u("Are you sure?"))})
 	play(t, second)
 	sent := model.requests[2].Messages
-	if err := journaltest.Strict(sent); err != nil {
+	if err := runtest.Strict(sent); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"user Where is it?", "assistant I look. c1", "tool look c1 " + `{"found":{"n":1}}`, "assistant It is x.", "user Are you sure?"}
@@ -65,7 +65,7 @@ func TestX_D01(t *testing.T) {
 		if o := run.Outcome(); ran > 20 || o.Limit != agent.LimitCalls && o.Limit != agent.LimitRepeats {
 			t.Errorf("%d calls ran: %+v", ran, o)
 		}
-		if err := journaltest.Strict(run.Messages()); err != nil {
+		if err := runtest.Strict(run.Messages()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -83,7 +83,7 @@ func TestX_D01(t *testing.T) {
 		if ran != 10 || len(got) != 11 || !strings.HasSuffix(got[10], ": "+agent.TextOverLimit) {
 			t.Errorf("%d calls ran; the results are %q", ran, got)
 		}
-		if err := journaltest.Strict(run.Messages()); err != nil {
+		if err := runtest.Strict(run.Messages()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -121,7 +121,7 @@ func TestKilledQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for at := 1; ; at++ {
 			for _, after := range []bool{false, true} {
-				store := &journaltest.Dying{Store: new(journal.Memory), At: at, After: after}
+				store := &runtest.Dying{Store: new(journal.Memory), At: at, After: after}
 				var run *agent.Run
 				sends := func(_ context.Context, args string) (string, error) {
 					run.Send(u("first of " + args))
@@ -177,7 +177,7 @@ func checkQueue(t *testing.T, where string, run *agent.Run, written []string) {
 	if slices.ContainsFunc(got, func(s string) bool { return strings.Count(strings.Join(got, "|"), s) > 1 }) {
 		t.Errorf("%s: something stands there twice: %q", where, got)
 	}
-	if err := journaltest.Strict(run.Messages()); err != nil {
+	if err := runtest.Strict(run.Messages()); err != nil {
 		t.Errorf("%s: %v", where, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"wield/agent"
 	"wield/chat"
+	"wield/internal/runtest"
 	"wield/journal"
 	"wield/journal/journaltest"
 	"wield/tool"
@@ -44,7 +45,7 @@ func (m *scripted) model() *modelFunc {
 				turns++
 			}
 		}
-		if err := journaltest.Strict(req.Messages); err != nil {
+		if err := runtest.Strict(req.Messages); err != nil {
 			return answer{err: err}
 		}
 		if turns < len(m.answers) {
@@ -84,7 +85,7 @@ func TestKilled(t *testing.T) {
 		for at := 1; ; at++ {
 			finished := false
 			for _, after := range []bool{false, true} {
-				store := &journaltest.Dying{Store: new(journal.Memory), At: at, After: after}
+				store := &runtest.Dying{Store: new(journal.Memory), At: at, After: after}
 				did := new(effects)
 				runner := killTools(t, did)
 				id := killAndResume(t, s, store, runner)
@@ -105,7 +106,7 @@ func TestKilled(t *testing.T) {
 }
 
 // killAndResume drives a run to its end, whatever happens. It returns its id.
-func killAndResume(t *testing.T, s *scripted, store *journaltest.Dying, runner *tool.Runner) string {
+func killAndResume(t *testing.T, s *scripted, store *runtest.Dying, runner *tool.Runner) string {
 	t.Helper()
 	a := agent.New(s.model(), runner, agent.Options{Journal: store, Wait: true})
 	run := a.Run(ask("go"))
@@ -116,7 +117,7 @@ func killAndResume(t *testing.T, s *scripted, store *journaltest.Dying, runner *
 		case o.Reason == agent.EndWaiting:
 			for _, w := range o.Waiting {
 				approvals := &journal.Approvals{Store: store}
-				if _, err := approvals.Decide(t.Context(), w.ID, tool.Answer{State: tool.ApprovalApproved}); err != nil && !errors.Is(err, journaltest.ErrDead) && !errors.Is(err, tool.ErrDecided) {
+				if _, err := approvals.Decide(t.Context(), w.ID, tool.Answer{State: tool.ApprovalApproved}); err != nil && !errors.Is(err, runtest.ErrDead) && !errors.Is(err, tool.ErrDecided) {
 					t.Fatal(err)
 				}
 			}
@@ -137,7 +138,7 @@ func killAndResume(t *testing.T, s *scripted, store *journaltest.Dying, runner *
 		case err != nil:
 			t.Fatalf("append %d: %v", store.At, err)
 		}
-		run, store = next, &journaltest.Dying{Store: store.Store}
+		run, store = next, &runtest.Dying{Store: store.Store}
 	}
 	t.Fatalf("append %d: the run does not come to an end: %+v", store.At, run.Outcome())
 	return ""
@@ -182,7 +183,7 @@ func checkKilled(t *testing.T, where string, store journal.Store, id string, did
 		}
 	}
 	messages = state.Messages
-	if err := journaltest.Strict(messages); err != nil {
+	if err := runtest.Strict(messages); err != nil {
 		t.Errorf("%s: %v\n%s", where, err, dump(messages))
 	}
 	for _, n := range count {
@@ -239,7 +240,7 @@ func TestWaitsInTheJournal(t *testing.T) {
 			if !strings.Contains(got, strings.TrimPrefix(tt.want, "0: ")) || second.Outcome().Reason != agent.EndAnswer {
 				t.Errorf("the results are %q, the outcome %+v", got, second.Outcome())
 			}
-			if err := journaltest.Strict(second.Messages()); err != nil {
+			if err := runtest.Strict(second.Messages()); err != nil {
 				t.Error(err)
 			}
 			if _, err := other.Resume(t.Context(), first.ID(), nil); !errors.Is(err, agent.ErrEnded) {

@@ -13,8 +13,8 @@ import (
 
 	"wield/agent"
 	"wield/chat"
+	"wield/internal/runtest"
 	"wield/journal"
-	"wield/journal/journaltest"
 	"wield/tool"
 )
 
@@ -85,7 +85,7 @@ func TestLongRun(t *testing.T) {
 			}
 			all := ""
 			for i, req := range sent {
-				if err := journaltest.Strict(req.Messages); err != nil {
+				if err := runtest.Strict(req.Messages); err != nil {
 					t.Fatalf("request %d: %v", i, err)
 				}
 				if n := agent.EstimateTokens(req.Messages, req.Tools); n > tt.most {
@@ -101,7 +101,7 @@ func TestLongRun(t *testing.T) {
 			if !strings.Contains(all, tt.want) {
 				t.Errorf("%q was sent nowhere", tt.want)
 			}
-			if got := run.Messages(); len(got) != 50 || journaltest.Strict(got) != nil || got[2].Text() != page(`{"n":1}`) {
+			if got := run.Messages(); len(got) != 50 || runtest.Strict(got) != nil || got[2].Text() != page(`{"n":1}`) {
 				t.Errorf("the conversation has %d messages", len(got))
 			}
 			checkSummaries(t, store, run, tt.window.Summarize)
@@ -188,7 +188,7 @@ func TestContextLength(t *testing.T) {
 		if len(sent) != 32 {
 			t.Errorf("%d requests were made: more than one was refused", len(sent))
 		}
-		if err := journaltest.Strict(run.Messages()); err != nil {
+		if err := runtest.Strict(run.Messages()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -255,7 +255,7 @@ func TestKilledLongRun(t *testing.T) {
 		want := last(sent)
 		for at := 1; ; at++ {
 			for _, after := range []bool{false, true} {
-				store := &journaltest.Dying{Store: new(journal.Memory), At: at, After: after}
+				store := &runtest.Dying{Store: new(journal.Memory), At: at, After: after}
 				o.Journal = store
 				sent = nil
 				run := agent.New(pages(9, &sent), reader(t), o).Run(ask("Read all pages."))
@@ -281,7 +281,7 @@ func TestKilledLongRun(t *testing.T) {
 					t.Errorf("%s: the last request is\n%s\nwant\n%s", where, got, want)
 				}
 				checkSummaries(t, store.Store, again, true)
-				if err := journaltest.Strict(again.Messages()); err != nil {
+				if err := runtest.Strict(again.Messages()); err != nil {
 					t.Errorf("%s: %v", where, err)
 				}
 			}

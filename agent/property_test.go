@@ -11,7 +11,7 @@ import (
 
 	"wield/agent"
 	"wield/chat"
-	"wield/journal/journaltest"
+	"wield/internal/runtest"
 	"wield/tool"
 )
 
@@ -75,12 +75,12 @@ func TestTranscripts(t *testing.T) {
 				if run.Outcome().Reason == agent.EndWaiting {
 					break // its calls are open
 				}
-				if err := journaltest.Strict(history); err != nil {
+				if err := runtest.Strict(history); err != nil {
 					t.Fatalf("seed %d: what is left: %v\n%s", seed, err, dump(history))
 				}
 			}
 			for i, req := range model.requests {
-				if err := journaltest.Strict(req.Messages); err != nil {
+				if err := runtest.Strict(req.Messages); err != nil {
 					t.Fatalf("seed %d: request %d: %v\n%s", seed, i, err, dump(req.Messages))
 				}
 			}

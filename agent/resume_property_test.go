@@ -11,6 +11,7 @@ import (
 
 	"wield/agent"
 	"wield/chat"
+	"wield/internal/runtest"
 	"wield/journal"
 	"wield/journal/journaltest"
 	"wield/tool"
@@ -31,7 +32,7 @@ type lives struct {
 // live drives the run in one process, and reports whether it is over.
 func (l *lives) live(t *testing.T, mortal bool) bool {
 	t.Helper()
-	store := &journaltest.Dying{Store: l.store}
+	store := &runtest.Dying{Store: l.store}
 	if mortal {
 		store.At, store.After = 1+l.rnd.IntN(30), l.rnd.IntN(2) == 0
 	}
@@ -58,7 +59,7 @@ func (l *lives) live(t *testing.T, mortal bool) bool {
 			l.kinds["killed"]++
 		}
 		if o.Reason != agent.EndWaiting {
-			if err := journaltest.Strict(run.Messages()); err != nil {
+			if err := runtest.Strict(run.Messages()); err != nil {
 				t.Errorf("what is left: %v\n%s", err, dump(run.Messages()))
 			}
 			return err == nil && !store.Dead()
@@ -77,7 +78,7 @@ func (l *lives) begin(t *testing.T, a *agent.Agent) (run *agent.Run, over bool) 
 			return run, false
 		case errors.Is(err, agent.ErrEnded):
 			return nil, true
-		case errors.Is(err, journaltest.ErrDead):
+		case errors.Is(err, runtest.ErrDead):
 			return nil, false
 		case !errors.Is(err, journal.ErrNotFound): // it was killed before it was recorded
 			t.Fatal(err)
@@ -98,7 +99,7 @@ func (l *lives) answer(t *testing.T, store journal.Store, waiting []tool.Approva
 		if l.rnd.IntN(4) == 0 {
 			continue // later
 		}
-		if _, err := approvals.Decide(t.Context(), w.ID, answer); err != nil && !errors.Is(err, tool.ErrDecided) && !errors.Is(err, journaltest.ErrDead) {
+		if _, err := approvals.Decide(t.Context(), w.ID, answer); err != nil && !errors.Is(err, tool.ErrDecided) && !errors.Is(err, runtest.ErrDead) {
 			t.Fatal(err)
 		}
 	}
@@ -124,7 +125,7 @@ func TestResumedTranscripts(t *testing.T) {
 			}
 			err := l.check(t)
 			for i := 0; i < len(l.model.requests) && err == nil; i++ {
-				err = journaltest.Strict(l.model.requests[i].Messages)
+				err = runtest.Strict(l.model.requests[i].Messages)
 			}
 			if err == nil && !over {
 				err = errors.New("the run does not come to its end")
@@ -145,9 +146,9 @@ func TestResumedTranscripts(t *testing.T) {
 // check looks at what the journal has.
 func (l *lives) check(t *testing.T) error {
 	journaltest.Whole(t, l.store)
-	messages, err := journaltest.Transcript(journaltest.List(t, l.store.Read(t.Context(), journal.Query{Stream: l.id})))
+	messages, err := runtest.Transcript(journaltest.List(t, l.store.Read(t.Context(), journal.Query{Stream: l.id})))
 	if err != nil {
 		return fmt.Errorf("the journal: %w", err)
 	}
-	return journaltest.Strict(messages)
+	return runtest.Strict(messages)
 }

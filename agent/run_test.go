@@ -18,8 +18,8 @@ import (
 	"wield/agent"
 	"wield/bridge"
 	"wield/chat"
+	"wield/internal/runtest"
 	"wield/journal"
-	"wield/journal/journaltest"
 	"wield/tool"
 )
 
@@ -172,7 +172,7 @@ func TestEveryCallHasOneResult(t *testing.T) {
 	}}
 	run := agent.New(model, tools(t, reads("look", says("x")), reads("fails", fails), reads("panics", panics)), agent.Options{}).Run(ask("go"))
 	play(t, run)
-	if err := journaltest.Strict(run.Messages()); err != nil {
+	if err := runtest.Strict(run.Messages()); err != nil {
 		t.Error(err)
 	}
 	got := results(run.Messages())
@@ -266,7 +266,7 @@ func TestLimits(t *testing.T) {
 			if n.Load() != tt.ran {
 				t.Errorf("%d calls ran, not %d", n.Load(), tt.ran)
 			}
-			if err := journaltest.Strict(run.Messages()); err != nil {
+			if err := runtest.Strict(run.Messages()); err != nil {
 				t.Error(err)
 			}
 			last := model.requests[len(model.requests)-1]
@@ -317,7 +317,7 @@ func TestLastAnswerThatWritesACall(t *testing.T) {
 			if got := strings.TrimSpace(texts(events)); got != tt.want || strings.TrimSpace(o.Text) != tt.want || o.Reason != tt.reason || ran != 1 {
 				t.Errorf("%d calls ran, the text is %q, and the outcome is %+v", ran, got, o)
 			}
-			if err := journaltest.Strict(run.Messages()); err != nil {
+			if err := runtest.Strict(run.Messages()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -338,7 +338,7 @@ func TestDR13(t *testing.T) {
 	run := agent.New(model, tools(t, made...), agent.Options{}).Run(ask("go"))
 	play(t, run)
 	messages := run.Messages()
-	if err := journaltest.Strict(messages); err != nil {
+	if err := runtest.Strict(messages); err != nil {
 		t.Error(err)
 	}
 	if messages[1].Text() != "All at once." || len(messages[1].Calls) != 30 {
@@ -374,7 +374,7 @@ func TestRetryRepeatsNoTool(t *testing.T) {
 	}
 	again := agent.New(inner, tools(t, writes("save", counts)), agent.Options{}).Run(&chat.Request{Messages: run.Messages()})
 	play(t, again)
-	if ran != 1 || journaltest.Strict(again.Messages()) != nil {
+	if ran != 1 || runtest.Strict(again.Messages()) != nil {
 		t.Errorf("%d calls ran; the conversation is\n%s", ran, dump(again.Messages()))
 	}
 }
@@ -396,7 +396,7 @@ func TestTimeLimit(t *testing.T) {
 		if o := run.Outcome(); o.Reason != agent.EndAnswer || o.Limit != agent.LimitTime || o.Text != "done" {
 			t.Errorf("the outcome is %+v", o)
 		}
-		if err := journaltest.Strict(run.Messages()); err != nil {
+		if err := runtest.Strict(run.Messages()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -492,7 +492,7 @@ func TestWaitsForAPerson(t *testing.T) {
 	if !slices.Equal(ran, []string{`{"n":1}`}) {
 		t.Errorf("ran %q", ran)
 	}
-	if err := journaltest.Strict(run.Messages()); err != nil {
+	if err := runtest.Strict(run.Messages()); err != nil {
 		t.Error(err)
 	}
 	got := strings.Join(results(run.Messages()), "\n")
@@ -566,7 +566,7 @@ func TestCancelled(t *testing.T) {
 		if !errors.Is(err, chat.ErrCanceled) || run.Outcome().Reason != agent.EndCancel {
 			t.Errorf("the error is %v, the outcome %+v", err, run.Outcome())
 		}
-		if err := journaltest.Strict(run.Messages()); err != nil {
+		if err := runtest.Strict(run.Messages()); err != nil {
 			t.Errorf("%v in\n%s", err, dump(run.Messages()))
 		}
 	})

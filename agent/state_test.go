@@ -8,7 +8,7 @@ import (
 
 	"wield/agent"
 	"wield/chat"
-	"wield/journal/journaltest"
+	"wield/internal/runtest"
 )
 
 // The words of the table: u says something, a answers, c(..) calls, r(..) is a result.
@@ -192,7 +192,7 @@ func TestResultsTakeTheirPlace(t *testing.T) {
 			t.Fatalf("the result of %s was not taken", id)
 		}
 	}
-	if err := journaltest.Strict(s.Messages); err != nil {
+	if err := runtest.Strict(s.Messages); err != nil {
 		t.Error(err)
 	}
 	if s.Add(r("2", "again")) || s.Add(r("4", "of nothing")) {

@@ -10,7 +10,7 @@ import (
 
 	"wield/agent"
 	"wield/chat"
-	"wield/journal/journaltest"
+	"wield/internal/runtest"
 )
 
 // randomTalk makes a conversation of several tasks, with turns that call, and results of all lengths.
@@ -108,7 +108,7 @@ func side(messages []chat.Message) int {
 
 func checkView(t *testing.T, where string, f *agent.Fitting, messages []chat.Message, v *agent.View) {
 	t.Helper()
-	if err := journaltest.Strict(v.Messages); err != nil {
+	if err := runtest.Strict(v.Messages); err != nil {
 		t.Errorf("%s: %v\n%s", where, err, dump(v.Messages))
 	}
 	text, ids := "", map[string]bool{}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"wield/internal/pgtest"
+	"wield/internal/runtest"
 	"wield/journal"
 	"wield/journal/journaltest"
 	"wield/tool"
@@ -304,9 +305,9 @@ func oneRun(entries []journal.Entry, told bool) ([]*journal.CallProgress, error)
 			failed = append(failed, fmt.Errorf("%s of %s has no result", c.ID, c.Tool))
 		}
 	}
-	messages, err := journaltest.Transcript(entries)
+	messages, err := runtest.Transcript(entries)
 	if err == nil {
-		err = journaltest.Strict(messages)
+		err = runtest.Strict(messages)
 	}
 	return calls, errors.Join(append(failed, err)...)
 }

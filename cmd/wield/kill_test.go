@@ -20,8 +20,8 @@ import (
 
 	"wield/internal/cli"
 	"wield/internal/pgtest"
+	"wield/internal/runtest"
 	"wield/journal"
-	"wield/journal/journaltest"
 	"wield/journal/postgres"
 	"wield/journal/sqlite"
 )
@@ -329,9 +329,9 @@ func (w *world) check(ctx context.Context) error {
 	if ends != 1 {
 		return fmt.Errorf("the run has %d ends", ends)
 	}
-	messages, err := journaltest.Transcript(entries)
+	messages, err := runtest.Transcript(entries)
 	if err == nil {
-		err = journaltest.Strict(messages)
+		err = runtest.Strict(messages)
 	}
 	if err != nil {
 		return err

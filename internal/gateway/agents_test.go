@@ -16,8 +16,8 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/internal/runs"
+	"wield/internal/runtest"
 	"wield/journal"
-	"wield/journal/journaltest"
 	"wield/model/anthropic"
 	"wield/model/ollama"
 	"wield/model/openai"
@@ -35,7 +35,7 @@ type wanderer struct {
 
 func (m *wanderer) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	m.mu.Lock()
-	if err := journaltest.Strict(req.Messages); err != nil {
+	if err := runtest.Strict(req.Messages); err != nil {
 		m.faults = append(m.faults, fmt.Errorf("what the model is sent: %w", err))
 	}
 	m.n++
@@ -356,7 +356,7 @@ func (p *party) play(t *testing.T, w *workplace, url string, rng *rand.Rand) {
 			p.messages = append(p.messages, chat.Message{Role: chat.RoleUser, Parts: chat.Text("go on")})
 		}
 	}
-	if err := journaltest.Strict(p.messages); err != nil {
+	if err := runtest.Strict(p.messages); err != nil {
 		t.Errorf("what the client gets: %v", err)
 	}
 	w.model.mu.Lock()

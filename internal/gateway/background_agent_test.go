@@ -9,6 +9,7 @@ import (
 	"time"
 	"wield/chat"
 	"wield/internal/runs"
+	"wield/internal/runtest"
 	"wield/journal"
 	"wield/journal/journaltest"
 	"wield/tool"
@@ -39,7 +40,7 @@ func TestBackgroundAgent(t *testing.T) {
 			t.Run(fmt.Sprint(at, after), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					whole := &journal.Memory{}
-					dying := &journaltest.Dying{Store: whole, At: at, After: after}
+					dying := &runtest.Dying{Store: whole, At: at, After: after}
 					g, hub := agentService(t, dying, steps(calls))
 					code, body := direct(t.Context(), g, "POST", pathResponses, inBackground)
 					synctest.Wait()
@@ -48,7 +49,7 @@ func TestBackgroundAgent(t *testing.T) {
 							if err != nil {
 								t.Fatal(err)
 							}
-							if _, err := hub.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved}); err != nil && !errors.Is(err, journaltest.ErrDead) {
+							if _, err := hub.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved}); err != nil && !errors.Is(err, runtest.ErrDead) {
 								t.Error(err)
 							}
 						}

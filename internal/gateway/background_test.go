@@ -13,6 +13,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/runs"
+	"wield/internal/runtest"
 	"wield/journal"
 	"wield/journal/journaltest"
 	"wield/tool"
@@ -620,7 +621,7 @@ func TestBackgroundKilled(t *testing.T) {
 		t.Run(fmt.Sprint(asked), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				whole := &journal.Memory{}
-				dying := &journaltest.Dying{Store: whole, At: 2}
+				dying := &runtest.Dying{Store: whole, At: 2}
 				p := newPaced()
 				o := one(p.model())
 				o.Journal = dying

@@ -120,6 +120,7 @@ var rooms = []room{
 	{path: "internal/pgtest", floor: 2, modules: anyModule},
 	{path: "journal", floor: 6, modules: toolModules},
 	{path: "journal/journaltest", floor: 7, modules: toolModules},
+	{path: "internal/runtest", floor: 7, modules: anyModule},
 	{path: "journal/internal/sqlstore", floor: 7, modules: toolModules, only: []string{"journal"}},
 	{path: "journal/sqlite", floor: 8, modules: anyModule, only: []string{"journal", "journal/internal/sqlstore"}},
 	{path: "journal/postgres", floor: 8, modules: anyModule, only: []string{"journal", "journal/internal/sqlstore"}},

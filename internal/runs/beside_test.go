@@ -12,6 +12,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/runs"
+	"wield/internal/runtest"
 	"wield/journal"
 	"wield/journal/journaltest"
 	"wield/tool"
@@ -143,7 +144,7 @@ func TestKilledBeside(t *testing.T) {
 			t.Run(fmt.Sprint(at, after), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					memory, s := new(journal.Memory), newShop(t)
-					d := &journaltest.Dying{Store: memory, At: at, After: after}
+					d := &runtest.Dying{Store: memory, At: at, After: after}
 					first, second := newHub(t, d, longStory, s), newHub(t, memory, longStory, s)
 					if err := second.Recover(t.Context()); err != nil {
 						t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/runs"
+	"wield/internal/runtest"
 	"wield/journal"
 	"wield/journal/journaltest"
 	"wield/tool"
@@ -22,7 +23,7 @@ import (
 type script []answer
 
 func (s script) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
-	if err := journaltest.Strict(req.Messages); err != nil {
+	if err := runtest.Strict(req.Messages); err != nil {
 		return chat.Fail(err)
 	}
 	n := 0
@@ -47,7 +48,7 @@ func TestKilled(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprint(at, after), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					store := &journaltest.Dying{Store: new(journal.Memory), At: at, After: after}
+					store := &runtest.Dying{Store: new(journal.Memory), At: at, After: after}
 					killHub(t, store)
 					whole = !store.Dead()
 					kinds[fmt.Sprint(store.Kinds(), after)] = true
@@ -58,7 +59,7 @@ func TestKilled(t *testing.T) {
 	t.Logf("%d kinds of points", len(kinds))
 }
 
-func killHub(t *testing.T, store *journaltest.Dying) {
+func killHub(t *testing.T, store *runtest.Dying) {
 	s := newShop(t)
 	m := longStory
 	h := newHub(t, store, m, s)
@@ -69,7 +70,7 @@ func killHub(t *testing.T, store *journaltest.Dying) {
 	accepted := false
 	if err == nil {
 		accepted = h.Send(t.Context(), l.ID, chat.Message{Role: chat.RoleUser, Parts: chat.Text("and be quick")}) == nil // else the process is dead, or the run over
-	} else if !errors.Is(err, journaltest.ErrDead) {
+	} else if !errors.Is(err, runtest.ErrDead) {
 		t.Fatal(err)
 	}
 	finish(t, h, store)
@@ -99,14 +100,14 @@ func finish(t *testing.T, h *runs.Hub, store journal.Store) {
 				open++
 			}
 		}
-		if d, ok := store.(*journaltest.Dying); open == 0 || ok && d.Dead() {
+		if d, ok := store.(*runtest.Dying); open == 0 || ok && d.Dead() {
 			return
 		}
 		for p, err := range (&journal.Approvals{Store: store}).Waiting(t.Context()) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := h.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil && !errors.Is(err, journaltest.ErrDead) && !errors.Is(err, journal.ErrLost) {
+			if _, err := h.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil && !errors.Is(err, runtest.ErrDead) && !errors.Is(err, journal.ErrLost) {
 				t.Fatal(err)
 			}
 		}
@@ -123,9 +124,9 @@ func checkRuns(t *testing.T, store journal.Store, s *shop, accepted bool) {
 			t.Fatal(err)
 		}
 		entries := journaltest.List(t, store.Read(t.Context(), journal.Query{Stream: head.Stream}))
-		messages, err := journaltest.Transcript(entries)
+		messages, err := runtest.Transcript(entries)
 		if err == nil {
-			err = journaltest.Strict(messages)
+			err = runtest.Strict(messages)
 		}
 		if err != nil {
 			t.Error(err)
@@ -173,7 +174,7 @@ func TestKilledAfterAnswer(t *testing.T) {
 	for at, whole := 1, false; !whole; at++ {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := &journaltest.Dying{Store: new(journal.Memory), At: at}
+				store := &runtest.Dying{Store: new(journal.Memory), At: at}
 				s := newShop(t)
 				m := script{{text: "May I?", calls: []chat.Call{call("asks", `{"n":1}`)}}, {calls: []chat.Call{call("look", `{"n":2}`)}}}
 				h := newHub(t, store, m, s)
@@ -213,7 +214,7 @@ func TestReportKilled(t *testing.T) {
 					m := script{{text: "May I?", calls: []chat.Call{call("asks", `{"n":1}`)}}, {text: "I save.", calls: []chat.Call{call("save", `{"n":2}`)}}, {text: "All done."}}
 					k := &talk{model: newHub(t, memory, m, s).Model("worker"), caller: "me"}
 					k.say(t, "go")
-					store := &journaltest.Dying{Store: memory, At: at, After: after}
+					store := &runtest.Dying{Store: memory, At: at, After: after}
 					for p, err := range (&journal.Approvals{Store: memory}).Waiting(t.Context()) {
 						if err != nil {
 							t.Fatal(err)

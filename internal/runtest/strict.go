@@ -1,4 +1,4 @@
-package journaltest
+package runtest
 
 import (
 	"encoding/json"

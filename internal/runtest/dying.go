@@ -1,4 +1,5 @@
-package journaltest
+// Package runtest helps to test runs: a store whose process dies, and checks of what runs leave in their journal.
+package runtest
 
 import (
 	"context"
@@ -10,7 +11,7 @@ import (
 )
 
 // ErrDead is what a store gives whose process is dead.
-var ErrDead = errors.New("journaltest: the process is dead")
+var ErrDead = errors.New("runtest: the process is dead")
 
 // A Dying store ends the process, as far as a journal can see that: from one append on, before it or after it,
 // everything that writes fails. What was written stands in the store that it is made of.
