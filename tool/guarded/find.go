@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -237,29 +239,40 @@ var gitParts = []string{"hooks", "config", "config.worktree", "info", "commondir
 // keeps besides, such as commits, it is git alone that makes sense.
 func Git(dir string) []string {
 	var found []string
-	add := func(dir string) {
+	for _, dir := range repositories(dir) {
 		for _, part := range gitParts {
 			if p := filepath.Join(dir, part); there(p) {
 				found = append(found, p)
 			}
 		}
 	}
-	add(dir)
+	return found
+}
+
+// repositories lists a .git and what it holds of submodules and other working trees.
+func repositories(git string) []string {
+	found := []string{git}
 	for _, more := range []string{"modules", "worktrees"} {
-		filepath.WalkDir(filepath.Join(dir, more), func(path string, d fs.DirEntry, err error) error {
+		filepath.WalkDir(filepath.Join(git, more), func(path string, d fs.DirEntry, err error) error {
 			name := filepath.Base(path)
 			switch {
 			case err != nil || !d.IsDir():
 			case (name == "objects" || name == "refs" || name == "logs") && there(filepath.Join(filepath.Dir(path), "HEAD")):
 				return fs.SkipDir
 			case there(filepath.Join(path, "HEAD")):
-				add(path)
+				found = append(found, path)
 			}
 			return nil
 		})
 	}
 	return found
 }
+
+// todo is what a rebase that was interrupted does next. Git writes it, and runs the commands in it.
+const todo = "rebase-merge/git-rebase-todo"
+
+// todoCommands are the lines of a todo that run a command.
+var todoCommands = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*(exec|x)\s.*$`) })
 
 func there(path string) bool {
 	_, err := os.Lstat(path)

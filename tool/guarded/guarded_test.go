@@ -114,7 +114,11 @@ func TestChanges(t *testing.T) {
 		found, _ := Find(dir)
 		return Take(found)
 	}
+	write(t, dir, ".git/rebase-merge/git-rebase-todo", "pick a\npick b\n")
+	write(t, dir, ".git/worktrees/w/HEAD", "a")
 	before := now()
+	write(t, dir, ".git/rebase-merge/git-rebase-todo", "pick b\n")
+	todo := write(t, dir, ".git/worktrees/w/rebase-merge/git-rebase-todo", "pick a\nx rm src\n")
 	write(t, dir, "conftest.py", "b")
 	write(t, dir, ".git/objects/y", "a") // what git keeps is its own
 	hook := write(t, dir, ".git/hooks/new", "a")
@@ -127,7 +131,7 @@ func TestChanges(t *testing.T) {
 			t.Errorf("%s: sum %q", c.Path, c.Sum)
 		}
 	}
-	if want := []string{gone, hook, changed}; !slices.Equal(got, want) {
+	if want := []string{gone, hook, todo, changed}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

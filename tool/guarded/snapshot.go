@@ -1,6 +1,7 @@
 package guarded
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,11 +26,23 @@ func Take(paths []string) Snapshot {
 			for _, part := range Git(p) {
 				s.take(part)
 			}
+			for _, dir := range repositories(p) {
+				s.takeTodo(filepath.Join(dir, todo))
+			}
 			continue
 		}
 		s.take(p)
 	}
 	return s
+}
+
+// takeTodo takes the commands of a rebase's todo alone: git itself writes the other lines.
+func (s Snapshot) takeTodo(path string) {
+	text, _ := read(path, mostRead)
+	if commands := todoCommands().FindAll(text, -1); len(commands) > 0 {
+		h := sha256.Sum256(bytes.Join(commands, []byte("\n")))
+		s[path] = hex.EncodeToString(h[:])
+	}
 }
 
 func isDir(path string) bool {
