@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -74,13 +75,22 @@ func (t *runText) event(e chat.Event) {
 			fmt.Fprintln(t.log, policy.Visible(retry.Sentence(time.Now())))
 		}
 	case chat.KindCallEnd:
-		fmt.Fprintf(t.log, "%s %s\n", e.Name, policy.Visible(cli.Shorten(e.Detail.(*chat.Call).Arguments, 200)))
+		fmt.Fprintf(t.log, "%s %s\n", e.Name, policy.Visible(cli.Shorten(onOneLine(e.Detail.(*chat.Call).Arguments), 200)))
 	case chat.KindResult:
 		if r := e.Detail.(*chat.Result); r.IsError {
 			m := r.Message()
 			fmt.Fprintf(t.log, "%s: %s\n", e.Name, policy.Visible(cli.Shorten(m.Text(), 400)))
 		}
 	}
+}
+
+// onOneLine takes the line breaks out of arguments that a model wrote over several lines.
+func onOneLine(arguments string) string {
+	var line bytes.Buffer
+	if !strings.Contains(arguments, "\n") || json.Compact(&line, []byte(arguments)) != nil {
+		return arguments
+	}
+	return line.String()
 }
 
 func (t *runText) end(ctx context.Context, o agent.Outcome) error {

@@ -292,8 +292,9 @@ func newMCPServeCmd(app *cli.App, file *string) *cobra.Command {
 		Long: `Offers the enabled tools, including those of configured MCP servers, to the MCP client that starts
 this command. Standard output carries only the protocol; the log goes to standard error.
 
-The policy default, or --policy, decides on each call. A call that needs an approval is rejected,
-since nobody can be asked; allow it in advance with --allow.`,
+The policy default, or --policy, decides on each call. A call that needs an approval is put to
+the client's user if the client can ask (elicitation), and rejected otherwise; --allow allows it in
+advance.`,
 		Example: `  claude mcp add wield -- wield mcp serve
   wield mcp serve --tool get_current_time --allow get_current_time`,
 		Args: cobra.NoArgs,
