@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,30 +164,50 @@ func TestKilledBeside(t *testing.T) {
 	}
 }
 
-// TestDrainedBeside drains a hub while another one is there: what it was driving continues with that one.
+// A deaf store loses its connection at each of the first few times that somebody watches it.
+type deaf struct {
+	journal.Store
+	times atomic.Int32
+}
+
+func (d *deaf) Watch(ctx context.Context, q journal.Query) iter.Seq2[journal.Entry, error] {
+	if d.times.Add(-1) < 0 {
+		return d.Store.Watch(ctx, q)
+	}
+	return func(yield func(journal.Entry, error) bool) { yield(journal.Entry{}, journal.ErrLost) }
+}
+
+// TestDrainedBeside drains a hub while another one is there: what it was driving continues with that one, also if that one
+// could not read the journal for a while.
 func TestDrainedBeside(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		memory, s := new(journal.Memory), newShop(t)
-		m := twoTurns()
-		m.answers[1].wait = make(chan bool)
-		first, second := newHub(t, memory, m, s), newHub(t, memory, twoTurns(), s)
-		if err := second.Recover(t.Context()); err != nil {
-			t.Fatal(err)
+	for _, times := range []int32{0, 3} {
+		t.Run(fmt.Sprint(times), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { drainedBeside(t, times) }) })
+	}
+}
+
+func drainedBeside(t *testing.T, times int32) {
+	memory, s := new(journal.Memory), newShop(t)
+	m := twoTurns()
+	m.answers[1].wait = make(chan bool)
+	d := &deaf{Store: memory}
+	d.times.Store(times)
+	first, second := newHub(t, memory, m, s), newHub(t, d, twoTurns(), s)
+	if err := second.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	start(t, first, "go")
+	synctest.Wait()
+	drainNow(first)
+	time.Sleep(10 * time.Second)
+	synctest.Wait()
+	for head, err := range memory.Heads(t.Context(), journal.HeadQuery{Opened: journal.KindRun}) {
+		if err != nil || head.State != journal.StateEnded {
+			t.Errorf("the run is %s, %v", head.State, err)
 		}
-		start(t, first, "go")
-		synctest.Wait()
-		drainNow(first)
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		for head, err := range memory.Heads(t.Context(), journal.HeadQuery{Opened: journal.KindRun}) {
-			if err != nil || head.State != journal.StateEnded {
-				t.Errorf("the run is %s, %v", head.State, err)
-			}
-		}
-		if n := s.count(`save{"n":2}`); n != 1 {
-			t.Errorf("save was done %d times", n)
-		}
-	})
+	}
+	if n := s.count(`save{"n":2}`); n != 1 {
+		t.Errorf("save was done %d times", n)
+	}
 }
 
 // A full store has no room from one append on, until it is emptied.

@@ -111,7 +111,7 @@ func (h *Hub) takeOver(run string) {
 	default:
 		h.log.Error("a run cannot go on", "run", run, "error", err)
 		if journal.Passes(err) {
-			h.later(run, latest)
+			h.later(run, soonest)
 		}
 	}
 }
@@ -160,6 +160,9 @@ func (h *Hub) later(run string, wait time.Duration) {
 		defer h.around.Done()
 		if err := h.takeUp(h.base, run, false); err != nil && h.base.Err() == nil {
 			h.log.Error("a run cannot go on", "run", run, "error", err)
+			if journal.Passes(err) {
+				h.later(run, soonest)
+			}
 		}
 	})
 }
@@ -174,17 +177,35 @@ func (h *Hub) forget(run string) {
 	}
 }
 
-// listen hears what other processes do with runs: it wakes those whose questions are answered, and looks
-// after those that go on by themselves, in case that their process leaves them.
+// listen hears what other processes do with runs until the hub is closed. While the store cannot be read it tries again.
 func (h *Hub) listen(after int64) {
-	kinds := []journal.Kind{journal.KindRun, journal.KindResume, journal.KindWait, journal.KindEnd, journal.KindAnswer}
-	for e, err := range h.store.Watch(h.base, journal.Query{Kinds: kinds, After: after}) {
-		if err != nil {
-			if h.base.Err() == nil {
-				h.log.Error("other processes are not heard any more", "error", err)
-			}
+	for {
+		err := h.hear(&after)
+		switch {
+		case h.base.Err() != nil:
+			return
+		case !journal.Passes(err):
+			h.log.Error("other processes are not heard any more", "error", err)
 			return
 		}
+		h.log.Warn("other processes are not heard for a while", "error", err)
+		select {
+		case <-h.base.Done():
+			return
+		case <-time.After(soonest):
+		}
+	}
+}
+
+// hear wakes runs whose questions are answered by other processes, and looks after those that go on by themselves, in
+// case that their process leaves them. after is the position of the last record that was seen.
+func (h *Hub) hear(after *int64) error {
+	kinds := []journal.Kind{journal.KindRun, journal.KindResume, journal.KindWait, journal.KindEnd, journal.KindAnswer}
+	for e, err := range h.store.Watch(h.base, journal.Query{Kinds: kinds, After: *after}) {
+		if err != nil {
+			return err
+		}
+		*after = e.Position
 		if h.lookUp(e.Stream) == nil {
 			h.lag.Store(int64(max(time.Since(e.At), 0)))
 		}
@@ -209,6 +230,7 @@ func (h *Hub) listen(after int64) {
 			h.forget(e.Stream)
 		}
 	}
+	return h.base.Err()
 }
 
 // Drain takes no more runs, lets those that are driven go on until ctx ends, and cuts off the others, which
