@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -456,7 +457,7 @@ func (e *eval) host(text, node string, derived bool) {
 		text = shown
 		why := "the address belongs to " + class
 		if class != cloudMetadata { // it gives keys away, which nobody should be led to
-			why += "; a rule that names it allows it: allow: {host: [\"" + shown + "\"]}"
+			why += "; a rule that names it allows it: allow: {host: [\"" + net.JoinHostPort(strings.Trim(t.host, "[]"), t.port) + "\"]}"
 		}
 		deny(why)
 		return

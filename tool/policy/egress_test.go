@@ -303,3 +303,19 @@ func TestSlowAnswer(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusedAddressNamesItsRule takes the rule that a refusal proposes, and asks again.
+func TestRefusedAddressNamesItsRule(t *testing.T) {
+	for _, url := range []string{"http://localhost:8080/v1", "http://127.0.0.1/", "https://10.1.2.3:8443/x", "http://[::1]:9000/"} {
+		v := hosts(t, "*").Decide(Action{Tool: "fetch", URLs: []string{url}})
+		_, rule, ok := strings.Cut(v.String(), `allow: {host: ["`)
+		rule, _, _ = strings.Cut(rule, `"`)
+		if v.Decision != chat.DecisionDeny || !ok {
+			t.Errorf("%s: %s", url, v)
+			continue
+		}
+		if v := hosts(t, rule).Decide(Action{Tool: "fetch", URLs: []string{url}}); v.Decision != chat.DecisionAllow {
+			t.Errorf("%s with a rule for %s: %s", url, rule, v)
+		}
+	}
+}
