@@ -63,7 +63,7 @@ export function fields(file, roots) {
   const found = [];
   const seen = new Set();
 
-  const bare = (type) => checker.getNonNullableType(type);
+  const bare = (type) => (type.flags & (ts.TypeFlags.Any | ts.TypeFlags.Unknown) ? type : checker.getNonNullableType(type));
   const members = (type) => (type.isUnion() ? type.types : [type]).map(bare).filter((t) => !(t.flags & (ts.TypeFlags.Undefined | ts.TypeFlags.Null | ts.TypeFlags.Never)));
   const object = (type) => type.isIntersection() || (type.flags & ts.TypeFlags.Object) !== 0;
   const list = (type) => checker.isArrayType(type) || checker.isTupleType(type);
@@ -92,7 +92,7 @@ export function fields(file, roots) {
       else if (t.flags & ts.TypeFlags.Boolean) all.push(true, false);
       else if (t.flags & ts.TypeFlags.StringLike) all.push('canary', 'canaries');
       else if (t.flags & ts.TypeFlags.NumberLike) all.push(1, 2);
-      else if (list(t)) all.push([sample(element(t), name, depth + 1)]);
+      else if (list(t)) all.push([sample(element(t), '', depth + 1)]);
       else if (t.flags & (ts.TypeFlags.Any | ts.TypeFlags.Unknown)) all.push('canary', 'canaries');
       else if (t.isIntersection() && t.types.some((x) => x.flags & ts.TypeFlags.String)) all.push('canary', 'canaries');
       else if (object(t) && t.getCallSignatures().length === 0) all.push(shortest(t, depth));

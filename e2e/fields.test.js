@@ -38,7 +38,7 @@ async function asked(wield, path, list) {
     let last;
     for (const { name, inside, before, after, closed } of list) {
       const row = (found[name] ??= {}), outside = found[inside]?.[backend];
-      if (after.length === 0 || (outside && !/sent|silent|-/.test(outside))) { // what is inside of what is told or refused is so too
+      if (after.length === 0 || (outside && !/sent|silent|-|^refused$/.test(outside))) { // what is inside of what is told is so too
         row[backend] = outside ?? '-';
         continue;
       }

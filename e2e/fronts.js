@@ -29,7 +29,7 @@ function responses(v) {
   const item = v.input?.[0]?.type ? v.input[0] : { type: '' };
   const [calls, tools] = answered(item);
   const own = { type: 'function', ...(item.tools ? other : fn) };
-  return { tools: [own, ...(item.tools ? [] : [{ type: 'function', ...other }]), ...tools], ...v, input: v.input?.[0] && v.input !== 'canary' ? [{ ...say, type: 'message' }, ...calls, ...v.input] : 'hi' };
+  return { tools: [own, ...(item.tools ? [] : [{ type: 'function', ...other }]), ...tools], ...v, input: Array.isArray(v.input) ? [{ ...say, type: 'message' }, ...calls, ...v.input] : 'hi' };
 }
 
 const chat = (v) => ({ ...(!v.functions && { tools: [tool, { type: 'function', function: other }] }), ...v, messages: v.messages?.[0]?.role ? thread(v.messages[0], called, v.messages[0].role === 'tool') : [say] });
@@ -43,7 +43,7 @@ const messages = (v) => ({ tools: [claude, { ...claude, name: 'other' }], max_to
 const ollama = (v) => ({ tools: [tool], ...v, stream: false, messages: v.messages?.[0]?.role ? [say, ...v.messages] : [say] });
 const generate = (v) => ({ prompt: 'hi', ...v, stream: false });
 const config = (v) => ({ ...gemini, generationConfig: v });
-const content = (v) => ({ ...gemini, contents: [...gemini.contents, ...(v.parts?.[0]?.functionResponse ? [{ role: 'model', parts: [{ functionCall: { id: 'canary', name: 'canary', args: {} } }] }] : []), { role: 'user', ...v }] });
+const content = (v) => ({ ...gemini, contents: [...gemini.contents, ...(v.parts?.[0]?.functionResponse ? [{ role: 'model', parts: [{ functionCall: { id: 'canary', name: 'canary', args: {} } }] }] : []), { role: v.parts?.[0]?.functionCall ? 'model' : 'user', ...v }] });
 
 export const fronts = {
   'chat completions': { path: '/v1/chat/completions', top: ['ChatCompletionCreateParamsBase'], types: [
@@ -72,6 +72,7 @@ export const fronts = {
 export const quiet = [
   { of: /^chat completions \w+ToolCall\.id$/, why: 'a prompt, and Ollama, pair results with calls by their order' },
   { of: /^Responses \w+(\.\w+Call|ToolCall)\.call_id$/, why: 'the same' },
+  { of: /^Gemini FunctionCall\.id$/, why: 'the same' },
   { of: /^Messages ToolUseBlockParam\.id$/, why: 'the same' },
   { of: /^Responses [\w.]+\.(id|status|execution)$/, why: 'of an item that is over; the server that made it is not asked for it again' },
   { of: /^Responses ResponseInputItem\.FunctionCallOutput\.name$/, why: 'the call that it answers has the name' },
@@ -92,6 +93,7 @@ export const quiet = [
   { of: /^(Responses Reasoning\.effort|chat completions \w+\.reasoning_effort|Gemini ThinkingConfig\.thinkingLevel)$/, why: 'the smallest efforts are none to servers of Messages' },
   { of: /^Gemini FunctionCallingConfig\.mode$/, why: 'AUTO is VALIDATED here: calls are checked whatever this says' },
   { of: /^Responses ResponseCreateParamsBase\.text$/, why: 'text is what is meant anyway; its other formats are sent' },
+  { of: /^Gemini FunctionResponse\.name$/, why: 'the call of its id has the name' },
   { of: /^Gemini Schema\.nullable$/, why: 'a schema without a type takes null anyway' },
   { of: /^Gemini Schema\.propertyOrdering$/, why: 'the order of members means nothing to a schema' },
   { of: /^Responses \w*NamespaceTool\.name$/, why: 'a function is called by its own name, unless another has that' },
