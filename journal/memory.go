@@ -285,7 +285,7 @@ func (m *Memory) Claim(ctx context.Context, stream, owner string, ttl time.Durat
 	now := m.Options.Time()
 	if h.lease.Owner != owner {
 		if h.lease.Held(now) {
-			return Lease{}, &HeldError{stream, h.lease.Owner, h.lease.Until}
+			return Lease{}, &HeldError{stream, h.lease.Owner, h.lease.Until, h.lease.Until.Sub(now)}
 		}
 		b, err := m.Options.Claimed(stream, h.Seq, owner)
 		if err == nil {
@@ -325,7 +325,7 @@ func (m *Memory) Delete(_ context.Context, session string, why DeleteReason) err
 			continue
 		}
 		if h.lease.Held(now) {
-			return &HeldError{h.Stream, h.lease.Owner, h.lease.Until}
+			return &HeldError{h.Stream, h.lease.Owner, h.lease.Until, h.lease.Until.Sub(now)}
 		}
 		for _, i := range h.at {
 			positions = append(positions, int64(i)+1)

@@ -164,6 +164,38 @@ func TestKilledBeside(t *testing.T) {
 	}
 }
 
+// TestClocksApart kills the process of a hub while the clock of the store is an hour away from that of the hub beside it,
+// which takes the run over as soon as the lease is over for all that.
+func TestClocksApart(t *testing.T) {
+	for _, apart := range []time.Duration{-time.Hour, 0, time.Hour} {
+		t.Run(apart.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				memory, s := new(journal.Memory), newShop(t)
+				memory.Options.Now = func() time.Time { return time.Now().Add(apart) }
+				d := &runtest.Dying{Store: memory, At: 6}
+				first, second := newHub(t, d, longStory, s), newHub(t, memory, longStory, s)
+				if err := second.Recover(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				begun := time.Now()
+				if _, err := first.Start(t.Context(), runs.Start{Agent: "worker", Request: ask("go"), By: "someone"}); err != nil {
+					t.Fatal(err)
+				}
+				claims := journal.Query{Kinds: []journal.Kind{journal.KindClaimed}}
+				taken := len(journaltest.List(t, memory.Read(t.Context(), claims))) + 1
+				for len(journaltest.List(t, memory.Read(t.Context(), claims))) < taken && time.Since(begun) < time.Minute {
+					time.Sleep(time.Second)
+				}
+				if after := time.Since(begun); after > 14*time.Second {
+					t.Errorf("the run was taken over after %v", after)
+				}
+				finish(t, second, memory)
+				checkRuns(t, memory, s, false)
+			})
+		})
+	}
+}
+
 // A deaf store loses its connection at each of the first few times that somebody watches it.
 type deaf struct {
 	journal.Store

@@ -105,7 +105,7 @@ func (h *Hub) takeOver(run string) {
 	var held *journal.HeldError
 	switch {
 	case errors.As(err, &held): // by a process that was killed, or by one that lives, which shows when it asks for more time
-		h.later(run, time.Until(held.Until))
+		h.later(run, held.Left)
 	case err == nil, errors.Is(err, ErrHeld), errors.Is(err, ErrWaiting), errors.Is(err, ErrEnded), errors.Is(err, ErrUnknownAgent), errors.Is(err, ErrDraining), h.base.Err() != nil:
 		// it goes on, here or elsewhere, or is none of this hub
 	default:
@@ -131,8 +131,7 @@ func (h *Hub) byItself(ctx context.Context, run string) error {
 	return err
 }
 
-// The time after which a run that another process drives is looked at again. Its lease may have been given by
-// a clock that is ahead.
+// The time after which a run that another process drives is looked at again.
 const (
 	soonest = time.Second
 	latest  = 10 * time.Second
@@ -158,11 +157,12 @@ func (h *Hub) later(run string, wait time.Duration) {
 		h.around.Add(1)
 		h.mu.Unlock()
 		defer h.around.Done()
-		if err := h.takeUp(h.base, run, false); err != nil && h.base.Err() == nil {
+		switch err := h.takeUp(h.base, run, false); {
+		case err == nil || h.base.Err() != nil:
+		case journal.Passes(err): // listen says that the store is gone, once for all runs
+			h.later(run, soonest)
+		default:
 			h.log.Error("a run cannot go on", "run", run, "error", err)
-			if journal.Passes(err) {
-				h.later(run, soonest)
-			}
 		}
 	})
 }

@@ -22,7 +22,7 @@ func claim(t *testing.T, s journal.Store) {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	var held *journal.HeldError
-	if _, err := s.Claim(t.Context(), "run_1", "own_b", time.Minute); !errors.Is(err, journal.ErrHeld) || !errors.As(err, &held) || held.Owner != "own_a" {
+	if _, err := s.Claim(t.Context(), "run_1", "own_b", time.Minute); !errors.Is(err, journal.ErrHeld) || !errors.As(err, &held) || held.Owner != "own_a" || held.Left <= 0 || held.Left > time.Minute {
 		t.Errorf("a second owner: %v", err)
 	}
 	Add(t, s, "run_1", 2, MessageRecord("a"))

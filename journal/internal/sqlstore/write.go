@@ -134,7 +134,7 @@ func (s *Store) Claim(ctx context.Context, stream, owner string, ttl time.Durati
 		case h.Seq == 0:
 			return journal.ErrNotFound
 		case h.owner != owner && lease.Held(tx.now):
-			return &journal.HeldError{Stream: stream, Owner: h.owner, Until: lease.Until}
+			return &journal.HeldError{Stream: stream, Owner: h.owner, Until: lease.Until, Left: lease.Until.Sub(tx.now)}
 		case h.owner != owner:
 			b, err := s.options.Claimed(stream, h.Seq, owner)
 			if err != nil {
@@ -181,7 +181,7 @@ func (tx *transaction) remove(session string, why journal.DeleteReason) error {
 	}
 	for _, h := range heads {
 		if l := h.lease(); l.Held(tx.now) {
-			return &journal.HeldError{Stream: l.Stream, Owner: l.Owner, Until: l.Until}
+			return &journal.HeldError{Stream: l.Stream, Owner: l.Owner, Until: l.Until, Left: l.Until.Sub(tx.now)}
 		}
 	}
 	positions, err := tx.positions(session)
