@@ -120,6 +120,7 @@ func (x *call) showApp() error {
 	h := x.w.Header()
 	h.Set("Content-Type", mediaHTML+"; charset=utf-8")
 	h.Set("Content-Security-Policy", appPolicy)
+	h.Set("Connection-Allowlist", "()") // closes WebRTC, which the policy above does not know
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-DNS-Prefetch-Control", "off")

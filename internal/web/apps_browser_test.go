@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -70,26 +71,31 @@ func (s *appServer) serve(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, text.Bytes())
 }
 
-// shows starts a service whose agent calls the tool, and opens the conversation.
-func (s *appServer) shows(t *testing.T, apps bool) (*world, *sheet) {
-	b := browser(t)
-	w := newWorld(t, fmt.Sprintf(`backends:
+// world starts a service whose agent calls the tool, under rules that decide so.
+func (s *appServer) world(t *testing.T, apps bool, decide string) *world {
+	return newWorld(t, fmt.Sprintf(`backends:
   b: {kind: script, scenario: "DIR/talk.yaml"}
 models:
   helper: {backend: b, model: helper, mode: native, agent: {tools: [board__show, board__plain]}}
 policies:
-  default: {default: allow}
+  default: {default: %s}
 tools: {root: DIR}
 mcp:
   servers:
     board: {url: "%s/mcp", apps: %v}
-`, s.URL, apps), map[string]string{"talk.yaml": `wield: scenario/v1
+`, decide, s.URL, apps), map[string]string{"talk.yaml": `wield: scenario/v1
 name: talk
 backend: {native_tools: true}
 turns:
   - {id: done, when: {last: tool}, reply: [{text: "It is warm."}]}
   - {id: show, when: {user: "/show/"}, reply: [{call: {name: board__show, args: {city: Lisbon}}}]}
 `})
+}
+
+// shows lets the agent call the tool, and opens the conversation.
+func (s *appServer) shows(t *testing.T, apps bool) (*world, *sheet) {
+	b := browser(t)
+	w := s.world(t, apps, "allow")
 	var run struct{ ID, Session string }
 	if status := w.ask(adminKey, "POST", "/runs", map[string]string{"agent": "helper", "input": "show"}, &run); status != http.StatusCreated {
 		t.Fatal(status)
@@ -201,6 +207,79 @@ func TestApp(t *testing.T) {
 	}
 }
 
+// TestAppEdited: an app is told the arguments that ran, not those that the model wrote, and waits until they are known.
+func TestAppEdited(t *testing.T) {
+	server := newAppServer(t, `<!DOCTYPE html><script>
+onmessage = (e) => { if (e.data.method === 'ui/notifications/tool-input') parent.postMessage({input: e.data.params.arguments}, '*'); };
+parent.postMessage({jsonrpc: '2.0', method: 'ui/notifications/initialized'}, '*');
+</script>`)
+	b := browser(t)
+	w := server.world(t, true, "ask")
+	var run struct{ ID, Session string }
+	if status := w.ask(adminKey, "POST", "/runs", map[string]string{"agent": "helper", "input": "show"}, &run); status != http.StatusCreated {
+		t.Fatal(status)
+	}
+	question := "/approvals/" + w.question(run.ID)
+	if status := w.ask(adminKey, "POST", question, map[string]any{"decision": "edit", "arguments": map[string]string{"city": "Porto"}}, nil); status != http.StatusOK {
+		t.Fatal(status)
+	}
+	w.ended(run.ID)
+	asked := w.late("GET", question)
+	s := w.open(b, adminKey, "#/chat/"+run.Session)
+	s.wait(".said-model", "It is warm.")
+	s.hears()
+	s.click("board__show", ".card")
+	s.click("Show the app")
+	var input map[string]string
+	s.evaluate(nil, `new Promise((done) => { const look = setInterval(() => { if (heard.some((m) => m?.method === 'ui/notifications/initialized')) done(clearInterval(look)); }, 20); })`)
+	asked.send()
+	s.wait(".card-question", "Ran with")
+	if s.heard("input", &input); input["city"] != "Porto" {
+		t.Errorf("the app saw %v", input)
+	}
+}
+
+// TestAppKeyboard: an app that takes the focus is ended, and what is typed goes where it went. A person may enter the app by a click and by Tab.
+func TestAppKeyboard(t *testing.T) {
+	const field = `<!DOCTYPE html><input id="i"><script>onkeydown = (e) => parent.postMessage({typed: e.key}, '*'); onload = () => parent.postMessage({here: 1}, '*'); `
+	server := newAppServer(t, field+`onmessage = () => setInterval(() => i.focus(), 50)</script>`)
+	_, s := server.shows(t, true)
+	s.hears()
+	s.click("Show the app")
+	s.heard("here", nil)
+	s.call(nil, "focus", ".composer textarea")
+	s.evaluate(nil, `document.querySelector('.app-frame').contentWindow.postMessage('now', '*')`)
+	s.wait(".app", "The app was ended: it took the keyboard.")
+	s.press("a", "b")
+	var kept string
+	if s.evaluate(&kept, `document.querySelector('.composer textarea').value`); kept != "ab" {
+		t.Errorf("the composer has %q", kept)
+	}
+	var typed bool
+	if s.evaluate(&typed, `heard.some((m) => m && m.typed)`); typed {
+		t.Error("the app was typed into")
+	}
+
+	server.app.Store(field + `</script>`)
+	for _, way := range []string{"click", "Tab"} {
+		s.evaluate(nil, `heard.length = 0`)
+		s.click("Show the app")
+		s.heard("here", nil)
+		if way == "click" {
+			s.evaluate(nil, `document.querySelector('.app-cover').click()`)
+		} else {
+			s.press("Tab")
+		}
+		s.wait(".app:has(.app-cover[hidden])")
+		s.press("a")
+		var got string
+		if s.heard("typed", &got); got != "a" {
+			t.Errorf("%s: the app was told %q", way, got)
+		}
+		s.click("Hide the app")
+	}
+}
+
 // TestAppOff: without the configuration a server is not told of apps, and none is shown or served. A tool for apps alone is no model's.
 func TestAppOff(t *testing.T) {
 	server := newAppServer(t, talkingApp)
@@ -276,6 +355,13 @@ const loaded = (el) => new Promise((yes, no) => { el.onload = yes; el.onerror = 
 	await attempt('socket', () => new Promise((yes, no) => { const s = new WebSocket('ELSEWHERE/socket'.replace('http', 'ws')); s.onopen = yes; s.onerror = no; }));
 	await attempt('events', () => new Promise((yes, no) => { const s = new EventSource('ELSEWHERE/events'); s.onopen = yes; s.onerror = no; }));
 	navigator.sendBeacon('ELSEWHERE/beacon', 'x'); // its answer says only that it was queued
+	await attempt('WebRTC', async () => {
+		const peer = new RTCPeerConnection({iceServers: [{urls: 'stun:STUN'}, {urls: 'turn:TURN?transport=tcp', username: 'data', credential: 'x'}]});
+		peer.createDataChannel('x');
+		await peer.setLocalDescription(await peer.createOffer());
+		await new Promise((yes) => setTimeout(yes, 1000)); // listeners tell whether it has reached them
+		return 'nothing';
+	});
 	await attempt('module', () => import('ELSEWHERE/module'));
 	await attempt('own module', () => import('SERVICE/web/lib/ui.js'));
 	await attempt('picture', () => loaded(Object.assign(new Image(), {src: 'ELSEWHERE/picture?' + encodeURIComponent('data')})));
@@ -306,20 +392,54 @@ const loaded = (el) => new Promise((yes, no) => { el.onload = yes; el.onerror = 
 const top_ = document.getElementById('top');
 </script>`
 
+// listenICE listens as a STUN server over UDP and a TURN server over TCP would, and returns their addresses.
+func listenICE(t *testing.T, reach func(string)) (stun, turn string) {
+	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { udp.Close(); tcp.Close() })
+	go func() {
+		for buf := make([]byte, 2048); ; reach("STUN") {
+			if _, _, err := udp.ReadFrom(buf); err != nil {
+				return
+			}
+		}
+	}()
+	go func() {
+		for ; ; reach("TURN") {
+			c, err := tcp.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	return udp.LocalAddr().String(), tcp.Addr().String()
+}
+
 // TestAppAttacks: an app that tries all that it can reaches neither the page, nor the service, nor another server.
 func TestAppAttacks(t *testing.T) {
 	var mu sync.Mutex
 	var reached []string
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	reach := func(what string) {
 		mu.Lock()
-		reached = append(reached, r.URL.Path)
+		reached = append(reached, what)
 		mu.Unlock()
+	}
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		reach(r.URL.Path)
 	}))
 	t.Cleanup(elsewhere.Close)
+	stun, turn := listenICE(t, reach)
 	server := newAppServer(t, "")
 	w, s := server.shows(t, true)
 	put := func(document string) {
-		server.app.Store(strings.NewReplacer("SERVICE", w.base, "ELSEWHERE", elsewhere.URL).Replace(document))
+		server.app.Store(strings.NewReplacer("SERVICE", w.base, "ELSEWHERE", elsewhere.URL, "STUN", stun, "TURN", turn).Replace(document))
 	}
 	s.hears()
 	var before string

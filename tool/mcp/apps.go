@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"slices"
@@ -27,19 +28,24 @@ func knowApps(c *sdk.ClientCapabilities) {
 }
 
 // appOf returns the address of the document that shows a tool's results, if there is one, and whether models may see the tool.
-func appOf(t *sdk.Tool) (address string, forModels bool) {
-	var ui struct {
-		ResourceURI string   `json:"resourceUri"`
-		Visibility  []string `json:"visibility"`
+// Members are read one by one: what is wrong with one of them hides no other. Who may see a tool must be clear.
+func appOf(t *sdk.Tool) (address string, forModels bool, err error) {
+	var ui map[string]json.RawMessage
+	if raw, err := json.Marshal(t.Meta["ui"]); err != nil || json.Unmarshal(raw, &ui) != nil {
+		return "", true, nil
 	}
-	raw, err := json.Marshal(t.Meta["ui"])
-	if err != nil || json.Unmarshal(raw, &ui) != nil {
-		return "", true
+	if json.Unmarshal(ui["resourceUri"], &address) != nil || !strings.HasPrefix(address, "ui://") || len(address) > maxAppAddress {
+		address = ""
 	}
-	if strings.HasPrefix(ui.ResourceURI, "ui://") && len(ui.ResourceURI) <= maxAppAddress {
-		address = ui.ResourceURI
+	raw, ok := ui["visibility"]
+	if !ok {
+		return address, true, nil
 	}
-	return address, ui.Visibility == nil || slices.Contains(ui.Visibility, "model")
+	var visibility []string
+	if err := json.Unmarshal(raw, &visibility); err != nil || visibility == nil {
+		return address, false, errors.New("its _meta.ui.visibility is not a list of strings, and models do not see it")
+	}
+	return address, slices.Contains(visibility, "model"), nil
 }
 
 // App reads the document that shows the results of a tool of the server, on behalf of somebody. It is text from

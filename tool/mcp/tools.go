@@ -78,8 +78,14 @@ func (s *Server) make(list []*sdk.Tool) (tools []*tool.Tool, problems []error) {
 	}
 	var defs []Definition
 	for _, t := range list {
-		app, forModels := appOf(t)
-		if !s.wanted(t.Name) || !forModels {
+		app, forModels, err := appOf(t)
+		if !s.wanted(t.Name) {
+			continue
+		}
+		if err != nil {
+			wrong("tool %q: %w", policy.Visible(t.Name), err)
+		}
+		if !forModels {
 			continue
 		}
 		d, err := define(t)

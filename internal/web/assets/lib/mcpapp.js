@@ -10,6 +10,8 @@ import {base} from './api.js';
 const revision = '2026-01-26';
 const shortest = 60, tallest = 700; // pixels of the frame
 const mostMessages = 100; // in a second; an app that sends more is ended
+const tabTime = 1000; // milliseconds in which Tab leads into the frame
+const checkTime = 100; // milliseconds
 const longestName = 64; // characters of a method's name or an id
 
 // What the page answers to requests of an app, by their methods.
@@ -22,7 +24,7 @@ const requests = new Map(Object.entries({
 
 // What the page does at notifications of an app.
 const notifications = new Map(Object.entries({
-  'ui/notifications/initialized': (app) => app.tellCall(),
+  'ui/notifications/initialized': (app) => { app.ready = true; app.tellCall(); },
   'ui/notifications/size-changed': (app, {height}) => app.resize(height),
 }));
 
@@ -46,7 +48,6 @@ export class App {
   constructor(call) {
     this.call = call;
     this.el = h('div', {class: 'app'}, this.button('Show the app', () => this.show()));
-    this.hear = (e) => this.message(e);
   }
 
   // button makes the only button that is there; who uses it finds the next in its place.
@@ -59,16 +60,50 @@ export class App {
       src: `${base}/tools/${encodeURIComponent(this.call.name)}/app`});
     let loads = 0;
     this.frame.addEventListener('load', () => { if (++loads > 1) this.end('it left its document'); });
-    addEventListener('message', this.hear);
-    this.told = false;
+    this.control = new AbortController();
+    const {signal} = this.control;
+    addEventListener('message', (e) => this.message(e), {signal});
+    this.ready = this.told = false;
     this.sent = 0;
     this.since = performance.now();
-    put(this.el, this.frame, this.button('Hide the app', () => this.end()));
+    this.cover = h('div', {class: 'app-cover', title: 'Click to use the app', onclick: () => this.enter()});
+    this.keepFocus(signal);
+    put(this.el, this.button('Hide the app', () => this.end()), h('div', {class: 'app-stage'}, this.frame, this.cover));
+  }
+
+  // keepFocus ends the app if it takes the focus: what a person types elsewhere would go to it. A cover keeps clicks from the frame, so that
+  // the page knows of the one that leads into it; besides it there is Tab.
+  keepFocus(signal) {
+    let tab = -Infinity;
+    const check = () => {
+      if (document.activeElement !== this.frame || this.cover.hidden) return;
+      if (performance.now() - tab < tabTime) return this.enter();
+      const before = this.before;
+      this.end('it took the keyboard');
+      before?.focus();
+    };
+    this.before = document.activeElement;
+    addEventListener('keydown', (e) => { tab = e.key === 'Tab' ? performance.now() : -Infinity; }, {signal, capture: true});
+    addEventListener('pointerdown', () => { tab = -Infinity; }, {signal, capture: true});
+    addEventListener('focusin', (e) => {
+      if (e.target === this.frame) return;
+      this.before = e.target;
+      this.cover.hidden = false;
+    }, {signal});
+    addEventListener('blur', check, {signal});
+    const timer = setInterval(check, checkTime); // no event tells of it while another window has the focus
+    signal.addEventListener('abort', () => clearInterval(timer));
+  }
+
+  // enter lets a person use the app, until the focus is elsewhere.
+  enter() {
+    this.cover.hidden = true;
+    this.frame.focus();
   }
 
   // end takes the frame away, and with it whatever runs in it.
   end(why) {
-    removeEventListener('message', this.hear);
+    this.control?.abort();
     this.frame = null;
     put(this.el, why && h('p', {class: 'soft'}, `The app was ended: ${why}.`), this.button('Show the app', () => this.show()));
   }
@@ -95,12 +130,12 @@ export class App {
   // send tells the document something. Its origin is opaque, so that no other can be named here.
   send(m) { this.frame?.contentWindow?.postMessage({jsonrpc: '2.0', ...m}, '*'); }
 
-  // tellCall tells what was called and what came of it, once.
+  // tellCall tells what ran and what came of it, once. Who approved the call may have edited its arguments: until that is known, the app waits.
   tellCall() {
-    if (this.told) return;
+    const {args, approval, asked, result} = this.call;
+    if (!this.ready || this.told || (approval && (!asked || asked.state === 'pending'))) return;
     this.told = true;
-    const {args, result} = this.call;
-    this.send({method: 'ui/notifications/tool-input', params: {arguments: object(args) ?? {}}});
+    this.send({method: 'ui/notifications/tool-input', params: {arguments: asked?.answer?.arguments ?? object(args) ?? {}}});
     const structured = object(result.text);
     this.send({method: 'ui/notifications/tool-result', params: {content: [{type: 'text', text: result.text}], isError: Boolean(result.is_error),
       ...(structured && {structuredContent: structured})}});

@@ -40,6 +40,7 @@ export class Card {
     this.output();
     this.section('result', c.result ? c.result.text + c.state : '', () => [h('h3', null, c.result.is_error ? 'Error' : 'Result'), long(c.result.text)]);
     if (c.state === 'done' && !this.looked) this.lookForApp();
+    this.app?.tellCall();
   }
 
   // lookForApp offers the app of a call's tool, if it has one.
