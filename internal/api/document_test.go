@@ -255,3 +255,33 @@ func TestReadDocument(t *testing.T) {
 		}
 	}
 }
+
+// TestAppFrames: an app is shown in a frame of wield's page alone, where the browser says what asks.
+func TestAppFrames(t *testing.T) {
+	s := newService(t)
+	const refused, text = `{"error":`, "<!DOCTYPE html>"
+	for _, tt := range []struct {
+		dest, site, begin string
+		status            int
+	}{
+		{"", "", text, 200}, {"iframe", "same-origin", text, 200},
+		{"document", "none", refused, 403}, {"empty", "same-origin", refused, 403},
+		{"frame", "same-origin", refused, 403}, {"iframe", "cross-site", refused, 403},
+		{"iframe", "same-site", refused, 403}, {"iframe", "none", refused, 403},
+		{"", "cross-site", refused, 403},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+Prefix+"/tools/stock__count/app", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer k-client")
+		for name, value := range map[string]string{"Sec-Fetch-Dest": tt.dest, "Sec-Fetch-Site": tt.site} {
+			if value != "" {
+				req.Header.Set(name, value)
+			}
+		}
+		if status, body := s.send(http.DefaultClient, req); status != tt.status || !strings.HasPrefix(string(body), tt.begin) {
+			t.Errorf("%q %q: %d %s", tt.dest, tt.site, status, body)
+		}
+	}
+}

@@ -104,9 +104,11 @@ const mediaHTML = "text/html"
 const appPolicy = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; " +
 	"img-src data: blob:; font-src data:; media-src data: blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
 
-// showApp answers GET /tools/{tool}/app. In a tab of its own an app could say that it is wield, and go where it likes.
+// showApp answers GET /tools/{tool}/app. In a tab of its own an app could say that it is wield, and go where it likes; within
+// a frame it could lead to another app. Browsers say what asks only over https and on this machine.
 func (x *call) showApp() error {
-	if x.r.Header.Get("Sec-Fetch-Dest") == "document" {
+	dest, site := x.r.Header.Get("Sec-Fetch-Dest"), x.r.Header.Get("Sec-Fetch-Site")
+	if dest != "" && dest != "iframe" || site != "" && site != "same-origin" {
 		return fault(KindForbidden, "an app is shown in wield's page alone").with("open the run in wield's page")
 	}
 	m := x.mcp()

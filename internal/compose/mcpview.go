@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"wield/internal/api"
+	"wield/internal/config"
+	"wield/tool"
 	"wield/tool/mcp"
 	"wield/tool/policy"
 )
@@ -73,15 +75,17 @@ func (t *Toolbox) AcceptMCP(ctx context.Context, server string, c api.AcceptedTo
 	return nil
 }
 
-// AppMCP returns the document that shows the results of a tool.
+// AppMCP returns the document that shows the results of a tool that is enabled, to a key that may call it.
 func (t *Toolbox) AppMCP(ctx context.Context, name, by string) (string, error) {
-	for _, s := range t.Servers() {
-		tools, _ := s.Known()
-		for _, one := range tools {
-			if one.Name() != name || one.App == "" {
+	barred := func(k config.Key) bool { return k.Name == by && len(k.Tools) > 0 && !named(k.Tools, name) }
+	e, ok := t.Registry.Lookup(name)
+	if ok && e.State != tool.StateDisabled && e.Tool.App != "" && !slices.ContainsFunc(t.config.Keys, barred) {
+		for _, s := range t.Servers() {
+			tools, _ := s.Known()
+			if !slices.ContainsFunc(tools, func(one *tool.Tool) bool { return one.Name() == e.Tool.Name() }) {
 				continue
 			}
-			text, err := s.App(ctx, one, by)
+			text, err := s.App(ctx, e.Tool, by)
 			if err != nil {
 				return "", &api.Fault{Kind: api.KindUnavailable, Message: policy.Visible(err.Error()),
 					Fix: "look at the MCP server's settings"}

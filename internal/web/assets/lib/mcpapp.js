@@ -11,6 +11,7 @@ const revision = '2026-01-26';
 const shortest = 60, tallest = 700; // pixels of the frame
 const mostMessages = 100; // in a second; an app that sends more is ended
 const tabTime = 1000; // milliseconds in which Tab leads into the frame
+const growTime = 1000; // milliseconds between heights of the frame
 const checkTime = 100; // milliseconds
 const longestName = 64; // characters of a method's name or an id
 
@@ -58,17 +59,20 @@ export class App {
   show() {
     this.frame = h('iframe', {class: 'app-frame', title: `App of ${this.call.name}`, sandbox: 'allow-scripts', referrerpolicy: 'no-referrer',
       src: `${base}/tools/${encodeURIComponent(this.call.name)}/app`});
+    const loading = h('p', {class: 'soft'}, 'Loading the app…');
     let loads = 0;
-    this.frame.addEventListener('load', () => { if (++loads > 1) this.end('it left its document'); });
+    this.frame.addEventListener('load', () => { loading.remove(); if (++loads > 1) this.end('it left its document'); });
     this.control = new AbortController();
     const {signal} = this.control;
     addEventListener('message', (e) => this.message(e), {signal});
+    document.addEventListener('securitypolicyviolation', (e) => { if (e.effectiveDirective === 'frame-src') this.end('it left its document'); }, {signal});
     this.ready = this.told = false;
-    this.sent = 0;
+    this.sent = this.wanted = this.height = this.growing = 0;
+    signal.addEventListener('abort', () => clearTimeout(this.growing));
     this.since = performance.now();
     this.cover = h('div', {class: 'app-cover', title: 'Click to use the app', onclick: () => this.enter()});
     this.keepFocus(signal);
-    put(this.el, this.button('Hide the app', () => this.end()), h('div', {class: 'app-stage'}, this.frame, this.cover));
+    put(this.el, this.button('Hide the app', () => this.end()), h('p', {class: 'soft'}, 'From the MCP server of ', h('code', null, this.call.name), ', not from wield'), loading, h('div', {class: 'app-stage'}, this.frame, this.cover));
   }
 
   // keepFocus ends the app if it takes the focus: what a person types elsewhere would go to it. A cover keeps clicks from the frame, so that
@@ -141,8 +145,19 @@ export class App {
       ...(structured && {structuredContent: structured})}});
   }
 
+  // resize lets the frame grow, once in a while: what is below it is not to jump.
   resize(height) {
-    if (Number.isFinite(height)) this.frame.style.height = `${Math.min(Math.max(height, shortest), tallest)}px`;
+    if (!Number.isFinite(height)) return;
+    this.wanted = Math.min(Math.max(height, shortest, this.wanted), tallest);
+    if (!this.growing) this.grow();
+  }
+
+  grow() {
+    this.growing = 0;
+    if (this.wanted === this.height) return;
+    this.height = this.wanted;
+    this.frame.style.height = `${this.height}px`;
+    this.growing = setTimeout(() => this.grow(), growTime);
   }
 }
 

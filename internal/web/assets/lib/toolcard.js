@@ -39,7 +39,7 @@ export class Card {
     this.section('question', c.approval ? JSON.stringify([c.approval.state, Boolean(c.asked), c.state]) : '', () => this.question());
     this.output();
     this.section('result', c.result ? c.result.text + c.state : '', () => [h('h3', null, c.result.is_error ? 'Error' : 'Result'), long(c.result.text)]);
-    if (c.state === 'done' && !this.looked) this.lookForApp();
+    if (c.state === 'done' && !c.native && !this.looked) this.lookForApp();
     this.app?.tellCall();
   }
 
