@@ -250,3 +250,37 @@ func TestProject(t *testing.T) {
 		t.Errorf("%q", found)
 	}
 }
+
+// TestTodo: of a rebase's todo commands that came count, in one that is too long to be read too, and are held back.
+func TestTodo(t *testing.T) {
+	for _, tt := range []struct {
+		name, before, after string
+		found               bool
+	}{
+		{"came", "pick a\n", "pick a\nexec rm src\n", true},
+		{"changed", "exec make\n", "exec rm src\n", true},
+		{"long", "pick a\n", strings.Repeat("# pad\n", 1<<20) + "exec rm src\n", true},
+		{"went", "pick a\nexec make\npick b\n", "pick b\n", false},
+		{"picks", "pick a\npick b\n", "pick b\n", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, ".git/HEAD", "a")
+			write(t, dir, ".git/"+todo, tt.before)
+			paths, _ := Find(dir)
+			before := Take(paths)
+			path := write(t, dir, ".git/"+todo, tt.after)
+			changes := before.Changes(Take(paths))
+			if found := len(changes) == 1 && changes[0].Path == path; found != tt.found || len(changes) > 1 {
+				t.Fatalf("found %+v", changes)
+			}
+			s := &Store{File: filepath.Join(t.TempDir(), "guarded.json")}
+			if err := s.Hold("shell", changes); err != nil {
+				t.Fatal(err)
+			}
+			if held, is, err := s.Held(path); is != tt.found || err != nil {
+				t.Errorf("held back: %+v, %v, %v", held, is, err)
+			}
+		})
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // A Snapshot holds what guarded files were at one moment, by path.
@@ -27,22 +28,15 @@ func Take(paths []string) Snapshot {
 				s.take(part)
 			}
 			for _, dir := range repositories(p) {
-				s.takeTodo(filepath.Join(dir, todo))
+				if path := filepath.Join(dir, todo); sumOf(path) != "" {
+					s[path] = sumOf(path)
+				}
 			}
 			continue
 		}
 		s.take(p)
 	}
 	return s
-}
-
-// takeTodo takes the commands of a rebase's todo alone: git itself writes the other lines.
-func (s Snapshot) takeTodo(path string) {
-	text, _ := read(path, mostRead)
-	if commands := todoCommands().FindAll(text, -1); len(commands) > 0 {
-		h := sha256.Sum256(bytes.Join(commands, []byte("\n")))
-		s[path] = hex.EncodeToString(h[:])
-	}
 }
 
 func isDir(path string) bool {
@@ -76,7 +70,7 @@ type Change struct {
 func (s Snapshot) Changes(now Snapshot) []Change {
 	var list []Change
 	for path := range s {
-		if now[path] != s[path] {
+		if now[path] != s[path] && (now[path] != "" || !isTodo(path)) { // git takes commands out that it has run
 			list = append(list, Change{path, now[path]})
 		}
 	}
@@ -93,14 +87,20 @@ func (s Snapshot) Changes(now Snapshot) []Change {
 // changed, which no program can set on Linux.
 const mostRead = 4 << 20
 
-// sumOf tells a file from any other: by its content, mode, or the target of a link. Empty: it is not there.
+// isTodo reports whether a file is the todo of a rebase. Only its commands count: git writes its other lines at each step.
+func isTodo(path string) bool { return strings.HasSuffix(filepath.ToSlash(path), "/"+todo) }
+
+// sumOf tells a file from any other: by its content, mode, or the target of a link. Empty: it is not there, or is a todo
+// without commands.
 func sumOf(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return ""
 	}
 	h := sha256.New()
-	fmt.Fprintln(h, info.Mode())
+	if !isTodo(path) {
+		fmt.Fprintln(h, info.Mode())
+	}
 	switch {
 	case info.IsDir(): // it cannot be listed: an error is what tells it from others
 	case info.Mode()&fs.ModeSymlink != 0:
@@ -112,6 +112,13 @@ func sumOf(path string) string {
 		text, err := read(path, mostRead)
 		if err != nil {
 			return "unreadable"
+		}
+		if isTodo(path) {
+			commands := todoCommands().FindAll(text, -1)
+			if len(commands) == 0 {
+				return ""
+			}
+			text = bytes.Join(commands, []byte("\n"))
 		}
 		h.Write(text)
 	}
