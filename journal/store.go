@@ -95,7 +95,7 @@ type HeldError struct {
 	Stream string
 	Owner  string
 	Until  time.Time
-	Left   time.Duration // until then by the clock of the store, which may be another than that of the caller
+	Left   time.Duration // until then by the clock of the store, which may be another than that of the caller; 0: not known
 }
 
 // Error names the owner.

@@ -23,7 +23,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	if packages.PrintErrors(found) > 0 {
+	if packages.PrintErrors(found) > 0 || len(found) == 0 {
 		os.Exit(1)
 	}
 	fmt.Println(len(found), "packages")

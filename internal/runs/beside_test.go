@@ -209,6 +209,54 @@ func (d *deaf) Watch(ctx context.Context, q journal.Query) iter.Seq2[journal.Ent
 	return func(yield func(journal.Entry, error) bool) { yield(journal.Entry{}, journal.ErrLost) }
 }
 
+// A deafRead store loses its connection the first time that a question is looked up.
+type deafRead struct {
+	journal.Store
+	times atomic.Int32
+}
+
+func (d *deafRead) Read(ctx context.Context, q journal.Query) iter.Seq2[journal.Entry, error] {
+	if slices.Equal(q.Kinds, []journal.Kind{journal.KindQuestion}) && d.times.Add(-1) == 0 {
+		return func(yield func(journal.Entry, error) bool) { yield(journal.Entry{}, journal.ErrLost) }
+	}
+	return d.Store.Read(ctx, q)
+}
+
+// TestAnswerIsReadAgain: an answer that another process wrote is not missed because the connection broke while it was read.
+func TestAnswerIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory, s := new(journal.Memory), newShop(t)
+		d := &deafRead{Store: memory}
+		h := newHub(t, d, longStory, s)
+		if err := h.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Start(t.Context(), runs.Start{Agent: "worker", Request: ask("go"), By: "someone"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		approvals := &journal.Approvals{Store: memory}
+		var asked string
+		for p, err := range approvals.Waiting(t.Context()) {
+			if asked = p.ID; err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.times.Store(1)
+		if _, err := approvals.Decide(t.Context(), asked, tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if d.times.Load() > 0 {
+			t.Error("nobody looked the question up")
+		}
+		for head, err := range memory.Heads(t.Context(), journal.HeadQuery{Opened: journal.KindRun, States: []journal.State{journal.StateWaiting}}) {
+			t.Errorf("the run still waits: %+v, %v", head, err)
+		}
+	})
+}
+
 // TestDrainedBeside drains a hub while another one is there: what it was driving continues with that one, also if that one
 // could not read the journal for a while.
 func TestDrainedBeside(t *testing.T) {

@@ -30,6 +30,9 @@ func (h *Hub) Recover(ctx context.Context) error {
 		}
 		if err := h.takeUp(ctx, head.Stream, true); err != nil {
 			h.log.Error("a run of an earlier process cannot go on", "run", head.Stream, "error", err)
+			if journal.Passes(err) {
+				h.later(head.Stream, soonest)
+			}
 		}
 	}
 	return nil
@@ -110,8 +113,11 @@ func (h *Hub) takeOver(run string) {
 		// it goes on, here or elsewhere, or is none of this hub
 	default:
 		h.log.Error("a run cannot go on", "run", run, "error", err)
-		if journal.Passes(err) {
+		switch {
+		case errors.Is(err, journal.ErrLost):
 			h.later(run, soonest)
+		case journal.Passes(err): // a disk is full for longer
+			h.later(run, latest)
 		}
 	}
 }
@@ -179,6 +185,7 @@ func (h *Hub) forget(run string) {
 
 // listen hears what other processes do with runs until the hub is closed. While the store cannot be read it tries again.
 func (h *Hub) listen(after int64) {
+	var failed time.Time
 	for {
 		err := h.hear(&after)
 		switch {
@@ -188,7 +195,10 @@ func (h *Hub) listen(after int64) {
 			h.log.Error("other processes are not heard any more", "error", err)
 			return
 		}
-		h.log.Warn("other processes are not heard for a while", "error", err)
+		if time.Since(failed) > latest {
+			h.log.Warn("other processes are not heard for a while", "error", err)
+		}
+		failed = time.Now()
 		select {
 		case <-h.base.Done():
 			return
@@ -205,14 +215,16 @@ func (h *Hub) hear(after *int64) error {
 		if err != nil {
 			return err
 		}
-		*after = e.Position
 		if h.lookUp(e.Stream) == nil {
 			h.lag.Store(int64(max(time.Since(e.At), 0)))
 		}
 		switch r := &e.Record; r.Kind {
 		case journal.KindAnswer:
-			if run, err := h.asking(h.base, e.Stream); err == nil {
+			switch run, err := h.asking(h.base, e.Stream); {
+			case err == nil:
 				h.wake(run)
+			case journal.Passes(err): // the answer is read again
+				return err
 			}
 		case journal.KindRun:
 			if r.Run.Detached {
@@ -229,6 +241,7 @@ func (h *Hub) hear(after *int64) error {
 		case journal.KindEnd:
 			h.forget(e.Stream)
 		}
+		*after = e.Position
 	}
 	return h.base.Err()
 }
