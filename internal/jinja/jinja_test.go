@@ -78,6 +78,8 @@ func TestErrors(t *testing.T) {
 		{"{{ n() }}", "line 1: n is called and no function"},
 		{"{% for x in n %}{% endfor %}", "line 1: a number cannot be iterated"},
 		{"{{ 'abc }}", "line 1: a string is not closed"},
+		{"{{ l[] }}", "line 1: a subscript is empty"},
+		{"{{ l[1 2] }}", "line 1: a subscript lacks its ]"},
 		{"{{ " + strings.Repeat("(", 1000) + "1" + strings.Repeat(")", 1000) + " }}", "nested too deeply"},
 		{"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "nested too deeply"},
 		{"{% for a in range(10000) %}{% for b in range(10000) %}{% endfor %}{% endfor %}", "steps"},
@@ -111,7 +113,7 @@ func TestRaised(t *testing.T) {
 
 // FuzzParse checks that no source makes parsing or rendering panic or run on.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"{{ a.b[1:2]|join(',') }}", "{% for a, b in d.items() if a %}{{ loop.index }}{% endfor %}", "{% macro m(x=1) %}{% endmacro %}{{ m(x=2) is string }}", "{%- set x %}{# c #}{% endset -%}"} {
+	for _, s := range []string{"{{ a.b[1:2]|join(',') }}", "{% for a, b in d.items() if a %}{{ loop.index }}{% endfor %}", "{% macro m(x=1) %}{% endmacro %}{{ m(x=2) is string }}", "{{ 0[] }}", "{{ a[1 2] }}", "{%- set x %}{# c #}{% endset -%}"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, source string) {

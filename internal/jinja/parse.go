@@ -450,9 +450,15 @@ func (p *parser) subscript(x expr, line int) expr {
 			}
 			continue
 		}
+		if parts[n] != nil {
+			fail(line, "a subscript lacks its ]")
+		}
 		parts[n] = p.expr()
 	}
-	if n == 0 {
+	switch {
+	case n == 0 && parts[0] == nil:
+		fail(line, "a subscript is empty")
+	case n == 0:
 		return &memberExpr{x, parts[0], line, false}
 	}
 	return &sliceExpr{x, parts, line}
