@@ -28,8 +28,9 @@ func Take(paths []string) Snapshot {
 				s.take(part)
 			}
 			for _, dir := range repositories(p) {
-				if path := filepath.Join(dir, todo); sumOf(path) != "" {
-					s[path] = sumOf(path)
+				path := filepath.Join(dir, todo)
+				if sum := sumOf(path); sum != "" {
+					s[path] = sum
 				}
 			}
 			continue
