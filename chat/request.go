@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -120,7 +119,8 @@ var remembered = map[Protocol]bool{
 func (x Extra) Fields() (names []string) {
 	switch {
 	case x.Protocol == ProtocolResponses && x.Key == "namespace":
-		if bytes.Contains(x.Value, []byte(`"description"`)) {
+		var space struct{ Description string }
+		if json.Unmarshal(x.Value, &space); space.Description != "" {
 			names = append(names, "namespace.description")
 		}
 	case x.Protocol == ProtocolAnthropic && x.Key == "blocks":
