@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -14,17 +13,14 @@ import (
 	"time"
 
 	"github.com/aymanbagabas/go-udiff"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"wield/internal/cli"
 	"wield/internal/compose"
 	"wield/internal/config"
-	"wield/internal/mcpserver"
 	"wield/schema/near"
 	"wield/tool"
 	"wield/tool/mcp"
-	"wield/tool/policy"
 )
 
 func NewMCPCmd(app *cli.App) *cobra.Command {
@@ -279,86 +275,3 @@ func acceptPins(app *cli.App, r *config.Result, source, name string, tools []str
 	}
 	return err
 }
-
-// SyncEvery is how often a server of wield's tools looks for tools that have changed.
-const SyncEvery = 3 * time.Second
-
-func newMCPServeCmd(app *cli.App, file *string) *cobra.Command {
-	var policyName string
-	var names, allow []string
-	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Serve wield's tools to an MCP client over standard input and output",
-		Long: `Offers the enabled tools, including those of configured MCP servers, to the MCP client that starts
-this command. Standard output carries only the protocol; the log goes to standard error.
-
-The policy default, or --policy, decides on each call. A call that needs an approval is put to
-the client's user if the client can ask (elicitation), and rejected otherwise; --allow allows it in
-advance.`,
-		Example: `  claude mcp add wield -- wield mcp serve
-  wield mcp serve --tool get_current_time --allow get_current_time`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withTools(app, *file, func(box *compose.Toolbox, r *config.Result) error {
-				def, err := compose.RunPolicy(r, policyName, box.Registry.Entries(), compose.RunRules{Allow: allow},
-					append(slices.Clone(box.Dirs), box.State)...)
-				if err != nil {
-					return cli.UsageErrorf("%w", err)
-				}
-				rules, err := policy.New(def)
-				if err != nil {
-					return err
-				}
-				log := slog.New(slog.NewTextHandler(app.Stderr, nil))
-				session := box.Registry.Session()
-				for _, name := range names {
-					if _, err := Find(box, name); err != nil {
-						return err
-					}
-					if err := session.Set(name, tool.StateEnabled); err != nil {
-						return cli.UsageErrorf("%w", err)
-					}
-				}
-				if len(names) > 0 {
-					for _, e := range box.Registry.Entries() {
-						if !slices.Contains(names, e.Tool.Name()) {
-							session.Set(e.Tool.Name(), tool.StateDisabled)
-						}
-					}
-				}
-				runner := box.Runner.With(func(s *tool.Settings) { s.Tools, s.Policy, s.Log = session, rules, log })
-				s := mcpserver.New(mcpserver.Options{Runner: runner, Approvals: mcpserver.AskClient,
-					Version: cli.ThisBuild().String()})
-				ctx := cmd.Context()
-				go func() {
-					tick := time.NewTicker(SyncEvery)
-					defer tick.Stop()
-					for {
-						select {
-						case <-ctx.Done():
-							return
-						case <-tick.C:
-							if news, _ := box.Refresh(ctx); !news.Empty() {
-								s.Sync()
-							}
-						}
-					}
-				}()
-				err = s.SDK.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(app.Stdin), Writer: nopCloser{app.Stdout}})
-				if ctx.Err() != nil {
-					return nil // it was told to end
-				}
-				return err
-			})
-		},
-	}
-	cmd.Flags().StringVar(&policyName, "policy", "", "`NAME` of the policy (default \"default\")")
-	cmd.Flags().StringArrayVar(&allow, "allow", nil,
-		"allow calls that match this rule without approval, as in wield run --allow; may be repeated")
-	cmd.Flags().StringArrayVar(&names, "tool", nil, "serve only the tool `NAME`, enabled or not; repeatable")
-	return cmd
-}
-
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }
