@@ -8,8 +8,8 @@ import (
 
 	"wield/chat"
 	"wield/internal/config"
+	"wield/internal/lumo"
 	"wield/model/exchange"
-	"wield/model/lumo"
 )
 
 func lumoServer(b *config.Backend, o exchange.Options, key string) serverModel {

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"wield/internal/config"
-	"wield/tool/results"
+	"wield/internal/results"
 )
 
 // ResultsFile is the name of the file of results in the data directory.

@@ -16,6 +16,7 @@ import (
 	"wield/internal/config"
 	"wield/internal/gocache"
 	"wield/internal/mask"
+	"wield/internal/results"
 	"wield/schema/near"
 	"wield/tool"
 	"wield/tool/builtin"
@@ -26,7 +27,6 @@ import (
 	"wield/tool/builtin/memory"
 	"wield/tool/guarded"
 	"wield/tool/mcp"
-	"wield/tool/results"
 	"wield/tool/sandbox"
 	"wield/tool/undo"
 )

@@ -3,7 +3,7 @@ package config
 import (
 	"slices"
 
-	"wield/model/lumo"
+	"wield/internal/lumo"
 	"wield/schema/near"
 )
 

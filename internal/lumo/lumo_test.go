@@ -19,9 +19,9 @@ import (
 	"go.uber.org/goleak"
 
 	"wield/chat"
+	"wield/internal/lumo"
 	"wield/internal/script"
 	"wield/internal/scriptserver"
-	"wield/model/lumo"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

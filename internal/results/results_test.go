@@ -13,8 +13,8 @@ import (
 	"go.uber.org/goleak"
 
 	"wield/chat"
+	"wield/internal/results"
 	"wield/tool"
-	"wield/tool/results"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
