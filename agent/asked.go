@@ -38,7 +38,7 @@ const (
 // the agent's tools write their results.
 func (a *Agent) Asked(ctx context.Context, id string, n int) (*Asked, error) {
 	if a.o.Journal == nil {
-		return nil, ErrNoJournal
+		return nil, errNoJournal
 	}
 	l := &runRecorder{store: a.o.Journal, id: id, opened: true}
 	m, err := a.recall(ctx, l)

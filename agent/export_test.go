@@ -6,6 +6,9 @@ type (
 	Step  = step
 )
 
-var NewState = newState
+var (
+	NewState     = newState
+	ErrNoJournal = errNoJournal
+)
 
 const TextOverLimit = textOverLimit

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"wield/journal"
-	"wield/journal/journaltest"
+	"wield/journal/internal/testrecord"
 	"wield/tool"
 )
 
@@ -18,7 +18,7 @@ func TestLeaseClock(t *testing.T) {
 	for _, jump := range jumps {
 		now := time.Date(2026, 3, 4, 9, 0, 0, 0, time.UTC)
 		s := &journal.Memory{Options: journal.Options{Now: func() time.Time { return now }}}
-		journaltest.Add(t, s, "run_1", 0, journaltest.RunRecord("ses"))
+		testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"))
 		first, err := s.Claim(t.Context(), "run_1", "own_a", time.Minute)
 		if err != nil {
 			t.Fatal(err)
@@ -72,7 +72,7 @@ func TestPruneClock(t *testing.T) {
 		begin := time.Date(2026, 3, 4, 9, 0, 0, 0, time.UTC)
 		s := &journal.Memory{Options: journal.Options{Now: func() time.Time { return begin }}}
 		object := journal.Object{Session: "ses_1", Type: "responses", Data: []byte("{}")}
-		journaltest.Add(t, s, "kept_1", 0, journal.Record{Kind: journal.KindObject, Object: &object})
+		testrecord.Add(t, s, "kept_1", 0, journal.Record{Kind: journal.KindObject, Object: &object})
 		gone, err := journal.Prune(t.Context(), s, journal.Keep{Age: 30 * time.Minute, Now: begin.Add(jump)})
 		if want := jump > 30*time.Minute; err != nil || (len(gone) > 0) != want {
 			t.Errorf("%v: gone: %v, %v", jump, gone, err)

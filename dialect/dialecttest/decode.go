@@ -15,10 +15,10 @@ type Decoder interface {
 	Close(dst []chat.Event) []chat.Event
 }
 
-// A Counter is a decoder that counts its steps: in any unit, over all that it was fed since it was made, and the more
+// A counter is a decoder that counts its steps: in any unit, over all that it was fed since it was made, and the more
 // of them the more it does, such as the bytes that it looked at. They are compared more strictly than its time, since
 // a clock measures whatever else the machine does, too.
-type Counter interface {
+type counter interface {
 	Decoder
 	Steps() int
 }
@@ -26,10 +26,10 @@ type Counter interface {
 // A Maker returns a decoder that has seen nothing yet.
 type Maker func() Decoder
 
-// Decode feeds text to a fresh decoder, cut at the ascending offsets, and returns all events. The buffer for the
+// decodeFresh feeds text to a fresh decoder, cut at the ascending offsets, and returns all events. The buffer for the
 // events is used again for every chunk, as a program that wants no garbage does, so that a decoder which still needs
 // what it appended is found out. A panic is returned as an error.
-func Decode(mk Maker, text string, cuts ...int) (events []chat.Event, err error) {
+func decodeFresh(mk Maker, text string, cuts ...int) (events []chat.Event, err error) {
 	defer caught(&err)
 	events, _ = decode(mk(), nil, nil, text, cuts)
 	return events, nil

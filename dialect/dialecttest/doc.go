@@ -15,7 +15,8 @@
 //
 // And there are rules for a dialect, which are checked with texts that the suite makes:
 //
-//   - linear: a long text costs what as many bytes in short texts cost, in time and in memory.
+//   - linear: a long text costs what as many bytes in short texts cost, in time and in memory. If the decoder has a
+//     method Steps() int, which counts what it did since it was made, this is compared instead of its time.
 //   - prose: prose comes out as it is, and takes no allocation.
 //   - render: calls that were written are read back with the same names and arguments, whatever stands in these.
 //   - results, tools: no result and no definition that is repeated is read as a call.

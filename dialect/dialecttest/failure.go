@@ -16,13 +16,13 @@ const (
 	rulePanic        Rule = "panic"        // no text makes a decoder panic
 	ruleStructure    Rule = "structure"    // calls open and close in order, and their deltas are their arguments
 	ruleConservation Rule = "conservation" // the spans cover the text, and what is shown is what stands there
-	RuleSplit        Rule = "split"        // every split gives the events of the whole
+	ruleSplit        Rule = "split"        // every split gives the events of the whole
 	ruleReuse        Rule = "reuse"        // a decoder that was Reset reads as a fresh one does
 	ruleCase         Rule = "case"         // what comes out is what the case wants
 
-	RuleLinear  Rule = "linear"  // time and memory grow with the text, not with its square
-	RuleProse   Rule = "prose"   // prose comes out as it is and costs no allocation
-	RuleRender  Rule = "render"  // calls that were written are read back with the same names and arguments
+	ruleLinear  Rule = "linear"  // time and memory grow with the text, not with its square
+	ruleProse   Rule = "prose"   // prose comes out as it is and costs no allocation
+	ruleRender  Rule = "render"  // calls that were written are read back with the same names and arguments
 	ruleResults Rule = "results" // no result is read as a call
 	ruleTools   Rule = "tools"   // no definition is read as a call
 )
@@ -32,7 +32,7 @@ type Failure struct {
 	Rule Rule
 	Case string // id of the case, or what was tried
 	Text string // what was decoded, if it was a text
-	Cuts []int  // for RuleSplit: offsets of the cuts, as few as were found to fail
+	Cuts []int  // for ruleSplit: offsets of the cuts, as few as were found to fail
 	Err  error  // what is wrong
 }
 
@@ -54,7 +54,7 @@ type textCheck struct {
 var textChecks = [...]textCheck{
 	{ruleStructure, func(_ *reader, _ string, whole []chat.Event) error { return Structure(whole) }},
 	{ruleConservation, func(_ *reader, text string, whole []chat.Event) error { return Conservation(text, whole) }},
-	{RuleSplit, func(r *reader, text string, whole []chat.Event) error {
+	{ruleSplit, func(r *reader, text string, whole []chat.Event) error {
 		return r.invariance(text, whole, splits(text))
 	}},
 	{ruleReuse, func(r *reader, text string, _ []chat.Event) error { return reuse(r.mk, text) }},
@@ -64,7 +64,7 @@ var textChecks = [...]textCheck{
 var blockChecks = [...]textCheck{
 	textChecks[0],
 	textChecks[1],
-	{RuleSplit, func(r *reader, text string, whole []chat.Event) error {
+	{ruleSplit, func(r *reader, text string, whole []chat.Event) error {
 		return r.invariance(text, whole, blocks(text, 1, 4, 16))
 	}},
 }
@@ -88,7 +88,7 @@ func ruleError(_ []chat.Event, f *Failure) error {
 
 // checkText returns the events of the whole, and the first rule that is broken.
 func (r *reader) checkText(text string, checks []textCheck) ([]chat.Event, *Failure) {
-	whole, err := Decode(r.mk, text)
+	whole, err := decodeFresh(r.mk, text)
 	if err != nil {
 		return nil, &Failure{Rule: rulePanic, Text: text, Err: err}
 	}

@@ -97,17 +97,8 @@ func random(r *rand.Rand, size int) []int {
 	return cuts
 }
 
-// Invariance checks that every split of text gives the events of the whole, and that each split conserves the
-// text. It fails with a *SplitError, whose split has as few cuts as could be found.
-func Invariance(mk Maker, text string) error {
-	whole, err := Decode(mk, text)
-	if err != nil {
-		return err
-	}
-	return (&reader{mk: mk}).invariance(text, whole, splits(text))
-}
-
-// invariance is Invariance with the events of the whole and the splits given.
+// invariance checks that every one of the splits gives the events of the whole and conserves the text. It fails with a
+// *SplitError, whose split has as few cuts as could be found.
 func (r *reader) invariance(text string, whole []chat.Event, splits func(yield func(cuts []int) bool)) error {
 	want := Merge(whole)
 	for cuts := range splits {
@@ -146,7 +137,7 @@ func fewerCuts(cuts []int, fails func([]int) bool) []int {
 // reuse checks that a decoder with a method Reset reads text again as a fresh one does, when it was left in
 // the middle of a text and when it was closed. Others pass.
 func reuse(mk Maker, text string) (err error) {
-	fresh, err := Decode(mk, text)
+	fresh, err := decodeFresh(mk, text)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (s *Suite) RoundTrip(calls []chat.Call) (written bool, failures []Failure) 
 		whole, f := s.reader.use(mk).checkText(text, blockChecks[:])
 		if f == nil {
 			if err := readBack(calls, content, whole); err != nil {
-				f = &Failure{Rule: RuleRender, Text: text, Err: err}
+				f = &Failure{Rule: ruleRender, Text: text, Err: err}
 			}
 		}
 		if f != nil {
@@ -264,7 +264,7 @@ func (s *Suite) render() (failures []Failure) {
 		try(randomCalls(r, all))
 	}
 	if done == 0 {
-		failures = append(failures, Failure{Rule: RuleRender, Case: "every message", Err: errors.New("no call could be written")})
+		failures = append(failures, Failure{Rule: ruleRender, Case: "every message", Err: errors.New("no call could be written")})
 	}
 	return failures
 }

@@ -73,7 +73,7 @@ func (s *Suite) linear() []Failure {
 	for _, w := range s.workloads() {
 		for _, rule := range []func(Maker, workload) error{growsInCounts, growsInTime} {
 			if err := rule(mk, w); err != nil {
-				return []Failure{{Rule: RuleLinear, Case: w.name, Err: err}} // others like it are as slow, and would take long
+				return []Failure{{Rule: ruleLinear, Case: w.name, Err: err}} // others like it are as slow, and would take long
 			}
 		}
 	}
@@ -145,7 +145,7 @@ func numberedArguments(size int) string {
 // A cost is what it takes to read texts.
 type cost struct {
 	bytes uint64
-	steps int // of a Counter
+	steps int // of a counter
 	time  time.Duration
 }
 
@@ -218,7 +218,7 @@ func read(mk Maker, text string, times int, buf *[]chat.Event) (c cost) {
 	runtime.ReadMemStats(&after)
 	c.bytes = after.TotalAlloc - before.TotalAlloc
 	for _, d := range decoders {
-		if d, ok := d.(Counter); ok {
+		if d, ok := d.(counter); ok {
 			c.steps += d.Steps()
 		}
 	}
@@ -249,14 +249,14 @@ func (s *Suite) prose() []Failure {
 	if f == nil && !s.Alone {
 		for _, e := range events {
 			if e.Kind != chat.KindText {
-				f = &Failure{Rule: RuleProse, Text: block, Err: fmt.Errorf("prose becomes %s", format(e))}
+				f = &Failure{Rule: ruleProse, Text: block, Err: fmt.Errorf("prose becomes %s", format(e))}
 				break
 			}
 		}
 	}
 	if f == nil {
 		if err := allocates(mk, text); err != nil {
-			f = &Failure{Rule: RuleProse, Err: err}
+			f = &Failure{Rule: ruleProse, Err: err}
 		}
 	}
 	if f == nil {

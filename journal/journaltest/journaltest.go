@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"wield/chat"
 	"wield/journal"
+	"wield/journal/internal/testrecord"
 	"wield/tool"
 	"wield/tool/approvaltest"
 )
@@ -49,31 +49,6 @@ func Run(t *testing.T, open Open) {
 	})
 }
 
-// RunRecord opens a run of a session.
-func RunRecord(session string) journal.Record {
-	return journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: session, Model: "m"}}
-}
-
-// StartRecord says that a call is about to run.
-func StartRecord(id string) journal.Record {
-	return journal.Record{Kind: journal.KindStart, Start: &tool.StartRecord{CallID: id, Tool: "command_exec", Arguments: json.RawMessage(`{}`)}}
-}
-
-// ResultRecord says what came of it.
-func ResultRecord(id string) journal.Record {
-	return journal.Record{Kind: journal.KindResult, Result: &tool.FinishRecord{CallID: id, Tool: "command_exec", Started: true, Result: tool.Text("done")}}
-}
-
-// MessageRecord is a message of a person.
-func MessageRecord(text string) journal.Record {
-	return journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text(text)}}}
-}
-
-// EndRecord ends a run.
-func EndRecord() journal.Record {
-	return journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "stop"}}
-}
-
 // List reads all that a sequence yields, and ends the test on an error.
 func List[T any](t *testing.T, seq iter.Seq2[T, error]) []T {
 	t.Helper()
@@ -85,16 +60,6 @@ func List[T any](t *testing.T, seq iter.Seq2[T, error]) []T {
 		list = append(list, v)
 	}
 	return list
-}
-
-// Add appends records and ends the test on an error.
-func Add(t *testing.T, s journal.Store, stream string, after int64, records ...journal.Record) int64 {
-	t.Helper()
-	p, err := s.Append(t.Context(), stream, after, records...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 // Whole checks that Verify finds nothing.
@@ -112,11 +77,11 @@ func Whole(t *testing.T, s journal.Store) journal.Report {
 
 func appendReads(t *testing.T, s journal.Store) {
 	before := time.Now().Add(-time.Second)
-	if p := Add(t, s, "run_1", 0, RunRecord("ses_1"), MessageRecord("Tür <&>")); p != 2 {
+	if p := testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses_1"), testrecord.Message("Tür <&>")); p != 2 {
 		t.Errorf("position %d, want 2", p)
 	}
-	Add(t, s, "run_2", 0, RunRecord("ses_2"))
-	if p := Add(t, s, "run_1", 2, EndRecord()); p != 4 {
+	testrecord.Add(t, s, "run_2", 0, testrecord.Run("ses_2"))
+	if p := testrecord.Add(t, s, "run_1", 2, testrecord.End()); p != 4 {
 		t.Errorf("position %d, want 4", p)
 	}
 	list := List(t, s.Read(t.Context(), journal.Query{Stream: "run_1"}))
@@ -140,11 +105,11 @@ func appendReads(t *testing.T, s journal.Store) {
 }
 
 func conflict(t *testing.T, s journal.Store) {
-	Add(t, s, "run_1", 0, RunRecord("ses"), MessageRecord("a"))
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"), testrecord.Message("a"))
 	for _, after := range []int64{0, 1, 3} {
-		records := []journal.Record{MessageRecord("b")}
+		records := []journal.Record{testrecord.Message("b")}
 		if after == 0 {
-			records[0] = RunRecord("ses")
+			records[0] = testrecord.Run("ses")
 		}
 		_, err := s.Append(t.Context(), "run_1", after, records...)
 		var c *journal.ConflictError
@@ -152,7 +117,7 @@ func conflict(t *testing.T, s journal.Store) {
 			t.Errorf("after %d: %v", after, err)
 		}
 	}
-	if _, err := s.Append(t.Context(), "run_2", 1, MessageRecord("b")); !errors.Is(err, journal.ErrConflict) {
+	if _, err := s.Append(t.Context(), "run_2", 1, testrecord.Message("b")); !errors.Is(err, journal.ErrConflict) {
 		t.Errorf("a stream that does not exist: %v", err)
 	}
 	if n := len(List(t, s.Read(t.Context(), journal.Query{}))); n != 2 {
@@ -167,20 +132,20 @@ func refused(t *testing.T, s journal.Store) {
 		after   int64
 		records []journal.Record
 	}{
-		{"no stream", "", 0, []journal.Record{RunRecord("s")}},
-		{"a stream with a zero byte", "run\x001", 0, []journal.Record{RunRecord("s")}},
-		{"a stream that is no text", "run\xff", 0, []journal.Record{RunRecord("s")}},
-		{"a stream that is too long", strings.Repeat("r", 257), 0, []journal.Record{RunRecord("s")}},
-		{"no session", "run_1", 0, []journal.Record{RunRecord("")}},
-		{"a session with a zero byte", "run_1", 0, []journal.Record{RunRecord("s\x00")}},
+		{"no stream", "", 0, []journal.Record{testrecord.Run("s")}},
+		{"a stream with a zero byte", "run\x001", 0, []journal.Record{testrecord.Run("s")}},
+		{"a stream that is no text", "run\xff", 0, []journal.Record{testrecord.Run("s")}},
+		{"a stream that is too long", strings.Repeat("r", 257), 0, []journal.Record{testrecord.Run("s")}},
+		{"no session", "run_1", 0, []journal.Record{testrecord.Run("")}},
+		{"a session with a zero byte", "run_1", 0, []journal.Record{testrecord.Run("s\x00")}},
 		{"no records", "run_1", 0, nil},
-		{"a number below 0", "run_1", -1, []journal.Record{RunRecord("s")}},
+		{"a number below 0", "run_1", -1, []journal.Record{testrecord.Run("s")}},
 		{"no kind", "run_1", 0, []journal.Record{{}}},
 		{"no part", "run_1", 0, []journal.Record{{Kind: journal.KindRun}}},
-		{"does not open", "run_1", 0, []journal.Record{MessageRecord("a")}},
-		{"opens twice", "run_1", 0, []journal.Record{RunRecord("s"), RunRecord("s")}},
-		{"only stores write it", "run_1", 0, []journal.Record{RunRecord("s"), {Kind: journal.KindClaimed, Claimed: &journal.Claimed{Owner: "o"}}}},
-		{"no id of a call", "run_1", 0, []journal.Record{RunRecord("s"), StartRecord("")}},
+		{"does not open", "run_1", 0, []journal.Record{testrecord.Message("a")}},
+		{"opens twice", "run_1", 0, []journal.Record{testrecord.Run("s"), testrecord.Run("s")}},
+		{"only stores write it", "run_1", 0, []journal.Record{testrecord.Run("s"), {Kind: journal.KindClaimed, Claimed: &journal.Claimed{Owner: "o"}}}},
+		{"no id of a call", "run_1", 0, []journal.Record{testrecord.Run("s"), testrecord.Start("")}},
 		{"broken JSON", "run_1", 0, []journal.Record{{Kind: journal.KindObject, Object: &journal.Object{Session: "s", Type: "t", Data: json.RawMessage(`{`)}}}},
 	} {
 		if _, err := s.Append(t.Context(), test.stream, test.after, test.records...); !errors.Is(err, journal.ErrRecord) {
@@ -193,31 +158,31 @@ func refused(t *testing.T, s journal.Store) {
 }
 
 func allOrNothing(t *testing.T, s journal.Store) {
-	Add(t, s, "run_1", 0, RunRecord("ses"), StartRecord("call_1"))
-	if _, err := s.Append(t.Context(), "run_1", 2, MessageRecord("a"), ResultRecord("call_1"), StartRecord("call_1")); !errors.Is(err, journal.ErrDuplicate) {
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"), testrecord.Start("call_1"))
+	if _, err := s.Append(t.Context(), "run_1", 2, testrecord.Message("a"), testrecord.Result("call_1"), testrecord.Start("call_1")); !errors.Is(err, journal.ErrDuplicate) {
 		t.Fatal(err)
 	}
 	if n := len(List(t, s.Read(t.Context(), journal.Query{}))); n != 2 {
 		t.Errorf("%d entries, want 2", n)
 	}
-	Add(t, s, "run_1", 2, MessageRecord("a"), ResultRecord("call_1"))
+	testrecord.Add(t, s, "run_1", 2, testrecord.Message("a"), testrecord.Result("call_1"))
 	Whole(t, s)
 }
 
 func duplicate(t *testing.T, s journal.Store) {
-	Add(t, s, "run_1", 0, RunRecord("ses"), StartRecord("call_1"), ResultRecord("call_1"), ResultRecord("call_2"))
-	for _, r := range []journal.Record{StartRecord("call_1"), ResultRecord("call_1"), ResultRecord("call_2")} {
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"), testrecord.Start("call_1"), testrecord.Result("call_1"), testrecord.Result("call_2"))
+	for _, r := range []journal.Record{testrecord.Start("call_1"), testrecord.Result("call_1"), testrecord.Result("call_2")} {
 		if _, err := s.Append(t.Context(), "run_1", 4, r); !errors.Is(err, journal.ErrDuplicate) {
 			t.Errorf("a second %s: %v", r.Kind, err)
 		}
 	}
-	if _, err := s.Append(t.Context(), "run_1", 4, StartRecord("call_3"), StartRecord("call_3")); !errors.Is(err, journal.ErrDuplicate) {
+	if _, err := s.Append(t.Context(), "run_1", 4, testrecord.Start("call_3"), testrecord.Start("call_3")); !errors.Is(err, journal.ErrDuplicate) {
 		t.Errorf("two starts at once: %v", err)
 	}
-	Add(t, s, "run_2", 0, RunRecord("ses"), StartRecord("call_1"), ResultRecord("call_1")) // another run has ids of its own
-	odd := "a\x00b" + strings.Repeat("c", 1000)                                            // a model writes ids, and anything into them
-	Add(t, s, "run_2", 3, StartRecord(odd), ResultRecord(odd))
-	if _, err := s.Append(t.Context(), "run_2", 5, ResultRecord(odd)); !errors.Is(err, journal.ErrDuplicate) {
+	testrecord.Add(t, s, "run_2", 0, testrecord.Run("ses"), testrecord.Start("call_1"), testrecord.Result("call_1")) // another run has ids of its own
+	odd := "a\x00b" + strings.Repeat("c", 1000)                                                                      // a model writes ids, and anything into them
+	testrecord.Add(t, s, "run_2", 3, testrecord.Start(odd), testrecord.Result(odd))
+	if _, err := s.Append(t.Context(), "run_2", 5, testrecord.Result(odd)); !errors.Is(err, journal.ErrDuplicate) {
 		t.Errorf("a second result of a call with an odd id: %v", err)
 	}
 	if r := Whole(t, s); r.Calls != 3 || r.Open != 0 {
@@ -228,15 +193,15 @@ func duplicate(t *testing.T, s journal.Store) {
 // race lets many append after the same entry.
 func race(t *testing.T, s journal.Store) {
 	const writers, rounds = 6, 5
-	Add(t, s, "run_1", 0, RunRecord("ses"))
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"))
 	for seq := int64(1); seq <= rounds; seq++ {
 		var won atomic.Int32
 		atOnce(writers, func(i int) {
 			stream := fmt.Sprintf("run_%d_%d", seq, i) // streams of their own are in nobody's way
-			if _, err := s.Append(context.Background(), stream, 0, RunRecord("ses")); err != nil {
+			if _, err := s.Append(context.Background(), stream, 0, testrecord.Run("ses")); err != nil {
 				t.Error(err)
 			}
-			switch _, err := s.Append(context.Background(), "run_1", seq, StartRecord(fmt.Sprint("call_", seq))); {
+			switch _, err := s.Append(context.Background(), "run_1", seq, testrecord.Start(fmt.Sprint("call_", seq))); {
 			case err == nil:
 				won.Add(1)
 			case !errors.Is(err, journal.ErrConflict):
@@ -265,27 +230,27 @@ func atOnce(n int, f func(i int)) {
 
 func writer(t *testing.T, s journal.Store) {
 	w := journal.NewWriter(s, "run_1", 0)
-	if err := w.Append(t.Context(), RunRecord("ses")); err != nil {
+	if err := w.Append(t.Context(), testrecord.Run("ses")); err != nil {
 		t.Fatal(err)
 	}
 	atOnce(8, func(i int) { // calls of one turn
 		id := fmt.Sprint("call_", i)
-		if err := w.Start(context.Background(), *StartRecord(id).Start); err != nil {
+		if err := w.Start(context.Background(), *testrecord.Start(id).Start); err != nil {
 			t.Error(err)
 		}
-		if err := w.Finish(context.Background(), *ResultRecord(id).Result); err != nil {
+		if err := w.Finish(context.Background(), *testrecord.Result(id).Result); err != nil {
 			t.Error(err)
 		}
 	})
 	if w.Seq() != 17 || w.Position() != 17 || w.Stream() != "run_1" {
 		t.Errorf("number %d at %d", w.Seq(), w.Position())
 	}
-	if err := w.Start(t.Context(), *StartRecord("call_1").Start); !errors.Is(err, journal.ErrDuplicate) {
+	if err := w.Start(t.Context(), *testrecord.Start("call_1").Start); !errors.Is(err, journal.ErrDuplicate) {
 		t.Errorf("a second start: %v", err)
 	}
-	Add(t, s, "run_1", 17, MessageRecord("somebody else"))
+	testrecord.Add(t, s, "run_1", 17, testrecord.Message("somebody else"))
 	for range 2 {
-		if err := w.Append(t.Context(), MessageRecord("a")); !errors.Is(err, journal.ErrConflict) {
+		if err := w.Append(t.Context(), testrecord.Message("a")); !errors.Is(err, journal.ErrConflict) {
 			t.Errorf("after somebody else wrote: %v", err)
 		}
 	}
@@ -294,10 +259,10 @@ func writer(t *testing.T, s journal.Store) {
 // calls checks what a run that was killed knows of its calls.
 func calls(t *testing.T, s journal.Store) {
 	w := journal.NewWriter(s, "run_1", 0)
-	if err := w.Append(t.Context(), RunRecord("ses"), StartRecord("done"), ResultRecord("done"), ResultRecord("refused"), StartRecord("lost")); err != nil {
+	if err := w.Append(t.Context(), testrecord.Run("ses"), testrecord.Start("done"), testrecord.Result("done"), testrecord.Result("refused"), testrecord.Start("lost")); err != nil {
 		t.Fatal(err)
 	}
-	idempotent := *StartRecord("again").Start
+	idempotent := *testrecord.Start("again").Start
 	idempotent.Idempotent = true
 	for range 2 {
 		if err := w.Start(t.Context(), idempotent); err != nil {
@@ -326,7 +291,7 @@ func calls(t *testing.T, s journal.Store) {
 	if got, want := read(), "done:false:false:1 refused:false:false:0 lost:false:false:1 again:true:true:2"; got != want {
 		t.Errorf("after what is unknown was said: %s\nwant %s", got, want)
 	}
-	if err := w.Finish(t.Context(), *ResultRecord("again").Result); err != nil {
+	if err := w.Finish(t.Context(), *testrecord.Result("again").Result); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Start(t.Context(), idempotent); !errors.Is(err, journal.ErrDuplicate) {

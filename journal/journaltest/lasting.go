@@ -11,6 +11,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/internal/testrecord"
 	"wield/tool"
 	"wield/tool/approvaltest"
 )
@@ -40,7 +41,7 @@ func remove(t *testing.T, s journal.Store) {
 	if n := len(List(t, s.Read(t.Context(), journal.Query{Session: "ses_a"}))) + len(List(t, s.Heads(t.Context(), journal.HeadQuery{Session: "ses_a"}))); n != 0 {
 		t.Errorf("%d entries and heads are left", n)
 	}
-	if _, err := s.Append(t.Context(), "run_00", 3, EndRecord()); !errors.Is(err, journal.ErrConflict) {
+	if _, err := s.Append(t.Context(), "run_00", 3, testrecord.End()); !errors.Is(err, journal.ErrConflict) {
 		t.Errorf("a run that was deleted: %v", err)
 	}
 	r := Whole(t, s)
@@ -89,7 +90,7 @@ func chain(t *testing.T, s journal.Store) {
 func canceled(t *testing.T, s journal.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Append(ctx, "run_1", 0, RunRecord("ses")); !errors.Is(err, context.Canceled) {
+	if _, err := s.Append(ctx, "run_1", 0, testrecord.Run("ses")); !errors.Is(err, context.Canceled) {
 		t.Errorf("Append: %v", err)
 	}
 	fill(t, s, 1, "ses")
@@ -124,7 +125,7 @@ func closed(t *testing.T, s journal.Store) {
 	if err := <-watched; !errors.Is(err, journal.ErrClosed) {
 		t.Errorf("Watch: %v", err)
 	}
-	if _, err := s.Append(t.Context(), "run_1", 0, RunRecord("ses")); !errors.Is(err, journal.ErrClosed) {
+	if _, err := s.Append(t.Context(), "run_1", 0, testrecord.Run("ses")); !errors.Is(err, journal.ErrClosed) {
 		t.Errorf("Append: %v", err)
 	}
 	for _, err := range s.Read(t.Context(), journal.Query{}) {
@@ -141,8 +142,8 @@ func closed(t *testing.T, s journal.Store) {
 // that is driven.
 func prune(t *testing.T, s journal.Store) {
 	fill(t, s, 4, "ses_0", "ses_1", "ses_2", "ses_3")
-	Add(t, s, "run_w", 0, RunRecord("ses_0")) // a run that is not over
-	Add(t, s, "run_d", 0, RunRecord("ses_d")) // one that is driven
+	testrecord.Add(t, s, "run_w", 0, testrecord.Run("ses_0")) // a run that is not over
+	testrecord.Add(t, s, "run_d", 0, testrecord.Run("ses_d")) // one that is driven
 	lease, err := s.Claim(t.Context(), "run_d", "own", time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +185,7 @@ func bytesOf(t *testing.T, s journal.Store) int64 {
 // large stores what a turn may hold, and bytes that are no text.
 func large(t *testing.T, s journal.Store) {
 	raw := journal.Text(strings.Repeat("a\x00\xff\u2028", 1<<15))
-	Add(t, s, "run_1", 0, RunRecord("ses"), journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Raw: raw}})
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"), journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Raw: raw}})
 	list := List(t, s.Read(t.Context(), journal.Query{Stream: "run_1", Seq: 1}))
 	if len(list) != 1 || list[0].Record.TurnEnd.Raw != raw {
 		t.Error("the text is another one")
@@ -197,9 +198,9 @@ func mask(t *testing.T, open Open) {
 	const secret = `hunter"2`
 	s := open(t, journal.Options{Mask: func(text string) string { return strings.ReplaceAll(text, secret, "[masked]") }})
 	call := chat.Call{ID: "call_1", Name: "login", Arguments: `{"password":"hunter\"2"}`}
-	Add(t, s, "run_1", 0, RunRecord("ses"), MessageRecord("it is "+secret),
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"), testrecord.Message("it is "+secret),
 		journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{call}}, Raw: secret + "\xff"}})
-	Add(t, s, "run_1", 3, journal.Record{Kind: journal.KindObject, Object: &journal.Object{Session: "ses", Type: secret, Data: json.RawMessage(`["hunter\"2"]`)}})
+	testrecord.Add(t, s, "run_1", 3, journal.Record{Kind: journal.KindObject, Object: &journal.Object{Session: "ses", Type: secret, Data: json.RawMessage(`["hunter\"2"]`)}})
 	masked := 0
 	for _, e := range List(t, s.Read(t.Context(), journal.Query{})) {
 		if strings.Contains(string(e.Body), "hunter") {

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"wield/journal"
+	"wield/journal/internal/testrecord"
 )
 
 func claim(t *testing.T, s journal.Store) {
 	if _, err := s.Claim(t.Context(), "run_1", "own_a", time.Minute); !errors.Is(err, journal.ErrNotFound) {
 		t.Errorf("a stream that does not exist: %v", err)
 	}
-	Add(t, s, "run_1", 0, RunRecord("ses"))
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"))
 	a, err := s.Claim(t.Context(), "run_1", "own_a", time.Minute)
 	if err != nil || a.Seq != 2 || a.Token == 0 || a.Owner != "own_a" || a.Stream != "run_1" || !a.Until.After(time.Now()) {
 		t.Fatalf("%+v, %v", a, err)
@@ -25,7 +26,7 @@ func claim(t *testing.T, s journal.Store) {
 	if _, err := s.Claim(t.Context(), "run_1", "own_b", time.Minute); !errors.Is(err, journal.ErrHeld) || !errors.As(err, &held) || held.Owner != "own_a" || held.Left <= 0 || held.Left > time.Minute {
 		t.Errorf("a second owner: %v", err)
 	}
-	Add(t, s, "run_1", 2, MessageRecord("a"))
+	testrecord.Add(t, s, "run_1", 2, testrecord.Message("a"))
 	more, err := s.Claim(t.Context(), "run_1", "own_a", 2*time.Minute)
 	if err != nil || more.Token != a.Token || more.Seq != 3 || !more.Until.After(a.Until) {
 		t.Errorf("more time: %+v, %v", more, err)
@@ -53,7 +54,7 @@ func claim(t *testing.T, s journal.Store) {
 }
 
 func claimAtOnce(t *testing.T, s journal.Store) {
-	Add(t, s, "run_1", 0, RunRecord("ses"))
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"))
 	var won atomic.Int32
 	atOnce(8, func(i int) {
 		switch _, err := s.Claim(context.Background(), "run_1", fmt.Sprint("own_", i), time.Minute); {
@@ -70,7 +71,7 @@ func claimAtOnce(t *testing.T, s journal.Store) {
 
 // fence checks that an owner that lost its lease cannot write, whatever it thinks.
 func fence(t *testing.T, s journal.Store) {
-	Add(t, s, "run_1", 0, RunRecord("ses"))
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"))
 	a, err := s.Claim(t.Context(), "run_1", "own_a", time.Minute)
 	if err != nil {
 		t.Fatal(err)
@@ -83,16 +84,16 @@ func fence(t *testing.T, s journal.Store) {
 		t.Fatal(err)
 	}
 	old, now := journal.NewWriter(s, "run_1", a.Seq), journal.NewWriter(s, "run_1", b.Seq)
-	if err := old.Append(t.Context(), StartRecord("call_1")); !errors.Is(err, journal.ErrConflict) {
+	if err := old.Append(t.Context(), testrecord.Start("call_1")); !errors.Is(err, journal.ErrConflict) {
 		t.Errorf("the owner that lost the run: %v", err)
 	}
-	if err := now.Append(t.Context(), StartRecord("call_1")); err != nil {
+	if err := now.Append(t.Context(), testrecord.Start("call_1")); err != nil {
 		t.Error(err)
 	}
-	if err := old.Append(t.Context(), ResultRecord("call_1")); !errors.Is(err, journal.ErrConflict) {
+	if err := old.Append(t.Context(), testrecord.Result("call_1")); !errors.Is(err, journal.ErrConflict) {
 		t.Errorf("the owner that lost the run, again: %v", err)
 	}
-	if err := now.Append(t.Context(), ResultRecord("call_1")); err != nil {
+	if err := now.Append(t.Context(), testrecord.Result("call_1")); err != nil {
 		t.Error(err)
 	}
 }
@@ -120,7 +121,7 @@ func newClock() *clock { return &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, ti
 func lease(t *testing.T, open Open) {
 	c := newClock()
 	s := open(t, journal.Options{Now: c.Now})
-	Add(t, s, "run_1", 0, RunRecord("ses"))
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"))
 	for _, step := range []struct {
 		after time.Duration
 		owner string
@@ -141,19 +142,19 @@ func lease(t *testing.T, open Open) {
 func clockJump(t *testing.T, open Open) {
 	c := newClock()
 	s := open(t, journal.Options{Now: c.Now})
-	Add(t, s, "run_1", 0, RunRecord("ses"))
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"))
 	a, err := s.Claim(t.Context(), "run_1", "own_a", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Add(-365 * 24 * time.Hour)
-	Add(t, s, "run_1", a.Seq, MessageRecord("a year ago"))
+	testrecord.Add(t, s, "run_1", a.Seq, testrecord.Message("a year ago"))
 	b, err := s.Claim(t.Context(), "run_1", "own_b", time.Minute)
 	if err != nil {
 		t.Fatalf("a lease of a clock that was ahead: %v", err)
 	}
 	c.Add(10 * 365 * 24 * time.Hour)
-	Add(t, s, "run_1", b.Seq, MessageRecord("in years"))
+	testrecord.Add(t, s, "run_1", b.Seq, testrecord.Message("in years"))
 	list := List(t, s.Read(t.Context(), journal.Query{}))
 	for i := range list {
 		if list[i].Position != int64(i+1) || list[i].Seq != int64(i+1) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wield/journal"
+	"wield/journal/internal/testrecord"
 )
 
 // fill makes runs of three entries each, in turns of the sessions given.
@@ -17,8 +18,8 @@ func fill(t *testing.T, s journal.Store, runs int, sessions ...string) {
 	t.Helper()
 	for i := range runs {
 		stream := fmt.Sprintf("run_%02d", i)
-		Add(t, s, stream, 0, RunRecord(sessions[i%len(sessions)]))
-		Add(t, s, stream, 1, MessageRecord(stream), EndRecord())
+		testrecord.Add(t, s, stream, 0, testrecord.Run(sessions[i%len(sessions)]))
+		testrecord.Add(t, s, stream, 1, testrecord.Message(stream), testrecord.End())
 	}
 }
 
@@ -56,7 +57,7 @@ func query(t *testing.T, s journal.Store) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		Add(t, s, "run_00", 3, MessageRecord("more"))
+		testrecord.Add(t, s, "run_00", 3, testrecord.Message("more"))
 		if e.Position == 1 {
 			break
 		}
@@ -67,7 +68,7 @@ func query(t *testing.T, s journal.Store) {
 func pages(t *testing.T, s journal.Store) {
 	const runs = 250 // more than a store reads at once
 	for i := range runs {
-		Add(t, s, fmt.Sprint("run_", i), 0, RunRecord("ses"), MessageRecord("a"))
+		testrecord.Add(t, s, fmt.Sprint("run_", i), 0, testrecord.Run("ses"), testrecord.Message("a"))
 	}
 	var got []int64
 	for after := int64(0); ; {
@@ -101,10 +102,10 @@ func streams(list []journal.Head) string {
 
 func heads(t *testing.T, s journal.Store) {
 	fill(t, s, 3, "ses_a", "ses_b")
-	Add(t, s, "run_03", 0, RunRecord("ses_a"))
-	Add(t, s, "run_03", 1, journal.Record{Kind: journal.KindWait, Wait: &journal.Wait{For: journal.WaitClient}})
-	Add(t, s, "run_04", 0, RunRecord("ses_b"))
-	Add(t, s, "obj_1", 0, journal.Record{Kind: journal.KindObject, Object: &journal.Object{Session: "ses_b", Type: "t"}})
+	testrecord.Add(t, s, "run_03", 0, testrecord.Run("ses_a"))
+	testrecord.Add(t, s, "run_03", 1, journal.Record{Kind: journal.KindWait, Wait: &journal.Wait{For: journal.WaitClient}})
+	testrecord.Add(t, s, "run_04", 0, testrecord.Run("ses_b"))
+	testrecord.Add(t, s, "obj_1", 0, journal.Record{Kind: journal.KindObject, Object: &journal.Object{Session: "ses_b", Type: "t"}})
 	for _, test := range []struct {
 		q    journal.HeadQuery
 		want string
@@ -131,7 +132,7 @@ func heads(t *testing.T, s journal.Store) {
 
 func sessions(t *testing.T, s journal.Store) {
 	fill(t, s, 6, "ses_a", "ses_b", "ses_c")
-	Add(t, s, "run_00", 3, journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "Files"}})
+	testrecord.Add(t, s, "run_00", 3, journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "Files"}})
 	ids := func(before int64, n int) (list []string, last int64) {
 		for session, err := range journal.Sessions(t.Context(), s, before) {
 			if err != nil {
@@ -175,9 +176,9 @@ func rename(t *testing.T, s journal.Store) {
 	if err := journal.Rename(t.Context(), s, "ses_a", "other"); !errors.Is(err, journal.ErrNotFound) {
 		t.Fatalf("a session that is not there: %v", err)
 	}
-	run := RunRecord("ses_a")
+	run := testrecord.Run("ses_a")
 	run.Run.By = "somebody"
-	Add(t, s, "run_1", 0, run, journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "first"}})
+	testrecord.Add(t, s, "run_1", 0, run, journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "first"}})
 	for _, title := range []string{"second", "third \u2014 \"<b>\""} {
 		if err := journal.Rename(t.Context(), s, "ses_a", title); err != nil {
 			t.Fatal(err)
@@ -187,7 +188,7 @@ func rename(t *testing.T, s journal.Store) {
 			t.Fatalf("%+v, %v; want the title %q", got, err, title)
 		}
 	}
-	Add(t, s, "run_1", 2, MessageRecord("its owner goes on")) // the run was not touched
+	testrecord.Add(t, s, "run_1", 2, testrecord.Message("its owner goes on")) // the run was not touched
 }
 
 func watch(t *testing.T, s journal.Store) {
@@ -202,10 +203,10 @@ func watch(t *testing.T, s journal.Store) {
 		}
 		switch got = append(got, e.Position); e.Position {
 		case 3: // all that there was: more comes while somebody waits
-			Add(t, s, "run_b", 0, RunRecord("ses_b"))
-			Add(t, s, "run_a", 0, RunRecord("ses_a"))
+			testrecord.Add(t, s, "run_b", 0, testrecord.Run("ses_b"))
+			testrecord.Add(t, s, "run_a", 0, testrecord.Run("ses_a"))
 		case 8:
-			Add(t, s, "run_a", 1, MessageRecord("a"))
+			testrecord.Add(t, s, "run_a", 1, testrecord.Message("a"))
 		case 9:
 			cancel()
 		}
@@ -235,9 +236,9 @@ func watchAtOnce(t *testing.T, s journal.Store) {
 	}
 	atOnce(writers, func(i int) {
 		for n := range int64(each) {
-			r := MessageRecord("a")
+			r := testrecord.Message("a")
 			if n == 0 {
-				r = RunRecord("ses")
+				r = testrecord.Run("ses")
 			}
 			if _, err := s.Append(context.Background(), fmt.Sprint("run_", i), n, r); err != nil {
 				t.Error(err)

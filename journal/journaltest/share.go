@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wield/journal"
+	"wield/journal/internal/testrecord"
 	"wield/tool"
 	"wield/tool/approvaltest"
 )
@@ -29,7 +30,7 @@ func Share(t *testing.T, open func(t *testing.T) (a, b journal.Store)) {
 }
 
 func shareSeen(t *testing.T, a, b journal.Store) {
-	Add(t, a, "run_1", 0, RunRecord("ses"))
+	testrecord.Add(t, a, "run_1", 0, testrecord.Run("ses"))
 	next := int64(1)
 	for e, err := range b.Watch(t.Context(), journal.Query{}) {
 		if err != nil || e.Position != next {
@@ -38,21 +39,21 @@ func shareSeen(t *testing.T, a, b journal.Store) {
 		if next++; next > 5 {
 			break
 		}
-		Add(t, a, "run_1", e.Seq, MessageRecord("a"))
+		testrecord.Add(t, a, "run_1", e.Seq, testrecord.Message("a"))
 	}
-	if _, err := b.Append(t.Context(), "run_1", 4, EndRecord()); !errors.Is(err, journal.ErrConflict) {
+	if _, err := b.Append(t.Context(), "run_1", 4, testrecord.End()); !errors.Is(err, journal.ErrConflict) {
 		t.Errorf("after an entry that the other one has followed: %v", err)
 	}
-	Add(t, b, "run_1", 5, EndRecord())
+	testrecord.Add(t, b, "run_1", 5, testrecord.End())
 }
 
 func shareRace(t *testing.T, a, b journal.Store) {
-	Add(t, a, "run_1", 0, RunRecord("ses"))
+	testrecord.Add(t, a, "run_1", 0, testrecord.Run("ses"))
 	stores := []journal.Store{a, b, a, b}
 	for seq := int64(1); seq <= 10; seq++ {
 		var won atomic.Int32
 		atOnce(len(stores), func(i int) {
-			switch _, err := stores[i].Append(context.Background(), "run_1", seq, StartRecord(fmt.Sprint("call_", seq))); {
+			switch _, err := stores[i].Append(context.Background(), "run_1", seq, testrecord.Start(fmt.Sprint("call_", seq))); {
 			case err == nil:
 				won.Add(1)
 			case !errors.Is(err, journal.ErrConflict):
@@ -66,7 +67,7 @@ func shareRace(t *testing.T, a, b journal.Store) {
 }
 
 func shareLease(t *testing.T, a, b journal.Store) {
-	Add(t, a, "run_1", 0, RunRecord("ses"))
+	testrecord.Add(t, a, "run_1", 0, testrecord.Run("ses"))
 	l, err := a.Claim(t.Context(), "run_1", "own_a", time.Minute)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +84,7 @@ func shareLease(t *testing.T, a, b journal.Store) {
 	if _, err := b.Claim(t.Context(), "run_1", "own_b", time.Minute); err != nil {
 		t.Error(err)
 	}
-	if _, err := a.Append(t.Context(), "run_1", l.Seq, StartRecord("call_1")); !errors.Is(err, journal.ErrConflict) {
+	if _, err := a.Append(t.Context(), "run_1", l.Seq, testrecord.Start("call_1")); !errors.Is(err, journal.ErrConflict) {
 		t.Errorf("the owner before: %v", err)
 	}
 }
@@ -127,7 +128,7 @@ func shareDeleted(t *testing.T, a, b journal.Store) {
 	if n := len(List(t, a.Read(t.Context(), journal.Query{Session: "ses_a"}))); n != 0 {
 		t.Errorf("%d entries can still be read", n)
 	}
-	if _, err := a.Append(t.Context(), "run_00", 3, MessageRecord("a")); !errors.Is(err, journal.ErrConflict) {
+	if _, err := a.Append(t.Context(), "run_00", 3, testrecord.Message("a")); !errors.Is(err, journal.ErrConflict) {
 		t.Errorf("a run that was deleted elsewhere: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"wield/internal/pgtest"
 	"wield/journal"
+	"wield/journal/internal/testrecord"
 	"wield/journal/journaltest"
 	"wield/journal/postgres"
 	"wield/tool"
@@ -96,7 +97,7 @@ func newer(t *testing.T, address string) {
 
 func locked(t *testing.T, address string) {
 	s := open(t, address, postgres.Options{Wait: 10 * time.Millisecond})
-	journaltest.Add(t, s, "run_1", 0, journaltest.RunRecord("ses"))
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"))
 	tx, err := raw(t, address).BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -104,21 +105,21 @@ func locked(t *testing.T, address string) {
 	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE wield_entries"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Append(t.Context(), "run_1", 1, journaltest.EndRecord()); !errors.Is(err, journal.ErrLocked) {
+	if _, err := s.Append(t.Context(), "run_1", 1, testrecord.End()); !errors.Is(err, journal.ErrLocked) {
 		t.Errorf("while another process has the table: %v", err)
 	}
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	journaltest.Add(t, s, "run_1", 1, journaltest.EndRecord())
+	testrecord.Add(t, s, "run_1", 1, testrecord.End())
 	journaltest.Whole(t, s)
 }
 
 func readOnly(t *testing.T, address string) {
 	s := open(t, address, postgres.Options{})
-	journaltest.Add(t, s, "run_1", 0, journaltest.RunRecord("ses"))
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"))
 	reader := open(t, address+"&default_transaction_read_only=on", postgres.Options{})
-	if _, err := reader.Append(t.Context(), "run_1", 1, journaltest.EndRecord()); !errors.Is(err, journal.ErrReadOnly) {
+	if _, err := reader.Append(t.Context(), "run_1", 1, testrecord.End()); !errors.Is(err, journal.ErrReadOnly) {
 		t.Error(err)
 	}
 	journaltest.Whole(t, reader)
@@ -126,7 +127,7 @@ func readOnly(t *testing.T, address string) {
 
 func tampered(t *testing.T, address string) {
 	s := open(t, address, postgres.Options{})
-	journaltest.Add(t, s, "run_1", 0, journaltest.RunRecord("ses"), journaltest.MessageRecord("a"))
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"), testrecord.Message("a"))
 	do(t, raw(t, address), "UPDATE wield_entries SET body = convert_to(replace(convert_from(body, 'UTF8'), '\"a\"', '\"b\"'), 'UTF8') WHERE position = 2")
 	if r, err := journal.Verify(t.Context(), s, journal.Hash{}); err != nil || len(r.Problems) != 1 || r.Problems[0].What != "the entry was changed" {
 		t.Errorf("%+v, %v", r, err)
@@ -137,7 +138,7 @@ func tampered(t *testing.T, address string) {
 func broken(t *testing.T, address string) {
 	s := open(t, address, postgres.Options{})
 	w := journal.NewWriter(s, "run_1", 0)
-	if err := w.Append(t.Context(), journaltest.RunRecord("ses")); err != nil {
+	if err := w.Append(t.Context(), testrecord.Run("ses")); err != nil {
 		t.Fatal(err)
 	}
 	db := raw(t, address)
@@ -162,7 +163,7 @@ func broken(t *testing.T, address string) {
 		}
 	}
 	for range 20 { // as often as there may be connections, and once more
-		if err = w.Append(t.Context(), journaltest.StartRecord("call_1")); err == nil {
+		if err = w.Append(t.Context(), testrecord.Start("call_1")); err == nil {
 			break
 		}
 	}
@@ -174,7 +175,7 @@ func broken(t *testing.T, address string) {
 
 func vacuum(t *testing.T, address string) {
 	s := open(t, address, postgres.Options{})
-	journaltest.Add(t, s, "run_1", 0, journaltest.RunRecord("ses"))
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"))
 	if err := s.Vacuum(t.Context()); err != nil {
 		t.Error(err)
 	}

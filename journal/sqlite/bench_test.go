@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"wield/journal"
-	"wield/journal/journaltest"
+	"wield/journal/internal/testrecord"
 	"wield/journal/sqlite"
 )
 
@@ -18,7 +18,7 @@ func BenchmarkCall(b *testing.B) {
 	dir := b.TempDir()
 	s := open(b, filepath.Join(dir, "journal.db"), sqlite.Options{})
 	w := journal.NewWriter(s, "run_1", 0)
-	if err := w.Append(b.Context(), journaltest.RunRecord("ses")); err != nil {
+	if err := w.Append(b.Context(), testrecord.Run("ses")); err != nil {
 		b.Fatal(err)
 	}
 	f, err := os.Create(filepath.Join(dir, "raw"))
@@ -30,7 +30,7 @@ func BenchmarkCall(b *testing.B) {
 	page := make([]byte, 4096)
 	for n := 0; b.Loop(); n++ {
 		id := fmt.Sprint("call_", n)
-		for _, r := range []journal.Record{journaltest.StartRecord(id), journaltest.ResultRecord(id)} {
+		for _, r := range []journal.Record{testrecord.Start(id), testrecord.Result(id)} {
 			begin := time.Now()
 			if err := w.Append(b.Context(), r); err != nil {
 				b.Fatal(err)
@@ -56,16 +56,16 @@ func BenchmarkRuns(b *testing.B) {
 	b.SetParallelism(32)
 	b.RunParallel(func(pb *testing.PB) {
 		w := journal.NewWriter(s, journal.NewID("run"), 0)
-		if err := w.Append(b.Context(), journaltest.RunRecord("ses")); err != nil {
+		if err := w.Append(b.Context(), testrecord.Run("ses")); err != nil {
 			b.Error(err)
 			return
 		}
 		for n := 0; pb.Next(); n++ {
 			id := fmt.Sprint("call_", n)
-			if err := w.Append(b.Context(), journaltest.StartRecord(id)); err != nil {
+			if err := w.Append(b.Context(), testrecord.Start(id)); err != nil {
 				b.Error(err)
 			}
-			if err := w.Append(b.Context(), journaltest.ResultRecord(id)); err != nil {
+			if err := w.Append(b.Context(), testrecord.Result(id)); err != nil {
 				b.Error(err)
 			}
 		}
@@ -76,10 +76,10 @@ func BenchmarkRuns(b *testing.B) {
 func BenchmarkTurn(b *testing.B) {
 	s := open(b, filepath.Join(b.TempDir(), "journal.db"), sqlite.Options{})
 	w := journal.NewWriter(s, "run_1", 0)
-	if err := w.Append(b.Context(), journaltest.RunRecord("ses")); err != nil {
+	if err := w.Append(b.Context(), testrecord.Run("ses")); err != nil {
 		b.Fatal(err)
 	}
-	r := journaltest.MessageRecord("What stands in the file?")
+	r := testrecord.Message("What stands in the file?")
 	for b.Loop() {
 		if err := w.Append(b.Context(), r); err != nil {
 			b.Fatal(err)

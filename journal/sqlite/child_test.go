@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"wield/journal"
-	"wield/journal/journaltest"
+	"wield/journal/internal/testrecord"
 	"wield/journal/sqlite"
 )
 
@@ -73,10 +73,10 @@ func makeCalls(path, stream string) error {
 	}
 	w := journal.NewWriter(s, stream, 0)
 	for n := 0; ; n++ {
-		r := journaltest.RunRecord("ses")
+		r := testrecord.Run("ses")
 		if n > 0 {
 			id := fmt.Sprint("call_", (n-1)/3)
-			r = []journal.Record{journaltest.StartRecord(id), journaltest.MessageRecord(strings.Repeat("word ", 3000)), journaltest.ResultRecord(id)}[(n-1)%3]
+			r = []journal.Record{testrecord.Start(id), testrecord.Message(strings.Repeat("word ", 3000)), testrecord.Result(id)}[(n-1)%3]
 		}
 		if err := w.Append(ctx, r); err != nil {
 			return err
@@ -102,7 +102,7 @@ func raceFor(path, stream string) error {
 			}
 			head = h
 		}
-		switch _, err := s.Append(ctx, stream, head.Seq, journaltest.MessageRecord(fmt.Sprint(os.Getpid()))); {
+		switch _, err := s.Append(ctx, stream, head.Seq, testrecord.Message(fmt.Sprint(os.Getpid()))); {
 		case err == nil:
 			n++
 		case errors.Is(err, journal.ErrConflict):
@@ -134,11 +134,11 @@ func fill(path, _ string) error {
 		return err
 	}
 	w := journal.NewWriter(s, "run_1", 0)
-	if err := w.Append(ctx, journaltest.RunRecord("ses")); err != nil {
+	if err := w.Append(ctx, testrecord.Run("ses")); err != nil {
 		return err
 	}
 	for err == nil && w.Seq() < 1000 {
-		err = w.Append(ctx, journaltest.StartRecord(fmt.Sprint("call_", w.Seq())), journaltest.MessageRecord(strings.Repeat("word ", 3000)))
+		err = w.Append(ctx, testrecord.Start(fmt.Sprint("call_", w.Seq())), testrecord.Message(strings.Repeat("word ", 3000)))
 	}
 	if !errors.Is(err, journal.ErrFull) {
 		return fmt.Errorf("with %d entries: %w", w.Seq(), err)
@@ -157,7 +157,7 @@ func fill(path, _ string) error {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 		return err
 	}
-	if err := w.Append(ctx, journaltest.EndRecord()); err != nil {
+	if err := w.Append(ctx, testrecord.End()); err != nil {
 		return fmt.Errorf("with room again: %w", err)
 	}
 	fmt.Println(w.Seq())
@@ -170,7 +170,7 @@ func write(path, _ string) error {
 	s, err := sqlite.Open(ctx, path, sqlite.Options{})
 	if err == nil {
 		defer s.Close()
-		_, err = s.Append(ctx, "run_1", 1, journaltest.EndRecord())
+		_, err = s.Append(ctx, "run_1", 1, testrecord.End())
 	}
 	if !errors.Is(err, journal.ErrReadOnly) {
 		return fmt.Errorf("writing gave %v", err)
@@ -187,12 +187,12 @@ func record(path, _ string) error {
 	}
 	defer s.Close()
 	w := journal.NewWriter(s, "run_1", 0)
-	if err := w.Append(ctx, journaltest.RunRecord("ses")); err != nil {
+	if err := w.Append(ctx, testrecord.Run("ses")); err != nil {
 		return err
 	}
 	for n := range recorded {
 		id := fmt.Sprint("call_", n)
-		for _, r := range []journal.Record{journaltest.MessageRecord("a turn"), journaltest.StartRecord(id), journaltest.ResultRecord(id)} {
+		for _, r := range []journal.Record{testrecord.Message("a turn"), testrecord.Start(id), testrecord.Result(id)} {
 			if err := w.Append(ctx, r); err != nil {
 				return err
 			}

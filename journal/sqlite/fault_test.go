@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"wield/journal"
+	"wield/journal/internal/testrecord"
 	"wield/journal/journaltest"
 	"wield/journal/sqlite"
 	"wield/tool"
@@ -65,12 +66,12 @@ func TestTorn(t *testing.T) {
 	path := filepath.Join(dir, "journal.db")
 	s := open(t, path, sqlite.Options{})
 	w := journal.NewWriter(s, "run_1", 0)
-	if err := w.Append(t.Context(), journaltest.RunRecord("ses")); err != nil {
+	if err := w.Append(t.Context(), testrecord.Run("ses")); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 5 {
 		id := fmt.Sprint("call_", i)
-		for _, r := range []journal.Record{journaltest.StartRecord(id), journaltest.ResultRecord(id), journaltest.MessageRecord(strings.Repeat("word ", 1000))} {
+		for _, r := range []journal.Record{testrecord.Start(id), testrecord.Result(id), testrecord.Message(strings.Repeat("word ", 1000))} {
 			if err := w.Append(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +101,7 @@ func TestTorn(t *testing.T) {
 		}
 		last = n
 		if n > 0 {
-			journaltest.Add(t, s, "run_1", int64(n), journaltest.EndRecord())
+			testrecord.Add(t, s, "run_1", int64(n), testrecord.End())
 		}
 	}
 }
@@ -109,7 +110,7 @@ func TestTorn(t *testing.T) {
 func TestProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	s := open(t, path, sqlite.Options{Poll: 10 * time.Millisecond})
-	journaltest.Add(t, s, "run_1", 0, journaltest.RunRecord("ses"))
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"))
 	children := []*child{start(t, "race", path, "run_1"), start(t, "race", path, "run_1"), start(t, "race", path, "run_1")}
 	next := int64(1)
 	for e, err := range s.Watch(t.Context(), journal.Query{}) { // this process sees what the others write
@@ -172,18 +173,18 @@ func do(t *testing.T, db *sql.DB, statements ...string) {
 func TestLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	s := open(t, path, sqlite.Options{Wait: time.Millisecond})
-	journaltest.Add(t, s, "run_1", 0, journaltest.RunRecord("ses"))
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"))
 	other := raw(t, path)
 	other.SetMaxOpenConns(1)
 	do(t, other, "BEGIN IMMEDIATE")
-	if _, err := s.Append(t.Context(), "run_1", 1, journaltest.EndRecord()); !errors.Is(err, journal.ErrLocked) {
+	if _, err := s.Append(t.Context(), "run_1", 1, testrecord.End()); !errors.Is(err, journal.ErrLocked) {
 		t.Errorf("while another process writes: %v", err)
 	}
 	if n := len(journaltest.List(t, s.Read(t.Context(), journal.Query{}))); n != 1 {
 		t.Errorf("%d entries can be read, want 1", n)
 	}
 	do(t, other, "ROLLBACK")
-	journaltest.Add(t, s, "run_1", 1, journaltest.EndRecord())
+	testrecord.Add(t, s, "run_1", 1, testrecord.End())
 	journaltest.Whole(t, s)
 }
 
@@ -193,7 +194,7 @@ func TestReadOnly(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	path := filepath.Join(dir, "journal.db")
 	s := open(t, path, sqlite.Options{})
-	journaltest.Add(t, s, "run_1", 0, journaltest.RunRecord("ses"))
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -307,8 +308,8 @@ func TestTampered(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "journal.db")
 		s := open(t, path, sqlite.Options{})
-		journaltest.Add(t, s, "run_1", 0, journaltest.RunRecord("ses"), journaltest.MessageRecord("a"), journaltest.StartRecord("call_1"),
-			journaltest.ResultRecord("call_1"), journaltest.EndRecord())
+		testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"), testrecord.Message("a"), testrecord.Start("call_1"),
+			testrecord.Result("call_1"), testrecord.End())
 		do(t, raw(t, path), test.statement)
 		r, err := journal.Verify(t.Context(), s, journal.Hash{})
 		if err != nil || len(r.Problems) == 0 || !strings.Contains(fmt.Sprint(r.Problems), test.want) {
@@ -322,8 +323,8 @@ func TestGone(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, filepath.Join(dir, "journal.db"), sqlite.Options{})
 	secret := strings.Repeat("mellon ", 5000) // some of it lies in pages of its own
-	journaltest.Add(t, s, "run_1", 0, journaltest.RunRecord("ses_1"), journaltest.MessageRecord(secret), journaltest.MessageRecord("mellon"))
-	journaltest.Add(t, s, "run_2", 0, journaltest.RunRecord("ses_2"))
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses_1"), testrecord.Message(secret), testrecord.Message("mellon"))
+	testrecord.Add(t, s, "run_2", 0, testrecord.Run("ses_2"))
 	if err := s.Delete(t.Context(), "ses_1", journal.ReasonAsked); err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +355,7 @@ func TestOpenAtOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if _, err := s.Append(t.Context(), fmt.Sprint("run_", i), 0, journaltest.RunRecord("ses")); err != nil {
+			if _, err := s.Append(t.Context(), fmt.Sprint("run_", i), 0, testrecord.Run("ses")); err != nil {
 				t.Error(err)
 			}
 			if err := s.Close(); err != nil {
@@ -389,7 +390,7 @@ func TestApprovalsReopen(t *testing.T) {
 func TestMode(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	s := open(t, filepath.Join(dir, "journal.db"), sqlite.Options{})
-	journaltest.Add(t, s, "run_1", 0, journaltest.RunRecord("ses"))
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"))
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(files) < 2 {
 		t.Fatal(files, err)

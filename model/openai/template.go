@@ -15,9 +15,6 @@ import (
 // maxTemplate bounds the answer of a server that is asked for its chat template.
 const maxTemplate = 8 << 20
 
-// ErrNoTemplate says that a server tells nobody its chat template.
-var ErrNoTemplate = errors.New("the server tells no chat template: neither Ollama's /api/show nor llama.cpp's /props answers")
-
 // Template asks the server at o.URL for what it knows of a model's chat template: Ollama's /api/show, else
 // llama.cpp's /props. It returns the answer as the server gave it, which chattemplate.Read reads. It follows no
 // redirect.
@@ -36,7 +33,7 @@ func Template(ctx context.Context, o Options, model string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case props == nil:
-		return nil, ErrNoTemplate
+		return nil, errors.New("the server tells no chat template: neither Ollama's /api/show nor llama.cpp's /props answers")
 	}
 	return props, nil
 }

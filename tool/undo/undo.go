@@ -21,12 +21,14 @@ import (
 	"wield/tool/internal/patch"
 )
 
-// The kinds of failures, for errors.Is. A file that has changed since is an *patch.Failure with the reason patch.Stale.
+// The kinds of failures, for errors.Is.
 var (
 	ErrUnknown = errors.New("there is no such action")
 	ErrUndone  = errors.New("the action was undone before")
 	ErrRoot    = errors.New("the action changed files of another directory")
 	ErrDamaged = errors.New("what was kept of the action is damaged")
+
+	ErrStale error = patch.Stale // a file has changed since
 )
 
 // A Log keeps actions in a directory. Several processes may use the same one. A nil Log keeps nothing.
@@ -238,7 +240,7 @@ func (l *Log) Last(root *files.Root, of func(*Action) bool) (Action, error) {
 
 // Undo puts the files of an action back as they were before it, all of them or none, and returns what has changed. A
 // file that is as it was before is left alone; one that is neither that nor what the action made of it makes the
-// whole fail with patch.Stale.
+// whole fail with ErrStale.
 func (l *Log) Undo(root *files.Root, id string) ([]edit.Change, error) {
 	a, err := l.read(id)
 	switch {

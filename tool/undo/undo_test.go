@@ -134,7 +134,7 @@ func TestUndoRefuses(t *testing.T) {
 		before := tree(t, dir)
 		put(t, dir, c.name, c.text)
 		want := tree(t, dir)
-		if _, err := l.Undo(root, a.ID); !errors.Is(err, patch.Stale) {
+		if _, err := l.Undo(root, a.ID); !errors.Is(err, ErrStale) {
 			t.Errorf("%s has changed: %v", c.name, err)
 		}
 		if now := tree(t, dir); fmt.Sprint(now) != fmt.Sprint(want) {
@@ -240,7 +240,7 @@ func TestDoFails(t *testing.T) {
 	root, dir := workspace(t, map[string]string{"a.txt": "one\n"})
 	l := &Log{Dir: t.TempDir()}
 	changes := []edit.Change{{Path: "a.txt", Existed: true, Exists: true, Before: []byte("other\n"), After: []byte("x\n")}}
-	if _, err := l.Do(root, "edit", "", changes); !errors.Is(err, patch.Stale) {
+	if _, err := l.Do(root, "edit", "", changes); !errors.Is(err, ErrStale) {
 		t.Errorf("Do = %v", err)
 	}
 	if entries, err := os.ReadDir(l.Dir); err != nil || len(entries) > 0 {
