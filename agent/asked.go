@@ -19,20 +19,13 @@ import (
 // Asked is what a model was asked in a turn, put together again from the journal.
 type Asked struct {
 	Request chat.Request
-	Pruned  int   // results in whose place, or behind whose beginning, there is a note
-	Dropped int   // messages that are not there
-	Match   Match // with what was asked then
+	Pruned  int // results in whose place, or behind whose beginning, there is a note
+	Dropped int // messages that are not there
+
+	// Match compares the request with the digest in the journal: "same", "other" if it depends on something that the
+	// journal does not have, such as how results are written for models, or "unknown" without a digest.
+	Match string
 }
-
-// A Match says whether what was put together again is what was there.
-type Match string
-
-// The matches.
-const (
-	MatchSame    Match = "same"    // to the byte: its digest is that of the journal
-	MatchOther   Match = "other"   // something that the journal does not have was different, such as how results are written for models
-	MatchUnknown Match = "unknown" // the journal has no digest
-)
 
 // Asked returns what the model was asked at the n-th time in a run, from 0. It looks at the records alone, and at how
 // the agent's tools write their results.
@@ -86,13 +79,13 @@ func (r *Run) asked(run *journal.RunRecord, turn *journal.Turn) *Asked {
 	f := Fitting{Budget: turn.Room, Summary: r.shown.summary, Reader: reader(req.Tools)}
 	v := f.Fit(r.state.Messages)
 	req.Messages = v.Messages
-	out := &Asked{Request: req, Pruned: v.Pruned + v.Cut, Dropped: v.Dropped, Match: MatchUnknown}
+	out := &Asked{Request: req, Pruned: v.Pruned + v.Cut, Dropped: v.Dropped, Match: "unknown"}
 	switch turn.Digest {
 	case "":
 	case digestOf(&req):
-		out.Match = MatchSame
+		out.Match = "same"
 	default:
-		out.Match = MatchOther
+		out.Match = "other"
 	}
 	return out
 }

@@ -34,7 +34,7 @@ func checkAsked(t *testing.T, store journal.Store, run string, sent []*chat.Requ
 		if dump(got.Request.Messages) != dump(want.Messages) || fmt.Sprint(names(got.Request.Tools)) != fmt.Sprint(names(want.Tools)) || got.Request.Model != want.Model {
 			t.Errorf("question %d is told as\n%s\nand was\n%s", n, dump(got.Request.Messages), dump(want.Messages))
 		}
-		if got.Match != agent.MatchSame {
+		if got.Match != "same" {
 			t.Errorf("question %d: the match is %s", n, got.Match)
 		}
 		n++
@@ -61,10 +61,10 @@ func TestAskedOtherwise(t *testing.T) {
 	other := tools(t, reads("page", func(context.Context, string) (string, error) { return "", nil }))
 	other = other.With(func(s *tool.Settings) { s.Style = 1 })
 	got, err := agent.New(nil, other, agent.Options{Journal: store}).Asked(t.Context(), run.ID(), 1)
-	if err != nil || got.Match == agent.MatchUnknown || len(got.Request.Messages) != len(sent[1].Messages) {
+	if err != nil || got.Match == "unknown" || len(got.Request.Messages) != len(sent[1].Messages) {
 		t.Errorf("%+v %v", got, err)
 	}
-	if same := dump(got.Request.Messages) == dump(sent[1].Messages); same != (got.Match == agent.MatchSame) {
+	if same := dump(got.Request.Messages) == dump(sent[1].Messages); same != (got.Match == "same") {
 		t.Errorf("the match is %s, and that the messages are the same is %t", got.Match, same)
 	}
 	if _, err := agent.New(nil, other, agent.Options{}).Asked(t.Context(), run.ID(), 0); !errors.Is(err, agent.ErrNoJournal) {

@@ -14,9 +14,9 @@ import (
 	"wield/internal/config"
 	"wield/internal/gateway"
 	"wield/internal/metrics"
+	"wield/internal/stop"
 	"wield/model/exchange"
 	"wield/model/route"
-	"wield/model/stop"
 )
 
 // server returns the model that a backend serves, which all models on that backend share: its limits hold for

@@ -350,7 +350,7 @@ func (x *exchange) forget(kind recordKind, object string) *failure {
 	if err := x.g.responses.remove(x.r.Context(), r.key); err != nil {
 		return x.storeFailure(err)
 	}
-	x.body(http.StatusOK, responses.AppendDeleted(nil, object, x.arg))
+	x.body(http.StatusOK, appendDeleted(nil, object, x.arg))
 	return nil
 }
 
@@ -393,7 +393,7 @@ func (x *exchange) listItems(items []responses.Item) *failure {
 	if order != "" && order != "asc" && order != "desc" {
 		return badField("order", jsonbody.CodeInvalidValue, "order: this must be asc or desc")
 	}
-	var page responses.Page
+	var page itemPage
 	after := q.Get("after")
 	waiting := after != ""
 	for i := range items {
@@ -404,17 +404,17 @@ func (x *exchange) listItems(items []responses.Item) *failure {
 		switch {
 		case waiting:
 			waiting = it.ID != after
-		case len(page.Items) == limit:
-			page.More = true
+		case len(page.items) == limit:
+			page.more = true
 		default:
-			page.Items = append(page.Items, it.Raw)
-			page.IDs = append(page.IDs, it.ID)
+			page.items = append(page.items, it.Raw)
+			page.ids = append(page.ids, it.ID)
 		}
 	}
 	if waiting {
 		return badField("after", jsonbody.CodeInvalidValue, "after: there is no item "+quote(after)+" in this list")
 	}
-	x.body(http.StatusOK, responses.AppendPage(nil, page))
+	x.body(http.StatusOK, appendPage(nil, page))
 	return nil
 }
 
@@ -435,7 +435,7 @@ func (x *exchange) createConversation() *failure {
 
 // describe answers with what describes a conversation.
 func (x *exchange) describe(r *record) *failure {
-	x.body(http.StatusOK, responses.AppendConversation(nil, r.key.id, r.created, r.metadata))
+	x.body(http.StatusOK, appendConversation(nil, r.key.id, r.created, r.metadata))
 	return nil
 }
 
@@ -529,11 +529,11 @@ func (x *exchange) extendConversation() *failure {
 		return f
 	}
 	x.g.responses.add(x.r.Context(), r.key, r.created, items)
-	page := responses.Page{}
+	page := itemPage{}
 	for i := range items {
-		page.Items = append(page.Items, items[i].Raw)
-		page.IDs = append(page.IDs, items[i].ID)
+		page.items = append(page.items, items[i].Raw)
+		page.ids = append(page.ids, items[i].ID)
 	}
-	x.body(http.StatusOK, responses.AppendPage(nil, page))
+	x.body(http.StatusOK, appendPage(nil, page))
 	return nil
 }

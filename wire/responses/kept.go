@@ -1,71 +1,11 @@
 package responses
 
 import (
-	"encoding/json"
-	"strconv"
 	"strings"
 
 	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
-
-// A Page is a part of a list.
-type Page struct {
-	Items []json.RawMessage
-	IDs   []string // of the items
-	More  bool     // something follows
-}
-
-// AppendPage appends the body of a list.
-func AppendPage(dst []byte, p Page) []byte {
-	dst = append(dst, `{"object":"list","data":[`...)
-	for i, raw := range p.Items {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsonbody.AppendCompact(dst, raw)
-	}
-	first, last := "", ""
-	if len(p.IDs) > 0 {
-		first, last = p.IDs[0], p.IDs[len(p.IDs)-1]
-	}
-	dst = append(dst, `],"first_id":`...)
-	dst = appendStringOrNull(dst, first)
-	dst = append(dst, `,"last_id":`...)
-	dst = appendStringOrNull(dst, last)
-	dst = append(dst, `,"has_more":`...)
-	dst = strconv.AppendBool(dst, p.More)
-	return append(dst, '}')
-}
-
-func appendStringOrNull(dst []byte, s string) []byte {
-	if s == "" {
-		return append(dst, "null"...)
-	}
-	return shape.AppendQuoted(dst, s)
-}
-
-// AppendDeleted appends the body that says that something is kept no more. object is its kind, such as response.
-func AppendDeleted(dst []byte, object, id string) []byte {
-	dst = append(dst, `{"id":`...)
-	dst = shape.AppendQuoted(dst, id)
-	dst = append(dst, `,"object":`...)
-	dst = shape.AppendQuoted(dst, object)
-	return append(dst, `,"deleted":true}`...)
-}
-
-// AppendConversation appends the body that describes a conversation. metadata is an object, or nil.
-func AppendConversation(dst []byte, id string, created int64, metadata json.RawMessage) []byte {
-	dst = append(dst, `{"id":`...)
-	dst = shape.AppendQuoted(dst, id)
-	dst = append(dst, `,"object":"conversation","created_at":`...)
-	dst = strconv.AppendInt(dst, created, 10)
-	dst = append(dst, `,"metadata":`...)
-	if len(metadata) == 0 {
-		metadata = json.RawMessage("{}")
-	}
-	return append(jsonbody.AppendCompact(dst, metadata), '}')
-}
 
 // idPrefixes are the beginnings of ids for items that come without one.
 var idPrefixes = map[string]string{

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"wield/chat"
-	"wield/model/stop"
+	"wield/internal/stop"
 )
 
 // A recital is a model that says its events, then fails if err is set.

@@ -9,7 +9,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
-	"wield/model/firstchoice"
+	"wield/internal/firstchoice"
 )
 
 // A chooser answers the question for a choice with one text, and everything else with another.
