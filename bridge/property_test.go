@@ -11,6 +11,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	"wield/internal/property"
 )
 
 // pieces are what models write, and what nearly is a call.
@@ -25,7 +26,7 @@ var pieces = []string{"Let me look.", " ", "\n", textCall, "\n" + textCall + "\n
 // TestChunking plays random answers in random pieces: what the client sees depends on the texts alone, and every byte
 // is in it.
 func TestChunking(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		draw := func() answer {
 			s := ""
 			for range rapid.IntRange(0, 4).Draw(rt, "n") {

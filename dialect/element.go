@@ -420,25 +420,27 @@ func (d *Decoder) goBack(i int) int {
 func (d *Decoder) breakBody(i int) int {
 	d.trace(d.text.at(i), chat.OutcomeRefused, "broken behind the name")
 	at := d.text.last
-	bol := d.beginsLine(at)
+	before := d.text.held(max(d.text.holdAt, at-maxBlank), at)
 	if at >= d.text.base {
 		d.leave(false)
-		d.ctx.bol, d.ctx.torn = bol, !bol
+		d.tear(before)
 		return d.text.index(at)
 	}
 	i = d.text.character(i)
 	again := d.text.held(at, d.text.at(i))
 	d.leave(false)
-	d.ctx.bol, d.ctx.torn = bol, !bol
+	d.tear(before)
 	d.reread(again, at)
 	return i
 }
 
-// beginsLine reports whether nothing but a few blanks stands between the offset at, in what is held, and the
-// start of its line.
-func (d *Decoder) beginsLine(at int) bool {
-	before := strings.TrimRight(d.text.held(max(d.text.holdAt, at-maxBlank), at), " \t")
-	return strings.HasSuffix(before, "\n")
+// tear notes how a call that broke ended: at the start of a line, but for a few blanks, or in the middle of one.
+func (d *Decoder) tear(before string) {
+	bol := strings.HasSuffix(strings.TrimRight(before, " \t"), "\n")
+	d.ctx.bol, d.ctx.torn, d.turn.tornBy = bol, !bol, 0
+	if before != "" {
+		d.turn.tornBy = before[len(before)-1]
+	}
 }
 
 func (d *Decoder) leave(after bool) {

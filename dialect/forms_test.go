@@ -11,6 +11,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
+	"wield/internal/property"
 	"wield/schema"
 	"wield/schema/shape"
 )
@@ -44,7 +45,7 @@ func formText(t *rapid.T) string {
 // what is carried out has an end in the text.
 func TestBlockForms(t *testing.T) {
 	calls := 0
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		text := formText(t)
 		o := dialect.Options{Dialect: "cli-block", Tools: formTools}
 		if err := dialecttest.Quick(maker(o), text); err != nil {
@@ -181,7 +182,7 @@ func TestEditsNowhere(t *testing.T) {
 
 // TestEditsAnyText is TestBlockForms without the dialect.
 func TestEditsAnyText(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		text := formText(t)
 		o := dialect.Options{Edits: true, Tools: formTools}
 		if err := dialecttest.Quick(maker(o), text); err != nil {

@@ -14,6 +14,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
+	"wield/internal/property"
 	"wield/schema/shape"
 )
 
@@ -152,7 +153,7 @@ var sameJSON = cmp.Transformer("compact", func(s string) string {
 func TestResultsRoundTrip(t *testing.T) {
 	finder := newCallFinder(t)
 	piece := rapid.OneOf(rapid.String(), rapid.SampledFrom(dialecttest.Hostile()))
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		d, _ := dialect.Lookup(rapid.SampledFrom(dialect.Names()).Draw(t, "dialect"))
 		var want []chat.Result
 		for range rapid.IntRange(1, 3).Draw(t, "n") {

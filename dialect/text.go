@@ -149,6 +149,8 @@ func (d *Decoder) tornOn(i int) bool {
 	last := d.text.recent.last()
 	if i > 0 {
 		last = d.text.in[i-1]
+	} else if last == 0 { // nothing was passed on since the call broke
+		last = d.turn.tornBy
 	}
 	return last != '>' && last != ']' && last != '}'
 }

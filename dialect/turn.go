@@ -39,6 +39,7 @@ type turn struct {
 	returned    string // the token that a complete answer ends with, once it was read
 	closed      int    // where the last special token ends that was left out
 	torn        int    // where what is left of a broken call ends
+	tornBy      byte   // the last byte that the broken call took
 	role        roleLine
 	example     example
 	shown       uint64 // styles of role lines in which a conversation is shown, by number

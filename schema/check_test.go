@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
+	"wield/internal/property"
 	"wield/schema"
 )
 
@@ -134,7 +135,7 @@ func TestCheckDifferential(t *testing.T) {
 			}
 			return string(doc)
 		}))
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		doc := text.Draw(t, "doc")
 		want := jsontext.Value(doc).IsValid()
 		v := mustCompile(t, `{}`).Validate(doc)

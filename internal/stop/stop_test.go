@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"wield/chat"
+	"wield/internal/property"
 	"wield/internal/stop"
 )
 
@@ -131,7 +132,7 @@ func TestOtherEvents(t *testing.T) {
 
 // TestPieces: what is heard depends on the text and on nothing else.
 func TestPieces(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		letters := rapid.StringMatching(`[ab]{0,24}`)
 		text := letters.Draw(rt, "text")
 		stops := rapid.SliceOfN(rapid.StringMatching(`[ab]{1,5}`), 1, 3).Draw(rt, "stops")

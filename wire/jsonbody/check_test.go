@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
+
+	"wield/internal/property"
 )
 
 // strictly is what Check has to agree with.
@@ -38,7 +40,7 @@ func TestCheckAgrees(t *testing.T) {
 	for _, s := range checked {
 		check(t.Fatalf, s)
 	}
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		s := rapid.SampledFrom(checked).Draw(rt, "text")
 		for range rapid.IntRange(0, 3).Draw(rt, "changes") {
 			at := rapid.IntRange(0, len(s)).Draw(rt, "at")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"wield/internal/property"
 	"wield/schema/shape"
 
 	"pgregory.net/rapid"
@@ -33,7 +34,7 @@ func TestEscapedReadsBack(t *testing.T) {
 			check(t.Fatalf, strings.Repeat(" ", at)+string(rune(c))+"!#[]")
 		}
 	}
-	rapid.Check(t, func(t *rapid.T) { check(t.Fatalf, string(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))) })
+	property.Check(t, func(t *rapid.T) { check(t.Fatalf, string(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))) })
 }
 
 func BenchmarkEscape(b *testing.B) {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"wield/chat"
+	"wield/internal/property"
 )
 
 func textEvent(s string) chat.Event { return chat.Event{Kind: chat.KindText, Text: s} }
@@ -328,7 +329,7 @@ func TestLogProbs(t *testing.T) {
 // response: ids, indexes and text. Numbers count without a gap.
 func TestOneIDPerItem(t *testing.T) {
 	piece := rapid.SampledFrom([]string{"a", "é", "\xc3", "\xa9", "\"", "\n", "", "{}", "€"})
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		var events []chat.Event
 		for range rapid.IntRange(0, 8).Draw(rt, "parts") {
 			var pieces []string

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"wield/internal/property"
 	"wield/tool/files"
 )
 
@@ -23,7 +24,7 @@ func TestAnyEdit(t *testing.T) {
 		"CR LF":           func(l string) string { return l + "\r" },
 	}
 	names := []string{"as it is", "trailing blanks", "shifted", "CR LF"}
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(word, 1, 30).Draw(t, "lines")
 		lines = append(lines, "end") // an empty last line would be none
 		from := rapid.IntRange(0, len(lines)-1).Draw(t, "from")
