@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -40,8 +39,15 @@ var busyStory = story{name: "busy", calls: 6, config: strings.Replace(teamConfig
 // A history is what clients were told while things fail.
 type history struct {
 	mu       sync.Mutex
-	runs     map[string]bool   // that were begun, as a service has said
+	runs     map[string]string // that were begun, as a service has said, and where that is
 	answered map[string]string // approvals that were decided, as a service has said
+	kills    []killedAt        // of services
+}
+
+// A killedAt is when the service at an address was killed.
+type killedAt struct {
+	base string
+	at   time.Time
 }
 
 // TestKilledServices kills services and workers, stops services for longer than their lease, and restarts PostgreSQL,
@@ -61,12 +67,7 @@ func TestKilledServices(t *testing.T) {
 	}
 	var bases []string
 	for range m.services {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		bases = append(bases, l.Addr().String())
-		l.Close()
+		bases = append(bases, freeAddress(t))
 	}
 	again := func(i int) *server { return m.start(t, i, "WIELD_TEST_NATS=", "WIELD_LISTEN="+bases[i]) }
 	for i := range m.services {
@@ -82,7 +83,7 @@ func TestKilledServices(t *testing.T) {
 	work(1)
 	m.services[2].workers(t, 2)
 
-	h := &history{runs: map[string]bool{}, answered: map[string]string{}}
+	h := &history{runs: map[string]string{}, answered: map[string]string{}}
 	stop, clients := make(chan struct{}), sync.WaitGroup{}
 	for i := range bases {
 		clients.Go(func() { h.client(t, &server{base: "http://" + bases[i]}, stop) })
@@ -118,6 +119,7 @@ func TestKilledServices(t *testing.T) {
 			fallthrough
 		default:
 			counts["service killed"]++
+			h.kills = append(h.kills, killedAt{"http://" + bases[i], time.Now()})
 			_ = m.services[i].cmd.Process.Kill()
 			<-m.services[i].gone
 			m.services[i] = again(i)
@@ -153,7 +155,7 @@ func (h *history) client(t *testing.T, s *server, stop <-chan struct{}) {
 		var run shownRun
 		if n%4 == 0 && s.call(t, "POST", "runs", map[string]string{"agent": "worker", "input": "go"}, &run) {
 			h.mu.Lock()
-			h.runs[run.ID] = true
+			h.runs[run.ID] = s.base
 			h.mu.Unlock()
 		}
 		h.answer(t, s)
@@ -202,12 +204,18 @@ func (h *history) check(t *testing.T, m *team, hands []*hand) {
 	}
 	begun, succeeded := map[string]int{}, map[string]int{}
 	seen, unknown := map[string]bool{}, 0
+	var taken []time.Duration
 	for head, err := range s.Heads(t.Context(), journal.HeadQuery{Opened: journal.KindRun}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		seen[head.Stream] = true
-		calls, err := oneRun(journaltest.List(t, s.Read(t.Context(), journal.Query{Stream: head.Stream})), h.runs[head.Stream])
+		entries := journaltest.List(t, s.Read(t.Context(), journal.Query{Stream: head.Stream}))
+		base, told := h.runs[head.Stream]
+		if took := h.takenOver(base, entries); took > 0 {
+			taken = append(taken, took)
+		}
+		calls, err := oneRun(entries, told)
 		if err != nil {
 			t.Errorf("%s: %v", head.Stream, err)
 		}
@@ -256,6 +264,38 @@ func (h *history) check(t *testing.T, m *team, hands []*hand) {
 		}
 	}
 	t.Logf("%d runs, %d outcomes unknown", len(seen), unknown)
+	if len(taken) > 0 {
+		t.Logf("runs of killed services went on after: %s", quantiles(taken))
+	}
+}
+
+// takenOver returns how long after the service at an address was killed another one went on with a run that was begun
+// there; 0: it was not driven there when it was killed.
+func (h *history) takenOver(base string, entries []journal.Entry) time.Duration {
+	var first string // who has driven it first
+	for _, e := range entries {
+		switch r := &e.Record; {
+		case r.Kind == journal.KindWait, r.Kind == journal.KindEnd: // nobody drives it
+			return 0
+		case r.Kind != journal.KindClaimed:
+		case first == "":
+			first = r.Claimed.Owner
+		case r.Claimed.Owner != first:
+			for _, k := range h.kills {
+				if k.base == base && k.at.After(entries[0].At) {
+					return max(e.At.Sub(k.at), 0)
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// quantiles tells how long something took.
+func quantiles(took []time.Duration) string {
+	slices.Sort(took)
+	at := func(q float64) time.Duration { return took[int(q*float64(len(took)-1))].Round(100 * time.Millisecond) }
+	return fmt.Sprintf("%v (p50), %v (p95), %v at most, of %d", at(0.5), at(0.95), at(1), len(took))
 }
 
 func effectsOf(hands []*hand) func(func(string) bool) {

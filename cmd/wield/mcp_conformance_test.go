@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -11,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -58,11 +61,24 @@ func everythingServer(t *testing.T, program string, flags ...string) string {
 	return "http://" + address
 }
 
+var ports atomic.Int64 // that were looked at
+
+// freeAddress returns an address that nobody listens at, with a port that the system gives to nobody by itself: a
+// service that is started again finds it free.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	srv := httptest.NewServer(http.NotFoundHandler())
-	defer srv.Close()
-	return strings.TrimPrefix(srv.URL, "http://")
+	const from, to = 12000, 32000
+	for range to - from {
+		port := from + (int64(os.Getpid())*101+ports.Add(1))%(to-from)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			continue
+		}
+		defer l.Close()
+		return l.Addr().String()
+	}
+	t.Fatal("no port is free")
+	return ""
 }
 
 // withKey returns the address of a proxy that adds a key to requests, since the suite has none. Hosts and origins

@@ -278,7 +278,7 @@ func TestPartitions(t *testing.T) {
 	t.Parallel()
 	m := newSplit(t)
 	first, second := m.services[0], m.services[1]
-	h := &history{runs: map[string]bool{}, answered: map[string]string{}}
+	h := &history{runs: map[string]string{}, answered: map[string]string{}}
 	stop, clients := make(chan struct{}), sync.WaitGroup{}
 	for _, s := range m.services {
 		clients.Go(func() { h.client(t, &server{base: s.base}, stop) })

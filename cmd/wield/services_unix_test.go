@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -55,12 +54,7 @@ func newTeam(t *testing.T, s *story, database string, n int, nats string) *team 
 	}
 	team := &team{}
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		team.meet = append(team.meet, l.Addr().String())
-		l.Close()
+		team.meet = append(team.meet, freeAddress(t))
 	}
 	story.config = strings.Replace(story.config, "PEERS", `"`+strings.Join(team.meet, `", "`)+`"`, 1)
 	var err error
@@ -259,6 +253,17 @@ func TestServices(t *testing.T) {
 		writeFile(t, filepath.Join(h.dir, "quick"), "x")
 		for _, s := range m.services {
 			s.knows(t, 3, 1)
+		}
+		shown := m.wield(t, "cluster", "status", "--connect", b.base, "--key", "env:WIELD_TEST_KEY")
+		version, names := cli.ThisBuild().Version, []string{"s0", "s1", "s2", "build/w"}
+		for line := range strings.Lines(shown) { // NAME, a star for the service that was asked, ID and VERSION
+			row := strings.Fields(strings.Replace(line, " * ", " ", 1))
+			if len(row) > 2 && len(names) > 0 && row[0] == names[0] && row[2] == version {
+				names = names[1:]
+			}
+		}
+		if version == "" || len(names) > 0 {
+			t.Errorf("wield cluster status does not show the versions of %v:\n%s", names, shown)
 		}
 	})
 	t.Run("status", func(t *testing.T) {
