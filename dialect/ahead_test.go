@@ -6,7 +6,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
-	"wield/dialect/dialecttest"
+	"wield/dialect/internal/check"
 )
 
 // TestAhead has calls go on otherwise than is likely, at each of their bytes: small chunks, of which most are what is
@@ -57,8 +57,8 @@ func alike(t *testing.T, d *dialect.Decoder, text string) {
 			}
 		}
 		if want == nil {
-			want = dialecttest.Merge(events)
-		} else if diff := dialecttest.Diff(want, dialecttest.Merge(events)); diff != "" {
+			want = check.Merge(events)
+		} else if diff := check.Diff(want, check.Merge(events)); diff != "" {
 			t.Fatalf("%q in chunks of %d bytes: %s", text, size, diff)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
+	"wield/dialect/internal/check"
 	"wield/schema"
 	"wield/schema/shape"
 )
@@ -99,7 +100,7 @@ func BenchmarkLinear(b *testing.B) {
 }
 
 var workloads = []workload{
-	{"Prose1MB", 0, func(string) string { return dialecttest.Prose(mib) }},
+	{"Prose1MB", 0, func(string) string { return check.Prose(mib) }},
 	{"ShortCalls100", 100, shortCalls},
 	{"BigArg16KB", 1, func(d string) string { return bigArg(d, 16<<10) }},
 	{"BigArg128KB", 1, func(d string) string { return bigArg(d, 128<<10) }},
@@ -396,7 +397,7 @@ func shortCalls(d string) string {
 	return b.String()
 }
 
-func bigArg(d string, size int) string { return oneCall(d, "big.txt", dialecttest.Prose(size)) }
+func bigArg(d string, size int) string { return oneCall(d, "big.txt", check.Prose(size)) }
 
 func fill(unit string, size int) string { return strings.Repeat(unit, size/len(unit)) }
 

@@ -6,7 +6,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
-	"wield/dialect/dialecttest"
+	"wield/dialect/internal/check"
 )
 
 // held feeds text byte by byte and returns the greatest number of bytes that were fed and stood in no event yet, and
@@ -42,7 +42,7 @@ func TestA20(t *testing.T) {
 		most                int
 	}{
 		{"plain prose", "", word, 8},
-		{"prose with openers", "", dialecttest.Prose(4 << 10), 64},
+		{"prose with openers", "", check.Prose(4 << 10), 64},
 		{"white space", "", "a" + strings.Repeat(" ", 500) + "b", 64},
 		{"data", "", `{"rows":[` + strings.Repeat(`{"a":1,"b":"x"},`, 50) + `{}]}`, 64},
 		{"code in a fence", "", "```go\n" + strings.Repeat("x := y[0] // {}\n", 50) + "```\n", 64},

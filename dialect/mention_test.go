@@ -8,6 +8,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
+	"wield/dialect/internal/check"
 )
 
 // mentioned counts the calls that come out of text, in chunks of every size that turnSizes has.
@@ -128,10 +129,10 @@ func TestLongMention(t *testing.T) {
 			if starts != rejected {
 				t.Errorf("in chunks of %d: %d starts, %d rejected", size, starts, rejected)
 			}
-			if err := dialecttest.Conservation(text, events); err != nil {
+			if err := check.Conservation(text, events); err != nil {
 				t.Error(err)
 			}
-			if err := dialecttest.Structure(events); err != nil {
+			if err := check.Structure(events); err != nil {
 				t.Error(err)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
-	"wield/dialect/dialecttest"
+	"wield/dialect/internal/check"
 	"wield/internal/property"
 	"wield/schema/shape"
 )
@@ -146,7 +146,7 @@ func TestAppendCallsIDs(t *testing.T) {
 }
 
 func TestAppendCallsRoundTrip(t *testing.T) {
-	str := rapid.Map(rapid.OneOf(rapid.String(), rapid.SampledFrom(dialecttest.Hostile()), rapid.StringN(0, 4, -1)), func(s string) string {
+	str := rapid.Map(rapid.OneOf(rapid.String(), rapid.SampledFrom(check.Hostile()), rapid.StringN(0, 4, -1)), func(s string) string {
 		return strings.ToValidUTF8(s, "?")
 	})
 	var value *rapid.Generator[any]

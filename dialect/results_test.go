@@ -13,14 +13,14 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
-	"wield/dialect/dialecttest"
+	"wield/dialect/internal/check"
 	"wield/internal/property"
 	"wield/schema/shape"
 )
 
 // hostileTexts are the kit's hostile strings, several to a text, since every dialect is to read every one.
 func hostileTexts() (texts []string) {
-	for some := range slices.Chunk(dialecttest.Hostile(), 8) {
+	for some := range slices.Chunk(check.Hostile(), 8) {
 		texts = append(texts, strings.Join(some, "\n"))
 	}
 	return texts
@@ -152,7 +152,7 @@ var sameJSON = cmp.Transformer("compact", func(s string) string {
 
 func TestResultsRoundTrip(t *testing.T) {
 	finder := newCallFinder(t)
-	piece := rapid.OneOf(rapid.String(), rapid.SampledFrom(dialecttest.Hostile()))
+	piece := rapid.OneOf(rapid.String(), rapid.SampledFrom(check.Hostile()))
 	property.Check(t, func(t *rapid.T) {
 		d, _ := dialect.Lookup(rapid.SampledFrom(dialect.Names()).Draw(t, "dialect"))
 		var want []chat.Result

@@ -7,7 +7,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
-	"wield/dialect/dialecttest"
+	"wield/dialect/internal/check"
 )
 
 // TestLongTaggedValue reads a long value in small chunks: what is allocated for it must be a small multiple of its
@@ -20,9 +20,9 @@ func TestLongTaggedValue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text := oneCall("qwen3-coder", "big.txt", dialecttest.Prose(size))
+			text := oneCall("qwen3-coder", "big.txt", check.Prose(size))
 			if name == "glm" {
-				text = fmt.Sprintf("<tool_call>write_file\n<arg_key>path</arg_key>\n<arg_value>big.txt</arg_value>\n<arg_key>content</arg_key>\n<arg_value>%s</arg_value>\n</tool_call>", dialecttest.Prose(size))
+				text = fmt.Sprintf("<tool_call>write_file\n<arg_key>path</arg_key>\n<arg_value>big.txt</arg_value>\n<arg_key>content</arg_key>\n<arg_value>%s</arg_value>\n</tool_call>", check.Prose(size))
 			}
 			buf := make([]chat.Event, 0, 64)
 			read := func() (calls int) {

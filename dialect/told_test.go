@@ -7,7 +7,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
-	"wield/dialect/dialecttest"
+	"wield/dialect/internal/check"
 )
 
 // TestTold looks at what has come out after every byte of a text: it must not depend on how the text before
@@ -29,7 +29,7 @@ func TestTold(t *testing.T) {
 		for n := range len(c.Text) {
 			events = bytes.Feed(events, c.Text[n:n+1])
 			whole.Reset()
-			want, got := dialecttest.Merge(whole.Feed(nil, c.Text[:n+1])), dialecttest.Merge(events)
+			want, got := check.Merge(whole.Feed(nil, c.Text[:n+1])), check.Merge(events)
 			if !reflect.DeepEqual(want, got) {
 				t.Errorf("%s: after %q: %s, byte by byte %s", c.ID, c.Text[:n+1], told(want), told(got))
 				break

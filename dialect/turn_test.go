@@ -8,6 +8,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
+	"wield/dialect/internal/check"
 	"wield/dialect/profile"
 )
 
@@ -75,10 +76,10 @@ func checkOver(t *testing.T, o dialect.Options, text string, size, calls, at int
 	case over.Detail.(*chat.OverrunDetail).Hard != hard || over.At != at:
 		t.Errorf("%q in chunks of %d: hard %t at %d, want %t at %d", text, size, over.Detail.(*chat.OverrunDetail).Hard, over.At, hard, at)
 	}
-	if err := dialecttest.Conservation(text, events); err != nil {
+	if err := check.Conservation(text, events); err != nil {
 		t.Errorf("%q in chunks of %d: %v", text, size, err)
 	}
-	if err := dialecttest.Structure(events); err != nil {
+	if err := check.Structure(events); err != nil {
 		t.Errorf("%q in chunks of %d: %v", text, size, err)
 	}
 }
@@ -340,7 +341,7 @@ func TestCallElsewhere(t *testing.T) {
 			if at != want {
 				t.Errorf("%q in chunks of %d: the turn ends at %d, want %d", text, size, at, want)
 			}
-			if err := dialecttest.Conservation(text+"And so on.", events); err != nil {
+			if err := check.Conservation(text+"And so on.", events); err != nil {
 				t.Errorf("%q in chunks of %d: %v", text, size, err)
 			}
 		}

@@ -10,11 +10,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"reflect"
 	"strings"
 
 	"wield/chat"
 	"wield/dialect"
+	"wield/dialect/internal/check"
 	"wield/schema"
 	"wield/schema/shape"
 )
@@ -249,7 +249,7 @@ func differs(what, want, got string) error {
 	if want == got {
 		return nil
 	}
-	return fmt.Errorf("%s: want %s, got %s", what, short(want), short(got))
+	return fmt.Errorf("%s: want %s, got %s", what, check.Short(want), check.Short(got))
 }
 
 func (w *Want) content(got string) error {
@@ -275,7 +275,7 @@ func (w *Want) calls(got []chat.Call) error {
 		for _, c := range got {
 			names = append(names, c.Name+c.Arguments)
 		}
-		return fmt.Errorf("calls: want %d, got %d: %s", len(w.Calls), len(got), short(strings.Join(names, " ")))
+		return fmt.Errorf("calls: want %d, got %d: %s", len(w.Calls), len(got), check.Short(strings.Join(names, " ")))
 	}
 	var errs []error
 	for i := range got {
@@ -304,30 +304,10 @@ func (w *WantCall) compare(got *chat.Call) error {
 	switch {
 	case w.Text != "":
 		errs = append(errs, differs("arguments", w.Text, got.Arguments))
-	case !w.Incomplete && !SameJSON(string(w.Arguments), got.Arguments):
+	case !w.Incomplete && !check.SameJSON(string(w.Arguments), got.Arguments):
 		errs = append(errs, differs("arguments", string(w.Arguments), got.Arguments))
 	}
 	return errors.Join(errs...)
-}
-
-// SameJSON reports whether two JSON texts hold the same value. The order of keys and white space are free; a number
-// must have the same text, so that 1.0 is not 1.
-func SameJSON(a, b string) bool {
-	if a == b {
-		return true
-	}
-	x, errX := decodeJSON(a)
-	y, errY := decodeJSON(b)
-	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
-}
-
-func decodeJSON(text string) (v any, err error) {
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	if err = d.Decode(&v); err == nil && d.More() {
-		err = errors.New("more than one value")
-	}
-	return v, err
 }
 
 func (w *Want) rejected(got []chat.RejectedDetail) error {
@@ -372,7 +352,7 @@ func (w *Want) notes(got []chat.NoteDetail) error {
 	var errs []error
 	for _, n := range got {
 		if k := string(n.Kind); !want[k] && !seen[k] {
-			errs = append(errs, fmt.Errorf("note %s (%s -> %s) is not wanted", k, short(n.Before), short(n.After)))
+			errs = append(errs, fmt.Errorf("note %s (%s -> %s) is not wanted", k, check.Short(n.Before), check.Short(n.After)))
 		}
 		seen[string(n.Kind)] = true
 	}

@@ -9,6 +9,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/dialecttest"
+	"wield/dialect/internal/check"
 )
 
 // toy is a small right decoder: @NAME[ARGS] is a call, ARGS hold no bracket, names are lower case letters.
@@ -285,7 +286,7 @@ func TestRejected(t *testing.T) {
 		{"span begins inside", append(start, reject(chat.RejectedDetail{Raw: "[x", At: 2, End: 4}, 2, 4, 0)...), false},
 	}
 	for _, tt := range tests {
-		err := errors.Join(dialecttest.Structure(tt.events), dialecttest.Conservation("@f[x", tt.events))
+		err := errors.Join(check.Structure(tt.events), check.Conservation("@f[x", tt.events))
 		if (err == nil) != tt.ok {
 			t.Errorf("%s: %v", tt.name, err)
 		}
@@ -319,7 +320,7 @@ func TestOverrun(t *testing.T) {
 		{"in a call", slices.Concat([]chat.Event{before}, call[:1], []chat.Event{over}, call[1:]), false},
 	}
 	for _, tt := range tests {
-		if err := errors.Join(dialecttest.Structure(tt.events), dialecttest.Conservation(text, tt.events)); (err == nil) != tt.ok {
+		if err := errors.Join(check.Structure(tt.events), check.Conservation(text, tt.events)); (err == nil) != tt.ok {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
@@ -332,11 +333,11 @@ func TestPromotedCallsPointIntoReasoning(t *testing.T) {
 		{Kind: chat.KindCallArgs, Flags: chat.FlagPromoted, Text: "{}", At: 3, End: 5},
 		{Kind: chat.KindCallEnd, Flags: chat.FlagPromoted, At: 5, End: 6, Detail: &chat.Call{ID: "call_0", Name: "f", Arguments: "{}", Complete: true, End: 6}},
 	}
-	if err := errors.Join(dialecttest.Structure(events), dialecttest.Conservation("@f[{}]", events)); err != nil {
+	if err := errors.Join(check.Structure(events), check.Conservation("@f[{}]", events)); err != nil {
 		t.Error(err)
 	}
 	events[2].Flags = 0
-	if dialecttest.Conservation("@f[{}]", events) == nil {
+	if check.Conservation("@f[{}]", events) == nil {
 		t.Error("an event that is not promoted may not point back")
 	}
 }
@@ -390,7 +391,7 @@ func TestCompare(t *testing.T) {
 
 // TestProse holds the prose to what is said of it.
 func TestProse(t *testing.T) {
-	block, _, _ := strings.Cut(dialecttest.Prose(4<<10), "\nThe first")
+	block, _, _ := strings.Cut(check.Prose(4<<10), "\nThe first")
 	block += "\n"
 	kib := float64(len(block)) / 1024
 	check := func(what string, n int, want float64) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"wield/chat"
+	"wield/dialect/internal/check"
 )
 
 // A Rule names what a check holds a dialect to.
@@ -39,7 +40,7 @@ type Failure struct {
 func (f Failure) String() string {
 	s := fmt.Sprintf("%s: %s: %v", f.Case, f.Rule, f.Err)
 	if f.Text != "" {
-		s += "\n\ttext " + short(f.Text)
+		s += "\n\ttext " + check.Short(f.Text)
 	}
 	return s
 }
@@ -52,8 +53,8 @@ type textCheck struct {
 
 // textChecks hold for every text, the ones first that the others take for granted.
 var textChecks = [...]textCheck{
-	{ruleStructure, func(_ *reader, _ string, whole []chat.Event) error { return Structure(whole) }},
-	{ruleConservation, func(_ *reader, text string, whole []chat.Event) error { return Conservation(text, whole) }},
+	{ruleStructure, func(_ *reader, _ string, whole []chat.Event) error { return check.Structure(whole) }},
+	{ruleConservation, func(_ *reader, text string, whole []chat.Event) error { return check.Conservation(text, whole) }},
 	{ruleSplit, func(r *reader, text string, whole []chat.Event) error {
 		return r.invariance(text, whole, splits(text))
 	}},

@@ -6,9 +6,9 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/check"
 )
 
 // Limits of the splits that Splits yields for long texts.
@@ -17,7 +17,6 @@ const (
 	randoms   = 8    // random splits of a text
 	bytewise  = 1 << 20
 	maxShrink = 512 // splits that are tried to find a smaller one that fails
-	showWidth = 120
 )
 
 // A SplitError says that a text gives other events when it is cut at Cuts than when it is fed whole.
@@ -100,7 +99,7 @@ func random(r *rand.Rand, size int) []int {
 // invariance checks that every one of the splits gives the events of the whole and conserves the text. It fails with a
 // *SplitError, whose split has as few cuts as could be found.
 func (r *reader) invariance(text string, whole []chat.Event, splits func(yield func(cuts []int) bool)) error {
-	want := Merge(whole)
+	want := check.Merge(whole)
 	for cuts := range splits {
 		err := r.check(text, cuts, want)
 		if err == nil {
@@ -151,65 +150,9 @@ func reuse(mk Maker, text string) (err error) {
 	for _, after := range []string{"half of the text", "the text"} {
 		r.Reset()
 		again, _ := decode(d, nil, nil, text, nil)
-		if diff := Diff(Merge(fresh), Merge(again)); diff != "" {
+		if diff := check.Diff(check.Merge(fresh), check.Merge(again)); diff != "" {
 			return fmt.Errorf("after Reset behind %s: %s", after, diff)
 		}
 	}
 	return nil
-}
-
-// Diff describes the first difference between two lists of events, or returns "" if there is none.
-func Diff(want, got []chat.Event) string {
-	for i := range max(len(want), len(got)) {
-		if i < len(want) && i < len(got) && same(&want[i], &got[i]) {
-			continue
-		}
-		return fmt.Sprintf("event %d: want %s, got %s", i, at(want, i), at(got, i))
-	}
-	return ""
-}
-
-func at(events []chat.Event, i int) string {
-	if i >= len(events) {
-		return "no event"
-	}
-	return format(events[i])
-}
-
-// format writes an event on one line, for messages to people.
-func format(e chat.Event) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s[%d:%d]", e.Kind, e.At, e.End)
-	if e.Kind == chat.KindCallStart || e.Kind == chat.KindCallArgs || e.Kind == chat.KindCallEnd || e.Kind == chat.KindRejected {
-		fmt.Fprintf(&b, " #%d", e.Index)
-	}
-	if e.Flags != 0 {
-		fmt.Fprintf(&b, " flags=%d", e.Flags)
-	}
-	if e.Name != "" || e.ID != "" {
-		fmt.Fprintf(&b, " %s/%s", e.Name, e.ID)
-	}
-	if e.Text != "" {
-		fmt.Fprintf(&b, " %s", short(e.Text))
-	}
-	switch d := e.Detail.(type) {
-	case *chat.Call:
-		fmt.Fprintf(&b, " call[%d:%d] %s %s complete=%t dialect=%s id=%s", d.At, d.End, d.Name, short(d.Arguments), d.Complete, d.Dialect, d.ID)
-	case *chat.RejectedDetail:
-		fmt.Fprintf(&b, " rejected[%d:%d] %s %s %s %s", d.At, d.End, d.Reason, d.Name, short(d.Raw), d.Message)
-	case *chat.OverrunDetail:
-		fmt.Fprintf(&b, " overrun %q hard=%t", d.Marker, d.Hard)
-	case *chat.NoteDetail:
-		fmt.Fprintf(&b, " note[%d:%d] %s %s %s -> %s", d.At, d.End, d.Kind, d.Path, short(d.Before), short(d.After))
-	case *chat.CandidateDetail:
-		fmt.Fprintf(&b, " candidate[%d:%d] %s %s %s", d.At, d.End, d.Dialect, d.Outcome, d.Why)
-	}
-	return b.String()
-}
-
-func short(s string) string {
-	if len(s) > showWidth {
-		return fmt.Sprintf("%q...(%d bytes)", s[:showWidth], len(s))
-	}
-	return fmt.Sprintf("%q", s)
 }

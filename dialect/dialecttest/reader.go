@@ -2,10 +2,9 @@ package dialecttest
 
 import (
 	"errors"
-	"reflect"
-	"strings"
 
 	"wield/chat"
+	"wield/dialect/internal/check"
 )
 
 // A reader reads texts, many times each, with one decoder where that can be Reset and without making garbage: a text
@@ -67,40 +66,14 @@ func compare(text string, want, got []chat.Event, err error) error {
 	if err != nil {
 		return err
 	}
-	if err := Conservation(text, got); err != nil {
+	if err := check.Conservation(text, got); err != nil {
 		return err
 	}
-	if merges(want, got) {
+	if check.Merges(want, got) {
 		return nil
 	}
-	if diff := Diff(want, Merge(got)); diff != "" {
+	if diff := check.Diff(want, check.Merge(got)); diff != "" {
 		return errors.New(diff)
 	}
 	return nil
-}
-
-// merges reports whether Merge(got) is want, for events among which there is no candidate. It makes no garbage.
-func merges(want, got []chat.Event) bool {
-	for i := range want {
-		if len(got) == 0 {
-			return false
-		}
-		run := got[0]
-		rest, ok := strings.CutPrefix(want[i].Text, run.Text)
-		for got = got[1:]; ok && len(got) > 0 && joins(&run, &got[0]); got = got[1:] {
-			rest, ok = strings.CutPrefix(rest, got[0].Text)
-			run.End = got[0].End
-		}
-		run.Text = want[i].Text
-		if !ok || rest != "" || !same(&want[i], &run) {
-			return false
-		}
-	}
-	return len(got) == 0
-}
-
-// same reports whether two events are the same in everything.
-func same(a, b *chat.Event) bool {
-	return a.Kind == b.Kind && a.Flags == b.Flags && a.Origin == b.Origin && a.Turn == b.Turn && a.Index == b.Index && a.At == b.At && a.End == b.End &&
-		a.Text == b.Text && a.ID == b.ID && a.Name == b.Name && (a.Detail == b.Detail || reflect.DeepEqual(a.Detail, b.Detail))
 }

@@ -11,6 +11,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
+	"wield/dialect/internal/check"
 )
 
 // batch is how many hostile strings a message is tried with, before each is tried alone.
@@ -55,7 +56,7 @@ func (s *Suite) RoundTrip(calls []chat.Call) (written bool, failures []Failure) 
 func describe(calls []chat.Call) string {
 	var all []string
 	for _, c := range calls {
-		all = append(all, c.Name+short(c.Arguments))
+		all = append(all, c.Name+check.Short(c.Arguments))
 	}
 	return strings.Join(all, ", ")
 }
@@ -75,7 +76,7 @@ func readBack(calls []chat.Call, content string, events []chat.Event) error {
 	}
 	for i, c := range got.Calls {
 		if c.Name != calls[i].Name || !c.Complete || !sameArguments(calls[i].Arguments, c.Arguments) {
-			errs = append(errs, fmt.Errorf("call %d is read as %s%s, complete=%t", i, c.Name, short(c.Arguments), c.Complete))
+			errs = append(errs, fmt.Errorf("call %d is read as %s%s, complete=%t", i, c.Name, check.Short(c.Arguments), c.Complete))
 		}
 	}
 	errs = append(errs, differs("content without white space", content, strings.Join(strings.Fields(got.Content()), "")))
@@ -85,8 +86,8 @@ func readBack(calls []chat.Call, content string, events []chat.Event) error {
 // sameArguments compares JSON values. Whole numbers are the same if their texts are, others if they stand for one
 // number.
 func sameArguments(a, b string) bool {
-	x, errX := decodeJSON(a)
-	y, errY := decodeJSON(b)
+	x, errX := check.DecodeJSON(a)
+	y, errY := check.DecodeJSON(b)
 	return errX == nil && errY == nil && sameValue(x, y)
 }
 
@@ -127,7 +128,7 @@ func sameNumber(a, b json.Number) bool {
 func offer(calls []chat.Call) []Tool {
 	var tools []Tool
 	for _, c := range calls {
-		v, err := decodeJSON(c.Arguments)
+		v, err := check.DecodeJSON(c.Arguments)
 		if err != nil {
 			v = map[string]any{}
 		}
@@ -188,7 +189,7 @@ var places = [...]func(all []string) string{
 	},
 	func(all []string) string {
 		var members []string
-		for i, key := range quoted(compact(slices.Clone(all))) {
+		for i, key := range quoted(check.Compact(slices.Clone(all))) {
 			members = append(members, fmt.Sprintf("%s:%d", key, i))
 		}
 		return object([]string{`"keys":` + object(members)})
@@ -254,7 +255,7 @@ func (s *Suite) render() (failures []Failure) {
 	for _, args := range plain {
 		try(oneCall(args))
 	}
-	try(oneCall(object(keyed([]string{repeat(strings.Join(all, " "), longSize)}))))
+	try(oneCall(object(keyed([]string{check.Repeat(strings.Join(all, " "), longSize)}))))
 	rounds := s.Rounds
 	if rounds == 0 {
 		rounds = defaultRounds
@@ -316,7 +317,7 @@ func randomValue(r *rand.Rand, words []string, depth int) string {
 }
 
 // hostileTools offers the tool that hostile strings call.
-var hostileTools = []Tool{{Type: "function", Function: Function{Name: hostileTool, Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"list":{"type":"array","items":{"type":"string"}}}}`)}}}
+var hostileTools = []Tool{{Type: "function", Function: Function{Name: check.HostileTool, Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"list":{"type":"array","items":{"type":"string"}}}}`)}}}
 
 // results reads results of the hostile tool, as a model may repeat them.
 func (s *Suite) results() []Failure {
@@ -325,7 +326,7 @@ func (s *Suite) results() []Failure {
 	}
 	return s.echoes(ruleResults, func(text string) string {
 		return s.Results([]chat.Result{
-			{CallID: "call_0", Name: hostileTool, Parts: chat.Text(text)},
+			{CallID: "call_0", Name: check.HostileTool, Parts: chat.Text(text)},
 			{CallID: text, Name: text, Parts: chat.Text(text), IsError: true},
 		})
 	})
@@ -337,7 +338,7 @@ func (s *Suite) definitions() []Failure {
 		return nil
 	}
 	return s.echoes(ruleTools, func(text string) string {
-		return s.Tools([]chat.Tool{{Name: hostileTool, Description: text, Parameters: hostileTools[0].Function.Parameters}})
+		return s.Tools([]chat.Tool{{Name: check.HostileTool, Description: text, Parameters: hostileTools[0].Function.Parameters}})
 	})
 }
 
@@ -354,13 +355,13 @@ func (s *Suite) echoes(rule Rule, write func(text string) string) []Failure {
 		if f == nil {
 			for _, e := range whole {
 				if e.Kind == chat.KindCallStart || e.Kind == chat.KindRejected {
-					f = &Failure{Rule: rule, Text: text, Err: fmt.Errorf("it is read as %s", format(e))}
+					f = &Failure{Rule: rule, Text: text, Err: fmt.Errorf("it is read as %s", check.Format(e))}
 					break
 				}
 			}
 		}
 		if f != nil {
-			f.Case = "with " + short(h)
+			f.Case = "with " + check.Short(h)
 			failures = append(failures, *f)
 		}
 	}

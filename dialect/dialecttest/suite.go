@@ -25,7 +25,7 @@ type Suite struct {
 	// Markers are literals of the format. They are put into arguments and results, and repeated. If there is Calls,
 	// what it writes around a name and a value is added to them.
 	Markers []string
-	// Prose is text without a call in it; "": Prose(1 << 10). It is repeated.
+	// Prose is text without a call in it; "": one that the suite has. It is repeated.
 	Prose string
 	// Rounds is how many random messages are written and read back; 0: 100. They depend on nothing but this number.
 	Rounds int

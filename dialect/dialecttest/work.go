@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/dialect/internal/check"
 )
 
 // Limits of work. What is counted is compared between a text and one that is sixteen times as long: that may cost
@@ -34,30 +35,6 @@ const (
 	proseMost  = 64 // allocations a MiB of prose
 	proseTries = 3
 )
-
-// proseBlock is one KiB of prose: 6 <, 4 back-ticks, 4 quotes, 2 brackets or braces at line starts, one whole opener
-// that no call follows (its < not counted), and 3 % bytes beyond ASCII.
-const proseBlock = `The first thing to know about soup is that it wants time, and that time is < money in a
-kitchen where "done" means done. A pot of 3 < 4 litres will do; call it ` + "`pot`" + ` if you must. Crème
-fraîche comes last — never first — and leeks go in before the potatoes, or so they say.
-[1] Some señors disagree: they hold that a <b> leek needs no company at all in the pan or out.
-When a model explains itself it may write a <tool_call> tag in the middle of a line, which is prose
-and stays prose, since what follows it is a word. Temperatures matter too: 80 < 90 < 100 degrees,
-{though} nobody measures. "Simmer" is the word to remember; a rolling boil is for pasta, for
-crêpes you need a flat pan — and patience. Use ` + "`salt`" + ` early, pepper late, and taste as you go: if x <
-y then add a little more of y. That is all there is to the method, and the rest of the page
-only says it again for readers who begin at the end. Déjà vu — naïve, perhaps, but
-it works: stir, wait, taste, and in the end serve it hot — with purée`
-
-// Prose returns size bytes of text that no call stands in, but much of what calls begin with: in a KiB 6 <, 4
-// back-ticks, 4 quotes, 2 brackets or braces at line starts, one <tool_call> that no call follows, and 3 % bytes
-// beyond ASCII.
-func Prose(size int) string {
-	return strings.ToValidUTF8(repeat(proseBlock+".\n", size), ".")
-}
-
-// repeat returns size bytes of s, again and again.
-func repeat(s string, size int) string { return strings.Repeat(s, size/len(s)+1)[:size] }
 
 // repeats are texts of about any size that make a careless decoder slow.
 var repeats = [...]string{"<", "[", "{", `{"`, `{"arguments":`, `{"name":"`, "```json\n", "` `` ``` ", "<tool_call>", "<tool_call", "<think></think", "\n", " ", "\\", `"`, "é",
@@ -90,31 +67,31 @@ func (s *Suite) workloads() []workload {
 	var all []workload
 	add := func(name string, text func(size int) string) { all = append(all, workload{name, text}) }
 	for _, r := range repeats {
-		add(fmt.Sprintf("%s again and again", short(r)), func(size int) string { return repeat(r, size) })
+		add(fmt.Sprintf("%s again and again", check.Short(r)), func(size int) string { return check.Repeat(r, size) })
 	}
 	for _, m := range s.markers() {
 		if m == "" {
 			continue
 		}
-		add(fmt.Sprintf("%s again and again", short(m)), func(size int) string { return repeat(m, size) })
-		add(fmt.Sprintf("most of %s again and again", short(m)), func(size int) string { return repeat(m[:(len(m)*3+3)/4], size) })
+		add(fmt.Sprintf("%s again and again", check.Short(m)), func(size int) string { return check.Repeat(m, size) })
+		add(fmt.Sprintf("most of %s again and again", check.Short(m)), func(size int) string { return check.Repeat(m[:(len(m)*3+3)/4], size) })
 	}
 	if s.Calls == nil {
 		return all
 	}
 	add("many calls", func(size int) string {
-		return s.open(size, `{"path":"x-x"}`, func(text string) string { return repeat(text+"\n", size) })
+		return s.open(size, `{"path":"x-x"}`, func(text string) string { return check.Repeat(text+"\n", size) })
 	})
 	add("many arguments", func(size int) string { return s.open(size, numberedArguments(size), nil) })
 	add("a long list", func(size int) string { return s.open(size, `{"list":[`+strings.Repeat(`"x",`, size/4)+`""]}`, nil) })
 	for _, inside := range append(s.markers(), `"`, `\`, "<", "word ", "\n") {
-		add(fmt.Sprintf("an argument of %s", short(inside)), func(size int) string {
-			return s.open(size, `{"path":`+quote(repeat(inside+" ", size))+`}`, nil)
+		add(fmt.Sprintf("an argument of %s", check.Short(inside)), func(size int) string {
+			return s.open(size, `{"path":`+quote(check.Repeat(inside+" ", size))+`}`, nil)
 		})
-		add(fmt.Sprintf("an open argument of %s", short(inside)), func(size int) string {
+		add(fmt.Sprintf("an open argument of %s", check.Short(inside)), func(size int) string {
 			return s.open(size, `{"path":"x-x"}`, func(text string) string {
 				before, _, _ := strings.Cut(text, "x-x")
-				return before + repeat(inside+" ", size)
+				return before + check.Repeat(inside+" ", size)
 			})
 		})
 	}
@@ -123,9 +100,9 @@ func (s *Suite) workloads() []workload {
 
 // open writes a call of the hostile tool and changes its text, or returns words where the format cannot carry it.
 func (s *Suite) open(size int, args string, change func(text string) string) string {
-	text, err := s.Calls([]chat.Call{{ID: "call_0", Name: hostileTool, Arguments: args, Complete: true}})
+	text, err := s.Calls([]chat.Call{{ID: "call_0", Name: check.HostileTool, Arguments: args, Complete: true}})
 	if err != nil {
-		return repeat("word ", size)
+		return check.Repeat("word ", size)
 	}
 	if change != nil {
 		return change(text)
@@ -242,14 +219,14 @@ func (s *Suite) prose() []Failure {
 	}
 	block := s.Prose
 	if block == "" {
-		block = Prose(1 << 10)
+		block = check.Prose(1 << 10)
 	}
 	text := strings.Repeat(block, proseSize/len(block)+1)
 	events, f := s.reader.use(mk).checkText(text[:min(len(text), 4*len(block))], blockChecks[:])
 	if f == nil && !s.Alone {
 		for _, e := range events {
 			if e.Kind != chat.KindText {
-				f = &Failure{Rule: ruleProse, Text: block, Err: fmt.Errorf("prose becomes %s", format(e))}
+				f = &Failure{Rule: ruleProse, Text: block, Err: fmt.Errorf("prose becomes %s", check.Format(e))}
 				break
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
+	"wield/dialect/internal/check"
 	"wield/dialect/profile"
 )
 
@@ -78,7 +79,7 @@ func (r *reference) right(t *testing.T, o dialect.Options) bool {
 		if want == "" || want == "null" {
 			want = "{}"
 		}
-		if complete[i].Name != w.Name || !dialecttest.SameJSON(want, complete[i].Arguments) {
+		if complete[i].Name != w.Name || !check.SameJSON(want, complete[i].Arguments) {
 			return false
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
+	"wield/dialect/internal/check"
 	"wield/dialect/profile"
 )
 
@@ -259,10 +260,10 @@ func TestCases(t *testing.T) {
 					t.Fatal(err)
 				}
 				events := d.Close(d.Feed(nil, c.Text))
-				if err := dialecttest.Conservation(c.Text, events); err != nil {
+				if err := check.Conservation(c.Text, events); err != nil {
 					t.Errorf("%s: %v", c.ID, err)
 				}
-				if err := dialecttest.Structure(events); err != nil {
+				if err := check.Structure(events); err != nil {
 					t.Errorf("%s: %v", c.ID, err)
 				}
 				var got dialect.Collector

@@ -1,4 +1,4 @@
-package dialecttest
+package check
 
 import (
 	"encoding/json"
@@ -27,21 +27,21 @@ func Conservation(text string, events []chat.Event) error {
 	for i := range events {
 		e := &events[i]
 		if e.At < 0 || e.End < e.At || e.End > len(text) {
-			return fmt.Errorf("event %d, %s: span outside the text of %d bytes", i, format(*e), len(text))
+			return fmt.Errorf("event %d, %s: span outside the text of %d bytes", i, Format(*e), len(text))
 		}
 		if err := verbatim(text, e); err != nil {
-			return fmt.Errorf("event %d, %s: %w", i, format(*e), err)
+			return fmt.Errorf("event %d, %s: %w", i, Format(*e), err)
 		}
 		if !covers(e) {
 			continue
 		}
 		if e.At != pos {
-			return fmt.Errorf("event %d, %s: begins at %d, the one before ended at %d", i, format(*e), e.At, pos)
+			return fmt.Errorf("event %d, %s: begins at %d, the one before ended at %d", i, Format(*e), e.At, pos)
 		}
 		pos = e.End
 	}
 	if pos != len(text) {
-		return fmt.Errorf("the events end at %d of %d bytes; lost: %s", pos, len(text), short(text[pos:]))
+		return fmt.Errorf("the events end at %d of %d bytes; lost: %s", pos, len(text), Short(text[pos:]))
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func verbatim(text string, e *chat.Event) error {
 	switch e.Kind {
 	case chat.KindText, chat.KindReasoning:
 		if e.Text != text[e.At:e.End] && e.Flags&chat.FlagDecoded == 0 {
-			return fmt.Errorf("the span holds %s", short(text[e.At:e.End]))
+			return fmt.Errorf("the span holds %s", Short(text[e.At:e.End]))
 		}
 		if e.Text == "" {
 			return fmt.Errorf("an empty delta")
@@ -80,7 +80,7 @@ func Structure(events []chat.Event) error {
 	s := structure{open: -1}
 	for i := range events {
 		if err := s.step(&events[i]); err != nil {
-			return fmt.Errorf("event %d, %s: %w", i, format(events[i]), err)
+			return fmt.Errorf("event %d, %s: %w", i, Format(events[i]), err)
 		}
 	}
 	if s.open >= 0 {
@@ -180,9 +180,9 @@ func (s *structure) check(e *chat.Event) error {
 	}
 	switch {
 	case c.Index != e.Index, c.Name != s.start.Name, c.ID != s.start.ID, c.Origin != s.start.Origin, e.Flags != s.start.Flags:
-		return fmt.Errorf("differs from its start, %s", format(s.start))
+		return fmt.Errorf("differs from its start, %s", Format(s.start))
 	case c.Arguments != s.args.String():
-		return fmt.Errorf("the deltas give %s", short(s.args.String()))
+		return fmt.Errorf("the deltas give %s", Short(s.args.String()))
 	case c.At > s.start.At || c.End < e.End:
 		return fmt.Errorf("the call's span does not hold those of its events, which begin at %d", s.start.At)
 	case e.Flags&chat.FlagPromoted == 0 && c.At < s.end:
