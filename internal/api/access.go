@@ -159,6 +159,10 @@ func (l *logins) redeem(now time.Time, value string) bool {
 // self is who has logged in with a token: whoever reads what the program prints.
 var self = Caller{Name: "local", Role: RoleAdmin}
 
+// keyPlace says where whoever was refused finds a key.
+const keyPlace = "one of the configuration (keys; wield config key makes one), " +
+	"or the one that wield serve prints when it starts"
+
 // identify finds out who sends a request.
 func (x *call) identify() (Caller, error) {
 	s := x.s
@@ -167,7 +171,7 @@ func (x *call) identify() (Caller, error) {
 			return c, nil
 		}
 		return Caller{}, fault(KindUnknown, "the key is not one of this service").
-			with("send a configured key as Authorization: Bearer KEY")
+			with("send another as Authorization: Bearer KEY: " + keyPlace)
 	}
 	if token := x.r.URL.Query().Get("token"); token != "" && x.route.link {
 		if s.o.Links != nil {
@@ -190,7 +194,7 @@ func (x *call) identify() (Caller, error) {
 		return Caller{}, fault(KindUnknown, "the login is over").with("log in again")
 	}
 	return Caller{}, fault(KindUnknown, "a key is needed").
-		with("send one as Authorization: Bearer KEY, or log in on the page")
+		with("log in on the page, or send a key as Authorization: Bearer KEY: " + keyPlace)
 }
 
 // stillIn reports whether who sent the request is still let in: a key may be removed, and a login ended, while an
@@ -264,7 +268,7 @@ func (x *call) logIn() (any, error) {
 	c, ok := x.s.holder(hash)
 	if !ok {
 		return nil, &Fault{Kind: KindUnknown, Message: "the key is not one of this service", Field: "/key",
-			Fix: "use a key of the configuration"}
+			Fix: "use " + keyPlace}
 	}
 	x.cookie(x.s.logins.add(time.Now(), login{hash: hash}), int(loginAge/time.Second))
 	return &Me{c.Name, c.Role}, nil

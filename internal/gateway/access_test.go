@@ -84,6 +84,8 @@ func TestKeys(t *testing.T) {
 					t.Errorf("%v: status %d, want %d: %s", header, resp.StatusCode, tt.status, got)
 				} else if strings.Contains(got, "work") && tt.key == "k-home" && tt.model != "work" {
 					t.Error("told of a model that the key may not see")
+				} else if tt.status == 401 && !strings.Contains(got, "wield config key makes one") {
+					t.Errorf("the answer does not say where a key is found: %s", got)
 				}
 			}
 			resp, got := send(t, srv, "GET", pathModels, "", "Authorization", "Bearer "+tt.key)

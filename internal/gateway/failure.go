@@ -47,9 +47,13 @@ const statusGone = 499
 
 var (
 	noKey = refuse(http.StatusUnauthorized, chat.ErrAuth, codeKey,
-		`this needs an API key of wield: send one as "Authorization: Bearer KEY"`)
-	wrongKey = refuse(http.StatusUnauthorized, chat.ErrAuth, codeKey, "the API key is not one of this service")
+		`this needs an API key of wield: send one as "Authorization: Bearer KEY"; `+keyPlace)
+	wrongKey = refuse(http.StatusUnauthorized, chat.ErrAuth, codeKey, "the API key is not one of this service; "+keyPlace)
 )
+
+// keyPlace says where whoever was refused finds a key.
+const keyPlace = "valid keys are those of the configuration (keys; wield config key makes one), " +
+	"or the key that wield serve prints when it starts"
 
 func refuse(status int, kind chat.ErrorKind, code, message string) *failure {
 	return &failure{status: status, err: &chat.Error{Kind: kind, Code: code, Message: message}}

@@ -126,7 +126,7 @@ func (c *conversation) payload(a *tool.Approval, changes []edit.Change) []row {
 		rows = append(rows, wrap(styled(styleDim, "with "+policy.Visible(e)), columns, "  ")...)
 	}
 	why := a.Why
-	if a.Rule != "" {
+	if a.Rule != "" && a.Rule != policy.RuleDefault {
 		why = a.Rule + ": " + why
 	}
 	return append(rows, wrap(styled(styleDim, "asked because "+policy.Visible(why)), columns, "  ")...)

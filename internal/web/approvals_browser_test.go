@@ -108,6 +108,11 @@ func TestApprovals(t *testing.T) {
 	s.wait(".queue-item", "edit_file")
 	s.click("edit_file")
 	s.wait(".diff", "Sunday: closed", "Sunday: 11:00 to 15:00")
+	s.wait(".findings", "no rule of the policy default matches")
+	var reason string
+	if s.evaluate(&reason, `document.querySelector('.approval').innerText`); strings.Count(reason, "default") != 1 {
+		t.Errorf("the reason says more than once that the default asks:\n%s", reason)
+	}
 	s.wait(".approval", "default", "no rule of the policy default matches", "write hours.md")
 	s.wait("nav a[data-view=approvals] .mark", "1")
 	s.pictures("approvals-edit")

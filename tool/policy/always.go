@@ -14,7 +14,9 @@ func (p *Policy) Always(c Action) string {
 	rules := p.Propose(c)
 	lines := make([]string, len(rules))
 	for i, r := range rules {
-		lines[i] = r.String()
+		if lines[i] = r.String(); len(r.Args) > 0 {
+			lines[i] += ` # these values only; "*" stands for every argument`
+		}
 	}
 	return strings.Join(lines, "\n")
 }

@@ -131,13 +131,16 @@ func (e *eval) byRule(r *rule, s Subject, text, node, why string) {
 	e.add(Finding{Decision: r.Decision, Subject: s, Text: Visible(text), Node: node, Rule: r.text, File: r.File, Line: r.Line, Why: why, ofRule: true})
 }
 
+// RuleDefault stands for the policy's default, where no rule decides. The reason says so too.
+const RuleDefault = "default"
+
 // byDefault adds the finding that no rule is about the subject.
 func (e *eval) byDefault(s Subject, text, node string, fix *Rule) {
 	name := e.p.def.Name
 	if name != "" {
 		name = " " + name
 	}
-	f := Finding{Decision: e.p.def.Default, Subject: s, Text: Visible(text), Node: node, Rule: "default", Why: "no rule of the policy" + name + " matches", Fix: fix}
+	f := Finding{Decision: e.p.def.Default, Subject: s, Text: Visible(text), Node: node, Rule: RuleDefault, Why: "no rule of the policy" + name + " matches", Fix: fix}
 	if f.Decision == chat.DecisionAllow {
 		f.Fix = nil
 	}

@@ -242,7 +242,7 @@ func explain(w io.Writer, v policy.Verdict) error {
 			switch {
 			case f.Fix != nil:
 				fix = f.Fix.String()
-			case !strings.HasPrefix(f.Rule, "built-in: ") && f.Rule != "default":
+			case !strings.HasPrefix(f.Rule, "built-in: ") && f.Rule != policy.RuleDefault:
 				fix = "nothing, as long as this rule stands"
 			}
 			fmt.Fprintf(&b, "      allow: %s\n", fix)

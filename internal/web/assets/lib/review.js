@@ -23,21 +23,22 @@ export function effect(review, dir = '') {
   return {elements: out, light};
 }
 
-// verdict shows the decision and everything that was looked at. To point at one marks its part of the command.
+// verdict shows the decision and everything that was looked at: a single thing that was looked at is the decision. To point at one marks its part of
+// the command.
 export function verdict(review, light, title = 'Why this needs approval') {
   const list = review.findings ?? [];
   return h('section', null, h('h3', null, title),
-    h('p', null, badge(review.decision, decisions[review.decision]), ' ', review.why ? `${upper(review.why)}. ` : '', where(review)),
+    list.length !== 1 && h('p', null, badge(review.decision, decisions[review.decision]), ' ', review.why ? `${upper(review.why)}. ` : '', where(review)),
     list.length > 0 && h('ul', {class: 'findings'}, list.map((f) => h('li', {class: f.decides ? 'decides' : '', tabindex: '0',
       onmouseenter: () => light(f.part), onmouseleave: () => light(), onfocus: () => light(f.part), onblur: () => light()},
     badge(f.decision, decisions[f.decision]), h('span', {class: 'soft'}, f.subject), h('code', null, exact(f.text)),
-    h('span', {class: 'soft'}, f.why, ' · ', where(f), f.node && f.part === undefined ? ` · ${f.node}` : ''),
+    h('span', {class: 'soft'}, f.why, where(f) && [' · ', where(f)], f.node && f.part === undefined ? ` · ${f.node}` : ''),
     f.fix && f.decision !== 'allow' && h('span', {class: 'soft fix'}, 'would allow it: ', h('code', null, exact(f.fix)))))));
 }
 
-// where says which rule it is, and where it stands.
+// where says which rule it is, and where it stands. That no rule matches is said by the reason.
 function where(f) {
-  if (!f.rule) return null;
+  if (!f.rule || f.rule === 'default') return null;
   return [h('code', null, exact(f.rule)), f.file && [' ', place(`${f.file}:${f.line}`)]];
 }
 

@@ -118,7 +118,8 @@ const decisions = {approved: 'Allowed', edited: 'Allowed with other arguments', 
 function brief(args) {
   const v = parsed(args);
   if (!v || typeof v !== 'object') return visible(args).slice(0, 120);
-  return visible(Object.values(v).map((x) => (typeof x === 'string' ? x : JSON.stringify(x))).join('  ')).replace(/\s+/g, ' ').slice(0, 160);
+  const all = Object.entries(v).map(([k, x]) => [k, typeof x === 'string' ? x : JSON.stringify(x)]);
+  return visible(all.map(([k, x]) => (all.length > 1 ? `${k}: ${x}` : x)).join(' · ')).replace(/\s+/g, ' ').slice(0, 160);
 }
 
 function parsed(text) {
