@@ -190,6 +190,8 @@ func TestResultsForms(t *testing.T) {
 			[]chat.Result{{CallID: "c1", Parts: chat.Text("18")}}},
 		{"tool_response", "<tool_response>\n{\"name\": \"f\", \"content\": {\"t\": 1}}\n</tool_response>\n<tool_response>\nplain\n</tool_response>",
 			[]chat.Result{{Name: "f", Parts: chat.Text(`{"t": 1}`)}, {Parts: chat.Text("plain")}}},
+		{"escapes of markup", `TOOL_RESULT: {"success":true,"data":{"content":"\u005bFILE] a\u003cb> \"\n"},"error":null}`,
+			[]chat.Result{{Parts: chat.Text(`{"content":"[FILE] a<b> \"\n"}`)}}},
 		{"not at line start", "The format is TOOL_RESULT: {\"success\":true,\"data\":1}", nil},
 		{"another fence", "```json\n{\"success\":true,\"data\":1}\n```", nil},
 		{"cut", `TOOL_RESULT: {"success":true,"data":`, nil},

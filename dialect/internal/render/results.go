@@ -320,5 +320,28 @@ func partsOf(raw json.RawMessage) []chat.Part {
 	if s, ok := Unquote(string(raw)); ok {
 		return chat.Text(s)
 	}
-	return chat.Text(string(raw))
+	return chat.Text(readable(string(raw)))
+}
+
+// readable returns JSON text without the escapes that keep a result from being read as a call.
+func readable(raw string) string {
+	if !strings.Contains(raw, `\u00`) {
+		return raw
+	}
+	var dst []byte
+	for i := 0; i < len(raw); {
+		if raw[i] != '"' {
+			dst = append(dst, raw[i])
+			i++
+			continue
+		}
+		end := stringEnd(raw, i)
+		if s, ok := Unquote(raw[i:end]); ok {
+			dst = appendString(dst, s, asWritten)
+		} else {
+			dst = append(dst, raw[i:end]...)
+		}
+		i = end
+	}
+	return string(dst)
 }
