@@ -70,12 +70,13 @@ func (o *Options) Prepare(stream string, after int64, records []Record) (Batch, 
 
 // Claimed returns the batch that gives a stream to a new owner.
 func (o *Options) Claimed(stream string, after int64, owner string) (Batch, error) {
-	return single(stream, after, &Record{Kind: KindClaimed, Claimed: &Claimed{owner}})
+	return single(stream, after, &Record{Kind: KindClaimed, StoreRecord: StoreRecord{Claimed: &Claimed{owner}}})
 }
 
 // Deleted returns the batch that says which entries were deleted.
 func (o *Options) Deleted(session string, why DeleteReason, positions []int64) (Batch, error) {
-	return single(NewID("del"), 0, &Record{Kind: KindDeleted, Deleted: &Deleted{Session: session, Reason: why, Positions: rangesOf(positions)}})
+	deleted := &Deleted{Session: session, Reason: why, Positions: rangesOf(positions)}
+	return single(NewID("del"), 0, &Record{Kind: KindDeleted, StoreRecord: StoreRecord{Deleted: deleted}})
 }
 
 func single(stream string, after int64, r *Record) (Batch, error) {

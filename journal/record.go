@@ -112,7 +112,6 @@ type Record struct {
 
 	Run      *RunRecord         `json:"run,omitempty"`
 	Session  *SessionNote       `json:"session,omitempty"`
-	Claimed  *Claimed           `json:"claimed,omitempty"`
 	Message  *Message           `json:"message,omitempty"`
 	Sent     *Sent              `json:"sent,omitempty"`
 	Turn     *Turn              `json:"turn,omitempty"`
@@ -134,7 +133,13 @@ type Record struct {
 	Answer   *AnswerRecord      `json:"answer,omitempty"`
 	Consumed *Consumed          `json:"consumed,omitempty"`
 	Object   *Object            `json:"object,omitempty"`
-	Deleted  *Deleted           `json:"deleted,omitempty"`
+	StoreRecord
+}
+
+// A StoreRecord is what only a store writes, see [Options.Claimed] and [Options.Deleted].
+type StoreRecord struct {
+	Claimed *Claimed `json:"claimed,omitempty"`
+	Deleted *Deleted `json:"deleted,omitempty"`
 }
 
 // A RunRecord opens the stream of a run.

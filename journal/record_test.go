@@ -43,7 +43,7 @@ func samples() []Record {
 			Client:  []Definition{{Name: "open_door", Description: "Opens a door.", Parameters: json.RawMessage(`{"type":"object"}`)}},
 			Offered: []Definition{{Name: "n", Description: "d", Parameters: json.RawMessage(`{}`)}}}},
 		{Kind: KindSession, Session: &SessionNote{Title: "Files", Notes: map[string]string{"a": "b"}}},
-		{Kind: KindClaimed, Claimed: &Claimed{Owner: "own_1"}},
+		{Kind: KindClaimed, StoreRecord: StoreRecord{Claimed: &Claimed{Owner: "own_1"}}},
 		{Kind: KindMessage, Message: &Message{Message: message, By: "someone", Sent: "msg_1"}},
 		{Kind: KindSent, Sent: &Sent{ID: "msg_1", Message: message, By: "someone"}},
 		{Kind: KindTurn, Turn: &Turn{Turn: 1, Model: "m", Backend: "local", Attempt: 1, Budget: 8000, Pruned: 2, Dropped: 3, Room: 7000,
@@ -70,7 +70,8 @@ func samples() []Record {
 			Reason: "r", By: "someone", Always: true, Refused: "the second part", Stop: true}}},
 		{Kind: KindConsumed, Consumed: &Consumed{Binding: "b"}},
 		{Kind: KindObject, Object: &Object{Session: "ses_1", Type: "response", Data: json.RawMessage(`{"id":"resp_1"}`)}},
-		{Kind: KindDeleted, Deleted: &Deleted{Session: "ses_1", Reason: ReasonAsked, Positions: [][2]int64{{1, 4}, {9, 9}}}},
+		{Kind: KindDeleted, StoreRecord: StoreRecord{
+			Deleted: &Deleted{Session: "ses_1", Reason: ReasonAsked, Positions: [][2]int64{{1, 4}, {9, 9}}}}},
 	}
 }
 
@@ -117,8 +118,8 @@ func TestGolden(t *testing.T) {
 func TestSamplesAreFull(t *testing.T) {
 	for _, r := range samples() {
 		v := reflect.ValueOf(r)
-		for i := range v.NumField() {
-			if f := v.Field(i); f.Kind() == reflect.Pointer && !f.IsNil() {
+		for _, field := range reflect.VisibleFields(v.Type()) {
+			if f := v.FieldByIndex(field.Index); f.Kind() == reflect.Pointer && !f.IsNil() {
 				full(t, string(r.Kind), f)
 			}
 		}

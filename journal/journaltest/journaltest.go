@@ -144,7 +144,8 @@ func refused(t *testing.T, s journal.Store) {
 		{"no part", "run_1", 0, []journal.Record{{Kind: journal.KindRun}}},
 		{"does not open", "run_1", 0, []journal.Record{testrecord.Message("a")}},
 		{"opens twice", "run_1", 0, []journal.Record{testrecord.Run("s"), testrecord.Run("s")}},
-		{"only stores write it", "run_1", 0, []journal.Record{testrecord.Run("s"), {Kind: journal.KindClaimed, Claimed: &journal.Claimed{Owner: "o"}}}},
+		{"only stores write it", "run_1", 0, []journal.Record{testrecord.Run("s"), {Kind: journal.KindClaimed,
+			StoreRecord: journal.StoreRecord{Claimed: &journal.Claimed{Owner: "o"}}}}},
 		{"no id of a call", "run_1", 0, []journal.Record{testrecord.Run("s"), testrecord.Start("")}},
 		{"broken JSON", "run_1", 0, []journal.Record{{Kind: journal.KindObject, Object: &journal.Object{Session: "s", Type: "t", Data: json.RawMessage(`{`)}}}},
 	} {
