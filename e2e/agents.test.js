@@ -1,12 +1,13 @@
 // Coding agents that speak chat completions, unmodified, do a task with a model that only writes text.
 
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
 import { installed, play } from './agents.js';
+import { pythonWith } from './python.js';
 import { noted } from './results.js';
 import { directory, start } from './wield.js';
 
@@ -44,12 +45,39 @@ const agents = [
     env: (server) => ({ OPENAI_API_KEY: 'unused', OPENAI_BASE_URL: server.baseURL, OPENAI_MODEL: 'agent', QWEN_TELEMETRY_ENABLED: 'false' }),
     turns: ['qwen-read', 'qwen-edit', 'qwen-count', 'done'],
   },
+  {
+    name: '@google/gemini-cli',
+    version: '0.61.0',
+    command: 'gemini',
+    how: 'generateContent',
+    args: (task) => ['--model', 'agent', '--approval-mode', 'yolo', '--skip-trust', '-p', task],
+    env: (server) => ({ GEMINI_API_KEY: 'unused', GOOGLE_GEMINI_BASE_URL: server.url, GEMINI_TELEMETRY_ENABLED: 'false' }),
+    home: { '.gemini/settings.json': JSON.stringify({ security: { auth: { selectedType: 'gemini-api-key' } }, privacy: { usageStatisticsEnabled: false } }) },
+    turns: ['gemini-read', 'gemini-edit', 'gemini-count', 'done'],
+  },
+  {
+    name: 'aider-chat', // it has no tools: the model writes its edit as text
+    version: '0.86.2',
+    command: 'aider',
+    install: aider,
+    args: (task, note) => ['--model', 'openai/agent', '--edit-format', 'diff', '--yes-always', '--no-git', '--no-check-update', '--analytics-disable',
+      '--no-show-model-warnings', '--no-show-release-notes', '--message', task, note],
+    env: (server) => ({ OPENAI_API_KEY: 'unused', OPENAI_API_BASE: server.baseURL, LITELLM_LOCAL_MODEL_COST_MAP: 'True' }),
+    turns: ['aider'],
+  },
 ];
 
+/** Installs aider, which is written in Python. */
+async function aider(t, name, version) {
+  const { path, reason } = await pythonWith(`${name}==${version}`);
+  if (!path) t.skip(`${name}==${version} cannot be installed here: ${reason}`);
+  return path && dirname(path);
+}
+
 for (const agent of agents) {
-  const row = { kind: 'agent', client: agent.name, version: agent.version, how: 'chat completions', stream: true, what: 'a model that writes text' };
+  const row = { kind: 'agent', client: agent.name, version: agent.version, how: agent.how ?? 'chat completions', stream: true, what: 'a model that writes text' };
   test(`${agent.name} ${agent.version} reads a file, edits it and runs a command`, { timeout: 600_000 }, (t) => noted(row, async () => {
-    const bin = await installed(t, agent.name, agent.version, agent.command);
+    const bin = await (agent.install ?? installed)(t, agent.name, agent.version, agent.command);
     if (!bin) return 'skipped';
     const upstream = await start(t, ['script', 'serve', '--listen', '127.0.0.1:0', join(here, 'agents.scenario.yaml')]);
     const dir = directory(t);
@@ -65,9 +93,16 @@ models:
     writeFileSync(note, 'the first line of the note\n');
     for (const [name, text] of Object.entries(agent.files?.(server) ?? {})) writeFileSync(join(cwd, name), text);
 
+    const home = directory(t);
+    for (const [name, text] of Object.entries(agent.home ?? {})) {
+      mkdirSync(dirname(join(home, name)), { recursive: true });
+      writeFileSync(join(home, name), text);
+    }
+
     const node = dirname(process.execPath); // an agent may need the Node that runs this
-    const { code, output } = await play(t, join(bin, agent.command), agent.args(`Add a second line to ${note} and count the lines.`), {
+    const { code, output } = await play(t, join(bin, agent.command), agent.args(`Add a second line to ${note} and count the lines.`, note), {
       cwd,
+      home,
       env: { PATH: `${node}:${process.env.PATH}`, ...agent.env?.(server) },
     });
     assert.equal(code, 0, output);

@@ -1,12 +1,9 @@
 // Python's libraries, unmodified, where Python and its registry are at hand.
 
-import { execFile } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { lastLine } from './agents.js';
 import { takeLibraries } from './libraries.js';
 import { pythonWith } from './python.js';
 
@@ -26,24 +23,12 @@ const libraries = {
   smolagents: ['1.26.0', 'chat completions'],
 };
 const openai = '3.3.0';
-const uv = '0.13.9'; // pip takes minutes to find out what goes together
 
 /** A Python that has them, or the reason why there is none. WIELD_LIBRARIES names one that is there. */
 async function python() {
   if (process.env.WIELD_LIBRARIES) return { path: process.env.WIELD_LIBRARIES };
-  const { path, reason } = await pythonWith(`uv==${uv}`);
-  if (!path) return { reason };
   const extras = { smolagents: '[openai]', 'pydantic-ai-slim': '[openai]' };
-  const wanted = Object.entries(libraries).map(([name, [version]]) => `${name}${extras[name] ?? ''}==${version}`);
-  const bin = dirname(path);
-  try {
-    await promisify(execFile)(join(bin, 'uv'), ['pip', 'install', '--quiet', '--python', path, `openai==${openai}`, ...wanted], {
-      timeout: 300_000, env: { ...process.env, UV_CACHE_DIR: join(dirname(bin), 'cache') },
-    });
-  } catch (err) {
-    return { reason: lastLine(err) };
-  }
-  return { path };
+  return pythonWith(`openai==${openai}`, ...Object.entries(libraries).map(([name, [version]]) => `${name}${extras[name] ?? ''}==${version}`));
 }
 
 test('Python’s libraries', { timeout: 900_000 }, async (t) => {

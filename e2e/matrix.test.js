@@ -12,6 +12,8 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import Anthropic from '@anthropic-ai/sdk';
 import { AIMessage, HumanMessage, ToolMessage } from '@langchain/core/messages';
 import { ChatOpenAI } from '@langchain/openai';
+import { Agent as MastraAgent } from '@mastra/core/agent';
+import { createTool } from '@mastra/core/tools';
 import { Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, run, setTracingDisabled, tool as agentTool, user } from '@openai/agents';
 import { Ollama } from 'ollama';
 import OpenAI from 'openai';
@@ -267,6 +269,29 @@ function langchainSession(server, tools, stream, { responses }) {
   };
 }
 
+function mastraSession(server, tools, stream) {
+  const agent = new MastraAgent({
+    id: model,
+    name: model,
+    instructions: 'Answer with the tools.',
+    model: { id: `wield/${model}`, url: server.baseURL, apiKey: 'unused' },
+    tools: Object.fromEntries(tools.map(({ name, description, parameters, run: execute }) => [
+      name, createTool({ id: name, description, inputSchema: jsonSchema(parameters), execute }),
+    ])),
+  });
+  let messages = [];
+  return async (text) => {
+    messages.push({ role: 'user', content: text });
+    const result = await agent[stream ? 'stream' : 'generate'](messages, { maxSteps: 4, modelSettings: { maxRetries: 0 } });
+    let pieces = '';
+    if (stream) for await (const piece of result.textStream) pieces += piece;
+    const answer = await result.text;
+    assert.ok(!stream || pieces.endsWith(answer));
+    messages.push(...(await result.response).messages);
+    return answer;
+  };
+}
+
 /** Ollama's client. Its results name the tool, or nothing at all. */
 function ollamaSession(server, tools, stream, { named, think }) {
   const ollama = new Ollama({ host: server.url });
@@ -318,6 +343,7 @@ const clients = {
   '@openai/agents, responses': [agentsSession, { api: 'responses' }],
   '@langchain/openai, chat completions': [langchainSession, { responses: false }],
   '@langchain/openai, responses': [langchainSession, { responses: true }],
+  '@mastra/core, chat completions': [mastraSession],
   'ai with @ai-sdk/openai, responses': [aiSession, { provider: (server) => createOpenAI(settings(server)).responses(model) }],
   'ai with @ai-sdk/openai, chat completions': [aiSession, { provider: (server) => createOpenAI(settings(server)).chat(model) }],
   'ai with @ai-sdk/openai-compatible, chat completions': [aiSession, { provider: (server) => createOpenAICompatible(settings(server))(model) }],

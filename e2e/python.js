@@ -11,15 +11,20 @@ import { lastLine } from './agents.js';
 
 const exec = promisify(execFile);
 
-/** A Python that has a package, or the reason why there is none. */
-export async function pythonWith(requirement) {
+const uv = '0.13.9'; // pip takes minutes to find out what goes together
+
+/** A Python that has packages, or the reason why there is none. */
+export async function pythonWith(...requirements) {
   const dir = mkdtempSync(join(tmpdir(), 'wield-python-'));
   process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
   const path = join(dir, 'bin', 'python');
   try {
     await exec('python3', ['-m', 'venv', dir], { timeout: 300_000 });
     assert.ok(existsSync(path));
-    await exec(path, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', requirement], { timeout: 300_000 });
+    await exec(path, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', `uv==${uv}`], { timeout: 300_000 });
+    await exec(join(dir, 'bin', 'uv'), ['pip', 'install', '--quiet', '--python', path, ...requirements], {
+      timeout: 300_000, env: { ...process.env, UV_CACHE_DIR: join(dir, 'cache') },
+    });
   } catch (err) {
     return { reason: lastLine(err) };
   }

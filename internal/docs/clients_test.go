@@ -124,7 +124,7 @@ func (c *clientTable) suite(row [3]string, cases []string) []string {
 	return slices.DeleteFunc(slices.Clone(cases), func(what string) bool { return !suite[what] })
 }
 
-// passed says which cases of a row passed: all of them, or which did not.
+// passed says which cases of a row passed, and how those ended that did not. Others were not run.
 func (c *clientTable) passed(row [3]string, cases []string) string {
 	outcomes := make(map[string][]string)
 	for _, what := range cases {
@@ -140,6 +140,7 @@ func (c *clientTable) passed(row [3]string, cases []string) string {
 	if len(outcomes) == 0 {
 		return "all"
 	}
+	delete(outcomes, "not run")
 	parts := []string{strings.Join(good, ", ")}
 	for _, cell := range slices.Sorted(maps.Keys(outcomes)) {
 		parts = append(parts, cell+": "+strings.Join(outcomes[cell], ", "))
