@@ -239,6 +239,10 @@ func printWelcome(w io.Writer, addr net.Addr, base string, c *config.Result, mad
 	if m := c.Models[name]; len(c.Keys) > 0 || made != "" && m.NeedsKey() {
 		auth, key = " \\\n  -H \"Authorization: Bearer $WIELD_KEY\"", "$WIELD_KEY"
 	}
+	hint := ""
+	if !c.Demo {
+		hint = "If a small model answers in words, add \"tool_choice\": \"required\".\n\n"
+	}
 	fmt.Fprintf(w, `
 Try it:
 
@@ -249,7 +253,7 @@ curl -s %[1]s/v1/chat/completions -H 'Content-Type: application/json'%[3]s -d '{
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}]
 }'
 
-Any OpenAI client:
+%[5]sAny OpenAI client:
 
 OPENAI_BASE_URL=%[1]s/v1 OPENAI_API_KEY=%[4]s
 new OpenAI({baseURL: "%[1]s/v1", apiKey: "..."})       // JavaScript
@@ -260,7 +264,7 @@ Any Anthropic client, such as Claude Code:
 ANTHROPIC_BASE_URL=%[1]s ANTHROPIC_API_KEY=%[4]s claude --model %[2]s
 new Anthropic({baseURL: "%[1]s", apiKey: "..."})       // JavaScript
 
-`, base, name, auth, key)
+`, base, name, auth, key, hint)
 }
 
 // elsewhere returns the addresses by which other machines reach a listener that listens on all addresses of this one.

@@ -282,6 +282,14 @@ func TestServeWelcome(t *testing.T) {
 	if got := readAnswer(t, string(out)); !strings.HasSuffix(got, "|tool_calls") {
 		t.Errorf("got %s", got)
 	}
+	const hint = `"tool_choice": "required"`
+	if strings.Contains(s.stdout.String(), hint) {
+		t.Error("the demo model is taken for a small one")
+	}
+	own := start(t, nil, "--upstream", s.base+"/v1", "--model", "demo")
+	if status, _ := get(t, own.base+"/health"); status != 200 || !strings.Contains(own.stdout.String(), hint) {
+		t.Errorf("nothing says how a small model is made to call:\n%s", own.stdout)
+	}
 }
 
 // TestServeProcess runs the program as a process and ends it with a signal.

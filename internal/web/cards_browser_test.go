@@ -3,6 +3,7 @@ package web_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ func (w *world) told() {
 	for i, name := range names {
 		calls = append(calls, chat.Call{Index: i, ID: "call_" + name, Name: name, Arguments: `{"what":"<b>` + name + `</b>"}`, Complete: true})
 	}
+	calls[slices.Index(names, "failed")].Arguments = `{"path":"hours.md","old_string":"closed","new_string":"open"}`
 	records := []journal.Record{{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_told", Agent: "helper", By: "ada"}},
 		{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "What was"}},
 		{Kind: journal.KindMessage, Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text("do it all")}}},
@@ -94,7 +96,7 @@ func TestChatCards(t *testing.T) {
 		{"detected", []string{"detected", `<b>detected</b>`}},
 		{"done", []string{"done", "It went <i>well</i>."}},
 		{"done", []string{"repaired", "coerced", `3 → "3"`}},
-		{"failed", []string{"failed", "the disk is full"}},
+		{"failed", []string{"failed", "the disk is full", "path: hours.md · old_string: closed · new_string: open"}},
 		{"denied", []string{"forbidden", "Denied by deny: {tool: [forbidden]}", "it is forbidden"}},
 		{"denied", []string{"denied", "Denied by amy: no <u>way</u>"}},
 		{"expired", []string{"approval expired", "Approval expired"}},
