@@ -29,7 +29,7 @@ type runRecorder struct {
 
 // leaseTime is how long a run is held for its owner at a time; it is asked for again when a third of it has
 // passed. So long nobody can go on with a run whose process was killed.
-const leaseTime = 12 * time.Second
+const leaseTime = 10 * time.Second
 
 // newRunRecorder returns the runRecorder of a new run.
 func newRunRecorder(s journal.Store, session string) *runRecorder {
