@@ -40,6 +40,7 @@ var busyStory = story{name: "busy", calls: 6, config: strings.Replace(teamConfig
 type history struct {
 	mu       sync.Mutex
 	runs     map[string]string // that were begun, as a service has said, and where that is
+	order    []string          // of the runs
 	answered map[string]string // approvals that were decided, as a service has said
 	kills    []killedAt        // of services
 }
@@ -156,6 +157,7 @@ func (h *history) client(t *testing.T, s *server, stop <-chan struct{}) {
 		if n%4 == 0 && s.call(t, "POST", "runs", map[string]string{"agent": "worker", "input": "go"}, &run) {
 			h.mu.Lock()
 			h.runs[run.ID] = s.base
+			h.order = append(h.order, run.ID)
 			h.mu.Unlock()
 		}
 		h.answer(t, s)
@@ -176,6 +178,18 @@ func (h *history) answer(t *testing.T, s *server) {
 			h.mu.Unlock()
 		}
 	}
+}
+
+// at returns the runs that were begun at a service, the first ones first.
+func (h *history) at(base string) (ids []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, id := range h.order {
+		if h.runs[id] == base {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // over answers what is open, and reports whether all runs that were acknowledged have ended.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,35 +16,79 @@ import (
 	"wield/internal/pgtest"
 )
 
-// TestSharingCost measures what a request costs a service alone, one of two that share keys, limits and a journal,
-// and both: processor time of all services and requests per second, in turns, over PostgreSQL. WIELD_SHARING says how
-// many requests.
-func TestSharingCost(t *testing.T) {
-	var requests int
+// sharing returns how many requests to measure with, or skips the test.
+func sharing(t *testing.T) (requests int) {
+	t.Helper()
 	if _, err := fmt.Sscan(os.Getenv("WIELD_SHARING"), &requests); err != nil {
 		t.Skip("it measures and checks nothing (WIELD_SHARING=20000)")
 	}
+	return requests
+}
+
+// TestSharingCost measures what a request costs a service alone, two that know nothing of each other, one of two that
+// share keys, limits and a journal, and both: processor time of all services and requests per second, in turns, over
+// PostgreSQL. WIELD_SHARING says how many requests.
+func TestSharingCost(t *testing.T) {
+	requests := sharing(t)
 	s := busyStory
 	s.config = strings.Replace(s.config, "models: {", "models: {plain: {backend: b}, ", 1)
 	database := pgtest.Start(t)
-	alone, err := newWorld(t.TempDir(), &s, database.Database(t))
-	if err != nil {
-		t.Fatal(err)
+	var apart []*server
+	for range 2 {
+		w, err := newWorld(t.TempDir(), &s, database.Database(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.program = "wield"
+		apart = append(apart, w.serve(t, "WIELD_TEST_WORKER="+workerKey, "WIELD_TEST_ONE="+oneKey))
 	}
-	alone.program = "wield"
-	one := []*server{alone.serve(t, "WIELD_TEST_WORKER="+workerKey, "WIELD_TEST_ONE="+oneKey)}
 	two := newTeam(t, &s, database.Database(t), 2, "").services
 	for range 4 {
 		for _, part := range []struct {
 			what     string
 			services []*server
-		}{{"alone", one}, {"one of two", two[:1]}, {"both", two}} {
+		}{{"alone", apart[:1]}, {"two apart", apart}, {"one of a cluster", two[:1]}, {"a cluster of two", two}} {
 			cpu, rate := load(t, part.services, requests)
 			t.Logf("%s: %d µs of CPU a request, %.0f requests a second", part.what, cpu.Microseconds(), rate)
 		}
 	}
-	for _, s := range append(one, two...) {
+	for _, s := range append(apart, two...) {
 		s.end(t)
+	}
+}
+
+// TestIdleCost measures how long a service takes to start, and its memory that no file holds, with workers and without.
+func TestIdleCost(t *testing.T) {
+	sharing(t)
+	parts := []string{"enabled: false", "enabled: true"}
+	took, memory := make([][]time.Duration, len(parts)), make([][]int, len(parts))
+	for range 15 {
+		for i, part := range parts {
+			s := servedStory
+			s.config = strings.Replace(teamConfig, "workers: {enabled: true}", "workers: {"+part+"}", 1)
+			w := servedWorld(t, &s)
+			w.program = "wield"
+			began := time.Now()
+			one := w.serve(t, "WIELD_TEST_WORKER="+workerKey, "WIELD_TEST_ONE="+oneKey)
+			if took[i] = append(took[i], time.Since(began)); one.base == "" {
+				t.Fatalf("the service ends: %s", one.log)
+			}
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", one.cmd.Process.Pid))
+			if err != nil {
+				t.Skip("NOT MEASURED: ", err)
+			}
+			var kB int
+			if _, err := fmt.Sscan(string(text)[strings.Index(string(text), "RssAnon:")+len("RssAnon:"):], &kB); err != nil {
+				t.Fatal(err)
+			}
+			memory[i] = append(memory[i], kB)
+			one.end(t)
+		}
+	}
+	for i, part := range parts {
+		slices.Sort(took[i])
+		slices.Sort(memory[i])
+		t.Logf("workers %s: listens after %v, %.1f MB (medians)", part, took[i][7].Round(time.Millisecond), float64(memory[i][7])/1000)
 	}
 }
 
