@@ -160,7 +160,7 @@ func (r *Run) question(ctx context.Context, c chat.Call) error {
 	if err != nil {
 		return err
 	}
-	r.emit(chat.Event{Kind: chat.KindApproval, Turn: r.answers.turn(), Index: c.Index, ID: c.ID, Name: c.Name,
+	r.emit(chat.Event{Kind: chat.KindApproval, Turn: r.progress.turn(), Index: c.Index, ID: c.ID, Name: c.Name,
 		Detail: a.Detail(c.ID)})
 	return r.park(ctx, c.ID, p.Approval)
 }
@@ -177,7 +177,7 @@ func (r *Run) park(ctx context.Context, callID, approval string) error {
 
 // pass takes an event of the runner.
 func (r *Run) pass(ctx context.Context, e chat.Event, group []ruling) error {
-	e.Turn = r.answers.turn()
+	e.Turn = r.progress.turn()
 	switch e.Kind {
 	case chat.KindPolicy:
 		r.seen.decided(e.ID, e.Detail.(*policy.Detail))
@@ -220,7 +220,7 @@ func (r *Run) refuse(ctx context.Context, c *ruling) error {
 		return err
 	}
 	r.state.Add(result.Message())
-	r.emit(chat.Event{Kind: chat.KindResult, Turn: r.answers.turn(), Index: c.Call.Index, ID: c.Call.ID, Name: c.Call.Name,
+	r.emit(chat.Event{Kind: chat.KindResult, Turn: r.progress.turn(), Index: c.Call.Index, ID: c.Call.ID, Name: c.Call.Name,
 		Detail: &result})
 	return nil
 }
@@ -241,7 +241,7 @@ func (r *Run) unable(ctx context.Context, c *ruling) error {
 		m.Parts = append(m.Parts, chat.Part{Kind: chat.PartText, Text: c.Note})
 	}
 	r.state.Add(m)
-	r.emit(chat.Event{Kind: chat.KindResult, Turn: r.answers.turn(), Index: c.Call.Index, ID: c.Call.ID, Name: c.Call.Name,
+	r.emit(chat.Event{Kind: chat.KindResult, Turn: r.progress.turn(), Index: c.Call.Index, ID: c.Call.ID, Name: c.Call.Name,
 		Detail: &chat.Result{CallID: m.CallID, Name: m.Name, Parts: m.Parts, IsError: true}})
 	return nil
 }

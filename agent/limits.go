@@ -72,8 +72,8 @@ const (
 // textOverLimit is the result of a call that a limit on calls refused.
 const textOverLimit = "Tool limit reached. Summarize with what you have"
 
-// told begins what a model is told when it is asked for the last answer.
-const told = "Limit reached: "
+// limitNotice begins what a model is told when it is asked for the last answer.
+const limitNotice = "Limit reached: "
 
 // last returns what a model is told when it is asked for the last answer because of a limit.
 func (l Limits) last(which LimitKind) string {
@@ -82,17 +82,17 @@ func (l Limits) last(which LimitKind) string {
 	case LimitCalls:
 		return textOverLimit
 	case LimitIterations:
-		return told + fmt.Sprintf("this is answer %d of %d", l.Iterations, l.Iterations) + then
+		return limitNotice + fmt.Sprintf("this is answer %d of %d", l.Iterations, l.Iterations) + then
 	case LimitTime:
-		return told + fmt.Sprintf("the time of %s is over", l.Time) + then
+		return limitNotice + fmt.Sprintf("the time of %s is over", l.Time) + then
 	case LimitTokens:
-		return told + fmt.Sprintf("the %d tokens are used up", l.Tokens) + then
+		return limitNotice + fmt.Sprintf("the %d tokens are used up", l.Tokens) + then
 	case LimitCost:
-		return told + "the money is used up" + then
+		return limitNotice + "the money is used up" + then
 	case LimitRepeats:
-		return told + fmt.Sprintf("the same call was made %d times and had the same result", l.Repeats.Stop) + then
+		return limitNotice + fmt.Sprintf("the same call was made %d times and had the same result", l.Repeats.Stop) + then
 	}
-	return told + string(which) + then
+	return limitNotice + string(which) + then
 }
 
 // Prices say what tokens cost, for a million of them, in any currency.

@@ -163,32 +163,32 @@ func (r *Run) replay(rec *journal.Record, in bool) {
 	case journal.KindSent:
 		r.inbox.queue = append(r.inbox.queue, sent{rec.Sent.Message, rec.Sent.ID})
 	case journal.KindTurn:
-		r.answers.turns = rec.Turn.Turn
+		r.progress.turns = rec.Turn.Turn
 		r.shown.learned = rec.Turn.Budget
 	case journal.KindSummary:
 		r.spend(rec.Summary.Usage, nil)
 		r.shown.summary = Summary{Messages: rec.Summary.Messages, Text: rec.Summary.Text}
 	case journal.KindTurnEnd:
 		t := rec.TurnEnd
-		r.answers.turns = t.Turn + 1
+		r.progress.turns = t.Turn + 1
 		var failed error
 		if t.Error != nil {
 			failed = &chat.Error{Kind: chat.ErrorKind(t.Error.Kind)}
 		}
 		r.spend(t.Usage, failed)
 		if t.Error == nil { // else the model is asked again
-			r.answers.calls += len(t.Message.Calls)
+			r.progress.calls += len(t.Message.Calls)
 			r.state.Add(t.Message)
-			r.answers.last = r.told(t)
+			r.progress.last = r.restoredTurn(t)
 		}
 	case journal.KindResult:
 		r.state.Add(r.rendered(rec.Result))
 	}
 }
 
-// told returns a recorded turn, as far as the end of a run speaks of it: a run may have been cut off when only that was
+// limitNotice returns a recorded turn, as far as the end of a run speaks of it: a run may have been cut off when only that was
 // missing.
-func (r *Run) told(end *journal.TurnEnd) *turn {
+func (r *Run) restoredTurn(end *journal.TurnEnd) *turn {
 	t := &turn{run: r, state: r.state, turn: end.Turn, model: r.req.Model, calls: end.Message.Calls, finish: end.Finish}
 	t.text.WriteString(end.Message.Text())
 	return t
@@ -282,8 +282,8 @@ func (i *interval) end(o *Options) []journal.Record {
 	return records
 }
 
-// goOn records that the run goes on, and the results of calls that were cut off or that the client has run.
-func (r *Run) goOn(ctx context.Context) error {
+// recordResume records that the run continues, and the results of calls that were cut off or that the client has run.
+func (r *Run) recordResume(ctx context.Context) error {
 	records := r.interval.end(&r.agent.o)
 	if records == nil {
 		return nil
@@ -303,7 +303,7 @@ func (a *Agent) Abort(ctx context.Context, id string) error {
 		return err
 	}
 	defer release()
-	if err := r.goOn(ctx); err != nil {
+	if err := r.recordResume(ctx); err != nil {
 		return err
 	}
 	return r.log.note(ctx, r.endings()...)

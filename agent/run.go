@@ -23,7 +23,7 @@ type Run struct {
 
 	listener // of the stream that is ranged over
 	inbox    inbox
-	answers  answers
+	progress progress
 	shown    shown
 	meter    meter
 	seen     callRecorder
@@ -55,15 +55,15 @@ func (l *listener) emit(e chat.Event) bool {
 	return !l.stopped
 }
 
-// answers are those of the model in a run.
-type answers struct {
+// progress counts the answers of the model in a run.
+type progress struct {
 	turns int // that have begun, bounced ones included
 	calls int
 	last  *turn
 }
 
 // turn returns the number of the turn that an event belongs to.
-func (a *answers) turn() int { return max(a.turns-1, 0) }
+func (a *progress) turn() int { return max(a.turns-1, 0) }
 
 // An EndReason says why a run ended.
 type EndReason string
@@ -188,7 +188,7 @@ func (r *Run) begin(ctx context.Context) (release func(), err error) {
 	}
 	r.runner = r.runner.With(func(s *tool.Settings) { s.Scope.Fence, s.Approvals = r.log.fence, r.approvals() })
 	r.seen.next = &records{r.log.writer, r.log, r.runner.Settings().Shared}
-	if err := errors.Join(r.goOn(ctx), r.recallSummary(ctx)); err != nil {
+	if err := errors.Join(r.recordResume(ctx), r.recallSummary(ctx)); err != nil {
 		release()
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func (r *Run) loop(ctx context.Context) error {
 		var err error
 		switch step.Do {
 		case doEnd:
-			if !r.inbox.end(r.state.over) {
+			if !r.inbox.end(r.state.finished) {
 				continue // something was sent since the last answer
 			}
 			r.outcome.Limit = step.Limit
@@ -273,7 +273,7 @@ func (r *Run) ask(ctx context.Context, step step) error {
 			return err
 		}
 		err = r.answer(ctx, req, v, attempt)
-		if attempt > 1 || r.stopped || !errors.Is(err, chat.ErrContextLength) || !r.refused(r.answers.last, v, req.Tools) {
+		if attempt > 1 || r.stopped || !errors.Is(err, chat.ErrContextLength) || !r.refused(r.progress.last, v, req.Tools) {
 			return err
 		}
 	}
@@ -281,15 +281,15 @@ func (r *Run) ask(ctx context.Context, step step) error {
 
 // answer makes one request to the model.
 func (r *Run) answer(ctx context.Context, req *chat.Request, v View, attempt int) error {
-	begins := &journal.Turn{Turn: r.answers.turns, Model: req.Model, Attempt: attempt, Budget: r.shown.learned, Pruned: v.Pruned + v.Cut, Dropped: v.Dropped}
+	begins := &journal.Turn{Turn: r.progress.turns, Model: req.Model, Attempt: attempt, Budget: r.shown.learned, Pruned: v.Pruned + v.Cut, Dropped: v.Dropped}
 	if r.log != nil {
 		r.describe(begins, req)
 	}
 	if err := r.log.note(ctx, journal.Record{Kind: journal.KindTurn, Turn: begins}); err != nil {
 		return err
 	}
-	t := &turn{run: r, state: r.state, turn: r.answers.turns, index: r.answers.calls, model: req.Model, offered: req.Tools}
-	r.answers.last = t
+	t := &turn{run: r, state: r.state, turn: r.progress.turns, index: r.progress.calls, model: req.Model, offered: req.Tools}
+	r.progress.last = t
 	var failed error
 	for e, err := range r.agent.model.Stream(ctx, req) {
 		if err != nil {
@@ -311,7 +311,7 @@ func (r *Run) answer(ctx context.Context, req *chat.Request, v View, attempt int
 		}
 	}
 	t.doubt()
-	r.answers.turns, r.answers.calls = t.turn+t.last+1, r.answers.calls+t.made
+	r.progress.turns, r.progress.calls = t.turn+t.last+1, r.progress.calls+t.made
 	r.spend(t.usage, failed)
 	broken := failed != nil || r.stopped
 	if r.log != nil {
@@ -377,7 +377,7 @@ func (r *Run) finish(ctx context.Context, err error) {
 	r.meter.read(r.state)
 	o.Usage, o.Cost, o.Turns, o.Calls = r.state.Usage, r.state.Cost, r.state.turns, r.state.calls
 	o.Denied, o.Failing = r.seen.denials(), r.seen.failing(o.Limit)
-	if t := r.answers.last; t != nil {
+	if t := r.progress.last; t != nil {
 		o.Text, o.GaveUp = t.text.String(), len(t.calls) > 0 && !slices.ContainsFunc(t.calls, func(c chat.Call) bool { return c.Reason == "" })
 		if t.finish != nil {
 			o.Finish = t.finish.Reason
@@ -396,7 +396,7 @@ func (r *Run) finish(ctx context.Context, err error) {
 		}
 	case len(r.Awaits()) > 0:
 		o.Reason, o.Client, r.interval.resumed = EndClient, r.Awaits(), r.log != nil
-	case r.answers.last == nil || r.answers.last.empty() || len(r.answers.last.calls) > 0 && o.Text == "":
+	case r.progress.last == nil || r.progress.last.empty() || len(r.progress.last.calls) > 0 && o.Text == "":
 		o.Reason = EndEmpty
 		if o.Limit != "" {
 			o.Reason = EndLimit
@@ -409,10 +409,10 @@ func (r *Run) finish(ctx context.Context, err error) {
 		return
 	}
 	if o.Usage.Known {
-		r.emit(chat.Event{Kind: chat.KindUsage, Turn: r.answers.turn(), Detail: &o.Usage})
+		r.emit(chat.Event{Kind: chat.KindUsage, Turn: r.progress.turn(), Detail: &o.Usage})
 	}
 	f := chat.Finish{Reason: chat.FinishStop, Model: r.req.Model}
-	if t := r.answers.last; t != nil && t.finish != nil {
+	if t := r.progress.last; t != nil && t.finish != nil {
 		f = *t.finish
 		switch {
 		case o.Reason == EndClient:
@@ -421,7 +421,7 @@ func (r *Run) finish(ctx context.Context, err error) {
 			f.Reason = chat.FinishStop // the calls were carried out here
 		}
 	}
-	r.emit(chat.Event{Kind: chat.KindFinish, Turn: r.answers.turn(), Detail: &f})
+	r.emit(chat.Event{Kind: chat.KindFinish, Turn: r.progress.turn(), Detail: &f})
 }
 
 // fail ends the stream with an error. Calls that are still open get results that say that they did not run:

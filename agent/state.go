@@ -20,14 +20,14 @@ type state struct {
 	Elapsed time.Duration
 	Cost    float64
 
-	ids     map[string]bool // of calls in the conversation
-	turns   int             // answers in this run
-	calls   int             // in this run
-	byTool  map[string]int
-	streaks map[mark]*streak
-	most    int  // the longest of streaks
-	told    bool // the model was told that the next answer is the last one
-	over    bool // it gave that one
+	ids      map[string]bool // of calls in the conversation
+	turns    int             // answers in this run
+	calls    int             // in this run
+	byTool   map[string]int
+	streaks  map[mark]*streak
+	most     int  // the longest of streaks
+	warned   bool // the model was told that the next answer is the last one
+	finished bool // it gave that one
 
 	at   int         // of the message with the last calls, in Messages
 	open []*openCall // its calls without a result, in order
@@ -62,17 +62,17 @@ func (s *state) Add(m chat.Message) bool {
 		return s.addResult(m)
 	case chat.RoleAssistant:
 		s.turns++
-		s.over = s.over || s.told || s.Limits.Iterations > 0 && s.turns >= s.Limits.Iterations
+		s.finished = s.finished || s.warned || s.Limits.Iterations > 0 && s.turns >= s.Limits.Iterations
 		s.addCalls(m.Calls)
 	default:
-		s.told = s.told || m.Role == chat.RoleUser && isLast(m.Text()) && s.reached() != ""
+		s.warned = s.warned || m.Role == chat.RoleUser && isLast(m.Text()) && s.reached() != ""
 	}
 	s.Messages = append(s.Messages, m)
 	return true
 }
 
 // isLast reports whether a message asks for the last answer.
-func isLast(text string) bool { return text == textOverLimit || strings.HasPrefix(text, told) }
+func isLast(text string) bool { return text == textOverLimit || strings.HasPrefix(text, limitNotice) }
 
 func (s *state) addCalls(calls []chat.Call) {
 	s.at, s.open = len(s.Messages), nil
@@ -180,7 +180,7 @@ func (s *state) Next() step {
 	}
 	limit := s.reached()
 	if n := len(s.Messages); n > 0 && s.Messages[n-1].Role == chat.RoleAssistant && s.turns > 0 {
-		if s.told {
+		if s.warned {
 			return step{Do: doEnd, Limit: limit}
 		}
 		return step{Do: doEnd}
@@ -188,9 +188,9 @@ func (s *state) Next() step {
 	switch {
 	case limit == "":
 		return step{Do: doAsk}
-	case s.over:
+	case s.finished:
 		return step{Do: doEnd, Limit: limit}
-	case s.told || s.calls == 0:
+	case s.warned || s.calls == 0:
 		return step{Do: doAsk, Limit: limit}
 	}
 	return step{Do: doAsk, Limit: limit, Tell: s.Limits.last(limit)}
@@ -236,7 +236,7 @@ func (s *state) rulings() []ruling {
 func (s *state) ruling(o *openCall) ruling {
 	l, r := &s.Limits, ruling{Call: o.call}
 	switch {
-	case s.over:
+	case s.finished:
 		r.Limit, r.Refuse = s.reached(), textOverLimit
 	case s.used() != "":
 		r.Limit, r.Refuse = s.used(), textOverLimit

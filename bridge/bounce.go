@@ -135,7 +135,7 @@ func (r *run) correction() string {
 // retryForm returns the form that the second answer is held to: a call, where one was attempted in text.
 func (r *run) retryForm() *chat.Format {
 	if !r.inText() || r.turn.failures[0].reason == ReasonFormat {
-		return r.held
+		return r.constrained
 	}
 	return r.plan(true)
 }
@@ -146,9 +146,9 @@ func (r *run) constrainRetry(req *chat.Request) *chat.Request {
 		return req
 	}
 	out := *req
-	r.held = r.retryForm()
+	r.constrained = r.retryForm()
 	r.must = r.turn.failures[0].reason != ReasonFormat
-	out.Format = r.held
+	out.Format = r.constrained
 	return &out
 }
 

@@ -115,16 +115,16 @@ type Options struct {
 // A Server is what is known of the server behind a model. The zero value is one of which nothing is
 // known.
 type Server struct {
-	Backend  string        // shown in TurnStart
-	Notice   string        // the same: what a person should know of how the model is asked
-	Protocol chat.Protocol // that the backend speaks: tools that its servers run are passed on to it
-	Support  *Support      // what is known of models that refuse something; nil: the Bridge has its own
-	Hold     Hold          // how the backend is held to the form of an answer; "": HoldNone
-	Stops    bool          // the backend takes stop sequences: an answer in text is stopped where a model invents a result or a turn
-	Count    bool          // with ModeAuto, count tokens of a model that nothing is known of, to find out whether its server drops tools
-	Probe    bool          // with ModeAuto, ask a model that nothing is known of for a call before it gets tools
-	NoImages bool          // the model takes no images: those in results are described to it
-	Native   []string      // tools that the backend runs itself, for backends that report them as function calls
+	Backend    string        // shown in TurnStart
+	Notice     string        // the same: what a person should know of how the model is asked
+	Protocol   chat.Protocol // that the backend speaks: tools that its servers run are passed on to it
+	Support    *Support      // what is known of models that refuse something; nil: the Bridge has its own
+	Constraint Constraint    // how the backend is held to the form of an answer; "": ConstraintNone
+	Stops      bool          // the backend takes stop sequences: an answer in text is stopped where a model invents a result or a turn
+	Count      bool          // with ModeAuto, count tokens of a model that nothing is known of, to find out whether its server drops tools
+	Probe      bool          // with ModeAuto, ask a model that nothing is known of for a call before it gets tools
+	NoImages   bool          // the model takes no images: those in results are described to it
+	Native     []string      // tools that the backend runs itself, for backends that report them as function calls
 }
 
 // A Bridge is a [chat.Model] that stands in front of another one. It may be used by several goroutines at
@@ -147,8 +147,8 @@ func New(m chat.Model, o Options) *Bridge {
 	if o.Release == "" {
 		o.Release = ReleaseAuto
 	}
-	if o.Hold == "" {
-		o.Hold = HoldNone
+	if o.Constraint == "" {
+		o.Constraint = ConstraintNone
 	}
 	o.Bounce.Max = cmp.Or(o.Bounce.Max, 1)
 	if o.Bounce.On == nil {

@@ -11,8 +11,8 @@ import (
 	"wield/schema"
 )
 
-// A heldCall is the call that is being read. Its events are kept until it is released.
-type heldCall struct {
+// A pendingCall is the call that is being read. Its events are kept until it is released.
+type pendingCall struct {
 	open     bool
 	released bool
 	surplus  bool    // over the limit: it is never released
@@ -20,17 +20,17 @@ type heldCall struct {
 	channel  channel // what a call of the backend is; channelText for one that was read from text
 	start    chat.Event
 	tool     *tool
-	held     buffer
+	events   buffer
 	raw      []byte // the arguments of a backend's call as they came
 	lead     int    // where the white space in front of a released call begins
 	size     int    // bytes of arguments held
 }
 
-// hold keeps an event. A joined delta has about a KiB, which every client can read.
-func (c *heldCall) hold(e chat.Event) { c.held.add(e, autoRelease) }
+// add buffers an event. A joined delta has about a KiB, which every client can read.
+func (c *pendingCall) add(e chat.Event) { c.events.add(e, autoRelease) }
 
-// holding reports whether what the decoder gives is part of a call that may not be shown yet.
-func (c *heldCall) holding() bool {
+// pending reports whether what the decoder gives is part of a call that may not be shown yet.
+func (c *pendingCall) pending() bool {
 	return c.open && !c.released && !c.muted && c.channel == channelText
 }
 
@@ -38,11 +38,11 @@ func (c *heldCall) holding() bool {
 func (r *run) start(e chat.Event, t *tool) {
 	c := &r.turn.call
 	r.turn.tried = true
-	*c = heldCall{open: true, start: e, tool: t, held: c.held.empty(), raw: c.raw[:0], muted: r.turn.muted.on}
+	*c = pendingCall{open: true, start: e, tool: t, events: c.events.empty(), raw: c.raw[:0], muted: r.turn.muted.on}
 	if c.muted {
 		return
 	}
-	c.hold(e)
+	c.add(e)
 	r.dropRepetition()
 	if r.max > 0 && r.turn.calls >= r.max {
 		c.surplus = true
@@ -61,7 +61,7 @@ func (r *run) args(e chat.Event) {
 		e.Index = r.index
 		r.emit(e)
 	default:
-		c.hold(e)
+		c.add(e)
 		c.size += len(e.Text)
 		if r.o.Release == ReleaseAuto && r.req.Stream && c.size >= autoRelease {
 			r.release()
@@ -83,7 +83,7 @@ func (r *run) release() {
 	}
 	r.leading(false)
 	c.start.ID = r.id(c.start)
-	for _, e := range c.held.take() {
+	for _, e := range c.events.take() {
 		switch e.Kind {
 		case chat.KindCallStart:
 			e.ID, e.Index = c.start.ID, r.index
@@ -143,7 +143,7 @@ func (r *run) complete(e chat.Event, call chat.Call) {
 // repeats reports whether the answer has to be a call, is held to that, and had this very one. A small model that may
 // only call repeats the same call until its tokens are used up.
 func (r *run) repeats(call chat.Call) bool {
-	if r.held == nil || !r.required() {
+	if r.constrained == nil || !r.required() {
 		return false
 	}
 	one := call.Name + "\n" + call.Arguments
@@ -158,7 +158,7 @@ func (r *run) repeats(call chat.Call) bool {
 func (r *run) endRepetition(e chat.Event, call chat.Call) {
 	r.reject(e, &chat.RejectedDetail{Reason: chat.ReasonOverLimit, Name: call.Name, Arguments: call.Arguments,
 		Raw: r.span(call), At: call.At, End: call.End, Message: "the call repeats another of the answer", Dialect: call.Dialect}, false)
-	r.turn.over = overrun{told: true, cut: true, at: call.At}
+	r.turn.over = overrun{reported: true, cut: true, at: call.At}
 }
 
 // mostIdle is how much white space may follow a call in an answer that is held to calls.
@@ -167,18 +167,18 @@ const mostIdle = 64
 // endIdle ends an answer that is held to calls where white space without end follows one: grammars of JSON allow it,
 // and a small model writes it until its tokens are used up.
 func (r *run) endIdle() {
-	if r.held == nil || !r.required() || r.turn.calls == 0 || r.turn.call.open || r.turn.over.told {
+	if r.constrained == nil || !r.required() || r.turn.calls == 0 || r.turn.call.open || r.turn.over.reported {
 		return
 	}
 	if end := len(bytes.TrimRight(r.turn.raw, " \t\r\n")); len(r.turn.raw)-end > mostIdle {
-		r.turn.over = overrun{told: true, cut: true, at: end}
+		r.turn.over = overrun{reported: true, cut: true, at: end}
 	}
 }
 
 // once returns the arguments with every key once, the last value of each, if the decoder noted that one
 // stands twice. It could not take back the first; here nothing was sent yet.
-func (c *heldCall) once(args string, level dialect.Repair) string {
-	twice := slices.ContainsFunc(c.held.events, func(e chat.Event) bool {
+func (c *pendingCall) once(args string, level dialect.Repair) string {
+	twice := slices.ContainsFunc(c.events.events, func(e chat.Event) bool {
 		return e.Kind == chat.KindNote && e.Detail.(*chat.NoteDetail).Kind == chat.NoteDuplicateKey
 	})
 	if !twice {
@@ -188,10 +188,10 @@ func (c *heldCall) once(args string, level dialect.Repair) string {
 	if err != nil || clean == args {
 		return args
 	}
-	c.held.cut()
+	c.events.cut()
 	first := -1
-	kept := c.held.events[:0]
-	for _, e := range c.held.events {
+	kept := c.events.events[:0]
+	for _, e := range c.events.events {
 		switch {
 		case e.Kind != chat.KindCallArgs:
 		case first < 0:
@@ -202,7 +202,7 @@ func (c *heldCall) once(args string, level dialect.Repair) string {
 		}
 		kept = append(kept, e)
 	}
-	c.held.events = kept
+	c.events.events = kept
 	return clean
 }
 
@@ -259,7 +259,7 @@ func (r *run) reject(e chat.Event, d *chat.RejectedDetail, show bool) {
 		e.At, e.End = d.At, d.End // the events of the attempt that were held are part of it
 	}
 	c.open = false
-	c.held = c.held.empty()
+	c.events = c.events.empty()
 	shown := e.Flags&chat.FlagSpent != 0 && e.Index < 0
 	if e.Origin == chat.OriginText && !promoted {
 		r.leading(shown)
@@ -286,7 +286,7 @@ func (r *run) rejected(e chat.Event) {
 		return
 	}
 	d := e.Detail.(*chat.RejectedDetail)
-	if r.turn.over.told {
+	if r.turn.over.reported {
 		r.late(e, d.Name, d.Arguments)
 		return
 	}

@@ -77,16 +77,16 @@ func (r *run) formatError(err error) error {
 // where it has to be told.
 func (r *run) formed(req *chat.Request) *chat.Request {
 	f := r.form.want
-	if f == nil && r.held == nil && req.Format == nil {
+	if f == nil && r.constrained == nil && req.Format == nil {
 		return req
 	}
 	out := *req
-	out.Format = r.held
+	out.Format = r.constrained
 	if r.asTool() {
 		out.Tools = []chat.Tool{{Name: answerTool, Description: "Give the answer.", Parameters: f.Schema}}
 		out.Choice = chat.Choice{Mode: chat.ChoiceNamed, Name: answerTool}
 	}
-	if f == nil || r.held == f && !holds[r.o.Hold].told {
+	if f == nil || r.constrained == f && !constraints[r.o.Constraint].told {
 		return &out
 	}
 	return prompt.Form(&out, f, r.o.Prompt, len(r.tools) > 0)
@@ -99,7 +99,7 @@ const answerTool = "structured_output"
 // configuration, and no other way to hold its answer to a form.
 func (r *run) asTool() bool {
 	f := r.form.want
-	return f != nil && f.Kind == chat.FormatSchema && isRecord(r.form.shape) && r.held == nil && !r.form.onlyTold &&
+	return f != nil && f.Kind == chat.FormatSchema && isRecord(r.form.shape) && r.constrained == nil && !r.form.onlyTold &&
 		r.o.Mode == ModeNative && len(r.tools) == 0 && !r.opens()
 }
 
@@ -128,25 +128,25 @@ func (r *run) answered(e *chat.Event) bool {
 // isRecord reports whether values of a shape are objects, as the arguments of a tool are.
 func isRecord(s *shape.Shape) bool { return s != nil && s.Types == shape.Object }
 
-// A heldText is text of an answer that should have a form, kept until it is known that it has.
-type heldText struct {
-	held    buffer // with what stands between the text
+// A pendingText is text of an answer that should have a form, kept until it is known that it has.
+type pendingText struct {
+	events  buffer // with what stands between the text
 	size    int    // bytes of text
 	through bool   // the rest goes out as it comes
 	fence   fence
 }
 
-// holdText keeps a delta of text, if the answer should have a form. It reports whether it did. By the rule
+// bufferText keeps a delta of text, if the answer should have a form. It reports whether it did. By the rule
 // for calls, the client of a stream does not wait for more than the first KiB where the backend is held to
 // the form.
-func (r *run) holdText(e chat.Event) bool {
+func (r *run) bufferText(e chat.Event) bool {
 	t := &r.turn.text
 	if r.form.want == nil || t.through || r.o.Release == ReleaseEager {
 		return false
 	}
-	t.held.add(e, autoRelease)
+	t.events.add(e, autoRelease)
 	t.size += len(e.Text)
-	if r.o.Release == ReleaseAuto && r.req.Stream && r.held == r.form.want && t.size >= autoRelease {
+	if r.o.Release == ReleaseAuto && r.req.Stream && r.constrained == r.form.want && t.size >= autoRelease {
 		r.flushText()
 	}
 	return true
@@ -154,8 +154,8 @@ func (r *run) holdText(e chat.Event) bool {
 
 // pass hands on an event that is no text, behind the text that is held.
 func (r *run) pass(e chat.Event) {
-	if t := &r.turn.text; len(t.held.events) > 0 {
-		t.held.add(e, autoRelease)
+	if t := &r.turn.text; len(t.events.events) > 0 {
+		t.events.add(e, autoRelease)
 		return
 	}
 	r.emit(e)
@@ -164,12 +164,12 @@ func (r *run) pass(e chat.Event) {
 // flushText shows the text that is held as it was written, and what follows in this response as it comes.
 func (r *run) flushText() {
 	r.turn.text.through, r.turn.text.fence.on = true, false
-	r.showHeld()
+	r.releaseText()
 }
 
-// showHeld shows the text that is held.
-func (r *run) showHeld() {
-	for _, e := range r.turn.text.held.take() {
+// releaseText shows the text that is held.
+func (r *run) releaseText() {
+	for _, e := range r.turn.text.events.take() {
 		if e.Kind == chat.KindText {
 			r.shown = append(r.shown, e.Text...)
 		}
@@ -193,8 +193,8 @@ func (r *run) endForm() error {
 		return nil
 	}
 	var b strings.Builder
-	t.held.cut()
-	for _, e := range t.held.events {
+	t.events.cut()
+	for _, e := range t.events.events {
 		if e.Kind == chat.KindText {
 			b.WriteString(e.Text)
 		}
@@ -229,16 +229,16 @@ func (r *run) endForm() error {
 const mismatch = "the answer does not have the format that was asked for"
 
 // at returns where the text that is held begins, or else where the answer ends.
-func (t *heldText) at(end int) int {
-	if len(t.held.events) > 0 {
-		return t.held.events[0].At
+func (t *pendingText) at(end int) int {
+	if len(t.events.events) > 0 {
+		return t.events.events[0].At
 	}
 	return end
 }
 
 // hideText makes markup of the text that is held.
 func (r *run) hideText() {
-	for _, e := range hide(r.turn.text.held.take()) {
+	for _, e := range hide(r.turn.text.events.take()) {
 		r.emit(e)
 	}
 }

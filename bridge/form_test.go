@@ -135,7 +135,7 @@ func TestHold(t *testing.T) {
 	required := chat.Choice{Mode: chat.ChoiceRequired}
 	for _, tc := range []struct {
 		name   string
-		hold   bridge.Hold
+		hold   bridge.Constraint
 		mode   bridge.Mode
 		tools  bool
 		choice chat.Choice
@@ -143,21 +143,21 @@ func TestHold(t *testing.T) {
 		told   bool
 		asks   bool // for tools, natively
 	}{
-		{"none", bridge.HoldNone, bridge.ModeText, false, chat.Choice{}, "", true, false},
-		{"openai", bridge.HoldOpenAI, bridge.ModeText, false, chat.Choice{}, "form", false, false},
-		{"vllm", bridge.HoldVLLM, bridge.ModeNative, false, chat.Choice{}, "form", true, false},
-		{"auto, tools", bridge.HoldAuto, bridge.ModeNative, true, chat.Choice{}, "form", true, true},
-		{"vllm, tools", bridge.HoldVLLM, bridge.ModeNative, true, chat.Choice{}, "", true, true},
-		{"tools in text", bridge.HoldOpenAI, bridge.ModeText, true, chat.Choice{}, "", true, false},
-		{"required, vllm", bridge.HoldVLLM, bridge.ModeText, true, required, `{"type":"structural_tag",`, false, false},
-		{"required, sglang", bridge.HoldSGLang, bridge.ModeText, true, required, `{"type":"structural_tag",`, false, false},
-		{"required, llamacpp", bridge.HoldLlamaCPP, bridge.ModeText, true, required, "root ::= ", false, false},
-		{"required, openai", bridge.HoldOpenAI, bridge.ModeText, true, required, `{"type":"object","properties":{"tool_calls":{"type":"array"`, false, false},
-		{"required, none", bridge.HoldNone, bridge.ModeText, true, required, "", false, false},
-		{"required, native", bridge.HoldVLLM, bridge.ModeNative, true, required, "", false, true},
-		{"required, ollama", bridge.HoldOllama, bridge.ModeAuto, true, required, `{"type":"array"`, false, false},
-		{"named", bridge.HoldLlamaCPP, bridge.ModeText, true, chat.Choice{Mode: chat.ChoiceNamed, Name: "get_weather"}, "root ::= ", false, false},
-		{"named, ollama", bridge.HoldOllama, bridge.ModeText, true, chat.Choice{Mode: chat.ChoiceNamed, Name: "get_weather"}, `{"type":"array","minItems":1,"maxItems":1,`, false, false},
+		{"none", bridge.ConstraintNone, bridge.ModeText, false, chat.Choice{}, "", true, false},
+		{"openai", bridge.ConstraintOpenAI, bridge.ModeText, false, chat.Choice{}, "form", false, false},
+		{"vllm", bridge.ConstraintVLLM, bridge.ModeNative, false, chat.Choice{}, "form", true, false},
+		{"auto, tools", bridge.ConstraintAuto, bridge.ModeNative, true, chat.Choice{}, "form", true, true},
+		{"vllm, tools", bridge.ConstraintVLLM, bridge.ModeNative, true, chat.Choice{}, "", true, true},
+		{"tools in text", bridge.ConstraintOpenAI, bridge.ModeText, true, chat.Choice{}, "", true, false},
+		{"required, vllm", bridge.ConstraintVLLM, bridge.ModeText, true, required, `{"type":"structural_tag",`, false, false},
+		{"required, sglang", bridge.ConstraintSGLang, bridge.ModeText, true, required, `{"type":"structural_tag",`, false, false},
+		{"required, llamacpp", bridge.ConstraintLlamaCPP, bridge.ModeText, true, required, "root ::= ", false, false},
+		{"required, openai", bridge.ConstraintOpenAI, bridge.ModeText, true, required, `{"type":"object","properties":{"tool_calls":{"type":"array"`, false, false},
+		{"required, none", bridge.ConstraintNone, bridge.ModeText, true, required, "", false, false},
+		{"required, native", bridge.ConstraintVLLM, bridge.ModeNative, true, required, "", false, true},
+		{"required, ollama", bridge.ConstraintOllama, bridge.ModeAuto, true, required, `{"type":"array"`, false, false},
+		{"named", bridge.ConstraintLlamaCPP, bridge.ModeText, true, chat.Choice{Mode: chat.ChoiceNamed, Name: "get_weather"}, "root ::= ", false, false},
+		{"named, ollama", bridge.ConstraintOllama, bridge.ModeText, true, chat.Choice{Mode: chat.ChoiceNamed, Name: "get_weather"}, `{"type":"array","minItems":1,"maxItems":1,`, false, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			req := formed(chat.FormatSchema)
@@ -169,7 +169,7 @@ func TestHold(t *testing.T) {
 			if tc.choice.Mode != chat.ChoiceAuto {
 				reply = text(`[{"name":"get_weather","arguments":{"city":"Rome"}}]`)
 			}
-			s, f := play(t, bridge.Options{Mode: tc.mode, Server: bridge.Server{Hold: tc.hold}}, req, answer{reply})
+			s, f := play(t, bridge.Options{Mode: tc.mode, Server: bridge.Server{Constraint: tc.hold}}, req, answer{reply})
 			if len(s.Bounces) > 0 || s.Err != "" || len(s.Calls) == 0 && s.Content != `{"city":"Rome"}` {
 				t.Errorf("%+v", s)
 			}
@@ -196,11 +196,11 @@ func TestHold(t *testing.T) {
 func TestHoldSchema(t *testing.T) {
 	tools := []chat.Tool{weather, {Name: "bare"}, {Name: "tree", Parameters: json.RawMessage(
 		`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"root":{"$ref":"#/$defs/node"}},"$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"},"v":{"type":"integer"}},"required":["v"]}}}`)}}
-	for hold, wrap := range map[bridge.Hold][2]string{bridge.HoldOllama: {"", ""}, bridge.HoldOpenAI: {`{"tool_calls":`, `}`}} {
+	for hold, wrap := range map[bridge.Constraint][2]string{bridge.ConstraintOllama: {"", ""}, bridge.ConstraintOpenAI: {`{"tool_calls":`, `}`}} {
 		req := ask(tools...)
 		req.Choice.Mode = chat.ChoiceRequired
 		calls := wrap[0] + `[{"name":"u:get_weather","arguments":{"city":"Rome"}},{"name":"u:bare","arguments":{}},{"name":"u:tree","arguments":{"root":{"v":1,"next":{"v":2}}}}]` + wrap[1]
-		s, f := play(t, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Hold: hold}, Prefix: "u:"}, req, answer{text(calls)})
+		s, f := play(t, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Constraint: hold}, Prefix: "u:"}, req, answer{text(calls)})
 		if want := []string{`get_weather({"city":"Rome"})`, `bare({})`, `tree({"root":{"v":1,"next":{"v":2}}})`}; !cmp.Equal(want, s.Calls) {
 			t.Errorf("%s: %v", hold, s.Calls)
 		}
@@ -222,7 +222,7 @@ func TestHoldSchema(t *testing.T) {
 	// A schema that cannot be moved: the model is told in words.
 	req := ask(chat.Tool{Name: "a", Parameters: json.RawMessage(`{"$id":"x","type":"object"}`)})
 	req.Choice.Mode = chat.ChoiceRequired
-	_, f := play(t, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Hold: bridge.HoldOllama}}, req, answer{text(`{"name":"a","arguments":{}}`)})
+	_, f := play(t, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Constraint: bridge.ConstraintOllama}}, req, answer{text(`{"name":"a","arguments":{}}`)})
 	if f.requests[0].Format != nil {
 		t.Errorf("held to %s", f.requests[0].Format.Schema)
 	}
@@ -235,7 +235,7 @@ func TestHoldRefused(t *testing.T) {
 		refused := &chat.Error{Kind: chat.ErrBadRequest, Code: chat.CodeFormatUnsupported, Message: "response_format is not supported"}
 		good := answer{text(`{"city":"Rome"}`)}
 		f := &fake{t: t, answers: []answer{{}, good, good, good}, errs: []error{refused}}
-		b := bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Server: bridge.Server{Hold: bridge.HoldOpenAI, Support: &bridge.Support{For: time.Minute}}})
+		b := bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Server: bridge.Server{Constraint: bridge.ConstraintOpenAI, Support: &bridge.Support{For: time.Minute}}})
 		for range 2 {
 			if s := collect(t, b.Stream(t.Context(), formed(chat.FormatSchema))); s.Content != `{"city":"Rome"}` || s.Err != "" {
 				t.Errorf("%+v", s)
@@ -271,7 +271,7 @@ func TestFormAsTool(t *testing.T) {
 			f := &fake{t: t, answers: tc.answers, errs: tc.errs}
 			req := formed(chat.FormatSchema)
 			req.Stream = stream
-			s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Server: bridge.Server{Hold: bridge.HoldNone}}).Stream(t.Context(), req))
+			s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Server: bridge.Server{Constraint: bridge.ConstraintNone}}).Stream(t.Context(), req))
 			if s.Content != `{"city":"Rome"}` || s.Finish != chat.FinishStop || len(s.Calls)+len(s.Rejected) > 0 || len(s.Bounces) != tc.bounces || s.Err != "" {
 				t.Errorf("%s: %+v", tc.name, s)
 			}
@@ -283,7 +283,7 @@ func TestFormAsTool(t *testing.T) {
 		}
 	}
 	f := &fake{t: t, answers: []answer{{text(`{"city":"Rome"}`)}}}
-	collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Server: bridge.Server{Hold: bridge.HoldOpenAI}}).Stream(t.Context(), formed(chat.FormatSchema)))
+	collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Server: bridge.Server{Constraint: bridge.ConstraintOpenAI}}).Stream(t.Context(), formed(chat.FormatSchema)))
 	if len(f.requests[0].Tools) > 0 {
 		t.Error("a backend that can be held is offered a tool")
 	}
@@ -294,10 +294,10 @@ func TestFormStreams(t *testing.T) {
 	long := `{"city":"` + strings.Repeat("x", 4000) + `"}`
 	req := formed(chat.FormatSchema)
 	req.Stream = true
-	for hold, flows := range map[bridge.Hold]bool{bridge.HoldVLLM: true, bridge.HoldNone: false} {
+	for hold, flows := range map[bridge.Constraint]bool{bridge.ConstraintVLLM: true, bridge.ConstraintNone: false} {
 		f := &fake{t: t, answers: []answer{{text(long)}}, cut: func(s string) []string { return []string{s[:2000], s[2000:]} }}
 		texts := 0
-		for e, err := range bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Server: bridge.Server{Hold: hold}}).Stream(t.Context(), req) {
+		for e, err := range bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Server: bridge.Server{Constraint: hold}}).Stream(t.Context(), req) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -391,15 +391,15 @@ func TestHeldFree(t *testing.T) {
 		req     *chat.Request
 		grammar string // what the form begins with; "": there is none
 	}{
-		{"llamacpp", bridge.Options{Server: bridge.Server{Hold: bridge.HoldLlamaCPP}}, ask(weather), "root ::= "},
-		{"vllm", bridge.Options{Server: bridge.Server{Hold: bridge.HoldVLLM}}, ask(weather), `{"type":"structural_tag"`},
-		{"ollama", bridge.Options{Server: bridge.Server{Hold: bridge.HoldOllama}}, ask(weather), ""},
-		{"openai", bridge.Options{Server: bridge.Server{Hold: bridge.HoldOpenAI}}, ask(weather), ""},
-		{"native", bridge.Options{Server: bridge.Server{Hold: bridge.HoldLlamaCPP}, Mode: bridge.ModeNative}, ask(weather), ""},
-		{"no tools", bridge.Options{Server: bridge.Server{Hold: bridge.HoldLlamaCPP}}, ask(), ""},
-		{"an answer in a form", bridge.Options{Server: bridge.Server{Hold: bridge.HoldLlamaCPP}}, formed(chat.FormatSchema, weather), ""},
-		{"a dialect that cannot be held", bridge.Options{Server: bridge.Server{Hold: bridge.HoldLlamaCPP}, Dialect: "yaml-style"}, ask(weather), ""},
-		{"words of the user's own", bridge.Options{Server: bridge.Server{Hold: bridge.HoldLlamaCPP}, Prompt: prompt.Options{ForTools: "Call {{tools}} as you like."}}, ask(weather), ""},
+		{"llamacpp", bridge.Options{Server: bridge.Server{Constraint: bridge.ConstraintLlamaCPP}}, ask(weather), "root ::= "},
+		{"vllm", bridge.Options{Server: bridge.Server{Constraint: bridge.ConstraintVLLM}}, ask(weather), `{"type":"structural_tag"`},
+		{"ollama", bridge.Options{Server: bridge.Server{Constraint: bridge.ConstraintOllama}}, ask(weather), ""},
+		{"openai", bridge.Options{Server: bridge.Server{Constraint: bridge.ConstraintOpenAI}}, ask(weather), ""},
+		{"native", bridge.Options{Server: bridge.Server{Constraint: bridge.ConstraintLlamaCPP}, Mode: bridge.ModeNative}, ask(weather), ""},
+		{"no tools", bridge.Options{Server: bridge.Server{Constraint: bridge.ConstraintLlamaCPP}}, ask(), ""},
+		{"an answer in a form", bridge.Options{Server: bridge.Server{Constraint: bridge.ConstraintLlamaCPP}}, formed(chat.FormatSchema, weather), ""},
+		{"a dialect that cannot be held", bridge.Options{Server: bridge.Server{Constraint: bridge.ConstraintLlamaCPP}, Dialect: "yaml-style"}, ask(weather), ""},
+		{"words of the user's own", bridge.Options{Server: bridge.Server{Constraint: bridge.ConstraintLlamaCPP}, Prompt: prompt.Options{ForTools: "Call {{tools}} as you like."}}, ask(weather), ""},
 	} {
 		if tc.o.Mode == "" {
 			tc.o.Mode = bridge.ModeText
@@ -419,8 +419,8 @@ func TestHeldFree(t *testing.T) {
 // another form than its dialect's is told so.
 func TestSecondTryHeld(t *testing.T) {
 	wrong, right := answer{text("```json\n{\"name\":\"get_weather\",\"arguments\":{}}\n```")}, answer{text(textCall)}
-	for hold, begins := range map[bridge.Hold]string{bridge.HoldLlamaCPP: "root ::= (", bridge.HoldOpenAI: `{"type":"object","properties":{"tool_calls"`, bridge.HoldOllama: `{"type":"array"`} {
-		s, f := play(t, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Hold: hold}}, ask(weather), wrong, right)
+	for hold, begins := range map[bridge.Constraint]string{bridge.ConstraintLlamaCPP: "root ::= (", bridge.ConstraintOpenAI: `{"type":"object","properties":{"tool_calls"`, bridge.ConstraintOllama: `{"type":"array"`} {
+		s, f := play(t, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Constraint: hold}}, ask(weather), wrong, right)
 		if len(s.Calls) != 1 || len(s.Bounces) != 1 || len(f.requests) != 2 {
 			t.Fatalf("%s: %+v", hold, s)
 		}
@@ -428,13 +428,13 @@ func TestSecondTryHeld(t *testing.T) {
 		if held == nil || !strings.HasPrefix(string(held.Schema)+strings.Replace(held.Grammar, "root ::= \"", "root ::= (\"", 1), begins) {
 			t.Errorf("%s: held to %+v", hold, held)
 		}
-		if said := strings.Contains(s.Bounces[0], "JSON of this shape"); said == (hold == bridge.HoldLlamaCPP) {
+		if said := strings.Contains(s.Bounces[0], "JSON of this shape"); said == (hold == bridge.ConstraintLlamaCPP) {
 			t.Errorf("%s: told %q", hold, s.Bounces[0])
 		}
 	}
 	// A backend that refuses is asked once more without.
 	f := &fake{t: t, answers: []answer{wrong, {}, right}, errs: []error{nil, &chat.Error{Kind: chat.ErrBadRequest, Code: chat.CodeFormatUnsupported}}}
-	b := bridge.New(f, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Hold: bridge.HoldOpenAI}})
+	b := bridge.New(f, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Constraint: bridge.ConstraintOpenAI}})
 	for _, err := range b.Stream(t.Context(), ask(weather)) {
 		if err != nil {
 			t.Fatal(err)
@@ -456,9 +456,9 @@ func TestRequiredRepetition(t *testing.T) {
 		mode chat.ChoiceMode
 		want int
 	}{
-		{"held", bridge.Options{Server: bridge.Server{Hold: bridge.HoldLlamaCPP}}, chat.ChoiceRequired, 2},
+		{"held", bridge.Options{Server: bridge.Server{Constraint: bridge.ConstraintLlamaCPP}}, chat.ChoiceRequired, 2},
 		{"not held", bridge.Options{}, chat.ChoiceRequired, 4},
-		{"of its own accord", bridge.Options{Server: bridge.Server{Hold: bridge.HoldLlamaCPP}}, chat.ChoiceAuto, 4},
+		{"of its own accord", bridge.Options{Server: bridge.Server{Constraint: bridge.ConstraintLlamaCPP}}, chat.ChoiceAuto, 4},
 	} {
 		req := ask(weather)
 		req.Choice.Mode = tc.mode
@@ -483,7 +483,7 @@ func TestRequiredIdle(t *testing.T) {
 		f := &fake{t: t, answers: []answer{a}}
 		read := 0
 		calls, shown := 0, ""
-		for e, err := range bridge.New(f, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Hold: bridge.HoldOpenAI}}).Stream(t.Context(), req) {
+		for e, err := range bridge.New(f, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Constraint: bridge.ConstraintOpenAI}}).Stream(t.Context(), req) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -506,7 +506,7 @@ func TestHoldKindRefused(t *testing.T) {
 	refused := &chat.Error{Kind: chat.ErrBadRequest, Code: chat.CodeFormatKindUnsupported, Message: "Input should be 'text' or 'json_object'"}
 	good := answer{text(`{"city":"Rome"}`)}
 	f := &fake{t: t, answers: []answer{{}, good, good, {}, good}, errs: []error{refused, nil, nil, refused, nil}}
-	b := bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Server: bridge.Server{Hold: bridge.HoldAuto}})
+	b := bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Server: bridge.Server{Constraint: bridge.ConstraintAuto}})
 	other := formed(chat.FormatSchema)
 	other.Format.Schema = json.RawMessage(`{"type":"object","required":["city"]}`)
 	for i, req := range []*chat.Request{formed(chat.FormatSchema), other, other} {

@@ -55,7 +55,7 @@ func (g *grammars) keep(h cachedGrammar) {
 // grammar returns the form that holds calls of the tools in the dialect that the model is taught, nil if the
 // backend or the dialect has none.
 func (r *run) grammar(must bool) *chat.Format {
-	if holds[r.o.Hold].grammar == noLanguage || r.mode == ModeText && (r.o.Prompt.Dialect == prompt.PTK || r.o.Prompt.ForTools != "") {
+	if constraints[r.o.Constraint].grammar == noLanguage || r.mode == ModeText && (r.o.Prompt.Dialect == prompt.PTK || r.o.Prompt.ForTools != "") {
 		return nil // instructions of the user's own may teach anything
 	}
 	h := cachedGrammar{dialect: r.taught(), tools: r.tools, must: must, most: r.most()}
@@ -85,7 +85,7 @@ func (r *run) newGrammar(h cachedGrammar) *chat.Format {
 		return nil // the model is told, and its calls are checked
 	}
 	f := &chat.Format{Kind: chat.FormatGrammar, Name: callsName}
-	if holds[r.o.Hold].grammar == structural {
+	if constraints[r.o.Constraint].grammar == structural {
 		tag, ok := g.StructuralTag()
 		if !ok {
 			return nil

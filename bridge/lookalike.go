@@ -15,7 +15,7 @@ import (
 // lookalike looks at the end of an answer without a call, and takes note of a call that failed, if it is one.
 func (r *run) lookalike() {
 	t := &r.turn
-	if len(r.tools) == 0 || t.tried || t.muted.on || t.over.told || r.req.Choice.Mode == chat.ChoiceNone && !r.req.Choice.Read {
+	if len(r.tools) == 0 || t.tried || t.muted.on || t.over.reported || r.req.Choice.Mode == chat.ChoiceNone && !r.req.Choice.Read {
 		return
 	}
 	call, ok := fencedCall(string(t.raw))
@@ -60,9 +60,9 @@ type fence struct {
 // mostFence is how much text waits.
 const mostFence = 16 << 10
 
-// holdFence keeps text that may be a fenced call, where [run.lookalike] would take it as one. It reports
+// bufferFence keeps text that may be a fenced call, where [run.lookalike] would take it as one. It reports
 // whether it has seen to the text.
-func (r *run) holdFence(e chat.Event) bool {
+func (r *run) bufferFence(e chat.Event) bool {
 	f := &r.turn.text.fence
 	looks := r.req.Attempts || r.prefix() != "" && r.bounceable(chat.ReasonUnknownTool)
 	if !f.on && !looks || !r.req.Stream || len(r.tools) == 0 || r.form.want != nil {
@@ -71,7 +71,7 @@ func (r *run) holdFence(e chat.Event) bool {
 	raw := r.turn.raw
 	if f.on {
 		if e.Flags&chat.FlagDecoded == 0 && e.End-f.from <= mostFence && f.goesOn(string(raw[f.from:e.End]), e.At-f.from) {
-			r.turn.text.held.add(e, autoRelease)
+			r.turn.text.events.add(e, autoRelease)
 			return true
 		}
 		r.showFence()
@@ -95,7 +95,7 @@ func (r *run) holdFence(e chat.Event) bool {
 			r.shown = append(r.shown, e.Text...)
 			r.emit(e)
 		}
-		r.turn.text.held.add(rest, autoRelease)
+		r.turn.text.events.add(rest, autoRelease)
 		return true
 	}
 	return false
@@ -105,7 +105,7 @@ func (r *run) holdFence(e chat.Event) bool {
 func (r *run) showFence() {
 	if r.turn.text.fence.on {
 		r.turn.text.fence.on = false
-		r.showHeld()
+		r.releaseText()
 	}
 }
 

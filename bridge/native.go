@@ -52,14 +52,14 @@ func (r *run) backendStart(e chat.Event) {
 	if ch != channelNative {
 		r.asksForEnd()
 	}
-	if r.turn.over.told && ch != channelNative {
+	if r.turn.over.reported && ch != channelNative {
 		ch = channelLate
 	}
 	if ch == channelFunction && !r.turn.muted.on {
 		r.start(e, t)
 	} else {
 		c := &r.turn.call
-		*c = heldCall{open: true, start: e, tool: t, held: c.held.empty(), raw: c.raw[:0], muted: true}
+		*c = pendingCall{open: true, start: e, tool: t, events: c.events.empty(), raw: c.raw[:0], muted: true}
 		switch {
 		case ch == channelConfused:
 			r.silence()
@@ -220,9 +220,9 @@ func (r *run) functionCall(e chat.Event, call chat.Call, raw string) {
 	}
 	show := r.emit
 	if !c.released { // then the deltas that are held make room for what was read
-		c.held = c.held.empty()
-		c.hold(c.start)
-		show = c.hold
+		c.events = c.events.empty()
+		c.add(c.start)
+		show = c.add
 	}
 	for i := range notes {
 		show(chat.Event{Kind: chat.KindNote, Origin: e.Origin, At: e.At, End: e.End, Detail: &notes[i]})
@@ -245,7 +245,7 @@ func (r *run) nativeCall(e chat.Event) {
 	for _, call := range calls {
 		if ch, _ := r.classify(call.Name, chat.OriginNative); ch == channelConfused {
 			r.asksForEnd()
-			if r.turn.over.told {
+			if r.turn.over.reported {
 				r.late(e, call.Name, call.Arguments)
 				continue
 			}

@@ -9,9 +9,9 @@ import "wield/chat"
 // the backend is stopped. So it is behind a soft end if the answer holds a call, or tried to; else the text
 // may be meant, and goes on.
 type overrun struct {
-	told bool // the turn has ended
-	cut  bool // what follows is shown nowhere
-	at   int  // where in the raw text the turn ended
+	reported bool // the turn has ended
+	cut      bool // what follows is shown nowhere
+	at       int  // where in the raw text the turn ended
 }
 
 // tooLate says why a call of the backend's function calling behind the end of the turn is not made.
@@ -20,10 +20,10 @@ const tooLate = "the call stands behind the end of the model's turn"
 // overran takes note of the end of the turn.
 func (r *run) overran(e chat.Event) {
 	o := &r.turn.over
-	if o.told {
+	if o.reported {
 		return
 	}
-	*o = overrun{told: true, cut: e.Detail.(*chat.OverrunDetail).Hard || r.turn.tried, at: e.At}
+	*o = overrun{reported: true, cut: e.Detail.(*chat.OverrunDetail).Hard || r.turn.tried, at: e.At}
 	if !r.turn.repeats.keep(e) {
 		r.pass(e)
 	}
@@ -46,7 +46,7 @@ func (r *run) late(e chat.Event, name, arguments string) {
 
 // asksForEnd lets the decoder say whether a call of the backend that begins stands behind the end of the turn.
 func (r *run) asksForEnd() {
-	if r.turn.plain || r.turn.over.told {
+	if r.turn.plain || r.turn.over.reported {
 		return
 	}
 	r.events = r.dec.CallElsewhere(r.events[:0])
@@ -60,7 +60,7 @@ func (r *run) asksForEnd() {
 // readMuted looks for the end of the turn in text of an answer that is not shown, since a bounce shows it to the
 // model. Behind a call of the backend the decoder begins anew.
 func (r *run) readMuted(text string) {
-	if r.turn.over.told {
+	if r.turn.over.reported {
 		return
 	}
 	if r.turn.plain {
@@ -107,7 +107,7 @@ func (r *run) cutShort() {
 
 // wrote returns what the model wrote in its turn, for the model.
 func (r *run) wrote() string {
-	if o := r.turn.over; o.told {
+	if o := r.turn.over; o.reported {
 		return string(r.turn.raw[:o.at])
 	}
 	return string(r.turn.raw)

@@ -107,7 +107,7 @@ func (r *run) free() {
 		b.decoders.put(r.dec)
 	}
 	t := r.turn.empty()
-	answer, call := &t.kept.held, &t.call.held
+	answer, call := &t.kept.held, &t.call.events
 	if cap(t.raw)+cap(r.shown)+cap(answer.text)+cap(call.text)+cap(t.call.raw) > keptBuffer ||
 		cap(r.events)+cap(answer.events)+cap(call.events)+cap(t.markup.blanks) > keptBuffer/64 {
 		return
@@ -122,5 +122,5 @@ func (r *run) free() {
 // empty returns a turn in the memory of one that is over.
 func (t *turn) empty() turn {
 	return turn{raw: t.raw[:0], markup: markup{blanks: t.markup.blanks[:0]}, kept: keptAnswer{held: t.kept.held.empty()},
-		call: heldCall{held: t.call.held.empty(), raw: t.call.raw[:0]}}
+		call: pendingCall{events: t.call.events.empty(), raw: t.call.raw[:0]}}
 }

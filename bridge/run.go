@@ -17,15 +17,15 @@ type run struct {
 	yield   func(chat.Event, error) bool
 	stopped bool // whoever reads has gone
 
-	mode     Mode           // never auto
-	template TemplateTraits // in ModeTemplate
-	max      int            // calls a response
-	tools    []tool
-	dec      *decoder
-	events   []chat.Event // what the decoder gives, used again and again
-	form     form         // that the client wants the answer in
-	held     *chat.Format // form that the backend is held to; nil: none
-	must     bool         // the next answer has to be a call
+	mode        Mode           // never auto
+	template    TemplateTraits // in ModeTemplate
+	max         int            // calls a response
+	tools       []tool
+	dec         *decoder
+	events      []chat.Event // what the decoder gives, used again and again
+	form        form         // that the client wants the answer in
+	constrained *chat.Format // form that the backend is held to; nil: none
+	must        bool         // the next answer has to be a call
 
 	notes   []chat.NoteDetail // what of the request the backend is not sent, until the client has been told
 	bounces int
@@ -58,10 +58,10 @@ type turn struct {
 	counted   bool // the backend said what was used
 	failures  []failure
 	repeats   repetition
-	call      heldCall
+	call      pendingCall
 	markup    markup
 	logprobs  chat.LogProbs // of text that the decoder still holds
-	text      heldText
+	text      pendingText
 	answering bool // a call of answerTool is open
 	kept      keptAnswer
 	dropped   bool   // the server left the tools out: it is asked again with tools in the text
@@ -182,7 +182,7 @@ func (r *run) modeOf() Mode {
 	if rules := r.o.Support.Rules(r.req.Model); rules.NoTool && (len(r.tools) > 0 || usesTools(r.req)) {
 		return ModeText
 	}
-	if r.o.Support.Refused(r.req.Model) || r.required() && holds[r.o.Hold].calls {
+	if r.o.Support.Refused(r.req.Model) || r.required() && constraints[r.o.Constraint].calls {
 		return ModeText
 	}
 	return ModeNative
@@ -200,7 +200,7 @@ func (r *run) newDecoder() error {
 // render returns the request for the model.
 func (r *run) render() (*chat.Request, error) {
 	r.must = r.required()
-	r.held = r.plan(r.must)
+	r.constrained = r.plan(r.must)
 	req := r.req
 	if r.o.NoImages {
 		req = described(req)
@@ -210,7 +210,7 @@ func (r *run) render() (*chat.Request, error) {
 	case ModeText:
 		o := r.o.Prompt
 		o.Prefix, o.MaxCalls, o.OnlyCalls = r.o.Prefix, r.max, ""
-		if listed(r.held) {
+		if listed(r.constrained) {
 			o.OnlyCalls = r.listExample()
 		}
 		req, err = prompt.Render(r.ctx, req, o)
@@ -413,7 +413,7 @@ func (r *run) take(e chat.Event) {
 		r.events = r.dec.Feed(r.events[:0], e.Text)
 		r.decoded()
 		r.endIdle()
-		if r.turn.over.told {
+		if r.turn.over.reported {
 			r.closeText() // there are no more calls in it
 		}
 	case chat.KindOverrun: // from a model that knows
@@ -486,8 +486,8 @@ func (r *run) decoded() {
 		default:
 			switch {
 			case r.turn.muted.on:
-			case r.turn.call.holding():
-				r.turn.call.hold(*e)
+			case r.turn.call.pending():
+				r.turn.call.add(*e)
 			case e.Kind == chat.KindMarkup:
 				r.markup(*e)
 			default:
@@ -517,7 +517,7 @@ func (r *run) text(e chat.Event) {
 	if r.turn.logprobs != nil {
 		e.Detail, r.turn.logprobs = r.turn.logprobs, nil
 	}
-	if r.holdText(e) || r.holdFence(e) {
+	if r.bufferText(e) || r.bufferFence(e) {
 		return
 	}
 	r.part(e.Text, e.At)

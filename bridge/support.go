@@ -234,11 +234,11 @@ func (r *run) refusal(err error) (*chat.Request, bool) {
 			return r.kept(r.turn.sent), true
 		}
 		r.mode = r.modeOf()
-	case (e.Code == chat.CodeFormatUnsupported || e.Code == chat.CodeFormatKindUnsupported) && r.held != nil:
-		r.o.Support.refuse(r.req.Model, r.held, e.Code)
+	case (e.Code == chat.CodeFormatUnsupported || e.Code == chat.CodeFormatKindUnsupported) && r.constrained != nil:
+		r.o.Support.refuse(r.req.Model, r.constrained, e.Code)
 		if r.turn.attempt != 1 {
 			again := *r.turn.sent
-			again.Format, r.held = nil, nil
+			again.Format, r.constrained = nil, nil
 			return &again, true
 		}
 	case r.turn.attempt != 1:

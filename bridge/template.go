@@ -108,7 +108,7 @@ func (r *run) prompted(req *chat.Request) (*chat.Request, error) {
 		return nil, &chat.Error{Kind: chat.ErrBadRequest, Param: "messages", Cause: err,
 			Message: "mode template: " + err.Error()}
 	}
-	if r.must && r.held == nil && !r.opens() {
+	if r.must && r.constrained == nil && !r.opens() {
 		r.turn.opening = r.opening()
 	}
 	out.Prompt = text + r.turn.opening

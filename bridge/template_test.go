@@ -88,7 +88,7 @@ func TestTemplateRequired(t *testing.T) {
 	}
 
 	o := withTemplate(hermesTemplate)
-	o.Hold = bridge.HoldLlamaCPP
+	o.Constraint = bridge.ConstraintLlamaCPP
 	named := ask(weather, live)
 	named.Choice = chat.Choice{Mode: chat.ChoiceNamed, Name: "get_weather"}
 	_, f = play(t, o, named, answer{text(parisCall)})
@@ -96,7 +96,7 @@ func TestTemplateRequired(t *testing.T) {
 		!strings.HasSuffix(got.Prompt, "assistant: ") {
 		t.Errorf("%+v %+v", got.Format, got.Prompt)
 	}
-	o.Hold = bridge.HoldOpenAI // which would hold to a list, of which a template does not tell
+	o.Constraint = bridge.ConstraintOpenAI // which would hold to a list, of which a template does not tell
 	if _, f = play(t, o, named, answer{text(` {"city": "Paris"}}` + "\n</tool_call>")}); f.requests[0].Format != nil {
 		t.Errorf("held to %+v", f.requests[0].Format)
 	}

@@ -82,10 +82,10 @@ func Around(o AroundOptions) Middleware {
 // ask runs the program for one question, and reports whether it has a result of its own.
 func (o *AroundOptions) ask(ctx context.Context, c *Call, q aroundQuestion) (Result, bool, error) {
 	for _, file := range o.Files {
-		if c.box.Held == nil {
+		if c.box.Guarded == nil {
 			break
 		}
-		if h, held, err := c.box.Held.Held(file); held || err != nil {
+		if h, held, err := c.box.Guarded.Pending(file); held || err != nil {
 			return Result{}, false, Errorf(ErrTool, "the program %s, which is asked about calls, does not run: %s was changed by the tool %s and is held back; wield tool accept %s agrees to it", o.Command.Argv[0], h.Path, h.By, h.Path)
 		}
 	}

@@ -26,7 +26,7 @@ func (r *Runner) RunAll(ctx context.Context, calls []chat.Call) iter.Seq2[chat.E
 			yield(chat.Event{}, err)
 			return
 		}
-		t := &turn{runner: r, plans: plans, events: make(chan chat.Event), ended: make(chan ending), gone: make(chan struct{})}
+		t := &parallelCalls{runner: r, plans: plans, events: make(chan chat.Event), ended: make(chan ending), gone: make(chan struct{})}
 		t.start(ctx)
 		t.listen(yield, cancel)
 	}
@@ -43,8 +43,8 @@ func (r *Runner) planAll(ctx context.Context, calls []chat.Call) ([]Plan, error)
 	return plans, nil
 }
 
-// A turn is a number of calls that run at the same time.
-type turn struct {
+// parallelCalls run at the same time.
+type parallelCalls struct {
 	runner *Runner
 	plans  []Plan
 	events chan chat.Event
@@ -60,7 +60,7 @@ type ending struct {
 }
 
 // start starts all calls. Those that run together as a batch take one place among the calls that run at a time.
-func (t *turn) start(ctx context.Context) {
+func (t *parallelCalls) start(ctx context.Context) {
 	places := make(chan struct{}, or(t.runner.s.Parallel, defaultParallel))
 	units := t.units()
 	go func() {
@@ -80,7 +80,7 @@ func (t *turn) start(ctx context.Context) {
 }
 
 // units returns the indices of the calls that start together: those of one batch tool, and each other one alone.
-func (t *turn) units() [][]int {
+func (t *parallelCalls) units() [][]int {
 	var units [][]int
 	batches := make(map[*Tool]int)
 	for i, p := range t.plans {
@@ -97,7 +97,7 @@ func (t *turn) units() [][]int {
 }
 
 // unit runs calls that start together, and returns when they have ended.
-func (t *turn) unit(ctx context.Context, unit []int) {
+func (t *parallelCalls) unit(ctx context.Context, unit []int) {
 	var g *group
 	if p := &t.plans[unit[0]]; p.Outcome == OutcomeReady && p.entry.Tool.Batch != nil {
 		g = newGroup(p.entry, len(unit))
@@ -109,7 +109,7 @@ func (t *turn) unit(ctx context.Context, unit []int) {
 	wg.Wait()
 }
 
-func (t *turn) call(ctx context.Context, i int, g *group) {
+func (t *parallelCalls) call(ctx context.Context, i int, g *group) {
 	p := t.plans[i]
 	x := t.runner.execution(p, func(e chat.Event) bool {
 		select {
@@ -133,7 +133,7 @@ func (t *turn) call(ctx context.Context, i int, g *group) {
 }
 
 // listen passes events on until every call has ended. Results wait for those of the calls before them.
-func (t *turn) listen(yield func(chat.Event, error) bool, cancel context.CancelFunc) {
+func (t *parallelCalls) listen(yield func(chat.Event, error) bool, cancel context.CancelFunc) {
 	listening := true
 	pass := func(e chat.Event, err error) {
 		if listening && !yield(e, err) {

@@ -233,11 +233,11 @@ func denial(v policy.Verdict, d *policy.Detail) *Error {
 
 // unaccepted says what of a tool changed that nobody has accepted; "" if nothing did.
 func (r *Runner) unaccepted(t *Tool) string {
-	if r.s.Sandbox.Held == nil {
+	if r.s.Sandbox.Guarded == nil {
 		return ""
 	}
 	if t.Rules != "" {
-		switch held, is, err := r.s.Sandbox.Held.Held(real(t.Rules)); {
+		switch held, is, err := r.s.Sandbox.Guarded.Pending(real(t.Rules)); {
 		case err != nil:
 			return err.Error()
 		case is:
@@ -247,7 +247,7 @@ func (r *Runner) unaccepted(t *Tool) string {
 	if t.Files == "" {
 		return ""
 	}
-	agreed, err := r.s.Sandbox.Held.Agreed(t.Files)
+	agreed, err := r.s.Sandbox.Guarded.Agreed(t.Files)
 	switch {
 	case err != nil:
 		return err.Error()

@@ -24,7 +24,7 @@ type Box struct {
 	Writable  []string              // what they may change beyond the workspace and the temporary directory
 	Protected []string              // what they never change: the configuration, directories of tools, registries; absolute
 	Data      string                // wield's own directory, with the journal: closed where no wall does that; empty: there is none
-	Held      *guarded.Store        // of what they have changed all the same; nil: it is only told
+	Guarded   *guarded.Store        // of what they have changed all the same; nil: it is only told
 	Cache     string                // directory of what they keep for the next run, such as compiled packages; empty: none outlives the program
 }
 
@@ -141,7 +141,7 @@ func (c *Call) exec(ctx context.Context, cmd sandbox.Command, output bool) (sand
 		close(told)
 		return sandbox.Exit{Code: -1}, processError(err)
 	}
-	c.progress(&ProgressDetail{CallID: c.ID, Stream: "sandbox", Text: held(p.Effective())})
+	c.progress(&ProgressDetail{CallID: c.ID, Stream: "sandbox", Text: isolation(p.Effective())})
 	close(told)
 	exit, err := p.Wait()
 	c.Told(w.End(c.Name))
@@ -172,8 +172,8 @@ func tee(w, shown io.Writer) io.Writer {
 	return io.MultiWriter(w, shown)
 }
 
-// held describes how a process is held, such as "workspace: landlock, seccomp".
-func held(e sandbox.Effective) string {
+// isolation describes the isolation of a process, such as "workspace: landlock, seccomp".
+func isolation(e sandbox.Effective) string {
 	var layers []string
 	for _, l := range e.Layers {
 		layers = append(layers, l.Name)

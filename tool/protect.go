@@ -138,9 +138,9 @@ func (w *Watch) Compare(by string) string {
 		text = "wield: there are more files in " + strings.Join(w.dirs, ", ") + " now than wield looks at, so changes of files that decide about tools, or run later, can be missed\n"
 	}
 	w.files, w.all, w.was = files, all, guarded.Take(files)
-	if w.Lasting && w.box.Held != nil {
+	if w.Lasting && w.box.Guarded != nil {
 		changes = slices.DeleteFunc(changes, func(c guarded.Change) bool { // another one has told it
-			_, is, _ := w.box.Held.Held(c.Path)
+			_, is, _ := w.box.Guarded.Pending(c.Path)
 			return is
 		})
 	}
@@ -155,8 +155,8 @@ func (w *Watch) Compare(by string) string {
 		names = append(names, strconv.Itoa(more)+" more")
 	}
 	text += "wield: changed, though it decides about tools or is run by other programs later: " + strings.Join(names, ", ") + ". Look at it; wield tool accept PATH agrees to it\n"
-	if w.box.Held != nil {
-		if err := w.box.Held.Hold(by, changes); err != nil {
+	if w.box.Guarded != nil {
+		if err := w.box.Guarded.AddPending(by, changes); err != nil {
 			text += "wield: " + err.Error() + "\n"
 		}
 	}

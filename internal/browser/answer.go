@@ -19,8 +19,8 @@ const (
 	looks   = 2 // without a change, after which an answer that is said to be whole is taken for it
 )
 
-// An answer is one that is being read.
-type answer struct {
+// A pageAnswer is one that is being read from a page.
+type pageAnswer struct {
 	p     *page
 	o     *Options
 	yield func(chat.Event, error) bool
@@ -43,7 +43,7 @@ type reading struct {
 }
 
 // read reads the answer until it is whole, and hands it on.
-func (a *answer) read(ctx context.Context) error {
+func (a *pageAnswer) read(ctx context.Context) error {
 	changed, same := time.Now(), 0
 	for begun := false; ; {
 		start := time.Now()
@@ -75,7 +75,7 @@ func (a *answer) read(ctx context.Context) error {
 }
 
 // look takes in what the page shows, and reports whether that has changed.
-func (a *answer) look(ctx context.Context, settled bool) (r reading, moved bool, err error) {
+func (a *pageAnswer) look(ctx context.Context, settled bool) (r reading, moved bool, err error) {
 	if err := a.p.call(ctx, &r, "read", settled); err != nil {
 		return r, false, closedError(err)
 	}
@@ -101,7 +101,7 @@ func (a *answer) look(ctx context.Context, settled bool) (r reading, moved bool,
 
 // isWhole reports whether an answer has come to its end: by what the page shows where there are selectors for that,
 // by silence otherwise.
-func (a *answer) isWhole(r reading, same int, still time.Duration) bool {
+func (a *pageAnswer) isWhole(r reading, same int, still time.Duration) bool {
 	s := &a.o.Selectors
 	switch {
 	case r.Stop:
@@ -115,7 +115,7 @@ func (a *answer) isWhole(r reading, same int, still time.Duration) bool {
 }
 
 // overdue returns the error of a page that has been silent for too long.
-func (a *answer) overdue(begun bool, still time.Duration) error {
+func (a *pageAnswer) overdue(begun bool, still time.Duration) error {
 	switch {
 	case !begun && still >= a.o.First:
 		return &chat.Error{Kind: chat.ErrTimeout, Message: fmt.Sprintf("the page showed no answer within %v: nothing new matches browser.answer (%s)", a.o.First, a.o.Selectors.Answer)}
@@ -126,7 +126,7 @@ func (a *answer) overdue(begun bool, still time.Duration) error {
 }
 
 // emit hands on what has been so for two looks.
-func (a *answer) emit() error {
+func (a *pageAnswer) emit() error {
 	settled := a.text[:a.safe]
 	n := common(settled, a.before)
 	a.before = settled
@@ -144,7 +144,7 @@ func (a *answer) emit() error {
 }
 
 // end hands on the rest.
-func (a *answer) end(ctx context.Context, r reading) error {
+func (a *pageAnswer) end(ctx context.Context, r reading) error {
 	if !r.There { // an answer like the one before is one now
 		var err error
 		if r, _, err = a.look(ctx, true); err != nil {
@@ -165,7 +165,7 @@ func (a *answer) end(ctx context.Context, r reading) error {
 	return a.send(rest)
 }
 
-func (a *answer) send(text string) error {
+func (a *pageAnswer) send(text string) error {
 	if text == "" {
 		return nil
 	}

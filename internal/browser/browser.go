@@ -136,12 +136,12 @@ func (m *Model) stream(ctx context.Context, req *chat.Request, yield func(chat.E
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	a := answer{o: &m.o, yield: yield, whole: !req.Stream}
+	a := pageAnswer{o: &m.o, yield: yield, whole: !req.Stream}
 	p, err := m.converse(ctx, talk, &a)
 	if err != nil {
 		return err
 	}
-	p.said = append(talk, turn{role: chat.RoleAssistant, words: wordsOf(a.text)})
+	p.said = append(talk, pageMessage{role: chat.RoleAssistant, words: wordsOf(a.text)})
 	for i := range p.said {
 		p.said[i].text = ""
 	}
@@ -155,7 +155,7 @@ func (m *Model) stream(ctx context.Context, req *chat.Request, yield func(chat.E
 // converse asks a page for the next turn of a conversation. A page that went away before the prompt was sent is
 // replaced once: it may have gone before the request came, with a browser that crashed, and nobody has heard of it
 // until now.
-func (m *Model) converse(ctx context.Context, t talk, a *answer) (*page, error) {
+func (m *Model) converse(ctx context.Context, t talk, a *pageAnswer) (*page, error) {
 	for again := true; ; again = false {
 		p, known, err := m.take(ctx, t)
 		if err == nil {

@@ -9,8 +9,8 @@ import (
 	"wield/chat"
 )
 
-// A turn is one message of a conversation, as a page knows it.
-type turn struct {
+// A pageMessage is one of a conversation, as a page knows it.
+type pageMessage struct {
 	role  chat.Role
 	print [sha256.Size]byte // of what was typed; not of an answer
 	words string            // of an answer
@@ -18,7 +18,7 @@ type turn struct {
 }
 
 // A talk is a conversation.
-type talk []turn
+type talk []pageMessage
 
 // talkOf returns the conversation of a request. Its last turn must be one that can be typed.
 func talkOf(req *chat.Request) (talk, error) {
@@ -34,9 +34,9 @@ func talkOf(req *chat.Request) (talk, error) {
 		}
 		switch m.Role {
 		case chat.RoleAssistant:
-			t = append(t, turn{role: m.Role, words: wordsOf(text), text: text})
+			t = append(t, pageMessage{role: m.Role, words: wordsOf(text), text: text})
 		default:
-			t = append(t, turn{role: m.Role, print: sha256.Sum256([]byte(text)), text: text})
+			t = append(t, pageMessage{role: m.Role, print: sha256.Sum256([]byte(text)), text: text})
 		}
 	}
 	if len(t) == 0 || t[len(t)-1].role == chat.RoleAssistant {
@@ -56,7 +56,7 @@ func (t talk) goesOn(said talk) bool {
 		}
 	}
 	// Another answer in between is one that the page has not given.
-	return !slices.ContainsFunc(t[len(said):], func(n turn) bool { return n.role == chat.RoleAssistant })
+	return !slices.ContainsFunc(t[len(said):], func(n pageMessage) bool { return n.role == chat.RoleAssistant })
 }
 
 // prompt returns what to type for turns that a page has not had. Several become one text: a page has one field.
@@ -64,7 +64,7 @@ func (t talk) prompt() string {
 	if len(t) == 1 {
 		return t[0].text
 	}
-	if !slices.ContainsFunc(t, func(n turn) bool { return n.role == chat.RoleAssistant }) {
+	if !slices.ContainsFunc(t, func(n pageMessage) bool { return n.role == chat.RoleAssistant }) {
 		texts := make([]string, len(t))
 		for i := range t {
 			texts[i] = t[i].text

@@ -24,7 +24,7 @@ func TestGoesOn(t *testing.T) {
 		}
 		return got
 	}
-	said := append(say("weather?"), turn{role: chat.RoleAssistant, words: wordsOf(call)})
+	said := append(say("weather?"), pageMessage{role: chat.RoleAssistant, words: wordsOf(call)})
 	for name, c := range map[string]struct {
 		next talk
 		want bool

@@ -40,7 +40,7 @@ type view struct {
 }
 
 // ask types a prompt and reads the answer.
-func (p *page) ask(ctx context.Context, prompt string, a *answer) error {
+func (p *page) ask(ctx context.Context, prompt string, a *pageAnswer) error {
 	p.asked = false
 	if err := p.ready(ctx); err != nil {
 		return err

@@ -149,7 +149,7 @@ func (t *Template) Inspect() (Found, error) {
 		f.By = ByCall
 	} else if name, ok := parsers[t.parser]; ok {
 		f.Dialect, f.By, f.Example = name, ByParser, t.parser
-	} else if f.Dialect, f.Example = t.told(prompt); f.Dialect != "" {
+	} else if f.Dialect, f.Example = t.shownDialect(prompt); f.Dialect != "" {
 		f.By = ByPrompt
 	}
 	return f, nil
@@ -246,9 +246,9 @@ func likeliest(text, read string) string {
 // squeeze takes the white space out of a text.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// told returns the dialect whose opener stands in what a prompt with tools says more than one without them. The
+// shownDialect returns the dialect whose opener stands in what a prompt with tools says more than one without them. The
 // longest opener counts.
-func (t *Template) told(plain string) (name, opener string) {
+func (t *Template) shownDialect(plain string) (name, opener string) {
 	with, err := t.render(conversation{Messages: []message{user}, Tools: tools, Generate: true}, anyDay)
 	if err != nil {
 		return "", ""

@@ -277,10 +277,10 @@ func (x *attempt) add(f *Frame) {
 	}
 	x.frames = append(x.frames, f)
 	x.mu.Unlock()
-	x.wake()
+	x.signal()
 }
 
-func (x *attempt) wake() {
+func (x *attempt) signal() {
 	select {
 	case x.ready <- struct{}{}:
 	default:
@@ -294,7 +294,7 @@ func (x *attempt) miss(is bool) {
 	if !is {
 		x.beats = 0
 	} else if x.beats++; x.beats == missed {
-		x.wake()
+		x.signal()
 	}
 }
 

@@ -89,14 +89,14 @@ func foundBefore(name string) (list []string) {
 	return list
 }
 
-// heldFiles returns the error for the first of the files that a tool has changed, which is not used; nil if none has.
-func heldFiles(held *guarded.Store, files []string) error {
+// pendingFiles returns the error for the first of the files that a tool has changed, which is not used; nil if none has.
+func pendingFiles(held *guarded.Store, files []string) error {
 	if held == nil {
 		return nil
 	}
 	for _, path := range files {
-		if h, is, err := held.Held(path); is || err != nil {
-			return cmp.Or(err, config.HeldError(h))
+		if h, is, err := held.Pending(path); is || err != nil {
+			return cmp.Or(err, config.PendingError(h))
 		}
 	}
 	return nil

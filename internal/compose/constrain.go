@@ -10,25 +10,25 @@ import (
 
 // autoHold says how a backend of each kind is held to the form of an answer if the file does not say. Of a kind that
 // is not here it is not known that it can be.
-var autoHold = map[string]bridge.Hold{
-	"openai":    bridge.HoldAuto,
-	"responses": bridge.HoldAuto,
-	"anthropic": bridge.HoldAuto,
-	"ollama":    bridge.HoldOllama,
+var autoHold = map[string]bridge.Constraint{
+	"openai":    bridge.ConstraintAuto,
+	"responses": bridge.ConstraintAuto,
+	"anthropic": bridge.ConstraintAuto,
+	"ollama":    bridge.ConstraintOllama,
 }
 
 // holdOf says how the backend is held to the form of an answer.
-func holdOf(b *config.Backend) bridge.Hold {
+func holdOf(b *config.Backend) bridge.Constraint {
 	if b.Constrain != config.ConstrainAuto && b.Constrain != "" {
-		return bridge.Hold(b.Constrain)
+		return bridge.Constraint(b.Constrain)
 	}
 	if h, ok := autoHold[b.Kind]; ok {
 		return h
 	}
-	return bridge.HoldNone
+	return bridge.ConstraintNone
 }
 
-func (w *builder) hold(m *config.Model) bridge.Hold {
+func (w *builder) hold(m *config.Model) bridge.Constraint {
 	b := w.config.Backends[m.Backend]
 	return holdOf(&b)
 }

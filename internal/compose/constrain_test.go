@@ -75,15 +75,15 @@ models: {a: {backend: s, mode: text}}
 
 // TestConstrainKinds: how a backend of each kind is held if the file does not say.
 func TestConstrainKinds(t *testing.T) {
-	for kind, want := range map[string]bridge.Hold{"openai": bridge.HoldAuto, "anthropic": bridge.HoldAuto, "ollama": bridge.HoldOllama,
-		"script": bridge.HoldNone, "lumo": bridge.HoldNone} {
+	for kind, want := range map[string]bridge.Constraint{"openai": bridge.ConstraintAuto, "anthropic": bridge.ConstraintAuto, "ollama": bridge.ConstraintOllama,
+		"script": bridge.ConstraintNone, "lumo": bridge.ConstraintNone} {
 		b := config.DefaultBackend()
 		b.Kind = kind
 		if got := holdOf(&b); got != want {
 			t.Errorf("%s: %s, want %s", kind, got, want)
 		}
 		b.Constrain = "none"
-		if got := holdOf(&b); got != bridge.HoldNone {
+		if got := holdOf(&b); got != bridge.ConstraintNone {
 			t.Errorf("%s, none: %s", kind, got)
 		}
 	}

@@ -39,7 +39,7 @@ func (t *Toolbox) protect(file string) {
 	slices.Sort(ways)
 	list = slices.Compact(ways)
 	t.Runner = t.Runner.With(func(s *tool.Settings) {
-		s.Sandbox.Protected, s.Sandbox.Held, s.Sandbox.Data = list,
+		s.Sandbox.Protected, s.Sandbox.Guarded, s.Sandbox.Data = list,
 			t.Held, data
 	})
 }
@@ -70,7 +70,7 @@ func (t *Toolbox) agree() []error {
 		return append(errs, err)
 	}
 	for _, h := range held {
-		errs = append(errs, config.HeldError(h))
+		errs = append(errs, config.PendingError(h))
 	}
 	return errs
 }
@@ -87,7 +87,7 @@ func (t *Toolbox) Files(arg string) string {
 	if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 		path = filepath.Join(real, filepath.Base(path))
 	}
-	if _, held, _ := t.Held.Held(path); held {
+	if _, held, _ := t.Held.Pending(path); held {
 		return path
 	}
 	if _, err := os.Lstat(path); err != nil {

@@ -27,7 +27,7 @@ const minOwn = 16
 // Stream implements chat.Model.
 func (h hidden) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
-		a := answer{own: h.own, yield: yield}
+		a := maskedStream{own: h.own, yield: yield}
 		h.next.Stream(ctx, req)(func(e chat.Event, err error) bool {
 			if err != nil {
 				return a.flush() && yield(e, hideError(err, h.hide))
@@ -38,25 +38,25 @@ func (h hidden) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	}
 }
 
-// An answer is what a model says, with stars in the place of keys, so that what follows stays where it is.
-type answer struct {
+// A maskedStream is what a model says, with stars in the place of keys, so that what follows stays where it is.
+type maskedStream struct {
 	own     []string
 	yield   func(chat.Event, error) bool
-	held    chat.Event // may be the beginning of a key; of no kind: there is none
+	pending chat.Event // may be the beginning of a key; of no kind: there is none
 	stopped bool
 }
 
 // event passes an event on. The end of a text that may be the beginning of a key waits for the next one.
-func (a *answer) event(e chat.Event) bool {
+func (a *maskedStream) event(e chat.Event) bool {
 	if len(a.own) == 0 || e.Kind != chat.KindText && e.Kind != chat.KindReasoning {
 		return a.flush() && a.yield(e, nil)
 	}
-	if a.held.Kind != 0 && (a.held.Kind != e.Kind || a.held.Flags != e.Flags) && !a.flush() {
+	if a.pending.Kind != 0 && (a.pending.Kind != e.Kind || a.pending.Flags != e.Flags) && !a.flush() {
 		return false
 	}
-	if a.held.Kind != 0 {
-		e.Text, e.At = a.held.Text+e.Text, a.held.At
-		a.held = chat.Event{}
+	if a.pending.Kind != 0 {
+		e.Text, e.At = a.pending.Text+e.Text, a.pending.At
+		a.pending = chat.Event{}
 	}
 	open := 0
 	for _, key := range a.own {
@@ -69,8 +69,8 @@ func (a *answer) event(e chat.Event) bool {
 	}
 	if open > 0 {
 		at := len(e.Text) - open
-		a.held = e
-		a.held.Text, a.held.At, a.held.Detail = e.Text[at:], e.At+at, nil
+		a.pending = e
+		a.pending.Text, a.pending.At, a.pending.Detail = e.Text[at:], e.At+at, nil
 		e.Text, e.End = e.Text[:at], e.At+at
 		if e.Text == "" && e.Detail == nil {
 			return true
@@ -80,16 +80,16 @@ func (a *answer) event(e chat.Event) bool {
 }
 
 // flush passes on what waits: there comes no more of it.
-func (a *answer) flush() bool {
-	if a.held.Kind == 0 {
+func (a *maskedStream) flush() bool {
+	if a.pending.Kind == 0 {
 		return !a.stopped
 	}
-	e := a.held
-	a.held = chat.Event{}
+	e := a.pending
+	a.pending = chat.Event{}
 	return a.pass(e)
 }
 
-func (a *answer) pass(e chat.Event) bool {
+func (a *maskedStream) pass(e chat.Event) bool {
 	a.stopped = a.stopped || !a.yield(e, nil)
 	return !a.stopped
 }

@@ -252,7 +252,7 @@ func (s *mcpSource) server(name string, m *config.MCPServer) (mcp.Options, error
 		env = append(env, variable+"="+value)
 	}
 	box, root := r.Settings().Sandbox, r.Settings().Root
-	if err := heldFiles(box.Held, commandFiles(root, m.Command)); err != nil {
+	if err := pendingFiles(box.Guarded, commandFiles(root, m.Command)); err != nil {
 		return o, err
 	}
 	o.Command = sandbox.Command{

@@ -85,7 +85,7 @@ func execModule(w *builder, name string, m *config.Module) (module.Module, error
 	}
 	if dir := w.config.DataDir(w.env.Getenv); dir != "" {
 		held := &guarded.Store{File: filepath.Join(dir, config.GuardedFile)}
-		if err := heldFiles(held, commandFiles("", argv)); err != nil {
+		if err := pendingFiles(held, commandFiles("", argv)); err != nil {
 			return module.Module{}, err
 		}
 	}

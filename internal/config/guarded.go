@@ -11,14 +11,14 @@ import (
 // and what is held back.
 const GuardedFile = "guarded.json"
 
-// HeldError tells that a file is held back.
-func HeldError(h guarded.Held) error {
+// PendingError tells that a file is held back.
+func PendingError(h guarded.Pending) error {
 	return fmt.Errorf("%s was changed by the tool %s and is held back: look at it; wield tool accept %s agrees to it", h.Path, h.By, h.Path)
 }
 
-// HeldProject returns the error for a project's file that a tool has made or changed, which is not used; nil
+// PendingProject returns the error for a project's file that a tool has made or changed, which is not used; nil
 // if none has.
-func (c *Config) HeldProject(file string, getenv func(string) string) error {
+func (c *Config) PendingProject(file string, getenv func(string) string) error {
 	dir := c.DataDir(getenv)
 	file, err := filepath.Abs(file)
 	if dir == "" || err != nil {
@@ -27,16 +27,16 @@ func (c *Config) HeldProject(file string, getenv func(string) string) error {
 	if real, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
 		file = filepath.Join(real, filepath.Base(file))
 	}
-	h, held, err := (&guarded.Store{File: filepath.Join(dir, GuardedFile)}).Held(file)
+	h, held, err := (&guarded.Store{File: filepath.Join(dir, GuardedFile)}).Pending(file)
 	if err == nil && held {
-		err = HeldError(h)
+		err = PendingError(h)
 	}
 	return err
 }
 
-// heldFile returns the error for a configuration file that a tool has changed, which is not used; nil if none
+// pendingFile returns the error for a configuration file that a tool has changed, which is not used; nil if none
 // has. The file itself may say now that what is held back stands elsewhere.
-func (c *Config) heldFile(file string, getenv func(string) string) error {
+func (c *Config) pendingFile(file string, getenv func(string) string) error {
 	file, err := filepath.Abs(file)
 	if err != nil {
 		return err
@@ -47,8 +47,8 @@ func (c *Config) heldFile(file string, getenv func(string) string) error {
 		}
 		store := guarded.Store{File: filepath.Join(dir, GuardedFile)}
 		for _, path := range guarded.Way(file) {
-			if h, held, err := store.Held(path); err == nil && held {
-				return HeldError(h)
+			if h, held, err := store.Pending(path); err == nil && held {
+				return PendingError(h)
 			}
 		}
 	}

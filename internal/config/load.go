@@ -18,8 +18,8 @@ type Options struct {
 	Getenv func(string) string // of the environment; nil: an empty one
 	Flags  []Flag              // in the order of the command line
 
-	// Held reads the file although a tool has changed it and nobody has agreed to that, so that somebody can.
-	Held bool
+	// AllowPending reads the file although a tool has changed it and nobody has agreed to that, so that somebody can.
+	AllowPending bool
 
 	// Upstream is a backend and a model on it on top of those of the file. The zero value adds none.
 	Upstream Upstream
@@ -71,8 +71,8 @@ func Load(o Options) (*Result, error) {
 		return nil, err
 	}
 	r.state = state
-	if file != "" && !o.Held {
-		if err := r.heldFile(file, o.Getenv); err != nil {
+	if file != "" && !o.AllowPending {
+		if err := r.pendingFile(file, o.Getenv); err != nil {
 			return nil, err
 		}
 	}

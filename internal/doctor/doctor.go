@@ -216,10 +216,10 @@ func (v *visit) constrains() {
 	f := chat.Format{Kind: chat.FormatSchema, Name: "answer",
 		Schema: []byte(`{"type":"object","properties":{"answer":{"type":"string","enum":["` +
 			constrainedTo + `"]}},"required":["answer"],"additionalProperties":false}`)}
-	switch v.p.Bridge.Hold {
-	case bridge.HoldLlamaCPP:
+	switch v.p.Bridge.Constraint {
+	case bridge.ConstraintLlamaCPP:
 		f = chat.Format{Kind: chat.FormatGrammar, Name: "answer", Grammar: `root ::= "` + constrainedTo + `"`}
-	case bridge.HoldOpenAI, bridge.HoldVLLM, bridge.HoldSGLang:
+	case bridge.ConstraintOpenAI, bridge.ConstraintVLLM, bridge.ConstraintSGLang:
 	default:
 		return
 	}
@@ -231,9 +231,9 @@ func (v *visit) constrains() {
 	case err != nil:
 		v.say("constrains", Failed, chat.AsError(err).Error(), where)
 	case !strings.Contains(text, constrainedTo):
-		v.say("constrains", Failed, fmt.Sprintf("the server ignores constrain: %s", v.p.Bridge.Hold), where)
+		v.say("constrains", Failed, fmt.Sprintf("the server ignores constrain: %s", v.p.Bridge.Constraint), where)
 	default:
-		v.say("constrains", OK, string(v.p.Bridge.Hold), "")
+		v.say("constrains", OK, string(v.p.Bridge.Constraint), "")
 	}
 }
 

@@ -166,19 +166,19 @@ func (c counted) Stream(ctx context.Context, _ *chat.Request) iter.Seq2[chat.Eve
 // TestConstrains: a server that leaves out what an answer is to be held to is found out.
 func TestConstrains(t *testing.T) {
 	for _, tt := range []struct {
-		hold         bridge.Hold
+		hold         bridge.Constraint
 		answer, want string
 	}{
-		{bridge.HoldLlamaCPP, "Hello!", "constrains failed"},
-		{bridge.HoldLlamaCPP, "berth 7", "constrains ok"},
-		{bridge.HoldVLLM, "Hello!", "constrains failed"},
-		{bridge.HoldVLLM, `{\"answer\": \"berth 7\"}`, "constrains ok"},
-		{bridge.HoldAuto, "Hello!", ""},
-		{bridge.HoldNone, "Hello!", ""},
+		{bridge.ConstraintLlamaCPP, "Hello!", "constrains failed"},
+		{bridge.ConstraintLlamaCPP, "berth 7", "constrains ok"},
+		{bridge.ConstraintVLLM, "Hello!", "constrains failed"},
+		{bridge.ConstraintVLLM, `{\"answer\": \"berth 7\"}`, "constrains ok"},
+		{bridge.ConstraintAuto, "Hello!", ""},
+		{bridge.ConstraintNone, "Hello!", ""},
 	} {
 		url := server(t, 200, "application/json", `{"choices":[{"message":{"role":"assistant","content":"`+tt.answer+`"},"finish_reason":"stop"}]}`)
 		m := openai.New(openai.Options{URL: url})
-		got, fixes := states(Examine(t.Context(), Patient{Name: "coder", Backend: "b", Served: "x", Model: m, Bridge: bridge.Options{Server: bridge.Server{Hold: tt.hold}}}, Options{Quick: true}))
+		got, fixes := states(Examine(t.Context(), Patient{Name: "coder", Backend: "b", Served: "x", Model: m, Bridge: bridge.Options{Server: bridge.Server{Constraint: tt.hold}}}, Options{Quick: true}))
 		m.Close()
 		said := ""
 		for _, line := range got {

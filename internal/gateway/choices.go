@@ -64,10 +64,10 @@ func oneAnswer() *failure {
 func (x *exchange) wholeTimes(m chat.Model, req *chat.Request, heads []head) *failure {
 	ctx, cancel := context.WithCancel(x.r.Context())
 	defer cancel()
-	answers, all := make([]answer, len(heads)), make([]collector, len(heads))
+	answers, all := make([]collectedAnswer, len(heads)), make([]collector, len(heads))
 	for i, h := range heads {
 		all[i] = x.front.whole(h)
-		answers[i] = answer{x: x, c: all[i]}
+		answers[i] = collectedAnswer{x: x, c: all[i]}
 	}
 	askTimes(ctx, len(heads), m, req, func(c choiceEvent) bool { return answers[c.choice].take(c.event, c.err) })
 	for i := range answers {
@@ -75,7 +75,7 @@ func (x *exchange) wholeTimes(m chat.Model, req *chat.Request, heads []head) *fa
 		switch {
 		case a.err != nil:
 			return x.modelFailure(x.r.Context(), a.err)
-		case !a.finished && !slices.ContainsFunc(answers, func(a answer) bool { return a.err != nil }):
+		case !a.finished && !slices.ContainsFunc(answers, func(a collectedAnswer) bool { return a.err != nil }):
 			return x.modelFailure(x.r.Context(), unfinished())
 		}
 		x.bounces += a.bounces

@@ -56,9 +56,9 @@ func (c *commanded) Stream(ctx context.Context, req *chat.Request) iter.Seq2[cha
 	case cmd.name == "title":
 		return c.model.Stream(ctx, titled(req))
 	case cmd.name == "help":
-		return told(c.help())
+		return ownAnswer(c.help())
 	}
-	return told(cmd.answer(c, req, args))
+	return ownAnswer(cmd.answer(c, req, args))
 }
 
 // commandIn returns the command that the last message of a request is, or nil.
@@ -116,8 +116,8 @@ func titled(req *chat.Request) *chat.Request {
 	return &out
 }
 
-// told is an answer of wield's own.
-func told(text string) iter.Seq2[chat.Event, error] {
+// ownAnswer is an answer of wield's own.
+func ownAnswer(text string) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
 		_ = yield(chat.Event{Kind: chat.KindText, Text: text, End: len(text)}, nil) &&
 			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)

@@ -48,7 +48,7 @@ func (x *exchange) whole(m chat.Model, req *chat.Request, c collector) *failure 
 	}
 	m = x.traced(m)
 	ctx := x.r.Context()
-	a := answer{x: x, c: c}
+	a := collectedAnswer{x: x, c: c}
 	m.Stream(ctx, req)(a.take) // a loop would need memory for every variable that its body shares with what is around it
 	switch {
 	case a.err != nil:
@@ -70,8 +70,8 @@ func (x *exchange) whole(m chat.Model, req *chat.Request, c collector) *failure 
 	return nil
 }
 
-// An answer takes in the stream of a model whose answer goes out as a whole.
-type answer struct {
+// A collectedAnswer takes in the stream of a model whose answer goes out as a whole.
+type collectedAnswer struct {
 	x        *exchange
 	c        collector
 	finished bool
@@ -80,7 +80,7 @@ type answer struct {
 	err      error
 }
 
-func (a *answer) take(e chat.Event, err error) bool {
+func (a *collectedAnswer) take(e chat.Event, err error) bool {
 	if a.err = err; err != nil {
 		return false
 	}

@@ -29,7 +29,7 @@ type endpoint struct {
 	// path may hold a *, which stands for any text that is not empty, slashes included; exchange.arg has it, and with a
 	// second one at the end all from the first on. Of several that fit, the one with the most of its own text counts.
 	path  string
-	front *front // whose protocol it is
+	front *clientProtocol // whose protocol it is
 	serve func(*exchange) *failure
 	take  func(*exchange, []byte) *failure // in place of serve: what answers a body, within the limits of whoever sends it
 }
@@ -183,7 +183,7 @@ func (r *routes) meant(path string) string {
 }
 
 // frontOf returns the protocol whose errors the client of an unknown URL can read.
-func frontOf(r *http.Request) *front {
+func frontOf(r *http.Request) *clientProtocol {
 	switch {
 	case r.Header.Get("Anthropic-Version") != "", strings.HasPrefix(r.URL.Path, pathMessages):
 		return messagesFront

@@ -28,9 +28,9 @@ type exchange struct {
 	start time.Time
 	id    string
 
-	front    *front // whose protocol the client speaks
-	path     string // pattern of the endpoint; empty: there is none
-	arg      string // what stands for the * in the endpoint's path
+	front    *clientProtocol // whose protocol the client speaks
+	path     string          // pattern of the endpoint; empty: there is none
+	arg      string          // what stands for the * in the endpoint's path
 	holder   *holder
 	placed   bool // it has a place within the holder's limits
 	lent     bool // that place belongs to a job
@@ -124,7 +124,7 @@ func (x *exchange) end() {
 }
 
 func (x *exchange) count(now time.Time) {
-	e := metrics.Exchange{Endpoint: x.path, Method: x.r.Method, Status: x.status, Streaming: x.live != nil,
+	e := metrics.HTTPRequest{Endpoint: x.path, Method: x.r.Method, Status: x.status, Streaming: x.live != nil,
 		Took: now.Sub(x.start)}
 	if x.err != nil {
 		e.Error = string(x.err.Kind)

@@ -90,7 +90,7 @@ func stopping() *failure {
 }
 
 // toldError is a model's error as clients of a protocol are told of it.
-func toldError(front *front, e *chat.Error) *failure {
+func toldError(front *clientProtocol, e *chat.Error) *failure {
 	switch {
 	case e.Kind == chat.ErrAuth:
 		// The client's own key was accepted: to answer 401 would send its user to look for a fault in it.

@@ -10,7 +10,7 @@ import (
 // TestFormField: what is wrong with the form of an answer is told under the name that the client's protocol has for it.
 func TestFormField(t *testing.T) {
 	for _, tt := range []struct {
-		f    *front
+		f    *clientProtocol
 		want string
 	}{{completionsFront, "response_format"}, {responsesFront, "text.format"}, {messagesFront, "output_config.format"}, {ollamaFront, "format"}} {
 		x := &exchange{front: tt.f}

@@ -12,9 +12,9 @@ import (
 	"wield/wire/openai"
 )
 
-// A front is one protocol that clients speak: how its requests are read, and how answers and errors are said
+// A clientProtocol is one protocol that clients speak: how its requests are read, and how answers and errors are said
 // in it. Which URLs belong to it stands in the table of endpoints.
-type front struct {
+type clientProtocol struct {
 	name string // for logs and counters
 
 	// decode reads a request for an answer of a model.
@@ -71,7 +71,7 @@ type framer interface {
 const keepAliveComment = ": keep-alive\n\n"
 
 // completionsFront is the OpenAI protocol for chat completions. Errors at URLs of no front are said in its form.
-var completionsFront = &front{
+var completionsFront = &clientProtocol{
 	name:        "openai",
 	decode:      openai.DecodeRequest,
 	whole:       func(h head) collector { return openai.NewResponse(completionsHead(h)) },

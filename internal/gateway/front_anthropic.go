@@ -14,7 +14,7 @@ const (
 )
 
 // messagesFront is the Anthropic Messages protocol.
-var messagesFront = &front{
+var messagesFront = &clientProtocol{
 	name:        "anthropic",
 	decode:      anthropic.DecodeRequest,
 	whole:       func(h head) collector { return anthropic.NewResponse(messagesHead(h)) },

@@ -355,7 +355,7 @@ func (g *Gateway) Recover(ctx context.Context) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(g.jobs.base, cancel)()
-		if err := g.takeUp(ctx); err != nil && ctx.Err() == nil {
+		if err := g.adoptJobs(ctx); err != nil && ctx.Err() == nil {
 			g.opts.Log.ErrorContext(ctx, "responses of an earlier process are not taken up", "error", err)
 		}
 	})
@@ -365,8 +365,8 @@ func (g *Gateway) Recover(ctx context.Context) {
 // to when somebody asks for them.
 const longestAgo = 48 * time.Hour
 
-// takeUp adopts what is left, as soon as nobody holds it.
-func (g *Gateway) takeUp(ctx context.Context) error {
+// adoptJobs adopts what is left, as soon as nobody holds it.
+func (g *Gateway) adoptJobs(ctx context.Context) error {
 	left, err := g.leftBehind(ctx)
 	for err == nil && len(left) > 0 {
 		if left, err = g.adoptAll(ctx, left); err != nil || len(left) == 0 {

@@ -13,7 +13,7 @@ import (
 const pathGemini = "/v1beta/models"
 
 // geminiFront is Google's Gemini API.
-var geminiFront = &front{
+var geminiFront = &clientProtocol{
 	name:        "gemini",
 	decode:      gemini.DecodeRequest,
 	whole:       func(h head) collector { return gemini.NewResponse(geminiHead(h)) },

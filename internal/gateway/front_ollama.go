@@ -15,7 +15,7 @@ import (
 const ollamaVersion = "0.12.0"
 
 // ollamaFront is Ollama's own protocol.
-var ollamaFront = &front{
+var ollamaFront = &clientProtocol{
 	name:        "ollama",
 	decode:      ollama.DecodeRequest,
 	whole:       func(h head) collector { return ollama.NewResponse(ollamaHead(h)) },
@@ -30,7 +30,7 @@ var ollamaFront = &front{
 }
 
 // ollamaGenerate is the same protocol at the URL for a single prompt.
-var ollamaGenerate = func() *front {
+var ollamaGenerate = func() *clientProtocol {
 	f := *ollamaFront
 	f.decode = ollama.DecodeGenerate
 	f.whole = func(h head) collector { return ollama.NewResponse(generateHead(h)) }

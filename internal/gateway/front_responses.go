@@ -26,7 +26,7 @@ const (
 )
 
 // responsesFront is the OpenAI protocol for responses.
-var responsesFront = &front{
+var responsesFront = &clientProtocol{
 	name: "responses",
 	decode: func(body []byte) (*chat.Request, error) {
 		req, err := responses.DecodeRequest(body)

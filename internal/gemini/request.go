@@ -182,7 +182,7 @@ func (d *requestReader) setting(key string) {
 // content reads one entry of the conversation.
 func (d *requestReader) content() {
 	role := ""
-	var m turn
+	var m partialContent
 	d.Members(func(key string) {
 		switch key {
 		case "role":
@@ -214,7 +214,7 @@ func (d *requestReader) content() {
 }
 
 // answer adds what a model said. Clients that read streams send each piece as a content of its own.
-func (d *requestReader) answer(m *turn) {
+func (d *requestReader) answer(m *partialContent) {
 	n := len(d.req.Messages)
 	if n == 0 || d.req.Messages[n-1].Role != chat.RoleAssistant {
 		d.req.Messages = append(d.req.Messages, m.Message)
@@ -257,14 +257,14 @@ func joined(parts []chat.Part) (list []chat.Part) {
 	return list
 }
 
-// A turn is a content while it is read.
-type turn struct {
+// A partialContent is a content while it is read.
+type partialContent struct {
 	chat.Message
 	results  []chat.Message
 	thoughts []byte // the reasoning, while it grows
 }
 
-func (d *requestReader) parts() (m turn) {
+func (d *requestReader) parts() (m partialContent) {
 	if d.Peek() == '{' {
 		d.part(&m)
 		return m
@@ -273,7 +273,7 @@ func (d *requestReader) parts() (m turn) {
 	return m
 }
 
-func (d *requestReader) part(m *turn) {
+func (d *requestReader) part(m *partialContent) {
 	d.Peek()
 	start := d.Pos
 	var p chat.Part
@@ -369,7 +369,7 @@ func kindOf(media string) chat.PartKind {
 }
 
 // call reads a call that a model made earlier.
-func (d *requestReader) call(m *turn) {
+func (d *requestReader) call(m *partialContent) {
 	c := chat.Call{Index: len(m.Calls), Arguments: "{}", Complete: true, Origin: chat.OriginFunction}
 	d.object(func(key string) {
 		switch key {
@@ -396,7 +396,7 @@ func (d *requestReader) call(m *turn) {
 }
 
 // result reads what came of a call. Without an id it belongs to the first call of its name that has none yet.
-func (d *requestReader) result(m *turn) {
+func (d *requestReader) result(m *partialContent) {
 	r := chat.Message{Role: chat.RoleTool}
 	d.object(func(key string) {
 		switch key {

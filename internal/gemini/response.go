@@ -28,8 +28,8 @@ func finishReason(r chat.FinishReason) string {
 	return "STOP"
 }
 
-// An answer is what a whole answer and a stream have in common.
-type answer struct {
+// A responseBase is what a whole answer and a stream have in common.
+type responseBase struct {
 	o     ResponseOptions
 	usage *chat.Usage
 	told  []chat.Extra // members of the candidate that tell what tools of the server did
@@ -37,7 +37,7 @@ type answer struct {
 
 // served returns the part in which a server of this protocol tells of a tool that it ran; nil: it is none. Other
 // members are kept for the candidate.
-func (a *answer) served(e chat.Event) []byte {
+func (a *responseBase) served(e chat.Event) []byte {
 	opaque, _ := e.Detail.(chat.Opaque)
 	for _, x := range opaque {
 		switch {
@@ -52,13 +52,13 @@ func (a *answer) served(e chat.Event) []byte {
 }
 
 // append appends a response with these parts, and the reason for its end unless that is empty.
-func (a *answer) append(dst, parts []byte, reason string) []byte {
+func (a *responseBase) append(dst, parts []byte, reason string) []byte {
 	dst = append(dst, `{"candidates":[`...)
 	dst = a.appendCandidate(dst, parts, reason)
 	return a.appendRest(append(dst, ']'), reason != "")
 }
 
-func (a *answer) appendCandidate(dst, parts []byte, reason string) []byte {
+func (a *responseBase) appendCandidate(dst, parts []byte, reason string) []byte {
 	dst = append(dst, `{"content":{"parts":[`...)
 	dst = append(dst, parts...)
 	dst = append(dst, `],"role":"model"}`...)
@@ -72,7 +72,7 @@ func (a *answer) appendCandidate(dst, parts []byte, reason string) []byte {
 }
 
 // appendRest appends what follows the candidates.
-func (a *answer) appendRest(dst []byte, last bool) []byte {
+func (a *responseBase) appendRest(dst []byte, last bool) []byte {
 	if u := a.usage; u != nil && u.Known && last {
 		dst = append(dst, `,"usageMetadata":{"promptTokenCount":`...)
 		dst = strconv.AppendInt(dst, int64(u.In), 10)
@@ -115,7 +115,7 @@ func appendCall(dst []byte, c *chat.Call) []byte {
 
 // A Response collects the events of one answer into a body. Text of KindRejected events is shown when they are marked FlagSpent.
 type Response struct {
-	answer
+	responseBase
 	parts   []byte
 	text    strings.Builder // of the part under way
 	thought bool            // it is a thought
@@ -123,7 +123,7 @@ type Response struct {
 }
 
 // NewResponse returns a collector for one answer.
-func NewResponse(o ResponseOptions) *Response { return &Response{answer: answer{o: o}} }
+func NewResponse(o ResponseOptions) *Response { return &Response{responseBase: responseBase{o: o}} }
 
 // Add takes in one event.
 func (r *Response) Add(e chat.Event) {
@@ -191,7 +191,7 @@ func (r *Response) Append(dst []byte) []byte {
 // AppendChoices appends the body of several candidates for one request.
 func AppendChoices(dst []byte, all ...*Response) []byte {
 	dst = append(dst, `{"candidates":[`...)
-	sum := answer{o: all[0].o, usage: &chat.Usage{}}
+	sum := responseBase{o: all[0].o, usage: &chat.Usage{}}
 	for i, r := range all {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -208,13 +208,15 @@ func AppendChoices(dst []byte, all ...*Response) []byte {
 // A StreamWriter turns the events of one answer into the frames of a stream: responses, each with what it adds. A call is a part of its
 // own, whole.
 type StreamWriter struct {
-	answer
+	responseBase
 	rest  jsonbody.RuneTail
 	ended bool
 }
 
 // NewStreamWriter returns a writer for one answer.
-func NewStreamWriter(o ResponseOptions) *StreamWriter { return &StreamWriter{answer: answer{o: o}} }
+func NewStreamWriter(o ResponseOptions) *StreamWriter {
+	return &StreamWriter{responseBase: responseBase{o: o}}
+}
 
 // Append appends the frames that e makes, none for the kinds that the protocol does not show.
 func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {

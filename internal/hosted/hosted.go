@@ -79,12 +79,12 @@ func (m *model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	}
 	return func(yield func(chat.Event, error) bool) {
 		defer s.close()
-		a := answer{model: m, Session: s, req: s.Request}
+		a := toolLoop{model: m, Session: s, req: s.Request}
 		if len(s.Asked) > 0 {
 			if !a.open(yield) {
 				return
 			}
-			ends, ok := a.run(ctx, &turn{answer: &a, asked: s.Asked}, yield)
+			ends, ok := a.run(ctx, &turn{toolLoop: &a, asked: s.Asked}, yield)
 			if ends && ok {
 				a.end(nil, yield)
 			}
@@ -120,8 +120,8 @@ func (m *model) Sent(req *chat.Request) (sent *chat.Request, inText bool, err er
 	return behind.Sent(req)
 }
 
-// An answer is made of one or more turns of the model.
-type answer struct {
+// A toolLoop makes one answer of one or more turns of the model.
+type toolLoop struct {
 	*model
 	*Session
 	req   chat.Request // as the model is asked next
@@ -133,7 +133,7 @@ type answer struct {
 }
 
 // open emits the opening, once. It comes late, since another model may still answer until something is shown.
-func (a *answer) open(yield func(chat.Event, error) bool) bool {
+func (a *toolLoop) open(yield func(chat.Event, error) bool) bool {
 	opening := a.Opening
 	a.Opening = nil
 	for _, e := range opening {
@@ -145,8 +145,8 @@ func (a *answer) open(yield func(chat.Event, error) bool) bool {
 }
 
 // turn asks the model once. It reports whether to ask again, since the model called only tools that are run here.
-func (a *answer) turn(ctx context.Context, yield func(chat.Event, error) bool) bool {
-	t := turn{answer: a, running: map[int]bool{}}
+func (a *toolLoop) turn(ctx context.Context, yield func(chat.Event, error) bool) bool {
+	t := turn{toolLoop: a, running: map[int]bool{}}
 	req := a.req // nobody changes a request that a model was given
 	for e, err := range a.next.Stream(ctx, &req) {
 		if err != nil {
@@ -185,7 +185,7 @@ func (a *answer) turn(ctx context.Context, yield func(chat.Event, error) bool) b
 
 // run runs the calls of a turn, and adds them and their results to the conversation. It reports whether the answer
 // ends with them, and false if the stream has ended.
-func (a *answer) run(ctx context.Context, t *turn, yield func(chat.Event, error) bool) (ends, ok bool) {
+func (a *toolLoop) run(ctx context.Context, t *turn, yield func(chat.Event, error) bool) (ends, ok bool) {
 	said := t.thinking.Message(t.text.String())
 	said.Calls = t.asked
 	a.req.Messages = append(slices.Clip(a.req.Messages), said)
@@ -222,7 +222,7 @@ func (a *answer) run(ctx context.Context, t *turn, yield func(chat.Event, error)
 }
 
 // offer adds tools to those that can be called.
-func (a *answer) offer(found []chat.Tool) {
+func (a *toolLoop) offer(found []chat.Tool) {
 	for _, t := range found {
 		if a.req.Tool(t.Name) == nil {
 			a.req.Tools = append(slices.Clip(a.req.Tools), t)
@@ -231,7 +231,7 @@ func (a *answer) offer(found []chat.Tool) {
 }
 
 // end emits the end of the answer.
-func (a *answer) end(finish *chat.Finish, yield func(chat.Event, error) bool) {
+func (a *toolLoop) end(finish *chat.Finish, yield func(chat.Event, error) bool) {
 	last := max(a.turns-1, 0)
 	usage := chat.Event{Kind: chat.KindUsage, Turn: last, Detail: &a.usage}
 	if a.usage.Known && !yield(usage, nil) {

@@ -8,7 +8,7 @@ import (
 
 // A turn is one stream of the model.
 type turn struct {
-	*answer
+	*toolLoop
 	running  map[int]bool // whether the call of an index is run here
 	asked    []chat.Call  // that are run here
 	calls    int          // that are not
@@ -21,7 +21,7 @@ type turn struct {
 // take takes in an event and makes it one of the whole answer. It reports false for one that the client does not see.
 func (t *turn) take(e *chat.Event) bool {
 	t.last = max(t.last, e.Turn)
-	e.Turn += t.answer.turns
+	e.Turn += t.toolLoop.turns
 	switch e.Kind {
 	case chat.KindText:
 		t.text.WriteString(e.Text)
@@ -58,7 +58,7 @@ func (t *turn) number(e *chat.Event) bool {
 	if t.running[e.Index] {
 		return false
 	}
-	e.Index = t.answer.calls + t.calls
+	e.Index = t.toolLoop.calls + t.calls
 	return true
 }
 

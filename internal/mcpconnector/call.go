@@ -111,7 +111,7 @@ func (s *session) resume(ctx context.Context, x *call) {
 }
 
 // decided looks at the approval of a call in the journal, which a client's answer decides unless somebody has before.
-func (s *session) decided(ctx context.Context, x *call, id string, said *answer) {
+func (s *session) decided(ctx context.Context, x *call, id string, said *approvalReply) {
 	l, err := s.reopen(ctx, id)
 	if errors.Is(err, tool.ErrNoApproval) {
 		x.denied = "there is no such approval"

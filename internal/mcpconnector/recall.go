@@ -11,14 +11,14 @@ import (
 
 // A past is what the history of a request says of calls.
 type past struct {
-	known   map[string]bool         // labels of the servers whose tools the client has been shown
-	asked   []chat.Call             // that wait, and go on in this answer
-	answers map[string]*answer      // of the client, by the id of the question
-	results map[string]*chat.Result // by the id of the call or of the question
+	known   map[string]bool           // labels of the servers whose tools the client has been shown
+	asked   []chat.Call               // that wait, and go on in this answer
+	answers map[string]*approvalReply // of the client, by the id of the question
+	results map[string]*chat.Result   // by the id of the call or of the question
 }
 
-// An answer is what a client says to a question.
-type answer struct {
+// An approvalReply is what a client says to a question.
+type approvalReply struct {
 	approve bool
 	reason  string
 }
@@ -43,7 +43,7 @@ type block struct {
 
 // look notes what the history says of servers and of the results of calls.
 func (s *session) look(messages []chat.Message) {
-	s.known, s.answers, s.results = map[string]bool{}, map[string]*answer{}, map[string]*chat.Result{}
+	s.known, s.answers, s.results = map[string]bool{}, map[string]*approvalReply{}, map[string]*chat.Result{}
 	for i := range messages {
 		for j := range messages[i].Parts {
 			if p := &messages[i].Parts[j]; p.Kind == chat.PartOpaque {
@@ -88,7 +88,7 @@ func (s *session) learn(p *chat.Part) {
 		s.known[b.Label] = true
 	case typeResponse:
 		if b.Question != nil {
-			s.answers[*b.Question] = &answer{b.Approve, b.Reason}
+			s.answers[*b.Question] = &approvalReply{b.Approve, b.Reason}
 		}
 	case typeCall:
 		if b.Question != nil {

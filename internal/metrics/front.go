@@ -17,29 +17,29 @@ func (m *Metrics) Front(name string, next chat.Model) chat.Model {
 	if m == nil {
 		return next
 	}
-	return &front{m: m, name: name, next: next}
+	return &clientModel{m: m, name: name, next: next}
 }
 
-type front struct {
+type clientModel struct {
 	m    *Metrics
 	name string
 	next chat.Model
 }
 
 // Stream implements chat.Model.
-func (f *front) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+func (f *clientModel) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
 		f.m.answers.inFlight.WithLabelValues(f.name).Inc()
 		defer f.m.answers.inFlight.WithLabelValues(f.name).Dec()
 		f.m.request(f.name, req)
-		a := answer{m: f.m, name: f.name, yield: yield, start: time.Now(), outcome: string(chat.ErrCanceled), dialect: "none"}
+		a := clientRequest{m: f.m, name: f.name, yield: yield, start: time.Now(), outcome: string(chat.ErrCanceled), dialect: "none"}
 		defer a.end()
 		f.next.Stream(ctx, req)(a.take)
 	}
 }
 
-// An answer is a front request under way.
-type answer struct {
+// A clientRequest is one under way.
+type clientRequest struct {
 	m       *Metrics
 	name    string
 	yield   func(chat.Event, error) bool
@@ -53,7 +53,7 @@ type answer struct {
 }
 
 // take counts one event and hands it on.
-func (a *answer) take(e chat.Event, err error) bool {
+func (a *clientRequest) take(e chat.Event, err error) bool {
 	if err != nil {
 		a.outcome, a.failed = string(chat.AsError(err).Kind), true
 		return a.yield(e, err)
@@ -104,7 +104,7 @@ func (a *answer) take(e chat.Event, err error) bool {
 	return a.yield(e, nil)
 }
 
-func (a *answer) rejected(d *chat.RejectedDetail) {
+func (a *clientRequest) rejected(d *chat.RejectedDetail) {
 	a.m.calls.rejected.WithLabelValues(a.name, a.backend, a.dialect, string(d.Reason)).Inc()
 	status, tool := "invalid", a.m.tools.label(d.Name)
 	switch d.Reason {
@@ -117,7 +117,7 @@ func (a *answer) rejected(d *chat.RejectedDetail) {
 }
 
 // misrouted counts calls that came through the wrong channel, which are bounced or taken over.
-func (a *answer) misrouted(d *chat.BounceDetail) {
+func (a *clientRequest) misrouted(d *chat.BounceDetail) {
 	calls := d.Confused
 	if d.Reason == chat.ReasonConfused && d.Call != nil {
 		calls = append([]chat.Call{*d.Call}, calls...)
@@ -127,7 +127,7 @@ func (a *answer) misrouted(d *chat.BounceDetail) {
 	}
 }
 
-func (a *answer) usage(u *chat.Usage) {
+func (a *clientRequest) usage(u *chat.Usage) {
 	if !u.Known {
 		return
 	}
@@ -143,7 +143,7 @@ func (a *answer) usage(u *chat.Usage) {
 }
 
 // end counts the answer as a whole.
-func (a *answer) end() {
+func (a *clientRequest) end() {
 	now := time.Now()
 	errorType := ""
 	if a.failed || a.outcome == string(chat.ErrCanceled) {

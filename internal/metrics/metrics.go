@@ -173,8 +173,8 @@ func (m *Metrics) Append(dst []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// An Exchange is one HTTP request that was answered.
-type Exchange struct {
+// An HTTPRequest is one that was answered.
+type HTTPRequest struct {
 	Endpoint  string // pattern of the URL; empty: none that is known
 	Method    string
 	Status    int
@@ -184,7 +184,7 @@ type Exchange struct {
 }
 
 // Exchange counts an HTTP request.
-func (m *Metrics) Exchange(e Exchange) {
+func (m *Metrics) Exchange(e HTTPRequest) {
 	if m == nil {
 		return
 	}

@@ -214,7 +214,7 @@ func TestBoundedLabels(t *testing.T) {
 	for i := range 3 * maxNames {
 		drain(m.Front("m", played{events: []chat.Event{turn("x"), called(fmt.Sprint("tool", i)), finish(chat.FinishCalls)}}), &chat.Request{
 			Messages: []chat.Message{{Role: chat.Role(fmt.Sprint("role", i))}}})
-		m.Exchange(Exchange{Method: fmt.Sprint("M", i), Status: 404, Took: time.Second})
+		m.Exchange(HTTPRequest{Method: fmt.Sprint("M", i), Status: 404, Took: time.Second})
 	}
 	drain(m.Front("m", played{events: []chat.Event{turn("x"), called(strings.Repeat("x", 1000)), finish(chat.FinishCalls)}}), &chat.Request{})
 	count := map[string]int{}
@@ -238,8 +238,8 @@ func TestQueue(t *testing.T) {
 
 func TestExchange(t *testing.T) {
 	m := New("v")
-	m.Exchange(Exchange{Endpoint: "/v1/models", Method: "GET", Status: 401, Error: "auth"})
-	m.Exchange(Exchange{Method: "BREW", Status: 403})
+	m.Exchange(HTTPRequest{Endpoint: "/v1/models", Method: "GET", Status: 401, Error: "auth"})
+	m.Exchange(HTTPRequest{Method: "BREW", Status: 403})
 	expect(t, m,
 		`wield_http_requests_total{endpoint="/v1/models",method="GET",status="401",streaming="false"} 1`,
 		`wield_http_requests_total{endpoint="unknown",method="other",status="403",streaming="false"} 1`,
@@ -253,7 +253,7 @@ func TestNil(t *testing.T) {
 	if m.Front("m", model).(played).events != nil || m.Backend(Server{}, model).(played).events != nil {
 		t.Error("a model is wrapped for nothing")
 	}
-	m.Exchange(Exchange{})
+	m.Exchange(HTTPRequest{})
 	m.Queue("b", nil, nil)
 }
 

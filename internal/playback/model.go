@@ -19,15 +19,15 @@ type Split struct {
 
 // A model answers as the model of a recording did, request for request.
 type model struct {
-	answers []answer
+	answers []recordedAnswer
 	split   Split
 
 	mu   sync.Mutex
 	next int
 }
 
-// An answer is one that a model gave.
-type answer struct {
+// An recordedAnswer is one that a model gave.
+type recordedAnswer struct {
 	turn      int
 	text      string
 	reasoning string
@@ -43,8 +43,8 @@ func (r *Recording) Model(s Split) chat.Model {
 }
 
 // answers returns what the model said, request for request.
-func (r *Recording) answers() []answer {
-	var list []answer
+func (r *Recording) answers() []recordedAnswer {
+	var list []recordedAnswer
 	for _, t := range r.whole() {
 		list = append(list, t.bounced()...)
 		list = append(list, t.answer())
@@ -53,11 +53,11 @@ func (r *Recording) answers() []answer {
 }
 
 // bounced returns the answers that came before the one that was taken.
-func (t *Turn) bounced() []answer {
-	var list []answer
+func (t *Turn) bounced() []recordedAnswer {
+	var list []recordedAnswer
 	first := t.Number - len(t.End.Before)
 	for i, raw := range t.End.Before {
-		list = append(list, answer{turn: first + i, text: string(raw), finish: chat.FinishStop})
+		list = append(list, recordedAnswer{turn: first + i, text: string(raw), finish: chat.FinishStop})
 	}
 	i := 0
 	for _, b := range t.Bounces {
@@ -75,9 +75,9 @@ func (t *Turn) bounced() []answer {
 	return list
 }
 
-func (t *Turn) answer() answer {
+func (t *Turn) answer() recordedAnswer {
 	m := &t.End.Message
-	a := answer{turn: t.Number, text: string(t.End.Raw), usage: t.End.Usage, finish: chat.FinishStop}
+	a := recordedAnswer{turn: t.Number, text: string(t.End.Raw), usage: t.End.Usage, finish: chat.FinishStop}
 	if a.text == "" {
 		a.text = m.Text()
 	}
@@ -116,7 +116,7 @@ func (m *model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	}
 }
 
-func (a *answer) said(s Split, n uint64, yield func(chat.Event, error) bool) bool {
+func (a *recordedAnswer) said(s Split, n uint64, yield func(chat.Event, error) bool) bool {
 	if a.reasoning != "" && !yield(chat.Event{Kind: chat.KindReasoning, Text: a.reasoning}, nil) {
 		return false
 	}
@@ -137,7 +137,7 @@ func (a *answer) said(s Split, n uint64, yield func(chat.Event, error) bool) boo
 	return true
 }
 
-func (a *answer) called(yield func(chat.Event, error) bool) bool {
+func (a *recordedAnswer) called(yield func(chat.Event, error) bool) bool {
 	for i := range a.calls {
 		c := &a.calls[i]
 		c.At, c.End = 0, 0
@@ -151,7 +151,7 @@ func (a *answer) called(yield func(chat.Event, error) bool) bool {
 	return true
 }
 
-func (a *answer) ended(model string, yield func(chat.Event, error) bool) bool {
+func (a *recordedAnswer) ended(model string, yield func(chat.Event, error) bool) bool {
 	if a.usage.Known && !yield(chat.Event{Kind: chat.KindUsage, Detail: &a.usage}, nil) {
 		return false
 	}

@@ -42,7 +42,7 @@ type scenario struct {
 	past    int // assistant messages so far
 	base    int // of those, the ones that no user of the file can bring about
 	native  bool
-	pending []answer // in which no call could be used
+	pending []recordedAnswer // in which no call could be used
 	turns   []string
 	again   []string // answers after a correction, each behind a state, which come before what needs none
 	users   []string
@@ -109,7 +109,7 @@ func (w *scenario) offer(t chat.Tool) {
 // turn adds an answer, with those that were bounced before it. Those follow one another by states, because
 // what a correction looks like in a request depends on how the model is asked.
 func (w *scenario) turn(t *Turn) {
-	answers := slices.DeleteFunc(append(w.pending, t.bounced()...), func(a answer) bool { return a.confused }) // the scripted model's own channel runs them
+	answers := slices.DeleteFunc(append(w.pending, t.bounced()...), func(a recordedAnswer) bool { return a.confused }) // the scripted model's own channel runs them
 	answers, w.pending = append(answers, t.answer()), nil
 	for i, a := range answers {
 		var b strings.Builder
@@ -154,7 +154,7 @@ func (w *scenario) turn(t *Turn) {
 }
 
 // reply writes what a model said.
-func (w *scenario) reply(b *strings.Builder, a *answer) {
+func (w *scenario) reply(b *strings.Builder, a *recordedAnswer) {
 	b.WriteString("    reply:")
 	if a.reasoning == "" && a.text == "" && len(a.calls) == 0 {
 		b.WriteString(" []\n")

@@ -156,7 +156,7 @@ func (h *Hub) ensure(ctx context.Context, k known) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.draining {
-		h.around.Go(func() { h.takeOver(k.head.Stream) })
+		h.around.Go(func() { h.resumeWhenFree(k.head.Stream) })
 	}
 	return nil
 }

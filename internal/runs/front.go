@@ -25,16 +25,16 @@ import (
 //
 // Where a person has to decide, the answer is held open for a while, and then says what is waited for. The request
 // that continues the conversation is told what became of it.
-func (h *Hub) Model(name string) chat.Model { return front{h, name} }
+func (h *Hub) Model(name string) chat.Model { return agentModel{h, name} }
 
-// A front is an agent as a model.
-type front struct {
+// A agentModel is an agent as a model.
+type agentModel struct {
 	hub  *Hub
 	name string
 }
 
 // Stream implements chat.Model.
-func (f front) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+func (f agentModel) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
 		s := &answerStream{yield: yield, calls: map[string]string{}}
 		a, err := f.hub.agent(f.name)
@@ -85,7 +85,7 @@ func (h *Hub) answer(ctx context.Context, a *Agent, req *chat.Request, s *answer
 		return err
 	}
 	if run, results := givenResults(req.Messages); run != "" {
-		return h.goOn(ctx, a, run, results, like, s)
+		return h.continueWith(ctx, a, run, results, like, s)
 	}
 	if run := markedRun(req.Messages); run != "" {
 		if k, err := h.look(ctx, run); err == nil && k.run.Agent == a.Name && k.run.By == req.Caller {
@@ -258,8 +258,8 @@ func givenResults(messages []chat.Message) (run string, tail []chat.Message) {
 	return run, tail
 }
 
-// goOn continues the run that results belong to.
-func (h *Hub) goOn(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request, s *answerStream) error {
+// continueWith continues the run that results belong to.
+func (h *Hub) continueWith(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request, s *answerStream) error {
 	l, from, err := h.resumeWith(ctx, a, run, tail, like, false)
 	switch {
 	case err != nil:

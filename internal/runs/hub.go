@@ -334,7 +334,7 @@ func (h *Hub) watchTime(run string, waiting []tool.Approval) {
 	if t := h.timers[run]; t != nil {
 		t.Stop()
 	}
-	h.timers[run] = time.AfterFunc(time.Until(first), func() { h.wake(run) })
+	h.timers[run] = time.AfterFunc(time.Until(first), func() { h.resumeAnswered(run) })
 }
 
 // lookUp returns the live run of an id, or nil.
@@ -434,12 +434,12 @@ func (h *Hub) Send(ctx context.Context, run string, m chat.Message) error {
 // Resume continues a run that stopped: one that waits and can go on, that was cut off, or whose model failed. A
 // run that is driven here already is returned as it is.
 func (h *Hub) Resume(ctx context.Context, run string) (*Live, error) {
-	return h.resume(ctx, run, nil)
+	return h.resumeIf(ctx, run, nil)
 }
 
-// resume is Resume for a run that may go on only if still, which is asked when nobody drives it here, says so. nil:
+// resumeIf is Resume for a run that may go on only if still, which is asked when nobody drives it here, says so. nil:
 // it may.
-func (h *Hub) resume(ctx context.Context, run string, still func() error) (*Live, error) {
+func (h *Hub) resumeIf(ctx context.Context, run string, still func() error) (*Live, error) {
 	l, live, err := h.rebuild(ctx, run, nil, true, still, nil)
 	if err == nil && !live {
 		h.carry(l)
@@ -591,7 +591,7 @@ func (h *Hub) Decide(ctx context.Context, approval string, answer tool.Answer) (
 	if err != nil {
 		return a, err
 	}
-	h.wake(run)
+	h.resumeAnswered(run)
 	return a, nil
 }
 
@@ -625,12 +625,12 @@ func (h *Hub) asking(ctx context.Context, approval string) (string, error) {
 	return "", tool.ErrNoApproval
 }
 
-// wake continues a run because one of its questions was answered, or has lapsed. One that is driven now looks
+// resumeAnswered continues a run because one of its questions was answered, or has lapsed. One that is driven now looks
 // again when it stops.
-func (h *Hub) wake(run string) {
+func (h *Hub) resumeAnswered(run string) {
 	if h.rouse(run) {
 		defer h.around.Done()
-		h.takeOver(run)
+		h.resumeWhenFree(run)
 	}
 }
 

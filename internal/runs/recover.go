@@ -28,7 +28,7 @@ func (h *Hub) Recover(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("runs: %w", err)
 		}
-		if err := h.takeUp(ctx, head.Stream, true); err != nil {
+		if err := h.recoverRun(ctx, head.Stream, true); err != nil {
 			h.log.Error("a run of an earlier process cannot go on", "run", head.Stream, "error", err)
 			if journal.Passes(err) {
 				h.later(head.Stream, soonest)
@@ -38,8 +38,8 @@ func (h *Hub) Recover(ctx context.Context) error {
 	return nil
 }
 
-// takeUp continues a run that was left, if it can go on by itself. At the start it says which ones cannot.
-func (h *Hub) takeUp(ctx context.Context, run string, start bool) error {
+// recoverRun continues a run that was left, if it can go on by itself. At the start it says which ones cannot.
+func (h *Hub) recoverRun(ctx context.Context, run string, start bool) error {
 	k, err := h.look(ctx, run)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (h *Hub) takeUp(ctx context.Context, run string, start bool) error {
 		}
 		return nil
 	}
-	h.around.Go(func() { h.takeOver(run) })
+	h.around.Go(func() { h.resumeWhenFree(run) })
 	return nil
 }
 
@@ -93,7 +93,7 @@ func (h *Hub) takeUpWaiting(ctx context.Context, run string, w *journal.Wait) er
 			return err
 		}
 		if a.State != tool.ApprovalPending {
-			h.wake(run)
+			h.resumeAnswered(run)
 			return nil
 		}
 		pending = append(pending, a)
@@ -102,9 +102,9 @@ func (h *Hub) takeUpWaiting(ctx context.Context, run string, w *journal.Wait) er
 	return nil
 }
 
-// takeOver continues a run that nobody drives here, or looks at it again when the lease of who has it is over.
-func (h *Hub) takeOver(run string) {
-	_, err := h.resume(h.base, run, func() error { return h.byItself(h.base, run) })
+// resumeWhenFree continues a run that nobody drives here, or looks at it again when the lease of who has it is over.
+func (h *Hub) resumeWhenFree(run string) {
+	_, err := h.resumeIf(h.base, run, func() error { return h.byItself(h.base, run) })
 	var held *journal.HeldError
 	switch {
 	case errors.As(err, &held): // by a process that was killed, or by one that lives, which shows when it asks for more time
@@ -163,7 +163,7 @@ func (h *Hub) later(run string, wait time.Duration) {
 		h.around.Add(1)
 		h.mu.Unlock()
 		defer h.around.Done()
-		switch err := h.takeUp(h.base, run, false); {
+		switch err := h.recoverRun(h.base, run, false); {
 		case err == nil || h.base.Err() != nil:
 		case journal.Passes(err): // listen says that the store is gone, once for all runs
 			h.later(run, soonest)
@@ -222,7 +222,7 @@ func (h *Hub) hear(after *int64) error {
 		case journal.KindAnswer:
 			switch run, err := h.asking(h.base, e.Stream); {
 			case err == nil:
-				h.wake(run)
+				h.resumeAnswered(run)
 			case journal.Passes(err): // the answer is read again
 				return err
 			}

@@ -20,8 +20,8 @@ const (
 	endHalfClose               // the write side is closed
 )
 
-// answer is all that is sent for one request.
-type answer struct {
+// An httpResponse is all that is sent for one request.
+type httpResponse struct {
 	status      int
 	header      http.Header
 	headersWait time.Duration // before the status line
@@ -30,7 +30,7 @@ type answer struct {
 }
 
 // breakAnswer applies faults, in order.
-func breakAnswer(a *answer, faults []script.Fault, f framing, errorBody func(status int, message string) []byte) {
+func breakAnswer(a *httpResponse, faults []script.Fault, f framing, errorBody func(status int, message string) []byte) {
 	for i := range faults {
 		do := &faults[i].Do
 		a.headersWait += do.SlowHeaders
@@ -47,7 +47,7 @@ func breakAnswer(a *answer, faults []script.Fault, f framing, errorBody func(sta
 const html502 = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n"
 
 // fail replaces the answer by an error.
-func (a *answer) fail(do *script.Do, errorBody func(int, string) []byte) {
+func (a *httpResponse) fail(do *script.Do, errorBody func(int, string) []byte) {
 	if do.HTML502 {
 		a.status = http.StatusBadGateway
 		a.header.Set("Content-Type", "text/html")
@@ -70,7 +70,7 @@ func (a *answer) fail(do *script.Do, errorBody func(int, string) []byte) {
 	a.body = []frame{{data: body}}
 }
 
-func (a *answer) breakFrames(do *script.Do, f framing) {
+func (a *httpResponse) breakFrames(do *script.Do, f framing) {
 	if do.DropDone {
 		a.body = without(a.body, func(fr *frame) bool { return fr.done })
 	}
@@ -98,7 +98,7 @@ func (a *answer) breakFrames(do *script.Do, f framing) {
 var brokenFrame = map[framing]string{framingSSE: "data: {\"choices\":[{\n\n", framingLines: "{\"message\":{\n", framingNone: "{"}
 
 // stall puts a silence before the cut if there is one, else into the middle: of the chunks, or of a body of one frame.
-func (a *answer) stall(do *script.Do) {
+func (a *httpResponse) stall(do *script.Do) {
 	if do.Cut != nil {
 		a.body = append(a.body, frame{wait: do.Stall})
 		return
@@ -115,7 +115,7 @@ func (a *answer) stall(do *script.Do) {
 }
 
 // cut ends the body at the fault's point, or after the last frame, and says how the connection ends there.
-func (a *answer) cut(do *script.Do) {
+func (a *httpResponse) cut(do *script.Do) {
 	switch {
 	case do.Reset:
 		a.end = endReset
@@ -146,10 +146,10 @@ func firstBytes(body []frame, n int) []frame {
 }
 
 // point returns the index of the frame before which a fault strikes.
-func (a *answer) point(do *script.Do) int { return do.Point(a.pieces()) }
+func (a *httpResponse) point(do *script.Do) int { return do.Point(a.pieces()) }
 
 // pieces tells what faults need to know of the frames.
-func (a *answer) pieces() []script.Piece {
+func (a *httpResponse) pieces() []script.Piece {
 	list := make([]script.Piece, len(a.body))
 	for i := range a.body {
 		list[i] = script.Piece{Chunk: a.body[i].chunk, Wait: a.body[i].wait, Size: len(a.body[i].data)}
@@ -158,7 +158,7 @@ func (a *answer) pieces() []script.Piece {
 }
 
 // swap carries out dup_chunk and reorder. What is sent again does not wait again.
-func (a *answer) swap(do *script.Do) {
+func (a *httpResponse) swap(do *script.Do) {
 	var out []frame
 	sent := make([]bool, len(a.body))
 	for _, i := range do.Order(a.pieces()) {

@@ -10,18 +10,18 @@ import (
 
 // When the pieces of a broken answer are due, which no client can measure reliably.
 func TestTimetable(t *testing.T) {
-	compose := func(do string) *answer {
+	compose := func(do string) *httpResponse {
 		t.Helper()
 		f, err := script.ParseFault("{do: " + do + "}")
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := &answer{status: 200, header: http.Header{}, body: []frame{
+		a := &httpResponse{status: 200, header: http.Header{}, body: []frame{
 			{data: []byte("head")}, {data: []byte("one"), chunk: true, wait: time.Second}, {data: []byte("two"), chunk: true, wait: time.Second}, {data: []byte("end"), done: true}}}
 		breakAnswer(a, []script.Fault{f}, framingSSE, func(int, string) []byte { return nil })
 		return a
 	}
-	waits := func(a *answer) (list []time.Duration) {
+	waits := func(a *httpResponse) (list []time.Duration) {
 		for _, f := range a.body {
 			list = append(list, f.wait)
 		}

@@ -238,9 +238,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // compose makes the whole answer, faults included.
-func (s *Server) compose(proto protocol, in *incoming, reply *script.Reply) *answer {
+func (s *Server) compose(proto protocol, in *incoming, reply *script.Reply) *httpResponse {
 	f := proto.write(in, reply)
-	a := &answer{status: http.StatusOK, header: http.Header{}, body: f.list}
+	a := &httpResponse{status: http.StatusOK, header: http.Header{}, body: f.list}
 	a.header.Set("Content-Type", proto.contentType(in.stream))
 	if in.stream {
 		a.header.Set("Cache-Control", "no-cache")
@@ -350,7 +350,7 @@ func (r *recorder) add(b []byte) {
 }
 
 // send writes the answer frame by frame. It reports whether all was sent.
-func (a *answer) send(ctx context.Context, w http.ResponseWriter, sent *recorder) bool {
+func (a *httpResponse) send(ctx context.Context, w http.ResponseWriter, sent *recorder) bool {
 	if !sleep(ctx, a.headersWait) {
 		return false
 	}
@@ -400,7 +400,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 const halfOpen = 30 * time.Second
 
 // breakOff ends the connection as the fault demands. It does not return where the server must not end the body well.
-func (a *answer) breakOff(w http.ResponseWriter) {
+func (a *httpResponse) breakOff(w http.ResponseWriter) {
 	if a.end == endCut {
 		panic(http.ErrAbortHandler)
 	}

@@ -54,7 +54,7 @@ func serve(t *testing.T, texts ...string) (string, []string) {
 }
 
 // answer is what a client got.
-type answer struct {
+type httpResponse struct {
 	status int
 	header http.Header
 	body   string
@@ -63,7 +63,7 @@ type answer struct {
 
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-func post(t *testing.T, url, body string, header ...string) answer {
+func post(t *testing.T, url, body string, header ...string) httpResponse {
 	t.Helper()
 	req, err := http.NewRequest("POST", url, strings.NewReader(body))
 	if err != nil {
@@ -74,11 +74,11 @@ func post(t *testing.T, url, body string, header ...string) answer {
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return answer{err: err}
+		return httpResponse{err: err}
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)
-	return answer{res.StatusCode, res.Header, string(data), err}
+	return httpResponse{res.StatusCode, res.Header, string(data), err}
 }
 
 func get(t *testing.T, url string) string {
@@ -208,42 +208,42 @@ func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		name, do string
 		want     []string
-		check    func(t *testing.T, a answer)
+		check    func(t *testing.T, a httpResponse)
 	}{
-		{"status", `{status: 429, retry_after: 1500ms}`, nil, func(t *testing.T, a answer) {
+		{"status", `{status: 429, retry_after: 1500ms}`, nil, func(t *testing.T, a httpResponse) {
 			if a.status != 429 || a.header.Get("Retry-After") != "2" || !strings.Contains(a.body, `"type":"rate_limit_error"`) || !json.Valid([]byte(a.body)) {
 				t.Errorf("%+v", a)
 			}
 		}},
-		{"status with body", `{status: 429, body: "Code: 2028"}`, nil, func(t *testing.T, a answer) {
+		{"status with body", `{status: 429, body: "Code: 2028"}`, nil, func(t *testing.T, a httpResponse) {
 			if a.status != 429 || a.body != "Code: 2028" || !strings.HasPrefix(a.header.Get("Content-Type"), "text/plain") {
 				t.Errorf("%+v", a)
 			}
 		}},
-		{"html_502", `html_502`, nil, func(t *testing.T, a answer) {
+		{"html_502", `html_502`, nil, func(t *testing.T, a httpResponse) {
 			if a.status != 502 || !strings.HasPrefix(a.body, "<html>") || a.header.Get("Content-Type") != "text/html" {
 				t.Errorf("%+v", a)
 			}
 		}},
 		{"slow_headers", `{slow_headers: 1ms}`, all, nil},
-		{"wrong_content_type", `{wrong_content_type: text/html}`, all, func(t *testing.T, a answer) {
+		{"wrong_content_type", `{wrong_content_type: text/html}`, all, func(t *testing.T, a httpResponse) {
 			if a.header.Get("Content-Type") != "text/html" {
 				t.Errorf("%+v", a.header)
 			}
 		}},
-		{"cut_after bytes", `{cut_after: 37b}`, nil, func(t *testing.T, a answer) {
+		{"cut_after bytes", `{cut_after: 37b}`, nil, func(t *testing.T, a httpResponse) {
 			if len(a.body) != 37 || !errors.Is(a.err, io.ErrUnexpectedEOF) {
 				t.Errorf("%d bytes, error %v", len(a.body), a.err)
 			}
 		}},
-		{"cut_after 0 bytes", `{cut_after: 0b}`, nil, func(t *testing.T, a answer) {
+		{"cut_after 0 bytes", `{cut_after: 0b}`, nil, func(t *testing.T, a httpResponse) {
 			if a.body != "" || !errors.Is(a.err, io.ErrUnexpectedEOF) {
 				t.Errorf("%+v", a)
 			}
 		}},
 		{"cut_after chunks", `{cut_after: 2chunks}`, []string{role, one, two}, unexpectedEOF},
 		{"cut_after time", `{cut_after: 120ms}`, all, unexpectedEOF},
-		{"reset", `{cut_after: 1chunks, reset: true}`, nil, func(t *testing.T, a answer) {
+		{"reset", `{cut_after: 1chunks, reset: true}`, nil, func(t *testing.T, a httpResponse) {
 			if !errors.Is(a.err, syscall.ECONNRESET) {
 				t.Errorf("error %v", a.err)
 			}
@@ -259,7 +259,7 @@ func TestFaults(t *testing.T) {
 		{"drop_done", `drop_done`, []string{role, one, two, rest, stop}, nil},
 		{"bad_utf8", `bad_utf8`, []string{role, "{\"content\":\"one \xff\"}", two, rest, stop, done}, nil},
 		{"bad_sse", `bad_sse`, []string{role, one, two, `{"choices":[{`, rest, stop, done}, nil},
-		{"huge_line", `{huge_line: 70000}`, nil, func(t *testing.T, a answer) {
+		{"huge_line", `{huge_line: 70000}`, nil, func(t *testing.T, a httpResponse) {
 			longest := 0
 			for _, l := range strings.Split(a.body, "\n") {
 				longest = max(longest, len(l))
@@ -294,7 +294,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func unexpectedEOF(t *testing.T, a answer) {
+func unexpectedEOF(t *testing.T, a httpResponse) {
 	t.Helper()
 	if !errors.Is(a.err, io.ErrUnexpectedEOF) {
 		t.Errorf("error %v", a.err)
@@ -308,15 +308,15 @@ func TestFaultsOfWholeAnswers(t *testing.T) {
 	want := post(t, url+"/v1/chat/completions", whole).body
 	for _, c := range []struct {
 		do    string
-		check func(a answer) bool
+		check func(a httpResponse) bool
 	}{
-		{"{status: 500}", func(a answer) bool { return a.status == 500 && json.Valid([]byte(a.body)) }},
-		{"{cut_after: 20b}", func(a answer) bool { return a.body == want[:20] && errors.Is(a.err, io.ErrUnexpectedEOF) }},
-		{"{stall: 1ms}", func(a answer) bool { return a.body == want && a.err == nil }},
-		{"{drip: 1us}", func(a answer) bool { return a.body == want && a.err == nil }},
-		{"bad_utf8", func(a answer) bool { return strings.Contains(a.body, "three\xff") }},
-		{"bad_sse", func(a answer) bool { return !json.Valid([]byte(a.body)) }},
-		{"{huge_line: 9000}", func(a answer) bool { return len(a.body) == 9000 && json.Valid([]byte(a.body)) }},
+		{"{status: 500}", func(a httpResponse) bool { return a.status == 500 && json.Valid([]byte(a.body)) }},
+		{"{cut_after: 20b}", func(a httpResponse) bool { return a.body == want[:20] && errors.Is(a.err, io.ErrUnexpectedEOF) }},
+		{"{stall: 1ms}", func(a httpResponse) bool { return a.body == want && a.err == nil }},
+		{"{drip: 1us}", func(a httpResponse) bool { return a.body == want && a.err == nil }},
+		{"bad_utf8", func(a httpResponse) bool { return strings.Contains(a.body, "three\xff") }},
+		{"bad_sse", func(a httpResponse) bool { return !json.Valid([]byte(a.body)) }},
+		{"{huge_line: 9000}", func(a httpResponse) bool { return len(a.body) == 9000 && json.Valid([]byte(a.body)) }},
 	} {
 		t.Run(c.do, func(t *testing.T) {
 			url, _ := serve(t, three+"faults: [{do: "+c.do+"}]\n")

@@ -28,7 +28,7 @@ type model struct {
 // Stream implements chat.Model.
 func (m *model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
-		a := answer{tally: tally{answer: Dims{Model: m.name, Client: req.Caller}}, model: m, req: req, yield: yield,
+		a := modelRequest{tally: tally{answer: Dims{Model: m.name, Client: req.Caller}}, model: m, req: req, yield: yield,
 			start: m.store.o.Now()}
 		defer a.end()
 		m.next.Stream(ctx, req)(a.take)
@@ -143,8 +143,8 @@ func (t *tally) ended(failure string) {
 	}
 }
 
-// An answer is one that is under way.
-type answer struct {
+// A modelRequest is one that is under way.
+type modelRequest struct {
 	tally
 	model    *model
 	req      *chat.Request
@@ -157,7 +157,7 @@ type answer struct {
 }
 
 // take counts one event and hands it on.
-func (a *answer) take(e chat.Event, err error) bool {
+func (a *modelRequest) take(e chat.Event, err error) bool {
 	if err != nil {
 		a.failed = string(chat.AsError(err).Kind)
 		return a.yield(e, err)
@@ -197,7 +197,7 @@ func (a *answer) take(e chat.Event, err error) bool {
 }
 
 // again reports whether the conversation has had the same call before.
-func (a *answer) again(c *chat.Call) bool {
+func (a *modelRequest) again(c *chat.Call) bool {
 	for i := range a.req.Messages {
 		for j := range a.req.Messages[i].Calls {
 			if old := &a.req.Messages[i].Calls[j]; old.Name == c.Name && old.Arguments == c.Arguments {
@@ -208,7 +208,7 @@ func (a *answer) again(c *chat.Call) bool {
 	return false
 }
 
-func (a *answer) end() {
+func (a *modelRequest) end() {
 	now := a.model.store.o.Now()
 	if a.failed == "" && !a.finished {
 		a.failed = string(chat.ErrCanceled)
@@ -229,7 +229,7 @@ func (a *answer) end() {
 }
 
 // results counts what the request brings behind the last answer: what the client made of its calls.
-func (a *answer) results() {
+func (a *modelRequest) results() {
 	last := len(a.req.Messages) - 1
 	for ; last >= 0 && a.req.Messages[last].Role == chat.RoleTool; last-- {
 		msg := &a.req.Messages[last]

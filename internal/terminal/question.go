@@ -73,7 +73,7 @@ func (c *conversation) questions(ctx context.Context, list []tool.Approval) {
 	}
 	c.ask = nil
 	c.turn.began = c.o.Now()
-	c.goOn(ctx)
+	c.continueRun(ctx)
 }
 
 // put shows one question, and listens for an answer from elsewhere.

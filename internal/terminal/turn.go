@@ -115,7 +115,7 @@ func (c *conversation) begin(ctx context.Context) {
 		md: markdown{color: c.screen.color, columns: c.screen.columns()}, asked: map[string][]edit.Change{},
 		denied: map[string]bool{}}
 	c.last = c.turn.trail
-	c.goOn(ctx)
+	c.continueRun(ctx)
 }
 
 // request returns the conversation as the model is asked to go on with it.
@@ -141,8 +141,8 @@ func (c *conversation) recap(ctx context.Context) {
 	c.summary = s
 }
 
-// goOn carries the turn on, from its beginning or after the person's answers.
-func (c *conversation) goOn(ctx context.Context) {
+// continueRun continues the turn, from its beginning or after the person's answers.
+func (c *conversation) continueRun(ctx context.Context) {
 	t := c.turn
 	ctx, t.cancel = context.WithCancel(ctx)
 	t.items, t.parked = make(chan item, itemsAtOnce), false

@@ -196,15 +196,15 @@ func TestDropped(t *testing.T) {
 func TestRequired(t *testing.T) {
 	c := &obedient{}
 	for _, tc := range []struct {
-		hold  bridge.Hold
+		hold  bridge.Constraint
 		rows  int
 		patch string
 	}{
-		{bridge.HoldNone, 4, "models:\n  boat:\n    mode: text\n    dialect: hermes\n"},
-		{bridge.HoldAuto, 3, "models:\n  boat:\n    mode: text\n"}, // a list in whatever dialect
+		{bridge.ConstraintNone, 4, "models:\n  boat:\n    mode: text\n    dialect: hermes\n"},
+		{bridge.ConstraintAuto, 3, "models:\n  boat:\n    mode: text\n"}, // a list in whatever dialect
 	} {
 		c.asked = 0
-		all, err := Trials(t.Context(), c, Options{Dialects: []string{"hermes", "json-fence"}, Rounds: 2, Bridge: bridge.Options{Server: bridge.Server{Hold: tc.hold}}})
+		all, err := Trials(t.Context(), c, Options{Dialects: []string{"hermes", "json-fence"}, Rounds: 2, Bridge: bridge.Options{Server: bridge.Server{Constraint: tc.hold}}})
 		if err != nil {
 			t.Fatal(err)
 		}

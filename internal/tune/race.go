@@ -35,7 +35,7 @@ func Trials(ctx context.Context, model chat.Model, o Options) (iter.Seq[Trial], 
 func (o *Options) required(candidates []Candidate) (list []Candidate) {
 	for _, c := range candidates {
 		c.Required = true
-		if c.Mode == bridge.ModeText && o.Bridge.Hold.Lists() {
+		if c.Mode == bridge.ModeText && o.Bridge.Constraint.Lists() {
 			c.Dialect = ""
 		}
 		if !slices.Contains(list, c) {

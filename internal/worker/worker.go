@@ -153,7 +153,7 @@ func delay(attempts int) time.Duration {
 // listen subscribes to what is for this worker.
 func (w *Worker) listen() error {
 	w.address, _ = w.dialer.known()
-	if _, err := w.conn.Subscribe(w.address.To(), w.told); err != nil {
+	if _, err := w.conn.Subscribe(w.address.To(), w.handleMessage); err != nil {
 		return err
 	}
 	if _, err := w.conn.Subscribe(cluster.Services, w.service); err != nil {
@@ -331,8 +331,8 @@ func (w *Worker) look() {
 	}
 }
 
-// told takes what a service says to this worker.
-func (w *Worker) told(m *nats.Msg) {
+// handleMessage handles a message of a service to this worker.
+func (w *Worker) handleMessage(m *nats.Msg) {
 	var t cluster.ToWorker
 	if err := json.Unmarshal(m.Data, &t); err != nil {
 		w.o.Log.Warn("a service says what this worker does not understand", "error", err)

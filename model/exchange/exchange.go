@@ -197,7 +197,7 @@ func (s *Server) Close() {
 // Stream posts a request and returns the events of its answer, as chat.Model wants them.
 func (s *Server) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
-		x := exchange{s: s, req: req, yield: yield, parent: ctx, quiet: true}
+		x := roundTrip{s: s, req: req, yield: yield, parent: ctx, quiet: true}
 		if err := x.run(ctx, req); err != nil && !x.gone {
 			yield(chat.Event{}, err)
 		}

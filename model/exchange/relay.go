@@ -30,7 +30,7 @@ func (s *Server) Relay(ctx context.Context, address string, q Relayed) (*http.Re
 		return nil, s.broken
 	}
 	inner, cancel := context.WithCancelCause(ctx)
-	a := &relayed{exchange: exchange{s: s, parent: ctx}, ctx: inner, cancel: cancel}
+	a := &relayed{roundTrip: roundTrip{s: s, parent: ctx}, ctx: inner, cancel: cancel}
 	a.timer.cancel = cancel
 	r, err := http.NewRequestWithContext(inner, cmp.Or(q.Method, http.MethodPost), address, bytes.NewReader(q.Body))
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Server) Relay(ctx context.Context, address string, q Relayed) (*http.Re
 
 // A relayed answer is read by somebody else.
 type relayed struct {
-	exchange
+	roundTrip
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	src    io.Closer

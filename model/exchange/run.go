@@ -17,8 +17,8 @@ import (
 	"wield/wire/sse"
 )
 
-// An exchange is one request and its answer.
-type exchange struct {
+// A roundTrip is one request and its answer.
+type roundTrip struct {
 	s      *Server
 	req    *chat.Request
 	told   bool // what the server was not sent
@@ -32,7 +32,7 @@ type exchange struct {
 	events [4]chat.Event // room for those of one frame
 }
 
-func (x *exchange) run(ctx context.Context, req *chat.Request) error {
+func (x *roundTrip) run(ctx context.Context, req *chat.Request) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	x.timer.cancel = cancel
@@ -107,7 +107,7 @@ func begin(r io.Reader, first []byte) (_ []byte, sign byte, err error) {
 }
 
 // refusal reads an answer whose status is no success.
-func (x *exchange) refusal(ctx context.Context, resp *http.Response) error {
+func (x *roundTrip) refusal(ctx context.Context, resp *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(&x.body, maxErrorBody))
 	if err != nil && ctx.Err() != nil && len(body) == 0 {
 		return x.failure(ctx, err, "")
@@ -120,7 +120,7 @@ func (x *exchange) refusal(ctx context.Context, resp *http.Response) error {
 }
 
 // stream reads frames until the stream ends.
-func (x *exchange) stream(ctx context.Context) error {
+func (x *roundTrip) stream(ctx context.Context) error {
 	src, ok := x.s.readers.Get().(*sse.Reader)
 	if ok {
 		src.Reset(&x.body)
@@ -173,7 +173,7 @@ const (
 )
 
 // drain reads the end of an answer behind its terminator, without which the connection could not be used again.
-func (x *exchange) drain(src *sse.Reader) {
+func (x *roundTrip) drain(src *sse.Reader) {
 	x.timer.phase(drainGrace, "the server did not end its answer")
 	for range 8 {
 		if _, err := src.Next(); err != nil {
@@ -183,7 +183,7 @@ func (x *exchange) drain(src *sse.Reader) {
 }
 
 // whole reads a response's body, of which the beginning was read.
-func (x *exchange) whole(ctx context.Context, body []byte) error {
+func (x *roundTrip) whole(ctx context.Context, body []byte) error {
 	for len(body) <= x.s.o.MaxBody {
 		if len(body) == cap(body) {
 			body = slices.Grow(body, len(body))
@@ -200,7 +200,7 @@ func (x *exchange) whole(ctx context.Context, body []byte) error {
 	return &chat.Error{Kind: chat.ErrProtocol, Message: fmt.Sprintf("the server's answer is longer than %d bytes", x.s.o.MaxBody)}
 }
 
-func (x *exchange) decode(body []byte) error {
+func (x *roundTrip) decode(body []byte) error {
 	events, err := x.s.p.DecodeResponse(x.events[:0], x.req, body)
 	if x.emit(events) {
 		return err
@@ -209,7 +209,7 @@ func (x *exchange) decode(body []byte) error {
 }
 
 // page reports an answer that looks like HTML.
-func (x *exchange) page() error {
+func (x *roundTrip) page() error {
 	body, _ := io.ReadAll(io.LimitReader(&x.body, maxErrorBody))
 	e := x.s.p.DecodeError(0, http.Header{}, body)
 	message := e.Message
@@ -220,7 +220,7 @@ func (x *exchange) page() error {
 }
 
 // emit hands events on and reports whether anybody is still there.
-func (x *exchange) emit(events []chat.Event) bool {
+func (x *roundTrip) emit(events []chat.Event) bool {
 	if len(events) > 0 && !x.told && !x.tell() {
 		return false
 	}
@@ -235,7 +235,7 @@ func (x *exchange) emit(events []chat.Event) bool {
 }
 
 // emitIdle says that the next read may block, once between two events.
-func (x *exchange) emitIdle() bool {
+func (x *roundTrip) emitIdle() bool {
 	if x.quiet {
 		return true
 	}
@@ -249,7 +249,7 @@ func (x *exchange) emitIdle() bool {
 
 // failure classes an error of the transport: the caller's own end of the request, a timeout of ours, a frame beyond the
 // limit, or a broken connection.
-func (x *exchange) failure(ctx context.Context, err error, what string) error {
+func (x *roundTrip) failure(ctx context.Context, err error, what string) error {
 	if end := x.parent.Err(); end != nil {
 		return canceled(end, context.Cause(x.parent))
 	}

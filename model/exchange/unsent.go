@@ -126,7 +126,7 @@ func messagesOf(p chat.Protocol) string {
 }
 
 // tell says what the server was not sent, in front of its first event.
-func (x *exchange) tell() bool {
+func (x *roundTrip) tell() bool {
 	x.told = true
 	for _, name := range x.s.unsent(x.req) {
 		note := &chat.NoteDetail{Kind: chat.NoteUnsent, Path: name}

@@ -158,7 +158,7 @@ func TestStore(t *testing.T) {
 	is(tool, true)
 	// What a tool has made beside it may be a part of it.
 	helper := write(t, dir, "tools/helper.sh", "a")
-	if err := s.Hold("other", []Change{{helper, sumOf(helper)}}); err != nil {
+	if err := s.AddPending("other", []Change{{helper, sumOf(helper)}}); err != nil {
 		t.Fatal(err)
 	}
 	is(tool, false)
@@ -170,7 +170,7 @@ func TestStore(t *testing.T) {
 	}
 	is(tool, true)
 	// What a person has changed again since is theirs.
-	if err := s.Hold("other", []Change{{helper, "another sum"}}); err != nil {
+	if err := s.AddPending("other", []Change{{helper, "another sum"}}); err != nil {
 		t.Fatal(err)
 	}
 	is(tool, true)
@@ -275,10 +275,10 @@ func TestTodo(t *testing.T) {
 				t.Fatalf("found %+v", changes)
 			}
 			s := &Store{File: filepath.Join(t.TempDir(), "guarded.json")}
-			if err := s.Hold("shell", changes); err != nil {
+			if err := s.AddPending("shell", changes); err != nil {
 				t.Fatal(err)
 			}
-			if held, is, err := s.Held(path); is != tt.found || err != nil {
+			if held, is, err := s.Pending(path); is != tt.found || err != nil {
 				t.Errorf("held back: %+v, %v, %v", held, is, err)
 			}
 		})

@@ -24,13 +24,13 @@ type Store struct {
 
 // A record is what stands in the file.
 type record struct {
-	Version int               `json:"version"`
-	Agreed  map[string]string `json:"agreed"` // sums of what is used, by path
-	Held    map[string]Held   `json:"held"`   // by path
+	Version int                `json:"version"`
+	Agreed  map[string]string  `json:"agreed"` // sums of what is used, by path
+	Held    map[string]Pending `json:"held"`   // by path
 }
 
-// Held is a change that is not used before a person agrees.
-type Held struct {
+// A Pending is a change that is not used before a person agrees.
+type Pending struct {
 	Path string    `json:"-"`
 	Sum  string    `json:"sum,omitempty"` // what it was changed to; empty: it was removed
 	By   string    `json:"by"`            // the tool
@@ -58,7 +58,7 @@ func (s *Store) load() (record, error) {
 		r.Agreed = map[string]string{}
 	}
 	if r.Held == nil {
-		r.Held = map[string]Held{}
+		r.Held = map[string]Pending{}
 	}
 	return r, nil
 }
@@ -85,21 +85,21 @@ func (s *Store) change(f func(*record)) error {
 	return nil
 }
 
-// Hold notes what a tool has changed. What is held back already stays another one's.
-func (s *Store) Hold(tool string, changes []Change) error {
+// AddPending notes what a tool has changed. What is held back already stays another one's.
+func (s *Store) AddPending(tool string, changes []Change) error {
 	return s.change(func(r *record) {
 		for _, c := range changes {
 			if h, is := r.Held[c.Path]; is && h.Sum == c.Sum {
 				continue
 			}
-			r.Held[c.Path] = Held{Sum: c.Sum, By: tool, At: time.Now().UTC().Truncate(time.Second)}
+			r.Held[c.Path] = Pending{Sum: c.Sum, By: tool, At: time.Now().UTC().Truncate(time.Second)}
 		}
 	})
 }
 
-// Held returns the change that holds back a file, or one in a directory. What somebody has changed again
+// Pending returns the change that holds back a file, or one in a directory. What somebody has changed again
 // since is theirs. Empty: nothing is held back.
-func (s *Store) Held(path string) (Held, bool, error) {
+func (s *Store) Pending(path string) (Pending, bool, error) {
 	r, err := s.load()
 	for p, h := range r.Held {
 		if (p == path || strings.HasPrefix(p, path+string(filepath.Separator))) && sumOf(p) == h.Sum {
@@ -107,13 +107,13 @@ func (s *Store) Held(path string) (Held, bool, error) {
 			return h, true, err
 		}
 	}
-	return Held{}, false, err
+	return Pending{}, false, err
 }
 
 // List returns what is held back.
-func (s *Store) List() ([]Held, error) {
+func (s *Store) List() ([]Pending, error) {
 	r, err := s.load()
-	var list []Held
+	var list []Pending
 	for p, h := range r.Held {
 		if h.Path = p; sumOf(p) == h.Sum {
 			list = append(list, h)
@@ -129,7 +129,7 @@ func (s *Store) Agreed(path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if _, held, err := s.Held(filepath.Dir(path)); held || err != nil { // what lies beside it may be a part of it
+	if _, held, err := s.Pending(filepath.Dir(path)); held || err != nil { // what lies beside it may be a part of it
 		return false, err
 	}
 	sum := sum(path)

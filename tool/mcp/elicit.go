@@ -177,7 +177,7 @@ func (h *handler) answered(r *tool.Reply) (*asking, error) {
 }
 
 // follow waits for a call of an older revision, and asks a person what its server wants to know.
-func (h *handler) follow(ctx context.Context, call *held, c *tool.Call) (tool.Result, error) {
+func (h *handler) follow(ctx context.Context, call *waitingCall, c *tool.Call) (tool.Result, error) {
 	for {
 		select {
 		case q := <-call.asks:
@@ -201,8 +201,8 @@ func (h *handler) follow(ctx context.Context, call *held, c *tool.Call) (tool.Re
 	}
 }
 
-// goOn lets a call go on that waited for a person.
-func (h *handler) goOn(ctx context.Context, call *held, c *tool.Call) (tool.Result, error) {
+// continueCall continues a call that waited for a person.
+func (h *handler) continueCall(ctx context.Context, call *waitingCall, c *tool.Call) (tool.Result, error) {
 	if call == nil {
 		return tool.Result{}, h.failed(tool.ErrInterrupted, "does not wait for the answer any more: wield or the server was started again")
 	}
@@ -210,8 +210,8 @@ func (h *handler) goOn(ctx context.Context, call *held, c *tool.Call) (tool.Resu
 	return h.follow(ctx, call, c)
 }
 
-// A held is a call of an older revision: it goes on by itself, so that it can wait for a person.
-type held struct {
+// A waitingCall is one of an older revision: it goes on by itself, so that it can wait for a person.
+type waitingCall struct {
 	id     int
 	conn   *connection
 	asks   chan question
@@ -232,13 +232,13 @@ type question struct {
 type calls struct {
 	mu   sync.Mutex
 	last int
-	all  []*held // in the order in which they began
+	all  []*waitingCall // in the order in which they began
 }
 
 // begin starts a call.
-func (c *calls) begin(conn *connection, params *sdk.CallToolParams) *held {
+func (c *calls) begin(conn *connection, params *sdk.CallToolParams) *waitingCall {
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &held{conn: conn, asks: make(chan question), done: make(chan struct{}), cancel: cancel}
+	h := &waitingCall{conn: conn, asks: make(chan question), done: make(chan struct{}), cancel: cancel}
 	c.mu.Lock()
 	c.last++
 	h.id = c.last
@@ -252,7 +252,7 @@ func (c *calls) begin(conn *connection, params *sdk.CallToolParams) *held {
 		close(h.done)
 		cancel()
 		c.mu.Lock()
-		c.all = slices.DeleteFunc(c.all, func(o *held) bool { return o == h })
+		c.all = slices.DeleteFunc(c.all, func(o *waitingCall) bool { return o == h })
 		c.mu.Unlock()
 	}()
 	return h
@@ -268,7 +268,7 @@ func (c *calls) end() {
 }
 
 // find returns a call that goes on; nil: there is none of that number.
-func (c *calls) find(id int) *held {
+func (c *calls) find(id int) *waitingCall {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, h := range c.all {
@@ -282,7 +282,7 @@ func (c *calls) find(id int) *held {
 // elicit takes a question of the server to the call that began last: the protocol does not say which one it belongs to.
 func (c *calls) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	c.mu.Lock()
-	var to *held
+	var to *waitingCall
 	if n := len(c.all); n > 0 {
 		to = c.all[n-1]
 	}

@@ -264,7 +264,7 @@ func (h *handler) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	case err != nil:
 		return tool.Result{}, err
 	case before != nil && before.Held != 0:
-		return h.goOn(ctx, s.held.find(before.Held), c)
+		return h.continueCall(ctx, s.held.find(before.Held), c)
 	case before != nil && before.Task != "":
 		return h.reply(ctx, s, c, before)
 	case c.Kept != "":
@@ -336,11 +336,11 @@ func result(r *sdk.CallToolResult) tool.Result {
 		case *sdk.ImageContent:
 			out.Parts = append(out.Parts, chat.Part{Kind: chat.PartImage, MediaType: c.MIMEType, Data: c.Data})
 		case *sdk.AudioContent:
-			out.Parts = append(out.Parts, told(fmt.Sprintf("[audio, %s, %d bytes]", c.MIMEType, len(c.Data)), c))
+			out.Parts = append(out.Parts, modelPart(fmt.Sprintf("[audio, %s, %d bytes]", c.MIMEType, len(c.Data)), c))
 		case *sdk.ResourceLink:
-			out.Parts = append(out.Parts, told(strings.TrimSpace(fmt.Sprintf("[resource %s] %s %s", c.URI, c.Name, c.Description)), c))
+			out.Parts = append(out.Parts, modelPart(strings.TrimSpace(fmt.Sprintf("[resource %s] %s %s", c.URI, c.Name, c.Description)), c))
 		case *sdk.EmbeddedResource:
-			out.Parts = append(out.Parts, told(embedded(c.Resource), c))
+			out.Parts = append(out.Parts, modelPart(embedded(c.Resource), c))
 		}
 	}
 	text := strings.Join(texts, "\n")
@@ -357,8 +357,8 @@ func result(r *sdk.CallToolResult) tool.Result {
 	return out
 }
 
-// told is content as models read it, with what it is for clients of MCP.
-func told(text string, c sdk.Content) chat.Part {
+// modelPart is content as models read it, with what it is for clients of MCP.
+func modelPart(text string, c sdk.Content) chat.Part {
 	raw, err := c.MarshalJSON()
 	if err != nil {
 		return chat.Part{Text: text}

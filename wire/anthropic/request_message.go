@@ -32,8 +32,8 @@ func (d *requestReader) readSystem() {
 	d.system = d.content()
 }
 
-// A turn is a message of the protocol while it is read.
-type turn struct {
+// A partialMessage is a message of the protocol while it is read.
+type partialMessage struct {
 	chat.Message
 	results  []chat.Message // that a user's message holds
 	order    []byte         // the value of opaqueBlocks without its brackets
@@ -43,7 +43,7 @@ type turn struct {
 
 func (d *requestReader) message() {
 	role, content := "", false
-	var t turn
+	var t partialMessage
 	d.Members(func(key string) {
 		switch key {
 		case "role":
@@ -74,7 +74,7 @@ func (d *requestReader) message() {
 	d.finishTurn(&t)
 }
 
-func (d *requestReader) turnContent(t *turn) {
+func (d *requestReader) turnContent(t *partialMessage) {
 	switch d.Peek() {
 	case '"':
 		t.Parts = chat.Text(d.Str())
@@ -88,7 +88,7 @@ func (d *requestReader) turnContent(t *turn) {
 }
 
 // finishTurn makes messages of the vocabulary of a message of the protocol.
-func (d *requestReader) finishTurn(t *turn) {
+func (d *requestReader) finishTurn(t *partialMessage) {
 	if t.odd && t.Role == chat.RoleAssistant {
 		value := append(append([]byte{'['}, t.order[:len(t.order)-1]...), ']')
 		t.Opaque = append(t.Opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: opaqueBlocks, Value: value})
@@ -110,7 +110,7 @@ func (d *requestReader) finishTurn(t *turn) {
 // instruct takes in instructions that stand among the messages. Few servers of other protocols take them there: those
 // in front of all answers join the others at the top, which is the same to the model; later ones keep their place, as
 // something that the user says.
-func (d *requestReader) instruct(t *turn) (joined bool) {
+func (d *requestReader) instruct(t *partialMessage) (joined bool) {
 	if d.spoken {
 		t.Role = chat.RoleUser
 		t.Opaque = append(t.Opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: opaqueInside, Value: json.RawMessage("true")})
@@ -141,13 +141,13 @@ func (d *requestReader) addSystem() {
 
 // content reads a string or a list of blocks, of which none is a call or a result.
 func (d *requestReader) content() []chat.Part {
-	var t turn
+	var t partialMessage
 	d.turnContent(&t)
 	return t.Parts
 }
 
 // reader returns how a block of a type is read, or nil for one that is kept raw.
-func (d *requestReader) reader(kind string) func(t *turn) {
+func (d *requestReader) reader(kind string) func(t *partialMessage) {
 	switch kind {
 	case "text":
 		return d.textBlock
@@ -167,7 +167,7 @@ func (d *requestReader) reader(kind string) func(t *turn) {
 	return nil
 }
 
-func (d *requestReader) block(t *turn) {
+func (d *requestReader) block(t *partialMessage) {
 	if d.Peek() == '"' { // some clients write bare strings
 		t.add(chat.Part{Text: d.Str()})
 		return
@@ -198,7 +198,7 @@ func (d *requestReader) ahead() json.RawMessage {
 }
 
 // add appends a part.
-func (t *turn) add(p chat.Part) {
+func (t *partialMessage) add(p chat.Part) {
 	t.odd = t.odd || len(t.Calls) > 0
 	t.order = append(t.order, "0,"...)
 	t.Parts = append(t.Parts, p)
@@ -235,7 +235,7 @@ func (r rest) set(p *chat.Part) {
 	}
 }
 
-func (d *requestReader) textBlock(t *turn) {
+func (d *requestReader) textBlock(t *partialMessage) {
 	var p chat.Part
 	var more rest
 	found := false
@@ -280,7 +280,7 @@ func (d *requestReader) source() (s source) {
 }
 
 // located reads an image or document whose content is there, or at an address. Any other is kept raw.
-func (d *requestReader) located(t *turn, p chat.Part) {
+func (d *requestReader) located(t *partialMessage, p chat.Part) {
 	raw := d.ahead()
 	var s source
 	var more rest
@@ -320,12 +320,12 @@ func (d *requestReader) located(t *turn, p chat.Part) {
 	t.add(p)
 }
 
-func (d *requestReader) imageBlock(t *turn) {
+func (d *requestReader) imageBlock(t *partialMessage) {
 	d.located(t, chat.Part{Kind: chat.PartImage})
 }
 
 // documentBlock reads a document. One of text is text to everybody else.
-func (d *requestReader) documentBlock(t *turn) {
+func (d *requestReader) documentBlock(t *partialMessage) {
 	switch sourceType(d.Bytes[d.Pos:]) {
 	case "text", "content":
 		d.readable(t)
@@ -335,12 +335,12 @@ func (d *requestReader) documentBlock(t *turn) {
 }
 
 // readable keeps a block whole, with the text that it is to everybody else.
-func (d *requestReader) readable(t *turn) {
+func (d *requestReader) readable(t *partialMessage) {
 	raw := d.Raw()
 	t.add(chat.Part{Text: textOf(raw), Raw: raw, Protocol: chat.ProtocolAnthropic})
 }
 
-func (d *requestReader) thinkingBlock(t *turn) {
+func (d *requestReader) thinkingBlock(t *partialMessage) {
 	raw, text := d.ahead(), ""
 	d.Members(func(key string) {
 		if key == "thinking" {
@@ -358,7 +358,7 @@ func (d *requestReader) thinkingBlock(t *turn) {
 
 // useBlock reads a call that the model made earlier. Input that is no object is no error: models write it, and the
 // history holds it.
-func (d *requestReader) useBlock(t *turn) {
+func (d *requestReader) useBlock(t *partialMessage) {
 	c := chat.Call{Index: len(t.Calls), Arguments: "{}", Complete: true, Origin: chat.OriginFunction}
 	var more rest
 	d.Members(func(key string) {
@@ -400,7 +400,7 @@ func (d *requestReader) useBlock(t *turn) {
 	t.order = append(append(t.order, object...), ',')
 }
 
-func (d *requestReader) resultBlock(t *turn) {
+func (d *requestReader) resultBlock(t *partialMessage) {
 	m := chat.Message{Role: chat.RoleTool}
 	d.Members(func(key string) {
 		switch key {

@@ -176,7 +176,7 @@ func (f *policyFlags) load(app *cli.App, root string) (*policy.Policy, error) {
 		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
 	project, _, err := config.LoadProject(filepath.Join(root, config.ProjectFile))
-	held := r.HeldProject(filepath.Join(root, config.ProjectFile), app.Getenv)
+	held := r.PendingProject(filepath.Join(root, config.ProjectFile), app.Getenv)
 	switch {
 	case held != nil:
 		fmt.Fprintf(app.Stderr, "wield: %v\n", held)

@@ -77,7 +77,7 @@ func (f *resumeFlags) run(ctx context.Context, app *cli.App, id string) error {
 		return err
 	}
 	return stored.with(ctx, app, r, func(a *agent.Agent, runner *tool.Runner) error {
-		return stored.goOn(ctx, app, a, runner, id, run)
+		return stored.resumeRun(ctx, app, a, runner, id, run)
 	})
 }
 
@@ -93,8 +93,8 @@ func (f *resumeFlags) override(stored *runFlags) error {
 	return stored.check()
 }
 
-// goOn drives a run on.
-func (f *runFlags) goOn(ctx context.Context, app *cli.App, a *agent.Agent, runner *tool.Runner, id string,
+// resumeRun continues a run.
+func (f *runFlags) resumeRun(ctx context.Context, app *cli.App, a *agent.Agent, runner *tool.Runner, id string,
 	was *journal.RunRecord) error {
 	if was.Dir != runner.Settings().Root {
 		return cli.UsageErrorf("the run works in %s: go there first", cli.Plain(was.Dir))

@@ -110,7 +110,7 @@ func knownKey(c *config.Config, key string) error {
 
 // withServers calls f with the servers of the configuration, none of which is waited for.
 func withServers(app *cli.App, file string, f func(*compose.Toolbox, *config.Result) error) error {
-	r, err := config.Load(config.Options{File: file, Getenv: app.Getenv, Held: app.Accepts})
+	r, err := config.Load(config.Options{File: file, Getenv: app.Getenv, AllowPending: app.Accepts})
 	if err != nil {
 		return err
 	}

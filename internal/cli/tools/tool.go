@@ -50,7 +50,7 @@ saved in tools.json in the data directory, for this configuration; these command
 
 // toolbox reads the configuration, with the project's on top, and makes its tools. Whoever gets one closes it.
 func toolbox(app *cli.App, file string) (*compose.Toolbox, *config.Result, error) {
-	r, err := app.Load(config.Options{File: file, Getenv: app.Getenv, Held: app.Accepts})
+	r, err := app.Load(config.Options{File: file, Getenv: app.Getenv, AllowPending: app.Accepts})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -67,7 +67,7 @@ func toolbox(app *cli.App, file string) (*compose.Toolbox, *config.Result, error
 
 // Tightened puts the project's file on top of a configuration, if there is one in the working directory.
 func Tightened(app *cli.App, c *config.Config) error {
-	if c.HeldProject(config.ProjectFile, app.Getenv) != nil {
+	if c.PendingProject(config.ProjectFile, app.Getenv) != nil {
 		return nil // the tools tell so
 	}
 	p, _, err := config.LoadProject(config.ProjectFile)

@@ -67,8 +67,8 @@ type query struct {
 	MaxRows    int               `json:"max_rows,omitempty"`
 }
 
-// answer is what it gives.
-type answer struct {
+// A queryResult is what it gives.
+type queryResult struct {
 	Columns   []string            `json:"columns"`
 	Rows      [][]json.RawMessage `json:"rows"`
 	Count     int                 `json:"count"`              // of the rows that are here
@@ -183,7 +183,7 @@ func (o Options) request(c *tool.Call, in *query) (*request, error) {
 
 // A source answers requests.
 type source interface {
-	ask(ctx context.Context, c *tool.Call, q *request) (*answer, error)
+	ask(ctx context.Context, c *tool.Call, q *request) (*queryResult, error)
 }
 
 var errWhich = errors.New("say which database: path for an SQLite file of the workspace, or database for a configured one")

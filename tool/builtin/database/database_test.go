@@ -177,7 +177,7 @@ func TestCaps(t *testing.T) {
 		{"bytes", `SELECT zeroblob(100)`, ``, 1, 1, true, `"bytes":100,"truncated":true`},
 	} {
 		got := call(t, r, `{"path":"shop.db","query":"`+tt.query+`"`+tt.more+`}`)
-		var out answer
+		var out queryResult
 		if err := json.Unmarshal([]byte(got), &out); err != nil {
 			t.Fatalf("%s: %v: %s", tt.name, err, got)
 		}

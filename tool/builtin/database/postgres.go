@@ -33,7 +33,7 @@ var verbs = map[string]bool{
 // closing is how long it may take to take leave of a server.
 const closing = 2 * time.Second
 
-func (s server) ask(ctx context.Context, _ *tool.Call, q *request) (*answer, error) {
+func (s server) ask(ctx context.Context, _ *tool.Call, q *request) (*queryResult, error) {
 	word := verb(q.sql)
 	write, known := verbs[word]
 	switch {
@@ -169,7 +169,7 @@ func (s server) exec(ctx context.Context, conn *pgconn.PgConn, statement string)
 
 // query runs the statement by the extended protocol, which takes no second one. Values come as texts, so that no
 // digit is lost.
-func (s server) query(ctx context.Context, conn *pgconn.PgConn, q *request) (*answer, error) {
+func (s server) query(ctx context.Context, conn *pgconn.PgConn, q *request) (*queryResult, error) {
 	params := make([][]byte, len(q.params))
 	for i, p := range q.params {
 		params[i] = p.text

@@ -26,7 +26,7 @@ type file struct {
 	named bool // by the configuration, so that it may be anywhere
 }
 
-func (f file) ask(ctx context.Context, c *tool.Call, q *request) (*answer, error) {
+func (f file) ask(ctx context.Context, c *tool.Call, q *request) (*queryResult, error) {
 	name, err := f.locate(c)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func permitted(action sqlite.AuthorizerActionCode, arg1, arg2 string, write bool
 	return slices.Contains(reading, action) || write && slices.Contains(writing, action)
 }
 
-func queryFile(ctx context.Context, conn *sql.Conn, q *request, args []any) (*answer, error) {
+func queryFile(ctx context.Context, conn *sql.Conn, q *request, args []any) (*queryResult, error) {
 	rows, err := conn.QueryContext(ctx, q.sql, args...)
 	if err != nil {
 		return nil, sqliteError(err)

@@ -78,7 +78,7 @@ func readBytes(raw []byte) ([]byte, bool) {
 
 // A collector gathers rows up to the bounds of a request.
 type collector struct {
-	out     answer
+	out     queryResult
 	q       *request
 	columns int // that are kept
 	size    int

@@ -11,18 +11,18 @@ import (
 	"wield/prompt"
 )
 
-// Hold says how a backend is held to the form of an answer.
-type Hold string
+// A Constraint is the way in which a backend constrains decoding to the form of an answer.
+type Constraint string
 
 // The ways. How they look on the wire is the backend's affair; this is what the bridge has to know of them.
 const (
-	HoldNone     Hold = "none"     // not at all: the model is told the form, and the answer is checked
-	HoldAuto     Hold = "auto"     // as OpenAI's servers, as long as the server does not refuse
-	HoldOpenAI   Hold = "openai"   // response_format
-	HoldVLLM     Hold = "vllm"     // structured outputs, structural tags
-	HoldSGLang   Hold = "sglang"   // response_format, structural tags
-	HoldLlamaCPP Hold = "llamacpp" // json_schema, grammar
-	HoldOllama   Hold = "ollama"   // format
+	ConstraintNone     Constraint = "none"     // not at all: the model is told the form, and the answer is checked
+	ConstraintAuto     Constraint = "auto"     // as OpenAI's servers, as long as the server does not refuse
+	ConstraintOpenAI   Constraint = "openai"   // response_format
+	ConstraintVLLM     Constraint = "vllm"     // structured outputs, structural tags
+	ConstraintSGLang   Constraint = "sglang"   // response_format, structural tags
+	ConstraintLlamaCPP Constraint = "llamacpp" // json_schema, grammar
+	ConstraintOllama   Constraint = "ollama"   // format
 )
 
 // A language is the one in which a backend is told which calls may be written in free text.
@@ -34,8 +34,8 @@ const (
 	structural          // structural tags of xgrammar
 )
 
-// holds has what is known of the ways.
-var holds = map[Hold]struct {
+// constraints has what is known of each.
+var constraints = map[Constraint]struct {
 	can     bool     // the backend can be held to a form
 	told    bool     // the model is to be told of it as well, since it only sees what it may not write
 	tools   bool     // also in a request that offers tools: the form is for the text only
@@ -43,22 +43,22 @@ var holds = map[Hold]struct {
 	root    bool     // the root of a schema must be an object
 	grammar language // for calls in text
 }{
-	HoldNone:     {},
-	HoldAuto:     {can: true, told: true, tools: true, root: true},
-	HoldOpenAI:   {can: true, tools: true, root: true},
-	HoldVLLM:     {can: true, told: true, grammar: structural},
-	HoldSGLang:   {can: true, told: true, grammar: structural},
-	HoldLlamaCPP: {can: true, told: true, grammar: gbnf},
-	HoldOllama:   {can: true, told: true, calls: true},
+	ConstraintNone:     {},
+	ConstraintAuto:     {can: true, told: true, tools: true, root: true},
+	ConstraintOpenAI:   {can: true, tools: true, root: true},
+	ConstraintVLLM:     {can: true, told: true, grammar: structural},
+	ConstraintSGLang:   {can: true, told: true, grammar: structural},
+	ConstraintLlamaCPP: {can: true, told: true, grammar: gbnf},
+	ConstraintOllama:   {can: true, told: true, calls: true},
 }
 
 // Lists reports whether a required call in text is held to a list of calls, whatever the dialect.
-func (h Hold) Lists() bool { return holds[h].can && holds[h].grammar == noLanguage }
+func (h Constraint) Lists() bool { return constraints[h].can && constraints[h].grammar == noLanguage }
 
 // plan decides what the backend is held to: calls in text, else the form that the client wants. must says that the
 // answer has to be a call: one is required, or was attempted and could not be used.
 func (r *run) plan(must bool) *chat.Format {
-	how := holds[r.o.Hold]
+	how := constraints[r.o.Constraint]
 	switch {
 	case !how.can:
 	case r.inText() && len(r.tools) > 0 && r.req.Choice.Mode != chat.ChoiceNone && (must || r.form.want == nil):
@@ -79,7 +79,7 @@ func (r *run) planCalls(must bool) *chat.Format {
 	if !must || r.opens() || r.mode == ModeTemplate { // whose prompt has no place to tell of it
 		return nil
 	}
-	return r.accepted(r.callsForm(holds[r.o.Hold].root))
+	return r.accepted(r.callsForm(constraints[r.o.Constraint].root))
 }
 
 // accepted returns a form that the backend is not known to refuse: f, or f said otherwise.
@@ -87,7 +87,7 @@ func (r *run) accepted(f *chat.Format) *chat.Format {
 	if f == nil || r.o.Support.takes(r.req.Model, f) {
 		return f
 	}
-	if f.Kind == chat.FormatSchema && r.o.Hold == HoldAuto && r.o.Support.refuses(r.req.Model, f.Kind) {
+	if f.Kind == chat.FormatSchema && r.o.Constraint == ConstraintAuto && r.o.Support.refuses(r.req.Model, f.Kind) {
 		schema := *f
 		schema.Kind = chat.FormatJSON // servers that know no other kind read a schema beside it
 		if r.o.Support.takes(r.req.Model, &schema) {
@@ -107,7 +107,7 @@ func listed(f *chat.Format) bool {
 
 // listExample returns what a list of calls looks like to the backend.
 func (r *run) listExample() string {
-	if holds[r.o.Hold].root {
+	if constraints[r.o.Constraint].root {
 		return callsObject
 	}
 	return callsList
