@@ -241,7 +241,7 @@ func (b *balancer) ask(t *testing.T, model string) error {
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(text), "The last.") ||
 		!strings.HasSuffix(strings.TrimSpace(string(text)), "[DONE]") {
-		return fmt.Errorf("a stream of %s is lost: %s, %w, %s", model, resp.Status, err, text)
+		return fmt.Errorf("a stream of %s is lost: %s, %v, %s", model, resp.Status, err, text)
 	}
 	one.ended = time.Now()
 	b.mu.Lock()
