@@ -17,8 +17,8 @@ type Lumo struct {
 
 // Native says what becomes of native tools, those that the backend itself runs.
 type Native struct {
-	Off         []string `key:"off" doc:"Native tools to turn off."`
-	Replace     []string `key:"replace" doc:"Native tools that tools of the same name replace."`
+	Off         []string `key:"off" doc:"Native tools (run by the server) to turn off."`
+	Replace     []string `key:"replace" doc:"Native tools that the client's tools of the same name replace."`
 	Annotations bool     `key:"annotations" doc:"Report native tools in annotations of chat completions."`
 }
 
