@@ -220,7 +220,8 @@ func (r *Run) refuse(ctx context.Context, c *ruling) error {
 		return err
 	}
 	r.state.Add(result.Message())
-	r.emit(chat.Event{Kind: chat.KindResult, Turn: r.progress.turn(), Index: c.Call.Index, ID: c.Call.ID, Name: c.Call.Name,
+	r.emit(chat.Event{Kind: chat.KindResult, Turn: r.progress.turn(), Index: c.Call.Index,
+		ID: c.Call.ID, Name: c.Call.Name,
 		Detail: &result})
 	return nil
 }
@@ -241,7 +242,8 @@ func (r *Run) unable(ctx context.Context, c *ruling) error {
 		m.Parts = append(m.Parts, chat.Part{Kind: chat.PartText, Text: c.Note})
 	}
 	r.state.Add(m)
-	r.emit(chat.Event{Kind: chat.KindResult, Turn: r.progress.turn(), Index: c.Call.Index, ID: c.Call.ID, Name: c.Call.Name,
+	r.emit(chat.Event{Kind: chat.KindResult, Turn: r.progress.turn(), Index: c.Call.Index,
+		ID: c.Call.ID, Name: c.Call.Name,
 		Detail: &chat.Result{CallID: m.CallID, Name: m.Name, Parts: m.Parts, IsError: true}})
 	return nil
 }

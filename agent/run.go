@@ -288,7 +288,8 @@ func (r *Run) answer(ctx context.Context, req *chat.Request, v View, attempt int
 	if err := r.log.note(ctx, journal.Record{Kind: journal.KindTurn, Turn: begins}); err != nil {
 		return err
 	}
-	t := &turn{run: r, state: r.state, turn: r.progress.turns, index: r.progress.calls, model: req.Model, offered: req.Tools}
+	t := &turn{run: r, state: r.state, turn: r.progress.turns, index: r.progress.calls, model: req.Model,
+		offered: req.Tools}
 	r.progress.last = t
 	var failed error
 	for e, err := range r.agent.model.Stream(ctx, req) {

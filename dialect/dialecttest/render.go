@@ -76,7 +76,8 @@ func readBack(calls []chat.Call, content string, events []chat.Event) error {
 	}
 	for i, c := range got.Calls {
 		if c.Name != calls[i].Name || !c.Complete || !sameArguments(calls[i].Arguments, c.Arguments) {
-			errs = append(errs, fmt.Errorf("call %d is read as %s%s, complete=%t", i, c.Name, check.Short(c.Arguments), c.Complete))
+			errs = append(errs, fmt.Errorf("call %d is read as %s%s, complete=%t", i, c.Name, check.Short(c.Arguments),
+				c.Complete))
 		}
 	}
 	errs = append(errs, differs("content without white space", content, strings.Join(strings.Fields(got.Content()), "")))
@@ -338,7 +339,8 @@ func (s *Suite) definitions() []Failure {
 		return nil
 	}
 	return s.echoes(ruleTools, func(text string) string {
-		return s.Tools([]chat.Tool{{Name: check.HostileTool, Description: text, Parameters: hostileTools[0].Function.Parameters}})
+		return s.Tools([]chat.Tool{{Name: check.HostileTool, Description: text,
+			Parameters: hostileTools[0].Function.Parameters}})
 	})
 }
 

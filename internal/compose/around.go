@@ -89,7 +89,7 @@ func foundBefore(name string) (list []string) {
 	return list
 }
 
-// pendingFiles returns the error for the first of the files that a tool has changed, which is not used; nil if none has.
+// pendingFiles returns the error for the first of the files that a tool has changed, which is not used; nil: none.
 func pendingFiles(held *guarded.Store, files []string) error {
 	if held == nil {
 		return nil

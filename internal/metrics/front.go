@@ -32,7 +32,8 @@ func (f *clientModel) Stream(ctx context.Context, req *chat.Request) iter.Seq2[c
 		f.m.answers.inFlight.WithLabelValues(f.name).Inc()
 		defer f.m.answers.inFlight.WithLabelValues(f.name).Dec()
 		f.m.request(f.name, req)
-		a := clientRequest{m: f.m, name: f.name, yield: yield, start: time.Now(), outcome: string(chat.ErrCanceled), dialect: "none"}
+		a := clientRequest{m: f.m, name: f.name, yield: yield, start: time.Now(), dialect: "none",
+			outcome: string(chat.ErrCanceled)}
 		defer a.end()
 		f.next.Stream(ctx, req)(a.take)
 	}

@@ -171,7 +171,8 @@ func allOrNothing(t *testing.T, s journal.Store) {
 }
 
 func duplicate(t *testing.T, s journal.Store) {
-	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"), testrecord.Start("call_1"), testrecord.Result("call_1"), testrecord.Result("call_2"))
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"), testrecord.Start("call_1"),
+		testrecord.Result("call_1"), testrecord.Result("call_2"))
 	for _, r := range []journal.Record{testrecord.Start("call_1"), testrecord.Result("call_1"), testrecord.Result("call_2")} {
 		if _, err := s.Append(t.Context(), "run_1", 4, r); !errors.Is(err, journal.ErrDuplicate) {
 			t.Errorf("a second %s: %v", r.Kind, err)

@@ -185,7 +185,8 @@ func bytesOf(t *testing.T, s journal.Store) int64 {
 // large stores what a turn may hold, and bytes that are no text.
 func large(t *testing.T, s journal.Store) {
 	raw := journal.Text(strings.Repeat("a\x00\xff\u2028", 1<<15))
-	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"), journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Raw: raw}})
+	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"),
+		journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Raw: raw}})
 	list := List(t, s.Read(t.Context(), journal.Query{Stream: "run_1", Seq: 1}))
 	if len(list) != 1 || list[0].Record.TurnEnd.Raw != raw {
 		t.Error("the text is another one")

@@ -105,7 +105,8 @@ func heads(t *testing.T, s journal.Store) {
 	testrecord.Add(t, s, "run_03", 0, testrecord.Run("ses_a"))
 	testrecord.Add(t, s, "run_03", 1, journal.Record{Kind: journal.KindWait, Wait: &journal.Wait{For: journal.WaitClient}})
 	testrecord.Add(t, s, "run_04", 0, testrecord.Run("ses_b"))
-	testrecord.Add(t, s, "obj_1", 0, journal.Record{Kind: journal.KindObject, Object: &journal.Object{Session: "ses_b", Type: "t"}})
+	testrecord.Add(t, s, "obj_1", 0,
+		journal.Record{Kind: journal.KindObject, Object: &journal.Object{Session: "ses_b", Type: "t"}})
 	for _, test := range []struct {
 		q    journal.HeadQuery
 		want string
@@ -132,7 +133,8 @@ func heads(t *testing.T, s journal.Store) {
 
 func sessions(t *testing.T, s journal.Store) {
 	fill(t, s, 6, "ses_a", "ses_b", "ses_c")
-	testrecord.Add(t, s, "run_00", 3, journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "Files"}})
+	testrecord.Add(t, s, "run_00", 3,
+		journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "Files"}})
 	ids := func(before int64, n int) (list []string, last int64) {
 		for session, err := range journal.Sessions(t.Context(), s, before) {
 			if err != nil {
@@ -178,7 +180,8 @@ func rename(t *testing.T, s journal.Store) {
 	}
 	run := testrecord.Run("ses_a")
 	run.Run.By = "somebody"
-	testrecord.Add(t, s, "run_1", 0, run, journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "first"}})
+	testrecord.Add(t, s, "run_1", 0, run,
+		journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "first"}})
 	for _, title := range []string{"second", "third \u2014 \"<b>\""} {
 		if err := journal.Rename(t.Context(), s, "ses_a", title); err != nil {
 			t.Fatal(err)

@@ -73,7 +73,8 @@ func at(events []chat.Event, i int) string {
 func Format(e chat.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s[%d:%d]", e.Kind, e.At, e.End)
-	if e.Kind == chat.KindCallStart || e.Kind == chat.KindCallArgs || e.Kind == chat.KindCallEnd || e.Kind == chat.KindRejected {
+	switch e.Kind {
+	case chat.KindCallStart, chat.KindCallArgs, chat.KindCallEnd, chat.KindRejected:
 		fmt.Fprintf(&b, " #%d", e.Index)
 	}
 	if e.Flags != 0 {
@@ -87,7 +88,8 @@ func Format(e chat.Event) string {
 	}
 	switch d := e.Detail.(type) {
 	case *chat.Call:
-		fmt.Fprintf(&b, " call[%d:%d] %s %s complete=%t dialect=%s id=%s", d.At, d.End, d.Name, Short(d.Arguments), d.Complete, d.Dialect, d.ID)
+		fmt.Fprintf(&b, " call[%d:%d] %s %s complete=%t dialect=%s id=%s", d.At, d.End, d.Name, Short(d.Arguments),
+			d.Complete, d.Dialect, d.ID)
 	case *chat.RejectedDetail:
 		fmt.Fprintf(&b, " rejected[%d:%d] %s %s %s %s", d.At, d.End, d.Reason, d.Name, Short(d.Raw), d.Message)
 	case *chat.OverrunDetail:
@@ -133,6 +135,7 @@ func Merges(want, got []chat.Event) bool {
 
 // same reports whether two events are the same in everything.
 func same(a, b *chat.Event) bool {
-	return a.Kind == b.Kind && a.Flags == b.Flags && a.Origin == b.Origin && a.Turn == b.Turn && a.Index == b.Index && a.At == b.At && a.End == b.End &&
-		a.Text == b.Text && a.ID == b.ID && a.Name == b.Name && (a.Detail == b.Detail || reflect.DeepEqual(a.Detail, b.Detail))
+	return a.Kind == b.Kind && a.Flags == b.Flags && a.Origin == b.Origin && a.Turn == b.Turn && a.Index == b.Index &&
+		a.At == b.At && a.End == b.End && a.Text == b.Text && a.ID == b.ID && a.Name == b.Name &&
+		(a.Detail == b.Detail || reflect.DeepEqual(a.Detail, b.Detail))
 }

@@ -17,17 +17,20 @@ func Run(session string) journal.Record {
 
 // Start says that a call is about to run.
 func Start(id string) journal.Record {
-	return journal.Record{Kind: journal.KindStart, Start: &tool.StartRecord{CallID: id, Tool: "command_exec", Arguments: json.RawMessage(`{}`)}}
+	return journal.Record{Kind: journal.KindStart, Start: &tool.StartRecord{CallID: id, Tool: "command_exec",
+		Arguments: json.RawMessage(`{}`)}}
 }
 
 // Result says that it is done.
 func Result(id string) journal.Record {
-	return journal.Record{Kind: journal.KindResult, Result: &tool.FinishRecord{CallID: id, Tool: "command_exec", Started: true, Result: tool.Text("done")}}
+	return journal.Record{Kind: journal.KindResult, Result: &tool.FinishRecord{CallID: id, Tool: "command_exec",
+		Started: true, Result: tool.Text("done")}}
 }
 
 // Message is a message of a person.
 func Message(text string) journal.Record {
-	return journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text(text)}}}
+	m := chat.Message{Role: chat.RoleUser, Parts: chat.Text(text)}
+	return journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: m}}
 }
 
 // End closes a run.
