@@ -53,6 +53,9 @@ file without --force.`,
 					"%s exists already; see it with wield config explain, or overwrite it with --force", file)
 			}
 			o.ask = !yes && onTerminal(app)
+			if !o.ask && !yes && !o.show {
+				fmt.Fprintln(app.Stdout, "The input is not a terminal, so nothing is asked.")
+			}
 			found := compose.Discover(cmd.Context())
 			if err := cmd.Context().Err(); err != nil {
 				return err
@@ -105,12 +108,16 @@ func initialise(ctx context.Context, app *cli.App, file string, found []compose.
 		fmt.Fprintln(app.Stdout, "\nFix what failed, then run wield doctor again.")
 		return nil // the configuration is written, which is what was asked for
 	}
-	_, err = fmt.Fprint(app.Stdout, `
+	flag := ""
+	if file != config.DefaultFile(app.Getenv) {
+		flag = " --config " + file
+	}
+	_, err = fmt.Fprintf(app.Stdout, `
 Next:
-  wield doctor   check whether the model calls tools
-  wield serve    start the gateway and its web page
-  wield chat     chat in the terminal
-`)
+  wield doctor%[1]s   check whether the model calls tools
+  wield serve%[1]s    start the gateway and its web page
+  wield chat%[1]s     chat in the terminal
+`, flag)
 	return err
 }
 

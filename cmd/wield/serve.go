@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -221,6 +222,10 @@ func printWelcome(w io.Writer, addr net.Addr, base string, c *config.Result, mad
 		return
 	}
 	name := names[0]
+	scripted := func(name string) bool { return c.Backends[c.Models[name].Backend].Kind == "script" }
+	if i := slices.IndexFunc(names, scripted); i >= 0 { // it answers wherever it is tried
+		name = names[i]
+	}
 	fmt.Fprintf(w, "wield listens on %s\n", base)
 	if others := elsewhere(addr, base); len(others) > 0 {
 		fmt.Fprintf(w, "from other machines: %s\n", strings.Join(others, ", "))
@@ -233,7 +238,7 @@ func printWelcome(w io.Writer, addr net.Addr, base string, c *config.Result, mad
 	}
 	if made != "" {
 		fmt.Fprintf(w,
-			"key: %s\n  (needed for models whose tools wield runs; valid until restart, or set keys in the configuration)\n", made)
+			"key: %s\n  (export WIELD_KEY=KEY; needed for models whose tools wield runs; valid until restart, or set keys in the configuration)\n", made)
 	}
 	auth, key := "", "any"
 	if m := c.Models[name]; len(c.Keys) > 0 || made != "" && m.NeedsKey() {

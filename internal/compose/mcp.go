@@ -162,8 +162,9 @@ func (s *mcpSource) ask(ctx context.Context, servers map[string]*mcpServer) {
 	wg.Wait()
 }
 
-// beginTime is how long after the start requests wait for servers that have not listed their tools yet.
-const beginTime = 5 * time.Second
+// beginTime is how long after the start requests wait for servers that have not listed their tools yet: as long as
+// servers may take to start, since npx first fetches what it runs.
+const beginTime = 30 * time.Second
 
 // awaitServers waits until MCP servers have listed their tools or failed for the first time, so that the first request
 // after the start does not go without them. The name * stands for all servers.

@@ -61,7 +61,7 @@ type MCPLogin struct {
 func (m *MCPServer) setDefaults() {
 	m.Shared = true
 	m.Enabled = true // a server is named to be used
-	m.Start = Duration(30 * time.Second)
+	m.Start = Duration(time.Minute) // npx first fetches what it runs
 	m.Timeout = Duration(defaultToolTimeout)
 }
 

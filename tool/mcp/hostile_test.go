@@ -184,7 +184,7 @@ func TestSlow(t *testing.T) {
 	if len(tools) > 0 || len(problems) != 1 || time.Since(began) > 10*time.Second {
 		t.Errorf("%d tools, problems %v after %v", len(tools), problems, time.Since(began))
 	}
-	if text := fmt.Sprint(problems); !strings.Contains(text, "not ready after 300ms (mcp.servers.slow.start") {
+	if text := fmt.Sprint(problems); !strings.Contains(text, "not ready after 300ms (start, in mcp.servers.slow ") {
 		t.Errorf("it does not say what to do: %s", text)
 	}
 	began = time.Now()

@@ -61,7 +61,7 @@ const (
 )
 
 const (
-	defaultStart  = 30 * time.Second
+	defaultStart  = time.Minute
 	listAgain     = 5 * time.Minute // servers that tell of no changes are asked again
 	shortestAgain = 2 * time.Second // however short a server says that its list is good
 	firstPause    = time.Second     // before a server that could not be reached is tried again
