@@ -60,7 +60,7 @@ type MCPLogin struct {
 
 func (m *MCPServer) setDefaults() {
 	m.Shared = true
-	m.Enabled = true // a server is named to be used
+	m.Enabled = true                // a server is named to be used
 	m.Start = Duration(time.Minute) // npx first fetches what it runs
 	m.Timeout = Duration(defaultToolTimeout)
 }
