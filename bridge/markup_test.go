@@ -9,7 +9,6 @@ import (
 	"wield/bridge"
 	"wield/chat"
 	"wield/dialect"
-	"wield/internal/property"
 )
 
 // content plays a text without bounces and returns the client's content and the number of calls.
@@ -126,7 +125,7 @@ func TestConservation(t *testing.T) {
 	)
 	wraps := [][2]string{{"```json\n", "\n```"}, {"```\n", "\n```"}, {"~~~tool_call\n", "\n~~~"}, {"<tool_call>\n", "\n</tool_call>"},
 		{"<tool_call>", "</tool_call>"}, {"<TOOL_CALL>", "\n</TOOL_CALL>"}, {"", ""}}
-	property.Check(t, func(rt *rapid.T) {
+	rapid.Check(t, func(rt *rapid.T) {
 		var all, want strings.Builder
 		calls := 0
 		for i := range rapid.IntRange(1, 6).Draw(rt, "lines") {
@@ -170,7 +169,7 @@ func TestRejectedPieces(t *testing.T) {
 		"{\"tool_calls\":[{\"function\":{\"name\":\"get_weather\",\"arguments\":{}}}, {\"function\":{\"name\":\"nope\",\"arguments\":{}}}]}",
 		"{\"name\":\"get_weather\",\"arguments\":{}}", "get_weather(days=2)", "<tool name=\"get_weather\"></tool>",
 		"<tool_call>\n<function=get_weather>\n</function>\n<function=get_weather>\n</function>\n</tool_call>"}, pieces...)
-	property.Check(t, func(rt *rapid.T) {
+	rapid.Check(t, func(rt *rapid.T) {
 		s := ""
 		for range rapid.IntRange(1, 6).Draw(rt, "n") {
 			s += rapid.SampledFrom(list).Draw(rt, "piece")

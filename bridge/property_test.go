@@ -11,7 +11,6 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
-	"wield/internal/property"
 )
 
 // pieces are what models write, and what nearly is a call.
@@ -26,7 +25,7 @@ var pieces = []string{"Let me look.", " ", "\n", textCall, "\n" + textCall + "\n
 // TestChunking plays random answers in random pieces: what the client sees depends on the texts alone, and every byte
 // is in it.
 func TestChunking(t *testing.T) {
-	property.Check(t, func(rt *rapid.T) {
+	rapid.Check(t, func(rt *rapid.T) {
 		draw := func() answer {
 			s := ""
 			for range rapid.IntRange(0, 4).Draw(rt, "n") {

@@ -10,7 +10,6 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
-	"wield/internal/property"
 	"wield/schema"
 	"wield/schema/shape"
 )
@@ -34,7 +33,7 @@ func TestBlockRoundTrip(t *testing.T) {
 		tools = append(tools, shape.Tool{Name: name, Args: schema.ShapeOf(json.RawMessage(`{"type":"object","properties":` + props + `}`))})
 	}
 	blocks := 0
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		draw := func(label string) string {
 			return strings.Join(rapid.SliceOfN(rapid.SampledFrom(blockWords), 0, 6).Draw(t, label), "")
 		}

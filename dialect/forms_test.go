@@ -11,7 +11,6 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
-	"wield/internal/property"
 	"wield/schema"
 	"wield/schema/shape"
 )
@@ -45,7 +44,7 @@ func formText(t *rapid.T) string {
 // what is carried out has an end in the text.
 func TestBlockForms(t *testing.T) {
 	calls := 0
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		text := formText(t)
 		o := dialect.Options{Dialect: "cli-block", Tools: formTools}
 		if err := dialecttest.Quick(maker(o), text); err != nil {
@@ -182,7 +181,7 @@ func TestEditsNowhere(t *testing.T) {
 
 // TestEditsAnyText is TestBlockForms without the dialect.
 func TestEditsAnyText(t *testing.T) {
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		text := formText(t)
 		o := dialect.Options{Edits: true, Tools: formTools}
 		if err := dialecttest.Quick(maker(o), text); err != nil {

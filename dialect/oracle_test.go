@@ -12,7 +12,6 @@ import (
 
 	"wield/dialect"
 	"wield/dialect/dialecttest"
-	"wield/internal/property"
 	"wield/schema"
 	"wield/schema/shape"
 )
@@ -396,7 +395,7 @@ func squeezed(s string) string { return strings.Join(strings.Fields(s), " ") }
 // TestWrittenIsRead writes calls in all dialects with prose between them. Whatever the level of repair, exactly these
 // must be read, and the content must be exactly the prose.
 func TestWrittenIsRead(t *testing.T) {
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		parts := drawParts(t)
 		text := join(parts)
 		o := dialect.Options{Tools: oracleTools, Repair: dialect.Repair(rapid.IntRange(0, 2).Draw(t, "repair"))}
@@ -441,7 +440,7 @@ func TestWrittenIsRead(t *testing.T) {
 // TestBrokenNeighbour breaks one call: the calls before it must stay as they were, and so must those behind it unless
 // the break opened a string or a bracket.
 func TestBrokenNeighbour(t *testing.T) {
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		parts := drawParts(t)
 		var calls []int
 		for i, p := range parts {

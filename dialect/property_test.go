@@ -13,7 +13,6 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
-	"wield/internal/property"
 	"wield/schema"
 	"wield/schema/shape"
 )
@@ -80,7 +79,7 @@ func maker(o dialect.Options) dialecttest.Maker {
 
 // TestAnyText checks what must hold for every text over random mixtures of what confuses decoders.
 func TestAnyText(t *testing.T) {
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 14).Draw(t, "pieces"), "")
 		if err := dialecttest.All(maker(drawOptions(t)), text); err != nil {
 			t.Fatalf("%q: %v", text, err)
@@ -91,7 +90,7 @@ func TestAnyText(t *testing.T) {
 // TestWholeCharacters cuts texts in the middle of characters: no event of a text that is valid holds a part of one,
 // since what is made of an event, such as JSON, cannot carry it.
 func TestWholeCharacters(t *testing.T) {
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		o := drawOptions(t)
 		text := strings.ToValidUTF8(strings.Join(rapid.SliceOfN(rapid.SampledFrom(append([]string{"naïve ", "crêpes — ", "€", "日本\n"}, pieces...)), 0, 14).Draw(t, "pieces"), ""), "")
 		d, err := dialect.New(o)
@@ -114,7 +113,7 @@ func TestWholeCharacters(t *testing.T) {
 // TestMutatedCases cuts, repeats and swaps bytes of the case files' texts.
 func TestMutatedCases(t *testing.T) {
 	cases := allCases(t)
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		c := cases[rapid.IntRange(0, len(cases)-1).Draw(t, "case")]
 		o, err := c.Options()
 		if err != nil {

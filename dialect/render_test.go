@@ -13,7 +13,6 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/internal/check"
-	"wield/internal/property"
 	"wield/schema/shape"
 )
 
@@ -158,7 +157,7 @@ func TestAppendCallsRoundTrip(t *testing.T) {
 		rapid.Deferred(func() *rapid.Generator[any] {
 			return rapid.Map(rapid.MapOfN(str, value, 0, 3), func(m map[string]any) any { return m })
 		}))
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		d, _ := dialect.Lookup(rapid.SampledFrom(dialect.Names()).Draw(t, "dialect"))
 		var calls []chat.Call
 		for range rapid.IntRange(1, 3).Draw(t, "calls") {

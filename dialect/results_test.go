@@ -14,7 +14,6 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/internal/check"
-	"wield/internal/property"
 	"wield/schema/shape"
 )
 
@@ -153,7 +152,7 @@ var sameJSON = cmp.Transformer("compact", func(s string) string {
 func TestResultsRoundTrip(t *testing.T) {
 	finder := newCallFinder(t)
 	piece := rapid.OneOf(rapid.String(), rapid.SampledFrom(check.Hostile()))
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		d, _ := dialect.Lookup(rapid.SampledFrom(dialect.Names()).Draw(t, "dialect"))
 		var want []chat.Result
 		for range rapid.IntRange(1, 3).Draw(t, "n") {

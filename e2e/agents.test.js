@@ -58,6 +58,7 @@ const agents = [
   {
     name: 'aider-chat', // it has no tools: the model writes its edit as text
     version: '0.86.2',
+    what: 'an edit as text',
     command: 'aider',
     install: aider,
     args: (task, note) => ['--model', 'openai/agent', '--edit-format', 'diff', '--yes-always', '--no-git', '--no-check-update', '--analytics-disable',
@@ -75,8 +76,8 @@ async function aider(t, name, version) {
 }
 
 for (const agent of agents) {
-  const row = { kind: 'agent', client: agent.name, version: agent.version, how: agent.how ?? 'chat completions', stream: true, what: 'a model that writes text' };
-  test(`${agent.name} ${agent.version} reads a file, edits it and runs a command`, { timeout: 600_000 }, (t) => noted(row, async () => {
+  const row = { kind: 'agent', client: agent.name, version: agent.version, how: agent.how ?? 'chat completions', stream: true, what: agent.what ?? 'a model that writes text' };
+  test(`${agent.name} ${agent.version}: ${agent.what ?? 'reads a file, edits it and runs a command'}`, { timeout: 1_200_000 }, (t) => noted(row, async () => {
     const bin = await (agent.install ?? installed)(t, agent.name, agent.version, agent.command);
     if (!bin) return 'skipped';
     const upstream = await start(t, ['script', 'serve', '--listen', '127.0.0.1:0', join(here, 'agents.scenario.yaml')]);

@@ -21,10 +21,11 @@ export async function pythonWith(...requirements) {
   try {
     await exec('python3', ['-m', 'venv', dir], { timeout: 300_000 });
     assert.ok(existsSync(path));
-    await exec(path, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', `uv==${uv}`], { timeout: 300_000 });
+    const pip = (...wanted) => exec(path, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...wanted], { timeout: 300_000 });
+    await pip(`uv==${uv}`);
     await exec(join(dir, 'bin', 'uv'), ['pip', 'install', '--quiet', '--python', path, ...requirements], {
       timeout: 300_000, env: { ...process.env, UV_CACHE_DIR: join(dir, 'cache') },
-    });
+    }).catch(() => pip(...requirements)); // it does not know pip's settings
   } catch (err) {
     return { reason: lastLine(err) };
   }

@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"wield/chat"
-	"wield/internal/property"
 	"wield/tool"
 )
 
@@ -20,7 +19,7 @@ func TestMaskProperty(t *testing.T) {
 	o := Options{Mask: func(text string) string { return strings.ReplaceAll(text, secret, "*") }}
 	piece := rapid.SampledFrom([]string{`"`, `\`, `\"`, `{`, `}`, `[`, `]`, `:`, `,`, `{"a":"`, `"}`, `["`, `"]`, "a", "\n", "ü", "\x00", "<", secret,
 		`{"a":"s\"c\\t"}`, `["s\"c\\t",{"b":"x"}]`})
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(t, "text"), "")
 		b, err := o.Prepare("run_1", 0, []Record{{Kind: KindRun, Run: &RunRecord{Session: "ses", Dir: text}},
 			{Kind: KindMessage, Message: &Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text(text)}}}})

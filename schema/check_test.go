@@ -9,7 +9,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
-	"wield/internal/property"
 	"wield/schema"
 )
 
@@ -135,7 +134,7 @@ func TestCheckDifferential(t *testing.T) {
 			}
 			return string(doc)
 		}))
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		doc := text.Draw(t, "doc")
 		want := jsontext.Value(doc).IsValid()
 		v := mustCompile(t, `{}`).Validate(doc)

@@ -10,7 +10,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
-	"wield/internal/property"
 	"wield/schema"
 )
 
@@ -19,7 +18,7 @@ import (
 func TestDifferential(t *testing.T) {
 	for _, draft := range []string{"https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"} {
 		t.Run(draft[strings.Index(draft, "draft"):], func(t *testing.T) {
-			property.Check(t, func(t *rapid.T) {
+			rapid.Check(t, func(t *rapid.T) {
 				g := generator{t: t, modern: strings.Contains(draft, "2020")}
 				src := g.root(draft)
 				oracle := mustOracle(t, src)

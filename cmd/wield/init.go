@@ -109,8 +109,11 @@ func initialise(ctx context.Context, app *cli.App, file string, found []compose.
 		return nil // the configuration is written, which is what was asked for
 	}
 	flag := ""
-	if file != config.DefaultFile(app.Getenv) {
+	if file != config.DefaultFile(app.Getenv) || app.Getenv("WIELD_CONFIG") != "" {
 		flag = " --config " + file
+		if strings.ContainsAny(file, " '\"$&") {
+			flag = fmt.Sprintf(" --config %q", file)
+		}
 	}
 	_, err = fmt.Fprintf(app.Stdout, `
 Next:

@@ -90,7 +90,7 @@ func TestCompose(t *testing.T) {
 		t.Fatalf("the compose file has the commands %q", commands)
 	}
 	dir := t.TempDir()
-	for name, begin := range map[string]string{"service.yaml": "wield: config/v1\nlisten: 0.0.0.0:8420\ntls:",
+	for name, begin := range map[string]string{"service.yaml": "wield: config/v1\nlisten: 0.0.0.0:8420\nhosts: [wield.example, wield]\n",
 		"worker.yaml": "wield: config/v1\ntools:"} {
 		text := block(t, begin)
 		if !strings.Contains(compose, "./"+name+":/etc/wield/"+name+":ro") {

@@ -162,8 +162,8 @@ func (s *mcpSource) ask(ctx context.Context, servers map[string]*mcpServer) {
 	wg.Wait()
 }
 
-// beginTime is how long after the start requests wait for servers that have not listed their tools yet: as long as
-// servers may take to start, since npx first fetches what it runs.
+// beginTime is how long after the start requests wait for servers that have not listed their tools yet: npx first
+// fetches what it runs.
 const beginTime = 30 * time.Second
 
 // awaitServers waits until MCP servers have listed their tools or failed for the first time, so that the first request

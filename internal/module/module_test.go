@@ -19,7 +19,6 @@ import (
 
 	"wield/chat"
 	"wield/internal/module"
-	"wield/internal/property"
 	"wield/tool/sandbox"
 )
 
@@ -284,7 +283,7 @@ func TestFormat(t *testing.T) {
 func TestAnyPieces(t *testing.T) {
 	words := []string{"a", "word", " ", "\n", "\n\n", "\r\n", "*", "**b**", "_", "`", "```", "~~~\n", "# ", "> ", "- ", "[x](y)", "sk-abcdefghijklmno", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "secret", "é", "🍜", `"password":"x"`}
 	modules := []module.Module{module.Redact(module.RedactOptions{Words: []string{"secret"}}), module.Format(module.FormatOptions{Plain: true, Trim: true, Wrap: 9}), upper}
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 12).Draw(t, "text"), "")
 		for _, m := range modules {
 			if err := module.Check(context.Background(), m, text); err != nil {

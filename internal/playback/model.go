@@ -26,7 +26,7 @@ type model struct {
 	next int
 }
 
-// An recordedAnswer is one that a model gave.
+// A recordedAnswer is one that a model gave.
 type recordedAnswer struct {
 	turn      int
 	text      string

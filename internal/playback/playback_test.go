@@ -18,7 +18,6 @@ import (
 	"wield/bridge"
 	"wield/chat"
 	"wield/internal/playback"
-	"wield/internal/property"
 	"wield/internal/script"
 	"wield/internal/trace"
 	"wield/journal"
@@ -252,7 +251,7 @@ func said(r *playback.Recording) string {
 
 // TestScenarioText writes scenarios of hostile texts, which a scripted model must say byte for byte.
 func TestScenarioText(t *testing.T) {
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.SampledFrom([]rune("${}'\"\\\n\t :#-|>!&*%@`\u2028\u0085\u0000\u007f\ufeff<éa")))).Draw(t, "text")
 		user := rapid.String().Draw(t, "user")
 		r := &playback.Recording{Turns: []*playback.Turn{{

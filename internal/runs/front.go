@@ -27,7 +27,7 @@ import (
 // that continues the conversation is told what became of it.
 func (h *Hub) Model(name string) chat.Model { return agentModel{h, name} }
 
-// A agentModel is an agent as a model.
+// An agentModel is an agent as a model.
 type agentModel struct {
 	hub  *Hub
 	name string

@@ -73,7 +73,7 @@ func (l *Live) end(cause error) {
 	}
 }
 
-// resumeAnswered notes that an answer came. Its caller holds the hub's lock.
+// wake notes that an answer came. Its caller holds the hub's lock.
 func (l *Live) wake() {
 	l.woken = true
 	select {

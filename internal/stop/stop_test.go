@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"wield/chat"
-	"wield/internal/property"
 	"wield/internal/stop"
 )
 
@@ -132,7 +131,7 @@ func TestOtherEvents(t *testing.T) {
 
 // TestPieces: what is heard depends on the text and on nothing else.
 func TestPieces(t *testing.T) {
-	property.Check(t, func(rt *rapid.T) {
+	rapid.Check(t, func(rt *rapid.T) {
 		letters := rapid.StringMatching(`[ab]{0,24}`)
 		text := letters.Draw(rt, "text")
 		stops := rapid.SliceOfN(rapid.StringMatching(`[ab]{1,5}`), 1, 3).Draw(rt, "stops")

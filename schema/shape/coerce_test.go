@@ -8,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"wield/internal/property"
 	. "wield/schema/shape"
 )
 
@@ -254,7 +253,7 @@ func TestPythonJSON(t *testing.T) {
 // Whatever the text and the type, what comes out is JSON, and a value that is reported to fit has a type of the shape.
 func TestCoerceAlwaysJSON(t *testing.T) {
 	text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[\[\]{}(),:'"0-9eE.+\-TrueFalsNn\\ ]{0,24}`))
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		src := text.Draw(t, "text")
 		s := &Shape{Types: Types(rapid.IntRange(0, 127).Draw(t, "types"))}
 		o := CoerceOptions{Untyped: Untyped(rapid.IntRange(0, 2).Draw(t, "untyped")), Python: rapid.Bool().Draw(t, "python")}

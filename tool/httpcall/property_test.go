@@ -13,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"wield/chat"
-	"wield/internal/property"
 	"wield/tool"
 )
 
@@ -33,7 +32,7 @@ func TestNothingEscapesItsPlace(t *testing.T) {
 	p := one.Handler.(*program)
 	hostile := rapid.OneOf(rapid.String(), rapid.StringOfN(rapid.SampledFrom([]rune(`/.\?#&=;,%20"'{}<>:@ +[]`+"\r\n\x00é")), 0, 12, -1),
 		rapid.SampledFrom([]string{"..", ".", "%2e%2e", "..%2f..", "a/../b", "@evil.example/", "{q}", "\",\"x\":\"", "a\r\nX-B: 1", "%00", "..;/x"}))
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		in := map[string]any{}
 		for _, name := range []string{"seg", "end", "q", "h", "c", "b", "inner"} {
 			in[name] = hostile.Draw(t, name)
@@ -98,7 +97,7 @@ func checkShape(t *rapid.T, req *http.Request, sent map[string]any) {
 
 // TestTemplate: a text is the texts and places that it is made of.
 func TestTemplate(t *testing.T) {
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOfN(rapid.SampledFrom([]rune("{}ab_.-é %")), 0, 20, -1).Draw(t, "text")
 		var b strings.Builder
 		for _, p := range parse(text) {

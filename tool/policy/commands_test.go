@@ -15,7 +15,6 @@ import (
 	"pgregory.net/rapid"
 
 	"wield/chat"
-	"wield/internal/property"
 )
 
 // A commandCase is a line of testdata/commands.jsonl: a command line, and the mildest decision that is right under
@@ -133,7 +132,7 @@ func TestNeverMilder(t *testing.T) {
 func TestWrappersNeverMilder(t *testing.T) {
 	p, root := narrow(t), t.TempDir()
 	simple := []string{"ls", "rm x", "rm -rf x", "git push", "cat ../x", "cat .env", "sort -o f f", "git log --output=x", "make", "sed -i p f", "find . -delete", "/bin/rm x"}
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		command := rapid.SampledFrom(simple).Draw(t, "command")
 		plain := p.Decide(Action{Tool: "sh", Shell: command, Root: root}).Decision
 		for _, w := range rapid.SliceOfN(rapid.SampledFrom(programWrappers), 1, 4).Draw(t, "wrappers") {
@@ -154,7 +153,7 @@ func TestWrappersNeverMilder(t *testing.T) {
 func TestQuotingNeverMilder(t *testing.T) {
 	p, root := narrow(t), t.TempDir()
 	commands := [][]string{{"ls", "-la"}, {"rm", "-rf", "x"}, {"cat", ".env"}, {"cat", "secrets/k"}, {"git", "log", "--output=x"}, {"git", "push"}, {"sort", "-o", "f"}, {"sudo", "ls"}, {"cat", "/etc/shadow"}, {"find", ".", "-delete"}, {"chmod", "777", "x"}}
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SampledFrom(commands).Draw(t, "command")
 		plain := p.Decide(Action{Tool: "sh", Shell: strings.Join(words, " "), Root: root}).Decision
 		written := make([]string, len(words))
@@ -202,7 +201,7 @@ func TestListIsAsStrictAsItsParts(t *testing.T) {
 			parts = append(parts, strings.ReplaceAll(c.Command, "$WS", root))
 		}
 	}
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.SampledFrom(parts).Draw(t, "a"), rapid.SampledFrom(parts).Draw(t, "b")
 		if strings.HasSuffix(a, "&") || strings.HasPrefix(a, "cd") || strings.Contains(a, "cd ") || strings.Contains(a, "pushd") {
 			t.Skip("it changes where b runs, or cannot stand before an operator")

@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"wield/chat"
-	"wield/internal/property"
 )
 
 // TestDenyHoldsInLaunchers: a rule that denies a program holds where another one runs it, whatever else is
@@ -65,7 +64,7 @@ func TestDenyHoldsInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		command := rapid.SampledFrom(deniedSpellings).Draw(t, "program") + " x"
 		for range rapid.IntRange(1, 3).Draw(t, "depth") {
 			l := rapid.SampledFrom(launchers).Draw(t, "launcher")

@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"wield/chat"
-	"wield/internal/property"
 	"wield/wire/jsonbody"
 )
 
@@ -43,7 +42,7 @@ func spoil(t *rapid.T, text string) string {
 // request that is written again as it is.
 func TestAnyRequest(t *testing.T) {
 	cases := goldens(t, "requests.txt", 50)
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		body := spoil(t, rapid.SampledFrom(cases).Draw(t, "case").sections["in"])
 		req, err := DecodeRequest([]byte(body))
 		if err != nil {
@@ -83,7 +82,7 @@ func TestAnyRequest(t *testing.T) {
 // answer by the rules, or an error.
 func TestAnyStream(t *testing.T) {
 	cases := goldens(t, "streams.txt", 27)
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		lines := strings.Split(rapid.SampledFrom(cases).Draw(t, "case").sections["data"], "\n")
 		for range rapid.IntRange(1, 3).Draw(t, "faults") {
 			at := rapid.IntRange(0, len(lines)-1).Draw(t, "line")

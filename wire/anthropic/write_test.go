@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"wield/chat"
-	"wield/internal/property"
 )
 
 // shows says how much thinking a case asks for, by the first word of its name.
@@ -82,7 +81,7 @@ func TestStreamError(t *testing.T) {
 // TestRoundTrip writes random answers and reads them again, as streams and as bodies. Texts are cut anywhere, also
 // inside a character.
 func TestRoundTrip(t *testing.T) {
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		o := ResponseOptions{ID: "msg_1", Model: "m", Thinking: thinkingShown}
 		w, r := NewStreamWriter(o), NewResponse(o)
 		var frames []byte

@@ -7,8 +7,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
-
-	"wield/internal/property"
 )
 
 // strictly is what Check has to agree with.
@@ -40,7 +38,7 @@ func TestCheckAgrees(t *testing.T) {
 	for _, s := range checked {
 		check(t.Fatalf, s)
 	}
-	property.Check(t, func(rt *rapid.T) {
+	rapid.Check(t, func(rt *rapid.T) {
 		s := rapid.SampledFrom(checked).Draw(rt, "text")
 		for range rapid.IntRange(0, 3).Draw(rt, "changes") {
 			at := rapid.IntRange(0, len(s)).Draw(rt, "at")

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"wield/internal/property"
 	"wield/schema/shape"
 
 	"pgregory.net/rapid"
@@ -34,7 +33,7 @@ func TestEscapedReadsBack(t *testing.T) {
 			check(t.Fatalf, strings.Repeat(" ", at)+string(rune(c))+"!#[]")
 		}
 	}
-	property.Check(t, func(t *rapid.T) { check(t.Fatalf, string(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))) })
+	rapid.Check(t, func(t *rapid.T) { check(t.Fatalf, string(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))) })
 }
 
 func BenchmarkEscape(b *testing.B) {

@@ -13,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"wield/chat"
-	"wield/internal/property"
 	"wield/wire/jsonbody"
 )
 
@@ -202,7 +201,7 @@ func checkWritten(t *testing.T, events []chat.Event) {
 
 // TestTemplate checks that a reader that has seen many chunks reads each one as a new reader does.
 func TestTemplate(t *testing.T) {
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		var old StreamReader
 		for range 12 {
 			chunk := rapid.SampledFrom([]string{

@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"wield/chat"
-	"wield/internal/property"
 )
 
 func TestWrite(t *testing.T) {
@@ -60,7 +59,7 @@ func TestStreamError(t *testing.T) {
 
 // TestTextSurvives checks that any text, cut anywhere, arrives as encoding/json would have it.
 func TestTextSurvives(t *testing.T) {
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		raw := rapid.SliceOfN(rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"\\\n"))), 0, 40).Draw(t, "text")
 		text := string(raw)
 		w := NewStreamWriter(ResponseOptions{ID: "x", Model: "m"})

@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"wield/chat"
-	"wield/internal/property"
 )
 
 func textEvent(s string) chat.Event { return chat.Event{Kind: chat.KindText, Text: s} }
@@ -329,7 +328,7 @@ func TestLogProbs(t *testing.T) {
 // response: ids, indexes and text. Numbers count without a gap.
 func TestOneIDPerItem(t *testing.T) {
 	piece := rapid.SampledFrom([]string{"a", "é", "\xc3", "\xa9", "\"", "\n", "", "{}", "€"})
-	property.Check(t, func(rt *rapid.T) {
+	rapid.Check(t, func(rt *rapid.T) {
 		var events []chat.Event
 		for range rapid.IntRange(0, 8).Draw(rt, "parts") {
 			var pieces []string

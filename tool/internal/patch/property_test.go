@@ -9,7 +9,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"wield/internal/property"
 	"wield/tool/files"
 )
 
@@ -24,7 +23,7 @@ func TestAnyEdit(t *testing.T) {
 		"CR LF":           func(l string) string { return l + "\r" },
 	}
 	names := []string{"as it is", "trailing blanks", "shifted", "CR LF"}
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(word, 1, 30).Draw(t, "lines")
 		lines = append(lines, "end") // an empty last line would be none
 		from := rapid.IntRange(0, len(lines)-1).Draw(t, "from")

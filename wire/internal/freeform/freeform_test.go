@@ -7,12 +7,11 @@ import (
 	"pgregory.net/rapid"
 
 	"wield/chat"
-	"wield/internal/property"
 )
 
 // TestReader shows that a text arrives whole, however the arguments that hold it are cut.
 func TestReader(t *testing.T) {
-	property.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune("\"\\\n\U0001f680")))).Draw(t, "text")
 		args := Arguments(text)
 		if got := Input(args); got != text {
