@@ -83,6 +83,8 @@ func (r *renamer) file(file string, d fs.DirEntry) error {
 		change = r.goFile
 	case strings.HasSuffix(file, ".md"), strings.HasSuffix(file, ".txtar"), strings.HasSuffix(file, ".sh"), filepath.Base(filepath.Dir(file)) == ".ci":
 		change = r.page
+	case strings.HasSuffix(file, ".js"): // in which 'wield/agent' may be a model
+		change = r.imports
 	default:
 		return nil
 	}
@@ -136,8 +138,14 @@ func (r *renamer) goFile(text []byte) ([]byte, error) {
 	return format.Source(out)
 }
 
-// page changes the import paths of packages that there are, as pages, scripts and strings name them, and the module's
-// name in go commands.
+// imports changes lines that are an import of the module's packages.
+func (r *renamer) imports(text []byte) ([]byte, error) {
+	lines := regexp.MustCompile(`(?m)^(\s*(?:import )?")` + regexp.QuoteMeta(r.old) + `((?:/[a-z0-9]+)*"$)`)
+	return lines.ReplaceAll(text, []byte("${1}"+strings.ReplaceAll(r.new, "$", "$$")+"${2}")), nil
+}
+
+// page changes the import paths of packages that there are, as pages, scripts and strings name them, imports, and the
+// module's name in go commands.
 func (r *renamer) page(text []byte) ([]byte, error) {
 	paths := regexp.MustCompile(`(?m)(["'\x60 (]|^)` + regexp.QuoteMeta(r.old) + `((?:/[a-z0-9]+)+)(["'\x60 )@.,:]|$)`)
 	text = paths.ReplaceAllFunc(text, func(match []byte) []byte {
@@ -147,6 +155,7 @@ func (r *renamer) page(text []byte) ([]byte, error) {
 		}
 		return slices.Concat(part[1], []byte(r.new), part[2], part[3])
 	})
+	text, _ = r.imports(text)
 	module := regexp.MustCompile(`(-require |-replace "?)` + regexp.QuoteMeta(r.old) + `([@=])`)
 	return module.ReplaceAll(text, []byte("${1}"+strings.ReplaceAll(r.new, "$", "$$")+"${2}")), nil
 }

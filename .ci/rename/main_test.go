@@ -18,8 +18,12 @@ func TestRename(t *testing.T) {
 			"package main\n\nimport (\n\t\"fmt\"\n\n\tw \"example.com/me/wield\"\n\t\"example.com/me/wield/chat\"\n)\n\nvar paths = []string{\"example.com/me/wield/chat\", \"wield/state\", \"wielder/chat\"}\n",
 		},
 		"docs/library.md": {
-			"Import `wield/chat`; the state lies in `~/.local/state/wield/chat`.\n\n    go mod edit -require wield@v0.0.0 -replace \"wield=$HOME/wield\"\n    wield chat\n",
-			"Import `example.com/me/wield/chat`; the state lies in `~/.local/state/wield/chat`.\n\n    go mod edit -require example.com/me/wield@v0.0.0 -replace \"example.com/me/wield=$HOME/wield\"\n    wield chat\n",
+			"Import `wield/chat`; the state lies in `~/.local/state/wield/chat`.\n\n    go mod edit -require wield@v0.0.0 -replace \"wield=$HOME/wield\"\n    wield chat\n\nimport (\n\t\"fmt\"\n\n\t\"wield\"\n)\n",
+			"Import `example.com/me/wield/chat`; the state lies in `~/.local/state/wield/chat`.\n\n    go mod edit -require example.com/me/wield@v0.0.0 -replace \"example.com/me/wield=$HOME/wield\"\n    wield chat\n\nimport (\n\t\"fmt\"\n\n\t\"example.com/me/wield\"\n)\n",
+		},
+		"page/copies.js": {
+			"const imports = `\n\t\"wield/chat\"\n`, name = \"wield\", model = 'wield/chat';\n",
+			"const imports = `\n\t\"example.com/me/wield/chat\"\n`, name = \"wield\", model = 'wield/chat';\n",
 		},
 	}
 	dir := t.TempDir()
@@ -33,7 +37,7 @@ func TestRename(t *testing.T) {
 		}
 	}
 	changed, err := rename(dir, "example.com/me/wield")
-	if err != nil || changed != 3 {
+	if err != nil || changed != 4 {
 		t.Fatalf("changed %d files, error %v", changed, err)
 	}
 	for name, texts := range files {
