@@ -51,7 +51,7 @@ type Store interface {
 var (
 	ErrConflict  = errors.New("journal: the stream was changed by another")
 	ErrDuplicate = errors.New("journal: the call has such a record already")
-	ErrHeld      = errors.New("journal: somebody else has the lease")
+	ErrHeld      = errors.New("journal: another process holds the lease")
 	ErrNotFound  = errors.New("journal: there is no such stream or session")
 	ErrRecord    = errors.New("journal: not a record")
 	ErrVersion   = errors.New("journal: made by a newer wield")

@@ -197,7 +197,7 @@ func twoGoOn(t *testing.T, ahead time.Duration) {
 		switch {
 		case e.code == w.code && strings.Contains(e.out, "All done."):
 			won++
-		case e.code == cli.ExitFailed && (strings.Contains(e.log, "somebody else has the lease") || strings.Contains(e.log, "the stream was changed by another")):
+		case e.code == cli.ExitFailed && (strings.Contains(e.log, "another process holds the lease") || strings.Contains(e.log, "the stream was changed by another")):
 		case e.code == cli.ExitUsage && strings.Contains(e.log, " is over\n"):
 		default:
 			t.Errorf("exit code %d, log %s", e.code, e.log)

@@ -46,7 +46,7 @@ func (c *conversation) own(ctx context.Context) func(*undo.Action) bool {
 
 func (c *conversation) cmdUndo(ctx context.Context, arg string) {
 	if c.o.Undo == nil {
-		c.say(styleWarn, "Nothing can be taken back here.")
+		c.say(styleWarn, "There is nothing to undo here.")
 		return
 	}
 	root, err := files.Open(c.o.Root, files.Options{})
@@ -149,7 +149,7 @@ func (c *conversation) cmdDiff(ctx context.Context, _ string) {
 // askedDiff shows what was asked about, where nothing keeps what was changed.
 func (c *conversation) askedDiff() {
 	if len(c.changes) == 0 {
-		c.say(styleWarn, "Nothing was changed that was asked about.")
+		c.say(styleWarn, "There is no approved change to show.")
 		return
 	}
 	c.printChanges(slices.Clone(c.changes))

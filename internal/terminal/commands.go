@@ -212,7 +212,7 @@ func (c *conversation) restage(model, dialect string) {
 		c.stage.Close()
 	}
 	c.stage = next
-	c.say(styleGood, "Goes on with %s, dialect %s.", next.Name, first(next.Dialect, "auto"))
+	c.say(styleGood, "Now using %s, dialect %s.", next.Name, first(next.Dialect, "auto"))
 }
 
 func (c *conversation) cmdTools(_ context.Context, arg string) {
@@ -295,7 +295,7 @@ func (c *conversation) cmdApprovals(ctx context.Context, _ string) {
 			p.Asked.Local().Format("2006-01-02 15:04"))
 	}
 	if n == 0 {
-		c.say(styleDim, "No question waits.")
+		c.say(styleDim, "No approvals are pending.")
 	}
 }
 

@@ -53,7 +53,7 @@ func (b *bill) paid() (sum float64, unknown []string) {
 func (c *conversation) cmdCost(context.Context, string) {
 	b := &c.bill
 	if !b.usage.Known {
-		c.say(styleDim, "The server tells no numbers. The conversation has about %s tokens.",
+		c.say(styleDim, "The server reports no token counts. The conversation has about %s tokens.",
 			strings.TrimSuffix(strings.TrimPrefix(c.meter(), "context ~"), " tokens"))
 		return
 	}

@@ -13,7 +13,7 @@ import (
 func (c *conversation) follow(ctx context.Context) {
 	t := c.turn
 	t.moved, t.failed = true, nil
-	c.say(styleDim, "Another process goes on with this.")
+	c.say(styleDim, "Another process continues this run.")
 	ctx, t.cancel = context.WithCancel(ctx)
 	t.items = make(chan item)
 	out := t.items
