@@ -29,7 +29,8 @@ function responses(v) {
   const item = v.input?.[0]?.type ? v.input[0] : { type: '' };
   const [calls, tools] = answered(item);
   const own = { type: 'function', ...(item.tools ? other : fn) };
-  return { tools: [own, ...(item.tools ? [] : [{ type: 'function', ...other }]), ...tools], ...v, input: Array.isArray(v.input) ? [{ ...say, type: 'message' }, ...calls, ...v.input] : 'hi' };
+  // What is stored could be what another request names, so that the outcome would depend on which one comes first.
+  return { store: false, tools: [own, ...(item.tools ? [] : [{ type: 'function', ...other }]), ...tools], ...v, input: Array.isArray(v.input) ? [{ ...say, type: 'message' }, ...calls, ...v.input] : 'hi' };
 }
 
 const chat = (v) => ({ ...(!v.functions && { tools: [tool, { type: 'function', function: other }] }), ...v, messages: v.messages?.[0]?.role ? thread(v.messages[0], called, v.messages[0].role === 'tool') : [say] });
