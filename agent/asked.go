@@ -21,17 +21,24 @@ type Asked struct {
 	Request chat.Request
 	Pruned  int // results in whose place, or behind whose beginning, there is a note
 	Dropped int // messages that are not there
-
-	// Match compares the request with the digest in the journal: "same", "other" if it depends on something that the
-	// journal does not have, such as how results are written for models, or "unknown" without a digest.
-	Match string
+	Match   Match
 }
+
+// A Match compares a request that was put together again with the one that was sent.
+type Match string
+
+// The matches.
+const (
+	MatchSame    Match = "same"    // to the byte: its digest is that of the journal
+	MatchOther   Match = "other"   // it depends on what the journal does not have, such as how results are written for models
+	MatchUnknown Match = "unknown" // the journal has no digest
+)
 
 // Asked returns what the model was asked at the n-th time in a run, from 0. It looks at the records alone, and at how
 // the agent's tools write their results.
 func (a *Agent) Asked(ctx context.Context, id string, n int) (*Asked, error) {
 	if a.o.Journal == nil {
-		return nil, errNoJournal
+		return nil, ErrNoJournal
 	}
 	l := &runRecorder{store: a.o.Journal, id: id, opened: true}
 	m, err := a.recall(ctx, l)
@@ -79,13 +86,13 @@ func (r *Run) asked(run *journal.RunRecord, turn *journal.Turn) *Asked {
 	f := Fitting{Budget: turn.Room, Summary: r.shown.summary, Reader: reader(req.Tools)}
 	v := f.Fit(r.state.Messages)
 	req.Messages = v.Messages
-	out := &Asked{Request: req, Pruned: v.Pruned + v.Cut, Dropped: v.Dropped, Match: "unknown"}
+	out := &Asked{Request: req, Pruned: v.Pruned + v.Cut, Dropped: v.Dropped, Match: MatchUnknown}
 	switch turn.Digest {
 	case "":
 	case digestOf(&req):
-		out.Match = "same"
+		out.Match = MatchSame
 	default:
-		out.Match = "other"
+		out.Match = MatchOther
 	}
 	return out
 }

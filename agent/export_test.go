@@ -6,9 +6,6 @@ type (
 	Step  = step
 )
 
-var (
-	NewState     = newState
-	ErrNoJournal = errNoJournal
-)
+var NewState = newState
 
 const TextOverLimit = textOverLimit

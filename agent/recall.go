@@ -12,7 +12,7 @@ import (
 // run. A call that has no result has none here either. It holds nothing and changes nothing.
 func (a *Agent) Recall(ctx context.Context, session string) ([]chat.Message, error) {
 	if a.o.Journal == nil {
-		return nil, errNoJournal
+		return nil, ErrNoJournal
 	}
 	for h, err := range a.o.Journal.Heads(ctx, journal.HeadQuery{Session: session, Opened: journal.KindRun, Limit: 1}) {
 		if err != nil {

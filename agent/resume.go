@@ -16,7 +16,7 @@ import (
 // Failures of Resume.
 var (
 	ErrEnded     = errors.New("agent: the run is over")
-	errNoJournal = errors.New("agent: there is no journal that a run could be in")
+	ErrNoJournal = errors.New("agent: there is no journal that a run could be in")
 )
 
 // Resume returns a run as the journal has it, to go on where it stopped, in this process or another one. What it was
@@ -28,7 +28,7 @@ var (
 // events are ranged over, but from now on the run is held for this owner.
 func (a *Agent) Resume(ctx context.Context, id string, like *chat.Request) (*Run, error) {
 	if a.o.Journal == nil {
-		return nil, errNoJournal
+		return nil, ErrNoJournal
 	}
 	l := &runRecorder{store: a.o.Journal, id: id, owner: journal.NewID("own"), opened: true}
 	lease, err := l.store.Claim(ctx, id, l.owner, leaseTime)

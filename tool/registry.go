@@ -63,9 +63,9 @@ const Separator = "__"
 
 // Failures of Add and Mount. Each is wrapped with the name of the tool.
 var (
-	errName      = errors.New("not a name for a tool")
-	errDuplicate = errors.New("the name is taken")
-	errUnusable  = errors.New("the tool cannot be used")
+	ErrName      = errors.New("not a name for a tool")
+	ErrDuplicate = errors.New("the name is taken")
+	ErrUnusable  = errors.New("the tool cannot be used")
 )
 
 // Add puts tools into the registry. Of those that cannot be added it joins the errors; the others are added.
@@ -76,7 +76,7 @@ func (r *Registry) Add(tools ...*Tool) error { return r.mount("", tools, nil) }
 // and the guard that they were set to.
 func (r *Registry) Mount(namespace string, tools ...*Tool) error {
 	if !validName(namespace) || strings.Contains(namespace, Separator) {
-		return fmt.Errorf("tool: namespace %q: %w: it holds 1 to %d letters, digits, points, hyphens and single underscores", namespace, errName, maxName)
+		return fmt.Errorf("tool: namespace %q: %w: it holds 1 to %d letters, digits, points, hyphens and single underscores", namespace, ErrName, maxName)
 	}
 	return r.mount(namespace, tools, r.take(namespace+Separator))
 }
@@ -99,7 +99,7 @@ func (r *Registry) mount(namespace string, tools []*Tool, before map[string]*Ent
 	var errs []error
 	for _, t := range tools {
 		if t == nil {
-			errs = append(errs, fmt.Errorf("tool: %w: it is nil", errUnusable))
+			errs = append(errs, fmt.Errorf("tool: %w: it is nil", ErrUnusable))
 			continue
 		}
 		e, err := newEntry(namespace, t)
@@ -130,7 +130,7 @@ func (e *Entry) inherit(old *Entry) {
 // newEntry checks a tool and prepares what its calls need.
 func newEntry(namespace string, t *Tool) (*Entry, error) {
 	if t.err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnusable, t.err)
+		return nil, fmt.Errorf("%w: %w", ErrUnusable, t.err)
 	}
 	for _, name := range append([]string{t.Name()}, t.Aliases...) {
 		if err := checkName(name, t.Namespace); err != nil {
@@ -138,11 +138,11 @@ func newEntry(namespace string, t *Tool) (*Entry, error) {
 		}
 	}
 	if t.Handler == nil && t.Batch == nil {
-		return nil, fmt.Errorf("%w: it has no handler", errUnusable)
+		return nil, fmt.Errorf("%w: it has no handler", ErrUnusable)
 	}
 	s, err := schema.Compile(t.Definition.Parameters)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnusable, err)
+		return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
 	}
 	if namespace != "" {
 		moved := *t
@@ -150,7 +150,7 @@ func newEntry(namespace string, t *Tool) (*Entry, error) {
 		moved.Aliases = nil
 		t = &moved
 		if len(t.Name()) > maxName {
-			return nil, fmt.Errorf("%w: with its namespace it is longer than %d bytes", errName, maxName)
+			return nil, fmt.Errorf("%w: with its namespace it is longer than %d bytes", ErrName, maxName)
 		}
 	}
 	e := &Entry{Tool: t, State: t.State, Guard: t.Guard, Hash: Hash(t.Definition), schema: s}
@@ -178,7 +178,7 @@ func (r *Registry) insert(e *Entry) error {
 	for i, name := range names {
 		other, ok := r.folded[fold(name)]
 		if ok && (i > 0 || r.entries[other].Tool.Name() == other) {
-			return fmt.Errorf("%w: by %s", errDuplicate, other)
+			return fmt.Errorf("%w: by %s", ErrDuplicate, other)
 		}
 	}
 	if other, ok := r.folded[fold(names[0])]; ok {
@@ -196,7 +196,7 @@ func (r *Registry) insert(e *Entry) error {
 // one that nobody has the name of is added.
 func (r *Registry) Replace(t *Tool) error {
 	if t == nil {
-		return fmt.Errorf("tool: %w: it is nil", errUnusable)
+		return fmt.Errorf("tool: %w: it is nil", ErrUnusable)
 	}
 	e, err := newEntry("", t)
 	if err != nil {
@@ -475,12 +475,12 @@ func checkName(name, namespace string) error {
 	rest, within := strings.CutPrefix(name, namespace+Separator)
 	switch {
 	case !validName(name):
-		return fmt.Errorf("%w: %q: it holds 1 to %d letters, digits, points, hyphens and underscores", errName, cut(name, maxName), maxName)
+		return fmt.Errorf("%w: %q: it holds 1 to %d letters, digits, points, hyphens and underscores", ErrName, cut(name, maxName), maxName)
 	case slices.Contains(reserved, name):
-		return fmt.Errorf("%w: %s has a meaning of its own in JavaScript", errName, name)
+		return fmt.Errorf("%w: %s has a meaning of its own in JavaScript", ErrName, name)
 	case namespace != "" && within && rest != "":
 	case strings.Contains(name, Separator):
-		return fmt.Errorf("%w: %s: two underscores separate a namespace from a name; use Mount", errName, name)
+		return fmt.Errorf("%w: %s: two underscores separate a namespace from a name; use Mount", ErrName, name)
 	}
 	return nil
 }

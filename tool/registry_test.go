@@ -32,23 +32,23 @@ func TestAddRefuses(t *testing.T) {
 		tool *Tool
 		want error
 	}{
-		{"empty", nop(""), errName},
-		{"blank", nop("a b"), errName},
-		{"look-alike", nop("re\u0430d"), errName},
-		{"zero width", nop("re\u200bad"), errName},
-		{"newline", nop("read\n"), errName},
-		{"long", nop(strings.Repeat("a", 129)), errName},
-		{"javascript", nop("__proto__"), errName},
-		{"constructor", nop("constructor"), errName},
-		{"namespace", nop("a__b"), errName},
-		{"twice", nop("taken"), errDuplicate},
-		{"other capitals", nop("Taken"), errDuplicate},
-		{"other sign", nop("two-words"), errDuplicate},
-		{"alias", aliased, errDuplicate},
-		{"schema", broken, errUnusable},
-		{"no handler", &Tool{Definition: chat.Tool{Name: "x"}}, errUnusable},
-		{"nil", nil, errUnusable},
-		{"input is no struct", Func("x", "", func(context.Context, int) (int, error) { return 0, nil }), errUnusable},
+		{"empty", nop(""), ErrName},
+		{"blank", nop("a b"), ErrName},
+		{"look-alike", nop("re\u0430d"), ErrName},
+		{"zero width", nop("re\u200bad"), ErrName},
+		{"newline", nop("read\n"), ErrName},
+		{"long", nop(strings.Repeat("a", 129)), ErrName},
+		{"javascript", nop("__proto__"), ErrName},
+		{"constructor", nop("constructor"), ErrName},
+		{"namespace", nop("a__b"), ErrName},
+		{"twice", nop("taken"), ErrDuplicate},
+		{"other capitals", nop("Taken"), ErrDuplicate},
+		{"other sign", nop("two-words"), ErrDuplicate},
+		{"alias", aliased, ErrDuplicate},
+		{"schema", broken, ErrUnusable},
+		{"no handler", &Tool{Definition: chat.Tool{Name: "x"}}, ErrUnusable},
+		{"nil", nil, ErrUnusable},
+		{"input is no struct", Func("x", "", func(context.Context, int) (int, error) { return 0, nil }), ErrUnusable},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var r Registry
@@ -162,10 +162,10 @@ func TestMount(t *testing.T) {
 	if e, _ := r.Lookup("one__read"); e.Guard == nil || e.Guard.Mode != ModeRW {
 		t.Errorf("the guard is %+v", e.Guard)
 	}
-	if err := r.Mount("one__x", nop("y")); !errors.Is(err, errName) {
+	if err := r.Mount("one__x", nop("y")); !errors.Is(err, ErrName) {
 		t.Errorf("a namespace with a separator: %v", err)
 	}
-	if err := r.Mount("four", nop("x__read")); !errors.Is(err, errName) {
+	if err := r.Mount("four", nop("x__read")); !errors.Is(err, ErrName) {
 		t.Errorf("a name with a separator: %v", err)
 	}
 }

@@ -198,7 +198,8 @@ func templateOf(ctx context.Context, app *cli.App, c *config.Config, f *doctorFl
 	case err != nil:
 		finding.Says = err.Error()
 	case found.Dialect == "":
-		finding.Says = "writes no calls in a known dialect; mode text describes tools in the prompt; rules: " + found.Rules.String()
+		finding.Says = "writes no calls in a known dialect; mode text describes tools in the prompt; rules: " +
+			found.Rules.String()
 	case p.Set.Mode == bridge.ModeTemplate:
 		finding.State = doctor.OK
 		finding.Says = fmt.Sprintf("uses %s, which is expected in mode template; rules: %s", found.Dialect, found.Rules)

@@ -238,7 +238,8 @@ func printWelcome(w io.Writer, addr net.Addr, base string, c *config.Result, mad
 	}
 	if made != "" {
 		fmt.Fprintf(w,
-			"key: %s\n  (export WIELD_KEY=KEY; needed for models whose tools wield runs; valid until restart, or set keys in the configuration)\n", made)
+			"key: %s\n  (export WIELD_KEY=KEY; needed for models whose tools wield runs; "+
+				"valid until restart, or set keys in the configuration)\n", made)
 	}
 	auth, key := "", "any"
 	if m := c.Models[name]; len(c.Keys) > 0 || made != "" && m.NeedsKey() {

@@ -66,7 +66,7 @@ func (x *call) showAsked() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &TurnRequest{Match: q.Match, Rendered: q.Sent != nil, InText: q.InText, Model: q.Request.Model,
+	out := &TurnRequest{Match: string(q.Match), Rendered: q.Sent != nil, InText: q.InText, Model: q.Request.Model,
 		Pruned: q.Pruned, Dropped: q.Dropped, Messages: []AskedMessage{}, Tools: []ParseTool{}}
 	req := &q.Request
 	if q.Sent != nil {

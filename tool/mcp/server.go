@@ -199,7 +199,8 @@ func (s *Server) list(ctx context.Context) error {
 	defer cancel()
 	c, err := s.connect(ctx)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("it was not ready after %v (start, in mcp.servers.%[2]s or %[2]s.mcp.yaml, gives it longer): %[3]w", limit, s.o.Name, err)
+		return fmt.Errorf("it was not ready after %v (start, in mcp.servers.%[2]s or %[2]s.mcp.yaml, gives it longer): %[3]w",
+			limit, s.o.Name, err)
 	}
 	if err != nil {
 		return err
