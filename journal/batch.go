@@ -50,11 +50,11 @@ func (o *Options) Prepare(stream string, after int64, records []Record) (Batch, 
 			return b, fmt.Errorf("%w: only a store writes records of kind %s", ErrRecord, r.Kind)
 		case first && !rule.opens:
 			return b, fmt.Errorf("%w: a stream does not begin with a record of kind %s", ErrRecord, r.Kind)
-		case !first && rule.opens && r.Kind != KindObject:
+		case !first && rule.opens && r.Object == nil:
 			return b, fmt.Errorf("%w: a record of kind %s only begins a stream", ErrRecord, r.Kind)
 		}
 		if first {
-			if b.Opened, b.Session = r.Kind, r.session(); !isID(b.Session) {
+			if b.Opened, b.Session = r.Kind, r.session(); !isID(b.Session) && r.Kind != KindRules {
 				return b, fmt.Errorf("%w: a record of kind %s names the session that its stream belongs to", ErrRecord, r.Kind)
 			}
 		}

@@ -47,6 +47,7 @@ const (
 	KindConsumed Kind = "consumed" // Consumed: the approval was used
 
 	KindObject Kind = "object" // Object: opens or continues the stream of something else that lasts as long as its session
+	KindRules  Kind = "rules"  // Object without a session: the rules that people keep, all of them. The last one counts
 
 	KindDeleted Kind = "deleted" // Deleted: entries were deleted. Only stores write it, in a stream of their own
 )
@@ -100,6 +101,7 @@ var rules = map[Kind]rule{
 	KindAnswer:   {has: func(r *Record) bool { return r.Answer != nil }, durable: true, state: StateDecided},
 	KindConsumed: {has: func(r *Record) bool { return r.Consumed != nil }, state: StateConsumed},
 	KindObject:   {has: func(r *Record) bool { return r.Object != nil }, opens: true, durable: true, state: StateKept},
+	KindRules:    {has: func(r *Record) bool { return r.Object != nil }, opens: true, durable: true, state: StateKept},
 	KindDeleted:  {has: func(r *Record) bool { return r.Deleted != nil }, durable: true, store: true, opens: true},
 }
 
@@ -352,7 +354,7 @@ type Consumed struct {
 
 // An Object is something else that is to last as long as its session. The last record of its stream is what it is now.
 type Object struct {
-	Session string          `json:"session"`
+	Session string          `json:"session,omitempty"`
 	Type    string          `json:"type"`
 	Data    json.RawMessage `json:"data,omitempty"`
 }

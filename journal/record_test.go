@@ -70,6 +70,7 @@ func samples() []Record {
 			Reason: "r", By: "someone", Always: true, Refused: "the second part", Stop: true}}},
 		{Kind: KindConsumed, Consumed: &Consumed{Binding: "b"}},
 		{Kind: KindObject, Object: &Object{Session: "ses_1", Type: "response", Data: json.RawMessage(`{"id":"resp_1"}`)}},
+		{Kind: KindRules, Object: &Object{Session: "ses_1", Type: "rules", Data: json.RawMessage(`[]`)}},
 		{Kind: KindDeleted, StoreRecord: StoreRecord{
 			Deleted: &Deleted{Session: "ses_1", Reason: ReasonAsked, Positions: [][2]int64{{1, 4}, {9, 9}}}}},
 	}

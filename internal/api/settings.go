@@ -123,10 +123,11 @@ func (x *call) listRules() (any, error) {
 // forgetRule answers DELETE /rules/{rule}.
 func (x *call) forgetRule() (any, error) {
 	id := x.arg("rule")
-	if err := x.s.o.Hub.Forget(id); err != nil {
-		return nil, notFound("rule", id)
+	err := x.s.o.Hub.Forget(x.r.Context(), id)
+	if errors.Is(err, runs.ErrNoRule) {
+		err = notFound("rule", id)
 	}
-	return nil, nil
+	return nil, err
 }
 
 // agent reports a name that is no agent's.

@@ -70,12 +70,12 @@ type Hub struct {
 	driving sync.WaitGroup // runs that are carried on by the hub itself
 	around  sync.WaitGroup // everything else
 
+	rules    kept
 	claiming sync.Mutex // held from asking for a run's lease until it is live, so that nobody here meets it in between
 
 	mu        sync.Mutex
 	address   string
 	agents    map[string]*Agent
-	rules     map[string]*kept // by agent
 	live      map[string]*Live
 	followers map[string]map[*follower]bool // of runs that are not live here, by run
 	timers    map[string]*time.Timer        // of runs that nobody drives here, for the time at which they are looked at again
@@ -84,7 +84,7 @@ type Hub struct {
 
 // New returns a hub. It starts nothing; see Recover.
 func New(o Options) *Hub {
-	h := &Hub{log: o.Log, others: o.Others, address: o.Address, rules: map[string]*kept{}, live: map[string]*Live{},
+	h := &Hub{log: o.Log, others: o.Others, address: o.Address, live: map[string]*Live{},
 		followers: map[string]map[*follower]bool{}, timers: map[string]*time.Timer{}}
 	if h.others == nil {
 		h.others = alone{}
@@ -565,9 +565,9 @@ func (h *Hub) Delete(ctx context.Context, session string) error {
 
 // Decide answers a question, if nobody did so before, and lets the run that waits for it go on. Of a later answer the
 // approval is returned as it is, with tool.ErrDecided. A rule that the answer keeps is one of the agent's from then
-// on, see Rules.
+// on, at all hubs of the journal, see Rules.
 func (h *Hub) Decide(ctx context.Context, approval string, answer tool.Answer) (tool.Approval, error) {
-	var rule *offer
+	var rule *keptRule
 	var keeping error
 	if answer.Always {
 		rule, keeping = h.offered(ctx, approval, answer.By)
@@ -581,18 +581,19 @@ func (h *Hub) Decide(ctx context.Context, approval string, answer tool.Answer) (
 	}
 	decide := func() (tool.Approval, error) { return approvals.Decide(ctx, approval, answer) }
 	if rule != nil {
-		decide = rule.with(decide)
+		allow := decide
+		decide = func() (tool.Approval, error) { return h.keep(ctx, rule, allow) }
 	}
-	a, err := decide()
-	if err != nil {
-		return a, err
+	a, keeping := decide()
+	if keeping != nil && !errors.Is(keeping, errNotKept) {
+		return a, keeping
 	}
 	run, err := h.asking(ctx, approval)
 	if err != nil {
 		return a, err
 	}
 	h.resumeAnswered(run)
-	return a, nil
+	return a, keeping
 }
 
 // Refuse answers a question with no, if nobody answered before, and ends the run that asked. That stands in the

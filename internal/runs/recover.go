@@ -23,6 +23,11 @@ func (h *Hub) Recover(ctx context.Context) error {
 		}
 		last = head.Last
 	}
+	if err := loadRules(ctx, h.store, &h.rules); journal.IsFailure(err) {
+		return fmt.Errorf("runs: %w", err)
+	} else if err != nil {
+		h.log.Error(err.Error())
+	}
 	h.around.Go(func() { h.listen(last) })
 	for head, err := range h.store.Heads(ctx, journal.HeadQuery{Opened: journal.KindRun, States: []journal.State{journal.StateOpen, journal.StateWaiting}}) {
 		if err != nil {
@@ -210,7 +215,8 @@ func (h *Hub) listen(after int64) {
 // hear wakes runs whose questions are answered by other processes, and looks after those that go on by themselves, in
 // case that their process leaves them. after is the position of the last record that was seen.
 func (h *Hub) hear(after *int64) error {
-	kinds := []journal.Kind{journal.KindRun, journal.KindResume, journal.KindWait, journal.KindEnd, journal.KindAnswer}
+	kinds := []journal.Kind{journal.KindRun, journal.KindResume, journal.KindWait, journal.KindEnd, journal.KindAnswer,
+		journal.KindRules}
 	for e, err := range h.store.Watch(h.base, journal.Query{Kinds: kinds, After: *after}) {
 		if err != nil {
 			return err
@@ -240,6 +246,10 @@ func (h *Hub) hear(after *int64) error {
 			}
 		case journal.KindEnd:
 			h.forget(e.Stream)
+		case journal.KindRules:
+			if err := h.rules.take(&e); err != nil {
+				h.log.Error(err.Error())
+			}
 		}
 		*after = e.Position
 	}

@@ -2,8 +2,7 @@ package runs
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,8 +18,11 @@ import (
 // ErrNoRule says that there is no kept rule of an id.
 var ErrNoRule = errors.New("runs: no such rule is kept")
 
+// errNotKept says that a call was allowed, but not those like it.
+var errNotKept = errors.New("runs: the call is allowed, but its rule could not be kept")
+
 // A KeptRule is one that a person let stand when a question was answered: the call that was asked about, and what is
-// like it, is not asked about again. It lasts until it is taken back, or as long as the hub.
+// like it, is not asked about again. It lasts until it is taken back, at all hubs of the journal.
 type KeptRule struct {
 	ID       string
 	Agent    string // whose calls it is about
@@ -30,58 +32,125 @@ type KeptRule struct {
 	At       time.Time
 }
 
-// kept are the rules that people let stand for one agent. They outlive a change of the configuration.
+// kept are the rules that people let stand. They are those of the last record of their stream.
 type kept struct {
 	mu      sync.Mutex
 	list    []keptRule
-	version int // of list
+	seq     int64 // of the record that the list is
+	changed int   // how often the list has
 }
 
 type keptRule struct {
 	KeptRule
-	rules []policy.Rule
+	Rules []policy.Rule
 }
 
-func (k *kept) now() (rules []policy.Rule, version int) {
+// rulesStream is the stream of the kept rules of all agents.
+const rulesStream = "rules"
+
+func (k *kept) now(agent string) (rules []policy.Rule, changed int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for i := range k.list {
-		rules = append(rules, k.list[i].rules...)
+		if k.list[i].Agent == agent {
+			rules = append(rules, k.list[i].Rules...)
+		}
 	}
-	return rules, k.version
+	return rules, k.changed
 }
 
-// change sets the list to what f makes of it.
-func (k *kept) change(f func([]keptRule) []keptRule) {
+// set takes the list of a record. Whoever calls it holds mu.
+func (k *kept) set(seq int64, list []keptRule) {
+	k.list, k.seq, k.changed = list, seq, k.changed+1
+}
+
+// take takes the list that a record holds, if it is a later one. What cannot be read allows nothing.
+func (k *kept) take(e *journal.Entry) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.list = f(k.list)
-	k.version++
+	if e.Seq <= k.seq {
+		return nil
+	}
+	var list []keptRule
+	if err := json.Unmarshal(e.Record.Object.Data, &list); err != nil {
+		k.set(e.Seq, nil)
+		return fmt.Errorf("the kept rules cannot be read, and none is in force: %w", err)
+	}
+	k.set(e.Seq, list)
+	return nil
+}
+
+// change writes what f makes of the list into the journal, from where every hub takes it. Whoever calls it holds mu.
+func (k *kept) change(ctx context.Context, store journal.Store, f func([]keptRule) ([]keptRule, error)) error {
+	for {
+		list, err := f(slices.Clone(k.list))
+		if err != nil {
+			return err
+		}
+		data, err := json.Marshal(list)
+		if err != nil {
+			return err
+		}
+		_, err = store.Append(ctx, rulesStream, k.seq,
+			journal.Record{Kind: journal.KindRules, Object: &journal.Object{Type: rulesStream, Data: data}})
+		switch {
+		case err == nil:
+			k.set(k.seq+1, list)
+			return nil
+		case !errors.Is(err, journal.ErrConflict):
+			return err
+		}
+		k.mu.Unlock() // another hub was faster
+		err = loadRules(ctx, store, k)
+		k.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// loadRules takes the rules that the journal has.
+func loadRules(ctx context.Context, store journal.Store, k *kept) error {
+	for head, err := range store.Heads(ctx, journal.HeadQuery{Stream: rulesStream}) {
+		if err != nil {
+			return err
+		}
+		for e, err := range store.Read(ctx, journal.Query{Stream: rulesStream, Seq: head.Seq - 1}) {
+			if err == nil {
+				err = k.take(&e)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // A ruled policy decides by the policy of an agent with the rules that were kept on top. The strictest rule still
 // decides.
 type ruled struct {
-	base *policy.Policy
-	kept *kept
+	base  *policy.Policy
+	agent string
+	kept  *kept
 
 	mu      sync.Mutex
-	policy  *policy.Policy // with the rules of version
-	version int
+	policy  *policy.Policy // with the rules as they were when they had changed so often
+	changed int
 }
 
 func (k *ruled) now() *policy.Policy {
-	rules, version := k.kept.now()
+	rules, changed := k.kept.now(k.agent)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.policy != nil && k.version == version {
+	if k.policy != nil && k.changed == changed {
 		return k.policy
 	}
 	with, err := k.base.With(rules...)
 	if err != nil { // a rule of another configuration: what is not understood allows nothing
 		with = k.base
 	}
-	k.policy, k.version = with, version
+	k.policy, k.changed = with, changed
 	return with
 }
 
@@ -94,7 +163,7 @@ func (k *ruled) Always(c policy.Action) string { return k.now().Always(c) }
 // Hides implements tool.Decider.
 func (k *ruled) Hides(name string) bool { return k.now().Hides(name) }
 
-// keeps makes an agent one whose policy takes rules. h.mu is held.
+// keeps makes an agent one whose policy takes rules.
 func (h *Hub) keeps(a *Agent) {
 	if a.Runner == nil {
 		return
@@ -103,64 +172,37 @@ func (h *Hub) keeps(a *Agent) {
 	if !ok || base == nil {
 		return
 	}
-	k := h.rules[a.Name]
-	if k == nil {
-		k = new(kept)
-		h.rules[a.Name] = k
-	}
-	a.Runner = a.Runner.With(func(s *tool.Settings) { s.Policy = &ruled{base: base, kept: k} })
+	name := a.Name
+	a.Runner = a.Runner.With(func(s *tool.Settings) { s.Policy = &ruled{base: base, agent: name, kept: &h.rules} })
 }
 
-// Rules returns the rules that are kept, in no order of agents.
+// Rules returns the rules that are kept, the oldest first.
 func (h *Hub) Rules() []KeptRule {
+	h.rules.mu.Lock()
+	defer h.rules.mu.Unlock()
 	var all []KeptRule
-	for _, k := range h.allKept() {
-		k.mu.Lock()
-		for i := range k.list {
-			all = append(all, k.list[i].KeptRule)
-		}
-		k.mu.Unlock()
-	}
-	slices.SortFunc(all, func(a, b KeptRule) int { return a.At.Compare(b.At) })
-	return all
-}
-
-func (h *Hub) allKept() []*kept {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var all []*kept
-	for _, k := range h.rules {
-		all = append(all, k)
+	for i := range h.rules.list {
+		all = append(all, h.rules.list[i].KeptRule)
 	}
 	return all
 }
 
-// Forget takes a rule back. Calls that it has allowed are not undone.
-func (h *Hub) Forget(id string) error {
-	for _, k := range h.allKept() {
-		found := false
-		k.change(func(list []keptRule) []keptRule {
-			return slices.DeleteFunc(list, func(r keptRule) bool {
-				found = found || r.ID == id
-				return r.ID == id
-			})
-		})
-		if found {
-			return nil
+// Forget takes a rule back, at all hubs of the journal. Calls that it has allowed are not undone.
+func (h *Hub) Forget(ctx context.Context, id string) error {
+	h.rules.mu.Lock()
+	defer h.rules.mu.Unlock()
+	return h.rules.change(ctx, h.store, func(list []keptRule) ([]keptRule, error) {
+		less := slices.DeleteFunc(list, func(r keptRule) bool { return r.ID == id })
+		if len(less) == len(list) {
+			return nil, fmt.Errorf("%w: %s", ErrNoRule, id)
 		}
-	}
-	return fmt.Errorf("%w: %s", ErrNoRule, id)
-}
-
-// An offer is what is kept when a question is answered so.
-type offer struct {
-	kept *kept
-	rule keptRule
+		return less, nil
+	})
 }
 
 // offered returns the rules that a question offers, read again from its call, so that nothing but what would have
 // allowed it is kept.
-func (h *Hub) offered(ctx context.Context, id, by string) (*offer, error) {
+func (h *Hub) offered(ctx context.Context, id, by string) (*keptRule, error) {
 	approvals := journal.Approvals{Store: h.store}
 	p, err := approvals.Find(ctx, id)
 	if err != nil {
@@ -182,31 +224,40 @@ func (h *Hub) offered(ctx context.Context, id, by string) (*offer, error) {
 	if err != nil || e.Always != p.Always {
 		return nil, fmt.Errorf("%w: the rules have changed since the question was put", tool.ErrAlways)
 	}
-	var random [12]byte
-	rand.Read(random[:]) // never fails
-	return &offer{keeps.kept, keptRule{
-		KeptRule: KeptRule{ID: "rul_" + hex.EncodeToString(random[:]), Agent: a.Name, Text: p.Always, Approval: id, By: by, At: time.Now()},
-		rules:    keeps.now().Propose(e.Facts),
-	}}, nil
+	return &keptRule{
+		KeptRule: KeptRule{ID: journal.NewID("rul"), Agent: a.Name, Text: p.Always, Approval: id, By: by, At: time.Now()},
+		Rules:    keeps.now().Propose(e.Facts),
+	}, nil
 }
 
 // maxKept bounds the rules of one agent. Each is decided by for every call.
 const maxKept = 500
 
-// with returns a decision with which the rule is kept. Whoever hears of the decision before it returns, such as the
-// run that continues it, finds the rule in force: until then nobody is told which rules are.
-func (o *offer) with(decide func() (tool.Approval, error)) func() (tool.Approval, error) {
-	return func() (a tool.Approval, err error) {
-		o.kept.change(func(list []keptRule) []keptRule {
-			if a, err = decide(); err != nil {
-				return list
-			}
-			list = slices.DeleteFunc(list, func(r keptRule) bool { return r.Text == o.rule.Text })
-			if len(list) >= maxKept {
-				list = slices.Delete(list, 0, 1)
-			}
-			return append(list, o.rule)
-		})
+// keep decides and keeps a rule. Whoever hears of the decision before it returns, such as the run that continues it,
+// finds the rule in force here: until then nobody is told which rules are.
+func (h *Hub) keep(ctx context.Context, rule *keptRule, decide func() (tool.Approval, error)) (tool.Approval, error) {
+	h.rules.mu.Lock()
+	defer h.rules.mu.Unlock()
+	a, err := decide()
+	if err != nil {
 		return a, err
 	}
+	err = h.rules.change(ctx, h.store, func(list []keptRule) ([]keptRule, error) {
+		list = slices.DeleteFunc(list, func(r keptRule) bool { return r.Agent == rule.Agent && r.Text == rule.Text })
+		own := 0
+		for i := range list {
+			if list[i].Agent == rule.Agent {
+				own++
+			}
+		}
+		if own >= maxKept {
+			first := slices.IndexFunc(list, func(r keptRule) bool { return r.Agent == rule.Agent })
+			list = slices.Delete(list, first, first+1)
+		}
+		return append(list, *rule), nil
+	})
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errNotKept, err)
+	}
+	return a, err
 }

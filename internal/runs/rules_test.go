@@ -1,6 +1,7 @@
 package runs_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -70,10 +71,10 @@ func TestKeep(t *testing.T) {
 			t.Errorf("a stricter rule: %+v, it ran %d times", o, s.count(`save{"n":1}`))
 		}
 		h.Replace(ruled(t, s))
-		if err := h.Forget(rules[0].ID); err != nil {
+		if err := h.Forget(t.Context(), rules[0].ID); err != nil {
 			t.Error(err)
 		}
-		if err := h.Forget(rules[0].ID); !errors.Is(err, runs.ErrNoRule) {
+		if err := h.Forget(t.Context(), rules[0].ID); !errors.Is(err, runs.ErrNoRule) {
 			t.Error(err)
 		}
 		if o := run(); o.Reason != agent.EndWaiting || len(h.Rules()) != 0 {
@@ -149,4 +150,103 @@ func TestKeepHeardFirst(t *testing.T) {
 	if text := seen(list); !strings.HasSuffix(text, "text  Saved.\nturn_end  \nusage  \nfinish  ") {
 		t.Errorf("what followed:%s", text)
 	}
+}
+
+// A rule that is kept or taken back at one hub is so at all hubs of the journal, and at those that begin later.
+func TestKeepElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, memory := newShop(t), new(journal.Memory)
+		hub := func(hears bool) *runs.Hub {
+			h := newHub(t, memory, nil, s)
+			h.Replace(ruled(t, s))
+			if !hears {
+				return h
+			}
+			if err := h.Recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return h
+		}
+		run := func(h *runs.Hub) agent.Outcome {
+			h.Replace(ruled(t, s)) // its model begins anew
+			l, err := h.Start(t.Context(), runs.Start{Agent: "home", Request: ask("go"), By: "me"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l.Outcome()
+		}
+		keep := func(h *runs.Hub) {
+			t.Helper()
+			o := run(h)
+			if o.Reason != agent.EndWaiting {
+				t.Fatalf("it does not ask: %+v", o)
+			}
+			if _, err := h.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: tool.ApprovalApproved, By: "me", Always: true}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		a, b := hub(true), hub(true)
+		keep(a)
+		late := hub(true)
+		for i, h := range []*runs.Hub{a, b, late} {
+			if o := run(h); o.Reason != agent.EndAnswer || len(h.Rules()) != 1 || h.Rules()[0].ID != a.Rules()[0].ID {
+				t.Errorf("hub %d: %+v, rules %v", i, o, h.Rules())
+			}
+		}
+		if err := b.Forget(t.Context(), b.Rules()[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		for i, h := range []*runs.Hub{a, b, late, hub(true)} {
+			if o := run(h); o.Reason != agent.EndWaiting || len(h.Rules()) != 0 {
+				t.Errorf("hub %d, without the rule: %+v, rules %v", i, o, h.Rules())
+			}
+		}
+		deaf := hub(false) // it knows nothing of what the others have written
+		keep(deaf)
+		for i, h := range []*runs.Hub{a, b, deaf} {
+			if len(h.Rules()) != 1 {
+				t.Errorf("hub %d has the rules %v", i, h.Rules())
+			}
+		}
+		if gone, err := journal.Prune(t.Context(), memory, journal.Keep{Bytes: 1, Now: time.Now().Add(time.Hour * 1000)}); err != nil || len(gone) == 0 {
+			t.Fatalf("pruned %v, %v", gone, err)
+		}
+		if h := hub(true); len(h.Rules()) != 1 {
+			t.Errorf("when the journal was pruned there are the rules %v", h.Rules())
+		}
+	})
+}
+
+// A full store takes what opens a run, and answers, but no rules.
+type noRules struct{ journal.Store }
+
+func (n noRules) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+	if records[0].Kind == journal.KindRules {
+		return 0, journal.ErrFull
+	}
+	return n.Store.Append(ctx, stream, after, records...)
+}
+
+// A rule that cannot be kept is none, and whoever wanted it is told; the call was allowed, and runs.
+func TestKeepFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShop(t)
+		h := newHub(t, noRules{new(journal.Memory)}, nil, s)
+		h.Replace(ruled(t, s))
+		l, err := h.Start(t.Context(), runs.Start{Agent: "home", Request: ask("go"), By: "me"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		yes := tool.Answer{State: tool.ApprovalApproved, By: "me", Always: true}
+		a, err := h.Decide(t.Context(), l.Outcome().Waiting[0].ID, yes)
+		if !errors.Is(err, journal.ErrFull) || a.State != tool.ApprovalApproved || len(h.Rules()) != 0 {
+			t.Errorf("%+v, %v, rules %v", a, err, h.Rules())
+		}
+		synctest.Wait()
+		if s.count(`save{"n":1}`) != 1 {
+			t.Errorf("the call ran %d times", s.count(`save{"n":1}`))
+		}
+	})
 }

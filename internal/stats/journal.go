@@ -69,7 +69,7 @@ func (r *records) count(ctx context.Context, stream string, list []journal.Recor
 	case journal.KindAnswer:
 		r.answer(ctx, stream, list[0].Answer, now)
 		return
-	case journal.KindConsumed, journal.KindObject, journal.KindSession:
+	case journal.KindConsumed, journal.KindObject, journal.KindRules, journal.KindSession:
 		return
 	}
 	x := r.run(ctx, stream, list)

@@ -126,7 +126,7 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
     const edits = editing && !unchanged;
     const rule = review?.always && !edits && !some && a.always ? a.always : '';
     bar.append(...[
-      rule && h('div', {class: 'row keep'}, keep, h('label', {for: keep.id}, 'Always allow until the service stops: '), h('code', null, exact(rule))),
+      rule && h('div', {class: 'row keep'}, keep, h('label', {for: keep.id}, 'Always allow: '), h('code', null, exact(rule))),
       h('div', {class: 'row'}, reason),
       h('div', {class: 'row'},
         button(edits ? 'Approve with changes' : some ? 'Approve selected' : 'Approve', editing ? sendEdit : some ? approveSome : approve, {kind: 'primary', icon: 'check', disabled: !ready, title: why}),
