@@ -76,7 +76,7 @@ func (a *Agent) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 }
 
 // Ask carries out one task, given in words, and returns the text of the answer. A run that ends otherwise
-// than with an answer is an [EndedError].
+// than with an answer is an [NoAnswerError].
 func (a *Agent) Ask(ctx context.Context, task string) (string, error) {
 	r := a.Run(&chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(task)}}})
 	for _, err := range r.Events(ctx) {
@@ -85,15 +85,15 @@ func (a *Agent) Ask(ctx context.Context, task string) (string, error) {
 		}
 	}
 	if o := r.Outcome(); o.Reason != EndAnswer {
-		return o.Text, &EndedError{o}
+		return o.Text, &NoAnswerError{o}
 	}
 	return r.Outcome().Text, nil
 }
 
-// An EndedError says that a run ended without an answer.
-type EndedError struct{ Outcome Outcome }
+// An NoAnswerError says that a run ended without an answer.
+type NoAnswerError struct{ Outcome Outcome }
 
-func (e *EndedError) Error() string {
+func (e *NoAnswerError) Error() string {
 	switch o := &e.Outcome; {
 	case o.Err != nil:
 		return o.Err.Error()
@@ -105,7 +105,7 @@ func (e *EndedError) Error() string {
 }
 
 // Unwrap returns what the run failed of, if it failed.
-func (e *EndedError) Unwrap() error { return e.Outcome.Err }
+func (e *NoAnswerError) Unwrap() error { return e.Outcome.Err }
 
 // Run returns a run that carries out what the request asks for. Nothing happens before its events are ranged over.
 //

@@ -48,7 +48,7 @@ func TestAsk(t *testing.T) {
 			if got != test.want {
 				t.Errorf("text %q, want %q", got, test.want)
 			}
-			var ended *agent.EndedError
+			var ended *agent.NoAnswerError
 			if errors.As(err, &ended) != (test.reason != "") || ended != nil && ended.Outcome.Reason != test.reason {
 				t.Errorf("error %v, want the reason %q", err, test.reason)
 			}

@@ -8,7 +8,6 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
-	"wield/dialect/dialecttest"
 	"wield/schema/shape"
 )
 
@@ -57,7 +56,7 @@ func TestAddingARow(t *testing.T) {
 			t.Errorf("with the row %q is %v and %q (%v), want a call", text, got.Calls, got.Content(), err)
 		}
 	}
-	dialecttest.Run(t, cases)
+	checkCases(t, cases)
 }
 
 // TestARowIsAll shows the other half: no code but the row knows of the dialect or of its markers.

@@ -149,7 +149,17 @@ func seed(t *testing.T, id string) {
 	if len(cases) == 0 {
 		t.Fatalf("no cases for %s", id)
 	}
-	dialecttest.Run(t, cases)
+	checkCases(t, cases)
+}
+
+func checkCases(t *testing.T, cases []dialecttest.Case) {
+	t.Helper()
+	suite := new(dialecttest.Suite)
+	for i := range cases {
+		for _, f := range suite.Case(&cases[i]) {
+			t.Error(f)
+		}
+	}
 }
 
 func TestA1(t *testing.T)         { seed(t, "A1") }   // found or not depending on the chunks

@@ -155,7 +155,7 @@ func TestConformance(t *testing.T) {
 		}
 		class := "auto"
 		if known {
-			class = string(d.Class)
+			class = d.Class
 		}
 		ok, okAuto := conforms(r.Calls, got.Calls), conforms(r.Calls, auto.Calls)
 		content := strings.TrimSpace(deref(r.Content)) == strings.TrimSpace(got.Content())

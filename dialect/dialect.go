@@ -37,25 +37,22 @@ import (
 	"wield/dialect/internal/render"
 )
 
-// Class names the body machine of a dialect.
-type Class string
-
-// The classes.
+// What decides where the body of a call ends: Dialect.Class.
 const (
-	ClassJSON       Class = "json"        // a JSON value decides where the call ends
-	ClassHeaderJSON Class = "header-json" // the name first, then a JSON object
-	ClassTagged     Class = "tagged"      // named elements with text values, typed by the schema
-	ClassPythonic   Class = "pythonic"    // the syntax of a function call
-	ClassKeyValue   Class = "keyvalue"    // literals of the Gemma family
-	ClassChannel    Class = "channel"     // message headers decide what a body is
-	ClassLine       Class = "line"        // lines decide
+	classJSON       = "json"        // a JSON value decides where the call ends
+	classHeaderJSON = "header-json" // the name first, then a JSON object
+	classTagged     = "tagged"      // named elements with text values, typed by the schema
+	classPythonic   = "pythonic"    // the syntax of a function call
+	classKeyValue   = "keyvalue"    // literals of the Gemma family
+	classChannel    = "channel"     // message headers decide what a body is
+	classLine       = "line"        // lines decide
 )
 
 // A Dialect is one text protocol for tool calls: a row of the table. Rows are never changed.
 type Dialect struct {
 	Name    string
 	Aliases []string
-	Class   Class
+	Class   string // what decides where a call ends: json, header-json, tagged, pythonic, keyvalue, channel or line
 	Summary string // one line: what it is
 	Models  string // who writes it
 	Example string // one call, with tool N and argument k

@@ -53,13 +53,13 @@ func (l *Layout) Dialect() (*Dialect, error) {
 		l.tags(d, &o)
 	case l.Token != "":
 		f := &form.Literal{Token: l.Token, Closer: l.Close}
-		d.Class, o.body = ClassKeyValue, literalBody(f)
+		d.Class, o.body = classKeyValue, literalBody(f)
 		d.write = render.Row{Open: l.Open, End: l.Close, Joined: true, Call: render.CallLiteral(f)}
 	case l.NameEnd != "":
 		l.header(d, &o)
 	default:
 		o.use, o.keys[1] = useJSON, l.Args
-		d.Class = ClassJSON
+		d.Class = classJSON
 		d.write = render.Row{Open: l.Open, End: l.Close, Call: render.CallName}
 		if l.Args != "" {
 			d.write.Call = render.CallObject(`{"name":`, `,"args":`)
@@ -99,7 +99,7 @@ func (l *Layout) tags(d *Dialect, o *opener) {
 	if l.Typed {
 		f.Untyped = shape.UntypedPython
 	}
-	d.Class = ClassTagged
+	d.Class = classTagged
 	if l.Then != "" {
 		f.CallOpen = l.Then
 	}
@@ -131,7 +131,7 @@ func (l *Layout) header(d *Dialect, o *opener) {
 	if l.Counted {
 		call = render.CallCounted(l.NameEnd)
 	}
-	d.Class, o.closer = ClassHeaderJSON, ""
+	d.Class, o.closer = classHeaderJSON, ""
 	if o.body = headerCall(f); l.Close != "" && l.Close != l.CallClose {
 		f.CallOpen, f.Closer = l.Then, l.Close
 		o.then, o.body = "", headerSection(f)

@@ -7,7 +7,7 @@ import (
 
 // The dialects in which the header of a message says what its body is.
 var channelRows = []Dialect{
-	{Name: "harmony", Class: ClassChannel, Models: "gpt-oss",
+	{Name: "harmony", Class: classChannel, Models: "gpt-oss",
 		Summary: "messages with channels; one for a tool holds a JSON object", Example: "<|start|>assistant<|channel|>commentary to=functions.N <|constrain|>json<|message|>{\"k\":\"v\"}<|call|>",
 		openers: []opener{
 			{literal: "<|start|>", use: useBody, body: channelBody(&messageForm), framing: true},
@@ -20,7 +20,7 @@ var channelRows = []Dialect{
 		},
 		closers: []string{"<|end|>"},
 		write:   render.Row{Open: "<|start|>assistant<|channel|>commentary to=functions.", End: "<|call|>", Joined: true, Call: render.CallHeader(" <|constrain|>json<|message|>")}},
-	{Name: "glimmer", Class: ClassChannel, Models: "Glimmer, Muse Spark",
+	{Name: "glimmer", Class: classChannel, Models: "Glimmer, Muse Spark",
 		Summary: "messages with recipients; one for a tool holds invoke elements", Example: "<|start|>assistant to=N<|message|><atem:function_calls>\n<atem:invoke name=\"N\">\n<atem:parameter name=\"k\">v</atem:parameter>\n</atem:invoke>\n</atem:function_calls><|eom|>",
 		openers: []opener{
 			{literal: "<|start|>", use: useBody, body: channelBody(&messageForm), framing: true},
@@ -32,7 +32,7 @@ var channelRows = []Dialect{
 		},
 		closers: []string{"<|eom|>"},
 		write:   render.Row{Head: "<atem:function_calls>\n", End: "\n", Tail: "</atem:function_calls>", Joined: true, Call: render.CallTags(atemTags)}},
-	{Name: "inkling", Class: ClassChannel, Models: "Inkling",
+	{Name: "inkling", Class: classChannel, Models: "Inkling",
 		Summary: "messages whose parts begin with a token; one for a tool holds JSON", Example: `<|message_model|>N<|content_invoke_tool_json|>{"name":"N","args":{"k":"v"}}<|end_message|>`,
 		openers: []opener{
 			{literal: "<|message_model|>", use: useBody, body: newWords, framing: true},
@@ -43,7 +43,7 @@ var channelRows = []Dialect{
 			{literal: "<|content_model_end_sampling|>", use: useDrop, framing: true},
 		},
 		write: render.Row{Open: "<|content_invoke_tool_json|>", Sep: "<|message_model|>", End: "<|end_message|>", Joined: true, Call: render.CallObject(`{"name":`, `,"args":`)}},
-	{Name: "kimi-k3", Class: ClassChannel, Models: "Kimi K3",
+	{Name: "kimi-k3", Class: classChannel, Models: "Kimi K3",
 		Summary: "parts between open and close tokens, with typed arguments", Example: `<|open|>tools<|sep|><|open|>call tool="N" index="1"<|sep|><|open|>argument key="k" type="string"<|sep|>v<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>`,
 		openers: []opener{
 			{literal: "<|open|>think<|sep|>", use: useThink, closer: "<|close|>think<|sep|>", framing: true, anywhere: true},

@@ -7,21 +7,21 @@ import (
 
 // The dialects with the name first and a JSON object behind it.
 var headerRows = []Dialect{
-	{Name: "mistral-args", Class: ClassHeaderJSON, bareName: true, Models: "Mistral Small 3.2, Magistral, Devstral, Ministral 3",
+	{Name: "mistral-args", Class: classHeaderJSON, bareName: true, Models: "Mistral Small 3.2, Magistral, Devstral, Ministral 3",
 		Summary: "a marker, the name, a marker, a JSON object", Example: `[TOOL_CALLS]N[ARGS]{"k":"v"}`,
 		openers: mistralOpeners,
 		write:   render.Row{Joined: true, Open: "[TOOL_CALLS]", Call: render.CallHeader("[ARGS]"), Tools: render.ToolsMistral, Results: &render.ResultsMistral}},
-	{Name: "deepseek-v3", Class: ClassHeaderJSON, bareName: true, Models: "DeepSeek V3, R1",
+	{Name: "deepseek-v3", Class: classHeaderJSON, bareName: true, Models: "DeepSeek V3, R1",
 		Summary: "a section of calls with the kind, the name and a fenced JSON object", Example: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>N\n```json\n{\"k\":\"v\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
 		openers: deepseekOpeners,
 		write: render.Row{Head: "<｜tool▁calls▁begin｜>", Open: "<｜tool▁call▁begin｜>function<｜tool▁sep｜>", End: "\n```<｜tool▁call▁end｜>", Tail: "<｜tool▁calls▁end｜>",
 			Call: render.CallHeader("\n```json\n"), Results: &render.ResultsOutputs}},
-	{Name: "deepseek-v31", Class: ClassHeaderJSON, bareName: true, Models: "DeepSeek V3.1, V3.1-Terminus",
+	{Name: "deepseek-v31", Class: classHeaderJSON, bareName: true, Models: "DeepSeek V3.1, V3.1-Terminus",
 		Summary: "a section of calls with the name and a JSON object", Example: `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>N<｜tool▁sep｜>{"k":"v"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
 		openers: deepseekOpeners,
 		write: render.Row{Head: "<｜tool▁calls▁begin｜>", Open: "<｜tool▁call▁begin｜>", Joined: true, End: "<｜tool▁call▁end｜>", Tail: "<｜tool▁calls▁end｜>",
 			Call: render.CallHeader("<｜tool▁sep｜>"), Results: &render.ResultsDeepseek}},
-	{Name: "kimi-k2", Class: ClassHeaderJSON, bareName: true, Models: "Kimi K2, K2 Thinking",
+	{Name: "kimi-k2", Class: classHeaderJSON, bareName: true, Models: "Kimi K2, K2 Thinking",
 		Summary: "a section of calls, each an id with the name and a JSON object", Example: `<|tool_calls_section_begin|><|tool_call_begin|>functions.N:0<|tool_call_argument_begin|>{"k":"v"}<|tool_call_end|><|tool_calls_section_end|>`,
 		openers: []opener{
 			{literal: "<|tool_calls_section_begin|>", use: useBody, body: headerSection(&kimiForm)},
@@ -30,7 +30,7 @@ var headerRows = []Dialect{
 		},
 		write: render.Row{Head: "<|tool_calls_section_begin|>", Open: "<|tool_call_begin|>functions.", Joined: true, End: "<|tool_call_end|>", Tail: "<|tool_calls_section_end|>",
 			Call: render.CallCounted("<|tool_call_argument_begin|>")}},
-	{Name: "plamo3", Class: ClassHeaderJSON, bareName: true, Models: "PLaMo 3",
+	{Name: "plamo3", Class: classHeaderJSON, bareName: true, Models: "PLaMo 3",
 		Summary: "separate markers around the request, the name and the arguments",
 		Example: plamoOpen + plamoRequest + plamoCall + "N" + plamoArgs + plamoLead + `{"k":"v"}` + plamoEnd + plamoRequestEnd + plamoClose,
 		openers: []opener{
@@ -41,11 +41,11 @@ var headerRows = []Dialect{
 		},
 		write: render.Row{Head: plamoOpen, Open: plamoRequest + plamoCall, Joined: true, End: plamoEnd + plamoRequestEnd, Tail: plamoClose,
 			Call: render.CallHeader(plamoArgs + plamoLead)}},
-	{Name: "function-tag", Class: ClassHeaderJSON, Models: "Functionary 3.1, Llama 3.1 with custom tools",
+	{Name: "function-tag", Class: classHeaderJSON, Models: "Functionary 3.1, Llama 3.1 with custom tools",
 		Summary: "the name in a tag, a JSON object as its body", Example: `<function=N>{"k":"v"}</function>`,
 		openers: []opener{{literal: "<function=", use: useBody, body: tagBody(&functionTags)}},
 		write:   render.Row{Open: "<function=", End: "</function>", Call: render.CallHeader(">")}},
-	{Name: "name-json", Class: ClassHeaderJSON, bareName: true, Models: "Functionary 3.2, any instructed model",
+	{Name: "name-json", Class: classHeaderJSON, bareName: true, Models: "Functionary 3.2, any instructed model",
 		Summary: "a name alone on its line, then a JSON object", Example: "N\n{\"k\":\"v\"}",
 		openers: []opener{
 			{literal: "function", use: useBody, body: newNameKind, lineStart: true},
@@ -53,7 +53,7 @@ var headerRows = []Dialect{
 			{literal: "all\n", use: useDrop, first: true, named: true},
 		},
 		write: render.Row{Call: render.CallBare, Tools: render.ToolsSignature}},
-	{Name: "react", Class: ClassHeaderJSON, Models: "any instructed model",
+	{Name: "react", Class: classHeaderJSON, Models: "any instructed model",
 		Summary: "Action and Action Input lines", Example: "Action: N\nAction Input: {\"k\":\"v\"}",
 		openers: []opener{
 			{literal: "Action:", use: useBody, word: true, body: headerCall(&reactForm), lineStart: true},

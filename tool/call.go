@@ -37,7 +37,7 @@ type Call struct {
 // May reports whether the policy allows an operation on a path of the workspace without asking anybody. A tool that
 // finds files by itself, such as a search, leaves out those that it may not read: the call was allowed for a
 // directory, and not for all that a rule protects in it.
-func (c *Call) May(op Op, path string) bool {
+func (c *Call) May(op policy.Op, path string) bool {
 	if c.decider == nil {
 		return true
 	}

@@ -89,10 +89,3 @@ func ExampleSession() {
 	// 0 1
 	// 0
 }
-
-func ExampleLint() {
-	for _, f := range tool.Lint([]chat.Tool{{Name: "getWeather", Description: "Tells how the weather is now, anywhere."}}) {
-		fmt.Println(f)
-	}
-	// Output: getWeather: name-case: "getWeather" is not snake_case; write it like read_file
-}

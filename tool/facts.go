@@ -38,7 +38,7 @@ func (r *Runner) facts(e *Entry, arguments string) uses {
 		if !filepath.IsAbs(dir) {
 			u.Dir = filepath.Join(r.dir(), dir)
 		}
-		u.cwd = []policy.PathUse{{Path: u.Dir, Op: OpList}}
+		u.cwd = []policy.PathUse{{Path: u.Dir, Op: policy.OpList}}
 	}
 	u.Argv = texts(args[f.Argv])
 	if program := text(args[f.Command]); program != "" {
@@ -54,7 +54,7 @@ func (r *Runner) facts(e *Entry, arguments string) uses {
 			op = f.Ops[u.operation]
 		}
 		if op == "" {
-			op = OpWrite // what is not known may be the worst
+			op = policy.OpWrite // what is not known may be the worst
 		}
 		list := texts(argument(args, p.Argument))
 		if p.Alias != "" {
@@ -135,12 +135,12 @@ func editedPaths(text string) []policy.PathUse {
 	}
 	var uses []policy.PathUse
 	for _, op := range ops {
-		use := policy.PathUse{Path: op.Path, Op: OpWrite}
+		use := policy.PathUse{Path: op.Path, Op: policy.OpWrite}
 		if op.Kind == patch.Delete || op.To != "" {
-			use.Op = OpDelete
+			use.Op = policy.OpDelete
 		}
 		if uses = append(uses, use); op.To != "" {
-			uses = append(uses, policy.PathUse{Path: op.To, Op: OpWrite})
+			uses = append(uses, policy.PathUse{Path: op.To, Op: policy.OpWrite})
 		}
 	}
 	return uses

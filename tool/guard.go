@@ -214,7 +214,7 @@ func (g *Guard) changes(t *Tool, u *uses) string {
 		return ""
 	}
 	for _, use := range u.Paths {
-		if op := use.Op; op == OpWrite || op == OpDelete {
+		if op := use.Op; op == policy.OpWrite || op == policy.OpDelete {
 			name := u.operation
 			if name == "" {
 				name = string(op)

@@ -3,6 +3,7 @@ package tool
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -44,4 +45,19 @@ func cut(s string, n int) string {
 		n--
 	}
 	return s[:n]
+}
+
+// Example returns the first JSON object in a description.
+func Example(description string) (string, bool) {
+	for i := 0; i < len(description); i++ {
+		if description[i] != '{' {
+			continue
+		}
+		dec := json.NewDecoder(strings.NewReader(description[i:]))
+		var raw json.RawMessage
+		if dec.Decode(&raw) == nil {
+			return string(raw), true
+		}
+	}
+	return "", false
 }

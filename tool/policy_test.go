@@ -28,8 +28,8 @@ func TestFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	tools := map[string]Facts{
-		"file":  {Operation: "op", Ops: map[string]Op{"read": OpRead, "write": OpWrite}, Paths: []PathFact{{Argument: "path"}}},
-		"list":  {Paths: []PathFact{{Argument: "path", Op: OpList, Default: "."}}},
+		"file":  {Operation: "op", Ops: map[string]policy.Op{"read": policy.OpRead, "write": policy.OpWrite}, Paths: []PathFact{{Argument: "path"}}},
+		"list":  {Paths: []PathFact{{Argument: "path", Op: policy.OpList, Default: "."}}},
 		"argv":  {Command: "command", Arguments: "arguments", Dir: "dir"},
 		"words": {Argv: "argv"},
 		"shell": {Shell: "line"},

@@ -11,7 +11,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"wield/tool/guarded"
+	"wield/tool/internal/guardedfiles"
 	"wield/tool/policy"
 	"wield/tool/sandbox"
 )
@@ -29,7 +29,7 @@ type Watch struct {
 	running int
 	files   []string
 	all     bool // there are no others
-	was     guarded.Snapshot
+	was     guardedfiles.Snapshot
 }
 
 // Watch returns a watch over processes that work in a workspace and may change files in some directories. Below the
@@ -37,7 +37,7 @@ type Watch struct {
 func (b *Box) Watch(root string, writable ...string) *Watch {
 	w := &Watch{box: b}
 	if root != "" && (b.Level == sandbox.None || b.Level == sandbox.Limits) {
-		root, w.git = guarded.Project(root)
+		root, w.git = guardedfiles.Project(root)
 		writable = append([]string{root}, writable...)
 	}
 	for _, dir := range writable {
@@ -69,7 +69,7 @@ func (w *Watch) find() (list []string, all bool) {
 		list = append(list, w.git)
 	}
 	for _, dir := range w.dirs {
-		found, whole := guarded.Find(dir)
+		found, whole := guardedfiles.Find(dir)
 		list, all = append(list, found...), all && whole
 		for _, p := range w.box.Protected {
 			if !strings.HasPrefix(dir+"/", p+"/") && !slices.Contains(list, p) { // a workspace among the tools would be closed as a whole
@@ -90,7 +90,7 @@ func (w *Watch) Begin(cmd *sandbox.Command) {
 	defer w.mu.Unlock()
 	files, all := w.find()
 	if w.running++; w.running == 1 {
-		w.files, w.all, w.was = files, all, guarded.Take(files)
+		w.files, w.all, w.was = files, all, guardedfiles.Take(files)
 	}
 	git := onlyGit(cmd.Argv)
 	cmd.Protected = append(cmd.Protected, w.box.data()...)
@@ -99,7 +99,7 @@ func (w *Watch) Begin(cmd *sandbox.Command) {
 		case isLink(p) && slices.Contains(w.box.Protected, p):
 			// It can be replaced all the same, and where it leads to is in the list too.
 		case git && filepath.Base(p) == ".git":
-			cmd.Protected = append(cmd.Protected, guarded.Git(p)...)
+			cmd.Protected = append(cmd.Protected, guardedfiles.Git(p)...)
 		default:
 			cmd.Protected = append(cmd.Protected, p)
 		}
@@ -129,17 +129,17 @@ func (w *Watch) Compare(by string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	files, all := w.find()
-	changes := w.was.Changes(guarded.Take(slices.Concat(files, w.files)))
+	changes := w.was.Changes(guardedfiles.Take(slices.Concat(files, w.files)))
 	if w.Lasting || w.box.Level != sandbox.None { // walls keep everybody else from there
-		changes = slices.DeleteFunc(changes, func(c guarded.Change) bool { return w.box.Data != "" && strings.HasPrefix(c.Path, w.box.Data+"/") })
+		changes = slices.DeleteFunc(changes, func(c guardedfiles.Change) bool { return w.box.Data != "" && strings.HasPrefix(c.Path, w.box.Data+"/") })
 	}
 	text := ""
 	if w.all && !all {
 		text = "wield: there are more files in " + strings.Join(w.dirs, ", ") + " now than wield looks at, so changes of files that decide about tools, or run later, can be missed\n"
 	}
-	w.files, w.all, w.was = files, all, guarded.Take(files)
+	w.files, w.all, w.was = files, all, guardedfiles.Take(files)
 	if w.Lasting && w.box.Guarded != nil {
-		changes = slices.DeleteFunc(changes, func(c guarded.Change) bool { // another one has told it
+		changes = slices.DeleteFunc(changes, func(c guardedfiles.Change) bool { // another one has told it
 			_, is, _ := w.box.Guarded.Pending(c.Path)
 			return is
 		})
@@ -156,7 +156,11 @@ func (w *Watch) Compare(by string) string {
 	}
 	text += "wield: changed, though it decides about tools or is run by other programs later: " + strings.Join(names, ", ") + ". Look at it; wield tool accept PATH agrees to it\n"
 	if w.box.Guarded != nil {
-		if err := w.box.Guarded.AddPending(by, changes); err != nil {
+		sums := make(map[string]string, len(changes))
+		for _, c := range changes {
+			sums[c.Path] = c.Sum
+		}
+		if err := w.box.Guarded.AddPending(by, sums); err != nil {
 			text += "wield: " + err.Error() + "\n"
 		}
 	}

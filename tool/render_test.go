@@ -17,6 +17,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/schema/shape"
+	"wield/tool/policy"
 )
 
 func ok(data string) Result { return Result{OK: true, Data: json.RawMessage(data)} }
@@ -107,7 +108,7 @@ func TestStyleOfTool(t *testing.T) {
 
 func TestGuardLiterals(t *testing.T) {
 	facts := Facts{Command: "command", Arguments: "arguments", Shell: "shell", Dir: "cwd", Operation: "operation",
-		Ops: map[string]Op{"read": OpRead, "write": OpWrite, "list": OpList, "delete": OpDelete}, Paths: []PathFact{{Argument: "path"}}}
+		Ops: map[string]policy.Op{"read": policy.OpRead, "write": policy.OpWrite, "list": policy.OpList, "delete": policy.OpDelete}, Paths: []PathFact{{Argument: "path"}}}
 	for _, test := range []struct {
 		name  string
 		guard Guard

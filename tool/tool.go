@@ -146,17 +146,6 @@ func ParseState(name string) (State, bool) {
 	return 0, false
 }
 
-// An Op is what is done to a path.
-type Op = policy.Op
-
-// The operations.
-const (
-	OpRead   = policy.OpRead
-	OpList   = policy.OpList
-	OpWrite  = policy.OpWrite
-	OpDelete = policy.OpDelete
-)
-
 // Facts say which arguments of a tool policies have to look at. The strings are names of properties of the
 // arguments; that of a path may lead into an object, as options.path does. The zero value says that a tool
 // touches no command, file or address that a call could choose.
@@ -182,7 +171,7 @@ type Facts struct {
 	// Operation names the argument that says what is done, and Ops what its values mean for the paths that
 	// leave Op empty.
 	Operation string
-	Ops       map[string]Op
+	Ops       map[string]policy.Op
 
 	Network  bool // it reaches for the network, whatever the arguments say
 	ReadOnly bool // it changes nothing
@@ -191,10 +180,10 @@ type Facts struct {
 // A PathFact is one argument that is a path, or a list of paths.
 type PathFact struct {
 	Argument string
-	Op       Op     // empty: what the tool's Operation says
-	OfFile   Op     // what is done to a path that is no directory; empty: the same
-	Default  string // the path where the argument is absent; empty: then there is none
-	Alias    string // another argument for the same path
+	Op       policy.Op // empty: what the tool's Operation says
+	OfFile   policy.Op // what is done to a path that is no directory; empty: the same
+	Default  string    // the path where the argument is absent; empty: then there is none
+	Alias    string    // another argument for the same path
 }
 
 // Mode says whether a tool may change anything.

@@ -32,7 +32,7 @@
 //		}
 //	}
 //
-// All and Quick check a decoder over one text; fuzz targets need no more. Run checks cases of package dialect.
+// All and Quick check a decoder over one text; fuzz targets need no more.
 //
 // Words: a split is a way to cut a text into chunks, given by the offsets of the cuts. The whole text fed at once is
 // the yardstick of all other splits.

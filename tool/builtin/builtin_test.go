@@ -15,6 +15,7 @@ import (
 
 	"wield/chat"
 	"wield/tool"
+	"wield/tool/policy"
 )
 
 // run runs one tool in a workspace, past all checks, and returns its data.
@@ -57,7 +58,7 @@ func TestOff(t *testing.T) {
 		}
 		writes := b.Facts.Operation != ""
 		for _, p := range b.Facts.Paths {
-			writes = writes || p.Op == tool.OpWrite || p.Op == tool.OpDelete
+			writes = writes || p.Op == policy.OpWrite || p.Op == policy.OpDelete
 		}
 		if writes && (b.Guard == nil || b.Guard.Mode != tool.ModeRO) {
 			t.Errorf("%s writes and is not read-only from the start", b.Name())

@@ -15,6 +15,7 @@ import (
 
 	"wield/tool"
 	"wield/tool/files"
+	"wield/tool/policy"
 	"wield/tool/sandbox"
 )
 
@@ -85,7 +86,7 @@ func getDiagnostics(o *Options) *tool.Tool {
 		func(ctx context.Context, c *tool.Call, in diagnosticsInput) (diagnosticsOutput, error) {
 			return diagnose(ctx, c, o, in)
 		})
-	t.Facts = tool.Facts{Dir: "cwd", Paths: []tool.PathFact{{Argument: "file", Op: tool.OpRead}}, ReadOnly: true}
+	t.Facts = tool.Facts{Dir: "cwd", Paths: []tool.PathFact{{Argument: "file", Op: policy.OpRead}}, ReadOnly: true}
 	t.Limits.Timeout = mostCommandSeconds * time.Second
 	return t
 }

@@ -10,6 +10,7 @@ import (
 	"wield/tool/edit"
 	"wield/tool/files"
 	"wield/tool/internal/patch"
+	"wield/tool/policy"
 )
 
 type editInput struct {
@@ -54,7 +55,7 @@ func editFile(o *Options) *tool.Tool {
 			}
 			return shownEdits(changes), nil
 		})
-	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Op: tool.OpWrite}}, Edits: "edits"}
+	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Op: policy.OpWrite}}, Edits: "edits"}
 	t.Guard = &tool.Guard{Mode: tool.ModeRO}
 	t.Preview = preview(o, func(root *files.Root, in editInput) ([]edit.Change, error) {
 		ops, err := in.ops()

@@ -20,6 +20,7 @@ import (
 	"wield/tool"
 	"wield/tool/edit"
 	"wield/tool/files"
+	"wield/tool/policy"
 )
 
 // Bounds of what one call reads.
@@ -53,7 +54,7 @@ func readFile(o *Options) *tool.Tool {
 			defer f.Close()
 			return readWindow(ctx, f, in)
 		})
-	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Op: tool.OpRead}}, ReadOnly: true}
+	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Op: policy.OpRead}}, ReadOnly: true}
 	t.Idempotent = true
 	return t
 }
@@ -166,7 +167,7 @@ func writeFile(o *Options) *tool.Tool {
 			}
 			return written{in.Path, int64(len(in.Content))}, nil
 		})
-	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Op: tool.OpWrite}}}
+	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Op: policy.OpWrite}}}
 	t.Guard = &tool.Guard{Mode: tool.ModeRO}
 	t.Preview = preview(o, func(root *files.Root, in writeInput) ([]edit.Change, error) {
 		changes, err := in.changes(root)
@@ -233,7 +234,7 @@ func listFiles(o *Options) *tool.Tool {
 			defer root.Close()
 			return list(ctx, root, in)
 		})
-	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Alias: "directory", Op: tool.OpList, Default: "."}}, ReadOnly: true}
+	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Alias: "directory", Op: policy.OpList, Default: "."}}, ReadOnly: true}
 	t.Idempotent = true
 	return t
 }
@@ -343,7 +344,7 @@ func fileAccess(o *Options) *tool.Tool {
 	t.Facts = tool.Facts{
 		Paths:     []tool.PathFact{{Argument: "path"}},
 		Operation: "operation",
-		Ops:       map[string]tool.Op{"read": tool.OpRead, "write": tool.OpWrite, "list": tool.OpList, "delete": tool.OpDelete},
+		Ops:       map[string]policy.Op{"read": policy.OpRead, "write": policy.OpWrite, "list": policy.OpList, "delete": policy.OpDelete},
 	}
 	t.Guard = &tool.Guard{Mode: tool.ModeRO, DangerousPaths: tool.DangerousPaths("")}
 	t.Style = tool.StyleLLF

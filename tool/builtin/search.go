@@ -16,6 +16,7 @@ import (
 
 	"wield/tool"
 	"wield/tool/files"
+	"wield/tool/policy"
 )
 
 // Bounds of a search.
@@ -63,7 +64,7 @@ func searchCode(o *Options) *tool.Tool {
 			defer root.Close()
 			return search(ctx, c, o, root, in)
 		})
-	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "options.path", Op: tool.OpList, OfFile: tool.OpRead, Default: "."}}, ReadOnly: true}
+	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "options.path", Op: policy.OpList, OfFile: policy.OpRead, Default: "."}}, ReadOnly: true}
 	t.Idempotent = true
 	return t
 }
@@ -130,7 +131,7 @@ func search(ctx context.Context, c *tool.Call, o *Options, root *files.Root, in 
 	switch {
 	case info.IsDir():
 		err = s.walk(ctx, name)
-	case !c.May(tool.OpRead, name):
+	case !c.May(policy.OpRead, name):
 		err = &tool.Error{Kind: tool.ErrSecurity, Message: "the policy does not let " + name + " be read"}
 	default:
 		err = s.file(ctx, name)
@@ -158,7 +159,7 @@ func (s *searcher) walk(ctx context.Context, dir string) error {
 		if !e.Info.Mode().IsRegular() || hidden(e.Name) || s.ignore.match(e.Name, false) || !s.wanted(below(dir, e.Name)) {
 			continue
 		}
-		if !s.call.May(tool.OpRead, e.Name) {
+		if !s.call.May(policy.OpRead, e.Name) {
 			s.batch = append(s.batch, candidate{withheld: true})
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	"wield/chat"
 	"wield/schema"
 	"wield/tool"
+	"wield/tool/policy"
 	"wield/tool/sandbox"
 )
 
@@ -35,16 +36,16 @@ type description struct {
 	Type     string       `json:"type"`
 	Function *description `json:"function"`
 
-	Paths      map[tool.Op][]string `json:"paths"`
-	URLs       []string             `json:"urls"`
-	Changes    *bool                `json:"changes"`
-	Network    bool                 `json:"network"`
-	Timeout    string               `json:"timeout"`
-	Idempotent bool                 `json:"idempotent"`
-	Dangerous  bool                 `json:"dangerous"`
-	Cache      string               `json:"cache"`
-	Debounce   string               `json:"debounce"`
-	Batch      bool                 `json:"batch"`
+	Paths      map[policy.Op][]string `json:"paths"`
+	URLs       []string               `json:"urls"`
+	Changes    *bool                  `json:"changes"`
+	Network    bool                   `json:"network"`
+	Timeout    string                 `json:"timeout"`
+	Idempotent bool                   `json:"idempotent"`
+	Dangerous  bool                   `json:"dangerous"`
+	Cache      string                 `json:"cache"`
+	Debounce   string                 `json:"debounce"`
+	Batch      bool                   `json:"batch"`
 }
 
 // describe asks a program what it is. It runs in the sandbox, without a place to write to and without the network.
@@ -195,8 +196,8 @@ func (d *description) facts(r *reader) error {
 	return nil
 }
 
-func sortedOps(m map[tool.Op][]string) []tool.Op {
-	var ops []tool.Op
+func sortedOps(m map[policy.Op][]string) []policy.Op {
+	var ops []policy.Op
 	for op := range m {
 		ops = append(ops, op)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"wield/tool"
+	"wield/tool/policy"
 	"wield/tool/sandbox"
 )
 
@@ -31,7 +32,7 @@ func TestDescribe(t *testing.T) {
 		}
 		got := all[0]
 		if got.Name() != "greet" || got.Definition.Description != "Greets." || string(got.Definition.Parameters) != params || len(got.Facts.Paths) != 1 ||
-			got.Facts.Paths[0] != (tool.PathFact{Argument: "file", Op: tool.OpRead}) || !got.Facts.Network || !got.Facts.ReadOnly || got.Limits.Timeout != 55*time.Second {
+			got.Facts.Paths[0] != (tool.PathFact{Argument: "file", Op: policy.OpRead}) || !got.Facts.Network || !got.Facts.ReadOnly || got.Limits.Timeout != 55*time.Second {
 			t.Errorf("%+v", got)
 		}
 		res := callOf(t, got, `{"name":"Ann"}`)

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"wield/tool"
+	"wield/tool/policy"
 	"wield/tool/sandbox"
 )
 
@@ -50,7 +51,7 @@ func TestLoad(t *testing.T) {
 		string(greet.Definition.Parameters) != `{"type":"object","properties":{"loud":{"type":"boolean","description":"whether loudly"},"name":{"type":"string","description":"who"}},"required":["name"],"additionalProperties":false}` {
 		t.Errorf("%+v %s", greet, greet.Definition.Parameters)
 	}
-	if other.Name() != "copy_file" || len(other.Facts.Paths) != 2 || other.Facts.Paths[1] != (tool.PathFact{Argument: "to", Op: tool.OpWrite}) || other.Guard == nil {
+	if other.Name() != "copy_file" || len(other.Facts.Paths) != 2 || other.Facts.Paths[1] != (tool.PathFact{Argument: "to", Op: policy.OpWrite}) || other.Guard == nil {
 		t.Errorf("%+v", other)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"wield/chat"
 	"wield/tool"
+	"wield/tool/policy"
 	"wield/tool/sandbox"
 )
 
@@ -352,8 +353,8 @@ func (s *Set) path(name string) string {
 }
 
 // llfOps are what the operations of a tool mean for its path. One that is not among them may be the worst.
-var llfOps = map[string]tool.Op{"read": tool.OpRead, "list": tool.OpList, "write": tool.OpWrite, "delete": tool.OpDelete,
-	"exists": tool.OpList, "info": tool.OpList, "search": tool.OpRead}
+var llfOps = map[string]policy.Op{"read": policy.OpRead, "list": policy.OpList, "write": policy.OpWrite, "delete": policy.OpDelete,
+	"exists": policy.OpList, "info": policy.OpList, "search": policy.OpRead}
 
 // llfFacts finds in the schema what a rule looks at: the arguments path, command and url mean that in every tool.
 func llfFacts(parameters json.RawMessage, e *llfEntry) tool.Facts {
@@ -369,7 +370,7 @@ func llfFacts(parameters json.RawMessage, e *llfEntry) tool.Facts {
 		case has("operation"):
 			f.Operation, f.Ops = "operation", maps.Clone(llfOps)
 		case e.mode == "ro":
-			p.Op = tool.OpRead // the sandbox sees to it
+			p.Op = policy.OpRead // the sandbox sees to it
 		}
 		f.Paths = append(f.Paths, p)
 	}

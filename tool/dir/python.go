@@ -15,6 +15,7 @@ import (
 
 	"wield/chat"
 	"wield/tool"
+	"wield/tool/policy"
 	"wield/tool/sandbox"
 )
 
@@ -159,9 +160,9 @@ func (f *pyFunction) tool(file string) (*tool.Tool, error) {
 	}
 	for _, name := range f.Paths { // what is annotated as a path is one, whatever the comments say
 		if !slices.ContainsFunc(r.t.Facts.Paths, func(p tool.PathFact) bool { return p.Argument == name }) {
-			op := tool.OpWrite
+			op := policy.OpWrite
 			if r.t.Facts.ReadOnly {
-				op = tool.OpRead
+				op = policy.OpRead
 			}
 			r.t.Facts.Paths = append(r.t.Facts.Paths, tool.PathFact{Argument: name, Op: op})
 		}

@@ -11,6 +11,7 @@ import (
 
 	"wield/schema"
 	"wield/tool"
+	"wield/tool/policy"
 	"wield/tool/sandbox"
 )
 
@@ -138,7 +139,7 @@ func TestFunctions(t *testing.T) {
 		!strings.Contains(string(d.Parameters), `"description": "path of the file, in the workspace"`) || !strings.Contains(string(d.Parameters), `"default": 1`) {
 		t.Errorf("%s %s", d.Description, d.Parameters)
 	}
-	if f := count.Facts; !f.ReadOnly || len(f.Paths) != 1 || f.Paths[0] != (tool.PathFact{Argument: "file", Op: tool.OpRead}) || count.Limits.Timeout.Seconds() != 77 {
+	if f := count.Facts; !f.ReadOnly || len(f.Paths) != 1 || f.Paths[0] != (tool.PathFact{Argument: "file", Op: policy.OpRead}) || count.Limits.Timeout.Seconds() != 77 {
 		t.Errorf("%+v", count)
 	}
 	if kinds.Guard == nil || kinds.Guard.Mode != tool.ModeRO {

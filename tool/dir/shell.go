@@ -15,6 +15,7 @@ import (
 
 	"wield/chat"
 	"wield/tool"
+	"wield/tool/policy"
 )
 
 // A Line is a tool that is one line of shell. {NAME} in its command is the place of a parameter, and
@@ -420,9 +421,9 @@ func (e *expansion) facts() tool.Facts {
 	for _, name := range names {
 		switch p := e.params[name]; p.Type {
 		case "path", "paths":
-			op := tool.OpWrite
+			op := policy.OpWrite
 			if e.line.ReadOnly {
-				op = tool.OpRead
+				op = policy.OpRead
 			}
 			f.Paths = append(f.Paths, tool.PathFact{Argument: name, Op: op})
 		case "url":

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"wield/tool"
+	"wield/tool/policy"
 	"wield/tool/sandbox"
 )
 
@@ -149,12 +150,12 @@ func TestLineFacts(t *testing.T) {
 	for _, tt := range []struct {
 		readOnly bool
 		command  string
-		op       tool.Op
+		op       policy.Op
 		fails    string
 	}{
-		{true, "fetch {page:url} {in:path}", tool.OpRead, ""},
-		{false, "fetch {page:url} {in:path}", tool.OpWrite, ""},
-		{false, "fetch {page:url} > {in:path}", tool.OpWrite, ""},
+		{true, "fetch {page:url} {in:path}", policy.OpRead, ""},
+		{false, "fetch {page:url} {in:path}", policy.OpWrite, ""},
+		{false, "fetch {page:url} > {in:path}", policy.OpWrite, ""},
 		{true, "fetch {page:url} > {in:path}", "", "said to change nothing"},
 	} {
 		one, err := Line{Name: "t", Command: tt.command, ReadOnly: tt.readOnly}.Tool()

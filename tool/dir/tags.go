@@ -12,6 +12,7 @@ import (
 
 	"wield/chat"
 	"wield/tool"
+	"wield/tool/policy"
 )
 
 // An Error says where a file of tools is wrong.
@@ -216,8 +217,8 @@ func isName(s string) bool {
 
 // path reads "path OP: NAME": an argument that is a path, and what is done to it.
 func (r *reader) path(about, value string) string {
-	op := tool.Op(about)
-	if !slices.Contains([]tool.Op{tool.OpRead, tool.OpWrite, tool.OpList, tool.OpDelete}, op) {
+	op := policy.Op(about)
+	if !slices.Contains([]policy.Op{policy.OpRead, policy.OpWrite, policy.OpList, policy.OpDelete}, op) {
 		return `a path is told as "path read: NAME"; there are read, write, list and delete`
 	}
 	var names []string

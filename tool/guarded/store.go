@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"wield/tool/atomicfile"
+	"wield/tool/internal/guardedfiles"
 )
 
 // A Store keeps what a person has agreed to and what is held back until one does, in a file. Its methods may
@@ -85,14 +86,15 @@ func (s *Store) change(f func(*record)) error {
 	return nil
 }
 
-// AddPending notes what a tool has changed. What is held back already stays another one's.
-func (s *Store) AddPending(tool string, changes []Change) error {
+// AddPending notes what a tool has changed, by path; an empty sum stands for a file that is gone. What is held back already
+// stays another one's.
+func (s *Store) AddPending(tool string, sums map[string]string) error {
 	return s.change(func(r *record) {
-		for _, c := range changes {
-			if h, is := r.Held[c.Path]; is && h.Sum == c.Sum {
+		for path, sum := range sums {
+			if h, is := r.Held[path]; is && h.Sum == sum {
 				continue
 			}
-			r.Held[c.Path] = Pending{Sum: c.Sum, By: tool, At: time.Now().UTC().Truncate(time.Second)}
+			r.Held[path] = Pending{Sum: sum, By: tool, At: time.Now().UTC().Truncate(time.Second)}
 		}
 	})
 }
@@ -102,7 +104,7 @@ func (s *Store) AddPending(tool string, changes []Change) error {
 func (s *Store) Pending(path string) (Pending, bool, error) {
 	r, err := s.load()
 	for p, h := range r.Held {
-		if (p == path || strings.HasPrefix(p, path+string(filepath.Separator))) && sumOf(p) == h.Sum {
+		if (p == path || strings.HasPrefix(p, path+string(filepath.Separator))) && guardedfiles.Sum(p) == h.Sum {
 			h.Path = p
 			return h, true, err
 		}
@@ -115,7 +117,7 @@ func (s *Store) List() ([]Pending, error) {
 	r, err := s.load()
 	var list []Pending
 	for p, h := range r.Held {
-		if h.Path = p; sumOf(p) == h.Sum {
+		if h.Path = p; guardedfiles.Sum(p) == h.Sum {
 			list = append(list, h)
 		}
 	}
@@ -132,7 +134,7 @@ func (s *Store) Agreed(path string) (bool, error) {
 	if _, held, err := s.Pending(filepath.Dir(path)); held || err != nil { // what lies beside it may be a part of it
 		return false, err
 	}
-	sum := sum(path)
+	sum := guardedfiles.SumAll(path)
 	if was := r.Agreed[path]; was != "" {
 		return was == sum, nil
 	}
@@ -147,6 +149,6 @@ func (s *Store) Agree(path string) error {
 				delete(r.Held, p)
 			}
 		}
-		r.Agreed[path] = sum(path)
+		r.Agreed[path] = guardedfiles.SumAll(path)
 	})
 }

@@ -137,7 +137,7 @@ func (t template) expandSegment(args arguments) (string, error) {
 	if !alone || args[name] == nil {
 		return t.expand(args, url.PathEscape)
 	}
-	return joined(args[name], StyleExplode, url.PathEscape, ","), nil
+	return joined(args[name], styleExplode, url.PathEscape, ","), nil
 }
 
 // expand returns the pairs that a field becomes, ready to be sent; none if an argument for it is absent.
@@ -157,13 +157,13 @@ func (f *compiled) expand(args arguments) ([][2]string, error) {
 	if !ok {
 		return nil, nil
 	}
-	if f.In == InQuery && f.Style == StyleExplode || f.Style == StyleDeep {
+	if f.In == InQuery && f.Style == styleExplode || f.Style == styleDeep {
 		return f.several(raw)
 	}
-	if !isSimple(raw) && f.Style != StyleJSON && f.In == InQuery {
+	if !isSimple(raw) && f.Style != styleJSON && f.In == InQuery {
 		return [][2]string{{f.escape(f.Name), joined(raw, f.Style, f.escape, separators[f.Style])}}, nil
 	}
-	if !isSimple(raw) && f.Style != StyleJSON {
+	if !isSimple(raw) && f.Style != styleJSON {
 		if err := noCommas(raw, f.Name); err != nil {
 			return nil, err
 		}
@@ -173,7 +173,7 @@ func (f *compiled) expand(args arguments) ([][2]string, error) {
 }
 
 // separators stand between the items of a list in a query.
-var separators = map[Style]string{StyleComma: ",", StyleSpace: "%20", StylePipe: "%7C"}
+var separators = map[string]string{styleComma: ",", styleSpace: "%20", stylePipe: "%7C"}
 
 // several writes each item and member as a pair of its own.
 func (f *compiled) several(raw json.RawMessage) ([][2]string, error) {
@@ -188,7 +188,7 @@ func (f *compiled) several(raw json.RawMessage) ([][2]string, error) {
 	case isObject:
 		for _, m := range object {
 			name := m.name
-			if f.Style == StyleDeep {
+			if f.Style == styleDeep {
 				name = f.Name + "[" + m.name + "]"
 			}
 			pairs = append(pairs, [2]string{f.escape(name), f.escape(textOf(m.value))})
@@ -218,7 +218,7 @@ func (f *compiled) escape(text string) string {
 func isSimple(raw json.RawMessage) bool { return len(raw) == 0 || raw[0] != '[' && raw[0] != '{' }
 
 // joined writes a list or an object as one text.
-func joined(raw json.RawMessage, style Style, escape func(string) string, separator string) string {
+func joined(raw json.RawMessage, style string, escape func(string) string, separator string) string {
 	if separator == "" {
 		separator = ","
 	}
@@ -234,7 +234,7 @@ func joined(raw json.RawMessage, style Style, escape func(string) string, separa
 		return escape(textOf(raw))
 	}
 	between := separator
-	if style == StyleExplode {
+	if style == styleExplode {
 		between = "="
 	}
 	for _, m := range object {

@@ -114,12 +114,12 @@ func TestRequest(t *testing.T) {
 		{"list", Request{URL: "SITE/?q={q}"}, []string{"q"}, `{"q":["a",2,true]}`, "GET /?q=a&q=2&q=true\n"},
 		{"members", Request{URL: "SITE/?q={q}"}, []string{"q"}, `{"q":{"a":1,"b&":"c"}}`, "GET /?a=1&b%26=c\n"},
 		{"a member as another", Request{URL: "SITE/?q={q}", Fields: []Field{{In: InQuery, Name: "key", Secret: "sesame"}}}, []string{"q"}, `{"q":{"key":1}}`, "!the name key belongs to another part"},
-		{"comma", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: StyleComma}}}, []string{"q"}, `{"q":["a,b","c"]}`, "GET /?q=a%2Cb,c\n"},
-		{"comma members", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: StyleComma}}}, []string{"q"}, `{"q":{"a":1}}`, "GET /?q=a,1\n"},
-		{"pipe", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: StylePipe}}}, []string{"q"}, `{"q":["a","c"]}`, "GET /?q=a%7Cc\n"},
-		{"space", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: StyleSpace}}}, []string{"q"}, `{"q":["a","c"]}`, "GET /?q=a%20c\n"},
-		{"deep", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: StyleDeep}}}, []string{"q"}, `{"q":{"a":1}}`, "GET /?q%5Ba%5D=1\n"},
-		{"json", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: StyleJSON}}}, []string{"q"}, `{"q":{"a":1}}`, "GET /?q=%7B%22a%22%3A1%7D\n"},
+		{"comma", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: styleComma}}}, []string{"q"}, `{"q":["a,b","c"]}`, "GET /?q=a%2Cb,c\n"},
+		{"comma members", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: styleComma}}}, []string{"q"}, `{"q":{"a":1}}`, "GET /?q=a,1\n"},
+		{"pipe", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: stylePipe}}}, []string{"q"}, `{"q":["a","c"]}`, "GET /?q=a%7Cc\n"},
+		{"space", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: styleSpace}}}, []string{"q"}, `{"q":["a","c"]}`, "GET /?q=a%20c\n"},
+		{"deep", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: styleDeep}}}, []string{"q"}, `{"q":{"a":1}}`, "GET /?q%5Ba%5D=1\n"},
+		{"json", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: styleJSON}}}, []string{"q"}, `{"q":{"a":1}}`, "GET /?q=%7B%22a%22%3A1%7D\n"},
 		{"header", Request{URL: "SITE/", Fields: []Field{{In: InHeader, Name: "X-A", Value: "n {a}"}, {In: InHeader, Name: "x-b", Secret: "{a}"}}}, []string{"a"}, `{"a":"1: 2"}`, "GET /\nX-A: n 1: 2\nX-B: {a}\n"},
 		{"header lines", Request{URL: "SITE/", Fields: []Field{{In: InHeader, Name: "X-A", Value: "{a}"}}}, []string{"a"}, `{"a":"1\r\nX-B: 2"}`, "!a header is one line"},
 		{"header list", Request{URL: "SITE/", Fields: []Field{{In: InHeader, Name: "X-A", Value: "{a}"}}}, []string{"a"}, `{"a":["1","2"]}`, "GET /\nX-A: 1,2\n"},
@@ -178,6 +178,7 @@ func TestNew(t *testing.T) {
 		{Request{Method: "GET", URL: "https://x.example/", Fields: []Field{{In: InHeader, Name: "a b"}}}, nil, "is no name of a header"},
 		{Request{Method: "GET", URL: "https://x.example/", Fields: []Field{{In: InHeader, Name: "X", Secret: "a\nb"}}}, nil, "not one line"},
 		{Request{Method: "GET", URL: "https://x.example/", Fields: []Field{{In: "body", Name: "X"}}}, nil, "there is no place"},
+		{Request{Method: "GET", URL: "https://x.example/", Fields: []Field{{In: InQuery, Name: "x", Style: "form"}}}, nil, "there is no style"},
 	} {
 		_, err := New(chat.Tool{Name: "try_it", Parameters: schemaOf(tt.params...)}, tt.r)
 		if !errors.Is(err, ErrRequest) || !strings.Contains(err.Error(), tt.says) {

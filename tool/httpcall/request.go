@@ -1,6 +1,7 @@
 package httpcall
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,24 +52,28 @@ type Field struct {
 	In    In
 	Name  string
 	Value string // with places
-	Style Style  // how lists and objects are written
+
+	// Style says how an argument that is a list or an object is written: "explode", which "" stands for, as a pair for each
+	// item, and for each member under its own name (outside a query a,b and k=v,l=w); "comma" as a,b and k,v,l,w; "space" as
+	// a b; "pipe" as a|b; "deep" as name[member]=value; "json" as JSON text.
+	Style string
 
 	// Secret is sent in place of Value. It has no places, and stands in no error.
 	Secret string
 }
 
-// A Style says how an argument that is a list or an object is written where there is only text.
-type Style uint8
-
-// The styles. What only a query can do is StyleComma elsewhere.
+// How arguments that are lists or objects are written where there is only text: Field.Style. What only a query can do is a
+// comma elsewhere.
 const (
-	StyleExplode Style = iota // a pair for each item, and for each member under its own name; elsewhere a,b and k=v,l=w
-	StyleComma                // a,b and k,v,l,w
-	StyleSpace                // a b
-	StylePipe                 // a|b
-	StyleDeep                 // name[member]=value
-	StyleJSON                 // the JSON text
+	styleExplode = "explode"
+	styleComma   = "comma"
+	styleSpace   = "space"
+	stylePipe    = "pipe"
+	styleDeep    = "deep"
+	styleJSON    = "json"
 )
+
+var fieldStyles = []string{styleExplode, styleComma, styleSpace, stylePipe, styleDeep, styleJSON}
 
 // methods are those that requests may have, and whether they change nothing, and whether twice is as good as once.
 var methods = map[string]struct{ reads, again, body bool }{
@@ -280,7 +285,10 @@ func (p *program) add(f compiled) error {
 		return wrong("the secret for the header %s is not one line of text", f.Name)
 	case f.In != InQuery && f.In != InHeader && f.In != inCookie:
 		return wrong("there is no place %q for %s", f.In, f.Name)
+	case !slices.Contains(fieldStyles, cmp.Or(f.Style, styleExplode)):
+		return wrong("there is no style %q for %s: it is one of %s", f.Style, f.Name, strings.Join(fieldStyles, ", "))
 	}
+	f.Style = cmp.Or(f.Style, styleExplode)
 	if f.Secret == "" {
 		p.used = append(p.used, f.value.names()...)
 	}

@@ -156,35 +156,35 @@ func (op *operation) describe(schema []byte, about string) []byte {
 var styles = []struct {
 	in, style string
 	explode   bool
-	as        httpcall.Style
+	as        string // httpcall.Field.Style
 }{
-	{"query", "form", true, httpcall.StyleExplode},
-	{"query", "form", false, httpcall.StyleComma},
-	{"query", "spaceDelimited", false, httpcall.StyleSpace},
-	{"query", "spaceDelimited", true, httpcall.StyleExplode},
-	{"query", "pipeDelimited", false, httpcall.StylePipe},
-	{"query", "pipeDelimited", true, httpcall.StyleExplode},
-	{"query", "deepObject", true, httpcall.StyleDeep},
-	{"query", "deepObject", false, httpcall.StyleDeep},
-	{"header", "simple", true, httpcall.StyleExplode},
-	{"header", "simple", false, httpcall.StyleComma},
-	{"cookie", "form", true, httpcall.StyleExplode},
-	{"cookie", "form", false, httpcall.StyleComma},
-	{"path", "simple", true, httpcall.StyleExplode},
-	{"path", "simple", false, httpcall.StyleExplode},
+	{"query", "form", true, "explode"},
+	{"query", "form", false, "comma"},
+	{"query", "spaceDelimited", false, "space"},
+	{"query", "spaceDelimited", true, "explode"},
+	{"query", "pipeDelimited", false, "pipe"},
+	{"query", "pipeDelimited", true, "explode"},
+	{"query", "deepObject", true, "deep"},
+	{"query", "deepObject", false, "deep"},
+	{"header", "simple", true, "explode"},
+	{"header", "simple", false, "comma"},
+	{"cookie", "form", true, "explode"},
+	{"cookie", "form", false, "comma"},
+	{"path", "simple", true, "explode"},
+	{"path", "simple", false, "explode"},
 }
 
 // usualStyles are those of parameters that say nothing.
 var usualStyles = map[string]string{"query": "form", "cookie": "form", "header": "simple", "path": "simple"}
 
 // shapeOf returns the schema of a parameter and how it is written.
-func (op *operation) shapeOf(p parameter) (*node, httpcall.Style, error) {
+func (op *operation) shapeOf(p parameter) (*node, string, error) {
 	if content := p.node.get("content"); content.isObject() && len(content.members) > 0 {
 		media, err := op.doc.resolve(content.members[0].value)
 		if err != nil {
-			return nil, 0, err
+			return nil, "", err
 		}
-		return schemaOrAny(media, p.node.line), httpcall.StyleJSON, nil
+		return schemaOrAny(media, p.node.line), "json", nil
 	}
 	style := p.node.str("style")
 	if style == "" {
@@ -199,7 +199,7 @@ func (op *operation) shapeOf(p parameter) (*node, httpcall.Style, error) {
 			return schemaOrAny(p.node, p.node.line), s.as, nil
 		}
 	}
-	return nil, 0, op.doc.fail(p.node.line, "the parameter %s: the style %q in a %s is not supported", p.name, style, p.in)
+	return nil, "", op.doc.fail(p.node.line, "the parameter %s: the style %q in a %s is not supported", p.name, style, p.in)
 }
 
 // schemaOrAny returns the schema of a parameter or body; one that allows text if there is none.

@@ -125,10 +125,10 @@ func TestVisible_arg103(t *testing.T) {
 // TestBrief: what fits on a line is shown whole, and characters are not cut.
 func TestBrief(t *testing.T) {
 	fits := strings.Repeat("ü", 120)
-	if got := Brief(fits); got != fits {
+	if got := brief(fits); got != fits {
 		t.Errorf("120 characters become %q", got)
 	}
-	if got, want := Brief(fits+"x"), strings.Repeat("ü", 117)+"..."; got != want {
+	if got, want := brief(fits+"x"), strings.Repeat("ü", 117)+"..."; got != want {
 		t.Errorf("121 characters become %q", got)
 	}
 }

@@ -110,11 +110,11 @@ func (v Verdict) String() string {
 	if v.File != "" {
 		where = fmt.Sprintf(" (%s:%d)", v.File, v.Line)
 	}
-	return fmt.Sprintf("%s by %s%s: %s", v.Decision, Brief(v.Rule), where, v.Why)
+	return fmt.Sprintf("%s by %s%s: %s", v.Decision, brief(v.Rule), where, v.Why)
 }
 
-// Brief shortens the text of a rule to what fits on a line. Where the rule stands, the whole of it can be read.
-func Brief(rule string) string {
+// brief shortens the text of a rule to what fits on a line. Where the rule stands, the whole of it can be read.
+func brief(rule string) string {
 	const most = 120
 	if utf8.RuneCountInString(rule) <= most {
 		return rule

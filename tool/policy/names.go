@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"wield/tool/guarded"
+	"wield/tool/internal/guardedfiles"
 )
 
 // What is thought of names. Names are compared in lower case, without what some systems leave out at their end.
@@ -89,7 +89,7 @@ func sensitiveData(folded []string) string {
 
 // protectedName returns the part of a path, in lower case, for which it is never written; else "".
 func protectedName(folded []string) string {
-	if class, part := guarded.Of(folded); class == guarded.Decides {
+	if class, part := guardedfiles.Of(folded); class == guardedfiles.Decides {
 		return part
 	}
 	return ""
@@ -97,7 +97,7 @@ func protectedName(folded []string) string {
 
 // laterName returns the part of a path, in lower case, for which a person is asked before it is changed; else "".
 func laterName(folded []string) string {
-	if class, part := guarded.Of(folded); class == guarded.Later {
+	if class, part := guardedfiles.Of(folded); class == guardedfiles.Later {
 		return part
 	}
 	return ""

@@ -33,6 +33,13 @@ const (
 	kindLiteral             // the same with strings in quotes
 )
 
+// Classes of dialects whose calls are not a JSON value (dialect.Dialect.Class).
+const (
+	tagged   = "tagged"
+	pythonic = "pythonic"
+	channel  = "channel"
+)
+
 // A callFrame is what stands around the arguments of one tool.
 type callFrame struct {
 	front, back string       // kindObject
@@ -92,7 +99,7 @@ func newFrame(d *dialect.Dialect, tools []Tool) (f *frame, err error) {
 	f = &frame{kind: kindObject}
 	if !strings.Contains(w.write(call("q", markObject)), markObject) {
 		f.kind = kindElement
-		if d.Class != dialect.ClassTagged && d.Class != dialect.ClassPythonic && d.Class != dialect.ClassChannel {
+		if d.Class != tagged && d.Class != pythonic && d.Class != channel {
 			return nil, frameError{"its calls have no form that a grammar of this package writes"}
 		}
 	}
@@ -102,7 +109,7 @@ func newFrame(d *dialect.Dialect, tools []Tool) (f *frame, err error) {
 	switch {
 	case f.kind == kindElement:
 		f.value = elementNotation
-	case d.Class == dialect.ClassPythonic:
+	case d.Class == pythonic:
 		f.value = pythonNotation
 	default:
 		f.value = jsonNotation
@@ -186,7 +193,7 @@ func (w calls) frame(f *frame, t *Tool) (c callFrame) {
 func (w calls) param(f *frame, t *Tool, props []shape.Prop, i int) (p paramFrame) {
 	value, written := sampleOf(props[i].Shape)
 	key := quoted(props[i].Name)
-	if w.d.Class == dialect.ClassPythonic {
+	if w.d.Class == pythonic {
 		written = pythonOf(written)
 	}
 	p.first, p.back = around(w.write(call(t.Name, "{"+key+":"+value+"}")), written)
@@ -194,7 +201,7 @@ func (w calls) param(f *frame, t *Tool, props []shape.Prop, i int) (p paramFrame
 		// The same argument in front of another, and behind it, shows what stands between the two.
 		other := props[(i+1)%len(props)]
 		otherValue, otherWritten := sampleOf(other.Shape)
-		if w.d.Class == dialect.ClassPythonic {
+		if w.d.Class == pythonic {
 			otherWritten = pythonOf(otherWritten)
 		}
 		otherFirst, _ := around(w.write(call(t.Name, "{"+quoted(other.Name)+":"+otherValue+"}")), otherWritten)
@@ -213,7 +220,7 @@ func (w calls) param(f *frame, t *Tool, props []shape.Prop, i int) (p paramFrame
 	if strings.HasSuffix(p.first, `"`) && strings.HasPrefix(p.back, `"`) && written == markText {
 		p.first, p.next, p.close, p.back = p.first[:len(p.first)-1], strings.TrimSuffix(p.next, `"`), strings.TrimPrefix(p.close, `"`), p.back[1:]
 		f.kind = kindLiteral
-	} else if w.d.Class == dialect.ClassPythonic {
+	} else if w.d.Class == pythonic {
 		f.kind = kindLiteral
 	}
 	return p

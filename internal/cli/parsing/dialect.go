@@ -69,14 +69,14 @@ func listDialectsJSON(w io.Writer) error {
 	for _, name := range dialect.Names() {
 		d, _ := dialect.Lookup(name)
 		if err := enc.Encode(struct {
-			Name    string        `json:"name"`
-			Aliases []string      `json:"aliases,omitempty"`
-			Class   dialect.Class `json:"class"`
-			Summary string        `json:"summary"`
-			Models  string        `json:"models"`
-			Auto    bool          `json:"auto"`
-			Safe    bool          `json:"safe"`
-			Example string        `json:"example"`
+			Name    string   `json:"name"`
+			Aliases []string `json:"aliases,omitempty"`
+			Class   string   `json:"class"`
+			Summary string   `json:"summary"`
+			Models  string   `json:"models"`
+			Auto    bool     `json:"auto"`
+			Safe    bool     `json:"safe"`
+			Example string   `json:"example"`
 		}{d.Name, d.Aliases, d.Class, d.Summary, d.Models, !d.ByName, d.Safe, d.Example}); err != nil {
 			return err
 		}

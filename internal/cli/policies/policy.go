@@ -232,7 +232,7 @@ func explain(w io.Writer, v policy.Verdict) error {
 		if f.Node != "" {
 			fmt.Fprintf(&b, "      node:  %s\n", f.Node)
 		}
-		rule := policy.Brief(f.Rule)
+		rule := cli.Shorten(f.Rule, 120)
 		if f.File != "" {
 			rule = fmt.Sprintf("%s:%d: %s", f.File, f.Line, rule)
 		}

@@ -36,8 +36,8 @@ Exit codes: 0 no violations, 1 violations, 2 it could not run.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if rules {
 				fmt.Fprintln(app.Stdout, cli.Table(func(row func(cells ...string)) {
-					for _, r := range tool.LintRules() {
-						row(r.Name, r.Doc)
+					for _, r := range lintRules {
+						row(r.name, r.doc)
 					}
 				}))
 				return nil
@@ -46,10 +46,10 @@ Exit codes: 0 no violations, 1 violations, 2 it could not run.`,
 			if err != nil {
 				return err
 			}
-			found := tool.Lint(defs)
+			found := lint(defs)
 			for _, f := range found {
 				if asJSON {
-					if err := cli.PrintLines(app.Stdout, []tool.LintFinding{f}); err != nil {
+					if err := cli.PrintLines(app.Stdout, []finding{f}); err != nil {
 						return err
 					}
 					continue

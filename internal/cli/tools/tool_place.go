@@ -121,7 +121,7 @@ func warnLint(app *cli.App, tools []*tool.Tool) {
 	for _, t := range tools {
 		defs = append(defs, t.Definition)
 	}
-	for _, f := range tool.Lint(defs) {
+	for _, f := range lint(defs) {
 		fmt.Fprintf(app.Stderr, "wield: %s\n", f)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 	_ "time/tzdata" // the machine may have no time zones
 
-	"wield/chat"
 	"wield/tool"
 )
 
@@ -28,15 +27,5 @@ func TestClock(t *testing.T) {
 		if got := string(result.Append(nil, tool.StyleLLF)); err != nil || got != test.want {
 			t.Errorf("%s %s: %s, %v\nwant %s", test.name, test.args, got, err, test.want)
 		}
-	}
-}
-
-func TestDefinitions(t *testing.T) {
-	var defs []chat.Tool
-	for _, d := range (Clock{}).Tools() {
-		defs = append(defs, d.Definition)
-	}
-	if found := tool.Lint(defs); found != nil {
-		t.Errorf("%v", found)
 	}
 }

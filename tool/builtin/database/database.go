@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"wield/tool"
+	"wield/tool/policy"
 )
 
 // A Source is a database that a configuration names.
@@ -100,7 +101,7 @@ func (o Options) Tools() []*tool.Tool {
 	t := tool.Raw("query_database", about, json.RawMessage(schema), o.run)
 	t.Facts = tool.Facts{
 		Operation: "mode",
-		Ops:       map[string]tool.Op{"": tool.OpRead, "ro": tool.OpRead, "rw": tool.OpWrite},
+		Ops:       map[string]policy.Op{"": policy.OpRead, "ro": policy.OpRead, "rw": policy.OpWrite},
 		Paths:     []tool.PathFact{{Argument: "path"}},
 		Network:   true,
 	}

@@ -11,7 +11,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"wield/chat"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -146,16 +145,6 @@ func TestVerb(t *testing.T) {
 		if got := verb(query); got != want {
 			t.Errorf("%q: %q, want %q", query, got, want)
 		}
-	}
-}
-
-func TestDefinition(t *testing.T) {
-	var defs []chat.Tool
-	for _, d := range (Options{}).Tools() {
-		defs = append(defs, d.Definition)
-	}
-	if found := tool.Lint(defs); found != nil {
-		t.Errorf("%v", found)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"wield/tool/edit"
 	"wield/tool/files"
 	"wield/tool/internal/patch"
+	"wield/tool/policy"
 )
 
 // Words of results.
@@ -34,7 +35,7 @@ func (b *bench) editTool() *tool.Tool {
 		func(_ context.Context, c *tool.Call, in editInput) (string, error) {
 			return b.change(c, &in, editFailed)
 		})
-	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Op: tool.OpWrite}}, Edits: "edits"}
+	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Op: policy.OpWrite}}, Edits: "edits"}
 	t.Guard = &tool.Guard{Mode: tool.ModeRO}
 	t.Preview = preview[editInput](b, editFailed)
 	return t
@@ -87,7 +88,7 @@ func (b *bench) createTool() *tool.Tool {
 		func(_ context.Context, c *tool.Call, in createInput) (string, error) {
 			return b.change(c, &in, createFailed)
 		})
-	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Op: tool.OpWrite}}}
+	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Op: policy.OpWrite}}}
 	t.Guard = &tool.Guard{Mode: tool.ModeRO}
 	t.Preview = preview[createInput](b, createFailed)
 	return t

@@ -8,6 +8,7 @@ import (
 
 	"wield/tool"
 	"wield/tool/files"
+	"wield/tool/policy"
 )
 
 // Words of results.
@@ -35,7 +36,7 @@ func (b *bench) readTool() *tool.Tool {
 			}
 			return b.read(ctx, c, in.Paths)
 		})
-	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "paths", Op: tool.OpRead}}, Each: "paths", ReadOnly: true}
+	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "paths", Op: policy.OpRead}}, Each: "paths", ReadOnly: true}
 	t.Limits.Output = 2*int(b.o.MaxRead) + 16<<10 // a file that may be read is shown to its end, written as JSON too
 	return t
 }

@@ -1,4 +1,9 @@
-package guarded
+// Package guardedfiles knows the files that no tool changes by itself: those that decide what tools may do, and those that
+// other programs run later, when nobody looks any more.
+//
+// [Of] classifies a path by its names, [Find] lists such files of a workspace, and a [Snapshot] tells which
+// of them have changed while a process ran.
+package guardedfiles
 
 import (
 	"bytes"
@@ -29,7 +34,7 @@ func Take(paths []string) Snapshot {
 			}
 			for _, dir := range repositories(p) {
 				path := filepath.Join(dir, todo)
-				if sum := sumOf(path); sum != "" {
+				if sum := Sum(path); sum != "" {
 					s[path] = sum
 				}
 			}
@@ -55,7 +60,7 @@ func (s Snapshot) take(path string) {
 		case n > mostTaken:
 			return fs.SkipAll
 		case errors.Is(err, fs.ErrPermission), err == nil && !d.IsDir():
-			s[path] = sumOf(path)
+			s[path] = Sum(path)
 		}
 		return nil
 	})
@@ -91,9 +96,9 @@ const mostRead = 4 << 20
 // isTodo reports whether a file is the todo of a rebase. Only its commands count: git writes its other lines at each step.
 func isTodo(path string) bool { return strings.HasSuffix(filepath.ToSlash(path), "/"+todo) }
 
-// sumOf tells a file from any other: by its content, mode, or the target of a link. Empty: it is not there, or is a todo
+// Sum tells a file from any other: by its content, mode, or the target of a link. Empty: it is not there, or is a todo
 // without commands.
-func sumOf(path string) string {
+func Sum(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return ""
@@ -126,8 +131,8 @@ func sumOf(path string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// sum tells a file, or all files of a directory, from what it was or will be. Empty: it is not there.
-func sum(path string) string {
+// SumAll tells a file, or all files of a directory, from what it was or will be. Empty: it is not there.
+func SumAll(path string) string {
 	s := Snapshot{}
 	if s.take(path); len(s) == 0 {
 		return ""

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package guarded
+package guardedfiles
 
 import "io/fs"
 

@@ -1,51 +1,45 @@
-package tool
+package tools
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"wield/chat"
+	"wield/internal/cli"
 	"wield/schema"
 	"wield/schema/shape"
+	"wield/tool"
 )
 
-// A LintRule is something that makes a definition hard to use for a model.
-type LintRule struct {
-	Name string
-	Doc  string
+// A lintRule is something that makes a definition hard to use for a model.
+type lintRule struct {
+	name string
+	doc  string
 }
 
 // lintRules are all rules. Each looks at one definition; report takes the place, which may be empty, and what is wrong.
 var lintRules = []struct {
-	LintRule
+	lintRule
 	check func(l *linted, report func(pointer, format string, args ...any))
 }{
-	{LintRule{"schema", "The schema can be compiled."}, lintSchema},
-	{LintRule{"name-case", "The name is snake_case: small letters, digits and single underscores, a letter first."}, lintNameCase},
-	{LintRule{"name-unique", "No other tool has the name, letters in any case and points, hyphens and underscores taken for each other."}, lintNameUnique},
-	{LintRule{"name-vague", "The name says what the tool does."}, lintNameVague},
-	{LintRule{"description", "There is a description of at least 20 characters."}, lintDescription},
-	{LintRule{"description-vague", "The description says more than the name."}, lintDescriptionVague},
-	{LintRule{"description-example", "The description of a tool with parameters has an example of its arguments as JSON, and it fits the schema."}, lintExample},
-	{LintRule{"parameter-description", "Every parameter has a description."}, lintParameters},
-	{LintRule{"parameter-type", "Every parameter has a type or an enum."}, lintTypes},
-	{LintRule{"required-exists", "Every required parameter is one of the properties."}, lintRequired},
+	{lintRule{"schema", "The schema can be compiled."}, lintSchema},
+	{lintRule{"name-case", "The name is snake_case: small letters, digits and single underscores, a letter first."}, lintNameCase},
+	{lintRule{"name-unique", "No other tool has the name, letters in any case and points, hyphens and underscores taken for each other."}, lintNameUnique},
+	{lintRule{"name-vague", "The name says what the tool does."}, lintNameVague},
+	{lintRule{"description", "There is a description of at least 20 characters."}, lintDescription},
+	{lintRule{"description-vague", "The description says more than the name."}, lintDescriptionVague},
+	{lintRule{"description-example", "The description of a tool with parameters has an example of its arguments as JSON, and it fits the schema."}, lintExample},
+	{lintRule{"parameter-description", "Every parameter has a description."}, lintParameters},
+	{lintRule{"parameter-type", "Every parameter has a type or an enum."}, lintTypes},
+	{lintRule{"required-exists", "Every required parameter is one of the properties."}, lintRequired},
 }
 
-// LintRules lists the rules that Lint knows.
-func LintRules() []LintRule {
-	var list []LintRule
-	for _, r := range lintRules {
-		list = append(list, r.LintRule)
-	}
-	return list
-}
-
-// A LintFinding is one place that breaks a rule.
-type LintFinding struct {
+// A finding is one place that breaks a rule.
+type finding struct {
 	Tool    string `json:"tool"`
 	Rule    string `json:"rule"`
 	Pointer string `json:"pointer,omitempty"` // into the schema; empty: name or description
@@ -53,7 +47,7 @@ type LintFinding struct {
 }
 
 // String returns the finding on one line.
-func (f LintFinding) String() string {
+func (f finding) String() string {
 	at := f.Tool
 	if f.Pointer != "" {
 		at += f.Pointer
@@ -69,15 +63,15 @@ type linted struct {
 	err    error
 }
 
-// Lint looks for what makes definitions hard to use for a model. They are looked at as a set that is offered together.
-func Lint(tools []chat.Tool) []LintFinding {
-	var found []LintFinding
+// lint looks for what makes definitions hard to use for a model. They are looked at as a set that is offered together.
+func lint(tools []chat.Tool) []finding {
+	var found []finding
 	for _, t := range tools {
 		l := &linted{Tool: t, all: tools}
 		l.schema, l.err = schema.Compile(t.Parameters)
 		for _, r := range lintRules {
 			r.check(l, func(pointer, format string, args ...any) {
-				found = append(found, LintFinding{Tool: t.Name, Rule: r.Name, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
+				found = append(found, finding{Tool: t.Name, Rule: r.name, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
 			})
 		}
 	}
@@ -96,7 +90,7 @@ var snakeCase = regexp.MustCompile(`\A[a-z][a-z0-9]*(_[a-z0-9]+)*\z`)
 
 func lintNameCase(l *linted, report reporter) {
 	name := l.Name
-	if _, rest, ok := strings.Cut(name, Separator); ok {
+	if _, rest, ok := strings.Cut(name, tool.Separator); ok {
 		name = rest
 	}
 	if !snakeCase.MatchString(name) {
@@ -105,6 +99,9 @@ func lintNameCase(l *linted, report reporter) {
 }
 
 func lintNameUnique(l *linted, report reporter) {
+	fold := func(name string) string {
+		return strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToLower(name))
+	}
 	n := 0
 	for _, t := range l.all {
 		if fold(t.Name) == fold(l.Name) {
@@ -161,29 +158,14 @@ func lintExample(l *linted, report reporter) {
 	if l.schema == nil || len(properties(l.schema)) == 0 {
 		return
 	}
-	example, ok := Example(l.Description)
+	example, ok := tool.Example(l.Description)
 	if !ok {
 		report("", `the description has no example of the arguments, such as {"%s":..}`, properties(l.schema)[0].Name)
 		return
 	}
 	if found := l.schema.Validate(example); found != nil {
-		report("", "the example %s does not fit the schema: %s", cut(example, 80), found[0])
+		report("", "the example %s does not fit the schema: %s", cli.Shorten(example, 80), found[0])
 	}
-}
-
-// Example returns the first JSON object in a description.
-func Example(description string) (string, bool) {
-	for i := 0; i < len(description); i++ {
-		if description[i] != '{' {
-			continue
-		}
-		dec := json.NewDecoder(strings.NewReader(description[i:]))
-		var raw json.RawMessage
-		if dec.Decode(&raw) == nil {
-			return string(raw), true
-		}
-	}
-	return "", false
 }
 
 func properties(s *schema.Schema) []shape.Prop {
@@ -202,13 +184,13 @@ func eachParameter(raw json.RawMessage, pointer string, depth int, f func(pointe
 	if depth == maxLintDepth || json.Unmarshal(raw, &s) != nil {
 		return
 	}
-	for _, m := range members(s.Properties) {
-		at := pointer + "/properties/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(m.name)
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		at := pointer + "/properties/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 		var p parameter
-		if json.Unmarshal(m.value, &p) == nil {
+		if json.Unmarshal(s.Properties[name], &p) == nil {
 			f(at, p)
 		}
-		eachParameter(m.value, at, depth+1, f)
+		eachParameter(s.Properties[name], at, depth+1, f)
 	}
 	if len(s.Items) > 0 && s.Items[0] == '{' {
 		eachParameter(s.Items, pointer+"/items", depth+1, f)
@@ -217,16 +199,16 @@ func eachParameter(raw json.RawMessage, pointer string, depth int, f func(pointe
 
 // A parameter is what is looked at in the schema of one.
 type parameter struct {
-	Description string          `json:"description"`
-	Type        json.RawMessage `json:"type"`
-	Enum        json.RawMessage `json:"enum"`
-	Const       json.RawMessage `json:"const"`
-	Ref         string          `json:"$ref"`
-	AnyOf       json.RawMessage `json:"anyOf"`
-	OneOf       json.RawMessage `json:"oneOf"`
-	AllOf       json.RawMessage `json:"allOf"`
-	Properties  json.RawMessage `json:"properties"`
-	Items       json.RawMessage `json:"items"`
+	Description string                     `json:"description"`
+	Type        json.RawMessage            `json:"type"`
+	Enum        json.RawMessage            `json:"enum"`
+	Const       json.RawMessage            `json:"const"`
+	Ref         string                     `json:"$ref"`
+	AnyOf       json.RawMessage            `json:"anyOf"`
+	OneOf       json.RawMessage            `json:"oneOf"`
+	AllOf       json.RawMessage            `json:"allOf"`
+	Properties  map[string]json.RawMessage `json:"properties"`
+	Items       json.RawMessage            `json:"items"`
 }
 
 func lintParameters(l *linted, report reporter) {

@@ -1,4 +1,4 @@
-package guarded
+package guardedfiles
 
 import (
 	"io/fs"

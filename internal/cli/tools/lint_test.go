@@ -1,4 +1,4 @@
-package tool
+package tools
 
 import (
 	"slices"
@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"wield/chat"
+	"wield/tool"
+	"wield/tool/builtin/clock"
+	"wield/tool/builtin/database"
 )
 
 // good is a definition with nothing wrong.
@@ -49,7 +52,7 @@ func TestLint_C47_D25_D26(t *testing.T) {
 			d := good()
 			test.change(&d)
 			var rules []string
-			for _, f := range Lint([]chat.Tool{d}) {
+			for _, f := range lint([]chat.Tool{d}) {
 				rules = append(rules, f.Rule)
 			}
 			if got := strings.Join(rules, " "); got != test.want {
@@ -62,14 +65,18 @@ func TestLint_C47_D25_D26(t *testing.T) {
 func TestLintUnique(t *testing.T) {
 	a, b := good(), good()
 	b.Name = "Read.File"
-	found := Lint([]chat.Tool{a, b})
-	if n := len(slices.DeleteFunc(found, func(f LintFinding) bool { return f.Rule != "name-unique" })); n != 2 {
+	found := lint([]chat.Tool{a, b})
+	if n := len(slices.DeleteFunc(found, func(f finding) bool { return f.Rule != "name-unique" })); n != 2 {
 		t.Errorf("%d findings, want 2", n)
 	}
 }
 
 func TestLintOwnTools(t *testing.T) {
-	if found := Lint([]chat.Tool{new(Shared).ReadOutput().Definition}); found != nil {
+	defs := []chat.Tool{new(tool.Shared).ReadOutput().Definition}
+	for _, own := range slices.Concat(clock.Clock{}.Tools(), database.Options{}.Tools()) {
+		defs = append(defs, own.Definition)
+	}
+	if found := lint(defs); found != nil {
 		t.Errorf("%v", found)
 	}
 }

@@ -1,0 +1,100 @@
+package layers
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// maxExported bounds the names, methods not counted, that a reader of the library may come across.
+const maxExported = 899
+
+// TestExported counts what packages outside internal and cmd export.
+func TestExported(t *testing.T) {
+	seen := map[string]bool{} // a function may stand in files for several systems
+	for _, f := range sources(t) {
+		dir := filepath.ToSlash(filepath.Dir(f.path))
+		if f.test || f.tree.Name.Name == "main" || strings.HasPrefix(dir, "cmd/") || strings.Contains("/"+dir+"/", "/internal/") {
+			continue
+		}
+		for _, name := range exported(f.tree) {
+			seen[dir+"."+name] = true
+		}
+	}
+	if len(seen) < maxExported/2 || !seen["chat.Model"] || seen["internal/layers.TestExported"] {
+		t.Fatalf("%d names: this test does not count what it should", len(seen))
+	}
+	if len(seen) > maxExported {
+		t.Errorf("%d exported names, and %d may be: move what only our own packages use below internal", len(seen), maxExported)
+	}
+}
+
+// exported lists the names that a file exports, without methods.
+func exported(f *ast.File) (names []string) {
+	add := func(ids ...*ast.Ident) {
+		for _, id := range ids {
+			if id.IsExported() {
+				names = append(names, id.Name)
+			}
+		}
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				add(d.Name)
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					add(s.Name)
+				case *ast.ValueSpec:
+					add(s.Names...)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// A source is a file of Go, by its path below go.mod.
+type source struct {
+	path string
+	test bool
+	set  *token.FileSet
+	tree *ast.File
+}
+
+// sources reads all files of the module.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var list []source
+	top := root(t)
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && path != top && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "testdata"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go"):
+			return nil
+		}
+		set := token.NewFileSet()
+		tree, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(top, path)
+		list = append(list, source{rel, strings.HasSuffix(path, "_test.go"), set, tree})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}

@@ -1,0 +1,181 @@
+package guardedfiles
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{".git/hooks/x", ".github/workflows/ci.yml", ".github/readme", "a/b/conftest.py", "node_modules/x/conftest.py", ".wield.yaml", "a/main.go"} {
+		write(t, dir, name, "")
+	}
+	for _, part := range []string{"HEAD", "objects/x", "refs/x", "config", "hooks/x", "worktrees/w/HEAD", "worktrees/w/commondir"} {
+		write(t, dir, "store/"+part, "") // what git takes for a repository
+	}
+	for _, name := range []string{"scripts/conv", "scripts/dep.sh", "tools/other", "vendor/lib/.git/HEAD", "target/x/y/.git", "dist/x/.envrc"} {
+		write(t, dir, name, "")
+	}
+	write(t, dir, ".git/config", `[core]
+	hooksPath = "scripts/hooks"
+[x]
+	hookspath = ../outside
+[include]
+	path = ../shared.gitconfig
+[diff "x"]
+	textconv = scripts/conv --text
+[alias]
+	dep = "!./scripts/dep.sh; ls tools"
+`)
+	t.Setenv("HOME", t.TempDir())
+	found, all := Find(dir)
+	if !all {
+		t.Error("not all")
+	}
+	var got []string
+	for _, p := range found {
+		rel, _ := filepath.Rel(dir, p)
+		got = append(got, filepath.ToSlash(rel))
+	}
+	if want := []string{".git", "scripts/hooks", "shared.gitconfig", "scripts/conv", "scripts/dep.sh", ".wield.yaml", ".github/workflows", "store/hooks", "store/config",
+		"store/worktrees/w/commondir", "a/b/conftest.py",
+		"vendor/lib/.git", "target/x/y/.git"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestFindInCrowd checks that no number of other entries hides what is near the root.
+func TestFindInCrowd(t *testing.T) {
+	dir := t.TempDir()
+	workflow := filepath.Dir(write(t, dir, ".github/workflows/ci.yml", ""))
+	if err := os.Mkdir(filepath.Join(dir, "!"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 50 {
+		if err := os.Mkdir(filepath.Join(dir, "!", strconv.Itoa(i)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, all := find(dir, 50); !slices.Equal(got, []string{workflow}) || all {
+		t.Errorf("%q, all %v", got, all)
+	}
+}
+
+func TestChanges(t *testing.T) {
+	dir := t.TempDir()
+	changed, gone := write(t, dir, "conftest.py", "a"), write(t, dir, ".envrc", "a")
+	write(t, dir, ".git/hooks/same", "a")
+	write(t, dir, ".git/objects/x", "a")
+	now := func() Snapshot {
+		found, _ := Find(dir)
+		return Take(found)
+	}
+	write(t, dir, ".git/rebase-merge/git-rebase-todo", "pick a\npick b\n")
+	write(t, dir, ".git/worktrees/w/HEAD", "a")
+	before := now()
+	write(t, dir, ".git/rebase-merge/git-rebase-todo", "pick b\n")
+	todo := write(t, dir, ".git/worktrees/w/rebase-merge/git-rebase-todo", "pick a\nx rm src\n")
+	write(t, dir, "conftest.py", "b")
+	write(t, dir, ".git/objects/y", "a") // what git keeps is its own
+	hook := write(t, dir, ".git/hooks/new", "a")
+	if err := os.Remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range before.Changes(now()) {
+		if got = append(got, c.Path); (c.Sum == "") != (c.Path == gone) {
+			t.Errorf("%s: sum %q", c.Path, c.Sum)
+		}
+	}
+	if want := []string{gone, hook, todo, changed}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestSumOfLarge checks that a change is seen that leaves size and time of a large file as they were.
+func TestSumOfLarge(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only the times that a program can set are known there")
+	}
+	path := write(t, t.TempDir(), "large", strings.Repeat("x", mostRead+1))
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := Sum(path)
+	if again := Sum(path); again != before {
+		t.Error("it changes by itself")
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("evil"); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if Sum(path) == before {
+		t.Error("the change is not seen")
+	}
+}
+
+// TestUnlisted checks that a directory that cannot be listed is guarded: files in it are opened by name all the same.
+func TestUnlisted(t *testing.T) {
+	if runtime.GOOS == "windows" || os.Geteuid() == 0 {
+		t.Skip("every directory can be listed")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{".husky", "sub"} {
+		write(t, dir, name+"/.git/config", "")
+		path := filepath.Join(dir, name)
+		if err := os.Chmod(path, 0o111); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.Chmod(path, 0o755) })
+	}
+	found, _ := Find(dir)
+	changes := Snapshot{}.Changes(Take(found))
+	if want := []Change{{Path: filepath.Join(dir, ".husky")}, {Path: filepath.Join(dir, "sub")}}; len(changes) != 2 || changes[0].Path != want[0].Path || changes[1].Path != want[1].Path {
+		t.Errorf("%v", changes)
+	}
+}
+
+func TestProject(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "main/.git/config", "[core]\n\thooksPath = hooks\n")
+	write(t, dir, "main/src/x", "")
+	write(t, dir, "tree/.git", "gitdir: ../main/.git/worktrees/tree\n")
+	write(t, dir, "none/x", "")
+	t.Setenv("HOME", dir)
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for name, want := range map[string][2]string{
+		"main/src": {in("main"), ""}, "main": {in("main"), ""}, "tree": {in("tree"), in("main/.git")}, "none": {in("none"), ""},
+	} {
+		if top, git := Project(in(name)); top != want[0] || git != want[1] {
+			t.Errorf("%s: %s, %s", name, top, git)
+		}
+	}
+	if found, _ := Find(in("tree")); !slices.Equal(found, []string{in("tree/.git"), in("tree/hooks")}) {
+		t.Errorf("%q", found)
+	}
+}
