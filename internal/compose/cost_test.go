@@ -71,6 +71,8 @@ func list(n int, f func(i int) string) string {
 
 var hi = []saidMessage{says("user", "hi")}
 
+var weatherTool = []offeredTool{{"get_weather", `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`}}
+
 const openSchema = `{"type":"object","properties":{"x":{"type":"string"}}}`
 
 // dimensions are the ways in which a request can grow.
@@ -362,6 +364,24 @@ var dimensions = []struct {
 	{"a long text", false, func(n int) weight {
 		return weight{said: []saidMessage{says("user", strings.Repeat("word ", n))}, tools: oneTool(openSchema)}
 	}},
+	{"calls in a result", true, func(n int) weight {
+		call := saidCall{"c", "get_weather", `{"city":"Paris"}`}
+		lines := strings.Repeat("{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Rome\"}}\n", n)
+		return weight{said: []saidMessage{says("user", "What is the weather in Paris?"), {role: "assistant", calls: []saidCall{call}},
+			{role: "tool", parts: []string{lines}, of: "c"}}, tools: weatherTool}
+	}},
+	{"fenced calls in a result", true, func(n int) weight {
+		call := saidCall{"c", "f", `{}`}
+		lines := strings.Repeat("```json\n{\"name\": \"f\", \"arguments\": {\"x\": \"a\"}}\n```\n", n)
+		return weight{said: []saidMessage{says("user", "hi"), {role: "assistant", calls: []saidCall{call}},
+			{role: "tool", parts: []string{lines}, of: "c"}}, tools: oneTool(openSchema)}
+	}},
+	{"a long city", true, func(n int) weight {
+		return weight{said: []saidMessage{says("user", "What is the weather in "+strings.Repeat("in Rome ", n)+"?")}, tools: weatherTool}
+	}},
+	{"a long sum", true, func(n int) weight {
+		return weight{said: []saidMessage{says("user", "What is "+strings.Repeat("12+", n)+"1?")}, tools: []offeredTool{{"calculator", openSchema}}}
+	}},
 	{"keys in a text", false, func(n int) weight {
 		return weight{said: []saidMessage{says("user", strings.Repeat("api_key=sk-", n))}, tools: oneTool(openSchema)}
 	}},
@@ -638,12 +658,14 @@ func costService(t *testing.T) *gateway.Gateway {
 	c, err := config.Parse("config.yaml", []byte(`wield: config/v1
 backends:
   s: {kind: script, scenario: "`+file+`"}
+  demo: {kind: script, scenario: demo}
   http: {kind: openai, url: "`+scripted(t, file)+`/v1"}
 models:
   text: {backend: s, mode: text`+more+`
   native: {backend: s, mode: native`+more+`
   http: {backend: http, mode: native`+more+`
   prefixed: {backend: s, mode: text, calls: {prefix: "user:"}, instructions: {injectInto: first}`+more+`
+  demo: {backend: demo, mode: text`+more+`
   agent: {backend: s, mode: text, agent: {tools: [now]}}
 `), config.Options{Getenv: env()})
 	if err != nil {
@@ -679,17 +701,19 @@ type sink struct {
 	status int
 }
 
+// costWays are the ways to a model that a request is sent.
+var costWays = []struct{ front, model string }{{"chat", "text"}, {"responses", "text"}, {"messages", "text"}, {"ollama", "text"}, {"gemini", "text"},
+	{"chat", "native"}, {"chat", "http"}, {"chat", "prefixed"}, {"chat", "agent"}, {"chat", "demo"}}
+
 // TestCostIsLinear makes requests four times as large in one dimension after another, through every protocol,
 // and compares what they allocate. Where the test is built to count statements (go test -covermode=atomic
 // -coverpkg=wield/...), it compares these too: what is looked at again and again need not allocate. Neither
 // depends on how busy the machine is.
 func TestCostIsLinear(t *testing.T) {
 	g := costService(t)
-	ways := []struct{ front, model string }{{"chat", "text"}, {"responses", "text"}, {"messages", "text"}, {"ollama", "text"}, {"gemini", "text"},
-		{"chat", "native"}, {"chat", "http"}, {"chat", "prefixed"}, {"chat", "agent"}}
 	stream := false
 	for _, d := range dimensions {
-		for _, w := range ways {
+		for _, w := range costWays {
 			stream = !stream
 			f := costFronts[w.front]
 			body := func(n int) []byte { return d.weight(n).body(t, f.body, w.model, stream) }
@@ -706,7 +730,7 @@ func TestCostIsLinear(t *testing.T) {
 				}
 				return costs{bytes: after.bytes - before.bytes, steps: after.steps - before.steps, size: len(text)}
 			}
-			if w != ways[0] && (!d.history && w.model != "text" || testing.CoverMode() == "" && (!d.history || w.model != "text")) {
+			if w != costWays[0] && (!d.history && w.model != "text" || testing.CoverMode() == "" && (!d.history || w.model != "text")) {
 				continue
 			}
 			cost(10) // what is made once

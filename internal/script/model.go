@@ -214,7 +214,7 @@ func (s *stream) finish(req *chat.Request) bool {
 	if !s.yield(chat.Event{Kind: chat.KindUsage, Detail: &usage}, nil) {
 		return false
 	}
-	reason := s.reply.Turn.Finish
+	reason := s.reply.Finish
 	if reason == "" {
 		reason = chat.FinishStop
 		if s.calls > 0 {

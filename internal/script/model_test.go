@@ -386,12 +386,25 @@ func TestJournalIsBounded(t *testing.T) {
 	if n := len(list); n != 63 || list[n-1].Seq != 100 || !list[n-1].Complete {
 		t.Errorf("%d entries, the last is %d", n, list[n-1].Seq)
 	}
+	groups := "x*"
+	for i := range 32 {
+		groups = fmt.Sprintf("(?<g%d>%s)", i, groups)
+	}
+	s = mustParse(t, head+"turns: [{id: a, when: {user: '/"+groups+"/'}, reply: []}]\n")
+	for range 40 {
+		if _, err := p.Play(script.Input{Request: request(user(strings.Repeat("x", 64<<10)))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if list := p.Journal(); len(list) != 32 {
+		t.Errorf("%d entries with captures of 2 MiB", len(list))
+	}
 	for range 2000 {
 		if _, err := p.Play(script.Input{Request: request(user("x"))}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if list := p.Journal(); len(list) != 1000 || list[0].Seq != 1101 {
+	if list := p.Journal(); len(list) != 1000 || list[0].Seq != 1141 {
 		t.Errorf("%d entries, the first is %d", len(list), list[0].Seq)
 	}
 }

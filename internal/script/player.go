@@ -32,6 +32,7 @@ type Reply struct {
 	Steps    []Step
 	Faults   []Fault // those that hit this reply, in the order in which they apply
 	Captures map[string]string
+	Finish   chat.FinishReason // "": by whether there are calls
 
 	player *Player
 	key    string
@@ -73,7 +74,7 @@ type matchKey struct{ key, turn string }
 // The bounds of the journal; the oldest entries go first.
 const (
 	maxJournal      = 1000     // entries
-	maxJournalBytes = 64 << 20 // of requests and responses together
+	maxJournalBytes = 64 << 20 // of requests, responses and captures together
 )
 
 // NewPlayer returns a player of the scenario that source gives for each request.
@@ -105,10 +106,13 @@ func (p *Player) Play(in Input) (*Reply, error) {
 		p.record(e)
 		return nil, err
 	}
-	r := &Reply{Scenario: s, Turn: turn, Captures: captures, player: p, key: in.Key}
+	r := &Reply{Scenario: s, Turn: turn, Captures: captures, Finish: turn.Finish, player: p, key: in.Key}
 	r.id = fmt.Sprintf("%016x", seedHash(s.Seed, "reply", turn.ID, fmt.Sprint(v.turns)))
 	r.Faults = p.choose(s, turn, in.Key)
-	e.Turn, e.Captures = turn.ID, captures
+	e.Turn, e.Captures = turn.ID, make(map[string]string, len(captures))
+	for name, text := range captures {
+		e.Captures[name] = strings.Clone(text) // a part of the body would keep all of it
+	}
 	for _, f := range r.Faults {
 		e.Faults = append(e.Faults, f.Do.String())
 	}
@@ -119,6 +123,9 @@ func (p *Player) Play(in Input) (*Reply, error) {
 		e.Error = err.Error()
 		p.record(e)
 		return nil, err
+	}
+	if w.full {
+		r.Finish = chat.FinishLength
 	}
 	r.entry = p.record(e)
 	return r, nil
@@ -142,11 +149,19 @@ func (p *Player) choose(s *Scenario, t *Turn, key string) []Fault {
 	return hit
 }
 
+func (e *Entry) size() int {
+	n := len(e.Request) + len(e.Response)
+	for _, text := range e.Captures {
+		n += len(text)
+	}
+	return n
+}
+
 func (p *Player) record(e Entry) int {
 	p.seq++
 	e.Seq = p.seq
 	p.journal = append(p.journal, e)
-	p.bytes += len(e.Request)
+	p.bytes += e.size()
 	p.trim()
 	return e.Seq
 }
@@ -155,7 +170,7 @@ func (p *Player) record(e Entry) int {
 func (p *Player) trim() {
 	drop := 0
 	for n := len(p.journal); n-drop > maxJournal || p.bytes > maxJournalBytes && drop < n-1; drop++ {
-		p.bytes -= len(p.journal[drop].Request) + len(p.journal[drop].Response)
+		p.bytes -= p.journal[drop].size()
 	}
 	if drop > 0 {
 		p.journal = append(p.journal[:0], p.journal[drop:]...)

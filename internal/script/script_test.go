@@ -261,6 +261,34 @@ turns:
 	})
 }
 
+// TestRepeatsABoundedText asks for answers that repeat a long request: each ends as one that reached its output limit.
+func TestRepeatsABoundedText(t *testing.T) {
+	const most = 128 << 10
+	long := strings.Repeat("Grüße\n", 600_000)
+	for _, c := range []struct{ name, items, user, want string }{
+		{"echo", `{echo: user}, {text: more}`, long, long[:most]},
+		{"capture", `{text: "${user}"}, {text: more}`, long, long[:most]},
+		{"split", `{text: "${user}", split: every}`, long, long[:most]},
+		{"bars", `{text: "${user}b", split: "${user}|b"}`, long, long[:most] + "b"},
+		{"twice", `{text: "a${user}b"}, {text: "${user}c"}`, long[:most-2], "a" + long[:most-2] + "b" + long[:2] + "c"},
+		{"no cut rune", `{text: "${user}"}`, "a" + strings.Repeat("ü", most), "a" + strings.Repeat("ü", most/2-1)},
+		{"a call that does not fit", `{text: a}, {call: {name: n, args: {q: "${user}"}}}, {text: b}`, long, "a"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			events, err := collect(model(t, head+"turns: [{id: a, when: {}, reply: ["+c.items+"]}]\n"), request(user(c.user)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.ReplaceAll(texts(events), "|", ""); got != c.want {
+				t.Errorf("got %d bytes, want %d: %.80q", len(got), len(c.want), got)
+			}
+			if f := events[len(events)-1].Detail.(*chat.Finish); f.Reason != chat.FinishLength {
+				t.Errorf("finish %q", f.Reason)
+			}
+		})
+	}
+}
+
 func TestChunks(t *testing.T) {
 	for _, c := range []struct{ name, item, want string }{
 		{"whole", `{text: "Grüße"}`, "Grüße"},
@@ -290,15 +318,6 @@ func TestChunks(t *testing.T) {
 			}
 		})
 	}
-	t.Run("long texts come in larger chunks", func(t *testing.T) {
-		text := strings.Repeat("Grüße\n", 600_000)
-		for _, item := range []string{"{echo: user}", "{text: \"${user}\", split: every}", "{text: \"${user}\", split: random}"} {
-			got := say(t, model(t, head+"defaults: {chunk: 6}\nturns: [{id: a, when: {}, reply: ["+item+"]}]\n"), user(text))
-			if strings.ReplaceAll(got, "|", "") != text || strings.Count(got, "|") > 256<<10 {
-				t.Errorf("%s: %d chunks of %d bytes", item, strings.Count(got, "|"), len(got))
-			}
-		}
-	})
 	t.Run("chunk counts characters", func(t *testing.T) {
 		m := model(t, head+"defaults: {chunk: 3}\nturns:\n  - {id: a, when: {turn: 0}, reply: [{text: Grüße!}]}\n  - {id: b, when: {}, chunk: 0, reply: [{text: Grüße!}]}\n")
 		if got := say(t, m, user("")); got != "Grü|ße!" {

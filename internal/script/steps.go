@@ -62,7 +62,13 @@ type writer struct {
 	started  bool
 	calls    int
 	lastByte byte // of the text so far
+	repeated int  // bytes of the request
+	full     bool // nothing more fits into the answer
 }
+
+// maxRepeated bounds what one answer repeats of its request. An answer that would repeat more ends there, like that of
+// a model that reached its output limit.
+const maxRepeated = 128 << 10
 
 // write returns the steps of the turn. It fails when a capture is not defined or a call cannot be written.
 func (w *writer) write() ([]Step, error) {
@@ -71,6 +77,9 @@ func (w *writer) write() ([]Step, error) {
 		if err := w.item(it); err != nil {
 			return nil, &chat.Error{Kind: chat.ErrProtocol, Status: 500, Code: "scenario",
 				Message: fmt.Sprintf("%s:%d:%d: turn %s: %v", it.pos.File, it.pos.Line, it.pos.Col, w.turn.ID, err), Cause: err}
+		}
+		if w.full {
+			break
 		}
 	}
 	if w.wait > 0 {
@@ -85,18 +94,18 @@ func (w *writer) item(it *item) error {
 		w.wait += w.scaled(it.pause)
 		return nil
 	case itemRaw:
-		w.chunks(StepRaw, w.cut(it.src, it, nil), "")
+		w.chunks(StepRaw, w.cut(it.src, it), "")
 		return nil
 	case itemEcho:
-		w.chunks(StepText, w.cut(w.user, it, nil), "")
+		w.chunks(StepText, w.cut(w.repeat(w.user), it), "")
 		return nil
 	case itemCall:
 		return w.call(it)
 	case itemThink:
 		return w.template(StepThink, it, it.think)
 	case itemTarget:
-		s, err := it.text.expand(w.value)
-		if err == nil {
+		s, err := it.text.expand(w.lookup)
+		if err == nil && !w.full {
 			w.chunks(StepTarget, []string{s}, it.target)
 		}
 		return err
@@ -104,40 +113,64 @@ func (w *writer) item(it *item) error {
 	return w.template(StepText, it, it.text)
 }
 
-func (w *writer) template(kind StepKind, it *item, t template) error {
-	s, err := t.expand(w.value)
-	if err != nil {
-		return err
+// repeat returns as much of a text of the request as fits into the answer.
+func (w *writer) repeat(s string) string {
+	left := maxRepeated - w.repeated
+	if len(s) > left {
+		w.full = true
+		for left > 0 && !utf8.RuneStart(s[left]) {
+			left--
+		}
+		s = s[:left]
 	}
+	w.repeated += len(s)
+	return s
+}
+
+func (w *writer) lookup(ref string) (string, bool) {
+	s, ok := w.value(ref)
+	return w.repeat(s), ok
+}
+
+func (w *writer) template(kind StepKind, it *item, t template) error {
 	var pieces []string
 	if kind == StepText && it.split.mode == splitBars {
 		for _, p := range it.split.bars {
 			t, _ := parseTemplate(p) // checked by the loader
-			piece, err := t.expand(w.value)
+			piece, err := t.expand(w.lookup)
 			if err != nil {
 				return err
 			}
 			pieces = append(pieces, piece)
 		}
+		w.chunks(kind, pieces, "")
+		return nil
 	}
-	w.chunks(kind, w.cut(s, it, pieces), "")
+	s, err := t.expand(w.lookup)
+	if err != nil {
+		return err
+	}
+	w.chunks(kind, w.cut(s, it), "")
 	return nil
 }
 
-// call writes a call as the backend's own, or as text.
+// call writes a call as the backend's own, or as text, unless the answer is full before it ends.
 func (w *writer) call(it *item) error {
 	c := it.call
-	name, err := c.name.expand(w.value)
+	name, err := c.name.expand(w.lookup)
 	if err != nil {
 		return err
 	}
-	args, err := c.args.expand(w.value)
+	args, err := c.args.expand(w.lookup)
 	if err != nil {
 		return err
 	}
-	id, err := c.id.expand(w.value)
+	id, err := c.id.expand(w.lookup)
 	if err != nil {
 		return err
+	}
+	if w.full {
+		return nil
 	}
 	index := w.calls
 	w.calls++
@@ -152,14 +185,14 @@ func (w *writer) call(it *item) error {
 	if err != nil {
 		return err
 	}
-	w.chunks(StepText, w.cut(text, it, nil), "")
+	w.chunks(StepText, w.cut(text, it), "")
 	return nil
 }
 
 func (w *writer) native(it *item, s Step, args string) {
 	s.Kind = StepCallStart
 	w.push(s)
-	for _, piece := range w.cut(args, it, nil) {
+	for _, piece := range w.cut(args, it) {
 		s.Kind, s.Text = StepCallArgs, piece
 		w.push(s)
 	}
@@ -238,31 +271,23 @@ func (w *writer) scaled(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / w.speed)
 }
 
-// longText is the size from which on a text, a whole result that is echoed say, is cut into larger pieces: every piece
-// is a step that takes memory.
-const longText = 256 << 10
-
-// cut cuts s as the item says, or by the turn's chunk size. bars are the pieces of the form with bars.
-func (w *writer) cut(s string, it *item, bars []string) []string {
+// cut cuts s as the item says, or by the turn's chunk size.
+func (w *writer) cut(s string, it *item) []string {
 	if s == "" {
 		return nil
 	}
-	times := 1 + len(s)/longText
 	switch it.split.mode {
 	case splitEvery:
-		return cutEvery(s, func() int { return times })
+		return cutEvery(s, func() int { return 1 })
 	case splitRandom:
-		return cutEvery(s, func() int { return times * (1 + w.rng.IntN(7)) })
+		return cutEvery(s, func() int { return 1 + w.rng.IntN(7) })
 	case splitAt:
 		return cutAt(s, it.split.at)
 	case splitBars:
-		if bars == nil {
-			bars = it.split.bars
-		}
-		return bars
+		return it.split.bars
 	}
 	if c := w.turn.pace.chunk; c != nil && *c > 0 {
-		return cutRunes(s, *c*times)
+		return cutRunes(s, *c)
 	}
 	return []string{s}
 }

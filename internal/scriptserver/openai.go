@@ -192,8 +192,8 @@ func openAIUsage(r *script.Reply) string {
 
 func finishReason(r *script.Reply, calls int) string {
 	switch {
-	case r.Turn.Finish != "":
-		return string(r.Turn.Finish)
+	case r.Finish != "":
+		return string(r.Finish)
 	case calls > 0:
 		return "tool_calls"
 	}

@@ -1,0 +1,113 @@
+//go:build linux
+
+package compose
+
+import (
+	"bytes"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"runtime/debug"
+	"sort"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"wield/internal/gateway"
+)
+
+// What a request of 8 MiB may cost.
+const (
+	largeSize   = 8<<20 - 1<<16
+	mostSeconds = 2.0
+	mostMemory  = 200e6
+)
+
+// TestLargeRequests sends requests of 8 MiB, each large in one dimension, through every protocol, and measures the
+// processor time and the memory that each takes. With WIELD_COST=1 alone, since it takes minutes and wants a quiet machine.
+func TestLargeRequests(t *testing.T) {
+	if os.Getenv("WIELD_COST") == "" {
+		t.Skip("requests of 8 MiB are not measured: WIELD_COST is not set")
+	}
+	type row struct {
+		name            string
+		status          int
+		seconds, memory float64
+	}
+	var rows []row
+	g := costService(t)
+	for i, d := range dimensions {
+		for _, w := range costWays {
+			if !d.history && w.model != "text" {
+				continue
+			}
+			f := costFronts[w.front]
+			body := func(n int) []byte { return d.weight(n).body(t, f.body, w.model, i%2 == 0) }
+			path := "http://localhost" + strings.ReplaceAll(f.path, "MODEL", w.model)
+			text := body(atSize(largeSize, func(n int) int { return len(body(n)) }))
+			r := row{name: fmt.Sprintf("%s, %s, %s, %d KiB", d.name, w.front, w.model, len(text)>>10)}
+			r.status, r.seconds, r.memory = measure(t, g, path, text)
+			if r.seconds > mostSeconds || r.memory > mostMemory {
+				t.Errorf("%s: %.2f s, %.0f MB, status %d", r.name, r.seconds, r.memory/1e6, r.status)
+			}
+			rows = append(rows, r)
+		}
+	}
+	for _, by := range []func(a, b row) bool{
+		func(a, b row) bool { return a.seconds > b.seconds },
+		func(a, b row) bool { return a.memory > b.memory },
+	} {
+		sort.Slice(rows, func(i, j int) bool { return by(rows[i], rows[j]) })
+		for _, r := range rows[:20] {
+			t.Logf("%5.2f s %5.0f MB, status %d: %s", r.seconds, r.memory/1e6, r.status, r.name)
+		}
+	}
+}
+
+// atSize returns the largest n whose size is at most most, at most a thousandth below it where size grows that far.
+func atSize(most int, size func(n int) int) int {
+	few := size(1000)
+	n := 1000 + int(float64(most-few)/max(float64(few-size(500))/500, 1))
+	for n > 1000 && size(n) > most {
+		n -= n/200 + 1
+	}
+	return n
+}
+
+func measure(t *testing.T, g *gateway.Gateway, path string, text []byte) (status int, seconds, memory float64) {
+	r := httptest.NewRequest("POST", path, bytes.NewReader(text))
+	r.Header.Set("Content-Type", "application/json")
+	answer := sink{header: map[string][]string{}}
+	debug.FreeOSMemory()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		t.Skip("peak memory cannot be reset:", err)
+	}
+	memory, used := peakMemory(t), usedTime(t)
+	g.ServeHTTP(&answer, r)
+	return answer.status, (usedTime(t) - used).Seconds(), peakMemory(t) - memory
+}
+
+// peakMemory returns the most memory that the process had since it was last reset.
+func peakMemory(t *testing.T) float64 {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(b), "VmHWM:")
+	var kib float64
+	if _, err := fmt.Sscan(after, &kib); err != nil {
+		t.Fatal(err)
+	}
+	return kib * 1024
+}
+
+func usedTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
