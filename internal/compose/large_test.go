@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"runtime/debug"
-	"sort"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,12 +29,6 @@ func TestLargeRequests(t *testing.T) {
 	if os.Getenv("WIELD_COST") == "" {
 		t.Skip("requests of 8 MiB are not measured: WIELD_COST is not set")
 	}
-	type row struct {
-		name            string
-		status          int
-		seconds, memory float64
-	}
-	var rows []row
 	g := costService(t)
 	for i, d := range dimensions {
 		for _, w := range costWays {
@@ -46,21 +39,12 @@ func TestLargeRequests(t *testing.T) {
 			body := func(n int) []byte { return d.weight(n).body(t, f.body, w.model, i%2 == 0) }
 			path := "http://localhost" + strings.ReplaceAll(f.path, "MODEL", w.model)
 			text := body(atSize(largeSize, func(n int) int { return len(body(n)) }))
-			r := row{name: fmt.Sprintf("%s, %s, %s, %d KiB", d.name, w.front, w.model, len(text)>>10)}
-			r.status, r.seconds, r.memory = measure(t, g, path, text)
-			if r.seconds > mostSeconds || r.memory > mostMemory {
-				t.Errorf("%s: %.2f s, %.0f MB, status %d", r.name, r.seconds, r.memory/1e6, r.status)
+			status, seconds, memory := measure(t, g, path, text)
+			say := t.Logf
+			if seconds > mostSeconds || memory > mostMemory {
+				say = t.Errorf
 			}
-			rows = append(rows, r)
-		}
-	}
-	for _, by := range []func(a, b row) bool{
-		func(a, b row) bool { return a.seconds > b.seconds },
-		func(a, b row) bool { return a.memory > b.memory },
-	} {
-		sort.Slice(rows, func(i, j int) bool { return by(rows[i], rows[j]) })
-		for _, r := range rows[:20] {
-			t.Logf("%5.2f s %5.0f MB, status %d: %s", r.seconds, r.memory/1e6, r.status, r.name)
+			say("%5.2f s %4.0f MB, status %d: %s, %s, %s, %d KiB", seconds, memory/1e6, status, d.name, w.front, w.model, len(text)>>10)
 		}
 	}
 }
