@@ -1,6 +1,6 @@
 class Wield < Formula
   desc "Gives any language model working tools"
-  homepage "https://wield.example"
+  homepage "HOMEPAGE"
   version "VERSION"
   license "Apache-2.0"
 

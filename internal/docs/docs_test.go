@@ -278,7 +278,27 @@ func wellFormed(b *block) error {
 	return nil
 }
 
-// TestLinks checks that every relative link of a page leads to a file, and every anchor to a heading.
+// TestWords counts all that a reader of wield may read.
+func TestWords(t *testing.T) {
+	const most = 60_000
+	root := checkout(t)
+	n := 0
+	for _, page := range pages(t, root) {
+		text, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += len(strings.Fields(string(text)))
+	}
+	if n > most || n < most/2 {
+		t.Errorf("the pages have %d words, want at most %d", n, most)
+	}
+}
+
+// inArchive are the files and directories of the checkout that a release archive has; see .ci/release.
+var inArchive = []string{"README.md", "CHANGELOG.md", "SKILL.md", "llms.txt", "LICENSE", "docs", "examples"}
+
+// TestLinks checks that every relative link of a page leads to a file that a release archive has too, and every anchor to a heading.
 func TestLinks(t *testing.T) {
 	root := checkout(t)
 	for _, page := range pages(t, root) {
@@ -299,6 +319,10 @@ func TestLinks(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: the link %s leads nowhere", page, target)
 				continue
+			}
+			rel, err := filepath.Rel(root, path)
+			if first, _, _ := strings.Cut(filepath.ToSlash(rel), "/"); err != nil || !slices.Contains(inArchive, first) {
+				t.Errorf("%s: the link %s leads to what no release archive has", page, target)
 			}
 			if anchor != "" && !info.IsDir() {
 				there, err := os.ReadFile(path)
