@@ -114,7 +114,7 @@ func (x *exchange) administer() *failure {
 	case f != nil:
 		return f
 	case h == nil:
-		return noKey
+		return x.g.unknownKey(x.r)
 	case h.Role != RoleAdmin:
 		return forbidden("insufficient_permissions", "this needs a key of the role admin")
 	}

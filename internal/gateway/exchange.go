@@ -309,23 +309,24 @@ const maxObjects = 50_000
 
 // more reports whether a body of JSON holds more of some signs than n: braces begin objects, brackets and commas
 // further values. What stands in strings does not count.
-func more(body []byte, signs string, n int) bool {
+func more(body []byte, signs string, n int) bool { return fewer(body, signs, n) < 0 }
+
+// fewer returns n without the signs that a body holds, or what is below zero as soon as it is.
+func fewer(body []byte, signs string, n int) int {
 	signs += `"`
-	for len(body) > 0 {
+	for len(body) > 0 && n >= 0 {
 		i := bytes.IndexAny(body, signs)
 		if i < 0 {
-			return false
+			break
 		}
 		if body[i] != '"' {
-			if n--; n < 0 {
-				return true
-			}
+			n--
 			body = body[i+1:]
 			continue
 		}
 		body = behindString(body[i+1:])
 	}
-	return false
+	return n
 }
 
 // behindString returns what follows the quote that ends a string.

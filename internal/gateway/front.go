@@ -181,6 +181,9 @@ func (x *exchange) find(name string) (*Model, *failure) {
 		name = strings.TrimSuffix(name, latest)
 	}
 	m, f := x.g.find(x.holder, name)
+	if f == noKey {
+		f = x.g.unknownKey(x.r)
+	}
 	if f == nil {
 		x.model = m.Name
 	}

@@ -61,7 +61,7 @@ func (x *exchange) responseRequest(body []byte) (*Model, storedResponse, *failur
 		return nil, storedResponse{}, f
 	}
 	k := storedResponse{x: x, responses: &x.g.responses, owner: x.holder.keyName(), req: req}
-	f = k.resume(m.Match || m.FromUser)
+	f = k.resume(m.Match || m.FromUser, &room{int(x.g.opts.MaxBody) - len(body), fewer(body, "{", maxObjects)})
 	return m, k, f
 }
 
@@ -151,14 +151,16 @@ type storedResponse struct {
 }
 
 // resume puts in front of the input what was said before, and in the place of references what they stand for. With
-// named, an id that is not known is a client's own, and begins a conversation.
-func (k *storedResponse) resume(named bool) *failure {
+// named, an id that is not known is a client's own, and begins a conversation. All of it is to have room.
+func (k *storedResponse) resume(named bool, left *room) *failure {
 	req, ctx := k.req, k.x.r.Context()
 	var before []responses.Item
 	switch {
 	case req.Previous != "":
-		found, missing, err := k.responses.chain(ctx, recordKey{k.owner, req.Previous})
+		found, missing, err := k.responses.chain(ctx, recordKey{k.owner, req.Previous}, left)
 		switch {
+		case errors.Is(err, errTooLong):
+			return k.x.tooLong("previous_response_id")
 		case errors.Is(err, errUnfinished):
 			return badField("previous_response_id", codeUnfinished,
 				"the response "+quote(missing)+" is still being made: ask for it until it is done, or cancel it")
@@ -177,6 +179,9 @@ func (k *storedResponse) resume(named bool) *failure {
 		if !known && !named {
 			return notKept("conversation", codeNotKept, "conversation", req.Kept)
 		}
+		if left.take(found) != nil {
+			return k.x.tooLong("conversation")
+		}
 		before = found
 	}
 	for i := range req.Input {
@@ -187,6 +192,9 @@ func (k *storedResponse) resume(named bool) *failure {
 			}
 			if !ok {
 				return notKept("input["+strconv.Itoa(i)+"].id", responses.CodeUnknownItem, "item", it.ID)
+			}
+			if left.take([]responses.Item{found}) != nil {
+				return k.x.tooLong("input[" + strconv.Itoa(i) + "].id")
 			}
 			*it = found
 		}
@@ -201,6 +209,32 @@ func (k *storedResponse) resume(named bool) *failure {
 	}
 	req.Continue(before)
 	return nil
+}
+
+// A room is how much a conversation may still hold: as much as a request that sends all of it.
+type room struct{ bytes, objects int }
+
+// errTooLong says that a conversation has no room.
+var errTooLong = errors.New("the conversation is too long")
+
+// take takes room for items.
+func (r *room) take(items []responses.Item) error {
+	for i := range items {
+		r.bytes -= len(items[i].Raw)
+		if r.objects = fewer(items[i].Raw, "{", r.objects); r.bytes < 0 || r.objects < 0 {
+			return errTooLong
+		}
+	}
+	return nil
+}
+
+// tooLong refuses a request that is too large with what a field of it stands for.
+func (x *exchange) tooLong(param string) *failure {
+	f := refuse(http.StatusRequestEntityTooLarge, chat.ErrBadRequest, codeTooLarge, "with what "+param+
+		" stands for, the conversation holds more than the "+strconv.FormatInt(x.g.opts.MaxBody, 10)+
+		" bytes (limits.body) or "+strconv.Itoa(maxObjects)+" objects of a request: begin a new one, or send fewer items")
+	f.err.Param = param
+	return f
 }
 
 const (

@@ -80,6 +80,53 @@ func TestWrongKeys(t *testing.T) {
 	})
 }
 
+// TestWrongKeysWhereSomeModelsAreOpen: a key that nobody has given out is no matter where none is needed, and a guess
+// where one is.
+func TestWrongKeysWhereSomeModelsAreOpen(t *testing.T) {
+	var log bytes.Buffer
+	o := one(says(text("a")))
+	o.Models = append(o.Models, Model{Name: "tools", Model: says(text("a")), NeedsKey: true})
+	o.Keys, o.Open, o.Log = []Key{{Name: "start", Hash: HashKey("right"), Role: RoleAdmin}}, true, slog.New(slog.NewTextHandler(&log, nil))
+	srv := serve(t, o)
+	ask := func(method, path, model, key string) int {
+		r, err := http.NewRequestWithContext(t.Context(), method, srv.URL+path, strings.NewReader(`{"model":"`+model+`","messages":[{"role":"user","content":"a"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		if key != "" {
+			r.Header.Set("Authorization", "Bearer "+key)
+		}
+		resp, err := srv.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	count := map[int]int{}
+	for i := range 3 * maxGuesses {
+		count[ask("POST", []string{pathCompletions, "/v1/messages", "/api/chat"}[i%3], "tools", "wrong")]++
+	}
+	if count[401] < maxGuesses || count[429] == 0 || count[401]+count[429] != 3*maxGuesses {
+		t.Errorf("wrong keys at a model that needs one: %v", count)
+	}
+	if n := strings.Count(log.String(), `msg="a wrong key"`); n != count[401] {
+		t.Errorf("%d lines are logged for %d wrong keys", n, count[401])
+	}
+	for _, c := range []struct {
+		method, path, model, key string
+		want                     int
+	}{
+		{"GET", pathCaptures, "", "wrong", 429}, {"POST", pathCompletions, "tools", "", 401}, {"POST", pathCompletions, "tools", "right", 200},
+		{"POST", pathCompletions, "m", "anything", 200}, {"POST", pathCompletions, "m", "", 200},
+	} {
+		if got := ask(c.method, c.path, c.model, c.key); got != c.want {
+			t.Errorf("%s %s with the model %q and the key %q: status %d, want %d", c.method, c.path, c.model, c.key, got, c.want)
+		}
+	}
+}
+
 // TestSlowMount: a body that nobody reads is not waited for, a byte a second or not, in whatever part of the service.
 func TestSlowMount(t *testing.T) {
 	for _, reads := range []bool{false, true} {

@@ -142,13 +142,18 @@ func (g *Gateway) identify(r *http.Request) (*holder, *failure) {
 	}
 	secret := secretOf(r.Header)
 	found := g.holderOf(secret)
-	switch {
-	case found != nil || g.opts.Open:
+	if found != nil || g.opts.Open {
 		return found, nil
-	case secret == "":
-		return nil, noKey
 	}
-	return nil, g.refuseKey(r)
+	return nil, g.unknownKey(r)
+}
+
+// unknownKey refuses a request that needs a key and has none that is right.
+func (g *Gateway) unknownKey(r *http.Request) *failure {
+	if secretOf(r.Header) == "" || len(g.holders) == 0 {
+		return noKey
+	}
+	return g.refuseKey(r)
 }
 
 // holderOf returns whose key a secret is, or nil.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"strings"
@@ -295,6 +296,56 @@ func testConversations(t *testing.T, serve serving) {
 }
 
 // TestCompact: a conversation becomes the user's messages and a summary, with which it goes on.
+// TestLongConversation: what was said before counts as if the request sent it, in bytes and in objects, however it is
+// named.
+func TestLongConversation(t *testing.T) {
+	srv := serve(t, Options{MaxBody: 4000, Models: []Model{{Name: "m", Model: says(text("ok"), finish(chat.FinishStop))}}})
+	filled := strings.Repeat("a", 900)
+	last, links := "", 0
+	for ; links < 10; links++ {
+		resp, body := send(t, srv, "POST", pathResponses, `{"model":"m","previous_response_id":"`+last+`","input":"`+filled+`"}`)
+		if last == "" {
+			resp, body = send(t, srv, "POST", pathResponses, `{"model":"m","input":"`+filled+`"}`)
+		}
+		var made struct{ ID string }
+		if err := json.Unmarshal([]byte(body), &made); err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != 200 {
+			break
+		}
+		last = made.ID
+	}
+	if links < 2 || links > 4 {
+		t.Errorf("%d responses of 1000 bytes each follow one another within 4000 bytes", links)
+	}
+	refused := func(path, field, body string) {
+		t.Helper()
+		if resp, got := send(t, srv, "POST", path, body); resp.StatusCode != 413 || !strings.Contains(got, `"param":"`+field+`"`) || !strings.Contains(got, "limits.body") {
+			t.Errorf("%s %s: status %d, %s", path, field, resp.StatusCode, got)
+		}
+	}
+	reference := `{"type":"item_reference","id":"msg_` + strings.TrimPrefix(last, "resp_") + `_in0"}`
+	refused(pathResponses, "previous_response_id", `{"model":"m","previous_response_id":"`+last+`","input":"`+filled+`"}`)
+	refused(pathInputTokens, "previous_response_id", `{"model":"m","previous_response_id":"`+last+`","input":"`+filled+`"}`)
+	refused(pathResponses, "input[3].id", `{"model":"m","input":[`+strings.Repeat(reference+",", 9)+reference+`]}`)
+
+	_, body := send(t, srv, "POST", pathConversations, `{}`)
+	var kept struct{ ID string }
+	if err := json.Unmarshal([]byte(body), &kept); err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		send(t, srv, "POST", pathConversations+"/"+kept.ID+"/items", `{"items":[{"role":"user","content":"`+filled+`"}]}`)
+	}
+	refused(pathResponses, "conversation", `{"model":"m","conversation":"`+kept.ID+`","input":"`+filled+`"}`)
+
+	left := &room{1 << 20, 3}
+	if err := left.take([]responses.Item{{Raw: json.RawMessage(`{"a":{}}`)}, {Raw: json.RawMessage(`{"b":{}}`)}}); !errors.Is(err, errTooLong) {
+		t.Errorf("four objects have the room of three: %v", err)
+	}
+}
+
 func TestCompact(t *testing.T) {
 	rec := &recorder{}
 	srv := serve(t, Options{Models: []Model{{Name: "m", Model: rec.model()}, {Name: "mute", Model: says(finish(chat.FinishStop))}}})
@@ -364,6 +415,7 @@ func TestResponsesErrors(t *testing.T) {
 // TestResponseStoreBounds: what was used last stays, whatever comes, and its memory is accounted for to the byte.
 func TestResponseStoreBounds(t *testing.T) {
 	var a responseStore
+	ample := &room{1 << 40, 1 << 40}
 	item := func(id string, n int) []responses.Item {
 		return []responses.Item{{Type: "message", ID: id, Raw: json.RawMessage(`{"id":"` + id + `","type":"message","role":"user","content":"` + strings.Repeat("x", n) + `"}`)}}
 	}
@@ -371,14 +423,14 @@ func TestResponseStoreBounds(t *testing.T) {
 	for i := range maxRecords + 10 {
 		id := fmt.Sprint("r", i)
 		a.cache(&record{key: recordKey{"o", id}, kind: keptResponseKind, previous: "first", input: item("i"+id, 10)})
-		if _, missing, _ := a.chain(t.Context(), recordKey{"o", id}); missing != "" {
+		if _, missing, _ := a.chain(t.Context(), recordKey{"o", id}, ample); missing != "" {
 			t.Fatalf("after %d, %s is gone although it was just used", i, missing)
 		}
 	}
 	if n := a.order.Len(); n != maxRecords || len(a.byKey) != n || len(a.items) != n {
 		t.Errorf("%d records, %d keys, %d items, want %d", n, len(a.byKey), len(a.items), maxRecords)
 	}
-	if _, missing, _ := a.chain(t.Context(), recordKey{"o", "r0"}); missing != "r0" {
+	if _, missing, _ := a.chain(t.Context(), recordKey{"o", "r0"}, ample); missing != "r0" {
 		t.Errorf("the oldest is still there: %q", missing)
 	}
 	for i := range 10 {

@@ -283,8 +283,9 @@ func (s *responseStore) update(ctx context.Context, r *record) {
 var errUnfinished = errors.New("the response is still being made")
 
 // chain returns what was said up to the end of a response, oldest first. missing is the id of one that is not kept, or
-// has no end.
-func (s *responseStore) chain(ctx context.Context, key recordKey) (items []responses.Item, missing string, err error) {
+// has no end. All of it is to have room.
+func (s *responseStore) chain(ctx context.Context, key recordKey, left *room) (items []responses.Item, missing string,
+	err error) {
 	var links []*record
 	for ; key.id != ""; key.id = links[len(links)-1].previous {
 		r, err := s.get(ctx, key)
@@ -293,6 +294,9 @@ func (s *responseStore) chain(ctx context.Context, key recordKey) (items []respo
 		}
 		if r.unfinished() {
 			return nil, key.id, errUnfinished
+		}
+		if err := errors.Join(left.take(r.input), left.take(r.output)); err != nil {
+			return nil, key.id, err
 		}
 		links = append(links, r)
 	}
