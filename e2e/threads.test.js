@@ -1,4 +1,4 @@
-// The tool runner and the message threads of Anthropic's SDK: a thread that is not kept makes the SDK send the whole conversation.
+// The tool runner and the message threads of Anthropic’s SDK: a thread is refused with a code that lets the SDK go on without one.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -187,7 +187,7 @@ func frontOf(r *http.Request) *clientProtocol {
 	switch {
 	case r.Header.Get("Anthropic-Version") != "", strings.HasPrefix(r.URL.Path, pathMessages):
 		return messagesFront
-	case strings.HasPrefix(r.URL.Path, "/api/"):
+	case strings.HasPrefix(r.URL.Path, "/api/"), strings.HasPrefix(r.UserAgent(), "ollama-"):
 		return ollamaFront
 	case strings.HasPrefix(r.URL.Path, "/v1beta/"):
 		return geminiFront
@@ -306,5 +306,5 @@ func (g *Gateway) unknownURL(r *http.Request) *failure {
 	} else {
 		message += "models are asked with POST " + pathCompletions + ", " + pathResponses + ", " + pathMessages + " or " + pathChat
 	}
-	return refuse(http.StatusNotFound, chat.ErrBadRequest, codeURL, message)
+	return refuse(http.StatusNotFound, chat.ErrNotFound, codeURL, message)
 }
