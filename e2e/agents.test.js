@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
 import { installed, play } from './agents.js';
 import { pythonWith } from './python.js';
+import { keptPrefix, recorder } from './recorder.js';
 import { noted } from './results.js';
 import { directory, start } from './wield.js';
 
@@ -81,10 +82,11 @@ for (const agent of agents) {
     const bin = await (agent.install ?? installed)(t, agent.name, agent.version, agent.command);
     if (!bin) return 'skipped';
     const upstream = await start(t, ['script', 'serve', '--listen', '127.0.0.1:0', join(here, 'agents.scenario.yaml')]);
+    const behind = await recorder(t, upstream.url);
     const dir = directory(t);
     writeFileSync(join(dir, 'wield.yaml'), `wield: config/v1
 backends:
-  local: {kind: openai, url: "${upstream.baseURL}"}
+  local: {kind: openai, url: "${behind.baseURL}"}
 models:
   agent: {backend: local, mode: text}
 `);
@@ -111,7 +113,11 @@ models:
     assert.equal(readFileSync(note, 'utf8'), 'the first line of the note\na "second" line\n', output);
 
     const journal = await (await fetch(`${upstream.url}/__script/journal`)).json();
-    const turns = journal.map((entry) => entry.turn).filter((turn) => turn !== 'aside');
-    assert.deepEqual(turns, agent.turns, 'one request a step, none in vain');
+    const own = (_, i) => journal[i].turn !== 'aside';
+    assert.deepEqual(journal.filter(own).map((entry) => entry.turn), agent.turns, 'one request a step, none in vain');
+    if (agent.turns.length > 1) {
+      const kept = keptPrefix(behind.asked.filter(({ body }) => body.messages).filter(own));
+      assert.ok(kept >= 0.95, `${kept} of a prompt is the front of the next`);
+    }
   }));
 }

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
 import { claudeCode, installed, play } from './agents.js';
-import { plainMessages, recorder } from './recorder.js';
+import { keptPrefix, plainMessages, recorder } from './recorder.js';
 import { noted } from './results.js';
 import { directory, start } from './wield.js';
 
@@ -56,7 +56,40 @@ models:
     assert.ok(front.asked.every(({ size }) => size > 40_000), 'requests as large as they are in life');
     if (kind === 'anthropic') assert.deepEqual(behind.asked.map(plainMessages), front.asked.map(plainMessages), 'field by field');
 
+    if (mode === 'text') assert.ok(keptPrefix(behind.asked) >= 0.95, `${keptPrefix(behind.asked)} of a prompt is the front of the next`);
+
     const journal = await (await fetch(`${upstream.url}/__script/journal`)).json();
     assert.deepEqual(journal.map((entry) => entry.turn), ['read', 'edit', 'count', 'done'], 'one request a step, none in vain');
   }));
 }
+
+test(`Claude Code ${version} finds a deferred tool of an MCP server and calls it`, { timeout: 600_000 }, (t) => noted({ ...row, how: 'Messages, deferred tools', what: 'a model that writes text' }, async () => {
+  const bin = await installed(t, client, version, command);
+  if (!bin) return 'skipped';
+  const dir = directory(t);
+  writeFileSync(join(dir, 'shop.scenario.yaml'), `wield: scenario/v1
+name: shop
+turns:
+  - {id: done, when: {last: tool, result_contains: "find_parcels knows P-7"}, reply: [{text: "The parcel waits in Lisbon."}]}
+  - id: call
+    when: {last: tool, result_contains: "The number of one of the parcels.", tools_offered: [mcp__shop__find_parcels(number)]}
+    reply: [{call: {name: mcp__shop__find_parcels, args: {number: P-7}}}]
+  - {id: search, when: {user_contains: parcel P-7}, reply: [{text: "I look. "}, {call: {name: ToolSearch, args: {query: find parcels, max_results: 3}}}]}
+`);
+  const upstream = await start(t, ['script', 'serve', '--listen', '127.0.0.1:0', 'shop.scenario.yaml'], { cwd: dir });
+  const behind = await recorder(t, upstream.url);
+  writeFileSync(join(dir, 'wield.yaml'), `wield: config/v1\nbackends: {up: {kind: openai, url: "${behind.baseURL}"}}\nmodels: {coder: {backend: up, mode: text}}\n`);
+  const front = await recorder(t, (await start(t, ['serve', '--listen', '127.0.0.1:0', '--config', 'wield.yaml'], { cwd: dir })).url);
+  const shop = JSON.stringify({ mcpServers: { shop: { command: process.execPath, args: [join(here, 'many_tools.js')] } } });
+
+  const args = ['-p', 'Where is parcel P-7?', '--model', 'coder', '--mcp-config', shop, '--strict-mcp-config', '--allowedTools', 'ToolSearch,mcp__shop'];
+  const { code, output } = await play(t, join(bin, command), args, { cwd: directory(t), env: { ...claudeCode.env(front), ENABLE_TOOL_SEARCH: 'true' } });
+  assert.equal(code, 0, output);
+  assert.match(output, /The parcel waits in Lisbon\./);
+
+  const found = front.asked.map(({ body }) => body.tools.filter(({ name, defer_loading }) => defer_loading && name.startsWith('mcp__')).length);
+  assert.deepEqual(found, [0, 3, 3], 'of 60 tools those are sent that were found');
+  assert.ok(keptPrefix(behind.asked) >= 0.95, `${keptPrefix(behind.asked)} of a prompt is the front of the next`);
+  const journal = await (await fetch(`${upstream.url}/__script/journal`)).json();
+  assert.deepEqual(journal.map((entry) => entry.turn), ['search', 'call', 'done']);
+}));

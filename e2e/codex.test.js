@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
 import { codex, installed, play } from './agents.js';
-import { asCompletions, recorder } from './recorder.js';
+import { asCompletions, keptPrefix, recorder } from './recorder.js';
 import { noted } from './results.js';
 import { directory, start } from './wield.js';
 
@@ -65,6 +65,7 @@ models:
     assert.ok(front.asked.every(({ size }) => size > 30_000), 'requests as large as they are in life');
     const plain = kind === 'openai' && model === 'codex'; // other tools are functions to the server
     if (mode === 'native' && plain) assert.deepEqual(behind.asked.map(({ body }) => body), front.asked.map(asCompletions), 'field by field');
+    if (mode === 'text') assert.ok(keptPrefix(behind.asked) >= 0.95, `${keptPrefix(behind.asked)} of a prompt is the front of the next`);
     if (kind === 'responses') {
       for (const [i, { body }] of front.asked.entries()) {
         assert.deepEqual(behind.asked[i].body.tools, body.tools, 'the tools as they came');

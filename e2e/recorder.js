@@ -72,3 +72,16 @@ export function asCompletions({ body }) {
     stream_options: { include_usage: true },
   };
 }
+
+/**
+ * The least share of a prompt's bytes, of chat completions without tools, that stand at the front of the next one's: what a server's
+ * cache of prefixes finds again. What is asked aside of the conversation is none of its turns.
+ */
+export function keptPrefix(asked) {
+  const prompts = asked.filter(({ body }) => body.messages).map(({ body }) => Buffer.from(body.messages.map(({ role, content }) => `${role}\n${content}\n`).join('')));
+  const shares = prompts.slice(1).map((next, i) => {
+    const end = prompts[i].findIndex((byte, at) => byte !== next[at]);
+    return end < 0 ? 1 : end / prompts[i].length;
+  });
+  return Math.min(...shares);
+}

@@ -484,7 +484,8 @@ func (w *requestWriter) part(m *chat.Message, i int) *chat.Error {
 
 // text writes a text, or the block that it is the text of.
 func (w *requestWriter) text(p *chat.Part) {
-	if p.Protocol == chat.ProtocolAnthropic && typeOf(p.Raw) != "" && textOf(p.Raw) == p.Text {
+	kind := typeOf(p.Raw) // a reference has a definition as its text
+	if p.Protocol == chat.ProtocolAnthropic && kind != "" && (textOf(p.Raw) == p.Text || kind == "tool_reference") {
 		w.b = append(w.b, p.Raw...)
 		return
 	}

@@ -56,6 +56,7 @@ func (d *requestReader) read() {
 	}
 	d.addSystem()
 	d.nameResults()
+	d.describeFound()
 	d.checkChoice()
 }
 

@@ -468,7 +468,7 @@ func textOf(raw []byte) string {
 	var text strings.Builder
 	switch b.Type {
 	case "tool_reference":
-		return "Tool: " + b.Name
+		return foundTool + b.Name
 	case "search_result":
 		json.Unmarshal(b.Source, &b.Name)
 		for _, t := range b.Text {

@@ -82,3 +82,43 @@ func screen(raw []byte) string {
 	}
 	return fmt.Sprintf(" The screen is %d pixels wide and %d high.", size.Width, size.Height)
 }
+
+const (
+	keyDefer  = "defer_loading" // of a tool that a search, the client's or the server's, has to find first
+	foundTool = "Tool: "        // stands before the name of one that was found
+)
+
+// describeFound describes a deferred tool in the first result that names it, and so not in front of the conversation: the
+// prompt of the turn before stays the front of this one's.
+func (d *requestReader) describeFound() {
+	deferred := map[string]*chat.Tool{}
+	for i := range d.req.Tools {
+		t := &d.req.Tools[i]
+		if slices.ContainsFunc(t.Opaque, func(x chat.Extra) bool { return x.Key == keyDefer && string(x.Value) == "true" }) {
+			deferred[t.Name] = t
+		}
+	}
+	for i := range d.req.Messages {
+		m := &d.req.Messages[i]
+		for j := range m.Parts {
+			p := &m.Parts[j]
+			name, ok := strings.CutPrefix(p.Text, foundTool)
+			t := deferred[name]
+			if !ok || t == nil || m.Role != chat.RoleTool || p.Protocol != chat.ProtocolAnthropic {
+				continue
+			}
+			p.Text, t.Deferred = definition(t), true
+			delete(deferred, name)
+		}
+	}
+}
+
+// definition writes a tool as a model reads it in a result.
+func definition(t *chat.Tool) string {
+	text, _ := json.Marshal(struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		Parameters  json.RawMessage `json:"parameters,omitempty"`
+	}{t.Name, t.Description, t.Parameters})
+	return foundTool + string(text)
+}
