@@ -27,6 +27,7 @@ type Watch struct {
 
 	mu      sync.Mutex
 	running int
+	gitOnly bool // nothing but git runs, or has run, since the last look
 	files   []string
 	all     bool // there are no others
 	was     guardedfiles.Snapshot
@@ -93,6 +94,7 @@ func (w *Watch) Begin(cmd *sandbox.Command) {
 		w.files, w.all, w.was = files, all, guardedfiles.Take(files)
 	}
 	git := onlyGit(cmd.Argv)
+	w.gitOnly = git && (w.gitOnly || w.running == 1)
 	cmd.Protected = append(cmd.Protected, w.box.data()...)
 	for _, p := range files {
 		switch {
@@ -132,6 +134,9 @@ func (w *Watch) Compare(by string) string {
 	changes := w.was.Changes(guardedfiles.Take(slices.Concat(files, w.files)))
 	if w.Lasting || w.box.Level != sandbox.None { // walls keep everybody else from there
 		changes = slices.DeleteFunc(changes, func(c guardedfiles.Change) bool { return w.box.Data != "" && strings.HasPrefix(c.Path, w.box.Data+"/") })
+	}
+	if w.gitOnly {
+		changes = slices.DeleteFunc(changes, func(c guardedfiles.Change) bool { return guardedfiles.OfGit(c.Path) })
 	}
 	text := ""
 	if w.all && !all {

@@ -235,9 +235,11 @@ type disk struct {
 	dir  string
 	keep int
 
-	mu sync.Mutex
-	f  *os.File
-	n  int
+	mu     sync.Mutex
+	f      *os.File // nil: none could be opened
+	n      int
+	size   int64 // of the whole lines
+	closed bool
 }
 
 const (
@@ -259,8 +261,8 @@ func (d *disk) open() error {
 	if err := os.Rename(name, filepath.Join(d.dir, formerFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	d.f, d.n = f, 0
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600) // not what a link leads to
+	d.f, d.n, d.size = f, 0, 0
 	return err
 }
 
@@ -271,22 +273,32 @@ func (d *disk) write(rec *Record) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.f == nil {
+	if d.closed {
 		return os.ErrClosed
 	}
-	if d.n >= d.keep {
-		if err := errors.Join(d.f.Close(), d.open()); err != nil {
-			return err
-		}
+	if d.n >= d.keep && d.f != nil {
+		err = d.f.Close()
+		d.f = nil
+	}
+	if d.f == nil { // or the disk was full when it was time for a new one
+		err = errors.Join(err, d.open())
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = io.WriteString(d.f, string(line)+"\n"); err != nil {
+		_, seek := d.f.Seek(d.size, io.SeekStart)
+		return errors.Join(err, d.f.Truncate(d.size), seek) // half a line would spoil the next
 	}
 	d.n++
-	_, err = io.WriteString(d.f, string(line)+"\n")
-	return err
+	d.size += int64(len(line)) + 1
+	return nil
 }
 
 func (d *disk) close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.closed = true
 	if d.f == nil {
 		return nil
 	}

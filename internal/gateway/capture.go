@@ -77,7 +77,7 @@ func (x *exchange) capture(now time.Time) {
 	if r == nil {
 		return
 	}
-	r.ID, r.Time, r.Path, r.Model, r.Key = x.id, x.start, x.r.URL.Path, x.model, x.holder.keyName()
+	r.ID, r.Time, r.Path, r.Model, r.Key = x.id, x.start, shownPath(x.r.URL.Path), x.model, x.holder.keyName()
 	r.Status, r.Streamed, r.Bounces, r.Took, r.AnswerBytes = x.status, x.live != nil, x.bounces, now.Sub(x.start),
 		x.written
 	r.Dropped = x.dropped

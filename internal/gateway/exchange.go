@@ -138,7 +138,7 @@ func (x *exchange) log(now time.Time) {
 		return
 	}
 	var room [16]slog.Attr
-	attrs := append(room[:0], slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path),
+	attrs := append(room[:0], slog.String("method", x.r.Method), slog.String("path", shownPath(x.r.URL.Path)),
 		slog.Int("status", x.status), slog.Int64("bytes", x.written), slog.Duration("took", now.Sub(x.start)),
 		slog.String("request", x.id))
 	if x.model != "" {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"wield/chat"
+	"wield/internal/mask"
 	"wield/schema/near"
 )
 
@@ -122,16 +123,26 @@ func retryAfter(d time.Duration) string {
 }
 
 // quote puts what a client sent into a message, cut to a length that can be read.
-func quote(s string) string {
-	const most = 80
-	if len(s) > most {
-		cut := most
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut] + "..."
+func quote(s string) string { return strconv.Quote(clip(s, 80)) }
+
+// clip returns the beginning of a text.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
 	}
-	return strconv.Quote(s)
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "..."
+}
+
+// shownPath returns a path for logs, captures and messages: a client may have put anything into it.
+func shownPath(path string) string {
+	const plain, most = 24, 300
+	if len(path) <= plain { // such as /v1/chat/completions: no key fits
+		return path
+	}
+	return mask.Text(clip(path, most))
 }
 
 // unknownModel says that there is no model of this name, and which there are.

@@ -75,7 +75,7 @@ func (x *exchange) keeper() (*Model, *failure) {
 		m, f := x.find(name)
 		if f == nil && !keeps(m) {
 			f = refuse(http.StatusNotFound, chat.ErrNotFound, codeNoRelay,
-				"the backend of the model "+quote(m.Name)+" has no "+x.r.URL.Path)
+				"the backend of the model "+quote(m.Name)+" has no "+shownPath(x.r.URL.Path))
 		}
 		return m, f
 	}
@@ -87,13 +87,13 @@ func (x *exchange) keeper() (*Model, *failure) {
 		case found == nil:
 			found = m
 		case found.Backend != m.Backend:
-			return nil, badField(headerModel, codeNoRelay, "several backends have "+x.r.URL.Path+
+			return nil, badField(headerModel, codeNoRelay, "several backends have "+shownPath(x.r.URL.Path)+
 				": name a model of the one that is meant in the header "+headerModel)
 		}
 	}
 	if found == nil {
 		return nil, refuse(http.StatusNotFound, chat.ErrNotFound, codeNoRelay,
-			"no model here is on a server of the protocol of "+x.r.URL.Path+": it needs a backend of kind anthropic for Anthropic's clients, openai or responses for OpenAI's")
+			"no model here is on a server of the protocol of "+shownPath(x.r.URL.Path)+": it needs a backend of kind anthropic for Anthropic's clients, openai or responses for OpenAI's")
 	}
 	x.model = found.Name
 	return found, nil

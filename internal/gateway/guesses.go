@@ -100,7 +100,7 @@ func (g *Gateway) refuseKey(r *http.Request) *failure {
 		return tooManyGuesses(wait)
 	}
 	g.opts.Log.LogAttrs(r.Context(), slog.LevelWarn, "a wrong key", slog.String("address", r.RemoteAddr),
-		slog.String("path", r.URL.Path))
+		slog.String("path", shownPath(r.URL.Path)))
 	return wrongKey
 }
 

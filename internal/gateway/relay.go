@@ -38,7 +38,7 @@ func (x *exchange) relay(body []byte) *failure {
 	}
 	if !m.relays() {
 		return refuse(http.StatusNotFound, chat.ErrNotFound, codeNoRelay, "the backend of the model "+quote(m.Name)+
-			" has no "+x.r.URL.Path+
+			" has no "+shownPath(x.r.URL.Path)+
 			"; a model of a backend that has it can be used here")
 	}
 	if body, err = sent.rename(m.upstream()); err != nil {

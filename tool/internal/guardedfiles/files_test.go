@@ -89,12 +89,26 @@ func TestChanges(t *testing.T) {
 	}
 	write(t, dir, ".git/rebase-merge/git-rebase-todo", "pick a\npick b\n")
 	write(t, dir, ".git/worktrees/w/HEAD", "a")
+	write(t, dir, ".git/modules/m/HEAD", "a")
 	before := now()
 	write(t, dir, ".git/rebase-merge/git-rebase-todo", "pick b\n")
 	todo := write(t, dir, ".git/worktrees/w/rebase-merge/git-rebase-todo", "pick a\nx rm src\n")
 	write(t, dir, "conftest.py", "b")
 	write(t, dir, ".git/objects/y", "a") // what git keeps is its own
+	state := []string{
+		write(t, dir, ".git/rebase-merge/msgnum", "2"),
+		write(t, dir, ".git/modules/m/sequencer/opts", "a"),
+		write(t, dir, ".git/objects/info/alternates", "/x"),
+		write(t, dir, ".git/rebase-apply/apply-opt", "--unsafe-paths"),
+		write(t, dir, ".git/rebase-merge/strategy", "x"),
+		write(t, dir, ".git/worktrees/w/gitdir", "/x"),
+	}
 	hook := write(t, dir, ".git/hooks/new", "a")
+	for _, path := range append(state, todo, hook, changed) {
+		if OfGit(path) != slices.Contains(state, path) {
+			t.Errorf("OfGit(%s) is %v", path, OfGit(path))
+		}
+	}
 	if err := os.Remove(gone); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +118,9 @@ func TestChanges(t *testing.T) {
 			t.Errorf("%s: sum %q", c.Path, c.Sum)
 		}
 	}
-	if want := []string{gone, hook, todo, changed}; !slices.Equal(got, want) {
+	want := append([]string{gone, hook, todo, changed}, state...)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

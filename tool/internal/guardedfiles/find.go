@@ -239,6 +239,10 @@ func repositories(git string) []string {
 	return found
 }
 
+// gitState is by what git goes on with an operation that was interrupted, and where it looks for objects. The files name
+// options, programs and places. Git writes them, and nobody else.
+var gitState = []string{"rebase-merge", "rebase-apply", "sequencer", "objects/info/alternates", "objects/info/http-alternates", "gitdir"}
+
 // todo is what a rebase that was interrupted does next. Git writes it, and runs the commands in it.
 const todo = "rebase-merge/git-rebase-todo"
 

@@ -33,9 +33,8 @@ func Take(paths []string) Snapshot {
 				s.take(part)
 			}
 			for _, dir := range repositories(p) {
-				path := filepath.Join(dir, todo)
-				if sum := Sum(path); sum != "" {
-					s[path] = sum
+				for _, part := range gitState {
+					s.take(filepath.Join(dir, part))
 				}
 			}
 			continue
@@ -60,7 +59,9 @@ func (s Snapshot) take(path string) {
 		case n > mostTaken:
 			return fs.SkipAll
 		case errors.Is(err, fs.ErrPermission), err == nil && !d.IsDir():
-			s[path] = Sum(path)
+			if sum := Sum(path); sum != "" || !isTodo(path) {
+				s[path] = sum
+			}
 		}
 		return nil
 	})
@@ -92,6 +93,14 @@ func (s Snapshot) Changes(now Snapshot) []Change {
 // mostRead is the size up to which a file is told by its content. A larger one is told by its size, and by when it was
 // changed, which no program can set on Linux.
 const mostRead = 4 << 20
+
+// OfGit reports whether a file is one that git itself writes while it works, and that holds no commands.
+func OfGit(path string) bool {
+	_, in, ok := strings.Cut(filepath.ToSlash(path), "/.git/")
+	in = "/" + in
+	return ok && !isTodo(path) && !strings.Contains(in, "/hooks/") &&
+		slices.ContainsFunc(gitState, func(part string) bool { return strings.Contains(in, "/"+part) })
+}
 
 // isTodo reports whether a file is the todo of a rebase. Only its commands count: git writes its other lines at each step.
 func isTodo(path string) bool { return strings.HasSuffix(filepath.ToSlash(path), "/"+todo) }
