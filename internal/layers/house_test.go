@@ -98,3 +98,40 @@ func sources(t *testing.T) []source {
 	}
 	return list
 }
+
+// Bounds of what one file and one type hold, tests left out.
+const (
+	maxLines  = 800
+	maxFields = 25
+)
+
+// TestSizes checks that no file and no struct is too long to be looked over.
+func TestSizes(t *testing.T) {
+	structs := 0
+	for _, f := range sources(t) {
+		if f.test {
+			continue
+		}
+		if n := f.set.File(f.tree.Pos()).LineCount(); n > maxLines {
+			t.Errorf("%s has %d lines, and %d may be: part it by concept", f.path, n, maxLines)
+		}
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			s, ok := spec.Type.(*ast.StructType)
+			if !ok {
+				return true
+			}
+			structs++
+			if n := s.Fields.NumFields(); n > maxFields {
+				t.Errorf("%s: %s has %d fields, and %d may be: group them", f.path, spec.Name.Name, n, maxFields)
+			}
+			return true
+		})
+	}
+	if structs < 500 {
+		t.Errorf("%d structs: this test does not see what it should", structs)
+	}
+}
