@@ -72,6 +72,7 @@ async function echo(t) {
       );
     });
   });
+  server.keepAliveTimeout = 0; // a connection that ends while wield asks again would be an error of this server
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => {
     server.closeAllConnections();

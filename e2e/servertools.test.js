@@ -40,6 +40,7 @@ async function service(t) {
         );
     return res.end(pathname === '/page' ? `<h1>${searchParams.get('q')}</h1>` : `ran ${searchParams.get('q')}`);
   });
+  web.keepAliveTimeout = 0;
   await new Promise((resolve) => web.listen(0, '127.0.0.1', resolve));
   t.after(() => {
     web.closeAllConnections();
