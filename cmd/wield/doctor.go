@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,8 @@ import (
 	"io"
 	"iter"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/bridge"
+	"wield/internal/capture"
 	"wield/internal/cli"
 	"wield/internal/cli/tools"
 	"wield/internal/compose"
@@ -242,6 +246,25 @@ func aboutConfig(app *cli.App, c *config.Result) []doctor.Finding {
 	list = append(list, listening(c.Config))
 	if c.TLS.Cert != "" {
 		list = append(list, certificate(c.Config))
+	}
+	return append(list, prefixes(compose.CaptureDir(c.Config, app.Getenv))...)
+}
+
+// prefixes says which clients change the front of their prompts, so far as captures on disk show it.
+func prefixes(dir string) (list []doctor.Finding) {
+	text, err := os.ReadFile(filepath.Join(dir, capture.File))
+	if err != nil {
+		return nil // none are kept there
+	}
+	for _, r := range capture.Broken(text) {
+		f := doctor.Finding{About: "client " + cmp.Or(r.Key, "without a key") + " of " + r.Model, Check: "prompt prefix", State: doctor.OK,
+			Says: cli.Count(r.Turns, "prompt") + " began with the prompt before"}
+		if r.Lost > 0 {
+			f.State = doctor.Note
+			f.Says = fmt.Sprintf("%d of %s did not begin with the prompt before; at worst, %s", r.Lost, cli.Count(r.Turns, "prompt"), r.Worst)
+			f.Fix = "move what changes with each request to the end of the prompt, so that the server's prefix cache holds"
+		}
+		list = append(list, f)
 	}
 	return list
 }

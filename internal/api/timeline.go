@@ -39,6 +39,8 @@ type Timeline struct {
 	Path    string         `json:"path,omitempty"`
 	Status  int            `json:"status,omitempty" jsonschema:"of an exchange: that of the answer"`
 
+	Cache string `json:"cache,omitempty" jsonschema:"of an exchange: how much of the prompt before stands at the front of its prompt"`
+
 	RunStatus journal.Status `json:"run_status,omitempty" jsonschema:"of a run: where it stands, in one word"`
 }
 
@@ -355,6 +357,9 @@ func (x *call) exchangeTimeline() (any, error) {
 	}
 	if r.Error != "" {
 		t.Error = &Trouble{Kind: r.Error}
+	}
+	if r.Prefix != nil {
+		t.Cache = mask.Text(r.Prefix.String())
 	}
 	for n := range r.Turns {
 		turn := &r.Turns[n]

@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"os"
 	"path/filepath"
@@ -54,6 +55,10 @@ type Record struct {
 
 	Turns []Turn `json:"turns,omitempty"` // what stands behind the answer; not in a list
 	over  bool   // there were more
+
+	Prefix *Prefix `json:"prefix,omitempty"` // nil: no prompt of this conversation came before
+	prompt *prompt
+	sent   *chat.Request // until the record is kept
 }
 
 // A Body is what is kept of a request or an answer. Marshalled, it is masked.
@@ -72,6 +77,9 @@ func (b Body) MarshalJSON() ([]byte, error) { return json.Marshal(mask.Text(stri
 
 func (r *Record) size() int {
 	n := len(r.Request) + len(r.Answer)
+	if r.prompt != nil {
+		n += len(r.prompt.lines) * entrySize
+	}
 	for i := range r.Turns {
 		n += r.Turns[i].size()
 	}
@@ -93,6 +101,7 @@ type Ring struct {
 	keep int
 	disk *disk
 	hide func(string) string
+	seed maphash.Seed
 
 	mu      sync.Mutex
 	records []*Record // oldest first
@@ -106,7 +115,7 @@ func New(o Options) (*Ring, error) {
 	if o.Keep <= 0 {
 		o.Keep = defaultKeep
 	}
-	r := &Ring{keep: o.Keep, hide: o.Hide}
+	r := &Ring{keep: o.Keep, hide: o.Hide, seed: maphash.MakeSeed()}
 	if o.Dir == "" {
 		return r, nil
 	}
@@ -123,6 +132,7 @@ func New(o Options) (*Ring, error) {
 func (r *Ring) Add(rec *Record) error {
 	rec.detach()
 	r.mu.Lock()
+	r.compare(rec)
 	r.records = append(r.records, rec)
 	r.bytes += rec.size()
 	drop := max(len(r.records)-r.keep, 0)
@@ -149,7 +159,7 @@ func (r *Ring) List() []Record {
 	list := make([]Record, 0, len(r.records))
 	for i := len(r.records) - 1; i >= 0; i-- {
 		rec := *r.records[i]
-		rec.Request, rec.Answer, rec.Turns = nil, nil, nil
+		rec.Request, rec.Answer, rec.Turns, rec.Prefix = nil, nil, nil, nil
 		list = append(list, rec)
 	}
 	return list
@@ -185,6 +195,11 @@ func (r *Ring) shown(rec *Record) *Record {
 	}
 	out := *rec
 	r.hideIn(&out.Request, &out.Answer)
+	if rec.Prefix != nil {
+		prefix := *rec.Prefix
+		r.hideIn(&prefix.Line)
+		out.Prefix = &prefix
+	}
 	out.Turns = slices.Clone(rec.Turns)
 	for i := range out.Turns {
 		t := &out.Turns[i]
@@ -243,8 +258,8 @@ type disk struct {
 }
 
 const (
-	currentFile = "captures.jsonl"
-	formerFile  = "captures.1.jsonl"
+	File       = "captures.jsonl" // the latest records, in the directory of files
+	formerFile = "captures.1.jsonl"
 )
 
 func openDisk(dir string, keep int) (*disk, error) {
@@ -257,7 +272,7 @@ func openDisk(dir string, keep int) (*disk, error) {
 
 // open begins a new file. The one of an earlier run becomes the former one.
 func (d *disk) open() error {
-	name := filepath.Join(d.dir, currentFile)
+	name := filepath.Join(d.dir, File)
 	if err := os.Rename(name, filepath.Join(d.dir, formerFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

@@ -77,7 +77,7 @@ func TestDisk(t *testing.T) {
 	if err != nil || len(files) != 2 {
 		t.Fatalf("%v %v", files, err)
 	}
-	for name, want := range map[string]string{currentFile: "6", formerFile: "45"} {
+	for name, want := range map[string]string{File: "6", formerFile: "45"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -109,5 +109,62 @@ func TestTurnTook(t *testing.T) {
 	r.Watch(nil, &chat.Event{Kind: chat.KindTurnEnd, Detail: &chat.TurnDetail{}}, asked.Add(7*time.Second))
 	if turn := r.Turns[0]; turn.Began != asked || turn.Took != 7*time.Second {
 		t.Errorf("began at %v and took %v", turn.Began, turn.Took)
+	}
+}
+
+// TestPrefix: a record says how much of the prompt before stands at the front of its own, within one conversation of one
+// client, and keeps no text for it.
+func TestPrefix(t *testing.T) {
+	r, err := New(Options{Dir: t.TempDir(), Hide: func(s string) string { return strings.ReplaceAll(s, "hush", "***") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(role chat.Role, text string) chat.Message {
+		return chat.Message{Role: role, Parts: chat.Text(text)}
+	}
+	first := []chat.Message{say(chat.RoleUser, "Read it.")}
+	second := append(first, say(chat.RoleAssistant, "It is empty."), say(chat.RoleUser, "Write it."))
+	third := append(second, say(chat.RoleAssistant, "Done."), say(chat.RoleUser, "Thanks."))
+	ask := func(key, system string, tools []chat.Tool, turns []chat.Message) *Prefix {
+		rec := &Record{ID: "r", Key: key, Model: "m"}
+		req := &chat.Request{Tools: tools, Messages: append([]chat.Message{say(chat.RoleSystem, system)}, turns...)}
+		rec.Watch(req, &chat.Event{Kind: chat.KindTurnStart, Detail: &chat.TurnDetail{Sent: req}}, time.Now())
+		if err := r.Add(rec); err != nil {
+			t.Fatal(err)
+		}
+		if rec.sent != nil {
+			t.Error("the request is kept")
+		}
+		return r.Get("r").Prefix
+	}
+	for _, tt := range []struct {
+		name, key, system string
+		tools             []chat.Tool
+		turns             []chat.Message
+		want              string
+	}{
+		{"the first", "a", "Be brief.", nil, first, "<nil>"},
+		{"the same again", "a", "Be brief.", nil, first, "<nil>"},
+		{"the next", "a", "Be brief.", nil, second, "100 % of the prompt before stand at the front of this one"},
+		{"another client", "b", "Be brief.", nil, third, "<nil>"},
+		{"another line", "a", "Be brief.\nhush 17", nil, third,
+			"24 % of the prompt before stand at the front of this one; the first difference is at byte 10 (system, line 2): *** 17"},
+		{"another conversation", "a", "Be brief.", nil, []chat.Message{say(chat.RoleUser, "Who?"), say(chat.RoleAssistant, "I."), say(chat.RoleUser, "Ah."),
+			say(chat.RoleAssistant, "So."), say(chat.RoleUser, "Yes."), say(chat.RoleUser, "No.")}, "<nil>"},
+		{"a tool of late", "b", "Be brief.", []chat.Tool{{Name: "f"}}, append(third, say(chat.RoleUser, "Why?")),
+			`0 % of the prompt before stand at the front of this one; the first difference is at byte 0 (tools, line 1): f ""`},
+	} {
+		got := ask(tt.key, tt.system, tt.tools, tt.turns)
+		if said := fmt.Sprint(got); said != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, said, tt.want)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(r.disk.dir, File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := Broken(text)
+	if len(list) != 2 || list[0].Turns != 2 || list[0].Lost != 1 || list[0].Worst.Where != "system, line 2" || list[1].Lost != 1 {
+		t.Errorf("the file tells of %+v", list)
 	}
 }

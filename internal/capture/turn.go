@@ -172,6 +172,9 @@ func (r *Record) begin(req *chat.Request, d *chat.TurnDetail, now time.Time) {
 		t.Attempt, t.Model, t.Backend, t.Dialect = d.Attempt, d.Model, d.Backend, d.Dialect
 		if d.Sent != nil {
 			t.Sent = said(d.Sent)
+			if len(r.Turns) == 0 {
+				r.sent = d.Sent
+			}
 		}
 	}
 	if len(r.Turns) == 0 && req != nil {

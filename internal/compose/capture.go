@@ -18,7 +18,12 @@ func Captures(c *config.Config, getenv func(string) string) (*capture.Ring, erro
 			return nil, nil
 		}
 	case "disk":
-		o.Dir = filepath.Join(c.DataDir(getenv), "captures")
+		o.Dir = CaptureDir(c, getenv)
 	}
 	return capture.New(o)
+}
+
+// CaptureDir returns the directory of captures on disk.
+func CaptureDir(c *config.Config, getenv func(string) string) string {
+	return filepath.Join(c.DataDir(getenv), "captures")
 }

@@ -263,7 +263,7 @@ function timeline(t, app, {get, turn: first, call: firstCall, span, back, signal
       t.run_status ? statusBadge(t.run_status) : badge(t.error?.kind || String(t.status), t.error || t.status >= 400 ? 'bad' : 'ok')),
     h('div', {class: 'row soft small'}, h('span', {class: 'mono'}, t.id), h('span', null, when(t.begun)), h('span', null, t.agent || t.model), h('span', null, lasts(Date.parse(t.ended) - Date.parse(t.begun))),
       t.usage.known && h('span', null, `${count(t.usage.input_tokens)} + ${count(t.usage.output_tokens)} tokens`), h('span', null, t.cost === undefined || t.cost === null ? 'cost not known' : `cost ${Number(t.cost.toPrecision(6))}`)),
-    t.error?.message && h('p', {class: 'bad-words'}, t.error.message), h('div', {class: 'row'}, actions(t, app, () => chosen, signal))));
+    t.cache && h('p', {class: 'soft small'}, t.cache), t.error?.message && h('p', {class: 'bad-words'}, t.error.message), h('div', {class: 'row'}, actions(t, app, () => chosen, signal))));
     if (parts.size) paintTurn();
   };
 

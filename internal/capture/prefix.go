@@ -1,0 +1,195 @@
+package capture
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"strings"
+
+	"wield/chat"
+)
+
+// A Prefix says how much of the prompt before stands at the front of a prompt of the same conversation. A server reads
+// again all that does not.
+type Prefix struct {
+	Share float64 `json:"share" jsonschema:"of the bytes of the prompt before"`
+	At    int     `json:"at,omitempty" jsonschema:"byte at which the line with the first difference begins"`
+	Where string  `json:"where,omitempty" jsonschema:"the place of that line, such as system, line 1"`
+	Line  Body    `json:"line,omitempty" jsonschema:"that line, cut short"`
+}
+
+// String says it in words.
+func (p *Prefix) String() string {
+	text := fmt.Sprintf("%.0f %% of the prompt before stand at the front of this one", 100*p.Share)
+	if p.Where != "" {
+		text += fmt.Sprintf("; the first difference is at byte %d (%s): %s", p.At, p.Where, p.Line)
+	}
+	return text
+}
+
+// Steady is the share below which a client keeps its server from using what it has read before.
+const Steady = 0.95
+
+// maxQuote is how much of a line is quoted.
+const maxQuote = 80
+
+// maxLines bounds the lines of a prompt that are compared; what comes later is passed over.
+const maxLines = 1 << 16
+
+// A prompt is what is kept of one to compare the next one with: no text.
+type prompt struct {
+	lines []line
+	turns map[uint64]bool // messages that are no instructions, by their hashes
+}
+
+type line struct {
+	hash uint64
+	size int
+	role string
+	n    int // number of the line in its message, from 1
+}
+
+// promptOf takes up the prompt of a request: the tools that are sent beside it, then the messages.
+func promptOf(seed maphash.Seed, req *chat.Request) *prompt {
+	p := &prompt{turns: map[uint64]bool{}}
+	eachPart(req, func(role, text string) {
+		n := 0
+		for l := range strings.Lines(text) {
+			if n++; len(p.lines) < maxLines {
+				p.lines = append(p.lines, line{maphash.String(seed, l), len(l), role, n})
+			}
+		}
+		if role == string(chat.RoleUser) || role == string(chat.RoleAssistant) || role == string(chat.RoleTool) {
+			p.turns[maphash.String(seed, role+text)] = true
+		}
+	})
+	return p
+}
+
+// eachPart calls f with the parts of a prompt in their order.
+func eachPart(req *chat.Request, f func(role, text string)) {
+	var tools strings.Builder
+	for i := range req.Tools {
+		t := &req.Tools[i]
+		fmt.Fprintf(&tools, "%s %q %s\n", t.Name, t.Description, t.Parameters)
+	}
+	f("tools", tools.String())
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		text := m.Text()
+		for j := range m.Calls {
+			text += "\n" + m.Calls[j].Name + " " + m.Calls[j].Arguments
+		}
+		f(string(m.Role), text+"\n")
+	}
+}
+
+// follows reports whether a prompt goes on with the conversation of an earlier one: it has more turns, and most of the
+// earlier ones.
+func (p *prompt) follows(earlier *prompt) bool {
+	if len(p.turns) <= len(earlier.turns) || len(earlier.turns) == 0 {
+		return false
+	}
+	again := 0
+	for hash := range earlier.turns {
+		if p.turns[hash] {
+			again++
+		}
+	}
+	return 2*again >= len(earlier.turns)
+}
+
+// behind compares a prompt with the one before.
+func (p *prompt) behind(earlier *prompt, req *chat.Request) *Prefix {
+	all, shared, n := 0, 0, 0
+	for i, l := range earlier.lines {
+		all += l.size
+		if n == i && i < len(p.lines) && p.lines[i] == l {
+			n++
+			shared += l.size
+		}
+	}
+	if n == len(earlier.lines) {
+		return &Prefix{Share: 1}
+	}
+	out := &Prefix{Share: float64(shared) / float64(max(all, 1)), At: shared}
+	if n < len(p.lines) {
+		l := p.lines[n]
+		out.Where, out.Line = fmt.Sprintf("%s, line %d", l.role, l.n), Body(quoteLine(req, n))
+	}
+	return out
+}
+
+// quoteLine returns the beginning of a line of a prompt.
+func quoteLine(req *chat.Request, number int) (quote string) {
+	n := 0
+	eachPart(req, func(_, text string) {
+		for l := range strings.Lines(text) {
+			if n == number {
+				l = strings.TrimSpace(l)
+				quote = strings.ToValidUTF8(l[:min(len(l), maxQuote)], "")
+			}
+			n++
+		}
+	})
+	return quote
+}
+
+// compare says how a record's prompt goes on from the one before of the same client and model.
+func (r *Ring) compare(rec *Record) {
+	if rec.sent == nil {
+		return
+	}
+	rec.prompt = promptOf(r.seed, rec.sent)
+	for i := len(r.records) - 1; i >= 0; i-- {
+		old := r.records[i]
+		if old.prompt != nil && old.Key == rec.Key && old.Model == rec.Model && rec.prompt.follows(old.prompt) {
+			rec.Prefix = rec.prompt.behind(old.prompt, rec.sent)
+			break
+		}
+	}
+	rec.sent = nil // it would keep the body of the request
+}
+
+// A Report is what a file of captures says of a client whose prompts change at the front.
+type Report struct {
+	Key, Model  string
+	Turns, Lost int     // compared, and below Steady
+	Worst       *Prefix // of these
+}
+
+// Broken reads the captures of a directory and returns the clients of which a prompt did not stand at the front of the
+// next one.
+func Broken(lines []byte) (list []Report) {
+	for text := range strings.Lines(string(lines)) {
+		var rec struct {
+			Key, Model string
+			Prefix     *struct {
+				Share       float64
+				At          int
+				Where, Line string
+			}
+		}
+		if json.Unmarshal([]byte(text), &rec) != nil || rec.Prefix == nil {
+			continue
+		}
+		at := -1
+		for i := range list {
+			if list[i].Key == rec.Key && list[i].Model == rec.Model {
+				at = i
+			}
+		}
+		if at < 0 {
+			at = len(list)
+			list = append(list, Report{Key: rec.Key, Model: rec.Model})
+		}
+		b, p := &list[at], rec.Prefix
+		b.Turns++
+		if p.Share < Steady {
+			if b.Lost++; b.Worst == nil || p.Share < b.Worst.Share {
+				b.Worst = &Prefix{p.Share, p.At, p.Where, Body(p.Line)}
+			}
+		}
+	}
+	return list
+}
