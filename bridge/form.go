@@ -49,7 +49,13 @@ func (r *run) prepareForm() error {
 			return r.formatError(err)
 		}
 		if r.o.Log != nil {
-			r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, "an answer is not held to patterns that need backtracking", slog.Any("patterns", skipped))
+			r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, "an answer is not held to patterns that need backtracking, or references that lead nowhere",
+				slog.Any("places", skipped))
+		}
+		for _, place := range skipped {
+			if !constraints[r.o.Constraint].can && strings.HasSuffix(place, "/$ref") { // else the backend is sent it as it is
+				r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteUnsent, Path: "response_format", Before: place})
+			}
 		}
 	}
 	r.form.schema, r.form.shape = s, schema.ShapeOf(f.Schema)

@@ -74,6 +74,9 @@ func (r *run) grammar(must bool) *chat.Format {
 func (r *run) grammarOptions(h cachedGrammar) grammar.Options {
 	o := grammar.Options{Dialect: r.taught(), Required: h.must, MaxCalls: h.most, Behind: h.behind, Decoders: r.o.Decoders}
 	for _, t := range r.tools {
+		if t.hidden {
+			continue
+		}
 		o.Tools = append(o.Tools, grammar.Tool{Name: r.prefix() + t.name, Args: t.shape, Schema: r.req.Tool(t.name).Parameters})
 	}
 	return o

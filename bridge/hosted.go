@@ -12,6 +12,28 @@ import (
 // codeHostedTool is the [chat.Error] code for a tool that only another protocol's server can run.
 const codeHostedTool = "unsupported_tool"
 
+// leaveToolsOut takes all tools out of the request, with a note. A call that the request requires cannot be made then.
+func (r *run) leaveToolsOut() error {
+	const why = "but this model is configured to leave tools out (calls.enabled: false)"
+	req := *r.req
+	switch c := &req.Choice; c.Mode {
+	case chat.ChoiceNamed:
+		return unmet(fmt.Sprintf("a call of %q is required, %s", c.Name, why))
+	case chat.ChoiceRequired:
+		return unmet("a call is required, " + why)
+	case chat.ChoiceAuto:
+		r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteUnsent, Path: "tools"})
+	}
+	req.Tools, req.Choice, req.Parallel = nil, chat.Choice{}, nil
+	r.req = &req
+	return nil
+}
+
+// unmet refuses a tool_choice that no answer could meet.
+func unmet(why string) error {
+	return &chat.Error{Kind: chat.ErrBadRequest, Param: "tool_choice", Code: codeHostedTool, Message: "tool_choice: " + why}
+}
+
 // unhost takes the tools out of the request that the backend's server cannot run, where all says that it can run none.
 // A tool that a client can do without is noted; any other, and one that must be called, is an error.
 func (r *run) unhost(all bool) error {
@@ -47,16 +69,19 @@ func (r *run) unhost(all bool) error {
 	}
 	c := &req.Choice
 	if c.Mode == chat.ChoiceNamed && gone[c.Name] && req.Tool(c.Name) == nil {
-		return &chat.Error{Kind: chat.ErrBadRequest, Param: "tool_choice", Code: codeHostedTool, Message: fmt.Sprintf(
-			"tool_choice: a call of %q is required, but that is a tool that the server of this model does not run", c.Name)}
+		return unmet(fmt.Sprintf("a call of %q is required, but that is a tool that the server of this model does not run", c.Name))
 	}
 	if c.Mode == chat.ChoiceRequired && len(req.Tools) == 0 {
-		return &chat.Error{Kind: chat.ErrBadRequest, Param: "tool_choice", Code: codeHostedTool,
-			Message: "tool_choice: a call is required, but the server of this model runs none of the tools"}
+		return unmet("a call is required, but the server of this model runs none of the tools")
 	}
 	if len(c.Allowed) > 0 {
-		c.Allowed = slices.DeleteFunc(slices.Clone(c.Allowed), func(name string) bool { return gone[name] && req.Tool(name) == nil })
-		if len(c.Allowed) == 0 {
+		named := c.Allowed
+		c.Allowed = slices.DeleteFunc(slices.Clone(named), func(name string) bool { return gone[name] && req.Tool(name) == nil })
+		switch {
+		case len(c.Allowed) > 0:
+		case c.Mode == chat.ChoiceRequired:
+			return unmet(fmt.Sprintf("a call of %q is required, but the server of this model does not run it", strings.Join(named, ", ")))
+		default:
 			c.Mode = chat.ChoiceNone
 		}
 	}

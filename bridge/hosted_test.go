@@ -41,6 +41,15 @@ func TestHosted(t *testing.T) {
 		{"one that cannot be left out", Options{Mode: ModeNative}, []chat.Tool{plain, files}, chat.Choice{}, 0, 0, "tools[1]"},
 		{"one that must be called", Options{Mode: ModeNative}, []chat.Tool{search, plain}, named("web_search"), 0, 0, "tool_choice"},
 		{"one of none must be called", Options{Mode: ModeNative}, []chat.Tool{search}, chat.Choice{Mode: chat.ChoiceRequired}, 0, 0, "tool_choice"},
+		{"one of such must be called", Options{Mode: ModeNative}, []chat.Tool{search, plain},
+			chat.Choice{Mode: chat.ChoiceRequired, Allowed: []string{"web_search"}}, 0, 0, "tool_choice"},
+		{"one of such or another must be called", Options{Mode: ModeNative}, []chat.Tool{search, plain},
+			chat.Choice{Mode: chat.ChoiceRequired, Allowed: []string{"web_search", "f"}}, 1, 1, ""},
+		{"none are wanted", Options{NoTools: true}, []chat.Tool{search, plain}, chat.Choice{}, 0, 1, ""},
+		{"none are wanted, none may be called", Options{NoTools: true}, []chat.Tool{plain}, chat.Choice{Mode: chat.ChoiceNone}, 0, 0, ""},
+		{"none are wanted, one must be called", Options{NoTools: true}, []chat.Tool{plain}, named("f"), 0, 0, "tool_choice"},
+		{"none are wanted, any must be called", Options{NoTools: true, Mode: ModeText}, []chat.Tool{plain},
+			chat.Choice{Mode: chat.ChoiceRequired}, 0, 0, "tool_choice"},
 		{"no other may be called", Options{Mode: ModeNative}, []chat.Tool{search, plain}, chat.Choice{Allowed: []string{"web_search"}}, 1, 1, ""},
 	} {
 		m := &sentModel{}
@@ -63,12 +72,43 @@ func TestHosted(t *testing.T) {
 			t.Errorf("%s: refused %q, %d tools sent, notes %v", tt.name, refused, sent, notes)
 		}
 		for _, n := range notes {
-			if n.Kind != chat.NoteUnsent || n.Path != "tools[0]" || n.Before != "web_search" {
+			if n.Kind != chat.NoteUnsent || n.Path+n.Before != "tools[0]web_search" && (n.Path != "tools" || !tt.o.NoTools) {
 				t.Errorf("%s: note %+v", tt.name, n)
 			}
 		}
-		if tt.choice.Allowed != nil && m.sent.Choice.Mode != chat.ChoiceNone {
+		if len(tt.choice.Allowed) == 1 && refused == "" && m.sent.Choice.Mode != chat.ChoiceNone {
 			t.Errorf("%s: the choice became %+v", tt.name, m.sent.Choice)
+		}
+	}
+}
+
+// TestLoose shows what is told of references that lead nowhere: nothing where the server is sent them as they are.
+func TestLoose(t *testing.T) {
+	loose := []byte(`{"type":"object","properties":{"a":{"$ref":"https://example.com/a"}}}`)
+	for _, tt := range []struct {
+		name string
+		o    Options
+		req  chat.Request
+		want string
+	}{
+		{"a tool in the text", Options{Mode: ModeText}, chat.Request{Tools: []chat.Tool{{Name: "f", Parameters: loose}}}, "tools.f"},
+		{"a function", Options{Mode: ModeNative}, chat.Request{Tools: []chat.Tool{{Name: "f", Parameters: loose}}}, ""},
+		{"a format in the text", Options{Mode: ModeText}, chat.Request{Format: &chat.Format{Kind: chat.FormatSchema, Schema: loose}}, "response_format"},
+		{"a format that is sent", Options{Mode: ModeNative, Server: Server{Constraint: ConstraintOpenAI}},
+			chat.Request{Format: &chat.Format{Kind: chat.FormatSchema, Schema: loose}}, ""},
+	} {
+		tt.req.Messages = []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}
+		got := ""
+		for e, err := range New(&sentModel{}, tt.o).Stream(t.Context(), &tt.req) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, ok := e.Detail.(*chat.NoteDetail); ok && n.Kind == chat.NoteUnsent {
+				got += n.Path
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: told of %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }

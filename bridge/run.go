@@ -27,6 +27,7 @@ type run struct {
 	constrained *chat.Format // form that the backend is held to; nil: none
 	must        bool         // the next answer has to be a call
 
+	loose   []chat.NoteDetail // places in schemas where anything goes, for a model that reads them in a prompt
 	notes   []chat.NoteDetail // what of the request the backend is not sent, until the client has been told
 	bounces int
 	said    []chat.Message  // failed answers and corrections
@@ -135,9 +136,9 @@ func (r *run) run() error {
 // prepare settles what holds for the whole request.
 func (r *run) prepare() error {
 	if r.o.NoTools && len(r.req.Tools) > 0 {
-		req := *r.req
-		req.Tools, req.Choice, req.Parallel = nil, chat.Choice{}, nil
-		r.req = &req
+		if err := r.leaveToolsOut(); err != nil {
+			return err
+		}
 	}
 	r.max = r.o.MaxCalls
 	if r.req.Parallel != nil && !*r.req.Parallel {
@@ -154,6 +155,7 @@ func (r *run) prepare() error {
 		return err
 	}
 	r.tools = tools
+	r.hide()
 	if err := r.prepareTemplate(); err != nil {
 		return err
 	}
@@ -161,6 +163,9 @@ func (r *run) prepare() error {
 		if err := r.unhost(true); err != nil {
 			return err
 		}
+	}
+	if r.inText() { // a server with function calling is sent the schemas as they are
+		r.notes = append(r.notes, r.loose...)
 	}
 	if err := r.prepareForm(); err != nil {
 		return err

@@ -73,7 +73,20 @@ type tool struct {
 	name   string
 	schema *schema.Schema // that arguments are held to
 	shape  *shape.Shape   // that they are read by
+	hidden bool           // the model is not shown it
 }
+
+// hide takes the tools that the model is not shown out of the request. Their calls are read all the same.
+func (r *run) hide() {
+	if !slices.ContainsFunc(r.req.Tools, isHidden) {
+		return
+	}
+	req := *r.req
+	req.Tools = slices.DeleteFunc(slices.Clone(req.Tools), isHidden)
+	r.req = &req
+}
+
+func isHidden(t chat.Tool) bool { return t.Hidden }
 
 // offered returns the tools whose calls are read, with their schemas: those that the model may call, and with
 // Choice.Read those that it may not.
@@ -110,13 +123,14 @@ func (r *run) offered() ([]tool, error) {
 				Message: "the patterns in the parameters of the tools are too large together: offer fewer tools, or shorten the patterns and repeat less in them"}
 		}
 		if err == nil {
-			tools[i] = tool{name: t.Name, schema: s, shape: s.Shape()}
+			tools[i] = tool{name: t.Name, schema: s, shape: s.Shape(), hidden: t.Hidden}
 			continue
 		}
 		tools[i], err = r.relaxed.tool(r, t, err)
 		if err != nil {
 			return nil, r.schemaError(t.Name, err)
 		}
+		tools[i].hidden = t.Hidden
 	}
 	return tools, nil
 }
@@ -168,7 +182,7 @@ func (x *relaxed) tool(r *run, t *chat.Tool, err error) (tool, error) {
 // noteOpen tells of the places in a tool's parameters at which anything goes.
 func (r *run) noteOpen(name string, open []string) {
 	for _, place := range open {
-		r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteUnsent, Path: "tools." + name, Before: place})
+		r.loose = append(r.loose, chat.NoteDetail{Kind: chat.NoteUnsent, Path: "tools." + name, Before: place})
 	}
 }
 

@@ -38,6 +38,8 @@ type Tool struct {
 	// Deferred says that the prompt does not describe the tool, since the conversation does. It can be called like
 	// any other.
 	Deferred bool
+	// Hidden says that the model is not shown the tool at all. A call of it counts nevertheless.
+	Hidden bool
 }
 
 // Hosting says what becomes of a tool that only its protocol's own server can run, where another server answers.
@@ -115,7 +117,7 @@ var remembered = map[Protocol]bool{
 	"responses.item": true, "responses.defer_loading": true,
 }
 
-// Fields returns the names of the fields that are lost if nobody reads an Extra of a tool or a message.
+// Fields returns the names of the fields that are lost if nobody reads an Extra.
 func (x Extra) Fields() (names []string) {
 	switch {
 	case x.Protocol == ProtocolResponses && x.Key == "namespace":
@@ -131,6 +133,19 @@ func (x Extra) Fields() (names []string) {
 			for _, key := range slices.Sorted(maps.Keys(more)) {
 				names = append(names, "content."+key)
 			}
+		}
+	case x.Protocol == ProtocolAnthropic && x.Key == "output_config": // whose format every backend is held to
+		var config map[string]json.RawMessage
+		json.Unmarshal(x.Value, &config)
+		delete(config, "format")
+		for _, key := range slices.Sorted(maps.Keys(config)) {
+			names = append(names, "output_config."+key)
+		}
+	case x.Protocol == ProtocolOllama && x.Key == "options":
+		var options map[string]json.RawMessage
+		json.Unmarshal(x.Value, &options)
+		for _, key := range slices.Sorted(maps.Keys(options)) {
+			names = append(names, "options."+key)
 		}
 	case !x.Remembers():
 		names = append(names, x.Key)

@@ -41,7 +41,7 @@ async function listener(t) {
     incoming.on('end', () => {
       const known = answers[incoming.url];
       if (!known) return answer.writeHead(404).end('{}');
-      asked.push(Buffer.concat(body).toString());
+      asked.push(`${incoming.headers['anthropic-beta'] ?? ''}${Buffer.concat(body)}`);
       answer.writeHead(200, { 'content-type': incoming.url === '/api/chat' ? 'application/x-ndjson' : 'text/event-stream' }).end(known);
     });
   });

@@ -22,6 +22,13 @@ func TestToolsOff(t *testing.T) {
 		if got := ask(t, s, "m", ""); got != call || len(srv.requests[0].Tools) > 0 || len(srv.requests[0].Messages) != 1 {
 			t.Errorf("%s: %q, sent %+v", mode, got, srv.requests[0])
 		}
+		req := &chat.Request{Model: "m", Tools: []chat.Tool{{Name: "f"}}, Choice: chat.Choice{Mode: chat.ChoiceNamed, Name: "f"},
+			Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hello")}}}
+		for _, err := range modelOf(t, s, "m").Model.Stream(t.Context(), req) {
+			if err == nil || !strings.Contains(err.Error(), "calls.enabled: false") || chat.AsError(err).Param != "tool_choice" {
+				t.Errorf("%s: a call that is required: %v", mode, err)
+			}
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ models:
 		messages = `/v1/messages {MODEL,"max_tokens":9,%}`
 		answers  = "/v1/responses {MODEL,%}"
 		ollama   = `/api/chat {MODEL,"stream":false,%}`
+		generate = `/api/generate {MODEL,"stream":false,%}`
 		gemini   = "/v1beta/models/NAME:generateContent {%}"
 		google   = `"contents":[{"role":"user","parts":[{"text":"hi"}]}]`
 	)
@@ -43,6 +44,7 @@ models:
 			"tools.function.examples", "tools.function.examples"},
 		{"a tool of the server", chats, hi + `,"tools":[{"type":"web_search"}]`, "tools[0]=web_search", "tools=web_search"},
 		{"such a tool that is demanded", chats, hi + `,"tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}`, "400 tool_choice", "400 tool_choice"},
+		{"such a tool where any call is demanded", chats, hi + `,"tools":[{"type":"web_search"}],"tool_choice":"required"`, "400 tool_choice", "400 tool_choice"},
 		{"a tool of plain text", chats, hi + `,"tools":[{"type":"custom","custom":{"name":"p"}}]`, "", ""},
 		{"a message's field", chats, `"messages":[{"role":"user","content":"hi","mood":"glad"}]`, "messages.mood", "messages.mood"},
 		{"a part's field", chats, `"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"a":1}}]}]`,
@@ -73,6 +75,16 @@ models:
 			"messages.content=server_tool_use", "messages.content=server_tool_use"},
 		{"a choice's field", messages, hi + `,"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"auto","mood":1}`,
 			"tool_choice.mood", "tool_choice.mood"},
+		{"edits of the context", messages, hi + `,"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]},"diagnostics":{"a":1},` +
+			`"fallback_credit_token":"x","betas":["a-1"],"metadata":{"user_id":"u"}`,
+			"context_management, diagnostics, fallback_credit_token", "context_management, diagnostics, fallback_credit_token"},
+		{"no edits of the context", messages, hi + `,"context_management":{"edits":[]}`, "", ""},
+		{"a name of a feature that is none", messages, hi + `,"betas":["a b"]`, "400 betas", "400 betas"},
+		{"the older format", messages, hi + `,"output_format":{"type":"json_schema","schema":{"type":"string"}}`, "", ""},
+		{"an effort", messages, hi + `,"output_config":{"effort":"low"}`, "output_config.effort", "output_config.effort"},
+		{"two formats", messages, hi + `,"output_format":{"type":"json_schema","schema":{"type":"string"}},` +
+			`"output_config":{"format":{"type":"json_schema","schema":{"type":"string"}}}`, "output_format", "output_format"},
+		{"a format without a schema", messages, hi + `,"output_format":{"type":"json_schema"}`, "400 output_format", "400 output_format"},
 		{"servers of tools", messages, hi + `,"mcp_servers":[{"type":"url","url":"http://a","name":"a"}]`, "400 mcp_servers", "400 mcp_servers"},
 
 		{"a tool's field", answers, `"input":"hi","tools":[{"type":"function","name":"f","allowed_callers":["a"]}]`, "tools.allowed_callers", "tools.allowed_callers"},
@@ -86,7 +98,26 @@ models:
 		{"a part's field", gemini, `"contents":[{"role":"user","parts":[{"text":"hi","videoMetadata":{"fps":1}}]}]`, "contents.parts.videoMetadata", "contents.parts.videoMetadata"},
 		{"a tool of the server", gemini, google + `,"tools":[{"googleSearch":{}}]`, "400 tools[0]", "400 tools[0]"},
 
+		{"a function that is demanded", gemini, google + `,"tools":[{"functionDeclarations":[{"name":"f"}]}],` +
+			`"toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["g"]}}`, "400 allowedFunctionNames", "400 allowedFunctionNames"},
+		{"one of two functions that are demanded", gemini, google + `,"tools":[{"functionDeclarations":[{"name":"f"}]}],` +
+			`"toolConfig":{"functionCallingConfig":{"mode":"AUTO","allowedFunctionNames":["f","g"]}}`,
+			"toolConfig.functionCallingConfig.allowedFunctionNames=g", "toolConfig.functionCallingConfig.allowedFunctionNames=g"},
+		{"a call without functions", gemini, google + `,"toolConfig":{"functionCallingConfig":{"mode":"ANY"}}`, "400 mode", "400 mode"},
+		{"a tool of the server that is demanded", answers, `"input":"hi","tools":[{"type":"web_search"},{"type":"function","name":"f"}],` +
+			`"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"web_search"}]}`, "400 web_search", "400 web_search"},
+		{"a tool of the server that is demanded", chats, hi + `,"tools":[{"type":"zork"},{"type":"function","function":{"name":"f"}}],` +
+			`"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"zork"}]}}`, "400 zork", "400 zork"},
+
 		{"a message's field", ollama, `"messages":[{"role":"user","content":"hi","mood":1}]`, "messages.mood", "messages.mood"},
+		{"options", ollama, hi + `,"options":{"num_ctx":1,"temperature":0,"zork":2}`, "options.num_ctx, options.zork", "options.num_ctx, options.zork"},
+		{"an effort", ollama, hi + `,"think":"high"`, "", ""},
+		{"no effort", ollama, hi + `,"think":false`, "think", "think"},
+		{"a prompt as it is", generate, `"prompt":"x","raw":true`, "400 raw", "400 raw"},
+		{"a template", generate, `"prompt":"x","template":"x"`, "400 template", "400 template"},
+		{"a context", generate, `"prompt":"x","context":[1]`, "400 context", "400 context"},
+		{"a schema elsewhere", chats, hi + `,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object",` +
+			`"properties":{"a":{"$ref":"https://example.com/a"}}}}}]`, "tools.f=/properties/a/$ref", ""},
 		{"a tool of the server", ollama, hi + `,"tools":[{"type":"web_search"}]`, "tools[0]=web_search", "tools[0]=web_search"},
 	} {
 		for name, want := range map[string]string{"text": tt.text, "native": tt.native} {

@@ -98,7 +98,7 @@ func (x *exchange) streamTimes(m chat.Model, req *chat.Request, heads []head) *f
 	for _, h := range heads {
 		several.writers = append(several.writers, x.front.stream(h).(partFramer))
 	}
-	s := &stream{x: x, framer: several, cancel: cancel, buf: takeBuffer(), last: x.start}
+	s := &stream{x: x, framer: x.framed(several, len(heads)), cancel: cancel, buf: takeBuffer(), last: x.start}
 	x.live = s
 	defer s.close()
 	s.watch()

@@ -17,14 +17,16 @@ const (
 // hints are fields that change no answer: they concern the cache, the bill or the bookkeeping of a protocol's own
 // server. Agents send them with every request, so that only the log and the inspector name them.
 var hints = map[string]bool{
-	"cache_control": true, "client_metadata": true, "context_management": true, "diagnostics": true,
-	"fallback_credit_token": true, "metadata": true, "prompt_cache_key": true, "prompt_cache_options": true,
+	"betas": true, "cache_control": true, "client_metadata": true, "metadata": true, "prompt_cache_key": true, "prompt_cache_options": true,
 	"prompt_cache_retention": true, "safety_identifier": true, "service_tier": true, "user": true,
 }
 
 // drop notes what of the request a backend was not sent. Its name may hold what a client sent.
 func (x *exchange) drop(n *chat.NoteDetail) {
 	name := n.Path
+	if name == paramFormat && x.front.form != "" {
+		name = x.front.form
+	}
 	if n.Before != "" {
 		name += "=" + n.Before
 	}

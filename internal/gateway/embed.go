@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"wield/chat"
@@ -18,6 +21,9 @@ const (
 	pathEmbeddings = "/api/embeddings"
 )
 
+// embedFields are the fields of such a request that are carried out, or say nothing to a server of another protocol.
+var embedFields = []string{"model", "input", "prompt", "dimensions", "keep_alive"}
+
 // maxEmbeddings bounds an answer with embeddings that is translated.
 const maxEmbeddings = 256 << 20
 
@@ -29,7 +35,8 @@ func (x *exchange) embed(body []byte) *failure {
 		Prompt     *string
 		Dimensions int
 	}
-	if err := json.Unmarshal(body, &sent); err != nil {
+	var fields map[string]json.RawMessage
+	if err := cmp.Or(json.Unmarshal(body, &sent), json.Unmarshal(body, &fields)); err != nil {
 		return badField("", jsonbody.CodeInvalidValue, "the body is not what the protocol says: "+err.Error())
 	}
 	m, f := x.find(sent.Model)
@@ -66,6 +73,12 @@ func (x *exchange) embed(body []byte) *failure {
 		return x.modelFailure(ctx, err)
 	}
 	defer resp.Body.Close()
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(embedFields, key) && string(fields[key]) != "null" {
+			x.drop(&chat.NoteDetail{Kind: chat.NoteUnsent, Path: key})
+		}
+	}
+	x.tellDropped()
 	return x.embedded(ctx, m, resp)
 }
 

@@ -166,10 +166,13 @@ func (r *routes) at(path string) (found []endpoint, arg string) {
 	return nil, ""
 }
 
-// meant returns the path that a client means whose address lacks /v1, has it twice, or ends in a slash; "" if there
-// is none.
+// meant returns the path that a client means whose address lacks /v1, has it twice, or has a slash too many; "" if
+// there is none.
 func (r *routes) meant(path string) string {
 	plain := strings.TrimRight(path, "/")
+	for strings.Contains(plain, "//") {
+		plain = strings.ReplaceAll(plain, "//", "/")
+	}
 	for _, p := range []string{plain, basePath + plain, strings.Replace(plain, basePath+basePath+"/",
 		basePath+"/", 1)} {
 		if _, exact := r.exact[p]; exact && p != path {
@@ -189,7 +192,7 @@ func frontOf(r *http.Request) *clientProtocol {
 		return messagesFront
 	case strings.HasPrefix(r.URL.Path, "/api/"), strings.HasPrefix(r.UserAgent(), "ollama-"):
 		return ollamaFront
-	case strings.HasPrefix(r.URL.Path, "/v1beta/"):
+	case strings.HasPrefix(r.URL.Path, "/v1beta"), strings.HasPrefix(r.URL.Path, "/v1alpha"):
 		return geminiFront
 	}
 	return completionsFront

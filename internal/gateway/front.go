@@ -8,6 +8,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/trace"
+	"wield/wire/anthropic"
 	"wield/wire/jsonbody"
 	"wield/wire/openai"
 )
@@ -22,6 +23,8 @@ type clientProtocol struct {
 	// whole and stream say an answer as one body and as it is made.
 	whole  func(head) collector
 	stream func(head) framer
+	// framed says how the frames of streams are sent, of several answers in one; nil: as they are.
+	framed func(of framer, answers int) framer
 	// choices is how many answers a request asks for, and join says several as one body; nil: there is only one in this
 	// protocol.
 	choices func(*chat.Request) int
@@ -105,6 +108,9 @@ func (x *exchange) decode(body []byte) (*chat.Request, *Model, *failure) {
 	req, err := x.front.decode(body)
 	if err != nil {
 		return nil, nil, &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
+	}
+	if x.front == messagesFront {
+		anthropic.AddBetas(req, x.r.Header[anthropic.HeaderBetas])
 	}
 	if f := manyStops(req); f != nil {
 		return nil, nil, f

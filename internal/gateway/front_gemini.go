@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"strconv"
 
@@ -28,8 +30,57 @@ var geminiFront = &clientProtocol{
 	keepAlive:   keepAliveComment,
 }
 
+// geminiArray is the same protocol with streams that are the elements of one JSON array.
+var geminiArray = func() *clientProtocol {
+	f := *geminiFront
+	f.streamType, f.keepAlive = jsonType, "\n"
+	f.framed = func(of framer, answers int) framer { return &arrayFramer{framer: of, left: answers} }
+	return &f
+}()
+
+// An arrayFramer makes the elements of an array of the frames of a stream.
+type arrayFramer struct {
+	framer
+	left  int  // answers that are not done
+	begun bool // the array has an element
+}
+
+// Append implements framer.
+func (f *arrayFramer) Append(dst []byte, e chat.Event) []byte {
+	dst = f.elements(dst, f.framer.Append(nil, e))
+	if e.Kind == chat.KindFinish {
+		if f.left--; f.left == 0 {
+			dst = append(dst, ']')
+		}
+	}
+	return dst
+}
+
+// AppendError implements framer.
+func (f *arrayFramer) AppendError(dst []byte, e *chat.Error) []byte {
+	frames := f.framer.AppendError(nil, e)
+	if len(frames) == 0 {
+		return dst
+	}
+	return append(f.elements(dst, frames), ']')
+}
+
+func (f *arrayFramer) elements(dst, frames []byte) []byte {
+	for frame := range bytes.SplitSeq(frames, []byte("\r\n\r\n")) {
+		if len(frame) == 0 {
+			continue
+		}
+		sign := byte(',')
+		if !f.begun {
+			f.begun, sign = true, '['
+		}
+		dst = append(append(append(dst, sign), bytes.TrimPrefix(frame, []byte("data: "))...), "\r\n"...)
+	}
+	return dst
+}
+
 func geminiHead(h head) gemini.ResponseOptions {
-	return gemini.ResponseOptions{ID: h.newID("gen_"), Model: h.model, Choice: h.choice}
+	return gemini.ResponseOptions{ID: h.newID("gen_"), Model: h.model, Choice: h.choice, Word: gemini.Word(h.req)}
 }
 
 // generate answers POST MODEL:generateContent, generateStream POST MODEL:streamGenerateContent.
@@ -42,8 +93,7 @@ func (x *exchange) generateContent(body []byte, stream bool) *failure {
 		return f
 	}
 	if req.Stream = stream; stream && x.r.URL.Query().Get("alt") != "sse" {
-		return badField("alt", codeNoRelay,
-			"streams are server-sent events here: add ?alt=sse to the URL, as Google's SDKs do")
+		x.front = geminiArray
 	}
 	return x.converse(m, req)
 }
@@ -64,6 +114,12 @@ func (x *exchange) decodeContent(body []byte) (*chat.Request, *Model, *failure) 
 
 // countContent answers POST MODEL:countTokens with an estimate. No model is asked.
 func (x *exchange) countContent(body []byte) *failure {
+	var whole struct {
+		Request json.RawMessage `json:"generateContentRequest"`
+	}
+	if json.Unmarshal(body, &whole) == nil && len(whole.Request) > 0 {
+		body = whole.Request
+	}
 	req, _, f := x.decodeContent(body)
 	if f != nil {
 		return f

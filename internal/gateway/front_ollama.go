@@ -84,7 +84,7 @@ func (x *exchange) relays(body []byte) bool {
 		return false
 	}
 	m, f := x.find(sent.model)
-	return f == nil && m.relays()
+	return f == nil && m.Relay != nil && m.Speaks == chat.ProtocolOllama
 }
 
 func (x *exchange) ollamaModels() ([]modellist.OllamaModel, *failure) {

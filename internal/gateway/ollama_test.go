@@ -172,7 +172,8 @@ func TestOllamaRelay(t *testing.T) {
 	}))
 	m, other := ollama.New(ollama.Options{URL: backend.URL}), openai.New(openai.Options{URL: backend.URL + "/v1"})
 	t.Cleanup(func() { m.Close(); other.Close(); backend.Close() })
-	srv := serve(t, Options{Models: []Model{{Name: "m", Model: m, Relay: m, Upstream: "there"}, {Name: "other", Model: other, Relay: other}}})
+	srv := serve(t, Options{Models: []Model{{Name: "m", Model: m, Relay: m, Upstream: "there", Speaks: chat.ProtocolOllama},
+		{Name: "other", Model: other, Relay: other, Speaks: chat.ProtocolOpenAI}}})
 	for _, c := range []struct{ path, body, want string }{
 		{"/api/generate", `{"model":"m:latest","prompt":"a","suffix":"b","stream":false}`, `/api/generate {"model":"there","prompt":"a","suffix":"b","stream":false}`},
 		{"/api/generate", `{"model":"m","prompt":"a","raw":true}`, `/api/generate {"model":"there","prompt":"a","raw":true}`},
@@ -185,7 +186,7 @@ func TestOllamaRelay(t *testing.T) {
 		}
 	}
 	resp, body := send(t, srv, "POST", "/api/generate", `{"model":"other","prompt":"a","raw":true}`)
-	if resp.StatusCode != 404 || ollamaLines(t, body)[0].Error == "" {
+	if resp.StatusCode != 400 || !strings.HasPrefix(ollamaLines(t, body)[0].Error, "raw: ") {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 }

@@ -26,13 +26,22 @@ type Relay interface {
 // codeNoRelay is the code of the error for a model whose backend has no such endpoint.
 const codeNoRelay = "unsupported_endpoint"
 
+// ownModel are the URLs for which a server has a model of its own where a request names none.
+var ownModel = map[string]bool{"/v1/moderations": true, "/v1/images/generations": true, "/v1/images/edits": true, "/v1/images/variations": true}
+
 // relay answers a URL whose requests go to the model's server as they are, but for the name of the model.
 func (x *exchange) relay(body []byte) *failure {
 	sent, err := readRelayed(x.r.Header.Get("Content-Type"), body)
 	if err != nil {
 		return &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
 	}
-	m, f := x.find(sent.model)
+	own := sent.model == "" && ownModel[x.r.URL.Path]
+	m, f := (*Model)(nil), (*failure)(nil)
+	if own {
+		m, f = x.keeper()
+	} else {
+		m, f = x.find(sent.model)
+	}
 	if f != nil {
 		return f
 	}
@@ -41,8 +50,10 @@ func (x *exchange) relay(body []byte) *failure {
 			" has no "+shownPath(x.r.URL.Path)+
 			"; a model of a backend that has it can be used here")
 	}
-	if body, err = sent.rename(m.upstream()); err != nil {
-		return badField("model", jsonbody.CodeInvalidValue, "the body cannot be read: "+err.Error())
+	if !own {
+		if body, err = sent.rename(m.upstream()); err != nil {
+			return badField("model", jsonbody.CodeInvalidValue, "the body cannot be read: "+err.Error())
+		}
 	}
 	ctx, cancel := context.WithCancel(x.r.Context())
 	defer cancel()

@@ -47,7 +47,7 @@ func (x *exchange) stream(m chat.Model, req *chat.Request, fr framer) *failure {
 	m = x.traced(m)
 	ctx, cancel := context.WithCancel(x.r.Context())
 	defer cancel()
-	s := &stream{x: x, framer: fr, cancel: cancel, buf: takeBuffer(), last: x.start}
+	s := &stream{x: x, framer: x.framed(fr, 1), cancel: cancel, buf: takeBuffer(), last: x.start}
 	x.live = s
 	defer s.close()
 	s.watch()
@@ -62,6 +62,14 @@ func (x *exchange) stream(m chat.Model, req *chat.Request, fr framer) *failure {
 		}
 	}
 	return s.conclude(ctx, f)
+}
+
+// framed returns what makes the stream of some answers.
+func (x *exchange) framed(of framer, answers int) framer {
+	if x.front.framed == nil {
+		return of
+	}
+	return x.front.framed(of, answers)
 }
 
 // watch starts the timer.

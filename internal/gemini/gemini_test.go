@@ -111,7 +111,8 @@ func TestRefused(t *testing.T) {
 		`{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"candidateCount":17}}`:                       "generationConfig.candidateCount",
 		`{"contents":[{"parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f"},{"name":"f"}]}]}`: "tools[0].functionDeclarations[1].name",
 		`{"contents":[{"parts":[{"text":"x"}]}],"toolConfig":{"functionCallingConfig":{"mode":"SOME"}}}`:         "toolConfig.functionCallingConfig.mode",
-		`{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"responseMimeType":"text/x.enum"}}`:          "generationConfig.responseMimeType",
+		`{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"responseMimeType":"text/csv"}}`:             "generationConfig.responseMimeType",
+		`{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"responseMimeType":"text/x.enum"}}`:          "generationConfig.responseSchema",
 	} {
 		_, err := DecodeRequest([]byte(body))
 		var field *jsonbody.FieldError

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,10 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 	}
 	d.Members(d.field)
 	d.answered()
+	d.checkChoice()
+	if d.Bad == nil && Word(d.req) && (d.req.Format == nil || d.req.Format.Kind != chat.FormatSchema) {
+		d.RefuseAt("generationConfig.responseSchema", jsonbody.CodeMissing, typeWord+" needs a schema that lists the words")
+	}
 	if d.Bad == nil && len(d.req.Messages) == 0 {
 		d.RefuseAt("contents", jsonbody.CodeMissingMsgs, "there must be at least one content")
 	}
@@ -41,6 +46,16 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 // Choices returns how many candidates a request asks for.
 func Choices(req *chat.Request) int {
 	return jsonbody.Choices(req, chat.ProtocolGemini, "candidateCount")
+}
+
+// typeWord is the type of an answer that is one of the words of an enum, as it stands.
+const typeWord = "text/x.enum"
+
+// Word reports whether a request asks for such an answer. A model is asked for the word as JSON.
+func Word(req *chat.Request) bool {
+	return slices.ContainsFunc(req.Extra, func(x chat.Extra) bool {
+		return x.Protocol == chat.ProtocolGemini && x.Key == "responseMimeType"
+	})
 }
 
 type requestReader struct {
@@ -146,10 +161,16 @@ func (d *requestReader) setting(key string) {
 		})
 		d.req.Extra = append(d.req.Extra, chat.Extra{Protocol: chat.ProtocolGemini, Key: key, Value: d.Bytes[at:d.Pos:d.Pos]})
 	case "responseMimeType":
-		if kind := d.Optional(); kind == "application/json" && q.Format == nil {
-			q.Format = &chat.Format{Kind: chat.FormatJSON}
-		} else if kind != "" && kind != "text/plain" && kind != "application/json" {
-			d.Refuse(jsonbody.CodeUnsupported, "this must be text/plain or application/json")
+		switch kind := d.Optional(); kind {
+		case "", "text/plain":
+		case "application/json":
+			if q.Format == nil {
+				q.Format = &chat.Format{Kind: chat.FormatJSON}
+			}
+		case typeWord:
+			q.Extra = append(q.Extra, chat.Extra{Protocol: chat.ProtocolGemini, Key: key, Value: []byte(`"` + typeWord + `"`)})
+		default:
+			d.Refuse(jsonbody.CodeUnsupported, "this must be text/plain, application/json or "+typeWord)
 		}
 	case "responseSchema", "responseJsonSchema":
 		if raw := d.Schema(); raw != nil {
@@ -506,6 +527,23 @@ func (d *requestReader) choice() {
 			d.Unread()
 		}
 	})
+}
+
+// checkChoice refuses a choice that no answer could meet.
+func (d *requestReader) checkChoice() {
+	const where = "toolConfig.functionCallingConfig"
+	c := &d.req.Choice
+	names := slices.Clone(c.Allowed)
+	c.Allowed = slices.DeleteFunc(c.Allowed, func(name string) bool {
+		d.DropIf(!d.named[name], where+".allowedFunctionNames="+name)
+		return !d.named[name]
+	})
+	switch {
+	case len(names) > 0 && len(c.Allowed) == 0:
+		d.RefuseAt(where+".allowedFunctionNames", jsonbody.CodeInvalidValue, fmt.Sprintf("none of the functions %q is declared in tools", names))
+	case c.Mode == chat.ChoiceRequired && len(d.req.Tools) == 0:
+		d.RefuseAt(where+".mode", jsonbody.CodeInvalidValue, "a call is required, but there are no tools")
+	}
 }
 
 // appendSchema appends a schema of this protocol, which is one of OpenAPI's, as JSON Schema: types are in lower case,

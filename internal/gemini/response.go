@@ -16,6 +16,16 @@ type ResponseOptions struct {
 	ID     string
 	Model  string // as the client knows it
 	Choice int    // number of the candidate, of several for one request
+	Word   bool   // the text is a JSON text, of which the client gets what it says
+}
+
+// text returns a text of the answer as the client gets it.
+func (o *ResponseOptions) text(said string, thought bool) string {
+	word := ""
+	if o.Word && !thought && json.Unmarshal([]byte(said), &word) == nil {
+		return word
+	}
+	return said
 }
 
 // finishReasons are the words for why an answer ended. A call is no reason of its own in this protocol.
@@ -177,7 +187,7 @@ func (r *Response) say(text string, thought bool) {
 
 func (r *Response) close() {
 	if r.text.Len() > 0 {
-		r.parts = appendText(r.next(), r.text.String(), r.thought)
+		r.parts = appendText(r.next(), r.o.text(r.text.String(), r.thought), r.thought)
 		r.text.Reset()
 	}
 }
@@ -210,6 +220,7 @@ func AppendChoices(dst []byte, all ...*Response) []byte {
 type StreamWriter struct {
 	responseBase
 	rest  jsonbody.RuneTail
+	word  string // the text so far, of an answer that is one
 	ended bool
 }
 
@@ -223,7 +234,12 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 	switch {
 	case w.ended:
 	case e.Kind == chat.KindText, e.Kind == chat.KindReasoning:
-		if text := w.rest.Take(e.Text); text != "" {
+		text := w.rest.Take(e.Text)
+		if w.o.Word && e.Kind == chat.KindText {
+			w.word += text
+			return dst
+		}
+		if text != "" {
 			return w.frame(dst, appendText(nil, text, e.Kind == chat.KindReasoning), "")
 		}
 	case e.Kind == chat.KindCallEnd && e.Detail.(*chat.Call).Complete:
@@ -238,7 +254,7 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 		w.usage = e.Detail.(*chat.Usage)
 	case e.Kind == chat.KindFinish:
 		w.ended = true
-		return w.frame(dst, appendText(nil, "", false), finishReason(e.Detail.(*chat.Finish).Reason))
+		return w.frame(dst, appendText(nil, w.o.text(w.word, false), false), finishReason(e.Detail.(*chat.Finish).Reason))
 	}
 	return dst
 }

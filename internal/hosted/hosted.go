@@ -224,8 +224,9 @@ func (a *toolLoop) run(ctx context.Context, t *turn, yield func(chat.Event, erro
 // offer adds tools to those that can be called.
 func (a *toolLoop) offer(found []chat.Tool) {
 	for _, t := range found {
-		if a.req.Tool(t.Name) == nil {
-			a.req.Tools = append(slices.Clip(a.req.Tools), t)
+		if known := a.req.Tool(t.Name); known == nil || known.Hidden {
+			others := slices.DeleteFunc(slices.Clone(a.req.Tools), func(o chat.Tool) bool { return o.Name == t.Name })
+			a.req.Tools = append(others, t)
 		}
 	}
 }

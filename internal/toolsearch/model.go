@@ -96,8 +96,8 @@ type search struct {
 	name  string // of the search tool
 }
 
-// begin makes the request that the model is asked first: without the hidden tools, but with those that were called
-// before.
+// begin makes the request that the model is asked first: it is shown no hidden tools but those that were called before.
+// A call of any other counts as well, since the client offers them all.
 func (h *host) begin(req *chat.Request, hidden []chat.Tool) *search {
 	s := &search{host: h, req: *req, index: newIndex(hidden), name: searchName}
 	for req.Tool(s.name) != nil {
@@ -111,6 +111,10 @@ func (h *host) begin(req *chat.Request, hidden []chat.Tool) *search {
 		return waiting[t.Name] != nil || isSearch(t)
 	})
 	s.req.Tools = append(s.req.Tools, s.tool(hidden))
+	for _, t := range hidden {
+		t.Hidden, t.Deferred = true, true
+		s.req.Tools = append(s.req.Tools, t)
+	}
 	s.req.Messages = nil
 	for i := range req.Messages {
 		message := &req.Messages[i]
@@ -157,6 +161,9 @@ func (s *search) show(found []chat.Tool) {
 	c := s.call(found)
 	result := chat.Result{CallID: c.ID, Name: c.Name, Parts: chat.Text(definitions(found))}
 	s.req.Messages = append(s.req.Messages, chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{c}}, result.Message())
+	s.req.Tools = slices.DeleteFunc(s.req.Tools, func(t chat.Tool) bool {
+		return slices.ContainsFunc(found, func(f chat.Tool) bool { return f.Name == t.Name })
+	})
 	s.req.Tools = append(s.req.Tools, described(found)...)
 }
 

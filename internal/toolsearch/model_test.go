@@ -141,7 +141,7 @@ func TestNative(t *testing.T) {
 		{Role: chat.RoleTool, CallID: "c1", Parts: chat.Text("rain")}}}
 	collect(t, m.Stream(t.Context(), req))
 	var names []string
-	for _, tool := range b.asked[0].Tools {
+	for _, tool := range shown(b.asked[0]) {
 		names = append(names, tool.Name)
 	}
 	if !slices.Equal(names, []string{"search_tools", "meteo__forecast"}) {
@@ -150,6 +150,45 @@ func TestNative(t *testing.T) {
 	about := b.asked[0].Tools[0].Description
 	if !strings.Contains(about, "30 more tools") || !strings.Contains(about, "service0 (5)") || !strings.Contains(about, "meteo (1)") {
 		t.Errorf("the search tool is described as %q", about)
+	}
+}
+
+// shown returns the tools that the model is shown.
+func shown(req *chat.Request) []chat.Tool {
+	return slices.DeleteFunc(slices.Clone(req.Tools), func(t chat.Tool) bool { return t.Hidden })
+}
+
+// TestUnsearched: a call of a tool that the client offers counts, also if the model has not found it first; whatever it
+// looks like, and whatever the search found. Its arguments are checked like any others.
+func TestUnsearched(t *testing.T) {
+	fence := func(name, arguments string) string {
+		return "```json\n{\"name\": \"" + name + "\", \"arguments\": " + arguments + "}\n```"
+	}
+	own := chat.Tool{Name: searchName, Description: "Finds hammers.",
+		Parameters: json.RawMessage(`{"type":"object","properties":{"size":{"type":"integer"}},"required":["size"]}`)}
+	for name, tt := range map[string]struct {
+		answers []string
+		calls   string
+		asked   int
+	}{
+		"a tag":             {[]string{call("service1__list_1", `{"limit": 3}`)}, `0 service1__list_1({"limit": 3}) `, 1},
+		"a fence":           {[]string{fence("service1__list_1", `{"limit": 3}`)}, `0 service1__list_1({"limit": 3}) `, 1},
+		"another was found": {[]string{call("search_tools_", `{"query": "weather"}`), fence("service1__list_1", "{}")}, "0 service1__list_1({}) ", 2},
+		"wrong arguments":   {[]string{call("meteo__forecast", "{}"), call("meteo__forecast", `{"city": "Ghent"}`)}, `0 meteo__forecast({"city": "Ghent"}) `, 2},
+		"the client's own":  {[]string{call(searchName, `{"size": 2}`)}, `0 search_tools({"size": 2}) `, 1},
+	} {
+		for _, mode := range []bridge.Mode{bridge.ModeText, bridge.ModeNative} {
+			b := &backend{answers: tt.answers}
+			m := New(bridge.New(b, bridge.Options{Mode: mode}), Options{Above: 20})
+			got := collect(t, m.Stream(t.Context(), &chat.Request{Model: "m", Tools: append(many(50), own),
+				Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Rain?")}}}))
+			if got.calls != tt.calls || got.finish.Reason != chat.FinishCalls || len(b.asked) != tt.asked {
+				t.Errorf("%s, %s: after %d requests the client sees %+v", name, mode, len(b.asked), got)
+			}
+			if n := len(b.asked[0].Tools); mode == bridge.ModeNative && n != 1 {
+				t.Errorf("%s: the server is first sent %d tools", name, n)
+			}
+		}
 	}
 }
 
@@ -174,7 +213,7 @@ func TestWhole(t *testing.T) {
 	} {
 		b := &backend{answers: []string{"no"}}
 		collect(t, New(b, tt.o).Stream(t.Context(), &tt.req))
-		if got := len(b.asked[0].Tools); got != tt.want {
+		if got := len(shown(b.asked[0])); got != tt.want {
 			t.Errorf("%s: the model is offered %d tools, not %d", name, got, tt.want)
 		}
 	}
@@ -200,8 +239,8 @@ func TestSent(t *testing.T) {
 	for above, want := range map[int]int{2: 1, 3: 3} { // the search alone, or all
 		tells := New(teller{}, Options{Above: above}).(chat.Previewer)
 		sent, inText, err := tells.Sent(req)
-		if err != nil || !inText || len(sent.Tools) != want {
-			t.Errorf("above %d: %d tools are sent (%v, %v), want %d", above, len(sent.Tools), inText, err, want)
+		if err != nil || !inText || len(shown(sent)) != want {
+			t.Errorf("above %d: %d tools are sent (%v, %v), want %d", above, len(shown(sent)), inText, err, want)
 		}
 	}
 }

@@ -11,7 +11,9 @@ package anthropic
 import (
 	"context"
 	"iter"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,6 +63,7 @@ func New(o Options) *Model {
 		Headers:   o.Headers,
 		Speaks:    chat.ProtocolAnthropic,
 		Knows:     (&anthropic.RequestOptions{Forward: o.Forward}).Understands,
+		Asked:     withBetas,
 		Lacks:     []string{"seed", "logprobs", "messages.name", "messages.content.detail"},
 		Connect:   o.Connect,
 		FirstByte: o.FirstByte,
@@ -69,6 +72,23 @@ func New(o Options) *Model {
 		MaxBody:   o.MaxBody,
 		Transport: o.Transport,
 	})}
+}
+
+// withBetas adds the features in beta that a request names to those that are configured.
+func withBetas(all http.Header, req *chat.Request) http.Header {
+	asked := anthropic.Betas(req)
+	if len(asked) == 0 {
+		return all
+	}
+	list := strings.Split(strings.ReplaceAll(strings.Join(all.Values(anthropic.HeaderBetas), ","), " ", ""), ",")
+	for _, name := range asked {
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	h := maps.Clone(all)
+	h.Set(anthropic.HeaderBetas, strings.TrimLeft(strings.Join(list, ","), ","))
+	return h
 }
 
 // Close closes the connections that no stream uses.

@@ -18,6 +18,7 @@ import (
 	"wield/chat"
 	"wield/internal/script"
 	"wield/model/anthropic"
+	wire "wield/wire/anthropic"
 
 	"wield/internal/scriptserver"
 )
@@ -205,5 +206,34 @@ func TestPrompt(t *testing.T) {
 		if e := chat.AsError(err); e == nil || e.Kind != chat.ErrBadRequest {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+// TestBetas shows that a server is sent the features in beta that a request names besides those that are configured,
+// each once, and that what a request names stays with that request.
+func TestBetas(t *testing.T) {
+	var got []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = append(got, strings.Join(r.Header.Values("Anthropic-Beta"), ";")+" "+fmt.Sprint(strings.Contains(string(body), "betas")))
+		io.WriteString(w, `{"type":"message","role":"assistant","content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}`)
+	}))
+	t.Cleanup(s.Close)
+	for _, configured := range []http.Header{nil, {"Anthropic-Beta": {"a-1, b-2"}}} {
+		m := anthropic.New(anthropic.Options{URL: s.URL, Headers: configured})
+		t.Cleanup(m.Close)
+		for _, headers := range [][]string{{"b-2,c-3", "d 4", "b-2"}, nil} {
+			req := &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}}
+			wire.AddBetas(req, headers)
+			if unread := fmt.Sprint(req.Unread); (unread == "[anthropic-beta=d 4]") != (headers != nil) {
+				t.Errorf("of %q unread is %s", headers, unread)
+			}
+			if _, err := play(m, req); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if want := "[b-2,c-3 false  false a-1,b-2,c-3 false a-1, b-2 false]"; fmt.Sprint(got) != want {
+		t.Errorf("sent %v, want %s", got, want)
 	}
 }

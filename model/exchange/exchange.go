@@ -81,6 +81,9 @@ type Options struct {
 	Knows  func(key string) bool // reports whether an Extra of that protocol is sent; nil: none is
 	Lacks  []string              // settings that the protocol has no place for, by the names of chat completions
 
+	// Asked returns the header of one request, given the one that all have, which it must not change; nil: all have that.
+	Asked func(all http.Header, req *chat.Request) http.Header
+
 	Completes bool // takes a Prompt in place of messages
 
 	Connect   time.Duration // until a connection stands, unless Transport is set; 0: DefaultConnect
@@ -222,6 +225,9 @@ func (s *Server) request(ctx context.Context, req *chat.Request) (r *http.Reques
 	r.Header = s.whole
 	if stream {
 		r.Header = s.stream
+	}
+	if s.o.Asked != nil {
+		r.Header = s.o.Asked(r.Header, req)
 	}
 	if req.Trace.Parent != "" {
 		r.Header = traced(r.Header, req.Trace)

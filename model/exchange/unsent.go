@@ -13,7 +13,7 @@ var carried = map[chat.Protocol][]string{
 	chat.ProtocolResponses: {"previous_response_id", "conversation", "store", "background", "stream_options"},
 	chat.ProtocolAnthropic: {"metadata"},
 	chat.ProtocolOllama:    {"keep_alive"},
-	chat.ProtocolGemini:    {"candidateCount"},
+	chat.ProtocolGemini:    {"candidateCount", "responseMimeType"},
 }
 
 // settings are the fields of a request that not every protocol has a place for, by the names that users know.
@@ -41,6 +41,14 @@ var settings = []struct {
 	{"parallel_tool_calls", func(r *chat.Request) bool { return r.Parallel != nil && !*r.Parallel && len(r.Tools) > 0 }},
 }
 
+// nothing are values of fields that say nothing.
+var nothing = []string{"null", "{}", "[]", `{"edits":[]}`}
+
+// effort reports whether an Extra is a wish that is part of the vocabulary as well.
+func effort(x chat.Extra) bool {
+	return x.Protocol == chat.ProtocolOllama && x.Key == "think" && string(x.Value) != "false"
+}
+
 // unsent returns the fields of a request that the server is not sent: those of other protocols, those that it is not
 // known to understand, and those that its own protocol has no place for.
 func (s *Server) unsent(req *chat.Request) (names []string) {
@@ -50,8 +58,10 @@ func (s *Server) unsent(req *chat.Request) (names []string) {
 		}
 	}
 	for _, x := range req.Extra {
-		if !s.knows(x) && !slices.Contains(carried[x.Protocol], x.Key) && string(x.Value) != "null" {
-			add(x.Key)
+		if !s.knows(x) && !slices.Contains(carried[x.Protocol], x.Key) && !slices.Contains(nothing, string(x.Value)) && !effort(x) {
+			for _, name := range x.Fields() {
+				add(name)
+			}
 		}
 	}
 	for _, name := range req.Unread {

@@ -32,7 +32,7 @@ type RequestOptions struct {
 // they stand.
 var understood = []string{"thinking", "top_k", "metadata", "service_tier", "speed", "output_config", "cache_control", "citations", "context",
 	"inference_geo", "defer_loading", "input_examples", "eager_input_streaming", "allowed_callers", "caller",
-	"transformations", keyFailed}
+	"transformations", keyFailed, keyBetas}
 
 // keyServers is a field without which an answer would be another one.
 const keyServers = "mcp_servers"
@@ -603,7 +603,7 @@ func (w *requestWriter) tools(req *chat.Request) {
 			w.str("description", t.Description)
 		}
 		w.key("input_schema")
-		w.b = append(w.b, inputSchema(t.Parameters)...)
+		w.b = append(w.b, jsonbody.ObjectSchema(t.Parameters)...)
 		if t.Strict != nil {
 			w.key("strict")
 			w.b = strconv.AppendBool(w.b, *t.Strict)
@@ -613,31 +613,6 @@ func (w *requestWriter) tools(req *chat.Request) {
 	}
 	w.b = append(w.b, ']')
 	w.choice(req)
-}
-
-// inputSchema returns a schema that the protocol takes: it must be of an object.
-func inputSchema(schema []byte) []byte {
-	switch {
-	case len(schema) == 0 || schema[0] != '{':
-		return []byte(`{"type":"object","properties":{}}`)
-	case typeOf(schema) != "object" && !hasKey(schema, "type"):
-		rest := strings.TrimSpace(string(schema[1:]))
-		if rest == "}" {
-			return []byte(`{"type":"object"}`)
-		}
-		return []byte(`{"type":"object",` + rest)
-	}
-	return schema
-}
-
-func hasKey(object []byte, key string) bool {
-	s := jsonbody.Scanner{Bytes: object}
-	for s.Enter('{'); s.Next('}'); s.Skip() {
-		if string(s.Key()) == key {
-			return true
-		}
-	}
-	return false
 }
 
 func (w *requestWriter) choice(req *chat.Request) {
@@ -728,7 +703,7 @@ func hasExtra(req *chat.Request, key string) bool {
 
 // written are the keys that AppendRequest may write itself and that an opaque part must not repeat.
 var written = []string{"model", "max_tokens", "system", "messages", "tools", "tool_choice", "stop_sequences", "temperature", "top_p",
-	"stream", "role", "content", "type", "tool_use_id", "is_error", "name", "description", "input_schema", "strict", opaqueInside, opaqueBlocks}
+	"stream", "role", "content", "type", "tool_use_id", "is_error", "name", "description", "input_schema", "strict", opaqueInside, opaqueBlocks, keyBetas}
 
 func (w *requestWriter) extras(extras []chat.Extra) {
 	for _, x := range extras {

@@ -2,8 +2,10 @@ package anthropic
 
 import (
 	"fmt"
+	"slices"
 
 	"wield/chat"
+	"wield/schema/shape"
 	"wield/wire/jsonbody"
 )
 
@@ -43,6 +45,8 @@ type requestReader struct {
 	known       map[string]bool
 
 	namesServers bool // of MCP
+
+	older, olderEnd int // where the value of output_format stands, the older name of output_config.format; 0: nowhere
 }
 
 func (d *requestReader) read() {
@@ -54,6 +58,7 @@ func (d *requestReader) read() {
 		d.RefuseAt("messages", jsonbody.CodeMissingMsgs, "there must be at least one message")
 		return
 	}
+	d.olderFormat()
 	d.addSystem()
 	d.nameResults()
 	d.describeFound()
@@ -99,8 +104,13 @@ func (d *requestReader) field(key string) {
 		}
 	case "metadata":
 		d.metadata()
-	case "output_config":
+	case keyOutput:
 		d.outputConfig()
+	case keyBetas:
+		d.betas()
+	case "output_format":
+		d.older = d.Mark()
+		d.olderEnd = d.Pos
 	case "thread":
 		if !d.Null() {
 			d.Refuse(codeThread, "message threads are not kept here: send the full conversation without this field")
@@ -141,7 +151,7 @@ func (d *requestReader) metadata() {
 func (d *requestReader) outputConfig() {
 	d.Peek()
 	at := d.Pos
-	d.extra("output_config")
+	d.extra(keyOutput)
 	if d.Bytes[at] == '{' {
 		d.Again(at, "", func() {
 			d.Members(func(key string) {
@@ -154,6 +164,44 @@ func (d *requestReader) outputConfig() {
 		})
 	}
 }
+
+// olderFormat reads output_format as the format of output_config, which wins over it.
+func (d *requestReader) olderFormat() {
+	raw := d.Bytes[d.older:d.olderEnd]
+	switch {
+	case d.older == 0 || string(raw) == "null":
+		return
+	case d.req.Format != nil:
+		d.DropIf(true, "output_format")
+		return
+	}
+	d.Again(d.older, "output_format", func() {
+		if d.Is('{') {
+			d.format()
+		}
+	})
+	if d.Bad != nil || d.req.Format == nil {
+		d.DropIf(true, "output_format")
+		return
+	}
+	i := slices.IndexFunc(d.req.Extra, func(x chat.Extra) bool { return x.Key == keyOutput })
+	if i < 0 {
+		i = len(d.req.Extra)
+		d.req.Extra = append(d.req.Extra, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: keyOutput, Value: []byte("{}")})
+	}
+	config := append([]byte(`{"format":`), raw...)
+	s := jsonbody.Scanner{Bytes: d.req.Extra[i].Value}
+	for s.Enter('{'); s.Next('}'); {
+		key, value := s.Name(), s.Raw()
+		if key != "format" { // which says nothing
+			config = append(append(shape.AppendQuoted(append(config, ','), key), ':'), value...)
+		}
+	}
+	d.req.Extra[i].Value = append(config, '}')
+}
+
+// keyOutput is the field that holds the format and the effort of an answer.
+const keyOutput = "output_config"
 
 func (d *requestReader) format() {
 	var f chat.Format

@@ -60,3 +60,33 @@ func checkRefused(t *testing.T, err error, want string) {
 		t.Errorf("as a chat.Error it is %+v", e)
 	}
 }
+
+// TestOlderFormat shows that output_format is read as the format of output_config, whose other members stay.
+func TestOlderFormat(t *testing.T) {
+	const rest = `"messages":[{"role":"user","content":"hi"}],"max_tokens":1`
+	for _, c := range []struct{ fields, want string }{
+		{`"output_format":{"type":"json_schema","schema":{"type":"object"}}`, `{"format":{"type":"json_schema","schema":{"type":"object"}}}`},
+		{`"output_format":{"type":"json_schema","schema":{}},"output_config":{"effort":"low","format":null}`,
+			`{"format":{"type":"json_schema","schema":{}},"effort":"low"}`},
+		{`"output_format":null`, ""},
+	} {
+		req, err := DecodeRequest([]byte("{" + rest + "," + c.fields + "}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (req.Format != nil) != (c.want != "") {
+			t.Errorf("%s: the format is %v", c.fields, req.Format)
+		}
+		out, err := AppendRequest(nil, req, RequestOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sent struct {
+			Config json.RawMessage `json:"output_config"`
+			Format json.RawMessage `json:"output_format"`
+		}
+		if err := json.Unmarshal(out, &sent); err != nil || string(sent.Config) != c.want || sent.Format != nil {
+			t.Errorf("%s: sent %s, want %s (%v)", c.fields, out, c.want, err)
+		}
+	}
+}

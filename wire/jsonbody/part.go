@@ -75,3 +75,21 @@ func (r *Reader) formatField(f *chat.Format, key string) {
 		r.Unread()
 	}
 }
+
+// ObjectSchema returns a schema of arguments that every server takes: one of an object, which arguments are.
+func ObjectSchema(schema []byte) []byte {
+	if len(schema) == 0 || schema[0] != '{' {
+		return []byte(`{"type":"object","properties":{}}`)
+	}
+	s := Scanner{Bytes: schema}
+	members := 0
+	for s.Enter('{'); s.Next('}'); s.Skip() {
+		if members++; string(s.Key()) == "type" {
+			return schema
+		}
+	}
+	if members == 0 {
+		return []byte(`{"type":"object"}`)
+	}
+	return append([]byte(`{"type":"object",`), schema[1:]...)
+}

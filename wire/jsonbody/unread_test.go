@@ -30,3 +30,16 @@ func TestUnread(t *testing.T) {
 		t.Errorf("unread: %q, want %q", got, want)
 	}
 }
+
+// TestObjectSchema shows that servers which want the schema of an object get one.
+func TestObjectSchema(t *testing.T) {
+	for schema, want := range map[string]string{
+		"": `{"type":"object","properties":{}}`, "true": `{"type":"object","properties":{}}`,
+		"{}": `{"type":"object"}`, `{"type":"object","a":1}`: `{"type":"object","a":1}`,
+		`{"properties":{"type":{}}}`: `{"type":"object","properties":{"type":{}}}`,
+	} {
+		if got := string(ObjectSchema([]byte(schema))); got != want {
+			t.Errorf("%s: %s, want %s", schema, got, want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"wield/chat"
 	"wield/schema/shape"
+	"wield/wire/jsonbody"
 )
 
 // RequestOptions adapt a request to the server that it is for. The zero value suits any.
@@ -201,9 +202,6 @@ func appendCall(dst []byte, c *chat.Call, id string, index int, arguments string
 	return append(dst, "}}"...)
 }
 
-// noParameters is the schema of a function that takes nothing: templates fail on one that has no schema.
-const noParameters = `{"type":"object","properties":{}}`
-
 // tools writes the definitions that the choice leaves.
 func (w *requestWriter) tools() {
 	choice, n := &w.req.Choice, 0
@@ -223,11 +221,7 @@ func (w *requestWriter) tools() {
 		}
 		w.b = shape.AppendQuoted(append(w.b, `{"type":"function","function":{"name":`...), t.Name)
 		w.b = shape.AppendQuoted(append(w.b, `,"description":`...), t.Description)
-		parameters := []byte(t.Parameters)
-		if len(parameters) == 0 {
-			parameters = []byte(noParameters)
-		}
-		w.b = appendValue(append(w.b, `,"parameters":`...), parameters)
+		w.b = appendValue(append(w.b, `,"parameters":`...), jsonbody.ObjectSchema(t.Parameters)) // templates fail without one
 		w.b = append(w.b, "}}"...)
 	}
 	if n > 0 {

@@ -297,18 +297,20 @@ func (w *requestWriter) calls(calls []chat.Call) {
 // tools writes the tools and the choice among them. Tools that the server itself is to run are sent to one that is
 // known to.
 func (w *requestWriter) tools(req *chat.Request) error {
-	at, n := len(w.b), 0
+	at, n, callable := len(w.b), 0, 0
+	c := req.Choice
+	var gone []string
 	w.key("tools")
 	w.b = append(w.b, '[')
 	for i := range req.Tools {
 		t := &req.Tools[i]
-		unknown := t.Hosted != chat.HostedNot && !slices.Contains(w.o.Forward, t.Name)
-		if unknown && req.Choice.Mode == chat.ChoiceNamed && req.Choice.Name == t.Name {
-			return &chat.Error{Kind: chat.ErrBadRequest, Status: 400, Param: "tool_choice",
-				Message: fmt.Sprintf("tool_choice: a call of %q is required, which the server is not sent unless the backend's forward lists it", t.Name)}
-		}
-		if unknown {
+		if t.Hosted != chat.HostedNot && !slices.Contains(w.o.Forward, t.Name) {
+			gone = append(gone, t.Name)
 			continue
+		}
+		if c.Mode == chat.ChoiceNamed && c.Name == t.Name ||
+			c.Mode != chat.ChoiceNamed && (len(c.Allowed) == 0 || slices.Contains(c.Allowed, t.Name)) {
+			callable++
 		}
 		if n++; n > 1 {
 			w.b = append(w.b, ',')
@@ -323,20 +325,26 @@ func (w *requestWriter) tools(req *chat.Request) error {
 			w.str("description", t.Description)
 		}
 		w.key("parameters")
-		if len(t.Parameters) > 0 {
-			w.b = append(w.b, t.Parameters...)
-		} else {
-			w.b = append(w.b, `{"type":"object","properties":{}}`...)
-		}
+		w.b = append(w.b, jsonbody.ObjectSchema(t.Parameters)...)
 		w.boolean("strict", t.Strict)
 		w.b = append(w.b, "}}"...)
+	}
+	if callable == 0 && len(gone) > 0 && (c.Mode == chat.ChoiceNamed || c.Mode == chat.ChoiceRequired) {
+		return &chat.Error{Kind: chat.ErrBadRequest, Status: 400, Param: "tool_choice", Message: fmt.Sprintf(
+			"tool_choice: a call of %q is required, which the server is not sent unless the backend's forward lists it", strings.Join(gone, ", "))}
 	}
 	if n == 0 {
 		w.b = w.b[:at]
 		return nil
 	}
 	w.b = append(w.b, ']')
-	w.choice(&req.Choice)
+	if len(c.Allowed) > 0 && len(gone) > 0 {
+		c.Allowed = slices.DeleteFunc(slices.Clone(c.Allowed), func(name string) bool { return slices.Contains(gone, name) })
+		if len(c.Allowed) == 0 {
+			c.Mode = chat.ChoiceNone
+		}
+	}
+	w.choice(&c)
 	w.boolean("parallel_tool_calls", req.Parallel)
 	return nil
 }

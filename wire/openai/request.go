@@ -464,8 +464,13 @@ func (d *requestReader) checkChoice() {
 	for i := range d.req.Tools {
 		offered[d.req.Tools[i].Name] = true
 	}
-	if c.Allowed = slices.DeleteFunc(c.Allowed, func(name string) bool { return !offered[name] }); len(c.Allowed) == 0 {
-		d.RefuseAt(d.choice, jsonbody.CodeInvalidValue, "none of the allowed tools is among the tools")
+	named := slices.Clone(c.Allowed)
+	c.Allowed = slices.DeleteFunc(c.Allowed, func(name string) bool {
+		d.DropIf(!offered[name], d.choice+"="+name)
+		return !offered[name]
+	})
+	if len(c.Allowed) == 0 {
+		d.RefuseAt(d.choice, jsonbody.CodeInvalidValue, fmt.Sprintf("none of the allowed tools %q is among the tools", named))
 	}
 }
 

@@ -253,11 +253,7 @@ func (w *requestWriter) tool(t *chat.Tool) {
 		w.str("description", t.Description)
 	}
 	w.key("parameters")
-	if len(t.Parameters) > 0 {
-		w.b = append(w.b, t.Parameters...)
-	} else {
-		w.b = append(w.b, `{"type":"object","properties":{}}`...)
-	}
+	w.b = append(w.b, jsonbody.ObjectSchema(t.Parameters)...)
 	w.boolean("strict", t.Strict)
 	w.b = append(w.b, '}')
 }

@@ -266,10 +266,13 @@ func (d *requestReader) check() {
 	case r.Choice.Mode == chat.ChoiceRequired && !d.toolsSeen:
 		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, "a call is required, but there are no tools")
 	}
-	if named := len(r.Choice.Allowed); named > 0 {
-		r.Choice.Allowed = slices.DeleteFunc(r.Choice.Allowed, func(name string) bool { return !d.offered(name) })
+	if named := slices.Clone(r.Choice.Allowed); len(named) > 0 {
+		r.Choice.Allowed = slices.DeleteFunc(r.Choice.Allowed, func(name string) bool {
+			d.DropIf(!d.offered(name), "tool_choice="+strings.ReplaceAll(name, "\x00", " "))
+			return !d.offered(name)
+		})
 		if len(r.Choice.Allowed) == 0 {
-			d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, "none of the tools that may be called is among the tools")
+			d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, fmt.Sprintf("none of the allowed tools %q is among the tools", named))
 		}
 	}
 }
