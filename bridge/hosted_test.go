@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"iter"
+	"strings"
 	"testing"
 
 	"wield/chat"
@@ -109,6 +110,27 @@ func TestLoose(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%s: told of %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestHidden shows that calls of tools which the model is not shown count, and that tools which are too large cost the
+// request nothing if they are hidden.
+func TestHidden(t *testing.T) {
+	large := []byte(`{"type":"object","description":"` + strings.Repeat("x", maxSchemas) + `"}`)
+	for _, mode := range []Mode{ModeText, ModeNative} {
+		for _, parameters := range [][]byte{nil, large} {
+			m := &sentModel{}
+			hidden := chat.Tool{Name: "late", Parameters: parameters, Hidden: true, Deferred: true}
+			for _, err := range New(m, Options{Mode: mode}).Stream(t.Context(), &chat.Request{Tools: []chat.Tool{{Name: "f"}, hidden},
+				Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := len(m.sent.Tools); mode == ModeNative && n != 1 || strings.Contains(m.sent.Messages[0].Text(), "late") {
+				t.Errorf("%s: the model is sent %d tools, and %q", mode, n, m.sent.Messages[0].Text())
+			}
 		}
 	}
 }

@@ -45,6 +45,19 @@ func tooLarge(schemas ...json.RawMessage) string {
 	return ""
 }
 
+// tooLargeIn is tooLarge for the parameters of tools.
+func tooLargeIn(tools []chat.Tool) string {
+	size := 0
+	for i := range tools {
+		size += len(tools[i].Parameters)
+	}
+	var large []json.RawMessage
+	for i := 0; i < len(tools) && size/2 > maxValues; i++ { // each value and its comma take two bytes at least
+		large = append(large, tools[i].Parameters)
+	}
+	return tooLarge(large...)
+}
+
 // valuesIn counts the values in a text of JSON: what brackets, braces and commas outside of texts begin.
 func valuesIn(text []byte) (n int) {
 	inside := false
@@ -99,15 +112,12 @@ func (r *run) offered() ([]tool, error) {
 		offered = r.req.Tools
 	}
 	offered = clientRun(offered)
-	size := 0
-	for i := range offered {
-		size += len(offered[i].Parameters)
+	what := tooLargeIn(offered)
+	if what != "" && slices.ContainsFunc(offered, isHidden) { // those are of no use unless the model guesses one
+		offered = slices.DeleteFunc(slices.Clone(offered), isHidden)
+		what = tooLargeIn(offered)
 	}
-	var large []json.RawMessage
-	for i := 0; i < len(offered) && size/2 > maxValues; i++ { // each value and its comma take two bytes at least
-		large = append(large, offered[i].Parameters)
-	}
-	if what := tooLarge(large...); what != "" {
+	if what != "" {
 		return nil, &chat.Error{Kind: chat.ErrBadRequest, Param: "tools", Message: "the parameters of the tools " + what + ": offer fewer tools, or smaller schemas"}
 	}
 	tools := make([]tool, len(offered))

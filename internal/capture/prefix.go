@@ -54,6 +54,7 @@ func promptOf(seed maphash.Seed, req *chat.Request) *prompt {
 	p := &prompt{turns: map[uint64]bool{}}
 	eachPart(req, func(role, text string) {
 		n := 0
+		role = strings.Clone(role) // it may be part of the request's body
 		for l := range strings.Lines(text) {
 			if n++; len(p.lines) < maxLines {
 				p.lines = append(p.lines, line{maphash.String(seed, l), len(l), role, n})

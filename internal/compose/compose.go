@@ -219,7 +219,7 @@ func (w *builder) finished(name string, m *config.Model, served chat.Model) (gat
 		served = gateway.Commands(served, gateway.CommandOptions{Name: name, WakeWord: m.Commands.WakeWord})
 	}
 	g := gateway.Model{Name: name, Match: m.Talk.Match, FromUser: m.Talk.FromUser,
-		Model: w.env.Metrics.Front(name, served), Annotations: m.Native.Annotations, NoTools: !m.Calls.Enabled,
+		Model: w.env.Metrics.Front(name, served), Annotations: m.Native.Annotations, NoTools: !m.Calls.Enabled, NoImages: !m.Images,
 		Thinking: m.Reasoning && w.config.ProfileOf(name).Thinking != dialect.Thinking{}}
 	if !m.Runs() || w.env.Hub == nil { // what runs of agents do is counted by what they record
 		g.Model = w.env.Stats.Model(name, AgentPrices(w.config, name), g.Model)

@@ -17,6 +17,7 @@ const (
 	pathHealth          = "/health"
 	pathMetrics         = "/metrics"
 	pathChat            = "/api/chat" // Ollama's
+	pathShow            = "/api/show"
 	pathAdmin           = "/admin/"
 	pathCaptures        = pathAdmin + "captures"
 
@@ -95,7 +96,7 @@ var endpoints = newRoutes(
 	endpoint{http.MethodPost, "/api/generate", ollamaGenerate, nil, (*exchange).ollamaAnswer},
 	endpoint{http.MethodGet, "/api/tags", ollamaFront, (*exchange).ollamaTags, nil},
 	endpoint{http.MethodGet, "/api/ps", ollamaFront, (*exchange).ollamaRunning, nil},
-	endpoint{http.MethodPost, "/api/show", ollamaFront, (*exchange).ollamaShow, nil},
+	endpoint{http.MethodPost, pathShow, ollamaFront, (*exchange).ollamaShow, nil},
 	endpoint{http.MethodGet, "/api/version", ollamaFront, (*exchange).ollamaVersion, nil},
 	endpoint{http.MethodPost, "/api/pull", ollamaFront, (*exchange).ollamaManage, nil},
 	endpoint{http.MethodPost, "/api/push", ollamaFront, (*exchange).ollamaManage, nil},

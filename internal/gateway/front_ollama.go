@@ -1,11 +1,16 @@
 package gateway
 
 import (
+	"context"
+	"encoding/json"
+	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"wield/chat"
 	"wield/internal/modellist"
+	outgoing "wield/model/exchange"
 	"wield/wire/jsonbody"
 	"wield/wire/ollama"
 )
@@ -93,19 +98,57 @@ func (x *exchange) ollamaModels() ([]modellist.OllamaModel, *failure) {
 	}
 	var infos []modellist.OllamaModel
 	for _, n := range x.g.visible(x.holder) {
-		infos = append(infos, x.g.models[n].ollamaInfo())
+		infos = append(infos, x.g.models[n].ollamaInfo(nil))
 	}
 	return infos, nil
 }
 
-func (m *Model) ollamaInfo() modellist.OllamaModel {
-	can := []string{"completion"}
-	if !m.NoTools {
+// showTimeout bounds the question to a server what a model can do.
+const showTimeout = 2 * time.Second
+
+// served returns what an Ollama server says that a model can do; nil: it says nothing, or is no such server.
+func (m *Model) served(ctx context.Context) (can []string) {
+	if m.Relay == nil || m.Speaks != chat.ProtocolOllama {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, showTimeout)
+	defer cancel()
+	body, _ := json.Marshal(map[string]string{"model": m.upstream()})
+	resp, err := m.Relay.Relay(ctx, outgoing.Relayed{Path: pathShow, Header: contentType("application/json"), Body: body})
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	var said struct{ Capabilities []string }
+	if json.NewDecoder(io.LimitReader(resp.Body, maxEmbeddings)).Decode(&said) != nil {
+		return nil
+	}
+	return said.Capabilities
+}
+
+// capabilities returns what a model can do: what its server says, but for tools, which wield gives to any model that
+// completes, and for thinking and images, which the configuration may take away.
+func (m *Model) capabilities(served []string) []string {
+	can := slices.DeleteFunc(slices.Clone(served), func(c string) bool {
+		return c == "tools" || c == "thinking" && !m.Thinking || c == "vision" && m.NoImages
+	})
+	if served == nil {
+		can = append(can, "completion")
+		if m.Thinking {
+			can = append(can, "thinking")
+		}
+		if m.Speaks == chat.ProtocolAnthropic && !m.NoImages {
+			can = append(can, "vision")
+		}
+	}
+	if !m.NoTools && slices.Contains(can, "completion") {
 		can = append(can, "tools")
 	}
-	if m.Thinking {
-		can = append(can, "thinking")
-	}
+	return can
+}
+
+func (m *Model) ollamaInfo(served []string) modellist.OllamaModel {
+	can := m.capabilities(served)
 	return modellist.OllamaModel{Name: m.Name, Modified: m.Created, Family: m.OwnedBy, Capabilities: can}
 }
 
@@ -144,7 +187,7 @@ func (x *exchange) ollamaShow() *failure {
 	if f != nil {
 		return f
 	}
-	x.body(http.StatusOK, modellist.AppendOllamaModel(nil, m.ollamaInfo()))
+	x.body(http.StatusOK, modellist.AppendOllamaModel(nil, m.ollamaInfo(m.served(x.r.Context()))))
 	return nil
 }
 

@@ -190,3 +190,36 @@ func TestOllamaRelay(t *testing.T) {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 }
+
+// TestShow: an Ollama server is asked what a model can do; wield adds tools, and takes away what it is configured to.
+func TestShow(t *testing.T) {
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		switch r.URL.Path + " " + string(b) {
+		case `/api/show {"model":"sees"}`:
+			fmt.Fprint(w, `{"capabilities":["completion","vision","thinking"]}`)
+		case `/api/show {"model":"embeds"}`:
+			fmt.Fprint(w, `{"capabilities":["embedding"]}`)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	m, claude := ollama.New(ollama.Options{URL: backend.URL}), openai.New(openai.Options{URL: backend.URL + "/v1"})
+	t.Cleanup(func() { m.Close(); claude.Close(); backend.Close() })
+	model := func(name, upstream string) Model {
+		return Model{Name: name, Model: m, Relay: m, Upstream: upstream, Speaks: chat.ProtocolOllama, Thinking: true}
+	}
+	blind, off := model("blind", "sees"), model("off", "sees")
+	blind.NoImages, blind.Thinking, off.NoTools = true, false, true
+	srv := serve(t, Options{Models: []Model{model("sees", "sees"), model("embeds", "embeds"), blind, off, model("gone", "gone"),
+		{Name: "claude", Model: claude, Relay: claude, Speaks: chat.ProtocolAnthropic}, {Name: "other", Model: claude, Relay: claude, Speaks: chat.ProtocolOpenAI}}})
+	for name, want := range map[string]string{
+		"sees": `["completion","vision","thinking","tools"]`, "embeds": `["embedding"]`, "blind": `["completion","tools"]`,
+		"off": `["completion","vision","thinking"]`, "gone": `["completion","thinking","tools"]`,
+		"claude": `["completion","vision","tools"]`, "other": `["completion","tools"]`,
+	} {
+		if _, body := send(t, srv, "POST", pathShow, `{"model":"`+name+`"}`); !strings.Contains(body, `"capabilities":`+want) {
+			t.Errorf("%s: %s, want %s", name, body, want)
+		}
+	}
+}

@@ -40,6 +40,7 @@ type Model struct {
 	Speaks      chat.Protocol // of the Relay
 
 	NoTools  bool // tools of requests are left out
+	NoImages bool // the model takes no images
 	Thinking bool // clients see its reasoning
 }
 
