@@ -258,8 +258,10 @@ type disk struct {
 }
 
 const (
-	File       = "captures.jsonl" // the latest records, in the directory of files
-	formerFile = "captures.1.jsonl"
+	// File holds the latest records, in the directory of files.
+	File        = "captures.jsonl"
+	currentFile = File
+	formerFile  = "captures.1.jsonl"
 )
 
 func openDisk(dir string, keep int) (*disk, error) {
@@ -272,7 +274,7 @@ func openDisk(dir string, keep int) (*disk, error) {
 
 // open begins a new file. The one of an earlier run becomes the former one.
 func (d *disk) open() error {
-	name := filepath.Join(d.dir, File)
+	name := filepath.Join(d.dir, currentFile)
 	if err := os.Rename(name, filepath.Join(d.dir, formerFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
