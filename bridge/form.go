@@ -53,7 +53,7 @@ func (r *run) prepareForm() error {
 				slog.Any("places", skipped))
 		}
 		for _, place := range skipped {
-			if !constraints[r.o.Constraint].can && strings.HasSuffix(place, "/$ref") { // else the backend is sent it as it is
+			if !constraints[r.o.Constraint].can && strings.HasSuffix(place, refEnd) { // else the backend is sent it as it is
 				r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteUnsent, Path: "response_format", Before: place})
 			}
 		}

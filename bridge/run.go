@@ -27,7 +27,6 @@ type run struct {
 	constrained *chat.Format // form that the backend is held to; nil: none
 	must        bool         // the next answer has to be a call
 
-	loose   []chat.NoteDetail // places in schemas where anything goes, for a model that reads them in a prompt
 	notes   []chat.NoteDetail // what of the request the backend is not sent, until the client has been told
 	bounces int
 	said    []chat.Message  // failed answers and corrections
@@ -164,8 +163,8 @@ func (r *run) prepare() error {
 			return err
 		}
 	}
-	if r.inText() { // a server with function calling is sent the schemas as they are
-		r.notes = append(r.notes, r.loose...)
+	if !r.inText() { // the server is sent the schemas as they are
+		r.notes = slices.DeleteFunc(r.notes, isOpen)
 	}
 	if err := r.prepareForm(); err != nil {
 		return err

@@ -182,7 +182,7 @@ func (x *relaxed) tool(r *run, t *chat.Tool, err error) (tool, error) {
 	if x.tools == nil || len(x.tools) >= maxRelaxed {
 		x.tools = make(map[string]relaxedTool)
 	}
-	open := slices.DeleteFunc(skipped, func(place string) bool { return !strings.HasSuffix(place, "/$ref") })
+	open := slices.DeleteFunc(skipped, func(place string) bool { return !strings.HasSuffix(place, refEnd) })
 	r.noteOpen(t.Name, open)
 	made := tool{name: t.Name, schema: s, shape: schema.ShapeOf(t.Parameters)}
 	x.tools[string(t.Parameters)] = relaxedTool{made, open}
@@ -192,9 +192,15 @@ func (x *relaxed) tool(r *run, t *chat.Tool, err error) (tool, error) {
 // noteOpen tells of the places in a tool's parameters at which anything goes.
 func (r *run) noteOpen(name string, open []string) {
 	for _, place := range open {
-		r.loose = append(r.loose, chat.NoteDetail{Kind: chat.NoteUnsent, Path: "tools." + name, Before: place})
+		r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteUnsent, Path: "tools." + name, Before: place})
 	}
 }
+
+// isOpen reports whether a note is one of noteOpen's.
+func isOpen(n chat.NoteDetail) bool { return strings.HasSuffix(n.Before, refEnd) }
+
+// refEnd is what places of references end with.
+const refEnd = "/$ref"
 
 // schemaError says which schema of the request is broken, where and how to mend it.
 func (r *run) schemaError(name string, err error) error {
