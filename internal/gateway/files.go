@@ -38,7 +38,7 @@ func (x *exchange) keep(body []byte) *failure {
 	if x.r.URL.RawQuery != "" {
 		q.Path += "?" + x.r.URL.RawQuery
 	}
-	for _, name := range []string{"Content-Type", "Anthropic-Beta"} {
+	for _, name := range []string{"Content-Type", headerBetas} {
 		if v := x.r.Header.Values(name); len(v) > 0 {
 			q.Header[name] = v
 		}

@@ -13,6 +13,9 @@ const (
 	pathCountTokens = pathMessages + "/count_tokens"
 )
 
+// headerBetas lists the features in beta that a request uses.
+const headerBetas = "Anthropic-Beta"
+
 // messagesFront is the Anthropic Messages protocol.
 var messagesFront = &clientProtocol{
 	name:        "anthropic",

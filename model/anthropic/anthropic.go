@@ -74,20 +74,23 @@ func New(o Options) *Model {
 	})}
 }
 
+// headerBetas lists the features in beta that a request uses.
+const headerBetas = "Anthropic-Beta"
+
 // withBetas adds the features in beta that a request names to those that are configured.
 func withBetas(all http.Header, req *chat.Request) http.Header {
-	asked := anthropic.Betas(req)
+	asked := new(anthropic.RequestOptions).Betas(req)
 	if len(asked) == 0 {
 		return all
 	}
-	list := strings.Split(strings.ReplaceAll(strings.Join(all.Values(anthropic.HeaderBetas), ","), " ", ""), ",")
+	list := strings.Split(strings.ReplaceAll(strings.Join(all.Values(headerBetas), ","), " ", ""), ",")
 	for _, name := range asked {
 		if !slices.Contains(list, name) {
 			list = append(list, name)
 		}
 	}
 	h := maps.Clone(all)
-	h.Set(anthropic.HeaderBetas, strings.TrimLeft(strings.Join(list, ","), ","))
+	h.Set(headerBetas, strings.TrimLeft(strings.Join(list, ","), ","))
 	return h
 }
 

@@ -9,17 +9,15 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// HeaderBetas is the header that lists the features in beta that a request uses.
-const HeaderBetas = "Anthropic-Beta"
-
-// keyBetas is the key of the Extra with that list. Some clients send it as a field of this name.
+// keyBetas is the key of the Extra with the features in beta that a request uses, which the header anthropic-beta
+// lists. Some clients send it as a field of this name.
 const keyBetas = "betas"
 
 // maxBetas bounds the list.
 const maxBetas = 64
 
 // Betas returns the features in beta that a request names.
-func Betas(req *chat.Request) (list []string) {
+func (*RequestOptions) Betas(req *chat.Request) (list []string) {
 	if i := betasAt(req); i >= 0 {
 		_ = json.Unmarshal(req.Extra[i].Value, &list) // AddBetas wrote it
 	}
@@ -34,8 +32,8 @@ func betasAt(req *chat.Request) int {
 
 // AddBetas adds what headers list to the features in beta that a request names. Only names are taken: the list becomes
 // part of a header again. All else counts as unread.
-func AddBetas(req *chat.Request, headers []string) {
-	list := Betas(req)
+func (o *RequestOptions) AddBetas(req *chat.Request, headers []string) {
+	list := o.Betas(req)
 	for _, header := range headers {
 		for _, name := range strings.Split(header, ",") {
 			name = strings.TrimSpace(name)
@@ -80,5 +78,5 @@ func (d *requestReader) betas() {
 			d.Refuse(jsonbody.CodeInvalidValue, "this must be the name of a feature in beta")
 		}
 	})
-	AddBetas(d.req, list)
+	new(RequestOptions).AddBetas(d.req, list)
 }

@@ -76,12 +76,13 @@ func (r *Reader) formatField(f *chat.Format, key string) {
 	}
 }
 
-// ObjectSchema returns a schema of arguments that every server takes: one of an object, which arguments are.
-func ObjectSchema(schema []byte) []byte {
+// ObjectSchema returns the schema of arguments that s is at the beginning of as one that every server takes: of an
+// object, which arguments are.
+func (s Scanner) ObjectSchema() []byte {
+	schema := s.Bytes
 	if len(schema) == 0 || schema[0] != '{' {
 		return []byte(`{"type":"object","properties":{}}`)
 	}
-	s := Scanner{Bytes: schema}
 	members := 0
 	for s.Enter('{'); s.Next('}'); s.Skip() {
 		if members++; string(s.Key()) == "type" {
