@@ -3,10 +3,13 @@
 package main
 
 import (
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"wield/internal/cli"
 	"wield/internal/pgtest"
@@ -48,5 +51,57 @@ func TestDatabaseIsGone(t *testing.T) {
 		if e.killed || e.code != cli.ExitFailed || !strings.Contains(e.log, "cannot be reached") {
 			t.Errorf("exit code %d, log %s", e.code, e.log)
 		}
+	}
+}
+
+// ready waits until load balancers are told whether a service is ready.
+func (s *server) ready(t *testing.T, is bool) {
+	t.Helper()
+	want := map[bool]string{true: `200 OK "status":"ok"`, false: `503 Service Unavailable "status":"journal unavailable"`}[is]
+	awaitFor(t, time.Minute, "/health says "+want, func() bool {
+		resp, err := s.request(t, "GET", "/health", nil)
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		status, body, _ := strings.Cut(want, ` "`)
+		return err == nil && resp.Status == status && strings.Contains(string(text), `"`+body)
+	})
+}
+
+// TestReady ends PostgreSQL under two services, and starts it again. Load balancers are told, and what needs no journal
+// is answered all the time.
+func TestReady(t *testing.T) {
+	database := pgtest.Start(t)
+	s := busyStory
+	s.config = strings.Replace(s.config, "models: {", "models: {plain: {backend: b}, ", 1)
+	m := newTeam(t, &s, database.Database(t), 2, "")
+	answers := func(s *server) {
+		t.Helper()
+		resp, err := s.request(t, "POST", "/v1/chat/completions",
+			map[string]any{"model": "plain", "messages": []any{map[string]string{"role": "user", "content": "hello"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			t.Errorf("a request that needs no journal is answered %s", resp.Status)
+		}
+	}
+	looks := func(ready bool) {
+		t.Helper()
+		for _, s := range m.services {
+			s.ready(t, ready)
+			answers(s)
+		}
+	}
+	looks(true)
+	database.Kill()
+	looks(false)
+	database.Restart(t)
+	looks(true)
+	for _, s := range m.services {
+		s.end(t)
 	}
 }

@@ -315,6 +315,8 @@ func TestPartitions(t *testing.T) {
 			}
 		}
 		m.toDatabase[1](t, "down")
+		second.ready(t, false)
+		first.ready(t, true)
 		owners := 0
 		for _, run := range runs {
 			awaitFor(t, 2*time.Minute, "the other service ends the run", func() bool {
@@ -323,6 +325,7 @@ func TestPartitions(t *testing.T) {
 			owners += m.owners(t, run.ID)
 		}
 		m.toDatabase[1](t, "up")
+		second.ready(t, true)
 		if owners <= len(runs) {
 			t.Error("the other service has taken no run over")
 		}

@@ -148,6 +148,7 @@ func serve(ctx context.Context, app *cli.App, f *serveFlags, cmd *cobra.Command)
 	}
 	keys := s.tellKeys(following, g)
 	told := s.tellOthers(following)
+	asked := s.watchJournal(following, c.Config, g)
 	counted := s.keepCount(following)
 	offered := s.followMCP(following)
 	drained := s.drainAfter(following, time.Duration(c.Timeouts.Drain))
@@ -157,6 +158,7 @@ func serve(ctx context.Context, app *cli.App, f *serveFlags, cmd *cobra.Command)
 	<-drained
 	<-told
 	<-keys
+	<-asked
 	<-counted
 	<-offered
 	if err != nil {

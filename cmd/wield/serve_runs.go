@@ -59,6 +59,46 @@ func (s *site) keepCount(ctx context.Context) <-chan struct{} {
 	return over
 }
 
+const (
+	journalEvery = time.Second     // how often it is looked whether the journal answers
+	journalWait  = 2 * time.Second // in which it does
+)
+
+// watchJournal has the gateway say whether a journal that services share can be reached, until ctx ends. The channel is
+// closed when it is over.
+func (s *site) watchJournal(ctx context.Context, c *config.Config, g *gateway.Gateway) <-chan struct{} {
+	over := make(chan struct{})
+	if c.Journal.Store != "postgres" {
+		close(over)
+		return over
+	}
+	go func() {
+		defer close(over)
+		for tick := time.NewTicker(journalEvery); ; {
+			select {
+			case <-ctx.Done():
+				tick.Stop()
+				return
+			case <-tick.C:
+			}
+			g.Unready(s.askJournal(ctx) != nil)
+		}
+	}()
+	return over
+}
+
+// askJournal fails where the journal does not answer.
+func (s *site) askJournal(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, journalWait)
+	defer cancel()
+	for _, err := range s.journal.Heads(ctx, journal.HeadQuery{Limit: 1}) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // drainAfter drains the runs when ctx ends, within a time. The channel is closed when it is over.
 func (s *site) drainAfter(ctx context.Context, limit time.Duration) <-chan struct{} {
 	over := make(chan struct{})

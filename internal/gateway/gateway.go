@@ -37,6 +37,7 @@ type memory struct {
 	running       atomic.Int64 // completions under way
 	asked         atomic.Int64 // requests so far, of any kind
 	leaving       atomic.Bool  // requests are still taken, and those who distribute them are asked to send no more
+	unready       atomic.Bool  // the journal cannot be reached
 	draining      atomic.Bool
 	stopping      chan struct{} // closed when draining begins
 }

@@ -10,7 +10,7 @@ import (
 
 // healthBody is what GET /health says. It needs no key, and tells nothing that does.
 type healthBody struct {
-	Status  string `json:"status"` // ok or draining
+	Status  string `json:"status"` // ok, draining or journal unavailable
 	Version string `json:"version,omitempty"`
 	Queue   struct {
 		Pending int64 `json:"pending"` // completions under way
@@ -18,8 +18,8 @@ type healthBody struct {
 	Auth string `json:"auth"` // keys; tools: only for models that run tools here; none
 }
 
-// health answers GET /health. While the service drains its status is 503, so that whoever distributes
-// requests sends no more.
+// health answers GET /health. While the service drains, or cannot reach its journal, its status is 503, so that whoever
+// distributes requests sends no more.
 func (x *exchange) health() *failure {
 	b := healthBody{Status: "ok", Version: x.g.opts.Version, Auth: "none"}
 	b.Queue.Pending = x.g.running.Load()
@@ -30,9 +30,11 @@ func (x *exchange) health() *failure {
 		}
 	}
 	status := http.StatusOK
-	if x.g.leaving.Load() || x.g.draining.Load() {
-		b.Status = "draining"
-		status = http.StatusServiceUnavailable
+	switch {
+	case x.g.leaving.Load() || x.g.draining.Load():
+		b.Status, status = "draining", http.StatusServiceUnavailable
+	case x.g.unready.Load():
+		b.Status, status = "journal unavailable", http.StatusServiceUnavailable
 	}
 	text, err := json.Marshal(b)
 	if err != nil {

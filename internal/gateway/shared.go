@@ -74,6 +74,9 @@ func (g *Gateway) Busy() (completions int, draining bool) {
 // Leave has /health say that the service is about to end. Requests are answered as before.
 func (g *Gateway) Leave() { g.leaving.Store(true) }
 
+// Unready has /health say that the service cannot do its work for now, so that others are sent the requests.
+func (g *Gateway) Unready(is bool) { g.unready.Store(is) }
+
 // limit returns what is left of a limit for this service. Whoever calls it holds mu.
 func (h *holder) limit(n int) float64 {
 	if h.share <= 0 || h.share >= 1 {
