@@ -2,9 +2,13 @@ package tool
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
+	"time"
 
 	"wield/chat"
 	"wield/tool/policy"
@@ -43,6 +47,38 @@ func (c *Call) May(op policy.Op, path string) bool {
 	}
 	use := policy.Action{Tool: c.Name, Root: c.Root, Dir: c.Root, Paths: []policy.PathUse{{Path: path, Op: op}}}
 	return c.decider.Decide(use).Decision == chat.DecisionAllow
+}
+
+// maxKey is how long an idempotency key may be.
+const maxKey = 255
+
+// Key returns the idempotency key of the call, which can be a value of a header: it is the same when the call is tried
+// again, here or in another process. It is empty for a call of no run.
+func (c *Call) Key() string {
+	key := c.Scope.Key
+	if key == "" && c.Scope.Run != "" {
+		key = c.Scope.Run + "/" + c.ID
+	}
+	odd := func(r rune) bool { return r <= ' ' || r > '~' } // a model may write any id
+	if len(key) > maxKey || strings.ContainsFunc(key, odd) {
+		return fmt.Sprintf("%x", sha256.Sum256([]byte(key)))
+	}
+	return key
+}
+
+// Variables returns what tells a program about the call, as NAME=VALUE: its idempotency key, the fence of its run, and
+// its deadline.
+func (c *Call) Variables(ctx context.Context) (list []string) {
+	if key := c.Key(); key != "" {
+		list = append(list, "WIELD_CALL_KEY="+key)
+	}
+	if c.Scope.Fence > 0 {
+		list = append(list, fmt.Sprint("WIELD_CALL_FENCE=", c.Scope.Fence))
+	}
+	if t, ok := ctx.Deadline(); ok {
+		list = append(list, "WIELD_CALL_DEADLINE="+t.UTC().Format(time.RFC3339Nano))
+	}
+	return list
 }
 
 // Detach notes under which name the call goes on elsewhere, so that it can be asked for there if this process ends.

@@ -11,6 +11,7 @@ type Scope struct {
 	Run, Session string // ids; empty: there is none
 	Fence        int64  // of the run: it grows each time another process takes the run over; 0: nobody else can
 	By           string // who asks; empty: it is not known
+	Key          string // the idempotency key of the one call that is run; empty: Call.Key makes it
 
 	Outputs       Outputs       // what this conversation can read again; nil: nothing
 	Conversations Conversations // earlier ones of whoever asks; nil: nobody remembers any

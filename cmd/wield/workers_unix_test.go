@@ -56,15 +56,21 @@ func (w *world) worker(t *testing.T, base, name, slow string, through ...string)
 	if err := os.Chmod(filepath.Join(other.dir, "tools", slow), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	return other.hire(t, base, name, nil, through...)
+}
+
+// hire starts a worker in a world of its own, with more variables.
+func (w *world) hire(t *testing.T, base, name string, env []string, through ...string) *hand {
+	t.Helper()
 	program, err := exec.LookPath("wield")
 	if err != nil {
 		t.Fatal(err)
 	}
 	argv := append(slices.Clone(through), program, "worker", "--config", "wield.yaml", "--connect", base, "--name",
 		name, "--key", "env:WIELD_TEST_WORKER")
-	h := &hand{cmd: exec.Command(argv[0], argv[1:]...), dir: other.dir, log: &lockedBuffer{}, gone: make(chan struct{})}
-	h.cmd.Dir, h.cmd.Stderr = other.dir, h.log
-	h.cmd.Env = append(os.Environ(), "WIELD_TEST_WORKER="+workerKey, "TMPDIR="+other.temp(), quickEnd)
+	h := &hand{cmd: exec.Command(argv[0], argv[1:]...), dir: w.dir, log: &lockedBuffer{}, gone: make(chan struct{})}
+	h.cmd.Dir, h.cmd.Stderr = w.dir, h.log
+	h.cmd.Env = append(append(os.Environ(), "WIELD_TEST_WORKER="+workerKey, "TMPDIR="+w.temp(), quickEnd), env...)
 	if err := h.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,8 @@ func (h *handler) Run(ctx context.Context, tc *tool.Call) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	call := &CallRequest{Service: h.cluster.id, Key: h.key(tc), Run: tc.Scope.Run, Fence: tc.Scope.Fence, Tool: h.name,
+	call := &CallRequest{Service: h.cluster.id, Key: h.key(tc), Once: tc.Key(),
+		Run: tc.Scope.Run, Fence: tc.Scope.Fence, Tool: h.name,
 		Definition: h.hash, Arguments: tc.Arguments,
 		Output: tc.Limits.Spill, By: tc.Scope.By, Approved: approved}
 	var refused []*Worker

@@ -102,6 +102,7 @@ type CallRequest struct {
 	ID      string `json:"id"`      // of this attempt
 	Key     string `json:"key"`     // the idempotency key: of two calls with the same one, one runs
 	Run     string `json:"run,omitempty"`
+	Once    string `json:"once,omitempty"`  // the idempotency key that the tool gets: that of all attempts
 	Fence   int64  `json:"fence,omitempty"` // grows each time another process takes the run over
 
 	Tool       string        `json:"tool"`

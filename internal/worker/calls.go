@@ -201,7 +201,7 @@ func (w *Worker) perform(ctx context.Context, r *run) *cluster.Done {
 	finished, questions := &result{}, &tool.MemoryApprovals{}
 	runner := w.o.Runner.With(func(s *tool.Settings) {
 		s.Records, s.Approvals, s.Tools = finished, questions, unbounded{e}
-		s.Scope = tool.Scope{Run: c.Run, By: c.By}
+		s.Scope = tool.Scope{Run: c.Run, Fence: c.Fence, By: c.By, Key: c.Once}
 	})
 	plan, err := runner.Plan(ctx, chat.Call{ID: c.ID, Name: c.Tool, Arguments: c.Arguments, Complete: true})
 	if err != nil {

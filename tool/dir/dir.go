@@ -162,7 +162,8 @@ type program struct {
 
 // Run runs the file.
 func (p *program) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
-	stdout, stderr, exit, err := p.run(ctx, c, p.args, c.Arguments, variables(c.Arguments))
+	stdout, stderr, exit, err := p.run(ctx, c, p.args, c.Arguments,
+		slices.Concat(variables(c.Arguments), c.Variables(ctx)))
 	switch {
 	case err != nil:
 		return tool.Result{Data: output(stdout)}, err

@@ -478,6 +478,7 @@ type llfProgram struct {
 // Run hands the arguments to the program as JSON.
 func (p *llfProgram) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	cmd := c.Command(p.file)
+	cmd.Env = append(cmd.Env, c.Variables(ctx)...)
 	cmd.Readable = append(cmd.Readable, filepath.Dir(p.file))
 	cmd.Stdin = strings.NewReader(c.Arguments)
 	p.limits(&cmd, c)

@@ -190,6 +190,7 @@ type pyAnswer struct {
 // Run calls the function.
 func (p *pyTool) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	cmd := c.Command(p.python.argv(p.args...)...)
+	cmd.Env = append(cmd.Env, c.Variables(ctx)...)
 	cmd.Readable = slices.Concat(cmd.Readable, p.dirs, p.python.readable)
 	cmd.Stdin = strings.NewReader(c.Arguments)
 	if p.limits != nil {

@@ -459,7 +459,7 @@ func (s *shellLine) Run(ctx context.Context, c *tool.Call) (tool.Result, error) 
 		}
 	}
 	cmd := c.Command(argv...)
-	cmd.Env = append(cmd.Env, env...)
+	cmd.Env = slices.Concat(cmd.Env, env, c.Variables(ctx))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	exit, err := c.Exec(ctx, cmd)

@@ -28,6 +28,9 @@ const (
 // redacted stands where a secret stood.
 const redacted = "[redacted]"
 
+// keyHeader is the header with the idempotency key of a call.
+const keyHeader = "Idempotency-Key"
+
 // Run sends the request of a call.
 func (p *program) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	if c.Guard != nil && c.Guard.Mode != tool.ModeRW && !c.Tool.Facts.ReadOnly {
@@ -40,6 +43,9 @@ func (p *program) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	req, err := p.build(ctx, args)
 	if err != nil {
 		return tool.Result{}, err
+	}
+	if key := c.Key(); key != "" && !methods[p.Method].again && req.Header.Get(keyHeader) == "" {
+		req.Header.Set(keyHeader, key)
 	}
 	client := c.Client()
 	defer client.CloseIdleConnections()

@@ -4,6 +4,8 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -78,11 +80,20 @@ func Relayed(t *tool.Tool, r *Relay) (*tool.Tool, bool) {
 	return &own, true
 }
 
+// metaKey is the member of _meta with the idempotency key of a call.
+const metaKey = "wield/idempotency-key"
+
 // params are those of a call of the handler's tool.
-func (h *handler) params(arguments any) *sdk.CallToolParams {
-	p := &sdk.CallToolParams{Name: h.name, Arguments: arguments}
+func (h *handler) params(c *tool.Call) *sdk.CallToolParams {
+	p := &sdk.CallToolParams{Name: h.name, Arguments: json.RawMessage(c.Arguments)}
 	if r := h.relay; r != nil {
-		p.Meta, p.InputResponses, p.RequestState = h.server.Passes(r.Meta), r.Responses, r.State
+		p.Meta, p.InputResponses, p.RequestState = maps.Clone(h.server.Passes(r.Meta)), r.Responses, r.State
+	}
+	if key := c.Key(); key != "" {
+		if p.Meta == nil {
+			p.Meta = sdk.Meta{}
+		}
+		p.Meta[metaKey] = key
 	}
 	return p
 }

@@ -258,7 +258,7 @@ func (h *handler) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	case s.o.Each && c.Scope.By != "":
 		s = s.of(c.Scope.By)
 	}
-	params := h.params(json.RawMessage(c.Arguments))
+	params := h.params(c)
 	before, err := h.answered(c.Reply)
 	switch {
 	case err != nil:
