@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -216,6 +217,10 @@ func (h *history) check(t *testing.T, m *team, hands []*hand) {
 	if report, err := journal.Verify(t.Context(), s, journal.Hash{}); err != nil || len(report.Problems) > 0 {
 		t.Errorf("the chain: %v, %v", report.Problems, err)
 	}
+	effects, keys := effectsOf(append(slices.Clone(hands), &hand{dir: m.dir}))
+	if len(keys) == 0 {
+		t.Error("no tool has noted for which call it ran")
+	}
 	begun, succeeded := map[string]int{}, map[string]int{}
 	seen, unknown := map[string]bool{}, 0
 	var taken []time.Duration
@@ -229,11 +234,19 @@ func (h *history) check(t *testing.T, m *team, hands []*hand) {
 		if took := h.takenOver(base, entries); took > 0 {
 			taken = append(taken, took)
 		}
+		if err := keys.oneWriter(entries); err != nil {
+			t.Errorf("%s: %v", head.Stream, err)
+		}
 		calls, err := oneRun(entries, told)
 		if err != nil {
 			t.Errorf("%s: %v", head.Stream, err)
 		}
 		for _, c := range calls {
+			key := head.Stream + "/" + c.ID
+			if err := keys.fits(c, key); err != nil {
+				t.Errorf("%s: %v", head.Stream, err)
+			}
+			delete(keys, key)
 			if c.Start == nil {
 				continue
 			}
@@ -261,11 +274,12 @@ func (h *history) check(t *testing.T, m *team, hands []*hand) {
 			t.Errorf("the answer %s to %s was acknowledged, and it is %s, %v", state, id, a.State, err)
 		}
 	}
+	for key, list := range keys {
+		t.Errorf("a tool ran for %s, which no run knows: %+v", key, list)
+	}
 	did := map[string]int{}
-	for _, text := range append(slices.Collect(effectsOf(hands)), m.effects()) {
-		for line := range strings.Lines(text) {
-			did[strings.TrimSpace(line)]++
-		}
+	for line := range strings.Lines(effects) {
+		did[strings.TrimSpace(line)]++
 	}
 	for _, what := range slices.Sorted(maps.Keys(begun)) {
 		t.Logf("%s: begun %d, done %d, told to have succeeded %d", what, begun[what], did[what], succeeded[what])
@@ -312,19 +326,72 @@ func quantiles(took []time.Duration) string {
 	return fmt.Sprintf("%v (p50), %v (p95), %v at most, of %d", at(0.5), at(0.95), at(1), len(took))
 }
 
-func effectsOf(hands []*hand) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for _, one := range hands {
-			if !yield(one.effects()) {
-				return
+// A deed is a run of a tool, as the tool has noted it: under which number of an owner of its run.
+type deed struct {
+	tool  string
+	fence int64
+}
+
+// deeds are those of calls, by their idempotency keys.
+type deeds map[string][]deed
+
+// effectsOf returns what tools did, and for which calls.
+func effectsOf(places []*hand) (effects string, keys deeds) {
+	keys = deeds{}
+	for _, one := range places {
+		effects += one.effects()
+		text, _ := os.ReadFile(filepath.Join(one.dir, "keys")) // there is none before the first
+		for line := range strings.Lines(string(text)) {
+			var key string
+			var d deed
+			if n, _ := fmt.Sscan(line, &d.tool, &key, &d.fence); n == 3 { // a killed machine may leave half a line
+				keys[key] = append(keys[key], d)
 			}
 		}
 	}
+	return effects, keys
+}
+
+// fits reports a call that ran otherwise than the journal says: before it was begun, more often than it may, or not at
+// all although it succeeded.
+func (d deeds) fits(c *journal.CallProgress, key string) error {
+	ran, idempotent := len(d[key]), c.Start != nil && c.Start.Idempotent
+	switch {
+	case c.Start == nil && ran > 0:
+		return fmt.Errorf("%s of %s ran %d times, and was never begun", c.ID, c.Tool, ran)
+	case !idempotent && ran > 1:
+		return fmt.Errorf("%s of %s, which may not be repeated, ran %d times", c.ID, c.Tool, ran)
+	case c.Start != nil && !idempotent && c.Result != nil && c.Result.Result.OK && ran != 1:
+		return fmt.Errorf("%s of %s succeeded, and ran %d times", c.ID, c.Tool, ran)
+	}
+	return nil
+}
+
+// oneWriter reports a run in which an earlier owner had a tool run after a later one: the numbers under which the calls
+// of a run were begun never fall, nor rise where the run was not taken over.
+func (d deeds) oneWriter(entries []journal.Entry) error {
+	claims, last, at := 0, int64(0), 0
+	for _, e := range entries {
+		if e.Record.Kind == journal.KindClaimed {
+			claims++
+		}
+		if e.Record.Kind != journal.KindStart || e.Record.Start.Idempotent { // one that may be repeated runs for each owner
+			continue
+		}
+		for _, one := range d[e.Stream+"/"+e.Record.Start.CallID] {
+			if one.fence < last || one.fence > last && claims == at {
+				return fmt.Errorf("%s ran for owner %d after owner %d, with %d takeovers between", e.Record.Start.CallID,
+					one.fence, last, claims-at)
+			}
+			last, at = one.fence, claims
+		}
+	}
+	return nil
 }
 
 // oneRun looks at what the journal has of a run. One that no client was told of need not have ended.
 func oneRun(entries []journal.Entry, told bool) ([]*journal.CallProgress, error) {
-	ends := 0
+	ends, results := 0, map[string]int{}
 	var failed []error
 	for i, e := range entries {
 		if e.Seq != int64(i)+1 {
@@ -333,6 +400,10 @@ func oneRun(entries []journal.Entry, told bool) ([]*journal.CallProgress, error)
 		switch e.Record.Kind {
 		case journal.KindEnd:
 			ends++
+		case journal.KindResult:
+			if results[e.Record.Result.CallID]++; ends > 0 || results[e.Record.Result.CallID] > 1 {
+				failed = append(failed, fmt.Errorf("%s has a result behind the end, or two", e.Record.Result.CallID))
+			}
 		case journal.KindClaimed: // a lease that nobody has may be asked for
 		default:
 			if ends > 0 {
@@ -364,4 +435,52 @@ func oneRun(entries []journal.Entry, told bool) ([]*journal.CallProgress, error)
 		err = runtest.Strict(messages)
 	}
 	return calls, errors.Join(append(failed, err)...)
+}
+
+// TestHistory has the check of a history find what is wrong in it.
+func TestHistory(t *testing.T) {
+	begun := func(idempotent bool) journal.CallProgress {
+		return journal.CallProgress{ID: "c", Tool: "t", Start: &tool.StartRecord{CallID: "c", Idempotent: idempotent},
+			Result: &tool.FinishRecord{Result: tool.Result{OK: true}}}
+	}
+	never := journal.CallProgress{ID: "c", Tool: "t"}
+	for _, test := range []struct {
+		name string
+		call journal.CallProgress
+		runs int
+		fits bool
+	}{
+		{"once", begun(false), 1, true}, {"twice", begun(false), 2, false}, {"not at all", begun(false), 0, false},
+		{"again", begun(true), 2, true}, {"shared", begun(true), 0, true},
+		{"never begun", never, 1, false}, {"denied", never, 0, true},
+	} {
+		d := deeds{}
+		for range test.runs {
+			d["r/c"] = append(d["r/c"], deed{"t", 1})
+		}
+		if err := d.fits(&test.call, "r/c"); (err == nil) != test.fits {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+	for _, test := range []struct {
+		name   string
+		fences string // of calls in order; | is a takeover
+		fits   bool
+	}{
+		{"one", "1 1 1", true}, {"taken over", "1 1 | 2 2", true}, {"twice", "1 | | 3", true},
+		{"the first one after the second", "1 | 2 1", false}, {"without a takeover", "1 2", false},
+	} {
+		d, entries := deeds{}, []journal.Entry{{Stream: "r", Record: journal.Record{Kind: journal.KindClaimed}}}
+		for i, word := range strings.Fields(test.fences) {
+			e := journal.Entry{Stream: "r", Record: journal.Record{Kind: journal.KindClaimed}}
+			if fence, err := strconv.ParseInt(word, 10, 64); err == nil {
+				e.Record = journal.Record{Kind: journal.KindStart, Start: &tool.StartRecord{CallID: fmt.Sprint(i)}}
+				d["r/"+fmt.Sprint(i)] = []deed{{"t", fence}}
+			}
+			entries = append(entries, e)
+		}
+		if err := d.oneWriter(entries); (err == nil) != test.fits {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
 }

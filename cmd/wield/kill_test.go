@@ -64,10 +64,10 @@ type story struct {
 // killTools are the tools of all stories. What they do is counted in a file that no part of wield knows of.
 var killTools = map[string]string{
 	"look":   "# description: Looks at a number. Example: {\"n\": 1}\n# param n integer required: the number\n# changes: no\necho \"saw $ARG_n\"\n",
-	"save":   "# description: Saves a number. Example: {\"n\": 1}\n# param n integer required: the number\necho \"save $ARG_n\" >>effects\necho saved\n",
-	"again":  "# description: Saves a number. Example: {\"n\": 1}\n# param n integer required: the number\n# idempotent: yes\necho \"again $ARG_n\" >>effects\necho saved\n",
-	"asks":   "# description: Saves a number. Example: {\"n\": 1}\n# param n integer required: the number\necho \"asks $ARG_n\" >>effects\necho saved\n",
-	"fails":  "# description: Saves a number. Example: {\"n\": 1}\n# param n integer required: the number\necho \"fails $ARG_n\" >>effects\necho broken >&2\nexit 1\n",
+	"save":   "# description: Saves a number. Example: {\"n\": 1}\n# param n integer required: the number\necho \"save $WIELD_CALL_KEY $WIELD_CALL_FENCE\" >>keys; echo \"save $ARG_n\" >>effects\necho saved\n",
+	"again":  "# description: Saves a number. Example: {\"n\": 1}\n# param n integer required: the number\n# idempotent: yes\necho \"again $WIELD_CALL_KEY $WIELD_CALL_FENCE\" >>keys; echo \"again $ARG_n\" >>effects\necho saved\n",
+	"asks":   "# description: Saves a number. Example: {\"n\": 1}\n# param n integer required: the number\necho \"asks $WIELD_CALL_KEY $WIELD_CALL_FENCE\" >>keys; echo \"asks $ARG_n\" >>effects\necho saved\n",
+	"fails":  "# description: Saves a number. Example: {\"n\": 1}\n# param n integer required: the number\necho \"fails $WIELD_CALL_KEY $WIELD_CALL_FENCE\" >>keys; echo \"fails $ARG_n\" >>effects\necho broken >&2\nexit 1\n",
 	"denied": "# description: Saves a file. Example: {\"path\": \"a\"}\n# param path string required: the file\n# path write: path\necho \"denied $ARG_path\" >>effects\n",
 }
 

@@ -5,6 +5,7 @@ package worker_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -61,21 +62,49 @@ func BenchmarkDispatch(b *testing.B) {
 	})
 }
 
-// BenchmarkIdle connects 2000 workers that do nothing, and reports by how much the memory of the process grows. It
-// holds both ends of each connection, so that a service needs less.
+// BenchmarkIdle connects 2000 workers that do nothing but beat, and reports by how much the memory of the process grows,
+// and what they cost of a processor. It holds both ends of each connection, so that a service needs less.
 func BenchmarkIdle(b *testing.B) {
 	const workers = 2000
 	for range b.N {
 		s := newService(b)
 		before := resident(b)
+		var beating sync.WaitGroup
+		stop := make(chan struct{})
 		for range workers {
 			r := s.intrude(b, "build", "")
 			r.publish(b, r.address.From(), "", &cluster.FromWorker{Hello: &cluster.Hello{Name: "idle", Concurrent: 4,
 				Tools: []cluster.Definition{{Name: "echo", Description: "A tool of a test.",
 					Parameters: json.RawMessage(anyObject)}}}})
+			beating.Go(func() { r.beat(stop) })
 		}
-		await(b, "all are known", func() bool { return len(s.Addresses("build")) == workers })
+		used, began := cpu(b), time.Now()
+		time.Sleep(2 * cluster.LostAfter)
+		b.ReportMetric(float64((cpu(b)-used).Milliseconds())/time.Since(began).Seconds(), "cpu-ms/s")
+		if n := len(s.Addresses("build")); n != workers {
+			b.Errorf("of %d workers %d are known after %v of beats", workers, n, time.Since(began))
+		}
 		b.ReportMetric(float64(resident(b)-before)/(1<<20), "MiB")
+		close(stop)
+		beating.Wait()
+	}
+}
+
+// beat beats, and answers pings, as a worker does that runs nothing. Whoever is lost for it is missed by the service.
+func (r *rogue) beat(stop <-chan struct{}) {
+	go func() { _, _ = io.Copy(io.Discard, r) }() // it ends with the connection
+	t := time.NewTicker(cluster.BeatEvery)
+	defer t.Stop()
+	const beat = `{"beat":{}}`
+	for {
+		select {
+		case <-stop:
+			return
+		case <-t.C:
+		}
+		if _, err := fmt.Fprintf(r, "PUB %s %d\r\n%s\r\nPONG\r\n", r.address.From(), len(beat), beat); err != nil {
+			return
+		}
 	}
 }
 

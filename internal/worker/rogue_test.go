@@ -102,9 +102,15 @@ func (r *rogue) heard(t *testing.T) (list []string) {
 	}
 }
 
-// TestRogue: a worker with a key of its own hears no calls of others, answers none, and sends nothing where only
-// services do, whatever it asks the server of messages for.
+// TestRogue: a worker hears no calls of others, answers none, and sends nothing where only services do, whatever it
+// asks the server of messages for, with another key than the honest one and with the same.
 func TestRogue(t *testing.T) {
+	for _, key := range []string{"other", "build"} {
+		t.Run(key, func(t *testing.T) { intrusion(t, key) })
+	}
+}
+
+func intrusion(t *testing.T, key string) {
 	s := newService(t)
 	began, goOn := make(chan string, 1), make(chan bool)
 	s.work(t, "build", "honest", nil, define("secret", func(_ context.Context, c *tool.Call) (tool.Result, error) {
@@ -113,7 +119,7 @@ func TestRogue(t *testing.T) {
 		return tool.Text("from the honest one"), nil
 	}))
 	honest := s.address(t, "build")
-	r := s.intrude(t, "other", "")
+	r := s.intrude(t, key, "")
 	if got := r.heard(t); len(got) > 0 {
 		t.Fatalf("a worker that is let in hears %q", got)
 	}
@@ -156,10 +162,12 @@ func TestRogue(t *testing.T) {
 	// What it may send, about a call that is not its own, and with a subject of the honest one as the place for
 	// replies.
 	r.publish(t, r.address.Out(service, id), honest.To(), forged)
-	r.publish(t, r.address.From(), honest.To(), &cluster.FromWorker{Hello: &cluster.Hello{Name: "honest",
-		Concurrent: 1000, Labels: map[string]string{"name": "honest"},
-		Tools: []cluster.Definition{{Name: "secret", Description: "A tool of a test.",
-			Parameters: json.RawMessage(anyObject)}}}})
+	hello := &cluster.Hello{Name: "honest", Concurrent: 1000, Labels: map[string]string{"name": "honest"}}
+	if key != "build" { // those of a pool may offer what it has
+		hello.Tools = []cluster.Definition{{Name: "secret", Description: "A tool of a test.",
+			Parameters: json.RawMessage(anyObject)}}
+	}
+	r.publish(t, r.address.From(), honest.To(), &cluster.FromWorker{Hello: hello})
 	if got := r.heard(t); len(got) > 0 {
 		t.Errorf("it hears %q", got)
 	}
