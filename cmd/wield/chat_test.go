@@ -106,6 +106,17 @@ func sit(t testing.TB, dir string, w, h int, env []string, args ...string) *seat
 	return s
 }
 
+// TestFirstSteps: wield alone on a terminal says what to do first, and is no error.
+func TestFirstSteps(t *testing.T) {
+	s := sit(t, t.TempDir(), 80, 24, nil)
+	for _, step := range []string{"wield demo", "wield init", "wield serve", "wield --help lists all commands."} {
+		s.waits(step)
+	}
+	if err := <-s.exit; err != nil {
+		t.Error(err)
+	}
+}
+
 func (s *seat) keep(b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +13,8 @@ import (
 	"wield/dialect"
 	"wield/dialect/profile"
 	"wield/internal/cli"
+	"wield/internal/cli/tools"
+	"wield/internal/config"
 )
 
 // A shell can complete command lines from what write prints.
@@ -71,20 +74,50 @@ func flagValues() map[string][]string {
 }
 
 // completeFlags lets shells complete the values of the flags of all commands.
-func completeFlags(root *cobra.Command) {
+func completeFlags(app *cli.App, root *cobra.Command) {
 	values := flagValues()
 	cli.Walk(root, func(cmd *cobra.Command) {
 		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 			words, ok := values[f.Name]
+			complete := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+			switch {
+			case f.Name == "model":
+				complete, ok = configuredValues(app, modelNames), true
+			case f.Name == "tools" && f.Value.Type() == "stringSlice":
+				complete, ok = configuredValues(app, tools.Names), true
+			}
 			if _, has := cmd.GetFlagCompletionFunc(f.Name); !ok || has {
 				return
 			}
-			if err := cmd.RegisterFlagCompletionFunc(f.Name,
-				cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+			if err := cmd.RegisterFlagCompletionFunc(f.Name, complete); err != nil {
 				panic(err) // the flag was just seen
 			}
 		})
 	})
+}
+
+// configuredValues completes the last value of a list with those that the configuration of the command has.
+func configuredValues(app *cli.App, values func(*cli.App, *config.Result) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		file := ""
+		if f := cmd.Flags().Lookup("config"); f != nil {
+			file = f.Value.String()
+		}
+		r, err := config.Load(config.Options{File: file, Getenv: app.Getenv, AllowPending: app.Accepts})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		before := start[:strings.LastIndex(start, ",")+1]
+		var words []cobra.Completion
+		for _, v := range values(app, r) {
+			words = append(words, before+v)
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func modelNames(_ *cli.App, r *config.Result) []string {
+	return slices.Sorted(maps.Keys(r.Config.Models))
 }
 
 // flagHint names the flag that an unknown one was probably meant to be.

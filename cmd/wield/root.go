@@ -62,7 +62,7 @@ them under your rules, and returns the results.`,
 	root.SetHelpCommand(newHelpCmd(root))
 	root.SetHelpCommandGroupID("setup")
 	root.InitDefaultHelpCmd() // adds the one just set
-	completeFlags(root)
+	completeFlags(app, root)
 	return root
 }
 

@@ -26,7 +26,7 @@ func TestServeAPI(t *testing.T) {
 	s, key, _ := startAgents(t, agentsFile+"webhooks: [{url: \""+hook.URL+"/x\", secret: \"file:"+filepath.ToSlash(filepath.Join(dir, "secret"))+"\", events: [run.ended]}]\n")
 	api := s.base + "/api/v1"
 	for path, want := range map[string]string{
-		"/whoami": `{"name":"start","role":"admin"}`, "/models": `{"name":"sums","agent":true,"tools":["calculator"`, "/tools": `"name":"calculator"`, "/captures": `"items":[]`,
+		"/whoami": `{"name":"operator","role":"admin"}`, "/models": `{"name":"sums","agent":true,"tools":["calculator"`, "/tools": `"name":"calculator"`, "/captures": `"items":[]`,
 	} {
 		if status, body := do(t, "GET", api+path, ""); status != 401 || !strings.Contains(body, `"kind":"unauthorized"`) {
 			t.Errorf("%s without a key: %d %s", path, status, body)

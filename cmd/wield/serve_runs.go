@@ -114,8 +114,8 @@ func (s *site) drainAfter(ctx context.Context, limit time.Duration) <-chan struc
 	return over
 }
 
-// ownKey is the name of the key that is made when the service starts and none is configured.
-const ownKey = "start"
+// ownKey is the name of the key that is made when the service starts and none is configured: whoever started it has it.
+const ownKey = "operator"
 
 // addKey adds a key where none is configured and some model must not be used without one. Every other model stays open.
 func (s *site) addKey(o *gateway.Options) {

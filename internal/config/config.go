@@ -153,8 +153,8 @@ type Family struct {
 
 // Bounce says when a model is asked again.
 type Bounce struct {
-	Max int      `key:"max" min:"0" max:"10" doc:"Corrective requests at most; 0: none."`
-	On  []string `key:"on" enum:"confused|unknown_tool|invalid|malformed" doc:"Reasons for one."`
+	Max int      `key:"max" min:"0" max:"10" doc:"Retries at most; 0: none."`
+	On  []string `key:"on" enum:"confused|unknown_tool|invalid|malformed" doc:"Reasons for one; confused: misrouted."`
 }
 
 // Calls bounds and names calls.

@@ -344,11 +344,22 @@ func (q *question) tail(c *conversation, rows []row) tail {
 		for line := range strings.SplitSeq(q.approval.Always, "\n") {
 			rows = append(rows, wrap(styled(styleStrong, "  "+policy.Visible(line)), columns, "    ")...)
 		}
+		if legend := legendOf(q.approval.Always); legend != "" {
+			rows = append(rows, wrap(styled(styleDim, "  "+legend), columns, "  ")...)
+		}
 		text = c.keepChoices()
 	}
 	lines := wrap(styled(styleWarn, text), columns, "")
 	rows = append(rows, lines...)
 	return tail{rows, len(rows) - 1, lines[len(lines)-1].cells()}
+}
+
+// legendOf explains what is not evident in a rule that could be kept, or is "".
+func legendOf(rules string) string {
+	if strings.Contains(rules, `args: {"*": `) {
+		return `"*" stands for every argument: only these values are allowed.`
+	}
+	return ""
 }
 
 // answerLine takes a line as an answer, where there is no terminal.
@@ -381,7 +392,7 @@ func (c *conversation) answerLine(ctx context.Context, line string) {
 			}
 			k.do(c, ctx)
 			if c.ask != nil && c.ask.mode == askAlways {
-				c.screen.print(plainRow(policy.Visible(c.ask.approval.Always)), plainRow(c.keepChoices()))
+				c.screen.print(plainRow(policy.Visible(c.ask.approval.Always)), plainRow(strings.TrimSpace(legendOf(c.ask.approval.Always)+" "+c.keepChoices())))
 			}
 			return
 		}

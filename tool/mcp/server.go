@@ -469,14 +469,36 @@ var denials = []string{"EACCES", "EPERM", "EROFS", "ermission denied", "Read-onl
 func telling(text string) string {
 	line := ""
 	for l := range strings.Lines(text) {
-		if l = strings.TrimSpace(l); l != "" {
+		l, failure := ofNPM(strings.TrimSpace(l))
+		if l != "" {
 			line = l
 		}
-		if strings.Contains(l, "rror") {
+		if l != "" && (failure || strings.Contains(l, "rror")) {
 			break
 		}
 	}
 	return policy.Visible(line[:min(len(line), maxLine)])
+}
+
+// ofNPM returns what a line says if npm wrote it, and whether that is a failure. Of several lines about one failure most
+// are codes and places of logs, which say nothing to a person: they are "".
+func ofNPM(line string) (string, bool) {
+	level, said, ok := strings.Cut(strings.TrimPrefix(line, "npm "), " ")
+	if !strings.HasPrefix(line, "npm ") {
+		return line, false
+	}
+	if said = strings.TrimSpace(said); !ok || level != "error" && level != "ERR!" {
+		return "", false
+	}
+	for _, aside := range []string{"code ", "errno ", "syscall ", "path ", "dest ", "A complete log "} {
+		if strings.HasPrefix(said, aside) {
+			return "", false
+		}
+	}
+	if strings.Trim(said, "0123456789") == "" {
+		return "", false
+	}
+	return said, true
 }
 
 // Close ends the connection and the program.

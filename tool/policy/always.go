@@ -14,9 +14,7 @@ func (p *Policy) Always(c Action) string {
 	rules := p.Propose(c)
 	lines := make([]string, len(rules))
 	for i, r := range rules {
-		if lines[i] = r.String(); len(r.Args) > 0 {
-			lines[i] += ` # these values only; "*" stands for every argument`
-		}
+		lines[i] = r.String()
 	}
 	return strings.Join(lines, "\n")
 }

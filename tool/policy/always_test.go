@@ -24,7 +24,7 @@ func TestAlways(t *testing.T) {
 		{Action{Tool: "sh", Shell: "cat /usr/share/x"}, `allow: {tool: [sh], path: ["/usr/share/x"], op: [read]}`},
 		{Action{Tool: "sh", Argv: []string{"make", "a; b"}}, `allow: {tool: [sh], command: ["make 'a; b'"]}`},
 		{Action{Tool: "files", Paths: []PathUse{{Path: "a/b.txt", Op: OpWrite}}}, `allow: {tool: [files], path: [a/b.txt], op: [write]}`},
-		{Action{Tool: "mail", Arguments: `{"to":"anna","urgent":true}`}, `allow: {tool: [mail], args: {"*": {in: [anna, "true"]}, to: {in: [anna]}, urgent: {in: ["true"]}}} # these values only; "*" stands for every argument`},
+		{Action{Tool: "mail", Arguments: `{"to":"anna","urgent":true}`}, `allow: {tool: [mail], args: {"*": {in: [anna, "true"]}, to: {in: [anna]}, urgent: {in: ["true"]}}}`},
 		{Action{Tool: "clock"}, `allow: {tool: [clock]}`},
 		{Action{Tool: "sh", Shell: "ls"}, ""},   // allowed
 		{Action{Tool: "sh", Shell: "rm x"}, ""}, // denied

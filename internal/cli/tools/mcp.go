@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -44,33 +43,70 @@ A tool whose definition changes after its first use is withheld until wield mcp 
 
 func newMCPListCmd(app *cli.App, file *string) *cobra.Command {
 	return &cobra.Command{
-		Use:     "list",
-		Short:   "List all servers and their state",
-		Long:    "Connects to every server and prints its protocol version, how many of its tools are offered, and any error.",
+		Use:   "list",
+		Short: "List all servers and their state",
+		Long: `Connects to every server and prints its protocol version, how many of its tools are offered, and any
+error. The exit code is 1 if a server is not connected.`,
 		Example: "  wield mcp list",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withServers(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				servers := box.Servers()
 				if len(servers) == 0 {
 					fmt.Fprintln(app.Stdout,
 						"There are no MCP servers. Add one: wield mcp add NAME -- COMMAND, or wield mcp add NAME URL.")
 					return nil
 				}
+				names := slices.Sorted(maps.Keys(servers))
+				tested := testServers(cmd.Context(), app, servers, names)
 				w := tabwriter.NewWriter(app.Stdout, 0, 0, 2, ' ', 0)
 				fmt.Fprintln(w, "NAME\tSTATE\tPROTOCOL\tTOOLS\tSERVER")
-				for _, name := range slices.Sorted(maps.Keys(servers)) {
-					st := servers[name].Status()
-					state := "connected"
+				missing := false
+				for i, name := range names {
+					st, state := tested[i].status, "connected"
 					if !st.Connected {
-						state = "not connected"
+						state, missing = "not connected", true
 					}
 					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", name, state, st.Protocol, st.Tools, st.Server)
+					for _, p := range tested[i].problems {
+						fmt.Fprintf(app.Stderr, "wield: %v\n", p)
+					}
 				}
-				return w.Flush()
+				if err := w.Flush(); err != nil || !missing {
+					return err
+				}
+				return &cli.ExitError{Code: 1}
 			})
 		},
 	}
+}
+
+// patience is how long servers may take before it is said what is waited for.
+const patience = 2 * time.Second
+
+// testServers looks at all servers at once. It says which ones take their time.
+func testServers(ctx context.Context, app *cli.App, servers map[string]*mcp.Server, names []string) []serverTest {
+	tested := make([]serverTest, len(names))
+	waits := slices.Clone(names)
+	ready := make(chan int)
+	for i, name := range names {
+		go func() {
+			tested[i] = testServer(ctx, servers[name])
+			ready <- i
+		}()
+	}
+	said := time.After(patience)
+	for n := 0; n < len(names); {
+		select {
+		case i := <-ready:
+			n++
+			waits = slices.DeleteFunc(waits, func(name string) bool { return name == names[i] })
+		case <-said:
+			fmt.Fprintf(app.Stderr, "waiting for %s; npx and uvx download a server before its first start\n",
+				strings.Join(waits, ", "))
+		}
+	}
+	return tested
 }
 
 func newMCPTestCmd(app *cli.App, file *string) *cobra.Command {
@@ -87,16 +123,12 @@ wrong.`,
 				if len(names) == 0 {
 					names = slices.Sorted(maps.Keys(box.Servers()))
 				}
-				tested := make([]serverTest, len(names))
-				var wg sync.WaitGroup
-				for i, name := range names {
-					s, err := mcpServer(box, name)
-					if err != nil {
+				for _, name := range names {
+					if _, err := mcpServer(box, name); err != nil {
 						return err
 					}
-					wg.Go(func() { tested[i] = testServer(cmd.Context(), s) })
 				}
-				wg.Wait()
+				tested := testServers(cmd.Context(), app, box.Servers(), names)
 				failed := false
 				for i := range tested {
 					failed = tested[i].print(app.Stdout, names[i]) || failed

@@ -112,6 +112,20 @@ func Find(box *compose.Toolbox, name string) (*tool.Entry, error) {
 	return nil, cli.UsageErrorf("no tool %q%s; wield tool list shows them all", name, near.Hint(name, names))
 }
 
+// Names returns the names of the tools of a configuration, without connecting to MCP servers.
+func Names(app *cli.App, r *config.Result) []string {
+	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.Getenv, File: r.File, Self: app.Self, Behind: true})
+	if err != nil {
+		return nil
+	}
+	defer box.Close()
+	var names []string
+	for _, e := range box.Registry.Entries() {
+		names = append(names, e.Tool.Name())
+	}
+	return names
+}
+
 // toolNames completes names of tools.
 func toolNames(app *cli.App, file *string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
