@@ -31,13 +31,14 @@ type use struct {
 	text    string
 	tilde   bool
 	op      Op
-	flagged effect   // why a rule that allows has to spell it; "" if it does not
-	spelled []string // words any of which spells it
-	operand bool     // a word that is no option, nor the value of one
-	guess   bool     // nobody knows whether it is used so
-	there   bool     // it is used only if something of that name is there
-	output  bool     // what is written is something that was built or measured
-	fills   bool     // what is written is a text of the caller's
+	flagged effect    // why a rule that allows has to spell it; "" if it does not
+	spelled []string  // words any of which spells it
+	operand bool      // a word that is no option, nor the value of one
+	guess   bool      // nobody knows whether it is used so
+	there   bool      // it is used only if something of that name is there
+	output  bool      // what is written is something that was built or measured
+	drops   *deletion // what is deleted below it, if it is a directory
+	fills   bool      // what is written is a text of the caller's
 }
 
 // useKind says what the text of a use is.
@@ -102,6 +103,9 @@ func (a *analysis) program(p *program, name string, words []field) {
 		}
 		rest = script(p, name, rest)
 		sub := rest[0]
+		if p.wraps && !p.subs[sub.text] {
+			break // the program that it runs
+		}
 		canonical, rest = append(canonical, sub), rest[1:]
 		name += "." + sub.text
 		if !p.subs[sub.text] {
@@ -253,6 +257,9 @@ func (a *analysis) options(p *program, words []field) {
 		}
 		if w.text == "--" {
 			ended, words = true, words[1:]
+			if p.project && !p.wraps { // what the project runs may read options there
+				a.options(p, words)
+			}
 			continue
 		}
 		n, o := a.oneOption(p, words)
@@ -286,8 +293,8 @@ func (a *analysis) options(p *program, words []field) {
 
 // behind reads the words behind the -- of a program that hands them on.
 func (a *analysis) behind(entry string, words []field) {
-	if entry != behindRuns {
-		a.options(programs()[entry], words)
+	if entry != behindRuns { // a second -- is one more that somebody on the way may take
+		a.options(programs()[entry], slices.DeleteFunc(slices.Clone(words), isDashes))
 		return
 	}
 	if len(words) > 0 {
@@ -300,7 +307,7 @@ func (a *analysis) behind(entry string, words []field) {
 // Behind "--" there are none.
 func (a *analysis) without(p *program) bool {
 	words := a.canonical[1:]
-	if i := slices.IndexFunc(words, func(w field) bool { return w.known && w.text == "--" }); i >= 0 {
+	if i := slices.IndexFunc(words, isDashes); i >= 0 {
 		words = words[:i]
 	}
 	return p.unless != nil && !slices.ContainsFunc(words, func(w field) bool {
@@ -309,6 +316,9 @@ func (a *analysis) without(p *program) bool {
 		return w.known && (p.unless[text] || p.unless[name])
 	})
 }
+
+// isDashes reports whether a word ends the options.
+func isDashes(w field) bool { return w.known && w.text == "--" }
 
 // isOperand reports whether a word cannot be an option.
 func isOperand(w field) bool { return !w.known || !strings.HasPrefix(w.text, "-") }
@@ -358,7 +368,7 @@ func (a *analysis) operand(p *program, n int, w field, last bool) kind {
 	if a.untabled && w.known && k != kindAny {
 		a.value(kindAny, w, nil)
 	}
-	if w.known && notFile.MatchString(w.text) && slices.Contains(fileKinds, k) {
+	if w.known && noFile(k, w.text) {
 		a.uses = append(a.uses, use{kind: useEffect, text: w.text, flagged: effectUnknown, spelled: []string{w.text}})
 	}
 	return k
@@ -366,6 +376,20 @@ func (a *analysis) operand(p *program, n int, w field, last bool) kind {
 
 // notFile is what some programs take for no file: @FILE for further options, |COMMAND, and FORMAT:FILE, which may run.
 var notFile = lazily(`^(@|\||[a-z]{2,}:[^:])`)
+
+// noFile reports whether an operand of a kind may be something else than the file that it looks like.
+func noFile(k kind, text string) bool {
+	switch {
+	case k == kindSeen:
+		return responseFile.MatchString(text)
+	case k.lists():
+		return strings.HasPrefix(text, "@") && !strings.Contains(string(k), "@")
+	}
+	return notFile.MatchString(text) && slices.Contains(fileKinds, k)
+}
+
+// responseFile is a file with further options.
+var responseFile = lazily(`^@.*\.[a-z]+$`)
 
 // fileKinds are those of which some programs take what has the form of notFile for something else.
 var fileKinds = []kind{kindRead, kindMake, kindScript, kindMaybe, kindAny}
@@ -430,6 +454,9 @@ func (a *analysis) plain(p *program, words []field) {
 
 // expression reads the words of find: first where to start, then what to look for and what to do.
 func (a *analysis) expression(p *program, words []field) {
+	if slices.ContainsFunc(words, func(w field) bool { return w.known && w.text == "-delete" }) {
+		a.uses = append(a.uses, findDeletes(texts(words))...)
+	}
 	for len(words) > 0 {
 		w := words[0]
 		o, ok := p.options[w.text]
@@ -471,13 +498,22 @@ func onlyLooks(words []field) bool {
 
 // wrapped records the command that a wrapper runs.
 func (a *analysis) wrapped(p *program, words []field) {
+	if env, program, ok := strings.Cut(rest0(words), ":"); ok && p.environments && env != "" && program != "" {
+		words = slices.Concat([]field{{text: program, known: true}}, words[1:])
+	}
 	if p.tasks && isScript(rest0(words)) {
-		a.options(programs()["npm.run"], words)
+		a.options(programs()["behind.task"], words)
 		return
+	}
+	if q := programs()[rest0(words)]; p.tasks && p.project && (q == nil || q.skip == nil) { // such as yarn's own env
+		a.notKnown(rest0(words), []string{rest0(words)})
 	}
 	a.wraps, a.asks = true, a.asks || p.asks
 	if p.suffixes {
 		a.hide(words)
+	}
+	if p.dashes && slices.ContainsFunc(words, isDashes) { // nobody knows which of them what runs is given
+		a.inner = append(a.inner, slices.DeleteFunc(slices.Clone(words), isDashes))
 	}
 	if !p.joins {
 		a.inner = append(a.inner, words)
@@ -595,6 +631,8 @@ var kindTable = map[kind]kindRow{
 	kindReadX:  {plain: &use{kind: usePath, op: OpRead, flagged: effectExec}},
 	kindWrite:  {plain: &use{kind: usePath, op: OpWrite, flagged: effectWrite}},
 	kindMake:   {plain: &use{kind: usePath, op: OpWrite}},
+	kindDrop:   {plain: &use{kind: usePath, op: OpWrite, drops: &deletion{}}},
+	kindCopy:   {look: lookCopy},
 	kindDir:    {plain: &use{kind: useDir, op: OpRead}},
 	kindMaybe:  {plain: &use{kind: useMaybe, op: OpRead}, look: lookMaybe},
 	kindAny:    {plain: &use{kind: useMaybe, op: OpRead}, look: lookAny},

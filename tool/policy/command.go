@@ -289,12 +289,16 @@ func (e *eval) hidden(words []field, sc scope, text, node string) {
 // a rule denies.
 func (e *eval) strange(words []field, text, node string) {
 	for i, w := range words {
-		if !w.known || strings.HasPrefix(w.text, "-") {
+		text := w.text
+		if _, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(text, "-") {
+			text = value
+		}
+		if !w.known || strings.HasPrefix(text, "-") {
 			continue
 		}
-		line := strings.Fields(w.text)
-		if len(line) < 2 {
-			line = texts(words[i:])
+		line := strings.Fields(text)
+		if len(line) == 1 {
+			line = append(line, texts(words[i+1:])...)
 		}
 		if len(line) > 0 && e.denies(line) {
 			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "operand", "nothing is known of what "+Visible(w.text)+" is for, and a rule denies a command of that name", nil)
@@ -579,6 +583,11 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 	}
 	if !at.missing && at.mode.IsRegular() && at.links > 1 && !e.p.def.HardLinks {
 		e.builtin(chat.DecisionDeny, SubjectPath, string(u.op)+" "+at.rel(), node, "hard link", fmt.Sprintf("the file has %d names, and one may be outside of the root", at.links), nil)
+		return false, at.rel()
+	}
+	if n := e.protectedBelow(at, u); n != "" {
+		e.builtin(chat.DecisionDeny, SubjectPath, string(u.op)+" "+at.rel(), node, "protected",
+			n+" is below it and controls what is allowed or runs later, so no call may change it", nil)
 		return false, at.rel()
 	}
 	e.runsLater(at, u.op, string(u.op)+" "+at.rel(), node)

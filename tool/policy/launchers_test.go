@@ -99,7 +99,7 @@ func TestStrangeOperand(t *testing.T) {
 	}
 	for line, want := range map[string]chat.Decision{
 		"unknowntool rm x": "ask", "unknowntool --opt 3 rm x": "ask", "unknowntool 'rm x'": "ask", "unknowntool --opt /bin/rm": "ask", "unknowntool git push": "ask",
-		"docker strange rm": "ask", "grep --strange rm x": "ask", "unknowntool exec rm x": "deny", "ls && ! ! ! rm x": "deny",
+		"docker strange rm": "ask", "unknowntool --cmd=rm": "ask", "unknowntool --cmd='rm x'": "ask", "unknowntool -c=git push": "ask", "grep --strange rm x": "ask", "unknowntool exec rm x": "deny", "ls && ! ! ! rm x": "deny",
 		"unknowntool x": "allow", "unknowntool git status": "allow", "echo rm x": "allow", "grep rm x": "allow", "git rm x": "allow",
 	} {
 		if v := p.Decide(Action{Tool: "sh", Shell: line, Root: root}); v.Decision != want {
@@ -110,3 +110,58 @@ func TestStrangeOperand(t *testing.T) {
 
 // harmless puts another program in the place of rm.
 var harmless = strings.NewReplacer(" rm", " ls", "'rm", "'ls", "=rm", "=ls", `"rm`, `"ls`, "!rm", "!ls", "(rm", "(ls", "`rm", "`ls")
+
+// harmfulInside are lines that ask where the program is allowed, the program and what it is given.
+var harmfulInside = [][2]string{{"jest", "--globalSetup=./x.js"}, {"jest", "-c x.js"}, {"mocha", "-r ./evil.js"}, {"mocha", "--require ./evil.js"}, {"eslint", "-f ./evil.js ."},
+	{"eslint", "-o .git/hooks/pre-commit ."}, {"tsc", "--outFile main.go"}, {"tsc", "--outDir .git/hooks"}, {"prettier", "--plugin=./x.js ."}, {"pytest", "-p evil"},
+	{"pytest", "--junitxml=setup.py"}, {"vitest", "--config evil.js"}, {"rspec", "-r ./evil"}, {"ruff", "check --config evil.toml"}, {"mypy", "--config-file ../x"}, {"tsc", "-p ../x"}}
+
+// TestDashesOfRunners: a -- before or behind the program that another one runs never makes what is decided about
+// it milder than it is alone, since nobody knows which of the two programs takes it.
+func TestDashesOfRunners(t *testing.T) {
+	root, table, runners := t.TempDir(), programs(), 0
+	for name, row := range table {
+		if !row.dashes {
+			continue
+		}
+		runners++
+		runner := strings.ReplaceAll(name, ".", " ")
+		for _, inside := range harmfulInside {
+			p, err := New(Definition{Rules: []Rule{{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{runner, inside[0], inside[0] + " check"}}}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			decide := func(words ...string) chat.Decision {
+				return p.Decide(Action{Tool: "sh", Shell: strings.Join(words, " "), Root: root}).Decision
+			}
+			alone := decide(inside[0], inside[1])
+			if alone == chat.DecisionAllow {
+				t.Fatalf("%s %s is allowed by itself", inside[0], inside[1])
+			}
+			for _, words := range [][]string{{runner, inside[0], inside[1]}, {runner, "--", inside[0], inside[1]}, {runner, inside[0], "--", inside[1]},
+				{runner, "--", inside[0], "--", inside[1]}, {runner, inside[0], "x", "--", inside[1]}, {runner, inside[0], "--", "--", inside[1]}} {
+				if got := decide(words...); strictness(got) < strictness(alone) {
+					t.Errorf("%s: %s, alone %s", strings.Join(words, " "), got, alone)
+				}
+			}
+		}
+	}
+	if runners < 25 {
+		t.Errorf("%d runners: has a part of the table been lost?", runners)
+	}
+}
+
+// TestRunnersStillAllow: what is harmless by itself needs no question behind a runner, with a -- or without.
+func TestRunnersStillAllow(t *testing.T) {
+	root := t.TempDir()
+	p, err := New(Definition{Rules: []Rule{{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{"npm exec", "npm test|run", "yarn exec", "bundle exec", "hatch test", "rye test", "uv run", "jest", "tsc", "eslint", "rspec", "pytest", "bun test", "nx test", "turbo run"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"npm exec jest -- --coverage", "npm exec -- tsc --noEmit", "npm exec tsc -- --noEmit", "yarn exec eslint -- src", "bundle exec rspec -- spec", "uv run -- pytest -q",
+		"hatch test -- -k foo", "rye test -- -q", "npm test -- --watch=false", "npm run test -- -t name", "bun test -- -t name", "nx test app", "turbo run test"} {
+		if v := p.Decide(Action{Tool: "sh", Shell: line, Root: root}); v.Decision != chat.DecisionAllow {
+			t.Errorf("%s: %s", line, v)
+		}
+	}
+}

@@ -254,6 +254,16 @@ func lookSource(a *analysis, w field, spelled []string) {
 
 var hostPort = lazily(`^[A-Za-z0-9.-]*:[0-9]+`)
 
+// lookCopy finds the files that dd reads and writes.
+func lookCopy(a *analysis, w field, spelled []string) {
+	a.effect(effectExec, spelled...)
+	name, file, _ := strings.Cut(w.text, "=")
+	op, ok := map[string]Op{"if": OpRead, "of": OpWrite}[name]
+	if ok {
+		a.uses = append(a.uses, use{kind: usePath, text: file, tilde: strings.HasPrefix(file, "~"), op: op})
+	}
+}
+
 // lookSplit is for a text that a wrapper cuts into words and runs.
 func lookSplit(a *analysis, w field, spelled []string) {
 	a.asks = true

@@ -48,16 +48,18 @@ type program struct {
 	behind   string          // what stands behind --: an entry, or behindRuns; "": operands as any others
 	unless   map[string]bool // options without which it does what bare says
 
-	wraps    bool     // runs the command that follows
-	before   int      // operands before that command
-	asks     bool     // at least ask, whatever it runs
-	assigns  bool     // NAME=VALUE in front of the command that follows sets a variable
-	scripts  []string // names under which a sub-command that is not here is run or exec of it
-	tasks    bool     // a word that names a task is a script of the project, and no program
-	joins    bool
-	project  bool
-	fills    bool // puts a text of the caller's where it is told
-	suffixes bool // what its options take is not known: any of its words may begin the command
+	wraps        bool     // runs the command that follows
+	before       int      // operands before that command
+	asks         bool     // at least ask, whatever it runs
+	assigns      bool     // NAME=VALUE in front of the command that follows sets a variable
+	scripts      []string // names under which a sub-command that is not here is run or exec of it
+	tasks        bool     // a word that names a task is a script of the project, and no program
+	joins        bool
+	project      bool
+	fills        bool // puts a text of the caller's where it is told
+	environments bool // what it runs may have the name of an environment and a colon before it
+	dashes       bool // a -- behind the program that it runs may be its own
+	suffixes     bool // what its options take is not known: any of its words may begin the command
 }
 
 // An option is what the table says of one.
@@ -93,6 +95,8 @@ const (
 	kindList   kind = "list"  // read, and it names further files
 	kindWrite  kind = "write"
 	kindMake   kind = "make"
+	kindDrop   kind = "drop"
+	kindCopy   kind = "copy"
 	kindDir    kind = "dir"
 	kindExec   kind = "exec"
 	kindShell  kind = "shell"
@@ -151,6 +155,12 @@ func (k kind) among(text string) bool {
 			}
 			continue
 		}
+		if bad, ok := strings.CutPrefix(alternative, "!"); ok {
+			if ok, _ := path.Match(bad, strings.ToLower(path.Base(text))); ok {
+				return false
+			}
+			continue
+		}
 		if ok, _ := path.Match(alternative, text); ok { // checked by readKind
 			return true
 		}
@@ -161,7 +171,7 @@ func (k kind) among(text string) bool {
 // lists reports whether the kind lists its values.
 func (k kind) lists() bool { return strings.Contains(string(k), "|") }
 
-var kinds = []kind{kindText, kindFree, kindRead, kindReadX, kindList, kindWrite, kindMake, kindDir, kindExec, kindShell, kindScript, kindModule, kindURL,
+var kinds = []kind{kindText, kindFree, kindRead, kindReadX, kindList, kindWrite, kindMake, kindDrop, kindCopy, kindDir, kindExec, kindShell, kindScript, kindModule, kindURL,
 	kindHost, kindSed, kindAwk, kindRev, kindMaybe, kindSplit, kindData, kindFlags, kindAlias, kindAsk, kindNet, kindRange, kindRepo, kindRemote, kindArchive, kindUnpack, kindQuery,
 	kindPage, kindProcs, kindLook, kindOutput, kindReport, kindTask, kindVar, kindSeen, kindTarget, kindDefine, kindResource, kindSource, kindGlob, kindSubscript, kindAny, kindStamp, kindConf, kindNamed, kindPkg}
 
@@ -323,6 +333,10 @@ func (p *program) directive(name string, words []string) error {
 		p.scripts = words
 	case "project":
 		p.project = true
+	case "environments":
+		p.environments = true
+	case "dashes":
+		p.dashes = true
 	case "fills":
 		p.fills = true
 	case "suffixes":
