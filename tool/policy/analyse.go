@@ -246,7 +246,7 @@ func (a *analysis) options(p *program, words []field) {
 			operands++
 			words = words[1:]
 			if k == kindModule {
-				a.module(w, words)
+				a.module(p, w, words)
 				return
 			}
 			continue
@@ -273,7 +273,7 @@ func (a *analysis) options(p *program, words []field) {
 			return
 		}
 		if n == 2 && slices.Contains(o.kinds, kindModule) {
-			a.module(words[1], words[2:])
+			a.module(p, words[1], words[2:])
 			return
 		}
 		words = words[n:]
@@ -324,7 +324,10 @@ func isDashes(w field) bool { return w.known && w.text == "--" }
 func isOperand(w field) bool { return !w.known || !strings.HasPrefix(w.text, "-") }
 
 // module continues with a program that another one runs by its name, with the words that are left.
-func (a *analysis) module(name field, rest []field) {
+func (a *analysis) module(runner *program, name field, rest []field) {
+	if runner.dashes && slices.ContainsFunc(rest, isDashes) { // see wrapped
+		a.module(&program{}, name, slices.DeleteFunc(slices.Clone(rest), isDashes))
+	}
 	p := programs()["python-m."+name.text]
 	if p == nil {
 		p = programs()[name.text]
