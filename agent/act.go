@@ -269,18 +269,18 @@ func (l *callRecorder) Start(ctx context.Context, r tool.StartRecord) error {
 
 // Keep passes on under which name a call goes on elsewhere.
 func (l *callRecorder) Keep(ctx context.Context, call, name string) error {
-	if k, ok := l.next.(tool.Keeper); ok {
-		return k.Keep(ctx, call, name)
+	if l.next == nil {
+		return nil
 	}
-	return nil
+	return l.next.Keep(ctx, call, name)
 }
 
 // Kept passes on under which name a call goes on elsewhere that was started again.
 func (l *callRecorder) Kept(call string) string {
-	if k, ok := l.next.(tool.Keeper); ok {
-		return k.Kept(call)
+	if l.next == nil {
+		return ""
 	}
-	return ""
+	return l.next.Kept(call)
 }
 
 // refusals are the kinds of errors of a call that was not allowed.

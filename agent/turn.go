@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"wield/chat"
-	"wield/tool"
 )
 
 // A turn gathers one answer of the model while it goes by, and makes of its events those of the whole run.
@@ -159,7 +158,7 @@ func (t *turn) problem(d *chat.RejectedDetail) string {
 		return "The call was not run: " + d.Message
 	}
 	text := "Tool " + d.Name + " not found."
-	if why := tool.Missing(t.run.runner.Settings().Tools, d.Name); why != nil {
+	if why := t.run.runner.Settings().Tools.Missing(d.Name); why != nil {
 		text = "Tool " + d.Name + " is not available: " + why.Error() + "."
 	}
 	for i := range t.offered {

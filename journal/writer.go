@@ -22,7 +22,7 @@ type Writer struct {
 	kept map[string]string // names under which calls go on elsewhere that were started again
 }
 
-var _ tool.Keeper = (*Writer)(nil)
+var _ tool.Records = (*Writer)(nil)
 
 // NewWriter returns the writer of a stream whose last entry has the number seq: 0 for one that is new, Lease.Seq for
 // one that was claimed.

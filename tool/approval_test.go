@@ -15,7 +15,7 @@ import (
 )
 
 // asks is a policy that asks about every call and denies those of Rome.
-type asks struct{}
+type asks struct{ Decider }
 
 func (asks) Hides(string) bool { return false }
 

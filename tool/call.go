@@ -84,15 +84,10 @@ func (c *Call) Variables(ctx context.Context) (list []string) {
 // Detach notes under which name the call goes on elsewhere, so that it can be asked for there if this process ends.
 // When it returns nil, the note outlives the process, if calls are recorded.
 func (c *Call) Detach(ctx context.Context, name string) error {
-	if k, ok := c.records.(Keeper); ok && c.Kept != name {
-		return k.Keep(ctx, c.ID, name)
+	if c.records == nil || c.Kept == name {
+		return nil
 	}
-	return nil
-}
-
-// An Outlet is a Decider that lets calls out to the network, as far as it allows. A *policy.Policy is one.
-type Outlet interface {
-	Egress(tool string, o policy.EgressOptions) *policy.Egress
+	return c.records.Keep(ctx, c.ID, name)
 }
 
 // Client returns an HTTP client that goes where the policy lets the call go: every address that a name stands for and
@@ -109,8 +104,8 @@ func (c *Call) Client() *http.Client {
 	if c.Tool != nil {
 		sites = c.Tool.Facts.Sites
 	}
-	out, ok := c.decider.(Outlet)
-	if !ok {
+	out := c.decider
+	if out == nil {
 		open, err := policy.New(policy.Definition{Name: "none", Default: chat.DecisionAllow})
 		if err != nil {
 			panic(err) // it has no rules that could be wrong

@@ -93,13 +93,9 @@ func (r *Runner) resolve(p *Plan) *Error {
 	if err := checkCall(&p.Call); err != nil {
 		return err
 	}
-	var e *Entry
-	ok := false
-	if r.s.Tools != nil {
-		e, ok = r.s.Tools.Lookup(p.Call.Name)
-	}
+	e, ok := r.s.Tools.Lookup(p.Call.Name)
 	if name := cut(p.Call.Name, maxName); !ok {
-		if why := Missing(r.s.Tools, name); why != nil {
+		if why := r.s.Tools.Missing(name); why != nil {
 			return &Error{Kind: ErrNotAvailable, Tool: name, Message: "Tool " + name + " is not available: " + why.Error()}
 		}
 		return &Error{Kind: ErrNotFound, Tool: name}

@@ -15,13 +15,8 @@ type Records interface {
 	Start(ctx context.Context, r StartRecord) error
 	// Finish notes the result of a call that was started, or that never ran.
 	Finish(ctx context.Context, r FinishRecord) error
-}
-
-// A Keeper is a Records that also keeps under which names calls go on elsewhere. A call with such a name may begin
-// again after its process ended, since it asks for what goes on there.
-type Keeper interface {
-	Records
-	// Keep notes the name of a call that was started. When it returns nil, the note outlives the process.
+	// Keep notes the name under which a call that was started continues elsewhere, such as a task of a server. Such a
+	// call may begin again after its process ended. When it returns nil, the note outlives the process.
 	Keep(ctx context.Context, call, name string) error
 	// Kept returns the name of a call that was started again; empty: it has none.
 	Kept(call string) string
@@ -54,6 +49,7 @@ type MemoryRecords struct {
 	mu       sync.Mutex
 	started  []StartRecord
 	finished []FinishRecord
+	kept     map[string]string
 }
 
 // Start keeps r.
@@ -70,6 +66,24 @@ func (m *MemoryRecords) Finish(_ context.Context, r FinishRecord) error {
 	defer m.mu.Unlock()
 	m.finished = append(m.finished, r)
 	return nil
+}
+
+// Keep keeps the name of a call.
+func (m *MemoryRecords) Keep(_ context.Context, call, name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kept == nil {
+		m.kept = map[string]string{}
+	}
+	m.kept[call] = name
+	return nil
+}
+
+// Kept returns the name of a call.
+func (m *MemoryRecords) Kept(call string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.kept[call]
 }
 
 // Started returns what was started, in order.

@@ -19,21 +19,8 @@ type Source interface {
 	Lookup(name string) (*Entry, bool)
 	// Offered returns the definitions to show to a model that answers the given text of a user.
 	Offered(text string) []chat.Tool
-}
-
-// A MissingSource is a Source that may know why it has no tool of a name, such as a server that is not connected.
-type MissingSource interface {
-	Source
-	// Missing returns why there is no tool of this name; nil: nothing is known.
+	// Missing returns why there is no tool of this name, such as a server that is not connected; nil: nothing is known.
 	Missing(name string) error
-}
-
-// Missing returns why a source has no tool of this name; nil: nothing is known.
-func Missing(s Source, name string) error {
-	if m, ok := s.(MissingSource); ok {
-		return m.Missing(name)
-	}
-	return nil
 }
 
 // An Entry is a tool as it stands in a registry. It does not change; a change makes a new one.
@@ -249,7 +236,7 @@ func (r *Registry) SetMissing(namespaces map[string]error) {
 	r.mu.Unlock()
 }
 
-// Missing implements [MissingSource].
+// Missing implements [Source].
 func (r *Registry) Missing(name string) error {
 	namespace, _, _ := strings.Cut(name, Separator)
 	r.mu.RLock()
@@ -398,7 +385,7 @@ func (s *Session) Reset() {
 	s.states, s.shown = nil, nil
 }
 
-// Missing implements [MissingSource].
+// Missing implements [Source].
 func (s *Session) Missing(name string) error { return s.registry.Missing(name) }
 
 // Lookup returns what is known of the tool that is called name. A tool in state auto is not there before it

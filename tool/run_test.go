@@ -247,6 +247,8 @@ func (decider) Hides(string) bool { return false }
 
 func (decider) Always(policy.Action) string { return "" }
 
+func (decider) Egress(string, policy.EgressOptions) *policy.Egress { return nil }
+
 func (d decider) Decide(policy.Action) policy.Verdict {
 	return policy.Verdict{Decision: chat.Decision(d), Rule: "test", Why: "so the test wants"}
 }
@@ -336,6 +338,8 @@ type failing struct{ start, finish error }
 
 func (f failing) Start(context.Context, StartRecord) error   { return f.start }
 func (f failing) Finish(context.Context, FinishRecord) error { return f.finish }
+func (failing) Keep(context.Context, string, string) error   { return nil }
+func (failing) Kept(string) string                           { return "" }
 
 func TestRecordsThatFail(t *testing.T) {
 	broken := errors.New("disk full")

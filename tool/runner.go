@@ -20,6 +20,9 @@ type Decider interface {
 
 	// Hides reports whether every call of a tool is denied, whatever its arguments. Such a tool is not offered.
 	Hides(tool string) bool
+
+	// Egress lets calls of a tool out to the network, as far as the policy allows.
+	Egress(tool string, o policy.EgressOptions) *policy.Egress
 }
 
 // Settings say how a [Runner] works. The zero value finds no tools.
@@ -59,6 +62,9 @@ func NewRunner(s Settings) *Runner {
 	if s.Shared == nil {
 		s.Shared = new(Shared)
 	}
+	if s.Tools == nil {
+		s.Tools = new(Registry)
+	}
 	return &Runner{s}
 }
 
@@ -92,10 +98,7 @@ func (r *Runner) limits(e *Entry) CallLimits {
 // Offered returns the definitions to show to a model that answers the given text of a user: those of the
 // tools that are enabled, or whose rule matches, and that the policy does not deny altogether.
 func (r *Runner) Offered(text string) []chat.Tool {
-	var list []chat.Tool
-	if r.s.Tools != nil {
-		list = r.s.Tools.Offered(text)
-	}
+	list := r.s.Tools.Offered(text)
 	if r.s.Policy != nil {
 		list = slices.DeleteFunc(list, func(t chat.Tool) bool { return r.s.Policy.Hides(t.Name) })
 	}

@@ -163,6 +163,11 @@ func (k *ruled) Always(c policy.Action) string { return k.now().Always(c) }
 // Hides implements tool.Decider.
 func (k *ruled) Hides(name string) bool { return k.now().Hides(name) }
 
+// Egress implements tool.Decider.
+func (k *ruled) Egress(name string, o policy.EgressOptions) *policy.Egress {
+	return k.now().Egress(name, o)
+}
+
 // keeps makes an agent one whose policy takes rules.
 func (h *Hub) keeps(a *Agent) {
 	if a.Runner == nil {

@@ -33,6 +33,11 @@ func (r *Rules) Decide(c policy.Action) policy.Verdict { return r.now().Decide(c
 // Hides reports whether every call of a tool is denied.
 func (r *Rules) Hides(tool string) bool { return r.now().Hides(tool) }
 
+// Egress lets calls of a tool out to the network, as far as the rules allow.
+func (r *Rules) Egress(tool string, o policy.EgressOptions) *policy.Egress {
+	return r.now().Egress(tool, o)
+}
+
 // Always returns the rules that would have allowed a call, as text.
 func (r *Rules) Always(c policy.Action) string {
 	p := r.now()

@@ -272,6 +272,12 @@ type result struct{ tool.FinishRecord }
 // Start implements tool.Records: the journal is the service's.
 func (*result) Start(context.Context, tool.StartRecord) error { return nil }
 
+// Keep implements tool.Records.
+func (*result) Keep(context.Context, string, string) error { return nil }
+
+// Kept implements tool.Records.
+func (*result) Kept(string) string { return "" }
+
 // Finish implements tool.Records.
 func (r *result) Finish(_ context.Context, f tool.FinishRecord) error {
 	r.FinishRecord = f
@@ -284,9 +290,12 @@ type unbounded struct{ *tool.Entry }
 // Lookup implements tool.Source.
 func (u unbounded) Lookup(string) (*tool.Entry, bool) {
 	whole, t := *u.Entry, *u.Entry.Tool
-	t.Limits.Output, whole.Tool = -1, &t
+	t.Limits.Output, whole.Tool = chat.NoLimit, &t
 	return &whole, true
 }
 
 // Offered implements tool.Source.
 func (u unbounded) Offered(string) []chat.Tool { return nil }
+
+// Missing implements tool.Source.
+func (u unbounded) Missing(string) error { return nil }

@@ -72,6 +72,8 @@ type discard struct{}
 
 func (discard) Start(context.Context, tool.StartRecord) error   { return nil }
 func (discard) Finish(context.Context, tool.FinishRecord) error { return nil }
+func (discard) Keep(context.Context, string, string) error      { return nil }
+func (discard) Kept(string) string                              { return "" }
 
 // BenchmarkCall compares a call through wield to a server over HTTP with one of the SDK's own client.
 func BenchmarkCall(b *testing.B) {
