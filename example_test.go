@@ -5,48 +5,60 @@ import (
 	"encoding/json"
 	"fmt"
 	"log"
+	"net/http"
+	"net/http/httptest"
 
 	"wield"
 	"wield/chat"
-	"wield/internal/script"
+	"wield/dialect"
+	"wield/model/openai"
 	"wield/tool"
 )
 
-// A model that knows nothing of tools: it writes a call as text, and reads the result. A real one is made by a
-// package below model, such as openai.New(openai.Options{URL: "http://127.0.0.1:11434/v1", Model: "qwen3"}).
-func weatherModel() chat.Model {
-	scenario, err := script.Parse("weather.scenario.yaml", []byte(`
-wield: scenario/v1
-name: weather
-turns:
-  - {id: call, when: {last: user}, reply: [{call: {name: get_weather, args: {city: Oslo}}}]}
-  - {id: answer, when: {last: tool}, reply: [{text: "In Oslo it is ${result}."}]}
-`))
-	if err != nil {
-		log.Fatal(err)
-	}
-	return script.New(scenario, script.Options{})
-}
-
-type place struct {
-	City string `json:"city" jsonschema:"name of the city"`
-}
-
-func weather(_ context.Context, p place) (string, error) { return "8 degrees and raining", nil }
-
+// The model here writes calls as text, as models do whose servers know no function calling.
 func ExampleNew() {
-	agent, err := wield.New(weatherModel(), tool.Func("get_weather", "Tells the weather of a city.", weather))
+	answers := []string{
+		`<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>`,
+		"Yes, it rains in Oslo.",
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"choices": [{"message": {"content": %q}, "finish_reason": "stop"}]}`, answers[0])
+		answers = answers[1:]
+	}))
+	defer server.Close()
+
+	type place struct {
+		City string `json:"city" jsonschema:"name of the city"`
+	}
+	weather := func(_ context.Context, p place) (string, error) { return "8 degrees and raining in " + p.City, nil }
+	model := openai.New(openai.Options{URL: server.URL, Model: "any"})
+	agent, err := wield.New(model, tool.Func("get_weather", "Tells the weather of a city.", weather))
 	if err != nil {
 		log.Fatal(err)
 	}
 	answer, err := agent.Ask(context.Background(), "Do I need an umbrella in Oslo?")
 	fmt.Println(answer, err)
-	// Output: In Oslo it is 8 degrees and raining. <nil>
+	// Output: Yes, it rains in Oslo. <nil>
 }
 
 // The events of a run tell what happens while it happens.
 func ExampleNew_events() {
-	agent, err := wield.New(weatherModel(), tool.Func("get_weather", "Tells the weather of a city.", weather))
+	answers := []string{
+		`<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>`,
+		"Yes, it rains in Oslo.",
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"choices": [{"message": {"content": %q}, "finish_reason": "stop"}]}`, answers[0])
+		answers = answers[1:]
+	}))
+	defer server.Close()
+
+	type place struct {
+		City string `json:"city" jsonschema:"name of the city"`
+	}
+	weather := func(_ context.Context, p place) (string, error) { return "8 degrees and raining in " + p.City, nil }
+	model := openai.New(openai.Options{URL: server.URL, Model: "any"})
+	agent, err := wield.New(model, tool.Func("get_weather", "Tells the weather of a city.", weather))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -65,19 +77,18 @@ func ExampleNew_events() {
 	}
 	// Output:
 	// get_weather {"city": "Oslo"}
-	// -> 8 degrees and raining
-	// In Oslo it is 8 degrees and raining.
-}
-
-var getWeather = chat.Tool{
-	Name: "get_weather",
-	Parameters: json.RawMessage(
-		`{"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}`),
+	// -> 8 degrees and raining in Oslo
+	// Yes, it rains in Oslo.
 }
 
 // The protocol need not be known: here it is one that Qwen's models write. "3" becomes 3, since the schema asks for
 // an integer.
 func ExampleDecode() {
+	getWeather := chat.Tool{
+		Name: "get_weather",
+		Parameters: json.RawMessage(
+			`{"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}`),
+	}
 	answer, err := wield.Decode("Let me look.\n"+
 		"<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>",
 		getWeather)
@@ -95,7 +106,12 @@ func ExampleDecode() {
 
 // How the text is cut changes nothing but where one piece of text ends and the next begins.
 func ExampleNewDecoder() {
-	decoder, err := wield.NewDecoder(getWeather)
+	getWeather := chat.Tool{
+		Name: "get_weather",
+		Parameters: json.RawMessage(
+			`{"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}`),
+	}
+	decoder, err := wield.NewDecoder(dialect.Options{Prefer: []string{"hermes"}}, getWeather)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -123,4 +139,15 @@ func ExampleNewDecoder() {
 	// text "Sure."
 	// begins get_weather
 	// call get_weather {"city": "Paris"}
+}
+
+// A schema that cannot be read is an error that names the tool and the place.
+func ExampleNewDecoder_error() {
+	_, err := wield.NewDecoder(dialect.Options{}, chat.Tool{
+		Name:       "get_weather",
+		Parameters: json.RawMessage(`{"type": "object", "properties": {"city": {"$ref": "#/$defs/city"}}}`),
+	})
+	fmt.Println(err)
+	// Output:
+	// tool "get_weather": parameters: schema: at /properties/city/$ref: "#/$defs/city" leads nowhere: the schema has no /$defs
 }

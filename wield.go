@@ -22,6 +22,9 @@
 package wield
 
 import (
+	"fmt"
+	"slices"
+
 	"wield/agent"
 	"wield/bridge"
 	"wield/chat"
@@ -45,20 +48,35 @@ func New(m chat.Model, tools ...*tool.Tool) (*agent.Agent, error) {
 
 // Decode reads the whole text of an answer: the calls of the tools on offer, and the text beside them.
 // Arguments are converted to the types of the tool's schema where that loses nothing, but not checked against
-// it; see [schema.Schema.Validate]. A schema that cannot be read is one that allows everything.
+// it; see [schema.Schema.Validate]. The error names a tool whose schema cannot be read, and the place in it.
 func Decode(text string, tools ...chat.Tool) (*dialect.Collector, error) {
-	return dialect.Parse(text, dialect.Options{Tools: shapes(tools)})
-}
-
-// NewDecoder returns a decoder for an answer that arrives in pieces.
-func NewDecoder(tools ...chat.Tool) (*dialect.Decoder, error) {
-	return dialect.New(dialect.Options{Tools: shapes(tools)})
-}
-
-func shapes(tools []chat.Tool) []shape.Tool {
-	list := make([]shape.Tool, len(tools))
-	for i, t := range tools {
-		list[i] = shape.Tool{Name: t.Name, Args: schema.ShapeOf(t.Parameters)}
+	o, err := withTools(dialect.Options{}, tools)
+	if err != nil {
+		return nil, err
 	}
-	return list
+	return dialect.Parse(text, o)
+}
+
+// NewDecoder returns a decoder for an answer that arrives in pieces. It reads the calls of the tools given, and of
+// those in o.
+func NewDecoder(o dialect.Options, tools ...chat.Tool) (*dialect.Decoder, error) {
+	o, err := withTools(o, tools)
+	if err != nil {
+		return nil, err
+	}
+	return dialect.New(o)
+}
+
+// withTools compiles the tools' schemas. Package dialect takes them compiled, so that its importers do without
+// regular expressions, and so that whoever reads many answers compiles them once.
+func withTools(o dialect.Options, tools []chat.Tool) (dialect.Options, error) {
+	o.Tools = slices.Clip(o.Tools)
+	for _, t := range tools {
+		s, err := schema.Compile(t.Parameters)
+		if err != nil {
+			return o, fmt.Errorf("tool %q: parameters: %w", t.Name, err)
+		}
+		o.Tools = append(o.Tools, shape.Tool{Name: t.Name, Args: s.Shape()})
+	}
+	return o, nil
 }

@@ -3,27 +3,28 @@ package agent_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 
 	"wield/agent"
 	"wield/bridge"
 	"wield/chat"
-	"wield/internal/script"
+	"wield/model/openai"
 	"wield/tool"
 )
 
 func Example() {
-	// A model that was told nothing of tools by its makers: it writes a call as text, and reads the result.
-	scenario, err := script.Parse("weather.scenario.yaml", []byte(`
-wield: scenario/v1
-name: weather
-turns:
-  - {id: call, when: {last: user}, reply: [{call: {name: get_weather, args: {city: Oslo}}}]}
-  - {id: answer, when: {last: tool}, reply: [{text: "In Oslo it is ${result}."}]}
-`))
-	if err != nil {
-		fmt.Println(err)
-		return
+	// A model that writes calls as text, as models do whose servers know no function calling.
+	answers := []string{
+		`<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>`,
+		"Yes, it rains in Oslo.",
 	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"choices": [{"message": {"content": %q}, "finish_reason": "stop"}]}`, answers[0])
+		answers = answers[1:]
+	}))
+	defer server.Close()
+
 	type place struct {
 		City string `json:"city"`
 	}
@@ -35,8 +36,8 @@ turns:
 		fmt.Println(err)
 		return
 	}
-	model := bridge.New(script.New(scenario, script.Options{}), bridge.Options{Mode: bridge.ModeText})
-	a := agent.New(model, tool.NewRunner(tool.Settings{Tools: tools}), agent.Options{})
+	model := bridge.New(openai.New(openai.Options{URL: server.URL, Model: "any"}), bridge.Options{Mode: bridge.ModeText})
+	a := agent.New(model, tool.NewRunner(tool.Settings{Tools: tools}), agent.Options{Limits: agent.Limits{Iterations: 5}})
 
 	run := a.Run(&chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Do I need an umbrella in Oslo?")}}})
 	for event, err := range run.Events(context.Background()) {
@@ -51,5 +52,5 @@ turns:
 	}
 	// Output:
 	// get_weather {"city": "Oslo"}
-	// In Oslo it is 8 degrees and raining.
+	// Yes, it rains in Oslo.
 }

@@ -229,7 +229,7 @@ func (p *pick) Lookup(name string) (*tool.Entry, bool) {
 	return e, true
 }
 
-// Missing implements tool.MissingSource.
+// Missing implements tool.Source.
 func (p *pick) Missing(name string) error { return p.box.Registry.Missing(name) }
 
 // serves reports whether a tool is that of a server or a pool which the model has all tools of.

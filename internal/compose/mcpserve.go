@@ -175,7 +175,7 @@ func (o offeredTools) Lookup(name string) (*tool.Entry, bool) {
 	return e, true
 }
 
-// Missing implements tool.MissingSource.
+// Missing implements tool.Source.
 func (o offeredTools) Missing(name string) error { return o.box.Registry.Missing(name) }
 
 // Offered implements tool.Source.

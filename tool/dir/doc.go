@@ -13,6 +13,6 @@
 //     it held before.
 //
 // A call of a program runs the file with the arguments as JSON on its standard input, and each argument once more in
-// the variable ARG_NAME. What it writes to its standard output is the result: JSON if it is JSON, else text. A status
-// other than 0 is a failure, and what it wrote to its standard error says why.
+// a variable such as ARG_name. What it writes to its standard output is the result: JSON if it is JSON, else text. A
+// status other than 0 is a failure, and what it wrote to its standard error says why.
 package dir
