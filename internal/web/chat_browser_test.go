@@ -125,6 +125,37 @@ func TestChat(t *testing.T) {
 	s.pictures("chat-markdown")
 }
 
+// seesApprove checks that the button is on the screen.
+func (s *sheet) seesApprove(when string) {
+	s.t.Helper()
+	var seen bool
+	s.evaluate(&seen, `(() => {
+		const b = [...document.querySelectorAll('.approval-bar button')].find((b) => b.innerText.trim() === 'Approve');
+		const r = b.getBoundingClientRect();
+		return b.contains(document.elementFromPoint(r.left + r.width / 2, r.top + r.height / 2));
+	})()`)
+	if !seen {
+		s.t.Errorf("Approve is not seen %s", when)
+	}
+}
+
+// TestChatSecondQuestion: whoever has answered a question sees the next one without scrolling.
+func TestChatSecondQuestion(t *testing.T) {
+	b := browser(t)
+	s := newWorld(t, shop, shopFiles).open(b, adminKey, "#/chat")
+	s.view(390, 600, false)
+	s.wait("select", "shop")
+	s.call(nil, "choose", "select", "shop")
+	s.says("Open the shop on Sundays.")
+	s.wait(".question .diff", "Sunday: closed", "Sunday: 11:00 to 15:00")
+	s.wait(".question .soft", "in ")
+	s.evaluate(nil, `document.querySelector('.approval-bar').scrollIntoView()`)
+	s.click("Approve", ".question")
+	s.wait(".question .command", "grep -n Sunday hours.md")
+	s.call(nil, "quiet")
+	s.seesApprove("of the second question")
+}
+
 // TestChatApproveNarrow: whoever holds a telephone sees Approve without scrolling, when a question comes and when the
 // page is loaded anew.
 func TestChatApproveNarrow(t *testing.T) {
@@ -137,14 +168,7 @@ func TestChatApproveNarrow(t *testing.T) {
 		t.Helper()
 		s.wait(".question", "Why this needs approval", "1 + 2")
 		s.call(nil, "quiet")
-		var seen bool
-		s.evaluate(&seen, `(() => {
-			const b = [...document.querySelectorAll('.approval-bar button')].find((b) => b.innerText.trim() === 'Approve'), r = b.getBoundingClientRect();
-			return b.contains(document.elementFromPoint(r.left + r.width / 2, r.top + r.height / 2));
-		})()`)
-		if !seen {
-			t.Errorf("Approve is not seen %s", when)
-		}
+		s.seesApprove(when)
 		var rows int
 		s.evaluate(&rows, `new Set([...document.querySelectorAll('.composer-bar > :is(select, button):not([hidden])')].map((e) => {
 			const r = e.getBoundingClientRect();

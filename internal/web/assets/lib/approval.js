@@ -126,7 +126,8 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
     const edits = editing && !unchanged;
     const rule = review?.always && !edits && !some && a.always ? a.always : '';
     bar.append(...[
-      rule && h('div', {class: 'row keep'}, keep, h('label', {for: keep.id}, 'Always allow: '), h('code', null, exact(rule))),
+      rule && h('div', {class: 'row keep'}, keep, h('label', {for: keep.id}, 'Always allow: '), h('code', null, exact(rule)),
+        rule.includes('args: {"*": ') && h('span', {class: 'soft'}, '"*" stands for every argument: only these values are allowed.')),
       h('div', {class: 'row'}, reason),
       h('div', {class: 'row'},
         button(edits ? 'Approve with changes' : some ? 'Approve selected' : 'Approve', editing ? sendEdit : some ? approveSome : approve, {kind: 'primary', icon: 'check', disabled: !ready, title: why}),

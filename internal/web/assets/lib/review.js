@@ -18,7 +18,10 @@ export function effect(review, dir = '') {
     out.push(h('section', null, h('h3', null, review.command.shell ? 'Runs this line in a shell' : 'Runs this program'), shown.element,
       review.command.error && h('p', {class: 'caution'}, review.command.error), where && h('p', {class: 'soft'}, 'in ', h('code', null, exact(where)))));
   }
-  if (review.files) out.push(h('section', {class: 'stack'}, h('h3', null, review.files.length === 1 ? 'Changes this file' : `Changes ${review.files.length} files`), review.files.map(change)));
+  if (review.files) {
+    out.push(h('section', {class: 'stack'}, h('h3', null, review.files.length === 1 ? 'Changes this file' : `Changes ${review.files.length} files`),
+      dir && h('p', {class: 'soft'}, 'in ', h('code', null, exact(dir))), review.files.map(change)));
+  }
   if (review.unknown) out.push(h('p', {class: 'caution'}, `It would change nothing: ${review.unknown}`));
   return {elements: out, light};
 }
@@ -32,8 +35,8 @@ export function verdict(review, light, title = 'Why this needs approval') {
     list.length > 0 && h('ul', {class: 'findings'}, list.map((f) => h('li', {class: f.decides ? 'decides' : '', tabindex: '0',
       onmouseenter: () => light(f.part), onmouseleave: () => light(), onfocus: () => light(f.part), onblur: () => light()},
     badge(f.decision, decisions[f.decision]), h('span', {class: 'soft'}, f.subject), h('code', null, exact(f.text)),
-    h('span', {class: 'soft'}, f.why, where(f) && [' · ', where(f)], f.node && f.part === undefined ? ` · ${f.node}` : ''),
-    f.fix && f.decision !== 'allow' && h('span', {class: 'soft fix'}, 'would allow it: ', h('code', null, exact(f.fix)))))));
+    h('span', {class: 'soft'}, [list.length === 1 || f.why !== review.why ? f.why : '', where(f), f.part === undefined ? f.node : ''].filter(Boolean).map((x, i) => [i > 0 && ' · ', x])),
+    f.fix && f.decision !== 'allow' && h('span', {class: 'soft fix'}, 'To allow it, add to the rules of the policy: ', h('code', null, exact(f.fix)))))));
 }
 
 // where says which rule it is, and where it stands. That no rule matches is said by the reason.

@@ -98,6 +98,7 @@ export class Card {
     c.asked = now;
     this.run.talk.add({kind: 'approval', turn: c.turn, call_id: c.id, name: c.name, approval: {id: now.id, state: now.state}});
     this.run.paint();
+    this.run.view.answered?.();
   }
 
   endQuestion() {

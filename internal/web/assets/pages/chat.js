@@ -593,6 +593,13 @@ class View {
     this.bottom(true);
   }
 
+  // answered goes to the next question, or keeps the end in sight, where it will be.
+  answered() {
+    const next = this.stream.querySelector('.question')?.closest('.card');
+    if (next) next.scrollIntoView({block: 'end'});
+    else this.settle();
+  }
+
   near() {
     const s = this.stream;
     return s.scrollHeight - s.scrollTop - s.clientHeight < 120;
