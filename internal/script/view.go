@@ -38,6 +38,7 @@ const (
 func newView(in Input, names []string) *view {
 	v := &view{req: in.Request, header: in.Header}
 	var system []string
+	var tool func() string // that the last result came from
 	calls := callHistory{names: append(toolNames(in.Request), names...)}
 	for i := range in.Request.Messages {
 		m := &in.Request.Messages[i]
@@ -50,7 +51,7 @@ func newView(in Input, names []string) *view {
 			continue
 		case chat.RoleTool:
 			v.last = chat.RoleTool
-			v.result = &result{tool: calls.name(m.CallID, m.Name, 0, 1), text: text}
+			v.result, tool = &result{text: text}, calls.name(m.CallID, m.Name, 0, 1)
 			continue
 		}
 		// Results follow a call, so there are none before the model first spoke; a prompt's own example of a result is none.
@@ -59,7 +60,7 @@ func newView(in Input, names []string) *view {
 				for i := range results {
 					r := &results[i]
 					msg := r.Message()
-					v.result = &result{tool: calls.name(r.CallID, r.Name, i, len(results)), text: msg.Text()}
+					v.result, tool = &result{text: msg.Text()}, calls.name(r.CallID, r.Name, i, len(results))
 				}
 				v.last = chat.RoleTool
 				continue
@@ -76,6 +77,9 @@ func newView(in Input, names []string) *view {
 		}
 		system = append(system, text)
 		v.last = chat.RoleSystem
+	}
+	if v.result != nil {
+		v.result.tool = tool()
 	}
 	v.system = strings.Join(system, "\n")
 	return v
@@ -106,10 +110,11 @@ type callHistory struct {
 	names []string // of tools that may occur in text
 	byID  map[string]string
 	last  []string // names of the calls of the last assistant message
+	text  string   // of it, if it has none
 }
 
 func (h *callHistory) add(m *chat.Message, text string) {
-	h.last = nil
+	h.last, h.text = nil, ""
 	for _, c := range m.Calls {
 		if h.byID == nil {
 			h.byID = map[string]string{}
@@ -117,8 +122,8 @@ func (h *callHistory) add(m *chat.Message, text string) {
 		h.byID[c.ID] = c.Name
 		h.last = append(h.last, c.Name)
 	}
-	if len(h.last) == 0 && text != "" {
-		h.last = callsInText(text, h.names)
+	if len(h.last) == 0 {
+		h.text = text
 	}
 }
 
@@ -144,19 +149,25 @@ func callsInText(text string, names []string) []string {
 	return nil
 }
 
-// name returns the tool of result i of n: by its call's id, else as it is named, else by its place among the last
-// calls.
-func (h *callHistory) name(id, name string, i, n int) string {
+// name returns what tells the tool of result i of n: by its call's id, else as it is named, else by its place among
+// the last calls. Only the last result's is asked for, since to look for calls in a text costs far more than the rest.
+func (h *callHistory) name(id, name string, i, n int) func() string {
 	if by, ok := h.byID[id]; ok && id != "" {
-		return by
+		name = by
 	}
-	if name != "" || len(h.last) == 0 {
-		return name
+	last, text, names := h.last, h.text, h.names
+	return func() string {
+		if name == "" && text != "" {
+			last = callsInText(text, names)
+		}
+		switch {
+		case name != "" || len(last) == 0:
+			return name
+		case n == len(last):
+			return last[i]
+		}
+		return last[len(last)-1]
 	}
-	if n == len(h.last) {
-		return h.last[i]
-	}
-	return h.last[len(h.last)-1]
 }
 
 func (v *view) lastUser() string {

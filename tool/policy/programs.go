@@ -146,8 +146,22 @@ const (
 // behindRuns says that what stands behind -- runs, or goes to a program that nobody knows.
 const behindRuns = "exec"
 
-// among reports whether text is one of the alternatives of a kind such as auto|always|x*.
+// among reports whether text is one of the alternatives of a kind such as auto|always|x*. Several tasks may stand in
+// one text, as in lint,py312: each must be one.
 func (k kind) among(text string) bool {
+	if !slices.Contains(strings.Split(string(k), "|"), string(kindTask)) {
+		return k.holds(text)
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		if !k.holds(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// holds reports whether text is one of the alternatives.
+func (k kind) holds(text string) bool {
 	for alternative := range strings.SplitSeq(string(k), "|") {
 		if alternative == string(kindTask) {
 			if isTask(text) {

@@ -57,13 +57,25 @@ func (e *eval) shell(text string, sc scope) {
 	if file != nil { // a shell runs what stands before the place that it cannot read
 		before := len(e.findings)
 		e.stmts(file.Stmts, sc)
-		if len(file.Stmts) > 0 && len(e.findings) == before {
+		switch silent := len(file.Stmts) > 0 && len(e.findings) == before; {
+		case silent && onlySets(file):
+			e.command([]field{{text: "true", known: true}}, sc, nodeName(file.Stmts[0])) // it does no more, as nothing follows
+		case silent:
 			refuse(e.p.unjudged(), "syntax", "there is nothing in the command line that could be judged")
 		}
 		if otherwise.MatchString(text) {
 			e.posix(text, sc, before)
 		}
 	}
+}
+
+// onlySets reports whether a command line does nothing but set variables.
+func onlySets(file *syntax.File) bool {
+	return !slices.ContainsFunc(file.Stmts, func(s *syntax.Stmt) bool {
+		_, declares := s.Cmd.(*syntax.DeclClause)
+		call, _ := s.Cmd.(*syntax.CallExpr)
+		return len(s.Redirs) > 0 || s.Negated || s.Background || s.Coprocess || !declares && (call == nil || len(call.Args) > 0)
+	})
 }
 
 // maxNegations is how many superfluous ! of a command line are left out.

@@ -14,7 +14,7 @@ var taskVerbs = strings.Fields(`all help default run boot build rebuild compile 
 	examples example demo tools binaries binary bin lib libs app server client web frontend backend api cli ui core go rust js ts py python java c cpp wasm
 	html pdf test32 test64 quick fast short slow full linux darwin macos windows amd64 arm64 x64 py3 py38 py39 py310 py311 py312 py313 py314 pypy3 analyze analyse
 	audit vuln security jacoco static sanity acceptance functional regression system contract component snapshot screenshots i18n locale messages
-	precommit pre-commit preflight presubmit info version show print outdated size report reports stats`)
+	precommit pre-commit preflight presubmit info version show print outdated size report reports stats kover dokka`)
 
 // taskOutward are words of tasks that others see, that change the machine, or that cannot be taken back.
 var taskOutward = strings.Fields(`deploy deployment publish release releases push upload install uninstall live ship promote rollout rollback sign
