@@ -129,8 +129,11 @@ const mountMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
 // maxValues is how many values a body may hold that goes to a mount whole: what reads it may make a tree of them.
 const maxValues = 200_000
 
-// maxMethod bounds the name of a method of JSON-RPC: an error about one that nobody knows repeats it.
-const maxMethod = 128
+// What a request of JSON-RPC may hold besides the arguments of a tool: errors repeat it.
+const (
+	maxMethod = 128
+	maxParams = 64 << 10
+)
 
 // serveMount hands a request to a mount, if its key lets it in.
 func (x *exchange) serveMount(m *Mount) *failure {
@@ -179,7 +182,11 @@ func (x *exchange) serveMount(m *Mount) *failure {
 			return refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge, "the request holds more than "+strconv.Itoa(maxValues)+" values: send fewer at a time")
 		}
 		x.r.Body, x.heard = io.NopCloser(bytes.NewReader(body)), nil // what others answer is not captured
-		method := m.method(body)
+		method, params := m.method(body)
+		if params > maxParams {
+			return refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge,
+				"the parameters have more than "+strconv.Itoa(maxParams)+" bytes, without the arguments of a tool")
+		}
 		if len(method) > maxMethod {
 			return refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge, "the method's name has more than "+strconv.Itoa(maxMethod)+" bytes")
 		}
@@ -228,13 +235,23 @@ func (x *exchange) present(m *Mount, token string) (*holder, Caller, *failure) {
 	return h, by, nil
 }
 
-// method returns the method of a request, where some count within the limits of a key.
-func (m *Mount) method(body []byte) string {
-	var request struct{ Method string }
-	if m.Counted == "" || json.Unmarshal(body, &request) != nil {
-		return ""
+// method returns the method of a request, where some count within the limits of a key, and how many bytes its
+// parameters have, without the arguments of a tool.
+func (m *Mount) method(body []byte) (name string, params int) {
+	var request struct {
+		Method string
+		Params json.RawMessage
 	}
-	return request.Method
+	if m.Counted == "" || json.Unmarshal(body, &request) != nil {
+		return "", 0
+	}
+	params = len(request.Params)
+	if request.Method == m.Counted {
+		var call struct{ Arguments json.RawMessage }
+		_ = json.Unmarshal(request.Params, &call) // of another form it has none
+		params -= len(call.Arguments)
+	}
+	return request.Method, params
 }
 
 // A mountWriter notes what is answered, for the log, and gives the client its time to take each write.

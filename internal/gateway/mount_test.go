@@ -167,13 +167,18 @@ func TestMountCounted(t *testing.T) {
 		body   string
 		status int
 	}{
-		{`{"method":"tools/call"}`, 200}, {`{"method":"tools/list"}`, 200}, {`{"method":"tools/call","params":{}}`, 200},
+		{`{"method":"tools/call","params":{"arguments":{"a":"` + strings.Repeat("x", 70_000) + `"}}}`, 200},
+		{`{"method":"tools/list"}`, 200}, {`{"method":"tools/call","params":{}}`, 200},
 		{`{"method":"tools/call"}`, 429}, {`{"method":"tools/list"}`, 200}, {`[`, 200},
 		{`{"method":"` + strings.Repeat("x", 200) + `"}`, 400},
+		{`{"method":"tools/call","params":{"arguments":{},"name":"` + strings.Repeat("x", 70_000) + `"}}`, 400},
+		{`{"method":"tools/call","params":["` + strings.Repeat("x", 70_000) + `"]}`, 400},
+		{`{"method":"prompts/get","params":{"arguments":{"a":"` + strings.Repeat("x", 70_000) + `"}}}`, 400},
+		{`{"method":"tools/call","params":{"arguments":{"a":"` + strings.Repeat("x", 70_000) + `"}}}`, 429},
 	} {
 		resp, got := send(t, srv, "POST", "/rpc", tt.body, "Authorization", "Bearer secret-of-a")
 		if resp.StatusCode != tt.status || tt.status == 200 && got != tt.body {
-			t.Errorf("%s: %d %s", tt.body, resp.StatusCode, got)
+			t.Errorf("%.200s: %d %.200s", tt.body, resp.StatusCode, got)
 		}
 	}
 }
