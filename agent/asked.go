@@ -16,7 +16,7 @@ import (
 	"wield/tool"
 )
 
-// Asked is what a model was asked in a turn, put together again from the journal.
+// Asked holds the request of a turn, put together again from the journal.
 type Asked struct {
 	Request chat.Request
 	Pruned  int // results in whose place, or behind whose beginning, there is a note

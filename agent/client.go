@@ -41,7 +41,7 @@ func RunOf(callID string) (run string, ok bool) {
 	return runPrefix + hex, true
 }
 
-// runLength is how many characters a journal's ids have behind their prefix.
+// runLength counts the characters of a journal's ids behind their prefix.
 const runLength = 24
 
 // clientID returns the id of a call that the client is to run.

@@ -19,7 +19,7 @@ type conversations struct {
 	alike []string // other names of whoever asks
 }
 
-// mostSearched is how many sessions are looked through, the latest first.
+// mostSearched limits the sessions that are looked through, the latest first.
 const mostSearched = 500
 
 // own reports whether a run was asked for by whoever asks now. What nobody is known to have asked for is nobody's.

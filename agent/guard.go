@@ -13,7 +13,7 @@ import (
 // A mark stands for a call or a result, so that two can be compared.
 type mark [sha256.Size]byte
 
-// A streak is how often one call was made, in a row, with one result.
+// A streak counts how often one call was made, in a row, with one result.
 type streak struct {
 	count  int // results that were the same
 	result mark
@@ -31,7 +31,7 @@ func blockedText(n int) string {
 		"Do something else, or answer with what you have.", ordinal(n))
 }
 
-// repeatedText is what is added to the result of the n-th call of its kind.
+// repeatedText is added to the result of the n-th call of its kind.
 func repeatedText(n int) string {
 	return repeated + fmt.Sprintf("this is the same call for the %s time. If the result is the same again, more of them will not be run.", ordinal(n))
 }

@@ -13,7 +13,7 @@ import (
 	"wield/journal"
 )
 
-// A runRecorder is where a run is recorded. A nil one records nothing.
+// A runRecorder records a run. A nil one records nothing.
 type runRecorder struct {
 	store   journal.Store
 	id      string // of the run
@@ -27,7 +27,7 @@ type runRecorder struct {
 	known   int64           // number of the last entry that this process knew of before there was a writer
 }
 
-// leaseTime is how long a run is held for its owner at a time; it is asked for again when a third of it has
+// leaseTime limits how long a run is held for its owner at a time; it is asked for again when a third of it has
 // passed. So long nobody can go on with a run whose process was killed.
 const leaseTime = 10 * time.Second
 
@@ -43,7 +43,7 @@ func newRunRecorder(s journal.Store, session string) *runRecorder {
 	return l
 }
 
-// longestTitle is how many characters of the task name a session.
+// longestTitle limits the characters of the task that name a session.
 const longestTitle = 80
 
 // title returns the beginning of what was asked.

@@ -43,7 +43,7 @@ func (a *Agent) Resume(ctx context.Context, id string, like *chat.Request) (*Run
 	return r, nil
 }
 
-// A memory is what the journal knows of a run.
+// A memory holds what the journal knows of a run.
 type memory struct {
 	run     *journal.RunRecord
 	before  []chat.Message // the conversation when the run began

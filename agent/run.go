@@ -38,7 +38,7 @@ type Run struct {
 	halted  atomic.Bool
 }
 
-// A listener is whoever ranges over the events of a run.
+// A listener ranges over the events of a run.
 type listener struct {
 	yield   func(chat.Event, error) bool
 	cancel  context.CancelFunc
@@ -79,7 +79,7 @@ const (
 	EndCancel  EndReason = "canceled" // whoever asked went away
 )
 
-// An Outcome is what came of a run.
+// An Outcome holds the result of a run.
 type Outcome struct {
 	Reason  EndReason
 	Limit   LimitKind // that ended the run, or that it was cut short by; empty: none

@@ -9,7 +9,7 @@ import (
 	"wield/chat"
 )
 
-// A state is what a run has come to: its conversation, and what it has used. It is made of messages alone, by
+// A state holds a run's conversation, and what it has used. It is made of messages alone, by
 // newState and state.Add, so that the same messages always lead to the same steps, in another process too.
 type state struct {
 	Limits   Limits
@@ -153,7 +153,7 @@ const (
 	doEnd doing = "end" // the run is over
 )
 
-// A step is what a run does next.
+// A step tells what a run does next.
 type step struct {
 	Do    doing
 	Calls []ruling // doRun: all open calls, in order
@@ -161,7 +161,7 @@ type step struct {
 	// Limit is the one that made this step what it is. doAsk: this is the last answer, and nothing may be called.
 	// doEnd: the run ended at it.
 	Limit LimitKind
-	// Tell is what the model is told before it is asked; empty: nothing.
+	// Tell is said to the model before it is asked; empty: nothing.
 	Tell string
 }
 

@@ -35,7 +35,7 @@ func (r *Run) view(ctx context.Context, tools []chat.Tool) (View, error) {
 	return r.fitting(tools).Fit(r.state.Messages), nil
 }
 
-// shown is what a run knows of what the model can be shown of the conversation.
+// shown tracks how much of the conversation the model can be shown.
 type shown struct {
 	summary   Summary // that stands in the place of its beginning
 	noSummary bool    // the model could not write one
@@ -84,7 +84,7 @@ func (r *Run) summarize(ctx context.Context, f Fitting, n int, tools []chat.Tool
 	return nil
 }
 
-// longestSummary is how many tokens a summary may have where it is not known how many the model reads.
+// longestSummary limits the tokens of a summary where it is not known how many the model reads.
 const longestSummary = 1024
 
 // sumUp has the model write a summary of the first n messages.
@@ -151,8 +151,7 @@ func (a *Agent) Compact(ctx context.Context, req *chat.Request, before Summary) 
 	return Summary{Messages: s.Messages, Text: s.Text}, r.state.Usage, err
 }
 
-// mostRefused is how often a server may find a conversation too long that a summary is wanted of, which is half as long
-// each time.
+// mostRefused limits how often a server may refuse a conversation as too long to be summarized. Each try is half as long.
 const mostRefused = 4
 
 // Recap returns the last summary in the journal that stands for the beginning of a conversation, or none.

@@ -17,7 +17,7 @@ type Window struct {
 	Summarize bool
 }
 
-// mostReserve is what is kept free for an answer at most, where nothing else is said.
+// mostReserve limits the tokens kept free for an answer, where nothing else is said.
 const mostReserve = 8192
 
 // budget returns how many tokens the conversation may have beside the definitions of tools; 0: any number. However
@@ -51,7 +51,7 @@ type Summary struct {
 	Text     string
 }
 
-// A View is what a model is sent of a conversation.
+// A View holds the part of a conversation that a model is sent.
 type View struct {
 	Messages []chat.Message
 	Tokens   int // by EstimateTokens
@@ -260,7 +260,7 @@ func (t *fitter) drop(u *unit) {
 // mostDropped is a number with as many digits as one of messages may have.
 const mostDropped = 999_999
 
-// leastResult is how many tokens of a result are sent at least, when there is no room for more.
+// leastResult counts the tokens of a result that are always sent, even when there is no room for more.
 const leastResult = 32
 
 // trim cuts the results of a turn, the longest first, to what there is room for.
@@ -367,7 +367,7 @@ func (t *fitter) sent(i int, v *View) chat.Message {
 	return m
 }
 
-// gapText is what a model is told of messages that it is not sent.
+// gapText stands for messages that the model is not sent.
 func (t *fitter) gapText(dropped int) string {
 	if dropped == 0 {
 		for i := range t.units {
@@ -382,7 +382,7 @@ func (t *fitter) gapText(dropped int) string {
 	return fmt.Sprintf("[%d earlier messages are left out here, because there is no room for them.]", dropped)
 }
 
-// prunedNote is what is sent in place of a result.
+// prunedNote is sent in place of a result.
 func (t *fitter) prunedNote(m *chat.Message) string {
 	size := 0
 	for i := range m.Parts {
@@ -391,7 +391,7 @@ func (t *fitter) prunedNote(m *chat.Message) string {
 	return fmt.Sprintf("[The result of %s, %d bytes, is left out to save room.%s]", t.name(m), size, t.again(m, 0))
 }
 
-// cutNote is what stands behind the beginning of a result.
+// cutNote follows the beginning of a result.
 func (t *fitter) cutNote(m *chat.Message, shown, size int) string {
 	return fmt.Sprintf("\n[%d of %d bytes are shown, to save room.%s]", shown, size, t.again(m, shown))
 }

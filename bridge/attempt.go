@@ -37,7 +37,7 @@ type remnant struct {
 	from, to int
 }
 
-// mostRemnant is how much text waits for the closer.
+// mostRemnant limits the text that waits for the closer.
 const mostRemnant = 4 << 10
 
 // closerOf returns what closes the broken call that text begins with; empty: nothing that could be told from text.

@@ -213,7 +213,7 @@ func (r *run) rendered(answer chat.Message, message string) (*chat.Request, bool
 	return req, err == nil
 }
 
-// maxLine is how much of a model's words a message repeats.
+// maxLine limits the model's words that a message repeats.
 const maxLine = 400
 
 // oneLine returns words of a model for use in a sentence.

@@ -60,7 +60,7 @@ const (
 	ReleaseEager   Release = "eager"   // as soon as the name is known; such a call is never bounced
 )
 
-// autoRelease is how many bytes of arguments ReleaseAuto holds.
+// autoRelease limits the bytes of arguments that ReleaseAuto holds.
 const autoRelease = 1 << 10
 
 // reasonNoCall is the reason of a bounce when the request requires a call and the answer has none. It needs no leave of
@@ -112,7 +112,7 @@ type Options struct {
 	Log      *slog.Logger // gets a warning of every tool whose schema cannot be applied in full; nil: none
 }
 
-// A Server is what is known of the server behind a model. The zero value is one of which nothing is
+// A Server describes the server behind a model. The zero value is one of which nothing is
 // known.
 type Server struct {
 	Backend    string        // shown in TurnStart

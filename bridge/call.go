@@ -161,7 +161,7 @@ func (r *run) endRepetition(e chat.Event, call chat.Call) {
 	r.turn.over = overrun{reported: true, cut: true, at: call.At}
 }
 
-// mostIdle is how much white space may follow a call in an answer that is held to calls.
+// mostIdle limits the white space behind a call in an answer that is held to calls.
 const mostIdle = 64
 
 // endIdle ends an answer that is held to calls where white space without end follows one: grammars of JSON allow it,
@@ -362,7 +362,7 @@ func complain(violations []schema.Violation) *complaint {
 	return c
 }
 
-// maxViolations is how many violations a message lists. A model does not correct more at once.
+// maxViolations limits the violations that a message lists. A model does not correct more at once.
 const maxViolations = 8
 
 // arguments reads the arguments of a backend's call by the rules for text. If they cannot be read it says why.

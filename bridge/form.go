@@ -14,7 +14,7 @@ import (
 	"wield/schema/shape"
 )
 
-// A form is what the client wants the text of an answer to be. The zero value is any text.
+// A form describes the text that the client wants. The zero value is any text.
 type form struct {
 	want     *chat.Format // nil: any text
 	schema   *schema.Schema
@@ -231,7 +231,7 @@ func (r *run) endForm() error {
 	return nil
 }
 
-// mismatch is what the client and the log are told where no second try is left.
+// mismatch returns the words for the client and the log where no second try is left.
 const mismatch = "the answer does not have the format that was asked for"
 
 // at returns where the text that is held begins, or else where the answer ends.

@@ -27,7 +27,7 @@ type cachedGrammar struct {
 	form    *chat.Format // nil: these calls cannot be held
 }
 
-// maxGrammars is how many forms are kept.
+// maxGrammars limits the forms that are kept.
 const maxGrammars = 32
 
 // find returns what is known of calls like these.

@@ -150,7 +150,7 @@ func answered(calls []chat.Call, results []chat.Message) bool {
 	return true
 }
 
-// places are where calls and results of one id stand, each list in order.
+// places locate the calls and results of one id, each list in order.
 type places struct{ calls, results []int }
 
 func placesOf(messages []chat.Message) map[string]*places {

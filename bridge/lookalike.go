@@ -57,7 +57,7 @@ type fence struct {
 	closed bool // its end was seen
 }
 
-// mostFence is how much text waits.
+// mostFence limits the text that waits.
 const mostFence = 16 << 10
 
 // bufferFence keeps text that may be a fenced call, where [run.lookalike] would take it as one. It reports

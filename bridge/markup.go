@@ -7,7 +7,7 @@ import (
 	"wield/dialect"
 )
 
-// Markup is what the decoder leaves out around calls. When a call fails and its text is shown, the bytes around it
+// markup holds what the decoder leaves out around calls. When a call fails and its text is shown, the bytes around it
 // are text again as well, so that the client gets what the model wrote:
 //
 //   - White space and separators in front of a call go with that call.
@@ -23,7 +23,7 @@ type markup struct {
 	token   [2]int // span of the last markup that was no blank
 }
 
-// A section is what one opener and its closer enclose: a fence, a list, a pair of tags.
+// A section spans an opener and its closer: a fence, a list, a pair of tags.
 type section uint8
 
 const (

@@ -2,7 +2,7 @@ package bridge
 
 import "wield/chat"
 
-// An overrun is what a model writes behind the end of its turn: an invented question, an invented result, and
+// An overrun is text that a model writes behind the end of its turn: an invented question, an invented result, and
 // what it makes of them. Nothing in it is a call.
 //
 // Behind a hard end the answer is cut: the client, its history and a bounce have it up to the end alone, and

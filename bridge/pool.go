@@ -10,7 +10,7 @@ import (
 	"wield/schema/shape"
 )
 
-// poolSize is how many idle decoders a Bridge keeps.
+// poolSize limits the idle decoders of a Bridge.
 const poolSize = 16
 
 // A pool keeps decoders that are not in use. Making one costs more than reading a short answer with it, and

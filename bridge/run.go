@@ -273,7 +273,7 @@ func (r *run) ended(req *chat.Request) *chat.Request {
 	return &out
 }
 
-// maxStops is how many stop sequences every server takes.
+// maxStops counts the stop sequences that every server takes.
 const maxStops = 4
 
 // answer passes one response on. Afterwards turn.failures says what has to be corrected.

@@ -10,10 +10,10 @@ import (
 	"wield/chat"
 )
 
-// defaultMemory is how long a Support remembers. A server that is started anew with other flags is found out that soon.
+// defaultMemory limits how long a Support remembers: a server that was restarted with other flags is noticed that soon.
 const defaultMemory = time.Hour
 
-// maxSupport is how many models and forms a Support remembers at a time.
+// maxSupport limits the models and forms that a Support remembers at a time.
 const maxSupport = 1024
 
 // Support remembers what models have refused, and what probes have found. The zero value is ready, and safe

@@ -19,7 +19,7 @@ type Template interface {
 	Render(req *chat.Request) (string, error)
 }
 
-// TemplateTraits are what a Bridge has to know of a chat template.
+// TemplateTraits tell a Bridge what it has to know of a chat template.
 type TemplateTraits struct {
 	Dialect string     // that it writes calls in; "": none that is known
 	Rules   chat.Rules // which messages it takes

@@ -158,7 +158,7 @@ type relaxedTool struct {
 	open []string
 }
 
-// maxRelaxed is how many tools a relaxed keeps before it begins anew.
+// maxRelaxed limits the tools of a relaxed; then it begins anew.
 const maxRelaxed = 64
 
 // tool returns t with what can be applied of its schema, which does not compile because of err. What cannot
@@ -244,7 +244,7 @@ func problems(err error) []*schema.Error {
 	return list
 }
 
-// maxPasses is how often withoutPatterns looks at a schema, since one error lists only so many problems.
+// maxPasses limits how often withoutPatterns looks at a schema, since one error lists only so many problems.
 const maxPasses = 8
 
 // withoutPatterns compiles a schema without its patterns that need backtracking, if these are all that is

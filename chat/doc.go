@@ -1,6 +1,6 @@
-// Package chat is the vocabulary that every part of wield speaks: what a client asks of a model (Request), what comes
+// Package chat defines the types that every part of wield shares: what a client asks of a model (Request), what comes
 // back (a stream of Event), and the one interface between them (Model). It imports no other package of wield and holds
-// almost no code. Its comments are the contract between the rooms of the house.
+// almost no code. Its comments are the contract between the packages.
 //
 // Words:
 //
@@ -9,7 +9,7 @@
 //     elsewhere.
 //   - A call is one request of the model to run one tool. Its arguments are JSON text, kept as the model wrote it (or as
 //     it was repaired), never re-serialised: big numbers and the order of keys survive.
-//   - A result is what came out of a call, handed back to the model.
+//   - A result holds the output or the error of a call, and is handed back to the model.
 //   - A turn is one response of a model. A run is the loop from a user's message to the final answer and may hold several
 //     turns. A session is one conversation.
 //   - A dialect is a text protocol for calls; package dialect reads and writes it.

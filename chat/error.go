@@ -28,7 +28,7 @@ const (
 // Error returns the kind's name.
 func (k ErrorKind) Error() string { return string(k) }
 
-// An Error is what a Model's stream fails with.
+// An Error reports why a Model's stream failed.
 //
 //	var e *chat.Error
 //	if errors.As(err, &e) && e.RetryAfter > 0 { ... }

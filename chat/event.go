@@ -125,8 +125,8 @@ type Event struct {
 	Detail Detail
 }
 
-// A Detail is what events of one kind carry besides. The comment on each kind names its type; an event of that kind
-// always has one, so that a type assertion holds. Packages define the details of the kinds that only they emit.
+// A Detail holds the further fields of one kind of event. The comment on each kind names its type; an event of that
+// kind always has one, so that a type assertion holds. Packages define the details of the kinds that only they emit.
 type Detail interface {
 	// EventDetail does nothing. It marks the types that are made to be details.
 	EventDetail()
@@ -135,8 +135,8 @@ type Detail interface {
 // LogProbs are the probabilities of the tokens of a Text event, in the OpenAI shape.
 type LogProbs json.RawMessage
 
-// Opaque is what only a backend of the same protocol understands, and a client hands back in its history: of a
-// Reasoning event, which may have no Text then, the signature of the thinking that ends here, or thinking that cannot
+// Opaque holds data that only a backend of the same protocol understands, and that a client returns in its history: of
+// a Reasoning event, which may have no Text then, the signature of the thinking that ends here, or thinking that cannot
 // be read.
 type Opaque []Extra
 

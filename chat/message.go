@@ -208,7 +208,7 @@ type Call struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// A Result is what came out of a call.
+// A Result holds the output or the error of a call.
 type Result struct {
 	CallID  string
 	Name    string

@@ -193,7 +193,7 @@ type Request struct {
 	// backends that keep conversations themselves.
 	Conversation string
 
-	// Caller is who asks, as a service knows them: the name of a key. It is sent to no backend.
+	// Caller names the sender, as a service knows them: the name of a key. It is sent to no backend.
 	Caller string
 
 	// Trace says which trace the request belongs to. Backends over HTTP are sent it.

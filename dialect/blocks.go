@@ -49,7 +49,7 @@ type blockReader struct {
 	paths []blockLine
 }
 
-// blockState is how far the line is read.
+// blockState records how much of the line has been read.
 type blockState uint8
 
 const (
@@ -223,7 +223,7 @@ func (r *blockReader) readIndent(i int, c byte) int {
 	return i
 }
 
-// mostSpaces is how far a fence in the block may be indented.
+// mostSpaces returns the deepest indentation of a fence in the block.
 func (r *blockReader) mostSpaces() int {
 	if r.strict {
 		return r.indent

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// cacheSize is how many rules a Cache keeps. A program reads texts in a few ways only: for each family of
+// cacheSize limits the rules in a Cache. A program reads texts in a few ways only: for each family of
 // models with tools and without.
 const cacheSize = 256
 
@@ -21,7 +21,7 @@ type cacheEntry struct {
 	*rules
 }
 
-// A cacheKey is what rules depend on.
+// A cacheKey holds all that rules depend on.
 type cacheKey struct {
 	dialect        string
 	ours           *Dialect

@@ -282,7 +282,7 @@ func (c *callWriter) writePieces(s string, end int) {
 	c.text.dst = dst
 }
 
-// escapes are what stands for the bytes of doubleStop in a JSON string.
+// escapes maps the bytes of doubleStop to their escapes in a JSON string.
 var escapes = func() (t [256]string) {
 	for c := range 0x20 {
 		t[c] = value.ControlEscape(byte(c))

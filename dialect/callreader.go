@@ -48,7 +48,7 @@ type heldArgs struct {
 	firstIn int // how many levels are open there
 }
 
-// A callValue is how far the value is read that holds the calls.
+// A callValue records how much has been read of the value that holds the calls.
 type callValue struct {
 	valueGot  int                  // calls and attempts up to there
 	valueEnd  int                  // where the value ends, and what belongs to it: what follows that is no closer is text
@@ -56,7 +56,7 @@ type callValue struct {
 	rejection *chat.RejectedDetail // of the last call of a section, which is to hold the closer as well
 }
 
-// A callSection is what the opener before the value says.
+// A callSection holds what the opener before the value says.
 type callSection struct {
 	explicit bool      // an opener stands before it, so that what is wrong is reported
 	closer   string    // the literal that ends the section; "": none

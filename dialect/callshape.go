@@ -1,6 +1,6 @@
 package dialect
 
-// A record is what was read of one call.
+// A record holds the parts of one call that have been read.
 type record struct {
 	at        int // where its text begins
 	name      string
@@ -28,7 +28,7 @@ type flatValue struct {
 	from, to int
 }
 
-// keyClass is what a key at call level means.
+// keyClass gives the meaning of a key at call level.
 type keyClass uint8
 
 const (

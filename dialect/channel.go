@@ -7,7 +7,7 @@ import (
 	"wield/dialect/internal/form"
 )
 
-// A channelForm is how a family of dialects frames what a model says as messages, whose headers say what
+// A channelForm describes how a family of dialects frames what a model says as messages, whose headers say what
 // their bodies are.
 type channelForm struct {
 	body   string   // the token that ends a header
@@ -180,7 +180,7 @@ func (r *channelReader) text(d *driver, i, at int) (int, verdict) {
 	})
 }
 
-// harmonyCall is what a message for a tool holds.
+// harmonyCall describes the body of a message for a tool.
 var harmonyCall = form.Header{CallClose: "<|call|>", Stops: true}
 
 // call hands the message to the reader of calls with a name and an object, which begins at i.

@@ -17,7 +17,7 @@ const (
 	maxWait   = 64   // bytes that a machine leaves unread until it knows how they end
 )
 
-// A state is what the decoder does with the next byte.
+// A state decides what the decoder does with the next byte.
 type state uint8
 
 const (
@@ -61,7 +61,7 @@ type Decoder struct {
 	frame   string // what closes the tag around the answer that was left out
 }
 
-// A candidate is what may be a call. It begins at candAt.
+// A candidate may become a call. It begins at candAt.
 type candidate struct {
 	first      byte
 	rescan     bool        // a body was refused that read nothing twice: what it held is scanned, however long

@@ -6,7 +6,7 @@ import (
 	"wield/schema/shape"
 )
 
-// A driver is what body machines see of a decoder: the text, the calls that they write, and what was asked
+// A driver shows body machines their part of a decoder: the text, the calls that they write, and what was asked
 // for. It has no part in what the decoder decides.
 type driver struct {
 	set     *set

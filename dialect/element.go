@@ -283,7 +283,7 @@ func (e *element) bury(in string) (alive bool) {
 	return alive
 }
 
-// A verdict is how a body machine left off.
+// A verdict tells how a body machine stopped.
 type verdict uint8
 
 const (

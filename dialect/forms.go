@@ -96,7 +96,7 @@ func isOldLine(line string, ended bool) match     { return begins([]string{"--- 
 func isNewLine(line string, ended bool) match     { return begins([]string{"+++ "}, line, ended) }
 func isHunkLine(line string, ended bool) match    { return begins([]string{"@@"}, line, ended) }
 
-// leastMarks is how many signs of a row the line has that begins a group of search and replace text.
+// leastMarks counts the signs that a line needs to begin a group of search and replace text.
 const leastMarks = 5
 
 // isSearchLine tests for <<<<<<< SEARCH, of any length.
@@ -196,7 +196,7 @@ type formReader struct {
 	at     [len(blockForms)]formAt
 }
 
-// A formAt is how far a form fits.
+// A formAt records how far a form fits.
 type formAt struct {
 	is   match
 	row  int    // of its lines, the next

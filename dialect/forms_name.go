@@ -14,7 +14,7 @@ type lastText struct {
 	cut bool // there was more of it
 }
 
-// mostAbove is how many bytes above a block may matter: two lines with a name in them.
+// mostAbove limits the bytes above a block that matter: two lines with a name in them.
 const mostAbove = 2 * maxHeader
 
 // add adds text that begins at the offset at. What does not follow at once begins anew.
@@ -76,7 +76,7 @@ func isFenceLine(line string) bool {
 // nameLabels are words that announce the name of a file.
 var nameLabels = []string{"File:", "file:", "Filename:", "filename:", "File path:", "Path:", "path:"}
 
-// nameQuotes are what names of files stand in.
+// nameQuotes lists the marks that enclose names of files.
 var nameQuotes = []string{"**", "`", `"`, "'", "*", "_"}
 
 // nameIn returns the name of a file that a line consists of, with what models put around it, or "".
@@ -109,7 +109,7 @@ func nameIn(line string) string {
 	return line
 }
 
-// nameKeys are what names of files stand behind in info strings.
+// nameKeys lists the keys before names of files in info strings.
 var nameKeys = []string{"title=", "file=", "filename=", "path="}
 
 // nameInInfo returns the name of a file that an info string has beside the language, such as go:main.go, or
@@ -135,10 +135,10 @@ var (
 	// bareNames are names of files that look like words.
 	bareNames = []string{"Makefile", "Dockerfile", "Containerfile", "Justfile", "Rakefile", "Gemfile", "Procfile", "Vagrantfile",
 		"LICENSE", "README", "CHANGELOG", "AUTHORS", "NOTICE", "OWNERS", "CODEOWNERS"}
-	// productNames are what look like names of files and are none.
+	// productNames lists words that look like names of files and are none.
 	productNames = []string{"Node.js", "Vue.js", "Next.js", "Nuxt.js", "Express.js", "React.js", "Three.js", "Alpine.js", "Ember.js", "Backbone.js",
 		"D3.js", "ASP.NET", "VB.NET", "ML.NET", "Socket.IO", "Socket.io"}
-	// domains are what hosts end in and files do not.
+	// domains lists endings of hosts that files do not have.
 	domains = []string{"com", "org", "net", "io", "dev"}
 )
 

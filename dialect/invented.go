@@ -16,7 +16,7 @@ import (
 // it, or the first party consents. Else it is one unless something leads to it as to a conversation that is shown, or
 // the lines belong to a list of keys. Where the model asks for itself again, such a conversation has ended.
 
-// maxInvented is how many bytes before a call are looked at.
+// maxInvented limits the bytes before a call that are looked at.
 const maxInvented = 256
 
 // A party is a word for who speaks, in small letters.
@@ -137,7 +137,7 @@ func (s *speaker) hasStyle(styles uint64) bool {
 	return false
 }
 
-// A leading is what stands before a line of another party.
+// A leading describes the text before a line of another party.
 type leading struct {
 	called bool // the model called, or asks for what the party says
 	shows  bool // it leads to a conversation that is shown
@@ -351,7 +351,7 @@ func turnOf(line, before, after string) (said string, ok bool) {
 // bottomLine returns the last line of text.
 func bottomLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
 
-// consentWords are what a consent begins with.
+// consentWords lists the first words of a consent.
 var consentWords = []string{"yes", "yeah", "yep", "y", "ok", "okay", "sure", "go", "go ahead", "do it", "please do", "confirm", "confirmed", "i confirm", "approved",
 	"i approve", "proceed", "continue", "delete", "remove", "please", "correct", "right", "that is right", "that's right", "i am sure", "i'm sure", "of course",
 	"absolutely", "agreed", "thanks", "thank you", "great", "perfect", "good", "fine", "ja", "sí", "si", "oui", "是", "好"}

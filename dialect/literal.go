@@ -6,7 +6,7 @@ import (
 	"wield/dialect/internal/chars"
 )
 
-// A match is how far a text agrees with what is looked for.
+// A match tells how far a text agrees with a literal.
 type match uint8
 
 const (
@@ -26,7 +26,7 @@ func agrees(s, literal string) match {
 	return no
 }
 
-// A choice is which of several literals a text begins with.
+// A choice tells which of several literals a text begins with.
 type choice struct {
 	match
 	kind int    // the index of the literal

@@ -55,7 +55,7 @@ var quotes = []struct{ open, close string }{
 	{"«", "»"}, {"« ", "»"}, {"«\u00a0", "»"}, {"«\u202f", "»"}, {"»", "«"}, {"《", "》"}, {"‹", "›"}, {"›", "‹"}, {"「", "」"}, {"『", "』"}, {"＂", "＂"},
 }
 
-// leads are what leads to an example: anywhere in its sentence, or right before it.
+// leads lists words that introduce an example: anywhere in its sentence, or right before it.
 var leads = []struct {
 	text  string
 	right bool
@@ -119,7 +119,7 @@ func quotedBy(before string) string {
 	return ""
 }
 
-// blockLabels are what stands above a fence with a call.
+// blockLabels lists the labels above a fence with a call.
 var blockLabels = []string{"**Tool Call:**", "Tool Call:", "**Action:**", "Action:"}
 
 // cutLabel returns line without the label that it ends with.

@@ -47,7 +47,7 @@ type opener struct {
 	section
 }
 
-// A section is what may follow an opener that opens one.
+// A section describes what may follow an opener that opens one.
 type section struct {
 	json     string   // the dialect in which a JSON value may follow
 	pythonic string   // the same for a list of function calls

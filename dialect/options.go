@@ -71,8 +71,8 @@ func (c ThinkingCalls) String() string {
 
 var thinkingCallsNames = [...]string{"unclosed", "never", "always"}
 
-// Headers are how a family of models writes whose turn begins. Behind one of another party nothing is a call;
-// the model's own is left out at the start of a text, and ends the turn behind content.
+// Headers lists the words by which a family of models marks whose turn begins. Behind one of another party nothing is
+// a call; the model's own is left out at the start of a text, and ends the turn behind content.
 type Headers struct {
 	Others []string // such as <|im_start|>user
 	Own    []string // such as <|im_start|>assistant

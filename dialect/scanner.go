@@ -44,7 +44,7 @@ type scanner struct {
 	above  lastText   // there
 }
 
-// A prediction is how the text most likely goes on. The bytes from the offset unread on are ones that a
+// A prediction tells how the text most likely continues. The bytes from the offset unread on are ones that a
 // machine wants to read together with what follows them, such as the start of a key. They are held.
 type prediction struct {
 	waiting bool

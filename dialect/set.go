@@ -11,7 +11,7 @@ import (
 	"wield/schema/shape"
 )
 
-// A set is what options compile to. It is never changed and may serve many decoders.
+// A set holds compiled options. It is never changed and may serve many decoders.
 type set struct {
 	*rules
 	opts      Options
@@ -20,7 +20,7 @@ type set struct {
 	formTools []formTool // of the block forms that are read; nil: none is
 }
 
-// rules are what options compile to, tools apart: a request with other tools has the same ones. They are never changed.
+// rules hold compiled options, tools apart: a request with other tools has the same ones. They are never changed.
 type rules struct {
 	on           map[string]bool // the dialects by name
 	expected     []*Dialect      // those that are named or preferred, the likeliest first

@@ -97,7 +97,7 @@ const (
 
 var plamoForm = form.Header{CallOpen: plamoCall, ArgsOpen: plamoArgs, ArgsLead: plamoLead, Noise: true, CallClose: plamoEnd, Closer: plamoClose}
 
-// functionForm is what follows <function=NAME> if that is a JSON object.
+// functionForm describes what follows <function=NAME> if that is a JSON object.
 var functionForm = form.Header{CallClose: "</function>"}
 
 var reactForm = form.Header{LineName: true, ArgsOpen: "Action Input:"}

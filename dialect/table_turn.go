@@ -2,7 +2,7 @@ package dialect
 
 import "slices"
 
-// A template is how a family of models writes whose turn begins.
+// A template holds the words by which a family of models marks whose turn begins.
 type template struct {
 	name   string
 	open   string   // what stands before the party
@@ -77,7 +77,7 @@ var (
 	closedRoles = []string{"User", "USER", "Human", "System"} // lines that need no line of their own right behind a token
 )
 
-// A roleStyle is how a line names the party that speaks, where a template is plain text or its tokens were taken out.
+// A roleStyle describes lines that name the speaker, where a template is plain text or its tokens were taken out.
 type roleStyle struct {
 	before, after string
 	others, own   []string

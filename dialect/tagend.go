@@ -7,7 +7,7 @@ import (
 	"wield/schema/shape"
 )
 
-// An ending is what stands where a value may end.
+// An ending describes a place where a value may end.
 type ending struct {
 	match
 	closed bool    // the value has its own closing tag

@@ -55,7 +55,7 @@ type tagReader struct {
 	blanks  int
 }
 
-// A tagValueState is how far the value of a parameter is read.
+// A tagValueState records how much of a parameter's value has been read.
 type tagValueState struct {
 	param   string
 	shape   *shape.Shape

@@ -7,7 +7,7 @@ import (
 	"wield/dialect/internal/chars"
 )
 
-// A lineContext is what the scanner of text remembers of the line it is on, to tell a call from one that is only shown:
+// A lineContext describes the line that the scanner of text is on, to tell a call from one that is only shown:
 // code, quotations and inline code are never read.
 type lineContext struct {
 	bol   bool   // nothing but blanks so far on the line
@@ -549,7 +549,7 @@ func (d *Decoder) announce(i int, o *opener) int {
 	return i
 }
 
-// callAt is where the text of the candidate's first call begins.
+// callAt returns the offset at which the candidate's first call begins.
 func (d *driver) callAt() int {
 	if d.cand.ctx.label != "" {
 		return d.cand.labelAt

@@ -26,7 +26,7 @@ const (
 	markQuery           // a line that does so behind a result, and else is as markRole
 )
 
-// A turn is what is known of where the model's turn ends.
+// A turn holds what the decoder knows about the end of the model's turn.
 type turn struct {
 	over        bool
 	hard        bool   // what follows is markup; else text
@@ -340,7 +340,7 @@ func (d *Decoder) scanHeader(i int) int {
 	return d.talkedAbout(i, o)
 }
 
-// A place is where a special token stands.
+// A place locates a special token.
 type place uint8
 
 const (
@@ -477,7 +477,7 @@ func (d *Decoder) tokenLeftOut(i int) {
 	}
 }
 
-// maxBefore is how many bytes before a candidate are looked at.
+// maxBefore limits the bytes before a candidate that are looked at.
 const maxBefore = 64
 
 // A recentText is the end of the text that was passed on, in which a candidate in the middle of a line looks for what

@@ -18,7 +18,7 @@ type requestReader struct {
 	met int // bytes of requestStart that were read
 }
 
-// requestStart is what the message begins with, white space left out.
+// requestStart begins the message, white space left out.
 const requestStart = `{"tool_request"`
 
 func newRequest(d *driver, _ *opener) body {

@@ -8,7 +8,7 @@ import (
 	"wield/dialect/internal/chars"
 )
 
-// maxWrapped is how many bytes of an answer are held that may be nothing but calls in wrapping.
+// maxWrapped limits the bytes held of an answer that may be nothing but calls in wrapping.
 const maxWrapped = 4096
 
 // A wrapReader holds what may be the rest of an answer that is nothing but calls in wrapping: quotes, back-ticks on

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Batch is what one Append adds, checked and written as JSON. It is for packages that implement a Store.
+// A Batch holds the records of one Append, checked and written as JSON. It is for packages that implement a Store.
 type Batch struct {
 	Stream  string
 	After   int64
@@ -28,7 +28,7 @@ type Row struct {
 	Body []byte
 }
 
-// MaxRecord is how large the JSON form of a record may be.
+// MaxRecord limits the JSON form of a record.
 const MaxRecord = 64 << 20
 
 // Prepare checks records and writes them as JSON.
@@ -100,7 +100,7 @@ func (b *Batch) add(r *Record, body []byte) {
 	b.Rows, b.Durable = append(b.Rows, row), b.Durable || rule.durable
 }
 
-// maxID is how long the id of a stream or a session may be.
+// maxID limits the id of a stream or a session.
 const maxID = 256
 
 // isID reports whether text can be an id in every store.

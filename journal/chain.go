@@ -66,7 +66,7 @@ func (e *Entry) leaf() Hash {
 	return sha256.Sum256(b)
 }
 
-// A Report is what Verify found.
+// A Report holds the findings of Verify.
 type Report struct {
 	Entries  int64     `json:"entries"`
 	Deleted  int64     `json:"deleted"` // entries of which only the hash is left
@@ -84,7 +84,7 @@ type Problem struct {
 	What     string `json:"what"`
 }
 
-// maxProblems is how many are reported: where one link is broken, all behind it may be.
+// maxProblems limits the problems reported: where one link is broken, all behind it may be.
 const maxProblems = 100
 
 // Verify reads the whole store and checks that the chain is whole, that every entry is what was hashed and can be read,

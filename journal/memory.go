@@ -20,7 +20,7 @@ type Memory struct {
 	changed chan struct{} // closed at the next change
 }
 
-// A memoryHead is what the store knows of a stream.
+// A memoryHead holds what the store knows of a stream.
 type memoryHead struct {
 	Head
 	at    []int // where its entries stand in entries

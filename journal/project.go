@@ -10,7 +10,7 @@ import (
 	"wield/tool"
 )
 
-// A CallProgress is what a journal knows of a call of a run.
+// A CallProgress holds what a journal knows of a call of a run.
 type CallProgress struct {
 	ID     string
 	Tool   string
@@ -69,7 +69,7 @@ func Calls(entries iter.Seq2[Entry, error]) ([]*CallProgress, error) {
 	return list, nil
 }
 
-// A Session is what a journal knows of a conversation.
+// A Session holds what a journal knows of a conversation.
 type Session struct {
 	ID      string    `json:"id"`
 	Title   string    `json:"title,omitempty"`

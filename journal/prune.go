@@ -15,8 +15,8 @@ type Keep struct {
 	Now   time.Time     // zero: now
 }
 
-// abandoned is how long a run that is not over is left alone when room is needed: its model failed, or whoever was to
-// answer never came.
+// abandoned limits how long a run that is not over is left alone when room is needed: its model failed, or whoever was
+// to answer never came.
 const abandoned = 7 * 24 * time.Hour
 
 // Prune deletes sessions, those that were not changed for the longest time first, and returns their ids in that order.

@@ -52,7 +52,7 @@ const (
 	KindDeleted Kind = "deleted" // Deleted: entries were deleted. Only stores write it, in a stream of their own
 )
 
-// A State is where a stream stands. It is that of the last record whose kind has one.
+// A State tells whether a stream is open, waits or has ended. It is that of the last record whose kind has one.
 type State string
 
 // The states of streams.
@@ -138,7 +138,7 @@ type Record struct {
 	StoreRecord
 }
 
-// A StoreRecord is what only a store writes, see [Options.Claimed] and [Options.Deleted].
+// A StoreRecord holds what only a store writes, see [Options.Claimed] and [Options.Deleted].
 type StoreRecord struct {
 	Claimed *Claimed `json:"claimed,omitempty"`
 	Deleted *Deleted `json:"deleted,omitempty"`
@@ -179,7 +179,7 @@ func Definitions(tools []chat.Tool) []Definition {
 	return list
 }
 
-// A SessionNote is what is known of a session.
+// A SessionNote describes a session.
 type SessionNote struct {
 	Title string            `json:"title,omitempty"`
 	Notes map[string]string `json:"notes,omitempty"`
@@ -225,7 +225,7 @@ type Turn struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-// A TurnEnd is what a model answered. Its calls stand in Message, before any of them runs.
+// A TurnEnd holds a model's answer. Its calls stand in Message, before any of them runs.
 type TurnEnd struct {
 	Turn    int          `json:"turn"`
 	Message chat.Message `json:"message"`
@@ -236,7 +236,7 @@ type TurnEnd struct {
 	Error   *Failure     `json:"error,omitempty"` // the turn broke off
 }
 
-// A Failure is why something broke off.
+// A Failure says why something broke off.
 type Failure struct {
 	Kind       string        `json:"kind"` // a chat.ErrorKind where the model failed
 	Message    string        `json:"message"`
@@ -305,7 +305,7 @@ type Wait struct {
 	Error     *Failure `json:"error,omitempty"` // with WaitRetry: what failed
 }
 
-// WaitFor is what a run can wait for.
+// WaitFor names what a run waits for.
 type WaitFor string
 
 // What a run can wait for.

@@ -2,7 +2,7 @@ package journal
 
 import "strings"
 
-// A Status is where a run or a session stands, in the one word that every face shows: the page, the command
+// A Status names the state of a run or a session, in the one word that every face shows: the page, the command
 // line and the API. An underscore is a space there.
 type Status string
 

@@ -145,7 +145,7 @@ type HeadQuery struct {
 	Limit   int     // no more than this many; 0: all
 }
 
-// A Head is what is known of a stream.
+// A Head describes a stream.
 type Head struct {
 	Stream  string    `json:"stream"`
 	Session string    `json:"session,omitempty"`
@@ -178,7 +178,7 @@ const (
 	ReasonSize  DeleteReason = "size"  // the journal was larger than it may be
 )
 
-// Options are what all stores have in common. The zero value is ready.
+// Options apply to all stores. The zero value is ready.
 type Options struct {
 	// Mask takes secrets out of text before it is stored; nil: it is stored as it is. It sees the JSON of a
 	// record, and each of its strings alone where that would leave no JSON.

@@ -33,7 +33,7 @@ type cacheEntry struct {
 	size     int
 }
 
-// settings are what a block depends on beside the tools.
+// settings hold all that a block depends on beside the tools.
 type settings struct {
 	dialect, prefix, forTools, onlyCalls string
 	maxCalls                             int
@@ -92,7 +92,7 @@ func (c *Cache) block(o *Options, d voice, tools []chat.Tool, bare bool) block {
 	return made
 }
 
-// toolBytes is what a chat.Tool takes beside its texts.
+// toolBytes estimates the memory of a chat.Tool beside its texts.
 const toolBytes = 200
 
 // sizeOf returns how many bytes the definitions of tools take.

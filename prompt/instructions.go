@@ -53,7 +53,7 @@ type PatternError struct {
 // Error returns place and reason.
 func (e *PatternError) Error() string { return "at byte " + strconv.Itoa(e.At) + ": " + e.Reason }
 
-// otherSyntax is what other engines have and RE2 does not, by how it is written.
+// otherSyntax lists syntax of other engines that RE2 does not have, by how it is written.
 var otherSyntax = []struct{ begin, what string }{
 	{"(?<=", "looking behind"},
 	{"(?<!", "looking behind"},

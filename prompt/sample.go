@@ -11,7 +11,7 @@ import (
 	"wield/schema"
 )
 
-// A sampled is what of a JSON Schema says which values fit.
+// A sampled holds the part of a JSON Schema that says which values fit.
 type sampled struct {
 	Type       json.RawMessage            `json:"type"`
 	Const      json.RawMessage            `json:"const"`
@@ -61,7 +61,7 @@ func sampleOf(parameters json.RawMessage) string {
 	return text
 }
 
-// maxPattern is how long the pattern of an argument may be that is shown although it is not required: it takes memory
+// maxPattern limits the pattern of an argument that is shown although it is not required: it takes memory
 // to match.
 const maxPattern = 100
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// variables are what a template can name.
+// variables holds the values of the names in a template.
 type variables map[string]string
 
 // expand fills in a template. A name that is no variable, or a condition without an end, stays as it is written.

@@ -2,7 +2,7 @@ package schema
 
 import "fmt"
 
-// maxDepth is how deep a document may be nested.
+// maxDepth limits the nesting of a document.
 const maxDepth = 64
 
 // Check reports whether doc is strict JSON that every reader understands in the same way: RFC 8259, UTF-8 without a

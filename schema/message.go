@@ -8,7 +8,7 @@ import (
 	"wield/schema/shape"
 )
 
-// maxPreview is how many bytes of a value stand in a message.
+// maxPreview limits the bytes of a value in a message.
 const maxPreview = 60
 
 // preview shortens JSON text for a message.

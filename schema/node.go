@@ -33,7 +33,7 @@ type node struct {
 	cost  int   // how many nodes look at one value, in-place applicators followed
 }
 
-// A place is where a value is in a schema; nil is the schema itself. It is written down only where somebody
+// A place locates a value in a schema; nil is the schema itself. It is written down only where somebody
 // has to be told: names can be long, and all that is below one would repeat it.
 type place struct {
 	up      *place
@@ -75,7 +75,7 @@ func (n *node) inPlace(f func(*node)) {
 	}
 }
 
-// state is how far the measuring of a node has come.
+// state records the progress of measuring a node.
 type state uint8
 
 const (

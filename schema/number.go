@@ -115,7 +115,7 @@ func (d decimal) multiple(m decimal) bool {
 	return rest.Mul(rest, shift).Mod(rest, b).Sign() == 0
 }
 
-// maxFactor is how many digits a number may have so that ten times it fits in 64 bits.
+// maxFactor limits the digits of a number so that ten times it fits in 64 bits.
 const maxFactor = 18
 
 // multipleSmall reports whether a·10^shift is a multiple of b.

@@ -75,7 +75,7 @@ func isMetaschema(document string) bool {
 	return strings.HasPrefix(document, "http://json-schema.org/") || strings.HasPrefix(document, "https://json-schema.org/")
 }
 
-// names are what a document calls the schemas in it, gathered when the first reference asks.
+// names maps references to the schemas in a document. It is filled when the first reference asks.
 type names struct {
 	gathered    bool
 	identifiers bool           // a schema within has an $id, which gives references another base
@@ -225,7 +225,7 @@ func (c *compiler) regexp(pattern string, at *place) *regexp.Regexp {
 	return nil
 }
 
-// patternBase is what a pattern costs beside its program.
+// patternBase counts the cost of a pattern beside its program.
 const patternBase = 50
 
 // patternSize is about how many instructions the program of a pattern has.
@@ -270,7 +270,7 @@ func translatePattern(pattern string) string {
 	return b.String()
 }
 
-// ecmaSpace is what \s stands for in ECMA-262, as the inside of a class.
+// ecmaSpace lists the characters of \s in ECMA-262, as the inside of a class.
 const ecmaSpace = `\t\n\v\f\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}`
 
 // translateEscape writes the escape whose letter is s[0] and returns how many further bytes it took.

@@ -13,7 +13,7 @@ type Schema struct {
 	patterns int // their size
 }
 
-// Patterns is how large the patterns of the schema are when they are compiled, in instructions: what they
+// Patterns returns the size of the schema's compiled patterns, in instructions: what they
 // cost in memory is in proportion to it.
 func (s *Schema) Patterns() int {
 	if s == nil {
@@ -58,7 +58,7 @@ const (
 // schema is walked in that order; nil when there are none. A text that is not strict JSON has exactly one
 // violation, without a Keyword. Of more than a thousand violations the rest is left out.
 //
-// Strict is what Check says, except that names may differ only in case and numbers may have any size, since
+// Strict means as for Check, except that names may differ only in case and numbers may have any size, since
 // JSON Schema has no opinion on either.
 func (s *Schema) Validate(doc string) []Violation {
 	t, err := read(doc, reading{depth: maxDepth})

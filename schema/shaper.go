@@ -165,7 +165,7 @@ func (s *shaper) facts(n *node) facts {
 	return j.facts
 }
 
-// facts are what schemas that look at one value say of it together. What lies below the value is left for later.
+// facts join the demands of schemas that look at one value. What lies below the value is left for later.
 type facts struct {
 	types    shape.Types // 0: not said
 	enum     []string    // nil: not said
@@ -275,7 +275,7 @@ func (e *enum) canonical(v int) string {
 	return text
 }
 
-// size is how much the facts are.
+// size counts the facts.
 func (f *facts) size() int { return 1 + len(f.enum) + len(f.props) + len(f.required) }
 
 // A joint joins facts about one value, one after another. What it joins is not changed.

@@ -413,7 +413,7 @@ func (v *validator) noneFits(keyword string, list []*node, i int) bool {
 	return v.fail(keyword, "fits none of the %d forms allowed: %s", len(list), strings.Join(texts, "; or "))
 }
 
-// maxInner is how deep alternatives inside of alternatives are explained.
+// maxInner limits the depth to which nested alternatives are explained.
 const maxInner = 3
 
 // isShallow reports whether a violation of keyword means that a value is something else altogether.

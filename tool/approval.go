@@ -41,7 +41,7 @@ var (
 	ErrAlways     = errors.New("tool: no rule was offered that could be kept")
 )
 
-// A Question is what a person is asked.
+// A Question describes a call that a person is asked about.
 type Question struct {
 	Binding    string          `json:"binding"`              // hash of all that the answer is about
 	CallID     string          `json:"call_id,omitempty"`    // of the call that asks

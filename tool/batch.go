@@ -11,7 +11,7 @@ import (
 	"wield/chat"
 )
 
-// defaultParallel is how many calls of a turn run at a time.
+// defaultParallel limits the calls of a turn that run at a time.
 const defaultParallel = 8
 
 // RunAll plans and runs the calls of one turn, several at a time. Events of different calls are mixed; results come

@@ -103,7 +103,7 @@ func strictObject(text string) error {
 	return schema.Check(text)
 }
 
-// maxTold is how many violations a message tells of.
+// maxTold limits the violations that a message tells of.
 const maxTold = 5
 
 // violated returns the error about arguments that do not fit. A parameter that is missing comes first: it is what

@@ -32,7 +32,7 @@ const (
 // Error returns the kind's name.
 func (k ErrorKind) Error() string { return string(k) }
 
-// An Error is why a call has no good result.
+// An Error says why a call has no good result.
 type Error struct {
 	Kind    ErrorKind
 	Tool    string
@@ -74,7 +74,7 @@ func (e *Error) Sentence() string {
 	return string(e.Kind)
 }
 
-// sentences are what is said where an error has no words of its own.
+// sentences explain errors that have no words of their own.
 var sentences = map[ErrorKind]func(tool string) string{
 	ErrNotFound:    func(tool string) string { return "Tool " + tool + " not found" },
 	ErrDisabled:    func(tool string) string { return "Tool " + tool + " is disabled" },

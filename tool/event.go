@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// ApprovalState is where an approval stands.
+// ApprovalState tells whether an approval is open, and how it ended.
 type ApprovalState string
 
 // The states of an approval.
@@ -30,7 +30,7 @@ type ApprovalDetail struct {
 	Expires time.Time
 }
 
-// CallState is where the running of a call stands.
+// CallState tells how far a call has run.
 type CallState string
 
 // The states of a call.

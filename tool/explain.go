@@ -8,7 +8,7 @@ import (
 	"wield/tool/policy"
 )
 
-// An Explanation is what would be decided about a call now, and how that comes about.
+// An Explanation tells how a call would be decided now, and why.
 type Explanation struct {
 	Call    chat.Call         // with the name of the tool and the arguments that would run
 	Notes   []chat.NoteDetail // what was repaired in the arguments

@@ -13,7 +13,7 @@ import (
 	"wield/tool/policy"
 )
 
-// uses is what a call would touch, as the facts of its tool say.
+// uses lists what a call would touch, as the facts of its tool say.
 type uses struct {
 	operation string           // as the arguments name it
 	cwd       []policy.PathUse // the directory that a command goes to, if the arguments name one

@@ -199,7 +199,7 @@ func (g *Guard) runsDangerous(u *uses) bool {
 	return slices.ContainsFunc(v.Findings, func(f policy.Finding) bool { return f.File == dangerousRule && f.Decision == chat.DecisionDeny })
 }
 
-// dangerousRule is where the rules of runsDangerous say that they stand.
+// dangerousRule names the place of the rules of runsDangerous.
 const dangerousRule = "dangerous commands"
 
 // shellWords returns all that could be the name of a program in a text for a shell. It may be too much, and

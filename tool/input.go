@@ -19,13 +19,13 @@ type Form struct {
 	State  json.RawMessage `json:"state,omitempty"` // what the tool needs to go on with the answer
 }
 
-// An InputError is what a handler fails with that needs an answer of a person. The call waits for it as it would for
+// An InputError says that a handler needs an answer of a person. The call waits for it as it would for
 // an approval, maybe in another process, and then the handler runs again with the Reply.
 type InputError struct{ Form }
 
 func (e *InputError) Error() string { return "tool: an answer of a person is needed: " + e.Why }
 
-// A Reply is what a person answered to a Form.
+// A Reply holds a person's answer to a Form.
 type Reply struct {
 	Accepted bool            // false: the person did not want to answer
 	Content  json.RawMessage // the answer; it fits the form's schema

@@ -44,13 +44,13 @@ func withTimeout(ctx context.Context, d time.Duration) (context.Context, context
 	return context.WithCancel(ctx)
 }
 
-// errTime is why the context of a call ends when its time is up.
+// errTime ends the context of a call when its time is up.
 var errTime = errors.New("tool: time is up")
 
 // retriable are the failures that may pass.
 var retriable = map[ErrorKind]bool{ErrTool: true, ErrTimeout: true, ErrUnexpected: true}
 
-// retryPause is how long the first pause between two tries is. Each is twice as long as the one before.
+// retryPause is the first pause between two tries. Each is twice as long as the one before.
 const retryPause = 100 * time.Millisecond
 
 func pause(ctx context.Context, attempt int) bool {
@@ -88,7 +88,7 @@ func (x *execution) call(attempt int, emit func(chat.Event)) *Call {
 	return c
 }
 
-// An outcome is what a handler returned.
+// An outcome holds the return values of a handler.
 type outcome struct {
 	result Result
 	err    error

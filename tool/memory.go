@@ -11,7 +11,7 @@ import (
 // MemoryApprovals keeps approvals for as long as the process runs. The zero value is empty and ready. Several
 // goroutines may use it at once.
 type MemoryApprovals struct {
-	// Max is how many approvals are kept; 0: 10000. When there are more, those that are over are forgotten, the
+	// Max limits the approvals that are kept; 0: 10000. When there are more, those that are over are forgotten, the
 	// oldest first.
 	Max int
 

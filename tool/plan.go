@@ -17,7 +17,7 @@ import (
 	"wield/tool/policy"
 )
 
-// A PlanOutcome is what planning made of a call.
+// A PlanOutcome tells what planning made of a call.
 type PlanOutcome string
 
 // The outcomes.

@@ -17,7 +17,7 @@ type redactor struct {
 	held     map[string]chat.Event // the end of each stream that may be the beginning of a secret
 }
 
-// minSecret is how long a text must be to be taken for a secret: a shorter one would stand in innocent words.
+// minSecret is the shortest text that is taken for a secret: a shorter one would stand in innocent words.
 const minSecret = 4
 
 func newRedactor(secrets []string) *redactor {

@@ -13,7 +13,7 @@ import (
 	"wield/schema"
 )
 
-// A Source is where a runner finds tools: a Registry or a Session.
+// A Source holds a runner's tools: a Registry or a Session.
 type Source interface {
 	// Lookup returns what is known of the tool that is called name, which may be an alias.
 	Lookup(name string) (*Entry, bool)
@@ -451,7 +451,7 @@ func Hash(d chat.Tool) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// maxName is how long a name may be.
+// maxName limits the length of a name.
 const maxName = 128
 
 // reserved are names that programs in other languages take for something else.

@@ -8,7 +8,7 @@ import (
 	"wield/chat"
 )
 
-// A Result is what came out of a call.
+// A Result holds the output or the error of a call.
 type Result struct {
 	OK        bool            `json:"ok"`
 	Data      json.RawMessage `json:"data,omitempty"`       // a JSON value; empty: null
@@ -67,7 +67,7 @@ func Failure(err error) Result {
 	return Result{Error: e.Sentence(), ErrorType: e.Kind, Code: code, Details: e.Details, Timeout: e.Timeout, DeniedPath: e.DeniedPath}
 }
 
-// A Style is how a result is written for a model.
+// A Style tells how a result is written for a model.
 type Style uint8
 
 // The styles.

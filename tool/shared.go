@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Shared is what runners have in common: results that are kept, calls under way, outputs that were too long. The zero
+// Shared joins runners: results that are kept, calls under way, outputs that were too long. The zero
 // value is ready. It must not be copied. Several goroutines may use it at once.
 type Shared struct {
 	CacheEntries int    // how many results are kept; 0: 1024
@@ -204,7 +204,7 @@ func (f *flight) over(now time.Time) bool {
 	}
 }
 
-// errGrounded is what those who wait see when the one that ran the call broke down.
+// Those who wait get errGrounded when the one that ran the call broke down.
 var errGrounded = errors.New("tool: the call was not completed")
 
 func (s *Shared) fly(ctx context.Context, f *flight, x *execution) (Result, error) {

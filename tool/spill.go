@@ -175,7 +175,7 @@ func (s *Shared) ReadOutput() *Tool {
 	return t
 }
 
-// An outputPart is what read_output gives.
+// An outputPart is the result of read_output.
 type outputPart struct {
 	Content string `json:"content"`
 	Offset  int    `json:"offset"`

@@ -19,7 +19,7 @@ type Tool struct {
 	Guard      *Guard // rules of its own, such as those of a directory of tools; nil: none
 	Style      Style  // how its results are written
 
-	// State is how the tool is offered unless a registry or a session says otherwise. The zero value is
+	// State tells how the tool is offered unless a registry or a session says otherwise. The zero value is
 	// enabled, since who writes a tool in Go and adds it wants it.
 	State State
 	Auto  Rule // when a tool in state auto is offered
@@ -164,7 +164,7 @@ type Facts struct {
 	Edits string // text of edits, in a syntax that package edit reads; the files that it names are written
 	URLs  []string
 
-	// Sites are where every call goes, whatever its arguments say: scheme, host and port, such as
+	// Every call connects to Sites, whatever its arguments say: scheme, host and port, such as
 	// https://api.example.com.
 	Sites []string
 
@@ -195,7 +195,7 @@ const (
 	ModeRW Mode = "rw"
 )
 
-// A Guard is what a tool's own entry in a configuration or a directory of tools allows, on top of the policy.
+// A Guard limits a tool, on top of the policy, as its own entry in a configuration or a directory of tools says.
 type Guard struct {
 	Mode             Mode
 	Whitelist        []string // patterns of the targets: paths or commands; empty allows none. Nil: there is no whitelist

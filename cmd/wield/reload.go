@@ -23,7 +23,7 @@ import (
 	"wield/journal"
 )
 
-// A site is what serve serves, and how it is built again when its configuration changes.
+// A site is served by serve, and built again when its configuration changes.
 type site struct {
 	options     config.Options
 	scenario    string // as --scenario gives it

@@ -49,7 +49,8 @@ type Function struct {
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
 }
 
-// Want is what must come out. What is absent or null is not compared; an empty list is. Reasoning is always compared.
+// Want holds the expected output. What is absent or null is not compared; an empty list is.
+// Reasoning is always compared.
 type Want struct {
 	Content   *string        `json:"content"`
 	Space     string         `json:"space,omitempty"` // "free": white space in content and reasoning is not compared

@@ -4,7 +4,7 @@ package dialecttest
 
 import "time"
 
-// began is what times are told from.
+// began is the origin of all times.
 var began = time.Now()
 
 // threadTime returns the time that has passed. What the thread was given of it would be better, but is not told

@@ -7,7 +7,7 @@ import (
 	"wield/chat"
 )
 
-// A Decoder is what the kit examines. *dialect.Decoder is one.
+// A Decoder reads a text in pieces, and the kit examines it. *dialect.Decoder is one.
 type Decoder interface {
 	// Feed appends to dst the events that chunk completes and returns it.
 	Feed(dst []chat.Event, chunk string) []chat.Event

@@ -14,7 +14,7 @@ import (
 	"wield/dialect/internal/check"
 )
 
-// batch is how many hostile strings a message is tried with, before each is tried alone.
+// batch counts the hostile strings that a message is tried with, before each is tried alone.
 const batch = 8
 
 // longSize is the size of the one long argument.

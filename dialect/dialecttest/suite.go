@@ -27,7 +27,7 @@ type Suite struct {
 	Markers []string
 	// Prose is text without a call in it; "": one that the suite has. It is repeated.
 	Prose string
-	// Rounds is how many random messages are written and read back; 0: 100. They depend on nothing but this number.
+	// Rounds counts the random messages that are written and read back; 0: 100. They depend on nothing but this number.
 	Rounds int
 
 	cache  dialect.Cache // of decoders of package dialect

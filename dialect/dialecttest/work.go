@@ -119,7 +119,7 @@ func numberedArguments(size int) string {
 	return b.String() + `"path":"x"}`
 }
 
-// A cost is what it takes to read texts.
+// A cost holds the time and memory that reading took.
 type cost struct {
 	bytes uint64
 	steps int // of a counter

@@ -12,7 +12,7 @@ import (
 	"wield/dialect"
 )
 
-// A Profile is what is known of a family of models. The zero value knows nothing and changes nothing.
+// A Profile describes a family of models. The zero value knows nothing and changes nothing.
 type Profile struct {
 	Name     string
 	Models   string           // which models these are, for people

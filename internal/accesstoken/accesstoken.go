@@ -66,7 +66,7 @@ func New(o Options) (*Verifier, error) {
 	return &Verifier{o: o, resource: resource}, nil
 }
 
-// A Holder is who has a token.
+// A Holder has a token.
 type Holder struct {
 	Name string
 	Key  string // whose rights it has

@@ -23,7 +23,7 @@ const (
 	RoleWorker   Role = "worker"   // nothing here
 )
 
-// A Caller is who sends a request.
+// A Caller identifies the sender of a request.
 type Caller struct {
 	Name string // of the key
 	Role Role

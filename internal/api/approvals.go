@@ -41,7 +41,7 @@ type Facts struct {
 	Changed     bool            `json:"changed" jsonschema:"its definition is another one than when the question was put, so that the call will not run"`
 }
 
-// An Answer is what somebody decided.
+// An Answer holds somebody's decision.
 type Answer struct {
 	By        string          `json:"by"`
 	At        time.Time       `json:"at"`
@@ -73,7 +73,7 @@ type RefusedPart struct {
 	Reason string `json:"reason,omitempty" jsonschema:"for the model"`
 }
 
-// A Verdict is what can be decided.
+// A Verdict names a decision.
 type Verdict string
 
 // The verdicts.

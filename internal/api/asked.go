@@ -11,7 +11,7 @@ import (
 	"wield/journal"
 )
 
-// A TurnRequest is what a model was asked for one answer of a run, put together again from the journal.
+// A TurnRequest holds the request for one answer of a run, put together again from the journal.
 type TurnRequest struct {
 	Match    string         `json:"match" jsonschema:"same: to the byte what was asked then. other: something that is not in the journal was different then. unknown: nothing tells"`
 	Rendered bool           `json:"rendered" jsonschema:"the messages are those that went to the server, by the configuration of now; else those of the conversation"`

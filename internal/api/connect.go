@@ -14,7 +14,7 @@ type Connection struct {
 	Keep     bool   `json:"keep,omitempty" jsonschema:"if the model answers, write it into the configuration and serve it"`
 }
 
-// A Connected is what came of trying a connection.
+// A Connected holds the result of trying a connection.
 type Connected struct {
 	OK      bool     `json:"ok" jsonschema:"the model answers"`
 	URL     string   `json:"url" jsonschema:"the address that was asked, which may be the one that was typed in with /v1 behind it"`

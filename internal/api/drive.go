@@ -10,7 +10,7 @@ import (
 	"wield/journal"
 )
 
-// A Task is what starts a run.
+// A Task starts a run.
 type Task struct {
 	Agent   string    `json:"agent" jsonschema:"name of a model; one that wield runs no tools for answers without"`
 	Input   string    `json:"input,omitempty" jsonschema:"what to do, as the user's message"`

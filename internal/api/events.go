@@ -78,7 +78,7 @@ type Progress struct {
 	Total  float64 `json:"total,omitempty"`
 }
 
-// A Result is what came of a call.
+// A Result holds the output or the error of a call.
 type Result struct {
 	Text    string `json:"text"`
 	IsError bool   `json:"is_error"`

@@ -106,7 +106,7 @@ func notFound(what, id string) *Fault {
 		with("it was deleted, belongs to another key, or the id is wrong")
 }
 
-// A meaning is what an error of a package below is here.
+// A meaning translates an error of a package below.
 type meaning struct {
 	err     error
 	kind    Kind

@@ -9,7 +9,7 @@ import (
 	"wield/journal"
 )
 
-// A Filter is what a search among runs and exchanges asks for: terms such as tool:NAME, and words that stand
+// A Filter searches among runs and exchanges: by terms such as tool:NAME, and words that stand
 // in the texts. All must hold; of several terms of one field one is enough, unless they say what must not be.
 type Filter struct {
 	terms []term
@@ -25,7 +25,7 @@ type term struct {
 	dur   time.Duration
 }
 
-// A field is what a term can ask about.
+// A field is named by a term.
 type field struct {
 	name  string
 	words []string // the only values; nil: any

@@ -59,7 +59,7 @@ type Parsed struct {
 	Readings []Reading `json:"readings"`
 }
 
-// A Reading is what one decoder makes of a text. All offsets are bytes of the text.
+// A Reading holds what one decoder makes of a text. All offsets are bytes of the text.
 type Reading struct {
 	Dialect    string                `json:"dialect" jsonschema:"that was asked for"`
 	Error      string                `json:"error,omitempty" jsonschema:"why there is no reading"`

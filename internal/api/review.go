@@ -21,7 +21,7 @@ type Look struct {
 	Refused   []RefusedPart   `json:"refused,omitempty" jsonschema:"in place of other arguments: the parts of the call that would not run"`
 }
 
-// A Review is what would be decided about a call now, and what it would change. Nothing was run.
+// A Review tells how a call would be decided now, and what it would change. Nothing was run.
 type Review struct {
 	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"exactly what would run"`
 	Text      string          `json:"text,omitempty" jsonschema:"the same as a text, for programs that read numbers with less precision"`
@@ -45,7 +45,7 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// A Finding is what the rules think of one thing that a call touches.
+// A Finding judges one thing that a call touches, by the rules.
 type Finding struct {
 	Decision chat.Decision `json:"decision"`
 	Decides  bool          `json:"decides" jsonschema:"no finding is stricter"`
@@ -60,7 +60,7 @@ type Finding struct {
 	Fix      string        `json:"fix,omitempty" jsonschema:"the rule that would make it allow"`
 }
 
-// A Command is what a call runs.
+// A Command describes a command of a call.
 type Command struct {
 	Argv  []string `json:"argv,omitempty" jsonschema:"a program and its arguments, with no shell between"`
 	Shell string   `json:"shell,omitempty" jsonschema:"a line that a shell reads"`
@@ -79,7 +79,7 @@ type Part struct {
 	Depth int    `json:"depth"`
 }
 
-// A FileChange is what would become of one file.
+// A FileChange describes what would become of one file.
 type FileChange struct {
 	Path     string   `json:"path"`
 	From     string   `json:"from,omitempty" jsonschema:"its name before, if it moves"`

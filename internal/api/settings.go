@@ -69,7 +69,7 @@ type Case struct {
 	URL       string          `json:"url,omitempty" jsonschema:"an address that it would go to"`
 }
 
-// An Operation is what is done with a file.
+// An Operation tells what is done with a file.
 type Operation string
 
 // A Trial asks for a tool to be run.
@@ -79,7 +79,7 @@ type Trial struct {
 	Approved  bool            `json:"approved,omitempty" jsonschema:"run it although the rules ask: whoever sends this has looked at it"`
 }
 
-// A Tried is what came of a trial.
+// A Tried holds the result of a trial.
 type Tried struct {
 	Review  *Review `json:"review" jsonschema:"what the rules said of it before it ran"`
 	Ran     bool    `json:"ran" jsonschema:"false: the arguments do not fit, the rules refuse it, or they ask and it was not approved"`

@@ -61,7 +61,7 @@ func (x *call) showStats() (any, error) {
 	return out, nil
 }
 
-// A StatsOverview is what the page shows first.
+// A StatsOverview sums up the usage. The page shows it first.
 type StatsOverview struct {
 	From     *time.Time     `json:"from,omitempty"`
 	To       time.Time      `json:"to" jsonschema:"the end that was asked for, or now as the service has it"`

@@ -34,7 +34,7 @@ type pageAnswer struct {
 	running bool   // the stop button has been there
 }
 
-// A reading is what a look at an answer has found: how many bytes of the text are as they were, and what follows them.
+// A reading tells how an answer has grown: how many bytes of the text are as they were, and what follows them.
 type reading struct {
 	There, Marked, Stop, Login, Done bool
 	Like                             bool // there is one, which is like the one before: it may be that one

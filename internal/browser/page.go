@@ -33,7 +33,7 @@ type page struct {
 	used time.Time // when the last answer ended
 }
 
-// A view is what a page looks like.
+// A view describes the look of a page.
 type view struct {
 	Login, Prompt, Empty, Send, Ready, Stop, Chat bool
 	Title, URL                                    string

@@ -61,7 +61,7 @@ type Record struct {
 	sent   *chat.Request // until the record is kept
 }
 
-// A Body is what is kept of a request or an answer. Marshalled, it is masked.
+// A Body holds what is kept of a request or an answer. Marshalled, it is masked.
 type Body []byte
 
 // Append returns b with what of p is kept.

@@ -10,7 +10,7 @@ import (
 	"wield/schema/shape"
 )
 
-// A conversation is what a template renders, in the words of the chat completions protocol.
+// A template renders a conversation, in the words of the chat completions protocol.
 type conversation struct {
 	Messages []message `json:"messages"`
 	Tools    []tool    `json:"tools,omitempty"`

@@ -11,7 +11,7 @@ import (
 	"wield/journal"
 )
 
-// An App is what a command sees of the world outside: its streams and its environment.
+// An App shows a command the world outside: its streams and its environment.
 type App struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer

@@ -238,7 +238,7 @@ func (c *Cluster) release(w *Worker) {
 	}
 }
 
-// An end is how an attempt ended.
+// An end tells how an attempt ended.
 type end int
 
 const (

@@ -72,7 +72,7 @@ func (d *Definition) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// A Hello is what a worker says of itself.
+// A Hello describes a worker.
 type Hello struct {
 	Name       string            `json:"name"`
 	Version    string            `json:"version"`
@@ -149,7 +149,7 @@ type Load struct {
 	Draining bool          `json:"draining" jsonschema:"it takes no more requests"`
 }
 
-// A Frame is what a worker sends about a call. That it runs one it tells with its beats.
+// A Frame carries a worker's message about a call. That it runs one it tells with its beats.
 type Frame struct {
 	Busy   bool    `json:"busy,omitempty"` // the worker has not begun it and will not
 	Output *Output `json:"output,omitempty"`

@@ -227,7 +227,7 @@ func (c *Cluster) Addresses(key string) (list []Address) {
 	return list
 }
 
-// A Status is who is there.
+// A Status lists the workers and services.
 type Status struct {
 	Services []ServiceStatus `json:"services"`
 	Workers  []WorkerStatus  `json:"workers"`

@@ -30,7 +30,7 @@ import (
 	"wield/schema"
 )
 
-// An Environment is what a running service has beside its configuration.
+// An Environment holds what a running service has beside its configuration.
 type Environment struct {
 	Getenv     func(string) string // for secrets
 	Log        *slog.Logger        // nil: none
@@ -50,7 +50,7 @@ type Environment struct {
 	Before     *Service            // that this one takes the place of; nil: none. Backends that stay as they were are taken over
 }
 
-// A Service is what a configuration describes, ready to be served.
+// A Service is built from a configuration, ready to be served.
 type Service struct {
 	Gateway gateway.Options
 	Agents  []runs.Agent // for the hub

@@ -38,7 +38,7 @@ func (h hidden) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	}
 }
 
-// A maskedStream is what a model says, with stars in the place of keys, so that what follows stays where it is.
+// A maskedStream passes on what a model says, with stars in the place of keys, so that what follows stays where it is.
 type maskedStream struct {
 	own     []string
 	yield   func(chat.Event, error) bool

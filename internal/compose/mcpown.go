@@ -17,7 +17,7 @@ import (
 // ParseTool is the name of the tool that reads calls in texts of models.
 const ParseTool = "parse_tool_calls"
 
-// A parseInput is what is to be read.
+// A parseInput holds the text to read.
 type parseInput struct {
 	Text  string      `json:"text" jsonschema:"what a model wrote"`
 	Tools []parseTool `json:"tools" jsonschema:"the tools that the model was offered"`
@@ -28,7 +28,7 @@ type parseTool struct {
 	Parameters map[string]any `json:"parameters,omitempty" jsonschema:"JSON Schema of its arguments"`
 }
 
-// A parseOutput is what was read.
+// A parseOutput holds what was read.
 type parseOutput struct {
 	Text      string       `json:"text"`
 	Reasoning string       `json:"reasoning,omitempty"`

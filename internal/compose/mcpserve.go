@@ -85,7 +85,7 @@ func tokens(c *config.MCPOAuth) (*accesstoken.Verifier, error) {
 	return accesstoken.New(o)
 }
 
-// An mcpFront is what a service offers by MCP.
+// An mcpFront offers a service's tools by MCP.
 type mcpFront struct {
 	all       offeredTools // to those who may call everything
 	runner    *tool.Runner

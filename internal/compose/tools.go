@@ -50,7 +50,7 @@ var builtinTools = []toolMaker{
 // MemoryFile is the name of the file of memories in the data directory.
 const MemoryFile = "memories.db"
 
-// A ToolEnvironment is what tools have beside their configuration.
+// A ToolEnvironment holds what tools have beside their configuration.
 type ToolEnvironment struct {
 	Getenv  func(string) string
 	File    string           // that the configuration was read from, which the changes of commands belong to, and which no tool changes; empty: none

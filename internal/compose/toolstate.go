@@ -21,7 +21,7 @@ const ToolStateFile = "tools.json"
 // toolStateVersion is the version of its format. Version 1 had the tools of all configurations in one map.
 const toolStateVersion = 2
 
-// A ToolState is what commands have changed about the tools of one configuration, on top of it.
+// A ToolState holds what commands have changed about the tools of one configuration, on top of it.
 type ToolState struct {
 	Tools map[string]ToolChange `json:"tools"`
 
@@ -35,7 +35,7 @@ type toolStates struct {
 	Configurations map[string]*ToolState `json:"configurations"`
 }
 
-// A ToolChange is what was changed about one tool. What is empty was not changed.
+// A ToolChange holds what was changed about one tool. What is empty was not changed.
 type ToolChange struct {
 	State            string    `json:"state,omitempty"` // enabled, auto or disabled
 	Mode             string    `json:"mode,omitempty"`  // ro or rw

@@ -199,7 +199,7 @@ func pinOf(d *cluster.Definition) mcp.Definition {
 	return mcp.Definition{Name: d.Name, Description: d.Description, Input: d.Parameters, Annotations: traits}
 }
 
-// A WorkerSide is what wield worker offers.
+// A WorkerSide holds what wield worker offers.
 type WorkerSide struct {
 	Box     *Toolbox
 	Options worker.Options // without who it is and whom it connects to

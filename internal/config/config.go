@@ -53,7 +53,7 @@ type Config struct {
 	Trace    Trace              `key:"trace" doc:"OpenTelemetry traces."`
 }
 
-// An Endpoint is where the service listens, and under which names it is reached.
+// An Endpoint tells where the service listens, and under which names it is reached.
 type Endpoint struct {
 	Listen  Address  `key:"listen" doc:"Address of the service, as host:port. Port 0 picks a free one."`
 	Hosts   []string `key:"hosts" doc:"Host names that clients may use, besides IP addresses and localhost; * is any."`

@@ -34,7 +34,7 @@ type decoder struct {
 // A span is a part of a line that may be a secret, from a column to before another; 0: to the end of the line.
 type span struct{ line, from, to int }
 
-// A place is where a key and its value stand.
+// A place locates a key and its value.
 type place struct {
 	key   *token.Token // nil for the items of a list
 	value ast.Node

@@ -90,7 +90,7 @@ func llfPatterns(name string, t map[string]any) (patterns []string) {
 	return patterns
 }
 
-// An LLFImport is what was written into a configuration.
+// An LLFImport describes what was written into a configuration.
 type LLFImport struct {
 	Dir      string // of the tools; empty: the configuration named it already
 	Registry string // the same, of a registry that does not lie there

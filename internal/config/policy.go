@@ -52,7 +52,7 @@ type Condition struct {
 	Present *bool    `key:"present" doc:"Whether the argument is present."`
 }
 
-// A Place is where something stands in a file.
+// A Place locates something in a file.
 type Place struct {
 	File string
 	Line int

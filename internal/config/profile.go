@@ -11,7 +11,7 @@ import (
 	"wield/schema/near"
 )
 
-// A Profile is what is known of a family of models: one of your own, or changes to a built-in one.
+// A Profile describes a family of models: one of your own, or changes to a built-in one.
 type Profile struct {
 	Base         string    `key:"base" doc:"Built-in profile to start from. Empty: the one of this name."`
 	Match        []string  `key:"match" doc:"Patterns of model names."`

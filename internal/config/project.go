@@ -3,7 +3,7 @@ package config
 // ProjectFile is the name of the file in which a project makes wield's rules stricter for work inside it.
 const ProjectFile = ".wield.yaml"
 
-// A Project is what stands in a project's file. It comes with the files of others, so it can forbid and ask, and
+// A Project holds a project's file. It comes with the files of others, so it can forbid and ask, and
 // nothing else.
 type Project struct {
 	Wield string       `key:"wield" enum:"config/v1" doc:"Version of the format: config/v1."`

@@ -35,7 +35,7 @@ const (
 	Skipped State = "skipped"
 )
 
-// A Finding is what one look at something has shown.
+// A Finding reports one check.
 type Finding struct {
 	About string `json:"about"` // what was looked at, such as a model or the configuration
 	Check string `json:"check"`
@@ -149,7 +149,7 @@ func (v *visit) answers() bool {
 	return false
 }
 
-// A diagnosis is what an error of a kind says about a backend.
+// A diagnosis explains an error of a backend, by its kind.
 type diagnosis struct{ check, fix string }
 
 var diagnoses = map[chat.ErrorKind]diagnosis{

@@ -175,7 +175,7 @@ type LiveOptions struct {
 	Timeout   time.Duration // for one question
 }
 
-// An Asked is what became of one question.
+// An Asked holds the result of one question.
 type Asked struct {
 	Way       string         `json:"way"`
 	ID        string         `json:"id"`

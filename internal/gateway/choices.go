@@ -125,7 +125,7 @@ func (s *stream) takePart(e chat.Event) bool {
 	return s.err == nil
 }
 
-// A choiceEvent is what comes of one of several answers.
+// A choiceEvent belongs to one of several answers.
 type choiceEvent struct {
 	choice int
 	event  chat.Event

@@ -9,7 +9,7 @@ import (
 	"wield/chat"
 )
 
-// A conversation is what the gateway remembers for the client of a passive model. Values are never changed,
+// A conversation holds what the gateway remembers for the client of a passive model. Values are never changed,
 // only replaced.
 type conversation struct {
 	messages []chat.Message // what was said, oldest first, without instructions
@@ -20,7 +20,7 @@ type conversation struct {
 // window is how many messages of a conversation are remembered: ten turns.
 const window = 20
 
-// A resumption is what a request makes of a conversation.
+// A resumption tells how a request continues a conversation.
 type resumption struct {
 	past    conversation    // as it was
 	all     []chat.Message  // what the model is to be told

@@ -46,7 +46,7 @@ type clientProtocol struct {
 // latest is the tag of a model whose name has none.
 const latest = ":latest"
 
-// A head is what an answer says about itself before it begins.
+// A head holds what an answer says about itself before it begins.
 type head struct {
 	now   time.Time
 	model string // the name that the client used

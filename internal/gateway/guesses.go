@@ -18,7 +18,7 @@ type guesses struct {
 	byAddr map[netip.Prefix]guess
 }
 
-// A guess is how many wrong keys an address may still try.
+// A guess counts the wrong keys that an address may still try.
 type guess struct {
 	left   float64
 	filled time.Time // when left was right

@@ -40,7 +40,7 @@ type holder struct {
 	*use
 }
 
-// A use is what the limits of a key have to remember.
+// A use counts against the limits of a key.
 type use struct {
 	mu     sync.Mutex
 	tokens float64   // completions it may start now

@@ -14,7 +14,7 @@ import (
 	"wield/chat"
 )
 
-// A Caller is who sends a request. The zero value is nobody in particular.
+// A Caller identifies the sender of a request. The zero value is nobody in particular.
 type Caller struct {
 	Name string // of the key, or of who has an access token
 	Role Role

@@ -18,7 +18,7 @@ const roleToolResult = "tool_result"
 // maxConversationID limits what is kept as a key.
 const maxConversationID = 128
 
-// A passiveMessage is what a passive model's protocol has in a message beyond the OpenAI protocol.
+// A passiveMessage holds the fields of a passive model's message beyond the OpenAI protocol.
 type passiveMessage struct {
 	Role    string          `json:"role"`
 	Name    string          `json:"name"`

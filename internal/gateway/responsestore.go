@@ -60,7 +60,7 @@ type record struct {
 	making *making // of a response that is made in the background and has not ended: how
 }
 
-// A making is what has to be known of a response to go on with it, or to say that nobody does.
+// A making holds what is needed to continue a response, or to say that nobody does.
 type making struct {
 	Model  string `json:"model"`
 	Answer string `json:"answer,omitempty"` // of the model's Lasting; none: it ended with its process
@@ -70,7 +70,7 @@ type making struct {
 // unfinished reports whether a response is being made, or was when its process ended.
 func (r *record) unfinished() bool { return r.making != nil }
 
-// A place is where an item is.
+// A place locates an item.
 type place struct {
 	record *record
 	item   *responses.Item

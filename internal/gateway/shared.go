@@ -2,7 +2,7 @@ package gateway
 
 import "time"
 
-// A KeyUse is how a key was used at one service since its last report.
+// A KeyUse counts the use of a key at one service since its last report.
 type KeyUse struct {
 	Name    string `json:"name"`
 	Started int    `json:"started,omitempty"` // completions

@@ -38,7 +38,7 @@ func finishReason(r chat.FinishReason) string {
 	return "STOP"
 }
 
-// A responseBase is what a whole answer and a stream have in common.
+// A responseBase is shared by a whole answer and a stream.
 type responseBase struct {
 	o     ResponseOptions
 	usage *chat.Usage

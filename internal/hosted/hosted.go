@@ -39,7 +39,7 @@ type Runner interface {
 	Run(ctx context.Context, c *chat.Call) (Outcome, error)
 }
 
-// An Outcome is what a call led to.
+// An Outcome holds the result of a call.
 type Outcome struct {
 	Result chat.Result // for the model; CallID and Name are set by the caller
 	Detail chat.Detail // of the event that shows the result to the client; nil: the Result

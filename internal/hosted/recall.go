@@ -2,7 +2,7 @@ package hosted
 
 import "wield/chat"
 
-// A Recalled is what a part of an earlier answer stands for; the zero value: for itself.
+// A Recalled replaces a part of an earlier answer; the zero value leaves it as it is.
 type Recalled struct {
 	Call   *chat.Call
 	Result *chat.Result // of the call, or of the first one before that has none

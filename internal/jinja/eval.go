@@ -649,7 +649,7 @@ type argument struct {
 	value expr
 }
 
-// A call is what a function is called with.
+// A call holds the arguments of a function.
 type call struct {
 	args  []value
 	named map[string]value

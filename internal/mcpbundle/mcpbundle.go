@@ -27,7 +27,7 @@ const (
 	maxManifest = 1 << 20
 )
 
-// A Manifest is what a bundle says of itself.
+// A Manifest describes a bundle.
 type Manifest struct {
 	Version     string `json:"manifest_version"`
 	Old         string `json:"dxt_version"` // of the first bundles
@@ -57,7 +57,7 @@ type Start struct {
 	Platforms map[string]Start  `json:"platform_overrides"`
 }
 
-// An Option is what the user of a bundle configures.
+// An Option is configured by the user of a bundle.
 type Option struct {
 	Type        string          `json:"type"` // string, number, boolean, directory or file
 	Title       string          `json:"title"`
@@ -226,7 +226,7 @@ func places(dir, home string) map[string]string {
 		"DOWNLOADS": filepath.Join(home, "Downloads"), "pathSeparator": sep, "/": sep}
 }
 
-// A Setup is how the server of a bundle is started.
+// A Setup tells how to start the server of a bundle.
 type Setup struct {
 	Command  []string
 	Env      map[string]string

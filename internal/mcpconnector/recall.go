@@ -9,7 +9,7 @@ import (
 	"wield/tool/mcp"
 )
 
-// A past is what the history of a request says of calls.
+// A past holds what the history of a request says of calls.
 type past struct {
 	known   map[string]bool           // labels of the servers whose tools the client has been shown
 	asked   []chat.Call               // that wait, and go on in this answer
@@ -17,7 +17,7 @@ type past struct {
 	results map[string]*chat.Result   // by the id of the call or of the question
 }
 
-// An approvalReply is what a client says to a question.
+// An approvalReply holds a client's answer to a question.
 type approvalReply struct {
 	approve bool
 	reason  string

@@ -36,7 +36,7 @@ type Front struct {
 	places map[place]*served
 }
 
-// A Caller is who sends requests.
+// A Caller identifies the sender of requests.
 type Caller struct {
 	Name string
 	Key  string // whose rights the caller has

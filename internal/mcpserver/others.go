@@ -32,7 +32,7 @@ type errand struct {
 	Responses map[string]json.RawMessage `json:"responses,omitempty"`
 }
 
-// A taskReply is what the service says.
+// A taskReply holds the service's answer.
 type taskReply struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  *jsonrpc.Error  `json:"error,omitempty"`

@@ -24,7 +24,7 @@ const (
 	endError     = "error"
 )
 
-// A log is where one call is recorded. Nil records nothing.
+// A log records one call. Nil records nothing.
 type log struct {
 	store   journal.Store
 	session string
@@ -187,7 +187,7 @@ func (l *log) release(ctx context.Context) {
 	}
 }
 
-// A recorded is what the journal knows of a call that may have become a task.
+// A recorded holds what the journal knows of a call that may have become a task.
 type recorded struct {
 	began, ended time.Time
 	run          *journal.RunRecord

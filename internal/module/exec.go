@@ -40,7 +40,7 @@ type ExecOptions struct {
 	Settings json.RawMessage
 }
 
-// A ProgramInput is what a program reads, as one line of JSON.
+// A ProgramInput is sent to a program, as one line of JSON.
 type ProgramInput struct {
 	Hook     Hook              `json:"hook"`
 	Text     string            `json:"text"`
@@ -55,7 +55,7 @@ type QuestionContext struct {
 	Model string `json:"model"`
 }
 
-// A ProgramOutput is what a program writes, as one line of JSON.
+// A ProgramOutput is read from a program, as one line of JSON.
 type ProgramOutput struct {
 	Text *string `json:"text"` // what stands in place of the text that was used; required
 	// Used is how many bytes of the text Text stands for. The rest is given again, with more behind it. Not given: all.

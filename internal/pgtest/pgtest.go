@@ -1,7 +1,7 @@
 // Package pgtest starts PostgreSQL for tests: a cluster of its own in a directory of its own, on a socket and
 // no port, which is gone when the test is. Where there is no PostgreSQL the test is skipped.
 //
-// A cluster is what `initdb` makes and one server serves. It holds roles and databases; each database of
+// `initdb` makes a cluster, which one server serves. It holds roles and databases; each database of
 // [Cluster.Database] is new, so that tests that share a cluster see nothing of each other.
 package pgtest
 

@@ -15,7 +15,7 @@ import (
 	"wield/tool"
 )
 
-// A Difference is what was otherwise when a recording was played again.
+// A Difference describes what changed when a recording was played again.
 type Difference struct {
 	Turn     int    `json:"turn"`
 	What     string `json:"what"` // call, text, reasoning, bounces, repairs, turns, result, ending

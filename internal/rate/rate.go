@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// A Rate is how often something was so.
+// A Rate counts how often something was so.
 type Rate struct {
 	N, Of int
 }

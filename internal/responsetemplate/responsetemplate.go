@@ -15,7 +15,7 @@ import (
 	"wield/dialect"
 )
 
-// An Imported is what a template says, in the terms of a decoder.
+// An Imported holds what a template says, in the terms of a decoder.
 type Imported struct {
 	Dialect  *dialect.Dialect // of the calls; nil: the template has none
 	Thinking dialect.Thinking // the tags of reasoning
@@ -31,7 +31,7 @@ func (m *Imported) Apply(o *dialect.Options) {
 	o.Drop = append(slices.Clip(o.Drop), m.Drop...)
 }
 
-// An Error is what of a template cannot be read.
+// An Error names the part of a template that cannot be read.
 type Error struct {
 	Place string // such as fields.tool_calls.open_pattern
 	Why   string

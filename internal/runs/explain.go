@@ -83,7 +83,7 @@ func (h *Hub) Try(ctx context.Context, t Trial) (*chat.Result, error) {
 	return nil, errors.New("runs: the call left no result")
 }
 
-// An AskedTurn is what a model was asked in a turn of a run.
+// An AskedTurn holds the request of a turn of a run.
 type AskedTurn struct {
 	agent.Asked
 	Sent   *chat.Request // as it went to the server, by the configuration of now; nil: that is not known

@@ -22,7 +22,7 @@ type Numbered struct {
 	Record *journal.Record
 }
 
-// A place is how far somebody has followed a run.
+// A place tells how far somebody has followed a run.
 type place struct {
 	seq  int64  // the last record that was read
 	part int    // how many of its events were seen

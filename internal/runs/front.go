@@ -274,7 +274,7 @@ func (h *Hub) continueWith(ctx context.Context, a *Agent, run string, tail []cha
 	return h.attend(ctx, a, l, s)
 }
 
-// A start is where an answer to results begins in their run.
+// A start tells where an answer to results begins in their run.
 type start struct {
 	seq   int64              // number of the record that it stands behind
 	said  []*journal.TurnEnd // what the run has answered since: to a request with the same results, which broke off

@@ -513,7 +513,7 @@ func failure(err error) error {
 	return err
 }
 
-// A known is what the journal says of a run without being read to its end.
+// A known holds what the journal says of a run without being read to its end.
 type known struct {
 	head    journal.Head
 	run     *journal.RunRecord

@@ -39,7 +39,7 @@ func (h *Hub) Driven() (runs int, lag time.Duration) {
 	return len(h.live), time.Duration(h.lag.Load())
 }
 
-// An errand is what a service asks the one to do that drives a run.
+// An errand is a request of one service to the one that drives a run.
 type errand struct {
 	Run     string        `json:"run"`
 	Cancel  bool          `json:"cancel,omitempty"`

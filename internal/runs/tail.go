@@ -7,7 +7,7 @@ import (
 	"wield/journal"
 )
 
-// A tail is what a live run has said since its last record: the answer that is being written, and what tools
+// A tail holds what a live run has said since its last record: the answer that is being written, and what tools
 // that run tell. It is bounded: what was said stands in one text, and of what tools tell the oldest is
 // forgotten.
 type tail struct {

@@ -11,7 +11,7 @@ import (
 	"wield/chat"
 )
 
-// A DriveOutcome is what a conversation with a scenario came to, seen from the client's side.
+// A DriveOutcome holds the result of a conversation with a scenario, seen from the client's side.
 type DriveOutcome struct {
 	Calls    []chat.Call
 	Events   []chat.Event // of all requests, in order

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Piece is what a fault needs to know of a part of an answer: of a step in process, of a frame over HTTP.
+// A Piece tells a fault what it needs to know of a part of an answer: of a step in process, of a frame over HTTP.
 type Piece struct {
 	Chunk bool          // it counts as a chunk
 	Wait  time.Duration // before it

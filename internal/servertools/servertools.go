@@ -17,7 +17,7 @@ import (
 	"wield/tool"
 )
 
-// A Kind is what a server tool does. It is the name of the function that the model sees.
+// A Kind names what a server tool does. It is the name of the function that the model sees.
 type Kind string
 
 // The kinds.
@@ -240,7 +240,7 @@ func (s *session) Run(ctx context.Context, c *chat.Call) (hosted.Outcome, error)
 	return o, nil
 }
 
-// A result is what a call led to.
+// A result holds the output or the error of a call.
 type result struct {
 	chat  chat.Result
 	pages []page // of a search

@@ -30,7 +30,7 @@ type records struct {
 // maxRuns bounds what is known of runs. What is forgotten is read again.
 const maxRuns = 4096
 
-// A run is what has to be known of one to count it.
+// A run holds what has to be known of one to count it.
 type run struct {
 	who     Dims
 	offered []journal.Definition

@@ -33,7 +33,7 @@ type TTY struct {
 	Suspend func() // stops this process until a shell continues it; nil: that is not possible here
 }
 
-// A Stage is what carries out what a person asks.
+// A Stage carries out what a person asks.
 type Stage struct {
 	Agent   *agent.Agent
 	Name    string                             // of the model
@@ -115,7 +115,7 @@ type conversation struct {
 	wg      sync.WaitGroup
 }
 
-// A dialog is what was said so far, and where it is recorded.
+// A dialog holds what was said so far, and where it is recorded.
 type dialog struct {
 	system   string // instructions for the model
 	session  string
@@ -126,7 +126,7 @@ type dialog struct {
 	sized    sized
 }
 
-// A draft is what the person is about to say.
+// A draft holds what the person is about to say.
 type draft struct {
 	unsent  string // a message that mentions files which are not there: sent again, it is meant so
 	search  *search
@@ -194,7 +194,7 @@ func (c *conversation) resized() {
 	}
 }
 
-// An input is what was read of the terminal.
+// An input holds what was read from the terminal.
 type input struct {
 	data []byte
 	err  error
@@ -652,7 +652,7 @@ func (c *conversation) meter() string {
 	return "context ~" + count(n) + " tokens"
 }
 
-// A sized is how large a conversation is, and which one.
+// A sized holds the size of a conversation, and which one it is.
 type sized struct {
 	first    *chat.Message
 	messages int

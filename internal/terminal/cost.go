@@ -9,7 +9,7 @@ import (
 	"wield/chat"
 )
 
-// A bill is what the answers of a conversation used, of each model by itself: models differ in their prices.
+// A bill sums what the answers of a conversation used, of each model by itself: models differ in their prices.
 type bill struct {
 	usage chat.Usage
 	items []billItem // in the order in which the models were first asked

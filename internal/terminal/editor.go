@@ -87,7 +87,7 @@ func size(n int) string {
 	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
-// An action is what a key does to the input.
+// An action changes the input when a key is pressed.
 type action func(e *editor)
 
 // actions are the keys that change or move in the input.

@@ -15,7 +15,7 @@ const (
 	maxHistoryFile  = 8 << 20
 )
 
-// A history is what was written before, in this conversation and others.
+// A history holds earlier inputs, of this conversation and others.
 type history struct {
 	file    string // empty: it lasts as long as the process
 	entries []string

@@ -15,7 +15,7 @@ const (
 	keycap     = 0x20e3 // a key around the digit before it
 )
 
-// An unseen is what becomes of characters that cannot be seen. Where they belong to what stands beside them they are
+// An unseen replaces characters that cannot be seen. Where they belong to what stands beside them they are
 // shown with it; elsewhere they could hide something, or be there by mistake.
 type unseen struct {
 	from, to rune

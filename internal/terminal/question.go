@@ -16,7 +16,7 @@ import (
 	"wield/tool/policy"
 )
 
-// A question is what the person is asked now, and what is asked behind it.
+// A question holds what the person is asked now, and what is asked behind it.
 type question struct {
 	approval tool.Approval
 	rest     []tool.Approval

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A tail is what stands below the scrollback, and where the cursor is in it.
+// A tail stands below the scrollback; it knows where the cursor is in it.
 type tail struct {
 	rows     []row
 	row, col int

@@ -113,7 +113,7 @@ type span struct {
 	text  string
 }
 
-// A row is what stands in one line.
+// A row holds one line.
 type row []span
 
 func plainRow(s string) row         { return row{{text: s}} }

@@ -18,7 +18,7 @@ import (
 	"wield/tool/edit"
 )
 
-// An item is what a run yields.
+// A run yields items.
 type item struct {
 	event chat.Event
 	err   error

@@ -9,7 +9,7 @@ import (
 	"wield/tool/policy"
 )
 
-// A trail is what led to an answer: what the model wrote in each turn, what was read in it, and what was
+// A trail explains an answer: what the model wrote in each turn, what was read in it, and what was
 // decided about it.
 type trail struct {
 	turns []*footprint

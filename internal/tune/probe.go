@@ -14,7 +14,7 @@ type probe struct {
 	ask  func(round int) (user string, want []call) // no calls: none is needed
 }
 
-// A call is what a probe wants.
+// A probe wants a call.
 type call struct {
 	name string
 	args string // JSON

@@ -13,7 +13,7 @@ import (
 	"wield/internal/rate"
 )
 
-// A Rate is how often something was so.
+// A Rate counts how often something was so.
 type Rate = rate.Rate
 
 // A Row sums up the trials of one candidate.

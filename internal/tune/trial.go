@@ -110,7 +110,7 @@ func (o *Options) rounds() int {
 	return 3
 }
 
-// A Trial is what came out of one probe.
+// A Trial holds the result of one probe.
 type Trial struct {
 	Candidate Candidate     `json:"candidate"`
 	Probe     string        `json:"probe"`
@@ -180,7 +180,7 @@ const maxAnswer = 400
 // none.
 const maxProse = 300
 
-// An outcome is what a response held.
+// An outcome holds the content of a response.
 type outcome struct {
 	calls    []chat.Call
 	repaired bool

@@ -26,7 +26,7 @@ import (
 	"wield/tool/policy"
 )
 
-// A Kind is what an event tells.
+// A Kind names what happened.
 type Kind string
 
 // The kinds of events.
@@ -52,7 +52,7 @@ func Kinds() []Kind {
 	return []Kind{RunStarted, ApprovalWaiting, RunWaiting, ApprovalDecided, RunEnded}
 }
 
-// An Endpoint is where events are sent.
+// An Endpoint receives events.
 type Endpoint struct {
 	URL    string
 	Secret string

@@ -25,11 +25,11 @@ var migrations embed.FS
 // Options say how a journal is used. The zero value is ready.
 type Options struct {
 	journal.Options
-	// Wait is how long a write waits for another process; 0: 10 s. Then it fails with journal.ErrLocked.
+	// Wait limits how long a write waits for another process; 0: 10 s. Then it fails with journal.ErrLocked.
 	Wait time.Duration
-	// Poll is how often somebody who watches looks for what other processes wrote; 0: 250 ms.
+	// Poll sets how often a watch looks for records of other processes; 0: 250 ms.
 	Poll time.Duration
-	// Connections is how many there may be at once; 0: 5.
+	// Connections limits how many there are at once; 0: 5.
 	Connections int
 
 	patience time.Duration // how long the work of one step may take; 0: a minute
@@ -44,11 +44,11 @@ const (
 	defaultConnections = 5
 )
 
-// standsStill is how long a process may have the lock and do nothing, as one does that was stopped or cut off, before
-// the server ends its transaction. It is shorter than others wait.
+// standsStill limits how long a process may have the lock and do nothing, as one does that was stopped or cut off,
+// before the server ends its transaction. It is shorter than others wait.
 const standsStill = 5 * time.Second
 
-// lock is what everyone who writes to this journal holds, so that positions are given in the order of the commits.
+// All who write to this journal hold lock, so that positions are given in the order of the commits.
 const lock = `SELECT pg_advisory_xact_lock(hashtext('wield journal'), hashtext(current_schema()))`
 
 // Open opens the journal in the database of an address such as postgres://user@host/name. Tables that were

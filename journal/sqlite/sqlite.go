@@ -26,9 +26,9 @@ type Options struct {
 	journal.Options
 	// Existing says that the file must be there.
 	Existing bool
-	// Wait is how long a write waits for another process; 0: 10 s. Then it fails with journal.ErrLocked.
+	// Wait limits how long a write waits for another process; 0: 10 s. Then it fails with journal.ErrLocked.
 	Wait time.Duration
-	// Poll is how often somebody who watches looks for what other processes wrote; 0: 250 ms.
+	// Poll sets how often a watch looks for records of other processes; 0: 250 ms.
 	Poll time.Duration
 }
 
@@ -41,7 +41,7 @@ type Store struct {
 const (
 	defaultWait = 10 * time.Second
 	defaultPoll = 250 * time.Millisecond
-	// checkpointPages is how long the log beside the file grows before it is brought into it: 16 MiB. Each
+	// checkpointPages limits the log beside the file before it is brought into it: 16 MiB. Each
 	// time costs syncs.
 	checkpointPages = 4096
 )
@@ -86,7 +86,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	return &Store{sqlstore.New(writer, reader, f, o.Options), path}, nil
 }
 
-// readers is how many read at once.
+// readers limits how many read at once.
 const readers = 4
 
 // create makes the file and its directory, for nobody else to read. SQLite gives its other files the same mode.

@@ -29,7 +29,7 @@ import (
 	"wield/wire/sse"
 )
 
-// A Protocol is what is spoken with a server. It is used by many exchanges at once.
+// A Protocol is spoken with a server. It is used by many exchanges at once.
 type Protocol interface {
 	// AppendRequest appends the body of a request for a stream or for a whole answer.
 	AppendRequest(dst []byte, req *chat.Request, stream bool) ([]byte, error)
@@ -285,5 +285,5 @@ func bare(err error) error {
 	return err
 }
 
-// maxErrorBody is how much of an error's body is read.
+// maxErrorBody limits the bytes of an error's body that are read.
 const maxErrorBody = 64 << 10

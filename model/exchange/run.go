@@ -166,9 +166,9 @@ func (x *roundTrip) stream(ctx context.Context) error {
 }
 
 const (
-	// finishGrace is how long the usage and the terminator may follow the finish reason.
+	// finishGrace limits the wait for the usage and the terminator after the finish reason.
 	finishGrace = 5 * time.Second
-	// drainGrace is how long the end of the connection's message may follow the terminator.
+	// drainGrace limits the wait for the end of the connection's message after the terminator.
 	drainGrace = 20 * time.Millisecond
 )
 

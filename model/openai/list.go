@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A Listing is what a server answers to the question which models it has.
+// A Listing holds a server's answer to the question which models it has.
 type Listing struct {
 	Names   []string // in the server's order; nil: the answer is no list
 	Status  int      // of the answer

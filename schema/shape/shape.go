@@ -27,8 +27,8 @@ func (t Types) Any(u Types) bool { return t&u != 0 }
 // Only reports whether t is not empty and holds nothing but types of u.
 func (t Types) Only(u Types) bool { return t != 0 && t&^u == 0 }
 
-// A Shape is what a schema says of one value. Recursive schemas make cyclic shapes. A nil *Shape means that nothing is
-// known; all methods accept it.
+// A Shape describes one value, as its schema does. Recursive schemas make cyclic shapes. A nil *Shape knows
+// nothing; all methods accept it.
 type Shape struct {
 	Types Types    // 0: unknown
 	Enum  []string // JSON texts of the values allowed, in order; nil: no enum. A const is an enum of one
@@ -75,7 +75,7 @@ func (s *Shape) Item() *Shape {
 	return s.Items
 }
 
-// A Tool is what a decoder knows of one tool on offer.
+// A Tool gives a decoder the name and the arguments of one tool on offer.
 type Tool struct {
 	Name string // as declared, without any prefix
 	Args *Shape // of the arguments object; nil: unknown

@@ -9,7 +9,7 @@ import (
 // maxDepth bounds the nesting of the values that are read here.
 const maxDepth = 64
 
-// maxExpand is how many digits a number may have once its exponent is written out.
+// maxExpand limits the digits of a number whose exponent is written out.
 const maxExpand = 21
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }

@@ -12,7 +12,7 @@ import (
 	"wield/tool/undo"
 )
 
-// Options are what the tools share. The zero value works.
+// Options apply to all tools. The zero value works.
 type Options struct {
 	MaxFile int64 // bytes of a file that is read or written as a whole; 0: 10 MiB
 

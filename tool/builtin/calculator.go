@@ -91,7 +91,7 @@ func (p *expressionParser) space() {
 	}
 }
 
-// binding is how strongly an operator binds; 0 is no operator. A power binds to the right.
+// binding returns the precedence of an operator; 0 is no operator. A power binds to the right.
 func binding(op byte) int {
 	switch op {
 	case '+', '-':

@@ -42,7 +42,7 @@ func (w *words) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// time is what a command may take: as long as the call says, within the bounds.
+// time limits a command: as long as the call says, within the bounds.
 func (in *commandInput) time() time.Duration {
 	if in.Timeout == nil {
 		return commandSeconds * time.Second
@@ -63,7 +63,7 @@ const commandSchema = `{
   "additionalProperties": false
 }`
 
-// commandOutput is what a program left. That it failed is for the model to judge: the call itself went well.
+// commandOutput holds the output of a program. That it failed is for the model to judge: the call itself went well.
 type commandOutput struct {
 	Stdout    string `json:"stdout"`
 	Stderr    string `json:"stderr"`

@@ -32,13 +32,13 @@ type diagnosticsOutput struct {
 	Failed      []failure    `json:"failed,omitempty"`  // that could not check the project
 }
 
-// A failure is what a checker said that found nothing and did not end well either.
+// A failure holds the words of a checker that found nothing and did not end well either.
 type failure struct {
 	Checker string `json:"checker"`
 	Message string `json:"message"`
 }
 
-// failureBytes is how much is told of what it said.
+// failureBytes limits what is told of its words.
 const failureBytes = 2000
 
 type diagnostic struct {

@@ -21,7 +21,7 @@ type ignoreRule struct {
 	back    bool   // what it matches is not ignored after all
 }
 
-// maxIgnoreFile is how large a .gitignore may be; a larger one is no list of patterns.
+// maxIgnoreFile limits the size of a .gitignore; a larger one is no list of patterns.
 const maxIgnoreFile = 1 << 20
 
 // above reads the files of a directory and of those above it.

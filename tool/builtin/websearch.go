@@ -15,7 +15,7 @@ import (
 	"wield/tool"
 )
 
-// A Search is where search_internet looks.
+// A Search tells search_internet where to look.
 type Search struct {
 	Provider string // searxng, brave, google or duckduckgo; empty: searxng if URL is set, google if ID is, brave if Key is, else duckduckgo
 	URL      string // of the provider; SearXNG has none of its own

@@ -25,7 +25,7 @@ const (
 	describeOutput = 1 << 20
 )
 
-// A description is what a program answers to "describe": a definition, alone or in the form of the OpenAI
+// A description holds the answer of a program to "describe": a definition, alone or in the form of the OpenAI
 // protocol, and what the tags say of other programs.
 type description struct {
 	Name        string          `json:"name"`

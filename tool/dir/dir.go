@@ -20,7 +20,7 @@ import (
 
 // Options say how tools are loaded.
 type Options struct {
-	// Level is how what runs while tools are loaded is held, such as a program that is asked what it is;
+	// Level holds programs that run while tools are loaded, such as a program that is asked what it is;
 	// empty: workspace.
 	Level sandbox.Level
 	// Getenv looks up variables that tools ask for; nil: there are none.
@@ -109,7 +109,7 @@ func noBit(file string, info os.FileInfo) bool {
 	return bytes.HasPrefix(head, []byte("#!")) && bytes.Contains(head[:n], []byte("description:"))
 }
 
-// stamp is what of a file tells that it was changed.
+// stamp returns a text that changes with a file.
 func stamp(info os.FileInfo) string {
 	return fmt.Sprintf("%o %d %d", info.Mode(), info.Size(), info.ModTime().UnixNano())
 }
@@ -240,7 +240,7 @@ func failed(exit sandbox.Exit, stdout []byte, stderr string) (tool.Result, error
 	return tool.Result{Data: output(stdout)}, &tool.Error{Kind: tool.ErrTool, Message: says, Details: details}
 }
 
-// output is what a program wrote before it failed; nil: nothing.
+// output returns what a program wrote before it failed; nil: nothing.
 func output(stdout []byte) json.RawMessage {
 	if len(bytes.TrimSpace(stdout)) == 0 {
 		return nil

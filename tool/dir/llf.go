@@ -187,7 +187,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// stampOf is what of a tool directory tells that it was changed. Its code is read at each call anyway.
+// stampOf returns a text that changes with a tool directory. Its code is read at each call anyway.
 func stampOf(dir string) string {
 	all := ""
 	for _, name := range []string{configFile, definitionFile} {

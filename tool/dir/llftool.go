@@ -37,7 +37,7 @@ var (
 	permissionKeys = []string{"max_file_size", "dangerous_paths_require_approval", "max_timeout", "dangerous_commands_require_approval", "network"}
 )
 
-// An llfEntry is what a registry, or the configuration of a tool, says of it.
+// An llfEntry holds what a registry, or the configuration of a tool, says of it.
 type llfEntry struct {
 	name, display, description, kind string
 	state                            tool.State
@@ -352,7 +352,7 @@ func (s *Set) path(name string) string {
 	return filepath.Join(s.Root, name)
 }
 
-// llfOps are what the operations of a tool mean for its path. One that is not among them may be the worst.
+// llfOps maps the operations of a tool to those on its path. One that is not among them may be the worst.
 var llfOps = map[string]policy.Op{"read": policy.OpRead, "list": policy.OpList, "write": policy.OpWrite, "delete": policy.OpDelete,
 	"exists": policy.OpList, "info": policy.OpList, "search": policy.OpRead}
 

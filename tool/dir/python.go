@@ -72,7 +72,7 @@ func (p *interpreter) argv(args ...string) []string {
 	return append([]string{p.program, "-I", "-B", "-X", "utf8", "-c", runner}, args...)
 }
 
-// A pyFunction is what the runner tells of a function.
+// A pyFunction holds what the runner tells of a function.
 type pyFunction struct {
 	Name        string          `json:"name"`
 	Line        int             `json:"line"`
@@ -179,7 +179,7 @@ type pyTool struct {
 	result func(a *pyAnswer) (tool.Result, error)
 }
 
-// A pyAnswer is what the runner says.
+// A pyAnswer holds the runner's answer.
 type pyAnswer struct {
 	Value json.RawMessage `json:"value"`
 	Error *string         `json:"error"`

@@ -27,7 +27,7 @@ type Set struct {
 	asked     map[string]*asking         // programs that have not said yet what they are, by path
 }
 
-// patience is how long a list waits for programs to say what they are. They are asked for longer than that,
+// patience limits how long a list waits for programs to say what they are. They are asked for longer than that,
 // and the next list has them.
 const patience = 5 * time.Second
 
@@ -41,7 +41,7 @@ type asking struct {
 
 var errAsking = errors.New("it has not said yet what it is")
 
-// loaded is what came out of a unit.
+// loaded holds the tools of a unit, or why there are none.
 type loaded struct {
 	stamp string
 	tools []*tool.Tool

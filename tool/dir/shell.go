@@ -45,7 +45,7 @@ var lineTypes = map[string]string{
 	"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "path": "string", "url": "string", "list": "array", "paths": "array",
 }
 
-// place is where a parameter stands in a command.
+// place matches a parameter in a command.
 var place = regexp.MustCompile(`\{([a-z][a-z0-9_]*)(?::([a-z]+))?\}`)
 
 var toolName = regexp.MustCompile(`\A[a-z][a-z0-9_]*\z`)

@@ -123,7 +123,7 @@ func comment(line string) (string, bool) {
 	return "", false
 }
 
-// tags are what a comment can say. Each takes what stands between its word and the colon, and behind the
+// tags reads the tags of a comment. Each takes what stands between its word and the colon, and behind the
 // colon, and returns what is wrong.
 var tags = map[string]func(r *reader, about, value string) string{
 	"tool":        func(r *reader, _, value string) string { r.t.Definition.Name = value; return "" },

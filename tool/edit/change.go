@@ -9,7 +9,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// A Change is what becomes of one file: what is shown, and what is written.
+// A Change describes what becomes of one file: what is shown, and what is written.
 type Change struct {
 	Path    string // afterwards, or before if the file is removed
 	From    string // before, if the file moves

@@ -40,7 +40,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// quoted is how much of a path an error shows.
+// quoted limits the part of a path that an error shows.
 const quoted = 200
 
 func quote(path string) string {

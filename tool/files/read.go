@@ -115,7 +115,7 @@ type Entry struct {
 	Info fs.FileInfo
 }
 
-// batch is how many entries of a directory are read at once.
+// batch limits the entries of a directory that are read at once.
 const batch = 256
 
 // List yields the entries of one directory, in the order of the system: a directory may be too large to be sorted

@@ -55,7 +55,7 @@ func (r *Root) WriteFile(p string, content []byte, opts WriteOptions) error {
 	return err
 }
 
-// maxLinks is how many symbolic links a path may lead through.
+// maxLinks limits the symbolic links that a path may lead through.
 const maxLinks = 40
 
 // resolve opens the directory in which a name really stands and follows symbolic links at its end. From there on the

@@ -23,7 +23,7 @@ type Store struct {
 	mu sync.Mutex
 }
 
-// A record is what stands in the file.
+// A record is the content of the file.
 type record struct {
 	Version int                `json:"version"`
 	Agreed  map[string]string  `json:"agreed"` // sums of what is used, by path

@@ -15,7 +15,7 @@ import (
 	"wield/tool"
 )
 
-// maxURL is how long an address may become. Servers take no longer ones.
+// maxURL limits the length of an address. Servers take no longer ones.
 const maxURL = 8 << 10
 
 // build makes the request of a call.

@@ -13,7 +13,7 @@ import (
 	"wield/tool"
 )
 
-// A Request is what calls of a tool send. Method and URL are needed; the zero value of the rest works.
+// A Request describes what calls of a tool send. Method and URL are needed; the zero value of the rest works.
 type Request struct {
 	Method string // GET, HEAD, POST, PUT, PATCH or DELETE
 	// URL is the address, with places in its path and in the values of its query. Scheme, host and port have none.
@@ -28,7 +28,7 @@ type Request struct {
 	Result string
 	// Accept lists the types of answers that are taken, such as application/json and text/*. Nil: JSON, XML and text.
 	Accept []string
-	// MaxBytes is how much of an answer is read. 0: 1 MiB.
+	// MaxBytes limits how much of an answer is read. 0: 1 MiB.
 	MaxBytes int64
 	// ReadOnly says that a request changes nothing, as GET and HEAD do anyway.
 	ReadOnly bool
@@ -241,7 +241,7 @@ func unescaped(t template, unescape func(string) (string, error)) (template, err
 var reservedHeaders = []string{"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "proxy-authorization",
 	"accept-encoding", "keep-alive", "expect"}
 
-// minSecret is how long a text must be to be taken for a secret: a shorter one would stand in innocent words.
+// minSecret is the shortest text that is taken for a secret: a shorter one would stand in innocent words.
 const minSecret = 4
 
 // hideSecrets prepares what takes secrets out of texts, in the forms that they have in addresses and in JSON.

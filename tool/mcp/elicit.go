@@ -29,7 +29,7 @@ const (
 	maxHeld   = 100
 )
 
-// An asking is what a call needs to go on with an answer: the state of its form.
+// An asking holds what a call needs to continue with an answer: the state of its form.
 type asking struct {
 	Rounds int    `json:"rounds,omitempty"`
 	State  string `json:"state,omitempty"` // of the server

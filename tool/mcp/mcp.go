@@ -71,7 +71,7 @@ const (
 	keptErrOutput = 4 << 10         // of what a program writes to its standard error
 )
 
-// A Status is how a server stands.
+// A Status describes the connection to a server.
 type Status struct {
 	Connected bool
 	Protocol  string // the revision that is spoken, such as 2025-11-25
@@ -80,7 +80,7 @@ type Status struct {
 	Err       error // why it is not connected; nil: nobody has tried
 }
 
-// A ServerError is what is wrong with a server or with one of its tools.
+// A ServerError reports a problem of a server or of one of its tools.
 type ServerError struct {
 	Server string // its name
 	Err    error

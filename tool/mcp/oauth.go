@@ -57,7 +57,7 @@ func (o *OAuth) handler(name, address string) (auth.OAuthHandler, error) {
 	return h, nil
 }
 
-// timeToLogin is how long a person may take to log in.
+// timeToLogin limits how long a person may take to log in.
 const timeToLogin = 10 * time.Minute
 
 // ErrNoLogin says that a service wants no login.
@@ -106,7 +106,7 @@ func guarded(address string) (*http.Client, error) {
 	return client, nil
 }
 
-// loginTime is how long one request of a login may take.
+// loginTime limits one request of a login.
 const loginTime = 30 * time.Second
 
 // An authorizer gets tokens for one service.

@@ -8,7 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Offers are what a server has beside tools.
+// Offers lists what a server has beside tools.
 type Offers struct {
 	Prompts   []*sdk.Prompt
 	Resources []*sdk.Resource

@@ -22,7 +22,7 @@ type Pins struct {
 	mu sync.Mutex
 }
 
-// pinned is what the file holds: by server and tool, what was agreed to, and what a server says now if that
+// pinned is the content of the file: by server and tool, what was agreed to, and what a server says now if that
 // is something else.
 type pinned struct {
 	Servers map[string]map[string]*Pin `json:"servers"`

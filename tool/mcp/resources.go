@@ -107,7 +107,7 @@ func (s *Server) askers() (list []*tool.Tool) {
 	return list
 }
 
-// errAsks is what comes of a resource or a prompt that a server gives only for an answer.
+// errAsks reports a resource or a prompt that a server gives only for an answer.
 var errAsks = fmt.Errorf("it asks for input that only a person can give")
 
 // written returns a list as a result.

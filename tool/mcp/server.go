@@ -462,7 +462,7 @@ func (c *connection) explain(err error) error {
 	return fmt.Errorf("%w; it wrote: %s", err, text)
 }
 
-// denials are how programs say that the sandbox kept them from something.
+// denials lists words with which programs say that the sandbox kept them from something.
 var denials = []string{"EACCES", "EPERM", "EROFS", "ermission denied", "Read-only file system", "ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED"}
 
 // telling returns the line of what a program wrote that says most: the first that speaks of an error, else the last.

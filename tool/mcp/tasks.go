@@ -38,7 +38,7 @@ type taskRequest struct {
 	InputResponses sdk.InputResponseMap `json:"inputResponses,omitempty"`
 }
 
-// A taskState is how a task stands.
+// A taskState tells how far a task has come.
 type taskState struct {
 	sdk.ResultBase
 	TaskID        string              `json:"taskId"`

@@ -21,7 +21,7 @@ type Tokens struct {
 	mu sync.Mutex
 }
 
-// A Token is what a login has given: it is sent to one address, and renewed at one other.
+// A Token comes from a login: it is sent to one address, and renewed at one other.
 type Token struct {
 	Issuer       string    `json:"issuer"`   // who gave it
 	Resource     string    `json:"resource"` // the service that it is for
@@ -35,7 +35,7 @@ type Token struct {
 	Expires      time.Time `json:"expires,omitzero"`
 }
 
-// keptTokens is what the file holds: tokens by server, and by who has logged in; empty: everybody.
+// keptTokens is the content of the file: tokens by server, and by who has logged in; empty: everybody.
 type keptTokens struct {
 	Servers map[string]map[string]*Token `json:"servers"`
 }

@@ -22,7 +22,7 @@ import (
 	"wield/tool/policy"
 )
 
-// A Definition is what a server says of one tool, as it is pinned.
+// A Definition holds what a server says of one tool, as it is pinned.
 type Definition struct {
 	Name        string          `json:"name"` // the server's own
 	Title       string          `json:"title,omitempty"`
@@ -186,7 +186,7 @@ func define(t *sdk.Tool) (d Definition, err error) {
 	return d, nil
 }
 
-// maxName is what all protocols take.
+// maxName limits names to what all protocols take.
 const maxName = 64
 
 // OfferedName returns the name that a model sees: letters, digits, _ and -, at most maxName of them.

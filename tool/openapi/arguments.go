@@ -152,7 +152,7 @@ func (op *operation) describe(schema []byte, about string) []byte {
 	return append(out, schema[1:]...)
 }
 
-// styles are how a parameter can be written, by place, style and whether it is exploded.
+// styles lists the ways to write a parameter, by place, style and whether it is exploded.
 var styles = []struct {
 	in, style string
 	explode   bool

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// maxName is how long a name may be: some protocols take no longer ones.
+// maxName limits the length of a name: some protocols take no longer ones.
 const maxName = 64
 
 // snake writes a name in small letters with underscores: listPets and List-Pets become list_pets.

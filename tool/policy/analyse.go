@@ -54,7 +54,7 @@ const (
 	useInside useKind = "inside" // a text that may be a command: rules that ask or deny hold in it
 )
 
-// An analysis is what the table of programs makes of a command.
+// An analysis reads a command by the table of programs.
 type analysis struct {
 	table     bool // the program is in the table
 	canonical []field
@@ -214,7 +214,7 @@ func tarStyle(p *program, rest []field) (*program, []field) {
 	return &q, rest
 }
 
-// assignment is what env and its like read as a variable.
+// assignment matches what env and its like read as a variable.
 var assignment = lazily(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
 // options reads options and operands in any order, as most programs do.
@@ -377,7 +377,7 @@ func (a *analysis) operand(p *program, n int, w field, last bool) kind {
 	return k
 }
 
-// notFile is what some programs take for no file: @FILE for further options, |COMMAND, and FORMAT:FILE, which may run.
+// notFile matches arguments that name no file: @FILE for further options, |COMMAND, and FORMAT:FILE, which may run.
 var notFile = lazily(`^(@|\||[a-z]{2,}:[^:])`)
 
 // noFile reports whether an operand of a kind may be something else than the file that it looks like.
@@ -563,7 +563,7 @@ func (a *analysis) value(k kind, w field, spelled []string) {
 	}
 }
 
-// remoteSource is what a program that takes files may bring from another machine.
+// remoteSource matches what a program that takes files may bring from another machine.
 var remoteSource = lazily(`^[A-Za-z][A-Za-z0-9+.-]*(://|::)|^[a-z]{3,}:[^0-9/]|^(github|gitlab|bitbucket)\.[a-z]+/|^git@`)
 
 // listed looks for a value among those that are known to be harmless.

@@ -8,7 +8,7 @@ import (
 	"wield/chat"
 )
 
-// An Action is what a model asks for, after it has been read and checked against the schema of the tool.
+// An Action describes a model's call, after it has been read and checked against the schema of the tool.
 type Action struct {
 	Tool      string
 	Arguments string // JSON text, as it would run; "" is {}
@@ -71,7 +71,7 @@ const (
 	SubjectHost    Subject = "host"
 )
 
-// A Finding is what is thought of one subject of a call.
+// A Finding judges one subject of a call.
 type Finding struct {
 	Decision chat.Decision
 	Subject  Subject

@@ -478,7 +478,7 @@ func (e *eval) host(text, node string, derived bool) {
 	}
 }
 
-// ruleHost is how a rule names the host.
+// ruleHost returns the host as a rule names it.
 func (t target) ruleHost() string {
 	host := t.host
 	if t.addr.IsValid() && t.addr.Is6() && !t.usualPort() {

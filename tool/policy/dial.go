@@ -24,9 +24,9 @@ type EgressOptions struct {
 	}
 	// Dial connects to an address that has been checked; nil: a net.Dialer, whose Control checks it once more.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Redirects is how many redirects are followed; 0: 5, negative: none.
+	// Redirects limits the redirects that are followed; 0: 5, negative: none.
 	Redirects int
-	// Answer is how long a server may take until the headers of its answer; 0: 30 s, negative: as long as the request may.
+	// Answer limits the wait for the headers of a server's answer; 0: 30 s, negative: no limit beside the request's own.
 	Answer time.Duration
 	// Approved lists URLs that a person has approved although the policy asks about them.
 	Approved []string

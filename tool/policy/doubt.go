@@ -96,5 +96,5 @@ func partsOf(text string) []string {
 var programKinds = []kind{kindFree, kindSed, kindAwk, kindQuery, kindShell, kindSplit, kindRev, kindGlob, kindURL,
 	kindRange}
 
-// address is what begins as an address does, alone or behind a name.
+// address matches words that begin as an address does, alone or behind a name.
 var address = lazily(`(^|=)[a-z][a-z0-9+.-]*://`)

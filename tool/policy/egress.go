@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A target is where a URL leads.
+// A target locates the server that a URL leads to.
 type target struct {
 	scheme string
 	host   string // in lower case, without a point at its end
@@ -91,7 +91,7 @@ func ranges(name string, texts ...string) addressClass {
 	return c
 }
 
-// cloudMetadata is where machines of a cloud ask for their keys.
+// Machines of a cloud ask cloudMetadata for their keys.
 const cloudMetadata = "the metadata service of a cloud"
 
 // addressClasses are looked through in order. Of IPv6 what is not given out to the public is refused as a
@@ -109,7 +109,7 @@ var addressClasses = []addressClass{
 	ranges("a reserved range", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "100::/64"),
 }
 
-// public is what of IPv6 is given out.
+// public is the part of IPv6 that is given out.
 var public = netip.MustParsePrefix("2000::/3")
 
 // addressClassOf names the class of an address for which it is refused; "" if it is an address of the public network.

@@ -14,7 +14,7 @@ import (
 // xargs adds words to a command that another command prints. Where those are names of files of known
 // directories, and the command only looks at files, it is judged as if it was given the directories.
 
-// A listing is what is known of the names that a pipe hands on, one a line.
+// A listing describes the names that a pipe hands on, one a line.
 type listing struct {
 	dirs    []string // the files lie in or below these
 	begins  bool     // every name begins with one of them, so that it is no option
@@ -454,7 +454,7 @@ func (e *eval) filesBelow(pattern string, sc scope) (fields []field, why string)
 	return fields, ""
 }
 
-// maxTree is how many files are looked at behind names that are handed on.
+// maxTree limits the files that are looked at behind names that are handed on.
 const maxTree = 20000
 
 // walked is the files whose names are handed on.
@@ -514,7 +514,7 @@ func (t *walked) harms(name string, top bool, entry fs.DirEntry) bool {
 	return check != "" || at.outside
 }
 
-// maxNames is how many names are judged one by one.
+// maxNames limits the names that are judged one by one.
 const maxNames = 200
 
 // names lists the names that a listing stands for now; nil if they are not known, too many, or would be read as

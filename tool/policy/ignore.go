@@ -13,7 +13,7 @@ import (
 // ignoreFile names the files that no call uses, in the form of a .gitignore. It stands in the root.
 const ignoreFile = ".aiignore"
 
-// maxIgnore is how much of an ignore file is read. What is longer is an error, since the rest would not hold.
+// maxIgnore limits the size of an ignore file. What is longer is an error, since the rest would not hold.
 const maxIgnore = 1 << 20
 
 // An ignoreRule is a line of an ignore file.

@@ -299,7 +299,7 @@ func lookAlias(a *analysis, w field, spelled []string) {
 	}
 }
 
-// riskyAwk is what an awk program runs commands, writes files or loads code with. It is not told from text in quotes.
+// riskyAwk matches whatever an awk program runs commands, writes files or loads code with, in quotes too.
 var riskyAwk = lazily(`system|getline|\|&|@|ENVIRON|ARGV|SYMTAB|FUNCTAB|PROCINFO|close|fflush|extension`)
 
 // printsTo finds a > or a | behind a print, which alone write to files and programs, and what hides one.
@@ -328,7 +328,7 @@ func lookSed(a *analysis, w field, spelled []string) {
 	}
 }
 
-// A sedScript is what is left of a script, and what it was found to use.
+// A sedScript holds the rest of a script, and what it was found to use.
 type sedScript struct {
 	rest          string
 	bad           bool // it runs commands, or nobody knows
@@ -482,7 +482,7 @@ func lookUnpack(a *analysis, _ field, spelled []string) {
 	}
 }
 
-// riskyQuery is what a program of jq or yq reads files with, or runs another one.
+// riskyQuery matches whatever a program of jq or yq reads files with, or runs another one.
 var riskyQuery = lazily(`(^|[^.\w"])(import|include|(str)?load\w*|system|eval|\w*env|envsubst|ENV)\b`)
 
 func lookQuery(a *analysis, w field, spelled []string) {

@@ -22,7 +22,7 @@ var dataOutputs = []string{".xml", ".json", ".html", ".txt", ".csv", ".svg", ".m
 // outputDirs hold what is built.
 var outputDirs = []string{"build", "out", "dist", "target", "bin", "obj", "tmp", "coverage", "htmlcov", "reports", "test-results", "testresults", "artifacts"}
 
-// hiddenOutputs are what programs keep for themselves.
+// hiddenOutputs lists directories that programs keep for themselves.
 var hiddenOutputs = []string{".venv", ".tox", ".nox", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".coverage", ".nyc_output", ".eslintcache"}
 
 // reportName is that of a file with results, which may be there from the last time.

@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// maxLinks is how many symbolic links a path may lead through.
+// maxLinks limits the symbolic links that a path may lead through.
 const maxLinks = 40
 
-// A place is where a path leads.
+// A place describes where a path leads.
 type place struct {
 	text    string   // the path as it was asked for
 	names   []string // relative to the root, links resolved; empty: the root itself

@@ -61,7 +61,7 @@ type Selector struct {
 	Args map[string]Predicate
 }
 
-// Op is what is done with a path.
+// An Op is an operation on a path.
 type Op string
 
 // The operations. There are no others: an operation of another name is denied.

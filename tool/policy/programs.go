@@ -62,7 +62,7 @@ type program struct {
 	suffixes     bool // what its options take is not known: any of its words may begin the command
 }
 
-// An option is what the table says of one.
+// An option holds the table's entry for one option.
 type option struct {
 	kinds    []kind // of its values
 	joined   bool   // the value may be missing, and is joined
@@ -71,7 +71,7 @@ type option struct {
 	taken    bool // over from another entry
 }
 
-// style is how a program reads options.
+// style tells how a program reads options.
 type style string
 
 const (
@@ -84,7 +84,7 @@ const (
 	styleShell style = "shell"
 )
 
-// kind is what a word or the value of an option is.
+// kind tells what a word or the value of an option means.
 type kind string
 
 const (
@@ -189,7 +189,7 @@ var kinds = []kind{kindText, kindFree, kindRead, kindReadX, kindList, kindWrite,
 	kindHost, kindSed, kindAwk, kindRev, kindMaybe, kindSplit, kindData, kindFlags, kindAlias, kindAsk, kindNet, kindRange, kindRepo, kindRemote, kindArchive, kindUnpack, kindQuery,
 	kindPage, kindProcs, kindLook, kindOutput, kindReport, kindTask, kindVar, kindSeen, kindTarget, kindDefine, kindResource, kindSource, kindGlob, kindSubscript, kindAny, kindStamp, kindConf, kindNamed, kindPkg}
 
-// effect is what an option does beside taking values.
+// effect tells what an option does beside taking values.
 type effect string
 
 const (

@@ -19,7 +19,7 @@ const (
 	maxDirs  = 4        // directories that a command may run in, as far as is known
 )
 
-// A scope is what is known of where a command runs.
+// A scope holds what is known of where a command runs.
 type scope struct {
 	dirs []string // that it may run in; nil: not known
 }
@@ -78,7 +78,7 @@ func onlySets(file *syntax.File) bool {
 	})
 }
 
-// maxNegations is how many superfluous ! of a command line are left out.
+// maxNegations limits the superfluous ! of a command line that are left out.
 const maxNegations = 16
 
 // readShell reads a command line. Shells take several ! before a command, which the parser does not: all but the last
@@ -139,7 +139,7 @@ func (e *eval) undecidable(n syntax.Node, why string) {
 	e.builtin(chat.DecisionAsk, SubjectCommand, e.sourceOf(n), nodeName(n), "undecidable", why, nil)
 }
 
-// maxShown is how much of a command line a finding shows.
+// maxShown limits the part of a command line that a finding shows.
 const maxShown = 400
 
 // sourceOf is the text of a node.

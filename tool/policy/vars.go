@@ -9,7 +9,7 @@ import (
 
 // What is known of variables: those that the command line sets itself, and a few that are only looked at.
 
-// maxTurns is how often bodies of loops are judged in one call.
+// maxTurns limits how often bodies of loops are judged in one call.
 const maxTurns = 500
 
 // shownVariables are of no use to anybody but to be shown.

@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxFields is how many words the braces of one word may make.
+// maxFields limits the words that the braces of one word may make.
 const maxFields = 256
 
 // word does what the shell does with a word: braces, then quotes. What else it would do is not known here, so

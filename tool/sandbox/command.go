@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A Level is what a run is promised not to be able to do.
+// A Level limits what a run can do.
 type Level string
 
 // The levels, from the weakest. Each one holds what those before it hold.
@@ -44,13 +44,13 @@ type Command struct {
 	Dir string
 	// Env is the whole environment, as "NAME=value". Nothing is inherited. nil means what Environ() gives.
 	Env []string
-	// Stdin is what the program reads; nil is an empty input, never the terminal. If it is an *os.File, the
+	// The program reads Stdin; nil is an empty input, never the terminal. If it is an *os.File, the
 	// program gets the file itself.
 	Stdin io.Reader
 	// Stdout and Stderr get the output while it is written, each from one goroutine; nil discards it. If both
 	// are the same, the order of the lines is kept. A writer that fails ends the run.
 	Stdout, Stderr io.Writer
-	// Level is what must hold; empty means Workspace.
+	// Level must hold; empty means Workspace.
 	Level Level
 	// Limits of the run.
 	Limits ProcessLimits
@@ -71,11 +71,11 @@ type Command struct {
 type ProcessLimits struct {
 	// Time ends the run. The context can do so earlier. Default: none.
 	Time time.Duration
-	// Grace is what the tree gets between being asked to end and being ended. Default: 2 s.
+	// Grace is the time between asking the tree to end and ending it. Default: 2 s.
 	Grace time.Duration
-	// Output is how many bytes of each stream the writers get. Default: 1 MiB.
+	// Output limits the bytes of each stream that the writers get. Default: 1 MiB.
 	Output int64
-	// Excess is how many bytes beyond Output, of both streams, are read and dropped before the run is ended.
+	// Excess limits the bytes beyond Output, of both streams, that are read and dropped before the run is ended.
 	// Default: 64 MiB.
 	Excess int64
 	// Memory is the most bytes of one process (its writable data, enforced by the kernel) and of all together

@@ -26,7 +26,7 @@ var (
 	ErrLost = errors.New("the supervisor was lost")
 )
 
-// An Error is why a run did not start, or what ended it.
+// An Error says why a run did not start, or what ended it.
 type Error struct {
 	Kind    error     // one of the kinds above
 	Text    string    // what exactly

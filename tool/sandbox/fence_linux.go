@@ -84,7 +84,7 @@ func (s *spec) ownIPC() bool {
 	return true
 }
 
-// sharedMemory is where programs keep files in memory under names that others know.
+// Programs keep files in memory in sharedMemory, under names that others know.
 const sharedMemory = "/dev/shm"
 
 // ownShared puts an empty file system in memory in the place of the one that all share: what nobody has open is counted
@@ -164,11 +164,11 @@ func capabilities() (list []int) {
 	return list
 }
 
-// betweenWalls is what a superuser keeps between walls: opening the files of others. In a container the files
+// betweenWalls lists what a superuser keeps between walls: opening the files of others. In a container the files
 // of a workspace often belong to somebody else.
 var betweenWalls = []int{unix.CAP_DAC_OVERRIDE}
 
-// unwalled is what a superuser keeps at the level limits: what is about files and users. No mounts, no limits
+// unwalled lists what a superuser keeps at the level limits: rights on files and users. No mounts, no limits
 // of others, no devices.
 var unwalled = []int{unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID,
 	unix.CAP_NET_BIND_SERVICE}

@@ -105,7 +105,7 @@ func enter(ruleset uintptr) error {
 	return nil
 }
 
-// A grant is what may be done with some paths.
+// A grant allows operations on some paths.
 type grant struct {
 	paths  []string
 	rights uint64
@@ -121,7 +121,7 @@ func (w walls) grants() []grant {
 	}
 }
 
-// privates are what bubblewrap has made for this run alone: the directories on file systems of their own
+// privates returns the places that bubblewrap has made for this run alone: the directories on file systems of their own
 // inside. Outside of it there are none.
 func privates() []string {
 	if !wrapped() {

@@ -1,6 +1,6 @@
 package sandbox
 
-// A Machine is what a machine gives, as Probe finds it.
+// A Machine holds the means of a machine, as Probe finds them.
 type Machine struct {
 	System string        `json:"system"`
 	Kernel string        `json:"kernel,omitempty"`

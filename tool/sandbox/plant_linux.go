@@ -32,7 +32,7 @@ type supervisorTree struct {
 	group      *group
 }
 
-// patience is how long a supervisor may take to start the program.
+// patience limits how long a supervisor may take to start the program.
 const patience = 30 * time.Second
 
 // plant starts a supervisor and has it start the program.

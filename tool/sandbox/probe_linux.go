@@ -36,7 +36,7 @@ func findBubblewrap() string {
 	return ""
 }
 
-// facts are what a machine has of what levels need.
+// facts hold what a machine offers for the levels.
 type facts struct {
 	landlock   int // the version
 	seccomp    bool

@@ -118,8 +118,8 @@ func marked(id string) []int {
 	return pids
 }
 
-// sweeping is how often processes that got away are looked for, and clean how often none must be found: a
-// process that is just becoming another program shows no environment for a moment. It is counted and not
+// sweeping is the interval of the search for processes that escaped, clean the number of searches that must find none:
+// a process that is just becoming another program shows no environment for a moment. It is counted and not
 // timed: on a machine that stands still for a while, what is found must be ended all the same.
 const (
 	sweeping = 200

@@ -25,7 +25,7 @@ type Layer struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// An Exit is how a run ended.
+// An Exit describes the end of a run.
 type Exit struct {
 	// Code is the exit code of the program, -1 if a signal ended it or it is not known.
 	Code int
@@ -36,11 +36,11 @@ type Exit struct {
 	// all.
 	Stdout, Stderr int64
 	Truncated      bool
-	// Time is how long the run took, User and System what all processes of the tree used of the processors.
+	// Time is the duration of the run, User and System the processor time of all processes of the tree.
 	Time, User, System time.Duration
 	// MaxMemory is the most bytes that one process of the tree had in memory.
 	MaxMemory int64
-	// Survivors is how many processes of the tree could not be ended, because the kernel holds them. It is nearly
+	// Survivors counts the processes of the tree that could not be ended, because the kernel holds them. It is nearly
 	// always 0.
 	Survivors int
 }
@@ -117,7 +117,7 @@ type tree interface {
 	cleanup()
 }
 
-// A report is what is known about the end of a tree.
+// A report tells how a tree ended.
 type report struct {
 	Code      int           `json:"code"`
 	Signal    string        `json:"signal,omitempty"`
@@ -130,7 +130,7 @@ type report struct {
 	lost      bool          // there was no report
 }
 
-// late is how long a supervisor may take for its work beyond the grace before it is given up.
+// late limits the time that a supervisor takes for its work beyond the grace before it is given up.
 const late = 10 * time.Second
 
 // supervise sees to it that the run ends, and says how.
@@ -310,7 +310,7 @@ func (s *streams) start() {
 	}
 }
 
-// dangling is how long the output of a tree that has ended may take to be read. A pipe of 64 KiB and a writer are all
+// dangling limits the time to read the output of a tree that has ended. A pipe of 64 KiB and a writer are all
 // there is to wait for.
 const dangling = 5 * time.Second
 

@@ -42,7 +42,7 @@ const (
 	shared
 )
 
-// ours is what a refused call gets to hear if nothing else is said: EPERM, as from any system that does not allow it.
+// ours answers a refused call if nothing else is said: EPERM, as from any system that does not allow it.
 const ours = unix.EPERM
 
 // namespaces are the flags of clone that make new ones. In a new user namespace a program has rights over walls.
@@ -162,7 +162,7 @@ func (f *filter) refuse(r refusal) {
 	}
 }
 
-// argument is where the part of the argument that decides stands.
+// argument returns the offset of the part of the argument that decides.
 func (r refusal) argument() uint32 {
 	if r.high {
 		return argument(r.arg) + 4
@@ -170,7 +170,7 @@ func (r refusal) argument() uint32 {
 	return argument(r.arg)
 }
 
-// argument is where the lower half of an argument stands. The kernel looks at no more of most of those that are
+// argument returns the offset of the lower half of an argument. The kernel looks at no more of most of those that are
 // tested here.
 func argument(n int) uint32 { return uint32(offArgs + 8*n) }
 

@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_X86_64
 
-// secondNumbers is where the calls of the x32 ABI begin: the same doors with other numbers.
+// secondNumbers begins the calls of the x32 ABI: the same doors with other numbers.
 const secondNumbers = 0x40000000
 
 var moreRefusals = []refusal{

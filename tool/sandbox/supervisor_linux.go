@@ -37,7 +37,7 @@ func Main() {
 // helping reports whether this program was started by Start.
 func helping() bool { return len(os.Args) > 1 && os.Args[1] == hidden }
 
-// A spec is what a supervisor is told. It goes through a pipe, because everybody can read the arguments of a process.
+// A spec instructs a supervisor. It goes through a pipe, because everybody can read the arguments of a process.
 type spec struct {
 	ID         string        `json:"id"`
 	Program    string        `json:"program"`
@@ -146,7 +146,7 @@ type supervisor struct {
 	used   syscall.Rusage
 }
 
-// A death is how the program ended.
+// A death tells how the program ended.
 type death struct{ status syscall.WaitStatus }
 
 func readSpec(r io.Reader) (s spec, err error) {
@@ -264,7 +264,7 @@ func addUsage(sum, ru *syscall.Rusage) {
 	sum.Maxrss = max(sum.Maxrss, ru.Maxrss)
 }
 
-// looking is how often the limits of the whole tree are looked at.
+// looking is the interval of checks of the whole tree's limits.
 const looking = 100 * time.Millisecond
 
 // watch stays with the tree until nothing of it is left.
@@ -324,7 +324,7 @@ func duration(t syscall.Timeval) time.Duration { return time.Duration(t.Nano()) 
 // deadly are the signals by which the kernel enforces a limit.
 var deadly = map[syscall.Signal]string{syscall.SIGXCPU: "cpu", syscall.SIGXFSZ: "file_size"}
 
-// shellSignal is what programs that pass on the end of another one add to the number of its signal.
+// shellSignal is added to the number of a signal by programs that pass on the end of another one.
 const shellSignal = 128
 
 func (k *supervisor) died(r *report, ws syscall.WaitStatus) {
@@ -353,7 +353,7 @@ func (k *supervisor) ask() {
 	}
 }
 
-// stubborn is how long processes are killed before those that the kernel holds are left to it.
+// stubborn limits how long processes are killed before those that the kernel holds are left to it.
 const stubborn = 8 * time.Second
 
 // killAll ends everything and returns how much was left.

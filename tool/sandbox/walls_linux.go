@@ -22,7 +22,7 @@ type walls struct {
 // programs are the directories of the system's programs and libraries.
 var programs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store", "/snap"}
 
-// settings are what programs need to know of the system: names, certificates, time, fonts, their own
+// settings lists the files that programs need to know of the system: names, certificates, time, fonts, their own
 // defaults. It is a list and not all of /etc, which holds passwords and keys too.
 var settings = []string{
 	"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld-musl-x86_64.path", "/etc/ld-musl-aarch64.path",

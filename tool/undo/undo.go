@@ -43,7 +43,7 @@ const (
 	defaultBytes = 256 << 20
 )
 
-// An Action is what one call has changed.
+// An Action holds the changes of one call.
 type Action struct {
 	ID    string    `json:"id"` // the later action has the greater one
 	At    time.Time `json:"at"`
@@ -261,7 +261,7 @@ func (l *Log) Undo(root *files.Root, id string) ([]edit.Change, error) {
 	return changes, writeFile(filepath.Join(l.place(id), undoneFile), nil)
 }
 
-// A Total is what several actions made of a file.
+// A Total joins the changes of several actions to a file.
 type Total struct {
 	edit.Change      // from before the first of them to what is there now
 	Since       bool // the file is not what the last of them left
@@ -402,7 +402,7 @@ func (l *Log) size(id string) int64 {
 	return n
 }
 
-// abandoned is how old an unfinished action is that nobody finishes any more.
+// abandoned limits the age of an unfinished action that may still be finished.
 const abandoned = time.Hour
 
 // sweep removes what was left unfinished.

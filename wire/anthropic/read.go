@@ -454,7 +454,7 @@ func (r *StreamReader) advance() {
 	}
 }
 
-// maxOpen is how many blocks may be open at a time; the first of more is closed.
+// maxOpen limits the blocks that are open at a time; the first of more is closed.
 const maxOpen = 64
 
 // overtaken reports whether a block of text or thinking can only have ended, because another has started: servers

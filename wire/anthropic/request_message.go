@@ -258,7 +258,7 @@ func (d *requestReader) textBlock(t *partialMessage) {
 	t.add(p)
 }
 
-// A source is where the content of an image or a document comes from.
+// A source tells where the content of an image or a document comes from.
 type source struct{ kind, media, data, url string }
 
 func (d *requestReader) source() (s source) {

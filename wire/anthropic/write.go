@@ -54,7 +54,7 @@ func ThinkingOf(req *chat.Request) Thinking {
 	return thinkingHidden
 }
 
-// ResponseOptions are what an answer says about itself.
+// ResponseOptions hold what an answer says about itself.
 type ResponseOptions struct {
 	ID       string // such as msg_...; also the stem of ids for calls that come without one
 	Model    string // as the client knows it

@@ -259,7 +259,7 @@ func (r *Reader) Members(f func(key string)) {
 	r.path = r.path[:at]
 }
 
-// maxUnread is how many members are named that are passed over.
+// maxUnread limits the names that are listed of members passed over.
 const maxUnread = 32
 
 // Unread passes over the value of a member that the reader does not know and that nobody is sent, and notes its name,
@@ -292,7 +292,7 @@ func (r *Reader) DropIf(there bool, name string) {
 // UnreadNames returns the names of the members that Unread passed over, such as messages.content.cache_control.
 func (r *Reader) UnreadNames() []string { return r.unread }
 
-// MaxChoices is how many answers a request may ask for.
+// MaxChoices limits the answers that a request may ask for.
 const MaxChoices = 16
 
 // Choices returns how many answers a request asks for in a field that was kept as an Extra.

@@ -35,7 +35,7 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("not JSON: %s expected at byte %d", e.Want, e.Offset)
 }
 
-// maxDepth is how deep a value may be nested.
+// maxDepth limits the nesting of a value.
 const maxDepth = 512
 
 func (s *Scanner) fail(want string) {

@@ -77,7 +77,7 @@ func DecodeGenerate(body []byte) (*chat.Request, error) {
 	return d.req, nil
 }
 
-// nothing is what clients write where they want none of something.
+// Clients write nothing where they want none of something.
 var nothing = []string{`""`, "false", "null", "[]"}
 
 type requestReader struct {

@@ -105,7 +105,7 @@ func (d *requestReader) content() []chat.Part {
 	return parts
 }
 
-// maxImages is how many images a request may hold: each takes far more memory than the few letters that it may be
+// maxImages limits the images of a request: each takes far more memory than the few letters that it may be
 // written with.
 const maxImages = 10_000
 

@@ -170,7 +170,7 @@ func (r *StreamReader) choices(s *jsonbody.Scanner) {
 	}
 }
 
-// A delta is what one chunk adds.
+// A delta holds what one chunk adds.
 type delta struct {
 	text, reasoning, thinking, refusal string
 	calls, legacy                      []byte

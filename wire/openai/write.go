@@ -10,7 +10,7 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// ResponseOptions are what an answer says about itself.
+// ResponseOptions hold what an answer says about itself.
 type ResponseOptions struct {
 	ID      string // such as chatcmpl-...; also the stem of ids for calls that come without one
 	Created int64  // seconds since 1970

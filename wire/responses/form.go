@@ -10,8 +10,8 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// A form is how a tool that is no function is offered and called: clients run it, like a function, but its calls and
-// results are items of types of their own. To a model it is a function all the same.
+// A form describes how a tool that is no function is offered and called: clients run it, like a function, but its calls
+// and results are items of types of their own. To a model it is a function all the same.
 type form struct {
 	kind   *itemKind // of its calls
 	call   string    // the type of these items

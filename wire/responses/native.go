@@ -129,10 +129,10 @@ func appendText(dst []byte, s *string) []byte {
 	return shape.AppendQuoted(dst, *s)
 }
 
-// progress are what the events of items are called that tell how far a server of the protocol is.
+// progress lists the types of events that report the progress of a server's own items.
 var progress = map[string]string{"mcp_call": "response.mcp_call", "mcp_list_tools": "response.mcp_list_tools"}
 
-// A servedState is what events tell of an item that a server of the protocol wrote.
+// A servedState holds an item that a server of the protocol wrote, as events report it.
 type servedState struct {
 	ID, Type, Arguments, Status string
 	Error                       json.RawMessage

@@ -104,7 +104,7 @@ func DecodeResponse(dst []chat.Event, names Names, body []byte) ([]chat.Event, e
 	return r.out, nil
 }
 
-// A frame is what an event holds, as far as any is read.
+// A frame holds the fields of an event that are read.
 type frame struct {
 	kind           string
 	place          int64

@@ -18,7 +18,7 @@ const (
 	CodeUnknownItem  = "item_not_found"            // an item reference to what is not kept
 )
 
-// A Request is what a client asks: the question to a model, and what the service around it is to do.
+// A Request holds a client's request: the question to a model, and what the service around it is to do.
 type Request struct {
 	chat.Request // Messages are the instructions and the input
 

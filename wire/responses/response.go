@@ -11,7 +11,7 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// ResponseOptions are what a response says about itself.
+// ResponseOptions hold what a response says about itself.
 type ResponseOptions struct {
 	ID      string   // such as resp_...; also the stem of the ids of items, and of calls that come without one
 	Created int64    // seconds since 1970
@@ -166,7 +166,7 @@ type openItem struct {
 	sealed   []byte          // reasoning that only the server can read, which clients send back to it
 }
 
-// An itemKind is what is written around the text of an item, and the events that tell of it.
+// An itemKind holds the text around that of an item, and the names of its events.
 type itemKind struct {
 	prefix string // of ids
 	head   string // of the item, behind its id

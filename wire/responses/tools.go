@@ -11,7 +11,7 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// A place is where in a request a tool stands.
+// A place locates a tool in a request.
 type place struct {
 	space  string       // name of its namespace
 	opaque []chat.Extra // what a server of this protocol has to know of it

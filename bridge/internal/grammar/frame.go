@@ -12,7 +12,7 @@ import (
 	"wield/schema/shape"
 )
 
-// A frame is what stands around the values of a call. It is found out by writing calls and looking where their
+// A frame holds the text around the values of a call. It is found out by writing calls and looking where their
 // values came to stand, so that a dialect is described once.
 type frame struct {
 	kind  kind
@@ -40,7 +40,7 @@ const (
 	channel  = "channel"
 )
 
-// A callFrame is what stands around the arguments of one tool.
+// A callFrame holds the text around the arguments of one tool.
 type callFrame struct {
 	front, back string       // kindObject
 	bare        string       // a call without arguments, of the other kinds

@@ -38,10 +38,10 @@ type Options struct {
 	Decoders *dialect.Cache // for the check of the grammar; may be nil
 }
 
-// ErrUnsupported is what errors wrap about dialects whose calls a grammar cannot hold.
+// ErrUnsupported is wrapped by errors about dialects whose calls a grammar cannot hold.
 var ErrUnsupported = errors.New("grammar: the calls of this dialect cannot be held")
 
-// maxTools is how many tools have their arguments in a grammar. With more of them arguments are any object.
+// maxTools limits the tools that have their arguments in a grammar. With more of them arguments are any object.
 const maxTools = 64
 
 // A Grammar holds a model to the calls of some tools. It is never changed.
@@ -194,7 +194,7 @@ func literalOr(s string) string {
 	return literal(s)
 }
 
-// An opener is what free text cannot hold, because a call begins there.
+// An opener begins a call, so free text cannot hold it.
 type opener struct {
 	marker string // with which every call begins; "": the name has to be there as well
 	line   bool   // it counts at the start of a line only

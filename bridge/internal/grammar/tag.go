@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A structuralTag is what vLLM and SGLang hold a text to: free up to a trigger, and from there on one of some tags. The
+// A structuralTag constrains a text in vLLM and SGLang: free up to a trigger, and from there on one of some tags. The
 // notation is that of xgrammar.
 type structuralTag struct {
 	Type   string `json:"type"`

@@ -102,7 +102,7 @@ func Format(e chat.Event) string {
 	return b.String()
 }
 
-// showWidth is how much of a text a message shows.
+// showWidth limits the text that a message shows.
 const showWidth = 120
 
 // Short quotes a text, and leaves out most of a long one.

@@ -3,7 +3,7 @@ package form
 
 import "wield/schema/shape"
 
-// A Tags is how a family of dialects writes a call with named elements.
+// A Tags describes how a family of dialects writes a call with named elements.
 type Tags struct {
 	NameEnd    string // behind the name
 	ParamOpen  string
@@ -45,7 +45,7 @@ type Object struct {
 	Dialect string  // of such a call
 }
 
-// An AttributeTags is what only forms have whose names are attributes.
+// An AttributeTags holds the part of forms whose names are attributes.
 type AttributeTags struct {
 	Attributes bool      // others may follow; string="true" or "false" says how a value is meant, and a tag may close itself
 	Loose      bool      // paramOpen ends before the attribute, whose spelling is that of a tokenizer that leaks
@@ -56,7 +56,7 @@ type AttributeTags struct {
 	Cdata      bool      // a value may stand in a CDATA section
 }
 
-// A Header is how a family of dialects writes a call whose name comes first, with a JSON object of
+// A Header describes how a family of dialects writes a call whose name comes first, with a JSON object of
 // arguments behind it. Literals may be empty where a family has none.
 type Header struct {
 	CallOpen  string // before the name of each call in a section
@@ -76,7 +76,7 @@ type Header struct {
 	NameIs    string // the dialect of one without
 }
 
-// A Literal is how a family of models that were trained on Gemma's literals writes a call: a name, and an
+// A Literal describes how a family of models that were trained on Gemma's literals writes a call: a name, and an
 // object whose keys are bare and whose strings stand between two copies of a token, without escapes.
 type Literal struct {
 	Token  string // at both ends of a string

@@ -383,7 +383,7 @@ func CallKeywords(dst []byte, c *chat.Call) ([]byte, string) {
 	return append(dst, ')'), ""
 }
 
-// maxName is how long a name is at most that is written. Readers take no more than maxHeader, with what stands around it.
+// maxName limits the names that are written. Readers take no more than maxHeader, with what stands around it.
 const maxName = 200
 
 // IsName reports whether s can stand bare in a tag, an attribute or before a parenthesis.

@@ -8,7 +8,7 @@ import (
 	"wield/dialect/internal/chars"
 )
 
-// A Frame is what stands around each result. Between them is always the same envelope, one line of
+// A Frame holds the text around each result. Between them is always the same envelope, one line of
 // JSON in which no string holds anything that a dialect could take for a call, and whose first key is none of
 // a call.
 type Frame struct {

@@ -272,7 +272,7 @@ func Unquote(s string) (string, bool) {
 	return out, err == nil
 }
 
-// unescaped are what the short escapes of JSON stand for, by the byte behind the back-slash.
+// unescaped maps the short escapes of JSON to their text, by the byte behind the back-slash.
 var unescaped = [256]string{'"': `"`, '\\': `\`, '/': "/", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t"}
 
 // CloseMissing ends an object whose closing brackets are missing before i, if nothing else is, and reports

@@ -10,7 +10,7 @@ type Keys struct {
 // A keyed is an element of such a list.
 type keyed interface{ Name() string }
 
-// fewKeys is how many keys of an object are compared one by one.
+// fewKeys limits the keys of an object that are compared one by one.
 const fewKeys = 32
 
 // FindKey returns where key stands in the list, or -1.

@@ -21,10 +21,10 @@ const (
 	Off
 )
 
-// MaxDepth is how deep a value may nest.
+// MaxDepth limits the nesting of a value.
 const MaxDepth = 64
 
-// maxKey is how many bytes a key may have that is read at once.
+// maxKey limits the bytes of a key that is read at once.
 const maxKey = 256
 
 // A Writer takes the JSON that is read. Offsets are those of the text.
@@ -77,7 +77,7 @@ type Reader struct {
 	Err        string
 }
 
-// An expression is how far the source text of a scalar is read.
+// An expression records how much of a scalar's source text has been read.
 type expression struct {
 	depth  int    // brackets open in a source text
 	in     byte   // quote open in a source text, or 0
@@ -86,7 +86,7 @@ type expression struct {
 	Next   string // the keyword that was read behind that comma
 }
 
-// quoting is how the string or key that is read is quoted.
+// quoting tells how the current string or key is quoted.
 type quoting struct {
 	quote   byte
 	raw     bool // a Python raw string
@@ -293,7 +293,7 @@ func (v *Reader) unusual(in string, i int) int {
 	return i
 }
 
-// vValueAgain is what punctuation leaves behind when the byte is to be read again in state back.
+// vValueAgain follows punctuation if the byte is to be read again in state back.
 const vValueAgain valueState = 255
 
 // punctuation reads a byte that is neither blank nor part of a value. It reports whether the byte is to be

@@ -164,7 +164,7 @@ func PlainScalar(text string) bool {
 	return len(text) <= maxDigits && chars.Digits(text) && (text[0] != '0' || len(text) == 1)
 }
 
-// maxDigits is how many digits an integer may have that every reader of JSON takes for the same.
+// maxDigits limits integers to those that all readers of JSON read alike.
 const maxDigits = 15
 
 // scalar returns the JSON of a number, a word or a source text, and the repair that made it so.

@@ -16,7 +16,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// A View is how a page is shown.
+// A View sets how a page is shown.
 type View struct {
 	Width, Height int  // in pixels
 	Dark          bool // the person prefers dark colours

@@ -165,7 +165,7 @@ func readRequest(stdin io.Reader, file string) (*chat.Request, error) {
 	return req, nil
 }
 
-// A shownPrompt is what a model is sent for a request.
+// A shownPrompt holds what a model is sent for a request.
 type shownPrompt struct {
 	Model   string          `json:"model"`
 	Backend string          `json:"backend"`

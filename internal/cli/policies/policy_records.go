@@ -77,7 +77,7 @@ func policyRecords(app *cli.App, f *policyFlags, args []string) error {
 	return nil
 }
 
-// A recordRun is what the records of one run share.
+// The records of one run share a recordRun.
 type recordRun struct {
 	trees map[string]*recordTree
 	temp  string // holds the trees of files
@@ -92,7 +92,7 @@ type recordTree struct {
 	Hardlinks map[string]string `json:"hardlinks"`
 }
 
-// A recordSetup is what a record changes about its tree.
+// A recordSetup holds what a record changes about its tree.
 type recordSetup struct {
 	Symlink map[string]string `json:"symlink"`
 	Sparse  map[string]int64  `json:"sparse"`

@@ -48,7 +48,7 @@ func chatTools(c *config.Config) []string {
 // maxInstructions is how large the instructions of a project may be.
 const maxInstructions = 64 << 10
 
-// A chatFlags is how wield chat was called.
+// A chatFlags holds the flags of wield chat.
 type chatFlags struct {
 	runFlags
 	once   bool

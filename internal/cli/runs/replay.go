@@ -23,7 +23,7 @@ import (
 	"wield/tool/policy"
 )
 
-// A replayFlags is how wield replay was called.
+// A replayFlags holds the flags of wield replay.
 type replayFlags struct {
 	file    string
 	dialect string

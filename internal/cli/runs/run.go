@@ -39,7 +39,7 @@ const (
 // maxTask bounds what is read from the input.
 const maxTask = 10 << 20
 
-// A runFlags is how wield run was called.
+// A runFlags holds the flags of wield run.
 type runFlags struct {
 	modelFlags
 	toolFlags

@@ -36,7 +36,7 @@ func newHook(address string) (*hook, error) {
 	return &hook{MemoryApprovals: new(tool.MemoryApprovals), url: address, client: client}, nil
 }
 
-// A hookAnswer is what the service says.
+// A hookAnswer holds the service's answer.
 type hookAnswer struct {
 	Decision  string          `json:"decision"` // approve, deny
 	Arguments json.RawMessage `json:"arguments,omitempty"`

@@ -17,7 +17,7 @@ import (
 	"wield/tool"
 )
 
-// A runInput is what comes through a pipe with --input stream-json: one message a line, of which the first begins a
+// A runInput reads a pipe with --input stream-json: one message a line, of which the first begins a
 // run. Those that come while a run is under way enter its conversation as soon as no call is open; those that come
 // later begin the next run of the session. docs/run-input.schema.json describes a line.
 type runInput struct {

@@ -34,7 +34,7 @@ var runOutputs = map[string]func(p *runPrinter) runOutput{
 	"stream-json": func(p *runPrinter) runOutput { return &runLines{runPrinter: p} },
 }
 
-// A runPrinter is what all forms of output have.
+// All forms of output share a runPrinter.
 type runPrinter struct {
 	id     string
 	out    io.Writer
@@ -156,7 +156,7 @@ type runPassage struct {
 // set fills in a passage.
 func (p *runPassage) set(text *string, at, end *int) { p.Text, p.At, p.End = text, at, end }
 
-// A runDecision is what rules or a person say of a call.
+// A runDecision holds the decision of rules or a person on a call.
 type runDecision struct {
 	Decision chat.Decision `json:"decision,omitempty"`
 	Rule     string        `json:"rule,omitempty"`
@@ -174,7 +174,7 @@ type runRepair struct {
 	After  string        `json:"after"`
 }
 
-// A runEnding is what came of a run: the document of --output json, and the last line of the stream.
+// A runEnding holds the result of a run: the document of --output json, and the last line of the stream.
 type runEnding struct {
 	Schema   int             `json:"schema_version"`
 	Run      string          `json:"run_id"`

@@ -16,7 +16,7 @@ import (
 	"wield/tool"
 )
 
-// A resumeFlags is how wield sessions resume was called.
+// A resumeFlags holds the flags of wield sessions resume.
 type resumeFlags struct {
 	file    *string
 	approve []string

@@ -175,7 +175,7 @@ func properties(s *schema.Schema) []shape.Prop {
 	return s.Shape().Props
 }
 
-// maxLintDepth is how deep in a schema parameters are looked at.
+// maxLintDepth limits how deep in a schema parameters are looked at.
 const maxLintDepth = 8
 
 // eachParameter calls f for every property that the schema declares, by its pointer into the schema.
@@ -197,7 +197,7 @@ func eachParameter(raw json.RawMessage, pointer string, depth int, f func(pointe
 	}
 }
 
-// A parameter is what is looked at in the schema of one.
+// A parameter holds the part of its schema that is looked at.
 type parameter struct {
 	Description string                     `json:"description"`
 	Type        json.RawMessage            `json:"type"`

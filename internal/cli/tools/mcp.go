@@ -142,7 +142,7 @@ wrong.`,
 	}
 }
 
-// A serverTest is what a look at a server showed.
+// A serverTest holds what a look at a server showed.
 type serverTest struct {
 	status   mcp.Status
 	offers   mcp.Offers

@@ -18,7 +18,7 @@ import (
 	"wield/internal/config"
 )
 
-// A serverFile is what a file NAME.mcp.yaml says.
+// A serverFile holds a file NAME.mcp.yaml.
 type serverFile struct {
 	Command  []string          `yaml:"command,omitempty"`
 	Env      map[string]string `yaml:"env,omitempty"`

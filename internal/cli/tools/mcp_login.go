@@ -125,7 +125,7 @@ func withServers(app *cli.App, file string, f func(*compose.Toolbox, *config.Res
 	return err
 }
 
-// A callback is where the browser ends after a login.
+// The browser ends at a callback after a login.
 type callback struct {
 	app      *cli.App
 	quiet    bool

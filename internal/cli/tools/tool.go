@@ -194,7 +194,7 @@ func printAs(w io.Writer, name string, defs []chat.Tool) error {
 	return err
 }
 
-// A toolRow is what is told of a tool.
+// A toolRow describes a tool in a list.
 type toolRow struct {
 	Name             string          `json:"name"`
 	Description      string          `json:"description"`
@@ -303,7 +303,7 @@ func indent(b *strings.Builder, raw json.RawMessage) error {
 	return enc.Encode(raw)
 }
 
-// A toolRun is how wield tool run was called.
+// A toolRun holds the flags and arguments of wield tool run.
 type toolRun struct {
 	file                *string
 	yes, enable, asJSON bool

@@ -11,7 +11,7 @@ import (
 	"wield/journal"
 )
 
-// A page is what is read at once. No rows are open while somebody looks at an entry, so that readers never keep a
+// A page is read at once. No rows are open while somebody looks at an entry, so that readers never keep a
 // writer waiting.
 const (
 	pageRows  = 200

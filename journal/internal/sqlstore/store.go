@@ -20,7 +20,7 @@ import (
 	"wield/journal"
 )
 
-// A Flavour is what a database does in its own way.
+// A Flavour holds what databases do differently.
 type Flavour struct {
 	Prefix   string                               // of the names of tables
 	Dollars  bool                                 // parameters are written $1 instead of ?
@@ -73,7 +73,7 @@ func New(writer, reader *sql.DB, f Flavour, o journal.Options) *Store {
 // Writer returns the connection that writes, for what concerns the whole database.
 func (s *Store) Writer() *sql.DB { return s.writer }
 
-// batchSize is how many operations make one transaction.
+// batchSize limits the operations of one transaction.
 const batchSize = 256
 
 // submit has an operation done.
@@ -202,7 +202,7 @@ func (s *Store) transact(durable bool, do func(*transaction) error) error {
 	return s.flavour.Classify(err)
 }
 
-// probeTime is how long a database may take to answer at all, after it did not answer in time.
+// probeTime limits how long a database may take to answer at all, after it did not answer in time.
 const probeTime = 5 * time.Second
 
 // inTime has something done that ends when the database takes too long. Who comes afterwards waits less long for a

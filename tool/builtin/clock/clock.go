@@ -13,19 +13,19 @@ type Clock struct {
 	Now func() time.Time // nil: time.Now
 }
 
-// timeIn is what both tools take.
+// timeIn holds the arguments of both tools.
 type timeIn struct {
 	Timezone string `json:"timezone,omitempty" jsonschema:"IANA time zone, such as Europe/Oslo. Default: local time zone"`
 }
 
-// A Moment is what get_current_time gives.
+// A moment is the result of get_current_time.
 type moment struct {
 	Time     string `json:"time"` // RFC 3339
 	Timezone string `json:"timezone"`
 	Unix     int64  `json:"unix"`
 }
 
-// A Day is what get_current_date gives.
+// A day is the result of get_current_date.
 type day struct {
 	Date     string `json:"date"` // year, month and day
 	Weekday  string `json:"weekday"`

@@ -26,13 +26,13 @@ const (
 	messageBytes = 4 << 10 // of a message that is read
 )
 
-// searchIn is what conversation_search takes.
+// searchIn holds the arguments of conversation_search.
 type searchIn struct {
 	Query string `json:"query" jsonschema:"words that must all occur in a message"`
 	Limit int    `json:"limit,omitempty" jsonschema:"maximum number of messages, up to 50. Default: 10"`
 }
 
-// readIn is what conversation_read takes.
+// readIn holds the arguments of conversation_read.
 type readIn struct {
 	Session string `json:"session" jsonschema:"ID of the conversation, as returned by conversation_search"`
 	From    int    `json:"from,omitempty" jsonschema:"first message, counted from 1"`
@@ -49,13 +49,13 @@ type message struct {
 	At      string `json:"at"` // RFC 3339
 }
 
-// found is what conversation_search gives.
+// found is the result of conversation_search.
 type found struct {
 	Messages []message `json:"messages"`
 	Count    int       `json:"count"`
 }
 
-// page is what conversation_read gives.
+// page is the result of conversation_read.
 type page struct {
 	Session  string    `json:"session"`
 	Title    string    `json:"title,omitempty"`

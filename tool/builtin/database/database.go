@@ -40,7 +40,7 @@ func (s Source) Check() error {
 	return errors.New("the address is neither postgres://.. nor sqlite:PATH")
 }
 
-// Options are what the tool knows. The zero value knows the files of the workspace.
+// Options configure the tool. The zero value knows the files of the workspace.
 type Options struct {
 	Sources map[string]Source
 	Cell    int // bytes of a value that are shown; 0: 8 KiB
@@ -58,7 +58,7 @@ const (
 	timeLimit   = 30 * time.Second // where the call has none
 )
 
-// query is what the tool takes.
+// query holds the tool's arguments.
 type query struct {
 	Query      string            `json:"query" jsonschema:"one SQL statement; values are best given as parameters: ? in SQLite, $1 in PostgreSQL"`
 	Parameters []json.RawMessage `json:"parameters,omitempty"`
@@ -68,7 +68,7 @@ type query struct {
 	MaxRows    int               `json:"max_rows,omitempty"`
 }
 
-// A queryResult is what it gives.
+// A queryResult holds the tool's result.
 type queryResult struct {
 	Columns   []string            `json:"columns"`
 	Rows      [][]json.RawMessage `json:"rows"`

@@ -30,7 +30,7 @@ var verbs = map[string]bool{
 	"INSERT": true, "UPDATE": true, "DELETE": true, "MERGE": true, "TRUNCATE": true, "CREATE": true, "ALTER": true, "DROP": true, "COMMENT": true,
 }
 
-// closing is how long it may take to take leave of a server.
+// closing limits the time to take leave of a server.
 const closing = 2 * time.Second
 
 func (s server) ask(ctx context.Context, _ *tool.Call, q *request) (*queryResult, error) {

@@ -162,7 +162,7 @@ func (c *collector) text(s string) json.RawMessage {
 	return encode(s)
 }
 
-// A blob is how bytes are written.
+// A blob writes bytes.
 type blob struct {
 	Base64 string `json:"base64"`
 	Bytes  int    `json:"bytes"`               // all that there are

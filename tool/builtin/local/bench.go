@@ -11,7 +11,7 @@ import (
 	"wield/tool/internal/patch"
 )
 
-// A bench is what the tools of one list have in common.
+// A bench is shared by the tools of one list.
 type bench struct {
 	o Options
 
@@ -23,7 +23,7 @@ type bench struct {
 // A place is a file of a workspace.
 type place struct{ root, name string }
 
-// A fileState is what is known of a file.
+// A fileState holds what is known of a file.
 type fileState struct {
 	seen   bool
 	hash   [32]byte // of what was seen

@@ -105,7 +105,7 @@ func (in *createInput) ops() ([]patch.Op, error) {
 	return []patch.Op{{Kind: patch.Create, Path: in.Path, Content: in.Content}}, nil
 }
 
-// An input is what a block that changes files holds.
+// An input holds a block that changes files.
 type input interface{ ops() ([]patch.Op, error) }
 
 // identity returns what is the same for the same call.

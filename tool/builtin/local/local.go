@@ -17,7 +17,7 @@ import (
 // Source is that of the tools.
 const Source = "local"
 
-// Options are what the tools share. The zero value works, and has no executors.
+// Options apply to all tools. The zero value works, and has no executors.
 type Options struct {
 	MaxRead   int64 // bytes of a file that is read; 0: 360 KiB
 	NoReads   bool  // read refuses every file

@@ -10,7 +10,7 @@ import (
 	"wield/tool/internal/patch"
 )
 
-// Parts are what a call of edit is made of: its groups, or the hunks and files of its patch, each of which a person
+// Parts divide a call of edit: into its groups, or the hunks and files of its patch, each of which a person
 // can refuse.
 type Parts struct {
 	Paths []string // the file of each

@@ -18,7 +18,7 @@ const (
 	readsAreOff = "File reads are disabled in configuration (tools.localActions.fileReads.enabled)"
 )
 
-// probed is how much of a file is looked at to see whether it is text.
+// probed counts the bytes of a file that are looked at to see whether it is text.
 const probed = 8192
 
 // mostPaths bounds the files of one block.

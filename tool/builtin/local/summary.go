@@ -9,7 +9,7 @@ import (
 	"wield/tool/internal/patch"
 )
 
-// A blockInput is what a block of any kind holds.
+// A blockInput holds a block of any kind.
 type blockInput struct {
 	Path    string   `json:"path"`
 	Paths   []string `json:"paths"`
@@ -79,7 +79,7 @@ func opSummary(op *patch.Op) string {
 	return fmt.Sprintf("%s (−%d +%d)", op.Path, removed, added)
 }
 
-// summaryLines is how much of a block of code a summary shows.
+// summaryLines limits the lines of code in a summary.
 const summaryLines = 3
 
 func execSummary(name, code string) string {

@@ -121,7 +121,7 @@ func (o Options) call(ctx context.Context, c *tool.Call, turn chan struct{}, wri
 	return tool.Result{OK: true, Data: data}, err
 }
 
-// in is what the tools take. A field that was left out is nil.
+// in holds the arguments of all tools. A field that was left out is nil.
 type in struct {
 	ID         string    `json:"memory_id"`
 	Content    *string   `json:"content"`
@@ -181,7 +181,7 @@ func add(ctx context.Context, s *store, arguments []byte) (any, error) {
 	return m, s.add(ctx, m)
 }
 
-// found is what search_memories gives.
+// found is the result of search_memories.
 type found struct {
 	Memories []memory `json:"memories"`
 	Count    int      `json:"count"`

@@ -262,7 +262,7 @@ func words(text string) string {
 	return strings.Join(list[:min(len(list), 32)], " OR ")
 }
 
-// A summary is what get_memory_stats gives.
+// A summary is the result of get_memory_stats.
 type summary struct {
 	Total  int            `json:"total"`
 	ByType map[string]int `json:"by_type"`

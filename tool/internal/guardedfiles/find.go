@@ -243,7 +243,7 @@ func repositories(git string) []string {
 // options, programs and places. Git writes them, and nobody else.
 var gitState = []string{"rebase-merge", "rebase-apply", "sequencer", "objects/info/alternates", "objects/info/http-alternates", "gitdir"}
 
-// todo is what a rebase that was interrupted does next. Git writes it, and runs the commands in it.
+// todo lists the next steps of a rebase that was interrupted. Git writes it, and runs the commands in it.
 const todo = "rebase-merge/git-rebase-todo"
 
 // todoCommands are the lines of a todo that run a command.

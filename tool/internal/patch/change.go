@@ -11,7 +11,7 @@ import (
 	"wield/tool/edit"
 )
 
-// A Source is where files are read. A *files.Root is one.
+// A Source reads files. A *files.Root is one.
 type Source interface {
 	// Rel returns the one name of a path.
 	Rel(path string) (string, error)

@@ -132,7 +132,7 @@ func counted(n int, what string) string {
 	return itoa(n) + " " + what
 }
 
-// around is how many lines are shown before and behind the closest ones.
+// around counts the lines shown before and behind the closest ones.
 const around = 2
 
 // mostShown bounds the lines of a closest place that are shown.

@@ -23,7 +23,7 @@ const (
 	stepWhole    edit.Step = "whole file"        // the file is written as a whole
 )
 
-// A placement is where a hunk goes.
+// A placement tells where a hunk goes.
 type placement struct {
 	step    edit.Step
 	splices []splice

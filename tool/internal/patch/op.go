@@ -35,7 +35,7 @@ const (
 	Replace Kind = "replace" // replaces text anywhere in a file, also within a line
 )
 
-// An Op is what is to become of one file.
+// An Op describes what becomes of one file.
 type Op struct {
 	Kind Kind
 	Path string

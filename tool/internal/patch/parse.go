@@ -186,7 +186,7 @@ func parseWhole(text string) ([]Op, error) {
 	return []Op{{Kind: Create, Path: path, Content: content, Line: 1}}, nil
 }
 
-// nameBefore is how many lines before a group the name of its file is looked for.
+// nameBefore limits the lines before a group in which the name of its file is looked for.
 const nameBefore = 3
 
 // parseAider reads SyntaxAider. The text around the groups is of no consequence; a group without a name before it is

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Part is what of a text of edits can be refused without the rest: a group or a hunk, or all that becomes of a file.
+// A Part of a text of edits can be refused without the rest: a group or a hunk, or all that becomes of a file.
 type Part struct {
 	Op   Op  // what it does, if it stands alone
 	Line int // where it begins in the text, from 1

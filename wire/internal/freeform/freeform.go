@@ -10,7 +10,7 @@ import (
 	"wield/schema/shape"
 )
 
-// A Grammar is what the text has to be. The zero value is any text.
+// A Grammar describes the text. The zero value is any text.
 type Grammar struct{ Syntax, Definition string }
 
 // Fill gives a tool the parameters that a function in its place has: one text. A regular expression is held to like any
