@@ -16,7 +16,7 @@ func (r *run) attempted(e chat.Event, d *chat.RejectedDetail) {
 	promoted := e.Flags&chat.FlagPromoted != 0
 	r.reject(e, &told, false)
 	if d.Reason == chat.ReasonMalformed && d.At < d.End && !promoted {
-		r.turn.rest = remnant{closer: closerOf(d.Raw), from: d.End, to: d.End}
+		r.turn.rest = tail{closer: closerOf(d.Raw), from: d.End, to: d.End}
 	}
 }
 
@@ -30,15 +30,15 @@ func (r *run) argumentsIn(d *chat.RejectedDetail) string {
 	return c.Calls[0].Arguments
 }
 
-// A remnant is text behind a broken call which may be the rest of it: where the closer of the call follows it
+// A tail is text behind a broken call which may be the rest of it: where the closer of the call follows it
 // is left out, as the call is.
-type remnant struct {
-	closer   string // empty: there is no remnant
+type tail struct {
+	closer   string // empty: there is no tail
 	from, to int
 }
 
-// mostRemnant limits the text that waits for the closer.
-const mostRemnant = 4 << 10
+// maxTail limits the text that waits for the closer.
+const maxTail = 4 << 10
 
 // closerOf returns what closes the broken call that text begins with; empty: nothing that could be told from text.
 func closerOf(text string) string {
@@ -66,7 +66,7 @@ func (r *run) remains(e *chat.Event) bool {
 	}
 	goesOn := e.Kind == chat.KindText && e.Flags&chat.FlagDecoded == 0 || e.Kind == chat.KindMarkup
 	if !goesOn || e.At != m.to {
-		r.endRemnant()
+		r.endTail()
 		return false
 	}
 	m.to = e.End
@@ -75,7 +75,7 @@ func (r *run) remains(e *chat.Event) bool {
 		text := *e
 		text.Text, text.At = string(r.turn.raw[at:m.to]), at
 		r.place(chat.Event{Kind: chat.KindMarkup, At: m.from, End: at, Text: string(r.turn.raw[m.from:at])}, false)
-		*m = remnant{}
+		*m = tail{}
 		switch {
 		case text.At == text.End:
 		case text.Kind == chat.KindText:
@@ -85,16 +85,16 @@ func (r *run) remains(e *chat.Event) bool {
 		}
 		return true
 	}
-	if m.to-m.from > mostRemnant {
-		r.endRemnant()
+	if m.to-m.from > maxTail {
+		r.endTail()
 	}
 	return true
 }
 
-// endRemnant shows text that waited for a closer which did not come.
-func (r *run) endRemnant() {
+// endTail shows text that waited for a closer which did not come.
+func (r *run) endTail() {
 	m := r.turn.rest
-	r.turn.rest = remnant{}
+	r.turn.rest = tail{}
 	if m.from < m.to {
 		r.text(chat.Event{Kind: chat.KindText, Text: string(r.turn.raw[m.from:m.to]), At: m.from, End: m.to})
 	}

@@ -42,7 +42,7 @@ func (r *run) fail(e chat.Event, f failure) {
 	if r.bounceable(f.reason) {
 		r.turn.failures = append(r.turn.failures, f)
 		r.reject(e, d, false)
-		r.turn.muted = silence{on: true, from: len(r.turn.raw), covered: len(r.turn.raw)}
+		r.turn.muted = mute{on: true, from: len(r.turn.raw), covered: len(r.turn.raw)}
 		if d.At < d.End && e.Flags&chat.FlagPromoted == 0 {
 			r.turn.muted.from, r.turn.muted.covered = d.At, d.End
 		}

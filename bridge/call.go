@@ -81,7 +81,7 @@ func (r *run) release() {
 	if b := r.turn.markup.blanks; len(b) > 0 {
 		c.lead = b[0].At
 	}
-	r.leading(false)
+	r.placeBlanks(false)
 	c.start.ID = r.id(c.start)
 	for _, e := range c.events.take() {
 		switch e.Kind {
@@ -262,7 +262,7 @@ func (r *run) reject(e chat.Event, d *chat.RejectedDetail, show bool) {
 	c.events = c.events.empty()
 	shown := e.Flags&chat.FlagSpent != 0 && e.Index < 0
 	if e.Origin == chat.OriginText && !promoted {
-		r.leading(shown)
+		r.placeBlanks(shown)
 		r.settle(d.Raw, shown)
 	}
 	if shown {

@@ -216,7 +216,7 @@ func (r *run) endForm() error {
 		at := t.at(len(r.turn.raw))
 		r.hideText()
 		r.turn.failures = append(r.turn.failures, failure{reason: ReasonFormat, message: why})
-		r.turn.muted = silence{on: true, from: at, covered: len(r.turn.raw)}
+		r.turn.muted = mute{on: true, from: at, covered: len(r.turn.raw)}
 	case r.o.Strict && !r.req.Stream:
 		return &chat.Error{Kind: chat.ErrProtocol, Code: codeFormatMismatch, Message: mismatch + ": " + why}
 	default:

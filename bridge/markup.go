@@ -46,12 +46,12 @@ func (r *run) markup(e chat.Event) {
 	}
 	m.token = [2]int{e.At, e.End}
 	if m.section == shownSection && (r.meaningless(text, false) || r.meaningless(text, true)) {
-		r.trailing()
+		r.endBlanks()
 		r.place(e, false)
 		return
 	}
 	m.shown = m.section == shownSection
-	r.leading(m.shown)
+	r.placeBlanks(m.shown)
 	r.place(e, m.shown)
 }
 
@@ -70,15 +70,15 @@ func (r *run) place(e chat.Event, shown bool) {
 	}
 }
 
-// trailing decides blanks that no call follows.
-func (r *run) trailing() {
+// endBlanks decides blanks that no call follows.
+func (r *run) endBlanks() {
 	m := &r.turn.markup
-	r.leading(m.shown)
+	r.placeBlanks(m.shown)
 	m.shown = false
 }
 
-// leading decides the blanks before a call, which is shown as text or not.
-func (r *run) leading(shown bool) {
+// placeBlanks decides the blanks before a call, which is shown as text or not.
+func (r *run) placeBlanks(shown bool) {
 	m := &r.turn.markup
 	if len(m.blanks) == 0 {
 		return

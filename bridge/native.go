@@ -62,7 +62,7 @@ func (r *run) backendStart(e chat.Event) {
 		*c = pendingCall{open: true, start: e, tool: t, events: c.events.empty(), raw: c.raw[:0], muted: true}
 		switch {
 		case ch == channelConfused:
-			r.silence()
+			r.mute()
 		case ch == channelLate:
 		case t == nil && len(r.namesIn(e.Name)) > 1:
 			ch = channelGlued
@@ -249,7 +249,7 @@ func (r *run) nativeCall(e chat.Event) {
 				r.late(e, call.Name, call.Arguments)
 				continue
 			}
-			r.silence()
+			r.mute()
 			r.confused(call)
 			continue
 		}
@@ -285,9 +285,9 @@ func (r *run) glued(all chat.Call) []chat.Call {
 	return calls
 }
 
-// silence stops showing the answer, from here on: what follows a confused call is an apology for it. What the
+// mute stops showing the answer, from here on: what follows a confused call is an apology for it. What the
 // decoder still holds was written before.
-func (r *run) silence() {
+func (r *run) mute() {
 	if r.turn.muted.on {
 		return
 	}
@@ -295,7 +295,7 @@ func (r *run) silence() {
 	if !r.turn.muted.on {
 		r.dropRepetition()
 		r.flushText()
-		r.turn.muted = silence{on: true, from: len(r.turn.raw), covered: len(r.turn.raw)}
+		r.turn.muted = mute{on: true, from: len(r.turn.raw), covered: len(r.turn.raw)}
 	}
 }
 

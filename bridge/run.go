@@ -49,12 +49,12 @@ type turn struct {
 	raw       []byte           // the text so far
 	calls     int              // complete calls of this response
 	required  []string         // names and arguments of those, where the answer has to be a call
-	muted     silence
+	muted     mute
 	plain     bool // the decoder is closed: text is text
 	tried     bool // a call was made or attempted
 	over      overrun
 	goesOn    bool // its text continues what the client has
-	rest      remnant
+	rest      tail
 	counted   bool // the backend said what was used
 	failures  []failure
 	repeats   repetition
@@ -75,8 +75,8 @@ type asked struct {
 	began   time.Time
 }
 
-// A silence begins where nothing more of a response is shown. The offsets are places in its raw text.
-type silence struct {
+// A mute begins where nothing more of a response is shown. The offsets are places in its raw text.
+type mute struct {
 	on      bool
 	from    int // where it began
 	covered int // where the events ended then
@@ -474,10 +474,10 @@ func (r *run) decoded() {
 		}
 		switch e.Kind {
 		case chat.KindOverrun:
-			r.trailing()
+			r.endBlanks()
 			r.overran(*e)
 		case chat.KindText:
-			r.trailing()
+			r.endBlanks()
 			r.text(*e)
 		case chat.KindCallStart:
 			r.start(*e, r.find(e.Name))
@@ -496,7 +496,7 @@ func (r *run) decoded() {
 				r.markup(*e)
 			default:
 				if e.Kind == chat.KindReasoning {
-					r.trailing()
+					r.endBlanks()
 				}
 				if !r.turn.repeats.keep(*e) {
 					r.pass(*e)
@@ -587,9 +587,9 @@ func (r *run) closeText() {
 		return
 	}
 	r.decoded()
-	r.endRemnant()
+	r.endTail()
 	if !r.turn.muted.on {
-		r.trailing()
+		r.endBlanks()
 	}
 }
 

@@ -91,7 +91,7 @@ func inventedTurn(text string, called bool, styles uint64) (at int, marker strin
 		if !again && (meant || shown != nil && shown.before == s.before) {
 			continue
 		}
-		l := leading{called: called || asks(before), seen: before != "" || len(text) < maxInvented}
+		l := preamble{called: called || asks(before), seen: before != "" || len(text) < maxInvented}
 		l.shows = introduces(bottomLine(before)) || !called && !again && s.hasStyle(styles)
 		for _, reply := range slices.Backward(speakers[k+1:]) {
 			sign, replied := sameStyle(s, &reply)
@@ -137,8 +137,8 @@ func (s *speaker) hasStyle(styles uint64) bool {
 	return false
 }
 
-// A leading describes the text before a line of another party.
-type leading struct {
+// A preamble describes the text before a line of another party.
+type preamble struct {
 	called bool // the model called, or asks for what the party says
 	shows  bool // it leads to a conversation that is shown
 	seen   bool // it is all there
@@ -146,7 +146,7 @@ type leading struct {
 
 // invents reports whether s and reply, who speak in text before a call, are a turn of another party and the model's
 // answer to it.
-func (l leading) invents(text string, s, reply *speaker, sign string) bool {
+func (l preamble) invents(text string, s, reply *speaker, sign string) bool {
 	evident := l.called || consents(text[s.to+len(sign):])
 	said := text[reply.to+len(sign):]
 	switch {

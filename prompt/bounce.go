@@ -21,9 +21,9 @@ func (o *Options) Bounce(calls []chat.Call) string {
 	if text == "" {
 		text = bounceText
 	}
-	d, ok := voiceOf(o.dialect())
+	d, ok := variantOf(o.dialect())
 	if !ok {
-		d, _ = voiceOf("json-fence")
+		d, _ = variantOf("json-fence")
 	}
 	var shown string
 	switch d.Name {

@@ -41,7 +41,7 @@ type settings struct {
 }
 
 // block returns the tool block, from the cache if it is there.
-func (c *Cache) block(o *Options, d voice, tools []chat.Tool, bare bool) block {
+func (c *Cache) block(o *Options, d variant, tools []chat.Tool, bare bool) block {
 	if c == nil || len(tools) == 0 {
 		return renderBlock(o, d, tools, bare)
 	}

@@ -13,7 +13,7 @@ import (
 // A history turns messages into such as a model without tools can have written and read.
 type history struct {
 	o            *Options
-	d            voice
+	d            variant
 	prefix       string
 	tools        []chat.Tool     // of the request
 	instructions strings.Builder // of the client, joined
@@ -103,7 +103,7 @@ func requested(text string) []chat.Call {
 // renderCalls writes calls as the model would have written them in d. A call that d cannot write is written
 // as fenced JSON, and arguments that are broken beyond repair as a string: a history that a client sends is
 // never a reason to fail.
-func renderCalls(d voice, calls []chat.Call, prefix string) string {
+func renderCalls(d variant, calls []chat.Call, prefix string) string {
 	named := make([]chat.Call, len(calls))
 	for i := range calls {
 		named[i] = calls[i]
@@ -122,14 +122,14 @@ func renderCalls(d voice, calls []chat.Call, prefix string) string {
 	return string(b)
 }
 
-func appendCall(b []byte, d voice, c chat.Call) []byte {
+func appendCall(b []byte, d variant, c chat.Call) []byte {
 	if out, err := d.AppendCalls(b, []chat.Call{c}); err == nil {
 		return out
 	}
-	fence, _ := voiceOf("json-fence")
+	fence, _ := variantOf("json-fence")
 	if args, _, err := dialect.Arguments(c.Arguments, nil, dialect.RepairFull); err == nil {
 		c.Arguments = args
-		for _, d := range []voice{d, fence} {
+		for _, d := range []variant{d, fence} {
 			if out, err := d.AppendCalls(b, []chat.Call{c}); err == nil {
 				return out
 			}

@@ -60,7 +60,7 @@ type Options struct {
 // shared with it. The tools and the choice are gone from the returned request. It fails with a *[chat.Error] of kind
 // [chat.ErrBadRequest] when the choice names a tool that is not offered, and with the error of ctx when that ends.
 func Render(ctx context.Context, req *chat.Request, o Options) (*chat.Request, error) {
-	d, ok := voiceOf(o.dialect())
+	d, ok := variantOf(o.dialect())
 	if !ok {
 		return nil, fmt.Errorf("prompt: unknown dialect %q", o.Dialect)
 	}
@@ -113,7 +113,7 @@ func (o *Options) Taught() string { return o.dialect() }
 // ResultOpener returns what the results of tools begin with in the text that a model reads; "" for dialects whose
 // results cannot be told from other text by it. A model that writes it invents a result.
 func (o *Options) ResultOpener() string {
-	d, ok := voiceOf(o.dialect())
+	d, ok := variantOf(o.dialect())
 	if !ok {
 		return ""
 	}
@@ -177,7 +177,7 @@ func Offered(req *chat.Request) ([]chat.Tool, error) {
 }
 
 // instructions returns what the model is told besides the conversation.
-func (o *Options) instructions(d voice, client string, tools []chat.Tool, req *chat.Request) string {
+func (o *Options) instructions(d variant, client string, tools []chat.Tool, req *chat.Request) string {
 	for i := range o.Replace {
 		client = o.Replace[i].apply(client)
 	}

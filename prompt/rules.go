@@ -100,7 +100,7 @@ var ruleSets = [...]ruleSet{
 		args: "Each call must include all required parameters", results: "TOOL_RESULT", final: "respond normally without such a list"},
 }
 
-func ruleSetOf(d voice) *ruleSet {
+func ruleSetOf(d variant) *ruleSet {
 	for i := range ruleSets {
 		if ruleSets[i].dialect == d.Name {
 			return &ruleSets[i]
@@ -117,7 +117,7 @@ type block struct {
 
 // renderBlock writes the block. bare says that the client has no instructions of its own, so that the
 // protocol's are all that the model is told.
-func renderBlock(o *Options, d voice, tools []chat.Tool, bare bool) block {
+func renderBlock(o *Options, d variant, tools []chat.Tool, bare bool) block {
 	if len(tools) == 0 {
 		return block{}
 	}
@@ -150,7 +150,7 @@ func renderBlock(o *Options, d voice, tools []chat.Tool, bare bool) block {
 func (o *Options) apart() bool { return strings.Contains(o.Template, "{{tools}}") }
 
 // text lays the block out.
-func (r *ruleSet) text(o *Options, d voice, tools []chat.Tool, definitions string, bare bool) string {
+func (r *ruleSet) text(o *Options, d variant, tools []chat.Tool, definitions string, bare bool) string {
 	intro := r.intro
 	if bare && r.dialect == protocolDialect {
 		intro = "You are an AI coding assistant with access to these tools:"
@@ -178,7 +178,7 @@ const protocolDialect = "tool-call-tag"
 const protocolFormat = "TOOL CALLING PROTOCOL:\nWhen you need to use a tool, respond with this EXACT format:\n\n"
 
 // format shows the shape of a call in the words of the protocol.
-func (r *ruleSet) format(d voice) string {
+func (r *ruleSet) format(d variant) string {
 	b, _ := d.AppendCalls(nil, []chat.Call{{Name: "tool_name", Arguments: `{"arg1": "value1"}`, Reasoning: "why you need this tool"}})
 	return string(b)
 }
@@ -218,7 +218,7 @@ func prefixRule(o *Options) []string {
 	return []string{"Every tool name begins with " + strconv.Quote(o.Prefix) + ". Do not remove it"}
 }
 
-func numbered(d voice, rules []string) string {
+func numbered(d variant, rules []string) string {
 	var b strings.Builder
 	for i, rule := range rules {
 		if i > 0 {
@@ -262,7 +262,7 @@ func (r *ruleSet) described(tools []chat.Tool) []chat.Tool {
 const mostExamples = 12
 
 // ownExamples shows a call of each tool whose description has an example.
-func (r *ruleSet) ownExamples(d voice, tools []chat.Tool) string {
+func (r *ruleSet) ownExamples(d variant, tools []chat.Tool) string {
 	var b strings.Builder
 	n := 0
 	for i := range tools {
@@ -281,11 +281,11 @@ func (r *ruleSet) ownExamples(d voice, tools []chat.Tool) string {
 }
 
 // examples shows one round with a tool that is on offer, so that no example teaches a name that does not exist.
-func (r *ruleSet) examples(d voice, tools []chat.Tool) string {
+func (r *ruleSet) examples(d variant, tools []chat.Tool) string {
 	e := exampleOf(tools, r.own)
 	text, err := d.AppendCalls(nil, []chat.Call{e.call})
 	if err != nil { // the name cannot be written in this dialect
-		fence, _ := voiceOf("json-fence")
+		fence, _ := variantOf("json-fence")
 		text, _ = fence.AppendCalls(nil, []chat.Call{e.call})
 	}
 	between := "\n"

@@ -18,7 +18,7 @@ func TestOwnExamples(t *testing.T) {
 		"cli-block":  {"- read(paths: string[]): Read files.\n", "A call of read:\n```read\na.go\nb.go\n```\n", "A call of edit:\n```edit\n=== FILE: a.go\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n```\n", "Has no Example: at all"},
 		"json-fence": {"Read files. Example: {"},
 	} {
-		d, ok := voiceOf(dialect)
+		d, ok := variantOf(dialect)
 		if !ok {
 			t.Fatal(dialect)
 		}
@@ -40,7 +40,7 @@ func TestExampleShowsArguments(t *testing.T) {
 	now := chat.Tool{Name: "now", Parameters: []byte(`{"type":"object","properties":{}}`)}
 	tides := chat.Tool{Name: "tides", Parameters: []byte(`{"type":"object","properties":{"port":{"type":"string"},"day":{"type":"integer"}}}`)}
 	for _, name := range []string{"hermes", "json-fence", "qwen3-coder", "pythonic", "glm", "function-style"} {
-		d, ok := voiceOf(name)
+		d, ok := variantOf(name)
 		if !ok {
 			t.Fatal(name)
 		}

@@ -105,13 +105,13 @@ func (x *exchange) compact(body []byte) *failure {
 	ask := chat.Message{Role: chat.RoleUser, Parts: chat.Text(prompt.AskSummary(summaryWords))}
 	asked.Messages = append(slices.Clip(asked.Messages), ask)
 	asked.Choice, asked.Format, asked.Stream = chat.Choice{Mode: chat.ChoiceNone, Read: true}, nil, false
-	return x.whole(saying{m.Model}, &asked, responses.NewCompaction(k.o))
+	return x.whole(nonEmpty{m.Model}, &asked, responses.NewCompaction(k.o))
 }
 
-// saying is a model that fails where it says nothing.
-type saying struct{ chat.Model }
+// nonEmpty fails where its model says nothing.
+type nonEmpty struct{ chat.Model }
 
-func (s saying) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+func (s nonEmpty) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
 		said := false
 		for e, err := range s.Model.Stream(ctx, req) {

@@ -28,7 +28,7 @@ type editInput struct {
 	Text string `json:"edits" jsonschema:"search/replace groups, a patch that starts with *** Begin Patch, or a unified diff"`
 }
 
-func (b *bench) editTool() *tool.Tool {
+func (b *tracker) editTool() *tool.Tool {
 	t := tool.Stream("edit", "Replace lines of a file. Copy the lines between <<<<<<< SEARCH and ======= exactly from the file, where they must occur once; "+
 		`the lines up to >>>>>>> REPLACE replace them. One block per file, with any number of such groups. `+
 		`Example: {"path": "main.go", "edits": "<<<<<<< SEARCH\nx := 1\n=======\nx := 2\n>>>>>>> REPLACE\n"}`,
@@ -82,7 +82,7 @@ const (
 	emptyFilename = "Empty filename in === FILE: header"
 )
 
-func (b *bench) createTool() *tool.Tool {
+func (b *tracker) createTool() *tool.Tool {
 	t := tool.Stream("create", `Create a file, or replace an existing one. `+
 		`Example: {"path": "notes/todo.md", "content": "- buy milk\n"}`,
 		func(_ context.Context, c *tool.Call, in createInput) (string, error) {
@@ -117,7 +117,7 @@ func identity(c *tool.Call) [32]byte {
 func preview[In any, P interface {
 	*In
 	input
-}](b *bench, wrong string) func(context.Context, *tool.Call) ([]edit.Change, error) {
+}](b *tracker, wrong string) func(context.Context, *tool.Call) ([]edit.Change, error) {
 	return func(_ context.Context, c *tool.Call) ([]edit.Change, error) {
 		var in In
 		if err := json.Unmarshal([]byte(c.Arguments), &in); err != nil {
@@ -133,7 +133,7 @@ func preview[In any, P interface {
 }
 
 // plan finds out what a block changes. Who gets no error closes the root.
-func (b *bench) plan(c *tool.Call, in input, wrong string) ([]edit.Change, *files.Root, error) {
+func (b *tracker) plan(c *tool.Call, in input, wrong string) ([]edit.Change, *files.Root, error) {
 	ops, err := in.ops()
 	if err != nil {
 		return nil, nil, failed(wrong, err)
@@ -165,7 +165,7 @@ type helped struct {
 func (h helped) Error() string { return h.Failures.Error() + h.help }
 
 // change carries out a block, and says what has become of its files.
-func (b *bench) change(c *tool.Call, in input, wrong string) (string, error) {
+func (b *tracker) change(c *tool.Call, in input, wrong string) (string, error) {
 	changes, root, err := b.plan(c, in, wrong)
 	if err != nil {
 		return "", err

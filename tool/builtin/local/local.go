@@ -43,16 +43,16 @@ func DefaultExecutors() []Executor {
 // A kind is a kind of block that is no executor.
 type kind struct {
 	name    string
-	make    func(*bench) *tool.Tool
+	make    func(*tracker) *tool.Tool
 	summary func(in *blockInput) string
 }
 
 // kinds has the rows, in the order in which they are offered. It is a function since the tools name kinds in turn.
 func kinds() []kind {
 	return []kind{
-		{"read", (*bench).readTool, (*blockInput).readSummary},
-		{"edit", (*bench).editTool, (*blockInput).editSummary},
-		{"create", (*bench).createTool, (*blockInput).createSummary},
+		{"read", (*tracker).readTool, (*blockInput).readSummary},
+		{"edit", (*tracker).editTool, (*blockInput).editSummary},
+		{"create", (*tracker).createTool, (*blockInput).createSummary},
 	}
 }
 
@@ -65,7 +65,7 @@ func (o Options) Tools() []*tool.Tool {
 	if o.MaxFile <= 0 {
 		o.MaxFile = files.DefaultMaxFile
 	}
-	b := &bench{o: o}
+	b := &tracker{o: o}
 	var all []*tool.Tool
 	for _, k := range kinds() {
 		all = append(all, k.make(b))

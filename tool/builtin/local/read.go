@@ -28,7 +28,7 @@ type readInput struct {
 	Paths []string `json:"paths" jsonschema:"paths of files, relative to the workspace"`
 }
 
-func (b *bench) readTool() *tool.Tool {
+func (b *tracker) readTool() *tool.Tool {
 	t := tool.Stream("read", `Read whole text files. Write one path per line. Example: {"paths": ["src/main.go", "go.mod"]}`,
 		func(ctx context.Context, c *tool.Call, in readInput) (string, error) {
 			if b.o.NoReads {
@@ -43,7 +43,7 @@ func (b *bench) readTool() *tool.Tool {
 
 // read returns the files one behind the other. One that cannot be read does not keep the others from being read; only
 // when all fail the call does.
-func (b *bench) read(ctx context.Context, c *tool.Call, paths []string) (string, error) {
+func (b *tracker) read(ctx context.Context, c *tool.Call, paths []string) (string, error) {
 	switch {
 	case len(paths) == 0:
 		return "", tool.Errorf(tool.ErrInvalid, "the block names no file: write one path a line")
@@ -85,7 +85,7 @@ func (b *bench) read(ctx context.Context, c *tool.Call, paths []string) (string,
 var errBinary = errors.New("it is a binary file")
 
 // readOne returns a text file, and remembers that it was seen.
-func (b *bench) readOne(root *files.Root, path string) ([]byte, error) {
+func (b *tracker) readOne(root *files.Root, path string) ([]byte, error) {
 	content, err := root.ReadFile(path)
 	if err != nil {
 		return nil, err

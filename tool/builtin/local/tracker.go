@@ -11,8 +11,8 @@ import (
 	"wield/tool/internal/patch"
 )
 
-// A bench is shared by the tools of one list.
-type bench struct {
+// A tracker is shared by the tools of one list.
+type tracker struct {
 	o Options
 
 	mu    sync.Mutex
@@ -36,7 +36,7 @@ type fileState struct {
 // checked against the file in any case.
 const mostSights = 4096
 
-func (b *bench) at(root *files.Root, name string) *fileState {
+func (b *tracker) at(root *files.Root, name string) *fileState {
 	if b.files == nil || len(b.files) >= mostSights {
 		b.files = map[place]*fileState{}
 	}
@@ -48,7 +48,7 @@ func (b *bench) at(root *files.Root, name string) *fileState {
 }
 
 // sees remembers what somebody has seen of a file.
-func (b *bench) sees(root *files.Root, name string, content []byte) {
+func (b *tracker) sees(root *files.Root, name string, content []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.at(root, name)
@@ -56,7 +56,7 @@ func (b *bench) sees(root *files.Root, name string, content []byte) {
 }
 
 // stale reports the files that are not what the model or a person saw of them.
-func (b *bench) stale(root *files.Root, changes []edit.Change, id [32]byte) error {
+func (b *tracker) stale(root *files.Root, changes []edit.Change, id [32]byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	shown := map[string]*edit.Change{}
@@ -87,7 +87,7 @@ func sum(content []byte) string {
 const mostShown = 256
 
 // shows remembers how files were when a person was shown what a call would do.
-func (b *bench) shows(id [32]byte, changes []edit.Change) {
+func (b *tracker) shows(id [32]byte, changes []edit.Change) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.shown == nil || len(b.shown) >= mostShown {
@@ -101,7 +101,7 @@ func (b *bench) shows(id [32]byte, changes []edit.Change) {
 }
 
 // done remembers that changes were made, and by whom the files were last seen: the model knows what it wrote.
-func (b *bench) done(root *files.Root, changes []edit.Change, id [32]byte) {
+func (b *tracker) done(root *files.Root, changes []edit.Change, id [32]byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.shown, id)
@@ -114,7 +114,7 @@ func (b *bench) done(root *files.Root, changes []edit.Change, id [32]byte) {
 
 // follow brings what was shown of other calls up to date: who agreed to them agreed to this change too, and knows of
 // it.
-func (b *bench) follow(c *edit.Change) {
+func (b *tracker) follow(c *edit.Change) {
 	before := sum(c.Before)
 	for _, changes := range b.shown {
 		for i := range changes {
@@ -137,7 +137,7 @@ const (
 )
 
 // fails counts the failures of an edit, and returns what helps the model on.
-func (b *bench) fails(root *files.Root, err *patch.Failures, id [32]byte, call string) string {
+func (b *tracker) fails(root *files.Root, err *patch.Failures, id [32]byte, call string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.shown, id)
@@ -170,7 +170,7 @@ func (b *bench) fails(root *files.Root, err *patch.Failures, id [32]byte, call s
 }
 
 // fresh returns a file as it is now, with numbers, and what else could be done. Its lock is held.
-func (b *bench) fresh(root *files.Root, name string, s *fileState) []string {
+func (b *tracker) fresh(root *files.Root, name string, s *fileState) []string {
 	content, err := root.ReadFile(name)
 	if err != nil || !files.IsText(content) {
 		return nil

@@ -10,24 +10,24 @@ import (
 // PTK is the name under which the Tool Calling Protocol has other tags.
 const PTK = "ptk"
 
-// A voice writes a dialect under the name that it was asked for. Only one dialect has two sets of tags:
+// A variant writes a dialect under the name that it was asked for. Only one dialect has two sets of tags:
 // programs that call it ptk write <PTK_CALL> and PTK_RESULT where the Tool Calling Protocol itself has
 // <TOOL_CALL> and TOOL_RESULT.
-type voice struct {
+type variant struct {
 	*dialect.Dialect
 	ptk bool
 }
 
-// voiceOf returns the voice for the name of a dialect, or one of its aliases.
-func voiceOf(name string) (voice, bool) {
+// variantOf returns the variant for the name of a dialect, or one of its aliases.
+func variantOf(name string) (variant, bool) {
 	d, ok := dialect.Lookup(name)
-	return voice{d, name == PTK}, ok
+	return variant{d, name == PTK}, ok
 }
 
 var ptkWords = strings.NewReplacer("TOOL_CALL", "PTK_CALL", "TOOL_RESULT", "PTK_RESULT")
 
 // words returns words of ours, in which the tags are named.
-func (v voice) words(s string) string {
+func (v variant) words(s string) string {
 	if v.ptk {
 		return ptkWords.Replace(s)
 	}
@@ -35,7 +35,7 @@ func (v voice) words(s string) string {
 }
 
 // AppendCalls appends calls as [dialect.Dialect.AppendCalls] does.
-func (v voice) AppendCalls(dst []byte, calls []chat.Call) ([]byte, error) {
+func (v variant) AppendCalls(dst []byte, calls []chat.Call) ([]byte, error) {
 	if !v.ptk {
 		return v.Dialect.AppendCalls(dst, calls)
 	}
@@ -55,7 +55,7 @@ func (v voice) AppendCalls(dst []byte, calls []chat.Call) ([]byte, error) {
 }
 
 // AppendResultsAmong appends results as [dialect.Dialect.AppendResultsAmong] does.
-func (v voice) AppendResultsAmong(dst []byte, results []chat.Result, tools []chat.Tool) []byte {
+func (v variant) AppendResultsAmong(dst []byte, results []chat.Result, tools []chat.Tool) []byte {
 	if !v.ptk {
 		return v.Dialect.AppendResultsAmong(dst, results, tools)
 	}
