@@ -7,8 +7,8 @@ import (
 	"wield/chat"
 )
 
-// Limits end a run that would not end by itself. When one is reached, the model is asked for a last answer. A zero
-// field has the default that is named, a negative one no limit.
+// Limits end a run that would not end by itself. When one is reached, the model is asked for a last answer. Zero
+// stands for the default that is named; [chat.NoLimit] turns a limit off.
 type Limits struct {
 	Iterations int // answers of the model, the last one included; 0: 10
 	Calls      int // calls in all, those that did not run included; 0: 20

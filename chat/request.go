@@ -20,6 +20,9 @@ const (
 	ProtocolMCP       Protocol = "mcp" // of parts of results
 )
 
+// NoLimit turns a limit off, in the options of every package of wield. Zero is the default of a limit.
+const NoLimit = -1
+
 // A Tool is the definition of a tool as a client offers it.
 type Tool struct {
 	Name        string

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"unicode/utf8"
+
+	"wield/chat"
 )
 
 // spills keep outputs that were too long in one file, as a ring: what is new takes the place of what is oldest. The
@@ -171,7 +173,7 @@ func (s *Shared) ReadOutput() *Tool {
 			return JSON(excerpt(whole, in.Offset, min(or(in.Length, readOutputDefault), readOutputMost)))
 		})
 	t.Facts.ReadOnly, t.Source = true, "builtin"
-	t.Limits.Output = -1
+	t.Limits.Output = chat.NoLimit
 	return t
 }
 

@@ -82,11 +82,12 @@ func (f BatchFunc) RunBatch(ctx context.Context, calls []*Call) ([]Result, error
 // answer in its place, or change the result.
 type Middleware func(next Handler) Handler
 
-// CallLimits bound one call. A zero field stands for the runner's, and there for the default.
+// CallLimits bound one call. Zero stands for the runner's limit, and there for the default; [chat.NoLimit] turns Timeout
+// or Output off.
 type CallLimits struct {
-	Timeout time.Duration // for the run; default 60 s, negative: none
+	Timeout time.Duration // for the run; default 60 s
 	Grace   time.Duration // how long a handler may take to return after its time is up; default 2 s
-	Output  int           // bytes of a result that the model sees; default 64 KiB, negative: no limit
+	Output  int           // bytes of a result that the model sees; default 64 KiB
 	Spill   int           // bytes of a result that are kept to be read later; default 10 MiB
 }
 

@@ -54,7 +54,7 @@ func (w *builder) connecting(model chat.Model, name string, m *config.Model) (ch
 		if err != nil {
 			return nil, fmt.Errorf("models.%s.server_tools.mcp_hosts: %w", name, err)
 		}
-		o.Egress = hosts.Egress("mcp", policy.EgressOptions{Answer: -1}) // a call has its own timeout
+		o.Egress = hosts.Egress("mcp", policy.EgressOptions{Answer: chat.NoLimit}) // a call has its own timeout
 	}
 	return mcpconnector.New(model, o), nil
 }

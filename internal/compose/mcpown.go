@@ -104,7 +104,7 @@ func askTool(m *gateway.Model) *tool.Tool {
 			return b.String(), nil
 		})
 	t.Facts.ReadOnly = true
-	t.Limits.Timeout = -1 // the run has limits of its own
+	t.Limits.Timeout = chat.NoLimit // the run has limits of its own
 	t.Source = "model " + m.Name
 	return t
 }

@@ -13,8 +13,8 @@ import (
 
 // Options say how a [Root] is used. The zero value is the careful one.
 type Options struct {
-	// MaxFile is the most bytes of one file that [Root.ReadFile] returns and [Root.Write] writes. 0 means
-	// DefaultMaxFile, a negative number no limit.
+	// MaxFile is the most bytes of one file that [Root.ReadFile] returns and [Root.Write] writes. 0:
+	// DefaultMaxFile; a negative number, such as [wield/chat.NoLimit], turns the limit off.
 	MaxFile int64
 	// Shared allows files with several names (hard links).
 	Shared bool

@@ -14,6 +14,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"wield/chat"
 	"wield/tool"
 	"wield/tool/policy"
 	"wield/tool/sandbox"
@@ -393,7 +394,7 @@ func (s *Server) start(c *connection) (sdk.Transport, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := s.o.Command
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, c.said
-	cmd.Limits.Output = -1 // a server that runs for days writes much
+	cmd.Limits.Output = chat.NoLimit // a server that runs for days writes much
 	s.o.Watch.Begin(&cmd)
 	p, err := sandbox.Start(ctx, cmd)
 	if err != nil {

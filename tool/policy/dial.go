@@ -24,9 +24,10 @@ type EgressOptions struct {
 	}
 	// Dial connects to an address that has been checked; nil: a net.Dialer, whose Control checks it once more.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Redirects limits the redirects that are followed; 0: 5, negative: none.
-	Redirects int
-	// Answer limits the wait for the headers of a server's answer; 0: 30 s, negative: no limit beside the request's own.
+	// NoRedirects follows no redirect. Otherwise at most five are followed.
+	NoRedirects bool
+	// Answer limits the wait for the headers of a server's answer; 0: 30 s; [chat.NoLimit]: as long as
+	// the request may take.
 	Answer time.Duration
 	// Approved lists URLs that a person has approved although the policy asks about them.
 	Approved []string
@@ -35,9 +36,9 @@ type EgressOptions struct {
 }
 
 const (
-	defaultRedirects = 5
-	dialTimeout      = 10 * time.Second
-	maxHeader        = 256 << 10
+	maxRedirects = 5
+	dialTimeout  = 10 * time.Second
+	maxHeader    = 256 << 10
 )
 
 // An Egress goes out to the network for a tool, as far as a policy lets it. What counts is not the name of a host but
@@ -53,9 +54,6 @@ type Egress struct {
 func (p *Policy) Egress(tool string, opts EgressOptions) *Egress {
 	if opts.Resolver == nil {
 		opts.Resolver = net.DefaultResolver
-	}
-	if opts.Redirects == 0 {
-		opts.Redirects = defaultRedirects
 	}
 	return &Egress{policy: p, tool: tool, opts: opts}
 }
@@ -183,8 +181,12 @@ func (g *Egress) Client() *http.Client {
 
 // CheckRedirect is for http.Client: it bounds the number of redirects and refuses those that the policy does not allow.
 func (g *Egress) CheckRedirect(req *http.Request, via []*http.Request) error {
-	if len(via) > max(g.opts.Redirects, 0) {
-		return fmt.Errorf("%w: more than %d redirects", ErrEgress, max(g.opts.Redirects, 0))
+	most := maxRedirects
+	if g.opts.NoRedirects {
+		most = 0
+	}
+	if len(via) > most {
+		return fmt.Errorf("%w: more than %d redirects", ErrEgress, most)
 	}
 	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
 		return fmt.Errorf("%w: a redirect from https to %s", ErrEgress, req.URL.Scheme)

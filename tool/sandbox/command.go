@@ -66,8 +66,8 @@ type Command struct {
 	Protected []string
 }
 
-// A ProcessLimits bounds a run. In each field 0 means the default and a negative number no limit. The defaults for
-// memory, processes and files hold from the level Limits on.
+// A ProcessLimits bounds a run. Zero stands for the default; a negative number, such as [wield/chat.NoLimit],
+// turns a limit off. The defaults for memory, processes and files hold from the level Limits on.
 type ProcessLimits struct {
 	// Time ends the run. The context can do so earlier. Default: none.
 	Time time.Duration

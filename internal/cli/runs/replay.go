@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wield/agent"
+	"wield/chat"
 	"wield/dialect"
 	"wield/internal/cli"
 	"wield/internal/compose"
@@ -252,5 +253,5 @@ func (f *runFlags) limits() agent.Limits {
 	if f.turns == 0 {
 		f.turns, f.calls = runIterations, runCalls
 	}
-	return agent.Limits{Iterations: f.turns, Calls: f.calls, PerTool: -1, Time: f.time, Tokens: f.tokens, Cost: f.cost}
+	return agent.Limits{Iterations: f.turns, Calls: f.calls, PerTool: chat.NoLimit, Time: f.time, Tokens: f.tokens, Cost: f.cost}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wield/chat"
 	"wield/internal/cli"
 	"wield/tool/sandbox"
 )
@@ -92,7 +93,7 @@ plus the number of a signal; 5 if a limit or --timeout ended it; 2 if it did not
 			c := sandbox.Command{
 				Argv: args, Env: sandbox.Environ(f.env...), Stdin: app.Stdin, Stdout: app.Stdout, Stderr: app.Stderr,
 				Level: sandbox.Level(f.level), Net: f.net, Writable: f.write, Readable: f.read,
-				Limits: sandbox.ProcessLimits{Time: f.timeout, Output: -1},
+				Limits: sandbox.ProcessLimits{Time: f.timeout, Output: chat.NoLimit},
 			}
 			if !f.fixed {
 				c.Writable = append(c.Writable, ".")
