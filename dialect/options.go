@@ -84,7 +84,7 @@ type Options struct {
 	Only     bool         // Dialect alone, or Own, without the safe others
 	Prefer   []string     // dialects that are likely, the likeliest first: they claim first what others have too, and turn none off
 	Own      *Dialect     // one that is not in the table, made by a Layout: it is on, and expected most
-	Tools    []shape.Tool // the tools on offer; only these can be called
+	Tools    []shape.Tool // the tools on offer; only these can be called. wield.NewDecoder makes them of JSON schemas
 	Prefix   string       // in front of every tool name in the text, such as "user:"; never part of an event
 	Repair   Repair
 	Thinking Thinking

@@ -290,7 +290,7 @@ type unbounded struct{ *tool.Entry }
 // Lookup implements tool.Source.
 func (u unbounded) Lookup(string) (*tool.Entry, bool) {
 	whole, t := *u.Entry, *u.Entry.Tool
-	t.Limits.Output, whole.Tool = -1, &t
+	t.Limits.Output, whole.Tool = chat.NoLimit, &t
 	return &whole, true
 }
 
