@@ -151,7 +151,8 @@ func (a *Agent) Compact(ctx context.Context, req *chat.Request, before Summary) 
 	return Summary{Messages: s.Messages, Text: s.Text}, r.state.Usage, err
 }
 
-// mostRefused limits how often a server may refuse a conversation as too long to be summarized. Each try is half as long.
+// mostRefused limits how often a server may refuse a conversation as too long to be summarized. Each try is half as
+// long.
 const mostRefused = 4
 
 // Recap returns the last summary in the journal that stands for the beginning of a conversation, or none.

@@ -16,6 +16,6 @@
 //
 //   - A kind is a kind of block: read, edit, create, or an executor. Each is a tool.
 //   - An executor is a program that gets the text of a block as its last argument, such as bash -c.
-//   - The tracker remembers for the tools of one list how files were when the model or a person saw them, so that an edit
-//     of a file that has changed since is refused, and which edits have failed.
+//   - The tracker remembers for the tools of one list how files were when the model or a person saw them, so that an
+//     edit of a file that has changed since is refused, and which edits have failed.
 package local
