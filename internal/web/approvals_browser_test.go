@@ -297,7 +297,7 @@ func TestApprovalsHostile(t *testing.T) {
 	id := w.begins("trick", "hidden")
 	s := w.open(b, adminKey, "#/approvals/"+id)
 	s.wait(".command", "⟨U+202E⟩", "⟨U+202C⟩", "⟨U+200B⟩", "⟨66 blanks⟩", "<img src=x onerror=alert(1)>")
-	s.wait(".findings", "cannot be seen or changes how others are seen")
+	s.wait(".approval", "cannot be seen or changes how others are seen")
 	if n := s.count(".approval img"); n != 0 {
 		t.Errorf("%d pictures were made of text", n)
 	}

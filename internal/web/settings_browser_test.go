@@ -43,7 +43,7 @@ func TestSettings(t *testing.T) {
 	s.goTo("#/settings/policy")
 	s.wait(".settings", "Try the rules", "No rules yet")
 	s.write(".settings textarea", "ls | wc -l && shred hours.md > /dev/null")
-	s.wait(".settings", "deny", "shred hours.md", "wield.yaml:", "the rule matches the command")
+	s.wait(".settings", "deny", "shred hours.md", "wield.yaml:", "The rule matches the command")
 	s.pictures("settings-policy")
 	s.call(nil, "choose", `select[aria-label="What"]`, "write")
 	s.write(".settings textarea", "../x")
