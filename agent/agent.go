@@ -90,7 +90,7 @@ func (a *Agent) Ask(ctx context.Context, task string) (string, error) {
 	return r.Outcome().Text, nil
 }
 
-// An NoAnswerError says that a run ended without an answer.
+// A NoAnswerError says that a run ended without an answer.
 type NoAnswerError struct{ Outcome Outcome }
 
 func (e *NoAnswerError) Error() string {

@@ -111,7 +111,7 @@ func TestRunAllBreak(t *testing.T) {
 func TestBatch(t *testing.T) {
 	var sizes []int
 	sum := &Tool{Definition: chat.Tool{Name: "sum"}}
-	sum.Batch = BatchFunc(func(_ context.Context, calls []*Call) ([]Result, error) {
+	sum.Batch = batchFunc(func(_ context.Context, calls []*Call) ([]Result, error) {
 		sizes = append(sizes, len(calls))
 		var results []Result
 		for _, c := range calls {
@@ -142,7 +142,7 @@ func TestBatch(t *testing.T) {
 
 func TestBatchThatBreaks(t *testing.T) {
 	for name, test := range map[string]struct {
-		f    BatchFunc
+		f    batchFunc
 		want string
 	}{
 		"too few": {func(context.Context, []*Call) ([]Result, error) { return []Result{Text("a")}, nil },
@@ -163,7 +163,7 @@ func TestBatchThatBreaks(t *testing.T) {
 // TestBatchWithout lets one call of a batch be answered before it comes to the handler. The others do not wait for it.
 func TestBatchWithout(t *testing.T) {
 	x := &Tool{Definition: chat.Tool{Name: "x"}}
-	x.Batch = BatchFunc(func(_ context.Context, calls []*Call) ([]Result, error) {
+	x.Batch = batchFunc(func(_ context.Context, calls []*Call) ([]Result, error) {
 		results := make([]Result, len(calls))
 		for i := range calls {
 			results[i] = Text(fmt.Sprint(len(calls)))
@@ -189,7 +189,7 @@ func TestBatchWithout(t *testing.T) {
 func TestBatchTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := &Tool{Definition: chat.Tool{Name: "x"}, Limits: CallLimits{Timeout: time.Second}}
-		x.Batch = BatchFunc(func(ctx context.Context, calls []*Call) ([]Result, error) {
+		x.Batch = batchFunc(func(ctx context.Context, calls []*Call) ([]Result, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
@@ -198,4 +198,12 @@ func TestBatchTimeout(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
+}
+
+// batchFunc is a function that is a BatchHandler.
+type batchFunc func(ctx context.Context, calls []*Call) ([]Result, error)
+
+// RunBatch calls f.
+func (f batchFunc) RunBatch(ctx context.Context, calls []*Call) ([]Result, error) {
+	return f(ctx, calls)
 }

@@ -70,14 +70,6 @@ type BatchHandler interface {
 	RunBatch(ctx context.Context, calls []*Call) ([]Result, error)
 }
 
-// BatchFunc is a function that is a BatchHandler.
-type BatchFunc func(ctx context.Context, calls []*Call) ([]Result, error)
-
-// RunBatch calls f.
-func (f BatchFunc) RunBatch(ctx context.Context, calls []*Call) ([]Result, error) {
-	return f(ctx, calls)
-}
-
 // A Middleware stands around every handler of a runner: it may look at a call, change what its handler sees,
 // answer in its place, or change the result.
 type Middleware func(next Handler) Handler

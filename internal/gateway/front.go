@@ -110,7 +110,7 @@ func (x *exchange) decode(body []byte) (*chat.Request, *Model, *failure) {
 		return nil, nil, &failure{status: http.StatusBadRequest, err: chat.AsError(err)}
 	}
 	if x.front == messagesFront {
-		new(anthropic.RequestOptions).AddBetas(req, x.r.Header[headerBetas])
+		anthropic.AddBetas(req, x.r.Header[headerBetas])
 	}
 	if f := manyStops(req); f != nil {
 		return nil, nil, f

@@ -79,7 +79,7 @@ const headerBetas = "Anthropic-Beta"
 
 // withBetas adds the features in beta that a request names to those that are configured.
 func withBetas(all http.Header, req *chat.Request) http.Header {
-	asked := new(anthropic.RequestOptions).Betas(req)
+	asked := anthropic.Betas(req)
 	if len(asked) == 0 {
 		return all
 	}

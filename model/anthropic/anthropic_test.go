@@ -224,7 +224,7 @@ func TestBetas(t *testing.T) {
 		t.Cleanup(m.Close)
 		for _, headers := range [][]string{{"b-2,c-3", "d 4", "b-2"}, nil} {
 			req := &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}}
-			new(wire.RequestOptions).AddBetas(req, headers)
+			wire.AddBetas(req, headers)
 			if unread := fmt.Sprint(req.Unread); (unread == "[anthropic-beta=d 4]") != (headers != nil) {
 				t.Errorf("of %q unread is %s", headers, unread)
 			}

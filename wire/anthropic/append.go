@@ -603,7 +603,7 @@ func (w *requestWriter) tools(req *chat.Request) {
 			w.str("description", t.Description)
 		}
 		w.key("input_schema")
-		w.b = append(w.b, jsonbody.Scanner{Bytes: t.Parameters}.ObjectSchema()...)
+		w.b = append(w.b, jsonbody.ObjectSchema(t.Parameters)...)
 		if t.Strict != nil {
 			w.key("strict")
 			w.b = strconv.AppendBool(w.b, *t.Strict)

@@ -17,7 +17,7 @@ const keyBetas = "betas"
 const maxBetas = 64
 
 // Betas returns the features in beta that a request names.
-func (*RequestOptions) Betas(req *chat.Request) (list []string) {
+func Betas(req *chat.Request) (list []string) {
 	if i := betasAt(req); i >= 0 {
 		_ = json.Unmarshal(req.Extra[i].Value, &list) // AddBetas wrote it
 	}
@@ -32,8 +32,8 @@ func betasAt(req *chat.Request) int {
 
 // AddBetas adds what headers list to the features in beta that a request names. Only names are taken: the list becomes
 // part of a header again. All else counts as unread.
-func (o *RequestOptions) AddBetas(req *chat.Request, headers []string) {
-	list := o.Betas(req)
+func AddBetas(req *chat.Request, headers []string) {
+	list := Betas(req)
 	for _, header := range headers {
 		for _, name := range strings.Split(header, ",") {
 			name = strings.TrimSpace(name)
@@ -78,5 +78,5 @@ func (d *requestReader) betas() {
 			d.Refuse(jsonbody.CodeInvalidValue, "this must be the name of a feature in beta")
 		}
 	})
-	new(RequestOptions).AddBetas(d.req, list)
+	AddBetas(d.req, list)
 }

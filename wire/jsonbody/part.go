@@ -76,14 +76,13 @@ func (r *Reader) formatField(f *chat.Format, key string) {
 	}
 }
 
-// ObjectSchema returns the schema of arguments that s is at the beginning of as one that every server takes: of an
-// object, which arguments are.
-func (s Scanner) ObjectSchema() []byte {
-	schema := s.Bytes
+// ObjectSchema returns the schema of arguments as one that every server takes: of an object, which arguments are.
+func ObjectSchema(schema []byte) []byte {
 	if len(schema) == 0 || schema[0] != '{' {
 		return []byte(`{"type":"object","properties":{}}`)
 	}
 	members := 0
+	s := Scanner{Bytes: schema}
 	for s.Enter('{'); s.Next('}'); s.Skip() {
 		if members++; string(s.Key()) == "type" {
 			return schema

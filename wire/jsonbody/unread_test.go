@@ -38,7 +38,7 @@ func TestObjectSchema(t *testing.T) {
 		"{}": `{"type":"object"}`, `{"type":"object","a":1}`: `{"type":"object","a":1}`,
 		`{"properties":{"type":{}}}`: `{"type":"object","properties":{"type":{}}}`,
 	} {
-		if got := string(Scanner{Bytes: []byte(schema)}.ObjectSchema()); got != want {
+		if got := string(ObjectSchema([]byte(schema))); got != want {
 			t.Errorf("%s: %s, want %s", schema, got, want)
 		}
 	}

@@ -221,7 +221,8 @@ func (w *requestWriter) tools() {
 		}
 		w.b = shape.AppendQuoted(append(w.b, `{"type":"function","function":{"name":`...), t.Name)
 		w.b = shape.AppendQuoted(append(w.b, `,"description":`...), t.Description)
-		w.b = appendValue(append(w.b, `,"parameters":`...), jsonbody.Scanner{Bytes: t.Parameters}.ObjectSchema()) // templates fail without one
+		w.b = append(w.b, `,"parameters":`...)
+		w.b = appendValue(w.b, jsonbody.ObjectSchema(t.Parameters)) // templates fail without one
 		w.b = append(w.b, "}}"...)
 	}
 	if n > 0 {

@@ -325,7 +325,7 @@ func (w *requestWriter) tools(req *chat.Request) error {
 			w.str("description", t.Description)
 		}
 		w.key("parameters")
-		w.b = append(w.b, jsonbody.Scanner{Bytes: t.Parameters}.ObjectSchema()...)
+		w.b = append(w.b, jsonbody.ObjectSchema(t.Parameters)...)
 		w.boolean("strict", t.Strict)
 		w.b = append(w.b, "}}"...)
 	}

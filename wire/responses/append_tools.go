@@ -253,7 +253,7 @@ func (w *requestWriter) tool(t *chat.Tool) {
 		w.str("description", t.Description)
 	}
 	w.key("parameters")
-	w.b = append(w.b, jsonbody.Scanner{Bytes: t.Parameters}.ObjectSchema()...)
+	w.b = append(w.b, jsonbody.ObjectSchema(t.Parameters)...)
 	w.boolean("strict", t.Strict)
 	w.b = append(w.b, '}')
 }
