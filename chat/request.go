@@ -120,6 +120,9 @@ var remembered = map[Protocol]bool{
 	"responses.item": true, "responses.defer_loading": true,
 }
 
+// keyOutput is Anthropic's field with the format and the effort of an answer.
+const keyOutput = "output_config"
+
 // Fields returns the names of the fields that are lost if nobody reads an Extra.
 func (x Extra) Fields() (names []string) {
 	switch {
@@ -137,18 +140,13 @@ func (x Extra) Fields() (names []string) {
 				names = append(names, "content."+key)
 			}
 		}
-	case x.Protocol == ProtocolAnthropic && x.Key == "output_config": // whose format every backend is held to
-		var config map[string]json.RawMessage
-		json.Unmarshal(x.Value, &config)
-		delete(config, "format")
-		for _, key := range slices.Sorted(maps.Keys(config)) {
-			names = append(names, "output_config."+key)
-		}
-	case x.Protocol == ProtocolOllama && x.Key == "options":
-		var options map[string]json.RawMessage
-		json.Unmarshal(x.Value, &options)
-		for _, key := range slices.Sorted(maps.Keys(options)) {
-			names = append(names, "options."+key)
+	case x.Protocol == ProtocolAnthropic && x.Key == keyOutput, x.Protocol == ProtocolOllama && x.Key == "options":
+		var members map[string]json.RawMessage
+		json.Unmarshal(x.Value, &members)
+		for _, key := range slices.Sorted(maps.Keys(members)) {
+			if x.Key != keyOutput || key != "format" { // every backend is held to that format
+				names = append(names, x.Key+"."+key)
+			}
 		}
 	case !x.Remembers():
 		names = append(names, x.Key)

@@ -256,7 +256,7 @@ func prefixes(dir string) (list []doctor.Finding) {
 	if err != nil {
 		return nil // none are kept there
 	}
-	for _, r := range capture.Broken(text) {
+	for _, r := range capture.Reports(text) {
 		f := doctor.Finding{About: "client " + cmp.Or(r.Key, "without a key") + " of " + r.Model, Check: "prompt prefix", State: doctor.OK,
 			Says: cli.Count(r.Turns, "prompt") + " began with the prompt before"}
 		if r.Lost > 0 {

@@ -131,6 +131,9 @@ func New(o Options) (*Ring, error) {
 // it is kept in memory all the same.
 func (r *Ring) Add(rec *Record) error {
 	rec.detach()
+	if rec.sent != nil {
+		rec.prompt = promptOf(r.seed, rec.sent)
+	}
 	r.mu.Lock()
 	r.compare(rec)
 	r.records = append(r.records, rec)
@@ -259,9 +262,8 @@ type disk struct {
 
 const (
 	// File holds the latest records, in the directory of files.
-	File        = "captures.jsonl"
-	currentFile = File
-	formerFile  = "captures.1.jsonl"
+	File       = "captures.jsonl"
+	formerFile = "captures.1.jsonl"
 )
 
 func openDisk(dir string, keep int) (*disk, error) {
@@ -274,7 +276,7 @@ func openDisk(dir string, keep int) (*disk, error) {
 
 // open begins a new file. The one of an earlier run becomes the former one.
 func (d *disk) open() error {
-	name := filepath.Join(d.dir, currentFile)
+	name := filepath.Join(d.dir, File)
 	if err := os.Rename(name, filepath.Join(d.dir, formerFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

@@ -163,7 +163,7 @@ func TestPrefix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := Broken(text)
+	list := Reports(text)
 	if len(list) != 2 || list[0].Turns != 2 || list[0].Lost != 1 || list[0].Worst.Where != "system, line 2" || list[1].Lost != 1 {
 		t.Errorf("the file tells of %+v", list)
 	}

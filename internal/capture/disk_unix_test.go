@@ -34,7 +34,7 @@ func TestDiskIsFull(t *testing.T) {
 	}
 	add("c", true)
 	add("d", true)
-	if got := idsIn(t, filepath.Join(dir, currentFile)); got != "acd" {
+	if got := idsIn(t, filepath.Join(dir, File)); got != "acd" {
 		t.Errorf("the file holds %q", got)
 	}
 	if err := os.Rename(dir, dir+"2"); err != nil { // when it is time for a new file
@@ -45,7 +45,7 @@ func TestDiskIsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	add("f", true)
-	if got := idsIn(t, filepath.Join(dir, currentFile)) + idsIn(t, filepath.Join(dir, formerFile)); got != "facd" {
+	if got := idsIn(t, filepath.Join(dir, File)) + idsIn(t, filepath.Join(dir, formerFile)); got != "facd" {
 		t.Errorf("the files hold %q", got)
 	}
 }
@@ -57,7 +57,7 @@ func TestPlantedLinks(t *testing.T) {
 	if err := os.WriteFile(target, []byte("before"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{currentFile, formerFile} {
+	for _, name := range []string{File, formerFile} {
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}

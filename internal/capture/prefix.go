@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"strings"
 
 	"wield/chat"
 )
 
-// A Prefix says how much of the prompt before stands at the front of a prompt of the same conversation. A server reads
-// again all that does not.
+// A Prefix compares a prompt with the previous one of the same conversation. What the two have in common at the front,
+// the server's prefix cache can reuse.
 type Prefix struct {
 	Share float64 `json:"share" jsonschema:"of the bytes of the prompt before"`
 	At    int     `json:"at,omitempty" jsonschema:"byte at which the line with the first difference begins"`
@@ -18,7 +19,7 @@ type Prefix struct {
 	Line  Body    `json:"line,omitempty" jsonschema:"that line, cut short"`
 }
 
-// String says it in words.
+// String returns the comparison in words.
 func (p *Prefix) String() string {
 	text := fmt.Sprintf("%.0f %% of the prompt before stand at the front of this one", 100*p.Share)
 	if p.Where != "" {
@@ -27,16 +28,16 @@ func (p *Prefix) String() string {
 	return text
 }
 
-// Steady is the share below which a client keeps its server from using what it has read before.
+// Steady is the share below which a client defeats the prefix cache of its server.
 const Steady = 0.95
 
-// maxQuote is how much of a line is quoted.
+// maxQuote limits the bytes of a line that are quoted.
 const maxQuote = 80
 
 // maxLines bounds the lines of a prompt that are compared; what comes later is passed over.
 const maxLines = 1 << 16
 
-// A prompt is what is kept of one to compare the next one with: no text.
+// A prompt holds the hashes of one, to compare the next one with. It keeps no text.
 type prompt struct {
 	lines []line
 	turns map[uint64]bool // messages that are no instructions, by their hashes
@@ -49,7 +50,7 @@ type line struct {
 	n    int // number of the line in its message, from 1
 }
 
-// promptOf takes up the prompt of a request: the tools that are sent beside it, then the messages.
+// promptOf hashes the prompt of a request: the tools that are sent beside it, then the messages.
 func promptOf(seed maphash.Seed, req *chat.Request) *prompt {
 	p := &prompt{turns: map[uint64]bool{}}
 	eachPart(req, func(role, text string) {
@@ -85,7 +86,7 @@ func eachPart(req *chat.Request, f func(role, text string)) {
 	}
 }
 
-// follows reports whether a prompt goes on with the conversation of an earlier one: it has more turns, and most of the
+// follows reports whether a prompt continues the conversation of an earlier one: it has more turns, and most of the
 // earlier ones.
 func (p *prompt) follows(earlier *prompt) bool {
 	if len(p.turns) <= len(earlier.turns) || len(earlier.turns) == 0 {
@@ -100,7 +101,7 @@ func (p *prompt) follows(earlier *prompt) bool {
 	return 2*again >= len(earlier.turns)
 }
 
-// behind compares a prompt with the one before.
+// behind compares a prompt with the previous one.
 func (p *prompt) behind(earlier *prompt, req *chat.Request) *Prefix {
 	all, shared, n := 0, 0, 0
 	for i, l := range earlier.lines {
@@ -136,13 +137,9 @@ func quoteLine(req *chat.Request, number int) (quote string) {
 	return quote
 }
 
-// compare says how a record's prompt goes on from the one before of the same client and model.
+// compare compares a record's prompt with the previous one of the same key, model and conversation. r.mu is held.
 func (r *Ring) compare(rec *Record) {
-	if rec.sent == nil {
-		return
-	}
-	rec.prompt = promptOf(r.seed, rec.sent)
-	for i := len(r.records) - 1; i >= 0; i-- {
+	for i := len(r.records) - 1; rec.prompt != nil && i >= 0; i-- {
 		old := r.records[i]
 		if old.prompt != nil && old.Key == rec.Key && old.Model == rec.Model && rec.prompt.follows(old.prompt) {
 			rec.Prefix = rec.prompt.behind(old.prompt, rec.sent)
@@ -152,16 +149,15 @@ func (r *Ring) compare(rec *Record) {
 	rec.sent = nil // it would keep the body of the request
 }
 
-// A Report is what a file of captures says of a client whose prompts change at the front.
+// A Report sums up how steady the front of a client's prompts is.
 type Report struct {
 	Key, Model  string
 	Turns, Lost int     // compared, and below Steady
 	Worst       *Prefix // of these
 }
 
-// Broken reads the captures of a directory and returns the clients of which a prompt did not stand at the front of the
-// next one.
-func Broken(lines []byte) (list []Report) {
+// Reports reads the lines of a file of captures and returns the clients whose prompts could be compared.
+func Reports(lines []byte) (list []Report) {
 	for text := range strings.Lines(string(lines)) {
 		var rec struct {
 			Key, Model string
@@ -174,12 +170,7 @@ func Broken(lines []byte) (list []Report) {
 		if json.Unmarshal([]byte(text), &rec) != nil || rec.Prefix == nil {
 			continue
 		}
-		at := -1
-		for i := range list {
-			if list[i].Key == rec.Key && list[i].Model == rec.Model {
-				at = i
-			}
-		}
+		at := slices.IndexFunc(list, func(r Report) bool { return r.Key == rec.Key && r.Model == rec.Model })
 		if at < 0 {
 			at = len(list)
 			list = append(list, Report{Key: rec.Key, Model: rec.Model})

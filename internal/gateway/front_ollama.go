@@ -103,8 +103,11 @@ func (x *exchange) ollamaModels() ([]modellist.OllamaModel, *failure) {
 	return infos, nil
 }
 
-// showTimeout bounds the question to a server what a model can do.
-const showTimeout = 2 * time.Second
+// What a server may take to say what a model can do.
+const (
+	showTimeout = 2 * time.Second
+	maxShown    = 16 << 20 // bytes: it also lists a model's tensors and licence
+)
 
 // served returns what an Ollama server says that a model can do; nil: it says nothing, or is no such server.
 func (m *Model) served(ctx context.Context) (can []string) {
@@ -114,13 +117,13 @@ func (m *Model) served(ctx context.Context) (can []string) {
 	ctx, cancel := context.WithTimeout(ctx, showTimeout)
 	defer cancel()
 	body, _ := json.Marshal(map[string]string{"model": m.upstream()})
-	resp, err := m.Relay.Relay(ctx, outgoing.Relayed{Path: pathShow, Header: contentType("application/json"), Body: body})
+	resp, err := m.Relay.Relay(ctx, outgoing.Relayed{Path: pathShow, Header: http.Header{"Content-Type": jsonType}, Body: body})
 	if err != nil {
 		return nil
 	}
 	defer resp.Body.Close()
 	var said struct{ Capabilities []string }
-	if json.NewDecoder(io.LimitReader(resp.Body, maxEmbeddings)).Decode(&said) != nil {
+	if json.NewDecoder(io.LimitReader(resp.Body, maxShown)).Decode(&said) != nil {
 		return nil
 	}
 	return said.Capabilities

@@ -239,8 +239,8 @@ func repositories(git string) []string {
 	return found
 }
 
-// gitState is by what git goes on with an operation that was interrupted, and where it looks for objects. The files name
-// options, programs and places. Git writes them, and nobody else.
+// gitState lists the files with which git continues an interrupted operation and finds objects elsewhere. They name
+// options, programs and places. Only git writes them.
 var gitState = []string{"rebase-merge", "rebase-apply", "sequencer", "objects/info/alternates", "objects/info/http-alternates", "gitdir"}
 
 // todo lists the next steps of a rebase that was interrupted. Git writes it, and runs the commands in it.
