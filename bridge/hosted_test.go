@@ -83,7 +83,7 @@ func TestHosted(t *testing.T) {
 	}
 }
 
-// TestLoose shows what is told of references that lead nowhere: nothing where the server is sent them as they are.
+// TestLoose: references that lead nowhere are reported, but not where the server is sent them as they are.
 func TestLoose(t *testing.T) {
 	loose := []byte(`{"type":"object","properties":{"a":{"$ref":"https://example.com/a"}}}`)
 	for _, tt := range []struct {

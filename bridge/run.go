@@ -75,7 +75,7 @@ type asked struct {
 	began   time.Time
 }
 
-// A mute begins where nothing more of a response is shown. The offsets are places in its raw text.
+// A mute marks where nothing more of a response is shown. The offsets are places in its raw text.
 type mute struct {
 	on      bool
 	from    int // where it began

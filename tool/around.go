@@ -25,7 +25,7 @@ type AroundOptions struct {
 // maxAround bounds what the program may answer.
 const maxAround = 1 << 20
 
-// The program reads an aroundQuestion, as one line of JSON.
+// An aroundQuestion is read by the program, as one line of JSON.
 type aroundQuestion struct {
 	Hook      string          `json:"hook"` // before or after
 	Tool      string          `json:"tool"`
@@ -36,7 +36,7 @@ type aroundQuestion struct {
 	Seconds   float64         `json:"seconds,omitempty"`
 }
 
-// The program writes an aroundAnswer, as one line of JSON or nothing: what stands in place of the result.
+// An aroundAnswer is written by the program, as one line of JSON or nothing: what stands in place of the result.
 type aroundAnswer struct {
 	Data  json.RawMessage `json:"data"`
 	Error string          `json:"error"`

@@ -258,10 +258,10 @@ func prefixes(dir string) (list []doctor.Finding) {
 	}
 	for _, r := range capture.Reports(text) {
 		f := doctor.Finding{About: "client " + cmp.Or(r.Key, "without a key") + " of " + r.Model, Check: "prompt prefix", State: doctor.OK,
-			Says: cli.Count(r.Turns, "prompt") + " began with the prompt before"}
+			Says: cli.Count(r.Turns, "prompt") + " began with the previous prompt"}
 		if r.Lost > 0 {
 			f.State = doctor.Note
-			f.Says = fmt.Sprintf("%d of %s did not begin with the prompt before; at worst, %s", r.Lost, cli.Count(r.Turns, "prompt"), r.Worst)
+			f.Says = fmt.Sprintf("%d of %s did not begin with the previous prompt; at worst, %s", r.Lost, cli.Count(r.Turns, "prompt"), r.Worst)
 			f.Fix = "move what changes with each request to the end of the prompt, so that the server's prefix cache holds"
 		}
 		list = append(list, f)

@@ -39,7 +39,7 @@ type Timeline struct {
 	Path    string         `json:"path,omitempty"`
 	Status  int            `json:"status,omitempty" jsonschema:"of an exchange: that of the answer"`
 
-	Cache string `json:"cache,omitempty" jsonschema:"of an exchange: how much of the prompt before stands at the front of its prompt"`
+	Cache string `json:"cache,omitempty" jsonschema:"of an exchange: how much of the previous prompt is at the front of this one"`
 
 	RunStatus journal.Status `json:"run_status,omitempty" jsonschema:"of a run: where it stands, in one word"`
 }

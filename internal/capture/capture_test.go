@@ -145,14 +145,14 @@ func TestPrefix(t *testing.T) {
 	}{
 		{"the first", "a", "Be brief.", nil, first, "<nil>"},
 		{"the same again", "a", "Be brief.", nil, first, "<nil>"},
-		{"the next", "a", "Be brief.", nil, second, "100 % of the prompt before stand at the front of this one"},
+		{"the next", "a", "Be brief.", nil, second, "100 % of the previous prompt is at the front of this one"},
 		{"another client", "b", "Be brief.", nil, third, "<nil>"},
 		{"another line", "a", "Be brief.\nhush 17", nil, third,
-			"24 % of the prompt before stand at the front of this one; the first difference is at byte 10 (system, line 2): *** 17"},
+			"24 % of the previous prompt is at the front of this one; the first difference is at byte 10 (system, line 2): *** 17"},
 		{"another conversation", "a", "Be brief.", nil, []chat.Message{say(chat.RoleUser, "Who?"), say(chat.RoleAssistant, "I."), say(chat.RoleUser, "Ah."),
 			say(chat.RoleAssistant, "So."), say(chat.RoleUser, "Yes."), say(chat.RoleUser, "No.")}, "<nil>"},
 		{"a tool of late", "b", "Be brief.", []chat.Tool{{Name: "f"}}, append(third, say(chat.RoleUser, "Why?")),
-			`0 % of the prompt before stand at the front of this one; the first difference is at byte 0 (tools, line 1): f ""`},
+			`0 % of the previous prompt is at the front of this one; the first difference is at byte 0 (tools, line 1): f ""`},
 	} {
 		got := ask(tt.key, tt.system, tt.tools, tt.turns)
 		if said := fmt.Sprint(got); said != tt.want {

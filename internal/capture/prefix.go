@@ -13,7 +13,7 @@ import (
 // A Prefix compares a prompt with the previous one of the same conversation. What the two have in common at the front,
 // the server's prefix cache can reuse.
 type Prefix struct {
-	Share float64 `json:"share" jsonschema:"of the bytes of the prompt before"`
+	Share float64 `json:"share" jsonschema:"of the bytes of the previous prompt"`
 	At    int     `json:"at,omitempty" jsonschema:"byte at which the line with the first difference begins"`
 	Where string  `json:"where,omitempty" jsonschema:"the place of that line, such as system, line 1"`
 	Line  Body    `json:"line,omitempty" jsonschema:"that line, cut short"`
@@ -21,7 +21,7 @@ type Prefix struct {
 
 // String returns the comparison in words.
 func (p *Prefix) String() string {
-	text := fmt.Sprintf("%.0f %% of the prompt before stand at the front of this one", 100*p.Share)
+	text := fmt.Sprintf("%.0f %% of the previous prompt is at the front of this one", 100*p.Share)
 	if p.Where != "" {
 		text += fmt.Sprintf("; the first difference is at byte %d (%s): %s", p.At, p.Where, p.Line)
 	}

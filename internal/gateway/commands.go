@@ -15,7 +15,7 @@ type CommandOptions struct {
 	WakeWord string // that may stand in front of a command instead of the slash, whatever its case; "": none
 }
 
-// A user can write a command in place of a question.
+// A command can be written in place of a question.
 type command struct {
 	name, help string
 	answer     func(c *commanded, req *chat.Request, args string) string // nil: the model writes it

@@ -38,7 +38,7 @@ type failure struct {
 	Message string `json:"message"`
 }
 
-// failureBytes limits what is told of its words.
+// failureBytes limits the part of its output that is quoted.
 const failureBytes = 2000
 
 type diagnostic struct {

@@ -91,7 +91,7 @@ func ranges(name string, texts ...string) addressClass {
 	return c
 }
 
-// Machines of a cloud ask cloudMetadata for their keys.
+// cloudMetadata names the service that gives machines of a cloud their keys.
 const cloudMetadata = "the metadata service of a cloud"
 
 // addressClasses are looked through in order. Of IPv6 what is not given out to the public is refused as a

@@ -40,7 +40,7 @@ func (e *eval) gitDirs() []string {
 	return []string{filepath.Clean(dir)}
 }
 
-// By bareParts git recognises a repository that has no .git.
+// bareParts are the entries by which git recognizes a repository without a .git.
 var bareParts = []string{"HEAD", "objects", "refs"}
 
 // bareRepository returns the directory that git would take for a repository without a .git, in one of dirs or above it;

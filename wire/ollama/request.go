@@ -77,7 +77,7 @@ func DecodeGenerate(body []byte) (*chat.Request, error) {
 	return d.req, nil
 }
 
-// Clients write nothing where they want none of something.
+// nothing lists the values that clients write where they want none of something.
 var nothing = []string{`""`, "false", "null", "[]"}
 
 type requestReader struct {

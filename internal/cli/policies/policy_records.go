@@ -77,7 +77,7 @@ func policyRecords(app *cli.App, f *policyFlags, args []string) error {
 	return nil
 }
 
-// The records of one run share a recordRun.
+// A recordRun holds the fields that the records of one run share.
 type recordRun struct {
 	trees map[string]*recordTree
 	temp  string // holds the trees of files

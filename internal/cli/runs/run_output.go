@@ -34,7 +34,7 @@ var runOutputs = map[string]func(p *runPrinter) runOutput{
 	"stream-json": func(p *runPrinter) runOutput { return &runLines{runPrinter: p} },
 }
 
-// All forms of output share a runPrinter.
+// A runPrinter holds the fields that all forms of output share.
 type runPrinter struct {
 	id     string
 	out    io.Writer

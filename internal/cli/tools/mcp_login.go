@@ -125,7 +125,7 @@ func withServers(app *cli.App, file string, f func(*compose.Toolbox, *config.Res
 	return err
 }
 
-// The browser ends at a callback after a login.
+// A callback is the address to which a login returns the browser.
 type callback struct {
 	app      *cli.App
 	quiet    bool
