@@ -30,7 +30,7 @@ type Match string
 // The matches.
 const (
 	MatchSame    Match = "same"    // to the byte: its digest is that of the journal
-	MatchOther   Match = "other"   // it depends on what the journal does not have, such as how results are written for models
+	MatchOther   Match = "other"   // it depends on what the journal does not have, such as how results are written
 	MatchUnknown Match = "unknown" // the journal has no digest
 )
 
@@ -80,7 +80,8 @@ func (r *Run) asked(run *journal.RunRecord, turn *journal.Turn) *Asked {
 	if turn.Model != "" {
 		req.Model = turn.Model
 	}
-	if last := len(r.state.Messages) - 1; last >= 0 && r.state.Messages[last].Role == chat.RoleUser && isLast(r.state.Messages[last].Text()) {
+	if last := len(r.state.Messages) - 1; last >= 0 && r.state.Messages[last].Role == chat.RoleUser &&
+		isLast(r.state.Messages[last].Text()) {
 		req.Choice = chat.Choice{Mode: chat.ChoiceNone}
 	}
 	f := Fitting{Budget: turn.Room, Summary: r.shown.summary, Reader: reader(req.Tools)}

@@ -37,7 +37,8 @@ func (r *run) prepareForm() error {
 	}
 	r.form.want = f
 	if what := tooLarge(f.Schema); what != "" {
-		return &chat.Error{Kind: chat.ErrBadRequest, Code: codeInvalidFormat, Param: "response_format", Message: "the schemas of the form that is asked for " + what + ": ask for a simpler one"}
+		return &chat.Error{Kind: chat.ErrBadRequest, Code: codeInvalidFormat, Param: "response_format",
+			Message: "the schemas of the form that is asked for " + what + ": ask for a simpler one"}
 	}
 	if f.Kind != chat.FormatSchema || len(f.Schema) == 0 {
 		return nil
@@ -49,12 +50,15 @@ func (r *run) prepareForm() error {
 			return r.formatError(err)
 		}
 		if r.o.Log != nil {
-			r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, "an answer is not held to patterns that need backtracking, or references that lead nowhere",
+			r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, "an answer is not held to patterns that need backtracking, or "+
+				"references that lead nowhere",
 				slog.Any("places", skipped))
 		}
 		for _, place := range skipped {
-			if !constraints[r.o.Constraint].can && strings.HasSuffix(place, refEnd) { // else the backend is sent it as it is
-				r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteUnsent, Path: "response_format", Before: place})
+			if !constraints[r.o.Constraint].can && strings.HasSuffix(place, refEnd) {
+				// else the backend is sent it as it is
+				r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteUnsent, Path: "response_format",
+					Before: place})
 			}
 		}
 	}
@@ -105,8 +109,8 @@ const answerTool = "structured_output"
 // configuration, and no other way to hold its answer to a form.
 func (r *run) asTool() bool {
 	f := r.form.want
-	return f != nil && f.Kind == chat.FormatSchema && isRecord(r.form.shape) && r.constrained == nil && !r.form.onlyTold &&
-		r.o.Mode == ModeNative && len(r.tools) == 0 && !r.opens()
+	return f != nil && f.Kind == chat.FormatSchema && isRecord(r.form.shape) && r.constrained == nil &&
+		!r.form.onlyTold && r.o.Mode == ModeNative && len(r.tools) == 0 && !r.opens()
 }
 
 // answered makes text of a call of the tool whose arguments are the answer. It reports whether there is an event.
@@ -190,7 +194,8 @@ func (r *run) endForm() error {
 	if r.turn.text.fence.on {
 		return nil // the answer has no form, and lookalike decides
 	}
-	if r.form.want == nil || t.through || r.turn.muted.on || r.o.Release == ReleaseEager || len(r.turn.failures) > 0 || r.turn.calls > 0 {
+	if r.form.want == nil || t.through || r.turn.muted.on || r.o.Release == ReleaseEager || len(r.turn.failures) > 0 ||
+		r.turn.calls > 0 {
 		r.flushText()
 		return nil
 	}

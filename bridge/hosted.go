@@ -31,15 +31,18 @@ func (r *run) leaveToolsOut() error {
 
 // unmet refuses a tool_choice that no answer could meet.
 func unmet(why string) error {
-	return &chat.Error{Kind: chat.ErrBadRequest, Param: "tool_choice", Code: codeHostedTool, Message: "tool_choice: " + why}
+	return &chat.Error{Kind: chat.ErrBadRequest, Param: "tool_choice", Code: codeHostedTool,
+		Message: "tool_choice: " + why}
 }
 
 // unhost takes the tools out of the request that the backend's server cannot run, where all says that it can run none.
 // A tool that a client can do without is noted; any other, and one that must be called, is an error.
 func (r *run) unhost(all bool) error {
 	for _, x := range r.req.Extra {
-		if why := needed[x.Key]; why != "" && x.Protocol == chat.ProtocolAnthropic && x.Protocol != r.o.Protocol && len(x.Value) > len("[]") {
-			return &chat.Error{Kind: chat.ErrBadRequest, Param: x.Key, Code: codeHostedTool, Message: x.Key + ": " + why}
+		if why := needed[x.Key]; why != "" && x.Protocol == chat.ProtocolAnthropic && x.Protocol != r.o.Protocol &&
+			len(x.Value) > len("[]") {
+			return &chat.Error{Kind: chat.ErrBadRequest, Param: x.Key, Code: codeHostedTool,
+				Message: x.Key + ": " + why}
 		}
 	}
 	if all {
@@ -62,25 +65,29 @@ func (r *run) unhost(all bool) error {
 		path := "tools[" + strconv.Itoa(i) + "]"
 		if t.Hosted == chat.HostedRequired {
 			return &chat.Error{Kind: chat.ErrBadRequest, Param: path, Code: codeHostedTool, Message: fmt.Sprintf(
-				"%s: the tool %q is one that servers of its own protocol run; the server of this model does not: leave it out, or offer a tool that the client runs", path, t.Name)}
+				"%s: the tool %q is one that servers of its own protocol run; the server of this model does not: "+
+					"leave it out, or offer a tool that the client runs", path, t.Name)}
 		}
 		gone[t.Name] = true
 		r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteUnsent, Path: path, Before: t.Name})
 	}
 	c := &req.Choice
 	if c.Mode == chat.ChoiceNamed && gone[c.Name] && req.Tool(c.Name) == nil {
-		return unmet(fmt.Sprintf("a call of %q is required, but that is a tool that the server of this model does not run", c.Name))
+		return unmet(fmt.Sprintf("a call of %q is required, but that is a tool that the server of this model does "+
+			"not run", c.Name))
 	}
 	if c.Mode == chat.ChoiceRequired && len(req.Tools) == 0 {
 		return unmet("a call is required, but the server of this model runs none of the tools")
 	}
 	if len(c.Allowed) > 0 {
 		named := c.Allowed
-		c.Allowed = slices.DeleteFunc(slices.Clone(named), func(name string) bool { return gone[name] && req.Tool(name) == nil })
+		c.Allowed = slices.DeleteFunc(slices.Clone(named),
+			func(name string) bool { return gone[name] && req.Tool(name) == nil })
 		switch {
 		case len(c.Allowed) > 0:
 		case c.Mode == chat.ChoiceRequired:
-			return unmet(fmt.Sprintf("a call of %q is required, but the server of this model does not run it", strings.Join(named, ", ")))
+			return unmet(fmt.Sprintf("a call of %q is required, but the server of this model does not run it",
+				strings.Join(named, ", ")))
 		default:
 			c.Mode = chat.ChoiceNone
 		}
@@ -104,7 +111,8 @@ func (r *run) tellToolFields() {
 	}
 }
 
-// tellMessageFields notes what calls, results and instructions hold that a prompt says nothing of. Failures it tells of.
+// tellMessageFields notes what calls, results and instructions hold that a prompt says nothing of. Failures it tells
+// of.
 func (r *run) tellMessageFields() {
 	told := map[string]bool{}
 	note := func(key string) {
@@ -137,7 +145,8 @@ func (r *run) tellMessageFields() {
 
 // needed are the fields of the Messages protocol without which an answer would be another one, with what to do instead.
 var needed = map[string]string{
-	"mcp_servers": "the server of this model connects to no MCP servers: configure them in wield (mcp.servers), or offer their tools as tools that the client runs",
+	"mcp_servers": "the server of this model connects to no MCP servers: configure them in wield (mcp.servers), or " +
+		"offer their tools as tools that the client runs",
 }
 
 // clientRun returns the tools among all that clients run.

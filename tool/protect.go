@@ -73,7 +73,8 @@ func (w *Watch) find() (list []string, all bool) {
 		found, whole := guardedfiles.Find(dir)
 		list, all = append(list, found...), all && whole
 		for _, p := range w.box.Protected {
-			if !strings.HasPrefix(dir+"/", p+"/") && !slices.Contains(list, p) { // a workspace among the tools would be closed as a whole
+			if !strings.HasPrefix(dir+"/", p+"/") && !slices.Contains(list, p) {
+				// a workspace among the tools would be closed as a whole
 				list = append(list, p)
 			}
 		}
@@ -133,14 +134,17 @@ func (w *Watch) Compare(by string) string {
 	files, all := w.find()
 	changes := w.was.Changes(guardedfiles.Take(slices.Concat(files, w.files)))
 	if w.Lasting || w.box.Level != sandbox.None { // walls keep everybody else from there
-		changes = slices.DeleteFunc(changes, func(c guardedfiles.Change) bool { return w.box.Data != "" && strings.HasPrefix(c.Path, w.box.Data+"/") })
+		changes = slices.DeleteFunc(changes, func(c guardedfiles.Change) bool {
+			return w.box.Data != "" && strings.HasPrefix(c.Path, w.box.Data+"/")
+		})
 	}
 	if w.gitOnly {
 		changes = slices.DeleteFunc(changes, func(c guardedfiles.Change) bool { return guardedfiles.OfGit(c.Path) })
 	}
 	text := ""
 	if w.all && !all {
-		text = "wield: there are more files in " + strings.Join(w.dirs, ", ") + " now than wield looks at, so changes of files that decide about tools, or run later, can be missed\n"
+		text = "wield: there are more files in " + strings.Join(w.dirs, ", ") +
+			" now than wield looks at, so changes of files that decide about tools, or run later, can be missed\n"
 	}
 	w.files, w.all, w.was = files, all, guardedfiles.Take(files)
 	if w.Lasting && w.box.Guarded != nil {
@@ -159,7 +163,8 @@ func (w *Watch) Compare(by string) string {
 	if more := len(changes) - len(names); more > 0 {
 		names = append(names, strconv.Itoa(more)+" more")
 	}
-	text += "wield: changed, though it decides about tools or is run by other programs later: " + strings.Join(names, ", ") + ". Look at it; wield tool accept PATH agrees to it\n"
+	text += "wield: changed, though it decides about tools or is run by other programs later: " +
+		strings.Join(names, ", ") + ". Look at it; wield tool accept PATH agrees to it\n"
 	if w.box.Guarded != nil {
 		sums := make(map[string]string, len(changes))
 		for _, c := range changes {
@@ -204,7 +209,8 @@ func onlyGit(argv []string) bool {
 		case *syntax.FuncDecl:
 			only = false
 		case *syntax.Redirect:
-			only = only && (n.Op == syntax.DplOut || n.Op == syntax.RdrIn || n.Op == syntax.Hdoc || n.Op == syntax.DashHdoc || n.Word.Lit() == "/dev/null")
+			only = only && (n.Op == syntax.DplOut || n.Op == syntax.RdrIn || n.Op == syntax.Hdoc ||
+				n.Op == syntax.DashHdoc || n.Word.Lit() == "/dev/null")
 		case *syntax.CallExpr:
 			if len(n.Args) == 0 || len(n.Assigns) > 0 {
 				only = false

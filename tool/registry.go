@@ -63,7 +63,8 @@ func (r *Registry) Add(tools ...*Tool) error { return r.mount("", tools, nil) }
 // and the guard that they were set to.
 func (r *Registry) Mount(namespace string, tools ...*Tool) error {
 	if !validName(namespace) || strings.Contains(namespace, Separator) {
-		return fmt.Errorf("tool: namespace %q: %w: it holds 1 to %d letters, digits, points, hyphens and single underscores", namespace, ErrName, maxName)
+		return fmt.Errorf("tool: namespace %q: %w: it holds 1 to %d letters, digits, points, hyphens and single "+
+			"underscores", namespace, ErrName, maxName)
 	}
 	return r.mount(namespace, tools, r.take(namespace+Separator))
 }
@@ -303,7 +304,8 @@ func (r *Registry) change(name string, f func(*Entry) error) error {
 
 // names returns the names that lead to an entry: its own, and the aliases that are no other tool's name.
 func (r *Registry) names(e *Entry) []string {
-	return slices.DeleteFunc(append([]string{e.Tool.Name()}, e.Tool.Aliases...), func(n string) bool { return r.entries[n] != e })
+	return slices.DeleteFunc(append([]string{e.Tool.Name()}, e.Tool.Aliases...),
+		func(n string) bool { return r.entries[n] != e })
 }
 
 // settle returns the state that s means for a tool.
@@ -341,7 +343,9 @@ func (r Rule) Matches(text string) bool {
 		return true
 	}
 	text = strings.ToLower(text)
-	return slices.ContainsFunc(r.Words, func(w string) bool { return w != "" && strings.Contains(text, strings.ToLower(w)) })
+	return slices.ContainsFunc(r.Words, func(w string) bool {
+		return w != "" && strings.Contains(text, strings.ToLower(w))
+	})
 }
 
 // Session returns a view of the registry in which states can be overridden for as long as it is used. What
@@ -462,7 +466,8 @@ func checkName(name, namespace string) error {
 	rest, within := strings.CutPrefix(name, namespace+Separator)
 	switch {
 	case !validName(name):
-		return fmt.Errorf("%w: %q: it holds 1 to %d letters, digits, points, hyphens and underscores", ErrName, cut(name, maxName), maxName)
+		return fmt.Errorf("%w: %q: it holds 1 to %d letters, digits, points, hyphens and underscores", ErrName,
+			cut(name, maxName), maxName)
 	case slices.Contains(reserved, name):
 		return fmt.Errorf("%w: %s has a meaning of its own in JavaScript", ErrName, name)
 	case namespace != "" && within && rest != "":

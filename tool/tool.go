@@ -38,14 +38,19 @@ type Tool struct {
 	// Batch runs several calls of one turn at once. Nil: each call is handed to Handler.
 	Batch BatchHandler
 
-	Aliases   []string // further names that calls may use, as long as no tool has them; they are not offered
-	States    []State  // the states that it can be in; nil: all
-	Namespace string   // in front of its name, with Separator between them, if it comes from a server of tools; empty: none
+	Aliases []string // further names that calls may use, as long as no tool has them; they are not offered
+	States  []State  // the states that it can be in; nil: all
+	// in front of its name, with Separator between them, if it comes from a server of tools; empty: none
+	Namespace string
 
 	App    string // address of a document at its source that shows its results; empty: none
 	Source string // where the definition comes from, for people: "builtin", a directory, a server
-	Files  string // file or directory that runs, as an absolute path: a person is asked when it is another than was agreed to; empty: none
-	Rules  string // file that says what it may, as an absolute path: a person is asked while a change by a tool is held back; empty: none
+	// file or directory that runs, as an absolute path: a person is asked when it is another than was agreed to; empty:
+	// none
+	Files string
+	// file that says what it may, as an absolute path: a person is asked while a change by a tool is held back; empty:
+	// none
+	Rules string
 
 	err error // why it cannot be used; told by Registry.Add
 }
@@ -74,8 +79,8 @@ type BatchHandler interface {
 // answer in its place, or change the result.
 type Middleware func(next Handler) Handler
 
-// CallLimits bound one call. Zero stands for the runner's limit, and there for the default; [chat.NoLimit] turns Timeout
-// or Output off.
+// CallLimits bound one call. Zero stands for the runner's limit, and there for the default; [chat.NoLimit] turns
+// Timeout or Output off.
 type CallLimits struct {
 	Timeout time.Duration // for the run; default 60 s
 	Grace   time.Duration // how long a handler may take to return after its time is up; default 2 s
@@ -153,7 +158,9 @@ type Facts struct {
 	Program []string // that every call runs, with the arguments that stand before Code
 
 	Paths []PathFact
-	Each  string // the argument, a list of paths, of which each stands for itself: one that is denied is left out, and the others are seen to
+	// the argument, a list of paths, of which each stands for itself: one that is denied is left out, and the others
+	// are seen to
+	Each  string
 	Edits string // text of edits, in a syntax that package edit reads; the files that it names are written
 	URLs  []string
 
@@ -190,9 +197,10 @@ const (
 
 // A Guard limits a tool, on top of the policy, as its own entry in a configuration or a directory of tools says.
 type Guard struct {
-	Mode             Mode
-	Whitelist        []string // patterns of the targets: paths or commands; empty allows none. Nil: there is no whitelist
-	RequiresApproval bool     // a person is asked before every run; without it dangerous operations are refused
+	Mode Mode
+	// patterns of the targets: paths or commands; empty allows none. Nil: there is no whitelist
+	Whitelist        []string
+	RequiresApproval bool // a person is asked before every run; without it dangerous operations are refused
 	Timeout          time.Duration
 	Root             string // relative paths are in it; empty: the workspace
 

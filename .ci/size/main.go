@@ -2,8 +2,9 @@
 //
 //	go run ./.ci/size [CHECKOUT...]
 //
-// Code and data are counted by the symbols of a program that is not stripped, embedded files by their sizes. The tables of function names and
-// line numbers have no symbols; they are divided in proportion to the code. What has no symbols otherwise is a row of its own.
+// Code and data are counted by the symbols of a program that is not stripped, embedded files by their sizes. The tables
+// of function names and line numbers have no symbols; they are divided in proportion to the code. What has no symbols
+// otherwise is a row of its own.
 package main
 
 import (
@@ -18,8 +19,8 @@ import (
 	"strings"
 )
 
-// group is a row: a part of the program, and its packages or what their paths begin with. The first group that fits counts. Packages of the
-// module itself begin with "./".
+// group is a row: a part of the program, and its packages or what their paths begin with. The first group that fits
+// counts. Packages of the module itself begin with "./".
 type group struct {
 	name     string
 	prefixes []string
@@ -41,22 +42,27 @@ var groups = []group{
 		"./internal/gemini", "./internal/hosted", "./internal/servertools", "./internal/api"}},
 	{"wield: terminal and commands", []string{"./internal/terminal", "./internal/cli", "./cmd", "main"}},
 	{"wield: everything else", []string{"."}},
-	{"NATS (workers, several services)", []string{"github.com/nats-io/", "github.com/minio/highwayhash", "github.com/antithesishq/",
-		"github.com/google/go-tpm", "github.com/klauspost/compress"}},
+	{"NATS (workers, several services)", []string{"github.com/nats-io/", "github.com/minio/highwayhash",
+		"github.com/antithesishq/", "github.com/google/go-tpm", "github.com/klauspost/compress"}},
 	{"SQLite", []string{"modernc.org/", "github.com/ncruces/", "github.com/remyoudompheng/", "github.com/dustin/"}},
 	{"PostgreSQL driver", []string{"github.com/jackc/"}},
 	{"browser control (chromedp)", []string{"github.com/chromedp/", "github.com/gobwas/"}},
-	{"MCP SDK", []string{"github.com/modelcontextprotocol/", "github.com/google/jsonschema-go", "github.com/segmentio/", "github.com/yosida95/"}},
-	{"HTML, text encodings, Markdown", []string{"golang.org/x/text", "golang.org/x/net/html", "github.com/JohannesKaufmann/"}},
-	{"metrics and traces", []string{"github.com/prometheus/", "google.golang.org/protobuf", "github.com/beorn7/", "github.com/cespare/"}},
-	{"YAML, TOML, JSON, JSON Schema", []string{"github.com/goccy/", "github.com/BurntSushi/", "github.com/go-json-experiment/",
-		"github.com/santhosh-tekuri/"}},
+	{"MCP SDK", []string{"github.com/modelcontextprotocol/", "github.com/google/jsonschema-go",
+		"github.com/segmentio/", "github.com/yosida95/"}},
+	{"HTML, text encodings, Markdown", []string{"golang.org/x/text", "golang.org/x/net/html",
+		"github.com/JohannesKaufmann/"}},
+	{"metrics and traces", []string{"github.com/prometheus/", "google.golang.org/protobuf", "github.com/beorn7/",
+		"github.com/cespare/"}},
+	{"YAML, TOML, JSON, JSON Schema", []string{"github.com/goccy/", "github.com/BurntSushi/",
+		"github.com/go-json-experiment/", "github.com/santhosh-tekuri/"}},
 	{"shell parser", []string{"mvdan.cc/"}},
 	{"command line", []string{"github.com/spf13/"}},
 	{"OAuth and OpenID", []string{"github.com/coreos/", "github.com/go-jose/", "golang.org/x/oauth2"}},
 	{"Go: cryptography and TLS", []string{"crypto", "vendor/golang.org/x/crypto", "golang.org/x/crypto"}},
-	{"Go: network and HTTP", []string{"net", "vendor/golang.org/x/net", "vendor/golang.org/x/text", "golang.org/x/net"}},
-	{"Go: runtime", []string{"runtime", "internal/runtime", "internal/abi", "reflect", "sync", "internal/reflectlite", "syscall"}},
+	{"Go: network and HTTP", []string{"net", "vendor/golang.org/x/net", "vendor/golang.org/x/text",
+		"golang.org/x/net"}},
+	{"Go: runtime", []string{"runtime", "internal/runtime", "internal/abi", "reflect", "sync", "internal/reflectlite",
+		"syscall"}},
 }
 
 // of returns the row of a package, where own is the path of the module.
@@ -121,7 +127,8 @@ func measure(checkout string) (int64, map[string]float64, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	files, err := run(checkout, "list", "-deps", "-f", "{{$p := .}}{{range .EmbedFiles}}{{$p.ImportPath}}\t{{$p.Dir}}/{{.}}\n{{end}}", "./cmd/wield")
+	const each = "{{$p := .}}{{range .EmbedFiles}}{{$p.ImportPath}}\t{{$p.Dir}}/{{.}}\n{{end}}"
+	files, err := run(checkout, "list", "-deps", "-f", each, "./cmd/wield")
 	if err != nil {
 		return 0, nil, err
 	}

@@ -58,7 +58,8 @@ Exit codes: 0 all checks passed, 1 a check failed, 2 the configuration is invali
   wield doctor coder --json
   wield doctor --upstream http://127.0.0.1:11434/v1 --model qwen2.5-coder:14b`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.upstream.URL == "" && f.upstream.Model != "" { // as wield run and wield chat name a model of the configuration
+			if f.upstream.URL == "" && f.upstream.Model != "" {
+				// as wield run and wield chat name a model of the configuration
 				args, f.upstream.Model = append(args, f.upstream.Model), ""
 			}
 			return runDoctor(cmd.Context(), app, &f, args)
@@ -257,12 +258,15 @@ func prefixes(dir string) (list []doctor.Finding) {
 		return nil // none are kept there
 	}
 	for _, r := range capture.Reports(text) {
-		f := doctor.Finding{About: "client " + cmp.Or(r.Key, "without a key") + " of " + r.Model, Check: "prompt prefix", State: doctor.OK,
+		f := doctor.Finding{About: "client " + cmp.Or(r.Key, "without a key") + " of " + r.Model,
+			Check: "prompt prefix", State: doctor.OK,
 			Says: cli.Count(r.Turns, "prompt") + " began with the previous prompt"}
 		if r.Lost > 0 {
 			f.State = doctor.Note
-			f.Says = fmt.Sprintf("%d of %s did not begin with the previous prompt; at worst, %s", r.Lost, cli.Count(r.Turns, "prompt"), r.Worst)
-			f.Fix = "move what changes with each request to the end of the prompt, so that the server's prefix cache holds"
+			f.Says = fmt.Sprintf("%d of %s did not begin with the previous prompt; at worst, %s", r.Lost,
+				cli.Count(r.Turns, "prompt"), r.Worst)
+			f.Fix = "move what changes with each request to the end of the prompt, so that the server's prefix cache " +
+				"holds"
 		}
 		list = append(list, f)
 	}

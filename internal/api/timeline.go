@@ -256,7 +256,8 @@ func bounceOf(b *chat.BounceDetail, whole string, most int) TimelineBounce {
 
 func timelineCall(c *playback.RecordedCall) TimelineCall {
 	out := TimelineCall{ID: c.ID, Name: c.Name, Arguments: cutText(c.Arguments), Origin: c.Origin, Dialect: c.Dialect,
-		Reasoning: c.Reasoning, At: c.At, End: c.End, Policy: c.Policy, Decided: c.Decided, Runs: c.Runs, Approvals: []TimelineApproval{}}
+		Reasoning: c.Reasoning, At: c.At, End: c.End, Policy: c.Policy, Decided: c.Decided, Runs: c.Runs,
+		Approvals: []TimelineApproval{}}
 	for _, q := range c.Questions {
 		a := TimelineApproval{ID: q.ID, Asked: q.Asked, State: tool.ApprovalPending, Rule: q.Rule}
 		if q.Answer != nil {

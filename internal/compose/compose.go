@@ -43,11 +43,13 @@ type Environment struct {
 	Templates  bool                // servers are asked for the chat templates of models whose names say nothing
 	Candidates bool                // models tell of every place where a call could have begun
 	Edits      bool                // blocks that are plainly edits are calls, whatever the dialect
-	Hub        *runs.Hub           // carries on the runs of models with tools of wield's; nil: such models are served without them
-	File       string              // that the configuration was read from, so that no tool writes to it
-	Self       string              // this program, see ToolEnvironment
-	Cluster    *cluster.Cluster    // of workers; nil: none are taken
-	Before     *Service            // that this one takes the place of; nil: none. Backends that stay as they were are taken over
+	// carries on the runs of models with tools of wield's; nil: such models are served without them
+	Hub     *runs.Hub
+	File    string           // that the configuration was read from, so that no tool writes to it
+	Self    string           // this program, see ToolEnvironment
+	Cluster *cluster.Cluster // of workers; nil: none are taken
+	// that this one takes the place of; nil: none. Backends that stay as they were are taken over
+	Before *Service
 }
 
 // A Service is built from a configuration, ready to be served.
@@ -219,8 +221,8 @@ func (w *builder) finished(name string, m *config.Model, served chat.Model) (gat
 		served = gateway.Commands(served, gateway.CommandOptions{Name: name, WakeWord: m.Commands.WakeWord})
 	}
 	g := gateway.Model{Name: name, Match: m.Talk.Match, FromUser: m.Talk.FromUser,
-		Model: w.env.Metrics.Front(name, served), Annotations: m.Native.Annotations, NoTools: !m.Calls.Enabled, NoImages: !m.Images,
-		Thinking: m.Reasoning && w.config.ProfileOf(name).Thinking != dialect.Thinking{}}
+		Model: w.env.Metrics.Front(name, served), Annotations: m.Native.Annotations, NoTools: !m.Calls.Enabled,
+		NoImages: !m.Images, Thinking: m.Reasoning && w.config.ProfileOf(name).Thinking != dialect.Thinking{}}
 	if !m.Runs() || w.env.Hub == nil { // what runs of agents do is counted by what they record
 		g.Model = w.env.Stats.Model(name, AgentPrices(w.config, name), g.Model)
 	}

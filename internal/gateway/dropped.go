@@ -17,8 +17,9 @@ const (
 // hints are fields that change no answer: they concern the cache, the bill or the bookkeeping of a protocol's own
 // server. Agents send them with every request, so that only the log and the inspector name them.
 var hints = map[string]bool{
-	"betas": true, "cache_control": true, "client_metadata": true, "metadata": true, "prompt_cache_key": true, "prompt_cache_options": true,
-	"prompt_cache_retention": true, "safety_identifier": true, "service_tier": true, "user": true,
+	"betas": true, "cache_control": true, "client_metadata": true, "metadata": true, "prompt_cache_key": true,
+	"prompt_cache_options": true, "prompt_cache_retention": true, "safety_identifier": true, "service_tier": true,
+	"user": true,
 }
 
 // drop notes what of the request a backend was not sent. Its name may hold what a client sent.

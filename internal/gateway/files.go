@@ -93,7 +93,8 @@ func (x *exchange) keeper() (*Model, *failure) {
 	}
 	if found == nil {
 		return nil, refuse(http.StatusNotFound, chat.ErrNotFound, codeNoRelay,
-			"no model here is on a server of the protocol of "+shownPath(x.r.URL.Path)+": it needs a backend of kind anthropic for Anthropic's clients, openai or responses for OpenAI's")
+			"no model here is on a server of the protocol of "+shownPath(x.r.URL.Path)+
+				": it needs a backend of kind anthropic for Anthropic's clients, openai or responses for OpenAI's")
 	}
 	x.model = found.Name
 	return found, nil

@@ -31,7 +31,8 @@ var ollamaFront = &clientProtocol{
 	form:        "format",
 	tagged:      true,
 	streamType:  []string{"application/x-ndjson"},
-	keepAlive:   `{"message":{"role":"assistant","content":""},"done":false}` + "\n", // an empty line is an error to some clients
+	// an empty line is an error to some clients
+	keepAlive: `{"message":{"role":"assistant","content":""},"done":false}` + "\n",
 }
 
 // ollamaGenerate is the same protocol at the URL for a single prompt.
@@ -117,7 +118,8 @@ func (m *Model) served(ctx context.Context) (can []string) {
 	ctx, cancel := context.WithTimeout(ctx, showTimeout)
 	defer cancel()
 	body, _ := json.Marshal(map[string]string{"model": m.upstream()})
-	resp, err := m.Relay.Relay(ctx, outgoing.Relayed{Path: pathShow, Header: http.Header{"Content-Type": jsonType}, Body: body})
+	resp, err := m.Relay.Relay(ctx, outgoing.Relayed{Path: pathShow, Header: http.Header{"Content-Type": jsonType},
+		Body: body})
 	if err != nil {
 		return nil
 	}

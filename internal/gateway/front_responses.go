@@ -232,7 +232,8 @@ func (r *room) take(items []responses.Item) error {
 func (x *exchange) tooLong(param string) *failure {
 	f := refuse(http.StatusRequestEntityTooLarge, chat.ErrBadRequest, codeTooLarge, "with what "+param+
 		" stands for, the conversation holds more than the "+strconv.FormatInt(x.g.opts.MaxBody, 10)+
-		" bytes (limits.body) or "+strconv.Itoa(maxObjects)+" objects of a request: begin a new one, or send fewer items")
+		" bytes (limits.body) or "+strconv.Itoa(maxObjects)+" objects of a request: begin a new one, or send fewer "+
+		"items")
 	f.err.Param = param
 	return f
 }

@@ -27,7 +27,8 @@ type Relay interface {
 const codeNoRelay = "unsupported_endpoint"
 
 // ownModel are the URLs for which a server has a model of its own where a request names none.
-var ownModel = map[string]bool{"/v1/moderations": true, "/v1/images/generations": true, "/v1/images/edits": true, "/v1/images/variations": true}
+var ownModel = map[string]bool{"/v1/moderations": true, "/v1/images/generations": true, "/v1/images/edits": true,
+	"/v1/images/variations": true}
 
 // relay answers a URL whose requests go to the model's server as they are, but for the name of the model.
 func (x *exchange) relay(body []byte) *failure {

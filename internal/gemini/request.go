@@ -28,7 +28,8 @@ func DecodeRequest(body []byte) (*chat.Request, error) {
 	d.answered()
 	d.checkChoice()
 	if d.Bad == nil && Word(d.req) && (d.req.Format == nil || d.req.Format.Kind != chat.FormatSchema) {
-		d.RefuseAt("generationConfig.responseSchema", jsonbody.CodeMissing, typeWord+" needs a schema that lists the words")
+		d.RefuseAt("generationConfig.responseSchema", jsonbody.CodeMissing,
+			typeWord+" needs a schema that lists the words")
 	}
 	if d.Bad == nil && len(d.req.Messages) == 0 {
 		d.RefuseAt("contents", jsonbody.CodeMissingMsgs, "there must be at least one content")
@@ -159,7 +160,8 @@ func (d *requestReader) setting(key string) {
 				d.Refuse(jsonbody.CodeInvalidValue, fmt.Sprintf("this must be between 1 and %d", jsonbody.MaxChoices))
 			}
 		})
-		d.req.Extra = append(d.req.Extra, chat.Extra{Protocol: chat.ProtocolGemini, Key: key, Value: d.Bytes[at:d.Pos:d.Pos]})
+		d.req.Extra = append(d.req.Extra, chat.Extra{Protocol: chat.ProtocolGemini, Key: key,
+			Value: d.Bytes[at:d.Pos:d.Pos]})
 	case "responseMimeType":
 		switch kind := d.Optional(); kind {
 		case "", "text/plain":
@@ -168,7 +170,8 @@ func (d *requestReader) setting(key string) {
 				q.Format = &chat.Format{Kind: chat.FormatJSON}
 			}
 		case typeWord:
-			q.Extra = append(q.Extra, chat.Extra{Protocol: chat.ProtocolGemini, Key: key, Value: []byte(`"` + typeWord + `"`)})
+			q.Extra = append(q.Extra, chat.Extra{Protocol: chat.ProtocolGemini, Key: key,
+				Value: []byte(`"` + typeWord + `"`)})
 		default:
 			d.Refuse(jsonbody.CodeUnsupported, "this must be text/plain, application/json or "+typeWord)
 		}
@@ -341,7 +344,8 @@ func (d *requestReader) part(m *partialContent) {
 	case d.Bad != nil:
 	case !known:
 		raw := json.RawMessage(d.Bytes[start:d.Pos:d.Pos])
-		m.Parts = append(m.Parts, chat.Part{Kind: chat.PartOpaque, Name: firstKey(raw), Raw: raw, Protocol: chat.ProtocolGemini})
+		m.Parts = append(m.Parts, chat.Part{Kind: chat.PartOpaque, Name: firstKey(raw), Raw: raw,
+			Protocol: chat.ProtocolGemini})
 	case thought:
 		m.thoughts = append(m.thoughts, p.Text...)
 	case p.Kind != chat.PartOpaque:
@@ -469,7 +473,8 @@ func (d *requestReader) tool() {
 			return
 		}
 		if raw := d.Raw(); len(raw) > 0 && raw[0] != 'n' {
-			d.req.Tools = append(d.req.Tools, chat.Tool{Name: key, Raw: raw, Protocol: chat.ProtocolGemini, Hosted: chat.HostedRequired})
+			d.req.Tools = append(d.req.Tools, chat.Tool{Name: key, Raw: raw, Protocol: chat.ProtocolGemini,
+				Hosted: chat.HostedRequired})
 			d.named[key] = true
 		}
 	})
@@ -506,8 +511,8 @@ func (d *requestReader) function() {
 }
 
 // modes are the words for what may be called.
-var modes = map[string]chat.ChoiceMode{"": chat.ChoiceAuto, "MODE_UNSPECIFIED": chat.ChoiceAuto, "AUTO": chat.ChoiceAuto, "NONE": chat.ChoiceNone,
-	"ANY": chat.ChoiceRequired, "VALIDATED": chat.ChoiceAuto}
+var modes = map[string]chat.ChoiceMode{"": chat.ChoiceAuto, "MODE_UNSPECIFIED": chat.ChoiceAuto,
+	"AUTO": chat.ChoiceAuto, "NONE": chat.ChoiceNone, "ANY": chat.ChoiceRequired, "VALIDATED": chat.ChoiceAuto}
 
 func (d *requestReader) choice() {
 	c := &d.req.Choice
@@ -540,7 +545,8 @@ func (d *requestReader) checkChoice() {
 	})
 	switch {
 	case len(names) > 0 && len(c.Allowed) == 0:
-		d.RefuseAt(where+".allowedFunctionNames", jsonbody.CodeInvalidValue, fmt.Sprintf("none of the functions %q is declared in tools", names))
+		d.RefuseAt(where+".allowedFunctionNames", jsonbody.CodeInvalidValue,
+			fmt.Sprintf("none of the functions %q is declared in tools", names))
 	case c.Mode == chat.ChoiceRequired && len(d.req.Tools) == 0:
 		d.RefuseAt(where+".mode", jsonbody.CodeInvalidValue, "a call is required, but there are no tools")
 	}

@@ -123,7 +123,8 @@ func appendCall(dst []byte, c *chat.Call) []byte {
 	return append(jsonbody.AppendCompact(append(dst, `,"args":`...), []byte(args)), "}}"...)
 }
 
-// A Response collects the events of one answer into a body. Text of KindRejected events is shown when they are marked FlagSpent.
+// A Response collects the events of one answer into a body. Text of KindRejected events is shown when they are marked
+// FlagSpent.
 type Response struct {
 	responseBase
 	parts   []byte
@@ -215,8 +216,8 @@ func AppendChoices(dst []byte, all ...*Response) []byte {
 	return sum.appendRest(append(dst, ']'), true)
 }
 
-// A StreamWriter turns the events of one answer into the frames of a stream: responses, each with what it adds. A call is a part of its
-// own, whole.
+// A StreamWriter turns the events of one answer into the frames of a stream: responses, each with what it adds. A call
+// is a part of its own, whole.
 type StreamWriter struct {
 	responseBase
 	rest  jsonbody.RuneTail
@@ -254,7 +255,8 @@ func (w *StreamWriter) Append(dst []byte, e chat.Event) []byte {
 		w.usage = e.Detail.(*chat.Usage)
 	case e.Kind == chat.KindFinish:
 		w.ended = true
-		return w.frame(dst, appendText(nil, w.o.text(w.word, false), false), finishReason(e.Detail.(*chat.Finish).Reason))
+		return w.frame(dst, appendText(nil, w.o.text(w.word, false), false),
+			finishReason(e.Detail.(*chat.Finish).Reason))
 	}
 	return dst
 }
@@ -301,7 +303,8 @@ func Status(kind chat.ErrorKind) int {
 	return 500
 }
 
-// AppendError appends the body of an error answer. The protocol has no place for the field that is to blame: the message names it.
+// AppendError appends the body of an error answer. The protocol has no place for the field that is to blame: the
+// message names it.
 func AppendError(dst []byte, e *chat.Error) []byte {
 	k, ok := kinds[e.Kind]
 	if !ok {

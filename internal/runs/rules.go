@@ -225,13 +225,15 @@ func (h *Hub) offered(ctx context.Context, id, by string) (*keptRule, error) {
 	if !ok || p.Always == "" {
 		return nil, tool.ErrAlways
 	}
-	e, err := a.Runner.Explain(ctx, chat.Call{ID: p.CallID, Name: p.Tool, Arguments: string(p.Arguments), Complete: true})
+	e, err := a.Runner.Explain(ctx, chat.Call{ID: p.CallID, Name: p.Tool, Arguments: string(p.Arguments),
+		Complete: true})
 	if err != nil || e.Always != p.Always {
 		return nil, fmt.Errorf("%w: the rules have changed since the question was put", tool.ErrAlways)
 	}
 	return &keptRule{
-		KeptRule: KeptRule{ID: journal.NewID("rul"), Agent: a.Name, Text: p.Always, Approval: id, By: by, At: time.Now()},
-		Rules:    keeps.now().Propose(e.Facts),
+		KeptRule: KeptRule{ID: journal.NewID("rul"), Agent: a.Name, Text: p.Always, Approval: id, By: by,
+			At: time.Now()},
+		Rules: keeps.now().Propose(e.Facts),
 	}, nil
 }
 

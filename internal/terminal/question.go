@@ -249,12 +249,17 @@ type answerKey struct {
 // answerKeys are the answers. Enter and Esc are none: nobody approves by accident.
 func answerKeys() []answerKey {
 	return []answerKey{
-		{"yY", "yes", "yes, this once", func(c *conversation, ctx context.Context) { c.decide(ctx, tool.Answer{State: tool.ApprovalApproved}) }},
+		{"yY", "yes", "yes, this once", func(c *conversation, ctx context.Context) {
+			c.decide(ctx, tool.Answer{State: tool.ApprovalApproved})
+		}},
 		{"nN", "no", "no; the model is told", func(c *conversation, ctx context.Context) { c.deny(ctx, "") }},
-		{"aA", "always", "always: show the rule that would allow it, and keep it for this conversation or this directory", (*conversation).always},
-		{"gG", "group", "group by group: decide on each part of an edit; the model is told what was left out", (*conversation).byParts},
+		{"aA", "always", "always: show the rule that would allow it, and keep it for this conversation or this " +
+			"directory", (*conversation).always},
+		{"gG", "group", "group by group: decide on each part of an edit; the model is told what was left out",
+			(*conversation).byParts},
 		{"eE", "edit", "edit the arguments in $EDITOR, then run the call", (*conversation).editArguments},
-		{"rR", "reason", "no, with a reason for the model", func(c *conversation, _ context.Context) { c.ask.mode = askReason }},
+		{"rR", "reason", "no, with a reason for the model",
+			func(c *conversation, _ context.Context) { c.ask.mode = askReason }},
 		{"sS", "skip", "skip this and every other question of this turn; the model is told", (*conversation).skipAll},
 		{"qQ", "quit", "no, and stop the turn", (*conversation).denyAndStop},
 	}
@@ -392,7 +397,8 @@ func (c *conversation) answerLine(ctx context.Context, line string) {
 			}
 			k.do(c, ctx)
 			if c.ask != nil && c.ask.mode == askAlways {
-				c.screen.print(plainRow(policy.Visible(c.ask.approval.Always)), plainRow(strings.TrimSpace(legendOf(c.ask.approval.Always)+" "+c.keepChoices())))
+				c.screen.print(plainRow(policy.Visible(c.ask.approval.Always)),
+					plainRow(strings.TrimSpace(legendOf(c.ask.approval.Always)+" "+c.keepChoices())))
 			}
 			return
 		}
@@ -485,7 +491,8 @@ func (c *conversation) keepChoices() string {
 	if !c.o.Rules.Lasts() {
 		return "Keep this rule until the conversation ends? y yes · n no"
 	}
-	return "Keep this rule? y\u00a0until\u00a0the\u00a0conversation\u00a0ends · d\u00a0in\u00a0this\u00a0directory,\u00a0for\u00a0good · n\u00a0no"
+	return "Keep this rule? y\u00a0until\u00a0the\u00a0conversation\u00a0ends · " +
+		"d\u00a0in\u00a0this\u00a0directory,\u00a0for\u00a0good · n\u00a0no"
 }
 
 func (c *conversation) keepRule(ctx context.Context, lasting bool) {

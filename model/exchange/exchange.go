@@ -5,8 +5,8 @@
 //
 //   - The server is what a backend talks to; its answer is a stream or one body, whichever it chooses to send.
 //   - A protocol says how a request is written and an answer is read; it knows no HTTP.
-//   - First byte is the first byte of an answer's body. Until then a server may be loading a model or reading a long prompt;
-//     after it, silence is measured by the idle timeout.
+//   - First byte is the first byte of an answer's body. Until then a server may be loading a model or reading a long
+//     prompt; after it, silence is measured by the idle timeout.
 package exchange
 
 import (
@@ -65,7 +65,8 @@ const (
 
 // Options describe a server.
 type Options struct {
-	URL     string      // address that requests are posted to; a user and a password in it are sent as basic authentication
+	// address that requests are posted to; a user and a password in it are sent as basic authentication
+	URL     string
 	Header  http.Header // what the protocol sends with every request; it wins over the address
 	Headers http.Header // what the configuration sends with every request; it wins over all others
 
@@ -81,7 +82,8 @@ type Options struct {
 	Knows  func(key string) bool // reports whether an Extra of that protocol is sent; nil: none is
 	Lacks  []string              // settings that the protocol has no place for, by the names of chat completions
 
-	// Asked returns the header of one request, given the one that all have, which it must not change; nil: all have that.
+	// Asked returns the header of one request, given the one that all have, which it must not change; nil: all have
+	// that.
 	Asked func(all http.Header, req *chat.Request) http.Header
 
 	Completes bool // takes a Prompt in place of messages
@@ -214,7 +216,8 @@ func (s *Server) request(ctx context.Context, req *chat.Request) (r *http.Reques
 		return nil, false, s.broken
 	}
 	if req.Prompt != "" && !s.o.Completes {
-		return nil, false, chat.Errorf(chat.ErrBadRequest, "this backend takes no prompt that is already rendered: it has no completions")
+		return nil, false, chat.Errorf(chat.ErrBadRequest, "this backend takes no prompt that is already rendered: "+
+			"it has no completions")
 	}
 	stream = (req.Stream || s.o.AlwaysStream) && !s.o.NoStream
 	body, err := s.p.AppendRequest(make([]byte, 0, sizeOf(req)), req, stream)

@@ -29,16 +29,20 @@ var settings = []struct {
 	{"reasoning_effort", func(r *chat.Request) bool { return r.Effort != "" }},
 	{"user", func(r *chat.Request) bool { return r.User != "" }},
 	{"messages.name", func(r *chat.Request) bool {
-		return slices.ContainsFunc(r.Messages, func(m chat.Message) bool { return m.Name != "" && m.Role != chat.RoleTool })
+		return slices.ContainsFunc(r.Messages,
+			func(m chat.Message) bool { return m.Name != "" && m.Role != chat.RoleTool })
 	}},
 	{"messages.content.detail", func(r *chat.Request) bool {
 		detailed := func(p chat.Part) bool { return p.Detail != "" && p.Detail != "auto" }
-		return slices.ContainsFunc(r.Messages, func(m chat.Message) bool { return slices.ContainsFunc(m.Parts, detailed) })
+		return slices.ContainsFunc(r.Messages,
+			func(m chat.Message) bool { return slices.ContainsFunc(m.Parts, detailed) })
 	}},
 	{"tools.strict", func(r *chat.Request) bool {
 		return slices.ContainsFunc(r.Tools, func(t chat.Tool) bool { return t.Strict != nil && *t.Strict })
 	}},
-	{"parallel_tool_calls", func(r *chat.Request) bool { return r.Parallel != nil && !*r.Parallel && len(r.Tools) > 0 }},
+	{"parallel_tool_calls", func(r *chat.Request) bool {
+		return r.Parallel != nil && !*r.Parallel && len(r.Tools) > 0
+	}},
 }
 
 // nothing are values of fields that say nothing.
@@ -58,7 +62,8 @@ func (s *Server) unsent(req *chat.Request) (names []string) {
 		}
 	}
 	for _, x := range req.Extra {
-		if !s.knows(x) && !slices.Contains(carried[x.Protocol], x.Key) && !slices.Contains(nothing, string(x.Value)) && !effort(x) {
+		if !s.knows(x) && !slices.Contains(carried[x.Protocol], x.Key) && !slices.Contains(nothing, string(x.Value)) &&
+			!effort(x) {
 			for _, name := range x.Fields() {
 				add(name)
 			}
@@ -89,7 +94,8 @@ func (s *Server) knows(x chat.Extra) bool {
 func (s *Server) unsentInside(req *chat.Request, add func(name string)) {
 	for i := range req.Tools {
 		t := &req.Tools[i]
-		if t.Hosted != chat.HostedNot && t.Protocol == chat.ProtocolOpenAI && !s.knows(chat.Extra{Protocol: t.Protocol, Key: t.Name}) {
+		if t.Hosted != chat.HostedNot && t.Protocol == chat.ProtocolOpenAI &&
+			!s.knows(chat.Extra{Protocol: t.Protocol, Key: t.Name}) {
 			add("tools=" + t.Name)
 		}
 		for _, x := range t.Opaque {

@@ -39,8 +39,9 @@ type readInput struct {
 }
 
 func readFile(o *Options) *tool.Tool {
-	t := tool.Stream("read_file", `Read a text file. Long files are returned in parts; the end of the result says how to continue. `+
-		`Example: {"path": "src/main.go", "offset": 1, "limit": 200}`,
+	t := tool.Stream("read_file",
+		`Read a text file. Long files are returned in parts; the end of the result says how to continue. `+
+			`Example: {"path": "src/main.go", "offset": 1, "limit": 200}`,
 		func(ctx context.Context, c *tool.Call, in readInput) (string, error) {
 			root, err := workspace(c, o)
 			if err != nil {
@@ -64,7 +65,8 @@ func readFile(o *Options) *tool.Tool {
 func readWindow(ctx context.Context, f *files.File, in readInput) (string, error) {
 	r := bufio.NewReaderSize(f, 64<<10)
 	if head, _ := r.Peek(8 << 10); !files.IsText(head) {
-		return "", tool.Errorf(tool.ErrTool, "%s is a binary file of %d bytes; file_access reads it as base64", in.Path, f.Size)
+		return "", tool.Errorf(tool.ErrTool, "%s is a binary file of %d bytes; file_access reads it as base64",
+			in.Path, f.Size)
 	}
 	first := max(in.Offset, 1)
 	limit := in.Limit
@@ -97,7 +99,8 @@ func readWindow(ctx context.Context, f *files.File, in readInput) (string, error
 	case shown == 0 && first > 1:
 		return "", tool.Errorf(tool.ErrTool, "%s has only %d lines", in.Path, line-1)
 	case err == nil:
-		fmt.Fprintf(&b, "\n[lines %d to %d of %s, which goes on; read on with \"offset\": %d]", first, line-1, in.Path, line)
+		fmt.Fprintf(&b, "\n[lines %d to %d of %s, which goes on; read on with \"offset\": %d]", first, line-1, in.Path,
+			line)
 	case first > 1:
 		fmt.Fprintf(&b, "\n[lines %d to %d of %s, its end]", first, line-1, in.Path)
 	}
@@ -150,8 +153,9 @@ type written struct {
 }
 
 func writeFile(o *Options) *tool.Tool {
-	t := tool.Stream("write_file", `Create a file, or replace the whole content of an existing one. To change part of a file, use edit_file. `+
-		`Example: {"path": "notes/todo.md", "content": "- buy milk\n"}`,
+	t := tool.Stream("write_file",
+		`Create a file, or replace the whole content of an existing one. To change part of a file, use edit_file. `+
+			`Example: {"path": "notes/todo.md", "content": "- buy milk\n"}`,
 		func(ctx context.Context, c *tool.Call, in writeInput) (written, error) {
 			root, err := workspace(c, o)
 			if err != nil {
@@ -224,8 +228,9 @@ type listing struct {
 }
 
 func listFiles(o *Options) *tool.Tool {
-	t := tool.Stream("list_files", `List the entries of a directory, or with pattern all matching files below it. Directories end with a slash. `+
-		`Example: {"path": "src", "pattern": "**/*.go"}`,
+	t := tool.Stream("list_files",
+		`List the entries of a directory, or with pattern all matching files below it. Directories end with a slash. `+
+			`Example: {"path": "src", "pattern": "**/*.go"}`,
 		func(ctx context.Context, c *tool.Call, in listInput) (listing, error) {
 			root, err := workspace(c, o)
 			if err != nil {
@@ -234,14 +239,16 @@ func listFiles(o *Options) *tool.Tool {
 			defer root.Close()
 			return list(ctx, root, in)
 		})
-	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Alias: "directory", Op: policy.OpList, Default: "."}}, ReadOnly: true}
+	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "path", Alias: "directory", Op: policy.OpList,
+		Default: "."}}, ReadOnly: true}
 	t.Idempotent = true
 	return t
 }
 
 func list(ctx context.Context, root *files.Root, in listInput) (listing, error) {
 	if in.Path != "" && in.Dir != "" && in.Path != in.Dir {
-		return listing{}, tool.Errorf(tool.ErrInvalid, "path and directory are two names of one argument: give one of them")
+		return listing{}, tool.Errorf(tool.ErrInvalid, "path and directory are two names of one argument: give one "+
+			"of them")
 	}
 	in.Path = cmp.Or(in.Path, in.Dir, ".")
 	base, err := root.Rel(in.Path)
@@ -326,8 +333,9 @@ const accessSchema = `{
 }`
 
 func fileAccess(o *Options) *tool.Tool {
-	t := tool.Stream("file_access", `Read, write, list, or delete files. Supports text and binary files with security controls. `+
-		`Example: {"operation": "read", "path": "config.json"}`,
+	t := tool.Stream("file_access",
+		`Read, write, list, or delete files. Supports text and binary files with security controls. `+
+			`Example: {"operation": "read", "path": "config.json"}`,
 		func(ctx context.Context, c *tool.Call, in accessInput) (tool.Result, error) {
 			root, err := workspace(c, o)
 			if err != nil {
@@ -344,7 +352,8 @@ func fileAccess(o *Options) *tool.Tool {
 	t.Facts = tool.Facts{
 		Paths:     []tool.PathFact{{Argument: "path"}},
 		Operation: "operation",
-		Ops:       map[string]policy.Op{"read": policy.OpRead, "write": policy.OpWrite, "list": policy.OpList, "delete": policy.OpDelete},
+		Ops: map[string]policy.Op{"read": policy.OpRead, "write": policy.OpWrite, "list": policy.OpList,
+			"delete": policy.OpDelete},
 	}
 	t.Guard = &tool.Guard{Mode: tool.ModeRO, DangerousPaths: tool.DangerousPaths("")}
 	t.Style = tool.StyleLLF
@@ -370,7 +379,8 @@ func access(ctx context.Context, c *tool.Call, o *Options, root *files.Root, in 
 		return content{base64.StdEncoding.EncodeToString(b), len(b), "base64"}, nil
 	case "write":
 		if in.Content == nil {
-			return nil, tool.Errorf(tool.ErrInvalid, `Missing required parameter: content (operation write); "" writes an empty file`)
+			return nil, tool.Errorf(tool.ErrInvalid,
+				`Missing required parameter: content (operation write); "" writes an empty file`)
 		}
 		b := []byte(*in.Content)
 		if in.Encoding == "base64" {

@@ -54,8 +54,9 @@ type match struct {
 }
 
 func searchCode(o *Options) *tool.Tool {
-	t := tool.Stream("search_code", `Search text files line by line. Skips hidden files, binary files, and files that .gitignore excludes. `+
-		`Example: {"query": "func main", "options": {"glob": "**/*.go"}}`,
+	t := tool.Stream("search_code",
+		`Search text files line by line. Skips hidden files, binary files, and files that .gitignore excludes. `+
+			`Example: {"query": "func main", "options": {"glob": "**/*.go"}}`,
 		func(ctx context.Context, c *tool.Call, in searchInput) (searchOutput, error) {
 			root, err := workspace(c, o)
 			if err != nil {
@@ -64,7 +65,8 @@ func searchCode(o *Options) *tool.Tool {
 			defer root.Close()
 			return search(ctx, c, o, root, in)
 		})
-	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "options.path", Op: policy.OpList, OfFile: policy.OpRead, Default: "."}}, ReadOnly: true}
+	t.Facts = tool.Facts{Paths: []tool.PathFact{{Argument: "options.path", Op: policy.OpList, OfFile: policy.OpRead,
+		Default: "."}}, ReadOnly: true}
 	t.Idempotent = true
 	return t
 }
@@ -156,7 +158,8 @@ func (s *searcher) walk(ctx context.Context, dir string) error {
 			}
 			continue // a directory that cannot be read has no matches
 		}
-		if !e.Info.Mode().IsRegular() || hidden(e.Name) || s.ignore.match(e.Name, false) || !s.wanted(below(dir, e.Name)) {
+		if !e.Info.Mode().IsRegular() || hidden(e.Name) || s.ignore.match(e.Name, false) ||
+			!s.wanted(below(dir, e.Name)) {
 			continue
 		}
 		if !s.call.May(policy.OpRead, e.Name) {

@@ -30,11 +30,14 @@ const (
 // toolKeys, metadataKeys and permissionKeys are the keys of an entry. Those that are for people are known so
 // that one which is nearly another is not taken for it.
 var (
-	toolKeys     = []string{"name", "display_name", "description", "type", "enabled", "directory", "created_date", "last_modified", "metadata"}
-	metadataKeys = []string{"category", "requires_approval", "dependencies", "use_case", "whitelist", "mode", "root_dir", "permissions", "timeout",
-		"supported_states", "companion_tools", "requires_env_vars", "note", "warning", "pricing", "input_format", "output_format", "behavior",
-		"activation", "example_input", "example_output"}
-	permissionKeys = []string{"max_file_size", "dangerous_paths_require_approval", "max_timeout", "dangerous_commands_require_approval", "network"}
+	toolKeys = []string{"name", "display_name", "description", "type", "enabled", "directory", "created_date",
+		"last_modified", "metadata"}
+	metadataKeys = []string{"category", "requires_approval", "dependencies", "use_case", "whitelist", "mode",
+		"root_dir", "permissions", "timeout", "supported_states", "companion_tools", "requires_env_vars", "note",
+		"warning", "pricing", "input_format", "output_format", "behavior", "activation", "example_input",
+		"example_output"}
+	permissionKeys = []string{"max_file_size", "dangerous_paths_require_approval", "max_timeout",
+		"dangerous_commands_require_approval", "network"}
 )
 
 // An llfEntry holds what a registry, or the configuration of a tool, says of it.
@@ -64,10 +67,12 @@ func readLLF(n *node) (*llfEntry, error) {
 		read(&e.category, m, "category", (*node).text), read(&e.mode, m, "mode", (*node).text),
 		read(&e.root, m, "root_dir", (*node).text), read(&e.activation, m, "activation", (*node).text),
 		read(&e.dependencies, m, "dependencies", (*node).texts), read(&e.whitelist, m, "whitelist", (*node).texts),
-		read(&e.states, m, "supported_states", (*node).states), read(&e.companions, m, "companion_tools", (*node).texts),
+		read(&e.states, m, "supported_states", (*node).states),
+		read(&e.companions, m, "companion_tools", (*node).texts),
 		read(&e.variables, m, "requires_env_vars", (*node).texts), read(&e.fileSize, p, "max_file_size", (*node).size),
 		flag(&e.approval, m, "requires_approval", false), flag(&e.network, p, "network", false),
-		flag(&e.dangerousPaths, p, "dangerous_paths_require_approval", true), flag(&e.dangerousCmds, p, "dangerous_commands_require_approval", true))
+		flag(&e.dangerousPaths, p, "dangerous_paths_require_approval", true),
+		flag(&e.dangerousCmds, p, "dangerous_commands_require_approval", true))
 	if err != nil {
 		return nil, err
 	}
@@ -93,10 +98,12 @@ func (e *llfEntry) settle(n, m *node) error {
 		e.whitelist = []string{} // without one nothing is allowed
 	}
 	if len(e.states) > 0 && !slices.Contains(e.states, llfStateName(e.state)) {
-		return n.get("enabled").or(n).wrong("the tool does not support the enabled state %s; supported_states are %s", llfStateName(e.state), strings.Join(e.states, ", "))
+		return n.get("enabled").or(n).wrong("the tool does not support the enabled state %s; supported_states "+
+			"are %s", llfStateName(e.state), strings.Join(e.states, ", "))
 	}
 	if e.activation != "" && !slices.Contains([]string{"automatic_on_pattern", "on_demand", "always"}, e.activation) {
-		return m.get("activation").wrong("activation %q: there are automatic_on_pattern, on_demand and always", e.activation)
+		return m.get("activation").wrong("activation %q: there are automatic_on_pattern, on_demand and always",
+			e.activation)
 	}
 	return nil
 }
@@ -223,13 +230,16 @@ func (s *Set) llfTool(dir string, n *node, reg *registry, listed bool) ([]*tool.
 	case !listed:
 		e.state = tool.StateDisabled
 	case slices.Contains([]string{"postprocessor", "preprocessor", "compatibility_layer"}, e.kind):
-		if e.state == tool.StateDisabled || e.name == "xml_format" { // what that one reads, every model's text is read for
+		if e.state == tool.StateDisabled || e.name == "xml_format" {
+			// what that one reads, every model's text is read for
 			return nil, nil
 		}
-		return nil, n.wrong("%s is a %s, which sees every message: configure it under modules, and set enabled to false here", e.name, e.kind)
+		return nil, n.wrong("%s is a %s, which sees every message: configure it under modules, and set enabled to "+
+			"false here", e.name, e.kind)
 	}
 	if !slices.Contains([]string{"", "llm_invokable", "function_calling"}, e.kind) {
-		return nil, n.get("type").or(n).wrong("type %q: there are llm_invokable, postprocessor and preprocessor", e.kind)
+		return nil, n.get("type").or(n).wrong("type %q: there are llm_invokable, postprocessor and preprocessor",
+			e.kind)
 	}
 	if _, err := os.Stat(dir); err != nil && slices.Contains(s.Builtin, e.name) {
 		t := &tool.Tool{Definition: chat.Tool{Name: e.name}, Source: n.file}
@@ -291,7 +301,8 @@ func (e *llfEntry) definition(file string) (*tool.Tool, error) {
 	case strings.TrimSpace(cmp.Or(about, e.description)) == "":
 		return nil, f.wrong("the function has no description, without which no model knows what it is for")
 	}
-	t := &tool.Tool{Definition: chat.Tool{Name: name, Description: cmp.Or(about, e.description), Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}}
+	t := &tool.Tool{Definition: chat.Tool{Name: name, Description: cmp.Or(about, e.description),
+		Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}}
 	if p := f.get("parameters"); p != nil {
 		if _, err := properties(json.RawMessage(p.raw)); err != nil {
 			return nil, p.wrong("parameters: %v", err)
@@ -327,7 +338,8 @@ func (s *Set) allow(t *tool.Tool, e *llfEntry, reg *registry) {
 	if e.display != "" {
 		t.Auto.Words = append(t.Auto.Words, e.display)
 	}
-	g := &tool.Guard{Mode: tool.Mode(e.mode), Whitelist: e.whitelist, RequiresApproval: e.approval || reg.ask, Timeout: e.timeout, AskFor: reg.sensitive}
+	g := &tool.Guard{Mode: tool.Mode(e.mode), Whitelist: e.whitelist, RequiresApproval: e.approval || reg.ask,
+		Timeout: e.timeout, AskFor: reg.sensitive}
 	if e.root != "" {
 		g.Root = s.path(e.root)
 	}
@@ -353,8 +365,8 @@ func (s *Set) path(name string) string {
 }
 
 // llfOps maps the operations of a tool to those on its path. One that is not among them may be the worst.
-var llfOps = map[string]policy.Op{"read": policy.OpRead, "list": policy.OpList, "write": policy.OpWrite, "delete": policy.OpDelete,
-	"exists": policy.OpList, "info": policy.OpList, "search": policy.OpRead}
+var llfOps = map[string]policy.Op{"read": policy.OpRead, "list": policy.OpList, "write": policy.OpWrite,
+	"delete": policy.OpDelete, "exists": policy.OpList, "info": policy.OpList, "search": policy.OpRead}
 
 // llfFacts finds in the schema what a rule looks at: the arguments path, command and url mean that in every tool.
 func llfFacts(parameters json.RawMessage, e *llfEntry) tool.Facts {
@@ -384,12 +396,14 @@ func llfFacts(parameters json.RawMessage, e *llfEntry) tool.Facts {
 		f.URLs = []string{"url"}
 	}
 	f.Network = e.network || has("url") || len(e.variables) > 0 ||
-		slices.ContainsFunc(networkCategories, func(c string) bool { return strings.Contains(strings.ToLower(e.category), c) })
+		slices.ContainsFunc(networkCategories,
+			func(c string) bool { return strings.Contains(strings.ToLower(e.category), c) })
 	return f
 }
 
 // defines finds the function that a tool is called by.
-var defines = regexp.MustCompile(`(?m)^(?:async\s+)?def\s+execute\b|^execute\s*=|^\s*from\s+\S+\s+import\s[^#]*(?:\bexecute\b|\*)|^from\s+\S+\s+import\s*\([^)]*\bexecute\b`)
+var defines = regexp.MustCompile(
+	`(?m)^(?:async\s+)?def\s+execute\b|^execute\s*=|^\s*from\s+\S+\s+import\s[^#]*(?:\bexecute\b|\*)|^from\s+\S+\s+import\s*\([^)]*\bexecute\b`)
 
 // execute finds what runs a tool: execute.py, of which execute() is called, or an executable file of that
 // name that reads JSON.
@@ -412,7 +426,8 @@ func (s *Set) execute(dir string, e *llfEntry) (tool.Handler, error) {
 	}
 	files, _ := filepath.Glob(filepath.Join(globQuote(dir), "execute*")) // the pattern is sound
 	for _, file := range files {
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) == "execute" {
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() &&
+			strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) == "execute" {
 			if info.Mode()&0o111 == 0 {
 				return nil, &Error{File: file, Msg: "it is not executable"}
 			}
@@ -465,7 +480,8 @@ func llfResult(value json.RawMessage) tool.Result {
 	if json.Unmarshal(value, &says) != nil || says.Success == nil || *says.Success {
 		return tool.Result{OK: true, Data: value}
 	}
-	return tool.Result{Data: value, Error: cmp.Or(says.Error, "the tool failed and does not say why"), ErrorType: tool.ErrorKind(says.Type)}
+	return tool.Result{Data: value, Error: cmp.Or(says.Error, "the tool failed and does not say why"),
+		ErrorType: tool.ErrorKind(says.Type)}
 }
 
 // An llfProgram is a tool in another language.

@@ -52,7 +52,8 @@ func (s *Store) load() (record, error) {
 			return r, fmt.Errorf("guarded files: %s: %w", s.File, err)
 		}
 		if r.Version != storeVersion {
-			return r, fmt.Errorf("guarded files: %s has version %d, and this program reads version %d", s.File, r.Version, storeVersion)
+			return r, fmt.Errorf("guarded files: %s has version %d, and this program reads version %d", s.File,
+				r.Version, storeVersion)
 		}
 	}
 	if r.Agreed == nil {
@@ -86,8 +87,8 @@ func (s *Store) change(f func(*record)) error {
 	return nil
 }
 
-// AddPending notes what a tool has changed, by path; an empty sum stands for a file that is gone. What is held back already
-// stays another one's.
+// AddPending notes what a tool has changed, by path; an empty sum stands for a file that is gone. What is held back
+// already stays another one's.
 func (s *Store) AddPending(tool string, sums map[string]string) error {
 	return s.change(func(r *record) {
 		for path, sum := range sums {

@@ -20,8 +20,8 @@ type Request struct {
 	URL string
 	// Fields are sent beside those of the URL.
 	Fields []Field
-	// Body is a JSON text with places in its strings. Nil: arguments that have no place anywhere are its members, if the
-	// method has a body.
+	// Body is a JSON text with places in its strings. Nil: arguments that have no place anywhere are its members, if
+	// the method has a body.
 	Body json.RawMessage
 
 	// Result is a JSON pointer to what of an answer is the result; empty: all of it.
@@ -53,17 +53,17 @@ type Field struct {
 	Name  string
 	Value string // with places
 
-	// Style says how an argument that is a list or an object is written: "explode", which "" stands for, as a pair for each
-	// item, and for each member under its own name (outside a query a,b and k=v,l=w); "comma" as a,b and k,v,l,w; "space" as
-	// a b; "pipe" as a|b; "deep" as name[member]=value; "json" as JSON text.
+	// Style says how an argument that is a list or an object is written: "explode", which "" stands for, as a pair for
+	// each item, and for each member under its own name (outside a query a,b and k=v,l=w); "comma" as a,b and k,v,l,w;
+	// "space" as a b; "pipe" as a|b; "deep" as name[member]=value; "json" as JSON text.
 	Style string
 
 	// Secret is sent in place of Value. It has no places, and stands in no error.
 	Secret string
 }
 
-// How arguments that are lists or objects are written where there is only text: Field.Style. What only a query can do is a
-// comma elsewhere.
+// How arguments that are lists or objects are written where there is only text: Field.Style. What only a query can do
+// is a comma elsewhere.
 const (
 	styleExplode = "explode"
 	styleComma   = "comma"
@@ -180,7 +180,8 @@ func (p *program) compileURL() error {
 	u, err := url.Parse(scheme + "://" + host)
 	switch {
 	case strings.ContainsAny(host, "{}"):
-		return wrong("the host %q has a place for an argument: it has to be fixed, so that rules can decide about it", host)
+		return wrong("the host %q has a place for an argument: it has to be fixed, so that rules can decide "+
+			"about it", host)
 	case strings.Contains(host, "@"):
 		return wrong("a user or password in the address: give them as secrets")
 	case err != nil || u.Hostname() == "" || u.Host != host:
@@ -192,7 +193,8 @@ func (p *program) compileURL() error {
 	}
 	for _, segment := range strings.Split(path[1:], "/") {
 		t := parse(segment)
-		if _, err := url.Parse(p.site + "/" + t.fixed()); err != nil || strings.ContainsFunc(segment, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		if _, err := url.Parse(p.site + "/" + t.fixed()); err != nil ||
+			strings.ContainsFunc(segment, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 			return wrong("the path %q: what is no letter, digit or sign of a path is written as %%XX", path)
 		}
 		p.path = append(p.path, t)
@@ -238,8 +240,8 @@ func unescaped(t template, unescape func(string) (string, error)) (template, err
 }
 
 // reservedHeaders are decided by the connection.
-var reservedHeaders = []string{"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "proxy-authorization",
-	"accept-encoding", "keep-alive", "expect"}
+var reservedHeaders = []string{"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade",
+	"proxy-authorization", "accept-encoding", "keep-alive", "expect"}
 
 // minSecret is the shortest text that is taken for a secret: a shorter one would stand in innocent words.
 const minSecret = 4

@@ -61,7 +61,8 @@ func New(o Options) *Server {
 	if s.o.Peer.Elicit == nil && s.o.Peer.Capabilities == nil { // it is wield itself, which can ask a person
 		s.o.Peer.Elicit = s.held.elicit
 		s.o.Peer.Capabilities = &sdk.ClientCapabilities{
-			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}}
+			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{},
+				URL: &sdk.URLElicitationCapabilities{}}}
 		s.o.Peer.Capabilities.AddExtension(tasksExtension, nil)
 		if o.Apps {
 			knowApps(s.o.Peer.Capabilities)
@@ -76,7 +77,9 @@ func New(o Options) *Server {
 	if o.Resources {
 		client.ResourceListChangedHandler = func(context.Context, *sdk.ResourceListChangedRequest) { s.Again() }
 	}
-	client.ProgressNotificationHandler = func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { s.progress(r.Params) }
+	client.ProgressNotificationHandler = func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+		s.progress(r.Params)
+	}
 	s.client = sdk.NewClient(&sdk.Implementation{Name: "wield", Version: "1"}, client)
 	s.client.AddReceivingMiddleware(s.o.Peer.elicits)
 	knowTasks(s.client)
@@ -200,7 +203,8 @@ func (s *Server) list(ctx context.Context) error {
 	defer cancel()
 	c, err := s.connect(ctx)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("it was not ready after %v (start, in mcp.servers.%[2]s or %[2]s.mcp.yaml, gives it longer): %[3]w",
+		return fmt.Errorf("it was not ready after %v (start, in mcp.servers.%[2]s or %[2]s.mcp.yaml, gives it "+
+			"longer): %[3]w",
 			limit, s.o.Name, err)
 	}
 	if err != nil {
@@ -347,7 +351,8 @@ func (s *Server) transport() (*connection, sdk.Transport, error) {
 		base = http.DefaultClient
 	}
 	client := *base
-	client.Transport = taskTransport{&headers{s.o.Header, cmp.Or[http.RoundTripper](base.Transport, http.DefaultTransport)}}
+	client.Transport = taskTransport{&headers{s.o.Header,
+		cmp.Or[http.RoundTripper](base.Transport, http.DefaultTransport)}}
 	client.CheckRedirect = sameHost
 	t := &sdk.StreamableClientTransport{Endpoint: s.o.URL, HTTPClient: &client}
 	if s.o.OAuth != nil {
@@ -457,14 +462,16 @@ func (c *connection) explain(err error) error {
 	}
 	for _, sign := range denials {
 		if strings.Contains(text, sign) {
-			return fmt.Errorf("%w; it wrote: %s (in the sandbox it may do what net, readable and writable of the server allow)", err, text)
+			return fmt.Errorf("%w; it wrote: %s (in the sandbox it may do what net, readable and writable of the "+
+				"server allow)", err, text)
 		}
 	}
 	return fmt.Errorf("%w; it wrote: %s", err, text)
 }
 
 // denials lists words with which programs say that the sandbox kept them from something.
-var denials = []string{"EACCES", "EPERM", "EROFS", "ermission denied", "Read-only file system", "ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED"}
+var denials = []string{"EACCES", "EPERM", "EROFS", "ermission denied", "Read-only file system", "ENOTFOUND",
+	"EAI_AGAIN", "ECONNREFUSED"}
 
 // telling returns the line of what a program wrote that says most: the first that speaks of an error, else the last.
 func telling(text string) string {
@@ -481,8 +488,8 @@ func telling(text string) string {
 	return policy.Visible(line[:min(len(line), maxLine)])
 }
 
-// ofNPM returns what a line says if npm wrote it, and whether that is a failure. Of several lines about one failure most
-// are codes and places of logs, which say nothing to a person: they are "".
+// ofNPM returns what a line says if npm wrote it, and whether that is a failure. Of several lines about one failure
+// most are codes and places of logs, which say nothing to a person: they are "".
 func ofNPM(line string) (string, bool) {
 	level, said, ok := strings.Cut(strings.TrimPrefix(line, "npm "), " ")
 	if !strings.HasPrefix(line, "npm ") {

@@ -92,7 +92,8 @@ func (op *operation) argument(name, in string) string {
 
 // identifierKeeping is identifier for names that may stay as they are.
 func identifierKeeping(name string) string {
-	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" && len(name) <= maxName {
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" &&
+		len(name) <= maxName {
 		return name
 	}
 	return identifier(name)
@@ -128,7 +129,8 @@ func (op *operation) properties(s *schemas) ([]property, error) {
 		props = append(props, prop)
 		s.size += len(prop.schema)
 		if p.in != "path" {
-			op.fields = append(op.fields, httpcall.Field{In: httpcall.In(p.in), Name: p.name, Value: "{" + p.argument + "}", Style: style})
+			op.fields = append(op.fields, httpcall.Field{In: httpcall.In(p.in), Name: p.name,
+				Value: "{" + p.argument + "}", Style: style})
 		}
 	}
 	return op.withBody(s, props)
@@ -199,7 +201,8 @@ func (op *operation) shapeOf(p parameter) (*node, string, error) {
 			return schemaOrAny(p.node, p.node.line), s.as, nil
 		}
 	}
-	return nil, "", op.doc.fail(p.node.line, "the parameter %s: the style %q in a %s is not supported", p.name, style, p.in)
+	return nil, "", op.doc.fail(p.node.line, "the parameter %s: the style %q in a %s is not supported", p.name, style,
+		p.in)
 }
 
 // schemaOrAny returns the schema of a parameter or body; one that allows text if there is none.
@@ -224,10 +227,12 @@ func (op *operation) withBody(s *schemas, props []property) ([]property, error) 
 	if content := body.get("content"); content.isObject() {
 		for _, m := range content.members {
 			kind, _, _ := strings.Cut(strings.ToLower(m.name), ";")
-			if kind == "application/json" || kind == "*/*" || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json") {
+			if kind == "application/json" || kind == "*/*" ||
+				strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json") {
 				media = m.value
 				if kind != "*/*" && kind != "application/json" {
-					op.fields = append(op.fields, httpcall.Field{In: httpcall.InHeader, Name: "Content-Type", Value: kind})
+					op.fields = append(op.fields, httpcall.Field{In: httpcall.InHeader, Name: "Content-Type",
+						Value: kind})
 				}
 				break
 			}

@@ -185,9 +185,11 @@ func (k kind) holds(text string) bool {
 // lists reports whether the kind lists its values.
 func (k kind) lists() bool { return strings.Contains(string(k), "|") }
 
-var kinds = []kind{kindText, kindFree, kindRead, kindReadX, kindList, kindWrite, kindMake, kindDrop, kindCopy, kindDir, kindExec, kindShell, kindScript, kindModule, kindURL,
-	kindHost, kindSed, kindAwk, kindRev, kindMaybe, kindSplit, kindData, kindFlags, kindAlias, kindAsk, kindNet, kindRange, kindRepo, kindRemote, kindArchive, kindUnpack, kindQuery,
-	kindPage, kindProcs, kindLook, kindOutput, kindReport, kindTask, kindVar, kindSeen, kindTarget, kindDefine, kindResource, kindSource, kindGlob, kindSubscript, kindAny, kindStamp, kindConf, kindNamed, kindPkg}
+var kinds = []kind{kindText, kindFree, kindRead, kindReadX, kindList, kindWrite, kindMake, kindDrop, kindCopy, kindDir,
+	kindExec, kindShell, kindScript, kindModule, kindURL, kindHost, kindSed, kindAwk, kindRev, kindMaybe, kindSplit,
+	kindData, kindFlags, kindAlias, kindAsk, kindNet, kindRange, kindRepo, kindRemote, kindArchive, kindUnpack,
+	kindQuery, kindPage, kindProcs, kindLook, kindOutput, kindReport, kindTask, kindVar, kindSeen, kindTarget,
+	kindDefine, kindResource, kindSource, kindGlob, kindSubscript, kindAny, kindStamp, kindConf, kindNamed, kindPkg}
 
 // effect tells what an option does beside taking values.
 type effect string
@@ -206,7 +208,8 @@ const (
 	effectUnknown effect = "unknown" // an option that the table does not have
 )
 
-var effects = []effect{effectExec, effectWrite, effectRead, effectNet, effectAsk, effectCommand, effectLook, effectEdit, effectRest}
+var effects = []effect{effectExec, effectWrite, effectRead, effectNet, effectAsk, effectCommand, effectLook,
+	effectEdit, effectRest}
 
 // effectTexts say what an effect is, for people.
 var effectTexts = map[effect]string{
@@ -455,7 +458,8 @@ func (p *program) find(options map[string]option, typed string) (o option, name,
 	if o, ok := options[name]; ok {
 		return o, name, value, joined
 	}
-	if o, ok := options[number]; ok && len(typed) > 1 && typed[0] == '-' && strings.Trim(typed[1:], "0123456789") == "" {
+	if o, ok := options[number]; ok && len(typed) > 1 && typed[0] == '-' &&
+		strings.Trim(typed[1:], "0123456789") == "" {
 		return o, typed, "", false
 	}
 	if p.style == styleGo {

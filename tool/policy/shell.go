@@ -46,7 +46,8 @@ func (e *eval) shell(text string, sc scope) {
 		return
 	}
 	if r, bad := oddCharacter(text); bad {
-		refuse(chat.DecisionAsk, "characters", fmt.Sprintf("the character %U cannot be seen or changes how others are seen", r))
+		refuse(chat.DecisionAsk, "characters", fmt.Sprintf("the character %U cannot be seen or changes how others "+
+			"are seen", r))
 	}
 	file, err := readShell(text, syntax.LangBash)
 	if err != nil {
@@ -59,7 +60,8 @@ func (e *eval) shell(text string, sc scope) {
 		e.stmts(file.Stmts, sc)
 		switch silent := len(file.Stmts) > 0 && len(e.findings) == before; {
 		case silent && onlySets(file):
-			e.command([]field{{text: "true", known: true}}, sc, nodeName(file.Stmts[0])) // it does no more, as nothing follows
+			// it does no more, as nothing follows
+			e.command([]field{{text: "true", known: true}}, sc, nodeName(file.Stmts[0]))
 		case silent:
 			refuse(e.p.unjudged(), "syntax", "there is nothing in the command line that could be judged")
 		}
@@ -74,7 +76,8 @@ func onlySets(file *syntax.File) bool {
 	return !slices.ContainsFunc(file.Stmts, func(s *syntax.Stmt) bool {
 		_, declares := s.Cmd.(*syntax.DeclClause)
 		call, _ := s.Cmd.(*syntax.CallExpr)
-		return len(s.Redirs) > 0 || s.Negated || s.Background || s.Coprocess || !declares && (call == nil || len(call.Args) > 0)
+		return len(s.Redirs) > 0 || s.Negated || s.Background || s.Coprocess ||
+			!declares && (call == nil || len(call.Args) > 0)
 	})
 }
 
@@ -257,9 +260,12 @@ func (e *eval) cmd(c syntax.Command, sc scope) (success, after scope) {
 		if c.Stmt == nil {
 			return sc, sc
 		}
-		if call, ok := c.Stmt.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 && strings.HasPrefix(call.Args[0].Lit(), "-") {
-			time := &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: "time", ValuePos: c.Pos(), ValueEnd: c.Pos()}}}
-			call.Args = append([]*syntax.Word{time}, call.Args...) // the program of that name, where time is no word of the shell
+		if call, ok := c.Stmt.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 &&
+			strings.HasPrefix(call.Args[0].Lit(), "-") {
+			time := &syntax.Word{
+				Parts: []syntax.WordPart{&syntax.Lit{Value: "time", ValuePos: c.Pos(), ValueEnd: c.Pos()}}}
+			// the program of that name, where time is no word of the shell
+			call.Args = append([]*syntax.Word{time}, call.Args...)
 		}
 		return e.stmt(c.Stmt, sc)
 	}
@@ -404,7 +410,8 @@ func (e *eval) simpleCommand(c *syntax.CallExpr, sc scope) (success, after scope
 			words = append(words, e.word(w, sc)...)
 		}
 		if len(words) > maxWords {
-			e.builtin(chat.DecisionDeny, SubjectCommand, e.sourceOf(c), nodeName(c), "limit", fmt.Sprintf("a command of more than %d words", maxWords), nil)
+			e.builtin(chat.DecisionDeny, SubjectCommand, e.sourceOf(c), nodeName(c), "limit",
+				fmt.Sprintf("a command of more than %d words", maxWords), nil)
 			return scope{}, scope{}
 		}
 	}
@@ -421,7 +428,8 @@ func moved(words []field, sc scope) (success, after scope) {
 	if !words[0].known || !slices.Contains(movers, words[0].text) {
 		return sc, sc
 	}
-	if words[0].text != "cd" && words[0].text != "pushd" || len(words) != 2 || !words[1].known || words[1].glob || words[1].tilde || strings.HasPrefix(words[1].text, "-") || sc.dirs == nil {
+	if words[0].text != "cd" && words[0].text != "pushd" || len(words) != 2 || !words[1].known || words[1].glob ||
+		words[1].tilde || strings.HasPrefix(words[1].text, "-") || sc.dirs == nil {
 		return scope{}, scope{}
 	}
 	for _, d := range sc.dirs {
@@ -481,14 +489,16 @@ func (e *eval) redirect(r *syntax.Redirect, sc scope) {
 			e.undecidable(r, "the target is known only at run time")
 		case slices.Contains(freeFiles, f.text):
 		case strings.HasPrefix(f.text, "/dev/tcp/") || strings.HasPrefix(f.text, "/dev/udp/"):
-			e.builtin(chat.DecisionDeny, SubjectHost, f.text, nodeName(r), "network", "a connection in the form of a file", nil)
+			e.builtin(chat.DecisionDeny, SubjectHost, f.text, nodeName(r), "network",
+				"a connection in the form of a file", nil)
 		default:
 			u := use{kind: usePath, text: f.text, tilde: f.tilde, op: op, fills: true}
 			if op == OpWrite {
 				u.flagged = effectWrite
 			}
 			if allowed, at := e.usePath(u, sc, nodeName(r)); !allowed && u.flagged != effectNone {
-				e.builtin(chat.DecisionAsk, SubjectPath, "write "+f.text, nodeName(r), "redirection", "the redirection writes a file, and no rule allows to write that path", allowPath(at, OpWrite))
+				e.builtin(chat.DecisionAsk, SubjectPath, "write "+f.text, nodeName(r), "redirection",
+					"the redirection writes a file, and no rule allows to write that path", allowPath(at, OpWrite))
 			}
 		}
 	}

@@ -18,10 +18,11 @@ const defaultMaxTokens = 8192
 
 // RequestOptions adapt a request to the server that it is for.
 type RequestOptions struct {
-	Model     string   // name of the model there; empty: the request's
-	Stream    bool     // ask for a stream
-	MaxTokens int      // bound on the answer where the request has none; 0: DefaultMaxTokens
-	Forward   []string // keys of opaque parts that the server understands, beyond those of the protocol that need no permission
+	Model     string // name of the model there; empty: the request's
+	Stream    bool   // ask for a stream
+	MaxTokens int    // bound on the answer where the request has none; 0: DefaultMaxTokens
+	// keys of opaque parts that the server understands, beyond those of the protocol that need no permission
+	Forward []string
 
 	// SystemInside says that the server takes instructions among the messages. Else those of them that did not stand
 	// there in a request of this protocol go to the field system.
@@ -30,9 +31,9 @@ type RequestOptions struct {
 
 // understood are the keys of opaque parts that a server of the protocol understands without further headers, wherever
 // they stand.
-var understood = []string{"thinking", "top_k", "metadata", "service_tier", "speed", "output_config", "cache_control", "citations", "context",
-	"inference_geo", "defer_loading", "input_examples", "eager_input_streaming", "allowed_callers", "caller",
-	"transformations", keyFailed, keyBetas}
+var understood = []string{"thinking", "top_k", "metadata", "service_tier", "speed", "output_config", "cache_control",
+	"citations", "context", "inference_geo", "defer_loading", "input_examples", "eager_input_streaming",
+	"allowed_callers", "caller", "transformations", keyFailed, keyBetas}
 
 // keyServers is a field without which an answer would be another one.
 const keyServers = "mcp_servers"
@@ -50,9 +51,11 @@ func (o *RequestOptions) Understands(key string) bool {
 // text.
 func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, error) {
 	for _, x := range req.Extra {
-		if x.Key == keyServers && x.Protocol == chat.ProtocolAnthropic && !o.Understands(x.Key) && len(x.Value) > len("[]") {
-			return dst, &chat.Error{Kind: chat.ErrBadRequest, Status: 400, Param: keyServers, Message: keyServers + ": the server takes it only with a header: " +
-				"set anthropic-beta in the backend's headers and list " + keyServers + " in its forward"}
+		if x.Key == keyServers && x.Protocol == chat.ProtocolAnthropic && !o.Understands(x.Key) &&
+			len(x.Value) > len("[]") {
+			return dst, &chat.Error{Kind: chat.ErrBadRequest, Status: 400, Param: keyServers,
+				Message: keyServers + ": the server takes it only with a header: " +
+					"set anthropic-beta in the backend's headers and list " + keyServers + " in its forward"}
 		}
 	}
 	w := requestWriter{b: dst, o: &o}
@@ -121,7 +124,9 @@ func isInstruction(m *chat.Message) bool {
 }
 
 func hasOpaque(m *chat.Message, key string) bool {
-	return slices.ContainsFunc(m.Opaque, func(x chat.Extra) bool { return x.Protocol == chat.ProtocolAnthropic && x.Key == key })
+	return slices.ContainsFunc(m.Opaque, func(x chat.Extra) bool {
+		return x.Protocol == chat.ProtocolAnthropic && x.Key == key
+	})
 }
 
 // An insert is instructions that stand among the messages, in front of the one that is at a place among those that
@@ -472,7 +477,8 @@ func (w *requestWriter) part(m *chat.Message, i int) *chat.Error {
 		w.b = append(w.b, p.Raw...)
 	case m.Role == chat.RoleAssistant:
 	case p.Kind == chat.PartOpaque:
-		err = chat.Errorf(chat.ErrBadRequest, "content of the type %q cannot be said in the protocol of this server", p.Name)
+		err = chat.Errorf(chat.ErrBadRequest, "content of the type %q cannot be said in the protocol of this server",
+			p.Name)
 	default:
 		err = chat.Errorf(chat.ErrBadRequest, "the protocol of this server takes no audio")
 	}
@@ -698,16 +704,20 @@ func (w *requestWriter) output(req *chat.Request) {
 }
 
 func hasExtra(req *chat.Request, key string) bool {
-	return slices.ContainsFunc(req.Extra, func(x chat.Extra) bool { return x.Protocol == chat.ProtocolAnthropic && x.Key == key })
+	return slices.ContainsFunc(req.Extra, func(x chat.Extra) bool {
+		return x.Protocol == chat.ProtocolAnthropic && x.Key == key
+	})
 }
 
 // written are the keys that AppendRequest may write itself and that an opaque part must not repeat.
-var written = []string{"model", "max_tokens", "system", "messages", "tools", "tool_choice", "stop_sequences", "temperature", "top_p",
-	"stream", "role", "content", "type", "tool_use_id", "is_error", "name", "description", "input_schema", "strict", opaqueInside, opaqueBlocks, keyBetas}
+var written = []string{"model", "max_tokens", "system", "messages", "tools", "tool_choice", "stop_sequences",
+	"temperature", "top_p", "stream", "role", "content", "type", "tool_use_id", "is_error", "name", "description",
+	"input_schema", "strict", opaqueInside, opaqueBlocks, keyBetas}
 
 func (w *requestWriter) extras(extras []chat.Extra) {
 	for _, x := range extras {
-		if x.Protocol == chat.ProtocolAnthropic && w.o.Understands(x.Key) && !slices.Contains(written, x.Key) && json.Valid(x.Value) {
+		if x.Protocol == chat.ProtocolAnthropic && w.o.Understands(x.Key) && !slices.Contains(written, x.Key) &&
+			json.Valid(x.Value) {
 			w.b = append(w.b, ',')
 			w.b = append(shape.AppendQuoted(w.b, x.Key), ':')
 			w.b = append(w.b, x.Value...)

@@ -187,7 +187,8 @@ func (d *requestReader) olderFormat() {
 	i := slices.IndexFunc(d.req.Extra, func(x chat.Extra) bool { return x.Key == keyOutput })
 	if i < 0 {
 		i = len(d.req.Extra)
-		d.req.Extra = append(d.req.Extra, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: keyOutput, Value: []byte("{}")})
+		d.req.Extra = append(d.req.Extra, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: keyOutput,
+			Value: []byte("{}")})
 	}
 	config := append([]byte(`{"format":`), raw...)
 	s := jsonbody.Scanner{Bytes: d.req.Extra[i].Value}

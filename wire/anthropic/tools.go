@@ -15,10 +15,12 @@ type clientTool struct{ prefix, about, schema string }
 
 // clientTools are all of them, by what their types begin with.
 var clientTools = []clientTool{
-	{"bash_", "Runs a command in a bash session that persists on the user's machine, and returns its output. restart begins a new session.",
+	{"bash_", "Runs a command in a bash session that persists on the user's machine, and returns its output. restart " +
+		"begins a new session.",
 		`{"type":"object","properties":{"command":{"type":"string","description":"The command, unless the session is restarted"},` +
 			`"restart":{"type":"boolean"}}}`},
-	{"text_editor_", "Views and edits text files. view shows a file or lists a directory; create writes a whole file; str_replace replaces " +
+	{"text_editor_", "Views and edits text files. view shows a file or lists a directory; create writes a whole " +
+		"file; str_replace replaces " +
 		"old_str, which must occur exactly once, by new_str; insert puts insert_text behind the line insert_line.",
 		`{"type":"object","properties":{"command":{"type":"string","enum":["view","create","str_replace","insert"]},` +
 			`"path":{"type":"string","description":"Absolute path of a file or directory"},"file_text":{"type":"string","description":"For create"},` +
@@ -32,7 +34,8 @@ var clientTools = []clientTool{
 			`"file_text":{"type":"string","description":"For create"},"old_str":{"type":"string"},"new_str":{"type":"string"},` +
 			`"insert_line":{"type":"integer"},"insert_text":{"type":"string"},"old_path":{"type":"string","description":"For rename"},` +
 			`"new_path":{"type":"string","description":"For rename"}},"required":["command"]}`},
-	{"computer_2", "Uses the mouse and the keyboard of a computer, and takes pictures of its screen. Coordinates are pixels from the top left corner.",
+	{"computer_2", "Uses the mouse and the keyboard of a computer, and takes pictures of its screen. Coordinates are " +
+		"pixels from the top left corner.",
 		`{"type":"object","properties":{"action":{"type":"string","enum":["screenshot","left_click","right_click","middle_click","double_click","triple_click",` +
 			`"left_click_drag","left_mouse_down","left_mouse_up","mouse_move","scroll","type","key","hold_key","wait","cursor_position","zoom"]},` +
 			`"coordinate":{"type":"array","items":{"type":"integer"},"description":"x and y"},` +
@@ -50,8 +53,10 @@ func typedTool(t *chat.Tool, kind string, raw []byte) {
 	for _, c := range clientTools {
 		if strings.HasPrefix(kind, c.prefix) {
 			t.Description, t.Parameters = c.about, json.RawMessage(c.schema)
-			if kind == "text_editor_20241022" || kind == "text_editor_20250124" { // these take the text to insert by another name
-				t.Parameters = json.RawMessage(strings.Replace(c.schema, `,"insert_text":{"type":"string","description":"For insert"}`, "", 1))
+			if kind == "text_editor_20241022" || kind == "text_editor_20250124" {
+				// these take the text to insert by another name
+				t.Parameters = json.RawMessage(strings.Replace(c.schema,
+					`,"insert_text":{"type":"string","description":"For insert"}`, "", 1))
 				t.Description = strings.Replace(c.about, "insert_text", "new_str", 1)
 			}
 			t.Description += screen(raw)
@@ -88,13 +93,15 @@ const (
 	foundTool = "Tool: "        // stands before the name of one that was found
 )
 
-// describeFound describes a deferred tool in the first result that names it, and so not in front of the conversation: the
-// prompt of the turn before stays the front of this one's.
+// describeFound describes a deferred tool in the first result that names it, and so not in front of the conversation:
+// the prompt of the turn before stays the front of this one's.
 func (d *requestReader) describeFound() {
 	deferred := map[string]*chat.Tool{}
 	for i := range d.req.Tools {
 		t := &d.req.Tools[i]
-		if slices.ContainsFunc(t.Opaque, func(x chat.Extra) bool { return x.Key == keyDefer && string(x.Value) == "true" }) {
+		if slices.ContainsFunc(t.Opaque, func(x chat.Extra) bool {
+			return x.Key == keyDefer && string(x.Value) == "true"
+		}) {
 			deferred[t.Name] = t
 		}
 	}

@@ -29,9 +29,10 @@ type Constrain uint8
 
 // The words.
 const (
-	constrainFormat   Constrain = iota // response_format as the protocol has it, and for structural tags
-	ConstrainVLLM                      // structured_outputs for a schema, response_format for any JSON and for structural tags
-	ConstrainLlamaCPP                  // json_schema for a schema, grammar for a grammar, response_format for any JSON
+	constrainFormat Constrain = iota // response_format as the protocol has it, and for structural tags
+	// structured_outputs for a schema, response_format for any JSON and for structural tags
+	ConstrainVLLM
+	ConstrainLlamaCPP // json_schema for a schema, grammar for a grammar, response_format for any JSON
 )
 
 // RequestOptions adapt a request to the server that it is for. The zero value suits servers that know the protocol as
@@ -46,7 +47,8 @@ type RequestOptions struct {
 	EmptyContent        EmptyContent // for assistant messages that hold only calls
 	Constrain           Constrain    // how Request.Format is said
 	CallIDs             CallIDs      // which ids of calls the server takes
-	Forward             []string     // keys of Request.Extra and Message.Opaque, and types of opaque parts, that the server understands
+	// keys of Request.Extra and Message.Opaque, and types of opaque parts, that the server understands
+	Forward []string
 }
 
 // AppendRequest appends the body of a request: of a completion if it has a Prompt, else of a chat completion. It fails
@@ -148,7 +150,8 @@ func (w *requestWriter) message(m *chat.Message) *chat.Error {
 func (w *requestWriter) content(m *chat.Message) *chat.Error {
 	parts := m.Parts
 	if i := slices.IndexFunc(parts, w.leavesOut); i >= 0 && m.Role != chat.RoleAssistant {
-		err := chat.Errorf(chat.ErrBadRequest, "content of the type %q is not passed on to this server, unless the backend's forward lists it", parts[i].Name)
+		err := chat.Errorf(chat.ErrBadRequest, "content of the type %q is not passed on to this server, unless the "+
+			"backend's forward lists it", parts[i].Name)
 		err.Param, err.Status = fmt.Sprintf("content[%d]", i), 400
 		return err
 	}
@@ -331,7 +334,8 @@ func (w *requestWriter) tools(req *chat.Request) error {
 	}
 	if callable == 0 && len(gone) > 0 && (c.Mode == chat.ChoiceNamed || c.Mode == chat.ChoiceRequired) {
 		return &chat.Error{Kind: chat.ErrBadRequest, Status: 400, Param: "tool_choice", Message: fmt.Sprintf(
-			"tool_choice: a call of %q is required, which the server is not sent unless the backend's forward lists it", strings.Join(gone, ", "))}
+			"tool_choice: a call of %q is required, which the server is not sent unless the backend's forward "+
+				"lists it", strings.Join(gone, ", "))}
 	}
 	if n == 0 {
 		w.b = w.b[:at]
@@ -339,7 +343,8 @@ func (w *requestWriter) tools(req *chat.Request) error {
 	}
 	w.b = append(w.b, ']')
 	if len(c.Allowed) > 0 && len(gone) > 0 {
-		c.Allowed = slices.DeleteFunc(slices.Clone(c.Allowed), func(name string) bool { return slices.Contains(gone, name) })
+		c.Allowed = slices.DeleteFunc(slices.Clone(c.Allowed),
+			func(name string) bool { return slices.Contains(gone, name) })
 		if len(c.Allowed) == 0 {
 			c.Mode = chat.ChoiceNone
 		}
@@ -499,13 +504,15 @@ func (w *requestWriter) formatSchema(f *chat.Format) {
 }
 
 // written are the keys that AppendRequest may write itself and that an Extra must not repeat.
-var written = []string{"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens",
-	"temperature", "top_p", "seed", "stop", "response_format", "structured_outputs", "json_schema", "grammar", "reasoning_effort", "logprobs", "top_logprobs", "user", "stream",
+var written = []string{"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens",
+	"max_completion_tokens", "temperature", "top_p", "seed", "stop", "response_format", "structured_outputs",
+	"json_schema", "grammar", "reasoning_effort", "logprobs", "top_logprobs", "user", "stream",
 	"stream_options", keyLegacy, "role", "content", "name", "tool_calls", "tool_call_id"}
 
 func (w *requestWriter) extras(extras []chat.Extra) {
 	for _, x := range extras {
-		if x.Protocol == chat.ProtocolOpenAI && slices.Contains(w.o.Forward, x.Key) && !slices.Contains(written, x.Key) && json.Valid(x.Value) {
+		if x.Protocol == chat.ProtocolOpenAI && slices.Contains(w.o.Forward, x.Key) &&
+			!slices.Contains(written, x.Key) && json.Valid(x.Value) {
 			w.b = append(w.b, ',')
 			w.b = shape.AppendQuoted(w.b, x.Key)
 			w.b = append(w.b, ':')

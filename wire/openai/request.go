@@ -56,7 +56,9 @@ func Choices(req *chat.Request) int { return jsonbody.Choices(req, chat.Protocol
 // Legacy reports whether a request offers tools in the older form, as functions, so that its client expects a call in
 // that form: the one function_call of a message.
 func Legacy(req *chat.Request) bool {
-	return slices.ContainsFunc(req.Extra, func(x chat.Extra) bool { return x.Protocol == chat.ProtocolOpenAI && x.Key == keyLegacy })
+	return slices.ContainsFunc(req.Extra, func(x chat.Extra) bool {
+		return x.Protocol == chat.ProtocolOpenAI && x.Key == keyLegacy
+	})
 }
 
 // keyLegacy is the key of the Extra that remembers the older form. It is never forwarded.
@@ -209,7 +211,8 @@ func (d *requestReader) tool() {
 	case kind == "custom" && custom >= 0:
 		d.Again(custom, "custom", func() { d.custom(d.Bytes[start:d.Pos:d.Pos]) })
 	case kind != "function" && kind != "": // the server's own
-		t := chat.Tool{Name: kind, Raw: d.Bytes[start:d.Pos:d.Pos], Protocol: chat.ProtocolOpenAI, Hosted: chat.HostedOptional}
+		t := chat.Tool{Name: kind, Raw: d.Bytes[start:d.Pos:d.Pos], Protocol: chat.ProtocolOpenAI,
+			Hosted: chat.HostedOptional}
 		if !d.known(kind) {
 			d.req.Tools = append(d.req.Tools, t)
 		}
@@ -387,7 +390,8 @@ func (d *requestReader) choiceObject() {
 		c.Mode, c.Name = chat.ChoiceNamed, name
 	case "allowed_tools":
 	case "auto", "none", "required":
-		c.Mode = map[string]chat.ChoiceMode{"auto": chat.ChoiceAuto, "none": chat.ChoiceNone, "required": chat.ChoiceRequired}[kind]
+		c.Mode = map[string]chat.ChoiceMode{"auto": chat.ChoiceAuto, "none": chat.ChoiceNone,
+			"required": chat.ChoiceRequired}[kind]
 	default:
 		c.Mode, c.Name = chat.ChoiceNamed, cmp.Or(name, kind)
 	}
@@ -470,7 +474,8 @@ func (d *requestReader) checkChoice() {
 		return !offered[name]
 	})
 	if len(c.Allowed) == 0 {
-		d.RefuseAt(d.choice, jsonbody.CodeInvalidValue, fmt.Sprintf("none of the allowed tools %q is among the tools", named))
+		d.RefuseAt(d.choice, jsonbody.CodeInvalidValue, fmt.Sprintf("none of the allowed tools %q is among the "+
+			"tools", named))
 	}
 }
 

@@ -199,7 +199,8 @@ func (d *requestReader) around(key string) {
 			}
 		case "prompt":
 			if !d.Null() {
-				d.Refuse(jsonbody.CodeUnsupported, "prompts that are kept by the service are not offered; send their text as instructions or input")
+				d.Refuse(jsonbody.CodeUnsupported, "prompts that are kept by the service are not offered; send their "+
+					"text as instructions or input")
 			}
 		case "include":
 			d.include()
@@ -256,13 +257,16 @@ func (d *requestReader) check() {
 	r := d.req
 	switch {
 	case r.Previous != "" && r.Kept != "":
-		d.RefuseAt("previous_response_id", CodeExclusive, "this cannot stand beside conversation, which says as well what was said before")
+		d.RefuseAt("previous_response_id", CodeExclusive, "this cannot stand beside conversation, which says as well "+
+			"what was said before")
 	case r.Background && !r.Store:
-		d.RefuseAt("background", CodeExclusive, "an answer in the background is asked for later, so that it must be stored: leave store out, or set it to true")
+		d.RefuseAt("background", CodeExclusive, "an answer in the background is asked for later, so that it must be "+
+			"stored: leave store out, or set it to true")
 	case len(r.Input) == 0 && r.Previous == "" && r.Kept == "":
 		d.RefuseAt("input", CodeMissingInput, "there must be an input: a text, or a list of at least one item")
 	case r.Choice.Mode == chat.ChoiceNamed && !d.offered(r.Choice.Name):
-		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, fmt.Sprintf("the tool %q is not among the tools", strings.ReplaceAll(r.Choice.Name, "\x00", " ")))
+		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, fmt.Sprintf("the tool %q is not among the tools",
+			strings.ReplaceAll(r.Choice.Name, "\x00", " ")))
 	case r.Choice.Mode == chat.ChoiceRequired && !d.toolsSeen:
 		d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, "a call is required, but there are no tools")
 	}
@@ -272,7 +276,8 @@ func (d *requestReader) check() {
 			return !d.offered(name)
 		})
 		if len(r.Choice.Allowed) == 0 {
-			d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue, fmt.Sprintf("none of the allowed tools %q is among the tools", named))
+			d.RefuseAt("tool_choice", jsonbody.CodeInvalidValue,
+				fmt.Sprintf("none of the allowed tools %q is among the tools", named))
 		}
 	}
 }

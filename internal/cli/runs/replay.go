@@ -253,5 +253,6 @@ func (f *runFlags) limits() agent.Limits {
 	if f.turns == 0 {
 		f.turns, f.calls = runIterations, runCalls
 	}
-	return agent.Limits{Iterations: f.turns, Calls: f.calls, PerTool: chat.NoLimit, Time: f.time, Tokens: f.tokens, Cost: f.cost}
+	return agent.Limits{Iterations: f.turns, Calls: f.calls, PerTool: chat.NoLimit, Time: f.time, Tokens: f.tokens,
+		Cost: f.cost}
 }

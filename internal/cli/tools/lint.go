@@ -27,12 +27,15 @@ var lintRules = []struct {
 	check func(l *linted, report func(pointer, format string, args ...any))
 }{
 	{lintRule{"schema", "The schema can be compiled."}, lintSchema},
-	{lintRule{"name-case", "The name is snake_case: small letters, digits and single underscores, a letter first."}, lintNameCase},
-	{lintRule{"name-unique", "No other tool has the name, letters in any case and points, hyphens and underscores taken for each other."}, lintNameUnique},
+	{lintRule{"name-case", "The name is snake_case: small letters, digits and single underscores, a letter first."},
+		lintNameCase},
+	{lintRule{"name-unique", "No other tool has the name, letters in any case and points, hyphens and underscores " +
+		"taken for each other."}, lintNameUnique},
 	{lintRule{"name-vague", "The name says what the tool does."}, lintNameVague},
 	{lintRule{"description", "There is a description of at least 20 characters."}, lintDescription},
 	{lintRule{"description-vague", "The description says more than the name."}, lintDescriptionVague},
-	{lintRule{"description-example", "The description of a tool with parameters has an example of its arguments as JSON, and it fits the schema."}, lintExample},
+	{lintRule{"description-example", "The description of a tool with parameters has an example of its arguments as " +
+		"JSON, and it fits the schema."}, lintExample},
 	{lintRule{"parameter-description", "Every parameter has a description."}, lintParameters},
 	{lintRule{"parameter-type", "Every parameter has a type or an enum."}, lintTypes},
 	{lintRule{"required-exists", "Every required parameter is one of the properties."}, lintRequired},
@@ -71,7 +74,8 @@ func lint(tools []chat.Tool) []finding {
 		l.schema, l.err = schema.Compile(t.Parameters)
 		for _, r := range lintRules {
 			r.check(l, func(pointer, format string, args ...any) {
-				found = append(found, finding{Tool: t.Name, Rule: r.name, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
+				found = append(found, finding{Tool: t.Name, Rule: r.name, Pointer: pointer,
+					Message: fmt.Sprintf(format, args...)})
 			})
 		}
 	}
@@ -114,8 +118,9 @@ func lintNameUnique(l *linted, report reporter) {
 }
 
 // vagueNames say nothing.
-var vagueNames = []string{"tool", "run", "do", "do_it", "exec", "execute", "process", "handle", "helper", "util", "utils", "misc", "func",
-	"function", "action", "task", "call", "data", "get", "set", "test", "main", "my_tool", "do_something", "do_stuff", "stuff", "thing", "foo", "bar"}
+var vagueNames = []string{"tool", "run", "do", "do_it", "exec", "execute", "process", "handle", "helper", "util",
+	"utils", "misc", "func", "function", "action", "task", "call", "data", "get", "set", "test", "main", "my_tool",
+	"do_something", "do_stuff", "stuff", "thing", "foo", "bar"}
 
 // shortNames are those of programs that every model knows.
 var shortNames = []string{"sh", "go", "ls", "cp", "mv"}
@@ -130,14 +135,16 @@ const minDescription = 20
 
 func lintDescription(l *linted, report reporter) {
 	if n := len(strings.TrimSpace(l.Description)); n < minDescription {
-		report("", "the description has %d characters; say what the tool does, when to use it and what it gives back", n)
+		report("", "the description has %d characters; say what the tool does, when to use it and what it gives "+
+			"back", n)
 	}
 }
 
 // vagueWords say nothing in a description.
-var vagueWords = []string{"a", "an", "the", "this", "that", "is", "it", "and", "or", "for", "to", "of", "in", "on", "with", "some", "any", "all",
-	"tool", "tools", "function", "does", "do", "things", "thing", "stuff", "something", "useful", "helper", "utility", "various", "etc", "data",
-	"handles", "handle", "processes", "process", "performs", "perform", "operation", "operations", "action", "actions", "general", "purpose"}
+var vagueWords = []string{"a", "an", "the", "this", "that", "is", "it", "and", "or", "for", "to", "of", "in", "on",
+	"with", "some", "any", "all", "tool", "tools", "function", "does", "do", "things", "thing", "stuff", "something",
+	"useful", "helper", "utility", "various", "etc", "data", "handles", "handle", "processes", "process", "performs",
+	"perform", "operation", "operations", "action", "actions", "general", "purpose"}
 
 var words = regexp.MustCompile(`[\p{L}\p{N}]+`)
 
@@ -145,7 +152,8 @@ func lintDescriptionVague(l *linted, report reporter) {
 	known := words.FindAllString(strings.ToLower(strings.ReplaceAll(l.Name, "_", " ")), -1)
 	telling := 0
 	for _, w := range words.FindAllString(strings.ToLower(l.Description), -1) {
-		if !slices.Contains(vagueWords, w) && !slices.Contains(known, w) && !slices.Contains(known, strings.TrimSuffix(w, "s")) {
+		if !slices.Contains(vagueWords, w) && !slices.Contains(known, w) &&
+			!slices.Contains(known, strings.TrimSuffix(w, "s")) {
 			telling++
 		}
 	}

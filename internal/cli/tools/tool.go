@@ -114,7 +114,8 @@ func Find(box *compose.Toolbox, name string) (*tool.Entry, error) {
 
 // Names returns the names of the tools of a configuration, without connecting to MCP servers.
 func Names(app *cli.App, r *config.Result) []string {
-	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.Getenv, File: r.File, Self: app.Self, Behind: true})
+	box, err := compose.OpenToolbox(r.Config, compose.ToolEnvironment{Getenv: app.Getenv, File: r.File, Self: app.Self,
+		Behind: true})
 	if err != nil {
 		return nil
 	}
@@ -153,8 +154,9 @@ func newToolListCmd(app *cli.App, file *string) *cobra.Command {
 		Long: `Lists all tools and their states: enabled, disabled, or auto (offered only if the message of the
 user contains one of its keywords). --as prints the definitions of those that are not disabled, as a
 model sees them.`,
-		Example: "  wield tool list\n  wield tool list --enabled\n  wield tool list --as hermes\n  wield tool list --json",
-		Args:    cli.NoArgs,
+		Example: "  wield tool list\n  wield tool list --enabled\n  wield tool list --as hermes\n  wield tool list " +
+			"--json",
+		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
 				var rows []toolRow
@@ -213,7 +215,8 @@ type toolRow struct {
 func rowOf(e *tool.Entry) toolRow {
 	t := e.Tool
 	row := toolRow{Name: t.Name(), Description: t.Definition.Description, State: e.State.String(), Auto: t.Auto.Words,
-		RequiresApproval: t.Dangerous, Style: t.Style, Source: t.Source, Hash: e.Hash, Parameters: t.Definition.Parameters}
+		RequiresApproval: t.Dangerous, Style: t.Style, Source: t.Source, Hash: e.Hash,
+		Parameters: t.Definition.Parameters}
 	if g := e.Guard; g != nil {
 		row.Mode, row.Whitelist, row.RequiresApproval = g.Mode, g.Whitelist, g.RequiresApproval || t.Dangerous
 		if g.Timeout > 0 {
@@ -447,7 +450,8 @@ func (f *toolRun) approve(app *cli.App, runner *tool.Runner, plan tool.Plan, cmd
 		return plan, err
 	}
 	fmt.Fprintf(app.Stderr,
-		"%s needs an approval\n  rule       %s\n  why        %s\n  arguments  %s\n  in         %s\n", a.Tool, a.Rule, a.Why, policy.Visible(string(a.Arguments)), policy.Visible(a.Dir))
+		"%s needs an approval\n  rule       %s\n  why        %s\n  arguments  %s\n  in         %s\n", a.Tool, a.Rule,
+		a.Why, policy.Visible(string(a.Arguments)), policy.Visible(a.Dir))
 	if a.Always != "" {
 		fmt.Fprintf(app.Stderr, "  a rule that would allow it\n             %s\n",
 			strings.ReplaceAll(a.Always, "\n", "\n             "))

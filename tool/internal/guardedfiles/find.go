@@ -18,7 +18,8 @@ import (
 const mostLooked = 20_000
 
 // passed are directories of what was installed or built, which are not looked into.
-var passed = []string{"node_modules", "__pycache__", ".venv", "venv", "vendor", "target", "dist", "site-packages", ".tox", ".cache"}
+var passed = []string{"node_modules", "__pycache__", ".venv", "venv", "vendor", "target", "dist", "site-packages",
+	".tox", ".cache"}
 
 // Find lists the files and directories below root that are guarded, nearest to the root first. It does not look
 // into a directory that is guarded itself, and what was installed or built it searches last, for repositories alone.
@@ -122,7 +123,8 @@ func named(root, git string) (found []string) {
 			if key == "path" { // of an include
 				from = filepath.Dir(file)
 			}
-			for _, word := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'!;", r) }) {
+			for _, word := range strings.FieldsFunc(value,
+				func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'!;", r) }) {
 				if !filepath.IsAbs(word) {
 					word = filepath.Join(from, word)
 				}
@@ -130,7 +132,8 @@ func named(root, git string) (found []string) {
 				if key != "path" && key != "hookspath" && (err != nil || info.IsDir()) {
 					continue // it names no program of this working tree; the others need not be there yet
 				}
-				if word = filepath.Clean(word); strings.HasPrefix(word, root+string(filepath.Separator)) && !slices.Contains(found, word) {
+				if word = filepath.Clean(word); strings.HasPrefix(word, root+string(filepath.Separator)) &&
+					!slices.Contains(found, word) {
 					found = append(found, word)
 				}
 			}
@@ -228,7 +231,8 @@ func repositories(git string) []string {
 			name := filepath.Base(path)
 			switch {
 			case err != nil || !d.IsDir():
-			case (name == "objects" || name == "refs" || name == "logs") && there(filepath.Join(filepath.Dir(path), "HEAD")):
+			case (name == "objects" || name == "refs" || name == "logs") &&
+				there(filepath.Join(filepath.Dir(path), "HEAD")):
 				return fs.SkipDir
 			case there(filepath.Join(path, "HEAD")):
 				found = append(found, path)
@@ -241,7 +245,8 @@ func repositories(git string) []string {
 
 // gitState lists the files with which git continues an interrupted operation and finds objects elsewhere. They name
 // options, programs and places. Only git writes them.
-var gitState = []string{"rebase-merge", "rebase-apply", "sequencer", "objects/info/alternates", "objects/info/http-alternates", "gitdir"}
+var gitState = []string{"rebase-merge", "rebase-apply", "sequencer", "objects/info/alternates",
+	"objects/info/http-alternates", "gitdir"}
 
 // todo lists the next steps of a rebase that was interrupted. Git writes it, and runs the commands in it.
 const todo = "rebase-merge/git-rebase-todo"

@@ -1,5 +1,5 @@
-// Package guardedfiles knows the files that no tool changes by itself: those that decide what tools may do, and those that
-// other programs run later, when nobody looks any more.
+// Package guardedfiles knows the files that no tool changes by itself: those that decide what tools may do, and those
+// that other programs run later, when nobody looks any more.
 //
 // [Of] classifies a path by its names, [Find] lists such files of a workspace, and a [Snapshot] tells which
 // of them have changed while a process ran.
@@ -102,7 +102,8 @@ func OfGit(path string) bool {
 		slices.ContainsFunc(gitState, func(part string) bool { return strings.Contains(in, "/"+part) })
 }
 
-// isTodo reports whether a file is the todo of a rebase. Only its commands count: git writes its other lines at each step.
+// isTodo reports whether a file is the todo of a rebase. Only its commands count: git writes its other lines at each
+// step.
 func isTodo(path string) bool { return strings.HasSuffix(filepath.ToSlash(path), "/"+todo) }
 
 // Sum tells a file from any other: by its content, mode, or the target of a link. Empty: it is not there, or is a todo
