@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"wield/internal/pgtest"
 	"wield/internal/runtest"
@@ -55,7 +58,8 @@ type killedAt struct {
 // TestKilledServices kills services and workers, stops services for longer than their lease, and restarts PostgreSQL,
 // while clients begin runs at any service and answer their questions. Afterwards the history is checked: every run that
 // was acknowledged has one end, every answer that was stands, each call has one result, none that may not be repeated
-// was begun twice or did more than it was begun, and the chain of the journal is whole.
+// was begun twice or did more than it was begun, only the owner of a run wrote to it, and the chain of the journal is
+// whole.
 func TestKilledServices(t *testing.T) {
 	kills, err := strconv.Atoi(os.Getenv(servicesVariable))
 	if err != nil {
@@ -84,6 +88,7 @@ func TestKilledServices(t *testing.T) {
 	work(0)
 	work(1)
 	m.services[2].workers(t, 2)
+	m.recordWriters(t)
 
 	h := &history{runs: map[string]string{}, answered: map[string]string{}}
 	stop, clients := make(chan struct{}), sync.WaitGroup{}
@@ -221,6 +226,7 @@ func (h *history) check(t *testing.T, m *team, hands []*hand) {
 	if len(keys) == 0 {
 		t.Error("no tool has noted for which call it ran")
 	}
+	writers := m.writers(t)
 	begun, succeeded := map[string]int{}, map[string]int{}
 	seen, unknown := map[string]bool{}, 0
 	var taken []time.Duration
@@ -234,7 +240,7 @@ func (h *history) check(t *testing.T, m *team, hands []*hand) {
 		if took := h.takenOver(base, entries); took > 0 {
 			taken = append(taken, took)
 		}
-		if err := keys.oneWriter(entries); err != nil {
+		if err := errors.Join(keys.oneFence(entries), oneWriter(entries, writers)); err != nil {
 			t.Errorf("%s: %v", head.Stream, err)
 		}
 		calls, err := oneRun(entries, told)
@@ -367,26 +373,90 @@ func (d deeds) fits(c *journal.CallProgress, key string) error {
 	return nil
 }
 
-// oneWriter reports a run in which an earlier owner had a tool run after a later one: the numbers under which the calls
-// of a run were begun never fall, nor rise where the run was not taken over.
-func (d deeds) oneWriter(entries []journal.Entry) error {
-	claims, last, at := 0, int64(0), 0
+// oneFence reports a call that ran under another number than that of the owner which began it: the last one to have
+// taken the run over.
+func (d deeds) oneFence(entries []journal.Entry) error {
+	var owner int64
 	for _, e := range entries {
 		if e.Record.Kind == journal.KindClaimed {
-			claims++
+			owner = e.Seq
 		}
 		if e.Record.Kind != journal.KindStart || e.Record.Start.Idempotent { // one that may be repeated runs for each owner
 			continue
 		}
 		for _, one := range d[e.Stream+"/"+e.Record.Start.CallID] {
-			if one.fence < last || one.fence > last && claims == at {
-				return fmt.Errorf("%s ran for owner %d after owner %d, with %d takeovers between", e.Record.Start.CallID,
-					one.fence, last, claims-at)
+			if one.fence != owner {
+				return fmt.Errorf("%s ran for owner %d, and was begun by owner %d", e.Record.Start.CallID, one.fence, owner)
 			}
-			last, at = one.fence, claims
 		}
 	}
 	return nil
+}
+
+// oneWriter reports a record of a run that another service has written than the one that has last taken the run over.
+func oneWriter(entries []journal.Entry, writers map[int64]string) error {
+	var owner string
+	for _, e := range entries {
+		switch by := writers[e.Position]; {
+		case by == "":
+			return fmt.Errorf("record %d (%s): nobody is known to have written it", e.Seq, e.Record.Kind)
+		case e.Record.Kind == journal.KindClaimed || owner == "": // who begins a run writes before it takes it
+			owner = by
+		case by != owner:
+			return fmt.Errorf("record %d (%s): written by %s while the run was driven by %s", e.Seq, e.Record.Kind, by, owner)
+		}
+	}
+	return nil
+}
+
+// writesAs returns an address of the database for one life of a service, as which the database knows its writes.
+func writesAs(address string, service, life int) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		panic(err) // the test has made it
+	}
+	q := u.Query()
+	q.Set("options", fmt.Sprintf("-cwield.service=s%d.%d", service, life))
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// recordWriters has the database record from now on which service writes what, whatever the services say.
+func (m *team) recordWriters(t *testing.T) {
+	t.Helper()
+	m.query(t, `CREATE TABLE writers(position bigint PRIMARY KEY, service text NOT NULL)`)
+	m.query(t, `CREATE FUNCTION record_writer() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		INSERT INTO writers VALUES (NEW.position, current_setting('wield.service')); RETURN NEW; END $$`)
+	m.query(t, `CREATE TRIGGER record_writer AFTER INSERT ON wield_entries FOR EACH ROW EXECUTE FUNCTION record_writer()`)
+}
+
+// writers returns which service has written what, by position.
+func (m *team) writers(t *testing.T) map[int64]string {
+	t.Helper()
+	all := map[int64]string{}
+	for _, row := range m.query(t, `SELECT position, service FROM writers`) {
+		position, err := strconv.ParseInt(string(row[0]), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[position] = string(row[1])
+	}
+	return all
+}
+
+// query asks the database of the services.
+func (m *team) query(t *testing.T, statement string) [][][]byte {
+	t.Helper()
+	conn, err := pgconn.Connect(t.Context(), m.database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	r := conn.ExecParams(t.Context(), statement, nil, nil, nil, nil).Read()
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	return r.Rows
 }
 
 // oneRun looks at what the journal has of a run. One that no client was told of need not have ended.
@@ -463,24 +533,34 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	for _, test := range []struct {
-		name   string
-		fences string // of calls in order; | is a takeover
-		fits   bool
+		name    string
+		records string // SERVICE takes the run over, service:fence begins a call that runs under a fence
+		fence   bool
+		writer  bool
 	}{
-		{"one", "1 1 1", true}, {"taken over", "1 1 | 2 2", true}, {"twice", "1 | | 3", true},
-		{"the first one after the second", "1 | 2 1", false}, {"without a takeover", "1 2", false},
+		{"one", "a:0 A a:2 a:2", true, true}, {"taken over", "A a:1 B b:3 b:3", true, true},
+		{"taken over twice, the second time by the first one", "A a:1 B A a:4", true, true},
+		{"a call of the owner before", "A a:1 B b:1", false, true}, {"of no owner", "A a:1 a:2", false, true},
+		{"a record of the owner before", "A a:1 B b:3 a:3", true, false}, {"without a takeover", "A a:1 b:1", true, false},
+		{"of nobody", "A :1", true, false},
 	} {
-		d, entries := deeds{}, []journal.Entry{{Stream: "r", Record: journal.Record{Kind: journal.KindClaimed}}}
-		for i, word := range strings.Fields(test.fences) {
-			e := journal.Entry{Stream: "r", Record: journal.Record{Kind: journal.KindClaimed}}
-			if fence, err := strconv.ParseInt(word, 10, 64); err == nil {
+		d, entries, writers := deeds{}, []journal.Entry(nil), map[int64]string{}
+		for i, word := range strings.Fields(test.records) {
+			e := journal.Entry{Stream: "r", Seq: int64(i) + 1, Position: int64(i) + 7}
+			by, text, call := strings.Cut(word, ":")
+			e.Record = journal.Record{Kind: journal.KindClaimed}
+			if fence, _ := strconv.ParseInt(text, 10, 64); call {
 				e.Record = journal.Record{Kind: journal.KindStart, Start: &tool.StartRecord{CallID: fmt.Sprint(i)}}
 				d["r/"+fmt.Sprint(i)] = []deed{{"t", fence}}
 			}
+			writers[e.Position] = strings.ToLower(by)
 			entries = append(entries, e)
 		}
-		if err := d.oneWriter(entries); (err == nil) != test.fits {
-			t.Errorf("%s: %v", test.name, err)
+		if err := d.oneFence(entries); (err == nil) != test.fence {
+			t.Errorf("%s: fences: %v", test.name, err)
+		}
+		if err := oneWriter(entries, writers); (err == nil) != test.writer {
+			t.Errorf("%s: writers: %v", test.name, err)
 		}
 	}
 }

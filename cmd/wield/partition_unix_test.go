@@ -221,8 +221,8 @@ func newSplit(t *testing.T) *split {
 		if err := os.Chmod(m.program, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		one := m.start(t, i, "WIELD_TEST_NATS=", "WIELD_LISTEN=0.0.0.0:8420", databaseVariable+"="+
-			fmt.Sprintf("postgres://%s@%s%s?sslmode=disable", pgtest.Admin, m.links[i].listen(t, host), u.Path))
+		link := fmt.Sprintf("postgres://%s@%s%s?sslmode=disable", pgtest.Admin, m.links[i].listen(t, host), u.Path)
+		one := m.start(t, i, "WIELD_TEST_NATS=", "WIELD_LISTEN=0.0.0.0:8420", databaseVariable+"="+writesAs(link, i, 0))
 		one.base = fmt.Sprintf("http://10.213.%d.2:8420", 70+i)
 		m.services = append(m.services, one)
 	}
@@ -231,6 +231,7 @@ func newSplit(t *testing.T) *split {
 	}
 	m.hand = m.worker(t, "http://10.213.75.1:8420", "w", "look", within(hands)...)
 	m.services[0].workers(t, 1)
+	m.recordWriters(t)
 	return m
 }
 

@@ -356,6 +356,7 @@ func TestServiceDiskFull(t *testing.T) {
 	for _, s := range m.services {
 		s.meets(t, 3)
 	}
+	m.recordWriters(t)
 
 	h := &history{runs: map[string]string{}, answered: map[string]string{}}
 	stop, clients := make(chan struct{}), sync.WaitGroup{}

@@ -79,7 +79,7 @@ func (m *team) start(t *testing.T, i int, env ...string) *server {
 	if env[0] == "WIELD_TEST_NATS=" {
 		env = append(env, "WIELD_CLUSTER_LISTEN="+m.meet[i])
 	}
-	s := m.serve(t, env...)
+	s := m.serve(t, append([]string{databaseVariable + "=" + writesAs(m.database, i, m.lives)}, env...)...)
 	if s.base == "" {
 		t.Fatalf("service %d ends: %s", i, s.log)
 	}
