@@ -53,36 +53,51 @@ type line struct {
 // promptOf hashes the prompt of a request: the tools that are sent beside it, then the messages.
 func promptOf(seed maphash.Seed, req *chat.Request) *prompt {
 	p := &prompt{turns: map[uint64]bool{}}
+	var turn maphash.Hash
+	turn.SetSeed(seed)
 	eachPart(req, func(role, text string) {
 		n := 0
 		role = strings.Clone(role) // it may be part of the request's body
-		for l := range strings.Lines(text) {
-			if n++; len(p.lines) < maxLines {
-				p.lines = append(p.lines, line{maphash.String(seed, l), len(l), role, n})
+		p.lines = slices.Grow(p.lines, min(strings.Count(text, "\n")+1, maxLines-len(p.lines)))
+		for l := range strings.SplitSeq(text, "\n") {
+			if n++; len(p.lines) == maxLines {
+				break
 			}
+			p.lines = append(p.lines, line{maphash.String(seed, l), len(l) + 1, role, n})
 		}
 		if role == string(chat.RoleUser) || role == string(chat.RoleAssistant) || role == string(chat.RoleTool) {
-			p.turns[maphash.String(seed, role+text)] = true
+			turn.Reset()
+			turn.WriteString(role)
+			turn.WriteString(text)
+			p.turns[turn.Sum64()] = true
 		}
 	})
 	return p
 }
 
-// eachPart calls f with the parts of a prompt in their order.
+// eachPart calls f with the parts of a prompt in their order. Each ends a line.
 func eachPart(req *chat.Request, f func(role, text string)) {
-	var tools strings.Builder
+	var b strings.Builder
 	for i := range req.Tools {
 		t := &req.Tools[i]
-		fmt.Fprintf(&tools, "%s %q %s\n", t.Name, t.Description, t.Parameters)
+		fmt.Fprintf(&b, "%s %q %s\n", t.Name, t.Description, t.Parameters)
 	}
-	f("tools", tools.String())
+	if len(req.Tools) > 0 {
+		f("tools", strings.TrimSuffix(b.String(), "\n"))
+	}
 	for i := range req.Messages {
 		m := &req.Messages[i]
 		text := m.Text()
-		for j := range m.Calls {
-			text += "\n" + m.Calls[j].Name + " " + m.Calls[j].Arguments
+		if len(m.Calls) > 0 {
+			b.Reset()
+			b.WriteString(text)
+			for j := range m.Calls {
+				b.WriteString("\n" + m.Calls[j].Name + " ")
+				b.WriteString(m.Calls[j].Arguments)
+			}
+			text = b.String()
 		}
-		f(string(m.Role), text+"\n")
+		f(string(m.Role), text)
 	}
 }
 
@@ -126,7 +141,7 @@ func (p *prompt) behind(earlier *prompt, req *chat.Request) *Prefix {
 func quoteLine(req *chat.Request, number int) (quote string) {
 	n := 0
 	eachPart(req, func(_, text string) {
-		for l := range strings.Lines(text) {
+		for l := range strings.SplitSeq(text, "\n") {
 			if n == number {
 				l = strings.TrimSpace(l)
 				quote = strings.ToValidUTF8(l[:min(len(l), maxQuote)], "")
@@ -139,9 +154,10 @@ func quoteLine(req *chat.Request, number int) (quote string) {
 
 // compare compares a record's prompt with the previous one of the same key, model and conversation. r.mu is held.
 func (r *Ring) compare(rec *Record) {
-	for i := len(r.records) - 1; rec.prompt != nil && i >= 0; i-- {
+	later := rec.prompt != nil && len(rec.prompt.turns) > 1
+	for i := len(r.records) - 1; later && i >= 0; i-- {
 		old := r.records[i]
-		if old.prompt != nil && old.Key == rec.Key && old.Model == rec.Model && rec.prompt.follows(old.prompt) {
+		if old.prompt != nil && rec.prompt.follows(old.prompt) && old.Key == rec.Key && old.Model == rec.Model {
 			rec.Prefix = rec.prompt.behind(old.prompt, rec.sent)
 			break
 		}

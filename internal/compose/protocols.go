@@ -28,7 +28,8 @@ var protocols = map[string]func(b *config.Backend, o exchange.Options, key strin
 }
 
 func openAIServer(b *config.Backend, o exchange.Options, key string) serverModel {
-	// A server notices that a client has gone only while it sends.
+	// A stream can be stopped where the answer should end, is cut off by no timeout for silence while a slow model writes,
+	// and stops when its client leaves: llama-server finishes a whole answer for nobody while another slot streams.
 	return openai.New(openai.Options{AlwaysStream: true, URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward,
 		Constrain: Constrain(*b), CallIDs: callIDs[b.CallIDs], Connect: o.Connect, FirstByte: o.FirstByte,
 		Idle: o.Idle})
