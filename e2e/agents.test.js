@@ -1,4 +1,4 @@
-// Coding agents that speak chat completions, unmodified, do a task with a model that only writes text.
+// Coding agents, unmodified, do a task with a model that only writes text and with a server that has function calling.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -76,21 +76,40 @@ async function aider(t, name, version) {
   return path && dirname(path);
 }
 
-for (const agent of agents) {
-  const row = { kind: 'agent', client: agent.name, version: agent.version, how: agent.how ?? 'chat completions', stream: true, what: agent.what ?? 'a model that writes text' };
-  test(`${agent.name} ${agent.version}: ${agent.what ?? 'reads a file, edits it and runs a command'}`, { timeout: 1_200_000 }, (t) => noted(row, async () => {
+const scenario = readFileSync(join(here, 'agents.scenario.yaml'), 'utf8');
+
+/** What a request asks, as servers are sent it: parts of text are one text, and each tool has parameters. */
+const plain = ({ body: { model, messages, tools } }) => ({
+  model,
+  tools: tools?.map((tool) => ({ ...tool, function: { parameters: { type: 'object', properties: {} }, ...tool.function } })),
+  messages: messages.map(({ content, ...rest }) => ({ ...rest, content: Array.isArray(content) ? content.map(({ text }) => text).join('\n') : content })),
+});
+
+const own = 'a server of the same protocol'; // for Gemini's there is no backend
+const backends = {
+  'a model that writes text': { mode: 'text', kind: 'openai', speaks: 'openai' },
+  'a server that has function calling': { mode: 'native', kind: 'responses', speaks: 'responses, native_tools: true' },
+  [own]: { mode: 'native', kind: 'openai', speaks: 'openai, native_tools: true' },
+};
+
+for (const agent of agents) for (const [backend, { mode, kind, speaks }] of Object.entries(backends)) {
+  if (agent.what ? mode !== 'text' : agent.how && backend === own) continue;
+  const what = agent.what ?? backend;
+  const row = { kind: 'agent', client: agent.name, version: agent.version, how: agent.how ?? 'chat completions', stream: true, what };
+  test(`${agent.name} ${agent.version}: ${agent.what ?? `reads a file, edits it and runs a command, with ${what}`}`, { timeout: 1_200_000 }, (t) => noted(row, async () => {
     const bin = await (agent.install ?? installed)(t, agent.name, agent.version, agent.command);
     if (!bin) return 'skipped';
-    const upstream = await start(t, ['script', 'serve', '--listen', '127.0.0.1:0', join(here, 'agents.scenario.yaml')]);
-    const behind = await recorder(t, upstream.url);
     const dir = directory(t);
+    writeFileSync(join(dir, 'agents.scenario.yaml'), scenario.replace('{speaks: openai}', `{speaks: ${speaks}}`));
+    const upstream = await start(t, ['script', 'serve', '--listen', '127.0.0.1:0', 'agents.scenario.yaml'], { cwd: dir });
+    const behind = await recorder(t, upstream.url);
     writeFileSync(join(dir, 'wield.yaml'), `wield: config/v1
 backends:
-  local: {kind: openai, url: "${behind.baseURL}"}
+  local: {kind: ${kind}, url: "${behind.baseURL}"}
 models:
-  agent: {backend: local, mode: text}
+  agent: {backend: local, mode: ${mode}}
 `);
-    const server = await start(t, ['serve', '--listen', '127.0.0.1:0', '--config', 'wield.yaml'], { cwd: dir });
+    const server = await recorder(t, (await start(t, ['serve', '--listen', '127.0.0.1:0', '--config', 'wield.yaml'], { cwd: dir })).url);
     const cwd = directory(t);
     const note = join(cwd, 'notes.txt');
     writeFileSync(note, 'the first line of the note\n');
@@ -113,10 +132,11 @@ models:
     assert.equal(readFileSync(note, 'utf8'), 'the first line of the note\na "second" line\n', output);
 
     const journal = await (await fetch(`${upstream.url}/__script/journal`)).json();
-    const own = (_, i) => journal[i].turn !== 'aside';
-    assert.deepEqual(journal.filter(own).map((entry) => entry.turn), agent.turns, 'one request a step, none in vain');
-    if (agent.turns.length > 1) {
-      const kept = keptPrefix(behind.asked.filter(({ body }) => body.messages).filter(own));
+    const asked = (_, i) => journal[i].turn !== 'aside';
+    assert.deepEqual(journal.filter(asked).map((entry) => entry.turn), agent.turns, 'one request a step, none in vain');
+    if (backend === own) assert.deepEqual(behind.asked.map(plain), server.asked.map(plain), 'what it asks, unchanged');
+    if (mode === 'text' && agent.turns.length > 1) {
+      const kept = keptPrefix(behind.asked.filter(({ body }) => body.messages).filter(asked));
       assert.ok(kept >= 0.95, `${kept} of a prompt is the front of the next`);
     }
   }));

@@ -10,6 +10,7 @@ import (
 
 	"wield/chat"
 	"wield/schema/shape"
+	"wield/wire/internal/freeform"
 	"wield/wire/jsonbody"
 )
 
@@ -47,7 +48,7 @@ type RequestOptions struct {
 	EmptyContent        EmptyContent // for assistant messages that hold only calls
 	Constrain           Constrain    // how Request.Format is said
 	CallIDs             CallIDs      // which ids of calls the server takes
-	// keys of Request.Extra and Message.Opaque, and types of opaque parts, that the server understands
+	// keys of Request.Extra and Message.Opaque, and types of opaque parts and tools, that the server understands
 	Forward []string
 }
 
@@ -58,6 +59,9 @@ type RequestOptions struct {
 // function that has none. What is not set is not sent, and an Extra only if it is of this protocol and on the list.
 func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, error) {
 	w := requestWriter{b: dst, o: &o}
+	if slices.Contains(o.Forward, freeform.Type) {
+		w.free = freeform.Names(req.Tools)
+	}
 	w.b = append(w.b, `{"model":`...)
 	if o.Model != "" {
 		w.b = shape.AppendQuoted(w.b, o.Model)
@@ -98,6 +102,8 @@ type requestWriter struct {
 	b   []byte
 	o   *RequestOptions
 	ids shortener
+
+	free map[string]bool // tools that the server is to know as such that take plain text
 }
 
 // callID returns the id under which the server is to know a call.
@@ -292,7 +298,7 @@ func (w *requestWriter) calls(calls []chat.Call) {
 		}
 		w.b = append(w.b, `{"id":`...)
 		w.b = shape.AppendQuoted(w.b, w.callID(calls[i].ID))
-		w.b = appendFunction(w.b, &calls[i])
+		w.b = appendCall(w.b, &calls[i], w.free)
 	}
 	w.b = append(w.b, ']')
 }
@@ -320,6 +326,10 @@ func (w *requestWriter) tools(req *chat.Request) error {
 		}
 		if t.Hosted != chat.HostedNot {
 			w.b = append(w.b, t.Raw...)
+			continue
+		}
+		if w.free[t.Name] {
+			w.b = freeform.AppendTool(w.b, t, chat.ProtocolOpenAI)
 			continue
 		}
 		w.b = append(w.b, `{"type":"function","function":{"name":`...)
@@ -377,7 +387,11 @@ func (w *requestWriter) choice(c *chat.Choice) {
 }
 
 func (w *requestWriter) named(name string) {
-	w.b = append(w.b, `{"type":"function","function":{"name":`...)
+	head := `{"type":"function","function":{"name":`
+	if w.free[name] {
+		head = `{"type":"custom","custom":{"name":`
+	}
+	w.b = append(w.b, head...)
 	w.b = shape.AppendQuoted(w.b, name)
 	w.b = append(w.b, "}}"...)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/wire/internal/freeform"
 	"wield/wire/jsonbody"
 )
 
@@ -27,6 +28,7 @@ type slot struct {
 	number   int  // index of the call, once it is open
 	open     bool
 	json     progress
+	free     bool // its tool takes plain text, so that its arguments are closed with the call
 }
 
 // A callDelta is one entry of a delta's tool_calls.
@@ -35,6 +37,7 @@ type callDelta struct {
 	hasIndex bool
 	id, name string
 	args     string
+	free     bool // args are plain text
 }
 
 // read takes in a delta's tool_calls.
@@ -74,6 +77,9 @@ func readCall(s *jsonbody.Scanner) (d callDelta) {
 			d.id = sameOrSkip(s, "")
 		case "function":
 			readFunction(s, &d)
+		case freeform.Type:
+			d.free = true
+			readFunction(s, &d)
 		default:
 			s.Skip()
 		}
@@ -92,6 +98,8 @@ func readFunction(s *jsonbody.Scanner, d *callDelta) {
 			d.name = sameOrSkip(s, "")
 		case "arguments":
 			d.args = argumentsText(s)
+		case "input":
+			d.args = sameOrSkip(s, "")
 		default:
 			s.Skip()
 		}
@@ -121,6 +129,10 @@ func (c *calls) add(d callDelta, place int) {
 		s.id = d.id
 	}
 	s.addName(d.name)
+	if d.free {
+		d.args = freeform.Piece(d.args, !s.free)
+		s.free = true
+	}
 	s.args.WriteString(d.args)
 	s.told = s.told || strings.TrimSpace(d.args) != ""
 	s.json.write(d.args)
@@ -219,6 +231,11 @@ func (c *calls) end(r *StreamReader, s *slot, reason chat.FinishReason) {
 		}
 		return
 	}
+	cut := reason == chat.FinishLength || reason == chat.FinishFiltered
+	if s.free && !cut {
+		s.args.WriteString(freeform.End)
+		s.json.write(freeform.End)
+	}
 	if !s.told {
 		s.args.Reset()
 		s.args.WriteString("{}")
@@ -226,7 +243,6 @@ func (c *calls) end(r *StreamReader, s *slot, reason chat.FinishReason) {
 		s.json.write("{}")
 	}
 	c.emit(r, s)
-	cut := reason == chat.FinishLength || reason == chat.FinishFiltered
 	call := &chat.Call{Index: s.number, ID: s.id, Name: s.name, Arguments: s.args.String(), Complete: s.json.done || !cut, Origin: chat.OriginFunction}
 	if call.Complete {
 		c.complete++

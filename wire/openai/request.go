@@ -209,7 +209,8 @@ func (d *requestReader) tool() {
 	switch {
 	case d.Bad != nil || known:
 	case kind == "custom" && custom >= 0:
-		d.Again(custom, "custom", func() { d.custom(d.Bytes[start:d.Pos:d.Pos]) })
+		raw := d.Bytes[start:d.Pos:d.Pos]
+		d.Again(custom, "custom", func() { d.custom(raw) })
 	case kind != "function" && kind != "": // the server's own
 		t := chat.Tool{Name: kind, Raw: d.Bytes[start:d.Pos:d.Pos], Protocol: chat.ProtocolOpenAI,
 			Hosted: chat.HostedOptional}
@@ -307,17 +308,7 @@ func (d *requestReader) grammar() (g freeform.Grammar) {
 }
 
 // CustomTools returns the names of the tools of a request whose calls hold plain text, nil if there are none.
-func CustomTools(req *chat.Request) (names map[string]bool) {
-	for i := range req.Tools {
-		if t := &req.Tools[i]; len(t.Raw) > 0 && t.Protocol == chat.ProtocolOpenAI && t.Hosted == chat.HostedNot {
-			if names == nil {
-				names = make(map[string]bool)
-			}
-			names[t.Name] = true
-		}
-	}
-	return names
-}
+func CustomTools(req *chat.Request) map[string]bool { return freeform.Names(req.Tools) }
 
 // known reports whether an earlier tool has this name.
 func (d *requestReader) known(name string) bool {

@@ -150,19 +150,18 @@ func (r *Response) appendCalls(dst []byte) []byte {
 		c := &r.calls[i]
 		dst = append(dst, `{"id":`...)
 		dst = appendCallID(dst, c.ID, r.o.ID, i)
-		if r.o.Custom[c.Name] {
-			dst = shape.AppendQuoted(append(dst, `,"type":"custom","custom":{"name":`...), c.Name)
-			dst = shape.AppendQuoted(append(dst, `,"input":`...), freeform.Input(c.Arguments))
-			dst = append(dst, "}}"...)
-			continue
-		}
-		dst = appendFunction(dst, c)
+		dst = appendCall(dst, c, r.o.Custom)
 	}
 	return append(dst, ']')
 }
 
-// appendFunction appends the rest of a call behind its id.
-func appendFunction(dst []byte, c *chat.Call) []byte {
+// appendCall appends the rest of a call behind its id; free are the tools that take plain text.
+func appendCall(dst []byte, c *chat.Call, free map[string]bool) []byte {
+	if free[c.Name] {
+		dst = shape.AppendQuoted(append(dst, `,"type":"custom","custom":{"name":`...), c.Name)
+		dst = shape.AppendQuoted(append(dst, `,"input":`...), freeform.Input(c.Arguments))
+		return append(dst, "}}"...)
+	}
 	dst = append(dst, `,"type":"function","function":`...)
 	dst = appendFunctionValue(dst, c)
 	return append(dst, '}')

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"wield/chat"
+	"wield/wire/internal/freeform"
 	"wield/wire/jsonbody"
 )
 
@@ -35,6 +36,8 @@ func NamesOf(tools []chat.Tool) Names {
 				c.name = name
 			}
 			c.form = forms[memberOf(t.Raw, "type")]
+		} else if freeform.Is(t) {
+			c.form = customForm
 		} else if prefix := joined(c.space, ""); c.space != "" && len(t.Name) > len(prefix) && t.Name[:len(prefix)] == prefix {
 			c.name = t.Name[len(prefix):]
 		}
@@ -245,6 +248,10 @@ func (w *requestWriter) tools(tools []chat.Tool) {
 func (w *requestWriter) tool(t *chat.Tool) {
 	if t.Protocol == chat.ProtocolResponses && len(t.Raw) > 0 {
 		w.b = append(w.b, t.Raw...)
+		return
+	}
+	if freeform.Is(t) {
+		w.b = freeform.AppendTool(w.b, t, chat.ProtocolResponses)
 		return
 	}
 	w.b = append(w.b, `{"type":"function"`...)

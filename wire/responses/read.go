@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/schema/shape"
+	"wield/wire/internal/freeform"
 	"wield/wire/jsonbody"
 	"wield/wire/openai"
 )
@@ -373,12 +373,7 @@ func (r *StreamReader) delta(text string) {
 		return
 	}
 	if r.openKind == customForm.call {
-		head := ""
-		if r.args.Len() == 0 {
-			head = `{"input":"`
-		}
-		quoted := shape.AppendQuoted(nil, text)
-		text = head + string(quoted[1:len(quoted)-1])
+		text = freeform.Piece(text, r.args.Len() == 0)
 	}
 	r.args.WriteString(text)
 	r.emit(chat.Event{Kind: chat.KindCallArgs, Origin: chat.OriginFunction, Index: r.index, Text: text})
@@ -427,8 +422,8 @@ func (r *StreamReader) call(place int64, it *outItem) {
 		r.emit(chat.Event{Kind: chat.KindCallArgs, Origin: chat.OriginFunction, Index: r.index, Text: rest})
 	} else if !ok { // the same in other words; what was told stands
 		if args = sent; r.openKind == customForm.call {
-			args += `"}`
-			r.emit(chat.Event{Kind: chat.KindCallArgs, Origin: chat.OriginFunction, Index: r.index, Text: `"}`})
+			args += freeform.End
+			r.emit(chat.Event{Kind: chat.KindCallArgs, Origin: chat.OriginFunction, Index: r.index, Text: freeform.End})
 		}
 	}
 	complete := memberOf(it.raw, "status") != statusIncomplete
@@ -447,7 +442,7 @@ func argumentsOf(it *outItem) string {
 	case f == nil:
 		return orEmptyObject(memberOf(it.raw, "arguments"))
 	case f == customForm:
-		return string(append(shape.AppendQuoted([]byte(`{"input":`), memberOf(it.raw, f.holds)), '}'))
+		return freeform.Arguments(memberOf(it.raw, f.holds))
 	}
 	d := requestReader{req: &Request{}}
 	held := memberRaw(it.raw, f.holds)

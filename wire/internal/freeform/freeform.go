@@ -30,10 +30,91 @@ func (g Grammar) Fill(t *chat.Tool) {
 	t.Parameters = append(b, `}},"required":["input"],"additionalProperties":false}`...)
 }
 
+// A definition is a tool as it stands in a request. Chat completions have all but the type in custom, and the members
+// of a grammar in grammar.
+type definition struct {
+	Type        string      `json:"type,omitempty"`
+	Name        string      `json:"name,omitempty"`
+	Description string      `json:"description,omitempty"`
+	Format      *format     `json:"format,omitempty"`
+	Custom      *definition `json:"custom,omitempty"`
+}
+
+type format struct {
+	Type       string  `json:"type,omitempty"`
+	Syntax     string  `json:"syntax,omitempty"`
+	Definition string  `json:"definition,omitempty"`
+	Grammar    *format `json:"grammar,omitempty"`
+}
+
+// Type is the type of such tools and of their calls.
+const Type = "custom"
+
+// Is reports whether a client offered a tool as one that takes plain text.
+func Is(t *chat.Tool) bool {
+	if len(t.Raw) == 0 || t.Hosted != chat.HostedNot {
+		return false
+	}
+	var d definition
+	return json.Unmarshal(t.Raw, &d) == nil && d.Type == Type
+}
+
+// Names returns the names of the tools that are such, nil if there are none.
+func Names(tools []chat.Tool) (names map[string]bool) {
+	for i := range tools {
+		if Is(&tools[i]) {
+			if names == nil {
+				names = make(map[string]bool)
+			}
+			names[tools[i].Name] = true
+		}
+	}
+	return names
+}
+
+// AppendTool appends a tool that is one, as a protocol of the two has it: unchanged if it came in this one.
+func AppendTool(dst []byte, t *chat.Tool, to chat.Protocol) []byte {
+	if t.Protocol == to {
+		return append(dst, t.Raw...)
+	}
+	var d definition
+	json.Unmarshal(t.Raw, &d) // Is has read it
+	if to == chat.ProtocolOpenAI {
+		d.Name = t.Name // with its namespace
+		if f := d.Format; f != nil && f.Definition != "" {
+			d.Format = &format{Type: f.Type, Grammar: &format{Syntax: f.Syntax, Definition: f.Definition}}
+		}
+		d.Type = ""
+		d = definition{Type: Type, Custom: new(d)}
+	} else if d.Custom != nil {
+		d = *d.Custom
+		if d.Type = Type; d.Format != nil && d.Format.Grammar != nil {
+			d.Format.Grammar.Type, d.Format = d.Format.Type, d.Format.Grammar
+		}
+	}
+	b, _ := json.Marshal(d) // texts can always be written
+	return append(dst, b...)
+}
+
 // Arguments returns the arguments of a function's call that stands for a call with a text.
 func Arguments(text string) string {
 	return string(append(shape.AppendQuoted([]byte(`{"input":`), text), '}'))
 }
+
+// Piece returns what a piece of the text is in such arguments, the first of which opens them. End closes them.
+func Piece(text string, first bool) string {
+	args := Arguments(text)
+	if !first {
+		args = args[len(start):]
+	}
+	return args[:len(args)-len(End)]
+}
+
+// What stands around the text.
+const (
+	start = `{"input":"`
+	End   = `"}`
+)
 
 // Input returns the text of a call. Arguments that hold none are it themselves.
 func Input(args string) string {
