@@ -11,6 +11,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	"wield/internal/testlevel"
 )
 
 // pieces are what models write, and what nearly is a call.
@@ -114,7 +115,7 @@ func TestDeltaAllocations(t *testing.T) {
 			for range m.Stream(t.Context(), req) {
 			}
 		}
-		if !raceEnabled {
+		if !testlevel.Race {
 			return testing.AllocsPerRun(20, run)
 		}
 		// The race detector has pools lose things by dice: the least of the runs is one that had its decoder.

@@ -12,6 +12,7 @@ import (
 
 	"wield/dialect"
 	"wield/dialect/dialecttest"
+	"wield/internal/testlevel"
 )
 
 // -dialect.failing FILE writes the cases that fail, one JSON object a line, so that a program can work through them.
@@ -47,7 +48,7 @@ func TestCases(t *testing.T) {
 	var out []byte
 	var suite dialecttest.Suite
 	for i, c := range allCases(t) {
-		if i%sample > 0 {
+		if i%testlevel.Every(1) > 0 {
 			continue
 		}
 		for _, c := range variants(c) {

@@ -19,6 +19,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
+	"wield/internal/testlevel"
 )
 
 // Files of reference data: texts of other projects' tests, and recorded answers of models.
@@ -126,7 +127,7 @@ func (c *conformanceTally) add(r *conformanceRow, named, auto, content bool) {
 // TestConformance reads the reference texts, with their dialect named and under auto, and counts how many come out as
 // wanted. Over all of them it holds the decoder to what must be true of any text.
 func TestConformance(t *testing.T) {
-	if sample > 1 {
+	if testlevel.Race {
 		t.Skip("it is counted without the race detector")
 	}
 	dialects, classes := make(map[string]*conformanceTally), make(map[string]*conformanceTally)

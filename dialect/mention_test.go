@@ -9,6 +9,7 @@ import (
 	"wield/dialect"
 	"wield/dialect/dialecttest"
 	"wield/dialect/internal/check"
+	"wield/internal/testlevel"
 )
 
 // mentioned counts the calls that come out of text, in chunks of every size that turnSizes has.
@@ -51,7 +52,7 @@ func TestMentions(t *testing.T) {
 	forms := formCalls(t)
 	quoted := 0
 	for k, name := range inLine(forms) {
-		if k%sample > 0 {
+		if k%testlevel.Every(1) > 0 {
 			continue
 		}
 		call := forms[name]

@@ -8,6 +8,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/internal/check"
+	"wield/internal/testlevel"
 )
 
 // TestTold looks at what has come out after every byte of a text: it must not depend on how the text before
@@ -16,7 +17,7 @@ import (
 func TestTold(t *testing.T) {
 	var cache dialect.Cache
 	for i, c := range allCases(t) {
-		if i%sample > 0 || len(c.Text) > 400 {
+		if i%testlevel.Every(8) > 0 || len(c.Text) > 400 {
 			continue
 		}
 		o, err := c.Options()

@@ -10,6 +10,7 @@ import (
 	"wield/dialect/dialecttest"
 	"wield/dialect/internal/check"
 	"wield/dialect/profile"
+	"wield/internal/testlevel"
 )
 
 // turnSizes are the chunks in which texts with invented turns are read; 0: whole.
@@ -91,7 +92,7 @@ func TestInventedTurn(t *testing.T) {
 	var cache dialect.Cache
 	n := 0
 	for k, p := range profile.Builtin() {
-		if k%sample > 0 {
+		if k%testlevel.Every(1) > 0 {
 			continue
 		}
 		o := dialect.Options{Tools: propertyTools, Cache: &cache}
@@ -145,7 +146,7 @@ func TestInventedTurnForms(t *testing.T) {
 			}
 		}
 	}) {
-		if n++; n%sample > 0 {
+		if n++; n%testlevel.Every(1) > 0 {
 			continue
 		}
 		for k, pair := range dialect.TurnPairs() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"wield/internal/testlevel"
 	"wield/schema"
 )
 
@@ -114,7 +115,7 @@ func BenchmarkHostile(b *testing.B) {
 
 // A valid call must be checked without allocating.
 func TestValidateAllocates(t *testing.T) {
-	if raceEnabled {
+	if testlevel.Race {
 		t.Skip("the race detector allocates")
 	}
 	s := mustCompile(t, benchSchema)

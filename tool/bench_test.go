@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/testlevel"
 	"wield/tool/policy"
 )
 
@@ -81,7 +82,7 @@ func BenchmarkDecode(b *testing.B) {
 const maxAllocs = 39
 
 func TestPipelineAllocations(t *testing.T) {
-	if raceEnabled {
+	if testlevel.Race {
 		t.Skip("SKIPPED: the race detector allocates on its own")
 	}
 	r, c := ruled(t)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"wield/internal/pgtest"
+	"wield/internal/testlevel"
 	"wield/journal"
 	"wield/journal/journaltest"
 )
@@ -23,6 +24,7 @@ import (
 // The second service is started when the first one is gone, with a clock that is a minute ahead. With WIELD_KILL, over
 // PostgreSQL, it is there all the time, and waits until the lease is over.
 func TestTwoServices(t *testing.T) {
+	testlevel.Long(t)
 	t.Run("SQLite", func(t *testing.T) { // both have the file journal.db of their directory
 		twoServices(t, func() string { return "" })
 	})

@@ -17,11 +17,13 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"wield/internal/pgtest"
+	"wield/internal/testlevel"
 )
 
 // TestServicesTLS lets two services meet over connections that are encrypted on both sides. One with another
 // certificate meets nobody.
 func TestServicesTLS(t *testing.T) {
+	testlevel.Long(t)
 	database := pgtest.Start(t)
 	dir := t.TempDir()
 	own := func(name string) []string {
@@ -192,6 +194,7 @@ func TestCompose(t *testing.T) {
 // TestComposeServices starts the commands of the compose file with three services. They meet, and HAProxy sends
 // requests to those that are ready.
 func TestComposeServices(t *testing.T) {
+	testlevel.Long(t)
 	dir, database := t.TempDir(), pgtest.Start(t)
 	const begin = "wield: config/v1\nlisten: 0.0.0.0:8420\nhosts: [wield.example]\nkeys:"
 	c := composed(t, "services.compose.yaml", dir, map[string]string{"beside.yaml": begin})

@@ -13,11 +13,13 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"wield/internal/testlevel"
 )
 
 // TestServeEndsUnderLoad ends a service with a signal while it reads large requests, streams slow answers and waits for
 // bodies that never come. It ends in good order, and every client has got a whole answer or an error.
 func TestServeEndsUnderLoad(t *testing.T) {
+	testlevel.Long(t)
 	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {

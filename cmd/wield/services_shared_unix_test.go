@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"wield/internal/pgtest"
+	"wield/internal/testlevel"
 )
 
 // TestShared has one of two services do what the other one was told: keep a limit of requests a minute, decide a
 // question, follow a rule that was kept. Both are ended and started in between.
 func TestShared(t *testing.T) {
+	testlevel.Long(t)
 	t.Parallel()
 	s := busyStory
 	s.config = strings.NewReplacer("limits: {concurrent: 1}", "limits: {rpm: 40}",

@@ -18,6 +18,7 @@ import (
 	"wield/internal/cli"
 	"wield/internal/cluster"
 	"wield/internal/pgtest"
+	"wield/internal/testlevel"
 )
 
 // teamConfig is a service that stands beside others.
@@ -120,6 +121,7 @@ func said(t *testing.T, s *server, run string) (text string, first time.Duration
 // TestServices lets three services share a journal in PostgreSQL. What is asked of one reaches the one that it
 // concerns.
 func TestServices(t *testing.T) {
+	testlevel.Long(t)
 	database := pgtest.Start(t)
 	s := slowStory
 	s.config = teamConfig

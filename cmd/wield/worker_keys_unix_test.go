@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"wield/internal/pgtest"
+	"wield/internal/testlevel"
 	"wield/tool"
 )
 
@@ -47,6 +48,7 @@ func (s *server) described(t *testing.T, name string) string {
 // TestClusterAccept changes a tool of a worker while both run. It gets no calls, and models read the old description,
 // until wield cluster accept; wield cluster show prints the change.
 func TestClusterAccept(t *testing.T) {
+	testlevel.Long(t)
 	t.Parallel()
 	w, s := workedWorld(t, "save", "127.0.0.1")
 	h := w.worker(t, s.base, "a", "save")
@@ -99,6 +101,7 @@ func TestClusterAccept(t *testing.T) {
 // TestKeyRemoved takes the keys of a client and of a worker out of the configuration of two services, or gives them new
 // secrets. What they let in ends at both services: requests, a login of the page, streams, the worker and its call.
 func TestKeyRemoved(t *testing.T) {
+	testlevel.Long(t)
 	t.Parallel()
 	database := pgtest.Start(t)
 	t.Run("all", func(t *testing.T) { // the database ends after them

@@ -15,6 +15,7 @@ import (
 
 	"wield/internal/cli"
 	"wield/internal/cluster"
+	"wield/internal/testlevel"
 	"wield/journal"
 	"wield/journal/journaltest"
 	"wield/tool"
@@ -172,6 +173,7 @@ func (w *world) resultOf(t *testing.T) *tool.FinishRecord {
 // another worker, of the other one the outcome is unknown, and it is not run again. A worker that only stood still is
 // told to stop it.
 func TestWorkerLost(t *testing.T) {
+	testlevel.Long(t)
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
 		for _, name := range []string{"again", "save"} {
 			t.Run(signal.String()+" "+name, func(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"wield/internal/gateway"
 	"wield/internal/metrics"
 	"wield/internal/runs"
+	"wield/internal/testlevel"
 	"wield/journal"
 )
 
@@ -710,6 +711,7 @@ var costWays = []struct{ front, model string }{{"chat", "text"}, {"responses", "
 // -coverpkg=wield/...), it compares these too: what is looked at again and again need not allocate. Neither
 // depends on how busy the machine is.
 func TestCostIsLinear(t *testing.T) {
+	testlevel.Long(t)
 	g := costService(t)
 	stream := false
 	for _, d := range dimensions {

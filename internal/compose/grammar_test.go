@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"wield/chat"
+	"wield/internal/testlevel"
 	"wield/tool/policy"
 )
 
@@ -38,7 +39,9 @@ func TestGrammar(t *testing.T) {
 		}
 		for _, word := range strings.Fields(parts[2]) {
 			for i, command := range spellings(parts[0], parts[1], strings.ReplaceAll(word, "·", "\x01")) {
-				count++
+				if count++; count%testlevel.Every(everyday) > 0 {
+					continue
+				}
 				frame := around[i%len(around)]
 				command = strings.ReplaceAll(frame, "%", command)
 				if v := p.Decide(policy.Action{Tool: "command_exec", Shell: command, Root: root}); v.Decision == chat.DecisionAllow {
@@ -97,6 +100,7 @@ var noOptions = []string{"echo", "printf", "true", "false", "test", "[", "pwd", 
 func TestUnknownAsks(t *testing.T) {
 	inOneGoroutine(t)
 	p, root := commonPolicy(t), workspace(t)
+	n := 0
 	for _, r := range p.Rules() {
 		if r.Decision != chat.DecisionAllow {
 			continue
@@ -107,6 +111,9 @@ func TestUnknownAsks(t *testing.T) {
 					continue
 				}
 				for _, option := range []string{"--zz-unknown", "--zz-unknown=x", "--zz-unknown=.git/config", "--zz-unknown=$(echo x)", "-☃", "-zz:x", "--no-zz", "--zz.unknown=1"} {
+					if n++; n%testlevel.Every(everyday) > 0 {
+						continue
+					}
 					if v := p.Decide(policy.Action{Tool: "command_exec", Shell: command + " " + option, Root: root}); v.Decision == chat.DecisionAllow {
 						t.Errorf("%s %s is allowed", command, option)
 					}

@@ -8,11 +8,13 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"wield/internal/testlevel"
 )
 
 // TestBodiesAreGivenBack sends many large requests, each with texts of its own. What is kept of them, for captures and
 // in caches, must not keep the bodies: a short text that is a part of a long one would.
 func TestBodiesAreGivenBack(t *testing.T) {
+	testlevel.Long(t)
 	server := httptest.NewServer(costService(t))
 	defer server.Close()
 	send := func(path, body string) {

@@ -7,8 +7,12 @@ import (
 	"testing"
 
 	"wield/chat"
+	"wield/internal/testlevel"
 	"wield/tool/policy"
 )
+
+// everyday is how many lines of a file there are for each that a test judges, unless everything is asked for.
+const everyday = 8
 
 // TestWeek judges what people type in a week of work. At least 93 of 100 lines need no question.
 func TestWeek(t *testing.T) {
@@ -20,8 +24,8 @@ func TestWeek(t *testing.T) {
 	})
 	count := decided[chat.DecisionAllow] + decided[chat.DecisionAsk] + decided[chat.DecisionDeny]
 	t.Logf("%d lines: %v", count, decided)
-	if decided[chat.DecisionAllow]*100 < 93*count || count < 11300 {
-		t.Errorf("%d of %d lines need no question, want 93 %% of at least 11300", decided[chat.DecisionAllow], count)
+	if least := 11300 / testlevel.Every(everyday); decided[chat.DecisionAllow]*100 < 93*count || count < least {
+		t.Errorf("%d of %d lines need no question, want 93 %% of at least %d", decided[chat.DecisionAllow], count, least)
 	}
 }
 
@@ -35,7 +39,7 @@ func TestWays(t *testing.T) {
 	})
 	count := decided[chat.DecisionAsk] + decided[chat.DecisionDeny]
 	t.Logf("%d lines: %v", count, decided)
-	if count < 33000 {
+	if count < 33000/testlevel.Every(everyday) {
 		t.Errorf("%d lines: has a part of the file been lost?", count)
 	}
 }
@@ -43,7 +47,7 @@ func TestWays(t *testing.T) {
 // inOneGoroutine skips a test of thousands of decisions under the race detector, which has nothing to find in them.
 func inOneGoroutine(t *testing.T) {
 	t.Helper()
-	if raceEnabled {
+	if testlevel.Race {
 		t.Skip("the decisions are made one after the other, and all of them without the race detector")
 	}
 }
@@ -62,11 +66,15 @@ func judged(t *testing.T, name string, see func(line string, v policy.Verdict)) 
 		t.Fatal(err)
 	}
 	decided := map[chat.Decision]int{}
+	n := 0
 	for template := range strings.Lines(string(text)) {
 		if template = strings.TrimSuffix(template, "\n"); strings.HasPrefix(template, "#") {
 			continue
 		}
 		for _, line := range meant(template) {
+			if n++; n%testlevel.Every(everyday) > 0 {
+				continue
+			}
 			line = strings.ReplaceAll(line, `\n`, "\n")
 			v := p.Decide(policy.Action{Tool: "command_exec", Shell: line, Root: root})
 			decided[v.Decision]++

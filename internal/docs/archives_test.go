@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"wield/internal/testlevel"
 )
 
 // archives makes archives and bundles, and the manifest of Windows, as a release does, but of programs that are only a
@@ -43,6 +44,7 @@ python3 "$here/check.py" "$out"
 
 // TestArchives checks that what a release packs is found right, and that each fault is found.
 func TestArchives(t *testing.T) {
+	testlevel.Long(t)
 	for _, program := range []string{"bash", "python3"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("archives are made with %s, which is not here", program)

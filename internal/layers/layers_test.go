@@ -46,6 +46,7 @@ var rooms = []room{
 	{path: "chat", floor: 0, modules: none},
 	{path: "schema/shape", floor: 0, modules: none},
 	{path: "schema/near", floor: 0, modules: none, only: []string{}},
+	{path: "internal/testlevel", floor: 0, modules: none, only: []string{}},
 	{path: "schema", floor: 2, modules: schemaModules},
 	{path: "tool/atomicfile", floor: 1, modules: none, only: []string{}},
 	{path: "wire/sse", floor: 2, modules: none},

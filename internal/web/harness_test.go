@@ -110,9 +110,6 @@ func (s *shared) close() {
 	os.RemoveAll(s.dir)
 }
 
-// wholeVariable is set to all where every view is looked at that takes long to look at, and not only some.
-const wholeVariable = "WIELD_PAGE"
-
 // Keys of the services under test.
 const (
 	adminKey    = "k-admin-of-the-tests"

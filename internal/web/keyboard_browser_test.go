@@ -2,9 +2,9 @@ package web_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
+	"wield/internal/testlevel"
 )
 
 // steered gives what has the focus: its kind and name, and what is wrong with it for somebody who sees only where it
@@ -205,7 +205,7 @@ func TestKeyboard(t *testing.T) {
 }
 
 // TestKeyboardRing: from the first to the last, everything that takes the focus is marked, seen and has a name, in
-// the order in which it is read. Without WIELD_PAGE=all only some of the views are gone through.
+// the order in which it is read. Without WIELD_TEST=all only some of the views are gone through.
 func TestKeyboardRing(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)
@@ -216,7 +216,7 @@ func TestKeyboardRing(t *testing.T) {
 		{"#/settings/tools", "table"}, {"#/settings/policy", "textarea"}, {"#/settings/log", ".log"},
 	} {
 		for j, wide := range []int{1440, 390} {
-			if os.Getenv(wholeVariable) != "all" && (i > 1 || i != j) {
+			if !testlevel.All() && (i > 1 || i != j) {
 				continue
 			}
 			s := w.open(b, adminKey, at.path)

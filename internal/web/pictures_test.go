@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"wield/internal/browser/chromium"
+	"wield/internal/testlevel"
 )
 
 var update = flag.Bool("update", false, "take the pictures anew that the page is compared with, and those of the pages")
@@ -377,11 +378,11 @@ var shown = []struct {
 }
 
 // TestPictures compares the views with pictures of them. With -update it takes the pictures. Without
-// WIELD_PAGE=all, or -update, only some of the views are looked at.
+// WIELD_TEST=all, or -update, only some of the views are looked at.
 func TestPictures(t *testing.T) {
 	b := only(t) // so that nothing else takes the time in which a view comes to rest
 	g := newGallery(t, b)
-	all := *update || os.Getenv(wholeVariable) == "all"
+	all := *update || testlevel.All()
 	for i, v := range seen {
 		if !all && i%5 != 1 {
 			continue
@@ -444,6 +445,7 @@ func (w *world) countedEvenly() {
 // TestPicturesDiffer: the comparison finds a button that moved and a colour that changed, and lets the edges
 // of letters pass.
 func TestPicturesDiffer(t *testing.T) {
+	testlevel.Long(t)
 	want := image.NewRGBA(image.Rect(0, 0, 200, 100))
 	fill := func(m *image.RGBA, r image.Rectangle, c color.RGBA) {
 		draw.Draw(m, r, image.NewUniform(c), image.Point{}, draw.Src)

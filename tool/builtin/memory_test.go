@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"wield/internal/testlevel"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -57,7 +58,7 @@ func memoryMain() {
 // turn while the program goes on: so it begins early, and the least of a few runs counts.
 func checkMemory(t *testing.T, name, args, dir, host, want string) {
 	t.Helper()
-	if runtime.GOOS != "linux" || raceEnabled {
+	if runtime.GOOS != "linux" || testlevel.Race {
 		t.Logf("%s: memory is not measured here", name)
 		return
 	}
@@ -99,7 +100,7 @@ func holesDir(t *testing.T) string {
 
 // TestLarge reads and searches a file of 2 GB, most of which is a hole, with little memory.
 func TestLarge(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || testlevel.Race {
 		t.Skip("reads 2 GB, for which there is no time here")
 	}
 	dir := holesDir(t)

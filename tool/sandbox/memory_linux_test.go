@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wield/internal/testlevel"
 	"wield/tool/sandbox"
 )
 
@@ -83,7 +84,7 @@ func hogShared([]string) error {
 
 // TestMemoryThatIsNotPrivate checks that the limit of memory sees files in memory and shared memory.
 func TestMemoryThatIsNotPrivate(t *testing.T) {
-	if raceEnabled {
+	if testlevel.Race {
 		t.Skip("what the race detector takes for itself does not fit into the limit")
 	}
 	exe, err := os.Executable()
@@ -142,7 +143,7 @@ func hogSystemV([]string) error {
 
 // TestSystemV checks that segments of shared memory do not outlive a run, and cannot hold more than it may have.
 func TestSystemV(t *testing.T) {
-	if raceEnabled {
+	if testlevel.Race {
 		t.Skip("what the race detector takes for itself does not fit into the limit")
 	}
 	segments := func() int {

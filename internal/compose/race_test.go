@@ -1,5 +1,0 @@
-//go:build race
-
-package compose
-
-const raceEnabled = true

@@ -1,0 +1,6 @@
+//go:build !race
+
+package testlevel
+
+// Race reports whether the race detector watches.
+const Race = false

@@ -1,5 +1,0 @@
-//go:build race
-
-package builtin
-
-const raceEnabled = true

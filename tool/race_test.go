@@ -1,5 +1,0 @@
-//go:build race
-
-package tool
-
-const raceEnabled = true
