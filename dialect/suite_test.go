@@ -13,7 +13,7 @@ import (
 // suite returns what is checked of a dialect of the table when it is the one that is expected; "auto": when none is.
 func suite(t testing.TB, name string) *dialecttest.Suite {
 	var cache dialect.Cache
-	s := &dialecttest.Suite{Rounds: max(40/testlevel.Every(8), 3), New: func(c *dialecttest.Case) (dialecttest.Maker, error) {
+	s := &dialecttest.Suite{Rounds: 40, New: func(c *dialecttest.Case) (dialecttest.Maker, error) {
 		named := *c
 		named.Dialect = name
 		o, err := named.Options()
@@ -43,8 +43,8 @@ func suite(t testing.TB, name string) *dialecttest.Suite {
 
 // TestSuite runs the kit's suite over the whole table. TestCases has the cases.
 func TestSuite(t *testing.T) {
-	for i, name := range append(dialect.Names(), "auto") {
-		if i%testlevel.Every(1) > 0 {
+	for i, name := range append([]string{"auto"}, dialect.Names()...) {
+		if i%testlevel.Every(6) > 0 {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
