@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -241,4 +242,42 @@ func (v *visit) status(t *testing.T, method, path string, in any, headers ...str
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, resp.Body) // its status is asked for
 	return resp.StatusCode
+}
+
+// TestRolesOfService asks where other parts than the gateway's fronts answer, with a key of each role.
+func TestRolesOfService(t *testing.T) {
+	t.Parallel()
+	story := busyStory
+	story.config = strings.NewReplacer("secret: env:WIELD_TEST_ONE", "secret: env:WIELD_TEST_ONE, role: client",
+		"timeouts: {", "  - {name: decides, secret: env:WIELD_TEST_APPROVER, role: approver}\ntimeouts: {").Replace(story.config)
+	w, err := newWorld(t.TempDir(), &story, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const approver = "a-key-that-may-decide-approvals"
+	s := w.serve(t, "WIELD_TEST_WORKER="+workerKey, "WIELD_TEST_ONE="+oneKey, "WIELD_TEST_APPROVER="+approver)
+	keys := map[string]string{"admin": servedKey, "client": oneKey, "approver": approver, "worker": workerKey}
+	for _, tt := range []struct{ method, path, may string }{
+		{"GET", "/api/worker", "worker"}, {"POST", "/api/worker", "worker"},
+		{"POST", "/mcp", "admin client"}, {"GET", "/mcp", "admin client"}, {"POST", "/mcp/any", "admin client"},
+		{"GET", "/.well-known/oauth-protected-resource", "admin client approver worker"},
+		{"GET", "/.well-known/oauth-protected-resource/mcp", "admin client approver worker"},
+		{"GET", "/", "admin client approver worker"}, // the page, which has nothing of anybody in it
+		{"GET", "/api/v1/whoami", "admin client approver"}, {"GET", "/api/v1/cluster", "admin"},
+		{"GET", "/api/v1/openapi.json", "admin client approver worker"},
+		{"GET", "/v1/models", "admin client"}, {"GET", "/admin/captures", "admin"},
+	} {
+		for role, key := range keys {
+			resp, err := s.request(t, tt.method, tt.path, struct{}{}, "Authorization: Bearer "+key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			may := slices.Contains(strings.Fields(tt.may), role)
+			if refused := resp.StatusCode == http.StatusForbidden; refused == may || resp.StatusCode == http.StatusUnauthorized {
+				t.Errorf("%s %s with a key of the role %s: %s", tt.method, tt.path, role, resp.Status)
+			}
+		}
+	}
+	s.end(t)
 }

@@ -159,7 +159,7 @@ func (s *service) common(r *route, path, body string) {
 		s.refused(r.method, path, "k-wrong", body, 401)
 	}
 	for key, c := range keys {
-		if len(r.may) > 0 && !slices.Contains(r.may, c.Role) {
+		if !r.open && (c.Role == RoleWorker || !slices.Contains(r.may, c.Role)) {
 			s.refused(r.method, path, key, body, 403)
 		}
 	}

@@ -31,6 +31,7 @@ var keys = map[string]Caller{
 	"k-approver": {Name: "amy", Role: RoleApprover},
 	"k-client":   {Name: "cleo", Role: RoleClient, Sees: func(m string) bool { return m != "secret" }},
 	"k-other":    {Name: "otto", Role: RoleClient},
+	"k-worker":   {Name: "wes", Role: RoleWorker},
 }
 
 // A service is a server under test, and what checks its answers.

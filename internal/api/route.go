@@ -19,7 +19,7 @@ type route struct {
 	stored bool   // it needs the journal
 	driven bool   // it needs the runs of this process
 	open   bool   // for everybody, with a key or without
-	may    []Role // who may use it; empty: whoever has a key
+	may    []Role // who may use it, if it is not open
 	link   bool   // also with the token of a link
 	query  []param
 	in     reflect.Type // of the body; nil: there is none
@@ -89,10 +89,7 @@ func (r *route) kinds() []Kind {
 		kinds = append(kinds, KindUnavailable)
 	}
 	if !r.open {
-		kinds = append(kinds, KindUnknown)
-	}
-	if len(r.may) > 0 {
-		kinds = append(kinds, KindForbidden)
+		kinds = append(kinds, KindUnknown, KindForbidden)
 	}
 	if len(r.query) > 0 || r.in != nil {
 		kinds = append(kinds, KindInvalid)

@@ -16,6 +16,7 @@ import (
 
 // Who may use a route.
 var (
+	reading   = []Role{RoleClient, RoleApprover, RoleAdmin} // what they may see
 	asking    = []Role{RoleClient, RoleAdmin}
 	deciding  = []Role{RoleApprover, RoleAdmin}
 	onlyAdmin = []Role{RoleAdmin}
@@ -61,17 +62,17 @@ func table() []route {
 			query: []param{{name: "dialect", doc: "that it is to be read as; auto if it is left out"},
 				{name: "only", doc: "without the safe others", words: truth}}, out: of(TurnText{}), serve: (*call).readTurn},
 		askedRoute(),
-		{method: get, path: "/events", name: "followAll", doc: "Follow what is recorded of all runs, as it happens. The id of an event is its position, its name the kind of the record, its data an Entry.",
+		{method: get, path: "/events", name: "followAll", doc: "Follow what is recorded of all runs, as it happens. The id of an event is its position, its name the kind of the record, its data an Entry.", may: reading,
 			query: []param{session, {name: "after",
 				doc: "the id of the last event that was seen, as the header Last-Event-ID", number: true, min: 0, max: 1<<53 - 1},
 				{name: "largest", doc: "leave out records of more bytes than this, 0 for all; how large one is stands in its place", number: true, min: 0, max: largestRecord}},
 			media: mediaEvents, write: (*call).tail, fails: []Kind{KindInvalid}},
 
-		{method: get, path: "/approvals", name: "listApprovals", doc: "List approvals, the latest first: those that wait for a decision, if nothing else is asked for.",
+		{method: get, path: "/approvals", name: "listApprovals", doc: "List approvals, the latest first: those that wait for a decision, if nothing else is asked for.", may: reading,
 			query: []param{limitParam, beforeParam, {name: "state", doc: "pending, decided or all",
 				words: []string{"pending", "decided", "all"}}},
 			out: of(Approvals{}), serve: (*call).listApprovals},
-		{method: get, path: "/approvals/{approval}", name: "showApproval", doc: "Show an approval.", link: true, out: of(Approval{}), serve: (*call).showApproval},
+		{method: get, path: "/approvals/{approval}", name: "showApproval", doc: "Show an approval.", may: reading, link: true, out: of(Approval{}), serve: (*call).showApproval},
 		{method: post, path: "/approvals/{approval}", name: "decideApproval", doc: "Decide an approval. The first decision stands.", may: deciding, link: true,
 			in: of(Decision{}), out: of(Approval{}), fails: []Kind{KindDecided, KindExpired}, serve: (*call).decide},
 		reviewRoute(),
@@ -86,7 +87,7 @@ func table() []route {
 			query: []param{limitParam, afterSeq}, out: of(Transcript{}), serve: (*call).readTranscript},
 		{method: get, path: "/sessions/{session}/export", name: "exportSession", doc: "Export all records of a session as JSON Lines.", may: asking, media: mediaLines, write: (*call).exportSession},
 	}...), statsRoutes(), []route{
-		{method: post, path: "/parse", name: "parse", doc: "Read a text of a model for calls, as one dialect or several, and say of every value which bytes it was read from.",
+		{method: post, path: "/parse", name: "parse", doc: "Read a text of a model for calls, as one dialect or several, and say of every value which bytes it was read from.", may: reading,
 			in: of(Parsing{}), out: of(Parsed{}), serve: (*call).parse},
 		{method: get, path: "/inspect", name: "inspect", doc: "Search runs and exchanges of the gateway, the latest first. A page may be short, or empty, and have a next one.", may: asking,
 			query: []param{limitParam, beforeParam, filterParam}, out: of(Inspections{}), serve: (*call).inspect},
@@ -94,14 +95,14 @@ func table() []route {
 		{method: get, path: "/captures", name: "listCaptures", doc: "List the last exchanges of the gateway, the latest first.", may: onlyAdmin, query: []param{limitParam, beforeParam},
 			out: of(Captures{}), fails: []Kind{KindNotFound}, serve: (*call).listCaptures},
 		{method: get, path: "/captures/{capture}", name: "showCapture", doc: "Show an exchange with its bodies, masked.", may: onlyAdmin, out: of(capture.Record{}), serve: (*call).showCapture},
-		{method: get, path: "/tools", name: "listTools", doc: "List the tools that wield runs.", out: of(Tools{}), serve: (*call).listTools},
-		{method: get, path: "/models", name: "listModels", doc: "List the models that the caller may use.", out: of(Models{}), serve: (*call).listModels},
+		{method: get, path: "/tools", name: "listTools", doc: "List the tools that wield runs.", may: reading, out: of(Tools{}), serve: (*call).listTools},
+		{method: get, path: "/models", name: "listModels", doc: "List the models that the caller may use.", may: reading, out: of(Models{}), serve: (*call).listModels},
 
 		{method: get, path: "/models/{model}/reach", name: "reachModel", doc: "Try whether the server behind a model can be reached.", may: asking, out: of(Reach{}), serve: (*call).reachModel},
 
 		{method: get, path: "/cluster", name: "showCluster", doc: "Show which services and workers there are.", may: onlyAdmin, out: of(cluster.Status{}), fails: []Kind{KindNotFound}, serve: (*call).showCluster},
 
-		{method: get, path: "/whoami", name: "whoami", doc: "Say who the caller is.", out: of(Me{}), serve: (*call).whoami},
+		{method: get, path: "/whoami", name: "whoami", doc: "Say who the caller is.", may: reading, out: of(Me{}), serve: (*call).whoami},
 		{method: post, path: "/login", name: "logIn", doc: "Exchange a key for a cookie.", open: true, in: of(Login{}), out: of(Me{}), fails: []Kind{KindUnknown, KindForbidden}, serve: (*call).logIn},
 		{method: get, path: "/login", name: "logInByToken", doc: "Exchange the token of a printed address for a cookie, once, and go to the page.", open: true, made: http.StatusSeeOther,
 			query: []param{{name: "token", doc: "as it was printed"}}, fails: []Kind{KindUnknown}, write: (*call).

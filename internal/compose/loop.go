@@ -186,13 +186,7 @@ func (w *builder) pick(name string) *pick {
 
 // pickNames returns the tools of these names, which a key lists.
 func (w *builder) pickNames(key string, names []string) *pick {
-	p := &pick{box: w.box, names: []string{}, off: w.config.Disabled}
-	for _, n := range names {
-		if one, pool, ok := strings.Cut(n, "@"); ok { // as people write a tool of a worker
-			n = pool + tool.Separator + one
-		}
-		p.names = append(p.names, n)
-	}
+	p := &pick{box: w.box, names: names, off: w.config.Disabled}
 	var known []string
 	for _, e := range w.box.Registry.Entries() {
 		known = append(known, e.Tool.Name())

@@ -16,6 +16,7 @@ import (
 	"wield/internal/config"
 	"wield/internal/worker"
 	"wield/tool"
+	"wield/tool/policy"
 )
 
 // works runs a worker of one tool with a description, until end is called.
@@ -119,4 +120,73 @@ func TestWorkerPools(t *testing.T) {
 	source.left["lab__measure"] = time.Now().Add(-toolStays - time.Second)
 	source.mu.Unlock()
 	become("the end of a tool whose workers have gone for long", func() bool { _, ok := offered(); return !ok })
+}
+
+// TestWorkerToolNames: a tool of workers is named in the same forms wherever the configuration names tools. A form that
+// can name nothing is an error.
+func TestWorkerToolNames(t *testing.T) {
+	parse := func(t *testing.T, form, own string) (*config.Result, error) {
+		return config.Parse("wield.yaml", []byte(strings.NewReplacer("FORM", form, "OWN", own).Replace(`wield: config/v1
+keys:
+  - {name: lab, role: worker, secret: env:LAB}
+  - {name: one, secret: env:ONE, tools: ["FORM"]}
+workers: {enabled: true, pools: {lab: {keys: [lab], allow: ["OWN"], trust: ["OWN"]}}}
+backends: {b: {url: "http://127.0.0.1:1"}}
+models: {m: {backend: b, agent: {tools: ["FORM"]}}}
+mcp: {serve: {enabled: true, tools: ["FORM"], tasks: {required: ["FORM"]}}}
+policies:
+  default: {default: ask}
+  allowing: {default: ask, rules: [{allow: {tool: ["FORM"]}}]}
+  denying: {default: ask, rules: [{deny: {tool: ["FORM"]}}]}
+tools: {disable: ["FORM"]}
+`)), config.Options{Getenv: env()})
+	}
+	decides := func(t *testing.T, c *config.Result, name, tool string) chat.Decision {
+		def, err := RunPolicy(c, name, nil, RunRules{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := policy.New(def)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Decide(policy.Action{Tool: tool}).Decision
+	}
+	for _, tt := range []struct{ form, names, exact string }{
+		{"measure@lab", "lab__measure", "lab__measure"}, {"lab__measure", "lab__measure", "lab__measure"},
+		{"*@lab", "lab__measure lab__weigh", ""}, {"lab__*", "lab__measure lab__weigh", ""},
+		{"me*@lab", "lab__measure", ""}, {"measure@*", "lab__measure bay__measure", ""},
+		{"measure", "measure", "measure"}, {"measure@bay", "bay__measure", "bay__measure"},
+	} {
+		c, err := parse(t, tt.form, "measure")
+		if err != nil {
+			t.Errorf("%s: %v", tt.form, err)
+			continue
+		}
+		for _, name := range []string{"lab__measure", "lab__weigh", "bay__measure", "measure"} {
+			is := slices.Contains(strings.Fields(tt.names), name)
+			for what, got := range map[string]bool{
+				"allow":              decides(t, c, "allowing", name) == chat.DecisionAllow,
+				"deny":               decides(t, c, "denying", name) == chat.DecisionDeny,
+				"keys.tools":         named(c.Keys[1].Tools, name),
+				"mcp.serve.tools":    named(c.MCP.Serve.Tools, name),
+				"tasks.required":     named(c.MCP.Serve.Tasks.Required, name),
+				"tools.disable":      c.Disabled(name) || tt.exact == "" && is,
+				"models.agent.tools": slices.Contains(c.Models["m"].Agent.Tools, name) || tt.exact == "" && is,
+			} {
+				if got != is {
+					t.Errorf("%s in %s: names %s: %v", tt.form, what, name, got)
+				}
+			}
+		}
+	}
+	for _, tt := range []struct{ form, own, want string }{
+		{"@lab", "measure", "TOOL@POOL"}, {"measure@", "measure", "TOOL@POOL"}, {"a@b@c", "measure", "TOOL@POOL"},
+		{"measure@lab", "measure@lab", `worker's own name of the tool: measure`},
+		{"measure@lab", "lab__measure", `worker's own name of the tool: measure`},
+	} {
+		if _, err := parse(t, tt.form, tt.own); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s, %s: %v", tt.form, tt.own, err)
+		}
+	}
 }

@@ -82,7 +82,7 @@ type Key struct {
 	Secret KeySecret `key:"secret" required:"true" doc:"The key, as env:NAME or file:PATH, or its hash from wield config key."`
 	Role   string    `key:"role" enum:"client|approver|admin|worker" doc:"Role of the owner."`
 	Models []Glob    `key:"models" doc:"Models it may use; * is a wildcard. Empty: all."`
-	Tools  []string  `key:"tools" doc:"Tools it may call at /mcp, or of MCP servers that its requests name; * is a wildcard. Empty: all."`
+	Tools  []string  `key:"tools" names:"tools" doc:"Tools it may call at /mcp, or of MCP servers that its requests name; * is a wildcard. Empty: all."`
 	Limits KeyLimits `key:"limits" doc:"Rate limits."`
 }
 
@@ -183,7 +183,7 @@ type Replace struct {
 
 // Agent describes the loop that wield runs for a model.
 type Agent struct {
-	Tools      []string       `key:"tools" doc:"Names of tools."`
+	Tools      []string       `key:"tools" names:"tools" doc:"Names of tools."`
 	Policy     string         `key:"policy" doc:"Policy that decides on calls."`
 	Limits     AgentLimits    `key:"limits" doc:"When a run ends."`
 	Modules    []string       `key:"modules" doc:"Modules that process every message and response."`

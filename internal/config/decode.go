@@ -464,6 +464,11 @@ func setText(v reflect.Value, text string, f field) error {
 			return fmt.Errorf("%q is not known here: write %s", text, f.enum[0])
 		case len(f.enum) > 0 && !slices.Contains(f.enum, text):
 			return fmt.Errorf("%q is none of %s%s", text, strings.Join(f.enum, ", "), near.Hint(text, f.enum))
+		case f.tools:
+			var err error
+			if text, err = toolName(text); err != nil {
+				return err
+			}
 		}
 		v.SetString(text)
 	}

@@ -13,6 +13,7 @@ type field struct {
 	enum     []string
 	min, max string
 	required bool
+	tools    bool  // it names tools, those of workers also as TOOL@POOL
 	index    []int // of the field, as reflect takes it
 }
 
@@ -27,6 +28,7 @@ func fieldsOf(t reflect.Type) []field {
 			min:      tag.Get("min"),
 			max:      tag.Get("max"),
 			required: tag.Get("required") == "true",
+			tools:    tag.Get("names") == "tools",
 			index:    sf.Index,
 		}
 		if list := tag.Get("enum"); list != "" {

@@ -14,7 +14,7 @@ import (
 // MCPServe says what wield serve offers by the Model Context Protocol.
 type MCPServe struct {
 	Enabled   bool     `key:"enabled" doc:"Offer tools at /mcp, and those of each MCP server at /mcp/NAME."`
-	Tools     []string `key:"tools" doc:"Tools to offer; * is a wildcard. Empty: enabled tools and all of MCP servers."`
+	Tools     []string `key:"tools" names:"tools" doc:"Tools to offer; * is a wildcard. Empty: enabled tools and all of MCP servers."`
 	Agents    []string `key:"agents" doc:"Models to offer as tools ask_NAME."`
 	Policy    string   `key:"policy" doc:"Policy that decides on calls. Empty: default."`
 	Approvals string   `key:"approvals" enum:"refuse|client|page" doc:"Calls that need an approval: refuse; client: its user is asked, on wield's page too; page: only there."`
@@ -81,7 +81,7 @@ func (m *MCPOAuth) check(d *decoder, at string, c *Config) {
 type MCPTasks struct {
 	After    Duration `key:"after" max:"300s" doc:"A call that takes longer becomes a task; 0s: none does."`
 	TTL      Duration `key:"ttl" min:"1s" doc:"How long results are kept."`
-	Required []string `key:"required" doc:"Tools that only clients with the extension may call; * is a wildcard."`
+	Required []string `key:"required" names:"tools" doc:"Tools that only clients with the extension may call; * is a wildcard."`
 }
 
 func (m *MCPTasks) setDefaults() { m.After, m.TTL = Duration(10*time.Second), Duration(time.Hour) }

@@ -32,7 +32,7 @@ type Rule struct {
 
 // A Selector says which calls a rule is about. All that is given must fit.
 type Selector struct {
-	Tool    []string             `key:"tool" doc:"Tool names; * is a wildcard."`
+	Tool    []string             `key:"tool" names:"tools" doc:"Tool names; * is a wildcard."`
 	Command []string             `key:"command" doc:"Command prefixes, word by word, such as git diff or git diff|log. A final * is any words."`
 	Path    []string             `key:"path" doc:"Path patterns relative to the workspace; ** crosses directories."`
 	Op      []string             `key:"op" enum:"read|list|write|delete" doc:"Operation on the path. Empty: any."`

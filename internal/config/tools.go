@@ -22,7 +22,7 @@ type Tools struct {
 	Databases map[string]Database     `key:"databases" doc:"Databases that query_database may ask, by name."`
 	Local     LocalActions            `key:"localActions" doc:"Tools for models that write text blocks."`
 	Around    []AroundProgram         `key:"around" doc:"Hook programs that check calls; the first is outermost."`
-	Disable   []string                `key:"disable" doc:"Tools never to offer."`
+	Disable   []string                `key:"disable" names:"tools" doc:"Tools never to offer."`
 	Sh        map[string]ShTool       `key:"sh" doc:"Tools that are one line of shell, by name."`
 	HTTP      map[string]HTTPTool     `key:"http" doc:"Tools that are one HTTP request, by name."`
 	OpenAPI   map[string]OpenAPITools `key:"openapi" doc:"Tools from OpenAPI documents, by name."`

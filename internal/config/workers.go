@@ -62,6 +62,31 @@ func (c *Config) PoolOf(tool string) string {
 	return ""
 }
 
+// toolName returns the name that a tool of workers has here, which people also write as TOOL@POOL. Other names stay.
+func toolName(text string) (string, error) {
+	one, pool, ok := strings.Cut(text, "@")
+	switch {
+	case !ok:
+		return text, nil
+	case one == "" || pool == "" || strings.Contains(pool, "@"):
+		return "", fmt.Errorf("%q: write a tool of workers as TOOL@POOL or POOL__TOOL", text)
+	}
+	return pool + "__" + one, nil
+}
+
+// checkOwn reports names of tools that have that of their pool, where workers' own names belong.
+func checkOwn(d *decoder, path, pool string, names []string) {
+	for i, name := range names {
+		one, _, ok := strings.Cut(name, "@")
+		if after, begins := strings.CutPrefix(name, pool+"__"); begins && pool != "" {
+			one, ok = after, true
+		}
+		if ok {
+			d.at(fmt.Sprintf("%s[%d]", path, i), "%q: write the worker's own name of the tool: %s", name, one)
+		}
+	}
+}
+
 func (c *Config) workerKeys() []string {
 	var names []string
 	for _, k := range c.Keys {
@@ -92,6 +117,8 @@ func (w *Workers) check(d *decoder, at string, c *Config) {
 		if _, taken := c.MCP.Servers[name]; taken {
 			d.at(path, "there is an MCP server %s: their tools would have the same names", name)
 		}
+		checkOwn(d, path+".allow", name, p.Allow)
+		checkOwn(d, path+".trust", name, p.Trust)
 		for i, key := range p.Keys {
 			if !slices.Contains(keys, key) {
 				d.at(fmt.Sprintf("%s.keys[%d]", path, i), "no key %q of role worker%s", key, near.Hint(key, keys))
@@ -109,6 +136,7 @@ func (w *Workers) check(d *decoder, at string, c *Config) {
 }
 
 func (w *Worker) check(d *decoder, at string, c *Config) {
+	checkOwn(d, join(at, "tools"), "", w.Tools)
 	if _, ok := c.Policies[w.Policy]; !ok && w.Policy != "" {
 		d.at(join(at, "policy"), "no policy %q%s", w.Policy, near.Hint(w.Policy, slices.Sorted(maps.Keys(c.Policies))))
 	}

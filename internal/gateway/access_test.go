@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -100,6 +102,48 @@ func TestKeys(t *testing.T) {
 				t.Errorf("health needs a key: status %d", resp.StatusCode)
 			}
 		})
+	}
+}
+
+// TestRoles asks at every URL with a key of each role: those of clients and admins use models, the others do not, and
+// what others have said is for admins alone.
+func TestRoles(t *testing.T) {
+	keys := map[Role]string{RoleClient: "k-client", RoleApprover: "k-approver", RoleAdmin: "k-admin", RoleWorker: "k-worker"}
+	o := Options{Models: []Model{{Name: "home", Model: says(text("a"))}}}
+	for role, secret := range keys {
+		o.Keys = append(o.Keys, Key{Name: string(role), Hash: HashKey(secret), Role: role})
+	}
+	srv := serve(t, o)
+	everybody := []Role{RoleClient, RoleApprover, RoleAdmin, RoleWorker}
+	may := map[string][]Role{
+		pathHealth: everybody, pathMetrics: everybody, "/api/version": everybody, // they tell nobody's words
+		"/api/pull": everybody, "/api/push": everybody, "/api/create": everybody, "/api/copy": everybody, // 501 for all
+		"/api/delete": everybody,
+		pathCaptures:  {RoleAdmin}, pathCaptures + "/*": {RoleAdmin},
+	}
+	all := slices.Concat(slices.Collect(maps.Values(endpoints.exact))...)
+	for _, p := range endpoints.patterns {
+		all = append(all, p.endpoints...)
+	}
+	for _, e := range all {
+		allowed, special := may[e.path]
+		if !special {
+			allowed = []Role{RoleClient, RoleAdmin}
+		}
+		body := ""
+		if e.method == http.MethodPost {
+			body = `{}`
+		}
+		for role, secret := range keys {
+			resp, got := send(t, srv, e.method, strings.ReplaceAll(e.path, "*", "x"), body, "Authorization", "Bearer "+secret)
+			if refused := resp.StatusCode == http.StatusForbidden; refused == slices.Contains(allowed, role) {
+				t.Errorf("%s %s with a key of the role %s: %d %s", e.method, e.path, role, resp.StatusCode, got)
+			}
+		}
+		delete(may, e.path)
+	}
+	if len(may) > 0 {
+		t.Errorf("there is no URL of %v", may)
 	}
 }
 
