@@ -4,7 +4,7 @@
 //
 //	module      one change of texts: on the way to the model (input), on the way back (output), or both
 //	exchange    one request with its answer; what modules know of it and tell each other
-//	segment     a stretch of an answer's text between other things in it, such as calls: what an output sees as one text
+//	segment     a stretch of an answer's text between other things in it, such as calls: one text for an output
 //	buffering   how much of a segment an output waits for: nothing, a line, or all of it
 //
 // A module is not a tool: a model decides to call a tool, while a module runs whatever the model wants. Calls, their

@@ -5,8 +5,8 @@
 //
 //	run      one program with everything it starts, from Start to Wait
 //	tree     the processes of a run: the program, its children, theirs, also those that made themselves independent
-//	supervisor   a process of ours between the caller and the tree. Orphans of the tree become its children, whatever they do
-//	         to get away, so that it can end them all and knows when there are none
+//	supervisor   a process between the caller and the tree. Orphans of the tree become its children, whatever they
+//	         do to get away, so that it can end them all and knows when there are none
 //	level    what is promised: none, limits, workspace, strict
 //	layer    a means by which a promise is kept: rlimits, Landlock, seccomp, namespaces
 //	marker   a variable in the environment of each process of a run, by which it can be found: Marker
