@@ -38,7 +38,7 @@ func (s *strict) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Eve
 func alternating(roles []chat.Role) string {
 	for i, r := range roles {
 		if (r == chat.RoleUser) != (i%2 == 0) {
-			return "Conversation roles must alternate user/assistant/user/assistant/..."
+			return "Conversation Roles must Alternate User/Assistant/user/assistant/..."
 		}
 	}
 	return ""
