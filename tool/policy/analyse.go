@@ -14,6 +14,8 @@ type field struct {
 	shown bool // not known, and no more than a text where a program only shows it
 	held  bool // a variable or a command gives it, or a part of it
 	whole bool // a text of its own, in quotes: no shell makes several words of it
+
+	number bool // what arithmetic gives: digits, whatever they are
 }
 
 // literal returns fields that are what they say, as in a call without a shell.

@@ -307,6 +307,18 @@ func (e *eval) strange(words []field, text, node string) {
 	}
 }
 
+// settings asks about a setting of git that no rule allows: many of them name a program that git runs later.
+func (e *eval) settings(a *analysis, words []string, text, node string) {
+	sets := slices.ContainsFunc(a.uses, func(u use) bool { return u.flagged == effectExec || u.flagged == effectUnknown })
+	if len(words) < 3 || words[0] != "git" || words[1] != "config" || !sets || len(words) == 4 && ownSetting.MatchString(words[2]) {
+		return
+	}
+	e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "orders", "settings of git can name programs that it runs later: only a rule for git config lets a command change them", proposed(words, a))
+}
+
+// ownSetting is a setting of git that names no program and no file.
+var ownSetting = lazily(`^(user\.(name|email)|(color|advice)\.[a-z.]+|core\.(autocrlf|eol|fileMode|ignoreCase|quotePath)|init\.defaultBranch|(pull|fetch|push|rebase)\.[a-zA-Z]+|rerere\.enabled)$`)
+
 // denies reports whether a rule denies a command.
 func (e *eval) denies(words []string) bool {
 	cmd := commandOf(words)
@@ -336,6 +348,7 @@ func (e *eval) allowed(a *analysis, words []field, sc scope, text, node string) 
 	}
 	if best == nil {
 		e.byDefault(SubjectCommand, text, node, proposed(canonical, a))
+		e.settings(a, canonical, text, node)
 		e.uses(a, a.uses, nil, sc, text, node)
 		return
 	}
@@ -585,9 +598,14 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 		e.builtin(chat.DecisionDeny, SubjectPath, string(u.op)+" "+at.rel(), node, "hard link", fmt.Sprintf("the file has %d names, and one may be outside of the root", at.links), nil)
 		return false, at.rel()
 	}
-	if n := e.protectedBelow(at, u); n != "" {
+	below, many := e.protectedBelow(at, u)
+	if many && below == "" {
+		e.builtin(chat.DecisionAsk, SubjectPath, string(u.op)+" "+at.rel(), node, "protected",
+			"it holds too many files to see whether one of them controls what is allowed or runs later", nil)
+	}
+	if below != "" {
 		e.builtin(chat.DecisionDeny, SubjectPath, string(u.op)+" "+at.rel(), node, "protected",
-			n+" is below it and controls what is allowed or runs later, so no call may change it", nil)
+			below+" is below it and controls what is allowed or runs later, so no call may change it", nil)
 		return false, at.rel()
 	}
 	e.runsLater(at, u.op, string(u.op)+" "+at.rel(), node)

@@ -74,10 +74,10 @@ func (d *deletion) takes(start, rel string, entry fs.DirEntry) bool {
 }
 
 // protectedBelow names what must not be changed among the files that a use deletes with a directory; "" if there is
-// nothing.
-func (e *eval) protectedBelow(at place, u use) (found string) {
+// nothing. many: the directory holds too many files to see all of them.
+func (e *eval) protectedBelow(at place, u use) (found string, many bool) {
 	if u.drops == nil || at.missing || at.err != nil || !at.mode.IsDir() {
-		return ""
+		return "", false
 	}
 	seen := 0
 	err := filepath.WalkDir(at.abs, func(name string, entry fs.DirEntry, err error) error {
@@ -97,6 +97,7 @@ func (e *eval) protectedBelow(at place, u use) (found string) {
 			return fs.SkipAll
 		}
 		if seen++; seen > maxTree {
+			many = true
 			return fs.SkipAll
 		}
 		if entry.IsDir() && u.drops.depth > 0 && len(names) >= u.drops.depth {
@@ -104,8 +105,5 @@ func (e *eval) protectedBelow(at place, u use) (found string) {
 		}
 		return nil
 	})
-	if err != nil {
-		return ""
-	}
-	return found
+	return found, many || err != nil
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"wield/chat"
@@ -40,6 +41,75 @@ func TestDeletion(t *testing.T) {
 			if v := p.Decide(Action{Tool: "sh", Shell: line, Root: root}); v.Decision == chat.DecisionDeny {
 				t.Errorf("%s (%s): %s", line, name, v)
 			}
+		}
+	}
+}
+
+// TestDeletionOfMany: a directory with more files than are looked at is asked about.
+func TestDeletionOfMany(t *testing.T) {
+	root := t.TempDir()
+	for i := range maxTree + 1 {
+		if i%1000 == 0 {
+			if err := os.MkdirAll(filepath.Join(root, "a", strconv.Itoa(i/1000)), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink("x", filepath.Join(root, "a", strconv.Itoa(i/1000), strconv.Itoa(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := New(Definition{Default: chat.DecisionAllow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]chat.Decision{"rm -rf a": chat.DecisionAsk, "find a -delete": chat.DecisionAsk, "rm -rf a/1": chat.DecisionAllow} {
+		if v := p.Decide(Action{Tool: "sh", Shell: line, Root: root}); v.Decision != want {
+			t.Errorf("%s: %s, want %s", line, v, want)
+		}
+	}
+}
+
+// TestSettings: what git would run later is asked about, even where everything else is allowed.
+func TestSettings(t *testing.T) {
+	root := t.TempDir()
+	open, err := New(Definition{Default: chat.DecisionAllow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ruled, err := New(Definition{Rules: []Rule{{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{"git config core.editor"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]chat.Decision{
+		"git config core.hooksPath hooks": "ask", "git config core.editor ./x": "ask", "git config alias.st '!rm x'": "ask", "git config --global core.pager ./x": "ask",
+		"git config --add include.path ../x": "ask", "git config set core.fsmonitor ./x": "ask", "git config edit": "ask", "git -C . config core.sshCommand ./x": "ask",
+		"sh -c 'git config filter.x.clean ./x'": "ask", "git config --global user.name x": "ask", "git config user.email a@b.example": "allow", "git config color.ui always": "allow",
+		"git config --get core.editor": "allow", "git config --list": "allow", "git config core.editor": "allow", "git config pull.rebase true": "allow",
+	} {
+		if v := open.Decide(Action{Tool: "sh", Shell: line, Root: root}); v.Decision != want {
+			t.Errorf("%s: %s, want %s", line, v, want)
+		}
+	}
+	if v := ruled.Decide(Action{Tool: "sh", Shell: "git config core.editor", Root: root}); v.Decision != chat.DecisionAllow {
+		t.Errorf("by a rule: %s", v)
+	}
+}
+
+// TestSums: arithmetic and parts of variables are known where only numbers stand in them.
+func TestSums(t *testing.T) {
+	p, err := New(Definition{Rules: []Rule{{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{"echo", "read", "git rev-parse"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	for line, want := range map[string]chat.Decision{
+		"n=0; for f in a b; do n=$((n+1)); done; echo $n": "allow", "x=$(git rev-parse HEAD); echo ${x:0:7}": "allow", "n=3; echo $(($n * 2))": "allow",
+		"echo $((n+1))": "ask", "read -r n; echo $((n+1))": "ask", "n=$(echo a); echo $((n+1))": "ask", "n=1; n='a[$(rm x)]'; echo $((n))": "ask",
+		"n=1; if true; then n='a[0]'; fi; echo $((n))": "ask", "n=1; echo $((n++))": "ask", "n=1; echo $((1+$(n)))": "ask", "x=abc; y=z; echo ${x:y}": "ask",
+		"n=1; m=$((n))a; echo $((m))": "ask", "n=1; echo $((n=5))": "ask", "n=1; echo $((16#n))": "ask",
+	} {
+		if v := p.Decide(Action{Tool: "sh", Shell: line, Root: root}); v.Decision != want {
+			t.Errorf("%s: %s, want %s", line, v, want)
 		}
 	}
 }

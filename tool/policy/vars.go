@@ -30,8 +30,8 @@ func (e *eval) expanded(p syntax.WordPart, sc scope) field {
 			return field{shown: true}
 		}
 	case *syntax.ArithmExp:
-		if plainSum.MatchString(e.sourceOf(p)) {
-			return field{shown: true}
+		if e.sum(p) {
+			return field{shown: true, number: true}
 		}
 	case *syntax.CmdSubst:
 		if text, ok := plainOutputs[strings.Join(literals(onlyCall(p)), " ")]; ok {
@@ -59,11 +59,11 @@ func (e *eval) expanded(p syntax.WordPart, sc scope) field {
 // trimmed reports whether an expansion is what a known variable holds, cut, replaced or given a value to be
 // shown, and judges the commands in it.
 func (e *eval) trimmed(p *syntax.ParamExp, sc scope) bool {
-	if p.Param == nil || p.Excl || p.Width || p.Index != nil || p.Slice != nil || p.Names != 0 {
+	if p.Param == nil || p.Excl || p.Width || p.Index != nil || !e.plainSlice(p.Slice) || p.Names != 0 {
 		return false
 	}
 	plain := *p
-	plain.Length, plain.Repl, plain.Exp = false, nil, nil
+	plain.Length, plain.Slice, plain.Repl, plain.Exp = false, nil, nil, nil
 	if _, ok := e.variable(&plain); !ok {
 		return false
 	}
@@ -106,8 +106,26 @@ func onlyCall(p *syntax.CmdSubst) *syntax.CallExpr {
 	return c
 }
 
-// plainSum is arithmetic in which nothing stands that a shell works out.
-var plainSum = lazily(`^\$\(\([0-9 +*/%()-]+\)\)$`)
+// plainSum is arithmetic of numbers and names.
+var plainSum = lazily(`^[A-Za-z0-9_ $+*/%()<>-]+$`)
+
+// sum reports whether nothing stands in arithmetic that a shell works out but variables that hold numbers.
+func (e *eval) sum(n syntax.Node) bool {
+	text := strings.TrimPrefix(e.sourceOf(n), "$")
+	if !plainSum.MatchString(text) || strings.Contains(text, "$(") ||
+		strings.Contains(text, "++") || strings.Contains(text, "--") {
+		return false
+	}
+	names := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" $+*/%()<>-", r) })
+	return !slices.ContainsFunc(names, func(name string) bool { return !isDigits(name) && !e.vars[name].number })
+}
+
+func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
+
+// plainSlice reports whether the bounds of ${x:0:7} are numbers.
+func (e *eval) plainSlice(s *syntax.Slice) bool {
+	return s == nil || (s.Offset == nil || e.sum(s.Offset)) && (s.Length == nil || e.sum(s.Length))
+}
 
 // document returns the text of $(cat <<'X' ..), which people give to git commit -m.
 func (e *eval) document(p *syntax.CmdSubst, sc scope) (string, bool) {
@@ -144,7 +162,8 @@ func (e *eval) set(name string, f field) {
 	if e.vars == nil {
 		e.vars = map[string]field{}
 	}
-	e.vars[name] = field{text: f.text, known: f.known && !f.glob && !f.tilde, shown: true}
+	number := f.number || f.known && isDigits(f.text)
+	e.vars[name] = field{text: f.text, known: f.known && !f.glob && !f.tilde, shown: true, number: number}
 }
 
 // setters are programs of the shell that set variables, to what is not known.
@@ -303,8 +322,7 @@ func isNumber(x syntax.TestExpr) bool {
 	if p, ok := w.Parts[0].(*syntax.ParamExp); ok {
 		return p.Short && (p.Param.Value == "#" || p.Param.Value == "?")
 	}
-	lit := w.Lit()
-	return lit != "" && strings.Trim(lit, "0123456789") == ""
+	return isDigits(w.Lit())
 }
 
 // declares judges export, and local and readonly, without options: variables for all that follows. ok is false for any
@@ -333,7 +351,7 @@ func (e *eval) branch(run func() scope) scope {
 	out := run()
 	for name, f := range e.vars {
 		if old, ok := before[name]; !ok || old != f {
-			e.set(name, field{})
+			e.set(name, field{number: old.number && f.number})
 		}
 	}
 	return out

@@ -144,6 +144,7 @@ func (e *eval) parts(parts []syntax.WordPart, sc scope, document bool) field {
 		default:
 			f.held = true
 			in := e.expanded(p, sc)
+			f.number = in.number && len(parts) == 1
 			if in.known && !plainWord.MatchString(in.text) { // a shell cuts it into words, and looks for files
 				e.undecidable(p, expansionWhy(p))
 				in = field{}
