@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"sync"
 
@@ -77,9 +78,26 @@ func (r *run) grammarOptions(h cachedGrammar) grammar.Options {
 		if t.hidden {
 			continue
 		}
-		o.Tools = append(o.Tools, grammar.Tool{Name: r.prefix() + t.name, Args: t.shape, Schema: r.req.Tool(t.name).Parameters})
+		o.Tools = append(o.Tools, grammar.Tool{Name: r.prefix() + t.name, Args: t.shape,
+			Schema: r.req.Tool(t.name).Parameters, Syntax: t.syntax, Definition: t.definition})
 	}
 	return o
+}
+
+// textGrammar returns the grammar in the definition of a freeform tool, as either of OpenAI's protocols has it.
+func textGrammar(raw json.RawMessage) (syntax, definition string) {
+	type format struct{ Syntax, Definition string }
+	var tool struct {
+		Format format
+		Custom struct {
+			Format struct{ Grammar format }
+		}
+	}
+	if len(raw) == 0 || json.Unmarshal(raw, &tool) != nil {
+		return "", ""
+	}
+	of := cmp.Or(tool.Format, tool.Custom.Format.Grammar)
+	return of.Syntax, of.Definition
 }
 
 func (r *run) newGrammar(h cachedGrammar) *chat.Format {

@@ -87,6 +87,8 @@ type tool struct {
 	schema *schema.Schema // that arguments are held to
 	shape  *shape.Shape   // that they are read by
 	hidden bool           // the model is not shown it
+
+	syntax, definition string // of the grammar that the text of a freeform tool follows
 }
 
 // hide takes the tools that the model is not shown out of the request. Their calls are read all the same.
@@ -141,6 +143,9 @@ func (r *run) offered() ([]tool, error) {
 			return nil, r.schemaError(t.Name, err)
 		}
 		tools[i].hidden = t.Hidden
+	}
+	for i := range offered {
+		tools[i].syntax, tools[i].definition = textGrammar(offered[i].Raw)
 	}
 	return tools, nil
 }

@@ -87,3 +87,47 @@ models:
 		}
 	}
 }
+
+// TestCustomGrammar: what servers that take grammars are sent for tools whose text follows one, in mode text.
+func TestCustomGrammar(t *testing.T) {
+	var body string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		body = string(b)
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"hi"}}]}`)
+	}))
+	t.Cleanup(srv.Close)
+	const written = `\" [0-9]`
+	for _, tt := range []struct{ constrain, grammar, want string }{
+		{"llamacpp", `{"syntax":"lark","definition":"start: /x[0-9]/"}`, `"grammar":"root ::= `},
+		{"llamacpp", `{"syntax":"regex","definition":"x[0-9]"}`, `"grammar":"root ::= `},
+		{"vllm", `{"syntax":"lark","definition":"start: /x[0-9]/"}`, `"content":{"type":"grammar","grammar":"root ::= `},
+		{"sglang", `{"syntax":"regex","definition":"x[0-9]"}`, `"content":{"type":"grammar","grammar":"root ::= `},
+	} {
+		s, err := compose(t, `
+backends: {s: {url: "URL", constrain: `+tt.constrain+`}}
+models: {a: {backend: s, mode: text, dialect: hermes}}
+`, srv.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		front := httptest.NewServer(gateway.New(s.Gateway))
+		for path, tool := range map[string]string{
+			"/v1/chat/completions": `"messages":[{"role":"user","content":"go"}],"tools":[{"type":"custom",` +
+				`"custom":{"name":"p","format":{"type":"grammar","grammar":` + tt.grammar + `}}}]`,
+			"/v1/responses": `"input":"go","tools":[{"type":"custom","name":"p","format":{"type":"grammar",` +
+				tt.grammar[1:] + `}]`,
+		} {
+			resp, err := front.Client().Post(front.URL+path, "application/json", strings.NewReader(`{"model":"a",`+tool+`}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != 200 || !strings.Contains(body, tt.want) || !strings.Contains(body, written) {
+				t.Errorf("%s at %s: %d, %s was sent, want %s and %s", tt.constrain, path, resp.StatusCode, body, tt.want, written)
+			}
+		}
+		front.Close()
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"wield/dialect"
@@ -25,6 +26,10 @@ type Tool struct {
 	Name   string          // as the model writes it
 	Args   *shape.Shape    // of its arguments; nil: unknown
 	Schema json.RawMessage // of its arguments
+
+	// The notation and the text of the grammar that its only argument, a string, follows: "regex" or "lark". The
+	// argument is any string where that cannot be held.
+	Syntax, Definition string
 }
 
 // Options say what may be written.
@@ -46,8 +51,9 @@ const maxTools = 64
 
 // A Grammar holds a model to the calls of some tools. It is never changed.
 type Grammar struct {
-	o Options
-	f *frame
+	o     Options
+	f     *frame
+	texts map[*shape.Shape]textGrammar // of the only argument, by the shape of the arguments
 }
 
 // New returns the grammar for o. Before it does, a call of each tool is written by the grammar's own rules and
@@ -61,7 +67,16 @@ func New(o Options) (*Grammar, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrUnsupported, o.Dialect, err)
 	}
-	g := &Grammar{o: o, f: f}
+	o.Tools = slices.Clone(o.Tools)
+	g := &Grammar{o: o, f: f, texts: map[*shape.Shape]textGrammar{}}
+	for i := range o.Tools {
+		t := &o.Tools[i]
+		if text, err := textOf(t.Syntax, t.Definition); err == nil && t.Args != nil && len(t.Args.Props) == 1 {
+			args := *t.Args // tools of the same schema share it
+			t.Args = &args
+			g.texts[t.Args] = text
+		}
+	}
 	return g, g.check(d)
 }
 
@@ -291,7 +306,7 @@ func (g *Grammar) calls(w *writer) *body {
 func (g *Grammar) begins(w *writer, i int) []begin {
 	c, args := &g.f.calls[i], g.o.Tools[i].Args
 	if g.f.kind == kindObject {
-		v := values{w: w, n: g.f.value}
+		v := values{w: w, n: g.f.value, texts: g.texts}
 		object := ""
 		switch {
 		case args == nil || len(g.o.Tools) > maxTools:
@@ -329,7 +344,11 @@ func (g *Grammar) elements(w *writer, c *callFrame, args *shape.Shape) (list []b
 		if i == len(props)-1 || !required(props[i+1:]) {
 			follow = append(follow, literalOr(c.params[i].back))
 		}
-		rest[i] = w.add(w.next("arg"), sequence(g.value(&v, props[i].Shape), choice(nonEmpty(follow)...)))
+		value := g.value(&v, props[i].Shape)
+		if text := g.texts[args]; text != nil && g.f.kind == kindLiteral {
+			value = text.string(w, g.f.value)
+		}
+		rest[i] = w.add(w.next("arg"), sequence(value, choice(nonEmpty(follow)...)))
 	}
 	for i := range props {
 		list = append(list, begin{c.params[i].first, rest[i]})

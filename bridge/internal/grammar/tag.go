@@ -22,8 +22,9 @@ type tag struct {
 	Type    string `json:"type"`
 	Begin   string `json:"begin"`
 	Content struct {
-		Type   string          `json:"type"`
-		Schema json.RawMessage `json:"json_schema"`
+		Type    string          `json:"type"`
+		Schema  json.RawMessage `json:"json_schema,omitempty"`
+		Grammar string          `json:"grammar,omitempty"`
 	} `json:"content"`
 	End string `json:"end"`
 }
@@ -44,7 +45,10 @@ func (g *Grammar) StructuralTag() (json.RawMessage, bool) {
 		c := &g.f.calls[i]
 		t := tag{Type: "tag", Begin: numbered(c.front), End: c.back + g.f.tail}
 		t.Content.Type, t.Content.Schema = "json_schema", g.o.Tools[i].Schema
-		if len(t.Content.Schema) == 0 {
+		if args := g.o.Tools[i].Args; g.texts[args] != nil {
+			v := values{w: &writer{}, n: g.f.value, texts: g.texts}
+			t.Content.Type, t.Content.Schema, t.Content.Grammar = "grammar", nil, v.w.text(v.record(args))
+		} else if len(t.Content.Schema) == 0 {
 			t.Content.Schema = json.RawMessage(`{"type":"object"}`)
 		}
 		if marker == "" {

@@ -34,6 +34,7 @@ type values struct {
 	w     *writer
 	n     notation
 	names map[*shape.Shape]string
+	texts map[*shape.Shape]textGrammar // of the only property of an object, a string
 }
 
 func (v *values) string() string { return v.w.once(v.n.strings, v.n.stringsBody) }
@@ -146,7 +147,11 @@ func (v *values) record(s *shape.Shape) string {
 		if !first {
 			before = `"," " "? `
 		}
-		return before + literal(string(key)) + ` ":" " "? ` + v.of(s.Props[i].Shape)
+		head := before + literal(string(key)) + ` ":" " "? `
+		if text := v.texts[s]; text != nil {
+			return head + text.string(v.w, v.n)
+		}
+		return head + v.of(s.Props[i].Shape)
 	})
 	return name
 }

@@ -1,0 +1,332 @@
+package grammar
+
+import (
+	"fmt"
+	"regexp/syntax"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// A symbol is a part of the grammar of a text.
+type symbol struct {
+	op          op
+	chars       []rune // opChars: first and last of each range
+	rule        string // opRule
+	list        []*symbol
+	least, most int // opRepeat; most -1: any number
+}
+
+type op uint8
+
+const (
+	opSequence op = iota
+	opChoice
+	opRepeat
+	opChars
+	opRule
+)
+
+// A textGrammar is what a text may be. The text is not cut into words first, so that it is never narrower than the
+// notation that it was read from.
+type textGrammar map[string]*symbol
+
+// start is the rule of the whole text.
+const start = "start"
+
+const (
+	maxLark  = 64 << 10 // bytes of a grammar that is read
+	maxSize  = 20_000   // symbols of one that is written
+	maxRules = 500
+	maxDepth = 100 // of parentheses
+)
+
+// textOf reads the grammar of a text in one of the notations that clients have.
+func textOf(syntax, definition string) (textGrammar, error) {
+	switch syntax {
+	case "lark":
+		return ofLark(definition)
+	case "regex":
+		return ofRegexp(definition)
+	}
+	return nil, fmt.Errorf("there is no notation %q", syntax)
+}
+
+// ofRegexp returns the grammar of a regular expression that describes a whole text.
+func ofRegexp(pattern string) (textGrammar, error) {
+	n, err := ofPattern(pattern, "")
+	if err != nil {
+		return nil, err
+	}
+	g := textGrammar{start: n}
+	return g, g.check()
+}
+
+func ofPattern(pattern, flags string) (*symbol, error) {
+	if flags != "" {
+		pattern = "(?" + flags + ")" + pattern
+	}
+	re, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	return translated(re)
+}
+
+// translated translates a regular expression.
+func translated(re *syntax.Regexp) (*symbol, error) {
+	n := &symbol{}
+	switch re.Op {
+	case syntax.OpLiteral:
+		for _, r := range re.Rune {
+			n.list = append(n.list, &symbol{op: opChars, chars: folds(r, re.Flags&syntax.FoldCase != 0)})
+		}
+		return n, nil
+	case syntax.OpCharClass:
+		return &symbol{op: opChars, chars: re.Rune}, nil
+	case syntax.OpAnyCharNotNL:
+		return &symbol{op: opChars, chars: []rune{0, '\n' - 1, '\n' + 1, unicode.MaxRune}}, nil
+	case syntax.OpAnyChar:
+		return &symbol{op: opChars, chars: []rune{0, unicode.MaxRune}}, nil
+	case syntax.OpEmptyMatch:
+		return n, nil
+	case syntax.OpConcat, syntax.OpCapture:
+	case syntax.OpAlternate:
+		n.op = opChoice
+	case syntax.OpStar:
+		n.op, n.most = opRepeat, -1
+	case syntax.OpPlus:
+		n.op, n.least, n.most = opRepeat, 1, -1
+	case syntax.OpQuest:
+		n.op, n.most = opRepeat, 1
+	case syntax.OpRepeat:
+		n.op, n.least, n.most = opRepeat, re.Min, re.Max
+	default:
+		return nil, fmt.Errorf("the regular expression %s looks at what is around a place", re)
+	}
+	for _, sub := range re.Sub {
+		s, err := translated(sub)
+		if err != nil {
+			return nil, err
+		}
+		n.list = append(n.list, s)
+	}
+	return n, nil
+}
+
+// folds returns a character as a range, or with those that differ from it in case.
+func folds(r rune, fold bool) []rune {
+	chars := []rune{r, r}
+	for o := unicode.SimpleFold(r); fold && o != r; o = unicode.SimpleFold(o) {
+		chars = append(chars, o, o)
+	}
+	return chars
+}
+
+// check finds rules that are not there, and those that llama.cpp refuses: that begin with themselves, or repeat what
+// may be empty.
+func (g textGrammar) check() error {
+	size := 0
+	for _, n := range g {
+		size += n.size()
+	}
+	switch {
+	case size > maxSize || len(g) > maxRules:
+		return fmt.Errorf("the grammar is too large")
+	case g[start] == nil:
+		return fmt.Errorf("there is no rule start")
+	}
+	empty := map[string]bool{}
+	for changed := true; changed; {
+		changed = false
+		for name, n := range g {
+			if !empty[name] && n.empty(empty) {
+				empty[name], changed = true, true
+			}
+		}
+	}
+	for name, n := range g {
+		if err := g.known(n, empty); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		seen := map[string]bool{}
+		if g.begins(n, name, empty, seen) {
+			return fmt.Errorf("%s begins with itself", name)
+		}
+	}
+	return nil
+}
+
+// size returns how many characters a server has to look at, which write repetitions out.
+func (n *symbol) size() int {
+	size := 1
+	for _, s := range n.list {
+		size = min(size+s.size(), maxSize+1)
+	}
+	return min(size*max(n.least, n.most, 1), maxSize+1)
+}
+
+func (n *symbol) empty(rules map[string]bool) bool {
+	switch n.op {
+	case opChars:
+		return false
+	case opRule:
+		return rules[n.rule]
+	case opRepeat:
+		return n.least == 0 || n.list[0].empty(rules)
+	}
+	for _, s := range n.list {
+		if s.empty(rules) == (n.op == opChoice) {
+			return n.op == opChoice
+		}
+	}
+	return n.op == opSequence
+}
+
+func (g textGrammar) known(n *symbol, empty map[string]bool) error {
+	if n.op == opRule && g[n.rule] == nil {
+		return fmt.Errorf("there is no rule %s", n.rule)
+	}
+	if n.op == opRepeat && n.most != 1 && n.list[0].empty(empty) {
+		return fmt.Errorf("what is repeated may be empty")
+	}
+	for _, s := range n.list {
+		if err := g.known(s, empty); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begins reports whether a rule may be the first of a symbol.
+func (g textGrammar) begins(n *symbol, rule string, empty, seen map[string]bool) bool {
+	if n.op == opRule {
+		if n.rule == rule {
+			return true
+		}
+		if seen[n.rule] || g[n.rule] == nil {
+			return false
+		}
+		seen[n.rule] = true
+		return g.begins(g[n.rule], rule, empty, seen)
+	}
+	for _, s := range n.list {
+		if g.begins(s, rule, empty, seen) {
+			return true
+		}
+		if n.op == opSequence && !s.empty(empty) {
+			return false
+		}
+	}
+	return false
+}
+
+// string writes the rules for a string that holds the text, and returns its body.
+func (g textGrammar) string(w *writer, n notation) string {
+	names := map[string]string{}
+	for _, name := range sorted(g) {
+		names[name] = w.next("input")
+		w.add(names[name], "")
+	}
+	rules := map[string]int{}
+	for i, r := range w.rules {
+		rules[r.name] = i
+	}
+	for name, rule := range names {
+		w.rules[rules[rule]].body = g[name].gbnf(names, n)
+	}
+	return sequence(`"\""`, names[start], `"\""`)
+}
+
+// gbnf returns a symbol as a string of a notation has it.
+func (n *symbol) gbnf(names map[string]string, in notation) string {
+	var parts []string
+	switch n.op {
+	case opRule:
+		return names[n.rule]
+	case opChars:
+		return inString(n.chars, in)
+	case opRepeat:
+		part := "(" + n.list[0].gbnf(names, in) + ")"
+		switch {
+		case n.most == 1 && n.least == 0:
+			return part + "?"
+		case n.most < 0 && n.least < 2:
+			return part + string("*+"[n.least])
+		case n.most < 0:
+			return part + "{" + strconv.Itoa(n.least) + ",}"
+		}
+		return fmt.Sprintf("%s{%d,%d}", part, n.least, n.most)
+	}
+	for _, s := range n.list {
+		parts = append(parts, s.gbnf(names, in))
+	}
+	if n.op == opChoice {
+		return choice(nonEmpty(parts)...)
+	}
+	return strings.ReplaceAll(sequence(parts...), `" "`, "") // neighbouring literals are one
+}
+
+// escapes are the characters that stand in a string as an escape.
+var escapes = map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`}
+
+// inString returns what one character of some ranges is within a string. Out of many, control characters without a
+// short escape are left out.
+func inString(chars []rune, in notation) string {
+	escaped := func(r rune) string {
+		if s, ok := escapes[r]; ok {
+			return literal(s)
+		}
+		return literal(fmt.Sprintf(`\u%04x`, r))
+	}
+	special := func(r rune) bool {
+		return r < 0x20 || r == 0x7f || escapes[r] != "" || r == '<' && in.kind == elementNotation.kind
+	}
+	if len(chars) == 2 && chars[0] == chars[1] {
+		if special(chars[0]) {
+			return escaped(chars[0])
+		}
+		return literal(string(chars[0]))
+	}
+	var alternatives []string
+	var set strings.Builder
+	add := func(first, last rune) {
+		switch {
+		case first > last:
+		case first < 0xd800 && last > 0xdfff: // what lies between is no character
+			set.WriteString(classRange(first, 0xd7ff) + classRange(0xe000, last))
+		default:
+			set.WriteString(classRange(first, last))
+		}
+	}
+	for i := 0; i < len(chars); i += 2 {
+		first, last := chars[i], chars[i+1]
+		for r := first; r <= min(last, 0x7f); r++ {
+			if !special(r) {
+				continue
+			}
+			add(first, r-1)
+			first = r + 1
+			if escapes[r] != "" || r == '<' || chars[i] == last {
+				alternatives = append(alternatives, escaped(r))
+			}
+		}
+		add(first, last)
+	}
+	if set.Len() == 0 && len(alternatives) == 0 { // nothing but such characters
+		return escaped(chars[0])
+	}
+	if set.Len() > 0 {
+		alternatives = append(alternatives, "["+set.String()+"]")
+	}
+	return choice(alternatives...)
+}
+
+// classRange writes a range of characters.
+func classRange(first, last rune) string {
+	inside := func(r rune) string { c := class([]rune{r}, false); return c[1 : len(c)-1] }
+	if first == last {
+		return inside(first)
+	}
+	return inside(first) + "-" + inside(last)
+}
