@@ -651,16 +651,29 @@ func (l weight) body(t *testing.T, f func(weight) object, model string, stream b
 // looks at requests switched on.
 func costService(t *testing.T) *gateway.Gateway {
 	t.Helper()
+	return costServiceOver(t, scripted(t, costScenario(t)))
+}
+
+// costScenario returns the file of a scenario that answers hello.
+func costScenario(t *testing.T) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "cost.scenario.yaml")
 	if err := os.WriteFile(file, []byte("wield: scenario/v1\nname: cost\nturns:\n  - {id: a, reply: [{text: hello}]}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+// costServiceOver returns a service with a model of each kind. That of the kind openai is behind upstream.
+func costServiceOver(t *testing.T, upstream string) *gateway.Gateway {
+	t.Helper()
+	file := costScenario(t)
 	const more = ", conversations: {match: true, deriveIdFromUser: true}}"
 	c, err := config.Parse("config.yaml", []byte(`wield: config/v1
 backends:
   s: {kind: script, scenario: "`+file+`"}
   demo: {kind: script, scenario: demo}
-  http: {kind: openai, url: "`+scripted(t, file)+`/v1"}
+  http: {kind: openai, url: "`+upstream+`/v1"}
 models:
   text: {backend: s, mode: text`+more+`
   native: {backend: s, mode: native`+more+`

@@ -3,17 +3,19 @@
 package compose
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"fmt"
-	"net/http/httptest"
+	"io"
+	"net"
+	"net/http"
 	"os"
+	"os/exec"
 	"runtime/debug"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"wield/internal/gateway"
 )
 
 // What a request of 8 MiB may cost.
@@ -24,12 +26,12 @@ const (
 )
 
 // TestLargeRequests sends requests of at most 8 MiB, each large in one dimension, through every protocol, and measures the
-// processor time and the memory that each takes. Only with WIELD_COST=1, since it takes long and wants a quiet machine.
+// processor time and the memory that each takes of the service. Only with WIELD_COST=1, since it takes long and wants a quiet machine.
 func TestLargeRequests(t *testing.T) {
 	if os.Getenv("WIELD_COST") == "" {
 		t.Skip("requests of 8 MiB are not measured: WIELD_COST is not set")
 	}
-	g := costService(t)
+	service := startCostService(t)
 	for i, d := range dimensions {
 		for _, w := range costWays {
 			if !d.history && w.model != "text" {
@@ -38,12 +40,12 @@ func TestLargeRequests(t *testing.T) {
 			t.Run(d.name+"/"+w.front+"/"+w.model, func(t *testing.T) {
 				f := costFronts[w.front]
 				body := func(n int) []byte { return d.weight(n).body(t, f.body, w.model, i%2 == 0) }
-				path := "http://localhost" + strings.ReplaceAll(f.path, "MODEL", w.model)
+				path := strings.ReplaceAll(f.path, "MODEL", w.model)
 				n, status := atSize(largeSize, func(n int) int { return len(body(n)) }), 400
 				for ; status == 400 && n > 1000; n = n * 4 / 5 { // a smaller one where there is another bound
 					text := body(n)
 					var seconds, memory float64
-					status, seconds, memory = measure(t, g, path, text)
+					status, seconds, memory = service.measure(t, path, text)
 					t.Logf("%5.2f s %4.0f MB, status %d, %d KiB", seconds, memory/1e6, status, len(text)>>10)
 					if seconds > mostSeconds || memory > mostMemory {
 						t.Errorf("at most %.0f s and %.0f MB", mostSeconds, mostMemory/1e6)
@@ -64,27 +66,103 @@ func atSize(most int, size func(n int) int) int {
 	return n
 }
 
-func measure(t *testing.T, g *gateway.Gateway, path string, text []byte) (status int, seconds, memory float64) {
-	r := httptest.NewRequest("POST", path, bytes.NewReader(text))
-	r.Header.Set("Content-Type", "application/json")
-	answer := sink{header: map[string][]string{}}
-	debug.FreeOSMemory()
-	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
-		t.Skip("peak memory cannot be reset:", err)
+// TestCostService is the process that TestLargeRequests measures. It serves until its input ends, and gives back what
+// memory it can for each line of it.
+func TestCostService(t *testing.T) {
+	upstream := os.Getenv(costUpstream)
+	if upstream == "" {
+		t.Skip("it is a part of TestLargeRequests")
 	}
-	memory, used := peakMemory(t), usedTime(t)
-	g.ServeHTTP(&answer, r)
-	return answer.status, (usedTime(t) - used).Seconds(), peakMemory(t) - memory
-}
-
-// peakMemory returns the most memory that the process had since it was last reset.
-func peakMemory(t *testing.T) float64 {
-	t.Helper()
-	b, err := os.ReadFile("/proc/self/status")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, _ := strings.Cut(string(b), "VmHWM:")
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+			debug.FreeOSMemory()
+			fmt.Println(costFreed)
+		}
+		stop()
+	}()
+	fmt.Println(costAddress + l.Addr().String())
+	if err := costServiceOver(t, upstream).Serve(ctx, l, time.Second); err != nil {
+		t.Error(err)
+	}
+}
+
+const (
+	costUpstream = "WIELD_COST_UPSTREAM" // variable with the address of the scripted server
+	costAddress  = "serves at "
+	costFreed    = "memory is given back"
+)
+
+// A costProcess is a service in a process of its own, so that its memory is not the test's.
+type costProcess struct {
+	proc, url string
+	in        io.Writer
+	lines     *bufio.Scanner
+}
+
+func startCostService(t *testing.T) *costProcess {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestCostService$")
+	cmd.Env = append(os.Environ(), costUpstream+"="+scripted(t, costScenario(t)))
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	p := &costProcess{proc: fmt.Sprintf("/proc/%d/", cmd.Process.Pid), in: in, lines: bufio.NewScanner(out)}
+	p.url = "http://" + p.await(t, costAddress)
+	return p
+}
+
+// await reads what the process writes up to a line that begins so, and returns the rest of that.
+func (p *costProcess) await(t *testing.T, begin string) string {
+	t.Helper()
+	for p.lines.Scan() {
+		if rest, ok := strings.CutPrefix(p.lines.Text(), begin); ok {
+			return rest
+		}
+	}
+	t.Fatalf("the service has ended before it said %q", begin)
+	return ""
+}
+
+// measure sends a request and returns what it took of the process: processor time, and the most memory beyond what it
+// had before.
+func (p *costProcess) measure(t *testing.T, path string, text []byte) (status int, seconds, memory float64) {
+	t.Helper()
+	fmt.Fprintln(p.in)
+	p.await(t, costFreed)
+	if err := os.WriteFile(p.proc+"clear_refs", []byte("5"), 0); err != nil {
+		t.Skip("peak memory cannot be reset:", err)
+	}
+	before, used := p.peakMemory(t), p.usedSeconds(t)
+	resp, err := http.Post(p.url+path, "application/json", bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	return resp.StatusCode, p.usedSeconds(t) - used, p.peakMemory(t) - before
+}
+
+// peakMemory returns the most memory that the process had since it was last reset.
+func (p *costProcess) peakMemory(t *testing.T) float64 {
+	t.Helper()
+	_, after, _ := strings.Cut(p.read(t, "status"), "VmHWM:")
 	var kib float64
 	if _, err := fmt.Sscan(after, &kib); err != nil {
 		t.Fatal(err)
@@ -92,11 +170,23 @@ func peakMemory(t *testing.T) float64 {
 	return kib * 1024
 }
 
-func usedTime(t *testing.T) time.Duration {
+// usedSeconds returns the processor time that the process has used, in steps of 10 ms.
+func (p *costProcess) usedSeconds(t *testing.T) float64 {
 	t.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+	stat := p.read(t, "stat")
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]) // from the third on
+	var user, system float64
+	if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
 		t.Fatal(err)
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return (user + system) / 100
+}
+
+func (p *costProcess) read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(p.proc + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
