@@ -70,7 +70,8 @@ func (l *runRecorder) open(ctx context.Context, run journal.RunRecord, messages 
 			l.fresh = false
 		}
 	}
-	records := []journal.Record{{Kind: journal.KindRun, Run: &run}}
+	records := make([]journal.Record, 0, len(messages)+2)
+	records = append(records, journal.Record{Kind: journal.KindRun, Run: &run})
 	note, err := l.about(ctx, messages, notes)
 	if err != nil {
 		return fmt.Errorf("agent: the run cannot be recorded: %w", err)

@@ -651,7 +651,9 @@ func (l weight) body(t *testing.T, f func(weight) object, model string, stream b
 // looks at requests switched on.
 func costService(t *testing.T) *gateway.Gateway {
 	t.Helper()
-	return costServiceOver(t, scripted(t, costScenario(t)))
+	return costServiceOver(t, scripted(t, costScenario(t)), func(o journal.Options) journal.Store {
+		return &journal.Memory{Options: o}
+	})
 }
 
 // costScenario returns the file of a scenario that answers hello.
@@ -665,7 +667,7 @@ func costScenario(t *testing.T) string {
 }
 
 // costServiceOver returns a service with a model of each kind. That of the kind openai is behind upstream.
-func costServiceOver(t *testing.T, upstream string) *gateway.Gateway {
+func costServiceOver(t *testing.T, upstream string, open func(journal.Options) journal.Store) *gateway.Gateway {
 	t.Helper()
 	file := costScenario(t)
 	const more = ", conversations: {match: true, deriveIdFromUser: true}}"
@@ -689,7 +691,7 @@ models:
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := &journal.Memory{Options: journal.Options{Mask: journalMask(c.Config, env())}}
+	kept := open(journal.Options{Mask: journalMask(c.Config, env())})
 	hub := runs.New(runs.Options{Journal: kept})
 	s, err := New(c.Config, Environment{Capture: ring, Hub: hub, Metrics: metrics.New(""), Getenv: env()})
 	if err != nil {

@@ -12,10 +12,14 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
+
+	"wield/journal"
+	"wield/journal/sqlite"
 )
 
 // What a request of 8 MiB may cost.
@@ -86,7 +90,15 @@ func TestCostService(t *testing.T) {
 		stop()
 	}()
 	fmt.Println(costAddress + l.Addr().String())
-	if err := costServiceOver(t, upstream).Serve(ctx, l, time.Second); err != nil {
+	g := costServiceOver(t, upstream, func(o journal.Options) journal.Store {
+		store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"), sqlite.Options{Options: o})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = store.Close() })
+		return store
+	})
+	if err := g.Serve(ctx, l, time.Second); err != nil {
 		t.Error(err)
 	}
 }
