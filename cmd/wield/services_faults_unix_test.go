@@ -203,6 +203,93 @@ func TestMessagesCutOff(t *testing.T) {
 	}
 }
 
+// TestMessagesSilent drops what passes between one of two services and the external server of messages, which refuses
+// nothing and closes nothing, while a worker of the other one runs a call of it. The call ends as lost and is not
+// repeated, the worker ends it by itself, runs and answers go on by the journal alone, and with the cable back all is
+// shared again. It makes a network namespace for the service.
+func TestMessagesSilent(t *testing.T) {
+	needsHeavy(t)
+	space := namespace(t, "m")
+	wire(t, end{"", "10.213.78.1"}, end{space, "10.213.78.2"})          // of the test's clients
+	cable := wire(t, end{space, "10.213.79.1"}, end{"", "10.213.79.2"}) // the service is met by silence
+	_, port, err := net.SplitHostPort(freeAddress(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	startNATS(t, "0.0.0.0:"+port)
+	s := busyStory
+	s.config = strings.NewReplacer("listen: 127", "hosts: [\"*\"]\nlisten: 127", "again, fails]", "again, \"*@build\"]").
+		Replace(s.config)
+	s.scenario = `
+  - {id: far, when: {user_contains: go, turn: 0}, reply: [{call: {name: build__save, args: {n: 1}}}]}
+  - {id: near, when: {user_contains: near, turn: 0}, reply: [{call: {name: build__again, args: {n: 2}}}]}
+  - {id: ask, when: {user_contains: ask, turn: 0}, reply: [{call: {name: asks, args: {n: 3}}}]}
+  - {id: answer, when: {}, reply: [{text: "All done."}]}
+`
+	m := newTeam(t, &s, pgtest.Start(t).Database(t), 1, "nats://u:p@127.0.0.1:"+port)
+	a := m.services[0]
+	m.meet = append(m.meet, "")
+	m.program = filepath.Join(m.dir, "machine")
+	writeFile(t, m.program, "#!/bin/sh\nexec "+strings.Join(within(space), " ")+" wield \"$@\"\n")
+	if err := os.Chmod(m.program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b := m.start(t, 1, "WIELD_TEST_NATS=nats://u:p@10.213.79.2:"+port, "WIELD_LISTEN=0.0.0.0:8420")
+	b.base = "http://10.213.78.2:8420"
+	a.knows(t, 2, 0)
+	h := m.worker(t, a.base, "w", "save")
+	b.workers(t, 1)
+	b.knows(t, 2, 1)
+	begin := func(s *server, input string) (run shownRun) {
+		if !s.call(t, "POST", "runs", map[string]string{"agent": "worker", "input": input}, &run) {
+			t.Fatalf("no run begins: %s", s.log)
+		}
+		return run
+	}
+	ends := func(s *server, run shownRun) {
+		t.Helper()
+		await(t, "the run ends", func() bool { return s.call(t, "GET", "runs/"+run.ID, nil, &run) && run.State == "ended" })
+	}
+
+	m.begin(t, b, h) // its call runs on the worker
+	far := shownRun{ID: m.run}
+	asks := begin(b, "ask")
+	began := time.Now()
+	cable(t, "down")
+	ends(b, far)
+	t.Logf("the run of a lost call ended after %v", time.Since(began).Round(100*time.Millisecond))
+	if f := m.resultOf(t); f == nil || f.Result.OK || !strings.Contains(string(f.Result.Details), "unknown") {
+		t.Errorf("the call has the result %+v", f)
+	}
+	await(t, "the worker ends the call by itself", func() bool {
+		pid, err := os.ReadFile(filepath.Join(h.dir, "process"))
+		return err == nil && exec.Command("kill", "-0", strings.TrimSpace(string(pid))).Run() != nil
+	})
+	a.knows(t, 1, 1)
+	b.knows(t, 1, 0)
+	a.ready(t, true)
+	b.ready(t, true)
+	ends(a, begin(a, "near"))
+	ends(b, begin(b, "hello"))
+	var open struct{ Items []shownQuestion }
+	await(t, "the question is seen elsewhere", func() bool {
+		return a.call(t, "GET", "approvals", nil, &open) && len(open.Items) == 1
+	})
+	m.decide(t, a, open.Items)
+	ends(b, asks)
+
+	cable(t, "up")
+	a.knows(t, 2, 1)
+	b.knows(t, 2, 1)
+	ends(b, begin(b, "near"))
+	a.end(t)
+	b.end(t)
+	h.stop(t)
+	if got := h.effects(); got != "again 2\nagain 2\n" || m.effects() != "asks 3\n" {
+		t.Errorf("the worker did %q, and the services %q", got, m.effects())
+	}
+}
+
 // A balancer sends streams to services, as a load balancer does that asks for their health.
 type balancer struct {
 	addresses []string

@@ -7,9 +7,11 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,13 +27,14 @@ func sharing(t *testing.T) (requests int) {
 	return requests
 }
 
-// TestSharingCost measures what a request costs a service alone, two that know nothing of each other, one of two that
-// share keys, limits and a journal, and both: processor time of all services and requests per second, in turns, over
-// PostgreSQL. WIELD_SHARING says how many requests.
+// TestSharingCost measures what a request of a key with limits costs a service alone, two that know nothing of each
+// other, one of two that share keys, limits and a journal, and both: processor time of all services and requests per
+// second, in turns, over PostgreSQL. WIELD_SHARING says how many requests.
 func TestSharingCost(t *testing.T) {
 	requests := sharing(t)
 	s := busyStory
-	s.config = strings.Replace(s.config, "models: {", "models: {plain: {backend: b}, ", 1)
+	s.config = strings.NewReplacer("models: {", "models: {plain: {backend: b}, ",
+		"limits: {concurrent: 1}", "limits: {concurrent: 1000, rpm: 10_000_000}").Replace(s.config)
 	database := pgtest.Start(t)
 	var apart []*server
 	for range 2 {
@@ -43,18 +46,106 @@ func TestSharingCost(t *testing.T) {
 		apart = append(apart, w.serve(t, "WIELD_TEST_WORKER="+workerKey, "WIELD_TEST_ONE="+oneKey))
 	}
 	two := newTeam(t, &s, database.Database(t), 2, "").services
-	for range 4 {
-		for _, part := range []struct {
-			what     string
-			services []*server
-		}{{"alone", apart[:1]}, {"two apart", apart}, {"one of a cluster", two[:1]}, {"a cluster of two", two}} {
-			cpu, rate := load(t, part.services, requests)
-			t.Logf("%s: %d µs of CPU a request, %.0f requests a second", part.what, cpu.Microseconds(), rate)
+	parts := []struct {
+		what     string
+		services []*server
+		cpu      []time.Duration
+	}{{"alone", apart[:1], nil}, {"one of a cluster", two[:1], nil}, {"two apart", apart, nil},
+		{"a cluster of two", two, nil}}
+	const rounds = 9
+	for range rounds {
+		for i := range parts {
+			p := &parts[i]
+			cpu, rate := load(t, p.services, requests)
+			p.cpu = append(p.cpu, cpu)
+			t.Logf("%s: %d µs of CPU a request, %.0f requests a second", p.what, cpu.Microseconds(), rate)
 		}
+	}
+	for i := range parts {
+		slices.Sort(parts[i].cpu)
+		t.Logf("%s: %d µs of CPU a request (median)", parts[i].what, parts[i].cpu[rounds/2].Microseconds())
 	}
 	for _, s := range append(apart, two...) {
 		s.end(t)
 	}
+}
+
+// TestWithoutWorkers looks for anything of NATS in a service that has neither workers nor others: a goroutine, or a
+// socket beside the one that it listens on. With workers, and with others, the same search finds some.
+func TestWithoutWorkers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, workers, cluster string
+		goroutines, sockets    bool
+	}{
+		{"alone", "", "", false, false},
+		{"workers", "workers: {enabled: true}", "", true, false},
+		{"others", "", "cluster: {secret: env:WIELD_TEST_KEY, listen: \"127.0.0.1:0\", peers: [\"127.0.0.1:1\"]}\n",
+			true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := servedStory
+			s.config = strings.Replace(teamConfig, "workers: {enabled: true}", tt.workers, 1) + tt.cluster
+			database := ""
+			if tt.cluster != "" {
+				database = pgtest.Start(t).Database(t)
+			}
+			w, err := newWorld(t.TempDir(), &s, database)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.program = "wield"
+			one := w.serve(t, "WIELD_TEST_WORKER="+workerKey, "WIELD_TEST_ONE="+oneKey, "GOTRACEBACK=all")
+			if one.base == "" {
+				t.Fatalf("the service ends: %s", one.log)
+			}
+			n := listeners(t, one.cmd.Process.Pid)
+			if err := one.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+				t.Fatal(err)
+			}
+			<-one.gone
+			dump := one.log.String()
+			if !strings.Contains(dump, "net/http.(*Server).Serve(") {
+				t.Fatalf("the service has listed no goroutines: %s", dump)
+			}
+			found := strings.Contains(dump, "nats-io/") || strings.Contains(dump, "wield/internal/cluster.")
+			if found != tt.goroutines {
+				t.Errorf("goroutines of NATS: %v\n%s", found, dump)
+			}
+			if more := n > 1; n == 0 || more != tt.sockets {
+				t.Errorf("the service listens on %d sockets", n)
+			}
+		})
+	}
+}
+
+// listeners returns how many sockets a process listens on.
+func listeners(t *testing.T, pid int) (n int) {
+	t.Helper()
+	var inodes []string
+	for _, name := range []string{"tcp", "tcp6"} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, name))
+		if err != nil {
+			t.Skip("NOT TESTED: ", err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if f := strings.Fields(line); len(f) > 9 && f[3] == "0A" { // LISTEN
+				inodes = append(inodes, "socket:["+f[9]+"]")
+			}
+		}
+	}
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		to, err := os.Readlink(filepath.Join(dir, e.Name()))
+		if err == nil && slices.Contains(inodes, to) { // else it is closed
+			n++
+		}
+	}
+	return n
 }
 
 // TestIdleCost measures how long a service takes to start, and its memory that no file holds, with workers and without.
@@ -107,7 +198,7 @@ func load(t *testing.T, services []*server, requests int) (cpu time.Duration, ra
 					t.Error(err)
 					return
 				}
-				req.Header.Set("Authorization", "Bearer "+servedKey)
+				req.Header.Set("Authorization", "Bearer "+oneKey)
 				req.Header.Set("Content-Type", "application/json")
 				resp, err := client.Do(req)
 				if err != nil {
