@@ -62,3 +62,94 @@ func TestHostileViews(t *testing.T) {
 		t.Error(status)
 	}
 }
+
+// markdownAttacks would run something, load something or lead to code if markdown were read as HTML, or its addresses
+// were taken as they are.
+var markdownAttacks = []string{
+	`[a](javascript:fetch('/pwned'))`, `[a](JaVaScRiPt:fetch('/pwned'))`, `[a]( javascript:fetch('/pwned'))`,
+	"[a](java\tscript:fetch('/pwned'))", `[a](&#106;avascript:fetch('/pwned'))`,
+	`[a](javascript&colon;fetch('/pwned'))`, `[a](\x01javascript:fetch('/pwned'))`,
+	"[a](\u0001javascript:fetch('/pwned'))", `[a](javascript://%0afetch('/pwned'))`,
+	`[a](data:text/html;base64,PHNjcmlwdD5mZXRjaCgnL3B3bmVkJyk8L3NjcmlwdD4=)`, `[a](blob:http://x/1)`,
+	`[a](filesystem:x)`, `[a](view-source:/pwned)`, `[a](file:///etc/passwd)`, `[a](intent://pwned#Intent;end)`,
+	`[a](ms-msdt:/id)`, `[a](<javascript:fetch('/pwned')>)`, `[a](https://x.example/" onmouseover="fetch('/pwned'))`,
+	`[a](https://x.example 'x" autofocus onfocus="fetch(1)')`, "[a][b]\n\n[b]: javascript:fetch('/pwned')",
+	`<javascript:fetch('/pwned')>`, `javascript:fetch('/pwned')`, `https://x.example/"onclick="fetch('/pwned')`,
+	`https://x.example/<img/src=/pwned>`, `www.x.example/'onfocus='fetch(1)`, `a@b.example"onclick="fetch('/pwned')`,
+	`![a](/pwned)`, `![a](//127.0.0.1:1/pwned)`, `![" onerror="fetch('/pwned')](x)`,
+	`![a](x "t" onerror=fetch('/pwned'))`, `![a](data:image/svg+xml;utf8,<svg onload=fetch('/pwned')/>)`,
+	`[![a](/pwned)](javascript:fetch('/pwned'))`, "![a][b]\n\n[b]: /pwned", `<img src=x onerror=fetch('/pwned')>`,
+	`<IMG """><SCRIPT>fetch('/pwned')</SCRIPT>">`, `<svg><script>fetch('/pwned')</script></svg>`,
+	`<svg><animate onbegin=fetch('/pwned') attributeName=x dur=1s>`, `<svg><image href=/pwned></svg>`,
+	`<svg><a xlink:href="javascript:fetch('/pwned')"><text y=9>x</text></a></svg>`,
+	`<math href="javascript:fetch('/pwned')">x</math>`,
+	`<math><annotation-xml encoding="text/html"><img src=/pwned></annotation-xml></math>`,
+	`$$\href{javascript:fetch('/pwned')}{x}$$`, `$\includegraphics{/pwned}$`, `\(\unicode{<img src=/pwned>}\)`,
+	`<object data=/pwned></object>`, `<embed src=/pwned>`, `<iframe src=/pwned></iframe>`, `<portal src=/pwned>`,
+	`<link rel=prefetch href=/pwned>`, `<link rel=dns-prefetch href=//pwned.example>`, `<audio src=/pwned autoplay>`,
+	`<video poster=/pwned>`, `<input type=image src=/pwned>`, `<input autofocus onfocus=fetch('/pwned')>`,
+	`<body onload=fetch('/pwned')>`, `<marquee onstart=fetch('/pwned')>`,
+	`<style>@import url(/pwned);*{background:url(/pwned)}</style>`, `<p style="background:url(/pwned)">x</p>`,
+	`<table background=/pwned><tr><td>x</table>`, `<base href=//127.0.0.1:1/>`,
+	`<meta http-equiv=refresh content="0;url=/pwned">`, `<form action=/pwned><button id=go>go</button></form>`,
+	`<details open ontoggle=fetch('/pwned')>`, `<dialog open onclose=fetch('/pwned')>`,
+	`<template><img src=/pwned></template>`, `<noscript><img src=/pwned></noscript>`, `<xmp><img src=/pwned></xmp>`,
+	`<!--><img src=/pwned>-->`, `<![CDATA[><img src=/pwned>]]>`, `<?x ><img src=/pwned>?>`,
+	`</code></pre><img src=/pwned>`, `</textarea><img src=/pwned>`, `</title><img src=/pwned>`,
+	`<a id=location href=x>`, `<img name=getElementById>`, `<form id=document>`, "```\"><img src=/pwned>\nx\n```",
+	"```js onload=fetch('/pwned')\nx\n```", "~~~<svg/onload=fetch('/pwned')>\nx\n~~~", "`</code><img src=/pwned>`",
+	`**<img src=/pwned>**`, `# <img src=/pwned>`, `> <img src=/pwned>`, `- <img src=/pwned>`,
+	"| <img src=/pwned> | [a](javascript:fetch('/pwned')) |\n|---|---|\n| <svg onload=fetch('/pwned')> | ![a](/pwned) |",
+	`[^1]: <img src=/pwned>`, `- [ ] <img src=/pwned>`, `:::<img src=/pwned>`,
+	`{{constructor.constructor("fetch('/pwned')")()}}`, "${fetch('/pwned')}", `<%= fetch('/pwned') %>`,
+	`&lt;img src=/pwned&gt;`, "\u202e<img src=/pwned>", "<img\u00a0src=/pwned>", "<\u0000img src=/pwned>",
+	"\ufeff<script>fetch('/pwned')</script>", `＜img src=/pwned＞`, `<a ping=/pwned href=#>x</a>`,
+	`<div popover onbeforetoggle=fetch(1)>x</div>`, `<div draggable=true ondragstart=fetch(1)>x</div>`,
+	`<x-app onclick=fetch(1)>x</x-app>`, `<slot onslotchange=fetch(1)>`, `<img srcset="/pwned 1x">`,
+	`<picture><source srcset=/pwned><img></picture>`,
+}
+
+// TestHostileMarkdown puts each attack into an answer, alone and within the forms of markdown: nothing runs, nothing is
+// asked for, and no address leads to code.
+func TestHostileMarkdown(t *testing.T) {
+	b := browser(t)
+	var all []string
+	for _, attack := range markdownAttacks {
+		for _, form := range []string{"%s", "- one %s\n  - two %s", "> %s", "**%s** and *%s*", "| a |\n|---|\n| %s |", "# %s",
+			"[%s](https://x.example)", "```html\n%s\n```"} {
+			all = append(all, strings.ReplaceAll(form, "%s", attack))
+		}
+	}
+	text := yamlString(strings.Join(all, "\n\n") + "\n\nThe last line.")
+	scenario := "wield: scenario/v1\nname: talk\nturns:\n  - {id: any, when: {}, reply: [{text: " + text + "}]}\n"
+	w := newWorld(t, talks, map[string]string{"talk.yaml": scenario})
+	s := w.open(b, adminKey, "#/chat")
+	s.wait("select", "plain")
+	s.call(nil, "choose", "select", "plain")
+	s.says("go on")
+	s.wait(".said-model", "The last line.")
+	s.wait(".foot-line")
+	var found []string
+	s.evaluate(&found, `(() => {
+		const list = [], elements = 'script img svg math iframe object embed style link meta base form input video audio template details dialog';
+		const strange = new RegExp('^(' + elements.replaceAll(' ', '|') + '|picture|source|slot|portal|noscript)$', 'i');
+		for (const e of document.querySelectorAll('.said-model :not(.icon, .icon *)')) { // which are the page's own
+			if (strange.test(e.localName)) list.push(e.outerHTML.slice(0, 120));
+			for (const a of e.attributes) {
+				const leads = /^(href|src|xlink:href|action)$/i.test(a.name), loads = /^on|^(ping|srcset|background|poster|formaction|style)$/i.test(a.name);
+				if (loads || leads && !/^https?:$/.test(new URL(a.value, location).protocol)) list.push(a.name + '=' + a.value.slice(0, 80));
+			}
+		}
+		for (const r of performance.getEntriesByType('resource')) {
+			if (new URL(r.name).origin !== location.origin || r.name.includes('pwned')) list.push('asked for ' + r.name);
+		}
+		return list;
+	})()`)
+	for _, f := range found {
+		t.Error(f)
+	}
+	t.Logf("%d texts", len(all))
+	if n := w.ran.Load(); n > 0 {
+		t.Errorf("a text has run %d times", n)
+	}
+}

@@ -69,7 +69,7 @@ export function sameFocus(el, paint) {
 // safeAddress returns an address that leads to a page, or to a picture's data; any other becomes one that leads nowhere.
 export function safeAddress(address) {
   const a = address.trim();
-  if (/^(https?:|mailto:|blob:|\/(?!\/)|#)/i.test(a)) return a;
+  if (/^(https?:|mailto:|\/(?!\/)|#)/i.test(a) || a.startsWith(`blob:${location.origin}/`)) return a;
   if (/^data:image\/(png|jpeg|gif|webp);base64,/i.test(a)) return a;
   return '#';
 }
