@@ -33,7 +33,7 @@ type RequestOptions struct {
 // they stand.
 var understood = []string{"thinking", "top_k", "metadata", "service_tier", "speed", "output_config", "cache_control",
 	"citations", "context", "inference_geo", "defer_loading", "input_examples", "eager_input_streaming",
-	"allowed_callers", "caller", "transformations", keyFailed, keyBetas}
+	"allowed_callers", "caller", keyToolset, "transformations", keyFailed, keyBetas}
 
 // keyServers is a field without which an answer would be another one.
 const keyServers = "mcp_servers"

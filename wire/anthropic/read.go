@@ -42,6 +42,7 @@ type inBlock struct {
 	kind    string
 	id      string
 	name    string
+	toolset string          // that the tool of a call belongs to, which was declared as a whole
 	number  int             // of a call
 	text    strings.Builder // what was read and, unless it is a call, not yet emitted
 	initial string          // arguments that stood in the block's start, for when no deltas follow
@@ -357,6 +358,8 @@ func (r *StreamReader) start(index int64, raw []byte) {
 			b.id = text(&s)
 		case "name":
 			b.name = text(&s)
+		case keyToolset:
+			b.toolset = text(&s)
 		case "input":
 			if s.Peek() == '"' {
 				b.initial = s.Str()
@@ -488,7 +491,7 @@ func (r *StreamReader) show(b *inBlock) {
 
 // showCall emits what is new of a call. White space before the arguments, and arguments that are none, do not open it.
 func (r *StreamReader) showCall(b *inBlock) {
-	if b.name == "" {
+	if b.name == "" || b.toolset != "" {
 		return
 	}
 	if !b.opened {
@@ -512,13 +515,16 @@ func (r *StreamReader) showCall(b *inBlock) {
 // end emits the end of a block.
 func (r *StreamReader) end(b *inBlock) {
 	switch {
-	case b.kind == "tool_use":
+	case b.kind == "tool_use" && b.toolset == "":
 		r.endCall(b)
-	case strings.HasSuffix(b.kind, "_tool_use"): // of a tool that the server runs
+	case strings.HasSuffix(b.kind, "tool_use"): // of a tool that the server runs, or knows
 		b.setArguments()
 		block := shape.AppendQuoted([]byte(`{"type":`), b.kind)
 		block = shape.AppendQuoted(append(block, `,"id":`...), b.id)
 		block = shape.AppendQuoted(append(block, `,"name":`...), b.name)
+		if b.toolset != "" {
+			block = shape.AppendQuoted(append(block, `,"toolset_name":`...), b.toolset)
+		}
 		block = append(appendInput(append(block, `,"input":`...), b.text.String()), '}')
 		r.emit(chat.Event{Kind: chat.KindNativeCall, Origin: chat.OriginNative, ID: b.id, Name: b.name, Text: b.text.String(), Detail: served(b.kind, block)})
 	case strings.HasSuffix(b.kind, "_tool_result"):

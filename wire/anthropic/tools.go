@@ -89,6 +89,8 @@ func screen(raw []byte) string {
 }
 
 const (
+	keyToolset = "toolset_name" // of a call and its result: the set that the tool is of, of the protocol's own
+
 	keyDefer  = "defer_loading" // of a tool that a search, the client's or the server's, has to find first
 	foundTool = "Tool: "        // stands before the name of one that was found
 )

@@ -266,8 +266,11 @@ func (w *StreamWriter) appendOpaque(dst []byte, x chat.Extra) []byte {
 	}
 	dst = w.begin(dst, useBlock)
 	block, input := x.Value, json.RawMessage(nil)
-	if strings.HasSuffix(x.Key, "_tool_use") {
+	if strings.HasSuffix(x.Key, "tool_use") {
 		block, input = parted(block)
+	}
+	if x.Key == "tool_use" { // of a toolset: the client runs it
+		w.complete++
 	}
 	dst = append(jsonbody.AppendCompact(dst, block), "}\n\n"...)
 	return w.close(w.appendDelta(dst, string(input)))
@@ -448,6 +451,9 @@ func (r *Response) Add(e chat.Event) {
 			r.close(nil)
 			r.next()
 			r.content = append(r.content, x.Value...)
+			if x.Key == "tool_use" { // of a toolset: the client runs it
+				r.calls++
+			}
 		}
 	case chat.KindUsage:
 		r.counts = e.Detail.(*chat.Usage)
