@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"wield/internal/config"
+	"wield/model/exchange"
 	"wield/model/openai"
 )
 
@@ -77,7 +78,7 @@ func discover(ctx context.Context, ports []usual) []Found {
 
 // modelsAt returns the models that a server lists, without those that only embed.
 func modelsAt(ctx context.Context, transport http.RoundTripper, base string) []string {
-	listing, err := openai.List(ctx, openai.Options{URL: base, Transport: transport})
+	listing, err := openai.List(ctx, openai.Options{URL: base, Connection: exchange.Connection{Transport: transport}})
 	if err != nil {
 		return nil // nobody is there
 	}

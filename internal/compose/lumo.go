@@ -18,7 +18,7 @@ func lumoServer(b *config.Backend, o exchange.Options, key string) serverModel {
 
 func lumoOptions(b *config.Backend, o exchange.Options, key string) lumo.Options {
 	return lumo.Options{URL: o.URL, Key: key, Headers: o.Headers, Version: b.Lumo.Version,
-		WebSearch: b.Lumo.EnableWebSearch, Tools: b.Lumo.Tools, Titles: b.Lumo.Titles, Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle}
+		WebSearch: b.Lumo.EnableWebSearch, Tools: b.Lumo.Tools, Titles: b.Lumo.Titles, Connection: o.Connection}
 }
 
 // natives returns the model with the native tools that are left for it.

@@ -31,8 +31,7 @@ func openAIServer(b *config.Backend, o exchange.Options, key string) serverModel
 	// A stream can be stopped where the answer should end, is cut off by no timeout for silence while a slow model writes,
 	// and stops when its client leaves: llama-server finishes a whole answer for nobody while another slot streams.
 	return openai.New(openai.Options{AlwaysStream: true, URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward,
-		Constrain: Constrain(*b), CallIDs: callIDs[b.CallIDs], Connect: o.Connect, FirstByte: o.FirstByte,
-		Idle: o.Idle})
+		Constrain: Constrain(*b), CallIDs: callIDs[b.CallIDs], Connection: o.Connection})
 }
 
 // callIDs has the words of the configuration for ids that not every server takes.
@@ -40,15 +39,15 @@ var callIDs = map[string]wire.CallIDs{"nine": wire.CallIDsNine}
 
 func responsesServer(b *config.Backend, o exchange.Options, key string) serverModel {
 	return responses.New(responses.Options{URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward,
-		Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle})
+		Connection: o.Connection})
 }
 
 func ollamaServer(b *config.Backend, o exchange.Options, key string) serverModel {
 	return ollama.New(ollama.Options{URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward,
-		Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle})
+		Connection: o.Connection})
 }
 
 func anthropicServer(b *config.Backend, o exchange.Options, key string) serverModel {
 	return anthropic.New(anthropic.Options{URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward,
-		Connect: o.Connect, FirstByte: o.FirstByte, Idle: o.Idle})
+		Connection: o.Connection})
 }

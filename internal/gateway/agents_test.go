@@ -19,6 +19,7 @@ import (
 	"wield/internal/runtest"
 	"wield/journal"
 	"wield/model/anthropic"
+	connect "wield/model/exchange"
 	"wield/model/ollama"
 	"wield/model/openai"
 	"wield/tool"
@@ -114,13 +115,13 @@ func parties(stream bool, transport http.RoundTripper) map[string]*party {
 	}
 	return map[string]*party{
 		"chat completions": {ask: func(ctx context.Context, url string, messages []chat.Message) (chat.Message, error) {
-			return collect(openai.New(openai.Options{URL: url + "/v1", Key: "k", Transport: transport}).Stream(ctx, request(messages)))
+			return collect(openai.New(openai.Options{URL: url + "/v1", Key: "k", Connection: connect.Connection{Transport: transport}}).Stream(ctx, request(messages)))
 		}},
 		"messages": {ask: func(ctx context.Context, url string, messages []chat.Message) (chat.Message, error) {
-			return collect(anthropic.New(anthropic.Options{URL: url, Key: "k", Transport: transport}).Stream(ctx, request(messages)))
+			return collect(anthropic.New(anthropic.Options{URL: url, Key: "k", Connection: connect.Connection{Transport: transport}}).Stream(ctx, request(messages)))
 		}},
 		"ollama": {ask: func(ctx context.Context, url string, messages []chat.Message) (chat.Message, error) {
-			return collect(ollama.New(ollama.Options{URL: url, Key: "k", Transport: transport}).Stream(ctx, request(messages)))
+			return collect(ollama.New(ollama.Options{URL: url, Key: "k", Connection: connect.Connection{Transport: transport}}).Stream(ctx, request(messages)))
 		}},
 		"responses": {ask: func(ctx context.Context, url string, messages []chat.Message) (chat.Message, error) {
 			return askResponses(ctx, transport, url, messages)

@@ -11,6 +11,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	connect "wield/model/exchange"
 	"wield/model/openai"
 	"wield/model/route"
 )
@@ -98,7 +99,7 @@ func BenchmarkChain(b *testing.B) {
 		}
 		run := func(answer canned, body string) func(*testing.B) {
 			return func(b *testing.B) {
-				m := openai.New(openai.Options{URL: "http://localhost/v1", Transport: answer})
+				m := openai.New(openai.Options{URL: "http://localhost/v1", Connection: connect.Connection{Transport: answer}})
 				limited := route.Retry(route.Limit(m, route.LimitOptions{Concurrent: 64}), route.RetryOptions{})
 				o := one(bridge.New(limited, bridge.Options{Mode: bridge.ModeText}))
 				o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))

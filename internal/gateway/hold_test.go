@@ -18,6 +18,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	connect "wield/model/exchange"
 	"wield/model/openai"
 )
 
@@ -415,7 +416,7 @@ func TestHold(t *testing.T) {
 		case silentLater:
 			idle = heldIdle
 		}
-		m := openai.New(openai.Options{URL: backend.URL + "/v1", FirstByte: first, Idle: idle, MaxFrame: heldFrame, MaxBody: heldBody})
+		m := openai.New(openai.Options{URL: backend.URL + "/v1", Connection: connect.Connection{FirstByte: first, Idle: idle, MaxFrame: heldFrame, MaxBody: heldBody}})
 		var log syncBuilder
 		o := one(bridge.New(m, bridge.Options{Mode: bridge.ModeText}))
 		o.Log = textLog(&log)
@@ -502,7 +503,7 @@ func TestHoldMemory(t *testing.T) {
 				}
 			}))
 			defer backend.Close()
-			m := openai.New(openai.Options{URL: backend.URL + "/v1", MaxFrame: heldFrame, MaxBody: heldBody})
+			m := openai.New(openai.Options{URL: backend.URL + "/v1", Connection: connect.Connection{MaxFrame: heldFrame, MaxBody: heldBody}})
 			defer m.Close()
 			srv := serve(t, one(bridge.New(m, bridge.Options{Mode: bridge.ModeText})))
 			resp, body := ask(t, srv, helloStream)

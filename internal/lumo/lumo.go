@@ -43,10 +43,7 @@ type Options struct {
 	Tools     []string // further native tools that are on
 	Titles    bool     // ask for a title with the first message of a conversation
 
-	// Bounds of an exchange and what carries it: see the fields of the same names of exchange.Options.
-	Connect, FirstByte, Idle time.Duration
-	MaxFrame, MaxBody        int
-	Transport                http.RoundTripper
+	exchange.Connection
 }
 
 // NativeTools returns the names of the native tools that are on, unless a request says otherwise.
@@ -87,12 +84,7 @@ func New(o Options) *Model {
 		Knows:        func(string) bool { return true },
 		Lacks:        []string{"seed", "logprobs", "temperature", "top_p", "max_tokens", "reasoning_effort", "user"},
 		AlwaysStream: true, // the protocol has nothing else
-		Connect:      o.Connect,
-		FirstByte:    o.FirstByte,
-		Idle:         o.Idle,
-		MaxFrame:     o.MaxFrame,
-		MaxBody:      o.MaxBody,
-		Transport:    o.Transport,
+		Connection:   o.Connection,
 	}
 	request := requestOptions{Version: o.Version, Model: o.Model, Tools: o.NativeTools()}
 	m := &Model{}

@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"wield/chat"
 	"wield/model/exchange"
@@ -37,10 +36,7 @@ type Options struct {
 	// SystemInside says that the server takes instructions among the messages, wherever a client put them.
 	SystemInside bool
 
-	// Bounds of an exchange and what carries it: see the fields of the same names of exchange.Options.
-	Connect, FirstByte, Idle time.Duration
-	MaxFrame, MaxBody        int
-	Transport                http.RoundTripper
+	exchange.Connection
 }
 
 // A Model is a chat.Model. It is safe for concurrent use.
@@ -58,19 +54,14 @@ func New(o Options) *Model {
 	}
 	base := strings.TrimSuffix(strings.TrimRight(o.URL, "/"), "/v1")
 	return &Model{base: base, server: exchange.New(protocol{&o}, exchange.Options{
-		URL:       base + "/v1/messages",
-		Header:    header,
-		Headers:   o.Headers,
-		Speaks:    chat.ProtocolAnthropic,
-		Knows:     (&anthropic.RequestOptions{Forward: o.Forward}).Understands,
-		Asked:     withBetas,
-		Lacks:     []string{"seed", "logprobs", "messages.name", "messages.content.detail"},
-		Connect:   o.Connect,
-		FirstByte: o.FirstByte,
-		Idle:      o.Idle,
-		MaxFrame:  o.MaxFrame,
-		MaxBody:   o.MaxBody,
-		Transport: o.Transport,
+		URL:        base + "/v1/messages",
+		Header:     header,
+		Headers:    o.Headers,
+		Speaks:     chat.ProtocolAnthropic,
+		Knows:      (&anthropic.RequestOptions{Forward: o.Forward}).Understands,
+		Asked:      withBetas,
+		Lacks:      []string{"seed", "logprobs", "messages.name", "messages.content.detail"},
+		Connection: o.Connection,
 	})}
 }
 

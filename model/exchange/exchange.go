@@ -54,7 +54,7 @@ type Reader interface {
 	Close(dst []chat.Event) ([]chat.Event, error)
 }
 
-// Defaults of Options.
+// Defaults of a Connection.
 const (
 	defaultConnect   = 10 * time.Second
 	defaultFirstByte = 10 * time.Minute
@@ -62,6 +62,18 @@ const (
 	defaultMaxFrame  = 16 << 20
 	defaultMaxBody   = 64 << 20
 )
+
+// A Connection says what carries requests and answers, and their bounds. All backends have one among their options.
+type Connection struct {
+	Connect   time.Duration // until a connection stands, unless Transport is set; 0: 10 seconds
+	FirstByte time.Duration // from the request to the first byte of the answer; 0: 10 minutes
+	Idle      time.Duration // between two reads after that; 0: 2 minutes
+
+	MaxFrame int // bytes of one frame of a stream; 0: 16 MiB
+	MaxBody  int // bytes of a whole answer; 0: 64 MiB
+
+	Transport http.RoundTripper // nil: an own one, without a proxy
+}
 
 // Options describe a server.
 type Options struct {
@@ -88,14 +100,7 @@ type Options struct {
 
 	Completes bool // takes a Prompt in place of messages
 
-	Connect   time.Duration // until a connection stands, unless Transport is set; 0: DefaultConnect
-	FirstByte time.Duration // from the request to the first byte of the answer; 0: DefaultFirstByte
-	Idle      time.Duration // between two reads after that; 0: DefaultIdle
-
-	MaxFrame int // bytes of one frame of a stream; 0: DefaultMaxFrame
-	MaxBody  int // bytes of a whole answer; 0: DefaultMaxBody
-
-	Transport http.RoundTripper // nil: an own one, without a proxy
+	Connection
 
 	// NotFound adds what is known to the error of a server that does not know the model that it was asked
 	// for. May be nil.

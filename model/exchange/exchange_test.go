@@ -129,8 +129,8 @@ func TestAnswers(t *testing.T) {
 		{"one body", exchange.Options{}, 200, " {hello}", "hello.", "", ""},
 		{"no end", exchange.Options{}, 200, "data: a\n\n", "a", chat.ErrProtocol, "has no END"},
 		{"a bad frame", exchange.Options{}, 200, "data: a\n\ndata: BAD\n\ndata: b\n\n", "a", chat.ErrProtocol, "a bad word"},
-		{"a frame beyond the limit", exchange.Options{MaxFrame: 100}, 200, "data: a\n\ndata: " + strings.Repeat("x", 200) + "\n\n", "a", chat.ErrProtocol, "longer than 100 bytes"},
-		{"a body beyond the limit", exchange.Options{MaxBody: 100}, 200, "{" + strings.Repeat("x", 20_000) + "}", "", chat.ErrProtocol, "longer than 100 bytes"},
+		{"a frame beyond the limit", exchange.Options{Connection: exchange.Connection{MaxFrame: 100}}, 200, "data: a\n\ndata: " + strings.Repeat("x", 200) + "\n\n", "a", chat.ErrProtocol, "longer than 100 bytes"},
+		{"a body beyond the limit", exchange.Options{Connection: exchange.Connection{MaxBody: 100}}, 200, "{" + strings.Repeat("x", 20_000) + "}", "", chat.ErrProtocol, "longer than 100 bytes"},
 		{"an error", exchange.Options{}, 500, "no", "", chat.ErrUnavailable, "the server says no"},
 		{"a page", exchange.Options{}, 200, "<html>", "", chat.ErrProtocol, "is the address right"},
 		{"a redirection", exchange.Options{}, 302, "", "", chat.ErrUnavailable, "redirects"},
@@ -225,14 +225,14 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func TestSilence(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			x := exchange.New(words{}, exchange.Options{URL: "http://server/say", FirstByte: time.Minute, Idle: time.Second, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			x := exchange.New(words{}, exchange.Options{URL: "http://server/say", Connection: exchange.Connection{FirstByte: time.Minute, Idle: time.Second, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 				body, w := io.Pipe()
 				context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
 				if begun {
 					go io.WriteString(w, "data: a\n\n")
 				}
 				return &http.Response{StatusCode: http.StatusOK, Body: body, Request: r}, nil
-			})})
+			})}})
 			defer x.Close()
 			begin, want := time.Now(), time.Minute
 			if begun {
@@ -292,7 +292,7 @@ func TestConnectionIsKept(t *testing.T) {
 				l.conns <- theirs
 				return ours, nil
 			}
-			x := exchange.New(words{}, exchange.Options{URL: "http://server/say", Transport: transport})
+			x := exchange.New(words{}, exchange.Options{URL: "http://server/say", Connection: exchange.Connection{Transport: transport}})
 			defer x.Close()
 			for range 5 {
 				for e, err := range x.Stream(t.Context(), request("hi")) {

@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"wield/chat"
 	"wield/model/exchange"
@@ -36,10 +35,7 @@ type Options struct {
 	Model   string      // name of the model there; empty: the request's
 	Forward []string    // further fields of a client's request that the server understands
 
-	// Bounds of an exchange and what carries it: see the fields of the same names of exchange.Options.
-	Connect, FirstByte, Idle time.Duration
-	MaxFrame, MaxBody        int
-	Transport                http.RoundTripper
+	exchange.Connection
 }
 
 // A Model is a chat.Model. It is safe for concurrent use.
@@ -58,19 +54,14 @@ func New(o Options) *Model {
 		header.Set("Authorization", "Bearer "+o.Key)
 	}
 	m := &Model{base: base(o.URL), server: exchange.New(protocol{&o}, exchange.Options{
-		URL:       base(o.URL) + "/api/chat",
-		Header:    header,
-		Headers:   o.Headers,
-		Speaks:    chat.ProtocolOllama,
-		Knows:     func(key string) bool { return slices.Contains(o.Forward, key) },
-		Lacks:     []string{"user", "parallel_tool_calls", "messages.name", "messages.content.detail", "tools.strict"},
-		Lines:     true,
-		Connect:   o.Connect,
-		FirstByte: o.FirstByte,
-		Idle:      o.Idle,
-		MaxFrame:  o.MaxFrame,
-		MaxBody:   o.MaxBody,
-		Transport: o.Transport,
+		URL:        base(o.URL) + "/api/chat",
+		Header:     header,
+		Headers:    o.Headers,
+		Speaks:     chat.ProtocolOllama,
+		Knows:      func(key string) bool { return slices.Contains(o.Forward, key) },
+		Lacks:      []string{"user", "parallel_tool_calls", "messages.name", "messages.content.detail", "tools.strict"},
+		Lines:      true,
+		Connection: o.Connection,
 	})}
 	m.raw = m.server.Completions(protocol{&o}, m.base+"/api/generate")
 	return m

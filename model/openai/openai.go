@@ -16,7 +16,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"wield/chat"
 	"wield/model/exchange"
@@ -44,10 +43,7 @@ type Options struct {
 	CallIDs             openai.CallIDs
 	Forward             []string
 
-	// Bounds of an exchange and what carries it: see the fields of the same names of exchange.Options.
-	Connect, FirstByte, Idle time.Duration
-	MaxFrame, MaxBody        int
-	Transport                http.RoundTripper
+	exchange.Connection
 }
 
 // A Model is a chat.Model. It is safe for concurrent use.
@@ -72,13 +68,8 @@ func New(o Options) *Model {
 		Knows:        func(key string) bool { return slices.Contains(o.Forward, key) },
 		NoStream:     o.NoStream,
 		AlwaysStream: o.AlwaysStream,
-		Connect:      o.Connect,
-		FirstByte:    o.FirstByte,
-		Idle:         o.Idle,
-		MaxFrame:     o.MaxFrame,
-		MaxBody:      o.MaxBody,
 		NotFound:     protocol{&o}.suggest,
-		Transport:    o.Transport,
+		Connection:   o.Connection,
 	})}
 	m.completions = m.server.Completions(protocol{&o}, base+"/completions")
 	return m

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"wield/chat"
+	"wield/model/exchange"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -100,7 +101,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		for _, kind := range []string{"text/event-stream; charset=utf-8", "application/json", ""} {
 			t.Run(c.name+" as "+kind, func(t *testing.T) {
-				m := serve(t, Options{MaxFrame: 400_000, MaxBody: 500_000}, func(w http.ResponseWriter, r *http.Request) {
+				m := serve(t, Options{Connection: exchange.Connection{MaxFrame: 400_000, MaxBody: 500_000}}, func(w http.ResponseWriter, r *http.Request) {
 					w.Header()["Content-Type"] = []string{kind}
 					io.WriteString(w, c.body)
 				})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"wield/chat"
+	"wield/model/exchange"
 )
 
 // TestCredentials: a key counts for more than a name and a password in the address, and a header of the configuration
@@ -96,7 +97,7 @@ func BenchmarkExchange(b *testing.B) {
 		"stream": strings.Repeat(hello, 50) + finish + done,
 	} {
 		b.Run(name, func(b *testing.B) {
-			m := New(Options{URL: "http://localhost/v1", Transport: silent(body)})
+			m := New(Options{URL: "http://localhost/v1", Connection: exchange.Connection{Transport: silent(body)}})
 			req := ask()
 			b.ReportAllocs()
 			for b.Loop() {

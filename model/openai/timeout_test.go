@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/model/exchange"
 )
 
 // What package exchange allows for the end of a stream behind its finish reason, and of an answer behind its
@@ -58,7 +59,7 @@ func script(status int, pieces ...any) roundTripper {
 }
 
 func TestTimeouts(t *testing.T) {
-	o := Options{URL: "http://server", FirstByte: 10 * time.Minute, Idle: 2 * time.Minute}
+	o := Options{URL: "http://server", Connection: exchange.Connection{FirstByte: 10 * time.Minute, Idle: 2 * time.Minute}}
 	for _, c := range []struct {
 		name   string
 		status int
@@ -99,7 +100,7 @@ func TestTimeouts(t *testing.T) {
 }
 
 func TestConnectError(t *testing.T) {
-	o := Options{URL: "http://server", Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, timeoutError{} })}
+	o := Options{URL: "http://server", Connection: exchange.Connection{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, timeoutError{} })}}
 	_, err := play(t.Context(), New(o), ask())
 	if !errors.Is(err, chat.ErrTimeout) || !strings.Contains(err.Error(), "cannot reach the server") {
 		t.Errorf("error %v", err)

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"wield/chat"
 	"wield/model/exchange"
@@ -28,10 +27,7 @@ type Options struct {
 	Model   string      // name of the model there; empty: the request's
 	Forward []string    // fields of a client's request, beside those of the protocol, that the server understands
 
-	// Bounds of an exchange and what carries it: see the fields of the same names of exchange.Options.
-	Connect, FirstByte, Idle time.Duration
-	MaxFrame, MaxBody        int
-	Transport                http.RoundTripper
+	exchange.Connection
 }
 
 // A Model is a chat.Model. It is safe for concurrent use.
@@ -49,18 +45,13 @@ func New(o Options) *Model {
 	o.Forward = append(slices.Clone(known), o.Forward...)
 	base := strings.TrimRight(o.URL, "/")
 	return &Model{base: base, server: exchange.New(protocol{&o}, exchange.Options{
-		URL:       base + "/responses",
-		Header:    header,
-		Headers:   o.Headers,
-		Speaks:    chat.ProtocolResponses,
-		Knows:     func(key string) bool { return slices.Contains(o.Forward, key) },
-		Lacks:     []string{"seed", "messages.name"},
-		Connect:   o.Connect,
-		FirstByte: o.FirstByte,
-		Idle:      o.Idle,
-		MaxFrame:  o.MaxFrame,
-		MaxBody:   o.MaxBody,
-		Transport: o.Transport,
+		URL:        base + "/responses",
+		Header:     header,
+		Headers:    o.Headers,
+		Speaks:     chat.ProtocolResponses,
+		Knows:      func(key string) bool { return slices.Contains(o.Forward, key) },
+		Lacks:      []string{"seed", "messages.name"},
+		Connection: o.Connection,
 	})}
 }
 
