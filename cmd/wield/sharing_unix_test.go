@@ -179,7 +179,8 @@ func TestIdleCost(t *testing.T) {
 	for i, part := range parts {
 		slices.Sort(took[i])
 		slices.Sort(memory[i])
-		t.Logf("workers %s: listens after %v, %.1f MB (medians)", part, took[i][7].Round(time.Millisecond), float64(memory[i][7])/1000)
+		t.Logf("workers %s: listens after %v, %.1f MB (medians)", part, took[i][7].Round(time.Millisecond),
+			float64(memory[i][7])/1000)
 	}
 }
 
@@ -193,7 +194,8 @@ func load(t *testing.T, services []*server, requests int) (cpu time.Duration, ra
 		all.Go(func() {
 			for i := k; i < requests; i += 16 {
 				body := strings.NewReader(`{"model":"plain","messages":[{"role":"user","content":"hello"}]}`)
-				req, err := http.NewRequestWithContext(t.Context(), "POST", services[i/16%len(services)].base+"/v1/chat/completions", body)
+				at := services[i/16%len(services)].base + "/v1/chat/completions"
+				req, err := http.NewRequestWithContext(t.Context(), "POST", at, body)
 				if err != nil {
 					t.Error(err)
 					return
