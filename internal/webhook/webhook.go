@@ -289,7 +289,7 @@ func (e *endpoint) post(ctx context.Context, id string, body []byte) (wait time.
 	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, maxReply)
 	switch {
-	case resp.StatusCode < 300:
+	case resp.StatusCode >= 200 && resp.StatusCode < 300:
 		return 0, nil
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode == http.StatusRequestTimeout,
 		resp.StatusCode >= 500:

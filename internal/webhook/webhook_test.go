@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -306,6 +307,13 @@ func TestNew(t *testing.T) {
 // TestHostile sends to servers that answer in ways which might keep or mislead the sender: each is done with
 // in one request, and nothing of the answer or the address, which may hold secrets, stands in the error.
 func TestHostile(t *testing.T) {
+	answers := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			conn, _, _ := w.(http.Hijacker).Hijack()
+			conn.Write([]byte(text))
+			conn.Close()
+		}
+	}
 	for name, answer := range map[string]http.HandlerFunc{
 		"an endless body": func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
@@ -346,6 +354,20 @@ func TestHostile(t *testing.T) {
 			conn, _, _ := w.(http.Hijacker).Hijack()
 			conn.Close()
 		},
+		"a body that unpacks without end, taken": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			for z := gzip.NewWriter(w); r.Context().Err() == nil; {
+				if _, err := z.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+		},
+		"a length that it does not keep, taken": answers("HTTP/1.1 200 OK\r\nContent-Length: 1099511627776\r\n\r\nx"),
+		"hints without end":                     answers(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", 50000)),
+		"another protocol by 101":               answers("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"),
+		"two lengths":                           answers("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxy"),
+		"a redirect to the machine's metadata":  answers("HTTP/1.1 307 x\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n"),
+		"a redirect to its own address":         answers("HTTP/1.1 308 x\r\nLocation: /sesame-path\r\nContent-Length: 0\r\n\r\n"),
 	} {
 		s := httptest.NewServer(answer)
 		e, err := newEndpoint(Endpoint{URL: s.URL + "/sesame-path", Secret: testSecret}, nil)
@@ -356,7 +378,7 @@ func TestHostile(t *testing.T) {
 		if wait > longestPause || wait < 0 && strings.Contains(name, "pause") {
 			t.Errorf("%s: it waits for %v", name, wait)
 		}
-		if (err == nil) != (name == "an endless body") {
+		if (err == nil) != (name == "an endless body" || strings.HasSuffix(name, ", taken")) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err != nil && (strings.Contains(err.Error(), "sesame") || strings.Contains(err.Error(), testSecret) || len(err.Error()) > 300) {
