@@ -67,6 +67,9 @@ models:
 
 		{"a tool's field", messages, hi + `,"tools":[{"name":"f","input_schema":{"type":"object"},"cache_control":{"a":1}}]`, "", ""},
 		{"a tool that is searched for", messages, hi + `,"tools":[{"name":"f","input_schema":{"type":"object"},"defer_loading":true}]`, "", ""},
+		{"a schema that takes anything", messages, hi + `,"tools":[{"name":"f","input_schema":true}]`, "", ""},
+		{"tools that only a server of the protocol knows", messages, hi + `,"tools":[{"type":"computer_toolset_20260801"}]`,
+			"400 tools[0]", "400 tools[0]"},
 		{"a part's fields", messages, `"messages":[{"role":"user","content":[{"type":"text","text":"hi",` +
 			`"citations":[{"a":1}],"cache_control":{"a":1}}]}]`,
 			"messages.content.citations", "messages.content.citations"},
