@@ -309,6 +309,7 @@ func (x *call) logOut() (any, error) {
 }
 
 func (x *call) cookie(value string, age int) {
+	// #nosec G124 -- without TLS, which loopback needs none of, a browser would not send a Secure cookie back
 	http.SetCookie(x.w, &http.Cookie{Name: sessionCookie(x.r.Host), Value: value, Path: "/", MaxAge: age,
 		HttpOnly: true, Secure: x.r.TLS != nil, SameSite: http.SameSiteStrictMode})
 }
