@@ -129,7 +129,8 @@ func ExampleNewDecoder() {
 			}
 		}
 	}
-	for _, chunk := range []string{"Sure.\n<tool", "_call>{\"name\": \"get_wea", "ther\", \"arguments\": {\"city\": \"Pa", "ris\"}}</tool_call>"} {
+	for _, chunk := range []string{"Sure.\n<tool", "_call>{\"name\": \"get_wea",
+		"ther\", \"arguments\": {\"city\": \"Pa", "ris\"}}</tool_call>"} {
 		events = decoder.Feed(events[:0], chunk)
 		show()
 	}
@@ -149,5 +150,6 @@ func ExampleNewDecoder_error() {
 	})
 	fmt.Println(err)
 	// Output:
-	// tool "get_weather": parameters: schema: at /properties/city/$ref: "#/$defs/city" leads nowhere: the schema has no /$defs
+	// tool "get_weather": parameters: schema: at /properties/city/$ref: "#/$defs/city" leads nowhere: the schema has no
+	// /$defs
 }

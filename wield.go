@@ -43,7 +43,8 @@ func New(m chat.Model, tools ...*tool.Tool) (*agent.Agent, error) {
 	if err := registry.Add(tools...); err != nil {
 		return nil, err
 	}
-	return agent.New(bridge.New(m, bridge.Options{}), tool.NewRunner(tool.Settings{Tools: registry}), agent.Options{}), nil
+	return agent.New(bridge.New(m, bridge.Options{}), tool.NewRunner(tool.Settings{Tools: registry}), agent.Options{}),
+		nil
 }
 
 // Decode reads the whole text of an answer: the calls of the tools on offer, and the text beside them.

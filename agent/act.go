@@ -61,7 +61,8 @@ func (r *Run) groups(rulings []ruling, parked map[string]tool.Approval) [][]ruli
 	open := false // the last group takes another
 	for _, c := range rulings {
 		_, waited := parked[c.Call.ID]
-		joins := c.Refuse == "" && c.Call.Reason == "" && !waited && !r.client.runs(c.Call.Name) && r.independent(c.Call.Name)
+		joins := c.Refuse == "" && c.Call.Reason == "" && !waited && !r.client.runs(c.Call.Name) &&
+			r.independent(c.Call.Name)
 		if joins && open {
 			groups[len(groups)-1] = append(groups[len(groups)-1], c)
 			continue
@@ -119,7 +120,8 @@ func (r *Run) stop(ctx context.Context, parked map[string]tool.Approval) error {
 	r.over = true
 	for id, a := range parked {
 		answer := tool.Answer{State: tool.ApprovalCancelled, Reason: "the run was ended"}
-		if _, err := r.runner.Settings().Approvals.Decide(ctx, a.ID, answer); err != nil && !errors.Is(err, tool.ErrDecided) {
+		if _, err := r.runner.Settings().Approvals.Decide(ctx, a.ID, answer); err != nil &&
+			!errors.Is(err, tool.ErrDecided) {
 			return fmt.Errorf("agent: the question about call %s: %w", id, err)
 		}
 	}
@@ -128,7 +130,8 @@ func (r *Run) stop(ctx context.Context, parked map[string]tool.Approval) error {
 
 // decided runs a call that waited for a person.
 func (r *Run) decided(ctx context.Context, c *ruling, a tool.Approval) error {
-	plan := tool.Plan{Outcome: tool.OutcomeNeedsApproval, Call: c.Call, Definition: a.Definition, Binding: a.Binding, Dir: a.Dir, Approval: a.ID}
+	plan := tool.Plan{Outcome: tool.OutcomeNeedsApproval, Call: c.Call, Definition: a.Definition, Binding: a.Binding,
+		Dir: a.Dir, Approval: a.ID}
 	plan.Call.Arguments = string(a.Arguments)
 	if a.Form != nil {
 		plan.Outcome, plan.Call.Arguments = tool.OutcomeNeedsInput, c.Call.Arguments
@@ -138,7 +141,8 @@ func (r *Run) decided(ctx context.Context, c *ruling, a tool.Approval) error {
 			switch {
 			case r.parked[c.Call.ID].ID != "":
 				return nil // it still waits
-			case errors.Is(err, tool.ErrConsumed): // the call did not begin, or it would have a result by now: it is asked about again
+			case errors.Is(err, tool.ErrConsumed):
+				// the call did not begin, or it would have a result by now: it is asked about again
 				return r.together(ctx, []ruling{*c})
 			}
 			return err
@@ -181,7 +185,8 @@ func (r *Run) pass(ctx context.Context, e chat.Event, group []ruling) error {
 	switch e.Kind {
 	case chat.KindPolicy:
 		r.seen.decided(e.ID, e.Detail.(*policy.Detail))
-		if err := r.log.note(ctx, journal.Record{Kind: journal.KindPolicy, Policy: e.Detail.(*policy.Detail)}); err != nil {
+		if err := r.log.note(ctx,
+			journal.Record{Kind: journal.KindPolicy, Policy: e.Detail.(*policy.Detail)}); err != nil {
 			return err
 		}
 	case chat.KindApproval:
@@ -199,7 +204,8 @@ func (r *Run) pass(ctx context.Context, e chat.Event, group []ruling) error {
 		result := *e.Detail.(*chat.Result)
 		for i := range group {
 			if c := &group[i]; c.Call.ID == result.CallID && c.Note != "" {
-				result.Parts = append(result.Parts[:len(result.Parts):len(result.Parts)], chat.Part{Kind: chat.PartText, Text: c.Note})
+				result.Parts = append(result.Parts[:len(result.Parts):len(result.Parts)],
+					chat.Part{Kind: chat.PartText, Text: c.Note})
 				e.Detail = &result
 			}
 		}
@@ -215,7 +221,8 @@ func (r *Run) pass(ctx context.Context, e chat.Event, group []ruling) error {
 // refuse gives a call that must not run its result.
 func (r *Run) refuse(ctx context.Context, c *ruling) error {
 	result := chat.Result{CallID: c.Call.ID, Name: c.Call.Name, Parts: chat.Text(c.Refuse), IsError: true}
-	record := tool.FinishRecord{CallID: c.Call.ID, Tool: c.Call.Name, Result: tool.Result{Error: c.Refuse, ErrorType: tool.ErrLimit}, At: time.Now()}
+	record := tool.FinishRecord{CallID: c.Call.ID, Tool: c.Call.Name,
+		Result: tool.Result{Error: c.Refuse, ErrorType: tool.ErrLimit}, At: time.Now()}
 	if err := r.seen.Finish(context.WithoutCancel(ctx), record); err != nil {
 		return err
 	}
@@ -284,7 +291,8 @@ func (l *callRecorder) Kept(call string) string {
 }
 
 // refusals are the kinds of errors of a call that was not allowed.
-var refusals = map[tool.ErrorKind]bool{tool.ErrSecurity: true, tool.ErrApproval: true, tool.ErrExpired: true, tool.ErrDisabled: true}
+var refusals = map[tool.ErrorKind]bool{tool.ErrSecurity: true, tool.ErrApproval: true, tool.ErrExpired: true,
+	tool.ErrDisabled: true}
 
 // Finish notes and passes on what came of a call.
 func (l *callRecorder) Finish(ctx context.Context, r tool.FinishRecord) error {

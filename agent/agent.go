@@ -67,7 +67,8 @@ func (a *Agent) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	if tools := a.runner.Settings().Tools; tools != nil {
 		for i := range req.Tools {
 			if e, ok := tools.Lookup(req.Tools[i].Name); ok && e.State != tool.StateDisabled {
-				return chat.Fail(chat.Errorf(chat.ErrBadRequest, "the tool %s of the request has the name of one that runs on the server: rename one of them",
+				return chat.Fail(chat.Errorf(chat.ErrBadRequest, "the tool %s of the request has the name of one "+
+					"that runs on the server: rename one of them",
 					req.Tools[i].Name))
 			}
 		}
@@ -119,6 +120,6 @@ func (a *Agent) Run(req *chat.Request) *Run {
 }
 
 func (a *Agent) newRun(req *chat.Request, l *runRecorder) *Run {
-	return &Run{agent: a, req: req, log: l, state: newState(a.o.Limits, req.Messages), parked: map[string]tool.Approval{},
-		inbox: newInbox(), client: clientOf(req)}
+	return &Run{agent: a, req: req, log: l, state: newState(a.o.Limits, req.Messages),
+		parked: map[string]tool.Approval{}, inbox: newInbox(), client: clientOf(req)}
 }

@@ -31,7 +31,8 @@ func checkAsked(t *testing.T, store journal.Store, run string, sent []*chat.Requ
 		if err != nil {
 			t.Fatalf("question %d: %v", n, err)
 		}
-		if dump(got.Request.Messages) != dump(want.Messages) || fmt.Sprint(names(got.Request.Tools)) != fmt.Sprint(names(want.Tools)) || got.Request.Model != want.Model {
+		if dump(got.Request.Messages) != dump(want.Messages) ||
+			fmt.Sprint(names(got.Request.Tools)) != fmt.Sprint(names(want.Tools)) || got.Request.Model != want.Model {
 			t.Errorf("question %d is told as\n%s\nand was\n%s", n, dump(got.Request.Messages), dump(want.Messages))
 		}
 		if got.Match != "same" {
@@ -67,10 +68,12 @@ func TestAskedOtherwise(t *testing.T) {
 	if same := dump(got.Request.Messages) == dump(sent[1].Messages); same != (got.Match == "same") {
 		t.Errorf("the match is %s, and that the messages are the same is %t", got.Match, same)
 	}
-	if _, err := agent.New(nil, other, agent.Options{}).Asked(t.Context(), run.ID(), 0); !errors.Is(err, agent.ErrNoJournal) {
+	if _, err := agent.New(nil, other, agent.Options{}).Asked(t.Context(), run.ID(), 0); !errors.Is(err,
+		agent.ErrNoJournal) {
 		t.Error(err)
 	}
-	if _, err := agent.New(nil, other, agent.Options{Journal: store}).Asked(t.Context(), "run_none", 0); !errors.Is(err, journal.ErrNotFound) {
+	if _, err := agent.New(nil, other, agent.Options{Journal: store}).Asked(t.Context(), "run_none", 0); !errors.Is(
+		err, journal.ErrNotFound) {
 		t.Error(err)
 	}
 }

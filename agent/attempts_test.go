@@ -42,21 +42,29 @@ func TestAttempts_D21(t *testing.T) {
 		name, answer string
 		results      []string // beginnings
 	}{
-		{"an unknown tool", tagged(`{"name":"nobody","arguments":{}}`), []string{"Error: Tool nobody not found. Available: look"}},
+		{"an unknown tool", tagged(`{"name":"nobody","arguments":{}}`),
+			[]string{"Error: Tool nobody not found. Available: look"}},
 		{"good, unknown, good", tagged(good) + "\n" + tagged(`{"name":"nobody","arguments":{}}`) + "\n" + tagged(good),
 			[]string{"seen", "Error: Tool nobody not found. Available: look", "seen"}},
-		{"a parameter is missing", tagged(`{"name":"look","arguments":{}}`) + tagged(good), []string{"Error: ", "seen"}},
-		{"broken arguments", tagged(`{"name":"look","arguments":{"at": @@}}`) + "\n" + tagged(good), []string{"Error: The call was not run: ", "seen"}},
-		{"arguments that are no object", tagged(`{"name":"look","arguments":"ls -la"}`), []string{"Error: The call was not run: "}},
-		{"the answer ends inside the call", `<tool_call>{"name":"look","arguments":{"at":"x`, []string{"Error: The call was not run: the response ended inside the call"}},
-		{"two bad ones", tagged(`{"name":"a","arguments":{}}`) + tagged(`{"name":"b","arguments":{}}`), []string{"Error: Tool a not found.", "Error: Tool b not found."}},
+		{"a parameter is missing", tagged(`{"name":"look","arguments":{}}`) + tagged(good),
+			[]string{"Error: ", "seen"}},
+		{"broken arguments", tagged(`{"name":"look","arguments":{"at": @@}}`) + "\n" + tagged(good),
+			[]string{"Error: The call was not run: ", "seen"}},
+		{"arguments that are no object", tagged(`{"name":"look","arguments":"ls -la"}`),
+			[]string{"Error: The call was not run: "}},
+		{"the answer ends inside the call", `<tool_call>{"name":"look","arguments":{"at":"x`,
+			[]string{"Error: The call was not run: the response ended inside the call"}},
+		{"two bad ones", tagged(`{"name":"a","arguments":{}}`) + tagged(`{"name":"b","arguments":{}}`),
+			[]string{"Error: Tool a not found.", "Error: Tool b not found."}},
 	} {
 		for _, whole := range []bool{false, true} {
 			look := reads("look", says("seen"))
-			look.Definition.Parameters = []byte(`{"type":"object","properties":{"at":{"type":"string"}},"required":["at"]}`)
+			look.Definition.Parameters = []byte(
+				`{"type":"object","properties":{"at":{"type":"string"}},"required":["at"]}`)
 			model := &writer{answers: []string{"Wait.\n" + tt.answer}}
 			store := new(journal.Memory)
-			a := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeText, Dialect: "hermes"}), tools(t, look), agent.Options{Whole: whole, Journal: store})
+			a := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeText, Dialect: "hermes"}), tools(t, look),
+				agent.Options{Whole: whole, Journal: store})
 			run := a.Run(ask("go"))
 			open := map[string]bool{}
 			for _, e := range play(t, run) {
@@ -80,10 +88,12 @@ func TestAttempts_D21(t *testing.T) {
 			if !slices.EqualFunc(got, tt.results, strings.HasPrefix) {
 				t.Errorf("%s: results %q, want %q", tt.name, got, tt.results)
 			}
-			if o := run.Outcome(); o.Text != "done" || o.Turns != 2 || len(model.requests) != 2 || o.Calls != len(tt.results) {
+			if o := run.Outcome(); o.Text != "done" || o.Turns != 2 || len(model.requests) != 2 ||
+				o.Calls != len(tt.results) {
 				t.Errorf("%s: asked %d times, outcome %+v", tt.name, len(model.requests), o)
 			}
-			if answer := run.Messages()[1]; strings.TrimSpace(answer.Text()) != "Wait." || len(answer.Calls) != len(tt.results) {
+			if answer := run.Messages()[1]; strings.TrimSpace(answer.Text()) != "Wait." ||
+				len(answer.Calls) != len(tt.results) {
 				t.Errorf("%s: the answer stands as %+v", tt.name, answer)
 			}
 			if err := runtest.Strict(run.Messages()); err != nil {
@@ -116,8 +126,8 @@ func TestAttemptsGoOn(t *testing.T) {
 		turns  int
 	}{{3, false, 4}, {9, true, 5}} {
 		model := &writer{answers: bad(tt.bad)}
-		run := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeText}), tools(t, reads("look", says("seen"))),
-			agent.Options{Limits: agent.Limits{Iterations: 5}}).Run(ask("go"))
+		run := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeText}),
+			tools(t, reads("look", says("seen"))), agent.Options{Limits: agent.Limits{Iterations: 5}}).Run(ask("go"))
 		play(t, run)
 		if o := run.Outcome(); o.GaveUp != tt.gaveUp || o.Turns != tt.turns || strings.Contains(o.Text, "tool_call") {
 			t.Errorf("%d bad calls: %+v", tt.bad, o)
@@ -128,10 +138,13 @@ func TestAttemptsGoOn(t *testing.T) {
 // TestAttemptsOfClientTools: a call of the client's tool that does not fit is answered here, and the client
 // sees the right one alone.
 func TestAttemptsOfClientTools(t *testing.T) {
-	model := &writer{answers: []string{tagged(`{"name":"door","arguments":{}}`), tagged(`{"name":"door","arguments":{"n":1}}`)}}
+	model := &writer{answers: []string{tagged(`{"name":"door","arguments":{}}`),
+		tagged(`{"name":"door","arguments":{"n":1}}`)}}
 	req := ask("open")
-	req.Tools = []chat.Tool{{Name: "door", Parameters: []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)}}
-	run := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeText}), tools(t, reads("look", says("seen"))), agent.Options{Journal: new(journal.Memory)}).Run(req)
+	req.Tools = []chat.Tool{
+		{Name: "door", Parameters: []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)}}
+	run := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeText}), tools(t, reads("look", says("seen"))),
+		agent.Options{Journal: new(journal.Memory)}).Run(req)
 	play(t, run)
 	o := run.Outcome()
 	if o.Reason != agent.EndClient || len(o.Client) != 1 || o.Client[0].Arguments != `{"n":1}` {

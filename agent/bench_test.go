@@ -24,7 +24,8 @@ func BenchmarkTurn(b *testing.B) {
 		for i := range turns {
 			model.answers = append(model.answers, calls(call("", "look", fmt.Sprintf(`{"n":%d}`, i))))
 		}
-		run := agent.New(model, r, agent.Options{Limits: agent.Limits{Iterations: -1, Calls: -1, PerTool: -1}}).Run(ask("go"))
+		run := agent.New(model, r, agent.Options{Limits: agent.Limits{Iterations: -1, Calls: -1, PerTool: -1}}).Run(
+			ask("go"))
 		for _, err := range run.Events(b.Context()) {
 			if err != nil {
 				b.Fatal(err)
@@ -42,7 +43,10 @@ func TestManyRuns(t *testing.T) {
 			time.Sleep(time.Minute)
 			return "slow", nil
 		}
-		a := agent.New(&fakeModel{then: &answer{text: "on it", calls: []chat.Call{call("", "slow", `{"a":1}`), call("", "slow", `{"a":2}`)}}},
+		a := agent.New(
+			&fakeModel{
+				then: &answer{text: "on it",
+					calls: []chat.Call{call("", "slow", `{"a":1}`), call("", "slow", `{"a":2}`)}}},
 			tools(t, reads("slow", slow)), agent.Options{Limits: agent.Limits{Iterations: 3}})
 		var before, during runtime.MemStats
 		runtime.GC()

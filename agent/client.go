@@ -35,7 +35,8 @@ func RunOf(callID string) (run string, ok bool) {
 	}
 	hex, number, ok := strings.Cut(rest, "_")
 	number, _, _ = strings.Cut(number, "_") // an id that was taken gets a suffix
-	if _, err := strconv.Atoi(number); !ok || err != nil || len(hex) != runLength || strings.Trim(hex, "0123456789abcdef") != "" {
+	if _, err := strconv.Atoi(number); !ok || err != nil || len(hex) != runLength ||
+		strings.Trim(hex, "0123456789abcdef") != "" {
 		return "", false
 	}
 	return runPrefix + hex, true
@@ -115,7 +116,8 @@ func (r *Run) takeGiven() []journal.Record {
 	var records []journal.Record
 	for i := range r.client.given {
 		m := &r.client.given[i]
-		f := tool.FinishRecord{CallID: m.CallID, Tool: r.nameOf(m.CallID), At: time.Now(), Result: tool.Result{OK: !m.IsError, Parts: m.Parts}}
+		f := tool.FinishRecord{CallID: m.CallID, Tool: r.nameOf(m.CallID), At: time.Now(),
+			Result: tool.Result{OK: !m.IsError, Parts: m.Parts}}
 		if m.IsError {
 			f.Result.Error = m.Text()
 		}
@@ -128,7 +130,8 @@ func (r *Run) takeGiven() []journal.Record {
 
 // fromOutside returns a result that the client has handed in as the model reads it: as it is.
 func fromOutside(f *tool.FinishRecord) chat.Message {
-	return chat.Message{Role: chat.RoleTool, CallID: f.CallID, Name: f.Tool, Parts: f.Result.Parts, IsError: !f.Result.OK}
+	return chat.Message{Role: chat.RoleTool, CallID: f.CallID, Name: f.Tool, Parts: f.Result.Parts,
+		IsError: !f.Result.OK}
 }
 
 func (r *Run) nameOf(callID string) string {

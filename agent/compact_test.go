@@ -23,11 +23,14 @@ func TestCompact(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			var sent []*chat.Request
-			a := agent.New(pages(5, &sent), reader(t), agent.Options{Journal: store, Limits: agent.Limits{Iterations: 60, Calls: -1, PerTool: -1}})
+			a := agent.New(pages(5, &sent), reader(t),
+				agent.Options{Journal: store, Limits: agent.Limits{Iterations: 60, Calls: -1, PerTool: -1}})
 			today := func(day string, messages []chat.Message) []chat.Message {
-				return append([]chat.Message{{Role: chat.RoleSystem, Parts: chat.Text("Today is " + day + ".")}}, messages...)
+				return append([]chat.Message{{Role: chat.RoleSystem, Parts: chat.Text("Today is " + day + ".")}},
+					messages...)
 			}
-			first := a.Run(&chat.Request{Model: "fake", Messages: today("Monday", []chat.Message{u("Read all pages.")})})
+			first := a.Run(&chat.Request{Model: "fake",
+				Messages: today("Monday", []chat.Message{u("Read all pages.")})})
 			play(t, first)
 			said := first.Messages()[1:]
 			req := &chat.Request{Model: "fake", Messages: today("Monday", said), Conversation: first.Session()}
@@ -37,13 +40,15 @@ func TestCompact(t *testing.T) {
 			}
 
 			sent = nil
-			next := &chat.Request{Model: "fake", Messages: append(today("Tuesday", said), u("Thanks.")), Conversation: first.Session()}
+			next := &chat.Request{Model: "fake", Messages: append(today("Tuesday", said), u("Thanks.")),
+				Conversation: first.Session()}
 			second := a.Run(next)
 			if store == nil {
 				second.Shorten(s)
 			}
 			play(t, second)
-			if got := sent[0].Messages; len(got) != 2 || !strings.Contains(got[1].Text(), s.Text) || !strings.HasSuffix(got[1].Text(), "Thanks.") {
+			if got := sent[0].Messages; len(got) != 2 || !strings.Contains(got[1].Text(), s.Text) ||
+				!strings.HasSuffix(got[1].Text(), "Thanks.") {
 				t.Errorf("the model was sent\n%s", dump(got))
 			}
 			if n := len(second.Messages()); n < len(next.Messages) {
@@ -56,7 +61,8 @@ func TestCompact(t *testing.T) {
 			if err != nil || again != s {
 				t.Errorf("found %+v (%v), want %+v", again, err, s)
 			}
-			if other, err := a.Recap(t.Context(), first.Session(), today("Friday", said[1:])); err != nil || other.Messages != 0 {
+			if other, err := a.Recap(t.Context(), first.Session(), today("Friday", said[1:])); err != nil ||
+				other.Messages != 0 {
 				t.Errorf("another conversation has the summary %+v (%v)", other, err)
 			}
 			checkEnded(t, store, 3)
@@ -100,7 +106,8 @@ func TestCompactTooLong(t *testing.T) {
 		return inner.answer(req)
 	}}
 	store := new(journal.Memory)
-	a := agent.New(model, reader(t), agent.Options{Journal: store, Limits: agent.Limits{Iterations: 60, Calls: -1, PerTool: -1}})
+	a := agent.New(model, reader(t),
+		agent.Options{Journal: store, Limits: agent.Limits{Iterations: 60, Calls: -1, PerTool: -1}})
 	run := a.Run(ask("Read all pages."))
 	play(t, run)
 	req := &chat.Request{Model: "fake", Messages: run.Messages(), Conversation: run.Session()}
@@ -132,7 +139,8 @@ func TestHalt(t *testing.T) {
 	if o.Reason != agent.EndWaiting || len(o.Waiting) != 1 {
 		t.Fatalf("the outcome is %+v", o)
 	}
-	if _, err := store.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: tool.ApprovalDenied, By: "ann"}); err != nil {
+	if _, err := store.Decide(t.Context(), o.Waiting[0].ID,
+		tool.Answer{State: tool.ApprovalDenied, By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	run.Halt()
@@ -152,7 +160,8 @@ func TestHalt(t *testing.T) {
 
 // A run that waited here and was carried on by another process is not carried on here as well: nothing runs twice.
 func TestMoved(t *testing.T) {
-	for name, want := range map[string]error{"while the other has it": journal.ErrHeld, "after the other ended it": journal.ErrConflict} {
+	for name, want := range map[string]error{"while the other has it": journal.ErrHeld,
+		"after the other ended it": journal.ErrConflict} {
 		t.Run(name, func(t *testing.T) {
 			ran := 0
 			save := writes("save", func(context.Context, string) (string, error) { ran++; return "saved", nil })
@@ -169,7 +178,8 @@ func TestMoved(t *testing.T) {
 				t.Fatalf("the outcome is %+v", o)
 			}
 			approvals := &journal.Approvals{Store: store, Session: run.Session(), Run: run.ID()}
-			if _, err := approvals.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: tool.ApprovalApproved, By: "there"}); err != nil {
+			if _, err := approvals.Decide(t.Context(), o.Waiting[0].ID,
+				tool.Answer{State: tool.ApprovalApproved, By: "there"}); err != nil {
 				t.Fatal(err)
 			}
 			there, err := open("there").Resume(t.Context(), run.ID(), nil)

@@ -93,7 +93,8 @@ func (c *conversations) said(ctx context.Context, session *journal.Session) ([]t
 	}
 	var list []tool.Passage
 	runs := 0
-	q := journal.Query{Session: session.ID, Kinds: []journal.Kind{journal.KindRun, journal.KindMessage, journal.KindTurnEnd}}
+	q := journal.Query{Session: session.ID,
+		Kinds: []journal.Kind{journal.KindRun, journal.KindMessage, journal.KindTurnEnd}}
 	for e, err := range c.store.Read(ctx, q) {
 		if err != nil {
 			return nil, fmt.Errorf("agent: session %s: %w", session.ID, err)

@@ -17,7 +17,8 @@ func TestConversations(t *testing.T) {
 	store := new(journal.Memory)
 	had := func(by, question, said string) string {
 		t.Helper()
-		run := agent.New(&fakeModel{answers: []answer{{text: said}}}, tools(t, reads("look", says("x"))), agent.Options{Journal: store, By: by}).Run(ask(question))
+		run := agent.New(&fakeModel{answers: []answer{{text: said}}}, tools(t, reads("look", says("x"))),
+			agent.Options{Journal: store, By: by}).Run(ask(question))
 		play(t, run)
 		return run.Session()
 	}
@@ -34,7 +35,8 @@ func TestConversations(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		run := agent.New(&fakeModel{answers: []answer{calls(call("1", name, args))}}, r, agent.Options{Journal: store, By: by, Alike: alike}).Run(ask("look"))
+		run := agent.New(&fakeModel{answers: []answer{calls(call("1", name, args))}}, r,
+			agent.Options{Journal: store, By: by, Alike: alike}).Run(ask("look"))
 		play(t, run)
 		return results(run.Messages())[0]
 	}
@@ -43,13 +45,18 @@ func TestConversations(t *testing.T) {
 		want           []string
 		not            string
 	}{
-		{"ann", "conversation_search", `{"query":"LISBON invoice"}`, []string{ann, `"count":1`, "Where is the invoice from Lisbon?", `"number":1`}, bob},
-		{"ann", "conversation_search", `{"query":"drawer"}`, []string{ann, `"role":"assistant"`, "It is in the Drawer. é", `…"`}, bob},
+		{"ann", "conversation_search", `{"query":"LISBON invoice"}`,
+			[]string{ann, `"count":1`, "Where is the invoice from Lisbon?", `"number":1`}, bob},
+		{"ann", "conversation_search", `{"query":"drawer"}`,
+			[]string{ann, `"role":"assistant"`, "It is in the Drawer. é", `…"`}, bob},
 		{"carl", "conversation_search", `{"query":"invoice"}`, []string{`"messages":[]`, `"count":0`}, "Lisbon"},
 		{"", "conversation_search", `{"query":"invoice"}`, []string{`"count":0`}, "nobody"},
 		{"ann", "conversation_search", `{"query":" "}`, []string{"query is empty"}, "Lisbon"},
-		{"ann", "conversation_read", fmt.Sprintf(`{"session":%q}`, ann), []string{`"total":2`, "Where is the invoice", "Drawer", `"title":"Where is the invoice from Lisbon?"`}, "next"},
-		{"ann", "conversation_read", fmt.Sprintf(`{"session":%q,"limit":1}`, ann), []string{`"total":2`, `"next":2`}, "Drawer"},
+		{"ann", "conversation_read", fmt.Sprintf(`{"session":%q}`, ann),
+			[]string{`"total":2`, "Where is the invoice", "Drawer", `"title":"Where is the invoice from Lisbon?"`},
+			"next"},
+		{"ann", "conversation_read", fmt.Sprintf(`{"session":%q,"limit":1}`, ann), []string{`"total":2`, `"next":2`},
+			"Drawer"},
 		{"ann", "conversation_read", fmt.Sprintf(`{"session":%q,"from":2}`, ann), []string{"Drawer"}, "next"},
 		{"ann", "conversation_read", fmt.Sprintf(`{"session":%q,"from":9}`, ann), []string{`"messages":[]`}, "next"},
 		{"ann", "conversation_read", fmt.Sprintf(`{"session":%q}`, bob), []string{"There is no conversation"}, "Bob's"},
@@ -67,7 +74,8 @@ func TestConversations(t *testing.T) {
 		}
 	}
 	// A session in which somebody else asked too is nobody's alone.
-	run := agent.New(&fakeModel{}, tools(t), agent.Options{Journal: store, By: "bob"}).Run(&chat.Request{Messages: ask("and now?").Messages, Conversation: ann})
+	run := agent.New(&fakeModel{}, tools(t), agent.Options{Journal: store, By: "bob"}).Run(
+		&chat.Request{Messages: ask("and now?").Messages, Conversation: ann})
 	play(t, run)
 	if got := look("ann", nil, "conversation_search", `{"query":"drawer"}`); strings.Contains(got, ann) {
 		t.Errorf("it is shown: %s", got)
@@ -79,7 +87,8 @@ func TestConversations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := r.Call(t.Context(), "conversation_read", `{"session":"x"}`); err != nil || got.ErrorType != tool.ErrNotAvailable {
+	if got, err := r.Call(t.Context(), "conversation_read", `{"session":"x"}`); err != nil ||
+		got.ErrorType != tool.ErrNotAvailable {
 		t.Errorf("without a journal: %+v, %v", got, err)
 	}
 }

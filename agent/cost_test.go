@@ -21,11 +21,13 @@ func TestUnknownCost(t *testing.T) {
 		answers []answer
 		priced  bool
 	}{
-		{"all counted", []answer{{calls: calls(call("1", "look", "{}")).calls, usage: counted}, {text: "x", usage: counted}}, true},
+		{"all counted", []answer{{calls: calls(call("1", "look", "{}")).calls, usage: counted},
+			{text: "x", usage: counted}}, true},
 		{"one not counted", []answer{calls(call("1", "look", "{}")), {text: "x", usage: counted}}, false},
 		{"none counted", []answer{{text: "x"}}, false},
 		{"broke off", []answer{{text: "x", err: &chat.Error{Kind: chat.ErrUnavailable}}}, false},
-		{"refused", []answer{{calls: calls(call("1", "look", "{}")).calls, usage: counted}, {err: &chat.Error{Kind: chat.ErrRateLimit}}}, true},
+		{"refused", []answer{{calls: calls(call("1", "look", "{}")).calls, usage: counted},
+			{err: &chat.Error{Kind: chat.ErrRateLimit}}}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			store := new(journal.Memory)
@@ -35,7 +37,8 @@ func TestUnknownCost(t *testing.T) {
 			if got := run.Outcome(); got.Priced != tt.priced {
 				t.Errorf("the cost is known: %t (%v, %v)", got.Priced, got.Cost, err)
 			}
-			for e := range store.Read(t.Context(), journal.Query{Stream: run.ID(), Kinds: []journal.Kind{journal.KindEnd}}) {
+			for e := range store.Read(t.Context(),
+				journal.Query{Stream: run.ID(), Kinds: []journal.Kind{journal.KindEnd}}) {
 				if known := e.Record.End.Cost != nil; known != tt.priced || known && *e.Record.End.Cost != 0.004 {
 					t.Errorf("the record of the end is %+v", e.Record.End)
 				}
@@ -43,7 +46,8 @@ func TestUnknownCost(t *testing.T) {
 			if err == nil {
 				return
 			}
-			again, err := agent.New(&fakeModel{answers: []answer{{text: "x", usage: counted}}}, tools(t, reads("look", says("x"))), o).Resume(t.Context(), run.ID(), nil)
+			again, err := agent.New(&fakeModel{answers: []answer{{text: "x", usage: counted}}},
+				tools(t, reads("look", says("x"))), o).Resume(t.Context(), run.ID(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +80,8 @@ func TestTimeAcrossProcesses(t *testing.T) {
 			return r
 		}
 		s := &scripted{answers: []answer{
-			calls(call("", "slow", `{"n":1}`)), calls(call("", "asks", "{}")), calls(call("", "slow", `{"n":2}`)), calls(call("", "slow", `{"n":3}`)),
+			calls(call("", "slow", `{"n":1}`)), calls(call("", "asks", "{}")), calls(call("", "slow", `{"n":2}`)),
+			calls(call("", "slow", `{"n":3}`)),
 		}}
 		o := agent.Options{Journal: store, Wait: true, Limits: agent.Limits{Time: 10 * time.Second}}
 		first := agent.New(s.model(), made(), o).Run(ask("go"))
@@ -86,7 +91,8 @@ func TestTimeAcrossProcesses(t *testing.T) {
 		}
 		time.Sleep(5 * time.Hour)
 		approvals := &journal.Approvals{Store: store}
-		if _, err := approvals.Decide(t.Context(), first.Outcome().Waiting[0].ID, tool.Answer{State: tool.ApprovalApproved}); err != nil {
+		if _, err := approvals.Decide(t.Context(), first.Outcome().Waiting[0].ID,
+			tool.Answer{State: tool.ApprovalApproved}); err != nil {
 			t.Fatal(err)
 		}
 		second, err := agent.New(s.model(), made(), o).Resume(t.Context(), first.ID(), nil)

@@ -19,17 +19,21 @@ import (
 // A turn that called stays in the conversation with the question before it, and its results stay with their names, in
 // later runs too.
 func TestBR09(t *testing.T) {
-	model := &fakeModel{answers: []answer{{text: "I look.", calls: []chat.Call{call("c1", "look", `{"deep":{"list":[1,"two"]}}`)}}, {text: "It is x."}}}
+	model := &fakeModel{
+		answers: []answer{{text: "I look.", calls: []chat.Call{call("c1", "look", `{"deep":{"list":[1,"two"]}}`)}},
+			{text: "It is x."}}}
 	r := tools(t, reads("look", says(`{"found":{"n":1}}`)))
 	first := agent.New(model, r, agent.Options{}).Run(ask("Where is it?"))
 	play(t, first)
-	second := agent.New(model, r, agent.Options{}).Run(&chat.Request{Messages: append(first.Messages(), u("Are you sure?"))})
+	second := agent.New(model, r,
+		agent.Options{}).Run(&chat.Request{Messages: append(first.Messages(), u("Are you sure?"))})
 	play(t, second)
 	sent := model.requests[2].Messages
 	if err := runtest.Strict(sent); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"user Where is it?", "assistant I look. c1", "tool look c1 " + `{"found":{"n":1}}`, "assistant It is x.", "user Are you sure?"}
+	want := []string{"user Where is it?", "assistant I look. c1", "tool look c1 " + `{"found":{"n":1}}`,
+		"assistant It is x.", "user Are you sure?"}
 	var got []string
 	for _, m := range sent {
 		words := []string{string(m.Role), m.Name, m.CallID, m.Text()}
@@ -42,7 +46,8 @@ func TestBR09(t *testing.T) {
 		t.Errorf("the second run sent\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	// A result that answers no call of the conversation is none.
-	if agent.NewState(agent.Limits{}, sent).Add(chat.Message{Role: chat.RoleTool, CallID: "c2", Parts: chat.Text("x")}) {
+	if agent.NewState(agent.Limits{}, sent).Add(chat.Message{Role: chat.RoleTool, CallID: "c2",
+		Parts: chat.Text("x")}) {
 		t.Error("the result of a call that nobody made was taken")
 	}
 }
@@ -60,7 +65,8 @@ func TestX_D01(t *testing.T) {
 			made.Aliases = append(made.Aliases, fmt.Sprintf("t%d", i+1))
 			answers = append(answers, calls(call("", fmt.Sprintf("t%d", i), "{}")))
 		}
-		run := agent.New(&fakeModel{answers: answers}, tools(t, made), agent.Options{Limits: agent.Limits{Iterations: -1}}).Run(ask("go"))
+		run := agent.New(&fakeModel{answers: answers}, tools(t, made),
+			agent.Options{Limits: agent.Limits{Iterations: -1}}).Run(ask("go"))
 		play(t, run)
 		if o := run.Outcome(); ran > 20 || o.Limit != agent.LimitCalls && o.Limit != agent.LimitRepeats {
 			t.Errorf("%d calls ran: %+v", ran, o)
@@ -96,8 +102,10 @@ func TestX_E30(t *testing.T) {
 	does := func(what string) func(context.Context, string) (string, error) {
 		return func(context.Context, string) (string, error) { did = append(did, what); return what + " done", nil }
 	}
-	model := &fakeModel{answers: []answer{calls(call("1", "search", "{}")), calls(call("2", "save", "{}")), {text: "Saved."}}}
-	run := agent.New(model, tools(t, reads("search", does("search")), writes("save", does("save"))), agent.Options{}).Run(ask("Search for X and save the results"))
+	model := &fakeModel{answers: []answer{calls(call("1", "search", "{}")), calls(call("2", "save", "{}")),
+		{text: "Saved."}}}
+	run := agent.New(model, tools(t, reads("search", does("search")), writes("save", does("save"))),
+		agent.Options{}).Run(ask("Search for X and save the results"))
 	said := ""
 	for e, err := range run.Events(t.Context()) {
 		if err != nil {
@@ -129,7 +137,8 @@ func TestKilledQueue(t *testing.T) {
 					return "sent", nil
 				}
 				once := writes("sends", sends)
-				s := &scripted{answers: []answer{calls(call("", "sends", `{"n":1}`)), calls(call("", "sends", `{"n":2}`))}}
+				s := &scripted{answers: []answer{calls(call("", "sends", `{"n":1}`)),
+					calls(call("", "sends", `{"n":2}`))}}
 				r := tools(t, once)
 				run = agent.New(s.model(), r, agent.Options{Journal: store}).Run(ask("go"))
 				id := run.ID()
@@ -137,12 +146,14 @@ func TestKilledQueue(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !store.Dead() {
-					checkQueue(t, "whole", run, []string{`first of {"n":1}`, `second of {"n":1}`, `first of {"n":2}`, `second of {"n":2}`})
+					checkQueue(t, "whole", run, []string{`first of {"n":1}`, `second of {"n":1}`, `first of {"n":2}`,
+						`second of {"n":2}`})
 					return
 				}
 				time.Sleep(time.Hour)
 				var written []string
-				for e := range store.Store.Read(t.Context(), journal.Query{Stream: id, Kinds: []journal.Kind{journal.KindMessage}}) {
+				for e := range store.Store.Read(t.Context(),
+					journal.Query{Stream: id, Kinds: []journal.Kind{journal.KindMessage}}) {
 					if text := e.Record.Message.Text(); strings.Contains(text, " of ") {
 						written = append(written, text)
 					}
@@ -171,7 +182,8 @@ func checkQueue(t *testing.T, where string, run *agent.Run, written []string) {
 			got = append(got, m.Text())
 		}
 	}
-	if len(got) < len(written) || !slices.Equal(got[:len(written)], written) || !slices.IsSortedFunc(got, func(a, b string) int { return strings.Compare(a[len(a)-4:]+a, b[len(b)-4:]+b) }) {
+	if len(got) < len(written) || !slices.Equal(got[:len(written)], written) ||
+		!slices.IsSortedFunc(got, func(a, b string) int { return strings.Compare(a[len(a)-4:]+a, b[len(b)-4:]+b) }) {
 		t.Errorf("%s: %q is in the conversation, %q was recorded", where, got, written)
 	}
 	if slices.ContainsFunc(got, func(s string) bool { return strings.Count(strings.Join(got, "|"), s) > 1 }) {

@@ -4,15 +4,16 @@
 //
 // The words of this package:
 //
-//   - A run goes from a user's message to the answer, through as many turns as it takes. A turn is one answer of the model.
-//   - A step is what a run does next: ask the model, run calls, or end. state.Next decides it from the messages so far, and
-//     from nothing else but what was used: there is no model, no tool and no clock in it.
+//   - A run goes from a user's message to the answer, through as many turns as it takes. A turn is one answer of the
+//     model.
+//   - A step is what a run does next: ask the model, run calls, or end. state.Next decides it from the messages so far,
+//     and from nothing else but what was used: there is no model, no tool and no clock in it.
 //   - A call is open as long as it has no result. A turn's calls all get one, before the model is asked again.
 //   - A ruling says of an open call whether it may run, or which result it has without having run.
-//   - The last answer is one that the model is asked for when a limit is reached: it is told to call nothing more, and to say
-//     what it knows.
-//   - The guard watches over calls that are repeated with the same arguments and the same result: the model is told, then the
-//     calls are blocked, then the run is stopped.
+//   - The last answer is one that the model is asked for when a limit is reached: it is told to call nothing more, and
+//     to say what it knows.
+//   - The guard watches over calls that are repeated with the same arguments and the same result: the model is told,
+//     then the calls are blocked, then the run is stopped.
 //   - A run that waits for a person ends with its calls open. It goes on in another stream.
 //
 // # The transcript

@@ -11,7 +11,8 @@ import (
 // answer has ended: the line that ended the block was rather meant to open one in the file if another such line comes
 // later and what stands around the two reads so.
 
-const doubtful = "The call was not run: a line of back-ticks inside of the block seems to end it too early, so that a part of it would be lost. " +
+const doubtful = "The call was not run: a line of back-ticks inside of the block seems to end it too early, so that " +
+	"a part of it would be lost. " +
 	"Write the block again, between fences that are longer than any fence in it, such as ````."
 
 // doubt makes attempts of the calls whose block may have ended too early.

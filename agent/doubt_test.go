@@ -27,18 +27,22 @@ func TestBlocksThatEndEarly_A22(t *testing.T) {
 		{"one with a language first", head + "\n```sh\nmake\n```\nthen\n```\nmake test\n```\n```\n", false},
 		{"with Windows' line ends", strings.ReplaceAll(head+"\n```\nmake\n```\nMore.\n```\n", "\n", "\r\n"), false},
 		{"a fence with a language inside", head + "\n```sh\nmake\n```\n\nMore.\n```\n", true},
-		{"longer fences around it", strings.Replace(head, "```", "````", 1) + "\n```\nmake\n```\n\nMore.\n````\n", true},
+		{"longer fences around it", strings.Replace(head, "```", "````", 1) + "\n```\nmake\n```\n\nMore.\n````\n",
+			true},
 		{"nothing behind it", head + "```", true},
 		{"a sentence behind it", head + "```\nThat is the file.\n", true},
 		{"a sentence and what it prints", head + "```\n\nIt prints:\n\n```\nTitle\n```\n", true},
-		{"a sentence, what it prints and another sentence", head + "```\n\nRun it with\n\n```\nmake\n```\n\nand look.\n", true},
+		{"a sentence, what it prints and another sentence",
+			head + "```\n\nRun it with\n\n```\nmake\n```\n\nand look.\n", true},
 		{"another block behind it", head + "```\n```sh\nls\n```\n", true},
 	} {
 		for _, whole := range []bool{false, true} {
 			made := reads("create", says("README.md created successfully"))
-			made.Definition.Parameters = []byte(`{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}`)
+			made.Definition.Parameters = []byte(
+				`{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}`)
 			model := &writer{answers: []string{tt.answer}}
-			a := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeText, Dialect: "cli-block"}), tools(t, made), agent.Options{Whole: whole})
+			a := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeText, Dialect: "cli-block"}),
+				tools(t, made), agent.Options{Whole: whole})
 			var results []string
 			for _, e := range play(t, a.Run(ask("write a README"))) {
 				if e.Kind == chat.KindResult {

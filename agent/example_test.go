@@ -36,10 +36,14 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	model := bridge.New(openai.New(openai.Options{URL: server.URL, Model: "any"}), bridge.Options{Mode: bridge.ModeText})
-	a := agent.New(model, tool.NewRunner(tool.Settings{Tools: tools}), agent.Options{Limits: agent.Limits{Iterations: 5}})
+	model := bridge.New(openai.New(openai.Options{URL: server.URL, Model: "any"}),
+		bridge.Options{Mode: bridge.ModeText})
+	a := agent.New(model, tool.NewRunner(tool.Settings{Tools: tools}),
+		agent.Options{Limits: agent.Limits{Iterations: 5}})
 
-	run := a.Run(&chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Do I need an umbrella in Oslo?")}}})
+	run := a.Run(
+		&chat.Request{
+			Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Do I need an umbrella in Oslo?")}}})
 	for event, err := range run.Events(context.Background()) {
 		switch {
 		case err != nil:

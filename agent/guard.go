@@ -33,7 +33,8 @@ func blockedText(n int) string {
 
 // repeatedText is added to the result of the n-th call of its kind.
 func repeatedText(n int) string {
-	return repeated + fmt.Sprintf("this is the same call for the %s time. If the result is the same again, more of them will not be run.", ordinal(n))
+	return repeated + fmt.Sprintf("this is the same call for the %s time. If the result is the same again, more of "+
+		"them will not be run.", ordinal(n))
 }
 
 func ordinal(n int) string {

@@ -84,7 +84,8 @@ func TestGuide_D24_D34(t *testing.T) {
 		{text: `<tool_call>{"name": "stretch_word", "arguments": {"word": "ho", "times": 3}}</tool_call>`},
 		{text: "It is hohoho."},
 	}}
-	run := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeText}), runner, agent.Options{}).Run(ask("Stretch ho to three times its length"))
+	run := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeText}), runner,
+		agent.Options{}).Run(ask("Stretch ho to three times its length"))
 	events := play(t, run)
 	if got := texts(events); got != "It is hohoho." {
 		t.Errorf("the answer is %q", got)

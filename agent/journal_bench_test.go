@@ -98,9 +98,11 @@ func BenchmarkManyRuns(b *testing.B) {
 			if n == turns {
 				return answer{text: "done"}
 			}
-			return answer{text: "on it", calls: []chat.Call{call("", "slow", fmt.Sprintf(`{"n":%d}`, n)), call("", "look", "{}")}}
+			return answer{text: "on it", calls: []chat.Call{call("", "slow", fmt.Sprintf(`{"n":%d}`, n)),
+				call("", "look", "{}")}}
 		}}
-		a := agent.New(then, tools(b, reads("slow", slow), reads("look", says(text))), agent.Options{Journal: openStore(b, "sqlite")})
+		a := agent.New(then, tools(b, reads("slow", slow), reads("look", says(text))),
+			agent.Options{Journal: openStore(b, "sqlite")})
 		var wg sync.WaitGroup
 		for range runs {
 			wg.Go(func() {

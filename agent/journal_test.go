@@ -76,7 +76,8 @@ func killTools(t *testing.T, did *effects) *tool.Runner {
 // result, the conversation holds the order of strict servers and the chain of the journal is whole.
 func TestKilled(t *testing.T) {
 	s := &scripted{answers: []answer{
-		{text: "First.", calls: []chat.Call{call("", "look", `{"n":1}`), call("", "save", `{"n":2}`), call("", "repeats", `{"n":3}`)}},
+		{text: "First.", calls: []chat.Call{call("", "look", `{"n":1}`), call("", "save", `{"n":2}`),
+			call("", "repeats", `{"n":3}`)}},
 		{calls: []chat.Call{call("", "asks", `{"n":4}`), call("", "save", `{"n":5}`), call("", "look", `{"n":6}`)}},
 		{calls: []chat.Call{call("", "repeats", `{"n":7}`), call("", "nothing", `{"n":8}`)}},
 	}}
@@ -117,7 +118,9 @@ func killAndResume(t *testing.T, s *scripted, store *runtest.Dying, runner *tool
 		case o.Reason == agent.EndWaiting:
 			for _, w := range o.Waiting {
 				approvals := &journal.Approvals{Store: store}
-				if _, err := approvals.Decide(t.Context(), w.ID, tool.Answer{State: tool.ApprovalApproved}); err != nil && !errors.Is(err, runtest.ErrDead) && !errors.Is(err, tool.ErrDecided) {
+				if _, err := approvals.Decide(t.Context(), w.ID,
+					tool.Answer{State: tool.ApprovalApproved}); err != nil && !errors.Is(err, runtest.ErrDead) &&
+					!errors.Is(err, tool.ErrDecided) {
 					t.Fatal(err)
 				}
 			}
@@ -175,7 +178,8 @@ func checkKilled(t *testing.T, where string, store journal.Store, id string, did
 			if !state.Add(result.Message()) {
 				t.Errorf("%s: the result of %s has no call", where, r.Result.CallID)
 			}
-			if what := r.Result.Result.Error; strings.Contains(what, "not known") && strings.Contains(string(r.Result.Result.Details), "unknown") && !r.Result.Started {
+			if what := r.Result.Result.Error; strings.Contains(what, "not known") &&
+				strings.Contains(string(r.Result.Result.Details), "unknown") && !r.Result.Started {
 				t.Errorf("%s: a call that did not begin is unknown", where)
 			}
 		case journal.KindEnd:
@@ -197,7 +201,9 @@ func checkKilled(t *testing.T, where string, store journal.Store, id string, did
 	// What has a good result was done; what was done and has none is said to be unknown.
 	for _, r := range results(messages) {
 		_, text, _ := strings.Cut(r, ": ")
-		if args, ok := strings.CutPrefix(text, "did "); ok && !slices.ContainsFunc([]string{"look", "save", "repeats", "asks"}, func(k string) bool { return did.n[k+args] > 0 }) {
+		if args, ok := strings.CutPrefix(text, "did "); ok &&
+			!slices.ContainsFunc([]string{"look", "save", "repeats", "asks"},
+				func(k string) bool { return did.n[k+args] > 0 }) {
 			t.Errorf("%s: %s was not done", where, args)
 		}
 	}
@@ -227,7 +233,8 @@ func TestWaitsInTheJournal(t *testing.T) {
 			if _, err := approvals.Decide(t.Context(), first.Outcome().Waiting[0].ID, tt.answer); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := approvals.Decide(t.Context(), first.Outcome().Waiting[0].ID, tt.answer); !errors.Is(err, tool.ErrDecided) {
+			if _, err := approvals.Decide(t.Context(), first.Outcome().Waiting[0].ID, tt.answer); !errors.Is(err,
+				tool.ErrDecided) {
 				t.Errorf("a second answer: %v", err)
 			}
 			other := agent.New(s.model(), killTools(t, did), agent.Options{Journal: store, Wait: true})
@@ -237,7 +244,8 @@ func TestWaitsInTheJournal(t *testing.T) {
 			}
 			play(t, second)
 			got := strings.Join(results(second.Messages()), "\n")
-			if !strings.Contains(got, strings.TrimPrefix(tt.want, "0: ")) || second.Outcome().Reason != agent.EndAnswer {
+			if !strings.Contains(got, strings.TrimPrefix(tt.want, "0: ")) ||
+				second.Outcome().Reason != agent.EndAnswer {
 				t.Errorf("the results are %q, the outcome %+v", got, second.Outcome())
 			}
 			if err := runtest.Strict(second.Messages()); err != nil {
@@ -256,7 +264,8 @@ type endingStore struct {
 	ending func()
 }
 
-func (s *endingStore) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+func (s *endingStore) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64,
+	error) {
 	if records[len(records)-1].Kind == journal.KindEnd {
 		s.ending()
 	}
@@ -276,7 +285,8 @@ func TestAcceptStopped(t *testing.T) {
 				time.Sleep(10 * time.Millisecond) // so that it comes first if it can
 			}}
 			s := &scripted{answers: []answer{calls(call("", "asks", `{"n":1}`))}}
-			run = agent.New(s.model(), killTools(t, new(effects)), agent.Options{Journal: store, Wait: true}).Run(ask("go"))
+			run = agent.New(s.model(), killTools(t, new(effects)), agent.Options{Journal: store, Wait: true}).Run(
+				ask("go"))
 			play(t, run)
 			if err := run.Accept(t.Context(), u("and more")); err != nil {
 				t.Fatal(err)
@@ -285,7 +295,8 @@ func TestAcceptStopped(t *testing.T) {
 			if stop {
 				answer = tool.Answer{State: tool.ApprovalDenied, Stop: true}
 			}
-			if _, err := (&journal.Approvals{Store: memory}).Decide(t.Context(), run.Outcome().Waiting[0].ID, answer); err != nil {
+			if _, err := (&journal.Approvals{Store: memory}).Decide(t.Context(), run.Outcome().Waiting[0].ID,
+				answer); err != nil {
 				t.Fatal(err)
 			}
 			_, err := record(run.Events(t.Context()))
@@ -295,7 +306,8 @@ func TestAcceptStopped(t *testing.T) {
 			if err := <-late; !errors.Is(err, agent.ErrEnded) {
 				t.Errorf("sent at its end: %v", err)
 			}
-			if said := run.Messages(); !slices.ContainsFunc(said, func(m chat.Message) bool { return m.Text() == "and more" }) {
+			if said := run.Messages(); !slices.ContainsFunc(said,
+				func(m chat.Message) bool { return m.Text() == "and more" }) {
 				t.Errorf("the conversation is %+v", said)
 			}
 			var last journal.Kind
@@ -319,7 +331,8 @@ type promptStore struct {
 	answer tool.Answer
 }
 
-func (s *promptStore) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+func (s *promptStore) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64,
+	error) {
 	n, err := s.Store.Append(ctx, stream, after, records...)
 	if err == nil && records[len(records)-1].Kind == journal.KindQuestion {
 		_, err = (&journal.Approvals{Store: s.Store}).Decide(ctx, stream, s.answer)
@@ -332,7 +345,8 @@ func TestStoppedAtOnce(t *testing.T) {
 	for _, stop := range []bool{false, true} {
 		store := &promptStore{new(journal.Memory), tool.Answer{State: tool.ApprovalDenied, Stop: stop}}
 		s := &scripted{answers: []answer{calls(call("", "asks", `{"n":1}`)), {text: "Then not."}}}
-		run := agent.New(s.model(), killTools(t, new(effects)), agent.Options{Journal: store, Wait: true}).Run(ask("go"))
+		run := agent.New(s.model(), killTools(t, new(effects)), agent.Options{Journal: store, Wait: true}).Run(
+			ask("go"))
 		_, err := record(run.Events(t.Context()))
 		want, turns := agent.EndAnswer, 2
 		if stop {
@@ -350,19 +364,23 @@ func TestCutBehindTheAnswer(t *testing.T) {
 	memory := new(journal.Memory)
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &scripted{answers: []answer{calls(call("", "look", "{}")), {text: "It is x."}}}
-	first := agent.New(s.model(), killTools(t, new(effects)), agent.Options{Journal: &cutting{memory, "It is x.", cancel}}).Run(ask("go"))
+	first := agent.New(s.model(), killTools(t, new(effects)),
+		agent.Options{Journal: &cutting{memory, "It is x.", cancel}}).Run(ask("go"))
 	if _, err := record(first.Events(ctx)); err == nil || first.Outcome().Reason != agent.EndCancel {
 		t.Fatalf("%v, %+v", err, first.Outcome())
 	}
-	second, err := agent.New(s.model(), killTools(t, new(effects)), agent.Options{Journal: memory}).Resume(t.Context(), first.ID(), nil)
+	second, err := agent.New(s.model(), killTools(t, new(effects)), agent.Options{Journal: memory}).Resume(t.Context(),
+		first.ID(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	play(t, second)
-	if o := second.Outcome(); o.Reason != agent.EndAnswer || o.Text != "It is x." || o.Finish != chat.FinishStop || o.Turns != 2 {
+	if o := second.Outcome(); o.Reason != agent.EndAnswer || o.Text != "It is x." || o.Finish != chat.FinishStop ||
+		o.Turns != 2 {
 		t.Errorf("the outcome is %+v", o)
 	}
-	for e, err := range memory.Read(t.Context(), journal.Query{Stream: first.ID(), Kinds: []journal.Kind{journal.KindEnd}}) {
+	for e, err := range memory.Read(t.Context(),
+		journal.Query{Stream: first.ID(), Kinds: []journal.Kind{journal.KindEnd}}) {
 		if err != nil || e.Record.End.Reason != string(agent.EndAnswer) {
 			t.Errorf("%+v, %v", e.Record.End, err)
 		}

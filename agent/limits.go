@@ -90,7 +90,8 @@ func (l Limits) last(which LimitKind) string {
 	case LimitCost:
 		return limitNotice + "the money is used up" + then
 	case LimitRepeats:
-		return limitNotice + fmt.Sprintf("the same call was made %d times and had the same result", l.Repeats.Stop) + then
+		return limitNotice + fmt.Sprintf("the same call was made %d times and had the same result", l.Repeats.Stop) +
+			then
 	}
 	return limitNotice + string(which) + then
 }

@@ -38,10 +38,12 @@ func pages(n int, sent *[]*chat.Request) *modelFunc {
 	return &modelFunc{func(req *chat.Request) answer {
 		*sent = append(*sent, req)
 		if text := req.Messages[len(req.Messages)-1].Text(); strings.HasPrefix(text, "Write a summary") {
-			return answer{text: fmt.Sprintf("Pages up to %d were read.", lastPage(req.Messages)), usage: chat.Usage{Known: true, In: 7, Out: 3}}
+			return answer{text: fmt.Sprintf("Pages up to %d were read.", lastPage(req.Messages)),
+				usage: chat.Usage{Known: true, In: 7, Out: 3}}
 		}
 		if next := lastPage(req.Messages) + 1; next <= n {
-			return answer{calls: []chat.Call{call("", "page", fmt.Sprintf(`{"n":%d}`, next))}, usage: chat.Usage{Known: true, In: 100, Out: 10}}
+			return answer{calls: []chat.Call{call("", "page", fmt.Sprintf(`{"n":%d}`, next))},
+				usage: chat.Usage{Known: true, In: 100, Out: 10}}
 		}
 		return answer{text: "All read."}
 	}}
@@ -77,7 +79,8 @@ func TestLongRun(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var sent []*chat.Request
 			store := new(journal.Memory)
-			o := agent.Options{Journal: store, Window: tt.window, Limits: agent.Limits{Iterations: 60, Calls: -1, PerTool: -1}, Prices: agent.Prices{Known: true}}
+			o := agent.Options{Journal: store, Window: tt.window,
+				Limits: agent.Limits{Iterations: 60, Calls: -1, PerTool: -1}, Prices: agent.Prices{Known: true}}
 			run := agent.New(pages(24, &sent), reader(t), o).Run(ask("Read all pages."))
 			play(t, run)
 			if o := run.Outcome(); o.Text != "All read." || o.Calls != 24 || o.Limit != "" {
@@ -141,13 +144,17 @@ func TestReadsPrunedResults(t *testing.T) {
 	var sent []*chat.Request
 	inner := pages(20, &sent)
 	model := &modelFunc{func(req *chat.Request) answer {
-		if last := req.Messages[max(len(req.Messages)-2, 0)].Calls; lastPage(req.Messages) == 20 && len(last) == 1 && last[0].Name == "page" {
+		if last := req.Messages[max(len(req.Messages)-2, 0)].Calls; lastPage(req.Messages) == 20 && len(last) == 1 &&
+			last[0].Name == "page" {
 			sent = append(sent, req)
-			return calls(call("", "read_output", `{"id":"call_0"}`), call("", "read_output", `{"id":"call_0","offset":10,"length":20}`), call("", "read_output", `{"id":"call_99"}`))
+			return calls(call("", "read_output", `{"id":"call_0"}`),
+				call("", "read_output", `{"id":"call_0","offset":10,"length":20}`),
+				call("", "read_output", `{"id":"call_99"}`))
 		}
 		return inner.answer(req)
 	}}
-	run := agent.New(model, reader(t), agent.Options{Window: agent.Window{Tokens: 8000}, Limits: agent.Limits{Iterations: 60, Calls: -1, PerTool: -1}}).Run(ask("Read all pages."))
+	run := agent.New(model, reader(t), agent.Options{Window: agent.Window{Tokens: 8000},
+		Limits: agent.Limits{Iterations: 60, Calls: -1, PerTool: -1}}).Run(ask("Read all pages."))
 	play(t, run)
 	got := results(run.Messages())[20:]
 	whole := page(`{"n":1}`)
@@ -205,7 +212,9 @@ func TestContextLength(t *testing.T) {
 		history := []chat.Message{u("task")}
 		for i := range 10 {
 			id := fmt.Sprint("c", i)
-			history = append(history, chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{call(id, "page", "{}")}}, chat.Message{Role: chat.RoleTool, CallID: id, Parts: chat.Text(page("x"))})
+			history = append(history,
+				chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{call(id, "page", "{}")}},
+				chat.Message{Role: chat.RoleTool, CallID: id, Parts: chat.Text(page("x"))})
 		}
 		run := agent.New(model, reader(t), o).Run(&chat.Request{Messages: append(history, u("go on"))})
 		if _, err := record(run.Events(t.Context())); !errors.Is(err, chat.ErrContextLength) || n != 2 {
@@ -246,7 +255,8 @@ func TestContextLength(t *testing.T) {
 // TestKilledLongRun kills a run that is longer than its model's context before and after each record, and lets it go
 // on. What a model is sent is the same as if nobody had been killed, and no summary is written twice.
 func TestKilledLongRun(t *testing.T) {
-	o := agent.Options{Window: agent.Window{Tokens: 1150, Summarize: true}, Limits: agent.Limits{Iterations: 60, Calls: -1, PerTool: -1}}
+	o := agent.Options{Window: agent.Window{Tokens: 1150, Summarize: true},
+		Limits: agent.Limits{Iterations: 60, Calls: -1, PerTool: -1}}
 	last := func(sent []*chat.Request) string { return dump(sent[len(sent)-1].Messages) }
 	synctest.Test(t, func(t *testing.T) {
 		var sent []*chat.Request
@@ -293,11 +303,14 @@ func TestKilledLongRun(t *testing.T) {
 func TestSummaryOfTheSession(t *testing.T) {
 	var sent []*chat.Request
 	store := new(journal.Memory)
-	o := agent.Options{Journal: store, Window: agent.Window{Tokens: 1400, Summarize: true}, Limits: agent.Limits{Iterations: 60, Calls: -1, PerTool: -1}}
+	o := agent.Options{Journal: store, Window: agent.Window{Tokens: 1400, Summarize: true},
+		Limits: agent.Limits{Iterations: 60, Calls: -1, PerTool: -1}}
 	first := agent.New(pages(12, &sent), reader(t), o).Run(ask("Read all pages."))
 	play(t, first)
 	sent = nil
-	second := agent.New(pages(12, &sent), reader(t), o).Run(&chat.Request{Model: "fake", Messages: append(first.Messages(), u("Thanks.")), Conversation: first.Session()})
+	second := agent.New(pages(12, &sent), reader(t),
+		o).Run(&chat.Request{Model: "fake", Messages: append(first.Messages(), u("Thanks.")),
+		Conversation: first.Session()})
 	play(t, second)
 	if len(sent) != 1 || !strings.Contains(sent[0].Messages[0].Text(), "This is a summary of them:\nPages up to") {
 		t.Errorf("%d requests, the first one\n%s", len(sent), dump(sent[0].Messages))
@@ -306,7 +319,10 @@ func TestSummaryOfTheSession(t *testing.T) {
 	sent = nil
 	changed := slices.Clone(first.Messages())
 	changed[2].Parts = chat.Text("something else")
-	play(t, agent.New(pages(12, &sent), reader(t), o).Run(&chat.Request{Model: "fake", Messages: append(changed, u("Thanks.")), Conversation: first.Session()}))
+	play(t,
+		agent.New(pages(12, &sent), reader(t),
+			o).Run(&chat.Request{Model: "fake", Messages: append(changed, u("Thanks.")),
+			Conversation: first.Session()}))
 	if len(sent) != 2 || !strings.HasPrefix(sent[0].Messages[len(sent[0].Messages)-1].Text(), "Write a summary") {
 		t.Errorf("%d requests: another conversation has the summary of this one", len(sent))
 	}
@@ -323,7 +339,8 @@ func TestNoSummary(t *testing.T) {
 		}
 		return inner.answer(req)
 	}}
-	run := agent.New(model, reader(t), agent.Options{Window: agent.Window{Tokens: 2400, Summarize: true}, Limits: agent.Limits{Iterations: 60, Calls: -1, PerTool: -1}}).Run(ask("Read all pages."))
+	run := agent.New(model, reader(t), agent.Options{Window: agent.Window{Tokens: 2400, Summarize: true},
+		Limits: agent.Limits{Iterations: 60, Calls: -1, PerTool: -1}}).Run(ask("Read all pages."))
 	play(t, run)
 	if run.Outcome().Text != "All read." || asked != 1 {
 		t.Errorf("it was asked %d times: %+v", asked, run.Outcome())

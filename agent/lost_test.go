@@ -57,7 +57,8 @@ func TestLost(t *testing.T) {
 				time.Sleep(time.Second)
 				store.off.Store(true)
 				time.Sleep(50 * time.Second) // the lease is over
-				second, err := agent.New(model, runner, agent.Options{Journal: memory, Wait: true}).Resume(t.Context(), first.ID(), nil)
+				second, err := agent.New(model, runner, agent.Options{Journal: memory, Wait: true}).Resume(t.Context(),
+					first.ID(), nil)
 				if err != nil {
 					t.Fatal(err)
 				}

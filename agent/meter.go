@@ -35,5 +35,5 @@ func (m *meter) spend(s *state, p Prices, u chat.Usage, failed error) (priced bo
 }
 
 // unpaid are the kinds of errors of servers that answered nothing.
-var unpaid = map[chat.ErrorKind]bool{chat.ErrAuth: true, chat.ErrBadRequest: true, chat.ErrNotFound: true, chat.ErrRateLimit: true,
-	chat.ErrContextLength: true, chat.ErrOverloaded: true}
+var unpaid = map[chat.ErrorKind]bool{chat.ErrAuth: true, chat.ErrBadRequest: true, chat.ErrNotFound: true,
+	chat.ErrRateLimit: true, chat.ErrContextLength: true, chat.ErrOverloaded: true}

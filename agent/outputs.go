@@ -53,7 +53,8 @@ func (l *runRecorder) output(ctx context.Context, id string) (text string, ok bo
 	if l == nil {
 		return "", false, nil
 	}
-	for e, err := range l.store.Read(ctx, journal.Query{Stream: l.outputStream(id), Kinds: []journal.Kind{journal.KindObject}}) {
+	for e, err := range l.store.Read(ctx,
+		journal.Query{Stream: l.outputStream(id), Kinds: []journal.Kind{journal.KindObject}}) {
 		if err != nil {
 			return "", false, fmt.Errorf("agent: output %s: %w", id, err)
 		}

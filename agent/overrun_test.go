@@ -41,7 +41,8 @@ func TestOverrun(t *testing.T) {
 	r := tools(t, writes("write_all", func(context.Context, string) (string, error) { ran++; return "gone", nil }))
 	store := new(journal.Memory)
 	model := new(eagerModel)
-	a := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeNative}), r, agent.Options{Journal: store, Prices: agent.Prices{Known: true}})
+	a := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeNative}), r,
+		agent.Options{Journal: store, Prices: agent.Prices{Known: true}})
 	run := a.Run(ask("tidy up"))
 	told := 0
 	for _, e := range play(t, run) {
@@ -50,7 +51,8 @@ func TestOverrun(t *testing.T) {
 		}
 	}
 	o := run.Outcome()
-	if ran != 0 || model.asked != 1 || told != 1 || o.Reason != agent.EndAnswer || o.Text != "Shall I delete it?" || o.Finish != chat.FinishStop {
+	if ran != 0 || model.asked != 1 || told != 1 || o.Reason != agent.EndAnswer || o.Text != "Shall I delete it?" ||
+		o.Finish != chat.FinishStop {
 		t.Errorf("%d calls ran, asked %d times, told %d times: %+v", ran, model.asked, told, o)
 	}
 	if o.Usage.Uncounted != 1 || o.Priced {
@@ -61,7 +63,8 @@ func TestOverrun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if k := e.Record.Kind; k == journal.KindOverrun && (e.Record.Overrun.Marker == "" || e.Record.Overrun.At != len(o.Text)) {
+		if k := e.Record.Kind; k == journal.KindOverrun &&
+			(e.Record.Overrun.Marker == "" || e.Record.Overrun.At != len(o.Text)) {
 			t.Errorf("recorded as %+v", e.Record.Overrun)
 		}
 		kinds = append(kinds, e.Record.Kind)

@@ -69,7 +69,9 @@ func TestTranscripts(t *testing.T) {
 			model := randomAnswers(rnd)
 			history := ask("go").Messages
 			for range 3 {
-				run := agent.New(model, r, agent.Options{Limits: agent.Limits{Calls: 8, PerTool: 4, Time: 4 * time.Second}}).Run(&chat.Request{Messages: history})
+				run := agent.New(model, r,
+					agent.Options{Limits: agent.Limits{Calls: 8, PerTool: 4, Time: 4 * time.Second}}).Run(
+					&chat.Request{Messages: history})
 				ends[drive(t, rnd, run, r.Settings().Approvals)]++
 				history = append(run.Messages(), u("go on"))
 				if run.Outcome().Reason == agent.EndWaiting {
@@ -86,7 +88,8 @@ func TestTranscripts(t *testing.T) {
 			}
 		}
 		for i, n := range ends {
-			if names := [...]string{"whole", "broken off", "cancelled", "failed", "waiting"}; i < len(names) && n < rounds/200 {
+			if names := [...]string{"whole", "broken off", "cancelled", "failed", "waiting"}; i < len(names) &&
+				n < rounds/200 {
 				t.Errorf("only %d runs were %s", n, names[i])
 			}
 		}
@@ -122,9 +125,11 @@ func drive(t *testing.T, rnd *rand.Rand, run *agent.Run, approvals tool.Approval
 			return 0
 		}
 		for _, a := range o.Waiting {
-			answer := tool.Answer{State: []tool.ApprovalState{tool.ApprovalApproved, tool.ApprovalDenied, tool.ApprovalCancelled}[rnd.IntN(3)]}
+			answer := tool.Answer{State: []tool.ApprovalState{tool.ApprovalApproved, tool.ApprovalDenied,
+				tool.ApprovalCancelled}[rnd.IntN(3)]}
 			if rnd.IntN(3) > 0 {
-				if _, err := approvals.Decide(t.Context(), a.ID, answer); err != nil && !errors.Is(err, tool.ErrDecided) {
+				if _, err := approvals.Decide(t.Context(), a.ID, answer); err != nil &&
+					!errors.Is(err, tool.ErrDecided) {
 					t.Fatal(err)
 				}
 			}

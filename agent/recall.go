@@ -44,7 +44,8 @@ func (a *Agent) recalled(ctx context.Context, run string) ([]chat.Message, error
 		rec := &m.entries[i].Record
 		in = in || rec.Kind == journal.KindTurn
 		r.replay(rec, in)
-		if t := rec.TurnEnd; t != nil && t.Error != nil && t.Message.Text() != "" { // what was said before it broke off was seen
+		if t := rec.TurnEnd; t != nil && t.Error != nil && t.Message.Text() != "" {
+			// what was said before it broke off was seen
 			r.state.Add(chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(t.Message.Text())})
 		}
 	}

@@ -56,7 +56,8 @@ func title(messages []chat.Message) string {
 }
 
 // open begins the stream of a new run with what is known of it.
-func (l *runRecorder) open(ctx context.Context, run journal.RunRecord, messages []chat.Message, notes map[string]string) error {
+func (l *runRecorder) open(ctx context.Context, run journal.RunRecord, messages []chat.Message,
+	notes map[string]string) error {
 	if l == nil || l.opened {
 		return nil
 	}
@@ -91,7 +92,8 @@ func (l *runRecorder) open(ctx context.Context, run journal.RunRecord, messages 
 
 // about returns what is known of the session from now on, or nil where nothing is new: the notes are those of
 // its last run.
-func (l *runRecorder) about(ctx context.Context, messages []chat.Message, notes map[string]string) (*journal.SessionNote, error) {
+func (l *runRecorder) about(ctx context.Context, messages []chat.Message,
+	notes map[string]string) (*journal.SessionNote, error) {
 	if l.fresh {
 		return &journal.SessionNote{Title: title(messages), Notes: notes}, nil
 	}
@@ -99,7 +101,8 @@ func (l *runRecorder) about(ctx context.Context, messages []chat.Message, notes 
 		return nil, nil
 	}
 	was := journal.SessionNote{}
-	for e, err := range l.store.Read(ctx, journal.Query{Session: l.session, Kinds: []journal.Kind{journal.KindSession}}) {
+	for e, err := range l.store.Read(ctx,
+		journal.Query{Session: l.session, Kinds: []journal.Kind{journal.KindSession}}) {
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +143,8 @@ func (l *runRecorder) hold(ctx context.Context, lost func()) (release func(), er
 	claimed := lease.Token == lease.Seq // and the last entry says so
 	if lease.Seq != known && !(claimed && lease.Seq == known+1) {
 		_ = l.store.Release(context.WithoutCancel(ctx), lease) // it ends by itself
-		return nil, fmt.Errorf("agent: run %s: %w: another process has gone on with it meanwhile", l.id, journal.ErrConflict)
+		return nil, fmt.Errorf("agent: run %s: %w: another process has gone on with it meanwhile", l.id,
+			journal.ErrConflict)
 	}
 	l.writer, l.fence = journal.NewWriter(l.store, l.id, lease.Seq), lease.Token
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -169,7 +173,8 @@ func (l *runRecorder) renew(ctx context.Context, lease *journal.Lease) bool {
 			switch {
 			case errors.Is(err, journal.ErrHeld):
 				return false
-			case err == nil && next.Token != lease.Token: // it was another's, who has left it: what stands there is not known here
+			case err == nil && next.Token != lease.Token:
+				// it was another's, who has left it: what stands there is not known here
 				*lease = next
 				return false
 			case err == nil:
@@ -200,11 +205,17 @@ func (t *turn) records(failed error, broken bool) []journal.Record {
 		case chat.KindBounce, chat.KindConverted:
 			list = append(list, journal.Record{Kind: journal.KindBounce, Bounce: d.(*chat.BounceDetail)})
 		case chat.KindRejected:
-			list = append(list, journal.Record{Kind: journal.KindReject, Reject: &journal.Reject{Turn: n.turn, CallID: n.callID, RejectedDetail: *d.(*chat.RejectedDetail)}})
+			list = append(list,
+				journal.Record{Kind: journal.KindReject,
+					Reject: &journal.Reject{Turn: n.turn, CallID: n.callID, RejectedDetail: *d.(*chat.RejectedDetail)}})
 		case chat.KindOverrun:
-			list = append(list, journal.Record{Kind: journal.KindOverrun, Overrun: &journal.Overrun{Turn: n.turn, OverrunDetail: *d.(*chat.OverrunDetail)}})
+			list = append(list,
+				journal.Record{Kind: journal.KindOverrun,
+					Overrun: &journal.Overrun{Turn: n.turn, OverrunDetail: *d.(*chat.OverrunDetail)}})
 		case chat.KindNote:
-			list = append(list, journal.Record{Kind: journal.KindRepair, Repair: &journal.Repair{Turn: n.turn, CallID: n.callID, NoteDetail: *d.(*chat.NoteDetail)}})
+			list = append(list,
+				journal.Record{Kind: journal.KindRepair,
+					Repair: &journal.Repair{Turn: n.turn, CallID: n.callID, NoteDetail: *d.(*chat.NoteDetail)}})
 		}
 	}
 	end := &journal.TurnEnd{Turn: t.turn + t.last, Message: t.message(broken), Usage: t.usage, Finish: t.finish}

@@ -197,7 +197,8 @@ func (r *Run) restoredTurn(end *journal.TurnEnd) *turn {
 // rendered returns a recorded result as the model reads it.
 func (r *Run) rendered(f *tool.FinishRecord) chat.Message {
 	if f.Result.ErrorType == tool.ErrLimit && !f.Started {
-		return chat.Message{Role: chat.RoleTool, CallID: f.CallID, Name: f.Tool, Parts: chat.Text(f.Result.Error), IsError: true}
+		return chat.Message{Role: chat.RoleTool, CallID: f.CallID, Name: f.Tool, Parts: chat.Text(f.Result.Error),
+			IsError: true}
 	}
 	if r.client.runs(f.Tool) && !f.Started && len(f.Result.Parts) > 0 {
 		return fromOutside(f)
@@ -256,7 +257,8 @@ func (r *Run) recallQuestions(ctx context.Context, m *memory) error {
 		if err != nil {
 			return fmt.Errorf("agent: the question %s that run %s waits for: %w", id, r.log.id, err)
 		}
-		if slices.ContainsFunc(open, func(c chat.Call) bool { return c.ID == a.CallID }) { // else it has its result by now
+		if slices.ContainsFunc(open, func(c chat.Call) bool { return c.ID == a.CallID }) {
+			// else it has its result by now
 			r.parked[a.CallID] = a
 		}
 	}
@@ -314,10 +316,12 @@ func (a *Agent) Abort(ctx context.Context, id string) error {
 func (r *Run) endings() []journal.Record {
 	var records []journal.Record
 	for _, c := range r.state.Open() {
-		f := tool.FinishRecord{CallID: c.ID, Tool: c.Name, Result: tool.Failure(&tool.Error{Kind: tool.ErrCanceled, Tool: c.Name}), At: time.Now()}
+		f := tool.FinishRecord{CallID: c.ID, Tool: c.Name,
+			Result: tool.Failure(&tool.Error{Kind: tool.ErrCanceled, Tool: c.Name}), At: time.Now()}
 		records = append(records, journal.Record{Kind: journal.KindResult, Result: &f})
 	}
-	return append(records, journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: string(EndCancel), Usage: r.state.Usage}})
+	return append(records,
+		journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: string(EndCancel), Usage: r.state.Usage}})
 }
 
 // Leave gives a run that Resume returned back, so that another can go on with it at once. It is for who does not range

@@ -99,7 +99,8 @@ func (l *lives) answer(t *testing.T, store journal.Store, waiting []tool.Approva
 		if l.rnd.IntN(4) == 0 {
 			continue // later
 		}
-		if _, err := approvals.Decide(t.Context(), w.ID, answer); err != nil && !errors.Is(err, tool.ErrDecided) && !errors.Is(err, runtest.ErrDead) {
+		if _, err := approvals.Decide(t.Context(), w.ID, answer); err != nil && !errors.Is(err, tool.ErrDecided) &&
+			!errors.Is(err, runtest.ErrDead) {
 			t.Fatal(err)
 		}
 	}
@@ -114,7 +115,8 @@ func TestResumedTranscripts(t *testing.T) {
 		kinds := map[string]int{}
 		for seed := range rounds {
 			rnd := rand.New(rand.NewPCG(uint64(seed), 11))
-			l := &lives{rnd: rnd, store: new(journal.Memory), model: randomAnswers(rnd), runner: randomTools(t), kinds: kinds}
+			l := &lives{rnd: rnd, store: new(journal.Memory), model: randomAnswers(rnd), runner: randomTools(t),
+				kinds: kinds}
 			if rnd.IntN(2) == 0 {
 				l.window = agent.Window{Tokens: 100 + rnd.IntN(400), Summarize: rnd.IntN(2) == 0}
 			}

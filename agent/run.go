@@ -172,8 +172,9 @@ func (r *Run) begin(ctx context.Context) (release func(), err error) {
 		return func() {}, nil
 	}
 	o := &r.agent.o
-	opening := journal.RunRecord{Agent: o.Name, Model: r.req.Model, Dir: r.runner.Settings().Root, By: o.By, Detached: o.Detached, Only: o.Only,
-		Offered: journal.Definitions(r.runner.Offered(said(r.state.Messages))), Client: journal.Definitions(r.req.Tools)}
+	opening := journal.RunRecord{Agent: o.Name, Model: r.req.Model, Dir: r.runner.Settings().Root, By: o.By,
+		Detached: o.Detached, Only: o.Only, Offered: journal.Definitions(r.runner.Offered(said(r.state.Messages))),
+		Client: journal.Definitions(r.req.Tools)}
 	if !r.log.opened {
 		r.offered = slices.Concat(opening.Offered, opening.Client)
 	}
@@ -273,7 +274,8 @@ func (r *Run) ask(ctx context.Context, step step) error {
 			return err
 		}
 		err = r.answer(ctx, req, v, attempt)
-		if attempt > 1 || r.stopped || !errors.Is(err, chat.ErrContextLength) || !r.refused(r.progress.last, v, req.Tools) {
+		if attempt > 1 || r.stopped || !errors.Is(err, chat.ErrContextLength) ||
+			!r.refused(r.progress.last, v, req.Tools) {
 			return err
 		}
 	}
@@ -281,7 +283,8 @@ func (r *Run) ask(ctx context.Context, step step) error {
 
 // answer makes one request to the model.
 func (r *Run) answer(ctx context.Context, req *chat.Request, v View, attempt int) error {
-	begins := &journal.Turn{Turn: r.progress.turns, Model: req.Model, Attempt: attempt, Budget: r.shown.learned, Pruned: v.Pruned + v.Cut, Dropped: v.Dropped}
+	begins := &journal.Turn{Turn: r.progress.turns, Model: req.Model, Attempt: attempt, Budget: r.shown.learned,
+		Pruned: v.Pruned + v.Cut, Dropped: v.Dropped}
 	if r.log != nil {
 		r.describe(begins, req)
 	}
@@ -347,7 +350,8 @@ func (r *Run) request(ctx context.Context, step step) (*chat.Request, View, erro
 	req.Stream, req.Attempts = !r.agent.o.Whole, true
 	switch {
 	case step.Limit != "":
-		req.Choice = chat.Choice{Mode: chat.ChoiceNone, Read: true} // the tools stay, because the history speaks of them
+		// the tools stay, because the history speaks of them
+		req.Choice = chat.Choice{Mode: chat.ChoiceNone, Read: true}
 	case r.state.calls > 0 && req.Choice.Mode != chat.ChoiceNone:
 		req.Choice = chat.Choice{} // what has to be called was called
 	}
@@ -379,7 +383,8 @@ func (r *Run) finish(ctx context.Context, err error) {
 	o.Usage, o.Cost, o.Turns, o.Calls = r.state.Usage, r.state.Cost, r.state.turns, r.state.calls
 	o.Denied, o.Failing = r.seen.denials(), r.seen.failing(o.Limit)
 	if t := r.progress.last; t != nil {
-		o.Text, o.GaveUp = t.text.String(), len(t.calls) > 0 && !slices.ContainsFunc(t.calls, func(c chat.Call) bool { return c.Reason == "" })
+		o.Text, o.GaveUp = t.text.String(),
+			len(t.calls) > 0 && !slices.ContainsFunc(t.calls, func(c chat.Call) bool { return c.Reason == "" })
 		if t.finish != nil {
 			o.Finish = t.finish.Reason
 		}

@@ -38,7 +38,8 @@ func texts(events []chat.Event) string {
 
 func TestReasonActAnswer(t *testing.T) {
 	model := &fakeModel{answers: []answer{
-		{text: "Let me see. ", calls: []chat.Call{call("c1", "calculator", `{"expression":"123 * 45"}`)}, usage: chat.Usage{Known: true, In: 10, Out: 5}},
+		{text: "Let me see. ", calls: []chat.Call{call("c1", "calculator", `{"expression":"123 * 45"}`)},
+			usage: chat.Usage{Known: true, In: 10, Out: 5}},
 		{text: "It is 5535.", usage: chat.Usage{Known: true, In: 20, Out: 7}},
 	}}
 	run := agent.New(model, tools(t, reads("calculator", says("5535"))), agent.Options{}).Run(ask("What is 123 * 45?"))
@@ -46,7 +47,8 @@ func TestReasonActAnswer(t *testing.T) {
 
 	want := []chat.Message{
 		{Role: chat.RoleUser, Parts: chat.Text("What is 123 * 45?")},
-		{Role: chat.RoleAssistant, Parts: chat.Text("Let me see. "), Calls: []chat.Call{{ID: "c1", Name: "calculator", Arguments: `{"expression":"123 * 45"}`, Complete: true}}},
+		{Role: chat.RoleAssistant, Parts: chat.Text("Let me see. "),
+			Calls: []chat.Call{{ID: "c1", Name: "calculator", Arguments: `{"expression":"123 * 45"}`, Complete: true}}},
 		{Role: chat.RoleTool, CallID: "c1", Name: "calculator", Parts: chat.Text("5535")},
 		{Role: chat.RoleAssistant, Parts: chat.Text("It is 5535.")},
 	}
@@ -141,14 +143,15 @@ func TestModelWithToolsOfItsClient(t *testing.T) {
 		}
 	}
 	last := events[len(events)-1]
-	if last.Kind != chat.KindFinish || last.Detail.(*chat.Finish).Reason != chat.FinishCalls || len(answer.Calls) != 2 ||
-		len(results) != 1 || results[0].CallID != "a" {
+	if last.Kind != chat.KindFinish || last.Detail.(*chat.Finish).Reason != chat.FinishCalls ||
+		len(answer.Calls) != 2 || len(results) != 1 || results[0].CallID != "a" {
 		t.Fatalf("the stream ends with %s, calls %+v, results %+v", last.Kind, answer.Calls, results)
 	}
 	if _, err := record(stream); !errors.Is(err, agent.ErrEnded) || len(model.requests) != 1 {
 		t.Errorf("a second range over the stream: %v, %d requests", err, len(model.requests))
 	}
-	req.Messages = append(req.Messages, answer, results[0], chat.Message{Role: chat.RoleTool, CallID: "b", Name: "door", Parts: chat.Text("ok")})
+	req.Messages = append(req.Messages, answer, results[0],
+		chat.Message{Role: chat.RoleTool, CallID: "b", Name: "door", Parts: chat.Text("ok")})
 	if events, err = record(m.Stream(t.Context(), req)); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +159,8 @@ func TestModelWithToolsOfItsClient(t *testing.T) {
 		t.Errorf("with the result: %+v after %d requests", last.Detail, len(model.requests))
 	}
 	req.Tools = append(req.Tools, chat.Tool{Name: "look"})
-	if _, err := record(m.Stream(t.Context(), req)); !errors.Is(err, chat.ErrBadRequest) || !strings.Contains(err.Error(), "look") {
+	if _, err := record(m.Stream(t.Context(), req)); !errors.Is(err, chat.ErrBadRequest) ||
+		!strings.Contains(err.Error(), "look") {
 		t.Errorf("a tool of the same name on both sides: %v", err)
 	}
 }
@@ -167,16 +171,19 @@ func TestEveryCallHasOneResult(t *testing.T) {
 		return "", errors.New("File not found: missing-file.txt")
 	}
 	model := &fakeModel{answers: []answer{
-		calls(call("a", "look", "{}"), call("a", "fails", "{}"), call("", "panics", "{}"), call("d", "no_such_tool", "{}"), call("e", "look", "[broken")),
+		calls(call("a", "look", "{}"), call("a", "fails", "{}"), call("", "panics", "{}"),
+			call("d", "no_such_tool", "{}"), call("e", "look", "[broken")),
 		calls(call("a", "look", `{"n":1}`)),
 	}}
-	run := agent.New(model, tools(t, reads("look", says("x")), reads("fails", fails), reads("panics", panics)), agent.Options{}).Run(ask("go"))
+	run := agent.New(model, tools(t, reads("look", says("x")), reads("fails", fails), reads("panics", panics)),
+		agent.Options{}).Run(ask("go"))
 	play(t, run)
 	if err := runtest.Strict(run.Messages()); err != nil {
 		t.Error(err)
 	}
 	got := results(run.Messages())
-	want := []string{"a: x", "a_2: Error: File not found: missing-file.txt", "call_2: Error: Unexpected error: ", "d: Error: Tool no_such_tool not found", "e: Error: ", "a_3: x"}
+	want := []string{"a: x", "a_2: Error: File not found: missing-file.txt", "call_2: Error: Unexpected error: ",
+		"d: Error: Tool no_such_tool not found", "e: Error: ", "a_3: x"}
 	if len(got) != len(want) {
 		t.Fatalf("the results are %q", got)
 	}
@@ -203,7 +210,8 @@ func TestParallel(t *testing.T) {
 			note("end " + args)
 			return args, nil
 		}
-		model := &fakeModel{answers: []answer{calls(call("1", "look", `{"n":1}`), call("2", "look", `{"n":2}`), call("3", "write", `{"n":3}`), call("4", "look", `{"n":4}`), call("5", "write", `{"n":5}`))}}
+		model := &fakeModel{answers: []answer{calls(call("1", "look", `{"n":1}`), call("2", "look", `{"n":2}`),
+			call("3", "write", `{"n":3}`), call("4", "look", `{"n":4}`), call("5", "write", `{"n":5}`))}}
 		run := agent.New(model, tools(t, reads("look", slow), writes("write", slow)), agent.Options{}).Run(ask("go"))
 		began := time.Now()
 		play(t, run)
@@ -216,7 +224,8 @@ func TestParallel(t *testing.T) {
 		if got := strings.Join(log, " "); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
-		if got := results(run.Messages()); !slices.Equal(got, []string{`1: {"n":1}`, `2: {"n":2}`, `3: {"n":3}`, `4: {"n":4}`, `5: {"n":5}`}) {
+		if got := results(run.Messages()); !slices.Equal(got, []string{`1: {"n":1}`, `2: {"n":2}`, `3: {"n":3}`,
+			`4: {"n":4}`, `5: {"n":5}`}) {
 			t.Errorf("the results are %q", got)
 		}
 	})
@@ -238,29 +247,39 @@ func TestLimits(t *testing.T) {
 		literal bool // the model was told in D's words
 	}{
 		{name: "ER-21 iterations, by default 10", limits: agent.Limits{PerTool: -1}, then: endless("fresh"),
-			want: agent.Outcome{Reason: agent.EndAnswer, Limit: agent.LimitIterations, Text: "done", Turns: 10, Calls: 9}, ran: 9},
+			want: agent.Outcome{Reason: agent.EndAnswer, Limit: agent.LimitIterations, Text: "done", Turns: 10,
+				Calls: 9}, ran: 9},
 		{name: "calls", limits: agent.Limits{Calls: 3}, then: endless("fresh"),
-			want: agent.Outcome{Reason: agent.EndAnswer, Limit: agent.LimitCalls, Text: "done", Turns: 4, Calls: 3}, ran: 3, literal: true},
+			want: agent.Outcome{Reason: agent.EndAnswer, Limit: agent.LimitCalls, Text: "done", Turns: 4, Calls: 3},
+			ran:  3, literal: true},
 		{name: "calls of one tool", limits: agent.Limits{PerTool: 2, Iterations: 5}, then: endless("fresh"),
-			want: agent.Outcome{Reason: agent.EndAnswer, Limit: agent.LimitIterations, Text: "done", Turns: 5, Calls: 4}, ran: 2},
-		{name: "tokens", limits: agent.Limits{Tokens: 250}, then: &answer{calls: endless("fresh").calls, usage: chat.Usage{Known: true, In: 90, Out: 10}},
-			want: agent.Outcome{Reason: agent.EndAnswer, Limit: agent.LimitTokens, Text: "done", Turns: 4, Calls: 3}, ran: 2},
-		{name: "cost", limits: agent.Limits{Cost: 0.5}, prices: agent.Prices{Known: true, In: 1000, Out: 10000}, then: &answer{calls: endless("fresh").calls, usage: chat.Usage{Known: true, In: 100, Out: 10}},
-			want: agent.Outcome{Reason: agent.EndAnswer, Limit: agent.LimitCost, Text: "done", Turns: 4, Calls: 3}, ran: 2},
+			want: agent.Outcome{Reason: agent.EndAnswer, Limit: agent.LimitIterations, Text: "done", Turns: 5,
+				Calls: 4}, ran: 2},
+		{name: "tokens", limits: agent.Limits{Tokens: 250},
+			then: &answer{calls: endless("fresh").calls, usage: chat.Usage{Known: true, In: 90, Out: 10}},
+			want: agent.Outcome{Reason: agent.EndAnswer, Limit: agent.LimitTokens, Text: "done", Turns: 4, Calls: 3},
+			ran:  2},
+		{name: "cost", limits: agent.Limits{Cost: 0.5}, prices: agent.Prices{Known: true, In: 1000, Out: 10000},
+			then: &answer{calls: endless("fresh").calls, usage: chat.Usage{Known: true, In: 100, Out: 10}},
+			want: agent.Outcome{Reason: agent.EndAnswer, Limit: agent.LimitCost, Text: "done", Turns: 4, Calls: 3},
+			ran:  2},
 		{name: "the same call", limits: agent.Limits{}, then: endless("same"),
 			want: agent.Outcome{Reason: agent.EndAnswer, Limit: agent.LimitRepeats, Text: "done", Turns: 7, Calls: 6}},
 		{name: "the same call that fails", limits: agent.Limits{}, then: endless("failing"),
-			want: agent.Outcome{Reason: agent.EndAnswer, Limit: agent.LimitRepeats, Text: "done", Turns: 7, Calls: 6, Failing: true}},
+			want: agent.Outcome{Reason: agent.EndAnswer, Limit: agent.LimitRepeats, Text: "done", Turns: 7, Calls: 6,
+				Failing: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			n.Store(0)
 			model := &fakeModel{then: tt.then}
-			run := agent.New(model, tools(t, reads("fresh", fresh), reads("same", says("x")), reads("failing", failing)),
+			run := agent.New(model, tools(t, reads("fresh", fresh), reads("same", says("x")),
+				reads("failing", failing)),
 				agent.Options{Limits: tt.limits, Prices: tt.prices}).Run(ask("go"))
 			play(t, run)
 			o := run.Outcome()
-			if o.Reason != tt.want.Reason || o.Limit != tt.want.Limit || o.Text != tt.want.Text || o.Turns != tt.want.Turns || o.Calls != tt.want.Calls || o.Failing != tt.want.Failing {
+			if o.Reason != tt.want.Reason || o.Limit != tt.want.Limit || o.Text != tt.want.Text ||
+				o.Turns != tt.want.Turns || o.Calls != tt.want.Calls || o.Failing != tt.want.Failing {
 				t.Errorf("the outcome is %+v", o)
 			}
 			if n.Load() != tt.ran {
@@ -285,12 +304,14 @@ func TestLastAnswerThatCalls(t *testing.T) {
 	ran := 0
 	counts := func(context.Context, string) (string, error) { ran++; return fmt.Sprint(ran), nil }
 	model := &fakeModel{answers: []answer{calls(call("1", "look", "{}")), calls(call("2", "look", "{}"))}}
-	run := agent.New(model, tools(t, reads("look", counts)), agent.Options{Limits: agent.Limits{Iterations: 2}}).Run(ask("go"))
+	run := agent.New(model, tools(t, reads("look", counts)), agent.Options{Limits: agent.Limits{Iterations: 2}}).Run(
+		ask("go"))
 	play(t, run)
 	if o := run.Outcome(); o.Reason != agent.EndLimit || o.Limit != agent.LimitIterations || ran != 1 {
 		t.Errorf("%d calls ran, and the outcome is %+v", ran, o)
 	}
-	if got := results(run.Messages()); !slices.Equal(got, []string{"1: 1", "2: Tool limit reached. Summarize with what you have"}) {
+	if got := results(run.Messages()); !slices.Equal(got,
+		[]string{"1: 1", "2: Tool limit reached. Summarize with what you have"}) {
 		t.Errorf("the results are %q", got)
 	}
 }
@@ -311,10 +332,12 @@ func TestLastAnswerThatWritesACall(t *testing.T) {
 			counts := func(context.Context, string) (string, error) { ran++; return "2", nil }
 			model := &fakeModel{answers: []answer{{text: written}, {text: tt.last}}}
 			b := bridge.New(model, bridge.Options{Mode: bridge.ModeText})
-			run := agent.New(b, tools(t, reads("look", counts)), agent.Options{Limits: agent.Limits{Iterations: 2}}).Run(ask("go"))
+			run := agent.New(b, tools(t, reads("look", counts)),
+				agent.Options{Limits: agent.Limits{Iterations: 2}}).Run(ask("go"))
 			events := play(t, run)
 			o := run.Outcome()
-			if got := strings.TrimSpace(texts(events)); got != tt.want || strings.TrimSpace(o.Text) != tt.want || o.Reason != tt.reason || ran != 1 {
+			if got := strings.TrimSpace(texts(events)); got != tt.want || strings.TrimSpace(o.Text) != tt.want ||
+				o.Reason != tt.reason || ran != 1 {
 				t.Errorf("%d calls ran, the text is %q, and the outcome is %+v", ran, got, o)
 			}
 			if err := runtest.Strict(run.Messages()); err != nil {
@@ -362,9 +385,11 @@ func TestRetryRepeatsNoTool(t *testing.T) {
 	counts := func(context.Context, string) (string, error) { ran++; return "saved", nil }
 	inner := &fakeModel{answers: []answer{
 		calls(call("1", "save", "{}")),
-		{text: "half an ans", calls: []chat.Call{call("2", "save", `{"again":1}`)}, err: &chat.Error{Kind: chat.ErrUnavailable, Message: "gone"}},
+		{text: "half an ans", calls: []chat.Call{call("2", "save", `{"again":1}`)},
+			err: &chat.Error{Kind: chat.ErrUnavailable, Message: "gone"}},
 	}}
-	run := agent.New(inner, tools(t, writes("save", counts)), agent.Options{}).Run(ask("Search for X and save the results"))
+	run := agent.New(inner, tools(t, writes("save", counts)),
+		agent.Options{}).Run(ask("Search for X and save the results"))
 	_, err := record(run.Events(t.Context()))
 	if !errors.Is(err, chat.ErrUnavailable) || ran != 1 {
 		t.Fatalf("%d calls ran, and the error is %v", ran, err)
@@ -372,7 +397,8 @@ func TestRetryRepeatsNoTool(t *testing.T) {
 	if got := run.Messages(); got[len(got)-1].Text() != "half an ans" || len(got[len(got)-1].Calls) != 0 {
 		t.Errorf("the answer that broke off became %s", dump(got[len(got)-1:]))
 	}
-	again := agent.New(inner, tools(t, writes("save", counts)), agent.Options{}).Run(&chat.Request{Messages: run.Messages()})
+	again := agent.New(inner, tools(t, writes("save", counts)),
+		agent.Options{}).Run(&chat.Request{Messages: run.Messages()})
 	play(t, again)
 	if ran != 1 || runtest.Strict(again.Messages()) != nil {
 		t.Errorf("%d calls ran; the conversation is\n%s", ran, dump(again.Messages()))
@@ -411,9 +437,10 @@ func TestMessagesQueue(t *testing.T) {
 		}
 		return "sent", nil
 	}
-	model := &fakeModel{answers: []answer{calls(call("1", "look", "{}"), call("2", "list", "{}")), {text: "Five words.", wait: func(context.Context) {
-		run.Send(u("Thanks."))
-	}}}}
+	model := &fakeModel{answers: []answer{calls(call("1", "look", "{}"), call("2", "list", "{}")),
+		{text: "Five words.", wait: func(context.Context) {
+			run.Send(u("Thanks."))
+		}}}}
 	run = agent.New(model, tools(t, reads("look", sends), reads("list", says("x"))), agent.Options{}).Run(ask("go"))
 	play(t, run)
 	want := "user assistant tool tool user assistant user assistant"
@@ -469,7 +496,9 @@ func TestWaitsForAPerson(t *testing.T) {
 	r := tools(t, dangerous, reads("look", says("x")), writes("save", says("saved")))
 	store := new(tool.MemoryApprovals)
 	r = r.With(func(s *tool.Settings) { s.Approvals = store })
-	model := &fakeModel{answers: []answer{calls(call("1", "drop", `{"n":1}`), call("2", "look", "{}"), call("3", "save", "{}"), call("4", "drop", `{"n":2}`))}}
+	model := &fakeModel{
+		answers: []answer{calls(call("1", "drop", `{"n":1}`), call("2", "look", "{}"), call("3", "save", "{}"),
+			call("4", "drop", `{"n":2}`))}}
 	run := agent.New(model, r, agent.Options{}).Run(ask("go"))
 	play(t, run)
 	o := run.Outcome()
@@ -479,10 +508,12 @@ func TestWaitsForAPerson(t *testing.T) {
 	if got := results(run.Messages()); !slices.Equal(got, []string{"2: x"}) {
 		t.Errorf("before the answers there are the results %q: what changes something waits", got)
 	}
-	if _, err := store.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: tool.ApprovalApproved, By: "ann"}); err != nil {
+	if _, err := store.Decide(t.Context(), o.Waiting[0].ID,
+		tool.Answer{State: tool.ApprovalApproved, By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Decide(t.Context(), o.Waiting[1].ID, tool.Answer{State: tool.ApprovalDenied, By: "ann", Reason: "not that one"}); err != nil {
+	if _, err := store.Decide(t.Context(), o.Waiting[1].ID, tool.Answer{State: tool.ApprovalDenied, By: "ann",
+		Reason: "not that one"}); err != nil {
 		t.Fatal(err)
 	}
 	play(t, run)
@@ -496,7 +527,8 @@ func TestWaitsForAPerson(t *testing.T) {
 		t.Error(err)
 	}
 	got := strings.Join(results(run.Messages()), "\n")
-	for _, part := range []string{`1: did {"n":1}`, "2: x", "3: saved", "4: Error: User denied approval", "not that one"} {
+	for _, part := range []string{`1: did {"n":1}`, "2: x", "3: saved", "4: Error: User denied approval",
+		"not that one"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%q is not in the results:\n%s", part, got)
 		}
@@ -506,11 +538,13 @@ func TestWaitsForAPerson(t *testing.T) {
 // The signature of thinking goes back to the server with the text that it seals.
 func TestKeepsSealedThinking(t *testing.T) {
 	seal := []chat.Extra{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: json.RawMessage(`"c2ln"`)}}
-	model := &fakeModel{answers: []answer{{reasoning: "I look.", seal: seal, calls: []chat.Call{call("1", "look", "{}")}}}}
+	model := &fakeModel{
+		answers: []answer{{reasoning: "I look.", seal: seal, calls: []chat.Call{call("1", "look", "{}")}}}}
 	run := agent.New(model, tools(t, reads("look", says("x"))), agent.Options{}).Run(ask("go"))
 	play(t, run)
 	m := model.requests[1].Messages[1]
-	if m.Reasoning != "I look." || len(m.Parts) != 1 || string(m.Parts[0].Raw) != `{"type":"thinking","thinking":"I look.","signature":"c2ln"}` {
+	if m.Reasoning != "I look." || len(m.Parts) != 1 ||
+		string(m.Parts[0].Raw) != `{"type":"thinking","thinking":"I look.","signature":"c2ln"}` {
 		t.Errorf("the message is %+v", m)
 	}
 }
@@ -544,7 +578,8 @@ func TestStructuredAnswer(t *testing.T) {
 	schema := json.RawMessage(`{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`)
 	req := ask("Count.")
 	req.Format = &chat.Format{Kind: chat.FormatSchema, Name: "answer", Schema: schema}
-	run := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeNative}), tools(t, reads("look", says("5"))), agent.Options{}).Run(req)
+	run := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeNative}), tools(t, reads("look", says("5"))),
+		agent.Options{}).Run(req)
 	play(t, run)
 	if o := run.Outcome(); strings.TrimSpace(o.Text) != `{"count": 5}` || o.Reason != agent.EndAnswer {
 		t.Errorf("the outcome is %+v", o)
@@ -560,7 +595,8 @@ func TestCancelled(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		model := &fakeModel{answers: []answer{calls(call("1", "slow", "{}"), call("2", "save", "{}"))}}
-		run := agent.New(model, tools(t, reads("slow", slow), writes("save", says("x"))), agent.Options{}).Run(ask("go"))
+		run := agent.New(model, tools(t, reads("slow", slow), writes("save", says("x"))),
+			agent.Options{}).Run(ask("go"))
 		time.AfterFunc(time.Second, cancel)
 		_, err := record(run.Events(ctx))
 		if !errors.Is(err, chat.ErrCanceled) || run.Outcome().Reason != agent.EndCancel {
@@ -577,7 +613,8 @@ func TestBouncesAreTurns(t *testing.T) {
 	model := &fakeModel{answers: []answer{{text: "No."}, calls(call("2", "look", "{}"))}}
 	req := ask("go")
 	req.Choice.Mode = chat.ChoiceRequired
-	run := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeNative}), tools(t, reads("look", says("x"))), agent.Options{}).Run(req)
+	run := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeNative}), tools(t, reads("look", says("x"))),
+		agent.Options{}).Run(req)
 	var got []string
 	for _, e := range play(t, run) {
 		if e.Kind == chat.KindTurnStart || e.Kind == chat.KindResult {

@@ -44,7 +44,8 @@ type openCall struct {
 
 // newState returns the state of a run that begins. history is the conversation before it; its calls are not the run's.
 func newState(l Limits, history []chat.Message) *state {
-	s := &state{Limits: l.filled(), Messages: slices.Clone(history), ids: map[string]bool{}, byTool: map[string]int{}, streaks: map[mark]*streak{}}
+	s := &state{Limits: l.filled(), Messages: slices.Clone(history), ids: map[string]bool{}, byTool: map[string]int{},
+		streaks: map[mark]*streak{}}
 	for i := range history {
 		for j := range history[i].Calls {
 			s.ids[history[i].Calls[j].ID] = true

@@ -44,7 +44,8 @@ type shown struct {
 
 // fitting returns what the conversation has to fit.
 func (s *shown) fitting(w Window, tools []chat.Tool) Fitting {
-	f := Fitting{Budget: w.budget(tools), Summary: s.summary, Summarize: w.Summarize && !s.noSummary, Reader: reader(tools)}
+	f := Fitting{Budget: w.budget(tools), Summary: s.summary, Summarize: w.Summarize && !s.noSummary,
+		Reader: reader(tools)}
 	if s.learned > 0 && (f.Budget == 0 || s.learned < f.Budget) {
 		f.Budget = s.learned
 	}
@@ -96,9 +97,12 @@ func (r *Run) sumUp(ctx context.Context, f Fitting, n int, tools []chat.Tool) (j
 	f.Summarize = false
 	f.Budget = f.Budget * 7 / 8 // the question has to fit too
 	req := *r.req
-	req.Tools, req.Choice, req.Format, req.Stream = tools, chat.Choice{Mode: chat.ChoiceNone, Read: true}, nil, !r.agent.o.Whole
-	fit := f.Fit(r.state.Messages[:n]).Messages // which may be the conversation itself, that nothing may be written into
-	req.Messages = append(slices.Clip(fit), chat.Message{Role: chat.RoleUser, Parts: chat.Text(prompt.AskSummary(most / 2))})
+	req.Tools, req.Choice, req.Format, req.Stream = tools, chat.Choice{Mode: chat.ChoiceNone, Read: true}, nil,
+		!r.agent.o.Whole
+	// which may be the conversation itself, that nothing may be written into
+	fit := f.Fit(r.state.Messages[:n]).Messages
+	req.Messages = append(slices.Clip(fit),
+		chat.Message{Role: chat.RoleUser, Parts: chat.Text(prompt.AskSummary(most / 2))})
 	var text strings.Builder
 	var usage chat.Usage
 	var failed error
@@ -113,7 +117,8 @@ func (r *Run) sumUp(ctx context.Context, f Fitting, n int, tools []chat.Tool) (j
 		}
 	}
 	r.spend(usage, failed)
-	s := journal.Summary{Messages: n, Digest: digest(r.state.Messages[:n]), Text: strings.TrimSpace(beginning(text.String(), most)), Model: req.Model, Usage: usage}
+	s := journal.Summary{Messages: n, Digest: digest(r.state.Messages[:n]),
+		Text: strings.TrimSpace(beginning(text.String(), most)), Model: req.Model, Usage: usage}
 	switch {
 	case ctx.Err() != nil:
 		return s, ctx.Err()
@@ -164,8 +169,10 @@ func (a *Agent) Recap(ctx context.Context, session string, messages []chat.Messa
 }
 
 // recap is Recap of the summaries that were there before a position of the journal.
-func (a *Agent) recap(ctx context.Context, session string, messages []chat.Message, before int64) (found Summary, err error) {
-	for e, err := range a.o.Journal.Read(ctx, journal.Query{Session: session, Kinds: []journal.Kind{journal.KindSummary}}) {
+func (a *Agent) recap(ctx context.Context, session string, messages []chat.Message, before int64) (found Summary,
+	err error) {
+	for e, err := range a.o.Journal.Read(ctx,
+		journal.Query{Session: session, Kinds: []journal.Kind{journal.KindSummary}}) {
 		if err != nil {
 			return Summary{}, fmt.Errorf("agent: the summaries of session %s: %w", session, err)
 		}

@@ -118,7 +118,8 @@ func (t *turn) attempt(e chat.Event) []chat.Event {
 		t.notes = append(t.notes, note{turn: e.Turn, event: e})
 		return []chat.Event{e}
 	}
-	if said := strings.TrimRight(t.text.String(), " \t\r\n"); d.Raw != "" && strings.HasSuffix(said, d.Raw) { // it was taken for text at first
+	if said := strings.TrimRight(t.text.String(), " \t\r\n"); d.Raw != "" && strings.HasSuffix(said, d.Raw) {
+		// it was taken for text at first
 		t.text.Reset()
 		t.text.WriteString(strings.TrimSuffix(said, d.Raw))
 	}
@@ -128,7 +129,8 @@ func (t *turn) attempt(e chat.Event) []chat.Event {
 		e.Index, e.ID = t.loose, ""
 	}
 	e.Flags, e.Name = e.Flags&^chat.FlagSpent, t.nameOf(d.Name)
-	c := chat.Call{Name: e.Name, Arguments: d.Arguments, Complete: true, Origin: e.Origin, Dialect: d.Dialect, At: d.At, End: d.End, Reason: d.Reason}
+	c := chat.Call{Name: e.Name, Arguments: d.Arguments, Complete: true, Origin: e.Origin, Dialect: d.Dialect,
+		At: d.At, End: d.End, Reason: d.Reason}
 	switch {
 	case d.Reason == chat.ReasonInvalid && !t.run.client.runs(c.Name):
 		c.Reason = "" // the tools here say themselves what they want

@@ -127,8 +127,8 @@ type fitter struct {
 }
 
 func newFitter(f *Fitting, messages []chat.Message) *fitter {
-	t := &fitter{f: f, messages: messages, size: make([]int, len(messages)), note: make([]string, len(messages)), cut: map[int]string{},
-		names: map[string]string{}, user: -1, turn: -1}
+	t := &fitter{f: f, messages: messages, size: make([]int, len(messages)), note: make([]string, len(messages)),
+		cut: map[int]string{}, names: map[string]string{}, user: -1, turn: -1}
 	lastUser := 0
 	task := false
 	for i := range messages {

@@ -17,7 +17,8 @@ import (
 func randomTalk(rnd *rand.Rand) []chat.Message {
 	var list []chat.Message
 	if rnd.IntN(2) == 0 {
-		list = append(list, chat.Message{Role: chat.RoleSystem, Parts: chat.Text("Be exact. " + strings.Repeat("s", rnd.IntN(200)))})
+		list = append(list,
+			chat.Message{Role: chat.RoleSystem, Parts: chat.Text("Be exact. " + strings.Repeat("s", rnd.IntN(200)))})
 	}
 	id := 0
 	for n := range 1 + rnd.IntN(4) {
@@ -34,7 +35,8 @@ func randomTalk(rnd *rand.Rand) []chat.Message {
 				if rnd.IntN(2) == 0 {
 					text = strings.Repeat("ré", rnd.IntN(3000))
 				}
-				list = append(list, chat.Message{Role: chat.RoleTool, CallID: c.ID, Name: "look", Parts: chat.Text(text), IsError: rnd.IntN(5) == 0})
+				list = append(list, chat.Message{Role: chat.RoleTool, CallID: c.ID, Name: "look",
+					Parts: chat.Text(text), IsError: rnd.IntN(5) == 0})
 			}
 			if rnd.IntN(8) == 0 {
 				list = append(list, u("and also this"))
@@ -154,7 +156,8 @@ func checkView(t *testing.T, where string, f *agent.Fitting, messages []chat.Mes
 	if v.Dropped > 0 && !strings.Contains(text, fmt.Sprintf("[%d earlier messages are left out here", v.Dropped)) {
 		t.Errorf("%s: nothing says that %d messages are left out", where, v.Dropped)
 	}
-	if whole := agent.EstimateTokens(messages, nil); v.Tokens > f.Budget && v.Tokens > whole+40 { // by no more than the note that says so
+	if whole := agent.EstimateTokens(messages, nil); v.Tokens > f.Budget && v.Tokens > whole+40 {
+		// by no more than the note that says so
 		t.Errorf("%s: it became longer, %d of %d", where, v.Tokens, whole)
 	}
 	if v.Tokens > f.Budget { // then nothing can go any more
@@ -172,9 +175,11 @@ func TestFitByHand(t *testing.T) {
 	long := strings.Repeat("0123456789", 100) // 250 tokens
 	turn := func(n int, text string) []chat.Message {
 		id := fmt.Sprint("c", n)
-		return []chat.Message{{Role: chat.RoleAssistant, Calls: []chat.Call{call(id, "look", "{}")}}, {Role: chat.RoleTool, CallID: id, Parts: chat.Text(text)}}
+		return []chat.Message{{Role: chat.RoleAssistant, Calls: []chat.Call{call(id, "look", "{}")}},
+			{Role: chat.RoleTool, CallID: id, Parts: chat.Text(text)}}
 	}
-	talk := slices.Concat([]chat.Message{{Role: chat.RoleSystem, Parts: chat.Text("sys")}, u("task")}, turn(1, long), turn(2, "short"), turn(3, long))
+	talk := slices.Concat([]chat.Message{{Role: chat.RoleSystem, Parts: chat.Text("sys")}, u("task")}, turn(1, long),
+		turn(2, "short"), turn(3, long))
 	for _, tt := range []struct {
 		name string
 		f    agent.Fitting
@@ -184,12 +189,16 @@ func TestFitByHand(t *testing.T) {
 		{"no budget", agent.Fitting{}, "sys|task|calls|" + long + "|calls|short|calls|" + long},
 		{"a note", agent.Fitting{Budget: 500, Reader: "read_output"},
 			`sys|task|calls|[The result of look, 1000 bytes, is left out to save room. read_output reads it again: {"id":"c1"}]|calls|short|calls|` + long},
-		{"turns", agent.Fitting{Budget: 370}, "sys|task/[4 earlier messages are left out here, because there is no room for them.]|calls|" + long},
-		{"a summary is wanted", agent.Fitting{Budget: 370, Summarize: true}, "sys|task/[4 earlier messages are left out here, because there is no room for them.]|calls|" + long + "|wanted 6"},
+		{"turns", agent.Fitting{Budget: 370},
+			"sys|task/[4 earlier messages are left out here, because there is no room for them.]|calls|" + long},
+		{"a summary is wanted", agent.Fitting{Budget: 370, Summarize: true},
+			"sys|task/[4 earlier messages are left out here, because there is no room for them.]|calls|" + long +
+				"|wanted 6"},
 		{"a summary", agent.Fitting{Budget: 370, Summary: agent.Summary{Messages: 6, Text: "It was short."}},
 			"sys|task/[4 earlier messages are left out here. This is a summary of them:\nIt was short.]|calls|" + long},
 		{"the newest turn", agent.Fitting{Budget: 180, Reader: "read_output"},
-			"sys|task/[4 earlier messages are left out here, because there is no room for them.]|calls|" + long[:368] + "\n[368 of 1000 bytes are shown, to save room. read_output reads on: {\"id\":\"c3\",\"offset\":368}]"},
+			"sys|task/[4 earlier messages are left out here, because there is no room for them.]|calls|" + long[:368] +
+				"\n[368 of 1000 bytes are shown, to save room. read_output reads on: {\"id\":\"c3\",\"offset\":368}]"},
 	} {
 		v := tt.f.Fit(talk)
 		var parts []string
@@ -226,7 +235,8 @@ func TestFitIsSteady(t *testing.T) {
 		}
 		last = v.Messages
 		id := fmt.Sprint("c", n)
-		messages = append(messages, chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{call(id, "look", fmt.Sprintf(`{"n":%d}`, n))}},
+		messages = append(messages,
+			chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{call(id, "look", fmt.Sprintf(`{"n":%d}`, n))}},
 			chat.Message{Role: chat.RoleTool, CallID: id, Parts: chat.Text(strings.Repeat("0123456789", 200))})
 	}
 	// 120 turns have some 65 000 tokens. Each time a quarter of 16 000 becomes free.

@@ -103,7 +103,8 @@ func (r *run) correction() string {
 				problem += "; " + f.message
 			}
 		case f.reason == ReasonFormat:
-			parts = append(parts, "FORMAT_ERROR: The response is not what was asked for: "+strings.TrimSuffix(oneLine(f.message), ".")+
+			parts = append(parts, "FORMAT_ERROR: The response is not what was asked for: "+
+				strings.TrimSuffix(oneLine(f.message), ".")+
 				". Write the response again, as the JSON alone.")
 			continue
 		case f.reason == reasonNoCall && f.call.Name != "":
@@ -165,7 +166,8 @@ func (r *run) corrected(req *chat.Request) *chat.Request {
 	out.Messages = slices.Clone(req.Messages)
 	answer := chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(r.wrote())}
 	message := r.correction()
-	if f := &r.turn.failures[0]; r.mode == ModeNative && f.call.Origin == chat.OriginFunction && f.reason != reasonNoCall {
+	if f := &r.turn.failures[0]; r.mode == ModeNative && f.call.Origin == chat.OriginFunction &&
+		f.reason != reasonNoCall {
 		call := f.call
 		if call.ID == "" {
 			call.ID = r.newID(call.Name)
@@ -175,7 +177,8 @@ func (r *run) corrected(req *chat.Request) *chat.Request {
 		}
 		answer.Calls = []chat.Call{call}
 		out.Messages = append(out.Messages, answer,
-			chat.Message{Role: chat.RoleTool, CallID: call.ID, Name: call.Name, IsError: true, Parts: chat.Text(message)})
+			chat.Message{Role: chat.RoleTool, CallID: call.ID, Name: call.Name, IsError: true,
+				Parts: chat.Text(message)})
 		return &out
 	}
 	if again, ok := r.rendered(answer, message); ok {

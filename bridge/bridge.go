@@ -5,14 +5,15 @@
 // Words:
 //
 //   - A tool is custom when the request declares it, native when the backend runs it itself.
-//   - A call is confused when it names a custom tool but came through a channel that cannot run it: the backend's native
-//     pipeline, or function calling that was never offered.
-//   - A bounce is a second request that shows the model its failed answer and says what was wrong. The client sees neither.
-//     How many there may be is one budget for all reasons.
-//   - A request is spent when it has no bounce left. Then a confused call with valid arguments is converted, which means taken as
-//     if it had come the right way; what else fails is told in words.
-//   - The form of an answer is what the request says of it: calls, where it requires one, or the JSON of its Format. A backend
-//     is held to a form when it cannot write anything else (constrained output); else the model is told, and the answer checked.
+//   - A call is confused when it names a custom tool but came through a channel that cannot run it: the backend's
+//     native pipeline, or function calling that was never offered.
+//   - A bounce is a second request that shows the model its failed answer and says what was wrong. The client sees
+//     neither. How many there may be is one budget for all reasons.
+//   - A request is spent when it has no bounce left. Then a confused call with valid arguments is converted, which
+//     means taken as if it had come the right way; what else fails is told in words.
+//   - The form of an answer is what the request says of it: calls, where it requires one, or the JSON of its Format. A
+//     backend is held to a form when it cannot write anything else (constrained output); else the model is told, and
+//     the answer checked.
 //   - A call is released when the client has been told of it. Until then it is held and can still be bounced.
 //
 // The stages of an answer are: the prompt (text mode only), the model, the decoder, the check against the
@@ -55,7 +56,8 @@ type Release string
 
 // The ways of release.
 const (
-	ReleaseAuto    Release = "auto"    // checked for the first KiB of arguments, eager from there; checked if the request wants no stream
+	// checked for the first KiB of arguments, eager from there; checked if the request wants no stream
+	ReleaseAuto    Release = "auto"
 	ReleaseChecked Release = "checked" // when the whole call has been found valid
 	ReleaseEager   Release = "eager"   // as soon as the name is known; such a call is never bounced
 )
@@ -92,7 +94,8 @@ type Options struct {
 	Headers  dialect.Headers  // of turns, besides the built-in ones
 	Repair   dialect.Repair   // of calls, whatever way they came
 	Release  Release          // "": ReleaseAuto
-	Strict   bool             // a whole answer without the form that was asked for is an error, once no second try is left
+	// a whole answer without the form that was asked for is an error, once no second try is left
+	Strict   bool
 	Bounce   BounceOptions
 	MaxCalls int            // calls a response; 0: no limit. A request that wants no parallel calls has 1
 	Prefix   string         // in front of every custom tool's name towards a model in text mode; no client sees it
@@ -120,11 +123,13 @@ type Server struct {
 	Protocol   chat.Protocol // that the backend speaks: tools that its servers run are passed on to it
 	Support    *Support      // what is known of models that refuse something; nil: the Bridge has its own
 	Constraint Constraint    // how the backend is held to the form of an answer; "": ConstraintNone
-	Stops      bool          // the backend takes stop sequences: an answer in text is stopped where a model invents a result or a turn
-	Count      bool          // with ModeAuto, count tokens of a model that nothing is known of, to find out whether its server drops tools
-	Probe      bool          // with ModeAuto, ask a model that nothing is known of for a call before it gets tools
-	NoImages   bool          // the model takes no images: those in results are described to it
-	Native     []string      // tools that the backend runs itself, for backends that report them as function calls
+	// the backend takes stop sequences: an answer in text is stopped where a model invents a result or a turn
+	Stops bool
+	// with ModeAuto, count tokens of a model that nothing is known of, to find out whether its server drops tools
+	Count    bool
+	Probe    bool     // with ModeAuto, ask a model that nothing is known of for a call before it gets tools
+	NoImages bool     // the model takes no images: those in results are described to it
+	Native   []string // tools that the backend runs itself, for backends that report them as function calls
 }
 
 // A Bridge is a [chat.Model] that stands in front of another one. It may be used by several goroutines at
@@ -152,13 +157,15 @@ func New(m chat.Model, o Options) *Bridge {
 	}
 	o.Bounce.Max = cmp.Or(o.Bounce.Max, 1)
 	if o.Bounce.On == nil {
-		o.Bounce.On = []chat.Reason{chat.ReasonConfused, chat.ReasonUnknownTool, chat.ReasonInvalid, chat.ReasonMalformed}
+		o.Bounce.On = []chat.Reason{chat.ReasonConfused, chat.ReasonUnknownTool, chat.ReasonInvalid,
+			chat.ReasonMalformed}
 	}
 	if o.Bounce.Role == "" {
 		o.Bounce.Role = chat.RoleUser
 	}
 	if o.Passive {
-		o.Mode, o.Dialect, o.Repair, o.Bounce.Off, o.Prompt.DropOrphans = ModeText, "tool-request", dialect.RepairOff, true, true
+		o.Mode, o.Dialect, o.Repair, o.Bounce.Off, o.Prompt.DropOrphans = ModeText, "tool-request", dialect.RepairOff,
+			true, true
 		o.Prefix = "" // nobody tells this model of one
 	}
 	if o.Prompt.Dialect == "" {
@@ -219,7 +226,8 @@ func (b *Bridge) Sent(req *chat.Request) (sent *chat.Request, inText bool, err e
 	if o.Template != nil {
 		o.Template = knownTemplate{o.Template}
 	}
-	r := run{Bridge: &Bridge{model: b.model, o: o}, ctx: context.Background(), req: req, yield: func(chat.Event, error) bool { return true }}
+	r := run{Bridge: &Bridge{model: b.model, o: o}, ctx: context.Background(), req: req,
+		yield: func(chat.Event, error) bool { return true }}
 	if err := r.prepare(); err != nil {
 		return nil, false, err
 	}

@@ -26,7 +26,8 @@ func TestOneBudget(t *testing.T) {
 				t.Errorf("%s, then %s: %+v", first, second, s)
 			}
 			converted := second == "confused"
-			if told := strings.Contains(s.Content, "The model could not call "); told == converted || (len(s.Calls) == 1) != converted {
+			if told := strings.Contains(s.Content, "The model could not call "); told == converted ||
+				(len(s.Calls) == 1) != converted {
 				t.Errorf("%s, then %s: %+v", first, second, s)
 			}
 			for _, m := range f.requests[0].Messages {
@@ -35,7 +36,9 @@ func TestOneBudget(t *testing.T) {
 				}
 			}
 		}
-		s, _ := play(t, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{On: []chat.Reason{chat.ReasonOverLimit}}}, ask(weather), a)
+		s, _ := play(t,
+			bridge.Options{Mode: bridge.ModeText,
+				Bounce: bridge.BounceOptions{On: []chat.Reason{chat.ReasonOverLimit}}}, ask(weather), a)
 		if len(s.Bounces) != 0 {
 			t.Errorf("%s is not in the list, and is sent back: %+v", first, s)
 		}
@@ -63,14 +66,19 @@ func TestReleasedIsKept(t *testing.T) {
 		{"short and broken", bridge.ReleaseEager, true, `{"city":"x",]}`, 0, 0},
 	} {
 		for _, cut := range []func(string) []string{nil, chunkings()["seven"]} {
-			f := &fake{t: t, cut: cut, answers: []answer{{text("Hi\n<tool_call>{\"name\":\"get_weather\",\"arguments\":" + tc.args + "}</tool_call>")}, {text("Sorry.")}}}
+			f := &fake{t: t, cut: cut,
+				answers: []answer{
+					{text("Hi\n<tool_call>{\"name\":\"get_weather\",\"arguments\":" + tc.args + "}</tool_call>")},
+					{text("Sorry.")}}}
 			req := ask(weather)
 			req.Stream = tc.stream
-			s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeText, Release: tc.release}).Stream(t.Context(), req))
+			s := collect(t,
+				bridge.New(f, bridge.Options{Mode: bridge.ModeText, Release: tc.release}).Stream(t.Context(), req))
 			if len(s.Calls) != tc.calls || len(s.Bounces) != tc.bounces {
 				t.Errorf("%s: %d calls, %d bounces, rejected %q", tc.name, len(s.Calls), len(s.Bounces), s.Rejected)
 			}
-			if want := map[bool]chat.FinishReason{true: chat.FinishCalls, false: chat.FinishStop}[tc.calls > 0]; s.Finish != want {
+			if want := map[bool]chat.FinishReason{true: chat.FinishCalls,
+				false: chat.FinishStop}[tc.calls > 0]; s.Finish != want {
 				t.Errorf("%s: finish is %s", tc.name, s.Finish)
 			}
 		}
@@ -81,7 +89,8 @@ func TestReleasedIsKept(t *testing.T) {
 // stands twice in it goes out once.
 func TestWholeAnswerIsMended(t *testing.T) {
 	long := strings.Repeat("x", 2000)
-	a := answer{text("<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"" + long + "\",\"city\":\"Oslo\"}}</tool_call>")}
+	a := answer{text("<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"" + long +
+		"\",\"city\":\"Oslo\"}}</tool_call>")}
 	for _, cut := range []func(string) []string{nil, chunkings()["seven"]} {
 		f := &fake{t: t, cut: cut, answers: []answer{a}}
 		s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeText}).Stream(t.Context(), ask(weather)))
@@ -93,19 +102,25 @@ func TestWholeAnswerIsMended(t *testing.T) {
 
 // TestSentenceStandsLast puts what wield says behind all that the model wrote, with a blank line before it.
 func TestSentenceStandsLast(t *testing.T) {
-	const broken, invalid = "<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":[oops }}</tool_call>", "<tool_call>{\"name\":\"get_weather\",\"arguments\":{}}</tool_call>"
+	const broken, invalid = "<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":[oops }}</tool_call>",
+		"<tool_call>{\"name\":\"get_weather\",\"arguments\":{}}</tool_call>"
 	for _, tc := range []struct {
 		wrote  answer
 		prefix string // of the content
 	}{
-		{answer{text("before " + broken + " after")}, "before " + broken + " after\n\nThe model could not call get_weather: "},
-		{answer{text("before " + invalid + " after")}, "before " + invalid + " after\n\nThe model could not call get_weather: "},
-		{join(answer{text("before")}, function("", "nope", `{}`), answer{text(" after")}), "before after\n\nThe model could not call nope: "},
+		{answer{text("before " + broken + " after")},
+			"before " + broken + " after\n\nThe model could not call get_weather: "},
+		{answer{text("before " + invalid + " after")},
+			"before " + invalid + " after\n\nThe model could not call get_weather: "},
+		{join(answer{text("before")}, function("", "nope", `{}`), answer{text(" after")}),
+			"before after\n\nThe model could not call nope: "},
 	} {
 		for _, release := range []bridge.Release{bridge.ReleaseAuto, bridge.ReleaseChecked} {
 			for name, cut := range chunkings() {
 				f := &fake{t: t, cut: cut, answers: []answer{{text(invalid)}, tc.wrote}}
-				s := collect(t, bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Release: release}).Stream(t.Context(), ask(weather)))
+				s := collect(t,
+					bridge.New(f, bridge.Options{Mode: bridge.ModeNative, Release: release}).Stream(t.Context(),
+						ask(weather)))
 				rest, ok := strings.CutPrefix(s.Content, tc.prefix)
 				if !ok || rest == "" || strings.Contains(rest, "\n") {
 					t.Errorf("%s, pieces of %s: content %q, want %q and a reason", release, name, s.Content, tc.prefix)
@@ -118,19 +133,22 @@ func TestSentenceStandsLast(t *testing.T) {
 // TestPrefixIsHidden keeps the prefix out of what the client is told, and tells the model the name that it wrote.
 func TestPrefixIsHidden(t *testing.T) {
 	wrong := answer{text("<tool_call>{\"name\":\"user:get_weather\",\"arguments\":{}}</tool_call>")}
-	s, f := play(t, bridge.Options{Mode: bridge.ModeText, Prefix: "user:"}, ask(weather), wrong, join(native("", "user:get_weather", `{}`, ""), answer{text(apology)}))
+	s, f := play(t, bridge.Options{Mode: bridge.ModeText, Prefix: "user:"}, ask(weather), wrong,
+		join(native("", "user:get_weather", `{}`, ""), answer{text(apology)}))
 	if s.Content != "The model could not call get_weather: missing required parameter: city" {
 		t.Errorf("content %q", s.Content)
 	}
 	if !strings.Contains(f.requests[0].Messages[0].Text(), "user:get_weather") {
 		t.Error("the model does not know the tool under its prefix")
 	}
-	s, _ = play(t, bridge.Options{Mode: bridge.ModeText, Prefix: "user:"}, ask(weather), answer{text("<tool_call>{\"name\":\"user:nope\",\"arguments\":{}}</tool_call>")}, answer{text("No.")})
+	s, _ = play(t, bridge.Options{Mode: bridge.ModeText, Prefix: "user:"}, ask(weather),
+		answer{text("<tool_call>{\"name\":\"user:nope\",\"arguments\":{}}</tool_call>")}, answer{text("No.")})
 	if s.Bounces[0] != "TOOL_ERROR: Unknown tool: user:nope. Please try again with correct format." {
 		t.Errorf("the model is told %q", s.Bounces)
 	}
 	nope := "<tool_call>{\"name\":\"user:nope\",\"arguments\":{}}</tool_call>"
-	s, _ = play(t, bridge.Options{Mode: bridge.ModeText, Prefix: "user:"}, ask(weather), answer{text(nope)}, answer{text(nope)})
+	s, _ = play(t, bridge.Options{Mode: bridge.ModeText, Prefix: "user:"}, ask(weather), answer{text(nope)},
+		answer{text(nope)})
 	if want := nope + "\n\nThe model could not call nope: unknown tool"; s.Content != want {
 		t.Errorf("content %q, want %q", s.Content, want)
 	}

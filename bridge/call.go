@@ -157,7 +157,8 @@ func (r *run) repeats(call chat.Call) bool {
 // endRepetition ends the answer before a call that repeats another.
 func (r *run) endRepetition(e chat.Event, call chat.Call) {
 	r.reject(e, &chat.RejectedDetail{Reason: chat.ReasonOverLimit, Name: call.Name, Arguments: call.Arguments,
-		Raw: r.span(call), At: call.At, End: call.End, Message: "the call repeats another of the answer", Dialect: call.Dialect}, false)
+		Raw: r.span(call), At: call.At, End: call.End, Message: "the call repeats another of the answer",
+		Dialect: call.Dialect}, false)
 	r.turn.over = overrun{reported: true, cut: true, at: call.At}
 }
 
@@ -209,7 +210,8 @@ func (c *pendingCall) once(args string, level dialect.Repair) string {
 // incomplete ends a call in which the response broke off. It is never run; that the response ended early is
 // in the finish reason. Where that says that the model stopped by itself, it is asked again.
 func (r *run) incomplete(e chat.Event, call chat.Call) {
-	if e.Origin == chat.OriginText && r.finish.Reason == chat.FinishStop && r.finish.Stop == "" && r.bounceable(chat.ReasonMalformed) {
+	if e.Origin == chat.OriginText && r.finish.Reason == chat.FinishStop && r.finish.Stop == "" &&
+		r.bounceable(chat.ReasonMalformed) {
 		r.fail(e, failure{reason: chat.ReasonMalformed, call: call, message: "the response ended inside the call"})
 		return
 	}
@@ -218,7 +220,8 @@ func (r *run) incomplete(e chat.Event, call chat.Call) {
 		raw = call.Arguments // the call did not come as text: this is all there is of it
 	}
 	r.reject(e, &chat.RejectedDetail{Reason: chat.ReasonIncomplete, Name: call.Name, Arguments: call.Arguments,
-		Raw: raw, At: call.At, End: call.End, Message: "the response ended inside the call", Dialect: call.Dialect}, !r.req.Attempts)
+		Raw: raw, At: call.At, End: call.End, Message: "the response ended inside the call", Dialect: call.Dialect},
+		!r.req.Attempts)
 }
 
 // refuse ends a call over the limit. The client is told in the content, where the model will see it too.
@@ -247,7 +250,8 @@ func (r *run) reject(e chat.Event, d *chat.RejectedDetail, show bool) {
 	}
 	switch {
 	case c.released:
-		if c.lead < d.At && !promoted && !r.afterReasoning(c.lead) { // for who has not seen the call, its text is all of it
+		if c.lead < d.At && !promoted && !r.afterReasoning(c.lead) {
+			// for who has not seen the call, its text is all of it
 			whole := *d
 			whole.At, whole.Raw = c.lead, string(r.turn.raw[c.lead:d.At])+d.Raw
 			e.Detail = &whole

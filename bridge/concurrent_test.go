@@ -12,7 +12,8 @@ import (
 func TestConcurrent(t *testing.T) {
 	b := bridge.New(writer(textCall+"\n```json\n{\"name\":\"GetLiveContext\",\"arguments\":{}}\n```"), bridge.Options{})
 	odd := weather
-	odd.Parameters = []byte(`{"properties":{"city":{"type":"string","pattern":"^(?!x)"}}}`) // a pattern that is left out
+	// a pattern that is left out
+	odd.Parameters = []byte(`{"properties":{"city":{"type":"string","pattern":"^(?!x)"}}}`)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {

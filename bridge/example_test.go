@@ -22,12 +22,14 @@ func (w writer) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, err
 }
 
 func Example() {
-	model := bridge.New(writer("I'll check.\n```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n```"),
+	model := bridge.New(
+		writer("I'll check.\n```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n```"),
 		bridge.Options{Mode: bridge.ModeText})
 	req := &chat.Request{
 		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("What's the weather in Paris?")}},
 		Tools: []chat.Tool{{Name: "get_weather", Description: "Get weather for a city",
-			Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)}},
+			Parameters: json.RawMessage(
+				`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)}},
 	}
 	for e, err := range model.Stream(context.Background(), req) {
 		switch {

@@ -208,7 +208,8 @@ func (c *coverage) add(t *testing.T, e chat.Event) {
 		if c.pos != len(e.Text) {
 			t.Errorf("the events cover %d bytes of %q", c.pos, e.Text)
 		}
-	case chat.KindText, chat.KindReasoning, chat.KindMarkup, chat.KindCallStart, chat.KindCallArgs, chat.KindCallEnd, chat.KindRejected:
+	case chat.KindText, chat.KindReasoning, chat.KindMarkup, chat.KindCallStart, chat.KindCallArgs, chat.KindCallEnd,
+		chat.KindRejected:
 		if e.At == e.End || e.Flags&chat.FlagPromoted != 0 {
 			return
 		}
@@ -220,12 +221,14 @@ func (c *coverage) add(t *testing.T, e chat.Event) {
 }
 
 var weather = chat.Tool{Name: "get_weather", Description: "Get weather for a city",
-	Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}},"required":["city"]}`)}
+	Parameters: json.RawMessage(
+		`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}},"required":["city"]}`)}
 
 var live = chat.Tool{Name: "GetLiveContext", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
 
 func ask(tools ...chat.Tool) *chat.Request {
-	return &chat.Request{Model: "m", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}, Tools: tools}
+	return &chat.Request{Model: "m", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}},
+		Tools: tools}
 }
 
 // streamed returns the request as one of a client that reads the answer as it is written.

@@ -37,7 +37,8 @@ func (g *grammars) find(want cachedGrammar) (*chat.Format, bool) {
 	defer g.mu.Unlock()
 	for i := range g.kept {
 		k := &g.kept[i]
-		if k.dialect == want.dialect && k.must == want.must && k.most == want.most && k.behind == want.behind && slices.Equal(k.tools, want.tools) {
+		if k.dialect == want.dialect && k.must == want.must && k.most == want.most && k.behind == want.behind &&
+			slices.Equal(k.tools, want.tools) {
 			return k.form, true
 		}
 	}
@@ -56,7 +57,8 @@ func (g *grammars) keep(h cachedGrammar) {
 // grammar returns the form that holds calls of the tools in the dialect that the model is taught, nil if the
 // backend or the dialect has none.
 func (r *run) grammar(must bool) *chat.Format {
-	if constraints[r.o.Constraint].grammar == noLanguage || r.mode == ModeText && (r.o.Prompt.Dialect == prompt.PTK || r.o.Prompt.ForTools != "") {
+	if constraints[r.o.Constraint].grammar == noLanguage ||
+		r.mode == ModeText && (r.o.Prompt.Dialect == prompt.PTK || r.o.Prompt.ForTools != "") {
 		return nil // instructions of the user's own may teach anything
 	}
 	h := cachedGrammar{dialect: r.taught(), tools: r.tools, must: must, most: r.most()}
@@ -73,7 +75,8 @@ func (r *run) grammar(must bool) *chat.Format {
 
 // grammarOptions says which calls are written.
 func (r *run) grammarOptions(h cachedGrammar) grammar.Options {
-	o := grammar.Options{Dialect: r.taught(), Required: h.must, MaxCalls: h.most, Behind: h.behind, Decoders: r.o.Decoders}
+	o := grammar.Options{Dialect: r.taught(), Required: h.must, MaxCalls: h.most, Behind: h.behind,
+		Decoders: r.o.Decoders}
 	for _, t := range r.tools {
 		if t.hidden {
 			continue

@@ -58,7 +58,8 @@ func described(req *chat.Request) *chat.Request {
 		parts := slices.Clone(m.Parts)
 		for j := range parts {
 			if media(parts[j]) {
-				parts[j] = chat.Part{Kind: chat.PartText, Text: "(" + parts[j].Describe() + "; this model cannot see it)"}
+				parts[j] = chat.Part{Kind: chat.PartText,
+					Text: "(" + parts[j].Describe() + "; this model cannot see it)"}
 			}
 		}
 		out.Messages[i].Parts = parts
@@ -191,7 +192,8 @@ func (p *places) result(at int) int {
 
 // noResult stands for the result of a call that there is none of.
 func noResult(c *chat.Call) chat.Message {
-	return chat.Message{Role: chat.RoleTool, CallID: c.ID, Name: c.Name, Parts: chat.Text("There is no result of this call."), IsError: true}
+	return chat.Message{Role: chat.RoleTool, CallID: c.ID, Name: c.Name,
+		Parts: chat.Text("There is no result of this call."), IsError: true}
 }
 
 // behind returns what of a list in order is greater than at.

@@ -24,14 +24,18 @@ func TestBrokenHistory(t *testing.T) {
 	} {
 		req := with(ask(weather), func(r *chat.Request) {
 			r.Messages = append(r.Messages,
-				chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{{ID: "a", Name: "get_weather", Arguments: `{"city":"Rome"}`}, {ID: "b", Name: "get_weather", Arguments: tt.args}}},
-				chat.Message{Role: chat.RoleTool, CallID: "a", Parts: chat.Text("1")}, chat.Message{Role: chat.RoleTool, CallID: "b", Parts: chat.Text("2")})
+				chat.Message{Role: chat.RoleAssistant,
+					Calls: []chat.Call{{ID: "a", Name: "get_weather", Arguments: `{"city":"Rome"}`},
+						{ID: "b", Name: "get_weather", Arguments: tt.args}}},
+				chat.Message{Role: chat.RoleTool, CallID: "a", Parts: chat.Text("1")},
+				chat.Message{Role: chat.RoleTool, CallID: "b", Parts: chat.Text("2")})
 		})
 		at := len(req.Messages) - 3
 		_, model := play(t, bridge.Options{Mode: bridge.ModeNative}, req, answer{text("ok"), finish(chat.FinishStop)})
 		calls := model.requests[0].Messages[at].Calls
 		if calls[0].Arguments != `{"city":"Rome"}` || calls[1].Arguments != tt.want {
-			t.Errorf("%s reaches the model as %s, want %s; the call before it as %s", tt.args, calls[1].Arguments, tt.want, calls[0].Arguments)
+			t.Errorf("%s reaches the model as %s, want %s; the call before it as %s", tt.args, calls[1].Arguments,
+				tt.want, calls[0].Arguments)
 		}
 		if !json.Valid([]byte(calls[1].Arguments)) {
 			t.Errorf("%s is no JSON", calls[1].Arguments)
@@ -62,7 +66,8 @@ func TestPairedHistory(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			req := with(ask(weather), func(r *chat.Request) { r.Messages = readHistory(tt.history) })
-			_, model := play(t, bridge.Options{Mode: bridge.ModeNative}, req, answer{text("ok"), finish(chat.FinishStop)})
+			_, model := play(t, bridge.Options{Mode: bridge.ModeNative}, req,
+				answer{text("ok"), finish(chat.FinishStop)})
 			if got := writeHistory(model.requests[0].Messages); got != tt.want {
 				t.Errorf("the model is shown %q, want %q", got, tt.want)
 			}
@@ -79,7 +84,8 @@ func readHistory(short string) (messages []chat.Message) {
 	for _, word := range historyWord.FindAllStringSubmatch(short, -1) {
 		switch {
 		case word[2] != "":
-			messages = append(messages, chat.Message{Role: chat.RoleTool, CallID: word[2], Name: "get_weather", Parts: chat.Text(word[3])})
+			messages = append(messages, chat.Message{Role: chat.RoleTool, CallID: word[2], Name: "get_weather",
+				Parts: chat.Text(word[3])})
 		case word[0] == "u":
 			messages = append(messages, chat.Message{Role: chat.RoleUser, Parts: chat.Text("u")})
 		default:

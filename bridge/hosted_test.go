@@ -22,7 +22,8 @@ func (m *sentModel) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.
 
 // TestHosted shows what becomes of tools that only servers of their own protocol run.
 func TestHosted(t *testing.T) {
-	search := chat.Tool{Name: "web_search", Raw: []byte(`{"type":"web_search"}`), Protocol: chat.ProtocolResponses, Hosted: chat.HostedOptional}
+	search := chat.Tool{Name: "web_search", Raw: []byte(`{"type":"web_search"}`), Protocol: chat.ProtocolResponses,
+		Hosted: chat.HostedOptional}
 	files := search
 	files.Name, files.Hosted = "file_search", chat.HostedRequired
 	plain := chat.Tool{Name: "f"}
@@ -37,21 +38,29 @@ func TestHosted(t *testing.T) {
 		refused string // field of the error
 	}{
 		{"another protocol", Options{Mode: ModeNative}, []chat.Tool{search, plain}, chat.Choice{}, 1, 1, ""},
-		{"its own protocol", Options{Mode: ModeNative, Server: Server{Protocol: chat.ProtocolResponses}}, []chat.Tool{search, plain}, chat.Choice{}, 2, 0, ""},
-		{"its own protocol, as text", Options{Mode: ModeText, Server: Server{Protocol: chat.ProtocolResponses}}, []chat.Tool{search, plain}, chat.Choice{}, 0, 1, ""},
-		{"one that cannot be left out", Options{Mode: ModeNative}, []chat.Tool{plain, files}, chat.Choice{}, 0, 0, "tools[1]"},
-		{"one that must be called", Options{Mode: ModeNative}, []chat.Tool{search, plain}, named("web_search"), 0, 0, "tool_choice"},
-		{"one of none must be called", Options{Mode: ModeNative}, []chat.Tool{search}, chat.Choice{Mode: chat.ChoiceRequired}, 0, 0, "tool_choice"},
+		{"its own protocol", Options{Mode: ModeNative, Server: Server{Protocol: chat.ProtocolResponses}},
+			[]chat.Tool{search, plain}, chat.Choice{}, 2, 0, ""},
+		{"its own protocol, as text", Options{Mode: ModeText, Server: Server{Protocol: chat.ProtocolResponses}},
+			[]chat.Tool{search, plain}, chat.Choice{}, 0, 1, ""},
+		{"one that cannot be left out", Options{Mode: ModeNative}, []chat.Tool{plain, files}, chat.Choice{}, 0, 0,
+			"tools[1]"},
+		{"one that must be called", Options{Mode: ModeNative}, []chat.Tool{search, plain}, named("web_search"), 0, 0,
+			"tool_choice"},
+		{"one of none must be called", Options{Mode: ModeNative}, []chat.Tool{search},
+			chat.Choice{Mode: chat.ChoiceRequired}, 0, 0, "tool_choice"},
 		{"one of such must be called", Options{Mode: ModeNative}, []chat.Tool{search, plain},
 			chat.Choice{Mode: chat.ChoiceRequired, Allowed: []string{"web_search"}}, 0, 0, "tool_choice"},
 		{"one of such or another must be called", Options{Mode: ModeNative}, []chat.Tool{search, plain},
 			chat.Choice{Mode: chat.ChoiceRequired, Allowed: []string{"web_search", "f"}}, 1, 1, ""},
 		{"none are wanted", Options{NoTools: true}, []chat.Tool{search, plain}, chat.Choice{}, 0, 1, ""},
-		{"none are wanted, none may be called", Options{NoTools: true}, []chat.Tool{plain}, chat.Choice{Mode: chat.ChoiceNone}, 0, 0, ""},
-		{"none are wanted, one must be called", Options{NoTools: true}, []chat.Tool{plain}, named("f"), 0, 0, "tool_choice"},
+		{"none are wanted, none may be called", Options{NoTools: true}, []chat.Tool{plain},
+			chat.Choice{Mode: chat.ChoiceNone}, 0, 0, ""},
+		{"none are wanted, one must be called", Options{NoTools: true}, []chat.Tool{plain}, named("f"), 0, 0,
+			"tool_choice"},
 		{"none are wanted, any must be called", Options{NoTools: true, Mode: ModeText}, []chat.Tool{plain},
 			chat.Choice{Mode: chat.ChoiceRequired}, 0, 0, "tool_choice"},
-		{"no other may be called", Options{Mode: ModeNative}, []chat.Tool{search, plain}, chat.Choice{Allowed: []string{"web_search"}}, 1, 1, ""},
+		{"no other may be called", Options{Mode: ModeNative}, []chat.Tool{search, plain},
+			chat.Choice{Allowed: []string{"web_search"}}, 1, 1, ""},
 	} {
 		m := &sentModel{}
 		var notes []chat.NoteDetail
@@ -73,7 +82,8 @@ func TestHosted(t *testing.T) {
 			t.Errorf("%s: refused %q, %d tools sent, notes %v", tt.name, refused, sent, notes)
 		}
 		for _, n := range notes {
-			if n.Kind != chat.NoteUnsent || n.Path+n.Before != "tools[0]web_search" && (n.Path != "tools" || !tt.o.NoTools) {
+			if n.Kind != chat.NoteUnsent ||
+				n.Path+n.Before != "tools[0]web_search" && (n.Path != "tools" || !tt.o.NoTools) {
 				t.Errorf("%s: note %+v", tt.name, n)
 			}
 		}
@@ -92,9 +102,11 @@ func TestLoose(t *testing.T) {
 		req  chat.Request
 		want string
 	}{
-		{"a tool in the text", Options{Mode: ModeText}, chat.Request{Tools: []chat.Tool{{Name: "f", Parameters: loose}}}, "tools.f"},
+		{"a tool in the text", Options{Mode: ModeText},
+			chat.Request{Tools: []chat.Tool{{Name: "f", Parameters: loose}}}, "tools.f"},
 		{"a function", Options{Mode: ModeNative}, chat.Request{Tools: []chat.Tool{{Name: "f", Parameters: loose}}}, ""},
-		{"a format in the text", Options{Mode: ModeText}, chat.Request{Format: &chat.Format{Kind: chat.FormatSchema, Schema: loose}}, "response_format"},
+		{"a format in the text", Options{Mode: ModeText},
+			chat.Request{Format: &chat.Format{Kind: chat.FormatSchema, Schema: loose}}, "response_format"},
 		{"a format that is sent", Options{Mode: ModeNative, Server: Server{Constraint: ConstraintOpenAI}},
 			chat.Request{Format: &chat.Format{Kind: chat.FormatSchema, Schema: loose}}, ""},
 	} {
@@ -122,13 +134,15 @@ func TestHidden(t *testing.T) {
 		for _, parameters := range [][]byte{nil, large} {
 			m := &sentModel{}
 			hidden := chat.Tool{Name: "late", Parameters: parameters, Hidden: true, Deferred: true}
-			for _, err := range New(m, Options{Mode: mode}).Stream(t.Context(), &chat.Request{Tools: []chat.Tool{{Name: "f"}, hidden},
-				Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}}) {
+			for _, err := range New(m, Options{Mode: mode}).Stream(t.Context(),
+				&chat.Request{Tools: []chat.Tool{{Name: "f"}, hidden},
+					Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}}) {
 				if err != nil {
 					t.Fatal(err)
 				}
 			}
-			if n := len(m.sent.Tools); mode == ModeNative && n != 1 || strings.Contains(m.sent.Messages[0].Text(), "late") {
+			if n := len(m.sent.Tools); mode == ModeNative && n != 1 ||
+				strings.Contains(m.sent.Messages[0].Text(), "late") {
 				t.Errorf("%s: the model is sent %d tools, and %q", mode, n, m.sent.Messages[0].Text())
 			}
 		}

@@ -33,7 +33,8 @@ func shown(t *testing.T, m chat.Model, req *chat.Request) (content, reasoning, c
 			content += e.Text
 		case e.Kind == chat.KindReasoning:
 			reasoning += e.Text
-		case e.Kind == chat.KindRejected && (e.Flags&chat.FlagSpent != 0 || e.Detail.(*chat.RejectedDetail).Reason == chat.ReasonIncomplete):
+		case e.Kind == chat.KindRejected &&
+			(e.Flags&chat.FlagSpent != 0 || e.Detail.(*chat.RejectedDetail).Reason == chat.ReasonIncomplete):
 			content += e.Detail.(*chat.RejectedDetail).Raw
 		case e.Kind == chat.KindCallEnd:
 			calls += e.Name + e.Detail.(*chat.Call).Arguments
@@ -48,7 +49,8 @@ func TestWholeAnswerOfOneAttempt(t *testing.T) {
 	const tool = `get_weather{"city":"Rome"}`
 	says := func(s string) answer { return answer{thought("think " + s), text(s)} }
 	good := join(says("Rome it is. "), function("g", "get_weather", `{"city":"Rome"}`))
-	inText := join(says("Rome it is. "), answer{text("\n<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Rome\"}}</tool_call>")})
+	inText := join(says("Rome it is. "),
+		answer{text("\n<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Rome\"}}</tool_call>")})
 	confused := func(args string) answer { return function("n", "get_weather", args) }
 	required := func(r *chat.Request) { r.Choice.Mode = chat.ChoiceRequired }
 	for _, tc := range []struct {
@@ -60,25 +62,47 @@ func TestWholeAnswerOfOneAttempt(t *testing.T) {
 		reasoning string
 		calls     string
 	}{
-		{"nothing fails", bridge.Options{Mode: bridge.ModeNative}, nil, []answer{good}, "Rome it is. ", "think Rome it is. ", tool},
-		{"unknown tool", bridge.Options{Mode: bridge.ModeNative}, nil, []answer{join(says("FAILED"), function("n", "nope", "{}")), good}, "Rome it is. ", "think Rome it is. ", tool},
-		{"invalid arguments", bridge.Options{Mode: bridge.ModeNative}, nil, []answer{join(says("FAILED"), function("n", "get_weather", `{"town":"x"}`)), good}, "Rome it is. ", "think Rome it is. ", tool},
-		{"malformed in text", bridge.Options{Mode: bridge.ModeText}, nil, []answer{join(says("FAILED "), answer{text("<tool_call>{\"name\":\"get_weather\",\"arguments\":{x]</tool_call>FAILED")}), inText}, "Rome it is. ", "think Rome it is. ", tool},
-		{"confused", bridge.Options{Mode: bridge.ModeText}, nil, []answer{join(says("FAILED"), confused("{}"), says("FAILED")), inText}, "Rome it is. ", "think Rome it is. ", tool},
-		{"refused at first", bridge.Options{Mode: bridge.ModeNative}, required, []answer{says("FAILED"), good}, "Rome it is. ", "think Rome it is. ", tool},
-		{"broken off and refused", bridge.Options{Mode: bridge.ModeNative}, required, []answer{join(says("FAILED "), answer{text("<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"FAILED")}), good},
+		{"nothing fails", bridge.Options{Mode: bridge.ModeNative}, nil, []answer{good}, "Rome it is. ",
+			"think Rome it is. ", tool},
+		{"unknown tool", bridge.Options{Mode: bridge.ModeNative}, nil,
+			[]answer{join(says("FAILED"), function("n", "nope", "{}")), good}, "Rome it is. ", "think Rome it is. ",
+			tool},
+		{"invalid arguments", bridge.Options{Mode: bridge.ModeNative}, nil,
+			[]answer{join(says("FAILED"), function("n", "get_weather", `{"town":"x"}`)), good}, "Rome it is. ",
+			"think Rome it is. ", tool},
+		{"malformed in text", bridge.Options{Mode: bridge.ModeText}, nil,
+			[]answer{join(says("FAILED "),
+				answer{text("<tool_call>{\"name\":\"get_weather\",\"arguments\":{x]</tool_call>FAILED")}), inText},
 			"Rome it is. ", "think Rome it is. ", tool},
-		{"a reason that is not sent back, then one that is", bridge.Options{Mode: bridge.ModeNative, Bounce: bridge.BounceOptions{On: []chat.Reason{chat.ReasonInvalid}}}, nil,
-			[]answer{join(says("FAILED"), function("n", "FAILED", "{}"), function("n", "get_weather", "{}")), good}, "Rome it is. ", "think Rome it is. ", tool},
+		{"confused", bridge.Options{Mode: bridge.ModeText}, nil,
+			[]answer{join(says("FAILED"), confused("{}"), says("FAILED")), inText}, "Rome it is. ",
+			"think Rome it is. ", tool},
+		{"refused at first", bridge.Options{Mode: bridge.ModeNative}, required, []answer{says("FAILED"), good},
+			"Rome it is. ", "think Rome it is. ", tool},
+		{"broken off and refused", bridge.Options{Mode: bridge.ModeNative}, required,
+			[]answer{join(says("FAILED "),
+				answer{text("<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"FAILED")}), good},
+			"Rome it is. ", "think Rome it is. ", tool},
+		{"a reason that is not sent back, then one that is",
+			bridge.Options{Mode: bridge.ModeNative,
+				Bounce: bridge.BounceOptions{On: []chat.Reason{chat.ReasonInvalid}}}, nil,
+			[]answer{join(says("FAILED"), function("n", "FAILED", "{}"), function("n", "get_weather", "{}")), good},
+			"Rome it is. ", "think Rome it is. ", tool},
 		{"twice", bridge.Options{Mode: bridge.ModeNative, Bounce: bridge.BounceOptions{Max: 2}}, nil,
-			[]answer{join(says("FAILED"), function("n", "nope", "{}")), join(says("FAILED"), function("n", "get_weather", "{}")), good}, "Rome it is. ", "think Rome it is. ", tool},
-		{"the second fails too", bridge.Options{Mode: bridge.ModeNative}, nil, []answer{join(says("FAILED"), function("n", "nope", "{}")), join(says("Hm."), function("n", "nope", "{}"))},
+			[]answer{join(says("FAILED"), function("n", "nope", "{}")),
+				join(says("FAILED"), function("n", "get_weather", "{}")), good}, "Rome it is. ", "think Rome it is. ",
+			tool},
+		{"the second fails too", bridge.Options{Mode: bridge.ModeNative}, nil,
+			[]answer{join(says("FAILED"), function("n", "nope", "{}")), join(says("Hm."), function("n", "nope", "{}"))},
 			"Hm.\n\nThe model could not call nope: unknown tool", "think Hm.", ""},
-		{"taken over", bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}}, nil, []answer{join(says("Let me look. "), confused(`{"city":"Rome"}`), says("FAILED"))},
-			"Let me look. ", "think Let me look. ", tool},
-		{"taken over, in one piece", bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}}, nil, []answer{unplaced(join(says("FAILED"), confused(`{"city":"Rome"}`)))},
-			"", "think FAILED", tool},
-		{"cannot be taken over, in one piece", bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}}, nil, []answer{unplaced(join(says("FAILED"), confused(`{}`)))},
+		{"taken over", bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}}, nil,
+			[]answer{join(says("Let me look. "), confused(`{"city":"Rome"}`), says("FAILED"))}, "Let me look. ",
+			"think Let me look. ", tool},
+		{"taken over, in one piece", bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}},
+			nil, []answer{unplaced(join(says("FAILED"), confused(`{"city":"Rome"}`)))}, "", "think FAILED", tool},
+		{"cannot be taken over, in one piece",
+			bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}}, nil,
+			[]answer{unplaced(join(says("FAILED"), confused(`{}`)))},
 			"The model could not call get_weather: missing required parameter: city", "think FAILED", ""},
 	} {
 		for _, cut := range []func(string) []string{nil, chunkings()["three"]} {
@@ -94,7 +118,8 @@ func TestWholeAnswerOfOneAttempt(t *testing.T) {
 			if content != tc.content || reasoning != tc.reasoning || calls != tc.calls {
 				t.Errorf("%s: content %q, reasoning %q, calls %s", tc.name, content, reasoning, calls)
 			}
-			collect(t, bridge.New(&fake{t: t, answers: tc.answers, cut: cut}, tc.o).Stream(t.Context(), req)) // every byte stands somewhere
+			// every byte stands somewhere
+			collect(t, bridge.New(&fake{t: t, answers: tc.answers, cut: cut}, tc.o).Stream(t.Context(), req))
 		}
 	}
 }
@@ -105,7 +130,8 @@ func TestOnePieceToAStream(t *testing.T) {
 	failed := unplaced(join(answer{thought("FAILED"), text("FAILED")}, function("n", "get_weather", "{}")))
 	good := unplaced(join(answer{thought("hm"), text("Rome.")}, function("n", "get_weather", `{"city":"Rome"}`)))
 	f := &fake{t: t, answers: []answer{failed, good}}
-	content, reasoning, calls := shown(t, bridge.New(f, bridge.Options{Mode: bridge.ModeNative}), streamed(ask(weather)))
+	content, reasoning, calls := shown(t, bridge.New(f, bridge.Options{Mode: bridge.ModeNative}),
+		streamed(ask(weather)))
 	if content != "Rome." || reasoning != "hm" || calls != `get_weather{"city":"Rome"}` {
 		t.Errorf("content %q, reasoning %q, calls %s", content, reasoning, calls)
 	}
@@ -114,7 +140,8 @@ func TestOnePieceToAStream(t *testing.T) {
 // TestNothingOfAFailedAnswer: the record of a bounce holds all of the answer, which nobody was shown.
 func TestNothingOfAFailedAnswer(t *testing.T) {
 	bad := "Let me look.\n<tool_call>{\"name\":\"nope\",\"arguments\":{}}</tool_call>"
-	s, f := play(t, bridge.Options{Mode: bridge.ModeText}, ask(weather), answer{text(bad)}, answer{text("Let me look. Sunny.")})
+	s, f := play(t, bridge.Options{Mode: bridge.ModeText}, ask(weather), answer{text(bad)},
+		answer{text("Let me look. Sunny.")})
 	if s.Content != "Let me look. Sunny." || s.suppressed[0] != bad || s.Raw[0] != bad {
 		t.Errorf("content %q, suppressed %q, raw %q", s.Content, s.suppressed, s.Raw)
 	}

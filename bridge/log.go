@@ -25,5 +25,6 @@ func (r *run) logFailures() {
 }
 
 func (r *run) logCall(what string, reason chat.Reason, name, why string) {
-	r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, what, slog.String("reason", string(reason)), slog.String("tool", name), slog.String("why", why))
+	r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, what, slog.String("reason", string(reason)), slog.String("tool", name),
+		slog.String("why", why))
 }

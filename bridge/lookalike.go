@@ -15,7 +15,8 @@ import (
 // lookalike looks at the end of an answer without a call, and takes note of a call that failed, if it is one.
 func (r *run) lookalike() {
 	t := &r.turn
-	if len(r.tools) == 0 || t.tried || t.muted.on || t.over.reported || r.req.Choice.Mode == chat.ChoiceNone && !r.req.Choice.Read {
+	if len(r.tools) == 0 || t.tried || t.muted.on || t.over.reported ||
+		r.req.Choice.Mode == chat.ChoiceNone && !r.req.Choice.Read {
 		return
 	}
 	call, ok := fencedCall(string(t.raw))
@@ -35,7 +36,8 @@ func (r *run) lookalike() {
 	if !r.req.Attempts && !r.bounceable(f.reason) {
 		return // it stands as it was written
 	}
-	d := &chat.RejectedDetail{Reason: f.reason, Name: call.Name, Arguments: call.Arguments, Raw: r.span(call), Message: f.why(), At: call.At, End: call.End}
+	d := &chat.RejectedDetail{Reason: f.reason, Name: call.Name, Arguments: call.Arguments, Raw: r.span(call),
+		Message: f.why(), At: call.At, End: call.End}
 	t.tried = true
 	if t.text.fence.on && t.text.fence.from == call.At {
 		r.hideText()
@@ -70,7 +72,8 @@ func (r *run) bufferFence(e chat.Event) bool {
 	}
 	raw := r.turn.raw
 	if f.on {
-		if e.Flags&chat.FlagDecoded == 0 && e.End-f.from <= mostFence && f.goesOn(string(raw[f.from:e.End]), e.At-f.from) {
+		if e.Flags&chat.FlagDecoded == 0 && e.End-f.from <= mostFence &&
+			f.goesOn(string(raw[f.from:e.End]), e.At-f.from) {
 			r.turn.text.events.add(e, autoRelease)
 			return true
 		}
@@ -216,6 +219,7 @@ func fencedCall(text string) (call chat.Call, ok bool) {
 func isName(s string) bool {
 	const longest = 64
 	return s != "" && len(s) <= longest && !strings.ContainsFunc(s, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_-.:", r))
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+			strings.ContainsRune("_-.:", r))
 	})
 }

@@ -20,12 +20,14 @@ func TestA27(t *testing.T) {
 		f := &fake{t: t, answers: []answer{{text(bare)}, {text(right)}}, cut: cut}
 		got := collect(t, bridge.New(f, o).Stream(t.Context(), ask(weather)))
 		t.Run("whole/"+name, func(t *testing.T) {
-			compare(t, seen{Calls: paris, Rejected: []string{"unknown_tool get_weather"}, Bounces: []string{sent}, Finish: chat.FinishCalls}, got)
+			compare(t, seen{Calls: paris, Rejected: []string{"unknown_tool get_weather"}, Bounces: []string{sent},
+				Finish: chat.FinishCalls}, got)
 		})
 		f = &fake{t: t, answers: []answer{{text(bare)}, {text(right)}}, cut: cut}
 		got = collect(t, bridge.New(f, o).Stream(t.Context(), streamed(ask(weather))))
 		t.Run("streamed/"+name, func(t *testing.T) {
-			compare(t, seen{Content: "I'll check.\n", Calls: paris, Rejected: []string{"unknown_tool get_weather"}, Bounces: []string{sent}, Finish: chat.FinishCalls}, got)
+			compare(t, seen{Content: "I'll check.\n", Calls: paris, Rejected: []string{"unknown_tool get_weather"},
+				Bounces: []string{sent}, Finish: chat.FinishCalls}, got)
 		})
 	}
 	for name, a := range map[string]string{
@@ -89,7 +91,8 @@ func TestFencedUnknownStreamed(t *testing.T) {
 		{"behind code", "Look:\n```go\nx := 1\n```\nSo:\n" + deploy, "Look:\n```go\nx := 1\n```\nSo:\n", true},
 		{"words behind it", deploy + "\nis how it looks.", deploy + "\nis how it looks.", false},
 		{"another object", "```json\n{\"named\": 1}\n```", "```json\n{\"named\": 1}\n```", false},
-		{"more keys", "```json\n{\"name\": \"a\", \"version\": 1}\n```\n", "```json\n{\"name\": \"a\", \"version\": 1}\n```\n", false},
+		{"more keys", "```json\n{\"name\": \"a\", \"version\": 1}\n```\n",
+			"```json\n{\"name\": \"a\", \"version\": 1}\n```\n", false},
 		{"cut off", "```json\n{\"name\": \"deploy\", \"arg", "```json\n{\"name\": \"deploy\", \"arg", false},
 		{"code", "```sh\nls\n```", "```sh\nls\n```", false},
 	} {
@@ -115,8 +118,10 @@ func TestTextCallBehindConfused(t *testing.T) {
 	fenced := func(city string) string {
 		return "```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"" + city + "\"}}\n```"
 	}
-	got, _ := play(t, o, ask(weather), join(native("n", "get_weather", `{"city":"Paris"}`, "x"), answer{text(apology + "\n" + fenced("Paris") + "\n" + fenced("Rome"))}))
-	want := seen{Calls: []string{`get_weather({"city":"Paris"})`, `get_weather({"city":"Rome"})`}, Finish: chat.FinishCalls}
+	got, _ := play(t, o, ask(weather), join(native("n", "get_weather", `{"city":"Paris"}`, "x"),
+		answer{text(apology + "\n" + fenced("Paris") + "\n" + fenced("Rome"))}))
+	want := seen{Calls: []string{`get_weather({"city":"Paris"})`, `get_weather({"city":"Rome"})`},
+		Finish: chat.FinishCalls}
 	compare(t, want, got)
 	if len(got.IDs) != 2 || got.IDs[0] == got.IDs[1] || strings.Contains(got.Content, "access") {
 		t.Errorf("%+v", got)

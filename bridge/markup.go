@@ -11,8 +11,8 @@ import (
 // are text again as well, so that the client gets what the model wrote:
 //
 //   - White space and separators in front of a call go with that call.
-//   - What closes a section of several calls goes with the first of them, whose text holds the opener. So the client sees both
-//     or neither.
+//   - What closes a section of several calls goes with the first of them, whose text holds the opener. So the client
+//     sees both or neither.
 //   - White space behind a call that nothing follows goes with that call.
 //
 // Tags of reasoning and special tokens are never shown.

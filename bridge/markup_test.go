@@ -52,8 +52,10 @@ func TestRejectedText(t *testing.T) {
 		{text: "Hi\n" + tag(bad[:len(bad)-4])},
 		{text: "Hi\n" + fence(`{"name":"get_weather","arguments":{"city":`)},
 		{text: "Hi \n" + tag(`{"name":"get_weather","arguments":{"city":"`+strings.Repeat("long ", 500))},
-		{text: "Hi\n\n" + fence(`{"name":"get_weather","arguments":{"city":"`+strings.Repeat("long ", 500)+`",]}}`) + "\nbye"},
-		{text: "Hi\n" + fence(bad) + "\n<tool_call>{\"name\":\"nope\",\"arguments\":{}}</tool_call>\n" + tag(bad) + "\n"},
+		{text: "Hi\n\n" + fence(`{"name":"get_weather","arguments":{"city":"`+strings.Repeat("long ", 500)+`",]}}`) +
+			"\nbye"},
+		{text: "Hi\n" + fence(bad) + "\n<tool_call>{\"name\":\"nope\",\"arguments\":{}}</tool_call>\n" + tag(bad) +
+			"\n"},
 
 		{text: "Hi\n" + fence(good) + "\n" + fence(bad) + "\nbye", want: "Hi\n" + fence(bad) + "\nbye", calls: 1},
 		{text: "Hi\n" + fence(bad) + "\n" + fence(good) + "\nbye", want: "Hi\n" + fence(bad) + "\nbye", calls: 1},
@@ -72,7 +74,8 @@ func TestRejectedText(t *testing.T) {
 		for name, cut := range chunkings() {
 			for _, cut := range []func(string) []string{nil, cut} {
 				if got, calls := content(t, bridge.Options{}, tc.text, cut); got != tc.want || calls != tc.calls {
-					t.Errorf("in %s: %q gives %d calls and\n%q, want %d and\n%q", name, tc.text, calls, got, tc.calls, tc.want)
+					t.Errorf("in %s: %q gives %d calls and\n%q, want %d and\n%q", name, tc.text, calls, got, tc.calls,
+						tc.want)
 				}
 			}
 		}
@@ -108,7 +111,8 @@ func TestRejectedDialects(t *testing.T) {
 func TestRejectedAfterBounce(t *testing.T) {
 	bad := "```json\n{\"name\":\"get_weather\",\"arguments\":{}}\n```"
 	for _, rest := range []string{"", "\nbye"} {
-		s, _ := play(t, bridge.Options{Mode: bridge.ModeText}, streamed(ask(weather)), answer{text("Hi\n" + bad)}, answer{text(bad + rest)})
+		s, _ := play(t, bridge.Options{Mode: bridge.ModeText}, streamed(ask(weather)), answer{text("Hi\n" + bad)},
+			answer{text(bad + rest)})
 		want := "Hi\n\n" + bad + rest + "\n\nThe model could not call get_weather: missing required parameter: city"
 		if s.Content != want {
 			t.Errorf("content %q, want %q", s.Content, want)
@@ -116,15 +120,16 @@ func TestRejectedAfterBounce(t *testing.T) {
 	}
 }
 
-// TestConservation mixes texts, calls that pass and calls that do not, one to a line: of the text nothing is missing but the
-// calls that passed and the white space in front of them.
+// TestConservation mixes texts, calls that pass and calls that do not, one to a line: of the text nothing is missing
+// but the calls that passed and the white space in front of them.
 func TestConservation(t *testing.T) {
 	const (
 		bad  = `{"name":"get_weather","arguments":{"days":2}}`
 		good = `{"name":"get_weather","arguments":{"city":"Rome"}}`
 	)
-	wraps := [][2]string{{"```json\n", "\n```"}, {"```\n", "\n```"}, {"~~~tool_call\n", "\n~~~"}, {"<tool_call>\n", "\n</tool_call>"},
-		{"<tool_call>", "</tool_call>"}, {"<TOOL_CALL>", "\n</TOOL_CALL>"}, {"", ""}}
+	wraps := [][2]string{{"```json\n", "\n```"}, {"```\n", "\n```"}, {"~~~tool_call\n", "\n~~~"},
+		{"<tool_call>\n", "\n</tool_call>"}, {"<tool_call>", "</tool_call>"}, {"<TOOL_CALL>", "\n</TOOL_CALL>"},
+		{"", ""}}
 	rapid.Check(t, func(rt *rapid.T) {
 		var all, want strings.Builder
 		calls := 0
@@ -134,7 +139,8 @@ func TestConservation(t *testing.T) {
 				sep = rapid.SampledFrom([]string{"\n", "\n\n"}).Draw(rt, "separator")
 			}
 			wrap := rapid.SampledFrom(wraps).Draw(rt, "wrap")
-			line := rapid.SampledFrom([]string{"", "Some words.", "a < b", "```go\nx := 1\n```", "{\"a\":1}"}).Draw(rt, "text")
+			line := rapid.SampledFrom([]string{"", "Some words.", "a < b", "```go\nx := 1\n```", "{\"a\":1}"}).Draw(rt,
+				"text")
 			keep := true
 			switch rapid.IntRange(0, 2).Draw(rt, "kind") {
 			case 0:
@@ -164,11 +170,13 @@ func TestConservation(t *testing.T) {
 
 // TestRejectedPieces glues texts and calls that do not fit their schema together at random: the client sees just that.
 func TestRejectedPieces(t *testing.T) {
-	list := append([]string{"\n", "\n\n", " ", ",", "[get_weather(days=1), get_weather()]", "TOOL: get_weather\nARGS:\n  days: 1\n",
+	list := append([]string{"\n", "\n\n", " ", ",", "[get_weather(days=1), get_weather()]",
+		"TOOL: get_weather\nARGS:\n  days: 1\n",
 		"```json\n{\"name\":\"get_weather\",\"arguments\":{}}\n{\"name\":\"get_weather\",\"arguments\":{}}\n```\n",
 		"{\"tool_calls\":[{\"function\":{\"name\":\"get_weather\",\"arguments\":{}}}, {\"function\":{\"name\":\"nope\",\"arguments\":{}}}]}",
 		"{\"name\":\"get_weather\",\"arguments\":{}}", "get_weather(days=2)", "<tool name=\"get_weather\"></tool>",
-		"<tool_call>\n<function=get_weather>\n</function>\n<function=get_weather>\n</function>\n</tool_call>"}, pieces...)
+		"<tool_call>\n<function=get_weather>\n</function>\n<function=get_weather>\n</function>\n</tool_call>"},
+		pieces...)
 	rapid.Check(t, func(rt *rapid.T) {
 		s := ""
 		for range rapid.IntRange(1, 6).Draw(rt, "n") {
@@ -177,7 +185,9 @@ func TestRejectedPieces(t *testing.T) {
 		if strings.Contains(s, "think>") {
 			rt.Skip("reasoning is no content")
 		}
-		got, calls := content(t, bridge.Options{Release: rapid.SampledFrom([]bridge.Release{"auto", "checked"}).Draw(rt, "release")}, s, randomly(rt))
+		got, calls := content(t,
+			bridge.Options{Release: rapid.SampledFrom([]bridge.Release{"auto", "checked"}).Draw(rt, "release")}, s,
+			randomly(rt))
 		if calls == 0 && got != s || t.Failed() {
 			rt.Fatalf("%q gives\n%q", s, got)
 		}

@@ -27,7 +27,8 @@ const (
 func (r *run) classify(name string, origin chat.Origin) (channel, *tool) {
 	t := r.find(name)
 	switch {
-	case t == nil && (origin == chat.OriginNative || r.inText() || len(r.tools) == 0 || slices.Contains(r.o.Native, name)):
+	case t == nil && (origin == chat.OriginNative || r.inText() || len(r.tools) == 0 ||
+		slices.Contains(r.o.Native, name)):
 		return channelNative, nil // where no functions were offered, it can only be the backend's own
 	case t == nil:
 		return channelUnknown, nil
@@ -105,7 +106,8 @@ func (r *run) backendEnd(e chat.Event) {
 	case channelNative:
 		c.open = false
 		if !r.turn.muted.on {
-			r.emit(chat.Event{Kind: chat.KindNativeCall, Origin: e.Origin, At: e.At, End: e.End, ID: call.ID, Name: call.Name, Text: call.Arguments})
+			r.emit(chat.Event{Kind: chat.KindNativeCall, Origin: e.Origin, At: e.At, End: e.End, ID: call.ID,
+				Name: call.Name, Text: call.Arguments})
 		}
 	case channelGlued:
 		c.open = false
@@ -235,7 +237,8 @@ func (r *run) functionCall(e chat.Event, call chat.Call, raw string) {
 // arguments when the event has a name, else calls.
 func (r *run) nativeCall(e chat.Event) {
 	e.At, e.End = len(r.turn.raw), len(r.turn.raw)
-	calls := []chat.Call{{ID: e.ID, Name: strings.TrimPrefix(e.Name, r.o.Prefix), Arguments: e.Text, Origin: e.Origin, Complete: true}}
+	calls := []chat.Call{{ID: e.ID, Name: strings.TrimPrefix(e.Name, r.o.Prefix), Arguments: e.Text, Origin: e.Origin,
+		Complete: true}}
 	if e.Origin == chat.OriginText {
 		calls[0].Origin = chat.OriginNative
 	}
@@ -332,7 +335,8 @@ func (r *run) confusedOnce(t *tool, call chat.Call, raw string) {
 // shape that it has there: a parameter of the user's own that is called parameters stays.
 func unwrapped(raw string) string {
 	var o map[string]json.RawMessage
-	if json.Unmarshal([]byte(raw), &o) != nil || len(o) != 3 || string(o["arguments"]) != "null" || string(o["name"]) != "null" {
+	if json.Unmarshal([]byte(raw), &o) != nil || len(o) != 3 || string(o["arguments"]) != "null" ||
+		string(o["name"]) != "null" {
 		return raw
 	}
 	if p := string(o["parameters"]); isObject(p) {
@@ -346,16 +350,20 @@ func (r *run) convert(f *failure) {
 	call, at := f.call, len(r.turn.raw)
 	switch usable := f.reason == chat.ReasonConfused && f.message == ""; {
 	case !usable && r.req.Attempts:
-		r.attempted(chat.Event{Origin: call.Origin, At: at, End: at}, &chat.RejectedDetail{Reason: f.reason, Name: call.Name,
-			Arguments: call.Arguments, Message: f.why()})
+		r.attempted(chat.Event{Origin: call.Origin, At: at, End: at},
+			&chat.RejectedDetail{Reason: f.reason, Name: call.Name,
+				Arguments: call.Arguments, Message: f.why()})
 		return
 	case !usable:
 		r.say(r.sentence(f))
 		return
 	}
 	r.emit(chat.Event{Kind: chat.KindConverted, Origin: call.Origin, At: at, End: at, Name: call.Name,
-		Detail: &chat.BounceDetail{Reason: f.reason, Call: &call, Suppressed: string(r.turn.raw[r.turn.muted.from:]), Left: r.left()}})
-	r.start(chat.Event{Kind: chat.KindCallStart, Origin: call.Origin, At: at, End: at, Name: call.Name}, r.find(call.Name)) // the backend's id is for its own calls
+		Detail: &chat.BounceDetail{Reason: f.reason, Call: &call, Suppressed: string(r.turn.raw[r.turn.muted.from:]),
+			Left: r.left()}})
+	// the backend's id is for its own calls
+	r.start(chat.Event{Kind: chat.KindCallStart, Origin: call.Origin, At: at, End: at, Name: call.Name},
+		r.find(call.Name))
 	r.args(chat.Event{Kind: chat.KindCallArgs, Origin: call.Origin, At: at, End: at, Text: call.Arguments})
 	r.complete(chat.Event{Kind: chat.KindCallEnd, Origin: call.Origin, At: at, End: at}, call)
 }
@@ -373,10 +381,13 @@ func (r *run) callsBehind() {
 		}
 		call := *e.Detail.(*chat.Call)
 		call.At, call.End = 0, 0
-		if slices.ContainsFunc(taken, func(f failure) bool { return f.call.Name == call.Name && sameJSON(f.call.Arguments, call.Arguments) }) {
+		if slices.ContainsFunc(taken, func(f failure) bool {
+			return f.call.Name == call.Name && sameJSON(f.call.Arguments, call.Arguments)
+		}) {
 			continue // the model wrote it again, as it should have at first
 		}
-		r.start(chat.Event{Kind: chat.KindCallStart, At: at, End: at, ID: e.ID, Name: call.Name, Index: e.Index}, r.find(call.Name))
+		r.start(chat.Event{Kind: chat.KindCallStart, At: at, End: at, ID: e.ID, Name: call.Name, Index: e.Index},
+			r.find(call.Name))
 		r.args(chat.Event{Kind: chat.KindCallArgs, At: at, End: at, Text: call.Arguments})
 		r.complete(chat.Event{Kind: chat.KindCallEnd, At: at, End: at}, call)
 	}
@@ -385,7 +396,8 @@ func (r *run) callsBehind() {
 // sameJSON reports whether two texts of JSON differ in white space at most.
 func sameJSON(a, b string) bool {
 	var x, y bytes.Buffer
-	return a == b || json.Compact(&x, []byte(a)) == nil && json.Compact(&y, []byte(b)) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+	return a == b || json.Compact(&x, []byte(a)) == nil && json.Compact(&y, []byte(b)) == nil &&
+		bytes.Equal(x.Bytes(), y.Bytes())
 }
 
 // split returns the JSON objects that are glued in text, without repetitions and without empty ones beside

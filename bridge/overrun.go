@@ -41,7 +41,8 @@ func (r *run) behind(e chat.Event) {
 // late rejects a call of the backend behind the end of the turn. It is for the record alone: nothing is
 // bounced for it, and the client is not told of it.
 func (r *run) late(e chat.Event, name, arguments string) {
-	r.pass(chat.Event{Kind: chat.KindRejected, Origin: e.Origin, Index: -1, At: e.At, End: e.End, Name: name, Detail: &chat.RejectedDetail{Reason: chat.ReasonOverrun, Name: name, Arguments: arguments, Message: tooLate}})
+	r.pass(chat.Event{Kind: chat.KindRejected, Origin: e.Origin, Index: -1, At: e.At, End: e.End, Name: name,
+		Detail: &chat.RejectedDetail{Reason: chat.ReasonOverrun, Name: name, Arguments: arguments, Message: tooLate}})
 }
 
 // asksForEnd lets the decoder say whether a call of the backend that begins stands behind the end of the turn.

@@ -48,11 +48,13 @@ func (b *Bridge) decoder(mode Mode, reads string, open bool, tools []tool) (*dec
 	}
 	shapes, tools := make([]shape.Tool, len(tools)), slices.Clone(tools)
 	for i := range tools {
-		tools[i].name = strings.Clone(tools[i].name) // an idle decoder would keep the body of the request that it is from
+		// an idle decoder would keep the body of the request that it is from
+		tools[i].name = strings.Clone(tools[i].name)
 		shapes[i] = shape.Tool{Name: tools[i].name, Args: tools[i].shape}
 	}
-	o := dialect.Options{Dialect: reads, Only: b.o.Passive, Own: b.o.Own, Prefer: b.o.Prefer, Tools: shapes, Repair: b.o.Repair,
-		Thinking: b.o.Thinking, Drop: b.o.Drop, Headers: b.o.Headers, Cache: b.o.Decoders, Trace: b.o.Trace, Edits: b.o.Edits}
+	o := dialect.Options{Dialect: reads, Only: b.o.Passive, Own: b.o.Own, Prefer: b.o.Prefer, Tools: shapes,
+		Repair: b.o.Repair, Thinking: b.o.Thinking, Drop: b.o.Drop, Headers: b.o.Headers, Cache: b.o.Decoders,
+		Trace: b.o.Trace, Edits: b.o.Edits}
 	o.Thinking.Open = open
 	if mode == ModeText {
 		o.Prefix = b.o.Prefix
@@ -121,6 +123,7 @@ func (r *run) free() {
 
 // empty returns a turn in the memory of one that is over.
 func (t *turn) empty() turn {
-	return turn{raw: t.raw[:0], markup: markup{blanks: t.markup.blanks[:0]}, kept: keptAnswer{held: t.kept.held.empty()},
+	return turn{raw: t.raw[:0], markup: markup{blanks: t.markup.blanks[:0]},
+		kept: keptAnswer{held: t.kept.held.empty()},
 		call: pendingCall{events: t.call.events.empty(), raw: t.call.raw[:0]}}
 }

@@ -25,16 +25,20 @@ func (s *switchboard) Stream(ctx context.Context, req *chat.Request) iter.Seq2[c
 // TestOneAfterTheOther sends requests that end in every way through one Bridge, in all orders of two, and expects of
 // the second what a new Bridge makes of it.
 func TestOneAfterTheOther(t *testing.T) {
-	const good, bad = "I look.\n```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Paris\"}}\n```\n", "```json\n{\"name\":\"get_weather\",\"arguments\":{\"days\":"
+	const good, bad = "I look.\n```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Paris\"}}\n```\n",
+		"```json\n{\"name\":\"get_weather\",\"arguments\":{\"days\":"
 	cases := []struct {
 		name string
 		fake func() *fake
 		stop int // events after which the reader leaves; 0: none
 	}{
-		{"text", func() *fake { return &fake{t: t, answers: []answer{{text("Hello "), text("there."), usage(1, 2)}}} }, 0},
+		{"text", func() *fake { return &fake{t: t, answers: []answer{{text("Hello "), text("there."), usage(1, 2)}}} },
+			0},
 		{"call", func() *fake { return &fake{t: t, answers: []answer{{text(good)}}} }, 0},
 		{"bounced", func() *fake {
-			return &fake{t: t, answers: []answer{{text("Let me see. ```json\n{\"name\":\"get_wether\",\"arguments\":{}}\n```")}, {text("Let me see. " + good)}}}
+			return &fake{t: t,
+				answers: []answer{{text("Let me see. ```json\n{\"name\":\"get_wether\",\"arguments\":{}}\n```")},
+					{text("Let me see. " + good)}}}
 		}, 0},
 		{"cut call", func() *fake {
 			return &fake{t: t, answers: []answer{{text("So: "), text(bad), finish(chat.FinishLength)}, {text("x")}}}
@@ -42,7 +46,8 @@ func TestOneAfterTheOther(t *testing.T) {
 		{"failed", func() *fake {
 			return &fake{t: t, answers: []answer{{text("Half a "), text(bad)}}, errs: []error{errors.New("gone")}}
 		}, 0},
-		{"left", func() *fake { return &fake{t: t, answers: []answer{{text("One "), text("two "), text("three.")}}} }, 3},
+		{"left", func() *fake { return &fake{t: t, answers: []answer{{text("One "), text("two "), text("three.")}}} },
+			3},
 		{"long", func() *fake { return &fake{t: t, answers: []answer{{text(strings.Repeat("long ", 40<<10))}}} }, 0},
 		{"nothing", func() *fake { return &fake{t: t, answers: []answer{{}}} }, 0},
 	}

@@ -43,7 +43,8 @@ func (r *run) steady(req *chat.Request) *chat.Request {
 		}
 		if copied != nil {
 			dst := &copied.Messages[i]
-			if empty := func(p chat.Part) bool { return p.Kind == chat.PartText && p.Text == "" }; slices.ContainsFunc(dst.Parts, empty) {
+			if empty := func(p chat.Part) bool { return p.Kind == chat.PartText && p.Text == "" }; slices.ContainsFunc(
+				dst.Parts, empty) {
 				dst.Parts = slices.DeleteFunc(slices.Clone(dst.Parts), empty)
 			}
 		}

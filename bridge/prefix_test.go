@@ -15,8 +15,9 @@ func TestSteady(t *testing.T) {
 	turn := func(o Options, billed, left string, more ...chat.Message) []chat.Message {
 		m := &sentModel{}
 		messages := []chat.Message{
-			{Role: chat.RoleSystem, Parts: []chat.Part{{Text: "x-anthropic-billing-header: cc_version=2.1; cch=" + billed + ";"},
-				{Text: "You are an agent.\n<total_tokens>" + left + " tokens left</total_tokens>\nBe brief."}}},
+			{Role: chat.RoleSystem,
+				Parts: []chat.Part{{Text: "x-anthropic-billing-header: cc_version=2.1; cch=" + billed + ";"},
+					{Text: "You are an agent.\n<total_tokens>" + left + " tokens left</total_tokens>\nBe brief."}}},
 			{Role: chat.RoleUser, Parts: chat.Text("Read the note.")},
 		}
 		req := &chat.Request{Messages: append(messages, more...)}
@@ -33,19 +34,24 @@ func TestSteady(t *testing.T) {
 	}
 	for _, mode := range []Mode{ModeNative, ModeText} {
 		first := turn(Options{Mode: mode}, "a1", "9000")
-		second := turn(Options{Mode: mode}, "b2", "8000", chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("It is empty.")},
+		second := turn(Options{Mode: mode}, "b2", "8000",
+			chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("It is empty.")},
 			chat.Message{Role: chat.RoleUser, Parts: chat.Text("Write it.")})
-		if a, b := first[0].Text(), second[0].Text(); a != b || !strings.Contains(a, "You are an agent.\nBe brief.") || strings.Contains(a, "cch=") {
+		if a, b := first[0].Text(), second[0].Text(); a != b || !strings.Contains(a, "You are an agent.\nBe brief.") ||
+			strings.Contains(a, "cch=") {
 			t.Errorf("%s: instructions %q, then %q", mode, a, b)
 		}
-		if last := second[len(second)-1].Text(); !strings.Contains(last, "8000 tokens left") || !strings.HasPrefix(last, "Write it.") {
+		if last := second[len(second)-1].Text(); !strings.Contains(last, "8000 tokens left") ||
+			!strings.HasPrefix(last, "Write it.") {
 			t.Errorf("%s: the last message is %q", mode, last)
 		}
-		if slices.ContainsFunc(second[:len(second)-1], func(m chat.Message) bool { return strings.Contains(m.Text(), "tokens left") }) {
+		if slices.ContainsFunc(second[:len(second)-1],
+			func(m chat.Message) bool { return strings.Contains(m.Text(), "tokens left") }) {
 			t.Errorf("%s: a counter stands in front", mode)
 		}
 	}
-	if own := turn(Options{Mode: ModeNative, Server: Server{Protocol: chat.ProtocolAnthropic}}, "a1", "9000")[0].Text(); !strings.Contains(own, "cch=a1") || !strings.Contains(own, "9000") {
+	if own := turn(Options{Mode: ModeNative, Server: Server{Protocol: chat.ProtocolAnthropic}}, "a1",
+		"9000")[0].Text(); !strings.Contains(own, "cch=a1") || !strings.Contains(own, "9000") {
 		t.Errorf("a server of the protocol gets %q", own)
 	}
 }

@@ -13,7 +13,8 @@ func (o *Options) SetProfile(p *profile.Profile) {
 	if o.Passive {
 		return // one strict form is read, whatever the model
 	}
-	read := dialect.Options{Dialect: o.Dialect, Prefer: o.Prefer, Thinking: o.Thinking, Drop: o.Drop, Headers: o.Headers}
+	read := dialect.Options{Dialect: o.Dialect, Prefer: o.Prefer, Thinking: o.Thinking, Drop: o.Drop,
+		Headers: o.Headers}
 	p.Apply(&read)
 	o.Prefer, o.Thinking, o.Drop, o.Headers = read.Prefer, read.Thinking, read.Drop, read.Headers
 	o.Native = append(slices.Clip(o.Native), p.Native...)

@@ -14,22 +14,26 @@ import (
 func reasoning(s string) chat.Event { return chat.Event{Kind: chat.KindReasoning, Text: s} }
 
 func TestSetProfile(t *testing.T) {
-	p := profile.Profile{Dialects: []string{"glm", "hermes"}, Thinking: dialect.Thinking{Open: true, Calls: dialect.CallsNever},
-		Drop: []string{"<x>"}, Headers: dialect.Headers{Others: []string{"<p>"}}, Native: []string{"search"}, Role: chat.RoleSystem}
+	p := profile.Profile{Dialects: []string{"glm", "hermes"},
+		Thinking: dialect.Thinking{Open: true, Calls: dialect.CallsNever}, Drop: []string{"<x>"},
+		Headers: dialect.Headers{Others: []string{"<p>"}}, Native: []string{"search"}, Role: chat.RoleSystem}
 	var o bridge.Options
 	o.SetProfile(&p)
-	if !slices.Equal(o.Prefer, p.Dialects) || o.Dialect != "" || o.Thinking != p.Thinking || !slices.Equal(o.Drop, p.Drop) || len(o.Headers.Others) != 1 ||
-		!slices.Equal(o.Native, p.Native) || o.Bounce.Role != chat.RoleSystem || o.Prompt.Dialect != "glm" {
+	if !slices.Equal(o.Prefer, p.Dialects) || o.Dialect != "" || o.Thinking != p.Thinking ||
+		!slices.Equal(o.Drop, p.Drop) || len(o.Headers.Others) != 1 || !slices.Equal(o.Native, p.Native) ||
+		o.Bounce.Role != chat.RoleSystem || o.Prompt.Dialect != "glm" {
 		t.Errorf("empty options became %+v", o)
 	}
 	named := bridge.Options{Dialect: "yaml-style", Bounce: bridge.BounceOptions{Role: chat.RoleUser}}
 	named.SetProfile(&p)
-	if named.Prefer != nil || named.Dialect != "yaml-style" || named.Prompt.Dialect != "" || named.Bounce.Role != chat.RoleUser || len(named.Drop) != 1 {
+	if named.Prefer != nil || named.Dialect != "yaml-style" || named.Prompt.Dialect != "" ||
+		named.Bounce.Role != chat.RoleUser || len(named.Drop) != 1 {
 		t.Errorf("options with a dialect became %+v", named)
 	}
 	passive := bridge.Options{Passive: true}
 	passive.SetProfile(&p)
-	if passive.Prefer != nil || passive.Drop != nil || passive.Prompt.Dialect != "" || passive.Thinking != (dialect.Thinking{}) {
+	if passive.Prefer != nil || passive.Drop != nil || passive.Prompt.Dialect != "" ||
+		passive.Thinking != (dialect.Thinking{}) {
 		t.Errorf("passive options became %+v", passive)
 	}
 }
@@ -42,7 +46,8 @@ func TestProfileTeachesAndReads(t *testing.T) {
 	o := bridge.Options{Mode: bridge.ModeText}
 	o.SetProfile(&p)
 	const glm = "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Lund</arg_value>\n</tool_call>"
-	for _, said := range []string{glm + "<|stop|>", "```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Lund\"}}\n```<|stop|>"} {
+	for _, said := range []string{glm + "<|stop|>",
+		"```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Lund\"}}\n```<|stop|>"} {
 		s, f := play(t, o, ask(weather), answer{text(said)})
 		if len(s.Calls) != 1 || !strings.Contains(s.Calls[0], "Lund") || s.Content != "" {
 			t.Errorf("%q: calls %q, content %q", said, s.Calls, s.Content)
@@ -51,7 +56,8 @@ func TestProfileTeachesAndReads(t *testing.T) {
 			t.Errorf("the prompt teaches another dialect: %s", prompt)
 		}
 	}
-	_, f := play(t, o, ask(weather), answer{text(strings.Replace(glm, "get_weather", "get_wether", 1))}, answer{text(glm)})
+	_, f := play(t, o, ask(weather), answer{text(strings.Replace(glm, "get_weather", "get_wether", 1))},
+		answer{text(glm)})
 	if m := f.requests[1].Messages; m[len(m)-1].Role != chat.RoleSystem {
 		t.Errorf("the correction has the role %s", m[len(m)-1].Role)
 	}

@@ -15,11 +15,16 @@ import (
 )
 
 // pieces are what models write, and what nearly is a call.
-var pieces = []string{"Let me look.", " ", "\n", textCall, "\n" + textCall + "\n", "<tool_call>{\"name\":\"nope\",\"arguments\":{}}</tool_call>",
-	"<tool_call>\n{\"name\":\"get_weather\",\"arguments\":{}}\n</tool_call>", "<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Ro",
-	"<TOOL_CALL>\n{\"tool\":\"get_weather\",\"args\":{\"city\":\"Oslo\",\"days\":\"3\"}}\n</TOOL_CALL>", "```go\nx := 1\n```", "<think>hm</think>", "{\"a\":1}",
-	"<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"note\":\"" + strings.Repeat("long ", 300) + "\"}}</tool_call>",
-	"<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"" + strings.Repeat("long ", 300) + "\",}]}</tool_call>",
+var pieces = []string{"Let me look.", " ", "\n", textCall, "\n" + textCall + "\n",
+	"<tool_call>{\"name\":\"nope\",\"arguments\":{}}</tool_call>",
+	"<tool_call>\n{\"name\":\"get_weather\",\"arguments\":{}}\n</tool_call>",
+	"<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Ro",
+	"<TOOL_CALL>\n{\"tool\":\"get_weather\",\"args\":{\"city\":\"Oslo\",\"days\":\"3\"}}\n</TOOL_CALL>",
+	"```go\nx := 1\n```", "<think>hm</think>", "{\"a\":1}",
+	"<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"note\":\"" + strings.Repeat("long ", 300) +
+		"\"}}</tool_call>",
+	"<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"" + strings.Repeat("long ", 300) +
+		"\",}]}</tool_call>",
 	"{\"tool_calls\":[{\"id\":\"x1\",\"function\":{\"name\":\"get_weather\",\"arguments\":\"{\\\"city\\\":\\\"Bonn\\\"}\"}},{\"function\":{\"name\":\"nope\",\"arguments\":{}}}]}",
 	"[get_weather(city=\"Bonn\")]", "a < b", "<tool", "```", "é🍜", "\"", "}"}
 
@@ -39,19 +44,25 @@ func TestChunking(t *testing.T) {
 				a = append(a, text(rapid.SampledFrom(pieces).Draw(rt, "after")))
 			}
 			if rapid.IntRange(0, 4).Draw(rt, "native") == 0 {
-				a = append(a, native("", "get_weather", rapid.SampledFrom([]string{`{}`, `{"city":"Paris"}`}).Draw(rt, "args"), "")...)
+				a = append(a,
+					native("", "get_weather", rapid.SampledFrom([]string{`{}`, `{"city":"Paris"}`}).Draw(rt, "args"),
+						"")...)
 				a = append(a, text(apology))
 			}
 			return a
 		}
 		answers := []answer{draw(), draw(), draw()}
-		o := bridge.Options{Mode: rapid.SampledFrom([]bridge.Mode{bridge.ModeText, bridge.ModeNative}).Draw(rt, "mode"), Bounce: bridge.BounceOptions{Off: rapid.Bool().Draw(rt, "off"), Max: rapid.IntRange(1, 2).Draw(rt, "bounces")},
-			MaxCalls: rapid.IntRange(0, 2).Draw(rt, "calls"), Release: rapid.SampledFrom([]bridge.Release{"auto", "checked", "eager"}).Draw(rt, "release")}
+		o := bridge.Options{Mode: rapid.SampledFrom([]bridge.Mode{bridge.ModeText, bridge.ModeNative}).Draw(rt,
+			"mode"), Bounce: bridge.BounceOptions{Off: rapid.Bool().Draw(rt, "off"),
+			Max: rapid.IntRange(1, 2).Draw(rt, "bounces")},
+			MaxCalls: rapid.IntRange(0, 2).Draw(rt, "calls"),
+			Release:  rapid.SampledFrom([]bridge.Release{"auto", "checked", "eager"}).Draw(rt, "release")}
 		req := ask(weather)
 		req.Stream = rapid.Bool().Draw(rt, "stream")
 		whole := collect(t, bridge.New(&fake{t: t, answers: answers}, o).Stream(t.Context(), req))
 		cutUp := collect(t, bridge.New(&fake{t: t, answers: answers, cut: randomly(rt)}, o).Stream(t.Context(), req))
-		if diff := cmp.Diff(whole, cutUp, cmpopts.IgnoreFields(seen{}, "IDs"), cmpopts.IgnoreUnexported(seen{}), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(whole, cutUp, cmpopts.IgnoreFields(seen{}, "IDs"), cmpopts.IgnoreUnexported(seen{}),
+			cmpopts.EquateEmpty()); diff != "" {
 			rt.Fatalf("%+v in pieces (-whole +pieces):\n%s", answers, diff)
 		}
 		if t.Failed() {

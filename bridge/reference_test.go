@@ -14,12 +14,14 @@ func TestReferences(t *testing.T) {
 	for mode, want := range map[Mode]int{ModeNative: 0, ModeText: 2} {
 		m := &sentModel{}
 		notes := 0
-		for e, err := range New(m, Options{Mode: mode}).Stream(context.Background(), &chat.Request{Tools: []chat.Tool{{Name: "f", Parameters: []byte(parameters)}},
-			Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}}) {
+		for e, err := range New(m, Options{Mode: mode}).Stream(context.Background(),
+			&chat.Request{Tools: []chat.Tool{{Name: "f", Parameters: []byte(parameters)}},
+				Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}}) {
 			if err != nil {
 				t.Fatalf("%s: %v", mode, err)
 			}
-			if e.Kind == chat.KindNote && e.Detail.(*chat.NoteDetail).Kind == chat.NoteUnsent && e.Detail.(*chat.NoteDetail).Path == "tools.f" {
+			if e.Kind == chat.KindNote && e.Detail.(*chat.NoteDetail).Kind == chat.NoteUnsent &&
+				e.Detail.(*chat.NoteDetail).Path == "tools.f" {
 				notes++
 			}
 		}

@@ -27,7 +27,8 @@ func (s *strict) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Eve
 		s.last = req
 		if why := s.refuses(roles); why != "" {
 			s.refused++
-			yield(chat.Event{}, openai.DecodeError(500, nil, []byte(`{"error":{"message":"`+why+`","type":"internal_server_error"}}`)))
+			yield(chat.Event{},
+				openai.DecodeError(500, nil, []byte(`{"error":{"message":"`+why+`","type":"internal_server_error"}}`)))
 			return
 		}
 		_ = yield(chat.Event{Kind: chat.KindText, Text: "ok"}, nil) &&
@@ -77,8 +78,8 @@ var templates = map[string]func([]chat.Role) string{
 }
 
 // sequences are what clients send: s system, d developer, u user, a assistant, c an assistant's call, t its result.
-var sequences = []string{"u", "su", "du", "us", "ssu", "sus", "usu", "uau", "suau", "uu", "suu", "uaau", "au", "sau", "sa", "uct", "suct", "uctu", "uctau",
-	"succttau", "uactu", "uausu", "ucsct"}
+var sequences = []string{"u", "su", "du", "us", "ssu", "sus", "usu", "uau", "suau", "uu", "suu", "uaau", "au", "sau",
+	"sa", "uct", "suct", "uctu", "uctau", "succttau", "uactu", "uausu", "ucsct"}
 
 // TestTemplateRules: sequences of messages that a template refuses reach the model all the same, with all their text,
 // and what was learnt is kept.
@@ -130,7 +131,8 @@ func conversation(seq string) *chat.Request {
 			m.Role = chat.RoleAssistant
 		case 'c':
 			id = "call_" + string(rune('A'+i))
-			m = chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{{ID: id, Name: "get_weather", Arguments: `{"city":"Rome"}`}}}
+			m = chat.Message{Role: chat.RoleAssistant,
+				Calls: []chat.Call{{ID: id, Name: "get_weather", Arguments: `{"city":"Rome"}`}}}
 		case 't':
 			m.Role, m.CallID = chat.RoleTool, id
 		}

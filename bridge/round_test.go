@@ -23,7 +23,8 @@ func TestRounds(t *testing.T) {
 			if d.ByName && prefix != "" {
 				continue // satellites know tools by their names
 			}
-			written, err := d.AppendCalls(nil, []chat.Call{{Name: prefix + "get_weather", Arguments: `{"city":"Paris"}`}})
+			written, err := d.AppendCalls(nil,
+				[]chat.Call{{Name: prefix + "get_weather", Arguments: `{"city":"Paris"}`}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -32,22 +33,28 @@ func TestRounds(t *testing.T) {
 				b := bridge.New(f, bridge.Options{Mode: bridge.ModeText, Dialect: name, Prefix: prefix})
 				req := ask(weather)
 				s := collect(t, b.Stream(t.Context(), req))
-				if !cmp.Equal(s.Calls, []string{`get_weather({"city":"Paris"})`}) || s.Content != "" || s.Finish != chat.FinishCalls {
+				if !cmp.Equal(s.Calls, []string{`get_weather({"city":"Paris"})`}) || s.Content != "" ||
+					s.Finish != chat.FinishCalls {
 					t.Errorf("%s: %q is read as %+v", name, written, s)
 					continue
 				}
 				req.Messages = append(req.Messages,
-					chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{{ID: s.IDs[0], Name: "get_weather", Arguments: `{"city":"Paris"}`}}},
+					chat.Message{Role: chat.RoleAssistant,
+						Calls: []chat.Call{{ID: s.IDs[0], Name: "get_weather", Arguments: `{"city":"Paris"}`}}},
 					chat.Message{Role: chat.RoleTool, CallID: s.IDs[0], Parts: chat.Text("18")})
 				if s = collect(t, b.Stream(t.Context(), req)); s.Content != "18 degrees." {
 					t.Errorf("%s: the answer is %+v", name, s)
 				}
 				sent := f.requests[1].Messages
-				shown, err := d.AppendCalls(nil, []chat.Call{{ID: req.Messages[1].Calls[0].ID, Name: prefix + "get_weather", Arguments: `{"city":"Paris"}`}}) // some show the id
+				// some show the id
+				shown, err := d.AppendCalls(nil,
+					[]chat.Call{{ID: req.Messages[1].Calls[0].ID, Name: prefix + "get_weather",
+						Arguments: `{"city":"Paris"}`}})
 				if got := sent[len(sent)-2].Text(); err != nil || got != string(shown) {
 					t.Errorf("%s: the model wrote %q and is shown %q", name, written, got)
 				}
-				want := []chat.Result{{CallID: req.Messages[1].Calls[0].ID, Name: prefix + "get_weather", Parts: chat.Text("18")}}
+				want := []chat.Result{{CallID: req.Messages[1].Calls[0].ID, Name: prefix + "get_weather",
+					Parts: chat.Text("18")}}
 				if diff := cmp.Diff(want, dialect.Results(lastOf(f.requests[1]))); diff != "" {
 					t.Errorf("%s: the result (-want +got):\n%s", name, diff)
 				}
@@ -74,11 +81,15 @@ func TestCorrectiveRequest(t *testing.T) {
 		want  []string // after the messages of the first request
 	}{
 		{"as user", bridge.Options{}, answer{text(wrong)}, []string{"assistant: " + wrong, "user: " + problem}},
-		{"as system", bridge.Options{Bounce: bridge.BounceOptions{Role: chat.RoleSystem}}, answer{text(wrong)}, []string{"assistant: " + wrong, "system: " + problem}},
-		{"nothing was said", bridge.Options{Dialect: "function-style"}, native("", "get_weather", `{"city":"Rome"}`, ""),
-			[]string{"user: " + bounced(`get_weather(city="Rome")`)}},
-		{"several failures", bridge.Options{Dialect: "function-style"}, join(native("", "get_weather", `{"city":"Rome"}`, ""), native("", "get_weather", `{"city":"Bonn"}`, ""), answer{text(apology)}),
-			[]string{"assistant: " + apology, "user: " + bounced("get_weather(city=\"Rome\")\nget_weather(city=\"Bonn\")")}},
+		{"as system", bridge.Options{Bounce: bridge.BounceOptions{Role: chat.RoleSystem}}, answer{text(wrong)},
+			[]string{"assistant: " + wrong, "system: " + problem}},
+		{"nothing was said", bridge.Options{Dialect: "function-style"},
+			native("", "get_weather", `{"city":"Rome"}`, ""), []string{"user: " + bounced(`get_weather(city="Rome")`)}},
+		{"several failures", bridge.Options{Dialect: "function-style"},
+			join(native("", "get_weather", `{"city":"Rome"}`, ""), native("", "get_weather", `{"city":"Bonn"}`, ""),
+				answer{text(apology)}),
+			[]string{"assistant: " + apology,
+				"user: " + bounced("get_weather(city=\"Rome\")\nget_weather(city=\"Bonn\")")}},
 	} {
 		tc.o.Mode = bridge.ModeText
 		_, f := play(t, tc.o, ask(weather), tc.first, answer{text("Sorry.")})
@@ -100,8 +111,10 @@ func TestCorrectiveRequest(t *testing.T) {
 	}
 
 	o = bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: 3}}
-	s, f := play(t, o, streamed(ask(weather)), answer{text(wrong)}, answer{text(wrong)}, answer{text(wrong)}, answer{text("I give up.")})
-	if len(s.Bounces) != 3 || len(f.requests[3].Messages) != len(f.requests[0].Messages)+6 || s.Content != "Hm. I give up." {
+	s, f := play(t, o, streamed(ask(weather)), answer{text(wrong)}, answer{text(wrong)}, answer{text(wrong)},
+		answer{text("I give up.")})
+	if len(s.Bounces) != 3 || len(f.requests[3].Messages) != len(f.requests[0].Messages)+6 ||
+		s.Content != "Hm. I give up." {
 		t.Errorf("three bounces: %+v", s)
 	}
 	for _, r := range f.requests {

@@ -231,7 +231,9 @@ func (r *run) render() (*chat.Request, error) {
 
 // usesTools reports whether a conversation holds calls or results.
 func usesTools(req *chat.Request) bool {
-	return slices.ContainsFunc(req.Messages, func(m chat.Message) bool { return m.Role == chat.RoleTool || len(m.Calls) > 0 })
+	return slices.ContainsFunc(req.Messages, func(m chat.Message) bool {
+		return m.Role == chat.RoleTool || len(m.Calls) > 0
+	})
 }
 
 // kept returns req with messages in an order that the model's template takes, as far as its rules are known.
@@ -288,7 +290,8 @@ func (r *run) answer(req *chat.Request, attempt int) error {
 		r.turn.repeats.begin(r.shown)
 		r.dec.Reset()
 	}
-	r.model.Stream(r.ctx, req)(r.receive) // a loop would need memory for every variable that its body shares with what is around it
+	// a loop would need memory for every variable that its body shares with what is around it
+	r.model.Stream(r.ctx, req)(r.receive)
 	switch {
 	case r.stopped:
 		return nil
@@ -353,7 +356,8 @@ func (r *run) begin() {
 // turnDetail describes the turn, for its start and its end.
 func (r *run) turnDetail() *chat.TurnDetail {
 	if r.turn.detail == nil {
-		d := &chat.TurnDetail{Model: r.req.Model, Backend: r.o.Backend, Attempt: r.turn.attempt, Began: r.turn.began, Sent: r.turn.sent, Notice: r.o.Notice}
+		d := &chat.TurnDetail{Model: r.req.Model, Backend: r.o.Backend, Attempt: r.turn.attempt, Began: r.turn.began,
+			Sent: r.turn.sent, Notice: r.o.Notice}
 		switch {
 		case r.mode == ModeTemplate:
 			d.Dialect = r.taught()
@@ -569,7 +573,8 @@ func (r *run) flush() {
 	r.closeText()
 	if c := &r.turn.call; c.open { // the backend never ended it
 		e := c.start
-		e.Kind, e.Detail = chat.KindCallEnd, &chat.Call{ID: e.ID, Name: e.Name, Arguments: string(c.raw), Origin: e.Origin}
+		e.Kind, e.Detail = chat.KindCallEnd, &chat.Call{ID: e.ID, Name: e.Name, Arguments: string(c.raw),
+			Origin: e.Origin}
 		r.backendEnd(e)
 	}
 	r.dropRepetition() // what still repeats at the end
@@ -612,7 +617,8 @@ func (r *run) conclude() {
 		r.lookalike()
 	}
 	r.showFence()
-	if len(t.failures) == 0 && r.calls == 0 && r.required() && !(r.req.Attempts && t.tried) && !r.cutByLength() && r.bounceable(reasonNoCall) {
+	if len(t.failures) == 0 && r.calls == 0 && r.required() && !(r.req.Attempts && t.tried) && !r.cutByLength() &&
+		r.bounceable(reasonNoCall) {
 		t.failures = []failure{{reason: reasonNoCall, call: chat.Call{Name: r.req.Choice.Name}}}
 	}
 	r.logFailures()
@@ -650,7 +656,8 @@ func (r *run) conclude() {
 		}
 	}
 	r.emit(chat.Event{Kind: chat.KindBounce, Detail: &chat.BounceDetail{
-		Reason: f.reason, Call: &call, Confused: confused, Suppressed: string(t.raw[t.muted.from:]), Sent: r.correction(), Left: r.left()}})
+		Reason: f.reason, Call: &call, Confused: confused, Suppressed: string(t.raw[t.muted.from:]),
+		Sent: r.correction(), Left: r.left()}})
 }
 
 // left returns how often the model may still be asked again.

@@ -11,8 +11,10 @@ import (
 
 // TestSent: what is told beforehand is what a model is sent, in every mode; nothing is asked for it.
 func TestSent(t *testing.T) {
-	req := &chat.Request{Model: "m", Messages: []chat.Message{{Role: chat.RoleSystem, Parts: chat.Text("Be brief.")}, {Role: chat.RoleUser, Parts: chat.Text("What is it?")}},
-		Tools: []chat.Tool{{Name: "look", Description: "Looks.", Parameters: []byte(`{"type":"object","properties":{"at":{"type":"string"}}}`)}}}
+	req := &chat.Request{Model: "m", Messages: []chat.Message{{Role: chat.RoleSystem, Parts: chat.Text("Be brief.")},
+		{Role: chat.RoleUser, Parts: chat.Text("What is it?")}},
+		Tools: []chat.Tool{{Name: "look", Description: "Looks.",
+			Parameters: []byte(`{"type":"object","properties":{"at":{"type":"string"}}}`)}}}
 	for _, tt := range []struct {
 		mode   bridge.Mode
 		inText bool
@@ -52,7 +54,8 @@ func TestNoImages(t *testing.T) {
 		{Role: chat.RoleTool, CallID: "a", Name: "look", Parts: []chat.Part{picture}},
 	}, Tools: []chat.Tool{{Name: "look"}}}
 	for _, mode := range []bridge.Mode{bridge.ModeNative, bridge.ModeText} {
-		sent, _, err := bridge.New(&fake{t: t}, bridge.Options{Mode: mode, Server: bridge.Server{NoImages: true}}).Sent(req)
+		sent, _, err := bridge.New(&fake{t: t}, bridge.Options{Mode: mode, Server: bridge.Server{NoImages: true}}).Sent(
+			req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -122,7 +122,9 @@ func (s *Support) formKey(model string, f *chat.Format) supportKey {
 	if s.seed == (maphash.Seed{}) {
 		s.seed = maphash.MakeSeed()
 	}
-	return supportKey{model, maphash.Bytes(s.seed, slices.Concat([]byte{byte(f.Kind)}, f.Schema, []byte(f.Grammar))) | 1} // 0 stands for tools
+	// 0 stands for tools
+	return supportKey{model, maphash.Bytes(s.seed, slices.Concat([]byte{byte(f.Kind)}, f.Schema, []byte(f.Grammar))) |
+		1}
 }
 
 // takes reports whether the model is not known to refuse a form, or all of its kind.
@@ -174,7 +176,8 @@ func (s *Support) learnRules(model, refusal string) bool {
 	rules := old
 	refusal = strings.ToLower(refusal)
 	switch {
-	case strings.Contains(refusal, "system") && !strings.Contains(refusal, "alternate") && !strings.Contains(refusal, "user/assistant"):
+	case strings.Contains(refusal, "system") && !strings.Contains(refusal, "alternate") &&
+		!strings.Contains(refusal, "user/assistant"):
 		rules.SystemFirst = true
 		rules.NoSystem = rules.NoSystem || old.SystemFirst || strings.Contains(refusal, "not supported")
 	default:
@@ -202,9 +205,10 @@ func (r *run) probe() {
 	}
 	called, err := false, error(nil)
 	r.model.Stream(r.ctx, &chat.Request{
-		Model:     r.req.Model,
-		Messages:  []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(probeText)}},
-		Tools:     []chat.Tool{{Name: probeTool, Description: "Answers pong.", Parameters: []byte(`{"type":"object","properties":{}}`)}},
+		Model:    r.req.Model,
+		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(probeText)}},
+		Tools: []chat.Tool{{Name: probeTool, Description: "Answers pong.",
+			Parameters: []byte(`{"type":"object","properties":{}}`)}},
 		Choice:    chat.Choice{Mode: chat.ChoiceRequired},
 		MaxTokens: probeTokens,
 	})(func(e chat.Event, failed error) bool {

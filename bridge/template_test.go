@@ -43,7 +43,8 @@ func (p plainTemplate) Render(req *chat.Request) (string, error) {
 var hermesTemplate = bridge.TemplateTraits{Dialect: "hermes", Stop: []string{"<|user|>"}}
 
 func withTemplate(traits bridge.TemplateTraits) bridge.Options {
-	return bridge.Options{Mode: bridge.ModeTemplate, Template: plainTemplate{traits: traits}, Server: bridge.Server{Stops: true}}
+	return bridge.Options{Mode: bridge.ModeTemplate, Template: plainTemplate{traits: traits},
+		Server: bridge.Server{Stops: true}}
 }
 
 const parisCall = "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>"
@@ -62,12 +63,14 @@ func TestTemplate(t *testing.T) {
 	}
 
 	wrong := strings.Replace(parisCall, "city", "town", 1)
-	s, f = play(t, withTemplate(hermesTemplate), ask(weather), answer{text(wrong)}, answer{text(strings.TrimPrefix(parisCall, "<tool_call>\n{\"name\": \"get_weather\", \"arguments\":"))})
+	s, f = play(t, withTemplate(hermesTemplate), ask(weather), answer{text(wrong)},
+		answer{text(strings.TrimPrefix(parisCall, "<tool_call>\n{\"name\": \"get_weather\", \"arguments\":"))})
 	second := f.requests[1].Prompt
 	if !strings.Contains(second, "assistant: "+wrong) || !strings.Contains(second, "Missing required parameter: city") {
 		t.Errorf("second prompt %q", second)
 	}
-	if opening := "<tool_call>\n{\"name\": \"get_weather\", \"arguments\":"; !strings.HasSuffix(second, "assistant: "+opening) {
+	if opening := "<tool_call>\n{\"name\": \"get_weather\", \"arguments\":"; !strings.HasSuffix(second,
+		"assistant: "+opening) {
 		t.Errorf("the second answer is not begun: %q", second)
 	}
 	if len(s.Calls) != 1 || len(s.Bounces) != 1 {
@@ -79,7 +82,8 @@ func TestTemplate(t *testing.T) {
 func TestTemplateRequired(t *testing.T) {
 	req := ask(weather, live)
 	req.Choice.Mode = chat.ChoiceRequired
-	s, f := play(t, withTemplate(hermesTemplate), req, answer{text(`get_weather", "arguments": {"city": "Paris"}}` + "\n</tool_call>")})
+	s, f := play(t, withTemplate(hermesTemplate), req,
+		answer{text(`get_weather", "arguments": {"city": "Paris"}}` + "\n</tool_call>")})
 	if !strings.HasSuffix(f.requests[0].Prompt, "<tool_call>\n{\"name\": \"") {
 		t.Errorf("prompt %q", f.requests[0].Prompt)
 	}
@@ -92,8 +96,8 @@ func TestTemplateRequired(t *testing.T) {
 	named := ask(weather, live)
 	named.Choice = chat.Choice{Mode: chat.ChoiceNamed, Name: "get_weather"}
 	_, f = play(t, o, named, answer{text(parisCall)})
-	if got := f.requests[0]; got.Format == nil || got.Format.Kind != chat.FormatGrammar || !strings.HasPrefix(got.Prompt, "(get_weather)\nuser") ||
-		!strings.HasSuffix(got.Prompt, "assistant: ") {
+	if got := f.requests[0]; got.Format == nil || got.Format.Kind != chat.FormatGrammar ||
+		!strings.HasPrefix(got.Prompt, "(get_weather)\nuser") || !strings.HasSuffix(got.Prompt, "assistant: ") {
 		t.Errorf("%+v %+v", got.Format, got.Prompt)
 	}
 	o.Constraint = bridge.ConstraintOpenAI // which would hold to a list, of which a template does not tell
@@ -106,7 +110,8 @@ func TestTemplateRequired(t *testing.T) {
 func TestTemplateWithoutTools(t *testing.T) {
 	o := withTemplate(bridge.TemplateTraits{Rules: chat.Rules{NoTools: true, NoSystem: true}})
 	_, f := play(t, o, ask(weather), answer{text("no")})
-	if got := f.requests[0]; got.Prompt != "" || len(got.Messages) != 1 || !strings.Contains(lastOf(got), "get_weather") {
+	if got := f.requests[0]; got.Prompt != "" || len(got.Messages) != 1 ||
+		!strings.Contains(lastOf(got), "get_weather") {
 		t.Errorf("%+v", got)
 	}
 	var notice string
@@ -123,9 +128,12 @@ func TestTemplateWithoutTools(t *testing.T) {
 	}
 
 	req := ask(weather)
-	req.Messages = append(req.Messages, chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{{ID: "1", Name: "get_weather", Arguments: `{"city": "Paris"}`}}},
+	req.Messages = append(req.Messages,
+		chat.Message{Role: chat.RoleAssistant,
+			Calls: []chat.Call{{ID: "1", Name: "get_weather", Arguments: `{"city": "Paris"}`}}},
 		chat.Message{Role: chat.RoleTool, CallID: "1", Parts: chat.Text("21")})
-	_, f = play(t, withTemplate(bridge.TemplateTraits{Dialect: "hermes", Rules: chat.Rules{NoCalls: true}}), req, answer{text("21")})
+	_, f = play(t, withTemplate(bridge.TemplateTraits{Dialect: "hermes", Rules: chat.Rules{NoCalls: true}}), req,
+		answer{text("21")})
 	if !strings.Contains(f.requests[0].Prompt, "assistant: "+parisCall) {
 		t.Errorf("calls are lost: %q", f.requests[0].Prompt)
 	}
@@ -139,10 +147,12 @@ func TestTemplateFails(t *testing.T) {
 	if s, _ := play(t, o, ask(weather)); !strings.Contains(s.Err, "mode template: nobody tells it") {
 		t.Errorf("%q", s.Err)
 	}
-	if s, _ := play(t, bridge.Options{Mode: bridge.ModeTemplate}, ask(weather)); !strings.Contains(s.Err, "needs Options.Template") {
+	if s, _ := play(t, bridge.Options{Mode: bridge.ModeTemplate}, ask(weather)); !strings.Contains(s.Err,
+		"needs Options.Template") {
 		t.Errorf("%q", s.Err)
 	}
-	if _, _, err := bridge.New(&fake{t: t}, withTemplate(hermesTemplate)).Sent(ask(weather)); err == nil || !strings.Contains(err.Error(), "not asked") {
+	if _, _, err := bridge.New(&fake{t: t}, withTemplate(hermesTemplate)).Sent(ask(weather)); err == nil ||
+		!strings.Contains(err.Error(), "not asked") {
 		t.Errorf("%v", err)
 	}
 }
@@ -152,9 +162,11 @@ func TestOpening(t *testing.T) {
 	for _, tt := range []struct{ dialect, want string }{
 		{"hermes", "<tool_call>\n{\"name\": \"get_weather\", \"arguments\":"},
 		{"qwen3-coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\n"},
-		{"kimi-k2", "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"},
+		{"kimi-k2",
+			"<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"},
 	} {
-		g, err := grammar.New(grammar.Options{Dialect: tt.dialect, Tools: []grammar.Tool{{Name: "get_weather", Args: schema.ShapeOf(weather.Parameters)}}})
+		g, err := grammar.New(grammar.Options{Dialect: tt.dialect,
+			Tools: []grammar.Tool{{Name: "get_weather", Args: schema.ShapeOf(weather.Parameters)}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,8 @@ const noticeDeaf = "a call is required and the answer had none, so the tools are
 // answer without a call had a prompt that may have been too short for the tools.
 func (r *run) serverIgnoresTools() bool {
 	t := &r.turn
-	if !r.o.Count || r.o.Mode != ModeAuto || r.mode != ModeNative || len(r.tools) == 0 || t.attempt != 1 || t.tried || r.calls > 0 || r.usage.In == 0 || r.usage.In > r.longest() {
+	if !r.o.Count || r.o.Mode != ModeAuto || r.mode != ModeNative || len(r.tools) == 0 || t.attempt != 1 || t.tried ||
+		r.calls > 0 || r.usage.In == 0 || r.usage.In > r.longest() {
 		return false
 	}
 	r.count()
@@ -54,7 +55,8 @@ func (r *run) count() {
 	if !r.o.Support.claim(key) {
 		return
 	}
-	described := chat.Tool{Name: probeTool, Description: "Answers pong, as long as the line is open and somebody listens at the other end.",
+	described := chat.Tool{Name: probeTool, Description: "Answers pong, as long as the line is open and somebody " +
+		"listens at the other end.",
 		Parameters: []byte(`{"type":"object","properties":{}}`)}
 	without, err := r.tokens("Hello.", nil)
 	if err == nil && without > 0 {
@@ -84,7 +86,9 @@ func (r *run) count() {
 
 // tokens returns how many tokens the model's prompt has, 0 if its server does not say.
 func (r *run) tokens(text string, tools []chat.Tool) (n int, err error) {
-	r.model.Stream(r.ctx, &chat.Request{Model: r.req.Model, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(text)}}, Tools: tools, MaxTokens: 1})(
+	r.model.Stream(r.ctx,
+		&chat.Request{Model: r.req.Model, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(text)}},
+			Tools: tools, MaxTokens: 1})(
 		func(e chat.Event, failed error) bool {
 			err = failed
 			if e.Kind == chat.KindUsage {

@@ -87,7 +87,8 @@ func (m *echo) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Eve
 	return func(yield func(chat.Event, error) bool) {
 		for e, err := range m.counting.Stream(ctx, req) {
 			if e.Kind == chat.KindText {
-				if e.Text = told(req); strings.Contains(e.Text, "get_weather") && !strings.Contains(e.Text, "TOOL_ERROR") {
+				if e.Text = told(req); strings.Contains(e.Text, "get_weather") &&
+					!strings.Contains(e.Text, "TOOL_ERROR") {
 					e.Text = textCall
 				}
 			}

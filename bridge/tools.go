@@ -120,7 +120,8 @@ func (r *run) offered() ([]tool, error) {
 		what = tooLargeIn(offered)
 	}
 	if what != "" {
-		return nil, &chat.Error{Kind: chat.ErrBadRequest, Param: "tools", Message: "the parameters of the tools " + what + ": offer fewer tools, or smaller schemas"}
+		return nil, &chat.Error{Kind: chat.ErrBadRequest, Param: "tools",
+			Message: "the parameters of the tools " + what + ": offer fewer tools, or smaller schemas"}
 	}
 	tools := make([]tool, len(offered))
 	patterns := 0
@@ -132,7 +133,8 @@ func (r *run) offered() ([]tool, error) {
 		s, err := r.o.Schemas.Compile(t.Parameters)
 		if patterns += s.Patterns(); patterns > maxPatterns {
 			return nil, &chat.Error{Kind: chat.ErrBadRequest, Code: codeInvalidSchema, Param: "tools",
-				Message: "the patterns in the parameters of the tools are too large together: offer fewer tools, or shorten the patterns and repeat less in them"}
+				Message: "the patterns in the parameters of the tools are too large together: offer fewer tools, or " +
+					"shorten the patterns and repeat less in them"}
 		}
 		if err == nil {
 			tools[i] = tool{name: t.Name, schema: s, shape: s.Shape(), hidden: t.Hidden}
@@ -181,7 +183,8 @@ func (x *relaxed) tool(r *run, t *chat.Tool, err error) (tool, error) {
 		return tool{}, err
 	}
 	if r.o.Log != nil {
-		r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, "a tool's arguments are not held to patterns that need backtracking, or references that lead nowhere",
+		r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, "a tool's arguments are not held to patterns that need backtracking, "+
+			"or references that lead nowhere",
 			slog.String("tool", t.Name), slog.Any("places", skipped))
 	}
 	if x.tools == nil || len(x.tools) >= maxRelaxed {

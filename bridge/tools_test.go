@@ -22,8 +22,10 @@ func TestBrokenSchema(t *testing.T) {
 		schema string
 		want   []string
 	}{
-		{`{"type":"object","properties":{"a":{"type":"strin"}}}`, []string{`tools[1].function.parameters at /properties/a/type: `, "string"}},
-		{`{"properties":{"a":{"type":7},"b":{"$ref":"#/$defs/none"}}}`, []string{"at /properties/a/type: ", "at /properties/b/$ref: "}},
+		{`{"type":"object","properties":{"a":{"type":"strin"}}}`,
+			[]string{`tools[1].function.parameters at /properties/a/type: `, "string"}},
+		{`{"properties":{"a":{"type":7},"b":{"$ref":"#/$defs/none"}}}`,
+			[]string{"at /properties/a/type: ", "at /properties/b/$ref: "}},
 		{`{"properties":{"a":{"pattern":"["}}}`, []string{"at /properties/a/pattern: "}},
 		{`{"properties":{"a":{"pattern":"(?=x)"},"b":{"type":"strin"}}}`, []string{"at /properties/b/type: "}},
 		{`{"type":`, []string{"tools[1].function.parameters"}},
@@ -33,7 +35,8 @@ func TestBrokenSchema(t *testing.T) {
 			events := 0
 			for _, err := range bridge.New(&fake{t: t}, bridge.Options{Mode: mode}).Stream(t.Context(), req) {
 				var e *chat.Error
-				if events++; !errors.As(err, &e) || e.Kind != chat.ErrBadRequest || e.Param != "tools[1].function.parameters" || e.Code != "invalid_function_parameters" {
+				if events++; !errors.As(err, &e) || e.Kind != chat.ErrBadRequest ||
+					e.Param != "tools[1].function.parameters" || e.Code != "invalid_function_parameters" {
 					t.Fatalf("%s: %+v", tc.schema, err)
 				}
 				for _, want := range append(tc.want, `tool "x"`) {
@@ -56,7 +59,8 @@ func TestPatterns(t *testing.T) {
 		"patternProperties":{"^(?=a/~)":{"type":"string"}},"required":["id"]}`
 	var log bytes.Buffer
 	m := &fake{t: t}
-	b := bridge.New(m, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	b := bridge.New(m, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: true},
+		Log: slog.New(slog.NewTextHandler(&log, nil))})
 	for _, tc := range []struct{ args, want string }{
 		{`{"id":"xyz"}`, `f({"id":"xyz"})`},
 		{`{"id":"a","days":"3"}`, `f({"id":"a","days":3})`},
@@ -71,10 +75,13 @@ func TestPatterns(t *testing.T) {
 		}
 	}
 	m.answers = append(m.answers, answer{text(`{"name":"g","arguments":{"id":"a"}}`)})
-	if s := collect(t, b.Stream(t.Context(), ask(chat.Tool{Name: "g", Parameters: json.RawMessage(parameters)}))); !cmp.Equal(s.Calls, []string{`g({"id":"a"})`}) {
+	if s := collect(t,
+		b.Stream(t.Context(), ask(chat.Tool{Name: "g", Parameters: json.RawMessage(parameters)}))); !cmp.Equal(s.Calls,
+		[]string{`g({"id":"a"})`}) {
 		t.Errorf("another tool with this schema: %+v", s)
 	}
-	for _, want := range []string{"level=WARN", "tool=f", "/properties/id/pattern", "/properties/list/prefixItems/0/pattern", "/patternProperties/^(?=a~1~0)"} {
+	for _, want := range []string{"level=WARN", "tool=f", "/properties/id/pattern",
+		"/properties/list/prefixItems/0/pattern", "/patternProperties/^(?=a~1~0)"} {
 		if strings.Count(log.String(), want) != 1 {
 			t.Errorf("the log does not hold %q once: %s", want, &log)
 		}
@@ -96,7 +103,8 @@ func TestSchemasTooLarge(t *testing.T) {
 		refused := false
 		for _, err := range bridge.New(fixed{}, bridge.Options{Mode: bridge.ModeNative}).Stream(t.Context(), req) {
 			var e *chat.Error
-			refused = refused || errors.As(err, &e) && e.Param == "tools" && strings.Contains(e.Message, "2097169 bytes")
+			refused = refused ||
+				errors.As(err, &e) && e.Param == "tools" && strings.Contains(e.Message, "2097169 bytes")
 		}
 		if refused != tt.want {
 			t.Errorf("%q more: refused %v", tt.more, refused)
@@ -120,13 +128,18 @@ func TestPatternsOfAllTools(t *testing.T) {
 		var tools []chat.Tool
 		for i := range n {
 			name := "t" + string(rune('a'+i))
-			tools = append(tools, chat.Tool{Name: name, Parameters: json.RawMessage(`{"properties": {"` + name + `": {"pattern": "` + strings.Repeat("((a{1,30}){1,30})", 20) + `"}}}`)})
+			tools = append(tools,
+				chat.Tool{Name: name,
+					Parameters: json.RawMessage(`{"properties": {"` + name + `": {"pattern": "` +
+						strings.Repeat("((a{1,30}){1,30})", 20) + `"}}}`)})
 		}
 		var failed *chat.Error
-		for _, err := range bridge.New(fixed{}, bridge.Options{Mode: bridge.ModeNative}).Stream(t.Context(), ask(tools...)) {
+		for _, err := range bridge.New(fixed{}, bridge.Options{Mode: bridge.ModeNative}).Stream(t.Context(),
+			ask(tools...)) {
 			errors.As(err, &failed)
 		}
-		if ok != (failed == nil) || !ok && (failed.Kind != chat.ErrBadRequest || !strings.Contains(failed.Message, "too large together")) {
+		if ok != (failed == nil) ||
+			!ok && (failed.Kind != chat.ErrBadRequest || !strings.Contains(failed.Message, "too large together")) {
 			t.Errorf("%d tools: %v", n, failed)
 		}
 	}
@@ -136,7 +149,8 @@ func TestPatternsOfAllTools(t *testing.T) {
 // form of an answer.
 func TestLargeSchemas(t *testing.T) {
 	enum := func(values int, value string) json.RawMessage {
-		return json.RawMessage(`{"type": "object", "properties": {"a": {"enum": [` + strings.TrimSuffix(strings.Repeat(value+",", values), ",") + `]}}}`)
+		return json.RawMessage(`{"type": "object", "properties": {"a": {"enum": [` +
+			strings.TrimSuffix(strings.Repeat(value+",", values), ",") + `]}}}`)
 	}
 	for _, c := range []struct {
 		schema json.RawMessage
@@ -156,7 +170,8 @@ func TestLargeSchemas(t *testing.T) {
 			for _, err := range bridge.New(fixed{}, bridge.Options{Mode: bridge.ModeNative}).Stream(t.Context(), req) {
 				errors.As(err, &failed)
 			}
-			refused := failed != nil && failed.Kind == chat.ErrBadRequest && strings.Contains(failed.Message, "together")
+			refused := failed != nil && failed.Kind == chat.ErrBadRequest &&
+				strings.Contains(failed.Message, "together")
 			if refused != (c.want != "") || refused && !strings.Contains(failed.Message, c.want) {
 				t.Errorf("%.60s: %v", c.schema, failed)
 			}

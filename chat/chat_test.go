@@ -20,7 +20,8 @@ func TestMessageText(t *testing.T) {
 		{"one", chat.Text("hi"), "hi"},
 		{"an empty one", chat.Text(""), ""},
 		{"only an image", []chat.Part{{Kind: chat.PartImage, URL: "data:,x"}}, ""},
-		{"two with an image between", []chat.Part{{Text: "a"}, {Kind: chat.PartImage, Text: "no"}, {Text: "b"}}, "a\nb"},
+		{"two with an image between", []chat.Part{{Text: "a"}, {Kind: chat.PartImage, Text: "no"}, {Text: "b"}},
+			"a\nb"},
 	} {
 		m := chat.Message{Parts: tt.parts}
 		if got := m.Text(); got != tt.want {
@@ -64,7 +65,8 @@ func TestErrors(t *testing.T) {
 	if got, want := chat.AsError(err).Error(), "unavailable (status 502): reset by peer"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if e := chat.Errorf(chat.ErrProtocol, "line %d: %w", 3, cause); !errors.Is(e, cause) || e.Message != "line 3: reset by peer" {
+	if e := chat.Errorf(chat.ErrProtocol, "line %d: %w", 3, cause); !errors.Is(e, cause) ||
+		e.Message != "line 3: reset by peer" {
 		t.Errorf("%+v", e)
 	}
 }

@@ -84,9 +84,9 @@ const (
 // String returns the kind's name.
 func (k Kind) String() string { return nameOf(kindNames[:], int(k)) }
 
-var kindNames = [...]string{"none", "turn_start", "turn_end", "text", "reasoning", "markup", "call_start", "call_args", "call_end",
-	"native_call", "native_result", "rejected", "overrun", "note", "candidate", "bounce", "converted", "policy", "approval", "tool_state",
-	"progress", "result", "raw", "usage", "finish", "idle"}
+var kindNames = [...]string{"none", "turn_start", "turn_end", "text", "reasoning", "markup", "call_start", "call_args",
+	"call_end", "native_call", "native_result", "rejected", "overrun", "note", "candidate", "bounce", "converted",
+	"policy", "approval", "tool_state", "progress", "result", "raw", "usage", "finish", "idle"}
 
 // Flags are properties of an event.
 type Flags uint8
@@ -211,19 +211,20 @@ type RejectedDetail struct {
 
 // OverrunDetail says what showed that a model's turn was over.
 type OverrunDetail struct {
-	At     int    `json:"at"`             // offset at which the turn ended, as in the event
-	Marker string `json:"marker"`         // what stands there: the header of another party, or of a result
-	Hard   bool   `json:"hard,omitempty"` // the marker is markup, and so is all behind it; else it is text, which may be meant
+	At     int    `json:"at"`     // offset at which the turn ended, as in the event
+	Marker string `json:"marker"` // what stands there: the header of another party, or of a result
+	// the marker is markup, and so is all behind it; else it is text, which may be meant
+	Hard bool `json:"hard,omitempty"`
 }
 
 // NoteKind says what a note records. The kinds that no program has to know are not constants. Repairs of the level
 // safe: byte_order_mark, arguments_string (a JSON string that holds the object), missing_arguments, trailing_comma,
 // comment, single_quotes, literal (of Python or JavaScript), raw_control_character, escape,
 // unquoted_key, key_alias (args, input or parameters for arguments), missing_markup_closer, extra_closer, envelope.
-// Repairs of the level full: missing_json_closer, enum_case, array_wrap, array_unwrap. Coercions to the schema: coerced,
-// python_object, source_text (a value that is no literal was taken as it is written), uncoerced (it does not fit and
-// was left as it is). Others: name (declared differently), promoted_from_reasoning (a call in reasoning that was never
-// closed).
+// Repairs of the level full: missing_json_closer, enum_case, array_wrap, array_unwrap. Coercions to the schema:
+// coerced, python_object, source_text (a value that is no literal was taken as it is written), uncoerced (it does not
+// fit and was left as it is). Others: name (declared differently), promoted_from_reasoning (a call in reasoning that
+// was never closed).
 type NoteKind string
 
 // The kinds of notes that programs tell apart.
@@ -297,7 +298,8 @@ type Usage struct {
 	Written   int  `json:"written,omitempty"`   // part of In: written to that cache
 	Reasoning int  `json:"reasoning,omitempty"` // part of Out
 	Requests  int  `json:"requests,omitempty"`  // backend requests that are summed here
-	Uncounted int  `json:"uncounted,omitempty"` // part of Requests: those that were stopped before they were counted, so that the sums lack them
+	// part of Requests: those that were stopped before they were counted, so that the sums lack them
+	Uncounted int `json:"uncounted,omitempty"`
 }
 
 // Add adds v to u.

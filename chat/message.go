@@ -24,16 +24,18 @@ const (
 // An assistant's message may hold text parts, reasoning and calls together. A tool's message holds the
 // content of exactly one result: CallID and Name say which call it answers, IsError that the call failed.
 type Message struct {
-	Role      Role   `json:"role"`
-	Name      string `json:"name,omitempty"` // of the participant; in a tool's message, the tool's name if it is known
-	Parts     []Part `json:"parts,omitempty"`
-	Reasoning string `json:"reasoning,omitempty"` // what the model thought before it wrote, where the protocol carries it
-	Calls     []Call `json:"calls,omitempty"`     // assistant only, in the order of the text
+	Role  Role   `json:"role"`
+	Name  string `json:"name,omitempty"` // of the participant; in a tool's message, the tool's name if it is known
+	Parts []Part `json:"parts,omitempty"`
+	// what the model thought before it wrote, where the protocol carries it
+	Reasoning string `json:"reasoning,omitempty"`
+	Calls     []Call `json:"calls,omitempty"` // assistant only, in the order of the text
 
 	CallID  string `json:"call_id,omitempty"`  // tool only: the call that this answers
 	IsError bool   `json:"is_error,omitempty"` // tool only: the call failed, the content says why
 
-	Opaque []Extra `json:"opaque,omitempty"` // parts of the protocol that only a backend of the same protocol understands (signatures, cache marks)
+	// parts of the protocol that only a backend of the same protocol understands (signatures, cache marks)
+	Opaque []Extra `json:"opaque,omitempty"`
 }
 
 // PartKind tells what a Part holds.
@@ -83,8 +85,8 @@ type Part struct {
 	Protocol Protocol        `json:"protocol,omitempty"` // of Raw
 }
 
-// Besides returns the members of Raw that a server of a protocol is not sent because it has no place for them, unless it
-// knows their names. Of a whole part the text repeats some.
+// Besides returns the members of Raw that a server of a protocol is not sent because it has no place for them, unless
+// it knows their names. Of a whole part the text repeats some.
 func (p *Part) Besides(speaks Protocol) (keys []string) {
 	if len(p.Raw) == 0 || p.Kind == PartOpaque {
 		return nil
@@ -191,16 +193,19 @@ func (o *Origin) UnmarshalText(text []byte) error {
 
 // A Call is one request of the model to run one tool.
 type Call struct {
-	Index     int    `json:"index"`     // position among the calls of the whole response, from 0
-	ID        string `json:"id"`        // unique within the conversation once it leaves the bridge; a decoder gives the text's own id or call_<index>
+	Index int `json:"index"` // position among the calls of the whole response, from 0
+	// unique within the conversation once it leaves the bridge; a decoder gives the text's own id or call_<index>
+	ID        string `json:"id"`
 	Name      string `json:"name"`      // as declared in the request, without any prefix
 	Arguments string `json:"arguments"` // JSON text of an object, as written or repaired; "{}" when there are none
 	Complete  bool   `json:"complete"`  // false: the text ended inside the call. Such a call is never run
 	Origin    Origin `json:"origin,omitempty"`
-	Dialect   string `json:"dialect,omitempty"`   // that it was read in; empty unless Origin is text
-	Reasoning string `json:"reasoning,omitempty"` // the reason the model gave beside the arguments, where the dialect has a place for one
-	At        int    `json:"at,omitempty"`        // span in the turn's raw text, markup included; 0, 0 when the call did not arrive as text
-	End       int    `json:"end,omitempty"`
+	Dialect   string `json:"dialect,omitempty"` // that it was read in; empty unless Origin is text
+	// the reason the model gave beside the arguments, where the dialect has a place for one
+	Reasoning string `json:"reasoning,omitempty"`
+	// span in the turn's raw text, markup included; 0, 0 when the call did not arrive as text
+	At  int `json:"at,omitempty"`
+	End int `json:"end,omitempty"`
 
 	// Reason and Problem are set where the call cannot be used and is answered with an error
 	// (Request.Attempts): why, in a word and in words for the model. Arguments may be no JSON then.

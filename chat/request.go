@@ -27,12 +27,13 @@ const NoLimit = -1
 type Tool struct {
 	Name        string
 	Description string
-	Parameters  json.RawMessage // JSON Schema of the arguments object; nil: none was given, which means that anything goes
-	Strict      *bool           // the client's wish for constrained output; nil: not said
-	Opaque      []Extra         // parts of the protocol that only a backend of the same protocol understands (cache marks)
+	// JSON Schema of the arguments object; nil: none was given, which means that anything goes
+	Parameters json.RawMessage
+	Strict     *bool   // the client's wish for constrained output; nil: not said
+	Opaque     []Extra // parts of the protocol that only a backend of the same protocol understands (cache marks)
 
-	// Raw is the tool as its protocol has it, where that is no plain function. A backend of the same protocol gets it as
-	// it stands; the fields above are what all others can use.
+	// Raw is the tool as its protocol has it, where that is no plain function. A backend of the same protocol gets it
+	// as it stands; the fields above are what all others can use.
 	Raw      json.RawMessage
 	Protocol Protocol // of Raw
 
@@ -97,9 +98,10 @@ type Format struct {
 	Kind        FormatKind
 	Name        string
 	Description string
-	Schema      json.RawMessage // with FormatSchema; with FormatJSON one that is said beside it, for servers that know no other place
-	Grammar     string          // with FormatGrammar, in the language of the backend
-	Strict      *bool
+	// with FormatSchema; with FormatJSON one that is said beside it, for servers that know no other place
+	Schema  json.RawMessage
+	Grammar string // with FormatGrammar, in the language of the backend
+	Strict  *bool
 }
 
 // An Extra is a piece of a request that wield does not understand, raw. It is forwarded only to a backend of the same
@@ -116,8 +118,8 @@ func (x Extra) Remembers() bool { return remembered[x.Protocol+"."+Protocol(x.Ke
 
 var remembered = map[Protocol]bool{
 	"anthropic.inside": true, "anthropic.blocks": true, "anthropic.defer_loading": true,
-	"responses.instructions": true, "responses.namespace": true, "responses.additional_tools": true, "responses.tool_search_output": true,
-	"responses.item": true, "responses.defer_loading": true,
+	"responses.instructions": true, "responses.namespace": true, "responses.additional_tools": true,
+	"responses.tool_search_output": true, "responses.item": true, "responses.defer_loading": true,
 }
 
 // keyOutput is Anthropic's field with the format and the effort of an answer.

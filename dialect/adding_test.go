@@ -17,7 +17,8 @@ func TestAddingARow(t *testing.T) {
 	const name = "internlm2"
 	cases := loadCases(t, name+".jsonl")
 	call := chat.Call{Name: "N", Arguments: `{"k":"v"}`}
-	o := dialect.Options{Tools: []shape.Tool{{Name: "N"}}, Drop: []string{"<|not-there|>"}} // so that what is built for auto is built anew
+	// so that what is built for auto is built anew
+	o := dialect.Options{Tools: []shape.Tool{{Name: "N"}}, Drop: []string{"<|not-there|>"}}
 	there, _ := dialect.Lookup(name)
 	text := there.Example
 
@@ -52,7 +53,8 @@ func TestAddingARow(t *testing.T) {
 	}
 	for _, text := range []string{text, string(written)} {
 		got, err := dialect.Parse(text, o)
-		if err != nil || len(got.Calls) != 1 || got.Calls[0].Dialect != name || got.Calls[0].Arguments != call.Arguments || got.Content() != "" {
+		if err != nil || len(got.Calls) != 1 || got.Calls[0].Dialect != name ||
+			got.Calls[0].Arguments != call.Arguments || got.Content() != "" {
 			t.Errorf("with the row %q is %v and %q (%v), want a call", text, got.Calls, got.Content(), err)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 // TestAhead has calls go on otherwise than is likely, at each of their bytes: small chunks, of which most are what is
 // expected, and the whole text are read alike, and no event ends inside a character.
 func TestAhead(t *testing.T) {
-	for _, name := range []string{"hermes", "qwen3-coder", "glm", "harmony", "kimi-k2", "deepseek-v3", "pythonic", "gemma4", "functiongemma", "lfm2", "inkling"} {
+	for _, name := range []string{"hermes", "qwen3-coder", "glm", "harmony", "kimi-k2", "deepseek-v3", "pythonic",
+		"gemma4", "functiongemma", "lfm2", "inkling"} {
 		t.Run(name, func(t *testing.T) {
 			row, ok := dialect.Lookup(name)
 			if !ok {

@@ -18,7 +18,8 @@ func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.
 		return "{}", []chat.NoteDetail{{Kind: note.MissingArguments, Before: raw, After: "{}", End: len(raw)}}, nil
 	}
 	var text scanner
-	out := callWriter{text: &text, set: &set{opts: Options{Repair: r}}, openCall: openCall{open: true, tool: &shape.Tool{Args: s}}}
+	out := callWriter{text: &text, set: &set{opts: Options{Repair: r}},
+		openCall: openCall{open: true, tool: &shape.Tool{Args: s}}}
 	a := new(value.Arguments).Reset(&out, new(value.Reader), s, value.Level(r))
 	a.At(0, 1)
 	n, p := a.Run(raw, 0)

@@ -282,7 +282,8 @@ func (r *nameReader) readLine(d *driver, i int) (int, verdict) {
 	case c == ' ' || c == '\t' || c == '\r':
 		r.gap = true
 		return i + 1, more
-	case c == '\n', c == ';', c == '<' && d.set.trie.starts(c), c == d.cand.fenced.mark && c != 0, c == '`' && r.fence > 0:
+	case c == '\n', c == ';', c == '<' && d.set.trie.starts(c), c == d.cand.fenced.mark && c != 0,
+		c == '`' && r.fence > 0:
 		return r.open(d, i, d.text.at(i))
 	case !r.spaced && !r.gap && d.set.names.first[c]:
 		return r.open(d, i, d.text.at(i)) // nothing between two calls

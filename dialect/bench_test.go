@@ -46,7 +46,9 @@ var hostile = []struct {
 	}},
 	{"HostileKeywords", func(size int) string { return "write_file(" + numbered("key%07d=1,", size) + "path='x')" }},
 	{"HostileLines", func(size int) string { return "TOOL: write_file\nARGS:\n" + numbered("  key%07d: 1\n", size) }},
-	{"HostileBlankLines", func(size int) string { return "TOOL: write_file\nARGS:\n  path: |\n    a\n" + fill("\n", size) + "b" }},
+	{"HostileBlankLines", func(size int) string {
+		return "TOOL: write_file\nARGS:\n  path: |\n    a\n" + fill("\n", size) + "b"
+	}},
 	{"HostileResult", func(size int) string { return fill("<tool_response>\n", size) }},
 	{"HostileClosers", func(size int) string {
 		return "<function=write_file>\n<parameter=path>\n" + fill("</parameter>\n<parameter", size)
@@ -62,7 +64,8 @@ var hostile = []struct {
 	{"HostileCommas", func(size int) string { return "['write_file(path=" + fill("a, b=", size) + ")']" }},
 	{"HostileElements", func(size int) string {
 		const p = "]<]minimax[>["
-		return p + "<tool_call>" + p + `<invoke name="write_file">` + p + "<rows>" + numbered(p+"<k%07d>1"+p+"</k>", size) + p + "</rows>" + p + "</invoke>" + p + "</tool_call>"
+		return p + "<tool_call>" + p + `<invoke name="write_file">` + p + "<rows>" +
+			numbered(p+"<k%07d>1"+p+"</k>", size) + p + "</rows>" + p + "</invoke>" + p + "</tool_call>"
 	}},
 }
 
@@ -131,7 +134,8 @@ func BenchmarkDecode(b *testing.B) {
 						size int
 					}{{"4B", 4}, {"16B", 16}, {"whole", 0}} {
 						b.Run(c.name, func(b *testing.B) {
-							decodeBench(b, dialect.Options{Dialect: d, Tools: benchTools}, []string{text}, c.size, w.calls)
+							decodeBench(b, dialect.Options{Dialect: d, Tools: benchTools}, []string{text}, c.size,
+								w.calls)
 						})
 					}
 				})
@@ -201,8 +205,10 @@ func hundredCalls(tb testing.TB, name string) []string {
 	d, _ := dialect.Lookup(name)
 	var calls []chat.Call
 	for i := range 100 {
-		args := fmt.Sprintf(`{"path":"src/part%d.txt","content":"%s","mode":%d}`, i, strings.TrimSpace(strings.Repeat("word ", 4+i%12)), i)
-		calls = append(calls, chat.Call{Index: i, ID: fmt.Sprintf("call_%d", i), Name: "write_file", Arguments: args, Complete: true})
+		args := fmt.Sprintf(`{"path":"src/part%d.txt","content":"%s","mode":%d}`, i,
+			strings.TrimSpace(strings.Repeat("word ", 4+i%12)), i)
+		calls = append(calls, chat.Call{Index: i, ID: fmt.Sprintf("call_%d", i), Name: "write_file", Arguments: args,
+			Complete: true})
 	}
 	if text, err := d.AppendCalls(nil, calls); err == nil {
 		return []string{string(text)}
@@ -373,7 +379,8 @@ func oneCall(d, path, content string) string {
 	case "tool-call-tag":
 		return fmt.Sprintf("<TOOL_CALL>\n{\"tool\":\"write_file\",\"args\":%s}\n</TOOL_CALL>", args)
 	case "qwen3-coder":
-		return fmt.Sprintf("<tool_call>\n<function=write_file>\n<parameter=path>\n%s\n</parameter>\n<parameter=content>\n%s\n</parameter>\n</function>\n</tool_call>", path, content)
+		return fmt.Sprintf(
+			"<tool_call>\n<function=write_file>\n<parameter=path>\n%s\n</parameter>\n<parameter=content>\n%s\n</parameter>\n</function>\n</tool_call>", path, content)
 	case "cli-block":
 		return fmt.Sprintf("``````write_file\n=== FILE: %s\n%s\n``````", path, content)
 	case "json-fence":
@@ -392,7 +399,8 @@ func shortCalls(d string) string {
 		if d == "auto" {
 			form = forms[i%len(forms)]
 		}
-		fmt.Fprintf(&b, "Step %d.\n%s\n", i, oneCall(form, fmt.Sprintf("src/part%d.txt", i), strings.Repeat("word ", 4+i%12)))
+		fmt.Fprintf(&b, "Step %d.\n%s\n", i,
+			oneCall(form, fmt.Sprintf("src/part%d.txt", i), strings.Repeat("word ", 4+i%12)))
 	}
 	return b.String()
 }
@@ -427,7 +435,8 @@ func BenchmarkNew(b *testing.B) {
 			o    dialect.Options
 		}{
 			{"auto", dialect.Options{}},
-			{"prefer", dialect.Options{Prefer: []string{"qwen3-coder", "hermes"}, Drop: []string{"<end_of_turn>"}, Cache: new(dialect.Cache)}},
+			{"prefer", dialect.Options{Prefer: []string{"qwen3-coder", "hermes"}, Drop: []string{"<end_of_turn>"},
+				Cache: new(dialect.Cache)}},
 			{"named", dialect.Options{Dialect: "hermes", Cache: new(dialect.Cache)}},
 			{"uncached", dialect.Options{Prefer: []string{"qwen3-coder", "hermes"}}},
 		} {

@@ -84,7 +84,8 @@ var (
 // planBlock returns what blocks hold for a tool with arguments of the shape s. Where none of the names for a
 // text is declared it is the only string that there is beside the path.
 func planBlock(s *shape.Shape) blockPlan {
-	p := blockPlan{path: firstProp(s, blockPaths[:], shape.String), list: firstProp(s, blockLists[:], shape.Array), text: firstProp(s, blockTexts[:], shape.String)}
+	p := blockPlan{path: firstProp(s, blockPaths[:], shape.String), list: firstProp(s, blockLists[:], shape.Array),
+		text: firstProp(s, blockTexts[:], shape.String)}
 	switch {
 	case p.text != "":
 		p.list = ""
@@ -158,8 +159,8 @@ func (d *Decoder) openBlock(i int, f fence, info string, crlf bool) bool {
 	}
 	at := d.text.at(i)
 	r := ready(&d.readers.block)
-	*r = blockReader{mark: f.mark, n: f.n, indent: d.fenceIndent(), crlf: crlf, tool: tool, word: infoWord(info), plan: plan,
-		bodyAt: at, lineAt: at, from: at, nested: r.nested[:0], paths: r.paths[:0]}
+	*r = blockReader{mark: f.mark, n: f.n, indent: d.fenceIndent(), crlf: crlf, tool: tool, word: infoWord(info),
+		plan: plan, bodyAt: at, lineAt: at, from: at, nested: r.nested[:0], paths: r.paths[:0]}
 	r.head = r.plan.path != "" && r.plan.text != ""
 	d.call.dialect = "cli-block"
 	if r.plan == (blockPlan{}) {
@@ -408,7 +409,8 @@ func (r *blockReader) callEach(d *driver) {
 			d.call.start(r.tool, r.word, "", l.at, l.at)
 		}
 		path := strings.TrimSpace(d.text.held(l.at, l.end))
-		d.call.Write(string(append(value.AppendQuoted(append(value.AppendQuoted([]byte{'{'}, r.plan.path), ':'), path), '}')), l.end)
+		d.call.Write(string(append(value.AppendQuoted(append(value.AppendQuoted([]byte{'{'}, r.plan.path), ':'), path),
+			'}')), l.end)
 	}
 }
 
@@ -447,7 +449,8 @@ func blockCall(dst []byte, c *chat.Call) ([]byte, string) {
 	render.Each(c.Arguments, func(key, value string) {
 		s, isText := render.Unquote(value)
 		switch {
-		case slices.Contains(blockPaths[:], key) && !located && isText && s != "" && s == strings.TrimSpace(s) && !strings.Contains(s, "\n"):
+		case slices.Contains(blockPaths[:], key) && !located && isText && s != "" && s == strings.TrimSpace(s) &&
+			!strings.Contains(s, "\n"):
 			path, located = s, true
 		case slices.Contains(blockLists[:], key) && !paths && strings.HasPrefix(value, "["):
 			if body, paths = listedPaths(value); !paths {

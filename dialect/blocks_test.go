@@ -23,14 +23,17 @@ var blockTools = map[string]string{
 }
 
 // blockWords are what a text must not be taken for in a block.
-var blockWords = []string{"", "a", "\n", "\r\n", "\r", "  ", "```", "````", "```\n", "```sh\n", "~~~\n", "    ```", "=== FILE:", "=== FILE: x\n", "===", "<tool_call>", "é", "`", "\"", "\\", "\t"}
+var blockWords = []string{"", "a", "\n", "\r\n", "\r", "  ", "```", "````", "```\n", "```sh\n", "~~~\n", "    ```",
+	"=== FILE:", "=== FILE: x\n", "===", "<tool_call>", "é", "`", "\"", "\\", "\t"}
 
 // TestBlockRoundTrip renders texts full of fences as blocks, or as what is read beside them, and reads them back.
 func TestBlockRoundTrip(t *testing.T) {
 	d, _ := dialect.Lookup("cli-block")
 	var tools []shape.Tool
 	for name, props := range blockTools {
-		tools = append(tools, shape.Tool{Name: name, Args: schema.ShapeOf(json.RawMessage(`{"type":"object","properties":` + props + `}`))})
+		tools = append(tools,
+			shape.Tool{Name: name,
+				Args: schema.ShapeOf(json.RawMessage(`{"type":"object","properties":` + props + `}`))})
 	}
 	blocks := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -53,7 +56,8 @@ func TestBlockRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		calls := []chat.Call{{Name: name, Arguments: string(raw), Complete: true}, {Name: "run", Arguments: `{"code":"ls"}`, Complete: true}}
+		calls := []chat.Call{{Name: name, Arguments: string(raw), Complete: true},
+			{Name: "run", Arguments: `{"code":"ls"}`, Complete: true}}
 		text, err := d.AppendCalls(nil, calls)
 		if err != nil {
 			t.Fatal(err)

@@ -34,19 +34,22 @@ type cacheKey struct {
 
 func keyOf(o *Options) cacheKey {
 	return cacheKey{
-		dialect: o.Dialect, ours: o.Own, prefer: o.Prefer, drop: o.Drop, others: o.Headers.Others, own: o.Headers.Own, only: o.Only, tools: len(o.Tools) > 0,
-		off: o.Thinking.Off, opener: o.Thinking.Opener, closer: o.Thinking.Closer,
+		dialect: o.Dialect, ours: o.Own, prefer: o.Prefer, drop: o.Drop, others: o.Headers.Others, own: o.Headers.Own,
+		only: o.Only, tools: len(o.Tools) > 0, off: o.Thinking.Off, opener: o.Thinking.Opener,
+		closer: o.Thinking.Closer,
 	}
 }
 
 // auto reports whether the options leave everything but the tools as it is by default.
 func (k *cacheKey) auto() bool {
-	return (k.dialect == "" || k.dialect == "auto") && k.ours == nil && len(k.prefer)+len(k.drop)+len(k.others)+len(k.own) == 0 && !k.off && k.opener+k.closer == ""
+	return (k.dialect == "" || k.dialect == "auto") && k.ours == nil &&
+		len(k.prefer)+len(k.drop)+len(k.others)+len(k.own) == 0 && !k.off && k.opener+k.closer == ""
 }
 
 func (k *cacheKey) equal(l *cacheKey) bool {
-	return k.dialect == l.dialect && k.ours == l.ours && k.only == l.only && k.tools == l.tools && k.off == l.off && k.opener == l.opener && k.closer == l.closer &&
-		slices.Equal(k.prefer, l.prefer) && slices.Equal(k.drop, l.drop) && slices.Equal(k.others, l.others) && slices.Equal(k.own, l.own)
+	return k.dialect == l.dialect && k.ours == l.ours && k.only == l.only && k.tools == l.tools && k.off == l.off &&
+		k.opener == l.opener && k.closer == l.closer && slices.Equal(k.prefer, l.prefer) &&
+		slices.Equal(k.drop, l.drop) && slices.Equal(k.others, l.others) && slices.Equal(k.own, l.own)
 }
 
 // rules returns the rules that o compiles to. A nil Cache keeps none.
@@ -74,7 +77,8 @@ func (c *Cache) rules(o *Options) (*rules, error) {
 	if len(c.entries) == cacheSize {
 		c.entries = slices.Delete(c.entries, 0, 1)
 	}
-	key.prefer, key.drop, key.others, key.own = slices.Clone(key.prefer), slices.Clone(key.drop), slices.Clone(key.others), slices.Clone(key.own)
+	key.prefer, key.drop, key.others, key.own = slices.Clone(key.prefer), slices.Clone(key.drop),
+		slices.Clone(key.others), slices.Clone(key.own)
 	c.entries = append(c.entries, cacheEntry{key, r})
 	return r, nil
 }

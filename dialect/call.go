@@ -167,7 +167,8 @@ func (c *callWriter) built(n, end int) {
 // tell emits what was added to the arguments. That must be before any other event, and at the end of each chunk.
 func (c *callWriter) tell() {
 	if c.told < c.args.Len() {
-		c.text.dst = appendDelta(c.text.dst, chat.KindCallArgs, c.index, c.args.String()[c.told:], c.tellAt, c.text.last)
+		c.text.dst = appendDelta(c.text.dst, chat.KindCallArgs, c.index, c.args.String()[c.told:], c.tellAt,
+			c.text.last)
 		c.told = c.args.Len()
 	}
 }

@@ -175,7 +175,8 @@ func (r *callReader) finishRecord(d *driver, end int) verdict {
 		r.got++
 		r.reject(d, chat.ReasonUnknownTool, rec.name, "no tool of this name is declared", end)
 		return more
-	case r.doom == "" && !rec.started && !r.explicit && rec.argsFrom < 0 && (len(rec.flat) > 0 || rec.said) && r.flatArguments(d) == "":
+	case r.doom == "" && !rec.started && !r.explicit && rec.argsFrom < 0 && (len(rec.flat) > 0 || rec.said) &&
+		r.flatArguments(d) == "":
 		// Some object that has a name and other things: that the name is a tool's is chance.
 		if !d.text.confirmed {
 			return refused

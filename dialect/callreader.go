@@ -50,8 +50,9 @@ type heldArgs struct {
 
 // A callValue records how much has been read of the value that holds the calls.
 type callValue struct {
-	valueGot  int                  // calls and attempts up to there
-	valueEnd  int                  // where the value ends, and what belongs to it: what follows that is no closer is text
+	valueGot int // calls and attempts up to there
+	// where the value ends, and what belongs to it: what follows that is no closer is text
+	valueEnd  int
 	ended     bool                 // the value is complete; the closer may follow
 	rejection *chat.RejectedDetail // of the last call of a section, which is to hold the closer as well
 }
@@ -493,7 +494,8 @@ func (r *callReader) beginValue(d *driver, c byte, i int) (verdict, bool) {
 			return v, false
 		}
 	}
-	if r.class == keyOther && r.word == "" || (r.class == keyOther || r.class == keyFunction) && r.declares(d, string(r.key)) {
+	if r.class == keyOther && r.word == "" || (r.class == keyOther || r.class == keyFunction) &&
+		r.declares(d, string(r.key)) {
 		if r.stack[len(r.stack)-1].calls && len(rec.flat) < value.MaxDepth {
 			rec.flat = append(rec.flat, flatValue{string(r.key), d.text.at(i), -1})
 		}
@@ -645,7 +647,8 @@ func (r *callReader) inArray() bool {
 
 // note records a repair at call level, or keeps it until the call is one.
 func (r *callReader) note(d *driver, kind chat.NoteKind, before, after string, from, to int) {
-	r.notes = append(r.notes, chat.NoteDetail{Kind: kind, Before: before, After: after, At: d.text.at(from), End: d.text.at(to)})
+	r.notes = append(r.notes, chat.NoteDetail{Kind: kind, Before: before, After: after, At: d.text.at(from),
+		End: d.text.at(to)})
 	if d.call.open {
 		r.flushNotes(d)
 	}

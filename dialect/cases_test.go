@@ -58,7 +58,8 @@ func TestCases(t *testing.T) {
 					return
 				}
 				t.Errorf("text %q\n%v", c.Text, failures)
-				line, _ := json.Marshal(map[string]any{"id": c.ID, "dialect": c.Dialect, "text": c.Text, "want": c.Want, "why": c.Why, "error": fmt.Sprint(failures)})
+				line, _ := json.Marshal(map[string]any{"id": c.ID, "dialect": c.Dialect, "text": c.Text,
+					"want": c.Want, "why": c.Why, "error": fmt.Sprint(failures)})
 				out = append(append(out, line...), '\n')
 			})
 		}
@@ -117,11 +118,13 @@ func TestEveryDialectHasCases(t *testing.T) {
 }
 
 // underAuto are the dialects whose texts are those of another one, as which they are read unless they are named.
-var underAuto = map[string]string{"hyperclovax-seed": "glm", "mimo": "qwen3-coder", "spark25": "glm", "step5": "qwen3-coder"}
+var underAuto = map[string]string{"hyperclovax-seed": "glm", "mimo": "qwen3-coder", "spark25": "glm",
+	"step5": "qwen3-coder"}
 
 // mistakable are the dialects whose calls have no marker, or one that models are told of in words.
-var mistakable = map[string]bool{"cli-block": true, "function-style": true, "hermes": true, "json-fence": true, "llf-shorthand": true, "name-json": true, "openai-envelope": true,
-	"pythonic": true, "qwen3-coder": true, "raw-json": true, "react": true, "tool-call-tag": true, "tool-request": true, "xml-style": true, "yaml-style": true}
+var mistakable = map[string]bool{"cli-block": true, "function-style": true, "hermes": true, "json-fence": true,
+	"llf-shorthand": true, "name-json": true, "openai-envelope": true, "pythonic": true, "qwen3-coder": true,
+	"raw-json": true, "react": true, "tool-call-tag": true, "tool-request": true, "xml-style": true, "yaml-style": true}
 
 // TestExamples decodes the example of every row of the table.
 func TestExamples(t *testing.T) {
@@ -131,7 +134,9 @@ func TestExamples(t *testing.T) {
 	for _, name := range dialect.Names() {
 		d, _ := dialect.Lookup(name)
 		c := dialecttest.Case{ID: name, Dialect: name, Tools: []dialecttest.Tool{tool}, Text: d.Example,
-			Want: dialecttest.Want{Content: &empty, Calls: []dialecttest.WantCall{{Name: "N", Arguments: []byte(`{"k":"v"}`), Dialect: name}}, Rejected: []dialecttest.WantRejected{}}}
+			Want: dialecttest.Want{Content: &empty,
+				Calls:    []dialecttest.WantCall{{Name: "N", Arguments: []byte(`{"k":"v"}`), Dialect: name}},
+				Rejected: []dialecttest.WantRejected{}}}
 		if err := c.Check(); err != nil {
 			t.Errorf("%s: %q: %v", name, d.Example, err)
 		}

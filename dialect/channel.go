@@ -15,7 +15,8 @@ type channelForm struct {
 }
 
 // messageForm is that of two dialects, of which one names channels and the other parties.
-var messageForm = channelForm{body: "<|message|>", tokens: []string{"<|channel|>", "<|constrain|>", "<|start|>", "<|message|>"}}
+var messageForm = channelForm{body: "<|message|>",
+	tokens: []string{"<|channel|>", "<|constrain|>", "<|start|>", "<|message|>"}}
 
 // A channelReader reads the header of a message, which is markup, and then gives way to what reads its body:
 // text, reasoning, or a call.

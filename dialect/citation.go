@@ -21,7 +21,8 @@ func (r *citationReader) run(d *driver, i int) (int, verdict) {
 			d.body = nil
 			return d.yield(i+1, (*Decoder).dropToken)
 		}
-		if r.read++; r.read > maxHeader || !chars.IsDigit(c) && c != ':' && c != ',' && c != '[' && c != ']' && c != ' ' {
+		if r.read++; r.read > maxHeader || !chars.IsDigit(c) && c != ':' && c != ',' && c != '[' && c != ']' &&
+			c != ' ' {
 			return i, refused
 		}
 	}

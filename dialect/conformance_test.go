@@ -164,7 +164,8 @@ func TestConformance(t *testing.T) {
 			c.add(&r, ok, okAuto, content)
 		}
 		if testing.Verbose() && r.Quality == "firm" && !(ok && okAuto) {
-			t.Logf("%s [%s] named %t auto %t\n  text    %.300q\n  want    %s %s\n  got     %+v %q", r.ID, name, ok, okAuto, r.Text, wantText(r.Calls), contentText(r.Content), got.Calls, got.Content())
+			t.Logf("%s [%s] named %t auto %t\n  text    %.300q\n  want    %s %s\n  got     %+v %q", r.ID, name, ok,
+				okAuto, r.Text, wantText(r.Calls), contentText(r.Content), got.Calls, got.Content())
 		}
 	}
 	logTallies(t, "dialect", dialects, total)
@@ -188,7 +189,8 @@ func logTallies(t *testing.T, of string, m map[string]*conformanceTally, total *
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "\n%s\trows\tcalls\tfirm\tnamed\tauto\tcontent\n", of)
 	line := func(name string, c *conformanceTally) {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d/%d\n", name, c.rows, c.calls, c.firm, c.named, c.auto, c.content, c.contentN)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d/%d\n", name, c.rows, c.calls, c.firm, c.named, c.auto, c.content,
+			c.contentN)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		line(name, m[name])
@@ -235,7 +237,8 @@ func equalCalls(want []conformanceCall, got []chat.Call) bool {
 			return false
 		}
 		if w.Raw != nil {
-			return strings.TrimSpace(*w.Raw) == strings.TrimSpace(g.Arguments) || sameValue(value(*w.Raw), value(g.Arguments))
+			return strings.TrimSpace(*w.Raw) == strings.TrimSpace(g.Arguments) ||
+				sameValue(value(*w.Raw), value(g.Arguments))
 		}
 		args := value(string(w.Arguments))
 		if args == nil {

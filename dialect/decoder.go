@@ -21,15 +21,16 @@ const (
 type state uint8
 
 const (
-	inText    state = iota
-	inOpener        // some prefix of an opener has been read
-	inFence         // the line that opens a code fence
-	inElement       // the place where a call may begin: after an opener, at a line's start, on the first line of a fence
-	inBody          // a body machine reads
-	inClosing       // the line that closes a fence whose call was read
-	inOpened        // behind the line that opens a fence, in which no form of block was found
-	inHeader        // behind a header that may be talked about
-	inOver          // behind the end of the turn
+	inText   state = iota
+	inOpener       // some prefix of an opener has been read
+	inFence        // the line that opens a code fence
+	// the place where a call may begin: after an opener, at a line's start, on the first line of a fence
+	inElement
+	inBody    // a body machine reads
+	inClosing // the line that closes a fence whose call was read
+	inOpened  // behind the line that opens a fence, in which no form of block was found
+	inHeader  // behind a header that may be talked about
+	inOver    // behind the end of the turn
 )
 
 // passing says what a chunk belongs to in which nothing begins or ends.

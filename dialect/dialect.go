@@ -4,19 +4,20 @@
 // Words:
 //
 //   - A dialect is one text protocol for calls: a row of the table, read by one of a few body machines.
-//   - An opener is a literal that may begin a call, a closer one that may end it; a carrier is what surrounds a call: a tag, a
-//     code fence, the start of a line.
-//   - A candidate is a place where a call may have begun. It is confirmed by the shape that must follow, or refused at the
-//     first byte that cannot continue it; a refused candidate is text, byte for byte.
-//   - A repair makes broken syntax whole, a coercion makes a value fit its schema. Each is recorded in a note, and how much of
-//     either is allowed is an option.
+//   - An opener is a literal that may begin a call, a closer one that may end it; a carrier is what surrounds a call: a
+//     tag, a code fence, the start of a line.
+//   - A candidate is a place where a call may have begun. It is confirmed by the shape that must follow, or refused at
+//     the first byte that cannot continue it; a refused candidate is text, byte for byte.
+//   - A repair makes broken syntax whole, a coercion makes a value fit its schema. Each is recorded in a note, and how
+//     much of either is allowed is an option.
 //
 // What a decoder promises:
 //
-//   - Any chunking of a text gives the same events, up to the borders between adjacent deltas. Whole text is the stream fed
-//     at once.
+//   - Any chunking of a text gives the same events, up to the borders between adjacent deltas. Whole text is the stream
+//     fed at once.
 //   - No byte is lost: the spans of the events are in order, do not overlap and cover the text.
-//   - No call is invented: only a declared tool can be called, and code, quotations and the results of tools are never read.
+//   - No call is invented: only a declared tool can be called, and code, quotations and the results of tools are never
+//     read.
 //   - Work and memory are linear in the bytes, whatever they are.
 //
 // Most programs need no more than this:
@@ -60,13 +61,14 @@ type Dialect struct {
 	Safe    bool   // stays on beside a dialect that is named
 	Alone   bool   // no other is on beside it: it reads the whole message
 
-	openers  []opener   // how a call begins; bare forms have none
-	closers  []string   // of reasoning whose opener is the header of a message
-	bareJSON bool       // JSON without an opener is one of its forms,
-	midLine  bool       // and may begin in the middle of a line when it is expected most,
-	spaced   bool       // white space before a call belongs to the content
-	keyed    bool       // and may have the name as its key when it is expected most
-	bareName bool       // a name and a JSON object without an opener is one of its forms, be it because its tokens were taken out
+	openers  []opener // how a call begins; bare forms have none
+	closers  []string // of reasoning whose opener is the header of a message
+	bareJSON bool     // JSON without an opener is one of its forms,
+	midLine  bool     // and may begin in the middle of a line when it is expected most,
+	spaced   bool     // white space before a call belongs to the content
+	keyed    bool     // and may have the name as its key when it is expected most
+	// a name and a JSON object without an opener is one of its forms, be it because its tokens were taken out
+	bareName bool
 	write    render.Row // how it is written for a prompt
 }
 
@@ -104,7 +106,8 @@ func (d *Dialect) Mentioned(text string) (longest string) {
 		if o.use != useJSON && o.use != useCalls && o.use != useBody || o.lineStart || o.framing {
 			continue
 		}
-		if len(o.literal)+len(o.then) > len(longest) && strings.Contains(text, o.literal) && strings.Contains(text, o.then) {
+		if len(o.literal)+len(o.then) > len(longest) && strings.Contains(text, o.literal) &&
+			strings.Contains(text, o.then) {
 			longest = o.literal + o.then
 		}
 	}

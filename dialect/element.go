@@ -99,7 +99,9 @@ func (d *Decoder) elementFirst(i int) int {
 		json, pythonic = e.opener.json != "", e.opener.pythonic != ""
 	}
 	switch {
-	case e.opener != nil && e.opener.label != "" && !e.list && !e.inner && (c == '{' || c == '[' || c == '`' || c == '~' || s.bare.function && s.names.first[c] && e.opener.wordWay() == nil):
+	case e.opener != nil && e.opener.label != "" && !e.list && !e.inner &&
+		(c == '{' || c == '[' || c == '`' || c == '~' ||
+			s.bare.function && s.names.first[c] && e.opener.wordWay() == nil):
 		return d.announce(i, e.opener)
 	case c == '`' && e.opener != nil && json && !e.list && !e.inner:
 		return d.elementFence(i)
@@ -120,7 +122,8 @@ func (d *Decoder) elementFirst(i int) int {
 			d.cand.node = s.trie.next(0, c)
 		}
 		return i + 1
-	case (c == '\'' || c == '"' || c == '`' && e.opener == nil && s.opts.Repair == RepairFull) && e.list && pythonic && e.quote == 0:
+	case (c == '\'' || c == '"' || c == '`' && e.opener == nil && s.opts.Repair == RepairFull) && e.list && pythonic &&
+		e.quote == 0:
 		e.quote = c
 		d.cand.node = 0
 		return i + 1
@@ -134,7 +137,9 @@ func (d *Decoder) elementFirst(i int) int {
 	}
 	names := e.list && pythonic || !e.list && (e.opener == nil && s.bare.names() || e.opener != nil && pythonic)
 	lines := e.opener == nil && !e.list && s.trie.starts(c)
-	if names && (s.names.first[c] || e.marked() && chars.IsWord(c) || e.list && chars.IsLetter(c) && s.opts.Repair == RepairFull) || lines || d.cand.node != 0 && e.list {
+	if names &&
+		(s.names.first[c] || e.marked() && chars.IsWord(c) ||
+			e.list && chars.IsLetter(c) && s.opts.Repair == RepairFull) || lines || d.cand.node != 0 && e.list {
 		e.stage, e.nameAt = atName, d.text.at(i)
 		e.names = nameRange{}
 		if names {
@@ -171,7 +176,8 @@ func (d *Decoder) elementName(i int) int {
 	bare := s.bare.name && e.opener == nil && !e.list
 	for ; i < len(d.text.in); i++ {
 		c := d.text.in[i]
-		if c == '(' && (!e.names.empty() || e.marked() || e.list && d.cand.node == 0) && (s.bare.function || e.opener != nil || e.list) {
+		if c == '(' && (!e.names.empty() || e.marked() || e.list && d.cand.node == 0) &&
+			(s.bare.function || e.opener != nil || e.list) {
 			return d.elementCall(i)
 		}
 		if d.text.at(i)-e.nameAt >= maxHeader {
@@ -292,8 +298,9 @@ const (
 	refused                 // it is no call; only before a call was confirmed
 	broken                  // a call was confirmed, and rejected because of this byte
 	left                    // the body has ended the candidate itself
-	waits                   // what follows is to be read again together with what comes behind it, up to a quote: see scanner.patient
-	yields                  // the decoder does what driver.then says
+	// what follows is to be read again together with what comes behind it, up to a quote: see scanner.patient
+	waits
+	yields // the decoder does what driver.then says
 )
 
 // A body reads what stands behind an opener.

@@ -24,7 +24,8 @@ type elementList struct {
 	texts []string
 }
 
-func appendElements(dst []byte, text string, f *form.Tags, s *shape.Shape, depth int) (out []byte, rest string, ok bool) {
+func appendElements(dst []byte, text string, f *form.Tags, s *shape.Shape, depth int) (out []byte, rest string,
+	ok bool) {
 	var lists []elementList
 	at := map[string]int{} // of each name in lists
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {

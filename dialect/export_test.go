@@ -41,7 +41,8 @@ func TurnPairs() (list []TurnPair) {
 			}
 			replies := append(slices.Clip(s.own), s.direct...)
 			own := replies[k%len(replies)]
-			list = append(list, TurnPair{"lines " + s.before + s.after, s.before + word + s.after, s.before + own + s.after, false, true})
+			list = append(list, TurnPair{"lines " + s.before + s.after, s.before + word + s.after,
+				s.before + own + s.after, false, true})
 		}
 	}
 	for _, line := range aloneLines {

@@ -61,7 +61,8 @@ func (p *flowParser) value(dst []byte, s *shape.Shape) ([]byte, bool) {
 }
 
 // list reads what read reads, with commas between, up to the closer.
-func (p *flowParser) list(dst []byte, s *shape.Shape, closer byte, read func(*flowParser, []byte, *shape.Shape) ([]byte, bool)) ([]byte, bool) {
+func (p *flowParser) list(dst []byte, s *shape.Shape, closer byte,
+	read func(*flowParser, []byte, *shape.Shape) ([]byte, bool)) ([]byte, bool) {
 	for n := 0; !p.eat(closer); n++ {
 		if n > 0 {
 			if !p.eat(',') {

@@ -60,7 +60,8 @@ const (
 
 var (
 	patchSections = []string{"*** Add File: ", "*** Update File: ", "*** Delete File: "}
-	gitLines      = []string{"diff --git ", "index ", "new file mode ", "deleted file mode ", "old mode ", "new mode ", "similarity index ", "rename from ", "rename to "}
+	gitLines      = []string{"diff --git ", "index ", "new file mode ", "deleted file mode ", "old mode ", "new mode ",
+		"similarity index ", "rename from ", "rename to "}
 )
 
 // isLine returns the test for a line that says just this.
@@ -128,7 +129,8 @@ func isHeaderLine(line string, ended bool) match {
 func isNameLine(line string, ended bool) match {
 	text := uncomment(line)
 	switch {
-	case line != "" && strings.IndexByte("{[(<=", line[0]) >= 0, strings.ContainsAny(strings.TrimRight(text, " \t\r"), " \t<>|\"?"):
+	case line != "" && strings.IndexByte("{[(<=", line[0]) >= 0, strings.ContainsAny(strings.TrimRight(text, " \t\r"),
+		" \t<>|\"?"):
 		return no
 	case !ended:
 		return maybe
@@ -373,8 +375,9 @@ func (r *formReader) settle(d *Decoder, i, k int) int {
 func (d *Decoder) startForm(r *formReader, k int) {
 	tool, a := &d.set.formTools[k], r.at[k]
 	b := ready(&d.readers.block)
-	*b = blockReader{mark: r.f.mark, n: r.f.n, indent: r.indent, crlf: r.crlf, tool: tool.tool, plan: tool.plan, bodyAt: a.body, lineAt: a.body,
-		from: a.body, strict: blockForms[k].strict, nested: b.nested[:0], paths: b.paths[:0]}
+	*b = blockReader{mark: r.f.mark, n: r.f.n, indent: r.indent, crlf: r.crlf, tool: tool.tool, plan: tool.plan,
+		bodyAt: a.body, lineAt: a.body, from: a.body, strict: blockForms[k].strict, nested: b.nested[:0],
+		paths: b.paths[:0]}
 	b.head = a.path == "" && !b.strict
 	b.file = a.path != ""
 	b.word = d.set.names.tools[tool.tool].Name

@@ -58,7 +58,9 @@ func (d *driver) nameAbove() (path string, alone bool) {
 		return "", false
 	}
 	_, before, _ := lastLine(text)
-	alone = alone && (strings.HasPrefix(line, blockFile) || line == path && ends(path) && (first || before == "" || isFenceLine(before)))
+	alone = alone &&
+		(strings.HasPrefix(line, blockFile) ||
+			line == path && ends(path) && (first || before == "" || isFenceLine(before)))
 	return path, alone
 }
 
@@ -133,11 +135,11 @@ func nameInInfo(info string) string {
 
 var (
 	// bareNames are names of files that look like words.
-	bareNames = []string{"Makefile", "Dockerfile", "Containerfile", "Justfile", "Rakefile", "Gemfile", "Procfile", "Vagrantfile",
-		"LICENSE", "README", "CHANGELOG", "AUTHORS", "NOTICE", "OWNERS", "CODEOWNERS"}
+	bareNames = []string{"Makefile", "Dockerfile", "Containerfile", "Justfile", "Rakefile", "Gemfile", "Procfile",
+		"Vagrantfile", "LICENSE", "README", "CHANGELOG", "AUTHORS", "NOTICE", "OWNERS", "CODEOWNERS"}
 	// productNames lists words that look like names of files and are none.
-	productNames = []string{"Node.js", "Vue.js", "Next.js", "Nuxt.js", "Express.js", "React.js", "Three.js", "Alpine.js", "Ember.js", "Backbone.js",
-		"D3.js", "ASP.NET", "VB.NET", "ML.NET", "Socket.IO", "Socket.io"}
+	productNames = []string{"Node.js", "Vue.js", "Next.js", "Nuxt.js", "Express.js", "React.js", "Three.js",
+		"Alpine.js", "Ember.js", "Backbone.js", "D3.js", "ASP.NET", "VB.NET", "ML.NET", "Socket.IO", "Socket.io"}
 	// domains lists endings of hosts that files do not have.
 	domains = []string{"com", "org", "net", "io", "dev"}
 )

@@ -81,7 +81,8 @@ func (r *patchReader) run(d *driver, i int) (int, verdict) {
 
 // begins looks at the first lines up to the offset end, and begins the call when they are those of a patch.
 func (r *patchReader) begins(d *driver, end int, ended bool) verdict {
-	if end-r.lineAt > maxHeader || d.patchForm() == nil || d.cand.fenced.mark != 0 || d.cand.ctx.fence.mark != 0 || d.text.candAt > d.text.holdAt && !strings.HasSuffix(d.text.held(d.text.holdAt, d.text.candAt), "\n") {
+	if end-r.lineAt > maxHeader || d.patchForm() == nil || d.cand.fenced.mark != 0 || d.cand.ctx.fence.mark != 0 ||
+		d.text.candAt > d.text.holdAt && !strings.HasSuffix(d.text.held(d.text.holdAt, d.text.candAt), "\n") {
 		return refused
 	}
 	line := d.text.held(r.lineAt, end)

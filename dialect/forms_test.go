@@ -25,16 +25,21 @@ var formTools = func() []shape.Tool {
 		{"read", `{"paths":{"type":"array","items":{"type":"string"}}}`, `"paths"`},
 		{"bash", `{"code":{"type":"string"}}`, `"code"`},
 	} {
-		all = append(all, shape.Tool{Name: t.name, Args: schema.ShapeOf(json.RawMessage(`{"type":"object","properties":` + t.props + `,"required":[` + t.required + `]}`))})
+		all = append(all,
+			shape.Tool{Name: t.name,
+				Args: schema.ShapeOf(json.RawMessage(`{"type":"object","properties":` + t.props + `,"required":[` +
+					t.required + `]}`))})
 	}
 	return all
 }()
 
 // formWords are what blocks of the forms are made of, and what they must not be taken for.
-var formWords = []string{"\n", "\n", "\n", "\r\n", " ", "   ", "a.go", "`a.go`:", "b/c.md", "# d.py", "Makefile", "Node.js", "word", "{", "{\"name\": \"bash\", \"arguments\": {\"code\": \"ls\"}}",
-	"```", "```\n", "```go\n", "```bash\n", "```json\n", "```diff\n", "````md\n", "~~~\n", "```go:e.go\n", "```edit\n", "=== FILE: f.go\n", "=== FI",
-	"<<<<<<< SEARCH\n", "<<<<<", "=======\n", ">>>>>>> REPLACE\n", "*** Begin Patch\n", "*** Begin", "*** Update File: g.go\n", "*** End Patch", "*** End Patch\n",
-	"@@\n", "-x\n", "+y\n", "--- a/h.go\n", "+++ b/h.go\n", "@@ -1 +1 @@\n", "diff --git a/h b/h\n", "> ", "<think>", "</think>", "<tool_call>", "é"}
+var formWords = []string{"\n", "\n", "\n", "\r\n", " ", "   ", "a.go", "`a.go`:", "b/c.md", "# d.py", "Makefile",
+	"Node.js", "word", "{", "{\"name\": \"bash\", \"arguments\": {\"code\": \"ls\"}}", "```", "```\n", "```go\n",
+	"```bash\n", "```json\n", "```diff\n", "````md\n", "~~~\n", "```go:e.go\n", "```edit\n", "=== FILE: f.go\n",
+	"=== FI", "<<<<<<< SEARCH\n", "<<<<<", "=======\n", ">>>>>>> REPLACE\n", "*** Begin Patch\n", "*** Begin",
+	"*** Update File: g.go\n", "*** End Patch", "*** End Patch\n", "@@\n", "-x\n", "+y\n", "--- a/h.go\n",
+	"+++ b/h.go\n", "@@ -1 +1 @@\n", "diff --git a/h b/h\n", "> ", "<think>", "</think>", "<tool_call>", "é"}
 
 // formText draws a text of these words, in which one often follows where it makes sense.
 func formText(t *rapid.T) string {
@@ -70,7 +75,8 @@ func TestBlockForms(t *testing.T) {
 // endsBlock reports whether a text ends with a line that ends a block.
 func endsBlock(text string) bool {
 	last := strings.TrimSpace(text[strings.LastIndexByte(strings.TrimRight(text, " \t\r\n"), '\n')+1:])
-	return strings.Trim(last, "`") == "" && len(last) >= 3 || strings.Trim(last, "~") == "" && len(last) >= 3 || last == "*** End Patch"
+	return strings.Trim(last, "`") == "" && len(last) >= 3 || strings.Trim(last, "~") == "" && len(last) >= 3 ||
+		last == "*** End Patch"
 }
 
 // TestBlockFormsAreOnByName reads the cases of blocks under auto, where none of them may be a call.
@@ -107,7 +113,8 @@ func TestEdits(t *testing.T) {
 		{"create", "```create\n=== FILE: a.go\nx\n```\n", "create"},
 		{"whole file", "```go\n=== FILE: a.go\nx\n```\n", "create"},
 		{"read", "```read\na.go\nb.go\n```\n", "read"},
-		{"beside a call", "<tool_call>\n{\"name\": \"bash\", \"arguments\": {\"code\": \"ls\"}}\n</tool_call>\n```edit\n=== FILE: a.go\n" + search + "```\n", "bash edit"},
+		{"beside a call",
+			"<tool_call>\n{\"name\": \"bash\", \"arguments\": {\"code\": \"ls\"}}\n</tool_call>\n```edit\n=== FILE: a.go\n" + search + "```\n", "bash edit"},
 		{"two blocks", "```read\na.go\n```\nand\n```create\n=== FILE: b.go\nx\n```\n", "read create"},
 
 		{"command", "Run this:\n```bash\nrm -r build\n```\n", ""},
@@ -193,7 +200,8 @@ func TestEditsAnyText(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range got.Calls {
-			if c.Dialect == "cli-block" && c.Name == "bash" || c.Complete && c.Dialect == "cli-block" && !endsBlock(text[c.At:c.End]) {
+			if c.Dialect == "cli-block" && c.Name == "bash" ||
+				c.Complete && c.Dialect == "cli-block" && !endsBlock(text[c.At:c.End]) {
 				t.Fatalf("%q: %s %q", text, c.Name, text[c.At:c.End])
 			}
 		}
@@ -208,7 +216,8 @@ func TestDocsAreNoBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, o := range []dialect.Options{{Dialect: "cli-block", Tools: formTools[:2]}, {Edits: true, Tools: formTools[:3]}} {
+		for _, o := range []dialect.Options{{Dialect: "cli-block", Tools: formTools[:2]},
+			{Edits: true, Tools: formTools[:3]}} {
 			got, err := dialect.Parse(string(page), o)
 			if err != nil {
 				t.Fatal(err)

@@ -66,8 +66,8 @@ func TestNoteInWrapping(t *testing.T) {
 	anyText(t, dialect.Options{}, "```text\n{\"name\":\"find\",\"args\":{} ```")
 }
 
-// FuzzNamed reads texts when a dialect is expected, with the others or alone. Its seeds are some of the cases of each dialect, for all
-// of them are read before anything new is: TestCases has them all.
+// FuzzNamed reads texts when a dialect is expected, with the others or alone. Its seeds are some of the cases of each
+// dialect, for all of them are read before anything new is: TestCases has them all.
 func FuzzNamed(f *testing.F) {
 	names, number := dialect.Names(), numbers()
 	for i, c := range allCases(f) {
@@ -108,14 +108,16 @@ func FuzzRender(f *testing.F) {
 		if len(args) > fuzzMost || !isPlainObject(args) {
 			return
 		}
-		_, failures := suites[int(n)%len(suites)].RoundTrip([]chat.Call{{Name: "tool_0", Arguments: args, Complete: true}})
+		_, failures := suites[int(n)%len(suites)].RoundTrip(
+			[]chat.Call{{Name: "tool_0", Arguments: args, Complete: true}})
 		for _, f := range failures {
 			t.Error(f)
 		}
 	})
 }
 
-// isPlainObject reports whether args is a JSON object that every format can be asked for: not deep, and with no key twice.
+// isPlainObject reports whether args is a JSON object that every format can be asked for: not deep, and with no key
+// twice.
 func isPlainObject(args string) bool {
 	if !strings.HasPrefix(strings.TrimSpace(args), "{") || !json.Valid([]byte(args)) {
 		return false

@@ -333,7 +333,8 @@ func (r *headerReader) behindArgs(d *driver, i int, p value.Progress) (int, verd
 
 // closes reports whether c may begin what follows the object.
 func (r *headerReader) closes(c byte) bool {
-	return r.form.CallClose != "" && c == r.form.CallClose[0] || r.closer != "" && c == r.closer[0] || c == '`' && r.fence > 0
+	return r.form.CallClose != "" && c == r.form.CallClose[0] || r.closer != "" && c == r.closer[0] ||
+		c == '`' && r.fence > 0
 }
 
 // endCall ends the call that was read, or rejects it if its tool is not declared, before the offset end.

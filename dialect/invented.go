@@ -185,9 +185,11 @@ func hasWord(text string, words []string) bool {
 }
 
 // showWords are words of a line that leads to a conversation which is shown.
-var showWords = []string{"act", "chat", "chats", "conversation", "conversations", "dialog", "dialogs", "dialogue", "dialogues", "example", "examples", "exchange", "faq", "follows",
-	"format", "formats", "interview", "like", "log", "logs", "minutes", "play", "plays", "prompt", "prompts", "role", "roles", "sample", "samples", "scene", "scenes", "script", "scripts", "sketch",
-	"speak", "story", "talk", "template", "templates", "thread", "transcript", "transcripts"}
+var showWords = []string{"act", "chat", "chats", "conversation", "conversations", "dialog", "dialogs", "dialogue",
+	"dialogues", "example", "examples", "exchange", "faq", "follows", "format", "formats", "interview", "like", "log",
+	"logs", "minutes", "play", "plays", "prompt", "prompts", "role", "roles", "sample", "samples", "scene", "scenes",
+	"script", "scripts", "sketch", "speak", "story", "talk", "template", "templates", "thread", "transcript",
+	"transcripts"}
 
 // introduces reports whether a line leads to a conversation that is shown: with a colon, as a heading, or with a word
 // for one.
@@ -224,12 +226,15 @@ func speakersIn(text string) (list []speaker) {
 			end = len(text) - i
 		}
 		s := speaker{at: line, to: i, after: text[i : i+end], party: p}
-		if n := len(list); from-line > maxBlank/2 || n > 0 && list[n-1].to > line || line == 0 && len(text) == maxInvented {
+		if n := len(list); from-line > maxBlank/2 || n > 0 && list[n-1].to > line ||
+			line == 0 && len(text) == maxInvented {
 			s.inLine, s.at = true, strings.LastIndexAny(text[:from], " \t\n")+1
 		}
-		if s.before = withoutDigits(text[s.at:from]); s.inLine && len(s.before) > 4 || strings.Contains(s.before, "|>") ||
-			strings.HasPrefix(s.before, "    ") || strings.HasPrefix(s.before, "\t") || endsInWord(s.before) {
-			continue // behind a token it is for turnMark to say, what is indented is code, and behind a word a sentence goes on
+		if s.before = withoutDigits(text[s.at:from]); s.inLine && len(s.before) > 4 ||
+			strings.Contains(s.before, "|>") || strings.HasPrefix(s.before, "    ") ||
+			strings.HasPrefix(s.before, "\t") || endsInWord(s.before) {
+			// behind a token it is for turnMark to say, what is indented is code, and behind a word a sentence goes on
+			continue
 		}
 		list = append(list, s)
 	}
@@ -310,17 +315,19 @@ func signOf(s string) string {
 }
 
 func isSign(c rune) bool {
-	return c != utf8.RuneError && !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsSpace(c) && !strings.ContainsRune(".,;!?'’", c)
+	return c != utf8.RuneError && !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsSpace(c) &&
+		!strings.ContainsRune(".,;!?'’", c)
 }
 
 // askWords are words of a sentence that asks for a consent.
-var askWords = []string{"confirm", "approv", "permission", "consent", "let me know", "tell me", "shall i", "should i", "your answer", "your reply", "your decision",
-	"want me to", "go ahead", "proceed"}
+var askWords = []string{"confirm", "approv", "permission", "consent", "let me know", "tell me", "shall i", "should i",
+	"your answer", "your reply", "your decision", "want me to", "go ahead", "proceed"}
 
 // asks reports whether the last line of text has a question, or asks for a consent.
 func asks(text string) bool {
 	text = strings.ToLower(bottomLine(trimLine(text)))
-	return strings.ContainsAny(text, "?？") || slices.ContainsFunc(askWords, func(word string) bool { return strings.Contains(text, word) })
+	return strings.ContainsAny(text, "?？") ||
+		slices.ContainsFunc(askWords, func(word string) bool { return strings.Contains(text, word) })
 }
 
 // asksAgain reports whether text ends with a paragraph in which the model asks for itself: it is no turn of a
@@ -352,9 +359,11 @@ func turnOf(line, before, after string) (said string, ok bool) {
 func bottomLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
 
 // consentWords lists the first words of a consent.
-var consentWords = []string{"yes", "yeah", "yep", "y", "ok", "okay", "sure", "go", "go ahead", "do it", "please do", "confirm", "confirmed", "i confirm", "approved",
-	"i approve", "proceed", "continue", "delete", "remove", "please", "correct", "right", "that is right", "that's right", "i am sure", "i'm sure", "of course",
-	"absolutely", "agreed", "thanks", "thank you", "great", "perfect", "good", "fine", "ja", "sí", "si", "oui", "是", "好"}
+var consentWords = []string{"yes", "yeah", "yep", "y", "ok", "okay", "sure", "go", "go ahead", "do it", "please do",
+	"confirm", "confirmed", "i confirm", "approved", "i approve", "proceed", "continue", "delete", "remove", "please",
+	"correct", "right", "that is right", "that's right", "i am sure", "i'm sure", "of course",
+	"absolutely", "agreed", "thanks", "thank you", "great", "perfect", "good", "fine", "ja", "sí", "si", "oui", "是",
+	"好"}
 
 // consents reports whether text begins with a consent.
 func consents(text string) bool {

@@ -262,7 +262,8 @@ func (r *literalReader) beginToken(d *driver, i int, token string) (int, verdict
 		r.word, r.state = append(r.word[:0], s[:n]...), gWord
 		return i + n, more
 	case r.state == gCloser && r.known && d.call.open && d.set.opts.Repair == RepairFull:
-		d.call.Note(chat.NoteDetail{Kind: note.MissingMarkup, After: token, At: from, End: from}) // another token ends it
+		// another token ends it
+		d.call.Note(chat.NoteDetail{Kind: note.MissingMarkup, After: token, At: from, End: from})
 		d.call.end(from, true)
 		return d.backTo(from, i+n)
 	}

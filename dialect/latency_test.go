@@ -51,16 +51,20 @@ func TestA20(t *testing.T) {
 		{"tagged JSON arguments", "tool-call-tag", oneCall("tool-call-tag", "p", word), 80},
 		{"fenced arguments", "json-fence", oneCall("json-fence", "p", word), 80},
 		{"tagged arguments", "qwen3-coder", oneCall("qwen3-coder", "p", word), 80},
-		{"string argument in an envelope", "openai-envelope", `{"tool_calls":[{"id":"c","type":"function","function":{"name":"write_file","arguments":"{\"path\":\"p\",\"content\":\"` + word + `\"}"}}]}`, 120},
-		{"xml arguments", "xml-style", `<tool name="write_file"><arg name="path">p</arg><arg name="content">a < ` + word + `</arg></tool>`, 80},
+		{"string argument in an envelope", "openai-envelope",
+			`{"tool_calls":[{"id":"c","type":"function","function":{"name":"write_file","arguments":"{\"path\":\"p\",\"content\":\"` + word + `\"}"}}]}`, 120},
+		{"xml arguments", "xml-style", `<tool name="write_file"><arg name="path">p</arg><arg name="content">a < ` +
+			word + `</arg></tool>`, 80},
 		{"python arguments", "pythonic", `[write_file(path="p", content="` + word + `")]`, 80},
-		{"a block", "cli-block", "```write_file\n=== FILE: p\n" + strings.Repeat("a line `of` ``` text\n", 50) + "```", 24},
+		{"a block", "cli-block", "```write_file\n=== FILE: p\n" + strings.Repeat("a line `of` ``` text\n", 50) + "```",
+			24},
 		{"refused at the first byte", "", `{"name":"hammer","arguments":{"text":"` + word + `"}}`, 64},
 	}
 	for _, tt := range tests {
 		o := dialect.Options{Dialect: tt.dialect, Tools: benchTools}
 		if most, upTo := held(t, o, tt.text); most > tt.most {
-			t.Errorf("%s: %d bytes held, at most %d may be; at ...%q", tt.name, most, tt.most, upTo[max(0, len(upTo)-80):])
+			t.Errorf("%s: %d bytes held, at most %d may be; at ...%q", tt.name, most, tt.most,
+				upTo[max(0, len(upTo)-80):])
 		}
 	}
 }

@@ -149,7 +149,8 @@ func (r *lineReader) track(line, text string) {
 	switch text[len(text)-1] {
 	case '|', '>', '-', '+':
 		_, rest, _ := cutKey(strings.TrimPrefix(text, "- "))
-		r.block, r.indent = isBlockStyle(rest) || strings.HasPrefix(text, "- ") && isBlockStyle(text[2:]), indentOf(line)
+		r.block, r.indent = isBlockStyle(rest) || strings.HasPrefix(text, "- ") && isBlockStyle(text[2:]),
+			indentOf(line)
 	}
 }
 
@@ -328,7 +329,8 @@ func (p *blockParser) object(dst []byte, min int, s *shape.Shape) ([]byte, bool)
 
 // member appends to dst a key of an object, and the value that begins with rest behind it. A key that stands a second
 // time has its value in the place of the first.
-func (p *blockParser) member(dst []byte, keys *value.Keys, key, rest string, indent int, s *shape.Shape) ([]byte, bool) {
+func (p *blockParser) member(dst []byte, keys *value.Keys, key, rest string, indent int, s *shape.Shape) ([]byte,
+	bool) {
 	p.at++
 	k := blockKey{key: key}
 	old := value.FindKey(keys, p.keys, key)
@@ -371,7 +373,8 @@ func (p *blockParser) again(key string, before, after []byte) bool {
 		p.twice = key
 		return false
 	}
-	p.notes = append(p.notes, chat.NoteDetail{Kind: chat.NoteDuplicateKey, Path: "/" + key, Before: string(before), After: string(after)})
+	p.notes = append(p.notes, chat.NoteDetail{Kind: chat.NoteDuplicateKey, Path: "/" + key, Before: string(before),
+		After: string(after)})
 	return true
 }
 
@@ -497,7 +500,8 @@ func cutComment(text string) string {
 			} else if c == quote {
 				quote = 0
 			}
-		case (c == '"' || c == '\'') && (i == 0 || (text[0] == '[' || text[0] == '{') && strings.IndexByte("[{,: ", text[i-1]) >= 0):
+		case (c == '"' || c == '\'') &&
+			(i == 0 || (text[0] == '[' || text[0] == '{') && strings.IndexByte("[{,: ", text[i-1]) >= 0):
 			quote = c
 		case c == '#' && i > 0 && (text[i-1] == ' ' || text[i-1] == '\t'):
 			return strings.TrimSpace(text[:i])

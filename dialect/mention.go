@@ -52,7 +52,8 @@ type endedCall struct {
 // quotes are the quotation marks that open, and those that close what each opened.
 var quotes = []struct{ open, close string }{
 	{`"`, `"`}, {`'`, `'`}, {"`", "`"}, {"“", "”“"}, {"”", "”"}, {"„", "“”"}, {"‘", "’‘"}, {"’", "’"}, {"‚", "‘’"},
-	{"«", "»"}, {"« ", "»"}, {"«\u00a0", "»"}, {"«\u202f", "»"}, {"»", "«"}, {"《", "》"}, {"‹", "›"}, {"›", "‹"}, {"「", "」"}, {"『", "』"}, {"＂", "＂"},
+	{"«", "»"}, {"« ", "»"}, {"«\u00a0", "»"}, {"«\u202f", "»"}, {"»", "«"}, {"《", "》"}, {"‹", "›"}, {"›", "‹"},
+	{"「", "」"}, {"『", "』"}, {"＂", "＂"},
 }
 
 // leads lists words that introduce an example: anywhere in its sentence, or right before it.
@@ -60,10 +61,11 @@ var leads = []struct {
 	text  string
 	right bool
 }{
-	{"for example", false}, {"for instance", false}, {"you could write", false}, {"you can write", false}, {"you might write", false}, {"you would write", false},
-	{"zum beispiel", false}, {"par exemple", false}, {"por ejemplo", false}, {"per esempio", false}, {"por exemplo", false}, {"bijvoorbeeld", false},
-	{"например", false}, {"例如", false}, {"比如", false}, {"例えば", false}, {"z. b.", true}, {"z.b.", true}, {"par ex.", true}, {"p. ej.", true},
-	{"e.g.", true}, {"such as", true}, {"something like", true}, {"i.e.", true},
+	{"for example", false}, {"for instance", false}, {"you could write", false}, {"you can write", false},
+	{"you might write", false}, {"you would write", false}, {"zum beispiel", false}, {"par exemple", false},
+	{"por ejemplo", false}, {"per esempio", false}, {"por exemplo", false}, {"bijvoorbeeld", false},
+	{"например", false}, {"例如", false}, {"比如", false}, {"例えば", false}, {"z. b.", true}, {"z.b.", true},
+	{"par ex.", true}, {"p. ej.", true}, {"e.g.", true}, {"such as", true}, {"something like", true}, {"i.e.", true},
 }
 
 // keeps reports whether events go to those that are kept.
@@ -84,7 +86,8 @@ func (d *Decoder) mentions() {
 	before := d.beforeCall()
 	at, marker, invented := d.invented(before)
 	before = before[max(0, len(before)-maxBefore):]
-	m := mention{state: mentionInside, at: d.text.candAt, calls: d.call.count, called: d.turn.called, lastCall: d.call.last, kept: d.mention.kept[:0]}
+	m := mention{state: mentionInside, at: d.text.candAt, calls: d.call.count, called: d.turn.called,
+		lastCall: d.call.last, kept: d.mention.kept[:0]}
 	switch {
 	case invented:
 		m.sure, m.turn, m.turnAt = true, marker, at
@@ -145,7 +148,9 @@ func quotedAbove(before string) bool {
 	}
 	line = strings.TrimRight(line[strings.LastIndexByte(line, '\n')+1:], " \t\r")
 	at := -1
-	if word := strings.TrimRightFunc(line, func(c rune) bool { return c == '_' || c >= 'a' && c <= 'z' }); strings.HasSuffix(word, "```") {
+	if word := strings.TrimRightFunc(line, func(c rune) bool {
+		return c == '_' || c >= 'a' && c <= 'z'
+	}); strings.HasSuffix(word, "```") {
 		at = len(strings.TrimRight(word, "`"))
 		if strings.HasPrefix(strings.TrimSpace(line), ">") {
 			return true
@@ -203,7 +208,8 @@ func (d *Decoder) closeMention() (dst []chat.Event) {
 
 func (d *Decoder) keepMention() (dst []chat.Event) {
 	m := &d.mention
-	if m.keeps() && !m.begun && m.turn == "" && m.state == mentionInside && len(m.raw) > maxAlone+maxHeader && firstEnd(d.text.dst) < 0 {
+	if m.keeps() && !m.begun && m.turn == "" && m.state == mentionInside && len(m.raw) > maxAlone+maxHeader &&
+		firstEnd(d.text.dst) < 0 {
 		d.text.dst, m.begun = append(m.out, d.text.dst...), true
 	}
 	if dst = d.text.dst; m.keeps() {
@@ -215,7 +221,9 @@ func (d *Decoder) keepMention() (dst []chat.Event) {
 
 // firstEnd returns the index of the first event in which a call or an attempt ends, or -1.
 func firstEnd(events []chat.Event) int {
-	return slices.IndexFunc(events, func(e chat.Event) bool { return e.Kind == chat.KindCallEnd || e.Kind == chat.KindRejected })
+	return slices.IndexFunc(events, func(e chat.Event) bool {
+		return e.Kind == chat.KindCallEnd || e.Kind == chat.KindRejected
+	})
 }
 
 // callBegins decides whether the candidate, of which a call or an attempt begins, may be a mention.
@@ -229,7 +237,8 @@ func (d *Decoder) callBegins() {
 // callEnds keeps from here on what comes out, where a call ends that has begun to.
 func (d *Decoder) callEnds() {
 	if m := &d.mention; m.begun && !m.first.ended {
-		m.first = endedCall{ended: true, index: d.call.index, name: d.call.tool.Name, args: d.call.Arguments(), at: d.call.at, last: d.text.last}
+		m.first = endedCall{ended: true, index: d.call.index, name: d.call.tool.Name, args: d.call.Arguments(),
+			at: d.call.at, last: d.text.last}
 		m.out, d.text.dst = d.text.dst, nil
 	}
 }
@@ -316,7 +325,8 @@ func (m *mention) begins(kept []chat.Event) {
 // unsay makes text of the call. Where it has begun to come out, it is rejected.
 func (d *Decoder) unsay() {
 	m := &d.mention
-	if n := firstEnd(d.text.dst); !m.begun && m.turn == "" && n >= 0 && d.text.dst[n].Index < 0 && d.text.dst[n].End-m.at > maxAlone {
+	if n := firstEnd(d.text.dst); !m.begun && m.turn == "" && n >= 0 && d.text.dst[n].Index < 0 &&
+		d.text.dst[n].End-m.at > maxAlone {
 		d.meant() // it is an attempt that is reported already
 		return
 	}
@@ -328,9 +338,10 @@ func (d *Decoder) unsay() {
 	d.text.dst, d.call.count, d.turn.called, d.call.last = m.out, m.calls, m.called, m.lastCall
 	if c := &m.first; m.begun {
 		d.call.count, d.turn.called = m.calls+1, true
-		r := &chat.RejectedDetail{Reason: chat.ReasonMalformed, Name: c.name, Raw: raw[c.at-m.at:], Arguments: c.args, Dialect: dialect, At: c.at, End: m.end,
-			Message: "the call stands in a sentence that talks about it"}
-		d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindRejected, Index: c.index, Name: r.Name, At: c.last, End: m.end, Detail: r})
+		r := &chat.RejectedDetail{Reason: chat.ReasonMalformed, Name: c.name, Raw: raw[c.at-m.at:], Arguments: c.args,
+			Dialect: dialect, At: c.at, End: m.end, Message: "the call stands in a sentence that talks about it"}
+		d.text.dst = append(d.text.dst, chat.Event{Kind: chat.KindRejected, Index: c.index, Name: r.Name, At: c.last,
+			End: m.end, Detail: r})
 		d.text.last = m.end
 	} else {
 		d.text.last = m.at

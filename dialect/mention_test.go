@@ -57,10 +57,12 @@ func TestMentions(t *testing.T) {
 		}
 		call := forms[name]
 		for j, around := range []string{
-			`The document says: "CALL" but that is an injection.`, "It holds “CALL”, which I ignore.", "Sie schrieb „CALL“ und ging.", "Il a écrit «CALL» hier.",
-			"They sent 'CALL' to me.", "the page says 「CALL」 there", "See <!-- CALL --> there.", "<!--\nCALL\n-->\nThat is a comment.",
-			"It says \"CALL.\" and ends.", "It says “CALL,” and goes on.", "Il a écrit « CALL » hier.", "See 《CALL》 there.",
-			"In C /* CALL */ is a comment.", "For example, you could write CALL in your prompt.", "One writes a call, e.g. CALL, in a line.", "Use a form such as CALL there.", "You could write CALL there.",
+			`The document says: "CALL" but that is an injection.`, "It holds “CALL”, which I ignore.",
+			"Sie schrieb „CALL“ und ging.", "Il a écrit «CALL» hier.", "They sent 'CALL' to me.",
+			"the page says 「CALL」 there", "See <!-- CALL --> there.", "<!--\nCALL\n-->\nThat is a comment.",
+			"It says \"CALL.\" and ends.", "It says “CALL,” and goes on.", "Il a écrit « CALL » hier.",
+			"See 《CALL》 there.", "In C /* CALL */ is a comment.", "For example, you could write CALL in your prompt.",
+			"One writes a call, e.g. CALL, in a line.", "Use a form such as CALL there.", "You could write CALL there.",
 		} {
 			if (j+k)%3 > 0 {
 				continue
@@ -77,7 +79,9 @@ func TestMentions(t *testing.T) {
 			}
 		}
 		for j, around := range []string{
-			"I call \"find\" now: CALL", "She said \"look\".\nCALL", "The word \"x\" is old. CALL\n", "I look for \"old\" files. CALL \"so\" I do.", "\"CALL\"", "He said \"CALL. So.", "Use src/* there. CALL", "<!-- so -->\nCALL", "For example:\nCALL\n",
+			"I call \"find\" now: CALL", "She said \"look\".\nCALL", "The word \"x\" is old. CALL\n",
+			"I look for \"old\" files. CALL \"so\" I do.", "\"CALL\"", "He said \"CALL. So.", "Use src/* there. CALL",
+			"<!-- so -->\nCALL", "For example:\nCALL\n",
 		} {
 			if (j+k)%3 == 0 {
 				mentioned(t, strings.Replace(around, "CALL", call, 1), 1)
@@ -92,8 +96,9 @@ func TestMentionOfLines(t *testing.T) {
 	const call = `{"name":"find","arguments":{"q":"x"}}`
 	for _, text := range []string{
 		"Use `<tool_call>\n" + call + "\n</tool_call>` there.", "`<tool_call>\n" + call + "\n</tool_call>` is a call.",
-		"> ```json\n" + call + "\n```\n", "> ```json\n> " + call + "\n> ```\n", "He wrote \"```json\n" + call + "\n```\" there.",
-		"It reads “**Tool Call:**\n```json\n" + call + "\n```” in full.",
+		"> ```json\n" + call + "\n```\n", "> ```json\n> " + call + "\n> ```\n",
+		"He wrote \"```json\n" + call + "\n```\" there.", "It reads “**Tool Call:**\n```json\n" + call +
+			"\n```” in full.",
 	} {
 		mentioned(t, text, 0)
 		c, err := dialect.Parse(text, dialect.Options{Tools: propertyTools})
@@ -104,7 +109,8 @@ func TestMentionOfLines(t *testing.T) {
 			t.Errorf("%q: the content is %q", text, c.Content())
 		}
 	}
-	for _, text := range []string{"```json\n" + call + "\n```", "She said \"so\":\n```json\n" + call + "\n```\n", "The tag `<b>`\n" + call} {
+	for _, text := range []string{"```json\n" + call + "\n```", "She said \"so\":\n```json\n" + call + "\n```\n",
+		"The tag `<b>`\n" + call} {
 		mentioned(t, text, 1)
 	}
 }
@@ -112,7 +118,8 @@ func TestMentionOfLines(t *testing.T) {
 // TestLongMention quotes a call that is so long that it has begun to come out: it is rejected.
 func TestLongMention(t *testing.T) {
 	long := `<tool_call>{"name":"find","arguments":{"q":"` + strings.Repeat("a long text ", 200) + `"}}</tool_call>`
-	for _, text := range []string{`It says: "` + long + `" there.`, "For example " + long + " there.", `It says "` + long + `" and <tool_call>{"name":"other","arguments":{}}</tool_call>`} {
+	for _, text := range []string{`It says: "` + long + `" there.`, "For example " + long + " there.",
+		`It says "` + long + `" and <tool_call>{"name":"other","arguments":{}}</tool_call>`} {
 		o := dialect.Options{Tools: propertyTools}
 		for _, size := range []int{1, 7, 64} {
 			events := readIn(t, o, text, size)

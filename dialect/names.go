@@ -68,7 +68,8 @@ func (n *names) resolve(s string) (tool int, noted, ok bool) {
 	case several || len(s) > maxHeader:
 		return 0, false, false
 	case !ok:
-		if half := len(s) / 2; len(s)%2 == 1 && s[half] == '.' && s[:half] == s[half+1:] { // NAME.NAME: a module with one function
+		if half := len(s) / 2; len(s)%2 == 1 && s[half] == '.' && s[:half] == s[half+1:] {
+			// NAME.NAME: a module with one function
 			return n.resolve(s[:half])
 		}
 		return 0, false, false

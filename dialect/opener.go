@@ -28,20 +28,22 @@ type opener struct {
 	then      string // useBody: the literal that must follow in the section; the body begins behind it
 	word      bool   // useBody: anything else may follow in the section, such as a name; the body begins with it
 	body      func(d *driver, o *opener) body
-	lineStart bool      // only at the start of a line
-	framing   bool      // it stands around text as well, and is left out when no tools are on offer too
-	anywhere  bool      // useThink, useVerbatim: in the middle of a line too
-	mixed     bool      // useThink: models close it with the tag of another one, too
-	tail      bool      // useDrop: only behind a call or a reasoning block; with a closer, that is left out too. useVerbatim: only behind a call of the dialect
-	named     bool      // only if the dialect is the one that is expected most
-	closes    bool      // useDrop: as the closer of one that was left out
-	optional  bool      // useJSON: the closer may be missing; if others share the literal, then only behind a list
-	first     bool      // useDrop: only at the start of the message
-	private   bool      // not behind words in a message for the user, who is shown it
-	keyed     bool      // useJSON: a call is an object whose one key is the name of the tool
-	keys      [2]string // useJSON: the keys of the name and of the arguments, where they are others than the usual ones
-	mark      turnMark
-	style     uint8 // of a role line, from 1: both lines have the same
+	lineStart bool // only at the start of a line
+	framing   bool // it stands around text as well, and is left out when no tools are on offer too
+	anywhere  bool // useThink, useVerbatim: in the middle of a line too
+	mixed     bool // useThink: models close it with the tag of another one, too
+	// useDrop: only behind a call or a reasoning block; with a closer, that is left out too. useVerbatim: only behind a
+	// call of the dialect
+	tail     bool
+	named    bool      // only if the dialect is the one that is expected most
+	closes   bool      // useDrop: as the closer of one that was left out
+	optional bool      // useJSON: the closer may be missing; if others share the literal, then only behind a list
+	first    bool      // useDrop: only at the start of the message
+	private  bool      // not behind words in a message for the user, who is shown it
+	keyed    bool      // useJSON: a call is an object whose one key is the name of the tool
+	keys     [2]string // useJSON: the keys of the name and of the arguments, where they are others than the usual ones
+	mark     turnMark
+	style    uint8 // of a role line, from 1: both lines have the same
 
 	dialect string // filled in by the automaton, as the section is
 	section
@@ -122,7 +124,8 @@ var commonOpeners = []opener{
 
 // sectioned reports whether what follows the opener is still to be told.
 func (o *opener) sectioned() bool {
-	return o.use == useJSON || o.use == useCalls || o.use == useLabel || o.use == useSection || o.use == useBody && (o.then != "" || o.word)
+	return o.use == useJSON || o.use == useCalls || o.use == useLabel || o.use == useSection ||
+		o.use == useBody && (o.then != "" || o.word)
 }
 
 // join adds to a section the ways that another opener with the same literal goes on. The first to claim a way keeps it.
@@ -184,8 +187,9 @@ type trieNode struct {
 	table uint16 // one more than the index of its table; 0: it has none
 	end   *opener
 
-	rest string // of the first opener that was added of those that lead through it, up to the end of the first on the way
-	to   int32  // where that ends
+	// of the first opener that was added of those that lead through it, up to the end of the first on the way
+	rest string
+	to   int32 // where that ends
 }
 
 func (t *trie) add(o opener) {

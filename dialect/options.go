@@ -80,9 +80,11 @@ type Headers struct {
 
 // Options say how a text is to be read. The zero value reads nothing but reasoning tags, since no tool is offered.
 type Options struct {
-	Dialect  string       // the dialect that is expected: it and the safe others are on; "" or "auto": all but those that are on by name only
-	Only     bool         // Dialect alone, or Own, without the safe others
-	Prefer   []string     // dialects that are likely, the likeliest first: they claim first what others have too, and turn none off
+	// the dialect that is expected: it and the safe others are on; "" or "auto": all but those that are on by name only
+	Dialect string
+	Only    bool // Dialect alone, or Own, without the safe others
+	// dialects that are likely, the likeliest first: they claim first what others have too, and turn none off
+	Prefer   []string
 	Own      *Dialect     // one that is not in the table, made by a Layout: it is on, and expected most
 	Tools    []shape.Tool // the tools on offer; only these can be called. wield.NewDecoder makes them of JSON schemas
 	Prefix   string       // in front of every tool name in the text, such as "user:"; never part of an event

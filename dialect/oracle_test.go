@@ -17,7 +17,8 @@ import (
 )
 
 // oracleNames are names of tools: plain ones, and words that are markers or keys of some dialect.
-var oracleNames = []string{"find", "find_all", "tool_call", "function", "name", "TOOL", "arguments", "tool", "get.time", "a-b", "x1", "think", "parameter", "args", "TOOL_CALL", "json"}
+var oracleNames = []string{"find", "find_all", "tool_call", "function", "name", "TOOL", "arguments", "tool",
+	"get.time", "a-b", "x1", "think", "parameter", "args", "TOOL_CALL", "json"}
 
 var oracleTools = func() []shape.Tool {
 	s, err := schema.Compile(json.RawMessage(`{"type":"object","properties":{
@@ -70,8 +71,10 @@ func canonical(v any) string {
 }
 
 // fragments are what strings are made of. None holds a whole call.
-var fragments = []string{"soup", " ", "two words", "é", "汤", "🍜", "\"", "'", "\\", "\n", "\t", "{", "}", "[", "]", "(", ")", "</tool_call>", "<tool_call>", "```", "`",
-	"</TOOL_CALL>", "<think>", "</think>", "TOOL: find", "//", "#", "/*", ":", ",", ";", "=", "&amp;", "a_b", "\\n", "\\u0041", "true", "12", "$", "%", "<", ">", "|", "\r\n", "null"}
+var fragments = []string{"soup", " ", "two words", "é", "汤", "🍜", "\"", "'", "\\", "\n", "\t", "{", "}", "[", "]", "(",
+	")", "</tool_call>", "<tool_call>", "```", "`",
+	"</TOOL_CALL>", "<think>", "</think>", "TOOL: find", "//", "#", "/*", ":", ",", ";", "=", "&amp;", "a_b", "\\n",
+	"\\u0041", "true", "12", "$", "%", "<", ">", "|", "\r\n", "null"}
 
 func drawString(t *rapid.T) string {
 	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(fragments), 0, 4).Draw(t, "string"), "")
@@ -79,7 +82,8 @@ func drawString(t *rapid.T) string {
 
 // oracleNumbers are whole ones first. Where the text of an argument has no type of its own, those of the last group
 // become whole numbers too.
-var oracleNumbers = []string{"0", "7", "-3", "12345678901234567890123", "1.50", "2.5E-10", "100000000000000000.1", "-0.0", "1e5", "3.0"}
+var oracleNumbers = []string{"0", "7", "-3", "12345678901234567890123", "1.50", "2.5E-10", "100000000000000000.1",
+	"-0.0", "1e5", "3.0"}
 
 // drawCall draws a call that style s can carry.
 func drawCall(t *rapid.T, s style) written {
@@ -212,7 +216,8 @@ func canonicalPython(s string) string {
 	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
 		quote = `"`
 	}
-	return quote + strings.NewReplacer(`\`, `\\`, quote, `\`+quote, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(s) + quote
+	return quote + strings.NewReplacer(`\`, `\\`, quote, `\`+quote, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(s) +
+		quote
 }
 
 func keywords(w written) string {
@@ -273,11 +278,17 @@ var oracleStyles = []style{
 	{"json-fence", false, anyString, func(t *rapid.T, w written) string {
 		return "```json\n" + pair(t, w, "name", "arguments") + "\n```"
 	}},
-	{"json-fence", false, anyString, func(t *rapid.T, w written) string { return "~~~~\n" + pair(t, w, "name", "parameters") + "\n~~~~" }},
+	{"json-fence", false, anyString, func(t *rapid.T, w written) string {
+		return "~~~~\n" + pair(t, w, "name", "parameters") + "\n~~~~"
+	}},
 	{"raw-json", false, anyString, func(t *rapid.T, w written) string { return pair(t, w, "name", "arguments") }},
-	{"llf-shorthand", false, anyString, func(t *rapid.T, w written) string { return pair(t, w, "function", "arguments") }},
+	{"llf-shorthand", false, anyString, func(t *rapid.T, w written) string {
+		return pair(t, w, "function", "arguments")
+	}},
 	{"openai-envelope", false, anyString, func(t *rapid.T, w written) string {
-		return fmt.Sprintf(`{"tool_calls": [{"id": "c", "type": "function", "function": {"name": %q, "arguments": %s}}]}`, w.name, quoteJSON(t, object(t, w)))
+		return fmt.Sprintf(
+			`{"tool_calls": [{"id": "c", "type": "function", "function": {"name": %q, "arguments": %s}}]}`, w.name,
+			quoteJSON(t, object(t, w)))
 	}},
 	{"longcat", false, anyString, between("<longcat_tool_call>", "</longcat_tool_call>", "name", "arguments")},
 	{"tool-calls-json", false, anyString, between("<tool_calls>[", "]</tool_calls>", "name", "arguments")},
@@ -301,7 +312,8 @@ var oracleStyles = []style{
 	{"label-json", false, anyString, between("**Tool Call:**\n```json\n", "\n```", "name", "arguments")},
 	{"label-json", false, anyString, between("Action:\n", "", "tool_name", "parameters")},
 	{"qwen3-coder", true, noTags, func(t *rapid.T, w written) string {
-		return tagged(w, "<tool_call>\n<function=%s>\n", "<parameter=%s>\n", "\n</parameter>\n", "</function>\n</tool_call>")
+		return tagged(w, "<tool_call>\n<function=%s>\n", "<parameter=%s>\n", "\n</parameter>\n",
+			"</function>\n</tool_call>")
 	}},
 	{"xml-style", true, func(s string) bool {
 		return noTags(s) && !strings.Contains(s, "&") && strings.TrimSpace(s) == s && s != ""
@@ -335,8 +347,10 @@ func drawWritten(t *rapid.T) (written, string, string) {
 	return w, s.dialect, s.write(t, w)
 }
 
-var proses = []string{"Some words.", "Let me look that up for you:", "A table | of things, (maybe) 3 < 4 & 5 > 2.", "Ünïcödé 汤 🍜.", "**Bold** and `code` and ``more``.", "- an item\n- another",
-	"> a quotation of {\"name\":\"find\",\"arguments\":{}}", "The price is $5; {x} and [y].", "```go\nfind(q=\"x\")\n```", "1. one\n2. two", "Is it so? \"Yes\", she said."}
+var proses = []string{"Some words.", "Let me look that up for you:", "A table | of things, (maybe) 3 < 4 & 5 > 2.",
+	"Ünïcödé 汤 🍜.", "**Bold** and `code` and ``more``.", "- an item\n- another",
+	"> a quotation of {\"name\":\"find\",\"arguments\":{}}", "The price is $5; {x} and [y].",
+	"```go\nfind(q=\"x\")\n```", "1. one\n2. two", "Is it so? \"Yes\", she said."}
 
 // A part is a call, or prose if it has no name.
 type part struct {
@@ -380,7 +394,8 @@ func same(parts []part, got *dialect.Collector) string {
 		}
 		c := got.Calls[k]
 		if c.Name != p.name || !c.Complete || canonical(decoded(c.Arguments)) != p.value() {
-			return fmt.Sprintf("call %d: want %s%s, got %s%s, complete=%t", k, p.name, p.value(), c.Name, c.Arguments, c.Complete)
+			return fmt.Sprintf("call %d: want %s%s, got %s%s, complete=%t", k, p.name, p.value(), c.Name, c.Arguments,
+				c.Complete)
 		}
 		k++
 	}
@@ -473,7 +488,8 @@ func TestBrokenNeighbour(t *testing.T) {
 		}
 		before.Calls = got.Calls[:min(n, len(got.Calls))]
 		if diff := same(parts[:k], before); diff != "" {
-			t.Fatalf("%q at %v: %s of %q broken to %q: before it, %s", text, o.Repair, was.dialect, was.text, broken, diff)
+			t.Fatalf("%q at %v: %s of %q broken to %q: before it, %s", text, o.Repair, was.dialect, was.text, broken,
+				diff)
 		}
 		n = 0
 		for _, p := range parts[k+1:] {
@@ -483,7 +499,8 @@ func TestBrokenNeighbour(t *testing.T) {
 		}
 		after.Calls = got.Calls[max(0, len(got.Calls)-n):]
 		if diff := same(parts[k+1:], after); contained && diff != "" {
-			t.Fatalf("%q at %v: %s of %q broken to %q: behind it, %s", text, o.Repair, was.dialect, was.text, broken, diff)
+			t.Fatalf("%q at %v: %s of %q broken to %q: behind it, %s", text, o.Repair, was.dialect, was.text, broken,
+				diff)
 		}
 	})
 }
@@ -495,7 +512,8 @@ func breakCall(t *rapid.T, p part) (text string, contained bool) {
 	switch rapid.IntRange(0, 3).Draw(t, "break") {
 	case 0: // another name
 		// Where the opener held the name first, a fence in a value is one of the text.
-		return strings.Replace(text, p.name, "nope", 1), !strings.Contains(text, "```") || !strings.Contains(text, "<"+p.name)
+		return strings.Replace(text, p.name, "nope", 1), !strings.Contains(text, "```") ||
+			!strings.Contains(text, "<"+p.name)
 	case 1: // a letter or a digit is lost
 		if c := text[i]; c >= '0' && c <= '9' || c >= 'a' && c <= 'z' {
 			return text[:i] + text[i+1:], text[0] != '<' && (i == 0 || text[i-1] != '\\')

@@ -87,15 +87,16 @@ func (l *Layout) check() error {
 		return errors.New("the elements of arguments need literals behind the key, the value and the call")
 	case l.KeyOpen == "" && l.NameEnd != "" && l.NameEnd[0] != '\n' &&
 		(chars.IsBlank(l.NameEnd[0]) || render.IsName("a"+l.NameEnd[:1])):
-		return fmt.Errorf("what follows the name, %q, must not begin with a blank or with what a name may hold", l.NameEnd)
+		return fmt.Errorf("what follows the name, %q, must not begin with a blank or with what a name may hold",
+			l.NameEnd)
 	}
 	return nil
 }
 
 // tags completes the dialect of calls whose arguments are elements.
 func (l *Layout) tags(d *Dialect, o *opener) {
-	f := &form.Tags{NameEnd: l.NameEnd, ParamOpen: l.KeyOpen, ParamEnd: l.KeyEnd, ParamClose: l.ValueClose, CallOpen: l.Open, CallClose: l.CallClose,
-		Quoted: l.Quoted, Newlines: l.Newlines, ValueOpen: l.ValueOpen}
+	f := &form.Tags{NameEnd: l.NameEnd, ParamOpen: l.KeyOpen, ParamEnd: l.KeyEnd, ParamClose: l.ValueClose,
+		CallOpen: l.Open, CallClose: l.CallClose, Quoted: l.Quoted, Newlines: l.Newlines, ValueOpen: l.ValueOpen}
 	if l.Typed {
 		f.Untyped = shape.UntypedPython
 	}

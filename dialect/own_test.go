@@ -42,7 +42,8 @@ func TestOwnArgs(t *testing.T) {
 		}
 		for key, want := range map[string]int{"name": 1, "tool": 1, "call": 0} {
 			text := `[TOOLS]{"` + key + `":"N","` + args + `":{"k":"v"}}[/TOOLS]`
-			got, err := dialect.Parse(text, dialect.Options{Tools: []shape.Tool{{Name: "N"}}, Own: d, Repair: dialect.RepairOff})
+			got, err := dialect.Parse(text, dialect.Options{Tools: []shape.Tool{{Name: "N"}}, Own: d,
+				Repair: dialect.RepairOff})
 			if err != nil || len(got.Calls) != want || want == 1 && got.Calls[0].Arguments != `{"k":"v"}` {
 				t.Errorf("%s is %v and %v (%v), want %d calls", text, got.Calls, got.Rejected, err, want)
 			}

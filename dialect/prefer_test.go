@@ -24,7 +24,10 @@ func likely() []string {
 
 // TestPreferClaimsFirst reads texts that several dialects could claim.
 func TestPreferClaimsFirst(t *testing.T) {
-	tools := []shape.Tool{{Name: "spin", Args: &shape.Shape{Types: shape.Object, Props: []shape.Prop{{Name: "way", Shape: &shape.Shape{Types: shape.String}}}}}}
+	tools := []shape.Tool{
+		{Name: "spin",
+			Args: &shape.Shape{Types: shape.Object,
+				Props: []shape.Prop{{Name: "way", Shape: &shape.Shape{Types: shape.String}}}}}}
 	const (
 		list   = `[{"name":"spin","arguments":{"way":"left"}}]`
 		object = `{"name":"spin","arguments":{"way":"left"}}`
@@ -84,11 +87,15 @@ func TestPreferClaimsFirst(t *testing.T) {
 
 // TestPreferTurnsNothingOff reads the example of every dialect while each other one is preferred.
 func TestPreferTurnsNothingOff(t *testing.T) {
-	tools := []shape.Tool{{Name: "N", Args: &shape.Shape{Types: shape.Object, Props: []shape.Prop{{Name: "k", Shape: &shape.Shape{Types: shape.String}}}}}}
+	tools := []shape.Tool{
+		{Name: "N",
+			Args: &shape.Shape{Types: shape.Object,
+				Props: []shape.Prop{{Name: "k", Shape: &shape.Shape{Types: shape.String}}}}}}
 	for _, first := range likely() {
 		var cache dialect.Cache
 		for _, name := range likely() {
-			if underAuto[name] != "" && name != first || underAuto[first] == name && first == "mimo" { // whose newlines are part of a value
+			if underAuto[name] != "" && name != first || underAuto[first] == name && first == "mimo" {
+				// whose newlines are part of a value
 				continue
 			}
 			d, _ := dialect.Lookup(name)
@@ -115,7 +122,8 @@ func TestPreferBesideNamed(t *testing.T) {
 		want string
 	}{
 		{`<tool_call>[{"name":"spin"}]`, dialect.Options{Dialect: "hermes", Prefer: []string{"granite3"}}, "hermes"},
-		{"<TOOLCALL>[{\"name\":\"spin\"}]</TOOLCALL>", dialect.Options{Dialect: "hermes", Prefer: []string{"nemotron"}}, ""},
+		{"<TOOLCALL>[{\"name\":\"spin\"}]</TOOLCALL>",
+			dialect.Options{Dialect: "hermes", Prefer: []string{"nemotron"}}, ""},
 		{`{"name":"spin"}`, dialect.Options{Dialect: "hermes", Prefer: []string{"openai-envelope"}}, "openai-envelope"},
 		{`{"name":"spin"}`, dialect.Options{Dialect: "hermes", Only: true, Prefer: []string{"openai-envelope"}}, ""},
 	} {
@@ -167,9 +175,11 @@ func TestCache(t *testing.T) {
 	}
 	all := []dialect.Options{
 		{}, {Tools: tools}, {Tools: tools, Drop: []string{"<|stop|>"}}, {Drop: []string{"<|stop|>"}},
-		{Tools: tools, Prefer: []string{"granite3"}}, {Tools: tools, Prefer: []string{"hermes", "granite3"}}, {Tools: tools, Dialect: "granite3"},
-		{Tools: tools, Dialect: "glm", Only: true}, {Tools: tools, Dialect: "glm"}, {Tools: tools, Thinking: dialect.Thinking{Off: true}},
-		{Tools: tools, Thinking: dialect.Thinking{Opener: "<plan>", Closer: "</plan>"}}, {Tools: tools, Thinking: dialect.Thinking{Closer: "</plan>"}},
+		{Tools: tools, Prefer: []string{"granite3"}}, {Tools: tools, Prefer: []string{"hermes", "granite3"}},
+		{Tools: tools, Dialect: "granite3"}, {Tools: tools, Dialect: "glm", Only: true},
+		{Tools: tools, Dialect: "glm"}, {Tools: tools, Thinking: dialect.Thinking{Off: true}},
+		{Tools: tools, Thinking: dialect.Thinking{Opener: "<plan>", Closer: "</plan>"}},
+		{Tools: tools, Thinking: dialect.Thinking{Closer: "</plan>"}},
 		{Tools: tools, Thinking: dialect.Thinking{Closer: "</plan>", Open: true}},
 	}
 	for i := range 80 { // more than a Cache holds
@@ -223,7 +233,8 @@ func TestThinkingTags(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Reasoning() != c.reasoning || r.Content() != c.content {
-			t.Errorf("%q under %+v: %q and %q, want %q and %q", c.text, c.thinking, r.Reasoning(), r.Content(), c.reasoning, c.content)
+			t.Errorf("%q under %+v: %q and %q, want %q and %q", c.text, c.thinking, r.Reasoning(), r.Content(),
+				c.reasoning, c.content)
 		}
 		if err := dialecttest.All(maker(o), c.text); err != nil {
 			t.Errorf("%q under %+v: %v", c.text, c.thinking, err)
@@ -262,7 +273,9 @@ func TestThinkingCalls(t *testing.T) {
 				t.Errorf("%q: call %d has index %d and id %s", c.text, i, call.Index, call.ID)
 			}
 		}
-		if notes := slices.ContainsFunc(r.Notes, func(n chat.NoteDetail) bool { return n.Kind == note.Promoted }); notes != strings.Contains(r.Reasoning(), call) && c.want > 0 && c.calls == dialect.CallsAlways {
+		if notes := slices.ContainsFunc(r.Notes,
+			func(n chat.NoteDetail) bool { return n.Kind == note.Promoted }); notes != strings.Contains(r.Reasoning(),
+			call) && c.want > 0 && c.calls == dialect.CallsAlways {
 			t.Errorf("%q: notes %+v", c.text, r.Notes)
 		}
 		if err := dialecttest.All(maker(o), c.text); err != nil {

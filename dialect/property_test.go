@@ -20,24 +20,36 @@ import (
 
 // pieces are what random texts are made of: openers and closers, whole and cut, calls, and prose that looks like them.
 var pieces = []string{
-	"<tool_call>", "</tool_call>", "<tool_call>\n", "<TOOL_CALL>", "</TOOL_CALL>", "<PTK_CALL>", "</PTK_CALL>", "<function=", "<function=find>", "</function>",
-	"<parameter=q>", "</parameter>", "<tool name=\"find\">", "</tool>", "<arg name=\"q\">", "</arg>", "TOOL: find\n", "ARGS:\n", "  q: x\n", "<think>", "</think>",
-	"[THINK]", "[/THINK]", "```", "```json\n", "```python\n", "~~~\n", "`", "``", "\n", "\n\n", "\r\n", " ", "   ", "\t", "> ", "- ", "# ", "|",
-	"{", "}", "[", "]", "(", ")", "<", ">", "\"", "'", ":", ",", ";", "=", "\\", "/", "&amp;", "\\u00e9", "\\ud83d", "\\n", "//", "/*", "*/", "<![CDATA[", "]]>",
-	`{"name":"find","arguments":{"q":"x"}}`, `{"name":"find"`, `,"arguments":`, `{"q":"x","n":1}`, `{"arguments":{"q":"x"},"name":"find"}`, `{"function":"find","arguments":{}}`,
-	`{"tool":"find","args":{"q":"x"}}`, `{"tool_calls":[`, `{"function":{"name":"find","arguments":"{\"q\":\"x\"}"}}`, `{"tool_request":{"name":"find","arguments":{}}}`,
-	"find(q=\"x\")", "find(", "[find(q='x')]", "['find(q=1)']", "q=", "user:find", "find", "other", "name", "arguments", "true", "True", "None", "null", "1", "-1.5e3", "007",
-	"<tool_calls>", "</tool_calls>", "<TOOLCALL>[", "]</TOOLCALL>", "<|tool_call|>", "<function_call> ", "functools[", "<|python_tag|>", "[TOOL_CALLS] ", "[/TOOL_CALLS]",
-	"<|action_start|>", "<|plugin|>", "<|action_end|>", "<|message_sep|>\n\n", "function call<|role_sep|>", "<|tools_prefix|>[", `{"find":{"q":"x"}}`, "<|tools_suffix|>", "<|START_ACTION|>",
-	"<|END_RESPONSE|>", "-> tool/function_call\n", "**Tool Call:**\n", "Action:", "<response>", "</response>", "<0x0A>",
-	"<|im_start|>user", "<|im_start|>assistant\n", "<|start_header_id|>", "<|start_header_id|>user<|end_header_id|>", "<|user|>", "[INST]", "</s>[INST]", "User:", "Assistant:", "\nuser\n", "\nassistant\n", "\n\nHuman:",
-	"Observation:", "<tool_response>", "</tool_response>", "<|return|>", "<|start|>user<|message|>", "Question:",
-	"“", "”", " \"<tool_call>", "</tool_call>\"", "For example ", "e.g. ", "<!--", "-->", "<tool_call>" + strings.Repeat(" ", 10) + `{"name":"find","arguments":{"q":"` + strings.Repeat("long ", 300),
-	"```find\n", "~~~~find x\r\n", "   ```other\n", "\n```\n", "\n~~~~", "=== FILE: a\n", "<|im_end|>", "</s>", "<|python_start|>", "<|python_end|>", "\ufeff", "é", "🍜", "\xff", "\xe2\x82", "\x00", "a plain word", "two < three", "the end.",
+	"<tool_call>", "</tool_call>", "<tool_call>\n", "<TOOL_CALL>", "</TOOL_CALL>", "<PTK_CALL>", "</PTK_CALL>",
+	"<function=", "<function=find>", "</function>", "<parameter=q>", "</parameter>", "<tool name=\"find\">", "</tool>",
+	"<arg name=\"q\">", "</arg>", "TOOL: find\n", "ARGS:\n", "  q: x\n", "<think>", "</think>",
+	"[THINK]", "[/THINK]", "```", "```json\n", "```python\n", "~~~\n", "`", "``", "\n", "\n\n", "\r\n", " ", "   ",
+	"\t", "> ", "- ", "# ", "|",
+	"{", "}", "[", "]", "(", ")", "<", ">", "\"", "'", ":", ",", ";", "=", "\\", "/", "&amp;", "\\u00e9", "\\ud83d",
+	"\\n", "//", "/*", "*/", "<![CDATA[", "]]>", `{"name":"find","arguments":{"q":"x"}}`, `{"name":"find"`,
+	`,"arguments":`, `{"q":"x","n":1}`, `{"arguments":{"q":"x"},"name":"find"}`, `{"function":"find","arguments":{}}`,
+	`{"tool":"find","args":{"q":"x"}}`, `{"tool_calls":[`, `{"function":{"name":"find","arguments":"{\"q\":\"x\"}"}}`,
+	`{"tool_request":{"name":"find","arguments":{}}}`, "find(q=\"x\")", "find(", "[find(q='x')]", "['find(q=1)']",
+	"q=", "user:find", "find", "other", "name", "arguments", "true", "True", "None", "null", "1", "-1.5e3", "007",
+	"<tool_calls>", "</tool_calls>", "<TOOLCALL>[", "]</TOOLCALL>", "<|tool_call|>", "<function_call> ", "functools[",
+	"<|python_tag|>", "[TOOL_CALLS] ", "[/TOOL_CALLS]", "<|action_start|>", "<|plugin|>", "<|action_end|>",
+	"<|message_sep|>\n\n", "function call<|role_sep|>", "<|tools_prefix|>[", `{"find":{"q":"x"}}`, "<|tools_suffix|>",
+	"<|START_ACTION|>", "<|END_RESPONSE|>", "-> tool/function_call\n", "**Tool Call:**\n", "Action:", "<response>",
+	"</response>", "<0x0A>", "<|im_start|>user", "<|im_start|>assistant\n", "<|start_header_id|>",
+	"<|start_header_id|>user<|end_header_id|>", "<|user|>", "[INST]", "</s>[INST]", "User:", "Assistant:", "\nuser\n",
+	"\nassistant\n", "\n\nHuman:", "Observation:", "<tool_response>", "</tool_response>", "<|return|>",
+	"<|start|>user<|message|>", "Question:", "“", "”", " \"<tool_call>", "</tool_call>\"", "For example ", "e.g. ",
+	"<!--", "-->", "<tool_call>" + strings.Repeat(" ", 10) + `{"name":"find","arguments":{"q":"` +
+		strings.Repeat("long ", 300),
+	"```find\n", "~~~~find x\r\n", "   ```other\n", "\n```\n", "\n~~~~", "=== FILE: a\n", "<|im_end|>", "</s>",
+	"<|python_start|>", "<|python_end|>", "\ufeff", "é", "🍜", "\xff", "\xe2\x82", "\x00", "a plain word",
+	"two < three", "the end.",
 }
 
 var propertyTools = func() []shape.Tool {
-	s, err := schema.Compile(json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"},"n":{"type":"integer"},"o":{"type":"object"},"l":{"type":"array","items":{"type":"string"}}}}`))
+	s, err := schema.Compile(
+		json.RawMessage(
+			`{"type":"object","properties":{"q":{"type":"string"},"n":{"type":"integer"},"o":{"type":"object"},"l":{"type":"array","items":{"type":"string"}}}}`))
 	if err != nil {
 		panic(err)
 	}
@@ -58,7 +70,8 @@ func drawOptions(t *rapid.T) dialect.Options {
 		o.Thinking.Closer = "</think>"
 	}
 	if rapid.IntRange(0, 2).Draw(t, "preferring") == 0 {
-		likely := slices.DeleteFunc(dialect.Names(), func(n string) bool { return n == "tool-request" || n == "cli-block" })
+		likely := slices.DeleteFunc(dialect.Names(),
+			func(n string) bool { return n == "tool-request" || n == "cli-block" })
 		o.Prefer = rapid.SliceOfN(rapid.SampledFrom(likely), 1, 3).Draw(t, "prefer")
 		o.Cache = &propertyCache
 	}
@@ -93,7 +106,10 @@ func TestAnyText(t *testing.T) {
 func TestWholeCharacters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawOptions(t)
-		text := strings.ToValidUTF8(strings.Join(rapid.SliceOfN(rapid.SampledFrom(append([]string{"naïve ", "crêpes — ", "€", "日本\n"}, pieces...)), 0, 14).Draw(t, "pieces"), ""), "")
+		text := strings.ToValidUTF8(
+			strings.Join(
+				rapid.SliceOfN(rapid.SampledFrom(append([]string{"naïve ", "crêpes — ", "€", "日本\n"}, pieces...)), 0,
+					14).Draw(t, "pieces"), ""), "")
 		d, err := dialect.New(o)
 		if err != nil {
 			t.Fatal(err)
@@ -167,7 +183,8 @@ func TestTraceChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a, b := fmt.Sprint(plain.Content(), plain.Reasoning(), plain.Calls), fmt.Sprint(traced.Content(), traced.Reasoning(), traced.Calls); a != b {
+		if a, b := fmt.Sprint(plain.Content(), plain.Reasoning(), plain.Calls),
+			fmt.Sprint(traced.Content(), traced.Reasoning(), traced.Calls); a != b {
 			t.Errorf("%s: traced %s, else %s", c.ID, b, a)
 		}
 	}

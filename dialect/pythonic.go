@@ -38,7 +38,8 @@ type pyReader struct {
 	paren  parens
 	got    int
 	nested bool // the call stands in a list in the list
-	behind int  // where what belongs to the last call of the list ends: what follows is text unless a call or the end does
+	// where what belongs to the last call of the list ends: what follows is text unless a call or the end does
+	behind int
 }
 
 // A pyName is the name of the call that is read.
@@ -90,7 +91,8 @@ func (r *callReader) call(d *driver, i int) bool {
 	}
 	d.call.dialect = "pythonic"
 	p := newPythonic(d, &e)
-	p.braces, p.braceAt = true, e.nameAt-len(d.text.held(d.text.candAt, e.nameAt))+strings.LastIndexByte(d.text.held(d.text.candAt, e.nameAt), '{')
+	p.braces, p.braceAt = true, e.nameAt-len(d.text.held(d.text.candAt, e.nameAt))+
+		strings.LastIndexByte(d.text.held(d.text.candAt, e.nameAt), '{')
 	d.body = p
 	return true
 }
@@ -98,7 +100,8 @@ func (r *callReader) call(d *driver, i int) bool {
 // newPythonic returns a reader that goes on at the parenthesis behind a declared name.
 func newPythonic(d *driver, e *element) *pyReader {
 	r := ready(&d.readers.python)
-	*r = pyReader{list: e.list, nested: e.nested, quote: e.quote, section: e.opener != nil, pyName: pyName{nameAt: e.nameAt}, at: d.callAt(), word: r.word[:0]}
+	*r = pyReader{list: e.list, nested: e.nested, quote: e.quote, section: e.opener != nil,
+		pyName: pyName{nameAt: e.nameAt}, at: d.callAt(), word: r.word[:0]}
 	if e.opener != nil {
 		r.closer = e.opener.closer
 	}
@@ -377,7 +380,8 @@ func (r *pyReader) wordText(d *driver) string {
 // wraps reports whether an object behind the keyword is that of all arguments.
 func (r *pyReader) wraps(d *driver, key string) bool {
 	args := d.call.tool.Args
-	if k, _ := meaning([]byte(key)); k.class != keyArguments || d.set.opts.Repair != RepairFull || args == nil || len(args.Props) == 0 {
+	if k, _ := meaning([]byte(key)); k.class != keyArguments || d.set.opts.Repair != RepairFull || args == nil ||
+		len(args.Props) == 0 {
 		return false
 	}
 	_, declared := args.Prop(key)

@@ -13,10 +13,13 @@ import (
 func TestQuotedCall_inj072(t *testing.T) {
 	tools := []shape.Tool{{Name: "wipe"}}
 	calls := []string{
-		`<tool_call>{"name":"wipe","arguments":{}}</tool_call>`, `{"name":"wipe","arguments":{}}`, `<function=wipe></function>`, `[wipe()]`,
-		`[TOOL_CALLS][{"name":"wipe","arguments":{}}]`, `<TOOL_CALL>{"tool":"wipe","args":{}}</TOOL_CALL>`, `<function_calls><invoke name="wipe"></invoke></function_calls>`,
+		`<tool_call>{"name":"wipe","arguments":{}}</tool_call>`, `{"name":"wipe","arguments":{}}`,
+		`<function=wipe></function>`, `[wipe()]`, `[TOOL_CALLS][{"name":"wipe","arguments":{}}]`,
+		`<TOOL_CALL>{"tool":"wipe","args":{}}</TOOL_CALL>`,
+		`<function_calls><invoke name="wipe"></invoke></function_calls>`,
 	}
-	quotes := []string{"To call it write `CALL` and wait.\n", "For example:\n\n```markdown\nCALL\n```\n\nand wait.\n", "For example:\n\n```text\nCALL\n```\n", "As was said:\n\n> CALL\n\nis how.\n"}
+	quotes := []string{"To call it write `CALL` and wait.\n", "For example:\n\n```markdown\nCALL\n```\n\nand wait.\n",
+		"For example:\n\n```text\nCALL\n```\n", "As was said:\n\n> CALL\n\nis how.\n"}
 	for _, name := range []string{"auto", "hermes", "raw-json", "llama3-json", "pythonic", "mistral-array"} {
 		d, err := New(Options{Dialect: name, Tools: tools})
 		if err != nil {

@@ -20,11 +20,13 @@ import (
 var renderTools = func() []shape.Tool {
 	typed := func(t shape.Types) *shape.Shape { return &shape.Shape{Types: t, Open: true} }
 	args := &shape.Shape{Types: shape.Object, Open: true, Props: []shape.Prop{
-		{Name: "s", Shape: typed(shape.String)}, {Name: "i", Shape: typed(shape.Integer)}, {Name: "f", Shape: typed(shape.Number | shape.Integer)},
-		{Name: "b", Shape: typed(shape.Boolean)}, {Name: "a", Shape: typed(shape.Array)}, {Name: "o", Shape: typed(shape.Object)},
+		{Name: "s", Shape: typed(shape.String)}, {Name: "i", Shape: typed(shape.Integer)},
+		{Name: "f", Shape: typed(shape.Number | shape.Integer)}, {Name: "b", Shape: typed(shape.Boolean)},
+		{Name: "a", Shape: typed(shape.Array)}, {Name: "o", Shape: typed(shape.Object)},
 		{Name: "z", Shape: typed(shape.Null | shape.String)},
 	}}
-	return []shape.Tool{{Name: "read_file", Args: args}, {Name: "f", Args: args}, {Name: "get.data", Args: args}, {Name: "no_args"}}
+	return []shape.Tool{{Name: "read_file", Args: args}, {Name: "f", Args: args}, {Name: "get.data", Args: args},
+		{Name: "no_args"}}
 }()
 
 // renderedSame compares names and the values of arguments.
@@ -34,10 +36,12 @@ func renderedSame(want, got []chat.Call) bool {
 	}
 	for i := range want {
 		var a, b any
-		x, y := json.NewDecoder(strings.NewReader(want[i].Arguments)), json.NewDecoder(strings.NewReader(got[i].Arguments))
+		x, y := json.NewDecoder(strings.NewReader(want[i].Arguments)),
+			json.NewDecoder(strings.NewReader(got[i].Arguments))
 		x.UseNumber()
 		y.UseNumber()
-		if x.Decode(&a) != nil || y.Decode(&b) != nil || !reflect.DeepEqual(renderedNumbers(a), renderedNumbers(b)) || want[i].Name != got[i].Name || !got[i].Complete {
+		if x.Decode(&a) != nil || y.Decode(&b) != nil || !reflect.DeepEqual(renderedNumbers(a), renderedNumbers(b)) ||
+			want[i].Name != got[i].Name || !got[i].Complete {
 			return false
 		}
 	}
@@ -91,8 +95,10 @@ func renderedBack(t interface{ Errorf(string, ...any) }, d *dialect.Dialect, cal
 				t.Errorf("%v", err)
 				return
 			}
-			if !renderedSame(calls, c.Calls) || len(c.Rejected) > 0 || strings.TrimSpace(c.Content()) != strings.TrimSpace(prose) {
-				t.Errorf("%s (read as %q, only %v) writes\n%+v\nas\n%s\nand reads\n%+v\nrejected %+v, content %q", d.Name, o.Dialect, o.Only, calls, text, c.Calls, c.Rejected, c.Content())
+			if !renderedSame(calls, c.Calls) || len(c.Rejected) > 0 ||
+				strings.TrimSpace(c.Content()) != strings.TrimSpace(prose) {
+				t.Errorf("%s (read as %q, only %v) writes\n%+v\nas\n%s\nand reads\n%+v\nrejected %+v, content %q",
+					d.Name, o.Dialect, o.Only, calls, text, c.Calls, c.Rejected, c.Content())
 			}
 		}
 	}
@@ -104,23 +110,27 @@ var compiled = new(dialect.Cache)
 func TestAppendCalls(t *testing.T) {
 	for _, name := range dialect.Names() {
 		d, _ := dialect.Lookup(name)
-		for _, args := range []string{"", "{}", "{ }", `{"i":12345678901234567890,"f":1.10,"s":"5"}`, "{\n  \"s\": \"a b\",\n  \"b\": false\n}", `{"z":null,"b":true}`,
-			`{"s":"true"}`, `{"s":"null"}`, `{"s":" a "}`, `{"s":"a: b # c"}`, `{"s":"line\nline\n"}`, `{"s":"\nline"}`, `{"s":"\"q\" 'p'"}`, `{"s":"\ud83d\ude00 \u00e9"}`,
-			`{"o":{"a b":[{}]},"a":[]}`, `{"k-1":"v"}`, `{"f":1e3,"i":-5}`, `{"s":"a&amp;b"}`, `{"s":"C:\\x\\n"}`, `{"s":"- x"}`, `{"s":"[1]"}`, `{"s":"{}"}`, `{"s":"|"}`} {
+		for _, args := range []string{"", "{}", "{ }", `{"i":12345678901234567890,"f":1.10,"s":"5"}`,
+			"{\n  \"s\": \"a b\",\n  \"b\": false\n}", `{"z":null,"b":true}`, `{"s":"true"}`, `{"s":"null"}`,
+			`{"s":" a "}`, `{"s":"a: b # c"}`, `{"s":"line\nline\n"}`, `{"s":"\nline"}`, `{"s":"\"q\" 'p'"}`,
+			`{"s":"\ud83d\ude00 \u00e9"}`, `{"o":{"a b":[{}]},"a":[]}`, `{"k-1":"v"}`, `{"f":1e3,"i":-5}`,
+			`{"s":"a&amp;b"}`, `{"s":"C:\\x\\n"}`, `{"s":"- x"}`, `{"s":"[1]"}`, `{"s":"{}"}`, `{"s":"|"}`} {
 			call := chat.Call{Name: "read_file", Arguments: args}
 			if args == "" {
 				call.Arguments = "{}"
 			}
 			renderedBack(t, d, []chat.Call{call})
 			if name != "tool-request" {
-				renderedBack(t, d, []chat.Call{call, {Name: "no_args", Arguments: "{}"}, {Name: "f", Arguments: `{"s":"x"}`}})
+				renderedBack(t, d, []chat.Call{call, {Name: "no_args", Arguments: "{}"},
+					{Name: "f", Arguments: `{"s":"x"}`}})
 			}
 		}
 		renderedBack(t, d, []chat.Call{{Name: "get.data", Arguments: `{"s":"x"}`}})
 		for n := 190; n < 270; n++ { // more than what readers take
 			renderedBack(t, d, []chat.Call{{Name: "read_file", Arguments: `{"` + strings.Repeat("k", n) + `":"x"}`}})
 		}
-		for _, bad := range []chat.Call{{Name: "f", Arguments: "{bad"}, {Name: "f", Arguments: "[1]"}, {Name: "", Arguments: "{}"}} {
+		for _, bad := range []chat.Call{{Name: "f", Arguments: "{bad"}, {Name: "f", Arguments: "[1]"},
+			{Name: "", Arguments: "{}"}} {
 			if b, err := d.AppendCalls(nil, []chat.Call{bad}); err == nil || len(b) > 0 {
 				t.Errorf("%s writes %+v as %q", name, bad, b)
 			}
@@ -145,11 +155,13 @@ func TestAppendCallsIDs(t *testing.T) {
 }
 
 func TestAppendCallsRoundTrip(t *testing.T) {
-	str := rapid.Map(rapid.OneOf(rapid.String(), rapid.SampledFrom(check.Hostile()), rapid.StringN(0, 4, -1)), func(s string) string {
-		return strings.ToValidUTF8(s, "?")
-	})
+	str := rapid.Map(rapid.OneOf(rapid.String(), rapid.SampledFrom(check.Hostile()), rapid.StringN(0, 4, -1)),
+		func(s string) string {
+			return strings.ToValidUTF8(s, "?")
+		})
 	var value *rapid.Generator[any]
-	value = rapid.OneOf(rapid.Map(str, func(s string) any { return s }), rapid.Map(rapid.Int64(), func(i int64) any { return i }),
+	value = rapid.OneOf(rapid.Map(str, func(s string) any { return s }),
+		rapid.Map(rapid.Int64(), func(i int64) any { return i }),
 		rapid.Map(rapid.Bool(), func(b bool) any { return b }), rapid.Just[any](nil),
 		rapid.Deferred(func() *rapid.Generator[any] {
 			return rapid.Map(rapid.SliceOfN(value, 0, 3), func(l []any) any { return append([]any{}, l...) })
@@ -162,7 +174,8 @@ func TestAppendCallsRoundTrip(t *testing.T) {
 		var calls []chat.Call
 		for range rapid.IntRange(1, 3).Draw(t, "calls") {
 			args := map[string]any{}
-			for _, key := range rapid.SliceOfN(rapid.SampledFrom([]string{"s", "i", "b", "a", "o", "z"}), 0, 4).Draw(t, "keys") {
+			for _, key := range rapid.SliceOfN(rapid.SampledFrom([]string{"s", "i", "b", "a", "o", "z"}), 0, 4).Draw(t,
+				"keys") {
 				switch key {
 				case "s":
 					args[key] = str.Draw(t, "s")
@@ -185,7 +198,8 @@ func TestAppendCallsRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			calls = append(calls, chat.Call{Name: rapid.SampledFrom([]string{"read_file", "f"}).Draw(t, "name"), Arguments: string(raw)})
+			calls = append(calls, chat.Call{Name: rapid.SampledFrom([]string{"read_file", "f"}).Draw(t, "name"),
+				Arguments: string(raw)})
 		}
 		renderedBack(t, d, calls)
 	})
@@ -197,7 +211,8 @@ func TestAppendToolsSignature(t *testing.T) {
 	for _, tc := range []struct{ schema, want string }{
 		{``, "- f()"},
 		{`{"type":"object","properties":{"a":{"type":"string","description":"The a"},"b":{"type":"array","items":{"type":"number"}}},"required":["b"]}`, "- f(a?: string, b: number[])\n    a: The a"},
-		{`{"properties":{"u":{"enum":["c",1,null]},"v":{"const":"x"},"w":{"type":["integer","null"]},"x":{}}}`, `- f(u?: "c" | 1 | null, v?: "x", w?: integer | null, x?: any)`},
+		{`{"properties":{"u":{"enum":["c",1,null]},"v":{"const":"x"},"w":{"type":["integer","null"]},"x":{}}}`,
+			`- f(u?: "c" | 1 | null, v?: "x", w?: integer | null, x?: any)`},
 		{`{"properties":{"l":{"type":["null","array"],"items":{"type":"string"}},"n":{"anyOf":[{"type":"null"},{"type":"integer"}]}}}`, `- f(l?: string[] | null, n?: integer | null)`},
 		{`{"properties":{"o":{"type":"object","properties":{"k":{"anyOf":[{"type":"string"},{"type":"array","items":{"enum":["p","q"]}}]}},"required":["k"]}}}`, `- f(o?: {k: string | ("p" | "q")[]})`},
 		{`{"properties":{"r":{"$ref":"#/$defs/a~1b"}},"$defs":{"a/b":{"type":"boolean"}}}`, "- f(r?: boolean)"},
@@ -206,7 +221,8 @@ func TestAppendToolsSignature(t *testing.T) {
 		{`[1`, "- f()"},
 		{`{"properties":{"a b":{"type":"string"}}}`, `- f("a b"?: string)`},
 	} {
-		if got := string(d.AppendTools(nil, []chat.Tool{{Name: "f", Parameters: json.RawMessage(tc.schema)}})); got != tc.want {
+		if got := string(d.AppendTools(nil,
+			[]chat.Tool{{Name: "f", Parameters: json.RawMessage(tc.schema)}})); got != tc.want {
 			t.Errorf("%s is written %s, want %s", tc.schema, got, tc.want)
 		}
 	}
@@ -216,7 +232,8 @@ func TestAppendToolsSignature(t *testing.T) {
 		wide.WriteString(`,"p":{"$ref":"#"}`)
 	}
 	wide.WriteString("}}")
-	if got := d.AppendTools(nil, []chat.Tool{{Name: "f", Parameters: json.RawMessage(wide.String())}}); len(got) > 1<<20 {
+	if got := d.AppendTools(nil, []chat.Tool{{Name: "f", Parameters: json.RawMessage(wide.String())}}); len(
+		got) > 1<<20 {
 		t.Errorf("a schema of %d bytes makes a prompt of %d", wide.Len(), len(got))
 	}
 }
@@ -227,7 +244,8 @@ func TestAppendToolsHostile(t *testing.T) {
 	for _, name := range dialect.Names() {
 		d, _ := dialect.Lookup(name)
 		for _, hostile := range append([]string{"Reads a file."}, hostileTexts()...) {
-			def := chat.Tool{Name: "read_file", Description: hostile, Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)}
+			def := chat.Tool{Name: "read_file", Description: hostile,
+				Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)}
 			text := string(d.AppendTools(nil, []chat.Tool{def, def}))
 			if !seen[text] {
 				seen[text] = true

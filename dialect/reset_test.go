@@ -14,7 +14,8 @@ func TestResetLeavesNothing(t *testing.T) {
 	for i := range table {
 		o := Options{Dialect: table[i].Name, Tools: []shape.Tool{{Name: "N"}}, Edits: true}
 		example := table[i].Example
-		for _, text := range []string{example, "before\n" + example, "<think>before" + example, example[:len(example)/2], example[:len(example)-2]} {
+		for _, text := range []string{example, "before\n" + example, "<think>before" + example,
+			example[:len(example)/2], example[:len(example)-2]} {
 			d, err := New(o)
 			if err != nil {
 				t.Fatal(err)

@@ -77,7 +77,8 @@ func TestResultsHostile(t *testing.T) {
 				if diff := cmp.Diff(want, dialect.Results(text), cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("%s: %q read back (-want +got):\n%s", name, text, diff)
 				}
-				if got := dialect.Results("Thanks.\n" + text + "\nGo on."); !cmp.Equal(want, got, cmpopts.EquateEmpty()) {
+				if got := dialect.Results("Thanks.\n" + text + "\nGo on."); !cmp.Equal(want, got,
+					cmpopts.EquateEmpty()) {
 					t.Errorf("%s: among other text: %+v", name, got)
 				}
 			}
@@ -119,7 +120,8 @@ func TestResultsAmong(t *testing.T) {
 	for _, c := range []struct{ text, data string }{
 		{`[{"name":"Ada","tool":"hammer"}]`, `[{"name":"Ada","tool":"hammer"}]`},
 		{`{"name":"Ada","arguments":{"path":"x"}}`, `{"name":"Ada","arguments":{"path":"x"}}`},
-		{`{"function":{"name":"area","arguments":[1]},"n":12345678901234567890}`, `{"function":{"name":"area","arguments":[1]},"n":12345678901234567890}`},
+		{`{"function":{"name":"area","arguments":[1]},"n":12345678901234567890}`,
+			`{"function":{"name":"area","arguments":[1]},"n":12345678901234567890}`},
 		{`{"name":"read_file","arguments":{"path":"x"}}`, `"{\"name\":\"read_file\",\"arguments\":{\"path\":\"x\"}}"`},
 		{`[{"id":7,"tool":"read.file","path":"x"}]`, `"[{\"id\":7,\"tool\":\"read.file\",\"path\":\"x\"}]"`},
 		{`{"name":"re\u0061d_file"}`, `"{\"name\":\"re\\u0061d_file\"}"`},
@@ -130,7 +132,8 @@ func TestResultsAmong(t *testing.T) {
 			d, _ := dialect.Lookup(name)
 			text := string(d.AppendResultsAmong(nil, want, tools))
 			finder.none(t, text)
-			if !strings.Contains(text, `"data":`+c.data+`,"error":null`) && !(name == "tool-request" && strings.Contains(text, `{"content":`+c.data+`,"from"`)) {
+			if !strings.Contains(text, `"data":`+c.data+`,"error":null`) &&
+				!(name == "tool-request" && strings.Contains(text, `{"content":`+c.data+`,"from"`)) {
 				t.Errorf("%s: %s is written as %s", name, c.text, text)
 			}
 			if diff := cmp.Diff(want, dialect.Results(text), cmpopts.EquateEmpty()); diff != "" {
@@ -177,19 +180,23 @@ func TestResultsForms(t *testing.T) {
 		name, text string
 		want       []chat.Result
 	}{
-		{"C-04", "TOOL_RESULT: {\n  \"success\": true,\n  \"data\": {\n    \"content\": \"x\"\n  },\n  \"error\": null\n}",
+		{"C-04",
+			"TOOL_RESULT: {\n  \"success\": true,\n  \"data\": {\n    \"content\": \"x\"\n  },\n  \"error\": null\n}",
 			[]chat.Result{{Parts: chat.Text("{\n    \"content\": \"x\"\n  }")}}},
 		{"C-20", `TOOL_RESULT: {"success": true, "data": "1.0.0"}`, []chat.Result{{Parts: chat.Text("1.0.0")}}},
 		{"C-23", `TOOL_RESULT: {"success": false,"data": null,"error":"File not found: missing-file.txt"}`,
 			[]chat.Result{{Parts: chat.Text("File not found: missing-file.txt"), IsError: true}}},
 		{"CR-01", `PTK_RESULT: {"success":true,"data":[1,2]}`, []chat.Result{{Parts: chat.Text("[1,2]")}}},
-		{"CR-01 sentences", "PTK_RESULT: Tool executed successfully\nline\nPTK_RESULT: Tool execution failed\nError: no",
+		{"CR-01 sentences",
+			"PTK_RESULT: Tool executed successfully\nline\nPTK_RESULT: Tool execution failed\nError: no",
 			[]chat.Result{{Parts: chat.Text("line")}, {Parts: chat.Text("no"), IsError: true}}},
 		{"AR-24", "```json\n{\"type\":\"function_call_output\",\"call_id\":\"c1\",\"output\":\"18\"}\n```",
 			[]chat.Result{{CallID: "c1", Parts: chat.Text("18")}}},
-		{"tool_response", "<tool_response>\n{\"name\": \"f\", \"content\": {\"t\": 1}}\n</tool_response>\n<tool_response>\nplain\n</tool_response>",
+		{"tool_response",
+			"<tool_response>\n{\"name\": \"f\", \"content\": {\"t\": 1}}\n</tool_response>\n<tool_response>\nplain\n</tool_response>",
 			[]chat.Result{{Name: "f", Parts: chat.Text(`{"t": 1}`)}, {Parts: chat.Text("plain")}}},
-		{"escapes of markup", `TOOL_RESULT: {"success":true,"data":{"content":"\u005bFILE] a\u003cb> \"\n"},"error":null}`,
+		{"escapes of markup",
+			`TOOL_RESULT: {"success":true,"data":{"content":"\u005bFILE] a\u003cb> \"\n"},"error":null}`,
 			[]chat.Result{{Parts: chat.Text(`{"content":"[FILE] a<b> \"\n"}`)}}},
 		{"not at line start", "The format is TOOL_RESULT: {\"success\":true,\"data\":1}", nil},
 		{"another fence", "```json\n{\"success\":true,\"data\":1}\n```", nil},
@@ -205,7 +212,8 @@ func TestResultsForms(t *testing.T) {
 
 // TestResultsBeginnings reads texts of nothing but beginnings, which must not take time that grows with their square.
 func TestResultsBeginnings(t *testing.T) {
-	for _, line := range []string{"TOOL_RESULT: {\n", "TOOL_RESULT: {\"success\":\n", "<tool_response>\n", "PTK_RESULT: {\"\n", "```\n{\n", "TOOL_RESULT: {}\n"} {
+	for _, line := range []string{"TOOL_RESULT: {\n", "TOOL_RESULT: {\"success\":\n", "<tool_response>\n",
+		"PTK_RESULT: {\"\n", "```\n{\n", "TOOL_RESULT: {}\n"} {
 		if got := dialect.Results(strings.Repeat(line, 1<<18/len(line))); len(got) > 0 {
 			t.Errorf("%q: %d results", line, len(got))
 		}

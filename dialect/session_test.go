@@ -20,11 +20,16 @@ func sessionTools(tb testing.TB) []shape.Tool {
 		{"list_directory", `{"path":{"type":"string"},"depth":{"type":"integer"}}`},
 		{"read_file", `{"path":{"type":"string"},"start_line":{"type":"integer"},"end_line":{"type":"integer"}}`},
 		{"write_file", `{"path":{"type":"string"},"content":{"type":"string"}}`},
-		{"edit_file", `{"path":{"type":"string"},"old_text":{"type":"string"},"new_text":{"type":"string"},"all":{"type":"boolean"}}`},
-		{"search_code", `{"pattern":{"type":"string"},"include":{"type":"array","items":{"type":"string"}},"limit":{"type":"integer"}}`},
-		{"run_command", `{"command":{"type":"string"},"timeout_ms":{"type":"integer"},"environment":{"type":"object"}}`},
-		{"remember", `{"key":{"type":"string"},"note":{"type":"string"},"priority":{"type":"string","enum":["low","normal","high"]}}`},
-		{"update_plan", `{"steps":{"type":"array","items":{"type":"object","properties":{"title":{"type":"string"},"done":{"type":"boolean"}}}}}`},
+		{"edit_file",
+			`{"path":{"type":"string"},"old_text":{"type":"string"},"new_text":{"type":"string"},"all":{"type":"boolean"}}`},
+		{"search_code",
+			`{"pattern":{"type":"string"},"include":{"type":"array","items":{"type":"string"}},"limit":{"type":"integer"}}`},
+		{"run_command",
+			`{"command":{"type":"string"},"timeout_ms":{"type":"integer"},"environment":{"type":"object"}}`},
+		{"remember",
+			`{"key":{"type":"string"},"note":{"type":"string"},"priority":{"type":"string","enum":["low","normal","high"]}}`},
+		{"update_plan",
+			`{"steps":{"type":"array","items":{"type":"object","properties":{"title":{"type":"string"},"done":{"type":"boolean"}}}}}`},
 	} {
 		s, err := schema.Compile(json.RawMessage(`{"type":"object","properties":` + t.params + `}`))
 		if err != nil {
@@ -68,32 +73,44 @@ func sessionTurns(tb testing.TB) []sessionTurn {
 	queue, report := source("queue.go.txt"), source("report.py.txt")
 	from, to := strings.Index(queue, "// Take waits"), strings.Index(queue, "func (q *Queue) next")
 	return []sessionTurn{
-		{"I'll start with what is there: the layout of the project, and where jobs are taken from the queue.", []sessionCall{
-			{"list_directory", `{"path": ".", "depth": 2}`},
-			{"search_code", `{"pattern": "func \\(q \\*Queue\\) (Put|Take)", "include": ["*.go", "!vendor/**"], "limit": 20}`},
-		}},
+		{"I'll start with what is there: the layout of the project, and where jobs are taken from the queue.",
+			[]sessionCall{
+				{"list_directory", `{"path": ".", "depth": 2}`},
+				{"search_code",
+					`{"pattern": "func \\(q \\*Queue\\) (Put|Take)", "include": ["*.go", "!vendor/**"], "limit": 20}`},
+			}},
 		{"`Take` waits on a timer and on `q.wake`. Two workers can wait at once, but `wake` holds **one** token, so a second job " +
-			"that is put at the same moment wakes nobody. Let me read the whole file before I change anything.", []sessionCall{
-			{"read_file", `{"path": "internal/queue/queue.go", "start_line": 1, "end_line": 120}`},
-		}},
+			"that is put at the same moment wakes nobody. Let me read the whole file before I change anything.",
+			[]sessionCall{
+				{"read_file", `{"path": "internal/queue/queue.go", "start_line": 1, "end_line": 120}`},
+			}},
 		{"As expected. The plan:\n\n1. Let `Take` pass the token on when more jobs are due.\n2. Cover it with a test: 2 workers, 2 jobs, < 50 ms.\n" +
-			"3. Write the report script that was asked for.\n\nThe map[string]string of labels needs no change.", []sessionCall{
-			{"update_plan", `{"steps": [{"title": "Pass the token on in Take", "done": false}, {"title": "Test with two workers", "done": false}, {"title": "Report script", "done": false}]}`},
-			{"remember", `{"key": "queue-wake", "note": "wake holds one token; a second waiter sleeps until its timer", "priority": "high"}`},
-		}},
+			"3. Write the report script that was asked for.\n\nThe map[string]string of labels needs no change.",
+			[]sessionCall{
+				{"update_plan",
+					`{"steps": [{"title": "Pass the token on in Take", "done": false}, {"title": "Test with two workers", "done": false}, {"title": "Report script", "done": false}]}`},
+				{"remember",
+					`{"key": "queue-wake", "note": "wake holds one token; a second waiter sleeps until its timer", "priority": "high"}`},
+			}},
 		{"Now the change itself. I return the token before `Take` leaves:", []sessionCall{
-			{"edit_file", `{"path": "internal/queue/queue.go", "old_text": ` + quote(queue[from:to]) + `, "new_text": ` +
-				quote(strings.Replace(queue[from:to], "return j, err\n", "q.pass()\n\t\t\treturn j, err\n", 1)) + `, "all": false}`},
-			{"run_command", `{"command": "gofmt -l internal && go vet ./internal/queue", "timeout_ms": 60000, "environment": {"GOFLAGS": "-mod=mod", "CGO_ENABLED": "0"}}`},
+			{"edit_file", `{"path": "internal/queue/queue.go", "old_text": ` + quote(queue[from:to]) +
+				`, "new_text": ` +
+				quote(strings.Replace(queue[from:to], "return j, err\n", "q.pass()\n\t\t\treturn j, err\n", 1)) +
+				`, "all": false}`},
+			{"run_command",
+				`{"command": "gofmt -l internal && go vet ./internal/queue", "timeout_ms": 60000, "environment": {"GOFLAGS": "-mod=mod", "CGO_ENABLED": "0"}}`},
 		}},
-		{"`pass` does not exist yet, so I write the file anew with it in place rather than edit it twice.", []sessionCall{
-			{"write_file", `{"path": "internal/queue/queue.go", "content": ` + quote(queue) + `}`},
-		}},
+		{"`pass` does not exist yet, so I write the file anew with it in place rather than edit it twice.",
+			[]sessionCall{
+				{"write_file", `{"path": "internal/queue/queue.go", "content": ` + quote(queue) + `}`},
+			}},
 		{"```go\nif len(q.jobs) > 0 {\n\tq.signal() // {\"name\": \"signal\"} is no call\n}\n```\n\nThat is all it takes. Next comes the script; it reads every `*.txt` " +
 			"in a directory and prints medians.", []sessionCall{
 			{"write_file", `{"path": "scripts/report.py", "content": ` + quote(report) + `}`},
-			{"run_command", `{"command": "python3 scripts/report.py --json bench | head -n 20", "timeout_ms": 5000, "environment": {}}`},
-			{"run_command", `{"command": "go test ./internal/queue -run 'TestTake$' -count 20", "timeout_ms": 120000, "environment": {}}`},
+			{"run_command",
+				`{"command": "python3 scripts/report.py --json bench | head -n 20", "timeout_ms": 5000, "environment": {}}`},
+			{"run_command",
+				`{"command": "go test ./internal/queue -run 'TestTake$' -count 20", "timeout_ms": 120000, "environment": {}}`},
 		}},
 		{"All tests pass, twenty times over. What changed:\n\n- `Take` hands the token on, so that no worker sleeps while a job is due.\n- `scripts/report.py` " +
 			"sums up the nightly timings; run it with `--json` for machines.\n\nI left the limit of the queue alone: it is checked in `Put`, and a full queue " +
@@ -110,7 +127,8 @@ func sessionTexts(tb testing.TB, name string) (texts []string, calls int) {
 	for _, turn := range sessionTurns(tb) {
 		var list []chat.Call
 		for i, c := range turn.calls {
-			list = append(list, chat.Call{Index: i, ID: "call_" + string(rune('0'+i)), Name: c.name, Arguments: c.args, Complete: true})
+			list = append(list, chat.Call{Index: i, ID: "call_" + string(rune('0'+i)), Name: c.name, Arguments: c.args,
+				Complete: true})
 		}
 		text := turn.text
 		if len(list) > 0 {

@@ -22,9 +22,10 @@ type set struct {
 
 // rules hold compiled options, tools apart: a request with other tools has the same ones. They are never changed.
 type rules struct {
-	on           map[string]bool // the dialects by name
-	expected     []*Dialect      // those that are named or preferred, the likeliest first
-	wholeMessage bool            // the dialect reads the whole message: what is no call is read as if there were no tools
+	on       map[string]bool // the dialects by name
+	expected []*Dialect      // those that are named or preferred, the likeliest first
+	// the dialect reads the whole message: what is no call is read as if there were no tools
+	wholeMessage bool
 	bare         bareForms
 	bareJSON     string // the dialect of JSON without an opener
 	midJSON      bool   // which may also begin in the middle of a line,
@@ -196,7 +197,8 @@ func (r *rules) build(o *Options) {
 // builtinTags reports whether a pair of reasoning tags is read anyway.
 func builtinTags(open, close string) bool {
 	is := func(o opener) bool { return o.use == useThink && o.literal == open && o.closer == close }
-	return slices.ContainsFunc(commonOpeners, is) || slices.ContainsFunc(table, func(d Dialect) bool { return slices.ContainsFunc(d.openers, is) })
+	return slices.ContainsFunc(commonOpeners, is) ||
+		slices.ContainsFunc(table, func(d Dialect) bool { return slices.ContainsFunc(d.openers, is) })
 }
 
 func (r *rules) addRow(d *Dialect, opts *Options) {

@@ -106,5 +106,6 @@ var typeNames = map[string]bool{
 	"boolean": true, "bool": true,
 	"array": true, "list": true, "tuple": true, "set": true, "sequence": true,
 	"object": true, "dict": true, "map": true, "mapping": true, "record": true,
-	"any": true, "null": true, "none": true, "optional": true, "union": true, "literal": true, "enum": true, "date": true, "datetime": true,
+	"any": true, "null": true, "none": true, "optional": true, "union": true, "literal": true, "enum": true,
+	"date": true, "datetime": true,
 }

@@ -8,7 +8,8 @@ import (
 
 // The bytes that do not simply belong to what is read.
 var (
-	tagStop         = chars.Escaped.With("<")           // a tagged value: what is escaped in JSON, or may begin the end of the value
+	// a tagged value: what is escaped in JSON, or may begin the end of the value
+	tagStop         = chars.Escaped.With("<")
 	entityStop      = tagStop.With("&")                 // where character references are decoded
 	referenceStop   = chars.Set{}.With("<&")            // what makes such a value more than clean text
 	elementStop     = chars.Escaped.With("]")           // where tags begin with a bracket

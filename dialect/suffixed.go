@@ -43,7 +43,8 @@ func (r *suffixReader) run(d *driver, i int) (int, verdict) {
 				return d.await(i, r.first[len(s):], nil)
 			}
 			f := suffixTags(string(r.suffix))
-			d.body = newTagged(d, f, &opener{use: useSection, closer: strings.Replace(f.CallClose, "call:", "calls:", 1)})
+			d.body = newTagged(d, f,
+				&opener{use: useSection, closer: strings.Replace(f.CallClose, "call:", "calls:", 1)})
 			return d.body.run(d, i+len(r.first))
 		}
 	}

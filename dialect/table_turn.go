@@ -15,16 +15,25 @@ type template struct {
 // templates are those of the families that profiles know, and of some that went before them. Their headers
 // are read in every text.
 var templates = []template{
-	{name: "chatml", open: "<|im_start|>", others: []string{"user", "system", "developer", "tool", "function", "human", "observation", "environment", "ipython", "question"}, own: []string{"assistant", "answer"}},
-	{name: "llama-3", open: "<|start_header_id|>", close: "<|end_header_id|>", others: []string{"user", "system", "developer", "tool", "ipython", "environment"}, own: []string{"assistant"}},
-	{name: "llama-4", open: "<|header_start|>", close: "<|header_end|>", others: []string{"user", "system", "developer", "tool", "ipython"}, own: []string{"assistant"}},
-	{name: "gemma", open: "<start_of_turn>", others: []string{"user", "system", "developer", "tool"}, own: []string{"model"}},
+	{name: "chatml", open: "<|im_start|>", others: []string{"user", "system", "developer", "tool", "function", "human",
+		"observation", "environment", "ipython", "question"}, own: []string{"assistant", "answer"}},
+	{name: "llama-3", open: "<|start_header_id|>", close: "<|end_header_id|>",
+		others: []string{"user", "system", "developer", "tool", "ipython", "environment"}, own: []string{"assistant"}},
+	{name: "llama-4", open: "<|header_start|>", close: "<|header_end|>",
+		others: []string{"user", "system", "developer", "tool", "ipython"}, own: []string{"assistant"}},
+	{name: "gemma", open: "<start_of_turn>", others: []string{"user", "system", "developer", "tool"},
+		own: []string{"model"}},
 	{name: "gemma-4", open: "<|turn>", others: []string{"user", "system", "developer", "tool"}, own: []string{"model"}},
-	{name: "tokens", open: "<|", close: "|>", others: []string{"user", "system", "observation", "human", "prompter", "tool", "USER", "SYSTEM", "User"}, own: []string{"assistant", "ASSISTANT", "Assistant"}},
-	{name: "deepseek", open: "<｜", close: "｜>", others: []string{"User", "System", "Developer", "hy_User"}, own: []string{"Assistant", "hy_Assistant"}},
-	{name: "cohere", open: "<|START_OF_TURN_TOKEN|><|", close: "_TOKEN|>", others: []string{"USER", "SYSTEM"}, own: []string{"CHATBOT"}},
+	{name: "tokens", open: "<|", close: "|>", others: []string{"user", "system", "observation", "human", "prompter",
+		"tool", "USER", "SYSTEM", "User"}, own: []string{"assistant", "ASSISTANT", "Assistant"}},
+	{name: "deepseek", open: "<｜", close: "｜>", others: []string{"User", "System", "Developer", "hy_User"},
+		own: []string{"Assistant", "hy_Assistant"}},
+	{name: "cohere", open: "<|START_OF_TURN_TOKEN|><|", close: "_TOKEN|>", others: []string{"USER", "SYSTEM"},
+		own: []string{"CHATBOT"}},
 	{name: "cohere", open: "<|", close: "_TOKEN|>", others: []string{"USER", "SYSTEM"}},
-	{name: "granite", open: "<|start_of_role|>", close: "<|end_of_role|>", others: []string{"user", "system", "developer", "tool", "tool_response", "documents"}, own: []string{"assistant"}},
+	{name: "granite", open: "<|start_of_role|>", close: "<|end_of_role|>",
+		others: []string{"user", "system", "developer", "tool", "tool_response", "documents"},
+		own:    []string{"assistant"}},
 	{name: "minimax", open: "]~b]", others: []string{"user", "system", "tool"}, own: []string{"ai"}},
 	{name: "minimax", open: "]~!b[]~b]", others: []string{"user", "system", "tool"}},
 	{name: "minimax", open: "<beginning_of_sentence>", others: []string{"user", "system", "tool"}, own: []string{"ai"}},
@@ -39,22 +48,26 @@ var templates = []template{
 	{name: "zephyr", open: "</s><|", close: "|>", others: []string{"user", "system"}},
 	{name: "zephyr", open: "</s>\n<|", close: "|>", others: []string{"user", "system"}},
 	{name: "kimi", open: "<|im_", close: "|>", others: []string{"user", "system"}, own: []string{"assistant"}},
-	{name: "exaone", open: "[|", close: "|]", others: []string{"user", "system", "tool", "Human"}, own: []string{"assistant", "AI"}},
-	{name: "apertus", open: "<|", close: "_start|>", others: []string{"user", "system", "developer"}, own: []string{"assistant"}},
+	{name: "exaone", open: "[|", close: "|]", others: []string{"user", "system", "tool", "Human"},
+		own: []string{"assistant", "AI"}},
+	{name: "apertus", open: "<|", close: "_start|>", others: []string{"user", "system", "developer"},
+		own: []string{"assistant"}},
 	{name: "seed", open: "<seed:bos>", others: []string{"user", "system", "tool"}, own: []string{"assistant"}},
 	{name: "step", open: "<|BOT|>", others: []string{"user", "system", "human", "tool"}, own: []string{"assistant"}},
 	{name: "nemotron", open: "<SPECIAL_11>", others: []string{"User", "Tool"}, own: []string{"Assistant"}},
 	{name: "nemotron", open: "<extra_id_1>", others: []string{"User", "Tool"}, own: []string{"Assistant"}},
 	{name: "functionary", open: "<|from|>", others: []string{"user", "system"}, own: []string{"assistant"}},
 	{name: "pangu", open: "[unused9]", close: "：", others: []string{"用户", "系统", "工具"}, own: []string{"助手"}},
-	{name: "openchat", open: "<|end_of_turn|>", close: ":", others: []string{"GPT4 Correct User", "Code User", "User", "Human"}},
+	{name: "openchat", open: "<|end_of_turn|>", close: ":",
+		others: []string{"GPT4 Correct User", "Code User", "User", "Human"}},
 	{name: "inkling", open: "<|message_", close: "|>", others: []string{"user", "system", "developer", "tool"}},
 	{name: "gigachat", close: "<|role_sep|>", others: []string{"user", "system", "developer"}, line: true},
 	{name: "baichuan", open: "<reserved_", close: ">", others: []string{"102", "106"}},
 	{name: "baichuan-m1", open: "<C_", close: ">", others: []string{"Q"}},
 	{name: "minicpm", open: "<", close: ">", others: []string{"用户"}},
 	{name: "telechat", open: "<_", close: ">", others: []string{"user"}},
-	{name: "ling", open: "<role>", close: "</role>", others: []string{"HUMAN", "SYSTEM", "OBSERVATION"}, own: []string{"ASSISTANT"}},
+	{name: "ling", open: "<role>", close: "</role>", others: []string{"HUMAN", "SYSTEM", "OBSERVATION"},
+		own: []string{"ASSISTANT"}},
 	{name: "dots", open: "<|", close: "prompt|>", others: []string{"user"}},
 	{name: "openbuddy", open: "<|role|>", others: []string{"user", "system"}, own: []string{"assistant"}},
 	{name: "plamo", open: "<|plamo:msg|>", others: []string{"user", "system", "tool"}, own: []string{"assistant"}},
@@ -73,22 +86,25 @@ var templates = []template{
 }
 
 var (
-	rounds      = []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}
-	closedRoles = []string{"User", "USER", "Human", "System"} // lines that need no line of their own right behind a token
+	rounds = []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}
+	// lines that need no line of their own right behind a token
+	closedRoles = []string{"User", "USER", "Human", "System"}
 )
 
 // A roleStyle describes lines that name the speaker, where a template is plain text or its tokens were taken out.
 type roleStyle struct {
 	before, after string
 	others, own   []string
-	direct        []string // the model's own where a call stands right behind it: lists of keys and of questions have it too
-	loose         bool     // the model's own also in the middle of a line
+	// the model's own where a call stands right behind it: lists of keys and of questions have it too
+	direct []string
+	loose  bool // the model's own also in the middle of a line
 }
 
 var (
-	roleWords   = []string{"User", "USER", "user", "Human", "HUMAN", "human", "System", "SYSTEM", "system"}
-	replyWords  = []string{"Assistant", "ASSISTANT", "assistant", "AI", "Bot"}
-	otherWords  = []string{"Benutzer", "Nutzer", "Usuario", "Utente", "Usuário", "Gebruiker", "Пользователь", "ユーザー", "사용자", "用户"}
+	roleWords  = []string{"User", "USER", "user", "Human", "HUMAN", "human", "System", "SYSTEM", "system"}
+	replyWords = []string{"Assistant", "ASSISTANT", "assistant", "AI", "Bot"}
+	otherWords = []string{"Benutzer", "Nutzer", "Usuario", "Utente", "Usuário", "Gebruiker", "Пользователь", "ユーザー",
+		"사용자", "用户"}
 	otherReply  = []string{"Assistent", "Asistente", "Assistente", "Ассистент", "アシスタント", "어시스턴트", "助手"}
 	keyedReply  = []string{"Model", "Agent", "Falcon", "GPT"}
 	taggedReply = []string{"assistant", "Assistant", "ASSISTANT", "ai", "bot", "model", "gpt"}
@@ -125,9 +141,12 @@ var roleStyles = []roleStyle{
 	{after: ">", others: roleWords, own: replyWords},
 	{after: " (", others: roleWords, own: replyWords},
 	{after: " says:", others: roleWords, own: replyWords},
-	{after: "：", others: append([]string{"用户", "使用者", "ユーザー"}, roleWords...), own: append([]string{"助手", "助理", "アシスタント"}, replyWords...)},
-	{before: "<", after: ">", others: []string{"User", "USER", "human", "Human", "system"}, own: taggedReply, loose: true},
-	{before: "<message role=\"", after: "\">", others: []string{"user", "system"}, own: []string{"assistant"}, loose: true},
+	{after: "：", others: append([]string{"用户", "使用者", "ユーザー"}, roleWords...),
+		own: append([]string{"助手", "助理", "アシスタント"}, replyWords...)},
+	{before: "<", after: ">", others: []string{"User", "USER", "human", "Human", "system"}, own: taggedReply,
+		loose: true},
+	{before: "<message role=\"", after: "\">", others: []string{"user", "system"}, own: []string{"assistant"},
+		loose: true},
 	{after: ":", others: []string{"Q", "U", "H", "Question"}, direct: []string{"A", "Answer"}},
 	{before: "**", after: ":**", others: []string{"Q", "Question"}, direct: []string{"A", "Answer"}},
 	{after: "：", others: []string{"问"}, direct: []string{"答"}},
@@ -152,10 +171,12 @@ const questionLine = "Question:"
 var aloneLines = []string{"### Instruction:", "### Human:", "### HUMAN:"}
 
 // resultMarks begin a tool's result, besides the results that are read as they are, see useVerbatim.
-var resultMarks = []string{"Observation:", "**Observation:**", "TOOL_RESULT:", "PTK_RESULT:", "FUNCTION RESPONSE:", "Tool result:", "Tool Result:", "Tool output:",
-	"Tool response:", "Function result:", "**Tool result:**", "[Tool result]", "## Return of functions.", "<tool_results>", "<tool_responses>", "<tool_call_result>",
+var resultMarks = []string{"Observation:", "**Observation:**", "TOOL_RESULT:", "PTK_RESULT:", "FUNCTION RESPONSE:",
+	"Tool result:", "Tool Result:", "Tool output:", "Tool response:", "Function result:", "**Tool result:**",
+	"[Tool result]", "## Return of functions.", "<tool_results>", "<tool_responses>", "<tool_call_result>",
 	"<observation>", "<|tool_response|>",
-	"<function_results>", "<function_response>", "<tool_output>", "<|tool_response>", "<start_function_response>", "<｜DSML｜function_results>"}
+	"<function_results>", "<function_response>", "<tool_output>", "<|tool_response>", "<start_function_response>",
+	"<｜DSML｜function_results>"}
 
 // resultFences are the info strings of fences that hold one.
 var resultFences = map[string]bool{"tool_output": true, "tool_outputs": true, "tool_response": true}
@@ -201,6 +222,7 @@ var turnOpeners = func() (list []opener) {
 	for _, literal := range resultMarks {
 		add(markResult, 0, true, literal)
 	}
-	list = append(list, opener{literal: "<!--", use: useVerbatim, closer: "-->", anywhere: true}) // what stands in a comment is not meant
+	// what stands in a comment is not meant
+	list = append(list, opener{literal: "<!--", use: useVerbatim, closer: "-->", anywhere: true})
 	return list
 }()

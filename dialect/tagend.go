@@ -64,7 +64,8 @@ func lineBreak(s string) int {
 
 // follow returns the tags that may stand behind a value, by kind.
 func (r *tagReader) follow() [tagCallOpen + 1]string {
-	return [...]string{tagParam: r.form.ParamOpen, tagCallClose: r.form.CallClose, tagSectionClose: r.closer(), tagCallOpen: r.form.CallOpen}
+	return [...]string{tagParam: r.form.ParamOpen, tagCallClose: r.form.CallClose, tagSectionClose: r.closer(),
+		tagCallOpen: r.form.CallOpen}
 }
 
 // properEnd looks for the closing tag of the value at the offset at of s, and a tag that may follow it.
@@ -121,7 +122,8 @@ func (r *tagReader) missingClose(d *driver, s string, at int) ending {
 	switch {
 	case rest == "" && len(text) < len(f.CallClose)+maxHeader:
 		e.match = maybe
-	case r.section == nil && !f.Bare: // anything may follow but the proper end of this value, of which the tag is then a part
+	case r.section == nil && !f.Bare:
+		// anything may follow but the proper end of this value, of which the tag is then a part
 		switch agrees(rest, f.ParamClose) {
 		case maybe:
 			e.match = maybe

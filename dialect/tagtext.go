@@ -15,7 +15,8 @@ func (d *Decoder) passEscaped(dst []chat.Event, chunk string) []chat.Event {
 	return dst
 }
 
-var entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", "&quot;", `"`, "&apos;", "'", "&#39;", "'", "&#34;", `"`)
+var entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", "&quot;", `"`, "&apos;", "'", "&#39;", "'",
+	"&#34;", `"`)
 
 // decodeEntities decodes character references if all in s are ones that XML has.
 func decodeEntities(s string) string {
@@ -33,4 +34,5 @@ func decodeEntities(s string) string {
 	}
 }
 
-var xmlReferences = map[string]bool{"&lt;": true, "&gt;": true, "&amp;": true, "&quot;": true, "&apos;": true, "&#39;": true, "&#34;": true}
+var xmlReferences = map[string]bool{"&lt;": true, "&gt;": true, "&amp;": true, "&quot;": true, "&apos;": true,
+	"&#39;": true, "&#34;": true}

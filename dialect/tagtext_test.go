@@ -22,7 +22,8 @@ func TestLongTaggedValue(t *testing.T) {
 			}
 			text := oneCall("qwen3-coder", "big.txt", check.Prose(size))
 			if name == "glm" {
-				text = fmt.Sprintf("<tool_call>write_file\n<arg_key>path</arg_key>\n<arg_value>big.txt</arg_value>\n<arg_key>content</arg_key>\n<arg_value>%s</arg_value>\n</tool_call>", check.Prose(size))
+				text = fmt.Sprintf(
+					"<tool_call>write_file\n<arg_key>path</arg_key>\n<arg_value>big.txt</arg_value>\n<arg_key>content</arg_key>\n<arg_value>%s</arg_value>\n</tool_call>", check.Prose(size))
 			}
 			buf := make([]chat.Event, 0, 64)
 			read := func() (calls int) {

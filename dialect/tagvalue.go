@@ -37,7 +37,8 @@ func (r *tagReader) beginParam(d *driver, name string, i int) verdict {
 		}
 	}
 	if r.close = r.form.ParamClose; r.form.Elements {
-		if n := len(r.close); !strings.HasPrefix(r.ahead, r.close) || !strings.HasPrefix(r.ahead[n:], r.param) || r.ahead[n+len(r.param):] != ">"+r.form.ParamOpen {
+		if n := len(r.close); !strings.HasPrefix(r.ahead, r.close) || !strings.HasPrefix(r.ahead[n:], r.param) ||
+			r.ahead[n+len(r.param):] != ">"+r.form.ParamOpen {
 			r.ahead = r.close + r.param + ">" + r.form.ParamOpen
 		}
 		r.close = r.ahead[:len(r.ahead)-len(r.form.ParamOpen)]
@@ -90,7 +91,8 @@ func (r *tagReader) flows() {
 // wraps reports whether name is that of a parameter which holds all arguments.
 func (r *tagReader) wraps(d *driver, name string) bool {
 	args := d.call.tool.Args
-	return name != "" && (name == r.form.Unwrap[0] || name == r.form.Unwrap[1]) && args != nil && len(args.Props) > 0 && r.val.Empty() && d.set.opts.Repair != RepairOff
+	return name != "" && (name == r.form.Unwrap[0] || name == r.form.Unwrap[1]) && args != nil &&
+		len(args.Props) > 0 && r.val.Empty() && d.set.opts.Repair != RepairOff
 }
 
 // unwrap writes the arguments that the value holds, and reports whether it holds any.
@@ -311,7 +313,8 @@ func (r *tagReader) unquoted(d *driver, text string, end int) string {
 		if s, ok := render.Unquote(strings.TrimSpace(text)); ok {
 			return s
 		}
-	case d.set.opts.Repair != RepairOff && t.Any(shape.Object|shape.Array) && !t.Has(shape.String) && strings.Contains(text, `\"`):
+	case d.set.opts.Repair != RepairOff && t.Any(shape.Object|shape.Array) && !t.Has(shape.String) &&
+		strings.Contains(text, `\"`):
 		if s, ok := value.Unquote(strings.TrimSpace(text)); ok {
 			r.val.NoteAt(note.WrappedJSON, text, s, end, end)
 			return s

@@ -10,14 +10,15 @@ import (
 // A lineContext describes the line that the scanner of text is on, to tell a call from one that is only shown:
 // code, quotations and inline code are never read.
 type lineContext struct {
-	bol   bool   // nothing but blanks so far on the line
-	after bool   // nothing but blanks and separators since a call ended
-	gap   bool   // nothing but blanks since a reasoning block ended
-	label string // nothing but blanks since a label that announces a call; it is held with them, for the dialect that is named here
-	quote bool   // the line began with '>'
-	torn  bool   // it goes on behind a call that broke in it
-	ticks bool   // the number of back-tick runs so far on the line is odd
-	tick  bool   // the last byte was a back-tick
+	bol   bool // nothing but blanks so far on the line
+	after bool // nothing but blanks and separators since a call ended
+	gap   bool // nothing but blanks since a reasoning block ended
+	// nothing but blanks since a label that announces a call; it is held with them, for the dialect that is named here
+	label string
+	quote bool // the line began with '>'
+	torn  bool // it goes on behind a call that broke in it
+	ticks bool // the number of back-tick runs so far on the line is odd
+	tick  bool // the last byte was a back-tick
 	fence fence
 	until string // text is read for nothing but this: the end of a tool's result that the model repeats
 	met   int    // bytes of it that were read
@@ -140,7 +141,8 @@ func (d *Decoder) scanLine(i int) int {
 // and the call below.
 func (d *Decoder) mayFence(in string) bool {
 	const run = "```"
-	return !d.ctx.tick && !d.ctx.ticks && d.set.bare.fence && in[:min(len(in), len(run))] == run[:min(len(in), len(run))]
+	return !d.ctx.tick && !d.ctx.ticks && d.set.bare.fence &&
+		in[:min(len(in), len(run))] == run[:min(len(in), len(run))]
 }
 
 // tornOn reports whether the line behind the line break at i may go on with what is left of a broken call:
@@ -195,7 +197,8 @@ func (d *Decoder) scanLineStart(i int) int {
 			return d.begin(i, r)
 		}
 	}
-	if d.set.mayBegin(d.text.in[i:]) || d.ctx.label != "" && (c == '{' || c == '[') || d.ctx.bol && d.mayWrap(c) && d.mayLeadTo(i) {
+	if d.set.mayBegin(d.text.in[i:]) || d.ctx.label != "" && (c == '{' || c == '[') ||
+		d.ctx.bol && d.mayWrap(c) && d.mayLeadTo(i) {
 		d.candidate(i, inElement)
 		d.cand.elem = element{}
 		return i
@@ -387,7 +390,8 @@ func (d *Decoder) scanOpener(i int) int {
 // mayBeLonger reports whether the opener that ends before i may be the start of a longer one. If it is not, it is left
 // out where it would have been.
 func (d *Decoder) mayBeLonger(i int, o *opener) bool {
-	if !d.set.trie.goesOn(d.cand.node) && (o.use != useDrop || o.mark != markNone || o.framing || o.closer != "" || o.closes || !d.inSentence()) {
+	if !d.set.trie.goesOn(d.cand.node) && (o.use != useDrop || o.mark != markNone || o.framing || o.closer != "" ||
+		o.closes || !d.inSentence()) {
 		return false
 	}
 	if o.use == useThink && d.cand.fenced.mark == 0 && o.anywhere {
@@ -419,7 +423,8 @@ func (d *Decoder) openShorter(i int) int {
 
 // blankBefore reports whether the text before the candidate that was not emitted yet is white space.
 func (d *driver) blankBefore() bool {
-	return d.text.last < d.text.base || d.text.last >= d.text.holdAt || chars.Blank(d.text.in[d.text.index(d.text.last):d.text.index(d.text.holdAt)])
+	return d.text.last < d.text.base || d.text.last >= d.text.holdAt ||
+		chars.Blank(d.text.in[d.text.index(d.text.last):d.text.index(d.text.holdAt)])
 }
 
 // opened acts on a whole opener that ends before i.
@@ -428,7 +433,8 @@ func (d *Decoder) opened(i int, o *opener) int {
 	if d.think.open && o.use != useThink {
 		return d.refuse(i, "reasoning")
 	}
-	if o.lineStart && !d.cand.ctx.bol && !d.cand.ctx.after && (o.mark != markOther || d.turn.closed != d.text.candAt && !d.behindSentence()) {
+	if o.lineStart && !d.cand.ctx.bol && !d.cand.ctx.after &&
+		(o.mark != markOther || d.turn.closed != d.text.candAt && !d.behindSentence()) {
 		return d.refuse(i, "not at the start of a line")
 	}
 	if o.private && d.toUser > 0 {
@@ -457,7 +463,8 @@ func (d *Decoder) opened(i int, o *opener) int {
 			d.text.holding, d.state = false, inText
 			return i
 		}
-		if d.cand.fenced.mark != 0 || !o.anywhere && (d.text.seen || !d.blankBefore()) && !d.cand.ctx.bol && !d.cand.ctx.after {
+		if d.cand.fenced.mark != 0 || !o.anywhere && (d.text.seen || !d.blankBefore()) && !d.cand.ctx.bol &&
+			!d.cand.ctx.after {
 			return d.refuse(i, "reasoning does not begin in the middle of a line")
 		}
 		return d.openReasoning(i, o)
@@ -482,7 +489,8 @@ func (d *Decoder) opened(i int, o *opener) int {
 	case useTurn:
 		return d.turnMarker(i, o)
 	case useVerbatim:
-		if d.cand.fenced.mark != 0 || !o.anywhere && !d.cand.ctx.bol && !d.cand.ctx.after || o.tail && (!d.cand.ctx.after || d.call.last != o.dialect) {
+		if d.cand.fenced.mark != 0 || !o.anywhere && !d.cand.ctx.bol && !d.cand.ctx.after ||
+			o.tail && (!d.cand.ctx.after || d.call.last != o.dialect) {
 			return d.refuse(i, "a result does not begin in the middle of a line")
 		}
 		if d.turn.called && !o.anywhere {
@@ -686,7 +694,8 @@ func (d *Decoder) closeFence(i int) int {
 	}
 	d.textUpTo(d.text.candAt)
 	end := d.text.at(i)
-	d.text.holding = end > d.text.candAt && i < len(d.text.in) && d.text.in[i] == '\n' && d.text.held(end-1, end) == "\r"
+	d.text.holding = end > d.text.candAt && i < len(d.text.in) && d.text.in[i] == '\n' &&
+		d.text.held(end-1, end) == "\r"
 	if d.text.holding {
 		end--
 	}

@@ -13,17 +13,18 @@ import (
 type turnMark uint8
 
 const (
-	markNone   turnMark = iota
-	markOther           // the header of another party: the turn has ended
-	markOwn             // the model's own header: at the start it is left out, behind content it ends the turn
-	markLast            // the token that a complete answer ends with: the turn ends with what follows
-	markRole            // a line with the role of another party, which ends the turn if one with the model's own follows
-	markReply           // a line with the model's own role
-	markDirect          // one that lists have as well: without a call before, only where a call stands right behind it
-	markAlone           // a line that ends the turn without another one
-	markBlank           // one that does so behind a blank line, and else is as markRole
-	markResult          // what begins a tool's result, which the model does not write for its own call
-	markQuery           // a line that does so behind a result, and else is as markRole
+	markNone  turnMark = iota
+	markOther          // the header of another party: the turn has ended
+	markOwn            // the model's own header: at the start it is left out, behind content it ends the turn
+	markLast           // the token that a complete answer ends with: the turn ends with what follows
+	// a line with the role of another party, which ends the turn if one with the model's own follows
+	markRole
+	markReply  // a line with the model's own role
+	markDirect // one that lists have as well: without a call before, only where a call stands right behind it
+	markAlone  // a line that ends the turn without another one
+	markBlank  // one that does so behind a blank line, and else is as markRole
+	markResult // what begins a tool's result, which the model does not write for its own call
+	markQuery  // a line that does so behind a result, and else is as markRole
 )
 
 // A turn holds what the decoder knows about the end of the model's turn.
@@ -119,13 +120,15 @@ func (d *Decoder) belowKey() bool {
 	before, ok := strings.CutSuffix(d.before(), "\n")
 	n := strings.LastIndexByte(before, '\n')
 	key, _, keyed := strings.Cut(before[n+1:], ": ")
-	return ok && keyed && n >= 0 && !strings.HasPrefix(before[n+1:], d.turn.role.marker) && !strings.ContainsAny(key, ".,;!?")
+	return ok && keyed && n >= 0 && !strings.HasPrefix(before[n+1:], d.turn.role.marker) &&
+		!strings.ContainsAny(key, ".,;!?")
 }
 
 // noteRole takes note of a line of another party, unless it belongs to a conversation that is shown.
 func (d *Decoder) noteRole(o *opener) {
 	if r := &d.turn.role; !d.inShown(o) && r.marker == "" {
-		*r = roleLine{marker: o.literal, style: o.style, at: d.text.candAt, calls: d.call.count, asked: asks(d.before())}
+		*r = roleLine{marker: o.literal, style: o.style, at: d.text.candAt, calls: d.call.count,
+			asked: asks(d.before())}
 	}
 }
 
@@ -155,7 +158,8 @@ func (d *Decoder) evident(r *roleLine) bool {
 // introduced reports whether something leads to a conversation that begins with the candidate: a colon, or what else
 // does so to a line that would end the turn alone.
 func (d *Decoder) introduced(o *opener) bool {
-	return d.announced() || o.mark == markBlank && d.behindBlankLine() && introduces(bottomLine(trimLine(d.beforeCall())))
+	return d.announced() || o.mark == markBlank && d.behindBlankLine() &&
+		introduces(bottomLine(trimLine(d.beforeCall())))
 }
 
 // announced reports whether a colon leads to the candidate.
@@ -180,7 +184,8 @@ func (d *Decoder) gluedRole(i int) bool {
 	before := d.before()
 	for _, word := range gluedWords {
 		text, ok := strings.CutSuffix(before, word.literal)
-		if !ok || text == "" || !strings.ContainsRune(".!?)\"'*", rune(text[len(text)-1])) && text[len(text)-1] < utf8.RuneSelf {
+		if !ok || text == "" || !strings.ContainsRune(".!?)\"'*", rune(text[len(text)-1])) &&
+			text[len(text)-1] < utf8.RuneSelf {
 			continue
 		}
 		at := d.text.candAt - len(word.literal)
@@ -306,7 +311,8 @@ func (d *Decoder) invented(text string) (at int, marker string, ok bool) {
 // now, and returns dst.
 func (d *Decoder) CallElsewhere(dst []chat.Event) []chat.Event {
 	t := &d.text
-	if d.state != inText || d.think.open || d.mention.state != mentionNone || t.cut != "" || t.next.waiting || t.next.met > 0 {
+	if d.state != inText || d.think.open || d.mention.state != mentionNone || t.cut != "" || t.next.waiting ||
+		t.next.met > 0 {
 		return dst
 	}
 	end, held, candAt, ctx := t.end(), t.holding, t.candAt, d.cand.ctx

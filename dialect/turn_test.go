@@ -75,7 +75,8 @@ func checkOver(t *testing.T, o dialect.Options, text string, size, calls, at int
 	case over == nil:
 		t.Errorf("%q in chunks of %d: the end of the turn is not told of", text, size)
 	case over.Detail.(*chat.OverrunDetail).Hard != hard || over.At != at:
-		t.Errorf("%q in chunks of %d: hard %t at %d, want %t at %d", text, size, over.Detail.(*chat.OverrunDetail).Hard, over.At, hard, at)
+		t.Errorf("%q in chunks of %d: hard %t at %d, want %t at %d", text, size,
+			over.Detail.(*chat.OverrunDetail).Hard, over.At, hard, at)
 	}
 	if err := check.Conservation(text, events); err != nil {
 		t.Errorf("%q in chunks of %d: %v", text, size, err)
@@ -175,10 +176,12 @@ func TestTurnMarks(t *testing.T) {
 	}{
 		{"the model's own header begins the answer", "<|im_start|>assistant\n" + call, 1, "", 0},
 		{"a header twice", "<|start_header_id|><|start_header_id|>assistant<|end_header_id|>\n\n" + call, 1, "", 0},
-		{"own header behind content", "Done.<|im_end|>\n<|im_start|>assistant\n" + call, 0, "<|im_start|>assistant", 16},
+		{"own header behind content", "Done.<|im_end|>\n<|im_start|>assistant\n" + call, 0, "<|im_start|>assistant",
+			16},
 		{"own header behind reasoning", "<think>so</think>\n<|im_start|>assistant\n" + call, 1, "", 0},
 		{"closers do not end the turn", "So.<|im_end|><|eot_id|><|end_of_text|>\n" + call, 1, "", 0},
-		{"a closer and a header", "Done.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nyes" + call, 0, "<|start_header_id|>user<|end_header_id|>", 15},
+		{"a closer and a header", "Done.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nyes" + call, 0,
+			"<|start_header_id|>user<|end_header_id|>", 15},
 		{"right behind a word", "Done<|user|>yes\n" + call, 0, "<|user|>", 4},
 		{"behind a sentence", "Shall I? <|im_start|>user\nyes\n" + call, 0, "<|im_start|>user", 9},
 		{"in a sentence", "A turn begins with <|im_start|>user and ends with a token. " + call, 1, "", 0},
@@ -188,41 +191,55 @@ func TestTurnMarks(t *testing.T) {
 		{"in a quotation", "> <|im_start|>user\n> yes\n" + call, 1, "", 0},
 		{"in a fence", "```\n<|im_start|>user\nyes<|im_end|>\n<|im_start|>assistant\n```\n" + call, 1, "", 0},
 		{"in a list", "1. <|im_start|>user\n2. <|im_start|>assistant\n" + call, 1, "", 0},
-		{"in an argument", `<tool_call>{"name":"find","arguments":{"q":"<|im_start|>user\nx<|im_start|>assistant\n"}}</tool_call>`, 1, "", 0},
+		{"in an argument",
+			`<tool_call>{"name":"find","arguments":{"q":"<|im_start|>user\nx<|im_start|>assistant\n"}}</tool_call>`, 1,
+			"", 0},
 		{"in reasoning", "<think>\n<|im_start|>user\nyes\n</think>\n" + call, 1, "", 0},
 		{"INST at the start of a line", "Done.\n[INST] yes [/INST]\n" + call, 0, "[INST]", 6},
 		{"INST right behind a sentence", "Done.[INST] yes [/INST] I do it.\n" + call, 0, "[INST]", 5},
-		{"two tokens behind a blank", "I can do it </s><s>[INST] yes [/INST] I do it.\n" + call, 0, "</s><s>[INST]", 12},
+		{"two tokens behind a blank", "I can do it </s><s>[INST] yes [/INST] I do it.\n" + call, 0, "</s><s>[INST]",
+			12},
 		{"INST behind a closer", "Done.</s>[INST] yes [/INST]\n" + call, 0, "</s>[INST]", 5},
 		{"INST behind a closer and a blank", "Done.</s> [INST] yes [/INST]\n" + call, 0, "</s> [INST]", 5},
 		{"INST in a sentence", "A turn stands between [INST] and [/INST] there. " + call, 1, "", 0},
 		{"two lines", "Done.\nUser: yes\nAssistant: well\n" + call, 0, "User:", 6},
-		{"two lines with a call between", "Done.\nUser: yes\n" + call + "\nAssistant: well\n" + call, 1, "Assistant:", 16 + len(call) + 1},
+		{"two lines with a call between", "Done.\nUser: yes\n" + call + "\nAssistant: well\n" + call, 1, "Assistant:",
+			16 + len(call) + 1},
 		{"one line", "User: ann\nRole: admin\n" + call, 1, "", 0},
 		{"lines of two styles", "User: ann\n## Assistant\n" + call, 1, "", 0},
 		{"bare lines", "Done.\nuser\nyes\nassistant\n" + call, 0, "user", 6},
 		{"a bare word in a sentence", "Ask the\nuser first, then the\nassistant calls.\n" + call, 1, "", 0},
-		{"a conversation that is shown", "They wrote:\n\nUser: hi\nAssistant: hello\nUser: bye\nAssistant: bye\n" + call, 1, "", 0},
+		{"a conversation that is shown", "They wrote:\n\nUser: hi\nAssistant: hello\nUser: bye\nAssistant: bye\n" +
+			call, 1, "", 0},
 		{"Human behind a blank line", "Done.\n\nHuman: yes\n" + call, 0, "Human:", 7},
 		{"Human", "Done.\nHuman: yes\n" + call, 1, "", 0},
 		{"Question", "Question: which?\n" + call, 1, "", 0},
 		{"Question behind a result", "<tool_response>{}</tool_response>\nQuestion: next?\n" + call, 0, "Question:", 34},
 		{"a result that is repeated", "<tool_response>{}</tool_response>\n" + call, 1, "", 0},
 		{"Observation without a call", "Observation: it rains.\n" + call, 1, "", 0},
-		{"a result behind an attempt", `<tool_call>{"name":"nothing","arguments":{}}</tool_call>` + "\n<tool_response>no</tool_response>\n" + call, 0, "<tool_response>", 57},
-		{"harmony: the user", "<|channel|>final<|message|>Done.<|end|><|start|>user<|message|>yes<|end|>" + call, 0, "<|start|>user<|message|>", 39},
-		{"harmony: a result", "Done.<|start|>functions.find to=assistant<|channel|>commentary<|message|>{}<|end|>" + call, 0,
+		{"a result behind an attempt", `<tool_call>{"name":"nothing","arguments":{}}</tool_call>` +
+			"\n<tool_response>no</tool_response>\n" + call, 0, "<tool_response>", 57},
+		{"harmony: the user", "<|channel|>final<|message|>Done.<|end|><|start|>user<|message|>yes<|end|>" + call, 0,
+			"<|start|>user<|message|>", 39},
+		{"harmony: a result", "Done.<|start|>functions.find to=assistant<|channel|>commentary<|message|>{}<|end|>" +
+			call, 0,
 			"<|start|>functions.find to=assistant<|channel|>commentary<|message|>", 5},
-		{"harmony: another channel", "<|channel|>final<|message|>Done.<|end|><|start|>assistant<|channel|>commentary to=functions.find<|message|>{\"q\":\"x\"}<|call|>", 1, "", 0},
+		{"harmony: another channel",
+			"<|channel|>final<|message|>Done.<|end|><|start|>assistant<|channel|>commentary to=functions.find<|message|>{\"q\":\"x\"}<|call|>", 1, "", 0},
 		{"harmony: behind the end", "Done.<|return|>\n" + call, 0, "<|return|>", 15},
 		{"harmony: the end", "Done.<|return|>\n", 0, "", 0},
 		{"all on one line", "text <|im_start|>user yes <|im_start|>assistant " + call, 0, "<|im_start|>assistant", 48},
 		{"behind a closing quote", "He said \"hi\"<|im_start|>user\nyes\n" + call, 0, "<|im_start|>user", 12},
 		{"indented lines", "    User: hi\n    Assistant: hello\n" + call, 1, "", 0},
-		{"in what is left of a broken call", `<tool_call>{"name":"find","arguments":{"q":"a" "b":"so.<|im_start|>user\nx"}}</tool_call>` + "\n" + call, 2, "", 0},
-		{"behind a broken call", `<tool_call>{"name":"find","arguments":{"q":"a" "b":1}}</tool_call><|im_start|>user` + "\n" + call, 1, "<|im_start|>user", 66},
-		{"a value that is not closed", "<tool_call>\n<function=find>\n<parameter=q>\na\n<|im_end|>\n<|im_start|>user\nyes\n<|im_start|>assistant\n" +
-			"<tool_call>\n<function=find>\n<parameter=q>\nb\n</parameter>\n</function>\n</tool_call>\n" + call, 1, "<|im_start|>user", 0},
+		{"in what is left of a broken call",
+			`<tool_call>{"name":"find","arguments":{"q":"a" "b":"so.<|im_start|>user\nx"}}</tool_call>` + "\n" + call,
+			2, "", 0},
+		{"behind a broken call", `<tool_call>{"name":"find","arguments":{"q":"a" "b":1}}</tool_call><|im_start|>user` +
+			"\n" + call, 1, "<|im_start|>user", 66},
+		{"a value that is not closed",
+			"<tool_call>\n<function=find>\n<parameter=q>\na\n<|im_end|>\n<|im_start|>user\nyes\n<|im_start|>assistant\n" +
+				"<tool_call>\n<function=find>\n<parameter=q>\nb\n</parameter>\n</function>\n</tool_call>\n" + call, 1,
+			"<|im_start|>user", 0},
 		{"glued to a word by a server that strips tokens", "Done.user\n\nYes.assistant\n\n" + call, 0, "user", 5},
 		{"glued, the model's own on its line", "Shall I?user\n\nYes.\nassistant\n" + call, 0, "user", 8},
 		{"glued, with no line of the model's own", "Ask the super.user\n\nfirst.\n" + call, 1, "", 0},
@@ -232,10 +249,14 @@ func TestTurnMarks(t *testing.T) {
 		{"a remark behind the role", "Done.\nUser (reply): yes\nAssistant (reply): " + call, 0, "User (reply):", 6},
 		{"elements", "Done.\n<user>yes</user>\n<assistant>" + call, 0, "<user>", 6},
 		{"elements that are closed", "<user>asks</user>\n<assistant>answers</assistant>\n\n" + call, 1, "", 0},
-		{"Human behind the heading of a conversation", "Sample conversation\n\nHuman: Hi.\nAI: Hello.\n\nHuman: Bye.\nAI: Bye.\n\nI look.\n" + call, 1, "", 0},
-		{"a line that shows a conversation, tokens and all", "Prompts look like USER: hello ASSISTANT: hi</s>USER: bye ASSISTANT: in one line.\n" + call, 1, "", 0},
+		{"Human behind the heading of a conversation",
+			"Sample conversation\n\nHuman: Hi.\nAI: Hello.\n\nHuman: Bye.\nAI: Bye.\n\nI look.\n" + call, 1, "", 0},
+		{"a line that shows a conversation, tokens and all",
+			"Prompts look like USER: hello ASSISTANT: hi</s>USER: bye ASSISTANT: in one line.\n" + call, 1, "", 0},
 		{"a question and an answer that is a call", "Done.\nQ: yes?\nA: " + call, 0, "Q:", 6},
-		{"a question and an answer that is a call in a fence", "Done.\nQuestion: yes?\nAnswer:\n```json\n{\"name\":\"find\",\"arguments\":{\"q\":\"x\"}}\n```\n", 0, "Question:", 6},
+		{"a question and an answer that is a call in a fence",
+			"Done.\nQuestion: yes?\nAnswer:\n```json\n{\"name\":\"find\",\"arguments\":{\"q\":\"x\"}}\n```\n", 0,
+			"Question:", 6},
 		{"questions and answers", "Q: What is new?\nA: Little.\n\n" + call, 1, "", 0},
 		{"questions and answers behind a call", call + "\nQ: And?\nA: Well.\n" + call, 1, "Q:", len(call) + 1},
 		{"a model's line with another word", "Done.\nUser: yes\nModel: " + call, 0, "User:", 6},
@@ -244,20 +265,27 @@ func TestTurnMarks(t *testing.T) {
 		{"a list of keys with a model", "User: ann\nModel: T-500\n" + call, 1, "", 0},
 		{"INST in the middle of a line", "Done. I can [INST] yes [/INST] " + call, 0, "[/INST]", 31},
 		{"a line behind a token", "Done.</s>USER: yes ASSISTANT: " + call, 0, "</s>USER:", 5},
-		{"GigaChat: the user", "Done.<|message_sep|>\n\nuser<|role_sep|>\nyes" + call, 0, "<|message_sep|>\n\nuser<|role_sep|>", 5},
+		{"GigaChat: the user", "Done.<|message_sep|>\n\nuser<|role_sep|>\nyes" + call, 0,
+			"<|message_sep|>\n\nuser<|role_sep|>", 5},
 		{"GigaChat: a result", call + "<|message_sep|>\n\nfunction result<|role_sep|>\n{}<|message_sep|>" + call, 1,
 			"<|message_sep|>\n\nfunction result<|role_sep|>", len(call)},
 		{"a fence with a result", call + "\n```tool_output\n{}\n```\n" + call, 1, "```tool_output", len(call) + 1},
 		{"a fence with an old result", "```tool_output\n{}\n```\n" + call, 1, "", 0},
-		{"on its own line in what is left of a broken call", `<tool_call>{"name":"find","arguments":{"q":"a" "b":"so.` + "\n<|im_start|>user\nUser: x\nAssistant: y" + `"}}</tool_call>` + "\n" + call, 2, "", 0},
-		{"behind a broken call of several lines", `<tool_call>{"name":"find","arguments":{"q":"a" "b":"so.` + "\nx" + `"}}</tool_call>` + "\n<|im_start|>user\n" + call, 1, "<|im_start|>user", 73},
-		{"behind a broken call that ends with the turn", `<tool_call>{"name":"find","arguments":{"q":"a" "b":"so.` + "\n<|im_end|>\n<|im_start|>user\n" + call, 1, "<|im_start|>user", 67},
+		{"on its own line in what is left of a broken call",
+			`<tool_call>{"name":"find","arguments":{"q":"a" "b":"so.` + "\n<|im_start|>user\nUser: x\nAssistant: y" +
+				`"}}</tool_call>` + "\n" + call, 2, "", 0},
+		{"behind a broken call of several lines", `<tool_call>{"name":"find","arguments":{"q":"a" "b":"so.` + "\nx" +
+			`"}}</tool_call>` + "\n<|im_start|>user\n" + call, 1, "<|im_start|>user", 73},
+		{"behind a broken call that ends with the turn", `<tool_call>{"name":"find","arguments":{"q":"a" "b":"so.` +
+			"\n<|im_end|>\n<|im_start|>user\n" + call, 1, "<|im_start|>user", 67},
 		{"indented as code", "    <|im_start|>user\n    hi\n" + call, 1, "", 0},
 		{"harmony, indented as code", "    <|start|>user<|message|>hi\n" + call, 1, "", 0},
 		{"two tokens in quotes", "The header \"<|START_OF_TURN_TOKEN|><|USER_TOKEN|>\" is one. " + call, 1, "", 0},
-		{"a conversation that a colon leads to, behind a blank line", "They wrote:\n\nHuman: hi\nAI: hello\n" + call, 1, "", 0},
+		{"a conversation that a colon leads to, behind a blank line", "They wrote:\n\nHuman: hi\nAI: hello\n" + call,
+			1, "", 0},
 		{"harmony in a fence", "```\n<|start|>user<|message|>hi<|end|>\n```\n" + call, 1, "", 0},
-		{"several markers", "Done.\n<|im_start|>user\nyes\n<|im_start|>assistant\n<|user|>\n" + call, 0, "<|im_start|>user", 6},
+		{"several markers", "Done.\n<|im_start|>user\nyes\n<|im_start|>assistant\n<|user|>\n" + call, 0,
+			"<|im_start|>user", 6},
 	} {
 		for _, size := range turnSizes {
 			events := readIn(t, dialect.Options{Tools: propertyTools}, c.text, size)
@@ -267,7 +295,8 @@ func TestTurnMarks(t *testing.T) {
 				marker, at = over.Detail.(*chat.OverrunDetail).Marker, over.At
 			}
 			if calls != c.calls || marker != c.over || at != c.at {
-				t.Errorf("%s, %q in chunks of %d: %d calls, %q at %d; want %d, %q at %d", c.name, c.text, size, calls, marker, at, c.calls, c.over, c.at)
+				t.Errorf("%s, %q in chunks of %d: %d calls, %q at %d; want %d, %q at %d", c.name, c.text, size, calls,
+					marker, at, c.calls, c.over, c.at)
 			}
 		}
 		if err := dialecttest.All(maker(dialect.Options{Tools: propertyTools}), c.text); err != nil {
@@ -280,11 +309,12 @@ func TestTurnMarks(t *testing.T) {
 	}
 }
 
-// TestShownHeader reads headers that a colon leads to: a call in an open turn of the example does not come out, one behind the example does, and no
-// text is cut.
+// TestShownHeader reads headers that a colon leads to: a call in an open turn of the example does not come out, one
+// behind the example does, and no text is cut.
 func TestShownHeader(t *testing.T) {
 	const call = `<tool_call>{"name":"find","arguments":{"q":"x"}}</tool_call>`
-	for _, text := range []string{"It looks like this:\n<|im_start|>user\nHi\n<|im_start|>assistant\n", "So:\n\n<|start|>user<|message|>Hi"} {
+	for _, text := range []string{"It looks like this:\n<|im_start|>user\nHi\n<|im_start|>assistant\n",
+		"So:\n\n<|start|>user<|message|>Hi"} {
 		checkOver(t, dialect.Options{Tools: propertyTools}, text+call, 4, 0, strings.Index(text, "<"), false)
 	}
 	const shown = "It looks like this:\n\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello<|im_end|>\n\nThat is all."
@@ -304,10 +334,12 @@ func TestShownHeader(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	const call = `<tool_call>{"name":"find","arguments":{"q":"x"}}</tool_call>`
 	var cache dialect.Cache
-	if calls, over := tally(readIn(t, dialect.Options{Tools: propertyTools, Cache: &cache}, "Done.<<person>>yes\n"+call, 0)); calls != 1 || over != nil {
+	if calls, over := tally(readIn(t, dialect.Options{Tools: propertyTools, Cache: &cache},
+		"Done.<<person>>yes\n"+call, 0)); calls != 1 || over != nil {
 		t.Errorf("without the headers: %d calls, %v", calls, over)
 	}
-	o := dialect.Options{Tools: propertyTools, Cache: &cache, Headers: dialect.Headers{Others: []string{"<<person>>"}, Own: []string{"<<model>>"}}}
+	o := dialect.Options{Tools: propertyTools, Cache: &cache,
+		Headers: dialect.Headers{Others: []string{"<<person>>"}, Own: []string{"<<model>>"}}}
 	checkOver(t, o, "Done.<<person>>yes\n"+call, 3, 0, 5, true)
 	checkOver(t, o, "Done.\n<<model>>"+call, 3, 0, 6, true)
 	if calls, over := tally(readIn(t, o, "<<model>>"+call+" `<<person>>`", 3)); calls != 1 || over != nil {
@@ -318,8 +350,9 @@ func TestHeaders(t *testing.T) {
 // TestCallElsewhere has a call begin that does not stand in the text.
 func TestCallElsewhere(t *testing.T) {
 	for text, want := range map[string]int{
-		"Shall I?\nQ: yes\nA: ": 9, "Shall I?\nQ: yes\nA:\n": 9, "Confirm:\n<|im_start|>user\nyes\n<|im_start|>assistant\n": 9,
-		"So:\n<|im_start|>user\nyes<|im_end|>\n": -1, "Q: What?\nA: That.\n": -1, "I look.": -1, "": -1,
+		"Shall I?\nQ: yes\nA: ": 9, "Shall I?\nQ: yes\nA:\n": 9,
+		"Confirm:\n<|im_start|>user\nyes\n<|im_start|>assistant\n": 9, "So:\n<|im_start|>user\nyes<|im_end|>\n": -1,
+		"Q: What?\nA: That.\n": -1, "I look.": -1, "": -1,
 	} {
 		for _, size := range turnSizes {
 			d, err := dialect.New(dialect.Options{Tools: propertyTools})
@@ -351,7 +384,9 @@ func TestCallElsewhere(t *testing.T) {
 
 // TestQuotedTokens keeps tokens that are only talked about in the text.
 func TestQuotedTokens(t *testing.T) {
-	for _, text := range []string{"The token \"<|im_end|>\" ends a turn.", "It is “<|start_header_id|>user<|end_header_id|>” there.", "    <|start_header_id|>user<|end_header_id|>\nis code."} {
+	for _, text := range []string{"The token \"<|im_end|>\" ends a turn.",
+		"It is “<|start_header_id|>user<|end_header_id|>” there.",
+		"    <|start_header_id|>user<|end_header_id|>\nis code."} {
 		c, err := dialect.Parse(text, dialect.Options{Tools: propertyTools})
 		if err != nil || c.Content() != text {
 			t.Errorf("%q became %q, %v", text, c.Content(), err)

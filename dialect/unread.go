@@ -39,8 +39,8 @@ func unreadBetween(found []chat.RejectedDetail, text, dialect string, o *opener)
 		body := strings.TrimSpace(text[at : at+n])
 		at += n + len(o.closer)
 		if strings.HasPrefix(body, "{") && !json.Valid([]byte(body)) {
-			found = append(found, chat.RejectedDetail{Reason: chat.ReasonMalformed, Raw: text[begin:at], At: begin, End: at, Dialect: dialect,
-				Message: "the JSON is broken, so that it is text and no call"})
+			found = append(found, chat.RejectedDetail{Reason: chat.ReasonMalformed, Raw: text[begin:at], At: begin,
+				End: at, Dialect: dialect, Message: "the JSON is broken, so that it is text and no call"})
 		}
 	}
 }

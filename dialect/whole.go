@@ -31,7 +31,8 @@ func newRequest(d *driver, _ *opener) body {
 func (r *requestReader) run(d *driver, i int) (int, verdict) {
 	if r.met == 0 {
 		r.met = 1
-		if d.text.seen || d.turn.closed >= 0 || !d.blankBefore() || !chars.Blank(d.text.held(d.text.holdAt, d.text.candAt)) {
+		if d.text.seen || d.turn.closed >= 0 || !d.blankBefore() ||
+			!chars.Blank(d.text.held(d.text.holdAt, d.text.candAt)) {
 			return i, refused
 		}
 	}

@@ -55,12 +55,14 @@ var silentInfo = map[string]bool{"plaintext": true, "text": true, "txt": true}
 // mayWrap reports whether wrapped calls may begin with c at the start of a line. Before them stands nothing, or a
 // lead-in that ends with a colon.
 func (d *Decoder) mayWrap(c byte) bool {
-	return wrapMarks.Has(c) && !d.triedWrap && d.set.opts.Repair == RepairFull && d.set.bare.pythonic && d.call.count == 0
+	return wrapMarks.Has(c) && !d.triedWrap && d.set.opts.Repair == RepairFull && d.set.bare.pythonic &&
+		d.call.count == 0
 }
 
 // wraps begins to read the candidate, which is refused before i, as wrapping.
 func (d *Decoder) wraps(i int) bool {
-	if d.state == inBody || !d.cand.ctx.bol || d.cand.ctx.fence.mark != 0 || d.cand.fenced.mark != 0 || !d.mayWrap(d.cand.first) {
+	if d.state == inBody || !d.cand.ctx.bol || d.cand.ctx.fence.mark != 0 || d.cand.fenced.mark != 0 ||
+		!d.mayWrap(d.cand.first) {
 		return false
 	}
 	r := ready(&d.readers.wrap)
@@ -193,7 +195,8 @@ func (r *wrapReader) readName(d *driver, c byte, i int) bool {
 	case c == '(':
 		_, ok = d.function(name, r.list)
 	case c == '{' || chars.IsBlank(c):
-		if _, _, ok = d.set.names.resolve(name); !ok && r.kind == wrapQuotes && r.n == 3 && carriers[strings.ToLower(name)] {
+		if _, _, ok = d.set.names.resolve(name); !ok && r.kind == wrapQuotes && r.n == 3 &&
+			carriers[strings.ToLower(name)] {
 			r.stage = wLead
 			return r.readLead(d, c, i)
 		}

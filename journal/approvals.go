@@ -126,7 +126,8 @@ func (a *Approvals) Decide(ctx context.Context, id string, answer tool.Answer) (
 			return found.Approval, tool.ErrAlways
 		}
 		now := a.Options.Time()
-		_, err = a.Store.Append(ctx, id, found.seq, Record{Kind: KindAnswer, Answer: &AnswerRecord{At: now, Answer: answer}})
+		_, err = a.Store.Append(ctx, id, found.seq,
+			Record{Kind: KindAnswer, Answer: &AnswerRecord{At: now, Answer: answer}})
 		if errors.Is(err, ErrConflict) {
 			continue // the other answer was first
 		}
@@ -191,13 +192,15 @@ type Pending struct {
 // all runs where none is set.
 func (a *Approvals) Waiting(ctx context.Context) iter.Seq2[Pending, error] {
 	return func(yield func(Pending, error) bool) {
-		for h, err := range a.Store.Heads(ctx, HeadQuery{Opened: KindQuestion, Session: a.Session, States: []State{StatePending}}) {
+		for h, err := range a.Store.Heads(ctx, HeadQuery{Opened: KindQuestion, Session: a.Session,
+			States: []State{StatePending}}) {
 			if err != nil {
 				yield(Pending{}, err)
 				return
 			}
 			found, err := a.get(ctx, h.Stream)
-			if errors.Is(err, tool.ErrNoApproval) || err == nil && (found.State != tool.ApprovalPending || a.Run != "" && found.run != a.Run) {
+			if errors.Is(err, tool.ErrNoApproval) ||
+				err == nil && (found.State != tool.ApprovalPending || a.Run != "" && found.run != a.Run) {
 				continue
 			}
 			if !yield(Pending{found.Approval, found.session, found.run, h.Changed}, err) || err != nil {

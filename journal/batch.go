@@ -55,14 +55,16 @@ func (o *Options) Prepare(stream string, after int64, records []Record) (Batch, 
 		}
 		if first {
 			if b.Opened, b.Session = r.Kind, r.session(); !isID(b.Session) && r.Kind != KindRules {
-				return b, fmt.Errorf("%w: a record of kind %s names the session that its stream belongs to", ErrRecord, r.Kind)
+				return b, fmt.Errorf("%w: a record of kind %s names the session that its stream belongs to", ErrRecord,
+					r.Kind)
 			}
 		}
 		b.add(r, o.mask(body))
 	}
 	for _, row := range b.Rows {
 		if len(row.Body) > MaxRecord {
-			return b, fmt.Errorf("%w: a record of kind %s has %d bytes, and may have %d", ErrRecord, row.Kind, len(row.Body), MaxRecord)
+			return b, fmt.Errorf("%w: a record of kind %s has %d bytes, and may have %d", ErrRecord, row.Kind,
+				len(row.Body), MaxRecord)
 		}
 	}
 	return b, nil

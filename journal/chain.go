@@ -171,7 +171,8 @@ func (v *verifier) place(e *Entry) *streamCheck {
 		v.report.Streams++
 	}
 	if e.Seq != s.seq+1 || e.Session != s.session {
-		v.problem(e.Position, e.Stream, "number %d of session %q follows number %d of session %q", e.Seq, e.Session, s.seq, s.session)
+		v.problem(e.Position, e.Stream, "number %d of session %q follows number %d of session %q", e.Seq, e.Session,
+			s.seq, s.session)
 	}
 	s.seq, s.last = e.Seq, e.Position
 	return s

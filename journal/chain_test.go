@@ -41,12 +41,14 @@ func TestAltered(t *testing.T) {
 		want   string
 	}{
 		{"nothing", func(e *journal.Entry) { salts = append(salts, e.Seal.Salt) }, ""},
-		{"body", func(e *journal.Entry) { e.Body = bytes.Replace(e.Body, []byte("kind"), []byte("Kind"), 1) }, "the entry was changed"},
+		{"body", func(e *journal.Entry) { e.Body = bytes.Replace(e.Body, []byte("kind"), []byte("Kind"), 1) },
+			"the entry was changed"},
 		{"stream", func(e *journal.Entry) { e.Stream = "run_2" }, "the entry was changed"},
 		{"session", func(e *journal.Entry) { e.Session = "ses_2" }, "the entry was changed"},
 		{"time", func(e *journal.Entry) { e.At = e.At.Add(time.Second) }, "the entry was changed"},
 		{"number", func(e *journal.Entry) { e.Seq += 2 }, "the entry was changed"},
-		{"order", func(e *journal.Entry) { e.Seq += 2 }, `number 3 of session "ses_1" follows number 0 of session "ses_1"`},
+		{"order", func(e *journal.Entry) { e.Seq += 2 },
+			`number 3 of session "ses_1" follows number 0 of session "ses_1"`},
 		{"salt", func(e *journal.Entry) { e.Seal.Salt = make([]byte, len(e.Seal.Salt)) }, "the entry was changed"},
 		{"leaf", func(e *journal.Entry) { e.Seal.Leaf[0]++ }, "the hash does not follow from the entry before it"},
 		{"hash", func(e *journal.Entry) { e.Seal.Hash[0]++ }, "the hash does not follow from the entry before it"},

@@ -11,7 +11,8 @@ import (
 )
 
 // jumps are what clocks are set by.
-var jumps = []time.Duration{-100 * 365 * 24 * time.Hour, -time.Hour, -time.Second, 0, time.Second, time.Hour, 100 * 365 * 24 * time.Hour}
+var jumps = []time.Duration{-100 * 365 * 24 * time.Hour, -time.Hour, -time.Second, 0, time.Second, time.Hour,
+	100 * 365 * 24 * time.Hour}
 
 // TestLeaseClock: after a jump a lease is held by its owner or by somebody else, never by both, and never for ever.
 func TestLeaseClock(t *testing.T) {
@@ -60,7 +61,8 @@ func TestApprovalClock(t *testing.T) {
 			t.Errorf("%v: decided: %v", jump, err)
 		}
 		now = now.Add(-jump)
-		if _, err := a.Decide(t.Context(), asked.ID, tool.Answer{State: tool.ApprovalDenied, By: "anna"}); err == nil && !over {
+		if _, err := a.Decide(t.Context(), asked.ID,
+			tool.Answer{State: tool.ApprovalDenied, By: "anna"}); err == nil && !over {
 			t.Errorf("%v: decided twice", jump)
 		}
 	}

@@ -4,13 +4,16 @@
 // The words of this package:
 //
 //   - A record is one thing that happened: a turn began, a call is about to run, its result. It has a kind.
-//   - A stream is a sequence of records under one id. Each run is one, each question to a person is one, so that an answer never
-//     gets in the way of the run that waits for it.
-//   - An entry is a record in its place: its number within its stream, from 1, and its position among all entries of the store.
-//   - A session is one conversation. Every stream belongs to a session; deleting a session deletes the words of all of them.
-//   - A head is what a store knows of a stream without reading it: how long it is and what state its last record left it in.
-//   - A lease says that one owner drives a run for now. Whoever takes a run over adds a record to it, so that the append of an
-//     owner that was thought dead fails.
+//   - A stream is a sequence of records under one id. Each run is one, each question to a person is one, so that an
+//     answer never gets in the way of the run that waits for it.
+//   - An entry is a record in its place: its number within its stream, from 1, and its position among all entries of
+//     the store.
+//   - A session is one conversation. Every stream belongs to a session; deleting a session deletes the words of all of
+//     them.
+//   - A head is what a store knows of a stream without reading it: how long it is and what state its last record left
+//     it in.
+//   - A lease says that one owner drives a run for now. Whoever takes a run over adds a record to it, so that the
+//     append of an owner that was thought dead fails.
 //
 // [Store] is the interface; this package has the one in memory, wield/journal/sqlite and wield/journal/postgres have
 // the others, and wield/journal/journaltest has what all of them must do. What a program makes of the records

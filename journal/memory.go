@@ -65,7 +65,8 @@ func (m *Memory) append(b Batch) (int64, error) {
 	}
 	now := m.Options.Time()
 	if b.After == 0 {
-		h.Head = Head{Stream: b.Stream, Session: b.Session, Opened: b.Opened, First: int64(len(m.entries)) + 1, Begun: now}
+		h.Head = Head{Stream: b.Stream, Session: b.Session, Opened: b.Opened, First: int64(len(m.entries)) + 1,
+			Begun: now}
 		if m.heads == nil {
 			m.heads = make(map[string]*memoryHead)
 		}
@@ -97,7 +98,8 @@ func (h *memoryHead) duplicate(rows []Row) error {
 }
 
 func (m *Memory) add(h *memoryHead, row Row, now time.Time) {
-	e := Entry{Position: int64(len(m.entries)) + 1, Stream: h.Stream, Seq: h.Seq + 1, Session: h.Session, At: now, Body: row.Body}
+	e := Entry{Position: int64(len(m.entries)) + 1, Stream: h.Stream, Seq: h.Seq + 1, Session: h.Session, At: now,
+		Body: row.Body}
 	e.Record, _ = DecodeRecord(row.Body) // it was just written
 	var before Hash
 	if n := len(m.entries); n > 0 {
@@ -266,8 +268,9 @@ func (m *Memory) list(q *HeadQuery) []Head {
 }
 
 func (q *HeadQuery) wants(h *Head) bool {
-	return (q.Stream == "" || q.Stream == h.Stream) && (q.Session == "" || q.Session == h.Session) && (q.Opened == "" || q.Opened == h.Opened) &&
-		(len(q.States) == 0 || slices.Contains(q.States, h.State)) && (q.Before == 0 || h.Last < q.Before)
+	return (q.Stream == "" || q.Stream == h.Stream) && (q.Session == "" || q.Session == h.Session) &&
+		(q.Opened == "" || q.Opened == h.Opened) && (len(q.States) == 0 || slices.Contains(q.States, h.State)) &&
+		(q.Before == 0 || h.Last < q.Before)
 }
 
 // Claim gives a lease.

@@ -32,7 +32,8 @@ func (c *CallProgress) Repeatable() bool {
 // Unknown returns the result of a call that was interrupted and may not run again.
 func (c *CallProgress) Unknown(at time.Time) tool.FinishRecord {
 	result := tool.Failure(&tool.Error{Kind: tool.ErrInterrupted, Tool: c.Tool,
-		Message: "The call was interrupted. It is not known whether it took effect; it was not run again. Look before you repeat it.",
+		Message: "The call was interrupted. It is not known whether it took effect; it was not run again. Look " +
+			"before you repeat it.",
 		Details: json.RawMessage(`{"state":"unknown"}`)})
 	return tool.FinishRecord{CallID: c.ID, Tool: c.Tool, Started: true, Result: result, At: at}
 }
@@ -136,7 +137,8 @@ func LookUp(ctx context.Context, s Store, id string) (Session, error) {
 	if len(session.Streams) == 0 {
 		return session, ErrNotFound
 	}
-	for e, err := range s.Read(ctx, Query{Session: id, Kinds: []Kind{KindRun, KindSession, KindObject, KindWait, KindEnd}}) {
+	for e, err := range s.Read(ctx,
+		Query{Session: id, Kinds: []Kind{KindRun, KindSession, KindObject, KindWait, KindEnd}}) {
 		if err != nil {
 			return session, err
 		}

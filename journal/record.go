@@ -46,8 +46,9 @@ const (
 	KindAnswer   Kind = "answer"   // Answer: a person decided
 	KindConsumed Kind = "consumed" // Consumed: the approval was used
 
-	KindObject Kind = "object" // Object: opens or continues the stream of something else that lasts as long as its session
-	KindRules  Kind = "rules"  // Object without a session: the rules that people keep, all of them. The last one counts
+	// Object: opens or continues the stream of something else that lasts as long as its session
+	KindObject Kind = "object"
+	KindRules  Kind = "rules" // Object without a session: the rules that people keep, all of them. The last one counts
 
 	KindDeleted Kind = "deleted" // Deleted: entries were deleted. Only stores write it, in a stream of their own
 )
@@ -77,27 +78,30 @@ type rule struct {
 }
 
 var rules = map[Kind]rule{
-	KindRun:      {has: func(r *Record) bool { return r.Run != nil }, opens: true, durable: true, state: StateOpen},
-	KindSession:  {has: func(r *Record) bool { return r.Session != nil }},
-	KindClaimed:  {has: func(r *Record) bool { return r.Claimed != nil }, store: true},
-	KindMessage:  {has: func(r *Record) bool { return r.Message != nil }},
-	KindSent:     {has: func(r *Record) bool { return r.Sent != nil }, durable: true},
-	KindTurn:     {has: func(r *Record) bool { return r.Turn != nil }},
-	KindTurnEnd:  {has: func(r *Record) bool { return r.TurnEnd != nil }},
-	KindBounce:   {has: func(r *Record) bool { return r.Bounce != nil }},
-	KindReject:   {has: func(r *Record) bool { return r.Reject != nil }},
-	KindOverrun:  {has: func(r *Record) bool { return r.Overrun != nil }},
-	KindRepair:   {has: func(r *Record) bool { return r.Repair != nil }},
-	KindPolicy:   {has: func(r *Record) bool { return r.Policy != nil }},
-	KindStart:    {has: func(r *Record) bool { return r.Start != nil }, durable: true, call: func(r *Record) string { return r.Start.CallID }},
-	KindKept:     {has: func(r *Record) bool { return r.Kept != nil }, durable: true},
-	KindAgain:    {has: func(r *Record) bool { return r.Again != nil }, durable: true},
-	KindResult:   {has: func(r *Record) bool { return r.Result != nil }, durable: true, call: func(r *Record) string { return r.Result.CallID }},
-	KindSummary:  {has: func(r *Record) bool { return r.Summary != nil }},
-	KindWait:     {has: func(r *Record) bool { return r.Wait != nil }, durable: true, state: StateWaiting},
-	KindResume:   {has: func(r *Record) bool { return r.Resume != nil }, state: StateOpen},
-	KindEnd:      {has: func(r *Record) bool { return r.End != nil }, durable: true, state: StateEnded},
-	KindQuestion: {has: func(r *Record) bool { return r.Question != nil }, opens: true, durable: true, state: StatePending},
+	KindRun:     {has: func(r *Record) bool { return r.Run != nil }, opens: true, durable: true, state: StateOpen},
+	KindSession: {has: func(r *Record) bool { return r.Session != nil }},
+	KindClaimed: {has: func(r *Record) bool { return r.Claimed != nil }, store: true},
+	KindMessage: {has: func(r *Record) bool { return r.Message != nil }},
+	KindSent:    {has: func(r *Record) bool { return r.Sent != nil }, durable: true},
+	KindTurn:    {has: func(r *Record) bool { return r.Turn != nil }},
+	KindTurnEnd: {has: func(r *Record) bool { return r.TurnEnd != nil }},
+	KindBounce:  {has: func(r *Record) bool { return r.Bounce != nil }},
+	KindReject:  {has: func(r *Record) bool { return r.Reject != nil }},
+	KindOverrun: {has: func(r *Record) bool { return r.Overrun != nil }},
+	KindRepair:  {has: func(r *Record) bool { return r.Repair != nil }},
+	KindPolicy:  {has: func(r *Record) bool { return r.Policy != nil }},
+	KindStart: {has: func(r *Record) bool { return r.Start != nil }, durable: true,
+		call: func(r *Record) string { return r.Start.CallID }},
+	KindKept:  {has: func(r *Record) bool { return r.Kept != nil }, durable: true},
+	KindAgain: {has: func(r *Record) bool { return r.Again != nil }, durable: true},
+	KindResult: {has: func(r *Record) bool { return r.Result != nil }, durable: true,
+		call: func(r *Record) string { return r.Result.CallID }},
+	KindSummary: {has: func(r *Record) bool { return r.Summary != nil }},
+	KindWait:    {has: func(r *Record) bool { return r.Wait != nil }, durable: true, state: StateWaiting},
+	KindResume:  {has: func(r *Record) bool { return r.Resume != nil }, state: StateOpen},
+	KindEnd:     {has: func(r *Record) bool { return r.End != nil }, durable: true, state: StateEnded},
+	KindQuestion: {has: func(r *Record) bool { return r.Question != nil }, opens: true, durable: true,
+		state: StatePending},
 	KindAnswer:   {has: func(r *Record) bool { return r.Answer != nil }, durable: true, state: StateDecided},
 	KindConsumed: {has: func(r *Record) bool { return r.Consumed != nil }, state: StateConsumed},
 	KindObject:   {has: func(r *Record) bool { return r.Object != nil }, opens: true, durable: true, state: StateKept},
@@ -229,11 +233,12 @@ type Turn struct {
 type TurnEnd struct {
 	Turn    int          `json:"turn"`
 	Message chat.Message `json:"message"`
-	Raw     Text         `json:"raw,omitempty"`    // the model's whole text, as it was
-	Before  []Text       `json:"before,omitempty"` // the texts of the answers that were bounced before it, each a turn of its own
-	Usage   chat.Usage   `json:"usage"`
-	Finish  *chat.Finish `json:"finish,omitempty"`
-	Error   *Failure     `json:"error,omitempty"` // the turn broke off
+	Raw     Text         `json:"raw,omitempty"` // the model's whole text, as it was
+	// the texts of the answers that were bounced before it, each a turn of its own
+	Before []Text       `json:"before,omitempty"`
+	Usage  chat.Usage   `json:"usage"`
+	Finish *chat.Finish `json:"finish,omitempty"`
+	Error  *Failure     `json:"error,omitempty"` // the turn broke off
 }
 
 // A Failure says why something broke off.
@@ -423,7 +428,8 @@ func DecodeRecord(raw []byte) (Record, error) {
 	case r.Version < 1:
 		return Record{}, fmt.Errorf("%w: it has no version", ErrRecord)
 	case r.Version > version:
-		return Record{}, fmt.Errorf("%w: the record has version %d, and this wield reads up to %d", ErrVersion, r.Version, version)
+		return Record{}, fmt.Errorf("%w: the record has version %d, and this wield reads up to %d", ErrVersion,
+			r.Version, version)
 	}
 	return r.Record, r.check()
 }

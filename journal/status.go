@@ -21,7 +21,8 @@ const (
 
 // Statuses returns all statuses, those of runs that are not over first.
 func Statuses() []string {
-	list := []Status{StatusRunning, StatusApproval, StatusClient, StatusFailed, StatusInterrupted, StatusDone, StatusLimit, StatusEmpty, StatusCancelled}
+	list := []Status{StatusRunning, StatusApproval, StatusClient, StatusFailed, StatusInterrupted, StatusDone,
+		StatusLimit, StatusEmpty, StatusCancelled}
 	names := make([]string, len(list))
 	for i, s := range list {
 		names[i] = string(s)
@@ -32,10 +33,12 @@ func Statuses() []string {
 // String returns the status as a person reads it.
 func (s Status) String() string { return strings.ReplaceAll(string(s), "_", " ") }
 
-var waitStatus = map[WaitFor]Status{WaitApproval: StatusApproval, WaitClient: StatusClient, WaitDrain: StatusInterrupted, WaitRetry: StatusFailed}
+var waitStatus = map[WaitFor]Status{WaitApproval: StatusApproval, WaitClient: StatusClient,
+	WaitDrain: StatusInterrupted, WaitRetry: StatusFailed}
 
 // endStatus are the statuses of runs that are over, by the reason of their end.
-var endStatus = map[string]Status{"limit": StatusLimit, "empty": StatusEmpty, "canceled": StatusCancelled, "error": StatusFailed}
+var endStatus = map[string]Status{"limit": StatusLimit, "empty": StatusEmpty, "canceled": StatusCancelled,
+	"error": StatusFailed}
 
 // StatusOf returns the status of a run in a state. last is the last record of it that is a Wait or an End;
 // any other, or nil, tells nothing.

@@ -17,7 +17,8 @@ func TestStatus(t *testing.T) {
 		{[]Record{{Kind: KindWait, Wait: &Wait{For: WaitRetry}}}, StatusFailed},
 		{[]Record{{Kind: KindWait, Wait: &Wait{For: WaitDrain}}}, StatusInterrupted},
 		{[]Record{{Kind: KindWait, Wait: &Wait{For: WaitRetry}}, {Kind: KindResume, Resume: &Resume{}}}, StatusRunning},
-		{[]Record{{Kind: KindWait, Wait: &Wait{For: WaitRetry}}, {Kind: KindEnd, End: &End{Reason: "answer"}}}, StatusDone},
+		{[]Record{{Kind: KindWait, Wait: &Wait{For: WaitRetry}}, {Kind: KindEnd, End: &End{Reason: "answer"}}},
+			StatusDone},
 		{[]Record{{Kind: KindEnd, End: &End{Reason: "limit"}}}, StatusLimit},
 		{[]Record{{Kind: KindEnd, End: &End{Reason: "empty"}}}, StatusEmpty},
 		{[]Record{{Kind: KindEnd, End: &End{Reason: "canceled"}}}, StatusCancelled},
@@ -26,7 +27,8 @@ func TestStatus(t *testing.T) {
 		s := new(Memory)
 		t.Cleanup(func() { s.Close() })
 		first := Record{Kind: KindRun, Run: &RunRecord{Session: "ses_1"}}
-		if _, err := s.Append(t.Context(), "run_0", 0, first, Record{Kind: KindEnd, End: &End{Reason: "limit"}}); err != nil {
+		if _, err := s.Append(t.Context(), "run_0", 0, first,
+			Record{Kind: KindEnd, End: &End{Reason: "limit"}}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Append(t.Context(), "run_1", 0, append([]Record{first}, tt.last...)...); err != nil {

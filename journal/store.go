@@ -23,7 +23,8 @@ type Store interface {
 	// Read yields the entries that q asks for and ends. An error comes last.
 	Read(ctx context.Context, q Query) iter.Seq2[Entry, error]
 
-	// Watch is Read and then continues with what is appended, by whatever process, until ctx ends; its error comes last.
+	// Watch is Read and then continues with what is appended, by whatever process, until ctx ends; its error comes
+	// last.
 	Watch(ctx context.Context, q Query) iter.Seq2[Entry, error]
 
 	// Heads yields what is known of streams, without reading them.
@@ -66,13 +67,15 @@ var (
 
 // IsFailure reports whether an error is of a journal, and not of what uses it.
 func IsFailure(err error) bool {
-	return slices.ContainsFunc([]error{ErrConflict, ErrDuplicate, ErrHeld, ErrNotFound, ErrRecord, ErrVersion, ErrCorrupt,
-		ErrFull, ErrReadOnly, ErrDisk, ErrLocked, ErrLost, ErrClosed}, func(kind error) bool { return errors.Is(err, kind) })
+	return slices.ContainsFunc([]error{ErrConflict, ErrDuplicate, ErrHeld, ErrNotFound, ErrRecord, ErrVersion,
+		ErrCorrupt, ErrFull, ErrReadOnly, ErrDisk, ErrLocked, ErrLost, ErrClosed},
+		func(kind error) bool { return errors.Is(err, kind) })
 }
 
 // Passes reports whether an error is one of a journal that may be over in a while.
 func Passes(err error) bool {
-	return errors.Is(err, ErrFull) || errors.Is(err, ErrLocked) || errors.Is(err, ErrReadOnly) || errors.Is(err, ErrLost)
+	return errors.Is(err, ErrFull) || errors.Is(err, ErrLocked) || errors.Is(err, ErrReadOnly) ||
+		errors.Is(err, ErrLost)
 }
 
 // A ConflictError says how long a stream is that was expected to have another length.
@@ -95,7 +98,8 @@ type HeldError struct {
 	Stream string
 	Owner  string
 	Until  time.Time
-	Left   time.Duration // until then by the clock of the store, which may be another than that of the caller; 0: not known
+	// until then by the clock of the store, which may be another than that of the caller; 0: not known
+	Left time.Duration
 }
 
 // Error names the owner.

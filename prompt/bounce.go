@@ -9,7 +9,8 @@ import (
 )
 
 // bounceText corrects a model that called a tool through a channel that cannot run it.
-const bounceText = "You tried to call a custom tool using your built-in tool system, but custom tools must be called by writing the call " +
+const bounceText = "You tried to call a custom tool using your built-in tool system, but custom tools must be called " +
+	"by writing the call " +
 	"as text in your response. Please write the tool call as text, like this:"
 
 // Bounce returns the message that corrects calls which came through the wrong channel: ForToolBounce or the built-in

@@ -122,7 +122,8 @@ func (e *cacheEntry) matches(with settings, tools []chat.Tool) bool {
 func copyTools(tools []chat.Tool) []chat.Tool {
 	list := make([]chat.Tool, len(tools))
 	for i := range tools {
-		list[i] = chat.Tool{Name: strings.Clone(tools[i].Name), Description: strings.Clone(tools[i].Description), Parameters: bytes.Clone(tools[i].Parameters)}
+		list[i] = chat.Tool{Name: strings.Clone(tools[i].Name), Description: strings.Clone(tools[i].Description),
+			Parameters: bytes.Clone(tools[i].Parameters)}
 	}
 	return list
 }

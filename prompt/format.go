@@ -63,7 +63,8 @@ func schemaLine(raw json.RawMessage) string {
 }
 
 // schemaSafe writes what has a meaning outside of JSON as the escapes of strings, which is where it stands.
-var schemaSafe = strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "`", `\u0060`, "\u2028", `\u2028`, "\u2029", `\u2029`)
+var schemaSafe = strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "`", `\u0060`, "\u2028", `\u2028`, "\u2029",
+	`\u2029`)
 
 // oneLine leaves no line end in a text.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -168,7 +168,8 @@ func (h *history) results(messages []chat.Message) {
 			list = append(list, chat.Result{CallID: m.CallID, Name: name, Parts: m.Parts, IsError: m.IsError})
 		} else { // each part is a result that a satellite has sent
 			for _, p := range m.Parts {
-				list = append(list, chat.Result{CallID: m.CallID, Name: name, Parts: []chat.Part{p}, IsError: m.IsError})
+				list = append(list, chat.Result{CallID: m.CallID, Name: name, Parts: []chat.Part{p},
+					IsError: m.IsError})
 			}
 		}
 		for _, p := range m.Parts {

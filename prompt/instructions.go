@@ -152,11 +152,13 @@ func meant(text string, i int, name string) bool {
 		return true
 	}
 	before, after := text[:i], text[i+len(name):]
-	if before != "" && after != "" && strings.IndexByte("`\"'", before[len(before)-1]) >= 0 && after[0] == before[len(before)-1] || strings.HasPrefix(after, "(") {
+	if before != "" && after != "" && strings.IndexByte("`\"'", before[len(before)-1]) >= 0 &&
+		after[0] == before[len(before)-1] || strings.HasPrefix(after, "(") {
 		return true
 	}
 	for _, word := range []string{"tool ", "tools ", "function ", "call ", "use ", "calling ", "using "} {
-		if n := len(before) - len(word); n >= 0 && strings.EqualFold(before[n:], word) && !strings.HasPrefix(after, "-") {
+		if n := len(before) - len(word); n >= 0 && strings.EqualFold(before[n:], word) &&
+			!strings.HasPrefix(after, "-") {
 			return true
 		}
 	}
@@ -193,15 +195,19 @@ func inject(messages []chat.Message, text string, where Inject) []chat.Message {
 }
 
 // lineEnds makes all that any reader takes for the end of a line a newline.
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n",
+	"\u2029", "\n")
 
 // closed returns text so that it does not close the bracket around it: what a line that ends with a bracket ends
 // with, in whatever way, is a blank.
 func closed(text string) string {
 	lines := strings.Split(tidy(lineEnds.Replace(text)), "\n")
 	for i, line := range lines {
-		trimmed := strings.TrimRightFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf) })
-		if strings.HasSuffix(trimmed, "]") && (i < len(lines)-1 || trimmed != line) { // at the very end the bracket itself follows
+		trimmed := strings.TrimRightFunc(line, func(r rune) bool {
+			return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf)
+		})
+		if strings.HasSuffix(trimmed, "]") && (i < len(lines)-1 || trimmed != line) {
+			// at the very end the bracket itself follows
 			lines[i] = trimmed + " "
 		}
 	}

@@ -58,7 +58,8 @@ func match(b *strings.Builder, re *syntax.Regexp) bool {
 // oneOf returns a letter or digit of a class of characters, given as pairs of the first and the last, or else its first
 // printable one.
 func oneOf(pairs []rune) (rune, bool) {
-	for _, span := range [][2]rune{{'a', 'z'}, {'A', 'Z'}, {'1', '9'}, {'0', '0'}, {'!', '~'}, {' ', ' '}, {0xa1, 0x10ffff}} {
+	for _, span := range [][2]rune{{'a', 'z'}, {'A', 'Z'}, {'1', '9'}, {'0', '0'}, {'!', '~'}, {' ', ' '},
+		{0xa1, 0x10ffff}} {
 		for i := 0; i+1 < len(pairs); i += 2 {
 			if first := max(pairs[i], span[0]); first <= min(pairs[i+1], span[1]) {
 				return first, true

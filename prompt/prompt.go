@@ -6,10 +6,10 @@
 //
 //   - The tool block is the text that describes the tools on offer and the rules of the dialect.
 //   - The client's instructions are its system and developer messages.
-//   - The instructions are what the model is told in the end: the client's instructions and the tool block, laid out by a
-//     template.
-//   - Injection is where the instructions go: a system message, or a bracket in front of a user turn for backends that have no
-//     system messages.
+//   - The instructions are what the model is told in the end: the client's instructions and the tool block, laid out by
+//     a template.
+//   - Injection is where the instructions go: a system message, or a bracket in front of a user turn for backends that
+//     have no system messages.
 //   - An orphan is a result that answers no call of the turn before it.
 //
 // Nothing that a client puts in a tool's name, description or schema can leave its line in the tool block or
@@ -41,12 +41,13 @@ const (
 // whether it is empty. What a variable holds is never read as a template. Runs of more than two newlines become two.
 // The variables are tools (the definitions), forTools, clientInstructions, fallback and prefix.
 type Options struct {
-	Dialect       string    // that the tools are taught in; "" or "auto": json-fence
-	Prefix        string    // put in front of every tool name that the model sees
-	MaxCalls      int       // calls a turn; 1 makes the rules say so
-	OnlyCalls     string    // example of a response of calls alone, where the backend lets the model write nothing else
-	Template      string    // of all instructions; "": the built-in one
-	ForTools      string    // of the rules for tools; "": those of the dialect. Definitions follow where it does not name {{tools}}
+	Dialect   string // that the tools are taught in; "" or "auto": json-fence
+	Prefix    string // put in front of every tool name that the model sees
+	MaxCalls  int    // calls a turn; 1 makes the rules say so
+	OnlyCalls string // example of a response of calls alone, where the backend lets the model write nothing else
+	Template  string // of all instructions; "": the built-in one
+	// of the rules for tools; "": those of the dialect. Definitions follow where it does not name {{tools}}
+	ForTools      string
 	ForToolBounce string    // text that corrects a call through the wrong channel, see [Options.Bounce]
 	Fallback      string    // instructions for requests that have none of their own
 	InjectInto    Inject    // where the instructions go; "": InjectSystem
@@ -100,7 +101,8 @@ func Missing(template string) []string {
 	var names []string
 	template = strings.ReplaceAll(template, " ", "")
 	for _, name := range []string{"clientInstructions", "tools", "fallback"} {
-		if !strings.Contains(template, "{{"+name+"}}") && (name != "tools" || !strings.Contains(template, "{{forTools}}")) {
+		if !strings.Contains(template, "{{"+name+"}}") &&
+			(name != "tools" || !strings.Contains(template, "{{forTools}}")) {
 			names = append(names, name)
 		}
 	}
@@ -141,7 +143,8 @@ func (o *Options) dialect() string {
 // plain reports whether a request without tools can go out as it is.
 func (o *Options) plain(req *chat.Request) bool {
 	if o.Template != "" || o.Fallback != "" || len(o.Replace) > 0 || o.Alternate || len(req.Tools) > 0 ||
-		o.InjectInto != "" && o.InjectInto != InjectSystem || req.Choice.Mode != chat.ChoiceAuto || req.Parallel != nil {
+		o.InjectInto != "" && o.InjectInto != InjectSystem || req.Choice.Mode != chat.ChoiceAuto ||
+		req.Parallel != nil {
 		return false
 	}
 	for i := range req.Messages {
@@ -163,7 +166,8 @@ func Offered(req *chat.Request) ([]chat.Tool, error) {
 	case c.Mode == chat.ChoiceNamed:
 		t := req.Tool(c.Name)
 		if t == nil {
-			return nil, &chat.Error{Kind: chat.ErrBadRequest, Param: "tool_choice", Message: fmt.Sprintf("tool_choice names %q, which is not among the tools", c.Name)}
+			return nil, &chat.Error{Kind: chat.ErrBadRequest, Param: "tool_choice",
+				Message: fmt.Sprintf("tool_choice names %q, which is not among the tools", c.Name)}
 		}
 		return []chat.Tool{*t}, nil
 	case len(c.Allowed) > 0:

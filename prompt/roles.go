@@ -33,7 +33,8 @@ func Keep(messages []chat.Message, rules chat.Rules) []chat.Message {
 	if len(system) > 0 {
 		out = lead(out, merge(system), rules)
 	}
-	if (rules.NeedsUser || rules.UserFirst) && !slices.ContainsFunc(out, func(m chat.Message) bool { return m.Role == chat.RoleUser }) {
+	if (rules.NeedsUser || rules.UserFirst) &&
+		!slices.ContainsFunc(out, func(m chat.Message) bool { return m.Role == chat.RoleUser }) {
 		out = append(out, chat.Message{Role: chat.RoleUser, Parts: chat.Text("(Go on.)")})
 	}
 	return out

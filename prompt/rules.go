@@ -33,71 +33,103 @@ type ruleSet struct {
 }
 
 const (
-	jsonIntro = "Use the tools below to accomplish tasks. They are not built in: to use one you MUST write the call as text in your response, " +
+	jsonIntro = "Use the tools below to accomplish tasks. They are not built in: to use one you MUST write the call " +
+		"as text in your response, " +
 		"as described here. You have the power to use them; the result is sent to you in the next message."
-	tagIntro = "You may call one or more functions to assist with the user query.\n\nYou are provided with function signatures within <tools></tools> XML tags:"
+	tagIntro = "You may call one or more functions to assist with the user query.\n\nYou are provided with function " +
+		"signatures within <tools></tools> XML tags:"
 )
 
 // anyRules teach a dialect that has no row: its example says how a call is written.
 var anyRules = ruleSet{head: "=== CUSTOM TOOL PROTOCOL ===", tail: "=== END PROTOCOL ===", intro: jsonIntro,
-	many: "You may use several tools in one response, as in the example one after the other", name: "The name must match exactly one of the available tools",
-	args: "each call must include all required parameters", results: "the example shows", final: "respond normally without a call"}
+	many: "You may use several tools in one response, as in the example one after the other",
+	name: "The name must match exactly one of the available tools",
+	args: "each call must include all required parameters", results: "the example shows",
+	final: "respond normally without a call"}
 
 // ruleSets has the rows.
 var ruleSets = [...]ruleSet{
 	{dialect: "json-fence", head: "=== CUSTOM TOOL PROTOCOL ===", tail: "=== END PROTOCOL ===", intro: jsonIntro,
 		many:   "You may use several tools in one response: one code block for each call",
-		syntax: "The JSON in the code block must be valid", name: `"name" must match exactly one of the available tools`,
-		args: `"arguments" must include all required parameters`, results: "TOOL_RESULT", final: "respond normally without such a code block"},
+		syntax: "The JSON in the code block must be valid",
+		name:   `"name" must match exactly one of the available tools`,
+		args:   `"arguments" must include all required parameters`, results: "TOOL_RESULT",
+		final: "respond normally without such a code block"},
 	{dialect: "raw-json", head: "=== CUSTOM TOOL PROTOCOL ===", tail: "=== END PROTOCOL ===", intro: jsonIntro,
 		many:   "You may use several tools in one response: one JSON object on a line of its own for each call",
-		syntax: "The JSON must be valid and begin on a line of its own", name: `"name" must match exactly one of the available tools`,
-		args: `"arguments" must include all required parameters`, results: "TOOL_RESULT", final: "respond normally without such JSON"},
+		syntax: "The JSON must be valid and begin on a line of its own",
+		name:   `"name" must match exactly one of the available tools`,
+		args:   `"arguments" must include all required parameters`, results: "TOOL_RESULT",
+		final: "respond normally without such JSON"},
 	{dialect: "openai-envelope", intro: jsonIntro,
 		many:   `You may use several tools in one response: one element of "tool_calls" for each call`,
-		syntax: `The JSON must be valid and begin on a line of its own; "arguments" is a string that holds JSON`, name: `"name" must match exactly one of the available tools`,
-		args: `"arguments" must include all required parameters`, results: "TOOL_RESULT", final: "respond normally without such JSON"},
+		syntax: `The JSON must be valid and begin on a line of its own; "arguments" is a string that holds JSON`,
+		name:   `"name" must match exactly one of the available tools`,
+		args:   `"arguments" must include all required parameters`, results: "TOOL_RESULT",
+		final: "respond normally without such JSON"},
 	{dialect: "llf-shorthand", intro: jsonIntro,
 		many:   "You may use several tools in one response: one JSON object on a line of its own for each call",
-		syntax: "The JSON must be valid and begin on a line of its own", name: `"function" must match exactly one of the available tools`,
-		args: `"arguments" must include all required parameters`, results: "TOOL_RESULT", final: "respond normally without such JSON"},
+		syntax: "The JSON must be valid and begin on a line of its own",
+		name:   `"function" must match exactly one of the available tools`,
+		args:   `"arguments" must include all required parameters`, results: "TOOL_RESULT",
+		final: "respond normally without such JSON"},
 	{dialect: "tool-call-tag", intro: "You have access to these tools:", inline: true,
 		many:   "You may use several tool calls in one response: one <TOOL_CALL> block for each",
 		syntax: "JSON inside <TOOL_CALL> must be valid", name: `"tool" must match exactly one of the available tools`,
-		args: `"args" must include all required parameters`, results: "TOOL_RESULT", final: "respond normally without any tags"},
+		args: `"args" must include all required parameters`, results: "TOOL_RESULT",
+		final: "respond normally without any tags"},
 	{dialect: "tool-request", intro: jsonIntro,
 		many:   "The JSON object must be your whole response: nothing before it, nothing after it, no code block",
 		syntax: "The JSON must be valid", name: `"name" must match exactly one of the available tools`,
-		args: `"arguments" must include all required parameters`, results: "TOOL_RESULT", final: "respond normally without such JSON"},
+		args: `"arguments" must include all required parameters`, results: "TOOL_RESULT",
+		final: "respond normally without such JSON"},
 	{dialect: "yaml-style", intro: "You have access to these tools:",
-		many:   "You may use several tools in one response: a TOOL line and an ARGS block for each, with an empty line between them",
-		syntax: "TOOL: begins a line; each argument is one line under ARGS:, indented by two spaces", name: "TOOL must match exactly one of the available tools",
-		args: "ARGS must include all required parameters", results: "TOOL_RESULT", final: "respond normally without TOOL and ARGS lines"},
+		many: "You may use several tools in one response: a TOOL line and an ARGS block for each, with an empty " +
+			"line between them",
+		syntax: "TOOL: begins a line; each argument is one line under ARGS:, indented by two spaces",
+		name:   "TOOL must match exactly one of the available tools",
+		args:   "ARGS must include all required parameters", results: "TOOL_RESULT",
+		final: "respond normally without TOOL and ARGS lines"},
 	{dialect: "cli-block", intro: "You have access to these tools:", own: true,
 		many:   "You may use several tools in one response: one code block for each call",
-		syntax: "The block must be closed; its fence must be longer than any fence in the text", name: "The language of the block must match exactly one of the available tools",
-		args: "The text in the block is the argument. Where a tool takes a path and a text, the first line is === FILE: and the path; where it takes paths, each line is one. " +
-			"Any other arguments are written as JSON in a block with the language json, with \"name\" and \"arguments\". All required parameters must be included", results: "TOOL_RESULT", final: "respond normally without such a code block"},
+		syntax: "The block must be closed; its fence must be longer than any fence in the text",
+		name:   "The language of the block must match exactly one of the available tools",
+		args: "The text in the block is the argument. Where a tool takes a path and a text, the first line is === " +
+			"FILE: and the path; where it takes paths, each line is one. " +
+			"Any other arguments are written as JSON in a block with the language json, with \"name\" and " +
+			"\"arguments\". All required parameters must be included", results: "TOOL_RESULT",
+		final: "respond normally without such a code block"},
 	{dialect: "function-style", intro: "You have access to these tools:",
 		many:   "You may use several tools in one response: one call on a line of its own for each",
-		syntax: "The call must stand on a line of its own, with every argument named and strings in double quotes", name: "The name must match exactly one of the available tools",
-		args: "The call must include all required parameters", results: "TOOL_RESULT", final: "respond normally without such a line"},
+		syntax: "The call must stand on a line of its own, with every argument named and strings in double quotes",
+		name:   "The name must match exactly one of the available tools",
+		args:   "The call must include all required parameters", results: "TOOL_RESULT",
+		final: "respond normally without such a line"},
 	{dialect: "xml-style", intro: "You have access to these tools:", inline: true,
 		many:   "You may use several tools in one response: one <tool> element for each call",
-		syntax: "Each argument is one <arg> element; write &lt; &gt; and &amp; for < > and & in values", name: `"name" must match exactly one of the available tools`,
-		args: "The <tool> element must include all required parameters", results: "TOOL_RESULT", final: "respond normally without any tags"},
+		syntax: "Each argument is one <arg> element; write &lt; &gt; and &amp; for < > and & in values",
+		name:   `"name" must match exactly one of the available tools`,
+		args:   "The <tool> element must include all required parameters", results: "TOOL_RESULT",
+		final: "respond normally without any tags"},
 	{dialect: "hermes", intro: tagIntro, inline: true, framed: true,
-		many:   "You may call several functions in one response: one <tool_call> block for each",
-		syntax: "For each function call, return a JSON object with function name and arguments within <tool_call></tool_call> XML tags", name: `"name" must match exactly one of the functions`,
-		args: `"arguments" must include all required parameters`, results: "<tool_response>", final: "respond normally without any tags"},
+		many: "You may call several functions in one response: one <tool_call> block for each",
+		syntax: "For each function call, return a JSON object with function name and arguments within " +
+			"<tool_call></tool_call> XML tags", name: `"name" must match exactly one of the functions`,
+		args: `"arguments" must include all required parameters`, results: "<tool_response>",
+		final: "respond normally without any tags"},
 	{dialect: "qwen3-coder", intro: tagIntro, inline: true, framed: true,
-		many:   "You may call several functions in one response: one <tool_call> block for each",
-		syntax: "Function calls MUST follow the specified format: an inner <function=...></function> block must be nested within <tool_call></tool_call> XML tags", name: "The function must match exactly one of those above",
-		args: "Required parameters MUST be specified", results: "<tool_response>", final: "respond normally without any tags"},
+		many: "You may call several functions in one response: one <tool_call> block for each",
+		syntax: "Function calls MUST follow the specified format: an inner <function=...></function> block must be " +
+			"nested within <tool_call></tool_call> XML tags",
+		name: "The function must match exactly one of those above",
+		args: "Required parameters MUST be specified", results: "<tool_response>",
+		final: "respond normally without any tags"},
 	{dialect: "pythonic", intro: "You have access to these tools:",
 		many:   "You may use several tools in one response: [first(...), second(...)]",
-		syntax: "The list of calls must begin a line, with every argument named, in Python syntax", name: "The name must match exactly one of the available tools",
-		args: "Each call must include all required parameters", results: "TOOL_RESULT", final: "respond normally without such a list"},
+		syntax: "The list of calls must begin a line, with every argument named, in Python syntax",
+		name:   "The name must match exactly one of the available tools",
+		args:   "Each call must include all required parameters", results: "TOOL_RESULT",
+		final: "respond normally without such a list"},
 }
 
 func ruleSetOf(d variant) *ruleSet {
@@ -161,11 +193,14 @@ func (r *ruleSet) text(o *Options, d variant, tools []chat.Tool, definitions str
 	parts := []string{r.head, intro, definitions}
 	switch {
 	case o.OnlyCalls != "":
-		parts = append(parts, "Take the values of arguments from the query. Leave out optional parameters that the query does not mention.")
+		parts = append(parts, "Take the values of arguments from the query. Leave out optional parameters that the "+
+			"query does not mention.")
 	case r.dialect == protocolDialect:
-		parts = append(parts, protocolFormat+r.format(d), "IMPORTANT RULES:\n"+numbered(d, r.protocolRules(o)), "EXAMPLES:\n"+r.examples(d, tools))
+		parts = append(parts, protocolFormat+r.format(d), "IMPORTANT RULES:\n"+numbered(d, r.protocolRules(o)),
+			"EXAMPLES:\n"+r.examples(d, tools))
 	default:
-		parts = append(parts, "TOOL CALLING PROTOCOL:\nWhen you need to use a tool, respond in the EXACT format of this example:\n\n"+r.examples(d, tools),
+		parts = append(parts, "TOOL CALLING PROTOCOL:\nWhen you need to use a tool, respond in the EXACT format of "+
+			"this example:\n\n"+r.examples(d, tools),
 			"RULES:\n"+numbered(d, r.rules(o)))
 	}
 	parts = append(parts, r.tail)
@@ -179,7 +214,8 @@ const protocolFormat = "TOOL CALLING PROTOCOL:\nWhen you need to use a tool, res
 
 // format shows the shape of a call in the words of the protocol.
 func (r *ruleSet) format(d variant) string {
-	b, _ := d.AppendCalls(nil, []chat.Call{{Name: "tool_name", Arguments: `{"arg1": "value1"}`, Reasoning: "why you need this tool"}})
+	b, _ := d.AppendCalls(nil,
+		[]chat.Call{{Name: "tool_name", Arguments: `{"arg1": "value1"}`, Reasoning: "why you need this tool"}})
 	return string(b)
 }
 
@@ -197,7 +233,8 @@ func (r *ruleSet) rules(o *Options) []string {
 		list = append(list, r.syntax)
 	}
 	return append(append(list, r.name+"; "+r.args,
-		"The result comes back as "+r.results+". When you have what you need, or need no tool, "+r.final), prefixRule(o)...)
+		"The result comes back as "+r.results+". When you have what you need, or need no tool, "+r.final),
+		prefixRule(o)...)
 }
 
 // first says how many calls a response may have.
@@ -295,13 +332,15 @@ func (r *ruleSet) examples(d variant, tools []chat.Tool) string {
 	result := d.words(e.result)
 	if r.dialect != protocolDialect || result == "" {
 		result = string(d.AppendResultsAmong(nil, []chat.Result{{Name: e.call.Name, Parts: chat.Text(e.data)}}, tools))
-		result = strings.ReplaceAll(result, "\n", " ") // an example is no result: it must not stand at the start of a line
+		// an example is no result: it must not stand at the start of a line
+		result = strings.ReplaceAll(result, "\n", " ")
 	}
 	before := ""
 	if r.own {
 		before = r.ownExamples(d, tools)
 	}
-	return before + "User: " + e.ask + "\nYou:" + between + string(text) + "\n\nSystem: " + result + "\n\nYou: " + e.answer
+	return before + "User: " + e.ask + "\nYou:" + between + string(text) + "\n\nSystem: " + result + "\n\nYou: " +
+		e.answer
 }
 
 // An example is one round of a conversation.
@@ -321,8 +360,9 @@ func exampleOf(tools []chat.Tool, own bool) example {
 		s := schema.ShapeOf(tools[i].Parameters)
 		if p, ok := s.Prop("path"); ok && p.Type().Any(shape.String) && !requires(s, "path") {
 			return example{
-				ask:    `"What's in package.json?"`,
-				call:   chat.Call{Name: "read_file", Arguments: `{"path": "package.json"}`, Reasoning: "Need to read package.json to answer"},
+				ask: `"What's in package.json?"`,
+				call: chat.Call{Name: "read_file", Arguments: `{"path": "package.json"}`,
+					Reasoning: "Need to read package.json to answer"},
 				data:   `{"version": "1.0.0"}`,
 				result: `TOOL_RESULT: {"success": true, "data": {"content": "{\"version\": \"1.0.0\"}"}}`,
 				answer: "The package.json contains version 1.0.0",

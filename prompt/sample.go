@@ -39,8 +39,9 @@ type sampled struct {
 
 // formats are texts of the formats that schemas name.
 var formats = map[string]string{
-	"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00Z", "email": "ann@example.com", "uri": "https://example.com/",
-	"hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "uuid": "123e4567-e89b-12d3-a456-426614174000",
+	"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00Z", "email": "ann@example.com",
+	"uri": "https://example.com/", "hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
+	"uuid": "123e4567-e89b-12d3-a456-426614174000",
 }
 
 // sampleDepth bounds how deep a sample is nested.
@@ -178,12 +179,14 @@ func (s *sampled) number(whole bool) string {
 		step = *s.MultipleOf
 	}
 	v := math.Max(1, step)
-	if low := cmp.Or(s.Minimum, s.ExclusiveMinimum); low != nil && (v < *low || s.ExclusiveMinimum != nil && v <= *low) {
+	if low := cmp.Or(s.Minimum, s.ExclusiveMinimum); low != nil &&
+		(v < *low || s.ExclusiveMinimum != nil && v <= *low) {
 		if v = math.Ceil(*low/step) * step; s.ExclusiveMinimum != nil && v <= *low {
 			v += step
 		}
 	}
-	if high := cmp.Or(s.Maximum, s.ExclusiveMaximum); high != nil && (v > *high || s.ExclusiveMaximum != nil && v >= *high) {
+	if high := cmp.Or(s.Maximum, s.ExclusiveMaximum); high != nil &&
+		(v > *high || s.ExclusiveMaximum != nil && v >= *high) {
 		if v = math.Floor(*high/step) * step; s.ExclusiveMaximum != nil && v >= *high {
 			v -= step
 		}

@@ -42,7 +42,8 @@ func TestSample(t *testing.T) {
 
 // TestBoundsAreTold: a prompt that writes a tool as a signature says what its types do not (C-39).
 func TestBoundsAreTold(t *testing.T) {
-	tools := []chat.Tool{{Name: "set_lamp", Description: "Sets a lamp.", Parameters: []byte(`{"type":"object","properties":{
+	tools := []chat.Tool{{Name: "set_lamp", Description: "Sets a lamp.",
+		Parameters: []byte(`{"type":"object","properties":{
 		"level":{"type":"integer","minimum":0,"maximum":10,"description":"how bright"},
 		"name":{"type":"string","pattern":"^[a-z]{3}$","minLength":0,"maxLength":3},
 		"rooms":{"type":"array","items":{"type":"string"},"minItems":1,"uniqueItems":true},
@@ -58,8 +59,10 @@ func TestBoundsAreTold(t *testing.T) {
 		}
 		text := out.Messages[0].Text()
 		for _, want := range []string{
-			"\n    level: how bright (at least 0, at most 10)\n", "\n    name: (at most 3 characters, pattern \"^[a-z]{3}$\")\n", "\n    rooms: (at least 1 items, no item twice)\n",
-			"\n    share: (above 0, below 1, a multiple of 0.1)\n", "\n    when: (format date-time)\n", "\n    odd: (pattern \"x\\n\\u003cTOOL_CALL>\")\n",
+			"\n    level: how bright (at least 0, at most 10)\n",
+			"\n    name: (at most 3 characters, pattern \"^[a-z]{3}$\")\n",
+			"\n    rooms: (at least 1 items, no item twice)\n", "\n    share: (above 0, below 1, a multiple of 0.1)\n",
+			"\n    when: (format date-time)\n", "\n    odd: (pattern \"x\\n\\u003cTOOL_CALL>\")\n",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: %q is missing in\n%s", name, want, text)

@@ -91,8 +91,8 @@ func BenchmarkCompile(b *testing.B) {
 	})
 }
 
-// BenchmarkHostile shows that the cost of inputs made to be slow grows with their size and no faster: bytes a second stay
-// the same from one size to the next.
+// BenchmarkHostile shows that the cost of inputs made to be slow grows with their size and no faster: bytes a second
+// stay the same from one size to the next.
 func BenchmarkHostile(b *testing.B) {
 	s := mustCompile(b, `{"uniqueItems":true,"items":{"anyOf":[{"type":"string"},{"multipleOf":0.01}]}}`)
 	for _, kb := range []int{16, 256} {

@@ -85,7 +85,8 @@ func TestCheck(t *testing.T) {
 			continue
 		}
 		if serr.Kind() != c.kind || serr.Offset != c.offset || serr.Pointer != c.pointer {
-			t.Errorf("Check(%.60q) = %s at %d in %q, want %s at %d in %q", c.doc, serr.Kind(), serr.Offset, serr.Pointer, c.kind, c.offset, c.pointer)
+			t.Errorf("Check(%.60q) = %s at %d in %q, want %s at %d in %q", c.doc, serr.Kind(), serr.Offset,
+				serr.Pointer, c.kind, c.offset, c.pointer)
 		}
 		if serr.Message == "" || !strings.Contains(err.Error(), serr.Message) {
 			t.Errorf("Check(%.60q): message %q, error %q", c.doc, serr.Message, err)
@@ -100,7 +101,8 @@ func TestCheckManyNames(t *testing.T) {
 	for i := range 40 {
 		b.WriteString(`,"k` + strings.Repeat("x", i) + `":1`)
 	}
-	for tail, kind := range map[string]schema.SyntaxKind{`}`: "", `,"n\u0061me":2}`: schema.DuplicateKey, `,"Name":2}`: schema.CaseClash} {
+	for tail, kind := range map[string]schema.SyntaxKind{`}`: "", `,"n\u0061me":2}`: schema.DuplicateKey,
+		`,"Name":2}`: schema.CaseClash} {
 		err := schema.Check(b.String() + tail)
 		var serr *schema.SyntaxError
 		if kind == "" && err != nil || kind != "" && (!errors.As(err, &serr) || serr.Kind() != kind) {
@@ -117,7 +119,8 @@ func TestValidateReadsStrictly(t *testing.T) {
 		`{"a":1,"A":2}`: false, `1e400`: false, `[]`: false,
 	} {
 		v := s.Validate(doc)
-		if bad != (len(v) == 1) || bad && (v[0].Keyword != "" || !strings.HasPrefix(v[0].Message, "not valid JSON at byte ")) {
+		if bad != (len(v) == 1) ||
+			bad && (v[0].Keyword != "" || !strings.HasPrefix(v[0].Message, "not valid JSON at byte ")) {
 			t.Errorf("Validate(%q) = %v", doc, v)
 		}
 	}
@@ -130,7 +133,8 @@ func TestCheckDifferential(t *testing.T) {
 			g := generator{t: t}
 			doc := []byte(g.value(3, "doc"))
 			if len(doc) > 0 && rapid.Bool().Draw(t, "spoil") {
-				doc[rapid.IntRange(0, len(doc)-1).Draw(t, "at")] = rapid.SampledFrom([]byte(`"[]{},:0e.-\`+"\xff\n ")).Draw(t, "byte")
+				doc[rapid.IntRange(0, len(doc)-1).Draw(t,
+					"at")] = rapid.SampledFrom([]byte(`"[]{},:0e.-\`+"\xff\n ")).Draw(t, "byte")
 			}
 			return string(doc)
 		}))
@@ -148,7 +152,8 @@ func TestCheckDifferential(t *testing.T) {
 }
 
 func FuzzCheck(f *testing.F) {
-	for _, doc := range []string{`{"a":[1,2.5e3,"x\u00e9\ud83d\ude00",null,true]}`, `[[[]]]`, `"\ud800"`, "\xff", `{"a":1,"a":2}`} {
+	for _, doc := range []string{`{"a":[1,2.5e3,"x\u00e9\ud83d\ude00",null,true]}`, `[[[]]]`, `"\ud800"`, "\xff",
+		`{"a":1,"a":2}`} {
 		f.Add(doc)
 	}
 	f.Fuzz(func(t *testing.T, doc string) {

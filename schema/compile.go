@@ -73,7 +73,8 @@ func compile(src string) (*Schema, error) {
 		return &Schema{}, &Error{Pointer: serr.Pointer, Message: serr.Error()}
 	}
 	t = t.keep()
-	c := compiler{tape: t, nodes: make(map[int]*node), finders: make(map[int]finder), lists: make(map[int][]int), draft: draft2020, lenient: true}
+	c := compiler{tape: t, nodes: make(map[int]*node), finders: make(map[int]finder), lists: make(map[int][]int),
+		draft: draft2020, lenient: true}
 	c.chooseDraft()
 	root := c.schema(0, nil)
 	s := &Schema{root: root, tape: t, patterns: c.patterns}
@@ -124,7 +125,8 @@ func (c *compiler) chooseDraft() {
 		return
 	}
 	if c.tokens[i].kind != shape.String {
-		c.fail((*place)(nil).to("$schema"), "$schema must be a string, such as \"https://json-schema.org/draft/2020-12/schema\"")
+		c.fail((*place)(nil).to("$schema"), "$schema must be a string, such as "+
+			"\"https://json-schema.org/draft/2020-12/schema\"")
 		return
 	}
 	switch s := c.str(i); {
@@ -569,7 +571,8 @@ func (c *compiler) flag(v int, at *place) bool {
 func (c *compiler) bounded() bool {
 	for _, n := range c.order {
 		if !n.measure() {
-			c.fail(n.pointer, "the schema refers to itself without going deeper into the value, so checking it would never end")
+			c.fail(n.pointer, "the schema refers to itself without going deeper into the value, so checking it would "+
+				"never end")
 			return false
 		}
 		if n.cost > maxSchemaCost {

@@ -15,16 +15,20 @@ import (
 func TestCompileErrors(t *testing.T) {
 	for _, c := range []struct{ schema, pointer, message string }{
 		{`{"type":"strng"}`, "/type", `there is no type "strng"; did you mean "string"?`},
-		{`{"properties":{"a":{"type":"elephant"}}}`, "/properties/a/type", `there is no type "elephant"; the types are null, boolean, integer, number, string, array or object`},
+		{`{"properties":{"a":{"type":"elephant"}}}`, "/properties/a/type",
+			`there is no type "elephant"; the types are null, boolean, integer, number, string, array or object`},
 		{`{"type":["string","integr"]}`, "/type/1", `there is no type "integr"; did you mean "integer"?`},
 		{`{"type":3}`, "/type", "type must be a type name or a list of them, not number 3"},
 		{`{"type":[1]}`, "/type/0", "a type must be a string, not number 1"},
-		{`{"properties":["a"]}`, "/properties", "properties must be an object that maps names to schemas, not an array of 1 item"},
-		{`{"properties":{"a/b":"string"}}`, "/properties/a~1b", `a schema must be an object, true or false, not string "string"`},
+		{`{"properties":["a"]}`, "/properties",
+			"properties must be an object that maps names to schemas, not an array of 1 item"},
+		{`{"properties":{"a/b":"string"}}`, "/properties/a~1b",
+			`a schema must be an object, true or false, not string "string"`},
 		{`{"properties":{"a":null}}`, "/properties/a", "a schema must be an object, true or false, not null"},
 		{`{"required":"a"}`, "/required", `required must be a list of property names, not string "a"`},
 		{`{"required":[1]}`, "/required/0", "a property name must be a string, not number 1"},
-		{`{"$schema":"https://json-schema.org/draft/2020-12/schema","properties":{"a":{"required":true}}}`, "/properties/a/required", "required must be a list of property names; it stands beside properties"},
+		{`{"$schema":"https://json-schema.org/draft/2020-12/schema","properties":{"a":{"required":true}}}`,
+			"/properties/a/required", "required must be a list of property names; it stands beside properties"},
 		{`{"enum":"a"}`, "/enum", `enum must be a list of the values allowed, not string "a"`},
 		{`{"minimum":"1"}`, "/minimum", `minimum must be a number, not string "1"`},
 		{`{"multipleOf":0}`, "/multipleOf", "multipleOf must be greater than 0, not 0"},
@@ -42,23 +46,28 @@ func TestCompileErrors(t *testing.T) {
 		{`{"pattern":5}`, "/pattern", "pattern must be a string"},
 		{`{"patternProperties":{"[":{}}}`, "/patternProperties/[", "no regular expression"},
 		{`{"$ref":"#/$defs/a"}`, "/$ref", `"#/$defs/a" leads nowhere: the schema has no /$defs`},
-		{`{"$defs":{"b":{}},"properties":{"x":{"$ref":"#/$defs/a"}}}`, "/properties/x/$ref", "the schema has no /$defs/a"},
+		{`{"$defs":{"b":{}},"properties":{"x":{"$ref":"#/$defs/a"}}}`, "/properties/x/$ref",
+			"the schema has no /$defs/a"},
 		{`{"$ref":"#nowhere"}`, "/$ref", `no schema here has the $anchor "nowhere"`},
-		{`{"$ref":"https://example.org/other.json"}`, "/$ref", "is another document, and none is loaded; copy the schema into $defs"},
+		{`{"$ref":"https://example.org/other.json"}`, "/$ref",
+			"is another document, and none is loaded; copy the schema into $defs"},
 		{`{"$ref":"file:///etc/passwd"}`, "/$ref", "is another document, and none is loaded"},
 		{`{"$ref":"other.json#/a"}`, "/$ref", "is another document, and none is loaded"},
 		{`{"$ref":1}`, "/$ref", "$ref must be a string, not number 1"},
 		{`{"$ref":"#"}`, "", "refers to itself without going deeper"},
-		{`{"$defs":{"a":{"allOf":[{"$ref":"#/$defs/b"}]},"b":{"not":{"$ref":"#/$defs/a"}}}}`, "/$defs/a", "refers to itself without going deeper"},
+		{`{"$defs":{"a":{"allOf":[{"$ref":"#/$defs/b"}]},"b":{"not":{"$ref":"#/$defs/a"}}}}`, "/$defs/a",
+			"refers to itself without going deeper"},
 		{`{"dependentRequired":["a"]}`, "/dependentRequired", "dependentRequired must be an object"},
 		{`"string"`, "", `a schema must be an object, true or false, not string "string"`},
 		{`[]`, "", "a schema must be an object, true or false, not an array of 0 items"},
 		{`{"type":"string"`, "/type", "not valid JSON at byte 16"},
 		{`{"type":"string","type":"integer"}`, "/type", "twice"},
-		{strings.Repeat(`{"items":`, 300) + `{}` + strings.Repeat("}", 300), strings.Repeat("/items", 256), "too deeply"},
+		{strings.Repeat(`{"items":`, 300) + `{}` + strings.Repeat("}", 300), strings.Repeat("/items", 256),
+			"too deeply"},
 		{`{"unevaluatedProperties":{"$ref":"https://example.org/x"}}`, "/unevaluatedProperties/$ref", "none is loaded"},
 		{`{"$id":"https://example.org/a/","$defs":{"x":{"$id":"y.json"}},"$ref":"z.json"}`, "", "none is loaded"},
-		{`{"unevaluatedProperties":3}`, "/unevaluatedProperties", "a schema must be an object, true or false, not number 3"},
+		{`{"unevaluatedProperties":3}`, "/unevaluatedProperties",
+			"a schema must be an object, true or false, not number 3"},
 	} {
 		s, err := schema.Compile(json.RawMessage(c.schema))
 		var serr *schema.Error
@@ -67,7 +76,8 @@ func TestCompileErrors(t *testing.T) {
 			continue
 		}
 		if serr.Pointer != c.pointer || !strings.Contains(serr.Message, c.message) {
-			t.Errorf("Compile(%.200s):\n at %q: %s\nwant %q: %s", c.schema, serr.Pointer, serr.Message, c.pointer, c.message)
+			t.Errorf("Compile(%.200s):\n at %q: %s\nwant %q: %s", c.schema, serr.Pointer, serr.Message, c.pointer,
+				c.message)
 		}
 	}
 }
@@ -177,7 +187,8 @@ func TestFor(t *testing.T) {
 	if v := s.Validate(`{"path":"a","limit":1.5,"tags":["x"],"start":{"line":3}}`); v != nil {
 		t.Error(v)
 	}
-	for _, doc := range []string{`{"path":"a"}`, `{"path":1,"limit":1}`, `{"path":"a","limit":1,"more":1}`, `{"path":"a","limit":1,"start":{"line":"3"}}`} {
+	for _, doc := range []string{`{"path":"a"}`, `{"path":1,"limit":1}`, `{"path":"a","limit":1,"more":1}`,
+		`{"path":"a","limit":1,"start":{"line":"3"}}`} {
 		if s.Validate(doc) == nil {
 			t.Errorf("%s is valid", doc)
 		}

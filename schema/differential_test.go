@@ -16,7 +16,8 @@ import (
 // The validator and the library behind it must agree on whether a document is valid and, where the schema has no
 // alternatives, on the places that are wrong.
 func TestDifferential(t *testing.T) {
-	for _, draft := range []string{"https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"} {
+	for _, draft := range []string{"https://json-schema.org/draft/2020-12/schema",
+		"http://json-schema.org/draft-07/schema#"} {
 		t.Run(draft[strings.Index(draft, "draft"):], func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				g := generator{t: t, modern: strings.Contains(draft, "2020")}
@@ -46,7 +47,8 @@ func compareWithOracle(t failer, src, doc string, s *schema.Schema, oracle *json
 	if (want == nil) != (len(got) == 0) {
 		t.Fatalf("schema   %s\ndocument %s\ngot      %v\nlibrary  %v", src, doc, got, want)
 	}
-	for _, word := range []string{"anyOf", "oneOf", `"not"`, `"if"`, "contains", "propertyNames", "false", "enum", "const", "unevaluated"} {
+	for _, word := range []string{"anyOf", "oneOf", `"not"`, `"if"`, "contains", "propertyNames", "false", "enum",
+		"const", "unevaluated"} {
 		if strings.Contains(src, word) {
 			return
 		}
@@ -120,7 +122,8 @@ func (g *generator) root(draft string) string {
 	}
 	body := g.object(3)
 	if strings.Contains(body, "$ref") {
-		body = fmt.Sprintf(`{%q:{"loop":{"type":["object","integer","array"],"properties":{"a":{"$ref":"#/%s/loop"}},"items":{"$ref":"#/%s/loop"}}},%s`,
+		body = fmt.Sprintf(
+			`{%q:{"loop":{"type":["object","integer","array"],"properties":{"a":{"$ref":"#/%s/loop"}},"items":{"$ref":"#/%s/loop"}}},%s`,
 			defs, defs, defs, body[1:])
 	}
 	return fmt.Sprintf(`{"$schema":%q,%s`, draft, body[1:])
@@ -164,17 +167,20 @@ func (g *generator) keyword(depth int) (name, value string) {
 	props := func() string {
 		return fmt.Sprintf(`{"a":%s,"b":%s}`, g.schema(d), g.schema(d))
 	}
-	kw := []string{"type", "type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
-		"maxLength", "pattern", "items", "items", "minItems", "maxItems", "uniqueItems", "contains", "properties", "properties", "properties",
-		"patternProperties", "additionalProperties", "propertyNames", "required", "minProperties", "maxProperties", "allOf", "anyOf", "oneOf", "not", "$ref"}
+	kw := []string{"type", "type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+		"multipleOf", "minLength", "maxLength", "pattern", "items", "items", "minItems", "maxItems", "uniqueItems",
+		"contains", "properties", "properties", "properties", "patternProperties", "additionalProperties",
+		"propertyNames", "required", "minProperties", "maxProperties", "allOf", "anyOf", "oneOf", "not", "$ref"}
 	if g.modern {
-		kw = append(kw, "prefixItems", "dependentRequired", "dependentSchemas", "minContains", "maxContains", "unevaluatedProperties")
+		kw = append(kw, "prefixItems", "dependentRequired", "dependentSchemas", "minContains", "maxContains",
+			"unevaluatedProperties")
 	} else {
 		kw = append(kw, "dependencies", "additionalItems", "if")
 	}
 	switch name = g.pick(kw...); name {
 	case "type":
-		return name, g.pick(`"string"`, `"integer"`, `"number"`, `"object"`, `"array"`, `"null"`, `"boolean"`, `["string","number"]`, `["object","array"]`)
+		return name, g.pick(`"string"`, `"integer"`, `"number"`, `"object"`, `"array"`, `"null"`, `"boolean"`,
+			`["string","number"]`, `["object","array"]`)
 	case "enum":
 		return name, "[" + g.value(1, "e") + `,"only here"]`
 	case "const":
@@ -183,7 +189,8 @@ func (g *generator) keyword(depth int) (name, value string) {
 		return name, number()
 	case "multipleOf":
 		return name, g.pick("1", "2", "0.1", "2.5", "1e1", "0.01", "3")
-	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
+	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains",
+		"maxContains":
 		return name, small()
 	case "pattern":
 		return name, g.pick(`"^a"`, `"b$"`, `"^[a-c]*$"`, `"\\d"`, `"^\\w+$"`)
@@ -230,7 +237,8 @@ func (g *generator) value(depth int, label string) string {
 	case 0:
 		return g.pick("null", "true", "false")
 	case 1, 2:
-		return g.pick("0", "1", "2", "2.0", "-1", "2.5", "1e1", "10", "0.3", "100", "0.1", "-0", "1e2", "12345678901234567890")
+		return g.pick("0", "1", "2", "2.0", "-1", "2.5", "1e1", "10", "0.3", "100", "0.1", "-0", "1e2",
+			"12345678901234567890")
 	case 3, 4, 5:
 		return g.pick(`"a"`, `"b"`, `"ab"`, `""`, `"a1"`, `"\u0061"`, `"é😀"`, `"cab"`)
 	case 6:

@@ -93,7 +93,8 @@ func (t *tape) extreme() (tok int, found bool) {
 
 func (l *library) validate(t *tape) []Violation {
 	if i, ok := t.extreme(); ok {
-		return []Violation{{Keyword: "type", Message: "the number " + preview(t.text(i)) + " is too large to be checked"}}
+		return []Violation{
+			{Keyword: "type", Message: "the number " + preview(t.text(i)) + " is too large to be checked"}}
 	}
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(t.src))
 	if err != nil {
@@ -116,7 +117,8 @@ func (l *library) collect(e *jsonschema.ValidationError, found *[]Violation) {
 	at := joinPointer(e.InstanceLocation)
 	add := func(pointer, text, missing string) {
 		if len(*found) < maxViolations {
-			*found = append(*found, Violation{Pointer: pointer, Keyword: keywordOf(e.ErrorKind), Message: text, Missing: missing})
+			*found = append(*found, Violation{Pointer: pointer, Keyword: keywordOf(e.ErrorKind), Message: text,
+				Missing: missing})
 		}
 	}
 	switch k := e.ErrorKind.(type) {

@@ -44,7 +44,8 @@ func TestPatternsAreBounded(t *testing.T) {
 func TestCacheWeighsPatterns(t *testing.T) {
 	var c Cache
 	for i := range 60 {
-		if _, err := c.Compile(fmt.Appendf(nil, `{"pattern": "x%d((a{1,30}){1,30})((b{1,30}){1,30})((c{1,30}){1,30})((d{1,30}){1,30})((e{1,30}){1,30})((f{1,30}){1,30})((g{1,30}){1,30})((h{1,30}){1,30})((i{1,30}){1,30})((j{1,30}){1,30})"}`, i)); err != nil {
+		if _, err := c.Compile(fmt.Appendf(nil,
+			`{"pattern": "x%d((a{1,30}){1,30})((b{1,30}){1,30})((c{1,30}){1,30})((d{1,30}){1,30})((e{1,30}){1,30})((f{1,30}){1,30})((g{1,30}){1,30})((h{1,30}){1,30})((i{1,30}){1,30})((j{1,30}){1,30})"}`, i)); err != nil {
 			t.Fatal(err)
 		}
 	}

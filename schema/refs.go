@@ -24,7 +24,8 @@ func (c *compiler) reference(v int, at *place) *node {
 			c.goBeyond("$ref")
 			return nil
 		}
-		c.fail(at, "%q is another document, and none is loaded; copy the schema into $defs and refer to it as \"#/$defs/NAME\"", ref)
+		c.fail(at, "%q is another document, and none is loaded; copy the schema into $defs and refer to it as "+
+			"\"#/$defs/NAME\"", ref)
 		return nil
 	}
 	name, err := url.PathUnescape(fragment)
@@ -72,7 +73,8 @@ func (c *compiler) self(document string) bool {
 }
 
 func isMetaschema(document string) bool {
-	return strings.HasPrefix(document, "http://json-schema.org/") || strings.HasPrefix(document, "https://json-schema.org/")
+	return strings.HasPrefix(document, "http://json-schema.org/") ||
+		strings.HasPrefix(document, "https://json-schema.org/")
 }
 
 // names maps references to the schemas in a document. It is filled when the first reference asks.
@@ -80,8 +82,9 @@ type names struct {
 	gathered    bool
 	identifiers bool           // a schema within has an $id, which gives references another base
 	anchors     map[string]int // tokens by $anchor, or in draft-07 by an $id that is a fragment
-	above       []int          // for each value the token of the member's name, or minus the element's number, that leads to it
-	within      []int          // and the token of the object or array that it is in
+	// for each value the token of the member's name, or minus the element's number, that leads to it
+	above  []int
+	within []int // and the token of the object or array that it is in
 }
 
 // hasIdentifiers reports whether a schema within has an $id, which gives references another base.
@@ -102,7 +105,8 @@ func (c *compiler) gather() {
 	if k.gathered {
 		return
 	}
-	*k = names{gathered: true, anchors: make(map[string]int), above: make([]int, len(c.tokens)), within: make([]int, len(c.tokens))}
+	*k = names{gathered: true, anchors: make(map[string]int), above: make([]int, len(c.tokens)),
+		within: make([]int, len(c.tokens))}
 	for i := range c.tokens {
 		switch c.tokens[i].kind {
 		case shape.Object:
@@ -198,7 +202,8 @@ func (c *compiler) regexp(pattern string, at *place) *regexp.Regexp {
 			return nil // it was said
 		}
 		if c.patterns += patternBase + patternSize(parsed); c.patterns > maxPatterns {
-			c.fail(at, "the patterns of the schema are too large together: shorten them, or repeat less in them, as in {1,1000}")
+			c.fail(at, "the patterns of the schema are too large together: shorten them, or repeat less in them, as "+
+				"in {1,1000}")
 			return nil
 		}
 	}
@@ -211,7 +216,8 @@ func (c *compiler) regexp(pattern string, at *place) *regexp.Regexp {
 		switch serr.Code {
 		case syntax.ErrInvalidPerlOp, syntax.ErrMissingRepeatArgument:
 			if strings.Contains(serr.Expr, "(?") {
-				c.fail(at, "the pattern %q uses %q; patterns are matched in linear time, without looking around: say it with not, allOf or another pattern", pattern, serr.Expr)
+				c.fail(at, "the pattern %q uses %q; patterns are matched in linear time, without looking around: say "+
+					"it with not, allOf or another pattern", pattern, serr.Expr)
 				return nil
 			}
 		case syntax.ErrInvalidEscape:

@@ -34,7 +34,9 @@ func (s *Schema) Shape() *shape.Shape {
 // A Violation is one way in which a document breaks its schema.
 type Violation struct {
 	Pointer string // JSON pointer to the place in the document; for a missing property, to where it should be
-	Keyword string // the keyword of the schema that is broken, "false" for a schema that allows nothing; empty when the text is not JSON
+	// the keyword of the schema that is broken, "false" for a schema that allows nothing; empty when the text is not
+	// JSON
+	Keyword string
 	Message string // what is wrong there, in words for a model
 	Missing string // name of the required property that is absent, if that is what is wrong
 }

@@ -72,7 +72,8 @@ func TestShape(t *testing.T) {
 		{`{"type":"uint32"}`, "int"},
 		{`{"type":"list[str]"}`, "arr"},
 		{`{"type":"any"}`, "null|bool|num|str|arr|obj{}"},
-		{`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"boolean"},"m":{}},"required":["a"]}`, "obj{z:str a!:bool m:-}"},
+		{`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"boolean"},"m":{}},"required":["a"]}`,
+			"obj{z:str a!:bool m:-}"},
 		{`{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`, "obj{a:str closed}"},
 		{`{"type":"object","additionalProperties":{"type":"integer"}}`, "obj{*:int}"},
 		{`{"properties":{"a":{"items":{"type":"number"}}}}`, "obj{a:arr(num)}"},
@@ -114,7 +115,8 @@ func TestShapeOf(t *testing.T) {
 		{`nonsense`, "-"},
 		{`{"type":"integer"}`, "int"},
 		{`{"type":"interval"}`, "null|bool|num|str|arr|obj{}"},
-		{`{"properties":{"a":{"type":"strnig"},"b":{"type":"integer"},"c":{"$ref":"#/nowhere"}},"required":7}`, "obj{a:null|bool|num|str|arr|obj{} b:int c:-}"},
+		{`{"properties":{"a":{"type":"strnig"},"b":{"type":"integer"},"c":{"$ref":"#/nowhere"}},"required":7}`,
+			"obj{a:null|bool|num|str|arr|obj{} b:int c:-}"},
 		{`{"$ref":"#"}`, "-"},
 	} {
 		if got := write(schema.ShapeOf(json.RawMessage(c.schema))); got != c.want {

@@ -43,7 +43,8 @@ const (
 )
 
 func shapeOf(root *node, tokens int) *shape.Shape {
-	s := shaper{shapes: make(map[string]*shape.Shape), read: make(map[*node]facts), ids: make(map[*node]string), left: freeFacts + factsPerTokens*tokens}
+	s := shaper{shapes: make(map[string]*shape.Shape), read: make(map[*node]facts), ids: make(map[*node]string),
+		left: freeFacts + factsPerTokens*tokens}
 	return s.shape(alts{{root}})
 }
 
@@ -441,8 +442,9 @@ func (n *node) target() *node {
 
 // plain reports whether n says nothing but its reference.
 func (n *node) plain() bool {
-	return !n.never && n.types == 0 && n.enum == nil && n.konst == nil && n.number == nil && n.str == nil && n.array == nil && n.object == nil &&
-		n.all == nil && n.some == nil && n.one == nil && n.not == nil && n.cond == nil
+	return !n.never && n.types == 0 && n.enum == nil && n.konst == nil && n.number == nil && n.str == nil &&
+		n.array == nil && n.object == nil && n.all == nil && n.some == nil && n.one == nil && n.not == nil &&
+		n.cond == nil
 }
 
 // or joins alternatives.

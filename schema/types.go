@@ -15,8 +15,9 @@ var typeNames = [...]struct {
 	name  string
 	types shape.Types
 }{
-	{"null", shape.Null}, {"boolean", shape.Boolean}, {"integer", shape.Integer}, {"number", shape.Number | shape.Integer},
-	{"string", shape.String}, {"array", shape.Array}, {"object", shape.Object},
+	{"null", shape.Null}, {"boolean", shape.Boolean}, {"integer", shape.Integer},
+	{"number", shape.Number | shape.Integer}, {"string", shape.String}, {"array", shape.Array},
+	{"object", shape.Object},
 }
 
 // typeAliases are names of other type systems that stand in tool definitions, by the type of JSON Schema they mean.
@@ -26,7 +27,8 @@ var typeAliases = [...]struct {
 }{
 	{shape.Null, []string{"none", "nonetype", "nil"}},
 	{shape.Boolean, []string{"bool"}},
-	{shape.Integer, []string{"int", "int8", "int16", "int32", "int64", "uint", "uint8", "uint16", "uint32", "uint64", "long", "short", "bigint"}},
+	{shape.Integer, []string{"int", "int8", "int16", "int32", "int64", "uint", "uint8", "uint16", "uint32", "uint64",
+		"long", "short", "bigint"}},
 	{shape.Number | shape.Integer, []string{"float", "float32", "float64", "double", "decimal", "numeric", "real"}},
 	{shape.String, []string{"str", "text", "varchar", "char", "uuid", "enum", "date", "datetime", "date-time", "time"}},
 	{shape.Array, []string{"list", "tuple", "set", "arraylist"}},

@@ -57,7 +57,8 @@ func (v *validator) check(n *node, i int) bool {
 // fail records a violation at the current path. It returns false.
 func (v *validator) fail(keyword, format string, args ...any) bool {
 	if v.quiet == 0 && len(v.found) < maxViolations {
-		v.found = append(v.found, Violation{Pointer: v.pointer(v.path), Keyword: keyword, Message: fmt.Sprintf(format, args...)})
+		v.found = append(v.found, Violation{Pointer: v.pointer(v.path), Keyword: keyword,
+			Message: fmt.Sprintf(format, args...)})
 	}
 	return false
 }
@@ -201,11 +202,13 @@ func (v *validator) checkContains(r *arrayRules, arr int) bool {
 	}
 	switch {
 	case n < least && r.minContains >= 0:
-		return v.fail("minContains", "has %s of the kind that contains demands; want at least %d", count(n, "item"), least)
+		return v.fail("minContains", "has %s of the kind that contains demands; want at least %d", count(n, "item"),
+			least)
 	case n < least:
 		return v.fail("contains", "no item is of the kind that contains demands")
 	case r.maxContains >= 0 && n > r.maxContains:
-		return v.fail("maxContains", "has %s of the kind that contains demands; want at most %d", count(n, "item"), r.maxContains)
+		return v.fail("maxContains", "has %s of the kind that contains demands; want at most %d", count(n, "item"),
+			r.maxContains)
 	}
 	return true
 }
@@ -364,7 +367,8 @@ func (v *validator) checkOne(list []*node, i int) bool {
 			continue
 		}
 		if first >= 0 {
-			return v.fail("oneOf", "fits more than one of the forms allowed (%d and %d); want exactly one", first+1, k+1)
+			return v.fail("oneOf", "fits more than one of the forms allowed (%d and %d); want exactly one", first+1,
+				k+1)
 		}
 		first = k
 	}

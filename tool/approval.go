@@ -11,8 +11,8 @@ import (
 // Approvals keeps questions to a person and their answers. It never waits for one: who needs the answer asks again
 // with Get. Package approvaltest holds what every implementation has to do.
 type Approvals interface {
-	// Ask puts a question. As long as a question of the same binding is pending, or answered and not consumed, that one is
-	// returned, and nothing new is made.
+	// Ask puts a question. As long as a question of the same binding is pending, or answered and not consumed, that one
+	// is returned, and nothing new is made.
 	Ask(ctx context.Context, q Question) (Approval, error)
 
 	// Get returns an approval. One whose time is over is expired. ErrNoApproval: there is none of that id.
@@ -49,23 +49,26 @@ type Question struct {
 	Definition string          `json:"definition,omitempty"` // hash of the tool's definition
 	Arguments  json.RawMessage `json:"arguments,omitempty"`  // exactly what will run
 	Dir        string          `json:"dir,omitempty"`
-	Env        []string        `json:"env,omitempty"`    // variables that the call sets beyond those of the runner
-	Rule       string          `json:"rule,omitempty"`   // that asks, with file and line
-	Why        string          `json:"why,omitempty"`    // it asks
-	Always     string          `json:"always,omitempty"` // the rule that would allow this call from now on; empty: none would
-	Form       *Form           `json:"form,omitempty"`   // what the call asks for; Arguments are an answer to begin with. Nil: it is about the call itself
-	Expires    time.Time       `json:"expires,omitzero"`
+	Env        []string        `json:"env,omitempty"`  // variables that the call sets beyond those of the runner
+	Rule       string          `json:"rule,omitempty"` // that asks, with file and line
+	Why        string          `json:"why,omitempty"`  // it asks
+	// the rule that would allow this call from now on; empty: none would
+	Always string `json:"always,omitempty"`
+	// what the call asks for; Arguments are an answer to begin with. Nil: it is about the call itself
+	Form    *Form     `json:"form,omitempty"`
+	Expires time.Time `json:"expires,omitzero"`
 }
 
 // An Answer decides a question.
 type Answer struct {
 	State     ApprovalState   `json:"state"`               // approved, edited, denied or cancelled
 	Arguments json.RawMessage `json:"arguments,omitempty"` // edited: what is to run instead
-	Refused   string          `json:"refused,omitempty"`   // edited: the parts of the call that were taken out of it, and no more; in words, for the model
-	Reason    string          `json:"reason,omitempty"`    // for the model
-	By        string          `json:"by,omitempty"`        // who decided
-	Always    bool            `json:"always,omitempty"`    // the offered rule is to be kept
-	Stop      bool            `json:"stop,omitempty"`      // denied: the run that asked is to end with it
+	// edited: the parts of the call that were taken out of it, and no more; in words, for the model
+	Refused string `json:"refused,omitempty"`
+	Reason  string `json:"reason,omitempty"` // for the model
+	By      string `json:"by,omitempty"`     // who decided
+	Always  bool   `json:"always,omitempty"` // the offered rule is to be kept
+	Stop    bool   `json:"stop,omitempty"`   // denied: the run that asked is to end with it
 }
 
 // An Approval is a question and what became of it.

@@ -23,7 +23,8 @@ func (asks) Decide(c policy.Action) policy.Verdict {
 	if strings.Contains(c.Arguments, "Rome") {
 		return policy.Verdict{Decision: chat.DecisionDeny, Rule: "no Rome", Why: "not there"}
 	}
-	return policy.Verdict{Decision: chat.DecisionAsk, Rule: "ask about all", File: "wield.yaml", Line: 7, Why: "by default"}
+	return policy.Verdict{Decision: chat.DecisionAsk, Rule: "ask about all", File: "wield.yaml", Line: 7,
+		Why: "by default"}
 }
 
 func (asks) Always(c policy.Action) string {
@@ -78,12 +79,16 @@ func TestApprovals(t *testing.T) {
 		{name: "denied", answer: Answer{State: ApprovalDenied}, result: "Error: User denied approval"},
 		{name: "denied with a reason", answer: Answer{State: ApprovalDenied, Reason: "not on a Friday"},
 			result: "Error: User denied approval\ndetails: {\"reason\":\"not on a Friday\"}"},
-		{name: "cancelled", answer: Answer{State: ApprovalCancelled}, result: "Error: The approval was cancelled, the call was not run"},
+		{name: "cancelled", answer: Answer{State: ApprovalCancelled},
+			result: "Error: The approval was cancelled, the call was not run"},
 		{name: "edited", answer: Answer{State: ApprovalEdited, Arguments: json.RawMessage(`{"city":"Bergen"}`)},
 			result: "(The user changed the arguments to {\"city\":\"Bergen\"})\ndeployed to Bergen", ran: "Bergen"},
-		{name: "parts refused", answer: Answer{State: ApprovalEdited, Arguments: json.RawMessage(`{"city":"Bergen"}`), Refused: "part 2 of 2"},
-			result: "(The user refused part 2 of 2. The rest of the call was carried out.)\ndeployed to Bergen", ran: "Bergen"},
-		{name: "edited to what is denied", answer: Answer{State: ApprovalEdited, Arguments: json.RawMessage(`{"city":"Rome"}`)},
+		{name: "parts refused", answer: Answer{State: ApprovalEdited, Arguments: json.RawMessage(`{"city":"Bergen"}`),
+			Refused: "part 2 of 2"},
+			result: "(The user refused part 2 of 2. The rest of the call was carried out.)\ndeployed to Bergen",
+			ran:    "Bergen"},
+		{name: "edited to what is denied",
+			answer: Answer{State: ApprovalEdited, Arguments: json.RawMessage(`{"city":"Rome"}`)},
 			result: "(The user changed the arguments to {\"city\":\"Rome\"})\nError: Security violation: not there\ndetails: {\"rule\":\"no Rome\"}"},
 		{name: "edited to what does not fit", answer: Answer{State: ApprovalEdited, Arguments: json.RawMessage(`{}`)},
 			result: "(The user changed the arguments to {})\nError: Missing required parameter: city"},
@@ -113,7 +118,8 @@ func TestQuestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(a.Arguments) != `{"city": "Oslo"}` || a.Tool != "deploy" || a.Dir != "/work" || a.CallID != "c1" ||
-		a.Rule != "wield.yaml:7: ask about all" || a.Why != "by default" || a.Always != "allow tool weather" || a.Definition == "" {
+		a.Rule != "wield.yaml:7: ask about all" || a.Why != "by default" || a.Always != "allow tool weather" ||
+		a.Definition == "" {
 		t.Errorf("question %+v", a.Question)
 	}
 	if a, _ := store.Get(t.Context(), planned(t, r, `{"city":"Bergen"}`).Approval); a.Always != "" {
@@ -151,7 +157,8 @@ func TestApprovalIsBound_arg096_arg097(t *testing.T) {
 			store.Decide(t.Context(), p.Approval, Answer{State: ApprovalApproved})
 			p.by = nil // as if it had been stored
 			change(r, &p)
-			if result, err := last(t, r, p); !strings.HasPrefix(result, "Error: Security violation: ") || err != nil || len(*ran) != 0 {
+			if result, err := last(t, r, p); !strings.HasPrefix(result, "Error: Security violation: ") || err != nil ||
+				len(*ran) != 0 {
 				t.Errorf("got %q, %v, ran %v", result, err, *ran)
 			}
 		})
@@ -174,7 +181,8 @@ func TestApprovalExpires_arg099(t *testing.T) {
 // TestApprovedInArguments_arg100 has a model that says that it was allowed to.
 func TestApprovedInArguments_arg100(t *testing.T) {
 	r, _, ran := deployer(t)
-	if _, result := play(t, r, call("deploy", `{"city":"Oslo","approved":true}`)); !strings.HasPrefix(result, "Error: Invalid arguments: /approved") || len(*ran) != 0 {
+	if _, result := play(t, r, call("deploy", `{"city":"Oslo","approved":true}`)); !strings.HasPrefix(result,
+		"Error: Invalid arguments: /approved") || len(*ran) != 0 {
 		t.Errorf("got %q", result)
 	}
 }
@@ -182,7 +190,8 @@ func TestApprovedInArguments_arg100(t *testing.T) {
 func TestNobodyToAsk_arg105(t *testing.T) {
 	r, _, ran := deployer(t)
 	r = r.With(func(s *Settings) { s.Approvals = nil })
-	if _, result := play(t, r, call("deploy", `{"city":"Oslo"}`)); !strings.HasPrefix(result, "Error: User denied approval") || len(*ran) != 0 {
+	if _, result := play(t, r, call("deploy", `{"city":"Oslo"}`)); !strings.HasPrefix(result,
+		"Error: User denied approval") || len(*ran) != 0 {
 		t.Errorf("got %q", result)
 	}
 }
@@ -254,7 +263,8 @@ func TestTwoDeciders_arg101(t *testing.T) {
 			}
 		}
 		_, _ = last(t, r, p) // a denied one is refused
-		if got := len(*ran); got != 0 && first.State != ApprovalApproved || got != 1 && first.State == ApprovalApproved {
+		if got := len(*ran); got != 0 && first.State != ApprovalApproved ||
+			got != 1 && first.State == ApprovalApproved {
 			t.Errorf("%s, and it ran %d times", first.State, got)
 		}
 	}

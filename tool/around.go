@@ -70,7 +70,8 @@ func Around(o AroundOptions) Middleware {
 			if err != nil {
 				told = Failure(err)
 			}
-			q.Hook, q.Success, q.Data, q.Error, q.Seconds = "after", &told.OK, told.Data, told.Error, time.Since(start).Seconds()
+			q.Hook, q.Success, q.Data, q.Error, q.Seconds = "after", &told.OK, told.Data, told.Error,
+				time.Since(start).Seconds()
 			if r, ok, err := o.ask(ctx, c, q); ok || err != nil {
 				return r, err
 			}
@@ -86,7 +87,9 @@ func (o *AroundOptions) ask(ctx context.Context, c *Call, q aroundQuestion) (Res
 			break
 		}
 		if h, held, err := c.box.Guarded.Pending(file); held || err != nil {
-			return Result{}, false, Errorf(ErrTool, "the program %s, which is asked about calls, does not run: %s was changed by the tool %s and is held back; wield tool accept %s agrees to it", o.Command.Argv[0], h.Path, h.By, h.Path)
+			return Result{}, false, Errorf(ErrTool, "the program %s, which is asked about calls, does not run: %s "+
+				"was changed by the tool %s and is held back; wield tool accept %s agrees to it", o.Command.Argv[0],
+				h.Path, h.By, h.Path)
 		}
 	}
 	line, err := json.Marshal(q)
@@ -121,7 +124,8 @@ func (o *AroundOptions) ask(ctx context.Context, c *Call, q aroundQuestion) (Res
 		}
 	}
 	if err != nil {
-		return Result{}, false, Errorf(ErrTool, "the program %s, which is asked about calls, failed: %v", o.Command.Argv[0], err)
+		return Result{}, false, Errorf(ErrTool, "the program %s, which is asked about calls, failed: %v",
+			o.Command.Argv[0], err)
 	}
 	return Result{}, false, nil
 }

@@ -26,7 +26,8 @@ func (r *Runner) RunAll(ctx context.Context, calls []chat.Call) iter.Seq2[chat.E
 			yield(chat.Event{}, err)
 			return
 		}
-		t := &parallelCalls{runner: r, plans: plans, events: make(chan chat.Event), ended: make(chan ending), gone: make(chan struct{})}
+		t := &parallelCalls{runner: r, plans: plans, events: make(chan chat.Event), ended: make(chan ending),
+			gone: make(chan struct{})}
 		t.start(ctx)
 		t.listen(yield, cancel)
 	}

@@ -125,7 +125,8 @@ func TestBatch(t *testing.T) {
 	r = r.With(func(s *Settings) { s.Records, s.Parallel = records, 1 })
 	got := resultsOf(t, r, turnOf(`sum {"a":1}`, `y {}`, `sum {"a":2}`, `sum [`, `sum {"a":3}`))
 	want := `c0=3{"a":1} c1= c2=3{"a":2} c3=Error: Invalid arguments: the text ends inside the arguments c4=3{"a":3}`
-	if !strings.HasPrefix(got, `c0=3{"a":1} c1= c2=3{"a":2} c3=Error: Invalid arguments: `) || !strings.HasSuffix(got, ` c4=3{"a":3}`) {
+	if !strings.HasPrefix(got, `c0=3{"a":1} c1= c2=3{"a":2} c3=Error: Invalid arguments: `) ||
+		!strings.HasSuffix(got, ` c4=3{"a":3}`) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 	if fmt.Sprint(sizes) != "[3]" {

@@ -20,7 +20,9 @@ func pipeline(t testing.TB) (*Runner, chat.Call) {
 // ruled returns the same with a policy that allows the tool by a rule.
 func ruled(t testing.TB) (*Runner, chat.Call) {
 	r, c := pipeline(t)
-	p, err := policy.New(policy.Definition{Rules: []policy.Rule{{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: []string{"weather"}}}}})
+	p, err := policy.New(
+		policy.Definition{
+			Rules: []policy.Rule{{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: []string{"weather"}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,8 @@ func TestKeep(t *testing.T) {
 	}{
 		{"lasting", &Tool{}, nil, Box{Cache: cache}, cache},
 		{"held to reading", &Tool{}, &Guard{Mode: ModeRO}, Box{Cache: cache}, filepath.Join(cache, "read-only")},
-		{"changes nothing", &Tool{Facts: Facts{ReadOnly: true}}, nil, Box{Cache: cache}, filepath.Join(cache, "read-only")},
+		{"changes nothing", &Tool{Facts: Facts{ReadOnly: true}}, nil, Box{Cache: cache},
+			filepath.Join(cache, "read-only")},
 		{"none that lasts", &Tool{}, nil, Box{}, filepath.Join(temp, "cache")},
 		{"cannot be made", &Tool{}, nil, Box{Cache: filepath.Join(root, "file", "x")}, filepath.Join(temp, "cache")},
 	} {
@@ -37,7 +38,8 @@ func TestKeep(t *testing.T) {
 			}
 			may := cmd.Writable
 			lasting := tt.want != filepath.Join(temp, "cache")
-			if slices.Contains(may, tt.want) != lasting || slices.Contains(may, cache) != (tt.want == cache) || !slices.Contains(may, temp) {
+			if slices.Contains(may, tt.want) != lasting || slices.Contains(may, cache) != (tt.want == cache) ||
+				!slices.Contains(may, temp) {
 				t.Errorf("the program may write to %q", may)
 			}
 		})

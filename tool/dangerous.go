@@ -23,10 +23,11 @@ func DangerousPaths(home string) []string {
 }
 
 var (
-	dangerousCommands = []string{"rm", "rmdir", "del", "format", "dd", "mkfs*", "fdisk", "parted", "chmod", "chown", "kill", "killall", "pkill",
-		"sudo", "su", "shutdown", "reboot", "poweroff", "halt", "init", "shred", "truncate", "unlink"}
-	dangerousPaths = []string{"/etc/**", "/sys/**", "/proc/**", "/dev/**", "/boot/**", "/var/log/**", "~root/**", "/root/.ssh/**",
-		"*.key", "*.pem", "*.p12", "*.pfx", "*.keystore", "*.jks", "*.env", ".env", "*credentials*", "*secrets*", "*password*",
-		"passwd", "shadow", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*"}
+	dangerousCommands = []string{"rm", "rmdir", "del", "format", "dd", "mkfs*", "fdisk", "parted", "chmod", "chown",
+		"kill", "killall", "pkill", "sudo", "su", "shutdown", "reboot", "poweroff", "halt", "init", "shred",
+		"truncate", "unlink"}
+	dangerousPaths = []string{"/etc/**", "/sys/**", "/proc/**", "/dev/**", "/boot/**", "/var/log/**", "~root/**",
+		"/root/.ssh/**", "*.key", "*.pem", "*.p12", "*.pfx", "*.keystore", "*.jks", "*.env", ".env", "*credentials*",
+		"*secrets*", "*password*", "passwd", "shadow", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*"}
 	dangerousHomes = []string{".ssh", ".aws", ".gcp", ".gnupg", ".config"}
 )

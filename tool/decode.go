@@ -67,7 +67,8 @@ func (e *Entry) withoutNulls(raw string) (string, []chat.NoteDetail) {
 	var notes []chat.NoteDetail
 	kept := slices.DeleteFunc(args, func(m member) bool {
 		for _, p := range e.schema.Shape().Props {
-			if p.Name == m.name && !p.Required && string(m.value) == "null" && p.Shape.Type() != 0 && !p.Shape.Type().Has(shape.Null) {
+			if p.Name == m.name && !p.Required && string(m.value) == "null" && p.Shape.Type() != 0 &&
+				!p.Shape.Type().Has(shape.Null) {
 				notes = append(notes, chat.NoteDetail{Kind: chat.NoteDropped, Path: "/" + m.name, Before: "null"})
 				return true
 			}
@@ -171,7 +172,8 @@ func (e *Entry) checkKeys(text string) *Error {
 
 // suspicious reports whether text may hold one of the reserved names. It may be hidden behind escapes.
 func suspicious(text string) bool {
-	return strings.Contains(text, "__proto__") || strings.Contains(text, "onstructor") || strings.Contains(text, "rototype") || strings.Contains(text, `\u`)
+	return strings.Contains(text, "__proto__") || strings.Contains(text, "onstructor") ||
+		strings.Contains(text, "rototype") || strings.Contains(text, `\u`)
 }
 
 // checkCall refuses a call that cannot be told from others or that the model did not finish.

@@ -7,9 +7,10 @@
 //   - Facts say, as data, which arguments of a tool are commands, paths and addresses, so that nothing has to guess.
 //   - A registry holds tools by name. Its session is a view in which some of them are switched otherwise.
 //   - A state says whether a tool is offered: enabled, disabled, or auto, which is offered when its rule matches.
-//   - A plan is what became of a call before anything ran: ready, rejected, needs_approval or cached. It can be stored and run
-//     later, by another process too.
-//   - A binding is the hash of everything that a person's answer was about: tool, definition, arguments, directory, environment.
+//   - A plan is what became of a call before anything ran: ready, rejected, needs_approval or cached. It can be stored
+//     and run later, by another process too.
+//   - A binding is the hash of everything that a person's answer was about: tool, definition, arguments, directory,
+//     environment.
 //   - An approval is a person's answer to one binding. It is used once.
 //   - A record says that a call has begun, or what came of it. Each start has exactly one result.
 //   - A style is how a result is written for a model: plain, c or llf.

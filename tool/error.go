@@ -41,7 +41,8 @@ type Error struct {
 	Timeout time.Duration   // ErrTimeout: the time it had
 	Cause   error
 
-	Code       string // ErrInvalid: what is wrong with the arguments, such as MISSING_REQUIRED, if there is a word for it
+	// ErrInvalid: what is wrong with the arguments, such as MISSING_REQUIRED, if there is a word for it
+	Code       string
 	DeniedPath string // ErrSecurity: the path that the ignore file leaves out
 }
 

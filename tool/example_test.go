@@ -16,7 +16,8 @@ func area(_ context.Context, in circle) (float64, error) { return 3 * in.Radius 
 
 func Example() {
 	var tools tool.Registry
-	if err := tools.Add(tool.Func("circle_area", `Computes roughly the area of a circle. Example: {"radius":2}`, area)); err != nil {
+	if err := tools.Add(tool.Func("circle_area", `Computes roughly the area of a circle. Example: {"radius":2}`,
+		area)); err != nil {
 		panic(err)
 	}
 	runner := tool.NewRunner(tool.Settings{Tools: &tools})
@@ -51,7 +52,8 @@ func ExampleRunner_RunAll() {
 
 // A call that needs a person's word is planned, answered, and run.
 func ExampleRunner_Plan() {
-	reset := tool.Func("factory_reset", "Resets the device. All settings are lost.", func(context.Context, struct{}) (string, error) { return "reset", nil })
+	reset := tool.Func("factory_reset", "Resets the device. All settings are lost.",
+		func(context.Context, struct{}) (string, error) { return "reset", nil })
 	reset.Dangerous = true
 	var tools tool.Registry
 	tools.Add(reset)
@@ -61,7 +63,8 @@ func ExampleRunner_Plan() {
 	ctx := context.Background()
 	plan, _ := runner.Plan(ctx, chat.Call{ID: "c0", Name: "factory_reset", Arguments: "{}", Complete: true})
 	fmt.Println(plan.Outcome)
-	approvals.Decide(ctx, plan.Approval, tool.Answer{State: tool.ApprovalDenied, Reason: "not before the backup", By: "ann"})
+	approvals.Decide(ctx, plan.Approval, tool.Answer{State: tool.ApprovalDenied, Reason: "not before the backup",
+		By: "ann"})
 	for e, err := range runner.Run(ctx, plan) {
 		if err != nil {
 			panic(err)
@@ -77,7 +80,8 @@ func ExampleRunner_Plan() {
 }
 
 func ExampleSession() {
-	forecast := tool.Func("forecast", "Tells how the weather will be.", func(context.Context, struct{}) (string, error) { return "sunny", nil })
+	forecast := tool.Func("forecast", "Tells how the weather will be.",
+		func(context.Context, struct{}) (string, error) { return "sunny", nil })
 	forecast.State, forecast.Auto = tool.StateAuto, tool.Rule{Words: []string{"weather", "rain"}}
 	var tools tool.Registry
 	tools.Add(forecast)

@@ -107,7 +107,8 @@ func (u *uses) rooted(g *Guard) policy.Action {
 }
 
 func (f *Facts) none() bool {
-	return f.Command == "" && f.Argv == "" && f.Code == "" && f.Shell == "" && f.Dir == "" && f.Operation == "" && f.Edits == "" && len(f.Paths) == 0 && len(f.URLs) == 0
+	return f.Command == "" && f.Argv == "" && f.Code == "" && f.Shell == "" && f.Dir == "" && f.Operation == "" &&
+		f.Edits == "" && len(f.Paths) == 0 && len(f.URLs) == 0
 }
 
 // argument returns the argument of a name, in which a point leads into an object.

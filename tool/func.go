@@ -41,8 +41,10 @@ func Stream[In, Out any](name, description string, f func(ctx context.Context, c
 }
 
 // Raw makes a tool with a schema of its own. f gets the call with its arguments as JSON text that fits the schema.
-func Raw(name, description string, parameters json.RawMessage, f func(ctx context.Context, c *Call) (Result, error)) *Tool {
-	return &Tool{Definition: chat.Tool{Name: name, Description: description, Parameters: parameters}, Handler: HandlerFunc(f)}
+func Raw(name, description string, parameters json.RawMessage, f func(ctx context.Context, c *Call) (Result,
+	error)) *Tool {
+	return &Tool{Definition: chat.Tool{Name: name, Description: description, Parameters: parameters},
+		Handler: HandlerFunc(f)}
 }
 
 func inputSchema[In any]() (json.RawMessage, error) {

@@ -169,7 +169,8 @@ func (g *Guard) dangerous(u *uses) bool {
 		}
 		for _, pattern := range g.DangerousPaths {
 			pattern = strings.ToLower(pattern)
-			if glob(pattern, path.Clean(name)) || glob(pattern, full) || !strings.Contains(pattern, "/") && wildcard(pattern, path.Base(name)) {
+			if glob(pattern, path.Clean(name)) || glob(pattern, full) ||
+				!strings.Contains(pattern, "/") && wildcard(pattern, path.Base(name)) {
 				return true
 			}
 		}
@@ -186,7 +187,8 @@ func (g *Guard) runsDangerous(u *uses) bool {
 	}
 	def := policy.Definition{Default: chat.DecisionAllow}
 	for _, name := range append([]string{"find -delete"}, g.DangerousCommands...) {
-		r := policy.Rule{Decision: chat.DecisionDeny, Selector: policy.Selector{Command: []string{name}}, File: dangerousRule}
+		r := policy.Rule{Decision: chat.DecisionDeny, Selector: policy.Selector{Command: []string{name}},
+			File: dangerousRule}
 		if r.Check() == nil { // else it is no name of a program
 			def.Rules = append(def.Rules, r)
 		}
@@ -196,7 +198,9 @@ func (g *Guard) runsDangerous(u *uses) bool {
 		return true
 	}
 	v := p.Decide(policy.Action{Tool: u.Tool, Argv: u.Argv, Shell: u.Shell, Root: u.Root, Dir: u.Dir})
-	return slices.ContainsFunc(v.Findings, func(f policy.Finding) bool { return f.File == dangerousRule && f.Decision == chat.DecisionDeny })
+	return slices.ContainsFunc(v.Findings, func(f policy.Finding) bool {
+		return f.File == dangerousRule && f.Decision == chat.DecisionDeny
+	})
 }
 
 // dangerousRule names the place of the rules of runsDangerous.
@@ -232,12 +236,14 @@ func glob(pattern, name string) bool {
 }
 
 func globParts(pattern, name []string) bool {
-	return fits(len(pattern), len(name), func(p int) bool { return pattern[p] == "**" }, func(p, n int) bool { return wildcard(pattern[p], name[n]) })
+	return fits(len(pattern), len(name), func(p int) bool { return pattern[p] == "**" },
+		func(p, n int) bool { return wildcard(pattern[p], name[n]) })
 }
 
 // wildcard reports whether a pattern with * and ? fits the whole of name.
 func wildcard(pattern, name string) bool {
-	return fits(len(pattern), len(name), func(p int) bool { return pattern[p] == '*' }, func(p, n int) bool { return pattern[p] == '?' || pattern[p] == name[n] })
+	return fits(len(pattern), len(name), func(p int) bool { return pattern[p] == '*' },
+		func(p, n int) bool { return pattern[p] == '?' || pattern[p] == name[n] })
 }
 
 // fits reports whether a pattern fits the whole of a name, both of so many places: at some of the pattern stands what

@@ -19,15 +19,19 @@ func TestDangerousHoweverSpelled(t *testing.T) {
 		}
 	}
 	argv := func(words ...string) uses { return uses{Action: policy.Action{Argv: words}} }
-	for _, words := range [][]string{{"rm", "x"}, {"/bin/rm", "x"}, {"nice", "rm", "-f", "x"}, {"nice", "-n", "5", "rm", "x"}, {"timeout", "1", "rm", "x"}, {"env", "A=1", "rm", "x"},
-		{"sh", "-c", "rm x"}, {"bash", "-ceu", "true; rm x"}, {"sh", "-c", `r""m x`}, {"xargs", "rm"}, {"find", ".", "-name", "x", "-delete"}, {"find", ".", "-exec", "rm", "{}", ";"},
-		{"mkfs.ext4", "x"}, {"nice", "mkfs.ext4", "x"}, {"busybox", "rm", "x"}, {"setsid", "kill", "1"}, {"find", "-delete"}} {
+	for _, words := range [][]string{{"rm", "x"}, {"/bin/rm", "x"}, {"nice", "rm", "-f", "x"},
+		{"nice", "-n", "5", "rm", "x"}, {"timeout", "1", "rm", "x"}, {"env", "A=1", "rm", "x"}, {"sh", "-c", "rm x"},
+		{"bash", "-ceu", "true; rm x"}, {"sh", "-c", `r""m x`}, {"xargs", "rm"},
+		{"find", ".", "-name", "x", "-delete"}, {"find", ".", "-exec", "rm", "{}", ";"}, {"mkfs.ext4", "x"},
+		{"nice", "mkfs.ext4", "x"}, {"busybox", "rm", "x"}, {"setsid", "kill", "1"}, {"find", "-delete"}} {
 		is(true, argv(words...), words[0]+" "+words[len(words)-1])
 	}
-	for _, line := range []string{`r""m x`, `r'm' x`, `true && \rm x`, `nice rm x`, `sh -c 'r""m x'`, `echo $(rm x)`, `find . -delete`, `eval "rm x"`, "a=1 rm x"} {
+	for _, line := range []string{`r""m x`, `r'm' x`, `true && \rm x`, `nice rm x`, `sh -c 'r""m x'`, `echo $(rm x)`,
+		`find . -delete`, `eval "rm x"`, "a=1 rm x"} {
 		is(true, uses{Action: policy.Action{Shell: line}}, line)
 	}
-	for _, words := range [][]string{{"ls"}, {"find", ".", "-name", "rm"}, {"grep", "-r", "rm", "."}, {"nice", "ls"}, {"git", "rm", "x"}} {
+	for _, words := range [][]string{{"ls"}, {"find", ".", "-name", "rm"}, {"grep", "-r", "rm", "."}, {"nice", "ls"},
+		{"git", "rm", "x"}} {
 		is(false, argv(words...), words[0])
 	}
 	is(false, uses{Action: policy.Action{Shell: "ls -l | head"}}, "ls")

@@ -13,18 +13,21 @@ import (
 
 // color is a tool that wants to know a color, and says what it was told.
 func color() *tool.Tool {
-	return tool.Raw("paint", "Paints.", json.RawMessage(`{"type":"object"}`), func(_ context.Context, c *tool.Call) (tool.Result, error) {
-		switch {
-		case c.Reply == nil && !c.Asks:
-			return tool.Result{}, errors.New("nobody is there")
-		case c.Reply == nil:
-			return tool.Result{}, &tool.InputError{Form: tool.Form{Why: "which color?", State: json.RawMessage(`{"step":1}`),
-				Schema: json.RawMessage(`{"type":"object","properties":{"color":{"enum":["red","blue"]}},"required":["color"]}`)}}
-		case !c.Reply.Accepted:
-			return tool.Text("not painted"), nil
-		}
-		return tool.Text("painted " + string(c.Reply.Content) + " after " + string(c.Reply.State)), nil
-	})
+	return tool.Raw("paint", "Paints.", json.RawMessage(`{"type":"object"}`),
+		func(_ context.Context, c *tool.Call) (tool.Result, error) {
+			switch {
+			case c.Reply == nil && !c.Asks:
+				return tool.Result{}, errors.New("nobody is there")
+			case c.Reply == nil:
+				return tool.Result{},
+					&tool.InputError{Form: tool.Form{Why: "which color?", State: json.RawMessage(`{"step":1}`),
+						Schema: json.RawMessage(
+							`{"type":"object","properties":{"color":{"enum":["red","blue"]}},"required":["color"]}`)}}
+			case !c.Reply.Accepted:
+				return tool.Text("not painted"), nil
+			}
+			return tool.Text("painted " + string(c.Reply.Content) + " after " + string(c.Reply.State)), nil
+		})
 }
 
 // TestInput checks that a call waits for the answer to its form and continues with it in another runner, that an answer
@@ -35,13 +38,18 @@ func TestInput(t *testing.T) {
 		answers []tool.Answer
 		want    string
 	}{
-		{"an answer", []tool.Answer{{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"color":"red"}`)}}, `painted {"color":"red"} after {"step":1}`},
-		{"one that does not fit", []tool.Answer{{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"color":"green"}`)},
-			{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"color":"blue"}`)}}, `painted {"color":"blue"} after {"step":1}`},
+		{"an answer", []tool.Answer{{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"color":"red"}`)}},
+			`painted {"color":"red"} after {"step":1}`},
+		{"one that does not fit",
+			[]tool.Answer{{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"color":"green"}`)},
+				{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"color":"blue"}`)}},
+			`painted {"color":"blue"} after {"step":1}`},
 		{"the draft, which does not fit", []tool.Answer{{State: tool.ApprovalApproved},
-			{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"color":"blue"}`)}}, `painted {"color":"blue"} after {"step":1}`},
+			{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"color":"blue"}`)}},
+			`painted {"color":"blue"} after {"step":1}`},
 		{"no", []tool.Answer{{State: tool.ApprovalDenied}}, "not painted"},
-		{"cancelled", []tool.Answer{{State: tool.ApprovalCancelled}}, "Error: The approval was cancelled, the call was not run"},
+		{"cancelled", []tool.Answer{{State: tool.ApprovalCancelled}},
+			"Error: The approval was cancelled, the call was not run"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -110,11 +118,13 @@ func TestInputElsewhere(t *testing.T) {
 	var a tool.Approval
 	for e := range r.RunAll(t.Context(), []chat.Call{call}) {
 		if e.Kind == chat.KindApproval {
-			a, _ = approvals.Decide(t.Context(), e.Detail.(*tool.ApprovalDetail).ID, tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"color":"red"}`)})
+			a, _ = approvals.Decide(t.Context(), e.Detail.(*tool.ApprovalDetail).ID,
+				tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"color":"red"}`)})
 		}
 	}
 	call.Arguments = `{"more":1}`
-	for e := range r.Run(t.Context(), tool.Plan{Outcome: tool.OutcomeNeedsInput, Call: call, Definition: a.Definition, Approval: a.ID}) {
+	for e := range r.Run(t.Context(), tool.Plan{Outcome: tool.OutcomeNeedsInput, Call: call, Definition: a.Definition,
+		Approval: a.ID}) {
 		if e.Kind == chat.KindResult && !strings.Contains(e.Detail.(*chat.Result).Parts[0].Text, "another call") {
 			t.Errorf("result %v", e.Detail.(*chat.Result))
 		}

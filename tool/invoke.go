@@ -79,9 +79,10 @@ func (x *execution) handler() Handler {
 // call returns what the handler sees.
 func (x *execution) call(attempt int, emit func(chat.Event)) *Call {
 	r := x.runner
-	c := &Call{Call: x.plan.Call, Tool: x.plan.entry.Tool, Guard: x.plan.entry.Guard, Limits: x.limits, Attempt: attempt,
-		Root: r.s.Root, Dir: x.plan.Dir, Temp: r.s.Temp, Env: r.s.Env, Scope: r.s.Scope, Asks: r.s.Approvals != nil,
-		Reply: x.reply, box: r.s.Sandbox, emit: emit, decider: r.s.Policy, records: r.s.Records}
+	c := &Call{Call: x.plan.Call, Tool: x.plan.entry.Tool, Guard: x.plan.entry.Guard, Limits: x.limits,
+		Attempt: attempt, Root: r.s.Root, Dir: x.plan.Dir, Temp: r.s.Temp, Env: r.s.Env, Scope: r.s.Scope,
+		Asks: r.s.Approvals != nil, Reply: x.reply, box: r.s.Sandbox, emit: emit, decider: r.s.Policy,
+		records: r.s.Records}
 	if attempt == 1 {
 		c.Kept = x.kept
 	}

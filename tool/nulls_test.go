@@ -11,10 +11,12 @@ import (
 // TestNulls checks that null for an optional argument is as good as none, and that null is kept or refused everywhere
 // else.
 func TestNulls(t *testing.T) {
-	echo := tool.Raw("echo", "Gives back its arguments.", json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"boolean"},
-		"c":{"type":["string","null"]},"d":{}},"required":["a"]}`), func(_ context.Context, c *tool.Call) (tool.Result, error) {
-		return tool.Result{OK: true, Data: json.RawMessage(c.Arguments)}, nil
-	})
+	echo := tool.Raw("echo", "Gives back its arguments.",
+		json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"boolean"},
+		"c":{"type":["string","null"]},"d":{}},"required":["a"]}`), func(_ context.Context, c *tool.Call) (tool.Result,
+			error) {
+			return tool.Result{OK: true, Data: json.RawMessage(c.Arguments)}, nil
+		})
 	var reg tool.Registry
 	if err := reg.Add(echo); err != nil {
 		t.Fatal(err)

@@ -40,8 +40,9 @@ type Plan struct {
 	Notes      []chat.NoteDetail `json:"notes,omitempty"` // what was repaired in the arguments
 	Policy     *policy.Detail    `json:"policy,omitempty"`
 	Approval   string            `json:"approval,omitempty"` // id of the question, if it needs one
-	Denied     string            `json:"denied,omitempty"`   // what was taken out of the call because it may not be done; in words
-	Result     *Result           `json:"result,omitempty"`
+	// what was taken out of the call because it may not be done; in words
+	Denied string  `json:"denied,omitempty"`
+	Result *Result `json:"result,omitempty"`
 
 	entry *Entry  // that was planned with
 	by    *Runner // that planned it; lost when the plan is stored
@@ -96,7 +97,8 @@ func (r *Runner) resolve(p *Plan) *Error {
 	e, ok := r.s.Tools.Lookup(p.Call.Name)
 	if name := cut(p.Call.Name, maxName); !ok {
 		if why := r.s.Tools.Missing(name); why != nil {
-			return &Error{Kind: ErrNotAvailable, Tool: name, Message: "Tool " + name + " is not available: " + why.Error()}
+			return &Error{Kind: ErrNotAvailable, Tool: name,
+				Message: "Tool " + name + " is not available: " + why.Error()}
 		}
 		return &Error{Kind: ErrNotFound, Tool: name}
 	}
@@ -237,7 +239,8 @@ func (r *Runner) unaccepted(t *Tool) string {
 		case err != nil:
 			return err.Error()
 		case is:
-			return held.Path + ", which says what the tool may, was changed by the tool " + held.By + ": look at it; wield tool accept " + held.Path + " agrees to it"
+			return held.Path + ", which says what the tool may, was changed by the tool " + held.By +
+				": look at it; wield tool accept " + held.Path + " agrees to it"
 		}
 	}
 	if t.Files == "" {
@@ -248,7 +251,8 @@ func (r *Runner) unaccepted(t *Tool) string {
 	case err != nil:
 		return err.Error()
 	case !agreed:
-		return "the tool has changed since it was agreed to: look at " + t.Files + "; wield tool accept " + t.Name() + " agrees to it"
+		return "the tool has changed since it was agreed to: look at " + t.Files + "; wield tool accept " + t.Name() +
+			" agrees to it"
 	}
 	return ""
 }
@@ -310,13 +314,15 @@ func (r *Runner) current(p Plan) Plan {
 		return p.reject(err)
 	}
 	if p.Definition != was.Definition {
-		return p.reject(Errorf(ErrSecurity, "Security violation: the definition of the tool is another one than when the call was planned"))
+		return p.reject(Errorf(ErrSecurity, "Security violation: the definition of the tool is another one than when "+
+			"the call was planned"))
 	}
 	if err := r.read(&p); err != nil {
 		return p.reject(err)
 	}
 	if p.Binding != was.Binding && p.Outcome != OutcomeNeedsInput { // the form is bound to the call
-		return p.reject(Errorf(ErrSecurity, "Security violation: the call is another one than the one that was planned"))
+		return p.reject(Errorf(ErrSecurity, "Security violation: the call is another one than the one that was "+
+			"planned"))
 	}
 	verdict, _, err := r.decide(&p)
 	switch {

@@ -22,13 +22,15 @@ func TestFacts(t *testing.T) {
 		{Decision: chat.DecisionAllow, Selector: policy.Selector{Command: []string{"ls", "git log"}}},
 		{Decision: chat.DecisionDeny, Selector: policy.Selector{Tool: []string{"hidden"}}},
 		{Decision: chat.DecisionDeny, Selector: policy.Selector{Host: []string{"*"}}},
-		{Decision: chat.DecisionAsk, Selector: policy.Selector{Path: []string{"locked/**"}, Op: []policy.Op{policy.OpWrite}}},
+		{Decision: chat.DecisionAsk,
+			Selector: policy.Selector{Path: []string{"locked/**"}, Op: []policy.Op{policy.OpWrite}}},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tools := map[string]Facts{
-		"file":  {Operation: "op", Ops: map[string]policy.Op{"read": policy.OpRead, "write": policy.OpWrite}, Paths: []PathFact{{Argument: "path"}}},
+		"file": {Operation: "op", Ops: map[string]policy.Op{"read": policy.OpRead, "write": policy.OpWrite},
+			Paths: []PathFact{{Argument: "path"}}},
 		"list":  {Paths: []PathFact{{Argument: "path", Op: policy.OpList, Default: "."}}},
 		"argv":  {Command: "command", Arguments: "arguments", Dir: "dir"},
 		"words": {Argv: "argv"},

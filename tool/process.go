@@ -18,14 +18,17 @@ import (
 
 // A Box says how the processes of tools are held.
 type Box struct {
-	Level     sandbox.Level         // empty: workspace
-	Limits    sandbox.ProcessLimits // for what a tool does not limit itself
-	Readable  []string              // what processes may read beyond the workspace and the system's own
-	Writable  []string              // what they may change beyond the workspace and the temporary directory
-	Protected []string              // what they never change: the configuration, directories of tools, registries; absolute
-	Data      string                // wield's own directory, with the journal: closed where no wall does that; empty: there is none
-	Guarded   *guarded.Store        // of what they have changed all the same; nil: it is only told
-	Cache     string                // directory of what they keep for the next run, such as compiled packages; empty: none outlives the program
+	Level    sandbox.Level         // empty: workspace
+	Limits   sandbox.ProcessLimits // for what a tool does not limit itself
+	Readable []string              // what processes may read beyond the workspace and the system's own
+	Writable []string              // what they may change beyond the workspace and the temporary directory
+	// what they never change: the configuration, directories of tools, registries; absolute
+	Protected []string
+	// wield's own directory, with the journal: closed where no wall does that; empty: there is none
+	Data    string
+	Guarded *guarded.Store // of what they have changed all the same; nil: it is only told
+	// directory of what they keep for the next run, such as compiled packages; empty: none outlives the program
+	Cache string
 }
 
 // Command returns a command that is held as the call allows: in its directory, with its environment, within
@@ -134,7 +137,8 @@ func (c *Call) exec(ctx context.Context, cmd sandbox.Command, output bool) (sand
 	default:
 		cmd.Stderr = tee(cmd.Stderr, gate{told, c.Output("stderr")})
 	}
-	w := c.box.Watch(c.Root, slices.DeleteFunc(slices.Clone(cmd.Writable), func(dir string) bool { return dir == c.Temp })...)
+	w := c.box.Watch(c.Root,
+		slices.DeleteFunc(slices.Clone(cmd.Writable), func(dir string) bool { return dir == c.Temp })...)
 	w.Begin(&cmd)
 	p, err := sandbox.Start(ctx, cmd)
 	if err != nil {

@@ -70,7 +70,8 @@ func TestAliasGivesWay(t *testing.T) {
 	var r Registry
 	search := nop("search")
 	search.Aliases = []string{"find", "look_up"}
-	if err := errors.Join(r.Add(search, nop("Find")), r.Set("search", StateDisabled), r.Replace(nop("look_up"))); err != nil {
+	if err := errors.Join(r.Add(search, nop("Find")), r.Set("search", StateDisabled),
+		r.Replace(nop("look_up"))); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"search": "search", "Find": "Find", "look_up": "look_up", "find": ""} {
@@ -133,7 +134,8 @@ func TestStates(t *testing.T) {
 
 func TestMount(t *testing.T) {
 	var r Registry
-	if err := errors.Join(r.Add(nop("read")), r.Mount("one", nop("read"), nop("write")), r.Mount("two", nop("read"))); err != nil {
+	if err := errors.Join(r.Add(nop("read")), r.Mount("one", nop("read"), nop("write")),
+		r.Mount("two", nop("read"))); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Set("one__read", StateDisabled); err != nil {
@@ -171,7 +173,8 @@ func TestMount(t *testing.T) {
 }
 
 func TestHash(t *testing.T) {
-	d := chat.Tool{Name: "n", Description: "d", Parameters: []byte(`{"type":"object","properties":{"a":{"maximum":9007199254740993}}}`)}
+	d := chat.Tool{Name: "n", Description: "d",
+		Parameters: []byte(`{"type":"object","properties":{"a":{"maximum":9007199254740993}}}`)}
 	same := d
 	same.Parameters = []byte(` {"properties": {"a": {"maximum": 9007199254740993}}, "type": "object"} `)
 	if Hash(d) != Hash(same) {

@@ -42,7 +42,8 @@ func (r *Result) appendPlain(dst []byte) []byte {
 	}
 	switch {
 	case r.Refused != "" && r.OK:
-		dst = append(append(append(dst, "(The user refused "...), r.Refused...), ". The rest of the call was carried out.)\n"...)
+		dst = append(append(append(dst, "(The user refused "...), r.Refused...),
+			". The rest of the call was carried out.)\n"...)
 	case r.Refused != "":
 		dst = append(append(append(dst, "(The user refused "...), r.Refused...), ". The rest of the call failed.)\n"...)
 	case len(r.Edited) > 0:
@@ -148,7 +149,8 @@ func (r *Result) extra() []member {
 		list = append(list, member{"details", r.Details})
 	}
 	if r.Timeout > 0 {
-		list = append(list, member{"timeout", strconv.AppendFloat(nil, float64(r.Timeout)/float64(time.Second), 'f', -1, 64)})
+		list = append(list,
+			member{"timeout", strconv.AppendFloat(nil, float64(r.Timeout)/float64(time.Second), 'f', -1, 64)})
 	}
 	return list
 }
@@ -173,7 +175,8 @@ func (r *Result) denial() []member {
 func (r *Result) notes() []member {
 	var list []member
 	if t := r.Truncated; t != nil {
-		list = append(list, member{"truncated", json.RawMessage("true")}, member{"shown_bytes", strconv.AppendInt(nil, int64(t.Shown), 10)},
+		list = append(list, member{"truncated", json.RawMessage("true")},
+			member{"shown_bytes", strconv.AppendInt(nil, int64(t.Shown), 10)},
 			member{"total_bytes", strconv.AppendInt(nil, int64(t.Size), 10)})
 		if t.Spill != "" {
 			list = append(list, member{"output_id", quote(t.Spill)})
@@ -209,7 +212,8 @@ func without(list, own []member) []member {
 // members returns the members of a JSON object in their order.
 func members(object json.RawMessage) []member {
 	var list []member
-	dec := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	dec := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))
 	if _, err := dec.ReadToken(); err != nil {
 		return nil
 	}

@@ -64,7 +64,8 @@ func Failure(err error) Result {
 	if e.Kind == ErrNotFound {
 		code = codeNotFound
 	}
-	return Result{Error: e.Sentence(), ErrorType: e.Kind, Code: code, Details: e.Details, Timeout: e.Timeout, DeniedPath: e.DeniedPath}
+	return Result{Error: e.Sentence(), ErrorType: e.Kind, Code: code, Details: e.Details, Timeout: e.Timeout,
+		DeniedPath: e.DeniedPath}
 }
 
 // A Style tells how a result is written for a model.

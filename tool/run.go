@@ -161,7 +161,8 @@ func (x *execution) finish(ctx context.Context, result Result) (Result, error) {
 	}
 	// The record is made even if whoever asked has gone: the call did run.
 	err := x.runner.s.Records.Finish(context.WithoutCancel(ctx), FinishRecord{
-		CallID: x.plan.Call.ID, Tool: x.plan.Call.Name, Started: x.started, Result: result, Elapsed: time.Since(x.began), At: time.Now()})
+		CallID: x.plan.Call.ID, Tool: x.plan.Call.Name, Started: x.started, Result: result,
+		Elapsed: time.Since(x.began), At: time.Now()})
 	if err != nil {
 		return Result{}, fmt.Errorf("tool: the result of call %s cannot be recorded: %w", x.plan.Call.ID, err)
 	}
@@ -180,8 +181,8 @@ func (x *execution) log(ctx context.Context, result *Result) {
 	case result.Cached:
 		status = "cached"
 	}
-	x.runner.s.Log.LogAttrs(ctx, slog.LevelInfo, "tool call", slog.String("tool", x.plan.Call.Name), slog.String("call", x.plan.Call.ID),
-		slog.String("status", status), slog.Duration("time", time.Since(x.began)))
+	x.runner.s.Log.LogAttrs(ctx, slog.LevelInfo, "tool call", slog.String("tool", x.plan.Call.Name),
+		slog.String("call", x.plan.Call.ID), slog.String("status", status), slog.Duration("time", time.Since(x.began)))
 }
 
 // consume uses the approval of the plan.
@@ -275,8 +276,9 @@ func (x *execution) begin(ctx context.Context) error {
 		return nil
 	}
 	err := x.runner.s.Records.Start(ctx, StartRecord{
-		CallID: x.plan.Call.ID, Tool: x.plan.Call.Name, Definition: x.plan.Definition, Arguments: []byte(x.plan.Call.Arguments),
-		Binding: x.plan.Binding, Approval: x.plan.Approval, Idempotent: x.plan.entry.Tool.Idempotent, At: time.Now()})
+		CallID: x.plan.Call.ID, Tool: x.plan.Call.Name, Definition: x.plan.Definition,
+		Arguments: []byte(x.plan.Call.Arguments), Binding: x.plan.Binding, Approval: x.plan.Approval,
+		Idempotent: x.plan.entry.Tool.Idempotent, At: time.Now()})
 	if err != nil {
 		return fmt.Errorf("tool: the start of call %s cannot be recorded: %w", x.plan.Call.ID, err)
 	}

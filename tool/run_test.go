@@ -92,8 +92,12 @@ func TestRun(t *testing.T) {
 		Func("panics", "", func(context.Context, struct{}) (string, error) { panic("on purpose") }),
 		Func("exits", "", func(context.Context, struct{}) (string, error) { runtime.Goexit(); return "", nil }),
 		Func("empty", "", func(context.Context, struct{}) (Result, error) { return Result{}, nil }),
-		Func("broken", "", func(context.Context, struct{}) (Result, error) { return Result{OK: true, Data: []byte("no json")}, nil }),
-		Func("object", "", func(context.Context, struct{}) (map[string]int, error) { return map[string]int{"a": 1}, nil }),
+		Func("broken", "", func(context.Context, struct{}) (Result, error) {
+			return Result{OK: true, Data: []byte("no json")}, nil
+		}),
+		Func("object", "", func(context.Context, struct{}) (map[string]int, error) {
+			return map[string]int{"a": 1}, nil
+		}),
 		Func("list", "", func(context.Context, struct{}) ([]int, error) { return []int{1, 2}, nil }),
 		Func("nothing", "", func(context.Context, struct{}) (any, error) { return nil, nil }),
 		Func("number", "", func(_ context.Context, in struct {
@@ -118,14 +122,16 @@ func TestRun(t *testing.T) {
 		{"weather", ``, "failed result", "Error: Missing required parameter: city"},
 		{"weather", `{}`, "failed result", "Error: Missing required parameter: city"},
 		{"weather", `{"city":7.5}`, "failed result", "Error: Invalid arguments: /city: want string, got number 7.5"},
-		{"weather", `{"city":"Oslo","approved":true}`, "failed result", "Error: Invalid arguments: /approved: unknown property; want only city, days"},
+		{"weather", `{"city":"Oslo","approved":true}`, "failed result",
+			"Error: Invalid arguments: /approved: unknown property; want only city, days"},
 		{"weather", `{bad`, "failed result", "*Error: Invalid arguments: "},
 		{"weather", `[1]`, "failed result", "*Error: Invalid arguments: "},
 		{"weather", `{"city":"a","city":"b"}`, "failed result", "*Error: Invalid arguments: "},
 		{"weather", `{"city":"a","CITY":"b"}`, "failed result", "*Error: Invalid arguments: "},
 		{"weather", "{\"city\":\"a\xff\"}", "failed result", "*Error: Invalid arguments: "},
 		{"weather", `{"city":"a"} {"city":"b"}`, "failed result", "*Error: Invalid arguments: "},
-		{"weather", `{"city":"` + strings.Repeat("a", maxArguments) + `"}`, "failed result", "*Error: Invalid arguments: they have 1048587 bytes"},
+		{"weather", `{"city":"` + strings.Repeat("a", maxArguments) + `"}`, "failed result",
+			"*Error: Invalid arguments: they have 1048587 bytes"},
 		{"Weather", `{}`, "failed result", "Error: Tool Weather not found"},
 		{"fails", `{}`, "running failed result", "Error: no such city"},
 		{"panics", `{}`, "running failed result", "Error: Unexpected error: on purpose"},
@@ -136,8 +142,10 @@ func TestRun(t *testing.T) {
 		{"list", `{}`, "running done result", `[1,2]`},
 		{"nothing", `{}`, "running done result", `OK`},
 		{"number", `{"n":9007199254740993}`, "running done result", `9007199254740993`},
-		{"number", `{"n":{"__proto__":1}}`, "failed result", `Error: Invalid arguments: the name __proto__ is not allowed`},
-		{"number", `{"n":{"\u005f_proto__":1}}`, "failed result", `Error: Invalid arguments: the name __proto__ is not allowed`},
+		{"number", `{"n":{"__proto__":1}}`, "failed result",
+			`Error: Invalid arguments: the name __proto__ is not allowed`},
+		{"number", `{"n":{"\u005f_proto__":1}}`, "failed result",
+			`Error: Invalid arguments: the name __proto__ is not allowed`},
 		{"number", `{"n":"__proto__"}`, "running done result", `__proto__`},
 		{"talks", `{}`, "running progress progress done result", "done"},
 		{"slow", `{}`, "running failed result", "Error: Tool execution timed out\ntimeout: 0.001"},
@@ -155,7 +163,8 @@ func TestRun(t *testing.T) {
 				t.Errorf("result %q, want %q", result, test.result)
 			}
 			started, finished := len(records.Started()), records.Finished()
-			if ran := strings.Contains(test.events, "running"); len(finished) != 1 || finished[0].Started != ran || (started == 1) != ran {
+			if ran := strings.Contains(test.events, "running"); len(finished) != 1 || finished[0].Started != ran ||
+				(started == 1) != ran {
 				t.Errorf("%d start records and %d result records", started, len(finished))
 			}
 		})
@@ -189,7 +198,8 @@ func TestTimeOfTheCaller(t *testing.T) {
 func TestIncompleteCallIsNotRun(t *testing.T) {
 	c := call("weather", `{"city":"Oslo"}`)
 	c.Complete = false
-	if _, result := play(t, runner(t, Func("weather", "", weather)), c); result != "Error: The call was not complete and was not run" {
+	if _, result := play(t, runner(t, Func("weather", "", weather)),
+		c); result != "Error: The call was not complete and was not run" {
 		t.Errorf("got %q", result)
 	}
 }
@@ -297,7 +307,8 @@ func TestCanceled(t *testing.T) {
 				if !strings.HasPrefix(result, "Error: Tool execution ") {
 					t.Errorf("got %q", result)
 				}
-				want := map[string]time.Duration{"obeys": 10 * time.Second, "ignores": 12 * time.Second, "talks": 10400 * time.Millisecond}[name]
+				want := map[string]time.Duration{"obeys": 10 * time.Second, "ignores": 12 * time.Second,
+					"talks": 10400 * time.Millisecond}[name]
 				if took := time.Since(start); took != want {
 					t.Errorf("took %v, want %v", took, want)
 				}
@@ -405,7 +416,8 @@ func TestMiddleware(t *testing.T) {
 			})
 		}
 	}
-	r := runner(t, Func("x", "", func(context.Context, struct{}) (string, error) { order = append(order, "x"); return "in", nil }))
+	r := runner(t,
+		Func("x", "", func(context.Context, struct{}) (string, error) { order = append(order, "x"); return "in", nil }))
 	r = r.With(func(s *Settings) { s.Middleware = []Middleware{around("a"), around("b")} })
 	play(t, r, call("x", "{}"))
 	if got := strings.Join(order, " "); got != "a b x /b /a" {
@@ -556,9 +568,13 @@ func TestPlanIsStored(t *testing.T) {
 		"name":       func(p *Plan, _ *Runner) { p.Call.Name = "other" },
 		"definition": func(p *Plan, _ *Runner) { p.Definition = "x" },
 		"directory":  func(_ *Plan, r *Runner) { *r = *r.With(func(s *Settings) { s.Dir = "/elsewhere" }) },
-		"policy":     func(_ *Plan, r *Runner) { *r = *r.With(func(s *Settings) { s.Policy = decider(chat.DecisionDeny) }) },
-		"ask":        func(_ *Plan, r *Runner) { *r = *r.With(func(s *Settings) { s.Policy = decider(chat.DecisionAsk) }) },
-		"disabled":   func(_ *Plan, r *Runner) { r.Settings().Tools.(*Registry).Set("weather", StateDisabled) },
+		"policy": func(_ *Plan, r *Runner) {
+			*r = *r.With(func(s *Settings) { s.Policy = decider(chat.DecisionDeny) })
+		},
+		"ask": func(_ *Plan, r *Runner) {
+			*r = *r.With(func(s *Settings) { s.Policy = decider(chat.DecisionAsk) })
+		},
+		"disabled": func(_ *Plan, r *Runner) { r.Settings().Tools.(*Registry).Set("weather", StateDisabled) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := runner(t, Func("weather", "", weather), nop("other"))
@@ -576,7 +592,8 @@ func TestMessage_E26_E60(t *testing.T) {
 	r := ok(`{"content":"x"}`)
 	out := r.Chat(&chat.Call{ID: "call_abc", Name: "file_access"}, StyleLLF)
 	m := out.Message()
-	if m.Role != chat.RoleTool || m.CallID != "call_abc" || m.Name != "file_access" || m.Text() != `{"success":true,"content":"x"}` || m.IsError {
+	if m.Role != chat.RoleTool || m.CallID != "call_abc" || m.Name != "file_access" ||
+		m.Text() != `{"success":true,"content":"x"}` || m.IsError {
 		t.Errorf("message %+v", m)
 	}
 }
@@ -585,7 +602,8 @@ func TestMessage_E26_E60(t *testing.T) {
 func TestCodes_CR06(t *testing.T) {
 	const parameters = `{"type":"object","properties":{"city":{"type":"string"},"unit":{"enum":["C","F"]}},"required":["city"],"additionalProperties":false}`
 	reg := new(Registry)
-	weather := Raw("weather", "", json.RawMessage(parameters), func(context.Context, *Call) (Result, error) { return Text("sunny"), nil })
+	weather := Raw("weather", "", json.RawMessage(parameters),
+		func(context.Context, *Call) (Result, error) { return Text("sunny"), nil })
 	weather.State = StateEnabled
 	if err := reg.Add(weather); err != nil {
 		t.Fatal(err)
@@ -605,7 +623,8 @@ func TestCodes_CR06(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := string(res.Append(nil, StyleC))
-		if !strings.HasSuffix(got, c.code) || strings.Contains(got, "error_code") != strings.Contains(c.code, "error_code") {
+		if !strings.HasSuffix(got, c.code) ||
+			strings.Contains(got, "error_code") != strings.Contains(c.code, "error_code") {
 			t.Errorf("%s %s: %s; want it to end with %s", c.name, c.args, got, c.code)
 		}
 	}

@@ -91,7 +91,8 @@ func (s *Shared) keep(ctx context.Context, t *Tool, binding string, r Result) {
 	}
 	until := time.Now().Add(t.Cache.TTL)
 	if s.Cache != nil && r.Truncated == nil { // the rest of one that was cut does not outlive the process
-		_ = s.Cache.Put(context.WithoutCancel(ctx), binding, r, until) // then it is not kept, which is no reason to fail
+		// then it is not kept, which is no reason to fail
+		_ = s.Cache.Put(context.WithoutCancel(ctx), binding, r, until)
 	}
 	k := &kept{binding: binding, result: r, size: r.size() + len(binding), until: until}
 	entries, bytes := or(s.CacheEntries, defaultCacheEntries), or(s.CacheBytes, defaultCacheBytes)

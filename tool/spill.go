@@ -138,7 +138,8 @@ func (s *Shared) output(ctx context.Context, c *Call, id string) (string, error)
 	case err != nil:
 		return "", err
 	case !ok:
-		return "", Errorf(ErrInvalid, "There is no output %s: it was never kept, or it was the oldest when there was no more room", cut(id, 64))
+		return "", Errorf(ErrInvalid, "There is no output %s: it was never kept, or it was the oldest when there was "+
+			"no more room", cut(id, 64))
 	}
 	return text, nil
 }
@@ -158,7 +159,8 @@ func (s *Shared) ReadOutput() *Tool {
 		Offset int    `json:"offset,omitempty" jsonschema:"first byte, counted from 0"`
 		Length int    `json:"length,omitempty" jsonschema:"number of bytes, up to 61440"`
 	}
-	t := Stream(ReadOutputName, "Returns more of a tool output that was too long to show. Example: {\"id\":\"9f86d081884c7d65\",\"offset\":65536}",
+	t := Stream(ReadOutputName, "Returns more of a tool output that was too long to show. Example: "+
+		"{\"id\":\"9f86d081884c7d65\",\"offset\":65536}",
 		func(ctx context.Context, c *Call, in input) (Result, error) {
 			if in.Offset < 0 || in.Length < 0 {
 				return Result{}, Errorf(ErrInvalid, "offset and length must not be negative")
@@ -168,7 +170,8 @@ func (s *Shared) ReadOutput() *Tool {
 			case err != nil:
 				return Result{}, err
 			case in.Offset > size:
-				return Result{}, Errorf(ErrInvalid, "The output has %d bytes, so that it cannot be read from %d", size, in.Offset)
+				return Result{}, Errorf(ErrInvalid, "The output has %d bytes, so that it cannot be read from %d", size,
+					in.Offset)
 			}
 			return JSON(excerpt(whole, in.Offset, min(or(in.Length, readOutputDefault), readOutputMost)))
 		})
@@ -261,7 +264,8 @@ func (s *Shared) capMember(r *Result, l CallLimits) bool {
 	}
 	longest := ""
 	for name, value := range members {
-		if value[0] == '"' && len(value) > len(members[longest]) || len(value) == len(members[longest]) && value[0] == '"' && name < longest {
+		if value[0] == '"' && len(value) > len(members[longest]) ||
+			len(value) == len(members[longest]) && value[0] == '"' && name < longest {
 			longest = name
 		}
 	}

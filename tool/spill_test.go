@@ -27,9 +27,11 @@ func TestLongOutput(t *testing.T) {
 		want   Truncation
 	}{
 		{"text", Text(long), string(quote(long[:99])), Truncation{Shown: 99, Size: 3000, Kept: 3000}},
-		{"member", ok(`{"path":"a","content":` + string(quote(long)) + `,"n":1}`), `{"path":"a","content":"` + cut(long, 71) + `","n":1}`,
+		{"member", ok(`{"path":"a","content":` + string(quote(long)) + `,"n":1}`),
+			`{"path":"a","content":"` + cut(long, 71) + `","n":1}`,
 			Truncation{Shown: 69, Size: 3000, Kept: 3000, Member: "content"}},
-		{"list", ok(`[` + strings.Repeat(`1,`, 999) + `1]`), string(quote(`[` + strings.Repeat(`1,`, 49) + `1`)), Truncation{Shown: 100, Size: 2001 - 2 + 2, Kept: 2001}},
+		{"list", ok(`[` + strings.Repeat(`1,`, 999) + `1]`), string(quote(`[` + strings.Repeat(`1,`, 49) + `1`)),
+			Truncation{Shown: 100, Size: 2001 - 2 + 2, Kept: 2001}},
 		{"short", Text("short"), `"short"`, Truncation{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -60,7 +62,8 @@ func TestLongOutput(t *testing.T) {
 			if *got.Truncated != test.want {
 				t.Errorf("truncated %+v, want %+v", *got.Truncated, test.want)
 			}
-			if whole := readAll(t, r, id); !strings.Contains(string(test.result.Data), whole) || len(whole) != test.want.Size {
+			if whole := readAll(t, r, id); !strings.Contains(string(test.result.Data), whole) ||
+				len(whole) != test.want.Size {
 				t.Errorf("%d bytes are read back, want %d", len(whole), test.want.Size)
 			}
 		})
@@ -101,7 +104,8 @@ func TestReadOutputRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{`{"id":"../../etc/passwd"}`, `{"id":"0000000000000000"}`, `{"id":"` + id + `","offset":6}`, `{"id":"` + id + `","offset":-1}`, `{}`} {
+	for _, args := range []string{`{"id":"../../etc/passwd"}`, `{"id":"0000000000000000"}`,
+		`{"id":"` + id + `","offset":6}`, `{"id":"` + id + `","offset":-1}`, `{}`} {
 		if got, err := r.Call(t.Context(), ReadOutputName, args); err != nil || got.OK || got.ErrorType != ErrInvalid {
 			t.Errorf("%s: %+v, %v", args, got, err)
 		}
@@ -182,7 +186,8 @@ func TestRedact(t *testing.T) {
 		for _, piece := range []string{"the key is s3", `cr"et`, "/& and s3", " is none, s3cr"} {
 			fmt.Fprint(w, piece)
 		}
-		return Result{Error: "bad key " + secret, Data: quote("key=" + secret), Details: []byte(`{"k":"s3cr\"et/\u0026"}`), Parts: chat.Text(secret)}, nil
+		return Result{Error: "bad key " + secret, Data: quote("key=" + secret),
+			Details: []byte(`{"k":"s3cr\"et/\u0026"}`), Parts: chat.Text(secret)}, nil
 	}), Func("number", "", func(context.Context, struct{}) (int, error) { return 123456, nil }))
 	r = r.With(func(s *Settings) { s.Redact = []string{secret, "123456", "ab", ""} })
 	p, _ := r.Plan(t.Context(), call("x", "{}"))

@@ -63,7 +63,8 @@ func (b *bench) silence(open *[]io.Closer, transport *http.Transport, body []byt
 		places <- struct{}{}
 		all.Go(func() {
 			defer func() { <-places }()
-			answer, err := (&http.Client{Transport: transport}).Post(b.wield.url+"/v1/chat/completions", "application/json", bytes.NewReader(body))
+			answer, err := (&http.Client{Transport: transport}).Post(b.wield.url+"/v1/chat/completions",
+				"application/json", bytes.NewReader(body))
 			if err == nil && answer.StatusCode != http.StatusOK {
 				err = fmt.Errorf("status %d", answer.StatusCode)
 			}

@@ -15,12 +15,14 @@ import (
 // request is a body that offers this many tools.
 func request(model string, tools int, stream bool) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"model":%q,"messages":[{"role":"user","content":%q}],"stream":%t`, model, strings.Repeat("please ", 30), stream)
+	fmt.Fprintf(&b, `{"model":%q,"messages":[{"role":"user","content":%q}],"stream":%t`, model,
+		strings.Repeat("please ", 30), stream)
 	for i := range tools {
 		b.WriteString([...]string{",", `,"tools":[`}[max(0, 1-i)])
-		fmt.Fprintf(&b, `{"type":"function","function":{"name":"look_up_%d","description":"Looks something up in a list and says what stands there, with the day on which it was written.",`+
-			`"parameters":{"type":"object","properties":{"name":{"type":"string","description":"What is looked for"},"list":{"type":"string","enum":["people","places"]},`+
-			`"most":{"type":"integer","minimum":1,"maximum":20}},"required":["name"]}}}`, i)
+		fmt.Fprintf(&b,
+			`{"type":"function","function":{"name":"look_up_%d","description":"Looks something up in a list and says what stands there, with the day on which it was written.",`+
+				`"parameters":{"type":"object","properties":{"name":{"type":"string","description":"What is looked for"},"list":{"type":"string","enum":["people","places"]},`+
+				`"most":{"type":"integer","minimum":1,"maximum":20}},"required":["name"]}}}`, i)
 	}
 	if tools > 0 {
 		b.WriteByte(']')
@@ -45,7 +47,8 @@ type client struct {
 }
 
 func newClient(server, path string, body []byte) *client {
-	return &client{&http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4096, DisableCompression: true}}, server + path + "/v1/chat/completions", body}
+	return &client{&http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4096, DisableCompression: true}},
+		server + path + "/v1/chat/completions", body}
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }
@@ -147,7 +150,8 @@ func median[T interface{ ~int64 | ~float64 }](list []T) T {
 
 // measureSpeed prints the table of speed.
 func (b *bench) measureSpeed() error {
-	fmt.Println("| load | tools | upstream | proxy | wield | ratio | least to most | first byte: upstream | proxy | wield |")
+	fmt.Println("| load | tools | upstream | proxy | wield | ratio | least to most | first byte: upstream | proxy | " +
+		"wield |")
 	fmt.Println("|---|---:|---:|---:|---:|---:|---|---:|---:|---:|")
 	for _, stream := range []bool{false, true} {
 		for _, clients := range []int{1, 16} {
@@ -212,7 +216,9 @@ func (b *bench) measureStreams() error {
 		c := newClient(b.wield.url, "", request(model, 20, true))
 		l := c.drive(16, true, 0, b.streams/2)
 		c.close()
-		fmt.Printf("streams, answer %s: %d whole, %d cut short, %d failed\n", map[string]string{"fast": "to a request that was read", "early": "before the request was read"}[model], l.done, l.short, l.failed)
+		fmt.Printf("streams, answer %s: %d whole, %d cut short, %d failed\n",
+			map[string]string{"fast": "to a request that was read", "early": "before the request was read"}[model],
+			l.done, l.short, l.failed)
 		if l.short+l.failed > 0 {
 			return fmt.Errorf("%d streams were cut short, %d failed", l.short, l.failed)
 		}

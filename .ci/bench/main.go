@@ -5,9 +5,9 @@
 // It starts everything itself, on loopback: the server behind (the upstream), the proxy, and wield built from this
 // checkout, each as a process of its own. Without arguments it measures all of it, which takes about six minutes.
 //
-//   - speed: processor time of a request, and the time to the first byte of a stream, with 1 and with 20 tools offered, by 1 and
-//     by 16 clients. The proxy decodes and encodes the request, the answer and every frame of a stream with encoding/json. It, the
-//     upstream by itself and wield take turns; the ratio is taken within a round.
+//   - speed: processor time of a request, and the time to the first byte of a stream, with 1 and with 20 tools offered,
+//     by 1 and by 16 clients. The proxy decodes and encodes the request, the answer and every frame of a stream with
+//     encoding/json. It, the upstream by itself and wield take turns; the ratio is taken within a round.
 //   - streams: whether any stream is cut short, also where the upstream answers before it has read the request.
 //   - idle: resident memory of wield with streams that have begun and are silent.
 //   - rest: resident memory of wield after the start, and some time after the load.

@@ -19,11 +19,14 @@ var wholeAnswer, streamAnswer = func() ([]byte, []byte) {
 	for i := range 50 {
 		fmt.Fprintf(&words, "word%d ", i)
 	}
-	whole := fmt.Sprintf(`{"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%q},`+
-		`"finish_reason":"stop"}],"usage":{"prompt_tokens":12,"completion_tokens":90,"total_tokens":102}}`, words.String())
+	whole := fmt.Sprintf(
+		`{"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%q},`+
+			`"finish_reason":"stop"}],"usage":{"prompt_tokens":12,"completion_tokens":90,"total_tokens":102}}`,
+		words.String())
 	var s bytes.Buffer
 	frame := func(delta, reason string) {
-		fmt.Fprintf(&s, "data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1700000000,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%s}]}\n\n", delta, reason)
+		fmt.Fprintf(&s,
+			"data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1700000000,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%s}]}\n\n", delta, reason)
 	}
 	frame(`{"role":"assistant","content":""}`, "null")
 	for i := range 50 {
@@ -67,7 +70,8 @@ func serveUpstream() error {
 	mux.HandleFunc("/silent/v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "text/event-stream")
-		w.Write(streamAnswer[:bytes.Index(streamAnswer, []byte("word1 "))-40]) // some of it ends in the middle of a frame
+		// some of it ends in the middle of a frame
+		w.Write(streamAnswer[:bytes.Index(streamAnswer, []byte("word1 "))-40])
 		http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
@@ -86,7 +90,8 @@ func serveProxy(upstream string) error {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		request, err := http.NewRequestWithContext(r.Context(), http.MethodPost, upstream+r.URL.Path, bytes.NewReader(body))
+		request, err := http.NewRequestWithContext(r.Context(), http.MethodPost, upstream+r.URL.Path,
+			bytes.NewReader(body))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return

@@ -81,7 +81,8 @@ func (r *renamer) file(file string, d fs.DirEntry) error {
 		change = r.goMod
 	case strings.HasSuffix(file, ".go"):
 		change = r.goFile
-	case strings.HasSuffix(file, ".md"), strings.HasSuffix(file, ".txtar"), strings.HasSuffix(file, ".sh"), filepath.Base(filepath.Dir(file)) == ".ci":
+	case strings.HasSuffix(file, ".md"), strings.HasSuffix(file, ".txtar"), strings.HasSuffix(file, ".sh"),
+		filepath.Base(filepath.Dir(file)) == ".ci":
 		change = r.page
 	case strings.HasSuffix(file, ".js"): // in which 'wield/agent' may be a model
 		change = r.imports

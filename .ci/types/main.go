@@ -1,5 +1,5 @@
-// Types checks that packages compile for another system: `types windows ./...`. It reads the types of every package from its
-// source, tests included: nothing is built for that system.
+// Types checks that packages compile for another system: `types windows ./...`. It reads the types of every package
+// from its source, tests included: nothing is built for that system.
 package main
 
 import (

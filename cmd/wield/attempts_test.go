@@ -25,7 +25,8 @@ turns:
     reply: [{raw: "<tool_call>{\"name\":\"abacus\",\"arguments\":{\"n\":1}}</tool_call>"}]
   - id: fenced
     when: {user_contains: "fence"}
-    reply: [{raw: "Deploying.\n` + "```" + `json\n{\"name\":\"deploy\",\"arguments\":{\"to\":\"prod\"}}\n` + "```" + `"}]
+    reply: [{raw: "Deploying.\n` + "```" + `json\n{\"name\":\"deploy\",\"arguments\":{\"to\":\"prod\"}}\n` + "```" +
+	`"}]
   - id: mixed
     when: {user_contains: "sum"}
     reply: [{raw: "Let me see.\n<tool_call>{\"name\":\"abacus\",\"arguments\":{\"n\":1}}</tool_call>\n<tool_call>{\"name\":\"calculator\",\"arguments\":{\"expression\": @@}}</tool_call>\n<tool_call>{\"name\":\"calculator\",\"arguments\":{\"expression\":\"123 * 45\"}}</tool_call>"}]
@@ -50,13 +51,15 @@ tools: {root: ROOT}
 func TestServeAttempts_D21(t *testing.T) {
 	s, key, _ := startAgents(t, carelessFile(t, t.TempDir()))
 	for _, stream := range []string{"true", "false"} {
-		status, answer := post(t, s.base, `{"model":"careless","stream":`+stream+`,"messages":[{"role":"user","content":"the sum, please"}]}`, key...)
+		status, answer := post(t, s.base, `{"model":"careless","stream":`+stream+
+			`,"messages":[{"role":"user","content":"the sum, please"}]}`, key...)
 		var said strings.Builder
 		for _, m := range deltas.FindAllStringSubmatch(answer, -1) {
 			said.WriteString(m[2])
 		}
-		if got := said.String(); status != 200 || !strings.Contains(got, "Let me see.") || !strings.Contains(got, "It is 5535.") ||
-			strings.Contains(got, "tool_call") || strings.Contains(got, "could not call") || strings.Contains(got, "@@") {
+		if got := said.String(); status != 200 || !strings.Contains(got, "Let me see.") ||
+			!strings.Contains(got, "It is 5535.") || strings.Contains(got, "tool_call") ||
+			strings.Contains(got, "could not call") || strings.Contains(got, "@@") {
 			t.Errorf("stream %s: %d %q", stream, status, got)
 		}
 	}
@@ -66,8 +69,9 @@ func TestServeAttempts_D21(t *testing.T) {
 		t.Fatalf("%d %s", status, body)
 	}
 	_, events := do(t, "GET", s.base+"/api/v1/runs/"+run.ID+"/events", "", key...)
-	want := regexp.MustCompile(`(?s)"kind":"call_end".*"name":"abacus".*"arguments":"...n..:1}".*"kind":"call_end".*"kind":"call_end".*` +
-		`"kind":"result".*Error: Tool abacus not found\. Available: calculator.*"is_error":true.*"kind":"result".*The call was not run: .*"is_error":true.*"kind":"result".*5535`)
+	want := regexp.MustCompile(
+		`(?s)"kind":"call_end".*"name":"abacus".*"arguments":"...n..:1}".*"kind":"call_end".*"kind":"call_end".*` +
+			`"kind":"result".*Error: Tool abacus not found\. Available: calculator.*"is_error":true.*"kind":"result".*The call was not run: .*"is_error":true.*"kind":"result".*5535`)
 	if !want.MatchString(events) || strings.Contains(events, `"kind":"rejected"`) {
 		t.Errorf("events %s", events)
 	}
@@ -83,16 +87,21 @@ func TestRunAttempts(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	code, out, log := runWield(t, dir, "", "run", "--config", file, "--model", "careless", "--tools", "calculator", "the sum, please")
-	if code != cli.ExitOK || strings.TrimSpace(out) != "It is 5535." || !strings.Contains(log, "Tool abacus not found. Available: calculator") {
+	code, out, log := runWield(t, dir, "", "run", "--config", file, "--model", "careless", "--tools", "calculator",
+		"the sum, please")
+	if code != cli.ExitOK || strings.TrimSpace(out) != "It is 5535." ||
+		!strings.Contains(log, "Tool abacus not found. Available: calculator") {
 		t.Errorf("exit code %d, output %q, log %q", code, out, log)
 	}
-	code, out, log = runWield(t, dir, "", "run", "--config", file, "--model", "careless", "--tools", "calculator", "--max-turns", "2", "a fence")
+	code, out, log = runWield(t, dir, "", "run", "--config", file, "--model", "careless", "--tools", "calculator",
+		"--max-turns", "2", "a fence")
 	if code != cli.ExitMalformed || strings.Contains(out, "```") || !strings.Contains(log, "wrote no valid call") {
 		t.Errorf("in a fence: exit code %d, output %q, log %q", code, out, log)
 	}
-	code, out, log = runWield(t, dir, "", "run", "--config", file, "--model", "careless", "--tools", "calculator", "for ever")
-	if code != cli.ExitMalformed || strings.Contains(out, "tool_call") || !strings.Contains(log, "wrote no valid call") {
+	code, out, log = runWield(t, dir, "", "run", "--config", file, "--model", "careless", "--tools", "calculator",
+		"for ever")
+	if code != cli.ExitMalformed || strings.Contains(out, "tool_call") ||
+		!strings.Contains(log, "wrote no valid call") {
 		t.Errorf("exit code %d, output %q, log %q", code, out, log)
 	}
 }

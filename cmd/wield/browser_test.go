@@ -36,7 +36,8 @@ func TestServeBrowser(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "wield.yaml")
 	t.Setenv("TMPDIR", tmp)
 	selectors := chatpage.Selectors
-	text := fmt.Sprintf("wield: config/v1\nbackends:\n  page:\n    kind: browser\n    url: %q\n    browser: {prompt: %q, answer: %q, send: %q, stop: %q, settle: 300ms, sandbox: %v}\nmodels:\n  web: {backend: page}\n",
+	text := fmt.Sprintf(
+		"wield: config/v1\nbackends:\n  page:\n    kind: browser\n    url: %q\n    browser: {prompt: %q, answer: %q, send: %q, stop: %q, settle: 300ms, sandbox: %v}\nmodels:\n  web: {backend: page}\n",
 		site.URL, selectors.Prompt, selectors.Answer, selectors.Send, selectors.Stop, os.Getuid() != 0)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -44,7 +45,8 @@ func TestServeBrowser(t *testing.T) {
 	s := start(t, nil, "--config", file)
 	checkRound(t, s.base, "web")
 	talks := page.Talks()
-	if len(talks) != 4 || len(talks[1]) != 3 || !strings.Contains(talks[0][0].Text, "get_weather") || strings.Contains(talks[1][2].Text, "[") {
+	if len(talks) != 4 || len(talks[1]) != 3 || !strings.Contains(talks[0][0].Text, "get_weather") ||
+		strings.Contains(talks[1][2].Text, "[") {
 		t.Errorf("the page was asked %d times: %.2000v", len(talks), talks)
 	}
 	s.end(t, 0)
@@ -65,14 +67,17 @@ func TestBrowserLogin(t *testing.T) {
 		code       int
 	}{
 		{"", "backends.page.browser.profile is empty", cli.ExitUsage},
-		{", profile: " + filepath.Join(t.TempDir(), "profile") + ", program: /nowhere/chromium", "browser.program", cli.ExitModel},
+		{", profile: " + filepath.Join(t.TempDir(), "profile") + ", program: /nowhere/chromium", "browser.program",
+			cli.ExitModel},
 	} {
 		if err := os.WriteFile(file, fmt.Appendf(nil, text, c.more), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		var stderr strings.Builder
-		a := &cli.App{Stdin: strings.NewReader(""), Stdout: &strings.Builder{}, Stderr: &stderr, Getenv: func(string) string { return "" }}
-		if code := run(t.Context(), []string{"browser", "login", "--config", file}, a); code != c.code || !strings.Contains(stderr.String(), c.want) {
+		a := &cli.App{Stdin: strings.NewReader(""), Stdout: &strings.Builder{}, Stderr: &stderr,
+			Getenv: func(string) string { return "" }}
+		if code := run(t.Context(), []string{"browser", "login", "--config", file}, a); code != c.code ||
+			!strings.Contains(stderr.String(), c.want) {
 			t.Errorf("%q: code %d, %s", c.more, code, stderr.String())
 		}
 	}

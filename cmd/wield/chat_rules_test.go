@@ -74,7 +74,8 @@ func TestKeptRule(t *testing.T) {
 	if err := os.WriteFile(file, []byte("directories: 5\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, log := runWield(t, dir, "", append([]string{"chat"}, args...)...); code != cli.ExitUsage || !strings.Contains(log, config.KeptRulesFile) {
+	if code, _, log := runWield(t, dir, "", append([]string{"chat"}, args...)...); code != cli.ExitUsage ||
+		!strings.Contains(log, config.KeptRulesFile) {
 		t.Errorf("with a broken file the exit code is %d:\n%s", code, log)
 	}
 }
@@ -83,7 +84,8 @@ func TestKeptRule(t *testing.T) {
 const missScenario = `wield: scenario/v1
 name: miss
 turns:
-  - {id: first, when: {last: user}, reply: [{raw: "a.py\n` + "```python\\n<<<<<<< SEARCH\\nx = 7\\n=======\\nx = 2\\n>>>>>>> REPLACE\\n```" + `\n"}]}
+  - {id: first, when: {last: user}, reply: [{raw: "a.py\n` +
+	"```python\\n<<<<<<< SEARCH\\nx = 7\\n=======\\nx = 2\\n>>>>>>> REPLACE\\n```" + `\n"}]}
   - id: whole
     when: {last: tool, tool: edit, result_contains: "Instead of an edit, write the whole file: a create block with === FILE: a.py"}
     reply: [{raw: "` + "```create\\n=== FILE: a.py\\nx = 2\\ny = 2\\n```" + `\n"}]
@@ -103,14 +105,16 @@ func TestWholeFileAfterTwoFailures(t *testing.T) {
 	if err := os.Mkdir(work, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{scenario: missScenario, file: "wield: config/v1\nsandbox: {level: none}\ntools: {localActions: {enabled: true}}\n",
+	for name, text := range map[string]string{scenario: missScenario,
+		file:                        "wield: config/v1\nsandbox: {level: none}\ntools: {localActions: {enabled: true}}\n",
 		filepath.Join(work, "a.py"): "x = 1\ny = 2\n"} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Chdir(work)
-	code, out, log := runWield(t, dir, "", "run", "--config", file, "--scenario", scenario, "--dialect", "cli-block", "--on-ask", "allow", "Set x to 2.")
+	code, out, log := runWield(t, dir, "", "run", "--config", file, "--scenario", scenario, "--dialect", "cli-block",
+		"--on-ask", "allow", "Set x to 2.")
 	if code != cli.ExitOK || !strings.HasSuffix(strings.TrimSpace(out), "It is written.") {
 		t.Errorf("exit code %d, output %q, log %q", code, out, log)
 	}

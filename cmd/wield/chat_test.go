@@ -37,7 +37,8 @@ turns:
     when: {last: tool, tool: read}
     reply:
       - text: "The berths are counted from 1, but a remainder begins at 0. I change that line.\n\n"
-      - raw: "` + "```edit\\n=== FILE: berth.go\\n<<<<<<< SEARCH\\n\\treturn n % berths\\n=======\\n\\treturn (n-1)%berths + 1\\n>>>>>>> REPLACE\\n```" + `\n"
+      - raw: "` +
+	"```edit\\n=== FILE: berth.go\\n<<<<<<< SEARCH\\n\\treturn n % berths\\n=======\\n\\treturn (n-1)%berths + 1\\n>>>>>>> REPLACE\\n```" + `\n"
   - id: try
     when: {last: tool, tool: edit, result_contains: applied}
     reply:
@@ -76,7 +77,9 @@ func sit(t testing.TB, dir string, w, h int, env []string, args ...string) *seat
 	t.Helper()
 	cmd := exec.Command("wield", args...)
 	cmd.Dir = dir
-	cmd.Env = append([]string{"HOME=" + filepath.Dir(dir), "XDG_STATE_HOME=" + filepath.Join(filepath.Dir(dir), "state"), "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color"}, env...)
+	cmd.Env = append([]string{"HOME=" + filepath.Dir(dir),
+		"XDG_STATE_HOME=" + filepath.Join(filepath.Dir(dir), "state"), "PATH=" + os.Getenv("PATH"),
+		"TERM=xterm-256color"}, env...)
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)})
 	if err != nil {
 		t.Skipf("SKIPPED: no pseudo terminal: %v", err)
@@ -254,11 +257,13 @@ func TestChatMendsATest(t *testing.T) {
 	}
 	s.leaves()
 	if *record {
-		header, _ := json.Marshal(map[string]any{"version": 2, "width": 80, "height": 56, "title": "wield chat mends a failing Go test"})
+		header, _ := json.Marshal(map[string]any{"version": 2, "width": 80, "height": 56,
+			"title": "wield chat mends a failing Go test"})
 		write(t, "terminal.cast", string(header)+"\n"+strings.Join(s.cast, "\n")+"\n")
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "berth.go"))
-	if want := strings.Replace(mendFiles["berth.go"], "n % berths", "(n-1)%berths + 1", 1); err != nil || string(text) != want {
+	if want := strings.Replace(mendFiles["berth.go"], "n % berths", "(n-1)%berths + 1", 1); err != nil ||
+		string(text) != want {
 		t.Errorf("berth.go is %q (%v)", text, err)
 	}
 }
@@ -312,16 +317,19 @@ func TestChatContinue(t *testing.T) {
 	if code != cli.ExitOK || !strings.Contains(out, "2 messages are in all.md") {
 		t.Errorf("exit code %d, output %q, log %q", code, out, log)
 	}
-	if code, out, log = runWield(t, dir, "/resume ses_\n/save resumed.md\n", args...); code != cli.ExitOK || !strings.Contains(out, "2 messages are in resumed.md") {
+	if code, out, log = runWield(t, dir, "/resume ses_\n/save resumed.md\n", args...); code != cli.ExitOK ||
+		!strings.Contains(out, "2 messages are in resumed.md") {
 		t.Errorf("/resume in a new conversation: exit code %d, output %q, log %q", code, out, log)
 	}
 	if code, _, _ = runWield(t, dir, "", append(args, "--resume", "ses_none")...); code != cli.ExitUsage {
 		t.Errorf("a conversation that is not there: exit code %d, want %d", code, cli.ExitUsage)
 	}
-	if code, out, _ = runWield(t, dir, "", append(args, "-p", "Hello", "--resume", "ses_none")...); code != cli.ExitUsage || out != "" {
+	if code, out, _ = runWield(t, dir, "",
+		append(args, "-p", "Hello", "--resume", "ses_none")...); code != cli.ExitUsage || out != "" {
 		t.Errorf("-p with a conversation that is not there: exit code %d, output %q, want %d", code, out, cli.ExitUsage)
 	}
-	if code, out, _ = runWield(t, dir, "", append(args, "-p", "Hello", "--output", "json")...); code != cli.ExitOK || !strings.HasPrefix(out, "{") {
+	if code, out, _ = runWield(t, dir, "", append(args, "-p", "Hello", "--output", "json")...); code != cli.ExitOK ||
+		!strings.HasPrefix(out, "{") {
 		t.Errorf("-p: exit code %d, output %q", code, out)
 	}
 }
@@ -344,7 +352,8 @@ func TestChatCost(t *testing.T) {
 	}{
 		{"Hello\n/cost\n", []string{"\n3.5000, by the prices of the configuration"}},
 		// Each model's answers have its own price, whatever model is asked now.
-		{"Hello\n/model n\nHello\n/model m\n/cost\n", []string{"m: 3000000 read, 1000000 written, 3.5000", "n: 3000000 read, 1000000 written, 35.0000", "\n38.5000, by the"}},
+		{"Hello\n/model n\nHello\n/model m\n/cost\n", []string{"m: 3000000 read, 1000000 written, 3.5000",
+			"n: 3000000 read, 1000000 written, 35.0000", "\n38.5000, by the"}},
 	} {
 		code, out, log := runWield(t, dir, tt.input, "chat", "--config", "priced.yaml", "--model", "m")
 		for _, want := range tt.want {
@@ -408,7 +417,9 @@ func BenchmarkChatEcho(b *testing.B) {
 func BenchmarkChatPaste(b *testing.B) {
 	dir := b.TempDir()
 	file := filepath.Join(dir, "short.scenario.yaml")
-	if err := os.WriteFile(file, []byte("wield: scenario/v1\nname: short\nturns: [{id: one, when: {}, reply: [{text: Got it.}]}]\n"), 0o600); err != nil {
+	if err := os.WriteFile(file,
+		[]byte("wield: scenario/v1\nname: short\nturns: [{id: one, when: {}, reply: [{text: Got it.}]}]\n"),
+		0o600); err != nil {
 		b.Fatal(err)
 	}
 	paste := strings.Repeat("one very long line of words ", 1<<20/28+1)
@@ -463,7 +474,8 @@ turns:
   - id: edit
     when: {last: tool, tool: read}
     reply:
-      - raw: "I change it.\n\n` + "```text\\n=== FILE: a.txt\\n<<<<<<< SEARCH\\ntwo\\n=======\\nthree\\n>>>>>>> REPLACE\\n```\\n\\nThen run:\\n\\n```bash\\nrm a.txt\\n```" + `\n"
+      - raw: "I change it.\n\n` +
+			"```text\\n=== FILE: a.txt\\n<<<<<<< SEARCH\\ntwo\\n=======\\nthree\\n>>>>>>> REPLACE\\n```\\n\\nThen run:\\n\\n```bash\\nrm a.txt\\n```" + `\n"
   - id: done
     when: {last: tool, tool: edit, result_contains: applied}
     reply: [{text: "Changed."}]

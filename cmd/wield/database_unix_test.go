@@ -25,7 +25,8 @@ func TestDatabaseIsGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(w.dir, "tools", "again"), []byte("#!/bin/sh\n"+killTools["again"]+waiting), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(w.dir, "tools", "again"), []byte("#!/bin/sh\n"+killTools["again"]+waiting),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	p, err := w.start()
@@ -57,7 +58,8 @@ func TestDatabaseIsGone(t *testing.T) {
 // ready waits until load balancers are told whether a service is ready.
 func (s *server) ready(t *testing.T, is bool) {
 	t.Helper()
-	want := map[bool]string{true: `200 OK "status":"ok"`, false: `503 Service Unavailable "status":"journal unavailable"`}[is]
+	want := map[bool]string{true: `200 OK "status":"ok"`,
+		false: `503 Service Unavailable "status":"journal unavailable"`}[is]
 	awaitFor(t, time.Minute, "/health says "+want, func() bool {
 		resp, err := s.request(t, "GET", "/health", nil)
 		if err != nil {

@@ -63,7 +63,8 @@ func demo(ctx context.Context, app *cli.App, catalogue *catalogueFlag, list bool
 	}
 	if len(args) == 0 && !list {
 		fmt.Fprintln(app.Stdout,
-			"\nAll models here were scripted. Next: wield chat shows tools that ask before changes; wield init connects your own model.")
+			"\nAll models here were scripted. Next: wield chat shows tools that ask before changes; wield init "+
+				"connects your own model.")
 	}
 	return nil
 }

@@ -42,7 +42,8 @@ func TestDemoAgent(t *testing.T) {
 	if id, tool = question(); tool != "command_exec" {
 		t.Fatalf("it asks about %s", tool)
 	}
-	if text, err := os.ReadFile(filepath.Join(run.Dir, "hours.md")); err != nil || !strings.Contains(string(text), "\nSunday: noon to two\n") {
+	if text, err := os.ReadFile(filepath.Join(run.Dir, "hours.md")); err != nil ||
+		!strings.Contains(string(text), "\nSunday: noon to two\n") {
 		t.Errorf("%v: %s", err, text)
 	}
 	if status, body := do(t, "POST", api+"/approvals/"+id, `{"decision":"deny"}`, key...); status != 200 {
@@ -52,7 +53,8 @@ func TestDemoAgent(t *testing.T) {
 	said := ""
 	for line := range strings.Lines(body) { // it may come piece by piece, as it is written
 		var e struct{ Kind, Text string }
-		if data, ok := strings.CutPrefix(line, "data: "); ok && json.Unmarshal([]byte(data), &e) == nil && e.Kind == "text" {
+		if data, ok := strings.CutPrefix(line, "data: "); ok && json.Unmarshal([]byte(data), &e) == nil &&
+			e.Kind == "text" {
 			said += e.Text
 		}
 	}

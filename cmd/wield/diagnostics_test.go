@@ -27,14 +27,16 @@ func TestDiagnosticsCompileNothingAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		writeFile(t, filepath.Join(home, d, "go.mod"), "module m\n\ngo 1.24\n")
-		writeFile(t, filepath.Join(home, d, "m.go"), "package m\n\nimport \"fmt\"\n\nfunc F() { fmt.Printf(\"%d\\n\", \"x\") }\n")
+		writeFile(t, filepath.Join(home, d, "m.go"),
+			"package m\n\nimport \"fmt\"\n\nfunc F() { fmt.Printf(\"%d\\n\", \"x\") }\n")
 	}
 	build := exec.Command("go", "build", "./...") // what fmt needs is there from now on
 	build.Dir = filepath.Join(home, "elsewhere")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	env := []string{"HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state"), "GOCACHE=" + person, "PATH=" + os.Getenv("PATH")}
+	env := []string{"HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state"), "GOCACHE=" + person,
+		"PATH=" + os.Getenv("PATH")}
 	var said []byte
 	for _, verb := range []string{"enable", "run"} {
 		cmd := exec.Command("wield", "tool", verb, "get_diagnostics")

@@ -31,7 +31,8 @@ func oneJournal(t *testing.T, turns string) (dir, config string, env []string) {
 		t.Fatal(err)
 	}
 	writeFile(t, config, fmt.Sprintf(elsewhereConfig, scenarioFile(t, turns)))
-	return dir, config, []string{"HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state"), "WIELD_TEST_KEY=" + servedKey, "PATH=" + os.Getenv("PATH")}
+	return dir, config, []string{"HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state"),
+		"WIELD_TEST_KEY=" + servedKey, "PATH=" + os.Getenv("PATH")}
 }
 
 // openQuestions returns the questions that wait, as another process sees them.
@@ -86,7 +87,8 @@ func TestChatAnsweredThroughTheAPI(t *testing.T) {
 	s.waits("context ~")
 	for i, tt := range []struct{ answer, seen, written string }{
 		{`{"decision": "deny", "reason": "not now"}`, "denied by person: not now", ""},
-		{`{"decision": "edit", "arguments": {"path": "a.txt", "content": "uno\n"}}`, "approved with changes by person", "uno\n"},
+		{`{"decision": "edit", "arguments": {"path": "a.txt", "content": "uno\n"}}`, "approved with changes by person",
+			"uno\n"},
 		{`{"decision": "allow"}`, "approved by person", "one\ntwo\n"},
 	} {
 		s.types("go\r")
@@ -136,7 +138,8 @@ func TestChatResumedElsewhere(t *testing.T) {
 	resume := exec.Command("wield", "sessions", "resume", first.ID, "--config", config, "--approve", "all")
 	resume.Dir, resume.Env = dir, env
 	// Either of the two carries the call out and asks the model.
-	if said, err := resume.CombinedOutput(); err != nil && !strings.Contains(string(said), "driven by") && !strings.Contains(string(said), "is over") {
+	if said, err := resume.CombinedOutput(); err != nil && !strings.Contains(string(said), "driven by") &&
+		!strings.Contains(string(said), "is over") {
 		t.Errorf("resume: %v\n%s", err, said)
 	}
 	s.waits("approved by command line")
@@ -147,7 +150,8 @@ func TestChatResumedElsewhere(t *testing.T) {
 	s.until("the end", func(screen string) bool { return !strings.Contains(screen, "· Ctrl-C stops") })
 	s.types("and now?\r")
 	s.answers("[edit: a.txt", "n")
-	s.until("an answer to what was asked then", func(screen string) bool { return strings.Count(screen, "That was it.") == 2 })
+	s.until("an answer to what was asked then",
+		func(screen string) bool { return strings.Count(screen, "That was it.") == 2 })
 	s.leaves()
 	calls := exec.Command("wield", "sessions", "show", first.ID, "--config", config)
 	calls.Dir, calls.Env = dir, env

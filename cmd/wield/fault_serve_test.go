@@ -85,7 +85,8 @@ func TestServeDrainClient(t *testing.T) {
 			t.Parallel()
 			w, c := servedWorld(t, &mixedStory), newClient(f)
 			// The first save is as it was; the second one, when the run has a client, is slow.
-			text := "#!/bin/sh\n" + killTools["save"] + "[ $ARG_n = 3 ] || [ -e quick ] || { echo $$ >process; sleep 60; }\n"
+			text := "#!/bin/sh\n" + killTools["save"] +
+				"[ $ARG_n = 3 ] || [ -e quick ] || { echo $$ >process; sleep 60; }\n"
 			if err := os.WriteFile(filepath.Join(w.dir, "tools", "save"), []byte(text), 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -140,12 +141,15 @@ func TestReadOnlyDisk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(t.Context(), bwrap, append([]string{"--dev-bind", "/", "/", "--ro-bind", state, state, wield, args[0], "--config", "wield.yaml"}, args[1:]...)...)
+			cmd := exec.CommandContext(t.Context(), bwrap,
+				append([]string{"--dev-bind", "/", "/", "--ro-bind", state, state, wield, args[0], "--config",
+					"wield.yaml"}, args[1:]...)...)
 			cmd.Dir = w.dir
 			cmd.Env = append(os.Environ(), "WIELD_TEST_KEY="+servedKey, "TMPDIR="+w.temp())
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != cli.ExitFailed || !strings.Contains(string(out), "the store cannot be written") {
+			if !errors.As(err, &exit) || exit.ExitCode() != cli.ExitFailed ||
+				!strings.Contains(string(out), "the store cannot be written") {
 				t.Errorf("%v, with a journal: %v: %v: %s", args, there, err, out)
 			}
 		}

@@ -102,7 +102,8 @@ func TestNoPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := w.alive(t)
-	if e.code != cli.ExitFailed || !strings.Contains(e.log, "the store cannot be written") || !strings.Contains(e.log, "--no-journal") || w.effects() != "" {
+	if e.code != cli.ExitFailed || !strings.Contains(e.log, "the store cannot be written") ||
+		!strings.Contains(e.log, "--no-journal") || w.effects() != "" {
 		t.Errorf("exit code %d, log %s, effects %q", e.code, e.log, w.effects())
 	}
 }
@@ -197,7 +198,9 @@ func twoGoOn(t *testing.T, ahead time.Duration) {
 		switch {
 		case e.code == w.code && strings.Contains(e.out, "All done."):
 			won++
-		case e.code == cli.ExitFailed && (strings.Contains(e.log, "another process holds the lease") || strings.Contains(e.log, "the stream was changed by another")):
+		case e.code == cli.ExitFailed &&
+			(strings.Contains(e.log, "another process holds the lease") ||
+				strings.Contains(e.log, "the stream was changed by another")):
 		case e.code == cli.ExitUsage && strings.Contains(e.log, " is over\n"):
 		default:
 			t.Errorf("exit code %d, log %s", e.code, e.log)
@@ -311,7 +314,8 @@ func TestVerifyBesides(t *testing.T) {
 	t.Chdir(w.dir)
 	for n := range 3 {
 		for _, args := range [][]string{{"verify"}, {"backup", fmt.Sprint("copy", n, ".db")}} {
-			if code, out, log := runWield(t, w.dir, "", append([]string{"journal", "--config", "wield.yaml"}, args...)...); code != cli.ExitOK {
+			if code, out, log := runWield(t, w.dir, "", append([]string{"journal", "--config", "wield.yaml"},
+				args...)...); code != cli.ExitOK {
 				t.Errorf("%v: exit code %d, output %s, log %s", args, code, out, log)
 			}
 		}

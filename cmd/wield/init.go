@@ -217,7 +217,8 @@ func (q *interview) server(ctx context.Context) []compose.Found {
 	for ctx.Err() == nil {
 		if c.URL == "" {
 			c.URL = q.ask(
-				"Question 1 of 3: Base URL of a model server, such as http://192.168.1.5:11434/v1, or Enter for the scripted model demo:")
+				"Question 1 of 3: Base URL of a model server, such as http://192.168.1.5:11434/v1, or Enter for the " +
+					"scripted model demo:")
 		}
 		if c.URL == "" {
 			return nil

@@ -67,7 +67,8 @@ func modelServer(t *testing.T, key string, models ...string) string {
 // TestInterview answers the three questions of wield init in the ways that people do.
 func TestInterview(t *testing.T) {
 	open, locked := modelServer(t, "", "qwen3:8b", "gemma3:4b"), modelServer(t, "s3cret", "big")
-	both := []compose.Found{{Name: "ollama", URL: open, Models: []string{"gemma3:4b", "qwen3:8b"}}, {Name: "vllm", URL: open, Models: []string{"llama"}}}
+	both := []compose.Found{{Name: "ollama", URL: open, Models: []string{"gemma3:4b", "qwen3:8b"}},
+		{Name: "vllm", URL: open, Models: []string{"llama"}}}
 	for _, tt := range []struct {
 		name    string
 		found   []compose.Found
@@ -85,7 +86,8 @@ func TestInterview(t *testing.T) {
 		{"only one", both[1:], "\n\n\n", "llama", "", true, "Use this model?"},
 		{"none found", nil, "\n\n\n", "demo", "", true, "Found no model server on this machine."},
 		{"an address", nil, open + "/chat/completions\n1\n\n\n", "gemma3:4b", "", true, "Which models?"},
-		{"a wrong address", nil, "http://127.0.0.1:9\n" + open + "\n2\n\n\n", "qwen3:8b", "", true, "Nothing listens at 127.0.0.1:9."},
+		{"a wrong address", nil, "http://127.0.0.1:9\n" + open + "\n2\n\n\n", "qwen3:8b", "", true,
+			"Nothing listens at 127.0.0.1:9."},
 		{"a key", nil, locked + "\nUNSET\nLLM_KEY\n\n\n", "big", "env:LLM_KEY", true, "The variable UNSET is not set"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -93,7 +95,8 @@ func TestInterview(t *testing.T) {
 			var out strings.Builder
 			app := &cli.App{Stdin: strings.NewReader(tt.answers), Stdout: &out, Stderr: &out, Getenv: getenv}
 			file := filepath.Join(t.TempDir(), "wield.yaml")
-			if err := initialise(t.Context(), app, file, tt.found, firstOptions{ask: true, everyday: true}); err != nil {
+			if err := initialise(t.Context(), app, file, tt.found,
+				firstOptions{ask: true, everyday: true}); err != nil {
 				t.Fatal(err)
 			}
 			if !strings.Contains(out.String(), tt.says) || strings.Contains(out.String(), "s3cret") {

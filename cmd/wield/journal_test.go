@@ -29,10 +29,15 @@ func journaled(t *testing.T) (dir string, command func(args ...string) (code int
 		if _, err := s.Append(t.Context(), "run_"+name, 0,
 			journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: name, Model: "m"}},
 			journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "Files of " + name}},
-			journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text("list\x1b[2J them")}}},
-			journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{call}}}},
-			journal.Record{Kind: journal.KindStart, Start: &tool.StartRecord{CallID: "call_1", Tool: "command_exec", Arguments: json.RawMessage(call.Arguments)}},
-			journal.Record{Kind: journal.KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "command_exec", Started: true, Result: tool.Text("a.txt")}},
+			journal.Record{Kind: journal.KindMessage,
+				Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser,
+					Parts: chat.Text("list\x1b[2J them")}}},
+			journal.Record{Kind: journal.KindTurnEnd,
+				TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{call}}}},
+			journal.Record{Kind: journal.KindStart, Start: &tool.StartRecord{CallID: "call_1", Tool: "command_exec",
+				Arguments: json.RawMessage(call.Arguments)}},
+			journal.Record{Kind: journal.KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "command_exec",
+				Started: true, Result: tool.Text("a.txt")}},
 			journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "stop"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +53,8 @@ func journaled(t *testing.T) (dir string, command func(args ...string) (code int
 	}
 	return dir, func(args ...string) (int, string, string) {
 		var stdout, stderr bytes.Buffer
-		code := run(context.Background(), args, &cli.App{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: getenv})
+		code := run(context.Background(), args, &cli.App{Stdin: strings.NewReader(""), Stdout: &stdout,
+			Stderr: &stderr, Getenv: getenv})
 		return code, stdout.String(), stderr.String()
 	}
 }
@@ -63,19 +69,21 @@ func TestSessions(t *testing.T) {
 		}
 		return stdout
 	}
-	if list := strings.Split(ok("sessions", "list"), "\n"); len(list) != 3 || !strings.HasPrefix(list[0], "ses_2 ") || !strings.HasSuffix(list[1], "done                1 run   Files of ses_1") {
+	if list := strings.Split(ok("sessions", "list"), "\n"); len(list) != 3 || !strings.HasPrefix(list[0], "ses_2 ") ||
+		!strings.HasSuffix(list[1], "done                1 run   Files of ses_1") {
 		t.Errorf("%q", list)
 	}
 	var first journal.Session
-	if err := json.Unmarshal([]byte(ok("sessions", "list", "--json", "--limit", "1")), &first); err != nil || first.ID != "ses_2" || first.Last != 14 {
+	if err := json.Unmarshal([]byte(ok("sessions", "list", "--json", "--limit", "1")), &first); err != nil ||
+		first.ID != "ses_2" || first.Last != 14 {
 		t.Errorf("%+v, %v", first, err)
 	}
 	if rest := ok("sessions", "list", "--before", "14"); !strings.HasPrefix(rest, "ses_1 ") {
 		t.Errorf("the next page: %q", rest)
 	}
 	show := ok("sessions", "show", "ses_1")
-	for _, want := range []string{"run of m\n", "user: list\uFFFD[2J them\n", `[calls command_exec {"command":"ls"}]`, `runs command_exec {"command":"ls"}`,
-		`command_exec gave "a.txt"`, "done\n"} {
+	for _, want := range []string{"run of m\n", "user: list\uFFFD[2J them\n", `[calls command_exec {"command":"ls"}]`,
+		`runs command_exec {"command":"ls"}`, `command_exec gave "a.txt"`, "done\n"} {
 		if !strings.Contains(show, want) {
 			t.Errorf("show lacks %q:\n%s", want, show)
 		}
@@ -96,15 +104,18 @@ func TestSessions(t *testing.T) {
 		}
 	}
 	ok("sessions", "delete", "ses_1")
-	if left := ok("sessions", "export", "--all"); strings.Contains(left, "Files of ses_1") || !strings.Contains(left, "Files of ses_2") {
+	if left := ok("sessions", "export", "--all"); strings.Contains(left, "Files of ses_1") ||
+		!strings.Contains(left, "Files of ses_2") {
 		t.Errorf("after ses_1 was deleted:\n%s", left)
 	}
 	for _, args := range [][]string{{"show", "ses_1"}, {"delete", "ses_1"}, {"export", "ses_1"}} {
-		if code, _, stderr := command(append([]string{"sessions"}, args...)...); code != cli.ExitUsage || !strings.Contains(stderr, "there is no session ses_1") {
+		if code, _, stderr := command(append([]string{"sessions"}, args...)...); code != cli.ExitUsage ||
+			!strings.Contains(stderr, "there is no session ses_1") {
 			t.Errorf("%v: %d, %s", args, code, stderr)
 		}
 	}
-	if report := ok("journal", "verify"); !strings.HasPrefix(report, "15 entries, 7 of them deleted, 2 streams, 1 calls, 0 without a result\nlast hash ") {
+	if report := ok("journal", "verify"); !strings.HasPrefix(report,
+		"15 entries, 7 of them deleted, 2 streams, 1 calls, 0 without a result\nlast hash ") {
 		t.Errorf("%s", report)
 	}
 }
@@ -120,14 +131,16 @@ func TestJournal(t *testing.T) {
 		want string
 	}{
 		{[]string{"verify", "--since", hash}, cli.ExitOK, ""},
-		{[]string{"verify", "--since", strings.Repeat("0a", 32)}, cli.ExitFailed, "the journal is not what was written"},
+		{[]string{"verify", "--since", strings.Repeat("0a", 32)}, cli.ExitFailed,
+			"the journal is not what was written"},
 		{[]string{"verify", "--since", "x"}, cli.ExitUsage, "64 hexadecimal digits"},
 		{[]string{"backup", copied}, cli.ExitOK, ""},
 		{[]string{"backup", copied}, cli.ExitFailed, "is there already"},
 		{[]string{"vacuum"}, cli.ExitOK, ""},
 		{[]string{"verify", "extra"}, cli.ExitUsage, ""},
 	} {
-		if code, _, stderr := command(append([]string{"journal"}, test.args...)...); code != test.code || !strings.Contains(stderr, test.want) {
+		if code, _, stderr := command(append([]string{"journal"}, test.args...)...); code != test.code ||
+			!strings.Contains(stderr, test.want) {
 			t.Errorf("%v: %d, %s", test.args, code, stderr)
 		}
 	}
@@ -136,7 +149,8 @@ func TestJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if r, err := journal.Verify(t.Context(), s, journal.Hash{}); err != nil || len(r.Problems) > 0 || r.Head.String() != hash {
+	if r, err := journal.Verify(t.Context(), s, journal.Hash{}); err != nil || len(r.Problems) > 0 ||
+		r.Head.String() != hash {
 		t.Errorf("the copy: %+v, %v", r, err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".wield-backup-*")); len(left) > 0 {
@@ -145,7 +159,8 @@ func TestJournal(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "wield")); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := command("sessions", "list"); code != cli.ExitFailed || !strings.Contains(stderr, "there is no journal yet") {
+	if code, _, stderr := command("sessions", "list"); code != cli.ExitFailed ||
+		!strings.Contains(stderr, "there is no journal yet") {
 		t.Errorf("without a journal: %d, %s", code, stderr)
 	}
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // backgroundStory is a run whose answer is asked for later.
-var backgroundStory = story{name: "background", calls: 6, deny: `{"n":5}`, config: servedConfig, scenario: stories[1].scenario}
+var backgroundStory = story{name: "background", calls: 6, deny: `{"n":5}`, config: servedConfig,
+	scenario: stories[1].scenario}
 
 // A backgroundClient asks for a response in the background, and looks at it until it is whole.
 type backgroundClient struct {

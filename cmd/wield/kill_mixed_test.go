@@ -44,7 +44,8 @@ type front struct {
 
 type object = map[string]any
 
-var pressSchema = object{"type": "object", "properties": object{"n": object{"type": "integer"}}, "required": []string{"n"}}
+var pressSchema = object{"type": "object", "properties": object{"n": object{"type": "integer"}},
+	"required": []string{"n"}}
 
 var fronts = []front{
 	{"chat completions, streamed", "/v1/chat/completions", chatRequest, chatAnswer},
@@ -61,7 +62,8 @@ func chatRequest(talk []spoken) any {
 		}
 		var calls []object
 		for _, c := range s.calls {
-			calls = append(calls, object{"id": c.id, "type": "function", "function": object{"name": c.name, "arguments": c.args}})
+			calls = append(calls,
+				object{"id": c.id, "type": "function", "function": object{"name": c.name, "arguments": c.args}})
 		}
 		if len(calls) > 0 {
 			m["tool_calls"] = calls
@@ -69,7 +71,8 @@ func chatRequest(talk []spoken) any {
 		messages = append(messages, m)
 	}
 	return object{"model": "worker", "stream": true, "messages": messages,
-		"tools": []object{{"type": "function", "function": object{"name": "press", "description": "Presses a button.", "parameters": pressSchema}}}}
+		"tools": []object{{"type": "function", "function": object{"name": "press", "description": "Presses a button.",
+			"parameters": pressSchema}}}}
 }
 
 // frames calls do with the data of each event of a stream.
@@ -129,7 +132,8 @@ func chatAnswer(body io.Reader) (spoken, error) {
 
 func responsesRequest(talk []spoken) any {
 	req := object{"model": "worker", "stream": true,
-		"tools": []object{{"type": "function", "name": "press", "description": "Presses a button.", "parameters": pressSchema}}}
+		"tools": []object{{"type": "function", "name": "press", "description": "Presses a button.",
+			"parameters": pressSchema}}}
 	var input []object
 	for _, s := range talk {
 		switch s.role {
@@ -197,7 +201,8 @@ func messagesRequest(talk []spoken) any {
 			m.Content = append(m.Content, object{"type": "text", "text": s.text})
 		}
 		for _, c := range s.calls {
-			m.Content = append(m.Content, object{"type": "tool_use", "id": c.id, "name": c.name, "input": json.RawMessage(c.args)})
+			m.Content = append(m.Content, object{"type": "tool_use", "id": c.id, "name": c.name,
+				"input": json.RawMessage(c.args)})
 		}
 		if last := len(messages) - 1; last >= 0 && messages[last].Role == m.Role {
 			messages[last].Content = append(messages[last].Content, m.Content...)
@@ -304,7 +309,8 @@ func (c *client) press(t *testing.T, w *world, calls []asked) {
 		own := strings.TrimPrefix(call.id, "toolu_w_") // as the Messages protocol wants them
 		run, ok := agent.RunOf(own)
 		if !ok || call.name != "press" || w.run != "" && run != w.run || c.pressed[own] != "" {
-			t.Errorf("%s: the client is to run %+v of run %s; it knows %v of run %s", c.name, call, run, c.pressed, w.run)
+			t.Errorf("%s: the client is to run %+v of run %s; it knows %v of run %s", c.name, call, run, c.pressed,
+				w.run)
 		}
 		w.run = run
 		c.pressed[own] = "pressed " + call.args
@@ -338,7 +344,8 @@ func (w *world) resumeOthers(t *testing.T, s *server) {
 		if r.State == "open" && !s.call(t, "POST", "runs/"+r.ID+"/resume", object{}, &r) {
 			t.Fatalf("run %s cannot go on: %s", r.ID, s.log)
 		}
-		await(t, "the run without a client stops", func() bool { return !s.call(t, "GET", "runs/"+r.ID, nil, &r) || r.State != "open" })
+		await(t, "the run without a client stops",
+			func() bool { return !s.call(t, "GET", "runs/"+r.ID, nil, &r) || r.State != "open" })
 		if r.State != "waiting" {
 			t.Errorf("the run %s, which needs results of its client, is %s", r.ID, r.State)
 		}
@@ -400,7 +407,8 @@ func playMixed(t *testing.T, f *front, deaths ...death) (steps []string) {
 	w, c := servedWorld(t, &mixedStory), newClient(f)
 	for _, d := range deaths {
 		s := w.serve(t, mortalDeath+"="+d.String())
-		if s.base != "" && c.goOn(t, w, s) == nil { // a service that dies may refuse before: to others its disk fails first
+		if s.base != "" && c.goOn(t, w, s) == nil {
+			// a service that dies may refuse before: to others its disk fails first
 			s.end(t)
 			continue
 		}

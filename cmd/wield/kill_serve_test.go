@@ -52,10 +52,13 @@ func (w *world) serve(t *testing.T, env ...string) *server {
 	if err := os.WriteFile(filepath.Join(w.dir, "model.yaml"), []byte(scenarioHead+w.scenario), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := &server{cmd: exec.Command(cmp.Or(w.program, "wield-mortal"), "serve", "--config", "wield.yaml"), out: &lockedBuffer{}, log: &lockedBuffer{},
-		trace: filepath.Join(w.dir, fmt.Sprint("trace", w.lives)), gone: make(chan struct{})}
+	s := &server{cmd: exec.Command(cmp.Or(w.program, "wield-mortal"), "serve", "--config", "wield.yaml"),
+		out: &lockedBuffer{}, log: &lockedBuffer{}, trace: filepath.Join(w.dir, fmt.Sprint("trace", w.lives)),
+		gone: make(chan struct{})}
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = w.dir, s.out, s.log
-	s.cmd.Env = append(os.Environ(), mortalTrace+"="+s.trace, mortalClock+"="+(time.Duration(w.lives)*time.Minute).String(), "WIELD_TEST_KEY="+servedKey, "TMPDIR="+w.temp(), databaseVariable+"="+w.database, quickEnd)
+	s.cmd.Env = append(os.Environ(), mortalTrace+"="+s.trace,
+		mortalClock+"="+(time.Duration(w.lives)*time.Minute).String(), "WIELD_TEST_KEY="+servedKey, "TMPDIR="+w.temp(),
+		databaseVariable+"="+w.database, quickEnd)
 	s.cmd.Env = append(s.cmd.Env, env...)
 	w.lives++
 	if err := s.cmd.Start(); err != nil {

@@ -32,8 +32,9 @@ import (
 const servicesVariable = "WIELD_KILL_SERVICES"
 
 // busyStory is a run whose calls take a moment, here and on workers.
-var busyStory = story{name: "busy", calls: 6, config: strings.Replace(teamConfig, "agent: {tools: [look, save, again, asks, fails]}",
-	"agent: {tools: [look, save, again, asks]}, workers: [build]", 1) + "stats: {off: true}\n", scenario: `
+var busyStory = story{name: "busy", calls: 6,
+	config: strings.Replace(teamConfig, "agent: {tools: [look, save, again, asks, fails]}",
+		"agent: {tools: [look, save, again, asks]}, workers: [build]", 1) + "stats: {off: true}\n", scenario: `
   - {id: one, when: {turn: 0}, reply: [{call: {name: save, args: {n: 1}}}, {call: {name: again, args: {n: 2}}}]}
   - {id: two, when: {turn: 1}, reply: [{call: {name: build__save, args: {n: 3}}}, {call: {name: build__again, args: {n: 4}}}]}
   - {id: three, when: {turn: 2}, reply: [{call: {name: asks, args: {n: 5}}}, {call: {name: save, args: {n: 6}}}]}
@@ -276,7 +277,8 @@ func (h *history) check(t *testing.T, m *team, hands []*hand) {
 	approvals := journal.Approvals{Store: s}
 	for id, state := range h.answered {
 		a, err := approvals.Get(t.Context(), id)
-		if used := a.State == tool.ApprovalConsumed && state == string(tool.ApprovalApproved); err != nil || !used && string(a.State) != state {
+		if used := a.State == tool.ApprovalConsumed && state == string(tool.ApprovalApproved); err != nil ||
+			!used && string(a.State) != state {
 			t.Errorf("the answer %s to %s was acknowledged, and it is %s, %v", state, id, a.State, err)
 		}
 	}
@@ -290,7 +292,8 @@ func (h *history) check(t *testing.T, m *team, hands []*hand) {
 	for _, what := range slices.Sorted(maps.Keys(begun)) {
 		t.Logf("%s: begun %d, done %d, told to have succeeded %d", what, begun[what], did[what], succeeded[what])
 		switch {
-		case strings.HasPrefix(what, "again"): // several workers may do it, and identical calls at the same time share a result
+		case strings.HasPrefix(what, "again"):
+			// several workers may do it, and identical calls at the same time share a result
 		case did[what] > begun[what]:
 			t.Errorf("%s was done %d times, and begun %d times", what, did[what], begun[what])
 		case did[what] < succeeded[what]:
@@ -381,12 +384,14 @@ func (d deeds) oneFence(entries []journal.Entry) error {
 		if e.Record.Kind == journal.KindClaimed {
 			owner = e.Seq
 		}
-		if e.Record.Kind != journal.KindStart || e.Record.Start.Idempotent { // one that may be repeated runs for each owner
+		if e.Record.Kind != journal.KindStart || e.Record.Start.Idempotent {
+			// one that may be repeated runs for each owner
 			continue
 		}
 		for _, one := range d[e.Stream+"/"+e.Record.Start.CallID] {
 			if one.fence != owner {
-				return fmt.Errorf("%s ran for owner %d, and was begun by owner %d", e.Record.Start.CallID, one.fence, owner)
+				return fmt.Errorf("%s ran for owner %d, and was begun by owner %d", e.Record.Start.CallID, one.fence,
+					owner)
 			}
 		}
 	}
@@ -403,7 +408,8 @@ func oneWriter(entries []journal.Entry, writers map[int64]string) error {
 		case e.Record.Kind == journal.KindClaimed || owner == "": // who begins a run writes before it takes it
 			owner = by
 		case by != owner:
-			return fmt.Errorf("record %d (%s): written by %s while the run was driven by %s", e.Seq, e.Record.Kind, by, owner)
+			return fmt.Errorf("record %d (%s): written by %s while the run was driven by %s", e.Seq, e.Record.Kind, by,
+				owner)
 		}
 	}
 	return nil
@@ -427,7 +433,8 @@ func (m *team) recordWriters(t *testing.T) {
 	m.query(t, `CREATE TABLE writers(position bigint PRIMARY KEY, service text NOT NULL)`)
 	m.query(t, `CREATE FUNCTION record_writer() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		INSERT INTO writers VALUES (NEW.position, current_setting('wield.service')); RETURN NEW; END $$`)
-	m.query(t, `CREATE TRIGGER record_writer AFTER INSERT ON wield_entries FOR EACH ROW EXECUTE FUNCTION record_writer()`)
+	m.query(t,
+		`CREATE TRIGGER record_writer AFTER INSERT ON wield_entries FOR EACH ROW EXECUTE FUNCTION record_writer()`)
 }
 
 // writers returns which service has written what, by position.
@@ -541,8 +548,8 @@ func TestHistory(t *testing.T) {
 		{"one", "a:0 A a:2 a:2", true, true}, {"taken over", "A a:1 B b:3 b:3", true, true},
 		{"taken over twice, the second time by the first one", "A a:1 B A a:4", true, true},
 		{"a call of the owner before", "A a:1 B b:1", false, true}, {"of no owner", "A a:1 a:2", false, true},
-		{"a record of the owner before", "A a:1 B b:3 a:3", true, false}, {"without a takeover", "A a:1 b:1", true, false},
-		{"of nobody", "A :1", true, false},
+		{"a record of the owner before", "A a:1 B b:3 a:3", true, false},
+		{"without a takeover", "A a:1 b:1", true, false}, {"of nobody", "A :1", true, false},
 	} {
 		d, entries, writers := deeds{}, []journal.Entry(nil), map[int64]string{}
 		for i, word := range strings.Fields(test.records) {

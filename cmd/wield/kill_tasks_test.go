@@ -19,7 +19,8 @@ var tasksStory = story{name: "tasks", scenario: "\n  - {id: any, when: {}, reply
 	config: servedConfig + "mcp: {serve: {enabled: true, tools: [save, again], tasks: {after: 1ms}}}\n"}
 
 // taskCalls are the calls that a tasksClient makes.
-var taskCalls = []struct{ tool, effect string }{{"save", "save 1"}, {"again", "again 2"}, {"save", "save 3"}, {"again", "again 4"}}
+var taskCalls = []struct{ tool, effect string }{{"save", "save 1"}, {"again", "again 2"}, {"save", "save 3"},
+	{"again", "again 4"}}
 
 // A tasksClient is a client of MCP that knows tasks.
 type tasksClient struct {
@@ -41,8 +42,10 @@ type taskEnd struct {
 func (c *tasksClient) ask(t *testing.T, s *server, method, name string, params map[string]any, out any) bool {
 	t.Helper()
 	const prefix, revision = "io.modelcontextprotocol/", "2026-07-28"
-	params["_meta"] = map[string]any{prefix + "protocolVersion": revision, prefix + "clientInfo": map[string]string{"name": "t", "version": "1"},
-		prefix + "clientCapabilities": map[string]any{"elicitation": struct{}{}, "extensions": map[string]any{prefix + "tasks": struct{}{}}}}
+	params["_meta"] = map[string]any{prefix + "protocolVersion": revision,
+		prefix + "clientInfo": map[string]string{"name": "t", "version": "1"},
+		prefix + "clientCapabilities": map[string]any{"elicitation": struct{}{},
+			"extensions": map[string]any{prefix + "tasks": struct{}{}}}}
 	message := map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 	resp, err := s.request(t, http.MethodPost, "/mcp", message, "Accept: application/json, text/event-stream",
 		"Mcp-Protocol-Version: "+revision, "Mcp-Method: "+method, "Mcp-Name: "+name)
@@ -76,7 +79,8 @@ func (c *tasksClient) begin(t *testing.T, s *server) bool {
 	for _, call := range taskCalls {
 		_, n, _ := strings.Cut(call.effect, " ")
 		var r struct{ TaskID, ResultType string }
-		if !c.ask(t, s, "tools/call", call.tool, map[string]any{"name": call.tool, "arguments": map[string]any{"n": json.Number(n)}}, &r) {
+		if !c.ask(t, s, "tools/call", call.tool,
+			map[string]any{"name": call.tool, "arguments": map[string]any{"n": json.Number(n)}}, &r) {
 			return false
 		}
 		if r.ResultType == "task" {
@@ -127,7 +131,8 @@ func (c *tasksClient) check(t *testing.T, w *world) {
 			t.Errorf("%s: %+v", effect, e)
 		case !e.Result.IsError && did[effect] == 0:
 			t.Errorf("%s is said to be done, and is not", effect)
-		case e.Result.IsError && (!strings.HasPrefix(effect, "save") || !strings.Contains(e.Result.Content[0].Text, "not known whether")):
+		case e.Result.IsError &&
+			(!strings.HasPrefix(effect, "save") || !strings.Contains(e.Result.Content[0].Text, "not known whether")):
 			t.Errorf("%s: %+v", effect, e)
 		}
 	}

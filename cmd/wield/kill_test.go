@@ -75,8 +75,9 @@ const killConfig = "wield: config/v1\ndata: state\ntools: {dirs: [tools]}\nsandb
 
 const scenarioHead = "wield: scenario/v1\nname: story\nturns:"
 
-var killFlags = []string{"--scenario", "model.yaml", "--tools", "look,save,again,asks,fails,denied", "--write", "--allow", "save", "--allow", "again", "--allow", "fails",
-	"--deny", "{path: [secret]}", "--on-ask", "wait", "--output", "stream-json"}
+var killFlags = []string{"--scenario", "model.yaml", "--tools", "look,save,again,asks,fails,denied", "--write",
+	"--allow", "save", "--allow", "again", "--allow", "fails", "--deny", "{path: [secret]}", "--on-ask", "wait",
+	"--output", "stream-json"}
 
 // stories are what is killed.
 var stories = []story{
@@ -153,7 +154,8 @@ func newWorld(dir string, s *story, database string) (*world, error) {
 	}
 	for name, text := range files {
 		name = filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o755)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755),
+			os.WriteFile(name, []byte(text), 0o755)); err != nil {
 			return nil, err
 		}
 	}
@@ -193,7 +195,8 @@ func (w *world) start(env ...string) (*process, error) {
 	if w.run == "" {
 		args = append(append([]string{"run", "--config", "wield.yaml"}, killFlags...), append(w.flags, "go")...)
 	}
-	p := &process{Cmd: exec.Command("wield-mortal", args...), world: w, trace: filepath.Join(w.dir, fmt.Sprint("trace", w.lives))}
+	p := &process{Cmd: exec.Command("wield-mortal", args...), world: w,
+		trace: filepath.Join(w.dir, fmt.Sprint("trace", w.lives))}
 	p.Dir, p.Stdout, p.Stderr = w.dir, &p.out, &p.log
 	p.Env = append(os.Environ(), mortalTrace+"="+p.trace, mortalClock+"="+(time.Duration(w.lives)*time.Minute).String())
 	p.Env = append(append(p.Env, databaseVariable+"="+w.database, "TMPDIR="+w.temp(), quickEnd, "GOGC=off"), env...)
@@ -212,7 +215,8 @@ func (p *process) end() (*ending, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		err = nil
 	}
-	e := &ending{code: p.ProcessState.ExitCode(), out: p.out.String(), log: p.log.String(), steps: strings.Split(strings.TrimSpace(string(steps)), "\n")}
+	e := &ending{code: p.ProcessState.ExitCode(), out: p.out.String(), log: p.log.String(),
+		steps: strings.Split(strings.TrimSpace(string(steps)), "\n")}
 	e.killed = e.code == -1
 	p.world.learn(e)
 	return e, err
@@ -253,7 +257,8 @@ func (w *world) learn(e *ending) {
 
 // over reports whether the story is.
 func (w *world) over(e *ending) bool {
-	return !e.killed && w.run != "" && (strings.Contains(e.log, " is over\n") || e.code == w.code && strings.Contains(e.out, "All done."))
+	return !e.killed && w.run != "" &&
+		(strings.Contains(e.log, " is over\n") || e.code == w.code && strings.Contains(e.out, "All done."))
 }
 
 // mostLives is how many processes a story may take.
@@ -275,7 +280,8 @@ func (w *world) play(deaths []death) (ends []*ending, err error) {
 		}
 	}
 	last := ends[len(ends)-1]
-	return ends, fmt.Errorf("the story does not come to its end; the last process ended with %d and said %s%s", last.code, last.out, last.log)
+	return ends, fmt.Errorf("the story does not come to its end; the last process ended with %d and said %s%s",
+		last.code, last.out, last.log)
 }
 
 // journal opens the journal of the world.
@@ -423,7 +429,8 @@ func (s *story) points(dir, database string) ([]point, error) {
 				ways = append(ways, death{n + 1, diePower, 0})
 			}
 			for _, d := range ways {
-				list = append(list, point{story: s, deaths: append(make([]death, i), d), kind: fmt.Sprintf("%s: %s", step, d.how)})
+				list = append(list, point{story: s, deaths: append(make([]death, i), d),
+					kind: fmt.Sprintf("%s: %s", step, d.how)})
 			}
 		}
 	}
@@ -483,7 +490,8 @@ func killStories(t *testing.T, list []story, database func() string) {
 	}
 	kinds := killAll(t, chosen)
 	least := slices.Min(slices.Collect(maps.Values(kinds)))
-	t.Logf("%d of %d points, %d kills, %d kinds, each at least %d times", min(len(chosen), len(all)), len(all), len(chosen), len(kinds), least)
+	t.Logf("%d of %d points, %d kills, %d kinds, each at least %d times", min(len(chosen), len(all)), len(all),
+		len(chosen), len(kinds), least)
 	if every == 1 && len(list) == len(stories) && (len(kinds) < 40 || least < 3) {
 		t.Error("that are too few")
 	}

@@ -36,7 +36,8 @@ func TestX_E29_NewToolsHoldTheirDescriptions(t *testing.T) {
 			{"Greets.\u2028touch broken", true},
 			{"Greets.\x00", true},
 		} {
-			code, _, log := runWield(t, dir, "", "tool", "new", "greet_someone", "--kind", kind, "--force", "--config", config, "--desc", tt.about)
+			code, _, log := runWield(t, dir, "", "tool", "new", "greet_someone", "--kind", kind, "--force", "--config",
+				config, "--desc", tt.about)
 			if tt.refused {
 				if code != 2 || !strings.Contains(log, "one line of text") {
 					t.Errorf("%s %q: exit code %d, %s", kind, tt.about, code, log)
@@ -47,7 +48,8 @@ func TestX_E29_NewToolsHoldTheirDescriptions(t *testing.T) {
 				t.Errorf("%s %q: exit code %d, %s", kind, tt.about, code, log)
 				continue
 			}
-			if _, out, log := runWield(t, dir, "", "tool", "show", "greet_someone", "--config", config); !strings.Contains(out, tt.about) {
+			if _, out, log := runWield(t, dir, "", "tool", "show", "greet_someone", "--config",
+				config); !strings.Contains(out, tt.about) {
 				t.Errorf("%s %q: the tool is %s%s", kind, tt.about, out, log)
 			}
 			if program != "" {
@@ -66,7 +68,8 @@ func TestX_E29_NewToolsHoldTheirDescriptions(t *testing.T) {
 		t.Error("a description ran")
 	}
 	for _, name := range []string{"abc\n", "abc\r", "a-b", "../a", "a/b", "A", "", "a\x00"} {
-		if code, _, log := runWield(t, dir, "", "tool", "new", name, "--config", config); code != 2 || !strings.Contains(log, "is no name for a tool") {
+		if code, _, log := runWield(t, dir, "", "tool", "new", name, "--config", config); code != 2 ||
+			!strings.Contains(log, "is no name for a tool") {
 			t.Errorf("the name %q: exit code %d, %s", name, code, log)
 		}
 	}

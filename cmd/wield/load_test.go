@@ -34,7 +34,8 @@ func (h *held) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // longHistory is a request of many messages, in which there is much to render.
 func longHistory(stream bool) string {
 	said := `{"role":"user","content":"a"},{"role":"assistant","content":"b"},`
-	return fmt.Sprintf(`{"model":"m","stream":%v,"messages":[%s{"role":"user","content":"hi"}],"tools":[%s]}`, stream, strings.Repeat(said, 10_000), weatherTool)
+	return fmt.Sprintf(`{"model":"m","stream":%v,"messages":[%s{"role":"user","content":"hi"}],"tools":[%s]}`, stream,
+		strings.Repeat(said, 10_000), weatherTool)
 }
 
 // TestUnderLoad lets clients with long histories leave, and tells the service to end while others wait. Nothing goes
@@ -45,7 +46,8 @@ func TestUnderLoad(t *testing.T) {
 	defer upstream.Close()
 	defer upstream.CloseClientConnections() // where the test has failed
 	file := filepath.Join(t.TempDir(), "wield.yaml")
-	text := "wield: config/v1\ntimeouts: {drain: 100ms}\nbackends: {b: {kind: openai, url: \"" + upstream.URL + "/v1\", retry: {attempts: 1}}}\nmodels: {m: {backend: b, mode: text}}\n"
+	text := "wield: config/v1\ntimeouts: {drain: 100ms}\nbackends: {b: {kind: openai, url: \"" + upstream.URL +
+		"/v1\", retry: {attempts: 1}}}\nmodels: {m: {backend: b, mode: text}}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +57,8 @@ func TestUnderLoad(t *testing.T) {
 	var all sync.WaitGroup
 	ask := func(ctx context.Context, i int) {
 		all.Go(func() {
-			req, err := http.NewRequestWithContext(ctx, "POST", s.base+"/v1/chat/completions", strings.NewReader(longHistory(i%2 == 0)))
+			req, err := http.NewRequestWithContext(ctx, "POST", s.base+"/v1/chat/completions",
+				strings.NewReader(longHistory(i%2 == 0)))
 			if err != nil {
 				t.Error(err)
 				return

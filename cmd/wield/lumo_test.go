@@ -23,7 +23,8 @@ func startScripts(t *testing.T, args ...string) string {
 	ended := make(chan int, 1)
 	go func() {
 		ended <- run(ctx, append([]string{"script", "serve", "--listen", "127.0.0.1:0"}, args...),
-			&cli.App{Stdin: strings.NewReader(""), Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }})
+			&cli.App{Stdin: strings.NewReader(""), Stdout: out, Stderr: io.Discard,
+				Getenv: func(string) string { return "" }})
 		out.Close()
 	}()
 	line, err := bufio.NewReader(in).ReadString('\n')
@@ -47,10 +48,12 @@ name: blocks
 backend: {speaks: lumo}
 turns:
   - {id: done, when: {last: tool, result_contains: "hello from bash"}, reply: [{text: "It said hello."}]}
-  - {id: run, when: {last: tool, tool: edit}, reply: [{raw: "Now I run it.\n` + "```bash\\necho hello from $(cat notes.txt)\\n```" + `\n"}]}
+  - {id: run, when: {last: tool, tool: edit}, reply: [{raw: "Now I run it.\n` +
+	"```bash\\necho hello from $(cat notes.txt)\\n```" + `\n"}]}
   - id: edit
     when: {last: tool, result_contains: "good morning"}
-    reply: [{raw: "I change it.\n` + "```edit\\n=== FILE: notes.txt\\n<<<<<<< SEARCH\\ngood morning\\n=======\\nbash\\n>>>>>>> REPLACE\\n```" + `\n"}]
+    reply: [{raw: "I change it.\n` +
+	"```edit\\n=== FILE: notes.txt\\n<<<<<<< SEARCH\\ngood morning\\n=======\\nbash\\n>>>>>>> REPLACE\\n```" + `\n"}]
   - {id: read, when: {user_contains: "look"}, reply: [{raw: "I look.\n` + "```read\\nnotes.txt\\n```" + `\n"}]}
 `
 
@@ -67,7 +70,8 @@ backends: {lumo: {kind: lumo, url: "`+server+`/api", lumo: {version: `+version+`
 models: {lumo: {backend: lumo, dialect: cli-block}}
 tools: {localActions: {enabled: true}, root: `+filepath.ToSlash(dir)+`}
 `)
-		code, out, log := runWield(t, dir, "", "run", "--config", filepath.Join(dir, "wield.yaml"), "--on-ask", "allow", "look")
+		code, out, log := runWield(t, dir, "", "run", "--config", filepath.Join(dir, "wield.yaml"), "--on-ask",
+			"allow", "look")
 		if code != 0 || !strings.Contains(out, "It said hello.") || strings.Contains(out, "```") {
 			t.Errorf("version %s: %d %s\n%s", version, code, out, log)
 		}
@@ -75,7 +79,8 @@ tools: {localActions: {enabled: true}, root: `+filepath.ToSlash(dir)+`}
 			t.Errorf("version %s: %q %v", version, text, err)
 		}
 		_, asked := get(t, server+"/__script/journal")
-		if !strings.Contains(asked, "- read(paths: string[])") || !strings.Contains(asked, "```read") || strings.Contains(asked, "user:read") || strings.Contains(asked, "null |") {
+		if !strings.Contains(asked, "- read(paths: string[])") || !strings.Contains(asked, "```read") ||
+			strings.Contains(asked, "user:read") || strings.Contains(asked, "null |") {
 			t.Errorf("version %s: asked %s", version, asked)
 		}
 	}
@@ -89,7 +94,8 @@ func TestLumoSeveral(t *testing.T) {
 	for _, name := range []string{"plain", "first", "second"} {
 		file := filepath.Join(dir, name+".scenario.yaml")
 		speaks := map[bool]string{true: "openai", false: "lumo"}[name == "plain"]
-		writeFile(t, file, "wield: scenario/v1\nname: "+name+"\nbackend: {speaks: "+speaks+"}\nturns: [{id: x, when: {}, reply: [{text: I am "+name+"}]}]\n")
+		writeFile(t, file, "wield: scenario/v1\nname: "+name+"\nbackend: {speaks: "+speaks+
+			"}\nturns: [{id: x, when: {}, reply: [{text: I am "+name+"}]}]\n")
 		files = append(files, file)
 	}
 	server := startScripts(t, files...)
@@ -98,14 +104,19 @@ func TestLumoSeveral(t *testing.T) {
 backends: {lumo: {kind: lumo, url: "`+server+`/api", lumo: {version: `+version+`}}}
 models: {lumo: {backend: lumo}}
 `)
-		if code, out, log := runWield(t, dir, "", "run", "--no-journal", "--config", filepath.Join(dir, "wield.yaml"), "hi"); code != 0 || !strings.Contains(out, "I am first") {
+		if code, out, log := runWield(t, dir, "", "run", "--no-journal", "--config", filepath.Join(dir, "wield.yaml"),
+			"hi"); code != 0 || !strings.Contains(out, "I am first") {
 			t.Errorf("version %s: %d %s %s", version, code, out, log)
 		}
 	}
-	if status, body := post(t, server, `{"model":"plain","messages":[{"role":"user","content":"hi"}]}`); status != 200 || !strings.Contains(body, "I am plain") {
+	if status, body := post(t, server,
+		`{"model":"plain","messages":[{"role":"user","content":"hi"}]}`); status != 200 ||
+		!strings.Contains(body, "I am plain") {
 		t.Errorf("%d %s", status, body)
 	}
-	if status, body := post(t, server, `{"model":"none","messages":[{"role":"user","content":"hi"}]}`); status != 404 || !strings.Contains(body, "no scenario is named") {
+	if status, body := post(t, server,
+		`{"model":"none","messages":[{"role":"user","content":"hi"}]}`); status != 404 ||
+		!strings.Contains(body, "no scenario is named") {
 		t.Errorf("%d %s", status, body)
 	}
 }

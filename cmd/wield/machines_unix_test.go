@@ -62,7 +62,8 @@ func leave(t *testing.T, database string, signal syscall.Signal, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(w.dir, "tools", name), []byte("#!/bin/sh\n"+killTools[name]+waiting), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(w.dir, "tools", name), []byte("#!/bin/sh\n"+killTools[name]+waiting),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	beside := os.Getenv(killVariable) != "" && database != "" // as two machines would be

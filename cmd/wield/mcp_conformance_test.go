@@ -123,7 +123,8 @@ func scored(t *testing.T, dir string, names []string) {
 	t.Helper()
 	for _, name := range names {
 		found, err := filepath.Glob(filepath.Join(dir, "*"+strings.ReplaceAll(name, "/", "-")+"*", "checks.json"))
-		if more, _ := filepath.Glob(filepath.Join(dir, "*", strings.TrimPrefix(name, "auth/")+"*", "checks.json")); len(found) == 0 {
+		if more, _ := filepath.Glob(filepath.Join(dir, "*", strings.TrimPrefix(name, "auth/")+"*", "checks.json")); len(
+			found) == 0 {
 			found = more
 		}
 		if err != nil || len(found) == 0 {
@@ -134,7 +135,8 @@ func scored(t *testing.T, dir string, names []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(checks), `"status": "FAILURE"`) || !strings.Contains(string(checks), `"status": "SUCCESS"`) {
+		if strings.Contains(string(checks), `"status": "FAILURE"`) ||
+			!strings.Contains(string(checks), `"status": "SUCCESS"`) {
 			t.Errorf("%s: not all checks passed:\n%s", name, checks)
 		}
 	}
@@ -145,10 +147,12 @@ func scored(t *testing.T, dir string, names []string) {
 func TestConformanceServer(t *testing.T) {
 	suite := conformance(t)
 	program := filepath.Join(t.TempDir(), "everything")
-	if out, err := exec.Command("go", "build", "-o", program, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", program,
+		"github.com/modelcontextprotocol/go-sdk/conformance/everything-server").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	s, key, _ := startAgents(t, strings.NewReplacer("NEW", everythingServer(t, program), "OLD", everythingServer(t, program, "-stateless=false")).Replace(`wield: config/v1
+	s, key, _ := startAgents(t, strings.NewReplacer("NEW", everythingServer(t, program), "OLD",
+		everythingServer(t, program, "-stateless=false")).Replace(`wield: config/v1
 mcp:
   serve: {enabled: true}
   servers:
@@ -159,7 +163,8 @@ mcp:
 	for _, one := range []struct{ server, revision string }{{"new", "2026-07-28"}, {"old", "2025-11-25"}} {
 		t.Run(one.revision, func(t *testing.T) {
 			results := t.TempDir()
-			out, _ := exec.Command("node", suite, "server", "--url", base+"/mcp/"+one.server, "--requirements", one.revision, "-o", results).CombinedOutput()
+			out, _ := exec.Command("node", suite, "server", "--url", base+"/mcp/"+one.server, "--requirements",
+				one.revision, "-o", results).CombinedOutput()
 			t.Logf("%s", out)
 			scored(t, results, required(t, suite, "Server", one.revision))
 		})

@@ -26,7 +26,8 @@ func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
 func mcpClient(t *testing.T, address, key string) (*sdk.ClientSession, error) {
 	t.Helper()
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(),
-		&sdk.StreamableClientTransport{Endpoint: address, HTTPClient: &http.Client{Transport: keyed{key}}, MaxRetries: -1}, nil)
+		&sdk.StreamableClientTransport{Endpoint: address, HTTPClient: &http.Client{Transport: keyed{key}},
+			MaxRetries: -1}, nil)
 	if err == nil {
 		t.Cleanup(func() { session.Close() })
 	}
@@ -36,7 +37,8 @@ func mcpClient(t *testing.T, address, key string) (*sdk.ClientSession, error) {
 // mcpSaid calls a tool and returns the text of its result.
 func mcpSaid(t *testing.T, session *sdk.ClientSession, name, arguments string) string {
 	t.Helper()
-	r, err := session.CallTool(context.Background(), &sdk.CallToolParams{Name: name, Arguments: json.RawMessage(arguments)})
+	r, err := session.CallTool(context.Background(),
+		&sdk.CallToolParams{Name: name, Arguments: json.RawMessage(arguments)})
 	if err != nil {
 		return "failed: " + err.Error()
 	}
@@ -54,15 +56,18 @@ func mcpSaid(t *testing.T, session *sdk.ClientSession, name, arguments string) s
 func TestServeMCP(t *testing.T) {
 	dir := t.TempDir()
 	scenario := filepath.Join(dir, "m.scenario.yaml")
-	writeFile(t, scenario, "wield: scenario/v1\nname: m\nturns:\n  - {id: any, when: {last: user}, reply: [{text: \"You said ${user}\"}]}\n")
+	writeFile(t, scenario,
+		"wield: scenario/v1\nname: m\nturns:\n  - {id: any, when: {last: user}, reply: [{text: \"You said ${user}\"}]}\n")
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := map[string]string{"ADA": "ada-key-that-is-long-enough", "EVE": "eve-key-that-is-long-enough", "ROOT": "root-key-that-is-long-enough"}
+	env := map[string]string{"ADA": "ada-key-that-is-long-enough", "EVE": "eve-key-that-is-long-enough",
+		"ROOT": "root-key-that-is-long-enough"}
 	s := start(t, func(name string) string { return env[name] }, "--config", func() string {
 		file := filepath.Join(dir, "wield.yaml")
-		writeFile(t, file, strings.NewReplacer("SCENARIO", scenario, "DATA", dir, "WIELD", exe).Replace(`wield: config/v1
+		writeFile(t, file, strings.NewReplacer("SCENARIO", scenario, "DATA", dir, "WIELD",
+			exe).Replace(`wield: config/v1
 data: DATA
 keys:
   - {name: ada, secret: env:ADA}
@@ -94,7 +99,8 @@ mcp:
 		{"get_current_date", `{"timezone":"UTC"}`, `"weekday"`},
 		{"calculator", `{"expression":"6*7"}`, "42"},
 		{"ask_helper", `{"task":"good day"}`, "You said"},
-		{"parse_tool_calls", `{"text":"Sure. <tool_call>{\"name\":\"sum\",\"arguments\":{\"a\":\"1\"}}</tool_call>","tools":[{"name":"sum","parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}]}`,
+		{"parse_tool_calls",
+			`{"text":"Sure. <tool_call>{\"name\":\"sum\",\"arguments\":{\"a\":\"1\"}}</tool_call>","tools":[{"name":"sum","parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}]}`,
 			`"calls":[{"name":"sum","arguments":"{\"a\":1}"}]`},
 		{"command_exec", `{"command":"id"}`, "failed"},
 	} {
@@ -149,17 +155,20 @@ mcp:
 	}
 	asked := list.Items[0]
 	path := s.base + "/api/v1/approvals/" + asked.ID
-	if status, body := do(t, http.MethodPost, path, `{"decision":"allow"}`, "Authorization", "Bearer "+env["ADA"]); status != http.StatusForbidden {
+	if status, body := do(t, http.MethodPost, path, `{"decision":"allow"}`, "Authorization",
+		"Bearer "+env["ADA"]); status != http.StatusForbidden {
 		t.Errorf("a client decides: %d %s", status, body)
 	}
 	status := func(want string) func() bool { // the run's record of it follows the question and the result
 		return func() bool {
-			_, body := do(t, http.MethodGet, s.base+"/api/v1/runs/"+asked.Run, "", "Authorization", "Bearer "+env["ADA"])
+			_, body := do(t, http.MethodGet, s.base+"/api/v1/runs/"+asked.Run, "", "Authorization",
+				"Bearer "+env["ADA"])
 			return strings.Contains(body, `"status":"`+want+`"`)
 		}
 	}
 	awaitFor(t, 20*time.Second, "the run waits", status("needs_approval"))
-	if status, body := do(t, http.MethodPost, path, `{"decision":"allow"}`, "Authorization", "Bearer "+env["BOSS"]); status != http.StatusOK || asked.Tool != "get_current_date" {
+	if status, body := do(t, http.MethodPost, path, `{"decision":"allow"}`, "Authorization",
+		"Bearer "+env["BOSS"]); status != http.StatusOK || asked.Tool != "get_current_date" {
 		t.Errorf("%d %s", status, body)
 	}
 	select {

@@ -64,17 +64,20 @@ mcp:
 
 	status, header := sent(t, place, "", beginMCP)
 	challenges, err := oauthex.ParseWWWAuthenticate(header.Values("WWW-Authenticate"))
-	if err != nil || status != http.StatusUnauthorized || len(challenges) != 1 || challenges[0].Params["scope"] != "tools" {
+	if err != nil || status != http.StatusUnauthorized || len(challenges) != 1 ||
+		challenges[0].Params["scope"] != "tools" {
 		t.Fatalf("%d %v, %v", status, header, err)
 	}
-	resource, err := oauthex.GetProtectedResourceMetadata(t.Context(), challenges[0].Params["resource_metadata"], place, http.DefaultClient)
+	resource, err := oauthex.GetProtectedResourceMetadata(t.Context(), challenges[0].Params["resource_metadata"],
+		place, http.DefaultClient)
 	if err != nil || resource.AuthorizationServers[0] != issuer {
 		t.Fatalf("%+v, %v", resource, err)
 	}
 	token := func(client, scope, resource string) string {
 		t.Helper()
 		form := url.Values{"grant_type": {"client_credentials"}, "scope": {scope}, "resource": {resource}}
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, issuer+"/token", strings.NewReader(form.Encode()))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, issuer+"/token",
+			strings.NewReader(form.Encode()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +107,8 @@ mcp:
 	if got := mcpSaid(t, session, "calculator", `{"expression":"1+1"}`); !strings.HasPrefix(got, "failed") {
 		t.Errorf("a tool beyond the rights of the key: %s", got)
 	}
-	if _, body := do(t, http.MethodGet, s.base+"/api/v1/runs", "", "Authorization", "Bearer "+env["ROOT"]); !strings.Contains(body, `"by":"desk/ada"`) {
+	if _, body := do(t, http.MethodGet, s.base+"/api/v1/runs", "", "Authorization",
+		"Bearer "+env["ROOT"]); !strings.Contains(body, `"by":"desk/ada"`) {
 		t.Errorf("the journal has %s", body)
 	}
 	for _, test := range []struct {

@@ -23,7 +23,8 @@ func TestUnknownModel(t *testing.T) {
 				w.WriteHeader(http.StatusUnauthorized)
 				return
 			}
-			fmt.Fprint(w, `{"data":[{"id":"a1"},{"id":"a2"},{"id":"a3"},{"id":"a4"},{"id":"qwen2.5-coder:14b"},{"id":"a6"},{"id":"a7"}]}`)
+			fmt.Fprint(w,
+				`{"data":[{"id":"a1"},{"id":"a2"},{"id":"a3"},{"id":"a4"},{"id":"qwen2.5-coder:14b"},{"id":"a6"},{"id":"a7"}]}`)
 			return
 		}
 		w.WriteHeader(http.StatusNotFound)
@@ -42,7 +43,8 @@ func TestUnknownModel(t *testing.T) {
 		_, doctor, _ := runWield(t, t.TempDir(), "", append([]string{"doctor", "--quick"}, args...)...)
 		g := start(t, nil, args...)
 		_, answer := post(t, g.base, fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"hi"}]}`, c.model))
-		for where, text := range map[string]string{"run": out + log, "doctor": doctor, "serve": strings.ReplaceAll(answer, `\"`, `"`)} {
+		for where, text := range map[string]string{"run": out + log, "doctor": doctor,
+			"serve": strings.ReplaceAll(answer, `\"`, `"`)} {
 			if !strings.Contains(text, c.want) {
 				t.Errorf("%s of %s says nothing of %s:\n%s", where, c.model, c.want, text)
 			}
@@ -89,7 +91,8 @@ func TestServerFails(t *testing.T) {
 	_, out, log := runWield(t, t.TempDir(), "", append([]string{"run", "hi"}, server...)...)
 	_, doctor, _ := runWield(t, t.TempDir(), "", append([]string{"doctor", "--quick"}, server...)...)
 	for where, text := range map[string]string{"run": out + log, "doctor": doctor} {
-		if !strings.Contains(text, "out of memory") || !strings.Contains(text, "check the log of the ") || strings.Contains(text, "start the ") || strings.Contains(text, "cannot reach") {
+		if !strings.Contains(text, "out of memory") || !strings.Contains(text, "check the log of the ") ||
+			strings.Contains(text, "start the ") || strings.Contains(text, "cannot reach") {
 			t.Errorf("%s:\n%s", where, text)
 		}
 	}
@@ -100,10 +103,13 @@ func TestServerFails(t *testing.T) {
 
 // TestOutputIsLost: a command whose output cannot be written, as on a full disk, fails, whichever it is.
 func TestOutputIsLost(t *testing.T) {
-	for _, args := range [][]string{{"demo", "toolCall"}, {"demo", "--list"}, {"script", "run", "demo"}, {"tool", "list"}, {"--help"}, {"help", "exit-codes"}, {"version"}} {
+	for _, args := range [][]string{{"demo", "toolCall"}, {"demo", "--list"}, {"script", "run", "demo"},
+		{"tool", "list"}, {"--help"}, {"help", "exit-codes"}, {"version"}} {
 		var stderr strings.Builder
-		app := &cli.App{Stdin: strings.NewReader(""), Stdout: fullDisk{}, Stderr: &stderr, Getenv: func(string) string { return "" }}
-		if code := run(t.Context(), args, app); code != cli.ExitFailed || !strings.Contains(stderr.String(), "no space left on device") {
+		app := &cli.App{Stdin: strings.NewReader(""), Stdout: fullDisk{}, Stderr: &stderr,
+			Getenv: func(string) string { return "" }}
+		if code := run(t.Context(), args, app); code != cli.ExitFailed ||
+			!strings.Contains(stderr.String(), "no space left on device") {
 			t.Errorf("%v: exit %d, %s", args, code, stderr.String())
 		}
 	}

@@ -109,7 +109,8 @@ func (l *life) now() time.Time {
 }
 
 // open opens the journal of a configuration with the clock of this process.
-func (l *life) open(ctx context.Context, c *config.Config, getenv func(string) string, look bool) (journal.Store, error) {
+func (l *life) open(ctx context.Context, c *config.Config, getenv func(string) string, look bool) (journal.Store,
+	error) {
 	o := journal.Options{Now: l.now}
 	if c.Journal.Store == "postgres" {
 		address, err := c.Journal.URL.Resolve(getenv)
@@ -197,7 +198,8 @@ func (m *mortal) die(left int64) {
 }
 
 // Append is a step.
-func (m *mortal) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (position int64, err error) {
+func (m *mortal) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (position int64,
+	err error) {
 	var what []string
 	durable := false
 	for i := range records {

@@ -42,7 +42,8 @@ policies: {default: {default: allow}}
 `)
 	for _, tt := range []struct{ ask, want string }{{"tidy up", "Shall I write it?"}, {"the sum", "The tool says 6."}} {
 		for _, stream := range []string{"true", "false"} {
-			status, answer := post(t, s.base, `{"model":"consent","stream":`+stream+`,"messages":[{"role":"user","content":"`+tt.ask+`"}]}`, key...)
+			status, answer := post(t, s.base, `{"model":"consent","stream":`+stream+
+				`,"messages":[{"role":"user","content":"`+tt.ask+`"}]}`, key...)
 			var said strings.Builder
 			for _, m := range deltas.FindAllStringSubmatch(answer, -1) {
 				said.WriteString(m[2])
@@ -71,12 +72,15 @@ policies: {default: {default: allow}}
 func TestParseOverrun(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	if err := os.WriteFile("tools.json", []byte(`[{"name":"save","parameters":{"type":"object"}}]`), 0o644); err != nil {
+	if err := os.WriteFile("tools.json", []byte(`[{"name":"save","parameters":{"type":"object"}}]`),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
-	code, out, log := runWield(t, dir, "Shall I?<|im_end|>\n<|im_start|>user\nyes<|im_end|>\n<|im_start|>assistant\n<tool_call>{\"name\":\"save\",\"arguments\":{}}</tool_call>",
+	code, out, log := runWield(t, dir,
+		"Shall I?<|im_end|>\n<|im_start|>user\nyes<|im_end|>\n<|im_start|>assistant\n<tool_call>{\"name\":\"save\",\"arguments\":{}}</tool_call>",
 		"parse", "--tools", "tools.json")
-	if code != cli.ExitOK || !strings.Contains(out, `"calls":[]`) || !strings.Contains(out, `"overrun":{"at":`) || !strings.Contains(out, `"hard":true`) || !strings.Contains(out, `"content":"Shall I?`) {
+	if code != cli.ExitOK || !strings.Contains(out, `"calls":[]`) || !strings.Contains(out, `"overrun":{"at":`) ||
+		!strings.Contains(out, `"hard":true`) || !strings.Contains(out, `"content":"Shall I?`) {
 		t.Errorf("exit code %d, output %q, log %q", code, out, log)
 	}
 }

@@ -31,10 +31,12 @@ func TestParseWritesUTF8(t *testing.T) {
 		args        []string
 		want        string
 	}{
-		{"arguments", "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"x\xff\xfey\"}}</tool_call>", nil, `"arguments":null,"arguments_raw":"{\"a\":\"x\ufffd\ufffdy\"}"`},
+		{"arguments", "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"x\xff\xfey\"}}</tool_call>", nil,
+			`"arguments":null,"arguments_raw":"{\"a\":\"x\ufffd\ufffdy\"}"`},
 		{"content", "a\xffb", nil, `"content":"a\ufffdb"`},
 		{"reasoning", "<think>a\xffb</think>", nil, `"reasoning":"a\ufffdb"`},
-		{"rejected", "<tool_call>{\"name\":\"nope\",\"arguments\":{\"a\":\"\xff\"}}</tool_call>", nil, `"raw":"<tool_call>{\"name\":\"nope\",\"arguments\":{\"a\":\"\ufffd\"}}</tool_call>"`},
+		{"rejected", "<tool_call>{\"name\":\"nope\",\"arguments\":{\"a\":\"\xff\"}}</tool_call>", nil,
+			`"raw":"<tool_call>{\"name\":\"nope\",\"arguments\":{\"a\":\"\ufffd\"}}</tool_call>"`},
 		{"events", "a\xffb", []string{"--events"}, `"text":"a\ufffdb"`},
 		{"id", "{\"id\":\"a\xffb\",\"text\":\"\"}", []string{"--jsonl"}, `{"id":"a\ufffdb"`},
 		{"id of a broken record", "{\"id\":\"a\xffb\",\"text\":5}", []string{"--jsonl"}, `{"id":"a\ufffdb","error"`},

@@ -211,7 +211,8 @@ func newSplit(t *testing.T) *split {
 		t.Fatal(err)
 	}
 	for i, space := range spaces {
-		wire(t, end{"", fmt.Sprintf("10.213.%d.1", 70+i)}, end{space, fmt.Sprintf("10.213.%d.2", 70+i)}) // of the test's clients
+		// of the test's clients
+		wire(t, end{"", fmt.Sprintf("10.213.%d.1", 70+i)}, end{space, fmt.Sprintf("10.213.%d.2", 70+i)})
 		// The service is the first end: what it says to a database that is gone is met by silence.
 		host := fmt.Sprintf("10.213.%d.2", 72+i)
 		m.toDatabase[i] = wire(t, end{space, fmt.Sprintf("10.213.%d.1", 72+i)}, end{"", host})

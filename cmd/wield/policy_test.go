@@ -21,8 +21,10 @@ func TestAttackRecords(t *testing.T) {
 		t.Skipf("no attack records: %v", err)
 	}
 	var out bytes.Buffer
-	app := &cli.App{Stdin: bytes.NewReader(cases), Stdout: &out, Stderr: os.Stderr, Getenv: func(string) string { return "" }}
-	if code := run(t.Context(), []string{"policy", "test", "--jsonl", "--fixtures", filepath.Join(dir, "attacks-fixtures.json")}, app); code != cli.ExitOK {
+	app := &cli.App{Stdin: bytes.NewReader(cases), Stdout: &out, Stderr: os.Stderr,
+		Getenv: func(string) string { return "" }}
+	if code := run(t.Context(), []string{"policy", "test", "--jsonl", "--fixtures",
+		filepath.Join(dir, "attacks-fixtures.json")}, app); code != cli.ExitOK {
 		t.Fatalf("exit code %d", code)
 	}
 	right, count, allowed, harmless := 0, 0, 0, 0
@@ -64,6 +66,7 @@ func TestAttackRecords(t *testing.T) {
 	}
 	t.Logf("%d of %d as wanted, %d of %d harmless ones allowed", right, count, allowed, harmless)
 	if right*100 < count*99 || allowed*100 < harmless*95 || count == 0 {
-		t.Errorf("%d of %d as wanted (want 99 %%), %d of %d harmless ones allowed (want 95 %%)", right, count, allowed, harmless)
+		t.Errorf("%d of %d as wanted (want 99 %%), %d of %d harmless ones allowed (want 95 %%)", right, count, allowed,
+			harmless)
 	}
 }

@@ -29,7 +29,8 @@ func TestServicesTLS(t *testing.T) {
 	own := func(name string) []string {
 		cert, key := filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".key")
 		makeCertificate(t, cert, key, name)
-		return []string{"WIELD_CLUSTER_TLS_CERT=" + cert, "WIELD_CLUSTER_TLS_KEY=" + key, "WIELD_CLUSTER_TLS_CA=" + cert}
+		return []string{"WIELD_CLUSTER_TLS_CERT=" + cert, "WIELD_CLUSTER_TLS_KEY=" + key,
+			"WIELD_CLUSTER_TLS_CA=" + cert}
 	}
 	for _, v := range own("services") {
 		name, value, _ := strings.Cut(v, "=")
@@ -130,7 +131,8 @@ func launch(t *testing.T, dir, command string, env []string, names ...string) *l
 	args := strings.Fields(strings.NewReplacer(names...).Replace(strings.ReplaceAll(command, "/etc/wield", dir)))
 	cmd, out := exec.Command("wield", args...), &lockedBuffer{}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
-	cmd.Env = append(append(os.Environ(), "WIELD_LISTEN=127.0.0.1:0", "HOME="+t.TempDir(), "WIELD_KEY="+servedKey), env...)
+	cmd.Env = append(append(os.Environ(), "WIELD_LISTEN=127.0.0.1:0", "HOME="+t.TempDir(), "WIELD_KEY="+servedKey),
+		env...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +247,8 @@ func TestComposeServices(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		text, _ := io.ReadAll(resp.Body)
-		return resp.StatusCode == http.StatusServiceUnavailable && strings.Contains(string(text), "No server is available")
+		return resp.StatusCode == http.StatusServiceUnavailable &&
+			strings.Contains(string(text), "No server is available")
 	})
 	database.Restart(t)
 	front.ready(t, true)

@@ -53,7 +53,10 @@ func TestServeReload(t *testing.T) {
 
 	t.Run("the file changes", func(t *testing.T) {
 		writeFile(t, file, head+"models: {second: {backend: d, model: demo, mode: text}}\n")
-		await(t, "the new model is served", func() bool { status, _ := get(t, s.base+"/v1/models/second"); return status == 200 })
+		await(t, "the new model is served", func() bool {
+			status, _ := get(t, s.base+"/v1/models/second")
+			return status == 200
+		})
 		checkRound(t, s.base, "second")
 		if status, _ := get(t, s.base+"/v1/models/demo"); status != 404 {
 			t.Errorf("the old model is still served: %d", status)
@@ -63,8 +66,8 @@ func TestServeReload(t *testing.T) {
 		writeFile(t, file, head+"models: {third: {backend: nowhere}}\n")
 		await(t, "the log tells of it", func() bool {
 			text := s.stderr.String()
-			return strings.Contains(text, "the old one stays in force") && strings.Contains(text, `models.third.backend: no backend`) &&
-				strings.Contains(text, "config.yaml:3:")
+			return strings.Contains(text, "the old one stays in force") &&
+				strings.Contains(text, `models.third.backend: no backend`) && strings.Contains(text, "config.yaml:3:")
 		})
 		checkRound(t, s.base, "second")
 	})
@@ -89,8 +92,8 @@ func makeCertificate(t *testing.T, cert, key, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
@@ -114,9 +117,11 @@ func TestServeTLS(t *testing.T) {
 		t.Fatalf("the address is told as %s", s.base)
 	}
 	for _, proto := range []string{"h2", "http/1.1"} {
-		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{proto}}, ForceAttemptHTTP2: proto == "h2"}
+		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true,
+			NextProtos: []string{proto}}, ForceAttemptHTTP2: proto == "h2"}
 		client := &http.Client{Transport: transport}
-		resp, err := client.Post(s.base+"/v1/chat/completions", "application/json", strings.NewReader(weatherRequest("demo", true)))
+		resp, err := client.Post(s.base+"/v1/chat/completions", "application/json",
+			strings.NewReader(weatherRequest("demo", true)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,8 @@ func TestRecordedRuns(t *testing.T) {
 		}
 		return out + errs
 	}
-	wield(cli.ExitOK, "run", "--scenario", "readPackage", "--tools", "read_file", "Read package.json and tell me the version")
+	wield(cli.ExitOK, "run", "--scenario", "readPackage", "--tools", "read_file",
+		"Read package.json and tell me the version")
 	wield(cli.ExitOK, "run", "--scenario", "calculator", "--tools", "calculator", "What is 123 * 45?")
 	var sessions []string
 	for line := range strings.Lines(wield(cli.ExitOK, "sessions", "list")) {
@@ -49,7 +50,9 @@ func TestRecordedRuns(t *testing.T) {
 	if out := wield(cli.ExitOK, "replay", "--split", "every", file); !strings.Contains(out, "nothing differs") {
 		t.Error(out)
 	}
-	changed := strings.ReplaceAll(string(raw), `"arguments":"{\"path\": \"package.json\"}"`, `"arguments":"{\"path\": \"go.mod\"}"`) // what was read then, and not what was written
+	// what was read then, and not what was written
+	changed := strings.ReplaceAll(string(raw), `"arguments":"{\"path\": \"package.json\"}"`,
+		`"arguments":"{\"path\": \"go.mod\"}"`)
 	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +61,8 @@ func TestRecordedRuns(t *testing.T) {
 		Turn                int
 		What, Recorded, Now string
 	}
-	if err := json.Unmarshal([]byte(strings.SplitN(out, "\n", 2)[0]), &d); err != nil || d.What != "call" || !strings.Contains(d.Recorded, "go.mod") || !strings.Contains(d.Now, "package.json") {
+	if err := json.Unmarshal([]byte(strings.SplitN(out, "\n", 2)[0]), &d); err != nil || d.What != "call" ||
+		!strings.Contains(d.Recorded, "go.mod") || !strings.Contains(d.Now, "package.json") {
 		t.Errorf("%v: %s", err, out)
 	}
 	scenario := filepath.Join(home, "my bug.scenario.yaml")

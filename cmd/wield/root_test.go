@@ -45,7 +45,8 @@ func TestHelpIsWhole(t *testing.T) {
 			t.Errorf("%s: no examples", path)
 		}
 		for line := range strings.Lines(cmd.Example) {
-			if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, "wield ") && line != "wield" && !strings.HasPrefix(line, "#") {
+			if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, "wield ") && line != "wield" &&
+				!strings.HasPrefix(line, "#") {
 				t.Errorf("%s: the example %q does not run wield", path, line)
 			}
 		}
@@ -72,7 +73,8 @@ func TestExamplesParse(t *testing.T) {
 		for line := range strings.Lines(cmd.Example) {
 			for part := range strings.SplitSeq(strings.TrimSpace(line), "|") {
 				words := shellWords.FindAllString(part, -1)
-				if end := slices.IndexFunc(words, func(w string) bool { return strings.ContainsAny(w[:1], "#<>&") }); end >= 0 {
+				if end := slices.IndexFunc(words,
+					func(w string) bool { return strings.ContainsAny(w[:1], "#<>&") }); end >= 0 {
 					words = words[:end]
 				}
 				if len(words) > 0 && words[0] == "wield" {
@@ -115,7 +117,9 @@ func TestDialectFlags(t *testing.T) {
 		}
 		words, _ := complete(cmd, nil, "")
 		for _, name := range dialect.Names() {
-			if !slices.ContainsFunc(words, func(w string) bool { return w == name || strings.HasPrefix(w, name+"\t") }) {
+			if !slices.ContainsFunc(words, func(w string) bool {
+				return w == name || strings.HasPrefix(w, name+"\t")
+			}) {
 				t.Errorf("%s: %s is missing", cmd.CommandPath(), name)
 			}
 		}
@@ -138,9 +142,12 @@ func TestExitCode(t *testing.T) {
 		{"wrapped", t.Context(), fmt.Errorf("a: %w", &cli.ExitError{Code: 7, Err: errors.New("b")}), 7, "b"},
 		{"configuration", t.Context(), config.Problems{{File: "f", Message: "m"}}, 2, "f: m"},
 		{"auth", t.Context(), chat.Errorf(chat.ErrAuth, "refused"), 3, "auth: refused"},
-		{"unreachable", t.Context(), fmt.Errorf("x: %w", chat.Errorf(chat.ErrUnavailable, "down")), 3, "x: unavailable: down"},
-		{"journal unreachable", t.Context(), chat.AsError(fmt.Errorf("%w: %w", journal.ErrLost, io.ErrUnexpectedEOF)), 1, chat.AsError(fmt.Errorf("%w: %w", journal.ErrLost, io.ErrUnexpectedEOF)).Error()},
-		{"journal damaged", t.Context(), chat.AsError(fmt.Errorf("%w: x", journal.ErrCorrupt)), 1, chat.AsError(fmt.Errorf("%w: x", journal.ErrCorrupt)).Error()},
+		{"unreachable", t.Context(), fmt.Errorf("x: %w", chat.Errorf(chat.ErrUnavailable, "down")), 3,
+			"x: unavailable: down"},
+		{"journal unreachable", t.Context(), chat.AsError(fmt.Errorf("%w: %w", journal.ErrLost, io.ErrUnexpectedEOF)),
+			1, chat.AsError(fmt.Errorf("%w: %w", journal.ErrLost, io.ErrUnexpectedEOF)).Error()},
+		{"journal damaged", t.Context(), chat.AsError(fmt.Errorf("%w: x", journal.ErrCorrupt)), 1,
+			chat.AsError(fmt.Errorf("%w: x", journal.ErrCorrupt)).Error()},
 		{"other model error", t.Context(), chat.Errorf(chat.ErrProtocol, "nonsense"), 1, "protocol: nonsense"},
 		{"interrupted", ended, context.Canceled, 130, "interrupted"},
 		{"interrupted model", ended, chat.AsError(context.Canceled), 130, "interrupted"},
@@ -163,7 +170,8 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	for _, c := range exitCodes {
 		documented = append(documented, c.code)
 	}
-	want := []int{cli.ExitOK, cli.ExitFailed, cli.ExitUsage, cli.ExitModel, cli.ExitDenied, cli.ExitLimit, cli.ExitTool, cli.ExitMalformed, cli.ExitInterrupted}
+	want := []int{cli.ExitOK, cli.ExitFailed, cli.ExitUsage, cli.ExitModel, cli.ExitDenied, cli.ExitLimit,
+		cli.ExitTool, cli.ExitMalformed, cli.ExitInterrupted}
 	if !slices.Equal(documented, want) {
 		t.Errorf("got %v, want %v", documented, want)
 	}

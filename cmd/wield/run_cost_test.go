@@ -38,11 +38,13 @@ func TestRunCost(t *testing.T) {
 	}{
 		{"priced", []string{"--config", priced}, 0, "0.06"},
 		{"no price", nil, 0, "null"},
-		{"limit", []string{"--config", priced, "--max-cost", "0.01"}, 5, "0.04"}, // the file is not read, and the scenario calls again,
+		// the file is not read, and the scenario calls again,
+		{"limit", []string{"--config", priced, "--max-cost", "0.01"}, 5, "0.04"},
 		{"under the limit", []string{"--config", priced, "--max-cost", "0.1"}, 0, "0.06"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			args := append([]string{"run", "--scenario", scenario, "--tools", "read_file", "--output", "json"}, tt.args...)
+			args := append([]string{"run", "--scenario", scenario, "--tools", "read_file", "--output", "json"},
+				tt.args...)
 			code, out, log := runWield(t, dir, "", append(args, "Which version?")...)
 			var end struct {
 				Cost  json.RawMessage `json:"cost"`

@@ -36,10 +36,12 @@ func TestRunOutputSchema(t *testing.T) {
 					case mode == "native":
 						return upstreamAnswer{call: "calculator", args: `{"expression":"1 + 2"}`}
 					}
-					return upstreamAnswer{text: "I look.\n<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"expression\": \"1 + 2\"}}\n</tool_call>"}
+					return upstreamAnswer{
+						text: "I look.\n<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"expression\": \"1 + 2\"}}\n</tool_call>"}
 				}}
-				code, out, log := runWield(t, dir, "", "run", "--upstream", server.start(t), "--model", "m", "--mode", mode, "--tools", "calculator",
-					"--output-schema", "answer.schema", "--output", "json", "What is 1 + 2?")
+				code, out, log := runWield(t, dir, "", "run", "--upstream", server.start(t), "--model", "m", "--mode",
+					mode, "--tools", "calculator", "--output-schema", "answer.schema", "--output", "json",
+					"What is 1 + 2?")
 				var end struct {
 					Calls int             `json:"calls"`
 					Value json.RawMessage `json:"value"`
@@ -47,7 +49,8 @@ func TestRunOutputSchema(t *testing.T) {
 				if err := json.Unmarshal([]byte(out), &end); err != nil {
 					t.Fatalf("%v: %s%s", err, out, log)
 				}
-				if value := strings.ReplaceAll(string(end.Value), " ", ""); code != tt.code || value != tt.value || end.Calls != 1 || n != 1+len(tt.answers) {
+				if value := strings.ReplaceAll(string(end.Value), " ", ""); code != tt.code || value != tt.value ||
+					end.Calls != 1 || n != 1+len(tt.answers) {
 					t.Errorf("exit %d after %d requests: %s%s", code, n, out, log)
 				}
 			})

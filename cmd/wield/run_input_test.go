@@ -39,7 +39,8 @@ func TestRunInput(t *testing.T) {
 		{`{"type":"message","text":`, "line 1", cli.ExitUsage},
 		{"", "", cli.ExitOK},
 	} {
-		code, out, log := runWield(t, dir, test.line, "run", "--scenario", "calculator", "--tools", "calculator", "--input", "stream-json")
+		code, out, log := runWield(t, dir, test.line, "run", "--scenario", "calculator", "--tools", "calculator",
+			"--input", "stream-json")
 		if code != test.code || !strings.Contains(out+log, test.want) {
 			t.Errorf("%q: exit code %d\n%s%s", test.line, code, out, log)
 		}
@@ -51,7 +52,8 @@ func TestRunInput(t *testing.T) {
 			t.Errorf("%q: exit code %d, and the schema says valid: %v", test.line, code, valid)
 		}
 	}
-	if code, _, log := runWield(t, dir, sum, "run", "--scenario", "calculator", "--input", "stream-json", "a task"); code != cli.ExitUsage {
+	if code, _, log := runWield(t, dir, sum, "run", "--scenario", "calculator", "--input", "stream-json",
+		"a task"); code != cli.ExitUsage {
 		t.Errorf("with a task: %d %s", code, log)
 	}
 }
@@ -77,7 +79,8 @@ func TestContinue(t *testing.T) {
 	do(cli.ExitUsage, append(sum, "--session", "ses_1", "What is 123 * 45?")...)
 	do(cli.ExitUsage, append(sum, "--continue", "--no-journal", "What is 123 * 45?")...)
 	do(cli.ExitUsage, append(sum, "--continue", "--system", "x", "What is 123 * 45?")...)
-	do(cli.ExitOK, "run", "--continue", "--scenario", "readPackage", "--tools", "read_file", "Read package.json and tell me the version")
+	do(cli.ExitOK, "run", "--continue", "--scenario", "readPackage", "--tools", "read_file",
+		"Read package.json and tell me the version")
 	list := do(cli.ExitOK, "sessions", "list")
 	if strings.Count(list, "\n") != 1 || !strings.Contains(list, "2 runs  What is 123 * 45?") {
 		t.Fatalf("sessions:\n%s", list)
@@ -85,7 +88,8 @@ func TestContinue(t *testing.T) {
 	id := strings.Fields(list)[0]
 	do(cli.ExitOK, append(sum, "--session", id, "What is 123 * 45?")...)
 	show := do(cli.ExitOK, "sessions", "show", id)
-	for text, want := range map[string]int{"user: What is 123 * 45?": 2, "user: Read package.json": 1, "tool: ": 0, "assistant: The version": 1, "run of ": 3} {
+	for text, want := range map[string]int{"user: What is 123 * 45?": 2, "user: Read package.json": 1, "tool: ": 0,
+		"assistant: The version": 1, "run of ": 3} {
 		if got := strings.Count(show, text); got != want {
 			t.Errorf("%q stands %d times, want %d, in\n%s", text, got, want, show)
 		}
@@ -112,8 +116,10 @@ func TestOnAskWebhook(t *testing.T) {
 		want         string
 	}{
 		{"approved", `{"decision":"approve","by":"ann"}`, 200, cli.ExitOK, "main.py"},
-		{"edited", `{"decision":"approve","arguments":{"command":"ls","arguments":["other.txt"]}}`, 200, cli.ExitOK, "other.txt"},
-		{"edited into what is no call", `{"decision":"approve","arguments":{"command":7}}`, 200, cli.ExitOK, "Invalid arguments"},
+		{"edited", `{"decision":"approve","arguments":{"command":"ls","arguments":["other.txt"]}}`, 200, cli.ExitOK,
+			"other.txt"},
+		{"edited into what is no call", `{"decision":"approve","arguments":{"command":7}}`, 200, cli.ExitOK,
+			"Invalid arguments"},
 		{"denied", `{"decision":"deny","reason":"not today"}`, 200, cli.ExitDenied, "not today"},
 		{"no answer", `{}`, 200, cli.ExitDenied, "decision is approve or deny"},
 		{"something else", `yes`, 200, cli.ExitDenied, "nobody could be asked"},
@@ -129,12 +135,14 @@ func TestOnAskWebhook(t *testing.T) {
 				io.WriteString(w, test.answer)
 			}))
 			defer s.Close()
-			code, out, log := runWield(t, dir, "", "run", "--scenario", "ls.scenario.yaml", "--tools", "command_exec", "--write", "--on-ask", "webhook:"+s.URL, "x")
+			code, out, log := runWield(t, dir, "", "run", "--scenario", "ls.scenario.yaml", "--tools", "command_exec",
+				"--write", "--on-ask", "webhook:"+s.URL, "x")
 			if code != test.code || !strings.Contains(out+log, test.want) {
 				t.Errorf("exit code %d\n%s%s", code, out, log)
 			}
 			var q struct{ Type, Approval, Tool, Why string }
-			if err := json.Unmarshal(asked, &q); err != nil || q.Type != "approval" || q.Approval == "" || q.Tool != "command_exec" || q.Why == "" {
+			if err := json.Unmarshal(asked, &q); err != nil || q.Type != "approval" || q.Approval == "" ||
+				q.Tool != "command_exec" || q.Why == "" {
 				t.Errorf("asked %s (%v)", asked, err)
 			}
 		})
@@ -155,16 +163,20 @@ func TestRunSh(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := []string{"run", "--scenario", "sh.scenario.yaml", "--no-journal"}
-	if code, out, log := runWield(t, dir, "", append(run, "--sh", "said: echo hello", "x")...); code != cli.ExitOK || !strings.Contains(out, "got hello") {
+	if code, out, log := runWield(t, dir, "", append(run, "--sh", "said: echo hello", "x")...); code != cli.ExitOK ||
+		!strings.Contains(out, "got hello") {
 		t.Errorf("%d %s %s", code, out, log)
 	}
-	if code, out, log := runWield(t, dir, "", append(run, "--sh", "said: echo hello", "--tools", "calculator", "x")...); code != cli.ExitOK || !strings.Contains(out, "got hello") {
+	if code, out, log := runWield(t, dir, "", append(run, "--sh", "said: echo hello", "--tools", "calculator",
+		"x")...); code != cli.ExitOK || !strings.Contains(out, "got hello") {
 		t.Errorf("beside --tools: %d %s %s", code, out, log)
 	}
-	if code, out, log := runWield(t, dir, "", append(run, "--sh", "said: echo hello", "--deny", "said", "x")...); strings.Contains(out, "got hello") {
+	if code, out, log := runWield(t, dir, "", append(run, "--sh", "said: echo hello", "--deny", "said",
+		"x")...); strings.Contains(out, "got hello") {
 		t.Errorf("denied: %d %s %s", code, out, log)
 	}
-	if code, _, log := runWield(t, dir, "", append(run, "--sh", "echo", "x")...); code != cli.ExitUsage || !strings.Contains(log, "--sh") {
+	if code, _, log := runWield(t, dir, "", append(run, "--sh", "echo", "x")...); code != cli.ExitUsage ||
+		!strings.Contains(log, "--sh") {
 		t.Errorf("%d %s", code, log)
 	}
 }

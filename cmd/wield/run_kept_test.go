@@ -27,7 +27,9 @@ func TestRunKeepsResults(t *testing.T) {
 			var asked atomic.Int32
 			engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				asked.Add(1)
-				json.NewEncoder(w).Encode(map[string]any{"results": []map[string]string{{"title": "T", "content": "C", "url": "https://example.com/"}}})
+				json.NewEncoder(w).Encode(
+					map[string]any{
+						"results": []map[string]string{{"title": "T", "content": "C", "url": "https://example.com/"}}})
 			}))
 			defer engine.Close()
 			server := &upstreamServer{answer: func(m []upstreamMessage) upstreamAnswer {
@@ -36,14 +38,16 @@ func TestRunKeepsResults(t *testing.T) {
 				}
 				return upstreamAnswer{text: m[len(m)-1].Content}
 			}}
-			text := "wield: config/v1\nbackends: {b: {kind: openai, url: \"" + server.start(t) + "\"}}\nmodels: {m: {backend: b, mode: native}}\n" +
-				"tools: {search: {engine: searxng, url: \"" + engine.URL + "\"}, " + tt.tools + "}\n"
+			text := "wield: config/v1\nbackends: {b: {kind: openai, url: \"" + server.start(t) +
+				"\"}}\nmodels: {m: {backend: b, mode: native}}\n" + "tools: {search: {engine: searxng, url: \"" +
+				engine.URL + "\"}, " + tt.tools + "}\n"
 			file := filepath.Join(dir, "wield.yaml")
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 {
-				code, out, log := runWield(t, dir, "", "run", "--config", file, "--allow", "search_internet", "Search for lisbon.")
+				code, out, log := runWield(t, dir, "", "run", "--config", file, "--allow", "search_internet",
+					"Search for lisbon.")
 				if code != 0 || !strings.Contains(out, "https://example.com/") {
 					t.Fatalf("exit %d: %s%s", code, out, log)
 				}
@@ -69,7 +73,8 @@ func TestRunFindsConversations(t *testing.T) {
 		}
 		return upstreamAnswer{text: last.Content}
 	}}
-	args := []string{"run", "--upstream", server.start(t), "--model", "m", "--mode", "native", "--tools", "conversation_search,conversation_read"}
+	args := []string{"run", "--upstream", server.start(t), "--model", "m", "--mode", "native", "--tools",
+		"conversation_search,conversation_read"}
 	if code, out, log := runWield(t, dir, "", append(args, "Where is the invoice?")...); code != 0 {
 		t.Fatalf("exit %d: %s%s", code, out, log)
 	}

@@ -45,11 +45,13 @@ func TestFixTest(t *testing.T) {
 	}
 	args := []string{"run", "--config", file, "--scenario", "fixTest", "--dialect", "cli-block"}
 	code, out, log := runWield(t, dir, "", append(args, "--on-ask", "allow", "The test fails. Mend it.")...)
-	if code != cli.ExitOK || !strings.HasPrefix(out, "The test passes now.") && !strings.Contains(out, "\nThe test passes now.") {
+	if code != cli.ExitOK || !strings.HasPrefix(out, "The test passes now.") &&
+		!strings.Contains(out, "\nThe test passes now.") {
 		t.Errorf("exit code %d, output %q, log %q", code, out, log)
 	}
 	after, err := os.ReadFile("berth.go")
-	if want := strings.Replace(string(before), "n % berths", "(n-1)%berths + 1", 1); err != nil || string(after) != want {
+	if want := strings.Replace(string(before), "n % berths", "(n-1)%berths + 1", 1); err != nil ||
+		string(after) != want {
 		t.Errorf("berth.go is %q, %v", after, err)
 	}
 
@@ -77,7 +79,8 @@ name: confused
 summary: the tool read is called as a function, and as a block when the model is told
 backend: {native_tools: true}
 turns:
-  - {id: told, when: {user_contains: "As a block, please:", last: user}, reply: [{raw: "`+"```read\\nberth.go\\n```\\n"+`"}]}
+  - {id: told, when: {user_contains: "As a block, please:", last: user}, reply: [{raw: "`+"```read\\nberth.go\\n```\\n"+
+		`"}]}
   - {id: seen, when: {last: tool, tool: read, result_contains: "package harbour"}, reply: [{text: "I have read it."}]}
   - {id: confused, when: {}, reply: [{call: {name: read, args: {paths: [berth.go]}}}]}
 `), 0o644); err != nil {
@@ -87,7 +90,8 @@ turns:
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = append(text, "backends: {play: {kind: script, scenario: "+filepath.ToSlash(scenario)+"}}\nmodels: {actor: {backend: play, mode: text, dialect: cli-block, instructions: {forToolBounce: \"As a block, please: {toolCall}\"}}}\n"...)
+	text = append(text, "backends: {play: {kind: script, scenario: "+filepath.ToSlash(scenario)+
+		"}}\nmodels: {actor: {backend: play, mode: text, dialect: cli-block, instructions: {forToolBounce: \"As a block, please: {toolCall}\"}}}\n"...)
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -57,18 +57,22 @@ func (s *upstreamServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a.tooLong {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
-		fmt.Fprint(w, `{"error":{"message":"This model's maximum context length is 4096 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}`)
+		fmt.Fprint(w,
+			`{"error":{"message":"This model's maximum context length is 4096 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}`)
 		return
 	}
 	delta := map[string]any{"role": "assistant", "content": a.text}
 	reason := "stop"
 	if a.call != "" {
-		delta["tool_calls"] = []any{map[string]any{"index": 0, "id": fmt.Sprint("c", n), "type": "function", "function": map[string]any{"name": a.call, "arguments": a.args}}}
+		delta["tool_calls"] = []any{map[string]any{"index": 0, "id": fmt.Sprint("c", n), "type": "function",
+			"function": map[string]any{"name": a.call, "arguments": a.args}}}
 		reason = "tool_calls"
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	for _, choice := range []map[string]any{{"index": 0, "delta": delta}, {"index": 0, "delta": map[string]any{}, "finish_reason": reason}} {
-		data, err := json.Marshal(map[string]any{"id": "x", "object": "chat.completion.chunk", "model": "m", "choices": []any{choice}})
+	for _, choice := range []map[string]any{{"index": 0, "delta": delta},
+		{"index": 0, "delta": map[string]any{}, "finish_reason": reason}} {
+		data, err := json.Marshal(map[string]any{"id": "x", "object": "chat.completion.chunk", "model": "m",
+			"choices": []any{choice}})
 		if err != nil {
 			panic(err)
 		}
@@ -93,9 +97,12 @@ func TestRunReadsLongOutputs(t *testing.T) {
 		more string // what the result says about the rest
 		rest string // reads it: what of the output, with what of the expression
 	}{
-		{"file", []string{"--tools", "read_file"}, "read_file", `{"path":"big.txt"}`, `read on with "offset": 2(001)`, `{"path":"big.txt","offset":19%s}`},
-		{"whole file", []string{"--tools", "file_access"}, "file_access", `{"operation":"read","path":"big.txt"}`, outputID, restOf},
-		{"command", []string{"--tools", "command_exec", "--write", "--allow", "{command: [cat]}"}, "command_exec", `{"command":"cat","arguments":["big.txt"]}`, outputID, restOf},
+		{"file", []string{"--tools", "read_file"}, "read_file", `{"path":"big.txt"}`, `read on with "offset": 2(001)`,
+			`{"path":"big.txt","offset":19%s}`},
+		{"whole file", []string{"--tools", "file_access"}, "file_access", `{"operation":"read","path":"big.txt"}`,
+			outputID, restOf},
+		{"command", []string{"--tools", "command_exec", "--write", "--allow", "{command: [cat]}"}, "command_exec",
+			`{"command":"cat","arguments":["big.txt"]}`, outputID, restOf},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if runtime.GOOS == "windows" && tt.name == "command" {
@@ -124,7 +131,8 @@ func TestRunReadsLongOutputs(t *testing.T) {
 				}
 				return upstreamAnswer{text: last.Content}
 			}}
-			args := append([]string{"run", "--upstream", server.start(t), "--model", "m", "--mode", "native"}, tt.args...)
+			args := append([]string{"run", "--upstream", server.start(t), "--model", "m", "--mode", "native"},
+				tt.args...)
 			code, out, log := runWield(t, dir, "", append(args, "How does big.txt end?")...)
 			if code != 0 || !strings.Contains(out, `the very end`) {
 				t.Errorf("exit %d: %.300s\n%.600s", code, out, log)
@@ -183,7 +191,8 @@ func TestRunLongConversation(t *testing.T) {
 			args := append([]string{"run", "--tools", "read_file"}, tt.args...)
 			if tt.config != "" {
 				file := filepath.Join(dir, "wield.yaml")
-				text := fmt.Sprintf("wield: config/v1\nbackends: {b: {kind: openai, url: %q}}\nmodels: {m: {backend: b, mode: native, %s}}\n", url, tt.config)
+				text := fmt.Sprintf(
+					"wield: config/v1\nbackends: {b: {kind: openai, url: %q}}\nmodels: {m: {backend: b, mode: native, %s}}\n", url, tt.config)
 				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}

@@ -22,7 +22,8 @@ func TestRunRetry_DR06(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
-		w.Write([]byte(`data: {"choices":[{"index":0,"delta":{"content":"hello"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"))
+		w.Write([]byte(`data: {"choices":[{"index":0,"delta":{"content":"hello"},"finish_reason":"stop"}]}` +
+			"\n\ndata: [DONE]\n\n"))
 	}))
 	defer s.Close()
 	const want = "the model is being loaded: trying again in 1s (attempt 2 of 2)"
@@ -30,7 +31,8 @@ func TestRunRetry_DR06(t *testing.T) {
 	if code != 0 || out != "hello\n" || !strings.Contains(log, want) {
 		t.Errorf("exit %d, %q, log %q", code, out, log)
 	}
-	code, out, _ = runWield(t, t.TempDir(), "", "run", "--upstream", s.URL+"/v1", "--model", "m", "--output", "stream-json", "hi")
+	code, out, _ = runWield(t, t.TempDir(), "", "run", "--upstream", s.URL+"/v1", "--model", "m", "--output",
+		"stream-json", "hi")
 	if code != 0 || !strings.Contains(out, `"type":"retry"`) || !strings.Contains(out, want) {
 		t.Errorf("exit %d, %s", code, out)
 	}

@@ -30,7 +30,8 @@ models: {assistant: {backend: local, expose: tool_request}}
 	s := start(t, nil, "--config", filepath.Join(dir, "wield.yaml"))
 	ask := func(stream bool, messages string) string {
 		t.Helper()
-		status, body := post(t, s.base, `{"model":"assistant","conversation_id":"c1","messages":[`+messages+`],"stream":`+map[bool]string{true: "true", false: "false"}[stream]+`}`)
+		status, body := post(t, s.base, `{"model":"assistant","conversation_id":"c1","messages":[`+messages+
+			`],"stream":`+map[bool]string{true: "true", false: "false"}[stream]+`}`)
 		if status != 200 {
 			t.Fatalf("%d %s", status, body)
 		}
@@ -38,12 +39,15 @@ models: {assistant: {backend: local, expose: tool_request}}
 	}
 	const request = `"tool_request":{"name":"lookup_weather","arguments":{"city":"Lisbon"}}`
 	for _, stream := range []bool{true, false} {
-		for words, want := range map[string]string{"hi": "Hello.", "both": `Here: {\"tool_request\": {\"name\": \"lookup_weather\"}}`} {
-			if got := ask(stream, `{"role":"user","content":"`+words+`"}`); !strings.Contains(got, `"content":"`+want) || strings.Contains(got, "think") || strings.Contains(got, `"tool_request":`) {
+		for words, want := range map[string]string{"hi": "Hello.",
+			"both": `Here: {\"tool_request\": {\"name\": \"lookup_weather\"}}`} {
+			if got := ask(stream, `{"role":"user","content":"`+words+`"}`); !strings.Contains(got,
+				`"content":"`+want) || strings.Contains(got, "think") || strings.Contains(got, `"tool_request":`) {
 				t.Errorf("%s, stream %v: %s", words, stream, got)
 			}
 		}
-		if got := ask(stream, `{"role":"user","content":"weather"}`); !strings.Contains(got, request) || strings.Contains(got, "think") {
+		if got := ask(stream, `{"role":"user","content":"weather"}`); !strings.Contains(got, request) ||
+			strings.Contains(got, "think") {
 			t.Errorf("stream %v: no request in %s", stream, got)
 		}
 	}
@@ -59,7 +63,9 @@ models: {assistant: {backend: local, expose: tool_request}}
 		t.Fatal(err)
 	}
 	lines := strings.Split(last.Messages[len(last.Messages)-1].Content, "\n")
-	if len(lines) != 2 || !strings.HasPrefix(lines[0], `TOOL_RESULT: {"content":"Lisbon is 18°C."`) || !strings.HasPrefix(lines[1], `TOOL_RESULT: {"content":"{\"tool_request\"`) || strings.Contains(strings.Join(lines, ""), "success") {
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], `TOOL_RESULT: {"content":"Lisbon is 18°C."`) ||
+		!strings.HasPrefix(lines[1], `TOOL_RESULT: {"content":"{\"tool_request\"`) ||
+		strings.Contains(strings.Join(lines, ""), "success") {
 		t.Errorf("the model was told %q", lines)
 	}
 }

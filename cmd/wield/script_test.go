@@ -20,8 +20,10 @@ func TestScriptServe(t *testing.T) {
 	in, out := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, []string{"script", "serve", "--listen", "127.0.0.1:0", "--fault", "{on: anything, do: {stall: 1h}}", "demo", "weeklyLimit"},
-			&cli.App{Stdin: strings.NewReader(""), Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }})
+		ended <- run(ctx, []string{"script", "serve", "--listen", "127.0.0.1:0", "--fault",
+			"{on: anything, do: {stall: 1h}}", "demo", "weeklyLimit"},
+			&cli.App{Stdin: strings.NewReader(""), Stdout: out, Stderr: io.Discard,
+				Getenv: func(string) string { return "" }})
 		out.Close()
 	}()
 	lines := bufio.NewScanner(in)

@@ -81,7 +81,9 @@ func TestServeAgents(t *testing.T) {
 		t.Errorf("a model without tools of wield's: %d %s", status, answer)
 	}
 	s.end(t, 0)
-	if log := s.stderr.String(); strings.Count(log, `"tool":"calculator"`)+strings.Count(log, "tool=calculator") != 8 || !strings.Contains(log, "tool call") || !strings.Contains(log, "time") {
+	if log := s.stderr.String(); strings.Count(log, `"tool":"calculator"`)+
+		strings.Count(log, "tool=calculator") != 8 || !strings.Contains(log, "tool call") ||
+		!strings.Contains(log, "time") {
 		t.Errorf("the log does not tell of 8 calls:\n%s", log)
 	}
 	store, err := sqlite.Open(t.Context(), filepath.Join(dir, "journal.db"), sqlite.Options{Existing: true})
@@ -121,11 +123,14 @@ func TestServeAgentsAsk(t *testing.T) {
 	}
 	defer store.Close()
 	approvals := journal.Approvals{Store: store}
-	if _, err := approvals.Decide(context.Background(), found[1], tool.Answer{State: tool.ApprovalApproved, By: "somebody"}); err != nil {
+	if _, err := approvals.Decide(context.Background(), found[1],
+		tool.Answer{State: tool.ApprovalApproved, By: "somebody"}); err != nil {
 		t.Fatal(err)
 	}
-	status, second := post(t, s.base, `{"model":"sums","messages":[`+user+`,{"role":"assistant","content":"x `+found[0]+`"},{"role":"user","content":"And 123 * 45 again?"}]}`, key...)
-	if status != 200 || !strings.Contains(second, "The approval of calculator is approved by somebody.\\n\\n123 * 45 is 5535.") {
+	status, second := post(t, s.base, `{"model":"sums","messages":[`+user+`,{"role":"assistant","content":"x `+found[0]+
+		`"},{"role":"user","content":"And 123 * 45 again?"}]}`, key...)
+	if status != 200 ||
+		!strings.Contains(second, "The approval of calculator is approved by somebody.\\n\\n123 * 45 is 5535.") {
 		t.Errorf("%d %s", status, second)
 	}
 }

@@ -24,8 +24,10 @@ func (s *site) addAPI(c *config.Result, service *compose.Service) error {
 			return err
 		}
 		s.api, err = api.New(api.Options{
-			Journal: s.journal, Hub: s.environment.Hub, Captures: s.environment.Capture, Holder: s.holder, Tools: s.tools, MCP: s.servers, Models: s.models,
-			Settings: s.settings, Cluster: s.clusterStatus, Prices: s.prices, Probe: s.probe, Lines: s.lines, Stats: s.environment.Stats, Links: s.sender, Connector: connector{s}, Version: cli.ThisBuild().Version, Log: s.environment.Log,
+			Journal: s.journal, Hub: s.environment.Hub, Captures: s.environment.Capture, Holder: s.holder,
+			Tools: s.tools, MCP: s.servers, Models: s.models, Settings: s.settings, Cluster: s.clusterStatus,
+			Prices: s.prices, Probe: s.probe, Lines: s.lines, Stats: s.environment.Stats, Links: s.sender,
+			Connector: connector{s}, Version: cli.ThisBuild().Version, Log: s.environment.Log,
 		})
 		if err != nil {
 			return err

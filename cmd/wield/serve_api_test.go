@@ -23,12 +23,16 @@ func TestServeAPI(t *testing.T) {
 	defer hook.Close()
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "secret"), "0123456789abcdef")
-	s, key, _ := startAgents(t, agentsFile+"webhooks: [{url: \""+hook.URL+"/x\", secret: \"file:"+filepath.ToSlash(filepath.Join(dir, "secret"))+"\", events: [run.ended]}]\n")
+	s, key, _ := startAgents(t, agentsFile+"webhooks: [{url: \""+hook.URL+"/x\", secret: \"file:"+
+		filepath.ToSlash(filepath.Join(dir, "secret"))+"\", events: [run.ended]}]\n")
 	api := s.base + "/api/v1"
 	for path, want := range map[string]string{
-		"/whoami": `{"name":"operator","role":"admin"}`, "/models": `{"name":"sums","agent":true,"tools":["calculator"`, "/tools": `"name":"calculator"`, "/captures": `"items":[]`,
+		"/whoami": `{"name":"operator","role":"admin"}`,
+		"/models": `{"name":"sums","agent":true,"tools":["calculator"`, "/tools": `"name":"calculator"`,
+		"/captures": `"items":[]`,
 	} {
-		if status, body := do(t, "GET", api+path, ""); status != 401 || !strings.Contains(body, `"kind":"unauthorized"`) {
+		if status, body := do(t, "GET", api+path, ""); status != 401 ||
+			!strings.Contains(body, `"kind":"unauthorized"`) {
 			t.Errorf("%s without a key: %d %s", path, status, body)
 		}
 		if status, body := do(t, "GET", api+path, "", key...); status != 200 || !strings.Contains(body, want) {
@@ -43,10 +47,12 @@ func TestServeAPI(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &run); err != nil || status != 201 {
 		t.Fatalf("%d %s", status, body)
 	}
-	if status, body = do(t, "GET", api+"/runs/"+run.ID+"/events", "", key...); status != 200 || !strings.Contains(body, `"finish":"stop"`) {
+	if status, body = do(t, "GET", api+"/runs/"+run.ID+"/events", "", key...); status != 200 ||
+		!strings.Contains(body, `"finish":"stop"`) {
 		t.Errorf("%d %s", status, body)
 	}
-	if got := <-told; !strings.HasPrefix(got, "v1,") || !strings.Contains(got, `"event":"run.ended"`) || !strings.Contains(got, run.ID) {
+	if got := <-told; !strings.HasPrefix(got, "v1,") || !strings.Contains(got, `"event":"run.ended"`) ||
+		!strings.Contains(got, run.ID) {
 		t.Errorf("another service was told %s", got)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), "GET", api+"/events", nil)
@@ -92,7 +98,8 @@ func TestServePage(t *testing.T) {
 	c := &http.Client{Jar: jar}
 	for i, want := range []string{"/", "/#used"} {
 		c.CheckRedirect = func(r *http.Request, _ []*http.Request) error {
-			if got := r.URL.RequestURI() + map[bool]string{true: "#"}[r.URL.Fragment != ""] + r.URL.Fragment; got != want {
+			if got := r.URL.RequestURI() + map[bool]string{true: "#"}[r.URL.Fragment != ""] +
+				r.URL.Fragment; got != want {
 				t.Errorf("use %d of the address leads to %s", i+1, got)
 			}
 			return http.ErrUseLastResponse
@@ -122,7 +129,9 @@ func TestServePage(t *testing.T) {
 func TestServeKeeps(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "wield.yaml")
-	writeFile(t, file, "wield: config/v1\ndata: "+dir+"\nbackends: {b: {kind: script, scenario: demo}}\nmodels: {demo: {backend: b, mode: text}}\n")
+	writeFile(t, file,
+		"wield: config/v1\ndata: "+dir+
+			"\nbackends: {b: {kind: script, scenario: demo}}\nmodels: {demo: {backend: b, mode: text}}\n")
 	s := start(t, nil, "--config", file)
 	_, body := do(t, "POST", s.base+"/v1/responses", `{"model":"demo","input":"What is the weather in Paris?"}`)
 	id := regexp.MustCompile(`resp_\w+`).FindString(body)
@@ -131,7 +140,8 @@ func TestServeKeeps(t *testing.T) {
 	if status, body := get(t, s.base+"/v1/responses/"+id); status != 200 || !strings.Contains(body, id) {
 		t.Errorf("%d %s", status, body)
 	}
-	if status, body := do(t, "POST", s.base+"/v1/responses", `{"model":"demo","input":"And in Rome?","previous_response_id":"`+id+`"}`); status != 200 {
+	if status, body := do(t, "POST", s.base+"/v1/responses",
+		`{"model":"demo","input":"And in Rome?","previous_response_id":"`+id+`"}`); status != 200 {
 		t.Errorf("%d %s", status, body)
 	}
 }

@@ -16,7 +16,8 @@ func TestServePTK(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		asked <- string(body)
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"<PTK_CALL>{invalid json}</PTK_CALL>"},"finish_reason":"stop"}]}`)
+		_, _ = io.WriteString(w,
+			`{"choices":[{"message":{"role":"assistant","content":"<PTK_CALL>{invalid json}</PTK_CALL>"},"finish_reason":"stop"}]}`)
 	}))
 	defer model.Close()
 	s := start(t, nil, "--upstream", model.URL+"/v1", "--model", "m", "--mode", "text", "--dialect", "ptk")
@@ -28,7 +29,8 @@ func TestServePTK(t *testing.T) {
 		t.Errorf("the client gets %d %s", status, answer)
 	}
 	saw := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\"`, `"`, `\\`, `\`).Replace(<-asked)
-	for _, want := range []string{"<PTK_CALL>", `PTK_RESULT: {"success":true,"data":{"files":["a.ts"],"count":1},"error":null`} {
+	for _, want := range []string{"<PTK_CALL>",
+		`PTK_RESULT: {"success":true,"data":{"files":["a.ts"],"count":1},"error":null`} {
 		if !strings.Contains(saw, want) {
 			t.Errorf("the model is not told %s:\n%s", want, saw)
 		}
@@ -37,7 +39,8 @@ func TestServePTK(t *testing.T) {
 		t.Errorf("the prompt shows other tags:\n%s", saw)
 	}
 	s.end(t, 0)
-	if log := s.stderr.String(); !strings.Contains(log, "a call is read as text") || !strings.Contains(log, "malformed") {
+	if log := s.stderr.String(); !strings.Contains(log, "a call is read as text") ||
+		!strings.Contains(log, "malformed") {
 		t.Errorf("the log says\n%s", log)
 	}
 }

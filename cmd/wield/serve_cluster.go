@@ -49,12 +49,19 @@ func (s *site) countCluster() {
 		name, help string
 		value      func() float64
 	}{
-		{"wield_cluster_services", "Services that this one knows of, itself included.", func() float64 { n, _, _, _ := c.Counts(); return float64(n) }},
-		{"wield_cluster_workers", "Workers that this service knows of.", func() float64 { _, n, _, _ := c.Counts(); return float64(n) }},
-		{"wield_cluster_calls_in_flight", "Calls that workers run.", func() float64 { _, _, n, _ := c.Counts(); return float64(n) }},
-		{"wield_cluster_calls_waiting", "Calls of this service that wait for a worker.", func() float64 { _, _, _, n := c.Counts(); return float64(n) }},
+		{"wield_cluster_services", "Services that this one knows of, itself included.",
+			func() float64 { n, _, _, _ := c.Counts(); return float64(n) }},
+		{"wield_cluster_workers", "Workers that this service knows of.",
+			func() float64 { _, n, _, _ := c.Counts(); return float64(n) }},
+		{"wield_cluster_calls_in_flight", "Calls that workers run.",
+			func() float64 { _, _, n, _ := c.Counts(); return float64(n) }},
+		{"wield_cluster_calls_waiting", "Calls of this service that wait for a worker.",
+			func() float64 { _, _, _, n := c.Counts(); return float64(n) }},
 		{"wield_cluster_runs", "Runs whose lease this service has.", func() float64 { return float64(s.load().Runs) }},
-		{"wield_cluster_journal_lag_seconds", "Time until this service saw what another one wrote into the journal last.", func() float64 { return s.load().Lag.Seconds() }},
+		{"wield_cluster_journal_lag_seconds", "Time until this service saw what another one wrote into the journal " +
+			"last.", func() float64 {
+			return s.load().Lag.Seconds()
+		}},
 	} {
 		s.environment.Metrics.Observe(g.name, g.help, g.value)
 	}

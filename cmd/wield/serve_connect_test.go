@@ -21,7 +21,8 @@ func TestConnect(t *testing.T) {
 		case r.URL.Path == "/v1/models":
 			fmt.Fprint(w, `{"data": [{"id": "qwen3:8b"}]}`)
 		default:
-			fmt.Fprint(w, `{"choices": [{"message": {"role": "assistant", "content": "Ahoy."}, "finish_reason": "stop"}]}`)
+			fmt.Fprint(w,
+				`{"choices": [{"message": {"role": "assistant", "content": "Ahoy."}, "finish_reason": "stop"}]}`)
 		}
 	}))
 	t.Cleanup(upstream.Close)
@@ -35,10 +36,12 @@ func TestConnect(t *testing.T) {
 	s := start(t, getenv)
 	api := s.base + "/api/v1"
 	key := adminOf(t, s)
-	if _, body := do(t, "GET", api+"/models", "", key...); !strings.Contains(body, `"connect":true`) || !strings.Contains(body, `"demo-agent"`) {
+	if _, body := do(t, "GET", api+"/models", "", key...); !strings.Contains(body, `"connect":true`) ||
+		!strings.Contains(body, `"demo-agent"`) {
 		t.Errorf("before: %s", body)
 	}
-	if status, body := do(t, "POST", api+"/connect", `{"url":"`+upstream.URL+`","key":"sk-hush-wrong","keep":true}`, key...); status != 200 || !strings.Contains(body, `"field":"key"`) {
+	if status, body := do(t, "POST", api+"/connect", `{"url":"`+upstream.URL+`","key":"sk-hush-wrong","keep":true}`,
+		key...); status != 200 || !strings.Contains(body, `"field":"key"`) {
 		t.Errorf("a wrong key: %d %s", status, body)
 	}
 	file := filepath.Join(home, ".config", "wield", "config.yaml")
@@ -49,7 +52,8 @@ func TestConnect(t *testing.T) {
 	if status, body := do(t, "POST", api+"/connect", in, key...); status != 200 || !strings.Contains(body, `"file":`) {
 		t.Fatalf("%d %s", status, body)
 	}
-	if _, body := do(t, "GET", api+"/models", "", key...); strings.Contains(body, "connect") || strings.Contains(body, "demo") || !strings.Contains(body, "qwen3:8b") {
+	if _, body := do(t, "GET", api+"/models", "", key...); strings.Contains(body, "connect") ||
+		strings.Contains(body, "demo") || !strings.Contains(body, "qwen3:8b") {
 		t.Errorf("after: %s", body)
 	}
 	if status, body := do(t, "POST", api+"/connect", in, key...); status != 409 {
@@ -57,7 +61,9 @@ func TestConnect(t *testing.T) {
 	}
 	asks := func(s *service) {
 		t.Helper()
-		if status, body := post(t, s.base, `{"model":"qwen3:8b","messages":[{"role":"user","content":"hi"}]}`); status != 200 || !strings.Contains(body, "Ahoy.") {
+		if status, body := post(t, s.base,
+			`{"model":"qwen3:8b","messages":[{"role":"user","content":"hi"}]}`); status != 200 ||
+			!strings.Contains(body, "Ahoy.") {
 			t.Errorf("%d %s", status, body)
 		}
 	}

@@ -45,7 +45,8 @@ func TestServeEndsUnderLoad(t *testing.T) {
 		return base != ""
 	})
 	message := `{"role":"user","content":"What is the weather in Oslo?"}`
-	large := `{"model":"demo","stream":true,"messages":[` + strings.Repeat(message+`,{"role":"assistant","content":"x"},`, 3_000) + message + `]}`
+	large := `{"model":"demo","stream":true,"messages":[` +
+		strings.Repeat(message+`,{"role":"assistant","content":"x"},`, 3_000) + message + `]}`
 	var busy atomic.Int64
 	var clients sync.WaitGroup
 	stop := make(chan struct{})

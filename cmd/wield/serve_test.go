@@ -91,7 +91,8 @@ func start(t *testing.T, getenv func(string) string, args ...string) *service {
 func TestServeCatalogue(t *testing.T) {
 	s := start(t, nil, "--scenario", "success")
 	const hello = `{"model":"demo","messages":[{"role":"user","content":"hello"}]}`
-	if status, body := do(t, http.MethodPost, s.base+"/v1/chat/completions", hello); status != http.StatusOK || !strings.Contains(body, `"content":"`) {
+	if status, body := do(t, http.MethodPost, s.base+"/v1/chat/completions", hello); status != http.StatusOK ||
+		!strings.Contains(body, `"content":"`) {
 		t.Errorf("%d %s", status, body)
 	}
 }
@@ -127,7 +128,9 @@ func (s *service) end(t *testing.T, want int) {
 const weatherTool = `{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}`
 
 func weatherRequest(model string, stream bool) string {
-	return fmt.Sprintf(`{"model":%q,"stream":%v,"messages":[{"role":"user","content":"What's the weather in Paris?"}],"tools":[%s]}`, model, stream, weatherTool)
+	return fmt.Sprintf(
+		`{"model":%q,"stream":%v,"messages":[{"role":"user","content":"What's the weather in Paris?"}],"tools":[%s]}`,
+		model, stream, weatherTool)
 }
 
 // post sends a request and returns status and body. What goes wrong on the way is the body, with status 0.
@@ -234,8 +237,10 @@ func checkRound(t *testing.T, base, model string, header ...string) {
 		status, body = post(t, base, fmt.Sprintf(`{"model":%q,"stream":%v,"tools":[%s],"messages":[
 			{"role":"user","content":"What's the weather in Paris?"},
 			{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Paris\"}"}}]},
-			{"role":"tool","tool_call_id":"call_1","content":"18 degrees and sunny"}]}`, model, stream, weatherTool), header...)
-		if got := readAnswer(t, body); status != 200 || !strings.Contains(got, "18 degrees and sunny") || !strings.HasSuffix(got, "||stop") {
+			{"role":"tool","tool_call_id":"call_1","content":"18 degrees and sunny"}]}`, model, stream, weatherTool),
+			header...)
+		if got := readAnswer(t, body); status != 200 || !strings.Contains(got, "18 degrees and sunny") ||
+			!strings.HasSuffix(got, "||stop") {
 			t.Errorf("stream %v: status %d, got %s\n%s", stream, status, got, body)
 		}
 	}
@@ -320,7 +325,8 @@ func TestServeProcess(t *testing.T) {
 				t.Fatalf("%v\n%s", err, cmd.Wait())
 			}
 			base := strings.TrimPrefix(strings.TrimSpace(line), "wield listens on ")
-			if err := cmd.Process.Signal(syscall.SIGHUP); err != nil { // which it heeds as soon as it has said where it is
+			if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				// which it heeds as soon as it has said where it is
 				t.Fatal(err)
 			}
 			checkRound(t, base, "demo")
@@ -361,9 +367,11 @@ func TestServePortTaken(t *testing.T) {
 	}
 	defer l.Close()
 	var stderr bytes.Buffer
-	app := &cli.App{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr, Getenv: func(string) string { return "" }}
+	app := &cli.App{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr,
+		Getenv: func(string) string { return "" }}
 	code := run(t.Context(), []string{"serve", "--listen", l.Addr().String()}, app)
-	want := fmt.Sprintf("wield: another program listens on %s: end it, or choose another port with --listen (--listen 127.0.0.1:0 takes a free one)\n", l.Addr())
+	want := fmt.Sprintf(
+		"wield: another program listens on %s: end it, or choose another port with --listen (--listen 127.0.0.1:0 takes a free one)\n", l.Addr())
 	if code != cli.ExitFailed || stderr.String() != want {
 		t.Errorf("code %d, %s", code, &stderr)
 	}
@@ -394,7 +402,8 @@ func TestServeScenario(t *testing.T) {
 func TestServeScenarios(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"one", "two"} {
-		text := "wield: scenario/v1\nname: " + name + "\nturns:\n  - id: any\n    when: {}\n    reply: [{text: I am " + name + "}]\n"
+		text := "wield: scenario/v1\nname: " + name + "\nturns:\n  - id: any\n    when: {}\n    reply: [{text: I am " +
+			name + "}]\n"
 		if err := os.WriteFile(filepath.Join(dir, name+".scenario.yaml"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -427,7 +436,8 @@ func TestServeKeys(t *testing.T) {
 	if status, body := post(t, s.base, weatherRequest("demo", false)); status != 401 {
 		t.Errorf("without a key: %d %s", status, body)
 	}
-	if status, body := post(t, s.base, weatherRequest("demo", false), "Authorization", "Bearer sk-wrong"); status != 401 || strings.Contains(body, "sk-wrong") {
+	if status, body := post(t, s.base, weatherRequest("demo", false), "Authorization",
+		"Bearer sk-wrong"); status != 401 || strings.Contains(body, "sk-wrong") {
 		t.Errorf("with a wrong key: %d %s", status, body)
 	}
 	checkRound(t, s.base, "demo", "Authorization", "Bearer "+secret)
@@ -445,11 +455,13 @@ func TestServeDrain(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"first\"}}]}\n\n")
+		fmt.Fprint(w,
+			"data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"first\"}}]}\n\n")
 		http.NewResponseController(w).Flush()
 		close(asked)
 		<-release
-		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\" last\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+		fmt.Fprint(w,
+			"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\" last\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	}))
 	defer upstream.Close()
 	s := start(t, nil, "--upstream", upstream.URL+"/v1", "--model", "m")
@@ -494,7 +506,8 @@ func TestServeUpstream(t *testing.T) {
 
 // TestServeUpstreamDown checks that a server that cannot be reached is said to be so.
 func TestServeUpstreamDown(t *testing.T) {
-	s := start(t, nil, "--upstream", "http://127.0.0.1:9/v1", "--model", "m") // a free port may be somebody's a moment later; nobody is given this one
+	// a free port may be somebody's a moment later; nobody is given this one
+	s := start(t, nil, "--upstream", "http://127.0.0.1:9/v1", "--model", "m")
 	status, body := post(t, s.base, weatherRequest("m", false))
 	if status < 500 || !strings.Contains(body, `"error"`) {
 		t.Errorf("got %d %s", status, body)

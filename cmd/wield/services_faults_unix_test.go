@@ -38,7 +38,8 @@ func needsHeavy(t *testing.T) {
 
 // streamsOf is a request for a stream of a model.
 func streamsOf(model, words string) map[string]any {
-	return map[string]any{"model": model, "stream": true, "messages": []any{map[string]string{"role": "user", "content": words}}}
+	return map[string]any{"model": model, "stream": true,
+		"messages": []any{map[string]string{"role": "user", "content": words}}}
 }
 
 // startNATS starts an external server of messages at an address, and returns what ends it.
@@ -52,8 +53,8 @@ func startNATS(t *testing.T, address string) (stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := natsserver.NewServer(&natsserver.Options{Host: host, Port: natsserver.RANDOM_PORT, NoSigs: true, NoLog: true,
-		LeafNode: natsserver.LeafNodeOpts{Host: host, Port: port, Username: "u", Password: "p"}})
+	s, err := natsserver.NewServer(&natsserver.Options{Host: host, Port: natsserver.RANDOM_PORT, NoSigs: true,
+		NoLog: true, LeafNode: natsserver.LeafNodeOpts{Host: host, Port: port, Username: "u", Password: "p"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,8 +114,8 @@ func TestMessagesCutOff(t *testing.T) {
 	address := freeAddress(t)
 	stop := startNATS(t, address)
 	s := busyStory
-	s.config = strings.NewReplacer("limits: {concurrent: 1}", "limits: {concurrent: 4}", "again, fails]", "again, build__again]",
-		"models: {", "models: {plain: {backend: b}, ").Replace(s.config)
+	s.config = strings.NewReplacer("limits: {concurrent: 1}", "limits: {concurrent: 4}", "again, fails]",
+		"again, build__again]", "models: {", "models: {plain: {backend: b}, ").Replace(s.config)
 	s.scenario = `
   - {id: forever, when: {user_contains: forever, turn: 0}, reply: [{text: "Now. "}, {pause: 5m}, {text: "Never."}]}
   - {id: slowly, when: {user_contains: slowly, turn: 0}, reply: [{text: "The first words. "}, {pause: 1s}, {text: "The last."}]}
@@ -218,7 +219,8 @@ func TestMessagesSilent(t *testing.T) {
 	}
 	startNATS(t, "0.0.0.0:"+port)
 	s := busyStory
-	s.config = strings.NewReplacer("listen: 127", "hosts: [\"*\"]\nlisten: 127", "again, fails]", "again, \"*@build\"]").
+	s.config = strings.NewReplacer("listen: 127", "hosts: [\"*\"]\nlisten: 127", "again, fails]",
+		"again, \"*@build\"]").
 		Replace(s.config)
 	s.scenario = `
   - {id: far, when: {user_contains: go, turn: 0}, reply: [{call: {name: build__save, args: {n: 1}}}]}
@@ -248,7 +250,9 @@ func TestMessagesSilent(t *testing.T) {
 	}
 	ends := func(s *server, run shownRun) {
 		t.Helper()
-		await(t, "the run ends", func() bool { return s.call(t, "GET", "runs/"+run.ID, nil, &run) && run.State == "ended" })
+		await(t, "the run ends", func() bool {
+			return s.call(t, "GET", "runs/"+run.ID, nil, &run) && run.State == "ended"
+		})
 	}
 
 	m.begin(t, b, h) // its call runs on the worker
@@ -433,12 +437,14 @@ func TestServiceDiskFull(t *testing.T) {
 	m := newTeam(t, &s, pgtest.Start(t).Database(t), 2, "")
 	disk := t.TempDir()
 	m.program = filepath.Join(m.dir, "machine")
-	writeFile(t, m.program, "#!/bin/sh\nexec unshare -m sh -c 'mount -t tmpfs -o size=2m none "+disk+" && mkdir "+disk+"/temp && exec wield \"$@\"' sh \"$@\"\n")
+	writeFile(t, m.program, "#!/bin/sh\nexec unshare -m sh -c 'mount -t tmpfs -o size=2m none "+disk+" && mkdir "+disk+
+		"/temp && exec wield \"$@\"' sh \"$@\"\n")
 	if err := os.Chmod(m.program, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	m.meet = append(m.meet, freeAddress(t))
-	full := m.start(t, 2, "WIELD_TEST_NATS=", "WIELD_DATA="+filepath.Join(disk, "state"), "TMPDIR="+filepath.Join(disk, "temp"))
+	full := m.start(t, 2, "WIELD_TEST_NATS=", "WIELD_DATA="+filepath.Join(disk, "state"),
+		"TMPDIR="+filepath.Join(disk, "temp"))
 	m.services = append(m.services, full)
 	for _, s := range m.services {
 		s.meets(t, 3)
@@ -458,7 +464,9 @@ func TestServiceDiskFull(t *testing.T) {
 		await(t, "further runs begin", func() bool { return len(h.at(s.base)) >= len(before)+3 })
 		for _, id := range h.at(s.base)[:len(before)+3] {
 			var run shownRun
-			await(t, "a run ends", func() bool { return s.call(t, "GET", "runs/"+id, nil, &run) && run.State == "ended" })
+			await(t, "a run ends", func() bool {
+				return s.call(t, "GET", "runs/"+id, nil, &run) && run.State == "ended"
+			})
 		}
 	}
 	more(full)

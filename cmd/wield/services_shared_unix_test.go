@@ -36,7 +36,9 @@ func TestShared(t *testing.T) {
 	}
 	ends := func(s *server, run shownRun) {
 		t.Helper()
-		await(t, "the run ends", func() bool { return s.call(t, "GET", "runs/"+run.ID, nil, &run) && run.State == "ended" })
+		await(t, "the run ends", func() bool {
+			return s.call(t, "GET", "runs/"+run.ID, nil, &run) && run.State == "ended"
+		})
 	}
 	decide := func(s *server, always bool) {
 		t.Helper()
@@ -45,7 +47,8 @@ func TestShared(t *testing.T) {
 			return s.call(t, "GET", "approvals", nil, &open) && len(open.Items) == 1
 		})
 		var said struct{ State string }
-		if !s.call(t, "POST", "approvals/"+open.Items[0].ID, map[string]any{"decision": "allow", "always": always}, &said) {
+		if !s.call(t, "POST", "approvals/"+open.Items[0].ID, map[string]any{"decision": "allow", "always": always},
+			&said) {
 			t.Fatalf("it cannot be decided: %s", s.log)
 		}
 	}
@@ -86,7 +89,9 @@ func TestShared(t *testing.T) {
 	ends(b, begin(b, "first"))
 
 	waits := begin(a, "second")
-	await(t, "it asks", func() bool { return b.call(t, "GET", "runs/"+waits.ID, nil, &waits) && waits.State == "waiting" })
+	await(t, "it asks", func() bool {
+		return b.call(t, "GET", "runs/"+waits.ID, nil, &waits) && waits.State == "waiting"
+	})
 	for i, s := range m.services {
 		s.end(t)
 		m.services[i] = m.start(t, i, "WIELD_TEST_NATS=")
@@ -104,8 +109,10 @@ func TestShared(t *testing.T) {
 	taken := func(s *server, every time.Duration) (n int) { // until the limit is met
 		for ; n < 100; n++ {
 			v := &visit{server: s}
-			body := map[string]any{"model": "plain", "messages": []any{map[string]string{"role": "user", "content": "hello"}}}
-			if v.status(t, "POST", "/v1/chat/completions", body, "Authorization: Bearer "+oneKey) == http.StatusTooManyRequests {
+			body := map[string]any{"model": "plain",
+				"messages": []any{map[string]string{"role": "user", "content": "hello"}}}
+			if v.status(t, "POST", "/v1/chat/completions", body,
+				"Authorization: Bearer "+oneKey) == http.StatusTooManyRequests {
 				break
 			}
 			time.Sleep(every)

@@ -75,8 +75,9 @@ func newTeam(t *testing.T, s *story, database string, n int, nats string) *team 
 // start starts the service of a number.
 func (m *team) start(t *testing.T, i int, env ...string) *server {
 	t.Helper()
-	env = append(env, fmt.Sprintf("WIELD_CLUSTER_NAME=s%d", i), "WIELD_TEST_WORKER="+workerKey, "WIELD_TEST_ONE="+oneKey,
-		"WIELD_TEST_NEW_WORKER=another-key-of-workers", "WIELD_TEST_NEW_ONE=another-key-of-a-client")
+	env = append(env, fmt.Sprintf("WIELD_CLUSTER_NAME=s%d", i), "WIELD_TEST_WORKER="+workerKey,
+		"WIELD_TEST_ONE="+oneKey, "WIELD_TEST_NEW_WORKER=another-key-of-workers",
+		"WIELD_TEST_NEW_ONE=another-key-of-a-client")
 	if env[0] == "WIELD_TEST_NATS=" {
 		env = append(env, "WIELD_CLUSTER_LISTEN="+m.meet[i])
 	}
@@ -187,14 +188,16 @@ func TestServices(t *testing.T) {
 	t.Run("approve", func(t *testing.T) {
 		run := begin(t, a, "ask")
 		var open struct{ Items []shownQuestion }
-		await(t, "the question is seen elsewhere", func() bool { return c.call(t, "GET", "approvals", nil, &open) && len(open.Items) > 0 })
+		await(t, "the question is seen elsewhere",
+			func() bool { return c.call(t, "GET", "approvals", nil, &open) && len(open.Items) > 0 })
 		m.decide(t, c, open.Items)
 		ends(t, b, run.ID)
 	})
 	t.Run("limits", func(t *testing.T) {
 		ask := func(s *server, words string) *http.Response {
 			resp, err := s.request(t, "POST", "/v1/chat/completions",
-				map[string]any{"model": "worker", "messages": []any{map[string]string{"role": "user", "content": words}}},
+				map[string]any{"model": "worker",
+					"messages": []any{map[string]string{"role": "user", "content": words}}},
 				"Authorization: Bearer "+oneKey)
 			if err != nil {
 				t.Error(err)
@@ -214,12 +217,16 @@ func TestServices(t *testing.T) {
 			t.Errorf("a second request of a key that may make one at a time: %v", resp)
 		}
 		<-over
-		await(t, "the key may ask elsewhere", func() bool { r := ask(c, "hello"); return r != nil && r.StatusCode == http.StatusOK })
+		await(t, "the key may ask elsewhere", func() bool {
+			r := ask(c, "hello")
+			return r != nil && r.StatusCode == http.StatusOK
+		})
 	})
 	t.Run("tasks", func(t *testing.T) { // one that asks, begun at a, seen and answered at b
 		client, other := newTasksClient(), newTasksClient()
 		var begun struct{ TaskID, ResultType string }
-		if !client.ask(t, a, "tools/call", "asks", map[string]any{"name": "asks", "arguments": map[string]any{"n": 7}}, &begun) {
+		if !client.ask(t, a, "tools/call", "asks", map[string]any{"name": "asks", "arguments": map[string]any{"n": 7}},
+			&begun) {
 			t.Fatal("a is gone")
 		}
 		var seen struct {
@@ -227,16 +234,19 @@ func TestServices(t *testing.T) {
 			InputRequests map[string]json.RawMessage
 		}
 		await(t, "the task asks elsewhere", func() bool {
-			return other.ask(t, b, "tasks/get", begun.TaskID, map[string]any{"taskId": begun.TaskID}, &seen) && len(seen.InputRequests) > 0
+			return other.ask(t, b, "tasks/get", begun.TaskID, map[string]any{"taskId": begun.TaskID}, &seen) &&
+				len(seen.InputRequests) > 0
 		})
 		responses := map[string]any{}
 		for key := range seen.InputRequests {
 			responses[key] = map[string]any{"action": "accept", "content": map[string]any{"decision": "allow once"}}
 		}
 		var ack json.RawMessage
-		other.ask(t, b, "tasks/update", begun.TaskID, map[string]any{"taskId": begun.TaskID, "inputResponses": responses}, &ack)
+		other.ask(t, b, "tasks/update", begun.TaskID,
+			map[string]any{"taskId": begun.TaskID, "inputResponses": responses}, &ack)
 		await(t, "the task is over", func() bool {
-			return other.ask(t, c, "tasks/get", begun.TaskID, map[string]any{"taskId": begun.TaskID}, &seen) && seen.Status != "working"
+			return other.ask(t, c, "tasks/get", begun.TaskID, map[string]any{"taskId": begun.TaskID}, &seen) &&
+				seen.Status != "working"
 		})
 		if seen.Status != "completed" || strings.Count(m.effects(), "asks 7") != 1 {
 			t.Errorf("the task is %s, and the tool did %q", seen.Status, m.effects())
@@ -247,7 +257,8 @@ func TestServices(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range m.services[1:] {
-			await(t, "a reload reaches the others", func() bool { return strings.Contains(s.log.String(), "because=\"another service\"") })
+			await(t, "a reload reaches the others",
+				func() bool { return strings.Contains(s.log.String(), "because=\"another service\"") })
 		}
 	})
 	t.Run("workers", func(t *testing.T) { // a worker of c runs a call of a
@@ -271,7 +282,8 @@ func TestServices(t *testing.T) {
 	t.Run("status", func(t *testing.T) {
 		status := b.meets(t, 3)
 		for i, one := range status.Services {
-			if one.Name != fmt.Sprint("s", i) || one.Self != (i == 1) || one.Config == "" || one.Config != status.Services[0].Config {
+			if one.Name != fmt.Sprint("s", i) || one.Self != (i == 1) || one.Config == "" ||
+				one.Config != status.Services[0].Config {
 				t.Errorf("service %d: %+v", i, one)
 			}
 		}
@@ -283,7 +295,8 @@ func TestServices(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		text, _ := io.ReadAll(resp.Body) // what is missing is missed below
-		for _, line := range []string{"wield_cluster_services 3", "wield_cluster_calls_waiting 0", "wield_cluster_runs 0", "wield_cluster_journal_lag_seconds "} {
+		for _, line := range []string{"wield_cluster_services 3", "wield_cluster_calls_waiting 0",
+			"wield_cluster_runs 0", "wield_cluster_journal_lag_seconds "} {
 			if !strings.Contains(string(text), "\n"+line) {
 				t.Errorf("the metrics do not hold %s", line)
 			}

@@ -169,7 +169,8 @@ func TestIdleCost(t *testing.T) {
 				t.Skip("NOT MEASURED: ", err)
 			}
 			var kB int
-			if _, err := fmt.Sscan(string(text)[strings.Index(string(text), "RssAnon:")+len("RssAnon:"):], &kB); err != nil {
+			if _, err := fmt.Sscan(string(text)[strings.Index(string(text), "RssAnon:")+len("RssAnon:"):],
+				&kB); err != nil {
 				t.Fatal(err)
 			}
 			memory[i] = append(memory[i], kB)

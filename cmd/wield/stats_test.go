@@ -30,10 +30,12 @@ func TestStats(t *testing.T) {
 	if out := ok("stats"); !strings.HasPrefix(out, "Nothing was counted") {
 		t.Errorf("before anything ran: %s", out)
 	}
-	for _, task := range []string{"What is 123 * 45?", "What is 123 * 45?", "Read package.json and tell me the version", "Read missing-file.txt"} {
+	for _, task := range []string{"What is 123 * 45?", "What is 123 * 45?",
+		"Read package.json and tell me the version", "Read missing-file.txt"} {
 		ok("run", "--scenario", scenario, "--tools", "calculator,read_file,list_files", task)
 	}
-	for _, want := range []string{"Answers by model", "Calls by model and dialect", "hermes", "tool-call-tag", "calculator", "Offered and never called:", "list_files ("} {
+	for _, want := range []string{"Answers by model", "Calls by model and dialect", "hermes", "tool-call-tag",
+		"calculator", "Offered and never called:", "list_files ("} {
 		if out := ok("stats"); !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
@@ -46,20 +48,24 @@ func TestStats(t *testing.T) {
 		}
 		rows[r.Tool] = r
 	}
-	if r := rows["calculator"]; r.Counts["calls"] != 2 || r.Counts["done"] != 2 || r.Rates["first_try"] != 1 || r.Times["run"].N != 2 {
+	if r := rows["calculator"]; r.Counts["calls"] != 2 || r.Counts["done"] != 2 || r.Rates["first_try"] != 1 ||
+		r.Times["run"].N != 2 {
 		t.Errorf("calculator: %+v", r)
 	}
 	if r := rows["read_file"]; r.Counts["calls"] != 2 || r.Counts["done"] != 1 || r.Rates["success"] != 0.5 {
 		t.Errorf("read_file: %+v", r)
 	}
-	if out := ok("stats", "--client", "wield run", "--step", "1h", "--by", "model", "--csv"); strings.Count(out, "\n") < 2 || !strings.HasPrefix(out, "time,model,") {
+	if out := ok("stats", "--client", "wield run", "--step", "1h", "--by", "model", "--csv"); strings.Count(out,
+		"\n") < 2 || !strings.HasPrefix(out, "time,model,") {
 		t.Error(out)
 	}
 	if out := ok("stats", "--client", "nobody"); !strings.HasPrefix(out, "Nothing was counted") {
 		t.Error(out)
 	}
-	for _, args := range [][]string{{"--by", "day"}, {"--step", "90s"}, {"--since", "x"}, {"--from", "x"}, {"--json", "--csv"}} {
-		if code, out, log := runWield(t, dir, "", append([]string{"stats"}, args...)...); code != cli.ExitUsage || log == "" {
+	for _, args := range [][]string{{"--by", "day"}, {"--step", "90s"}, {"--since", "x"}, {"--from", "x"},
+		{"--json", "--csv"}} {
+		if code, out, log := runWield(t, dir, "", append([]string{"stats"}, args...)...); code != cli.ExitUsage ||
+			log == "" {
 			t.Errorf("%q: exit %d\n%s%s", args, code, out, log)
 		}
 	}

@@ -45,8 +45,9 @@ func inTmux(t testing.TB, dir string, w, h int, env []string, args ...string) *p
 		}
 		os.RemoveAll(short)
 	})
-	command := append([]string{"-f", settings, "new-session", "-d", "-x", strconv.Itoa(w), "-y", strconv.Itoa(h), "-c", dir, "env", "-i",
-		"HOME=" + filepath.Dir(dir), "XDG_STATE_HOME=" + filepath.Join(filepath.Dir(dir), "state"), "PATH=" + os.Getenv("PATH"), "TERM=tmux-256color", "LANG=C.UTF-8"}, env...)
+	command := append([]string{"-f", settings, "new-session", "-d", "-x", strconv.Itoa(w), "-y", strconv.Itoa(h), "-c",
+		dir, "env", "-i", "HOME=" + filepath.Dir(dir), "XDG_STATE_HOME=" + filepath.Join(filepath.Dir(dir), "state"),
+		"PATH=" + os.Getenv("PATH"), "TERM=tmux-256color", "LANG=C.UTF-8"}, env...)
 	if out, err := p.tmux(append(append(command, "sh", "-c", afterwards, "sh", "wield"), args...)...); err != nil {
 		t.Skipf("SKIPPED: tmux does not start here: %v, %s", err, out)
 	}
@@ -132,7 +133,8 @@ func (p *pane) leaves() {
 	p.presses("C-d")
 	pressed := time.Now()
 	p.until("the end of wield", func(s string) bool {
-		if strings.Contains(s, "Something runs: Ctrl-C stops it.") && time.Since(pressed) > time.Second { // the turn was not over yet
+		if strings.Contains(s, "Something runs: Ctrl-C stops it.") && time.Since(pressed) > time.Second {
+			// the turn was not over yet
 			p.presses("C-d")
 			pressed = time.Now()
 		}
@@ -199,7 +201,8 @@ func TestTmuxEverythingArrives(t *testing.T) {
 		{60, "NO_COLOR=1", "line %d äöü 漢字 `code` **strong** to the end"},
 	} {
 		t.Run(fmt.Sprintf("%d columns, %s", tt.width, tt.env), func(t *testing.T) {
-			p := inTmux(t, t.TempDir(), tt.width, 24, []string{tt.env}, "chat", "--scenario", scenario, "--tools", "read_file")
+			p := inTmux(t, t.TempDir(), tt.width, 24, []string{tt.env}, "chat", "--scenario", scenario, "--tools",
+				"read_file")
 			p.types("go")
 			p.presses("Enter")
 			p.idle(fmt.Sprintf("line %d ", lines-1))
@@ -223,7 +226,8 @@ func TestTmuxResize(t *testing.T) {
 		name   string
 		exact  bool
 		widths []int
-	}{{"60 to 120 columns", true, []int{60, 120, 70, 100, 60, 80}}, {"40 columns", false, []int{40, 120, 45, 100, 40, 80}}} {
+	}{{"60 to 120 columns", true, []int{60, 120, 70, 100, 60, 80}},
+		{"40 columns", false, []int{40, 120, 45, 100, 40, 80}}} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // most of it is the pauses of the answer
 			p := inTmux(t, t.TempDir(), 120, 30, nil, "chat", "--scenario", scenario, "--tools", "read_file")
@@ -235,7 +239,9 @@ func TestTmuxResize(t *testing.T) {
 				p.until(fmt.Sprintf("line %d", 80*(i+1)), func(s string) bool { return lastNumber(s) >= 80*(i+1) })
 			}
 			p.idle(fmt.Sprintf("line %d ", lines-1))
-			p.numbered(lines, tt.exact, func(i int) string { return fmt.Sprintf("line %d of an answer that streams", i) })
+			p.numbered(lines, tt.exact, func(i int) string {
+				return fmt.Sprintf("line %d of an answer that streams", i)
+			})
 			p.leaves()
 		})
 	}
@@ -243,9 +249,10 @@ func TestTmuxResize(t *testing.T) {
 
 // TestTmuxInput pastes much, searches what was written before, and writes several lines.
 func TestTmuxInput(t *testing.T) {
-	scenario := scenarioFile(t, "  - id: much\n    when: {user_contains: \"999999999\"}\n    reply: [{text: \"All of it came.\"}]\n"+
-		"  - id: lines\n    when: {user_contains: \"first\\nsecond\"}\n    reply: [{text: \"Two lines came.\"}]\n"+
-		"  - id: else\n    when: {}\n    reply: [{text: \"Some words came.\"}]\n")
+	scenario := scenarioFile(t,
+		"  - id: much\n    when: {user_contains: \"999999999\"}\n    reply: [{text: \"All of it came.\"}]\n"+
+			"  - id: lines\n    when: {user_contains: \"first\\nsecond\"}\n    reply: [{text: \"Two lines came.\"}]\n"+
+			"  - id: else\n    when: {}\n    reply: [{text: \"Some words came.\"}]\n")
 	p := inTmux(t, t.TempDir(), 80, 24, nil, "chat", "--scenario", scenario, "--tools", "read_file")
 	p.types("a needle in the hay")
 	p.presses("Enter")
@@ -297,10 +304,12 @@ const noteTurns = `  - id: write
 func TestTmuxEdit(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(t.TempDir(), "editor")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nsed 's/one/uno/' \"$1\" >\"$1.new\" && mv \"$1.new\" \"$1\"\n"), 0o700); err != nil {
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nsed 's/one/uno/' \"$1\" >\"$1.new\" && mv \"$1.new\" \"$1\"\n"),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
-	p := inTmux(t, dir, 80, 30, []string{"EDITOR=" + program}, "chat", "--scenario", scenarioFile(t, noteTurns), "--tools", "write_file", "--write")
+	p := inTmux(t, dir, 80, 30, []string{"EDITOR=" + program}, "chat", "--scenario", scenarioFile(t, noteTurns),
+		"--tools", "write_file", "--write")
 	p.types("go")
 	p.presses("Enter")
 	p.waits("+one")
@@ -320,7 +329,8 @@ func TestTmuxEdit(t *testing.T) {
 // TestDumbTerminal talks in a terminal that can do nothing, with the words of a conversation without one.
 func TestDumbTerminal(t *testing.T) {
 	dir := t.TempDir()
-	s := sit(t, dir, 60, 24, []string{"TERM=dumb"}, "chat", "--scenario", scenarioFile(t, noteTurns), "--tools", "write_file", "--write")
+	s := sit(t, dir, 60, 24, []string{"TERM=dumb"}, "chat", "--scenario", scenarioFile(t, noteTurns), "--tools",
+		"write_file", "--write")
 	s.types("go\n")
 	s.waits("y\u00a0yes")
 	s.types("y\n")

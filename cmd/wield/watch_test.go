@@ -17,7 +17,8 @@ import (
 func TestToolWatch(t *testing.T) {
 	dir := t.TempDir()
 	config, file := filepath.Join(dir, "wield.yaml"), filepath.Join(dir, "tools", "greet")
-	err := errors.Join(os.Mkdir(filepath.Dir(file), 0o755), os.WriteFile(config, []byte("wield: config/v1\ntools: {dirs: ["+filepath.Dir(file)+"]}\n"), 0o600))
+	err := errors.Join(os.Mkdir(filepath.Dir(file), 0o755),
+		os.WriteFile(config, []byte("wield: config/v1\ntools: {dirs: ["+filepath.Dir(file)+"]}\n"), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,8 @@ func TestToolWatch(t *testing.T) {
 	}
 	script := func(text string) {
 		t.Helper()
-		written := filepath.Join(dir, "written") // elsewhere, for whoever looks at the directory meanwhile would find a tool of that name in it as well
+		// elsewhere, for whoever looks at the directory meanwhile would find a tool of that name in it as well
+		written := filepath.Join(dir, "written")
 		if err := errors.Join(os.WriteFile(written, []byte(text), 0o755), os.Rename(written, file)); err != nil {
 			t.Fatal(err)
 		}

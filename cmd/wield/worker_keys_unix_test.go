@@ -67,7 +67,8 @@ func TestClusterAccept(t *testing.T) {
 	if !strings.Contains(shown, "save\n") || !strings.Contains(shown, "Send the keys first.") {
 		t.Errorf("wield cluster show prints %s", shown)
 	}
-	if got := s.described(t, "build__again"); !strings.HasPrefix(got, "Saves a number.") || strings.Contains(got, "Send") {
+	if got := s.described(t, "build__again"); !strings.HasPrefix(got, "Saves a number.") ||
+		strings.Contains(got, "Send") {
 		t.Errorf("models read %q", got)
 	}
 	var ran struct {
@@ -83,7 +84,8 @@ func TestClusterAccept(t *testing.T) {
 		}
 	}
 	call()
-	if !ran.Result.IsError || !strings.Contains(ran.Result.Text, "no worker of build offers again") || h.effects() != "" {
+	if !ran.Result.IsError || !strings.Contains(ran.Result.Text, "no worker of build offers again") ||
+		h.effects() != "" {
 		t.Errorf("a call of the changed tool: %+v, and the worker did %q", ran.Result, h.effects())
 	}
 	if got := w.wield(t, "cluster", "accept", "build", "again"); !strings.Contains(got, "build__again is agreed to") {
@@ -107,7 +109,8 @@ func TestKeyRemoved(t *testing.T) {
 	database := pgtest.Start(t)
 	t.Run("all", func(t *testing.T) { // the database ends after them
 		for name, change := range map[string]*strings.Replacer{
-			"removed": strings.NewReplacer("name: build, secret: env:WIELD_TEST_WORKER", "name: spare, secret: env:WIELD_TEST_NEW_WORKER",
+			"removed": strings.NewReplacer("name: build, secret: env:WIELD_TEST_WORKER",
+				"name: spare, secret: env:WIELD_TEST_NEW_WORKER",
 				"  - {name: one, secret: env:WIELD_TEST_ONE, limits: {concurrent: 1}}\n", "", ", workers: [build]", ""),
 			"replaced": strings.NewReplacer("env:WIELD_TEST_WORKER", "env:WIELD_TEST_NEW_WORKER",
 				"env:WIELD_TEST_ONE", "env:WIELD_TEST_NEW_ONE"),
@@ -197,7 +200,8 @@ func endKeys(t *testing.T, database string, change *strings.Replacer) {
 		if got := v.status(t, "POST", "/v1/chat/completions", asked, bearer); got != http.StatusUnauthorized {
 			t.Errorf("the key is answered %d", got)
 		}
-		if got := v.status(t, "GET", "/api/v1/whoami", nil, "Authorization: ", v.cookie); got != http.StatusUnauthorized {
+		if got := v.status(t, "GET", "/api/v1/whoami", nil, "Authorization: ",
+			v.cookie); got != http.StatusUnauthorized {
 			t.Errorf("the login is answered %d", got)
 		}
 		v.server.knows(t, 2, 0)
@@ -213,7 +217,8 @@ func endKeys(t *testing.T, database string, change *strings.Replacer) {
 			t.Error("the stream of a removed key goes on")
 		}
 	}
-	if got := m.resultOf(t).Result; got.ErrorType != tool.ErrInterrupted || string(got.Details) != `{"state":"unknown"}` {
+	if got := m.resultOf(t).Result; got.ErrorType != tool.ErrInterrupted ||
+		string(got.Details) != `{"state":"unknown"}` {
 		t.Errorf("the call of the worker: %+v", got)
 	}
 	checkGone(t, filepath.Join(h.dir, "process"))
@@ -249,7 +254,8 @@ func TestRolesOfService(t *testing.T) {
 	t.Parallel()
 	story := busyStory
 	story.config = strings.NewReplacer("secret: env:WIELD_TEST_ONE", "secret: env:WIELD_TEST_ONE, role: client",
-		"timeouts: {", "  - {name: decides, secret: env:WIELD_TEST_APPROVER, role: approver}\ntimeouts: {").Replace(story.config)
+		"timeouts: {", "  - {name: decides, secret: env:WIELD_TEST_APPROVER, role: approver}\ntimeouts: {").Replace(
+		story.config)
 	w, err := newWorld(t.TempDir(), &story, "")
 	if err != nil {
 		t.Fatal(err)
@@ -274,7 +280,8 @@ func TestRolesOfService(t *testing.T) {
 			}
 			resp.Body.Close()
 			may := slices.Contains(strings.Fields(tt.may), role)
-			if refused := resp.StatusCode == http.StatusForbidden; refused == may || resp.StatusCode == http.StatusUnauthorized {
+			if refused := resp.StatusCode == http.StatusForbidden; refused == may ||
+				resp.StatusCode == http.StatusUnauthorized {
 				t.Errorf("%s %s with a key of the role %s: %s", tt.method, tt.path, role, resp.Status)
 			}
 		}

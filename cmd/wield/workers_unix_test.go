@@ -48,7 +48,9 @@ type hand struct {
 func (w *world) worker(t *testing.T, base, name, slow string, through ...string) *hand {
 	t.Helper()
 	other, err := newWorld(t.TempDir(),
-		&story{config: "policies: {default: {default: allow}}\ntimeouts: {drain: 5s}\nworker: {tools: [again, save]}\n"}, "")
+		&story{
+			config: "policies: {default: {default: allow}}\ntimeouts: {drain: 5s}\nworker: {tools: [again, save]}\n"},
+		"")
 	if err != nil {
 		t.Fatal(err)
 	}

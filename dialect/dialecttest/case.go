@@ -62,13 +62,15 @@ type Want struct {
 
 // A WantCall is one call that must come out.
 type WantCall struct {
-	Name       string          `json:"name"`
-	Arguments  json.RawMessage `json:"arguments,omitempty"`      // as a value: order of keys and white space are free, number text is not
-	Text       string          `json:"arguments_text,omitempty"` // byte for byte
-	ID         string          `json:"id,omitempty"`
-	Dialect    string          `json:"dialect,omitempty"`
-	Reasoning  string          `json:"reasoning,omitempty"`
-	Incomplete bool            `json:"incomplete,omitempty"` // the text ends inside the call; its arguments are compared only by Text
+	Name string `json:"name"`
+	// as a value: order of keys and white space are free, number text is not
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Text      string          `json:"arguments_text,omitempty"` // byte for byte
+	ID        string          `json:"id,omitempty"`
+	Dialect   string          `json:"dialect,omitempty"`
+	Reasoning string          `json:"reasoning,omitempty"`
+	// the text ends inside the call; its arguments are compared only by Text
+	Incomplete bool `json:"incomplete,omitempty"`
 }
 
 // A WantRejected is one attempt that must be reported.
@@ -321,7 +323,8 @@ func (w *Want) rejected(got []chat.RejectedDetail) error {
 		case i >= len(got):
 			errs = append(errs, fmt.Errorf("rejected: %s %s is missing", w.Rejected[i].Reason, w.Rejected[i].Name))
 		case i >= len(w.Rejected):
-			errs = append(errs, fmt.Errorf("rejected: %s %s (%s) is not wanted", got[i].Reason, got[i].Name, got[i].Message))
+			errs = append(errs, fmt.Errorf("rejected: %s %s (%s) is not wanted", got[i].Reason, got[i].Name,
+				got[i].Message))
 		default:
 			errs = append(errs, w.Rejected[i].compare(&got[i]))
 		}
@@ -353,7 +356,8 @@ func (w *Want) notes(got []chat.NoteDetail) error {
 	var errs []error
 	for _, n := range got {
 		if k := string(n.Kind); !want[k] && !seen[k] {
-			errs = append(errs, fmt.Errorf("note %s (%s -> %s) is not wanted", k, check.Short(n.Before), check.Short(n.After)))
+			errs = append(errs, fmt.Errorf("note %s (%s -> %s) is not wanted", k, check.Short(n.Before),
+				check.Short(n.After)))
 		}
 		seen[string(n.Kind)] = true
 	}

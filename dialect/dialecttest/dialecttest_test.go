@@ -31,7 +31,8 @@ func (d *toy) Feed(dst []chat.Event, chunk string) []chat.Event {
 	last := 0
 	flush := func(to int, kind chat.Kind) {
 		if to > last {
-			dst = append(dst, chat.Event{Kind: kind, Index: d.deltaIndex(), Text: chunk[last:to], At: d.pos + last, End: d.pos + to})
+			dst = append(dst, chat.Event{Kind: kind, Index: d.deltaIndex(), Text: chunk[last:to], At: d.pos + last,
+				End: d.pos + to})
 		}
 		last = to
 	}
@@ -84,11 +85,13 @@ func (d *toy) deltaIndex() int {
 func (d *toy) open(dst *[]chat.Event) {
 	d.state, d.name, d.start = 'a', d.held[1:len(d.held)-1], d.from
 	d.args.Reset()
-	*dst = append(*dst, chat.Event{Kind: chat.KindCallStart, Index: d.index, ID: fmt.Sprintf("call_%d", d.index), Name: d.name, At: d.from, End: d.from + len(d.held)})
+	*dst = append(*dst, chat.Event{Kind: chat.KindCallStart, Index: d.index, ID: fmt.Sprintf("call_%d", d.index),
+		Name: d.name, At: d.from, End: d.from + len(d.held)})
 }
 
 func (d *toy) end(dst []chat.Event, at, end int, complete bool) []chat.Event {
-	c := &chat.Call{Index: d.index, ID: fmt.Sprintf("call_%d", d.index), Name: d.name, Arguments: d.args.String(), Complete: complete, At: d.start, End: end}
+	c := &chat.Call{Index: d.index, ID: fmt.Sprintf("call_%d", d.index), Name: d.name, Arguments: d.args.String(),
+		Complete: complete, At: d.start, End: end}
 	d.state = 't'
 	d.index++
 	return append(dst, chat.Event{Kind: chat.KindCallEnd, Index: c.Index, At: at, End: end, Detail: c})
@@ -104,7 +107,8 @@ func (d *toy) Close(dst []chat.Event) []chat.Event {
 	return dst
 }
 
-var texts = []string{"", "plain", "a @b c", "@f[{}]", "x @f[{\"k\":1}] y @g[{}]", "@f[{\"k\"", "@", "@@f[{}]", "caf\xc3\xa9 @f[{\"k\":\"\xc3\xa9\"}]\xff"}
+var texts = []string{"", "plain", "a @b c", "@f[{}]", "x @f[{\"k\":1}] y @g[{}]", "@f[{\"k\"", "@", "@@f[{}]",
+	"caf\xc3\xa9 @f[{\"k\":\"\xc3\xa9\"}]\xff"}
 
 func TestRightDecoderPasses(t *testing.T) {
 	for _, text := range texts {
@@ -171,31 +175,40 @@ func TestPlantedBugsAreFound(t *testing.T) {
 		bug  bug
 		want string // part of the error
 	}{
-		"text is lost":             {bug{feed: without(chat.KindText)}, "conservation: event 0"},
-		"start is missing":         {bug{feed: without(chat.KindCallStart)}, "not open"},
-		"end is missing":           {bug{feed: without(chat.KindCallEnd)}, "still open"},
-		"arguments are lost":       {bug{feed: without(chat.KindCallArgs)}, "the deltas give"},
-		"text differs from span":   {bug{feed: each(chat.KindText, func(e *chat.Event) { e.Text = strings.ToUpper(e.Text) })}, "the span holds"},
-		"span shifted":             {bug{feed: each(chat.KindCallArgs, func(e *chat.Event) { e.At++ })}, "begins at"},
-		"span outside":             {bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.End += 100 })}, "span"},
-		"index is not counted":     {bug{feed: each(chat.KindCallStart, func(e *chat.Event) { e.Index = 3 })}, "index"},
-		"no id":                    {bug{feed: each(chat.KindCallStart, func(e *chat.Event) { e.ID = "" })}, "no name or no id"},
-		"other name at the end":    {bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.Detail.(*chat.Call).Name = "x" })}, "differs from its start"},
-		"arguments are no object":  {bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.Detail.(*chat.Call).Arguments = "[]" })}, "deltas"},
-		"call span too small":      {bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.Detail.(*chat.Call).At += 2 })}, "does not hold"},
-		"call spans overlap":       {bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.Detail.(*chat.Call).At = 0 })}, "overlaps"},
+		"text is lost":       {bug{feed: without(chat.KindText)}, "conservation: event 0"},
+		"start is missing":   {bug{feed: without(chat.KindCallStart)}, "not open"},
+		"end is missing":     {bug{feed: without(chat.KindCallEnd)}, "still open"},
+		"arguments are lost": {bug{feed: without(chat.KindCallArgs)}, "the deltas give"},
+		"text differs from span": {
+			bug{feed: each(chat.KindText, func(e *chat.Event) { e.Text = strings.ToUpper(e.Text) })}, "the span holds"},
+		"span shifted":         {bug{feed: each(chat.KindCallArgs, func(e *chat.Event) { e.At++ })}, "begins at"},
+		"span outside":         {bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.End += 100 })}, "span"},
+		"index is not counted": {bug{feed: each(chat.KindCallStart, func(e *chat.Event) { e.Index = 3 })}, "index"},
+		"no id": {bug{feed: each(chat.KindCallStart, func(e *chat.Event) { e.ID = "" })},
+			"no name or no id"},
+		"other name at the end": {
+			bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.Detail.(*chat.Call).Name = "x" })},
+			"differs from its start"},
+		"arguments are no object": {
+			bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.Detail.(*chat.Call).Arguments = "[]" })},
+			"deltas"},
+		"call span too small": {
+			bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.Detail.(*chat.Call).At += 2 })}, "does not hold"},
+		"call spans overlap": {
+			bug{feed: each(chat.KindCallEnd, func(e *chat.Event) { e.Detail.(*chat.Call).At = 0 })}, "overlaps"},
 		"end of text is swallowed": {bug{close: func(d *toy, dst []chat.Event) []chat.Event { return dst }}, ""},
 		"empty delta": {bug{feed: func(d *toy, dst []chat.Event, chunk string) []chat.Event {
 			return d.Feed(append(dst, chat.Event{Kind: chat.KindText, At: d.pos, End: d.pos}), chunk)
 		}}, "empty delta"},
-		"held bytes are flushed at the end of a chunk": {bug{feed: func(d *toy, dst []chat.Event, chunk string) []chat.Event {
-			dst = d.Feed(dst, chunk)
-			if d.state == 'n' {
-				dst = append(dst, chat.Event{Kind: chat.KindText, Text: d.held, At: d.from, End: d.pos})
-				d.state = 't'
-			}
-			return dst
-		}}, "cut at [5]"},
+		"held bytes are flushed at the end of a chunk": {
+			bug{feed: func(d *toy, dst []chat.Event, chunk string) []chat.Event {
+				dst = d.Feed(dst, chunk)
+				if d.state == 'n' {
+					dst = append(dst, chat.Event{Kind: chat.KindText, Text: d.held, At: d.from, End: d.pos})
+					d.state = 't'
+				}
+				return dst
+			}}, "cut at [5]"},
 		"only one call a chunk": {bug{feed: func(d *toy, dst []chat.Event, chunk string) []chat.Event {
 			for i, e := range d.Feed(dst, chunk) {
 				if e.Kind == chat.KindCallStart && i > 3 {
@@ -295,12 +308,14 @@ func TestRejected(t *testing.T) {
 
 func TestOverrun(t *testing.T) {
 	text := "a<u>b"
-	over := chat.Event{Kind: chat.KindOverrun, At: 1, End: 1, Detail: &chat.OverrunDetail{At: 1, Marker: "<u>", Hard: true}}
+	over := chat.Event{Kind: chat.KindOverrun, At: 1, End: 1,
+		Detail: &chat.OverrunDetail{At: 1, Marker: "<u>", Hard: true}}
 	before := chat.Event{Kind: chat.KindText, Text: "a", End: 1}
 	behind := chat.Event{Kind: chat.KindMarkup, At: 1, End: 5}
 	call := []chat.Event{{Kind: chat.KindCallStart, Name: "f", ID: "call_0", At: 1, End: 5},
 		{Kind: chat.KindCallArgs, Text: "{}", At: 5, End: 5},
-		{Kind: chat.KindCallEnd, At: 5, End: 5, Detail: &chat.Call{ID: "call_0", Name: "f", Arguments: "{}", Complete: true, At: 1, End: 5}}}
+		{Kind: chat.KindCallEnd, At: 5, End: 5,
+			Detail: &chat.Call{ID: "call_0", Name: "f", Arguments: "{}", Complete: true, At: 1, End: 5}}}
 	wide, bare, elsewhere := over, over, over
 	wide.End = 4
 	bare.Detail = nil
@@ -331,7 +346,8 @@ func TestPromotedCallsPointIntoReasoning(t *testing.T) {
 		{Kind: chat.KindReasoning, Text: "@f[{}]", End: 6},
 		{Kind: chat.KindCallStart, Flags: chat.FlagPromoted, Name: "f", ID: "call_0", At: 0, End: 3},
 		{Kind: chat.KindCallArgs, Flags: chat.FlagPromoted, Text: "{}", At: 3, End: 5},
-		{Kind: chat.KindCallEnd, Flags: chat.FlagPromoted, At: 5, End: 6, Detail: &chat.Call{ID: "call_0", Name: "f", Arguments: "{}", Complete: true, End: 6}},
+		{Kind: chat.KindCallEnd, Flags: chat.FlagPromoted, At: 5, End: 6,
+			Detail: &chat.Call{ID: "call_0", Name: "f", Arguments: "{}", Complete: true, End: 6}},
 	}
 	if err := errors.Join(check.Structure(events), check.Conservation("@f[{}]", events)); err != nil {
 		t.Error(err)
@@ -343,7 +359,8 @@ func TestPromotedCallsPointIntoReasoning(t *testing.T) {
 }
 
 func TestReadFindsSlips(t *testing.T) {
-	for _, line := range []string{`{"id":"a","txt":"x"}`, `{"text":"x"}`, `{"id":"a","text":"x","text_b64":"?"}`, "{\"id\":\"a\"}\n{\"id\":\"a\"}", `{`} {
+	for _, line := range []string{`{"id":"a","txt":"x"}`, `{"text":"x"}`, `{"id":"a","text":"x","text_b64":"?"}`,
+		"{\"id\":\"a\"}\n{\"id\":\"a\"}", `{`} {
 		if _, err := dialecttest.Read(strings.NewReader(line)); err == nil {
 			t.Errorf("%s: no error", line)
 		}

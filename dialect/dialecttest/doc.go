@@ -6,9 +6,10 @@
 // text:
 //
 //   - split: the events do not depend on how the text was cut into chunks, but for the borders between adjacent deltas.
-//   - conservation: the spans of the events are ordered and disjoint and cover the text, so that no byte is lost; what is shown as text or
-//     as reasoning is exactly what stands there.
-//   - structure: every call is opened once and closed once, before the next one opens; its deltas, joined, are its arguments.
+//   - conservation: the spans of the events are ordered and disjoint and cover the text, so that no byte is lost; what
+//     is shown as text or as reasoning is exactly what stands there.
+//   - structure: every call is opened once and closed once, before the next one opens; its deltas, joined, are its
+//     arguments.
 //   - reuse: a decoder that was Reset reads as a fresh one does.
 //   - case: what comes out is what a Case wants. Cases are JSON lines, so that other programs can read them too
 //     (testdata/README.md beside package dialect describes the format).

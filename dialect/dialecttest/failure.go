@@ -54,7 +54,9 @@ type textCheck struct {
 // textChecks hold for every text, the ones first that the others take for granted.
 var textChecks = [...]textCheck{
 	{ruleStructure, func(_ *reader, _ string, whole []chat.Event) error { return check.Structure(whole) }},
-	{ruleConservation, func(_ *reader, text string, whole []chat.Event) error { return check.Conservation(text, whole) }},
+	{ruleConservation, func(_ *reader, text string, whole []chat.Event) error {
+		return check.Conservation(text, whole)
+	}},
 	{ruleSplit, func(r *reader, text string, whole []chat.Event) error {
 		return r.invariance(text, whole, splits(text))
 	}},

@@ -34,10 +34,11 @@ type foreign struct {
 type fault int
 
 const (
-	losesSplitCloser fault = 1 + iota // half of a closer is forgotten at the end of a chunk, if the other half does not follow
-	rescans                           // the arguments are searched from their start for each chunk
-	allocates                         // each chunk is copied
-	closerUnescaped                   // the renderer writes > as it is
+	// half of a closer is forgotten at the end of a chunk, if the other half does not follow
+	losesSplitCloser fault = 1 + iota
+	rescans                // the arguments are searched from their start for each chunk
+	allocates              // each chunk is copied
+	closerUnescaped        // the renderer writes > as it is
 )
 
 const foreignOpen, foreignClose = "<<call ", ">>"
@@ -105,7 +106,8 @@ func (d *foreign) begin(dst []chat.Event, head string) []chat.Event {
 	d.count++
 	d.raw.WriteString(head)
 	d.held = ""
-	return append(dst, chat.Event{Kind: chat.KindCallStart, Index: d.call.Index, ID: d.call.ID, Name: name, At: d.from, End: d.pos + 1})
+	return append(dst, chat.Event{Kind: chat.KindCallStart, Index: d.call.Index, ID: d.call.ID, Name: name, At: d.from,
+		End: d.pos + 1})
 }
 
 // arguments reads some of chunk where a call is open, and returns how much.
@@ -136,7 +138,8 @@ func (d *foreign) arguments(dst []chat.Event, chunk string) ([]chat.Event, int) 
 func (d *foreign) delta(dst []chat.Event, text string, at int) []chat.Event {
 	d.args.WriteString(text)
 	d.raw.WriteString(text)
-	return append(dst, chat.Event{Kind: chat.KindCallArgs, Index: d.call.Index, Text: text, At: at, End: at + len(text)})
+	return append(dst, chat.Event{Kind: chat.KindCallArgs, Index: d.call.Index, Text: text, At: at,
+		End: at + len(text)})
 }
 
 // end closes the call behind its closer.
@@ -147,7 +150,8 @@ func (d *foreign) end(dst []chat.Event, end int) []chat.Event {
 	if !strings.HasPrefix(c.Arguments, "{") || !json.Valid([]byte(c.Arguments)) {
 		d.raw.WriteString(foreignClose)
 		e.Kind = chat.KindRejected
-		e.Detail = &chat.RejectedDetail{Reason: chat.ReasonMalformed, Name: c.Name, Raw: d.raw.String(), At: c.At, End: c.End}
+		e.Detail = &chat.RejectedDetail{Reason: chat.ReasonMalformed, Name: c.Name, Raw: d.raw.String(), At: c.At,
+			End: c.End}
 	}
 	d.call, d.held = nil, ""
 	d.args.Reset()

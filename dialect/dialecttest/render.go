@@ -72,7 +72,8 @@ func readBack(calls []chat.Call, content string, events []chat.Event) error {
 		errs = append(errs, fmt.Errorf("a call is rejected: %s", got.Rejected[0].Message))
 	}
 	if len(got.Calls) != len(calls) {
-		return errors.Join(append(errs, fmt.Errorf("%d calls are written and %d read: %s", len(calls), len(got.Calls), describe(got.Calls)))...)
+		return errors.Join(append(errs, fmt.Errorf("%d calls are written and %d read: %s", len(calls), len(got.Calls),
+			describe(got.Calls)))...)
 	}
 	for i, c := range got.Calls {
 		if c.Name != calls[i].Name || !c.Complete || !sameArguments(calls[i].Arguments, c.Arguments) {
@@ -80,7 +81,8 @@ func readBack(calls []chat.Call, content string, events []chat.Event) error {
 				c.Complete))
 		}
 	}
-	errs = append(errs, differs("content without white space", content, strings.Join(strings.Fields(got.Content()), "")))
+	errs = append(errs,
+		differs("content without white space", content, strings.Join(strings.Fields(got.Content()), "")))
 	return errors.Join(errs...)
 }
 
@@ -133,7 +135,8 @@ func offer(calls []chat.Call) []Tool {
 		if err != nil {
 			v = map[string]any{}
 		}
-		tools = append(tools, Tool{Type: "function", Function: Function{Name: c.Name, Parameters: json.RawMessage(schemaOf(v))}})
+		tools = append(tools,
+			Tool{Type: "function", Function: Function{Name: c.Name, Parameters: json.RawMessage(schemaOf(v))}})
 	}
 	return tools
 }
@@ -218,9 +221,12 @@ func object(members []string) string { return "{" + strings.Join(members, ",") +
 // plain are arguments whose text is not what an encoder would write, or holds what strings cannot: surrogates without
 // their partner, space, numbers of all forms.
 var plain = [...]string{
-	`{}`, `{ }`, `{"text":"\ud800"}`, `{"text":"\udc00\ud800 \ud83d"}`, `{"text":"\ud83d\ude00 \u00e9\u0000\/"}`, "{\n  \"text\": \"a b\",\n  \"yes\": false\n}", `{"text" : "x" , "list" : [ 1 , 2 ] }`,
-	`{"no":12345678901234567890,"price":1.10}`, `{"no":-0,"price":-0.0}`, `{"price":1e3}`, `{"price":2.5E-10}`, `{"none":null,"yes":true}`, `{"in":{"a b":[{}]},"list":[]}`, `{"k-1":"v","k.2":"w"}`,
-	`{"list":[[1,[true]],{"a":null},"x",-1.5]}`, `{"in":{"in":{"in":{"in":{"text":"x"}}}}}`, `{"name":"x","arguments":{"name":"y"},"parameters":{},"function":"z"}`,
+	`{}`, `{ }`, `{"text":"\ud800"}`, `{"text":"\udc00\ud800 \ud83d"}`, `{"text":"\ud83d\ude00 \u00e9\u0000\/"}`,
+	"{\n  \"text\": \"a b\",\n  \"yes\": false\n}", `{"text" : "x" , "list" : [ 1 , 2 ] }`,
+	`{"no":12345678901234567890,"price":1.10}`, `{"no":-0,"price":-0.0}`, `{"price":1e3}`, `{"price":2.5E-10}`,
+	`{"none":null,"yes":true}`, `{"in":{"a b":[{}]},"list":[]}`, `{"k-1":"v","k.2":"w"}`,
+	`{"list":[[1,[true]],{"a":null},"x",-1.5]}`, `{"in":{"in":{"in":{"in":{"text":"x"}}}}}`,
+	`{"name":"x","arguments":{"name":"y"},"parameters":{},"function":"z"}`,
 }
 
 // render writes calls and reads them back: every hostile string in every place, alone and with others, then random
@@ -266,7 +272,8 @@ func (s *Suite) render() (failures []Failure) {
 		try(randomCalls(r, all))
 	}
 	if done == 0 {
-		failures = append(failures, Failure{Rule: ruleRender, Case: "every message", Err: errors.New("no call could be written")})
+		failures = append(failures, Failure{Rule: ruleRender, Case: "every message",
+			Err: errors.New("no call could be written")})
 	}
 	return failures
 }
@@ -283,7 +290,8 @@ func randomCalls(r *rand.Rand, words []string) []chat.Call {
 		for k := range r.IntN(5) {
 			members = append(members, fmt.Sprintf(`"p%d":%s`, k, randomValue(r, words, 3)))
 		}
-		calls = append(calls, chat.Call{Index: i, ID: fmt.Sprintf("call_%d", i), Name: fmt.Sprintf("tool_%d", i), Arguments: object(members), Complete: true})
+		calls = append(calls, chat.Call{Index: i, ID: fmt.Sprintf("call_%d", i), Name: fmt.Sprintf("tool_%d", i),
+			Arguments: object(members), Complete: true})
 	}
 	return calls
 }
@@ -318,7 +326,10 @@ func randomValue(r *rand.Rand, words []string, depth int) string {
 }
 
 // hostileTools offers the tool that hostile strings call.
-var hostileTools = []Tool{{Type: "function", Function: Function{Name: check.HostileTool, Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"list":{"type":"array","items":{"type":"string"}}}}`)}}}
+var hostileTools = []Tool{{Type: "function",
+	Function: Function{Name: check.HostileTool,
+		Parameters: json.RawMessage(
+			`{"type":"object","properties":{"path":{"type":"string"},"list":{"type":"array","items":{"type":"string"}}}}`)}}}
 
 // results reads results of the hostile tool, as a model may repeat them.
 func (s *Suite) results() []Failure {

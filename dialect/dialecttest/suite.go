@@ -12,8 +12,8 @@ type Suite struct {
 	// The cases of the texts that the suite makes hold nothing but an id and tools.
 	New func(c *Case) (Maker, error)
 
-	// Calls writes calls as a model would, one message's worth. An error says that the format cannot carry them. Nil: the
-	// checks that write calls are left out.
+	// Calls writes calls as a model would, one message's worth. An error says that the format cannot carry them. Nil:
+	// the checks that write calls are left out.
 	Calls func(calls []chat.Call) (string, error)
 	// Results writes results for a prompt. Nil: not checked.
 	Results func(results []chat.Result) string

@@ -37,11 +37,12 @@ const (
 )
 
 // repeats are texts of about any size that make a careless decoder slow.
-var repeats = [...]string{"<", "[", "{", `{"`, `{"arguments":`, `{"name":"`, "```json\n", "` `` ``` ", "<tool_call>", "<tool_call", "<think></think", "\n", " ", "\\", `"`, "é",
-	"<think>", "<think>\n", "<think>\n<thinking>\n", "<|channel|>analysis<|message|>"}
+var repeats = [...]string{"<", "[", "{", `{"`, `{"arguments":`, `{"name":"`, "```json\n", "` `` ``` ", "<tool_call>",
+	"<tool_call", "<think></think", "\n", " ", "\\", `"`, "é", "<think>", "<think>\n", "<think>\n<thinking>\n",
+	"<|channel|>analysis<|message|>"}
 
-// linear compares what one long text costs with what many short ones of the same kind do: in bytes allocated, in steps where the decoder
-// counts them, and in time.
+// linear compares what one long text costs with what many short ones of the same kind do: in bytes allocated, in steps
+// where the decoder counts them, and in time.
 func (s *Suite) linear() []Failure {
 	mk, f := s.made("linear", hostileTools)
 	if f != nil {
@@ -50,7 +51,8 @@ func (s *Suite) linear() []Failure {
 	for _, w := range s.workloads() {
 		for _, rule := range []func(Maker, workload) error{growsInCounts, growsInTime} {
 			if err := rule(mk, w); err != nil {
-				return []Failure{{Rule: ruleLinear, Case: w.name, Err: err}} // others like it are as slow, and would take long
+				// others like it are as slow, and would take long
+				return []Failure{{Rule: ruleLinear, Case: w.name, Err: err}}
 			}
 		}
 	}
@@ -74,7 +76,8 @@ func (s *Suite) workloads() []workload {
 			continue
 		}
 		add(fmt.Sprintf("%s again and again", check.Short(m)), func(size int) string { return check.Repeat(m, size) })
-		add(fmt.Sprintf("most of %s again and again", check.Short(m)), func(size int) string { return check.Repeat(m[:(len(m)*3+3)/4], size) })
+		add(fmt.Sprintf("most of %s again and again", check.Short(m)),
+			func(size int) string { return check.Repeat(m[:(len(m)*3+3)/4], size) })
 	}
 	if s.Calls == nil {
 		return all
@@ -83,7 +86,9 @@ func (s *Suite) workloads() []workload {
 		return s.open(size, `{"path":"x-x"}`, func(text string) string { return check.Repeat(text+"\n", size) })
 	})
 	add("many arguments", func(size int) string { return s.open(size, numberedArguments(size), nil) })
-	add("a long list", func(size int) string { return s.open(size, `{"list":[`+strings.Repeat(`"x",`, size/4)+`""]}`, nil) })
+	add("a long list", func(size int) string {
+		return s.open(size, `{"list":[`+strings.Repeat(`"x",`, size/4)+`""]}`, nil)
+	})
 	for _, inside := range append(s.markers(), `"`, `\`, "<", "word ", "\n") {
 		add(fmt.Sprintf("an argument of %s", check.Short(inside)), func(size int) string {
 			return s.open(size, `{"path":`+quote(check.Repeat(inside+" ", size))+`}`, nil)
@@ -126,8 +131,8 @@ type cost struct {
 	time  time.Duration
 }
 
-// growsInCounts compares what is counted for a long text and for short ones. Bytes are allocated by others too, such as the runtime,
-// and so are read again before they are found to be too many.
+// growsInCounts compares what is counted for a long text and for short ones. Bytes are allocated by others too, such as
+// the runtime, and so are read again before they are found to be too many.
 func growsInCounts(mk Maker, w workload) (err error) {
 	defer caught(&err)
 	small, large := w.text(workSize), w.text(workTimes*workSize)
@@ -136,18 +141,20 @@ func growsInCounts(mk Maker, w workload) (err error) {
 	for range workTries {
 		short, long := read(mk, small, 1, &buf), read(mk, large, 1, &buf)
 		if float64(long.steps) > most*float64(workTimes*short.steps) {
-			return fmt.Errorf("a text of %d bytes takes %d steps, one of %d bytes %d", len(small), short.steps, len(large), long.steps)
+			return fmt.Errorf("a text of %d bytes takes %d steps, one of %d bytes %d", len(small), short.steps,
+				len(large), long.steps)
 		}
 		if float64(long.bytes) <= most*float64(workTimes*short.bytes)+workGrant*float64(len(large)) {
 			return nil
 		}
-		err = fmt.Errorf("a text of %d bytes allocates %d bytes, one of %d bytes %d", len(small), short.bytes, len(large), long.bytes)
+		err = fmt.Errorf("a text of %d bytes allocates %d bytes, one of %d bytes %d", len(small), short.bytes,
+			len(large), long.bytes)
 	}
 	return err
 }
 
-// growsInTime compares the time of a long text with that of short ones. Both sides take as long if all is well; the least of
-// several readings counts for each. A long text that is read in no time is compared with nothing.
+// growsInTime compares the time of a long text with that of short ones. Both sides take as long if all is well; the
+// least of several readings counts for each. A long text that is read in no time is compared with nothing.
 func growsInTime(mk Maker, w workload) (err error) {
 	defer caught(&err)
 	small, large := w.text(timeSize), w.text(timeTimes*timeSize)
@@ -167,7 +174,8 @@ func growsInTime(mk Maker, w workload) (err error) {
 			break
 		}
 	}
-	return fmt.Errorf("%d texts of %d bytes take %v, one of %d bytes %v", timeTimes, len(small), short, len(large), long)
+	return fmt.Errorf("%d texts of %d bytes take %v, one of %d bytes %v", timeTimes, len(small), short, len(large),
+		long)
 }
 
 // share returns how much more than so many times as long as the small text the large one is; 1 if it is not.
@@ -175,8 +183,8 @@ func share(small, large string, times int) float64 {
 	return max(1, float64(len(large))/float64(times*max(1, len(small))))
 }
 
-// read returns what it costs to read a text some times, each time with a fresh decoder. The buffer of the events is none of the
-// decoder's.
+// read returns what it costs to read a text some times, each time with a fresh decoder. The buffer of the events is
+// none of the decoder's.
 func read(mk Maker, text string, times int, buf *[]chat.Event) (c cost) {
 	decoders := make([]Decoder, times)
 	for i := range decoders {
@@ -210,8 +218,8 @@ func feed(d Decoder, buf []chat.Event, text string, size int) []chat.Event {
 	return buf
 }
 
-// prose reads prose: nothing may be made of it, and once a decoder has read some, it reads more without allocating, save
-// now and then for what it has to hold.
+// prose reads prose: nothing may be made of it, and once a decoder has read some, it reads more without allocating,
+// save now and then for what it has to hold.
 func (s *Suite) prose() []Failure {
 	mk, f := s.made("prose", hostileTools)
 	if f != nil {
@@ -260,7 +268,8 @@ func allocates(mk Maker, text string) (err error) {
 			best = min(best, after.Mallocs-before.Mallocs)
 		}
 		if best > most {
-			errs = append(errs, fmt.Errorf("%d bytes of prose in chunks of %d take %d allocations", len(text), size, best))
+			errs = append(errs, fmt.Errorf("%d bytes of prose in chunks of %d take %d allocations", len(text), size,
+				best))
 		}
 	}
 	return errors.Join(errs...)

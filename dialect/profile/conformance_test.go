@@ -101,7 +101,8 @@ func TestConformance(t *testing.T) {
 			}
 			o := dialect.Options{Tools: tools, Thinking: dialect.Thinking{Open: r.Open}, Cache: &cache}
 			apply(p, &o)
-			a := r.right(t, dialect.Options{Dialect: p.Dialect(), Tools: tools, Thinking: dialect.Thinking{Open: r.Open}, Cache: &cache})
+			a := r.right(t, dialect.Options{Dialect: p.Dialect(), Tools: tools,
+				Thinking: dialect.Thinking{Open: r.Open}, Cache: &cache})
 			b := r.right(t, o)
 			if a {
 				named++
@@ -113,9 +114,11 @@ func TestConformance(t *testing.T) {
 				lost += " " + r.ID
 			}
 		}
-		t.Logf("%-18s %-18s %4d texts, right: %4d named, %4d under the profile", p.Name, p.Dialect(), len(rows[p.Dialect()]), named, guessed)
+		t.Logf("%-18s %-18s %4d texts, right: %4d named, %4d under the profile", p.Name, p.Dialect(),
+			len(rows[p.Dialect()]), named, guessed)
 		if guessed < named {
-			t.Errorf("%s: %d right under the profile, %d if %s is named; lost:%s", p.Name, guessed, named, p.Dialect(), lost)
+			t.Errorf("%s: %d right under the profile, %d if %s is named; lost:%s", p.Name, guessed, named, p.Dialect(),
+				lost)
 		}
 		total, byName, byProfile = total+len(rows[p.Dialect()]), byName+named, byProfile+guessed
 	}

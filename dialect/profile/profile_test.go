@@ -186,14 +186,16 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: no dialect or no pattern", p.Name)
 		}
 		for i, name := range p.Dialects {
-			if d, ok := dialect.Lookup(name); !ok || d.Name != name || d.ByName || slices.Contains(p.Dialects[:i], name) {
+			if d, ok := dialect.Lookup(name); !ok || d.Name != name || d.ByName ||
+				slices.Contains(p.Dialects[:i], name) {
 				t.Errorf("%s: dialect %s is none, or stands there twice", p.Name, name)
 			}
 		}
 		for _, pattern := range p.Patterns {
 			found, by, _ := profile.Builtin().Find(strings.ReplaceAll(pattern, "*", "x"))
 			if found.Name != p.Name || by != pattern {
-				t.Errorf("%s: its pattern %q can never decide: %s is before it, with %q", p.Name, pattern, found.Name, by)
+				t.Errorf("%s: its pattern %q can never decide: %s is before it, with %q", p.Name, pattern,
+					found.Name, by)
 			}
 		}
 		if taught := p.Taught(); taught == "" || !slices.Contains(p.Dialects, taught) {
@@ -212,7 +214,8 @@ func TestTable(t *testing.T) {
 
 // instructed are the dialects that no family is known to write by itself: models write them that were told
 // to, or that learned from texts of all kinds.
-var instructed = []string{"openai-envelope", "llf-shorthand", "tool-call-tag", "xml-style", "function-style", "yaml-style", "react"}
+var instructed = []string{"openai-envelope", "llf-shorthand", "tool-call-tag", "xml-style", "function-style",
+	"yaml-style", "react"}
 
 // TestEveryDialectHasAFamily checks that each dialect comes first for some family, unless it is one of
 // instructed models.
@@ -274,7 +277,8 @@ func TestCases(t *testing.T) {
 					t.Errorf("%s: %q\n  named   %+v\n  profile %+v", c.ID, c.Text, want.Calls, got.Calls)
 				}
 				if want.Content() != got.Content() || want.Reasoning() != got.Reasoning() {
-					t.Errorf("%s: %q\n  named   %q, reasoning %q\n  profile %q, reasoning %q", c.ID, c.Text, want.Content(), want.Reasoning(), got.Content(), got.Reasoning())
+					t.Errorf("%s: %q\n  named   %q, reasoning %q\n  profile %q, reasoning %q", c.ID, c.Text,
+						want.Content(), want.Reasoning(), got.Content(), got.Reasoning())
 				}
 			}
 		})
@@ -353,17 +357,21 @@ func sameCall(a, b chat.Call) bool {
 }
 
 func TestApply(t *testing.T) {
-	p := profile.Profile{Dialects: []string{"glm", "poolside"}, Drop: []string{"<x>"}, Headers: dialect.Headers{Others: []string{"<p>"}, Own: []string{"<m>"}},
+	p := profile.Profile{Dialects: []string{"glm", "poolside"}, Drop: []string{"<x>"},
+		Headers:  dialect.Headers{Others: []string{"<p>"}, Own: []string{"<m>"}},
 		Thinking: dialect.Thinking{Open: true, Opener: "<a>", Closer: "</a>", Calls: dialect.CallsNever}}
 	var o dialect.Options
 	p.Apply(&o)
-	if !slices.Equal(o.Prefer, p.Dialects) || !slices.Equal(o.Drop, p.Drop) || o.Thinking != p.Thinking || !slices.Equal(o.Headers.Others, p.Headers.Others) || !slices.Equal(o.Headers.Own, p.Headers.Own) {
+	if !slices.Equal(o.Prefer, p.Dialects) || !slices.Equal(o.Drop, p.Drop) || o.Thinking != p.Thinking ||
+		!slices.Equal(o.Headers.Others, p.Headers.Others) || !slices.Equal(o.Headers.Own, p.Headers.Own) {
 		t.Errorf("the empty options became %+v", o)
 	}
-	own := dialect.Options{Dialect: "hermes", Drop: []string{"<y>"}, Thinking: dialect.Thinking{Closer: "</b>", Calls: dialect.CallsAlways}}
+	own := dialect.Options{Dialect: "hermes", Drop: []string{"<y>"},
+		Thinking: dialect.Thinking{Closer: "</b>", Calls: dialect.CallsAlways}}
 	o = own
 	p.Apply(&o)
-	if o.Prefer != nil || !slices.Equal(o.Drop, []string{"<y>", "<x>"}) || o.Thinking != (dialect.Thinking{Open: true, Closer: "</b>", Calls: dialect.CallsAlways}) {
+	if o.Prefer != nil || !slices.Equal(o.Drop, []string{"<y>", "<x>"}) ||
+		o.Thinking != (dialect.Thinking{Open: true, Closer: "</b>", Calls: dialect.CallsAlways}) {
 		t.Errorf("options that say something became %+v", o)
 	}
 	o = own
@@ -401,7 +409,8 @@ func TestOwnTable(t *testing.T) {
 	if got := strings.Join(own.Names(), " "); got != "c a b d" {
 		t.Errorf("order %s", got)
 	}
-	for model, want := range map[string]string{"acme-7b-coder": "c", "acme-coder": "c", "coder-acme": "a", "acme/x": "a", "other": ""} {
+	for model, want := range map[string]string{"acme-7b-coder": "c", "acme-coder": "c", "coder-acme": "a",
+		"acme/x": "a", "other": ""} {
 		if p, _, _ := own.Find(model); p.Name != want {
 			t.Errorf("%s: %q, want %q", model, p.Name, want)
 		}

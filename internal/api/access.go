@@ -109,7 +109,8 @@ func (l *logins) tidy(now time.Time) {
 	}
 }
 
-// find returns the login that a cookie stands for. Used says that somebody uses it, as the keep-alive of a stream does not.
+// find returns the login that a cookie stands for. Used says that somebody uses it, as the keep-alive of a stream does
+// not.
 func (l *logins) find(now time.Time, value string, used bool) (login, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -34,7 +34,8 @@ func TestOthers(t *testing.T) {
 			return f.Error.Fix + rest[strings.LastIndex(rest, `"`):]
 		}
 		if theirs.Error.Kind != none.Error.Kind || words(theirs) != words(none) {
-			t.Errorf("%s: what is another's (%+v) can be told from what is not there (%+v)", tt.path, theirs.Error, none.Error)
+			t.Errorf("%s: what is another's (%+v) can be told from what is not there (%+v)", tt.path, theirs.Error,
+				none.Error)
 		}
 	}
 }
@@ -58,7 +59,8 @@ func TestLink(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d", tt.path, status, body, tt.status)
 		}
 	}
-	req, _ := http.NewRequestWithContext(t.Context(), "POST", s.url+Prefix+"/approvals/"+id+"?token=t-"+id, strings.NewReader(`{"decision":"deny"}`))
+	req, _ := http.NewRequestWithContext(t.Context(), "POST", s.url+Prefix+"/approvals/"+id+"?token=t-"+id,
+		strings.NewReader(`{"decision":"deny"}`))
 	req.Header.Set("Content-Type", "application/json")
 	if status, body := s.send(http.DefaultClient, req); status != 200 || !bytes.Contains(body, []byte(`"by":"link"`)) {
 		t.Errorf("%d %s", status, body)
@@ -71,7 +73,9 @@ func TestLogin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	t.Cleanup(c.CloseIdleConnections)
 	do := func(method, path, body string, headers ...string) (int, []byte) {
 		t.Helper()
@@ -123,7 +127,8 @@ func TestLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if got := resp.Header.Get("Set-Cookie"); !strings.Contains(got, "HttpOnly") || !strings.Contains(got, "SameSite=Strict") {
+	if got := resp.Header.Get("Set-Cookie"); !strings.Contains(got, "HttpOnly") ||
+		!strings.Contains(got, "SameSite=Strict") {
 		t.Errorf("the cookie is %q", got)
 	}
 }
@@ -141,7 +146,8 @@ func TestKeyTakenAway(t *testing.T) {
 	}
 	s := serve(t, o)
 	req := httptest.NewRequest("GET", Prefix+"/whoami", nil)
-	req.AddCookie(&http.Cookie{Name: sessionCookie(req.Host), Value: s.api.logins.add(time.Now(), login{hash: sha256.Sum256([]byte("k-admin"))})})
+	req.AddCookie(&http.Cookie{Name: sessionCookie(req.Host),
+		Value: s.api.logins.add(time.Now(), login{hash: sha256.Sum256([]byte("k-admin"))})})
 	for _, want := range []int{200, 401} {
 		w := httptest.NewRecorder()
 		s.api.ServeHTTP(w, req)
@@ -177,7 +183,8 @@ func TestLoginClock(t *testing.T) {
 	for _, c := range []struct {
 		jump time.Duration
 		in   bool
-	}{{-100 * 365 * 24 * time.Hour, true}, {-time.Hour, true}, {0, true}, {loginAge, true}, {loginAge + 1, false}, {100 * 365 * 24 * time.Hour, false}} {
+	}{{-100 * 365 * 24 * time.Hour, true}, {-time.Hour, true}, {0, true}, {loginAge, true}, {loginAge + 1, false},
+		{100 * 365 * 24 * time.Hour, false}} {
 		var l logins
 		cookie, token := l.add(begin, login{self: true}), l.token(begin)
 		now := begin.Add(c.jump)
@@ -195,7 +202,8 @@ func TestLoginClock(t *testing.T) {
 
 // TestSessionCookie: two services on one machine, at two ports, do not replace each other's cookie.
 func TestSessionCookie(t *testing.T) {
-	for host, want := range map[string]string{"127.0.0.1:8420": "wield_session_8420", "[::1]:9": "wield_session_9", "wield.example.com": "wield_session"} {
+	for host, want := range map[string]string{"127.0.0.1:8420": "wield_session_8420", "[::1]:9": "wield_session_9",
+		"wield.example.com": "wield_session"} {
 		if got := sessionCookie(host); got != want {
 			t.Errorf("%s: %s, want %s", host, got, want)
 		}

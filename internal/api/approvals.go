@@ -95,14 +95,16 @@ const longestReason = 4 << 10
 
 func (x *call) approvalOf(p *journal.Pending) Approval {
 	a := Approval{ID: p.ID, Run: p.Run, Session: p.Session, State: p.State, Asked: p.Asked, Expires: p.Expires,
-		CallID: p.CallID, Tool: p.Tool, Arguments: p.Arguments, Dir: p.Dir, Env: p.Env, Rule: p.Rule, Why: p.Why, Always: p.Always}
+		CallID: p.CallID, Tool: p.Tool, Arguments: p.Arguments, Dir: p.Dir, Env: p.Env, Rule: p.Rule, Why: p.Why,
+		Always: p.Always}
 	if len(a.Arguments) == 0 {
 		a.Arguments = json.RawMessage("{}")
 	}
 	if e := x.s.tool(p.Tool); e != nil {
 		t := e.Tool
 		a.Facts = &Facts{Description: t.Definition.Description, Parameters: t.Definition.Parameters,
-			ReadOnly: t.Facts.ReadOnly, Network: t.Facts.Network, Dangerous: t.Dangerous, Changed: p.Definition != "" && p.Definition != e.Hash}
+			ReadOnly: t.Facts.ReadOnly, Network: t.Facts.Network, Dangerous: t.Dangerous,
+			Changed: p.Definition != "" && p.Definition != e.Hash}
 	}
 	if !p.Decided.IsZero() {
 		a.Answer = &Answer{By: p.Answer.By, At: p.Decided, Arguments: p.Answer.Arguments, Reason: p.Answer.Reason,

@@ -18,7 +18,8 @@ func TestApprovals(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	a := list.Items[0]
-	if string(a.Arguments) != `{"path":"a"}` || a.Rule == "" || a.Facts == nil || len(a.Facts.Parameters) == 0 || a.Facts.Changed || a.State != tool.ApprovalPending || a.Run != "run_a" {
+	if string(a.Arguments) != `{"path":"a"}` || a.Rule == "" || a.Facts == nil || len(a.Facts.Parameters) == 0 ||
+		a.Facts.Changed || a.State != tool.ApprovalPending || a.Run != "run_a" {
 		t.Errorf("%+v", a)
 	}
 	list = Approvals{}
@@ -47,16 +48,20 @@ func TestApprovals(t *testing.T) {
 		}
 	}
 	s.refused("POST", "/approvals/"+id, "k-client", `{"decision":"allow"}`, 403)
-	status, body := s.do("POST", "/approvals/"+id, "k-approver", `{"decision":"edit","arguments":{"path":"b"},"reason":"rather there"}`)
+	status, body := s.do("POST", "/approvals/"+id, "k-approver",
+		`{"decision":"edit","arguments":{"path":"b"},"reason":"rather there"}`)
 	var got Approval
-	if err := json.Unmarshal(body, &got); err != nil || status != 200 || got.State != tool.ApprovalEdited || string(got.Answer.Arguments) != `{"path":"b"}` || got.Answer.By != "amy" {
+	if err := json.Unmarshal(body, &got); err != nil || status != 200 || got.State != tool.ApprovalEdited ||
+		string(got.Answer.Arguments) != `{"path":"b"}` || got.Answer.By != "amy" {
 		t.Errorf("%d %s %v", status, body, err)
 	}
 	f := s.refused("POST", "/approvals/"+id, "k-admin", `{"decision":"deny"}`, 409)
-	if f.Error.Kind != KindDecided || f.Approval == nil || f.Approval.Answer.By != "amy" || !strings.Contains(f.Error.Message, "amy") {
+	if f.Error.Kind != KindDecided || f.Approval == nil || f.Approval.Answer.By != "amy" ||
+		!strings.Contains(f.Error.Message, "amy") {
 		t.Errorf("%+v", f)
 	}
-	if status, body := s.do("POST", "/approvals/"+others, "k-admin", `{"decision":"allow","always":true}`); status != 200 || !bytes.Contains(body, []byte(`"always":true`)) {
+	if status, body := s.do("POST", "/approvals/"+others, "k-admin",
+		`{"decision":"allow","always":true}`); status != 200 || !bytes.Contains(body, []byte(`"always":true`)) {
 		t.Errorf("%d %s", status, body)
 	}
 	list = Approvals{}
@@ -68,7 +73,8 @@ func TestApprovals(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	old := s.ask("run_a", `{"path":"late"}`, time.Now().Add(-time.Minute))
-	if f := s.refused("POST", "/approvals/"+old, "k-approver", `{"decision":"allow"}`, 410); f.Error.Kind != KindExpired || f.Approval == nil || f.Approval.State != tool.ApprovalExpired {
+	if f := s.refused("POST", "/approvals/"+old, "k-approver", `{"decision":"allow"}`,
+		410); f.Error.Kind != KindExpired || f.Approval == nil || f.Approval.State != tool.ApprovalExpired {
 		t.Errorf("%+v", f)
 	}
 	if s.get("/approvals", "k-admin", &list); len(list.Items) != 0 {
@@ -90,15 +96,18 @@ func TestEditOfNothing(t *testing.T) {
 		{"another value", `{"path":"a"}`, `{"path":"A"}`, tool.ApprovalEdited},
 		{"more", `{"path":"a"}`, `{"path":"a","size":2}`, tool.ApprovalEdited},
 		{"less", `{"path":"a","size":2}`, `{"path":"a"}`, tool.ApprovalEdited},
-		{"a number that a float would round", `{"path":"a","size":9007199254740993}`, `{"path":"a","size":9007199254740992}`, tool.ApprovalEdited},
+		{"a number that a float would round", `{"path":"a","size":9007199254740993}`,
+			`{"path":"a","size":9007199254740992}`, tool.ApprovalEdited},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newService(t)
 			s.filled()
 			id := s.ask("run_a", tt.asked, time.Now().Add(time.Hour))
 			var got Approval
-			status, body := s.do("POST", "/approvals/"+id, "k-approver", `{"decision":"edit","arguments":`+tt.sent+`,"reason":"so be it"}`)
-			if err := json.Unmarshal(body, &got); err != nil || status != 200 || got.State != tt.state || got.Answer == nil || got.Answer.Reason != "so be it" {
+			status, body := s.do("POST", "/approvals/"+id, "k-approver", `{"decision":"edit","arguments":`+tt.sent+
+				`,"reason":"so be it"}`)
+			if err := json.Unmarshal(body, &got); err != nil || status != 200 || got.State != tt.state ||
+				got.Answer == nil || got.Answer.Reason != "so be it" {
 				t.Fatalf("%d %s", status, body)
 			}
 			if edited := len(got.Answer.Arguments) > 0; edited != (tt.state == tool.ApprovalEdited) {

@@ -46,7 +46,8 @@ const maxAsked = 4 << 20
 func askedRoute() route {
 	return route{method: http.MethodGet, path: "/runs/{run}/turns/{turn}/request", name: "showAsked", may: asking,
 		out: of(TurnRequest{}), driven: true,
-		doc: "Show what the model was asked for one answer, the first being 0: the messages as they went to the server, put together again from the journal, masked.", serve: (*call).showAsked}
+		doc: "Show what the model was asked for one answer, the first being 0: the messages as they went to the " +
+			"server, put together again from the journal, masked.", serve: (*call).showAsked}
 }
 
 // showAsked answers GET /runs/{run}/turns/{turn}/request.

@@ -28,8 +28,8 @@ const (
 
 // attachable are the files that models take beside text, by what their bytes say that they are.
 var attachable = map[string]chat.PartKind{
-	"image/png": chat.PartImage, "image/jpeg": chat.PartImage, "image/gif": chat.PartImage, "image/webp": chat.PartImage,
-	"application/pdf": chat.PartFile,
+	"image/png": chat.PartImage, "image/jpeg": chat.PartImage, "image/gif": chat.PartImage,
+	"image/webp": chat.PartImage, "application/pdf": chat.PartFile,
 }
 
 // spokenMessage returns a message of the user with what comes with it. field is where the text stands in the body,

@@ -17,7 +17,8 @@ func attached(t *testing.T, input string, files ...string) string {
 	t.Helper()
 	task := Task{Agent: "home", Input: input}
 	for i := 0; i < len(files); i += 2 {
-		task.Attachments = append(task.Attachments, Attachment{files[i], base64.StdEncoding.EncodeToString([]byte(files[i+1]))})
+		task.Attachments = append(task.Attachments,
+			Attachment{files[i], base64.StdEncoding.EncodeToString([]byte(files[i+1]))})
 	}
 	raw, err := json.Marshal(task)
 	if err != nil {
@@ -34,14 +35,16 @@ func TestAttachments(t *testing.T) {
 	m.mu.Lock()
 	parts := m.asked[0].Messages[0].Parts
 	m.mu.Unlock()
-	want := []chat.Part{{Text: "look"}, {Kind: chat.PartImage, MediaType: "image/png", Name: "a.png", Data: []byte(pixel)}, {Text: "=== FILE: b.txt\nwords\n"},
+	want := []chat.Part{{Text: "look"}, {Kind: chat.PartImage, MediaType: "image/png", Name: "a.png",
+		Data: []byte(pixel)}, {Text: "=== FILE: b.txt\nwords\n"},
 		{Kind: chat.PartFile, MediaType: "application/pdf", Name: "c.pdf", Data: []byte("%PDF-1.7\n")}}
 	got, _ := json.Marshal(parts)
 	if text, _ := json.Marshal(want); string(got) != string(text) {
 		t.Errorf("the model is asked with\n%s\nwant\n%s", got, text)
 	}
 	waiting := s.start("k-client", `{"agent":"home","input":"wait"}`)
-	status, text := s.do("POST", "/runs/"+waiting.ID+"/messages", "k-client", strings.Replace(attached(t, "", "b.txt", "words\n"), `"agent":"home",`, "", 1))
+	status, text := s.do("POST", "/runs/"+waiting.ID+"/messages", "k-client",
+		strings.Replace(attached(t, "", "b.txt", "words\n"), `"agent":"home",`, "", 1))
 	if status != http.StatusAccepted {
 		t.Errorf("%d %s", status, text)
 	}
@@ -80,7 +83,8 @@ func TestRefusedAttachments(t *testing.T) {
 	} {
 		status, text := s.do("POST", "/runs", "k-client", test.body)
 		var got struct{ Error Fault }
-		if err := json.Unmarshal(text, &got); err != nil || status != test.status || got.Error.Field != test.field || !strings.Contains(got.Error.Message, test.say) {
+		if err := json.Unmarshal(text, &got); err != nil || status != test.status || got.Error.Field != test.field ||
+			!strings.Contains(got.Error.Message, test.say) {
 			t.Errorf("%.100s: %d %s", test.body, status, text)
 		}
 	}

@@ -38,7 +38,8 @@ func (b broken) Heads(context.Context, journal.HeadQuery) iter.Seq2[journal.Head
 // TestDocument brings about every status that the document has for every route, and holds each answer to its schema.
 func TestDocument(t *testing.T) {
 	s := newService(t)
-	sample := map[string]string{"{run}": "run_a", "{session}": "ses_run_a", "{capture}": "req_1", "{turn}": "0", "{model}": "home", "{server}": "stock", "{tool}": "stock__count"}
+	sample := map[string]string{"{run}": "run_a", "{session}": "ses_run_a", "{capture}": "req_1", "{turn}": "0",
+		"{model}": "home", "{server}": "stock", "{tool}": "stock__count"}
 	sample["{approval}"], _ = s.filled()
 	path := func(r *route) string {
 		p := r.path
@@ -47,7 +48,8 @@ func TestDocument(t *testing.T) {
 		}
 		return p
 	}
-	bodies := map[string]string{"decideApproval": `{"decision":"allow"}`, "renameSession": `{"title":"x"}`, "logIn": `{"key":"k-admin"}`, "parse": `{"text":"x"}`, "connectModel": `{"url":"http://127.0.0.1:9/v1"}`,
+	bodies := map[string]string{"decideApproval": `{"decision":"allow"}`, "renameSession": `{"title":"x"}`,
+		"logIn": `{"key":"k-admin"}`, "parse": `{"text":"x"}`, "connectModel": `{"url":"http://127.0.0.1:9/v1"}`,
 		"acceptMCPTool": `{"name":"x","hash":"x"}`}
 	over := s.ask("run_a", `{"path":"late"}`, time.Now().Add(-time.Minute))
 	s.inspectable()
@@ -90,8 +92,11 @@ func TestDocument(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want %d", tt.method, tt.path, status, body, tt.status)
 		}
 	}
-	for _, p := range []string{"/runs", "/runs/run_a", "/runs/run_a/records", "/approvals", "/approvals/" + over, "/sessions", "/sessions/ses_run_a",
-		"/sessions/ses_run_a/transcript", "/sessions/ses_run_a/export", "/captures", "/captures/req_1", "/captures/req_1/timeline", "/inspect", "/runs/run_i/timeline", "/runs/run_i/scenario", "/runs/run_i/turns/0", "/tools", "/mcp", "/cluster", "/models", "/models/home/reach", "/stats", "/stats/overview", "/stats/export"} {
+	for _, p := range []string{"/runs", "/runs/run_a", "/runs/run_a/records", "/approvals", "/approvals/" + over,
+		"/sessions", "/sessions/ses_run_a", "/sessions/ses_run_a/transcript", "/sessions/ses_run_a/export",
+		"/captures", "/captures/req_1", "/captures/req_1/timeline", "/inspect", "/runs/run_i/timeline",
+		"/runs/run_i/scenario", "/runs/run_i/turns/0", "/tools", "/mcp", "/cluster", "/models", "/models/home/reach",
+		"/stats", "/stats/overview", "/stats/export"} {
 		if status, body := s.do("GET", p, "k-admin", ""); status != 200 {
 			t.Errorf("%s: %d %s", p, status, body)
 		}
@@ -123,7 +128,8 @@ func TestDocument(t *testing.T) {
 		down.seen = s.seen
 		for i := range down.api.routes {
 			if r := &down.api.routes[i]; r.stored && !r.driven {
-				if f := down.refused(r.method, path(r), "k-admin", bodies[r.name], o.status); strings.Contains(f.Error.Message, "boom") {
+				if f := down.refused(r.method, path(r), "k-admin", bodies[r.name], o.status); strings.Contains(
+					f.Error.Message, "boom") {
 					t.Errorf("%s tells of the inside: %s", r.name, f.Error.Message)
 				}
 			}
@@ -187,7 +193,8 @@ func (s *service) common(r *route, path, body string) {
 func (s *service) media(r *route, path, body string) {
 	s.t.Helper()
 	req, _ := http.NewRequestWithContext(s.t.Context(), r.method, s.url+Prefix+path, strings.NewReader(body))
-	req.AddCookie(&http.Cookie{Name: sessionCookie(req.Host), Value: s.api.logins.add(time.Now(), login{hash: sha256.Sum256([]byte("k-admin"))})})
+	req.AddCookie(&http.Cookie{Name: sessionCookie(req.Host),
+		Value: s.api.logins.add(time.Now(), login{hash: sha256.Sum256([]byte("k-admin"))})})
 	if status, text := s.send(http.DefaultClient, req); status != 415 {
 		s.t.Errorf("%s: %d %s", path, status, text)
 	}
@@ -197,7 +204,8 @@ func (s *service) media(r *route, path, body string) {
 func (s *service) origins() {
 	s.t.Helper()
 	for _, path := range []string{"/login", "/logout"} {
-		req, _ := http.NewRequestWithContext(s.t.Context(), "POST", s.url+Prefix+path, strings.NewReader(`{"key":"k-admin"}`))
+		req, _ := http.NewRequestWithContext(s.t.Context(), "POST", s.url+Prefix+path,
+			strings.NewReader(`{"key":"k-admin"}`))
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Sec-Fetch-Site", "cross-site")
 		if status, text := s.send(http.DefaultClient, req); status != 403 {
@@ -205,7 +213,9 @@ func (s *service) origins() {
 		}
 	}
 	jar, _ := cookiejar.New(nil)
-	c := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	defer c.CloseIdleConnections()
 	req, _ := http.NewRequestWithContext(s.t.Context(), "GET", s.url+Prefix+"/login?token="+s.api.Token(), nil)
 	if status, text := s.send(c, req); status != 303 {
@@ -225,7 +235,8 @@ func (s *service) slow(r *route, path string) {
 		s.t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "%s %s%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer k-admin\r\nContent-Length: 10\r\n\r\n{", r.method, Prefix, path)
+	fmt.Fprintf(conn, "%s %s%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer k-admin\r\nContent-Length: 10\r\n\r\n{",
+		r.method, Prefix, path)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		s.t.Fatal(err)
@@ -241,7 +252,9 @@ func (s *service) slow(r *route, path string) {
 // TestReadDocument reads the document as one that tools are made of.
 func TestReadDocument(t *testing.T) {
 	s := newService(t)
-	tools, err := openapi.Read(s.api.document, openapi.Options{Server: s.url + Prefix, Auth: map[string]openapi.Credential{"key": {Token: "k-admin"}}, Methods: []string{"get", "post", "patch", "delete"}})
+	tools, err := openapi.Read(s.api.document,
+		openapi.Options{Server: s.url + Prefix, Auth: map[string]openapi.Credential{"key": {Token: "k-admin"}},
+			Methods: []string{"get", "post", "patch", "delete"}})
 	if err != nil {
 		t.Error(err)
 	}
@@ -280,7 +293,8 @@ func TestAppFrames(t *testing.T) {
 				req.Header.Set(name, value)
 			}
 		}
-		if status, body := s.send(http.DefaultClient, req); status != tt.status || !strings.HasPrefix(string(body), tt.begin) {
+		if status, body := s.send(http.DefaultClient, req); status != tt.status ||
+			!strings.HasPrefix(string(body), tt.begin) {
 			t.Errorf("%q %q: %d %s", tt.dest, tt.site, status, body)
 		}
 	}

@@ -41,7 +41,8 @@ func (p *parrot) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.E
 		if path, ok := strings.CutPrefix(text, "note "); ok && last.Role == chat.RoleUser {
 			args, _ := json.Marshal(map[string]string{"path": path})
 			c := chat.Call{ID: fmt.Sprint("call_", n), Name: "write_note", Arguments: string(args), Complete: true}
-			_ = yield(chat.Event{Kind: chat.KindCallStart, ID: c.ID, Name: c.Name}, nil) && yield(chat.Event{Kind: chat.KindCallArgs, Text: c.Arguments}, nil) &&
+			_ = yield(chat.Event{Kind: chat.KindCallStart, ID: c.ID, Name: c.Name}, nil) &&
+				yield(chat.Event{Kind: chat.KindCallArgs, Text: c.Arguments}, nil) &&
 				yield(chat.Event{Kind: chat.KindCallEnd, ID: c.ID, Name: c.Name, Detail: &c}, nil) && yield(finish, nil)
 			return
 		}
@@ -80,7 +81,8 @@ func driven(t *testing.T) (*service, *parrot, *runs.Hub) {
 	}
 	m := &parrot{free: make(chan struct{})}
 	hub := runs.New(runs.Options{Journal: store, Agents: []runs.Agent{
-		{Name: "home", Model: m, Runner: tool.NewRunner(tool.Settings{Tools: &reg, Policy: ask}), Options: agent.Options{}},
+		{Name: "home", Model: m, Runner: tool.NewRunner(tool.Settings{Tools: &reg, Policy: ask}),
+			Options: agent.Options{}},
 		{Name: "secret", Model: m, Runner: tool.NewRunner(tool.Settings{Tools: &reg, Policy: ask})},
 	}})
 	t.Cleanup(func() {
@@ -144,7 +146,8 @@ func TestStart(t *testing.T) {
 	if got := textOf(list); got != "You said: hello there" || list[len(list)-1].Finish != "stop" {
 		t.Errorf("%q %+v", got, list)
 	}
-	if status, body := s.do("GET", "/runs/"+run.ID+"/events?after="+ids[len(ids)-1], "k-client", ""); status != http.StatusNoContent {
+	if status, body := s.do("GET", "/runs/"+run.ID+"/events?after="+ids[len(ids)-1], "k-client",
+		""); status != http.StatusNoContent {
 		t.Errorf("all was seen: %d %s", status, body)
 	}
 	again := s.start("k-client", `{"agent":"home","input":"and now","session":"`+run.Session+`"}`)
@@ -157,7 +160,8 @@ func TestStart(t *testing.T) {
 		heard = append(heard, string(msg.Role)+": "+msg.Text())
 	}
 	m.mu.Unlock()
-	if got, want := strings.Join(heard, "; "), "user: hello there; assistant: You said: hello there; user: and now"; got != want {
+	if got, want := strings.Join(heard, "; "),
+		"user: hello there; assistant: You said: hello there; user: and now"; got != want {
 		t.Errorf("the model heard %q, want %q", got, want)
 	}
 	var page Transcript
@@ -166,7 +170,8 @@ func TestStart(t *testing.T) {
 	for _, st := range page.Items {
 		heard = append(heard, string(st.Role)+": "+st.Text)
 	}
-	if got, want := strings.Join(heard, "; "), "user: hello there; assistant: You said: hello there; : ; user: and now; assistant: You said: and now; : "; got != want {
+	if got, want := strings.Join(heard, "; "),
+		"user: hello there; assistant: You said: hello there; : ; user: and now; assistant: You said: and now; : "; got != want {
 		t.Errorf("the transcript is %q, want %q", got, want)
 	}
 	for _, tt := range []struct {
@@ -179,11 +184,13 @@ func TestStart(t *testing.T) {
 		{`{"agent":"home"}`, "/input", 400},
 		{`{"agent":"home","input":"x","session":"ses_none"}`, "/session", 404},
 	} {
-		if f := s.refused("POST", "/runs", "k-client", tt.body, tt.status); f.Error.Field != tt.field || strings.Contains(f.Error.Fix, "secret") {
+		if f := s.refused("POST", "/runs", "k-client", tt.body, tt.status); f.Error.Field != tt.field ||
+			strings.Contains(f.Error.Fix, "secret") {
 			t.Errorf("%s: %+v", tt.body, f.Error)
 		}
 	}
-	if f := s.refused("POST", "/runs", "k-other", `{"agent":"home","input":"x","session":"`+run.Session+`"}`, 404); f.Error.Field != "/session" {
+	if f := s.refused("POST", "/runs", "k-other", `{"agent":"home","input":"x","session":"`+run.Session+`"}`,
+		404); f.Error.Field != "/session" {
 		t.Errorf("%+v", f)
 	}
 }
@@ -198,13 +205,16 @@ func TestApproveRun(t *testing.T) {
 		t.Fatalf("%+v", before)
 	}
 	s.until(run.ID, journal.StateWaiting)
-	if f := s.refused("POST", "/runs/"+run.ID+"/messages", "k-client", `{"text":"x"}`, 409); f.Error.Kind != KindConflict {
+	if f := s.refused("POST", "/runs/"+run.ID+"/messages", "k-client", `{"text":"x"}`,
+		409); f.Error.Kind != KindConflict {
 		t.Errorf("%+v", f)
 	}
-	if f := s.refused("POST", "/runs", "k-client", `{"agent":"home","input":"x","session":"`+run.Session+`"}`, 409); f.Error.Kind != KindConflict {
+	if f := s.refused("POST", "/runs", "k-client", `{"agent":"home","input":"x","session":"`+run.Session+`"}`,
+		409); f.Error.Kind != KindConflict {
 		t.Errorf("%+v", f)
 	}
-	if status, body := s.do("POST", "/approvals/"+asked.ID, "k-approver", `{"decision":"edit","arguments":{"path":"b.txt"}}`); status != 200 {
+	if status, body := s.do("POST", "/approvals/"+asked.ID, "k-approver",
+		`{"decision":"edit","arguments":{"path":"b.txt"}}`); status != 200 {
 		t.Fatalf("%d %s", status, body)
 	}
 	rest, _ := s.events(run.ID, ids[len(ids)-1], nil)
@@ -246,7 +256,8 @@ func TestReconnect(t *testing.T) {
 		}
 		all, last = append(all, list...), ids[0]
 		if textOf(all) == "You said: " {
-			if status, body := s.do("POST", "/runs/"+run.ID+"/messages", "k-client", `{"text":"and more"}`); status != http.StatusAccepted {
+			if status, body := s.do("POST", "/runs/"+run.ID+"/messages", "k-client",
+				`{"text":"and more"}`); status != http.StatusAccepted {
 				t.Fatalf("%d %s", status, body)
 			}
 			close(m.free)
@@ -275,7 +286,8 @@ func TestCancel(t *testing.T) {
 	s.events(run.ID, "", isKind("text"))
 	status, body := s.do("POST", "/runs/"+run.ID+"/cancel", "k-client", "")
 	var got Run
-	if err := json.Unmarshal(body, &got); err != nil || status != 200 || got.Ended == nil || got.Ended.Reason != "canceled" {
+	if err := json.Unmarshal(body, &got); err != nil || status != 200 || got.Ended == nil ||
+		got.Ended.Reason != "canceled" {
 		t.Errorf("%d %s", status, body)
 	}
 	for _, path := range []string{"/cancel", "/resume", "/messages"} {
@@ -320,7 +332,8 @@ func TestResume(t *testing.T) {
 	if f := s.refused("POST", "/runs/"+lease.Stream+"/resume", "k-admin", "", 409); f.Error.Kind != KindConflict {
 		t.Errorf("%+v", f)
 	}
-	if f := s.refused("POST", "/runs/"+lease.Stream+"/messages", "k-admin", `{"text":"x"}`, 409); f.Error.Kind != KindConflict {
+	if f := s.refused("POST", "/runs/"+lease.Stream+"/messages", "k-admin", `{"text":"x"}`,
+		409); f.Error.Kind != KindConflict {
 		t.Errorf("%+v", f)
 	}
 	if err := s.store.Release(t.Context(), lease); err != nil {
@@ -338,7 +351,8 @@ func (s *service) held() string {
 // TestDocumentOfRuns is TestDocument for the routes that need runs.
 func TestDocumentOfRuns(t *testing.T) {
 	s, _, hub := driven(t)
-	bodies := map[string]string{"startRun": `{"agent":"home","input":"hello"}`, "tellRun": `{"text":"x"}`, "reviewApproval": `{}`}
+	bodies := map[string]string{"startRun": `{"agent":"home","input":"hello"}`, "tellRun": `{"text":"x"}`,
+		"reviewApproval": `{}`}
 	run := s.start("k-client", bodies["startRun"])
 	_, ids := s.events(run.ID, "", nil)
 	asks := s.start("k-client", `{"agent":"home","input":"note a.txt"}`)
@@ -364,7 +378,8 @@ func TestDocumentOfRuns(t *testing.T) {
 	for _, tt := range []struct {
 		path, body string
 		status     int
-	}{{"/messages", bodies["tellRun"], 202}, {"/resume", "", 200}, {"/cancel", "", 200}, {"/messages", bodies["tellRun"], 409}, {"/resume", "", 409}, {"/cancel", "", 409}} {
+	}{{"/messages", bodies["tellRun"], 202}, {"/resume", "", 200}, {"/cancel", "", 200},
+		{"/messages", bodies["tellRun"], 409}, {"/resume", "", 409}, {"/cancel", "", 409}} {
 		if status, body := s.do("POST", "/runs/"+open.ID+tt.path, "k-client", tt.body); status != tt.status {
 			t.Errorf("%s: %d %s, want %d", tt.path, status, body, tt.status)
 		}

@@ -120,17 +120,21 @@ var meanings = []meaning{
 	{tool.ErrNoApproval, KindNotFound, "there is no such approval", ""},
 	{tool.ErrAnswer, KindInvalid, "", ""},
 	{tool.ErrAlways, KindInvalid, "this approval offers no rule that could be kept", "leave always out"},
-	{runs.ErrEnded, KindEnded, "the run is over", "start another one, in its session if it should go on with the conversation"},
+	{runs.ErrEnded, KindEnded, "the run is over", "start another one, in its session if it should go on with the " +
+		"conversation"},
 	{runs.ErrHeld, KindConflict, "another process drives the run", "ask that one, or wait until it has ended"},
-	{runs.ErrWaiting, KindConflict, "the run is not over and waits", "decide what it waits for, resume it, or cancel it"},
+	{runs.ErrWaiting, KindConflict, "the run is not over and waits", "decide what it waits for, resume it, or " +
+		"cancel it"},
 	{runs.ErrUnknownRun, KindNotFound, "there is no such run", ""},
-	{runs.ErrUnknownAgent, KindConflict, "the agent of the run is not there any more", "put it back into the configuration"},
+	{runs.ErrUnknownAgent, KindConflict, "the agent of the run is not there any more", "put it back into the " +
+		"configuration"},
 	{playback.ErrNoAnswer, KindConflict, "the model of the run never came to the end of an answer", ""},
 	{runs.ErrDraining, KindUnavailable, "the service is ending", "try again"},
 	{journal.ErrHeld, KindConflict, "a run of it is under way", "wait until it has ended, or cancel it"},
 	{journal.ErrConflict, KindConflict, "somebody else changed it at the same time", "look at it again"},
 	{journal.ErrReadOnly, KindUnavailable, "the journal cannot be written", "look at the disk that the journal is on"},
-	{journal.ErrFull, KindUnavailable, "no room is left for the journal", "make room on the disk that the journal is on"},
+	{journal.ErrFull, KindUnavailable, "no room is left for the journal", "make room on the disk that the journal " +
+		"is on"},
 	{journal.ErrLocked, KindUnavailable, "the journal is locked by another program", "try again"},
 	{journal.ErrLost, KindUnavailable, "the journal's database cannot be reached", "try again"},
 	{journal.ErrClosed, KindUnavailable, "the service is ending", "try again"},

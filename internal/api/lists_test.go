@@ -21,20 +21,22 @@ func TestRuns(t *testing.T) {
 	id, _ := s.filled()
 	var run Run
 	s.get("/runs/run_a", "k-client", &run)
-	if run.By != "cleo" || run.State != journal.StateWaiting || run.Waits == nil || run.Waits.Approvals[0] != id || run.Ended != nil {
+	if run.By != "cleo" || run.State != journal.StateWaiting || run.Waits == nil || run.Waits.Approvals[0] != id ||
+		run.Ended != nil {
 		t.Errorf("%+v", run)
 	}
 	s.add("run_a", 5, journal.Record{Kind: journal.KindResume, Resume: &journal.Resume{}}, ended("answer"))
 	run = Run{}
 	s.get("/runs/run_a", "k-admin", &run)
-	if run.State != journal.StateEnded || run.Waits != nil || run.Ended == nil || run.Ended.Reason != "answer" || run.Ended.Usage.In != 7 {
+	if run.State != journal.StateEnded || run.Waits != nil || run.Ended == nil || run.Ended.Reason != "answer" ||
+		run.Ended.Usage.In != 7 {
 		t.Errorf("%+v", run)
 	}
 	var list Runs
 	for _, tt := range []struct{ path, key, want string }{
 		{"/runs", "k-admin", "run_a run_b"}, {"/runs", "k-client", "run_a"}, {"/runs", "k-other", "run_b"},
-		{"/runs?state=ended", "k-admin", "run_a"}, {"/runs?state=waiting", "k-admin", "run_b"}, {"/runs?session=ses_run_b", "k-admin", "run_b"},
-		{"/runs?session=ses_run_b", "k-client", ""},
+		{"/runs?state=ended", "k-admin", "run_a"}, {"/runs?state=waiting", "k-admin", "run_b"},
+		{"/runs?session=ses_run_b", "k-admin", "run_b"}, {"/runs?session=ses_run_b", "k-client", ""},
 	} {
 		list = Runs{}
 		s.get(tt.path, tt.key, &list)
@@ -167,7 +169,8 @@ func TestSessions(t *testing.T) {
 	s := newService(t)
 	s.filled()
 	for _, tt := range []struct{ q, want string }{
-		{"", "ses_run_a"}, {"zebra", "ses_run_a"}, {"of%20cleo", "ses_run_a"}, {"CLEO%20zebra", "ses_run_a"}, {"giraffe", ""}, {"zebra%20giraffe", ""}, {"otto", ""},
+		{"", "ses_run_a"}, {"zebra", "ses_run_a"}, {"of%20cleo", "ses_run_a"}, {"CLEO%20zebra", "ses_run_a"},
+		{"giraffe", ""}, {"zebra%20giraffe", ""}, {"otto", ""},
 	} {
 		var list Sessions
 		s.get("/sessions?q="+tt.q, "k-client", &list)
@@ -180,28 +183,36 @@ func TestSessions(t *testing.T) {
 		}
 	}
 	var one Session
-	if status, body := s.do(http.MethodPatch, "/sessions/ses_run_a", "k-client", `{"title":" Animals "}`); status != http.StatusOK || json.Unmarshal(body, &one) != nil || one.Title != "Animals" {
+	if status, body := s.do(http.MethodPatch, "/sessions/ses_run_a", "k-client",
+		`{"title":" Animals "}`); status != http.StatusOK || json.Unmarshal(body, &one) != nil ||
+		one.Title != "Animals" {
 		t.Errorf("%d %s", status, body)
 	}
 	for _, title := range []string{"", "  ", strings.Repeat("x", 201)} {
-		if f := s.refused(http.MethodPatch, "/sessions/ses_run_a", "k-client", `{"title":"`+title+`"}`, 400); f.Error.Field != "/title" {
+		if f := s.refused(http.MethodPatch, "/sessions/ses_run_a", "k-client", `{"title":"`+title+`"}`,
+			400); f.Error.Field != "/title" {
 			t.Errorf("%+v", f)
 		}
 	}
 	var page Transcript
 	s.get("/sessions/ses_run_a/transcript", "k-client", &page)
-	if len(page.Items) != 3 || page.Items[0].Text != "Please note the Zebra" || page.Items[1].Calls[0].Arguments != `{"path":"a"}` || page.Items[2].Reason != "approval" {
+	if len(page.Items) != 3 || page.Items[0].Text != "Please note the Zebra" ||
+		page.Items[1].Calls[0].Arguments != `{"path":"a"}` || page.Items[2].Reason != "approval" {
 		t.Errorf("%+v", page)
 	}
-	s.add("run_a", 5, journal.Record{Kind: journal.KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "write_note", Result: tool.Text("noted")}})
+	s.add("run_a", 5,
+		journal.Record{Kind: journal.KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "write_note",
+			Result: tool.Text("noted")}})
 	last := page.Items[2].Position
 	page = Transcript{}
 	s.get(fmt.Sprint("/sessions/ses_run_a/transcript?after=", last), "k-client", &page)
-	if len(page.Items) != 1 || page.Items[0].Text != "noted" || page.Items[0].CallID != "call_1" || page.Items[0].Role != chat.RoleTool {
+	if len(page.Items) != 1 || page.Items[0].Text != "noted" || page.Items[0].CallID != "call_1" ||
+		page.Items[0].Role != chat.RoleTool {
 		t.Errorf("%+v", page)
 	}
 	status, lines := s.do(http.MethodGet, "/sessions/ses_run_a/export", "k-client", "")
-	if status != http.StatusOK || bytes.Count(lines, []byte("\n")) != 8 || !bytes.Contains(lines, []byte(`"question"`)) {
+	if status != http.StatusOK || bytes.Count(lines, []byte("\n")) != 8 ||
+		!bytes.Contains(lines, []byte(`"question"`)) {
 		t.Errorf("%d %s", status, lines)
 	}
 	if status, body := s.do(http.MethodDelete, "/sessions/ses_run_a", "k-client", ""); status != http.StatusNoContent {
@@ -231,7 +242,8 @@ func TestLists(t *testing.T) {
 	if len(rest.Items) != 1 || rest.Items[0].ID != "req_0" || rest.Next != "" {
 		t.Errorf("%+v", rest)
 	}
-	if status, body := s.do("GET", "/captures/req_1", "k-admin", ""); status != 200 || !bytes.Contains(body, []byte(`"answer":"ok"`)) {
+	if status, body := s.do("GET", "/captures/req_1", "k-admin", ""); status != 200 ||
+		!bytes.Contains(body, []byte(`"answer":"ok"`)) {
 		t.Errorf("%d %s", status, body)
 	}
 	s.refused("GET", "/captures/req_9", "k-admin", "", 404)

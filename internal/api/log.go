@@ -203,11 +203,14 @@ func logParams() []param {
 // logRoutes returns the routes of the log.
 func logRoutes() []route {
 	after := param{name: "after",
-		doc: "the id of the last event that was seen, as the header Last-Event-ID; without it what is kept is sent first", number: true, min: 0, max: 1<<53 - 1}
+		doc: "the id of the last event that was seen, as the header Last-Event-ID; without it what is kept is sent " +
+			"first", number: true, min: 0, max: 1<<53 - 1}
 	return []route{
-		{method: "GET", path: "/log", name: "readLog", doc: "Read the last lines of the service's log.", may: onlyAdmin, query: append(logParams(), limitParam, beforeParam),
-			out: of(LogLines{}), fails: []Kind{KindNotFound}, serve: (*call).readLog},
-		{method: "GET", path: "/log/events", name: "followLog", doc: "Follow the service's log. The id of an event is its number, its name line, its data a LogLine.", may: onlyAdmin,
+		{method: "GET", path: "/log", name: "readLog", doc: "Read the last lines of the service's log.",
+			may: onlyAdmin, query: append(logParams(), limitParam, beforeParam), out: of(LogLines{}),
+			fails: []Kind{KindNotFound}, serve: (*call).readLog},
+		{method: "GET", path: "/log/events", name: "followLog", doc: "Follow the service's log. The id of an event " +
+			"is its number, its name line, its data a LogLine.", may: onlyAdmin,
 			query: append(logParams(), after), media: mediaEvents, fails: []Kind{KindNotFound}, write: (*call).
 				followLog},
 	}

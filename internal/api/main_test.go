@@ -52,7 +52,8 @@ func (fixedLinks) Check(approval, token string) (string, bool) { return "link", 
 type stock struct{}
 
 func (stock) MCPServers() []MCPServer {
-	return []MCPServer{{Name: "stock", Place: "stock --stdio", Connected: true, Tools: []MCPTool{{Name: "stock__count"}},
+	return []MCPServer{{Name: "stock", Place: "stock --stdio", Connected: true,
+		Tools:   []MCPTool{{Name: "stock__count"}},
 		Changed: []ChangedTool{{Name: "list", Was: "{}\n", Now: "{}\n", Hash: "now"}}, Problems: []string{}}}
 }
 
@@ -82,18 +83,20 @@ func options(store journal.Store) Options {
 		Size int    `json:"size,omitempty"`
 	}
 	var reg tool.Registry
-	if err := reg.Add(tool.Func("write_note", "writes", func(context.Context, edit) (string, error) { return "", nil })); err != nil {
+	if err := reg.Add(tool.Func("write_note", "writes",
+		func(context.Context, edit) (string, error) { return "", nil })); err != nil {
 		panic(err)
 	}
 	ring, _ := capture.New(capture.Options{})
 	for i := range 3 {
-		_ = ring.Add(&capture.Record{ID: fmt.Sprint("req_", i), Time: time.Unix(int64(i), 0), Status: 200, Request: capture.Body("{}"), Answer: capture.Body("ok")})
+		_ = ring.Add(&capture.Record{ID: fmt.Sprint("req_", i), Time: time.Unix(int64(i), 0), Status: 200,
+			Request: capture.Body("{}"), Answer: capture.Body("ok")})
 	}
 	return Options{
 		Journal: store, Cluster: func() (cluster.Status, bool) {
 			return cluster.Status{Services: []cluster.ServiceStatus{}, Workers: []cluster.WorkerStatus{}}, true
-		}, Captures: ring, Links: fixedLinks{}, Connector: &firstModel{}, MCP: func() MCP { return stock{} }, Version: "1.2.3",
-		Holder: func(hash [sha256.Size]byte) (Caller, bool) {
+		}, Captures: ring, Links: fixedLinks{}, Connector: &firstModel{}, MCP: func() MCP { return stock{} },
+		Version: "1.2.3", Holder: func(hash [sha256.Size]byte) (Caller, bool) {
 			for k, c := range keys {
 				if sha256.Sum256([]byte(k)) == hash {
 					return c, true
@@ -250,27 +253,33 @@ func (s *service) add(stream string, after int64, records ...journal.Record) int
 }
 
 func runBy(by, session string) journal.Record {
-	return journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: session, Agent: "home", Model: "m", By: by}}
+	return journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: session, Agent: "home", Model: "m",
+		By: by}}
 }
 
 func said(role chat.Role, text string) journal.Record {
-	return journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: chat.Message{Role: role, Parts: chat.Text(text)}, By: "x"}}
+	return journal.Record{Kind: journal.KindMessage,
+		Message: &journal.Message{Message: chat.Message{Role: role, Parts: chat.Text(text)}, By: "x"}}
 }
 
 func answered(text string, calls ...chat.Call) journal.Record {
-	return journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(text), Calls: calls}}}
+	return journal.Record{Kind: journal.KindTurnEnd,
+		TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(text),
+			Calls: calls}}}
 }
 
 func ended(reason string) journal.Record {
-	return journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: reason, Usage: chat.Usage{Known: true, In: 7, Requests: 1}}}
+	return journal.Record{Kind: journal.KindEnd,
+		End: &journal.End{Reason: reason, Usage: chat.Usage{Known: true, In: 7, Requests: 1}}}
 }
 
 // ask puts a question and returns its id.
 func (s *service) ask(run, arguments string, expires time.Time) string {
 	s.t.Helper()
 	a := journal.Approvals{Store: s.store, Session: "ses_" + run, Run: run}
-	got, err := a.Ask(s.t.Context(), tool.Question{Binding: run + arguments, CallID: "call_1", Tool: "write_note", Arguments: json.RawMessage(arguments),
-		Rule: "ask: {tool: [write_note]} (wield.yaml:7)", Why: "because", Always: "allow: x", Expires: expires})
+	got, err := a.Ask(s.t.Context(), tool.Question{Binding: run + arguments, CallID: "call_1", Tool: "write_note",
+		Arguments: json.RawMessage(arguments), Rule: "ask: {tool: [write_note]} (wield.yaml:7)", Why: "because",
+		Always: "allow: x", Expires: expires})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -281,10 +290,14 @@ func (s *service) ask(run, arguments string, expires time.Time) string {
 func (s *service) filled() (mine, others string) {
 	s.t.Helper()
 	for _, r := range []struct{ run, by string }{{"run_a", "cleo"}, {"run_b", "otto"}} {
-		n := s.add(r.run, 0, runBy(r.by, "ses_"+r.run), journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "Of " + r.by}},
-			said(chat.RoleUser, "Please note the Zebra"), answered("I will", chat.Call{ID: "call_1", Name: "write_note", Arguments: `{"path":"a"}`, Complete: true}))
+		n := s.add(r.run, 0, runBy(r.by, "ses_"+r.run),
+			journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "Of " + r.by}},
+			said(chat.RoleUser, "Please note the Zebra"),
+			answered("I will", chat.Call{ID: "call_1", Name: "write_note", Arguments: `{"path":"a"}`, Complete: true}))
 		id := s.ask(r.run, `{"path":"a"}`, time.Time{})
-		s.add(r.run, n, journal.Record{Kind: journal.KindWait, Wait: &journal.Wait{For: journal.WaitApproval, Approvals: []string{id}}})
+		s.add(r.run, n,
+			journal.Record{Kind: journal.KindWait,
+				Wait: &journal.Wait{For: journal.WaitApproval, Approvals: []string{id}}})
 		if mine == "" {
 			mine = id
 		} else {

@@ -13,8 +13,8 @@ type MCP interface {
 	// AcceptMCP agrees to a changed definition, if it is still the one with the hash, and offers the tool again. It
 	// fails with a Fault if there is no such definition.
 	AcceptMCP(ctx context.Context, server string, c AcceptedTool) error
-	// AppMCP returns the document that shows the results of a tool, read on behalf of somebody. It fails with a Fault if there
-	// is none.
+	// AppMCP returns the document that shows the results of a tool, read on behalf of somebody. It fails with a Fault
+	// if there is none.
 	AppMCP(ctx context.Context, tool, by string) (string, error)
 }
 
@@ -65,9 +65,10 @@ func mcpRoutes() []route {
 			in:    of(AcceptedTool{}),
 			fails: []Kind{KindNotFound, KindConflict}, serve: (*call).acceptMCP,
 			doc: "Accept the changed definition of a tool, which is offered again."},
-		{method: http.MethodGet, path: "/tools/{tool}/app", name: "showApp", may: asking, media: mediaHTML, write: (*call).showApp,
-			fails: []Kind{KindUnavailable},
-			doc:   "Read the document with which an MCP server shows the results of a tool, for a frame of wield's page."},
+		{method: http.MethodGet, path: "/tools/{tool}/app", name: "showApp", may: asking, media: mediaHTML,
+			write: (*call).showApp, fails: []Kind{KindUnavailable},
+			doc: "Read the document with which an MCP server shows the results of a tool, for a frame of wield's " +
+				"page."},
 	}
 }
 
@@ -99,13 +100,14 @@ func (x *call) mcp() MCP {
 // mediaHTML is the content type of apps.
 const mediaHTML = "text/html"
 
-// appPolicy is the Content-Security-Policy of apps. The document has an origin of its own, wherever it is opened, and reaches
-// nothing: what its server's metadata asks for is not granted. It names no 'self', which would be this service.
+// appPolicy is the Content-Security-Policy of apps. The document has an origin of its own, wherever it is opened, and
+// reaches nothing: what its server's metadata asks for is not granted. It names no 'self', which would be this service.
 const appPolicy = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; " +
-	"img-src data: blob:; font-src data:; media-src data: blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+	"img-src data: blob:; font-src data:; media-src data: blob:; form-action 'none'; base-uri 'none'; " +
+	"frame-ancestors 'self'"
 
-// showApp answers GET /tools/{tool}/app. In a tab of its own an app could say that it is wield, and go where it likes; within
-// a frame it could lead to another app. Browsers say what asks only over https and on this machine.
+// showApp answers GET /tools/{tool}/app. In a tab of its own an app could say that it is wield, and go where it likes;
+// within a frame it could lead to another app. Browsers say what asks only over https and on this machine.
 func (x *call) showApp() error {
 	dest, site := x.r.Header.Get("Sec-Fetch-Dest"), x.r.Header.Get("Sec-Fetch-Site")
 	if dest != "" && dest != "iframe" || site != "" && site != "same-origin" {

@@ -23,12 +23,14 @@ func TestRefusedParts(t *testing.T) {
 	}
 	id := s.asks("edit", twoGroups)
 	r := s.review(id, "")
-	if len(r.Parts) != 2 || r.Parts[0].Path != "a.txt" || r.Parts[1].Path != "b.txt" || !strings.Contains(r.Parts[1].Diff, "-two\n+2\n") || len(r.Files) != 2 {
+	if len(r.Parts) != 2 || r.Parts[0].Path != "a.txt" || r.Parts[1].Path != "b.txt" ||
+		!strings.Contains(r.Parts[1].Diff, "-two\n+2\n") || len(r.Files) != 2 {
 		t.Fatalf("%+v", r)
 	}
 	var left Review
 	status, text := s.do("POST", "/approvals/"+id+"/review", "k-approver", `{"refused":[{"part":1}]}`)
-	if err := json.Unmarshal(text, &left); err != nil || status != 200 || len(left.Files) != 1 || left.Files[0].Path != "a.txt" || len(left.Parts) != 2 {
+	if err := json.Unmarshal(text, &left); err != nil || status != 200 || len(left.Files) != 1 ||
+		left.Files[0].Path != "a.txt" || len(left.Parts) != 2 {
 		t.Errorf("%d %s", status, text)
 	}
 	for body, field := range map[string]string{
@@ -40,13 +42,16 @@ func TestRefusedParts(t *testing.T) {
 		`{"decision":"edit","refused":[{"part":0,"reason":"` + strings.Repeat("x", 5000) + `"}]}`: "/refused",
 		`{"decision":"edit"}`: "/arguments",
 	} {
-		if status, text := s.do("POST", "/approvals/"+id, "k-approver", body); status != 400 || !strings.Contains(string(text), `"field":"`+field+`"`) {
+		if status, text := s.do("POST", "/approvals/"+id, "k-approver", body); status != 400 ||
+			!strings.Contains(string(text), `"field":"`+field+`"`) {
 			t.Errorf("%.60s: %d %s", body, status, text)
 		}
 	}
-	status, text = s.do("POST", "/approvals/"+id, "k-approver", `{"decision":"edit","refused":[{"part":1,"reason":"two stays"}]}`)
+	status, text = s.do("POST", "/approvals/"+id, "k-approver",
+		`{"decision":"edit","refused":[{"part":1,"reason":"two stays"}]}`)
 	var a Approval
-	if err := json.Unmarshal(text, &a); err != nil || status != 200 || a.State != "edited" || !strings.Contains(a.Answer.Refused, "part 2 of 2 (b.txt") {
+	if err := json.Unmarshal(text, &a); err != nil || status != 200 || a.State != "edited" ||
+		!strings.Contains(a.Answer.Refused, "part 2 of 2 (b.txt") {
 		t.Fatalf("%d %s", status, text)
 	}
 	var told string
@@ -70,7 +75,8 @@ func TestRefusedParts(t *testing.T) {
 func TestPartsCut(t *testing.T) {
 	for shift := range 3 {
 		long := strings.Repeat("x", shift) + strings.Repeat("\u20ac", maxDiff/3+10)
-		edits, err := json.Marshal("*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+" + long + "\n*** Update File: b.txt\n@@\n-two\n+2\n*** End Patch\n")
+		edits, err := json.Marshal("*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+" + long +
+			"\n*** Update File: b.txt\n@@\n-two\n+2\n*** End Patch\n")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,14 +98,17 @@ func TestStop(t *testing.T) {
 	id := s.asks("command_exec", `{"command":"make"}`)
 	var a Approval
 	status, text := s.do("POST", "/approvals/"+id, "k-approver", `{"decision":"stop","reason":"enough"}`)
-	if err := json.Unmarshal(text, &a); err != nil || status != 200 || a.State != "denied" || a.Answer.Reason != "enough" {
+	if err := json.Unmarshal(text, &a); err != nil || status != 200 || a.State != "denied" ||
+		a.Answer.Reason != "enough" {
 		t.Fatalf("%d %s", status, text)
 	}
 	var run Run
-	if s.get("/runs/"+a.Run, "k-client", &run); run.State != "ended" || run.Ended == nil || run.Ended.Reason != "canceled" {
+	if s.get("/runs/"+a.Run, "k-client", &run); run.State != "ended" || run.Ended == nil ||
+		run.Ended.Reason != "canceled" {
 		t.Errorf("%+v", run)
 	}
-	if status, text := s.do("POST", "/approvals/"+id, "k-admin", `{"decision":"stop"}`); status != 409 || !strings.Contains(string(text), "decided by") {
+	if status, text := s.do("POST", "/approvals/"+id, "k-admin", `{"decision":"stop"}`); status != 409 ||
+		!strings.Contains(string(text), "decided by") {
 		t.Errorf("%d %s", status, text)
 	}
 }

@@ -102,7 +102,8 @@ const (
 // reviewRoute returns the route of a review. Who may decide may look at what another decision would do.
 func reviewRoute() route {
 	return route{method: http.MethodPost, path: "/approvals/{approval}/review", name: "reviewApproval", may: deciding,
-		link: true, driven: true, doc: "Tell what the rules say of a call now, where they say it, and what it would change; of other arguments as well. Nothing is run.",
+		link: true, driven: true, doc: "Tell what the rules say of a call now, where they say it, and what it would " +
+			"change; of other arguments as well. Nothing is run.",
 		in: of(Look{}), out: of(Review{}), fails: []Kind{KindConflict}, serve: (*call).reviewApproval}
 }
 

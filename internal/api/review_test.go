@@ -36,7 +36,8 @@ func (caller) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Event,
 		}
 		name, args, _ := strings.Cut(last.Text(), " ")
 		c := chat.Call{ID: fmt.Sprint("call_", len(req.Messages)), Name: name, Arguments: args, Complete: true}
-		_ = yield(chat.Event{Kind: chat.KindCallStart, ID: c.ID, Name: c.Name}, nil) && yield(chat.Event{Kind: chat.KindCallArgs, Text: c.Arguments}, nil) &&
+		_ = yield(chat.Event{Kind: chat.KindCallStart, ID: c.ID, Name: c.Name}, nil) &&
+			yield(chat.Event{Kind: chat.KindCallArgs, Text: c.Arguments}, nil) &&
 			yield(chat.Event{Kind: chat.KindCallEnd, ID: c.ID, Name: c.Name, Detail: &c}, nil) && yield(finish, nil)
 	}
 }
@@ -60,14 +61,18 @@ func workshop(t *testing.T) (s *service, dir string) {
 	}
 	rules, err := policy.New(policy.Definition{Name: "p", Default: chat.DecisionAsk, Rules: []policy.Rule{
 		{Decision: chat.DecisionAllow, Selector: policy.Selector{Command: []string{"ls"}}, File: "wield.yaml", Line: 7},
-		{Decision: chat.DecisionDeny, Selector: policy.Selector{Command: []string{"wipe"}}, File: "wield.yaml", Line: 8},
-		{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: []string{"calculator"}}, File: "wield.yaml", Line: 9},
+		{Decision: chat.DecisionDeny, Selector: policy.Selector{Command: []string{"wipe"}}, File: "wield.yaml",
+			Line: 8},
+		{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: []string{"calculator"}}, File: "wield.yaml",
+			Line: 9},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	store := &journal.Memory{}
-	hub := runs.New(runs.Options{Journal: store, Agents: []runs.Agent{{Name: "home", Model: caller{}, Runner: tool.NewRunner(tool.Settings{Tools: &reg, Policy: rules, Root: dir, Temp: t.TempDir()})}}})
+	hub := runs.New(runs.Options{Journal: store,
+		Agents: []runs.Agent{{Name: "home", Model: caller{},
+			Runner: tool.NewRunner(tool.Settings{Tools: &reg, Policy: rules, Root: dir, Temp: t.TempDir()})}}})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -127,26 +132,33 @@ func TestReviewOfEdit(t *testing.T) {
 	}
 	id := s.asks("edit_file", `{"path":"a.txt","old_string":"two","new_string":"2"}`)
 	r := s.review(id, "")
-	if r.Decision != "ask" || r.Rule != "default" || r.Always != "allow: {tool: [edit_file], path: [a.txt], op: [write]}" || len(r.Findings) != 1 || !r.Findings[0].Decides {
+	if r.Decision != "ask" || r.Rule != "default" ||
+		r.Always != "allow: {tool: [edit_file], path: [a.txt], op: [write]}" || len(r.Findings) != 1 ||
+		!r.Findings[0].Decides {
 		t.Errorf("%+v", r)
 	}
-	want := []FileChange{{Path: "a.txt", Added: 1, Removed: 1, Diff: "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"}}
+	want := []FileChange{{Path: "a.txt", Added: 1, Removed: 1,
+		Diff: "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"}}
 	if !reflect.DeepEqual(r.Files, want) {
 		t.Errorf("%+v", r.Files)
 	}
 	if r = s.review(id, `{"path":"b/c.txt","old_string":"","new_string":"x\n"}`); r.Decision != "ask" {
 		t.Errorf("%+v", r)
 	}
-	if r = s.review(id, `{"path":"a.txt","old_string":"four","new_string":"4"}`); r.Files != nil || !strings.Contains(r.Unknown, "a.txt") {
+	if r = s.review(id, `{"path":"a.txt","old_string":"four","new_string":"4"}`); r.Files != nil ||
+		!strings.Contains(r.Unknown, "a.txt") {
 		t.Errorf("what is not found: %+v", r)
 	}
-	if r = s.review(id, `{"path":"../a.txt","old_string":"two","new_string":"4"}`); r.Decision != "deny" || r.Files != nil {
+	if r = s.review(id, `{"path":"../a.txt","old_string":"two","new_string":"4"}`); r.Decision != "deny" ||
+		r.Files != nil {
 		t.Errorf("outside of the workspace: %+v", r)
 	}
 	for _, c := range []struct{ arguments, field, message string }{
-		{`{"path":3}`, "/path", "string"}, {`{"paht":"a.txt"}`, "/paht", ""}, {`[]`, "", "an object"}, {`null`, "", "an object"},
+		{`{"path":3}`, "/path", "string"}, {`{"paht":"a.txt"}`, "/paht", ""}, {`[]`, "", "an object"},
+		{`null`, "", "an object"},
 	} {
-		if r = s.review(id, c.arguments); len(r.Problems) != 1 || r.Problems[0].Field != c.field || !strings.Contains(r.Problems[0].Message, c.message) || r.Decision != "" {
+		if r = s.review(id, c.arguments); len(r.Problems) != 1 || r.Problems[0].Field != c.field ||
+			!strings.Contains(r.Problems[0].Message, c.message) || r.Decision != "" {
 			t.Errorf("%s: %+v", c.arguments, r)
 		}
 	}
@@ -173,7 +185,8 @@ func TestReviewOfCommand(t *testing.T) {
 		}
 		told = append(told, fmt.Sprintf("%s %s <%s> %s:%d %v", f.Decision, f.Subject, part, f.File, f.Line, f.Decides))
 	}
-	if got := strings.Join(told, "\n"); got != "allow command <ls> wield.yaml:7 false\nask path <> x> :0 true\nask command <make \"é\"> :0 true" &&
+	if got := strings.Join(told,
+		"\n"); got != "allow command <ls> wield.yaml:7 false\nask path <> x> :0 true\nask command <make \"é\"> :0 true" &&
 		got != "allow command <ls> wield.yaml:7 false\nask path <> x> :0 true\nask command <make \"é\" > x> :0 true" {
 		t.Errorf("%s", got)
 	}
@@ -185,7 +198,8 @@ func TestReviewOfCommand(t *testing.T) {
 			t.Errorf("a command inside of another is found in the outer one: %+v", f)
 		}
 	}
-	if r = s.review(id, `{"command":"ls","arguments":["-l"]}`); r.Decision != "allow" || !reflect.DeepEqual(r.Command.Argv, []string{"ls", "-l"}) || r.Command.Parts != nil {
+	if r = s.review(id, `{"command":"ls","arguments":["-l"]}`); r.Decision != "allow" ||
+		!reflect.DeepEqual(r.Command.Argv, []string{"ls", "-l"}) || r.Command.Parts != nil {
 		t.Errorf("%+v", r)
 	}
 	if r = s.review(id, `{"shell":"ls 'x"}`); r.Decision != "ask" || r.Command.Error == "" {
@@ -201,14 +215,15 @@ func TestReviewOfOthers(t *testing.T) {
 		key, path string
 		status    int
 	}{
-		{"k-client", "/approvals/" + id + "/review", 403}, {"", "/approvals/" + id + "/review", 401}, {"k-admin", "/approvals/apr_none/review", 404},
-		{"", "/approvals/" + id + "/review?token=t-other", 401},
+		{"k-client", "/approvals/" + id + "/review", 403}, {"", "/approvals/" + id + "/review", 401},
+		{"k-admin", "/approvals/apr_none/review", 404}, {"", "/approvals/" + id + "/review?token=t-other", 401},
 	} {
 		if status, text := s.do("POST", c.path, c.key, "{}"); status != c.status {
 			t.Errorf("%s %s: %d %s", c.key, c.path, status, text)
 		}
 	}
-	req, err := http.NewRequestWithContext(t.Context(), "POST", s.url+Prefix+"/approvals/"+id+"/review?token=t-"+id, strings.NewReader("{}"))
+	req, err := http.NewRequestWithContext(t.Context(), "POST", s.url+Prefix+"/approvals/"+id+"/review?token=t-"+id,
+		strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,8 @@ type param struct {
 var (
 	limitParam  = param{name: "limit", doc: "how many, 20 if it is left out", number: true, min: 1, max: maxPage}
 	filterParam = param{name: "q",
-		doc: "a filter: terms such as tool:x, model:x, dialect:x, status:error, repaired:true, bounced:true, dur:>2s, kind:run, each with - before it for what must not be, and words or \"texts\""}
+		doc: "a filter: terms such as tool:x, model:x, dialect:x, status:error, repaired:true, bounced:true, " +
+			"dur:>2s, kind:run, each with - before it for what must not be, and words or \"texts\""}
 	beforeParam = param{name: "before", doc: "the next of the page before", number: true, min: 1, max: 1<<53 - 1}
 )
 

@@ -68,7 +68,8 @@ func (x *call) listSessions() (any, error) {
 			page.Next = b.next()
 			break
 		}
-		if s.Runs == 0 || !x.caller.owns(s.By) || from != "" && from != beganAt(&s) { // what is no conversation is kept by sessions, too
+		if s.Runs == 0 || !x.caller.owns(s.By) || from != "" && from != beganAt(&s) {
+			// what is no conversation is kept by sessions, too
 			continue
 		}
 		found, err := x.speaksOf(ctx, &s, words)

@@ -21,10 +21,12 @@ func ofSettings(r *route) bool {
 // TestDocumentOfSettings brings about every status that the document has of these routes.
 func TestDocumentOfSettings(t *testing.T) {
 	s, _ := workshop(t)
-	bodies := map[string]string{"testPolicy": `{"agent":"home","shell":"ls"}`, "runTool": `{"agent":"home","arguments":{"expression":"1+1"}}`}
+	bodies := map[string]string{"testPolicy": `{"agent":"home","shell":"ls"}`,
+		"runTool": `{"agent":"home","arguments":{"expression":"1+1"}}`}
 	id := s.asks("write_file", `{"path":"a.txt","content":"1"}`)
 	keep := func() string {
-		if status, text := s.do("POST", "/approvals/"+id, "k-admin", `{"decision":"allow","always":true}`); status != 200 {
+		if status, text := s.do("POST", "/approvals/"+id, "k-admin",
+			`{"decision":"allow","always":true}`); status != 200 {
 			t.Fatalf("%d %s", status, text)
 		}
 		var list KeptRules
@@ -70,13 +72,16 @@ func TestDocumentOfSettings(t *testing.T) {
 func TestPolicyTest(t *testing.T) {
 	s, dir := workshop(t)
 	for _, c := range []struct{ body, decision, what string }{
-		{`"shell":"ls -l"`, "allow", "wield.yaml:7"}, {`"shell":"ls; wipe x"`, "deny", "wield.yaml:8"}, {`"argv":["make"]`, "ask", ":0"},
-		{`"path":"a.txt","op":"write"`, "ask", ":0"}, {`"path":"a.txt"`, "ask", ":0"}, {`"path":"/etc/shadow"`, "deny", ":0"},
-		{`"url":"http://169.254.169.254/x"`, "deny", ":0"}, {`"tool":"calculator","arguments":{"expression":"1"}`, "allow", "wield.yaml:9"},
+		{`"shell":"ls -l"`, "allow", "wield.yaml:7"}, {`"shell":"ls; wipe x"`, "deny", "wield.yaml:8"},
+		{`"argv":["make"]`, "ask", ":0"}, {`"path":"a.txt","op":"write"`, "ask", ":0"},
+		{`"path":"a.txt"`, "ask", ":0"}, {`"path":"/etc/shadow"`, "deny", ":0"},
+		{`"url":"http://169.254.169.254/x"`, "deny", ":0"}, {`"tool":"calculator","arguments":{"expression":"1"}`,
+			"allow", "wield.yaml:9"},
 	} {
 		var r Review
 		status, text := s.do("POST", "/policy/test", "k-admin", `{"agent":"home",`+c.body+`}`)
-		if err := json.Unmarshal(text, &r); err != nil || status != 200 || string(r.Decision) != c.decision || len(r.Findings) == 0 {
+		if err := json.Unmarshal(text, &r); err != nil || status != 200 || string(r.Decision) != c.decision ||
+			len(r.Findings) == 0 {
 			t.Errorf("%s: %d %s", c.body, status, text)
 			continue
 		}
@@ -84,7 +89,8 @@ func TestPolicyTest(t *testing.T) {
 			t.Errorf("%s: decided at %s", c.body, got)
 		}
 	}
-	if f := s.refused("POST", "/policy/test", "k-admin", `{"agent":"hom"}`, 400); f.Error.Field != "/agent" || f.Error.Fix != "there are home" {
+	if f := s.refused("POST", "/policy/test", "k-admin", `{"agent":"hom"}`, 400); f.Error.Field != "/agent" ||
+		f.Error.Fix != "there are home" {
 		t.Errorf("%+v", f)
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 0 {
@@ -103,15 +109,18 @@ func TestRunTool(t *testing.T) {
 		}
 		return out
 	}
-	if got := try("calculator", `{"agent":"home","arguments":{"expression":"6*7"}}`); !got.Ran || got.Result == nil || got.Result.Text != "42" || got.Result.IsError {
+	if got := try("calculator", `{"agent":"home","arguments":{"expression":"6*7"}}`); !got.Ran || got.Result == nil ||
+		got.Result.Text != "42" || got.Result.IsError {
 		t.Errorf("%+v", got)
 	}
-	if got := try("calculator", `{"agent":"home","arguments":{"expression":6}}`); got.Ran || len(got.Review.Problems) != 1 || got.Review.Problems[0].Field != "/expression" {
+	if got := try("calculator", `{"agent":"home","arguments":{"expression":6}}`); got.Ran ||
+		len(got.Review.Problems) != 1 || got.Review.Problems[0].Field != "/expression" {
 		t.Errorf("%+v", got)
 	}
 	const write = `{"agent":"home","arguments":{"path":"n.txt","content":"x\n"}`
 	file := filepath.Join(dir, "n.txt")
-	if got := try("write_file", write+`}`); got.Ran || got.Result != nil || got.Review.Decision != chat.DecisionAsk || len(got.Review.Files) != 1 {
+	if got := try("write_file", write+`}`); got.Ran || got.Result != nil || got.Review.Decision != chat.DecisionAsk ||
+		len(got.Review.Files) != 1 {
 		t.Errorf("%+v", got)
 	}
 	if _, err := os.Stat(file); err == nil {
@@ -123,7 +132,9 @@ func TestRunTool(t *testing.T) {
 	if text, err := os.ReadFile(file); err != nil || string(text) != "x\n" {
 		t.Errorf("%q %v", text, err)
 	}
-	if got := try("write_file", `{"agent":"home","arguments":{"path":"../n.txt","content":"x\n"},"approved":true}`); got.Ran || got.Result == nil || !got.Result.IsError || got.Review.Decision != chat.DecisionDeny {
+	if got := try("write_file",
+		`{"agent":"home","arguments":{"path":"../n.txt","content":"x\n"},"approved":true}`); got.Ran ||
+		got.Result == nil || !got.Result.IsError || got.Review.Decision != chat.DecisionDeny {
 		t.Errorf("%+v", got)
 	}
 	if f := s.refused("POST", "/tools/nothing/run", "k-admin", `{"agent":"home"}`, 404); f.Error.Kind != KindNotFound {
@@ -135,12 +146,14 @@ func TestRunTool(t *testing.T) {
 func TestKeptRule(t *testing.T) {
 	s, _ := workshop(t)
 	id := s.asks("write_file", `{"path":"a.txt","content":"1\n"}`)
-	if status, text := s.do("POST", "/approvals/"+id, "k-approver", `{"decision":"allow","always":true}`); status != 200 {
+	if status, text := s.do("POST", "/approvals/"+id, "k-approver",
+		`{"decision":"allow","always":true}`); status != 200 {
 		t.Fatalf("%d %s", status, text)
 	}
 	var list KeptRules
 	s.get("/rules", "k-approver", &list)
-	if len(list.Items) != 1 || list.Items[0].Text != "allow: {tool: [write_file], path: [a.txt], op: [write]}" || list.Items[0].By != "amy" || list.Items[0].Approval != id {
+	if len(list.Items) != 1 || list.Items[0].Text != "allow: {tool: [write_file], path: [a.txt], op: [write]}" ||
+		list.Items[0].By != "amy" || list.Items[0].Approval != id {
 		t.Fatalf("%+v", list)
 	}
 	run := s.start("k-client", `{"agent":"home","input":"write_file {\"path\":\"a.txt\",\"content\":\"2\\n\"}"}`)
@@ -174,11 +187,14 @@ func TestLog(t *testing.T) {
 	log.Error("second", "big", strings.Repeat("x", 2*maxLogText))
 	var page LogLines
 	s.get("/log", "k-admin", &page)
-	if len(page.Items) != 2 || page.Items[0].Message != "first" || page.Items[0].Category != "api" || page.Items[0].Level != "info" ||
-		!slices.Equal(page.Items[0].Facts, []Fact{{"a", "1"}, {"g.b", "two"}, {"g.h.c", "3"}}) || len(page.Items[1].Facts[0].Value) != maxLogText+2 {
+	if len(page.Items) != 2 || page.Items[0].Message != "first" || page.Items[0].Category != "api" ||
+		page.Items[0].Level != "info" ||
+		!slices.Equal(page.Items[0].Facts, []Fact{{"a", "1"}, {"g.b", "two"}, {"g.h.c", "3"}}) ||
+		len(page.Items[1].Facts[0].Value) != maxLogText+2 {
 		t.Errorf("%+v", page)
 	}
-	if !strings.Contains(text.String(), "msg=first a=1 g.b=two g.h.c=3") || strings.Contains(text.String(), "not wanted") {
+	if !strings.Contains(text.String(), "msg=first a=1 g.b=two g.h.c=3") ||
+		strings.Contains(text.String(), "not wanted") {
 		t.Errorf("the next handler got %s", text.String())
 	}
 	s.get("/log?level=warn", "k-admin", &page)
@@ -210,7 +226,8 @@ func TestLog(t *testing.T) {
 	for range 3 * maxLogLines {
 		lines.add(LogLine{})
 	}
-	if kept, _ := lines.after(0); len(kept) > maxLogLines || len(kept) < maxLogLines/2 || kept[len(kept)-1].Seq != 3*maxLogLines+3 {
+	if kept, _ := lines.after(0); len(kept) > maxLogLines || len(kept) < maxLogLines/2 ||
+		kept[len(kept)-1].Seq != 3*maxLogLines+3 {
 		t.Errorf("%d lines are kept", len(kept))
 	}
 }

@@ -266,7 +266,8 @@ func (f *sourceFinder) find(want spelled, keyless bool) (at, end int) {
 	if !keyless {
 		return at, end
 	}
-	if k := strings.LastIndex(f.text[:f.first], want.text); k >= 0 && k >= f.first-512 { // a file that is named above a block
+	if k := strings.LastIndex(f.text[:f.first], want.text); k >= 0 && k >= f.first-512 {
+		// a file that is named above a block
 		return k, k + len(want.text)
 	}
 	if at < len(f.text) && (f.text[at] == '(' || f.text[at] == ',') { // an argument by its position

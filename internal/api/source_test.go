@@ -90,7 +90,8 @@ func checkSources(text string, call ParsedCall) error {
 	for _, s := range call.Values {
 		where := fmt.Sprintf("%s (key %t)", s.Path, s.Key)
 		if s.From > s.To || s.To > len(args) || s.At > s.End || s.At < call.At-above(call) || s.End > call.End {
-			return fmt.Errorf("%s: %d..%d is read from %d..%d, the call stands at %d..%d", where, s.From, s.To, s.At, s.End, call.At, call.End)
+			return fmt.Errorf("%s: %d..%d is read from %d..%d, the call stands at %d..%d", where, s.From, s.To, s.At,
+				s.End, call.At, call.End)
 		}
 		value, raw := args[s.From:s.To], text[s.At:s.End]
 		switch {
@@ -118,7 +119,8 @@ func says(raw, value string) bool {
 	if strings.ContainsAny(raw, "*/+") && strings.Trim(value, "-0123456789.") == "" {
 		return true
 	}
-	for _, way := range []func(string) string{asIs, html.UnescapeString, unescapeOnce, func(s string) string { return unescapeOnce(unescapeOnce(s)) }} {
+	for _, way := range []func(string) string{asIs, html.UnescapeString, unescapeOnce,
+		func(s string) string { return unescapeOnce(unescapeOnce(s)) }} {
 		if inOrder(strings.ToLower(way(raw)), strings.ToLower(text)) {
 			return true
 		}
@@ -127,8 +129,9 @@ func says(raw, value string) bool {
 }
 
 // other are spellings that share no character with what they mean.
-var other = map[string]string{"None": "null", "none": "null", "undefined": "null", "": "null", "0x1F": "31", "1.": "1.0", "user_name": "user.name",
-	`\u0041\'\q`: `A'\\q`, "\\x41 \\' \\\nz \\q": `\u0041 ' z \\q`, "\\x41\\a\\\n\\'b\\0": `\u0041\u0007'b\u0000`}
+var other = map[string]string{"None": "null", "none": "null", "undefined": "null", "": "null", "0x1F": "31",
+	"1.": "1.0", "user_name": "user.name", `\u0041\'\q`: `A'\\q`, "\\x41 \\' \\\nz \\q": `\u0041 ' z \\q`,
+	"\\x41\\a\\\n\\'b\\0": `\u0041\u0007'b\u0000`}
 
 func asIs(s string) string { return s }
 
@@ -194,13 +197,15 @@ func jsonPaths(text string) (paths []string) {
 
 // TestSources shows the bytes that values are read from, where other bytes say the same.
 func TestSources(t *testing.T) {
-	tools := []dialecttest.Tool{{Function: dialecttest.Function{Name: "plot", Parameters: []byte(`{"type":"object","properties":{
+	tools := []dialecttest.Tool{
+		{Function: dialecttest.Function{Name: "plot", Parameters: []byte(`{"type":"object","properties":{
 		"title":{"type":"string"},"width":{"type":"integer"},"marks":{"type":"array","items":{"type":"string"}},"area":{"type":"object","properties":{"w":{"type":"integer"}}}}}`)}}}
 	for _, tt := range []struct {
 		name, text string
 		want       []string // "path=bytes", a key with a star before it
 	}{
-		{"the same value twice", `<tool_call>{"name":"plot","arguments":{"title":"plot","marks":["plot","plot"]}}</tool_call>`,
+		{"the same value twice",
+			`<tool_call>{"name":"plot","arguments":{"title":"plot","marks":["plot","plot"]}}</tool_call>`,
 			[]string{"*/title=title@40", "/title=plot@48", "*/marks=marks@55", "/marks/0=plot@64", "/marks/1=plot@71"}},
 		{"escapes", `<tool_call>{"name":"plot","arguments":{"title":"a\"b\u00e9","width":3}}</tool_call>`,
 			[]string{`*/title=title@40`, `/title=a\"b\u00e9@48`, `*/width=width@61`, `/width=3@68`}},
@@ -208,10 +213,12 @@ func TestSources(t *testing.T) {
 			[]string{`*/title=title@26`, `/title=x@34`, `*/width=width@38`, `/width=12@46`}},
 		{"arguments in a string", `<tool_call>{"name":"plot","arguments":"{\"title\":\"a\\\"b\"}"}</tool_call>`,
 			[]string{`*/title=title@42`, `/title=a\\\"b@52`}},
-		{"tags", "<tool_call>\n<function=plot>\n<parameter=title>\na \"b\" <c\n</parameter>\n<parameter=area>\n{\"w\": 3}\n</parameter>\n</function>\n</tool_call>",
+		{"tags",
+			"<tool_call>\n<function=plot>\n<parameter=title>\na \"b\" <c\n</parameter>\n<parameter=area>\n{\"w\": 3}\n</parameter>\n</function>\n</tool_call>",
 			[]string{"*/title=title@39", `/title=a "b" <c@46`, "*/area=area@79", "*/area/w=w@87", "/area/w=3@91"}},
 		{"Python", `[plot(title='it\'s', width=3, marks=["a", 'b'])]`,
-			[]string{`*/title=title@6`, `/title=it\'s@13`, `*/width=width@21`, `/width=3@27`, `*/marks=marks@30`, `/marks/0=a@38`, `/marks/1=b@43`}},
+			[]string{`*/title=title@6`, `/title=it\'s@13`, `*/width=width@21`, `/width=3@27`, `*/marks=marks@30`,
+				`/marks/0=a@38`, `/marks/1=b@43`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := dialecttest.Case{Tools: tools, Text: tt.text}

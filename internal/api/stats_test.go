@@ -31,7 +31,8 @@ func TestStats(t *testing.T) {
 	counts := stats.New(t.TempDir(), stats.Options{})
 	for _, who := range []string{"cleo", "cleo", "otto"} {
 		for _, name := range []string{"look", "=cmd()"} {
-			for range counts.Model("home", agent.Prices{}, oneCall{name}).Stream(t.Context(), &chat.Request{Caller: who}) {
+			for range counts.Model("home", agent.Prices{}, oneCall{name}).Stream(t.Context(),
+				&chat.Request{Caller: who}) {
 			}
 		}
 	}
@@ -61,14 +62,16 @@ func TestStats(t *testing.T) {
 		t.Errorf("a client that asks for another one's numbers gets %+v", own.Items)
 	}
 	hours := read("/stats?step=1h&since=3h&tool=look", "k-admin")
-	if len(hours.Items) == 0 || hours.Items[0].Time == nil || hours.Items[0].Time.Minute() != 0 || hours.Items[0].Times["run"].N != 0 {
+	if len(hours.Items) == 0 || hours.Items[0].Time == nil || hours.Items[0].Time.Minute() != 0 ||
+		hours.Items[0].Times["run"].N != 0 {
 		t.Errorf("%+v", hours.Items)
 	}
 	then := time.Now().Add(-48 * time.Hour).UTC().Format(time.RFC3339)
 	if old := read("/stats?from=2026-01-01T00:00:00Z&to="+then, "k-admin"); len(old.Items) != 0 || old.To == nil {
 		t.Errorf("%+v", old)
 	}
-	for query, field := range map[string]string{"by=day": "", "step=90s": "", "since=soon": "since", "from=noon": "from", "from=2026-03-05T00:00:00Z&to=2026-03-04T00:00:00Z": "", "step=x": "step"} {
+	for query, field := range map[string]string{"by=day": "", "step=90s": "", "since=soon": "since",
+		"from=noon": "from", "from=2026-03-05T00:00:00Z&to=2026-03-04T00:00:00Z": "", "step=x": "step"} {
 		if f := s.refused("GET", "/stats?"+query, "k-admin", "", 400); f.Error.Field != field {
 			t.Errorf("%s: the field is %q", query, f.Error.Field)
 		}
@@ -84,12 +87,14 @@ func TestStats(t *testing.T) {
 	if err := json.Unmarshal(body, &seen); err != nil || status != 200 {
 		t.Fatal(status, err)
 	}
-	if len(seen.All) != 1 || len(seen.Steps) == 0 || seen.Step != 24*3600 || len(seen.Models) != 1 || len(seen.Clients) != 1 || len(seen.Dialects) != 1 || len(seen.Tools) != 2 {
+	if len(seen.All) != 1 || len(seen.Steps) == 0 || seen.Step != 24*3600 || len(seen.Models) != 1 ||
+		len(seen.Clients) != 1 || len(seen.Dialects) != 1 || len(seen.Tools) != 2 {
 		t.Errorf("%s", body)
 	}
 	status, body = s.do("GET", "/stats/export?by=tool", "k-admin", "")
 	table, err := csv.NewReader(strings.NewReader(string(body))).ReadAll()
-	if status != 200 || err != nil || len(table) != 3 || table[0][4] != "tool" || table[1][4] != "'=cmd()" || table[2][4] != "look" {
+	if status != 200 || err != nil || len(table) != 3 || table[0][4] != "tool" || table[1][4] != "'=cmd()" ||
+		table[2][4] != "look" {
 		t.Errorf("%d, %v, %q", status, err, table)
 	}
 }

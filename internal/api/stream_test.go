@@ -81,7 +81,8 @@ func TestTail(t *testing.T) {
 	go func() {
 		defer close(written)
 		for i := range n {
-			if _, err := s.store.Append(context.WithoutCancel(t.Context()), "run_a", int64(5+i), said(chat.RoleUser, fmt.Sprint("m", i))); err != nil {
+			if _, err := s.store.Append(context.WithoutCancel(t.Context()), "run_a", int64(5+i),
+				said(chat.RoleUser, fmt.Sprint("m", i))); err != nil {
 				t.Error(err)
 			}
 		}
@@ -89,7 +90,8 @@ func TestTail(t *testing.T) {
 	for len(got) < 2*6+n {
 		for e := range s.follow(t.Context(), "/events", "k-admin", last) {
 			var entry Entry
-			if err := json.Unmarshal([]byte(e.data), &entry); err != nil || fmt.Sprint(entry.Position) != e.id || string(entry.Kind) != e.name {
+			if err := json.Unmarshal([]byte(e.data), &entry); err != nil || fmt.Sprint(entry.Position) != e.id ||
+				string(entry.Kind) != e.name {
 				t.Fatalf("%+v: %v", e, err)
 			}
 			s.fits("an event", mustType(t, Entry{}), []byte(e.data))
@@ -213,8 +215,10 @@ func TestClose(t *testing.T) {
 // TestTailLargest leaves out what is larger than asked for, and tells where it is.
 func TestTailLargest(t *testing.T) {
 	s := newService(t)
-	s.add("run_a", 0, runBy("ada", "ses_a"), said(chat.RoleUser, strings.Repeat("long ", 2000)), said(chat.RoleUser, "short"))
-	for largest, want := range map[string][]bool{"": {true, true, true}, "&largest=1000": {true, false, true}, "&largest=0": {false, false, false}} {
+	s.add("run_a", 0, runBy("ada", "ses_a"), said(chat.RoleUser, strings.Repeat("long ", 2000)),
+		said(chat.RoleUser, "short"))
+	for largest, want := range map[string][]bool{"": {true, true, true}, "&largest=1000": {true, false, true},
+		"&largest=0": {false, false, false}} {
 		i := 0
 		for e := range s.follow(t.Context(), "/events?after=0"+largest, "k-admin", "") {
 			var entry Entry
@@ -253,7 +257,8 @@ func (e *endless) Watch(ctx context.Context, _ journal.Query) iter.Seq2[journal.
 	return func(yield func(journal.Entry, error) bool) {
 		for n := int64(1); ctx.Err() == nil && n < 10_000; n++ {
 			e.taken.Add(1)
-			if !yield(journal.Entry{Position: n, Stream: "run_a", Seq: n, Record: journal.Record{Kind: journal.KindMessage}, Body: e.body}, nil) {
+			if !yield(journal.Entry{Position: n, Stream: "run_a", Seq: n,
+				Record: journal.Record{Kind: journal.KindMessage}, Body: e.body}, nil) {
 				return
 			}
 		}
@@ -291,7 +296,8 @@ func TestStoppedReader(t *testing.T) {
 			here, there := net.Pipe()
 			l <- there
 			conns = append(conns, here)
-			if _, err := fmt.Fprintf(here, "GET %s/events HTTP/1.1\r\nHost: wield\r\nAuthorization: Bearer k-admin\r\n\r\n", Prefix); err != nil {
+			if _, err := fmt.Fprintf(here,
+				"GET %s/events HTTP/1.1\r\nHost: wield\r\nAuthorization: Bearer k-admin\r\n\r\n", Prefix); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := io.ReadFull(here, make([]byte, 100_000)); err != nil {
@@ -300,7 +306,8 @@ func TestStoppedReader(t *testing.T) {
 		}
 		synctest.Wait()
 		before := store.taken.Load()
-		const most = clients * (100_000 + 3*roomOfStream + 2*size) / size // what was read, what is being written, and what waits for that
+		// what was read, what is being written, and what waits for that
+		const most = clients * (100_000 + 3*roomOfStream + 2*size) / size
 		if before > most {
 			t.Errorf("%d records were taken for clients that read nothing, at most %d should be", before, most)
 		}

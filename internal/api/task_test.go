@@ -33,7 +33,8 @@ func TestBeforeOfTask(t *testing.T) {
 			position = step.Position
 		}
 	}
-	branch := s.start("k-client", fmt.Sprintf(`{"agent":"home","input":"other","session":%q,"before":%d}`, run.Session, position))
+	branch := s.start("k-client", fmt.Sprintf(`{"agent":"home","input":"other","session":%q,"before":%d}`, run.Session,
+		position))
 	s.events(branch.ID, "", nil)
 	if branch.Session == run.Session {
 		t.Error("the branch is in the same session")
@@ -50,15 +51,18 @@ func TestBeforeOfTask(t *testing.T) {
 	if after := s.transcript(run.Session); len(after) != len(all) {
 		t.Errorf("the session has %d steps instead of %d", len(after), len(all))
 	}
-	first := s.start("k-client", fmt.Sprintf(`{"agent":"home","input":"anew","session":%q,"before":%d}`, run.Session, all[0].Position))
+	first := s.start("k-client", fmt.Sprintf(`{"agent":"home","input":"anew","session":%q,"before":%d}`, run.Session,
+		all[0].Position))
 	s.events(first.ID, "", nil)
 	if got := s.transcript(first.Session); got[0].Text != "anew" {
 		t.Errorf("%+v", got)
 	}
 	for body, field := range map[string]string{
-		`{"agent":"home","input":"x","before":1}`:                                                                "/before",
-		fmt.Sprintf(`{"agent":"home","input":"x","session":%q,"before":%d}`, run.Session, all[1].Position):       "/before",
-		fmt.Sprintf(`{"agent":"home","input":"x","session":%q,"before":%d}`, run.Session, all[0].Position+10000): "/before",
+		`{"agent":"home","input":"x","before":1}`: "/before",
+		fmt.Sprintf(`{"agent":"home","input":"x","session":%q,"before":%d}`, run.Session,
+			all[1].Position): "/before",
+		fmt.Sprintf(`{"agent":"home","input":"x","session":%q,"before":%d}`, run.Session,
+			all[0].Position+10000): "/before",
 	} {
 		if f := s.refused("POST", "/runs", "k-client", body, 400); f.Error.Field != field {
 			t.Errorf("%s: %+v", body, f)

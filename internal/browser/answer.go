@@ -83,13 +83,15 @@ func (a *pageAnswer) look(ctx context.Context, settled bool) (r reading, moved b
 	case r.Login:
 		return r, false, loginError(a.o.URL)
 	case !r.Marked:
-		return r, false, &chat.Error{Kind: chat.ErrUnavailable, Code: CodeClosed, Message: "the page was loaded anew before its answer was whole"}
+		return r, false, &chat.Error{Kind: chat.ErrUnavailable, Code: CodeClosed,
+			Message: "the page was loaded anew before its answer was whole"}
 	case !r.There:
 		return r, false, nil
 	case r.Keep > len(a.text) || r.Safe > r.Keep+len(r.Tail):
 		return r, false, &chat.Error{Kind: chat.ErrProtocol, Message: "the page's answer cannot be followed"}
 	case r.Keep+len(r.Tail) > a.o.MaxAnswer:
-		return r, false, &chat.Error{Kind: chat.ErrProtocol, Code: CodeTooLong, Message: fmt.Sprintf("the answer is longer than %d bytes (browser.max_answer)", a.o.MaxAnswer)}
+		return r, false, &chat.Error{Kind: chat.ErrProtocol, Code: CodeTooLong,
+			Message: fmt.Sprintf("the answer is longer than %d bytes (browser.max_answer)", a.o.MaxAnswer)}
 	}
 	moved = r.Tail != "" || r.Keep < len(a.text)
 	if moved {
@@ -118,9 +120,11 @@ func (a *pageAnswer) isWhole(r reading, same int, still time.Duration) bool {
 func (a *pageAnswer) overdue(begun bool, still time.Duration) error {
 	switch {
 	case !begun && still >= a.o.First:
-		return &chat.Error{Kind: chat.ErrTimeout, Message: fmt.Sprintf("the page showed no answer within %v: nothing new matches browser.answer (%s)", a.o.First, a.o.Selectors.Answer)}
+		return &chat.Error{Kind: chat.ErrTimeout, Message: fmt.Sprintf("the page showed no answer within %v: nothing "+
+			"new matches browser.answer (%s)", a.o.First, a.o.Selectors.Answer)}
 	case begun && still >= a.o.Idle:
-		return &chat.Error{Kind: chat.ErrTimeout, Message: fmt.Sprintf("the page's answer stood still for %v and was not whole", a.o.Idle)}
+		return &chat.Error{Kind: chat.ErrTimeout, Message: fmt.Sprintf("the page's answer stood still for %v and was "+
+			"not whole", a.o.Idle)}
 	}
 	return nil
 }
@@ -160,7 +164,8 @@ func (a *pageAnswer) end(ctx context.Context, r reading) error {
 	}
 	rest, ok := after(a.text, a.sent)
 	if !ok {
-		return &chat.Error{Kind: chat.ErrProtocol, Code: CodeChanged, Message: "the page changed what it had long written, so that the rest of the answer fits nothing"}
+		return &chat.Error{Kind: chat.ErrProtocol, Code: CodeChanged, Message: "the page changed what it had long " +
+			"written, so that the rest of the answer fits nothing"}
 	}
 	return a.send(rest)
 }

@@ -5,9 +5,9 @@
 //
 //   - A selector is a CSS selector of elements of the page. What a page is made of is known from selectors alone.
 //   - A page is one tab with one conversation. It knows what has been said in it, so that only new turns are typed.
-//   - An answer is the newest element of its selector. The page shows Markdown as elements, and the text is made from them again:
-//     what is in code blocks is exact to the byte, the rest but for white space between blocks. Tags that the page does not know
-//     are gone, so that calls are best written in fenced code blocks.
+//   - An answer is the newest element of its selector. The page shows Markdown as elements, and the text is made from
+//     them again: what is in code blocks is exact to the byte, the rest but for white space between blocks. Tags that
+//     the page does not know are gone, so that calls are best written in fenced code blocks.
 //   - Settled text is what no longer changes while the page goes on writing. Only that is handed on before the end.
 //
 // A page takes no definitions of tools: a request with some is refused with the code chat.CodeToolsUnsupported, so
@@ -43,14 +43,15 @@ const (
 
 // Selectors say what a page is made of. Only Prompt and Answer are needed.
 type Selectors struct {
-	Prompt  string `json:"prompt"`   // the field that prompts are typed into
-	Answer  string `json:"answer"`   // the answers; the last one is the newest
-	Send    string `json:"send"`     // the button that sends the prompt; "": the Enter key does
-	Stop    string `json:"stop"`     // the button that stops the answer, there only while it is written
-	Done    string `json:"done"`     // something that is in or behind an answer that is whole
-	NewChat string `json:"new_chat"` // the button that begins a conversation; "": a page that was just loaded has none yet
-	Login   string `json:"login"`    // something that is there only when nobody is logged in
-	Ignore  string `json:"ignore"`   // what is in answers but is no part of them
+	Prompt string `json:"prompt"` // the field that prompts are typed into
+	Answer string `json:"answer"` // the answers; the last one is the newest
+	Send   string `json:"send"`   // the button that sends the prompt; "": the Enter key does
+	Stop   string `json:"stop"`   // the button that stops the answer, there only while it is written
+	Done   string `json:"done"`   // something that is in or behind an answer that is whole
+	// the button that begins a conversation; "": a page that was just loaded has none yet
+	NewChat string `json:"new_chat"`
+	Login   string `json:"login"`  // something that is there only when nobody is logged in
+	Ignore  string `json:"ignore"` // what is in answers but is no part of them
 }
 
 // Defaults of Options.
@@ -240,7 +241,8 @@ func (m *Model) open(ctx context.Context) (*page, error) {
 	tab, err := b.Open(ctx, m.o.URL, pageScript)
 	if err != nil {
 		if ctx.Err() == nil && !errors.Is(err, chromium.ErrTabClosed) {
-			err = &chat.Error{Kind: chat.ErrUnavailable, Code: CodeLoad, Message: "the page at " + m.o.URL + " cannot be loaded: " + err.Error(), Cause: err}
+			err = &chat.Error{Kind: chat.ErrUnavailable, Code: CodeLoad,
+				Message: "the page at " + m.o.URL + " cannot be loaded: " + err.Error(), Cause: err}
 		}
 		m.idle() // a browser without pages ends
 		return nil, err
@@ -260,7 +262,8 @@ func (m *Model) running(ctx context.Context) (*chromium.Browser, error) {
 	b, closed := m.browser, m.closed
 	m.mu.Unlock()
 	if closed {
-		return nil, &chat.Error{Kind: chat.ErrUnavailable, Code: CodeBrowser, Message: "the browser of this service has been closed"}
+		return nil, &chat.Error{Kind: chat.ErrUnavailable, Code: CodeBrowser,
+			Message: "the browser of this service has been closed"}
 	}
 	if b != nil {
 		select {
@@ -390,10 +393,13 @@ var starts = []struct {
 	code string
 	fix  string
 }{
-	{chromium.ErrMissing, CodeBrowser, "install Chromium (on Debian: apt-get install chromium), or put the path of one under browser.program"},
-	{chromium.ErrSandbox, CodeSandbox, "run wield as a user other than root where user namespaces are allowed, or, if nothing but pages that you trust are " +
+	{chromium.ErrMissing, CodeBrowser, "install Chromium (on Debian: apt-get install chromium), or put the path of " +
+		"one under browser.program"},
+	{chromium.ErrSandbox, CodeSandbox, "run wield as a user other than root where user namespaces are allowed, or, " +
+		"if nothing but pages that you trust are " +
 		"opened, set browser.sandbox: false, which takes down the wall between a page and this machine"},
-	{chromium.ErrInUse, CodeInUse, "close the other browser, such as the window of wield browser login, or give this backend a profile of its own"},
+	{chromium.ErrInUse, CodeInUse, "close the other browser, such as the window of wield browser login, or give this " +
+		"backend a profile of its own"},
 	{chromium.ErrDisplay, CodeBrowser, "set browser.visible: false, or run wield where there is a desktop"},
 	{chromium.ErrTabClosed, CodeClosed, ""},
 	{chromium.ErrClosed, CodeClosed, ""},
@@ -423,12 +429,14 @@ func asError(ctx context.Context, err error) error {
 // unsupported refuses what a page cannot be given.
 func unsupported(req *chat.Request) error {
 	if len(req.Tools) > 0 {
-		return &chat.Error{Kind: chat.ErrBadRequest, Code: chat.CodeToolsUnsupported, Param: "tools", Message: "a web page takes no tools: describe them in the text"}
+		return &chat.Error{Kind: chat.ErrBadRequest, Code: chat.CodeToolsUnsupported, Param: "tools",
+			Message: "a web page takes no tools: describe them in the text"}
 	}
 	for i := range req.Messages {
 		for j := range req.Messages[i].Parts {
 			if k := req.Messages[i].Parts[j].Kind; k != chat.PartText {
-				return &chat.Error{Kind: chat.ErrBadRequest, Param: "messages", Message: "a model behind a web page takes text alone, no images and no files"}
+				return &chat.Error{Kind: chat.ErrBadRequest, Param: "messages",
+					Message: "a model behind a web page takes text alone, no images and no files"}
 			}
 		}
 	}

@@ -56,7 +56,8 @@ type site struct {
 }
 
 // open serves a page that the shared browser shows.
-func open(t *testing.T, answer func(ctx context.Context, talk []chatpage.Message, write func(string)) error, change func(*browser.Options)) *site {
+func open(t *testing.T, answer func(ctx context.Context, talk []chatpage.Message, write func(string)) error,
+	change func(*browser.Options)) *site {
 	t.Helper()
 	needChromium(t)
 	t.Parallel()
@@ -102,13 +103,15 @@ func options(url string, change func(*browser.Options)) browser.Options {
 }
 
 // serve serves a page. Its browser is gone at the end of the test, with all that it has made.
-func serve(t *testing.T, answer func(ctx context.Context, talk []chatpage.Message, write func(string)) error, change func(*browser.Options)) *site {
+func serve(t *testing.T, answer func(ctx context.Context, talk []chatpage.Message, write func(string)) error,
+	change func(*browser.Options)) *site {
 	t.Helper()
 	return serveBy(t, answer, change, func(s *site) http.Handler { return s.page })
 }
 
 // serveBy serves a page by a handler in front of it.
-func serveBy(t *testing.T, answer func(ctx context.Context, talk []chatpage.Message, write func(string)) error, change func(*browser.Options), handler func(*site) http.Handler) *site {
+func serveBy(t *testing.T, answer func(ctx context.Context, talk []chatpage.Message, write func(string)) error,
+	change func(*browser.Options), handler func(*site) http.Handler) *site {
 	t.Helper()
 	needChromium(t)
 	t.Parallel()
@@ -190,14 +193,16 @@ func slowly(ctx context.Context, talk []chatpage.Message, write func(string)) er
 // rendered is Markdown in the layout that it comes back in. Each piece is asked for by itself.
 var rendered = []struct{ name, text, want string }{
 	{"paragraphs", "One line.\n\nAnother, with **strong**, *weak*, ~~gone~~ and `code` words.", ""},
-	{"code", "Before:\n\n```go\nfunc f() {\n\tif a < b && c > d {  \n\n\t\tprintln(\"x &amp; y\", `raw`)\n\t}\n}\n```\n\nafter", ""},
+	{"code",
+		"Before:\n\n```go\nfunc f() {\n\tif a < b && c > d {  \n\n\t\tprintln(\"x &amp; y\", `raw`)\n\t}\n}\n```\n\nafter", ""},
 	{"code without a language", "```\n  indented\n\n\n```", ""},
 	{"tags in code", "```xml\n<tool_call>\n<b>x</b> &lt;\n</tool_call>\n```", ""},
 	{"fences in code", "````markdown\n```sh\nls\n```\n````", ""},
 	{"inline code", "Say ``a`b`` or `*x*` or `<tag>`.", ""},
 	{"headings", "# One\n\ntext\n\n### Three *weak*", ""},
 	{"lists", "- a\n- b\n  - c\n  - d\n- e **f**", ""},
-	{"numbers", "3. three\n4. four:\n   ```json\n   {\"a\": 1}\n   ```\n5. five", "3. three\n4. four:\n   ```json\n   {\"a\": 1}\n   ```\n5. five"},
+	{"numbers", "3. three\n4. four:\n   ```json\n   {\"a\": 1}\n   ```\n5. five",
+		"3. three\n4. four:\n   ```json\n   {\"a\": 1}\n   ```\n5. five"},
 	{"table", "| a | b |\n| --- | --- |\n| 1 | x \\| y |\n| `c` |  |", ""},
 	{"links", "See [the page](https://example.org/a) and ![a cat](cat.png).", ""},
 	{"quotation", "> said\n>\n> - twice\n\nso", ""},
@@ -206,7 +211,8 @@ var rendered = []struct{ name, text, want string }{
 	{"unknown tags", "Look: <tool_call>{\"name\": \"f\"}</tool_call> there.", "Look: {\"name\": \"f\"} there."},
 	{"white space", "a  b\nc", "a b c"},
 	{"other letters", "naïve 漢字 😀 *é*", ""},
-	{"a call", "Let me look.\n\n```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Köln\", \"note\": \"a\\tb  c\"}}\n```", ""},
+	{"a call",
+		"Let me look.\n\n```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Köln\", \"note\": \"a\\tb  c\"}}\n```", ""},
 }
 
 // TestMarkdown asks for text of every form, which the page shows as elements and forgets, and gets the text back, in
@@ -238,7 +244,9 @@ func TestMarkdown(t *testing.T) {
 // TestConversation_C01: one page a conversation, in which only what is new is typed.
 func TestConversation_C01(t *testing.T) {
 	s := open(t, func(ctx context.Context, talk []chatpage.Message, write func(string)) error {
-		return chatpage.InPieces(ctx, write, fmt.Sprintf("Answer %d:\n\n```json\n{\"name\": \"f\", \"arguments\": {\"n\": %d}}\n```", len(talk), len(talk)), 9, 5*time.Millisecond)
+		return chatpage.InPieces(ctx, write,
+			fmt.Sprintf("Answer %d:\n\n```json\n{\"name\": \"f\", \"arguments\": {\"n\": %d}}\n```", len(talk),
+				len(talk)), 9, 5*time.Millisecond)
 	}, nil)
 	first := []chat.Message{user("[rules]\n\none")}
 	text, _, err := s.ask(t.Context(), first...)
@@ -250,7 +258,8 @@ func TestConversation_C01(t *testing.T) {
 	if again, _, err := s.ask(t.Context(), second...); err != nil || again == text {
 		t.Fatalf("%q, %v", again, err)
 	}
-	third := append(second, assistant("Answer 3:\n```json\n{\"name\":\"f\",\"arguments\":{\"n\":3}}\n```"), user("three"))
+	third := append(second, assistant("Answer 3:\n```json\n{\"name\":\"f\",\"arguments\":{\"n\":3}}\n```"),
+		user("three"))
 	if _, _, err := s.ask(t.Context(), third...); err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +274,8 @@ func TestConversation_C01(t *testing.T) {
 		typed = append(typed, fmt.Sprintf("%d: %s", len(talk), talk[len(talk)-1].Text))
 	}
 	if len(talks) != 4 || typed[0] != "1: [rules]\n\none" || typed[1] != "3: two" || typed[2] != "5: three" ||
-		!strings.HasPrefix(typed[3], "1: This conversation goes on") || !strings.Contains(typed[3], "changed by the client") || !strings.Contains(typed[3], "USER:\nthree") {
+		!strings.HasPrefix(typed[3], "1: This conversation goes on") ||
+		!strings.Contains(typed[3], "changed by the client") || !strings.Contains(typed[3], "USER:\nthree") {
 		t.Errorf("typed:\n%s", strings.Join(typed, "\n"))
 	}
 }
@@ -273,7 +283,8 @@ func TestConversation_C01(t *testing.T) {
 // TestSame shows that an answer like the one before it is an answer, also in a page whose old messages have left the
 // document.
 func TestSame(t *testing.T) {
-	s := open(t, func(_ context.Context, _ []chatpage.Message, write func(string)) error { write("Yes."); return nil }, nil)
+	s := open(t, func(_ context.Context, _ []chatpage.Message, write func(string)) error { write("Yes."); return nil },
+		nil)
 	var messages []chat.Message
 	for i := range 4 {
 		messages = append(messages, user(fmt.Sprintf("Is %d a number?", i)))
@@ -328,7 +339,8 @@ func TestLogin(t *testing.T) {
 	if _, _, err := s.ask(t.Context(), user("hi")); !errors.Is(err, chat.ErrAuth) {
 		t.Errorf("nobody is logged in: %v", err)
 	}
-	if _, err := browser.Login(t.Context(), *o); chat.AsError(err) == nil || chat.AsError(err).Code != browser.CodeInUse {
+	if _, err := browser.Login(t.Context(), *o); chat.AsError(err) == nil ||
+		chat.AsError(err).Code != browser.CodeInUse {
 		t.Errorf("the profile is in use: %v", err)
 	}
 	s.Close()
@@ -357,9 +369,14 @@ func canceled() context.Context {
 // TestSelectors: a selector that nothing matches, or that is none, is named.
 func TestSelectors(t *testing.T) {
 	var o *browser.Options
-	s := open(t, echo, func(options *browser.Options) { o = options; o.Load = time.Second; o.Selectors.Prompt = "#nothing" })
+	s := open(t, echo, func(options *browser.Options) {
+		o = options
+		o.Load = time.Second
+		o.Selectors.Prompt = "#nothing"
+	})
 	_, _, err := s.ask(t.Context(), user("hi"))
-	if e := chat.AsError(err); e == nil || e.Code != browser.CodeSelector || !strings.Contains(e.Message, `has nothing for browser.prompt: no element that can be seen matches #nothing`) {
+	if e := chat.AsError(err); e == nil || e.Code != browser.CodeSelector ||
+		!strings.Contains(e.Message, `has nothing for browser.prompt: no element that can be seen matches #nothing`) {
 		t.Errorf("%v", err)
 	}
 	o.Selectors.Prompt, o.Selectors.Stop = "#prompt", "[["
@@ -368,7 +385,8 @@ func TestSelectors(t *testing.T) {
 	defer m.Close()
 	defer browser.TakeBack(m)
 	for _, err := range m.Stream(t.Context(), &chat.Request{Messages: []chat.Message{user("hi")}}) {
-		if e := chat.AsError(err); e == nil || e.Code != browser.CodeSelector || !strings.Contains(e.Message, "browser.stop is no CSS selector: [[") {
+		if e := chat.AsError(err); e == nil || e.Code != browser.CodeSelector ||
+			!strings.Contains(e.Message, "browser.stop is no CSS selector: [[") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -379,7 +397,8 @@ func TestDeaf(t *testing.T) {
 	s := open(t, echo, func(o *browser.Options) { o.Load = 12 * time.Second }) // for the page to be there, too
 	s.page.Be(chatpage.Deaf)
 	_, _, err := s.ask(t.Context(), user("hi"))
-	if e := chat.AsError(err); e == nil || e.Code != browser.CodeSend || !strings.Contains(e.Message, "browser.send (#send) has no effect") {
+	if e := chat.AsError(err); e == nil || e.Code != browser.CodeSend ||
+		!strings.Contains(e.Message, "browser.send (#send) has no effect") {
 		t.Errorf("%v", err)
 	}
 }
@@ -401,7 +420,8 @@ func TestThrownAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent, err := browser.Send(t.Context(), s.Model, " ") // for which the page has no use
-	if e := chat.AsError(err); sent || e == nil || e.Code != browser.CodeSend || !strings.Contains(e.Message, "cannot be pressed") {
+	if e := chat.AsError(err); sent || e == nil || e.Code != browser.CodeSend ||
+		!strings.Contains(e.Message, "cannot be pressed") {
 		t.Errorf("a button that is off: %v, %v", sent, err)
 	}
 	if n := len(s.page.Talks()); n != 1 {
@@ -477,7 +497,8 @@ func TestGoneBefore(t *testing.T) {
 		argument, times, loads = c.argument, c.times, 0
 		mu.Unlock()
 		text, _, err := s.ask(t.Context(), user("there?"))
-		if e := chat.AsError(err); c.code == "" && (err != nil || text != "there?") || c.code != "" && (e == nil || e.Code != c.code) {
+		if e := chat.AsError(err); c.code == "" && (err != nil || text != "there?") ||
+			c.code != "" && (e == nil || e.Code != c.code) {
 			t.Errorf("%+v: %q, %v", c, text, err)
 		}
 		mu.Lock()
@@ -561,7 +582,8 @@ func TestTooLong(t *testing.T) {
 		return ctx.Err()
 	}, func(o *browser.Options) { o.MaxAnswer = 20_000 })
 	_, _, err := s.ask(t.Context(), user("go"))
-	if e := chat.AsError(err); e == nil || e.Kind != chat.ErrProtocol || e.Code != browser.CodeTooLong || !strings.Contains(e.Message, "longer than 20000 bytes (browser.max_answer)") {
+	if e := chat.AsError(err); e == nil || e.Kind != chat.ErrProtocol || e.Code != browser.CodeTooLong ||
+		!strings.Contains(e.Message, "longer than 20000 bytes (browser.max_answer)") {
 		t.Error(err)
 	}
 	waitFor(t, func() bool { return s.page.Stopped() == 1 })
@@ -577,7 +599,8 @@ func TestSilence(t *testing.T) {
 		return ctx.Err()
 	}, func(o *browser.Options) { o.Idle = time.Second })
 	for _, prompt := range []string{"half", "none"} { // the stop button is a sign of an answer
-		if _, _, err := s.ask(t.Context(), user(prompt)); !errors.Is(err, chat.ErrTimeout) || !strings.Contains(err.Error(), "stood still for 1s") {
+		if _, _, err := s.ask(t.Context(), user(prompt)); !errors.Is(err, chat.ErrTimeout) ||
+			!strings.Contains(err.Error(), "stood still for 1s") {
 			t.Errorf("%s: %v", prompt, err)
 		}
 	}
@@ -588,7 +611,8 @@ func TestSilence(t *testing.T) {
 func TestNoAnswer(t *testing.T) {
 	s := open(t, slowly, func(o *browser.Options) { o.Selectors.Answer = "#nothing" })
 	_, _, err := s.ask(t.Context(), user(strings.Repeat("again and ", 60)+"again"))
-	if e := chat.AsError(err); e == nil || e.Code != browser.CodeSelector || !strings.Contains(e.Message, "browser.answer") {
+	if e := chat.AsError(err); e == nil || e.Code != browser.CodeSelector ||
+		!strings.Contains(e.Message, "browser.answer") {
 		t.Error(err)
 	}
 }
@@ -597,7 +621,8 @@ func TestNoAnswer(t *testing.T) {
 func TestHuge(t *testing.T) {
 	var b strings.Builder
 	for i := 0; b.Len() < 1<<18; i++ {
-		fmt.Fprintf(&b, "Paragraph %d has **some** words, `code` and a [link](https://example.org/%d).\n\n```python\nprint(%d)\n```\n\n", i, i, i)
+		fmt.Fprintf(&b,
+			"Paragraph %d has **some** words, `code` and a [link](https://example.org/%d).\n\n```python\nprint(%d)\n```\n\n", i, i, i)
 	}
 	text := strings.TrimSpace(b.String())
 	s := open(t, func(ctx context.Context, _ []chatpage.Message, write func(string)) error {
@@ -644,8 +669,11 @@ func TestRefused(t *testing.T) {
 		req  chat.Request
 		code string
 	}{
-		"tools":          {chat.Request{Messages: []chat.Message{user("hi")}, Tools: []chat.Tool{{Name: "f"}}}, chat.CodeToolsUnsupported},
-		"an image":       {chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Kind: chat.PartImage}}}}}, ""},
+		"tools": {chat.Request{Messages: []chat.Message{user("hi")}, Tools: []chat.Tool{{Name: "f"}}},
+			chat.CodeToolsUnsupported},
+		"an image": {
+			chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Kind: chat.PartImage}}}}},
+			""},
 		"nothing":        {chat.Request{}, ""},
 		"the assistant ": {chat.Request{Messages: []chat.Message{user("hi"), assistant("ho")}}, ""},
 	} {
@@ -676,7 +704,8 @@ func TestNoBrowser(t *testing.T) {
 		}
 		m := browser.New(browser.Options{URL: "http://127.0.0.1:1/", Selectors: chatpage.Selectors, Browser: c.o})
 		for _, err := range m.Stream(t.Context(), &chat.Request{Messages: []chat.Message{user("hi")}}) {
-			if e := chat.AsError(err); e == nil || e.Kind != chat.ErrUnavailable || e.Code != c.code || !strings.Contains(e.Message, c.says) {
+			if e := chat.AsError(err); e == nil || e.Kind != chat.ErrUnavailable || e.Code != c.code ||
+				!strings.Contains(e.Message, c.says) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -40,7 +40,8 @@ func talkOf(req *chat.Request) (talk, error) {
 		}
 	}
 	if len(t) == 0 || t[len(t)-1].role == chat.RoleAssistant {
-		return nil, &chat.Error{Kind: chat.ErrBadRequest, Param: "messages", Message: "the last message must be one that can be typed into the page, not the assistant's"}
+		return nil, &chat.Error{Kind: chat.ErrBadRequest, Param: "messages",
+			Message: "the last message must be one that can be typed into the page, not the assistant's"}
 	}
 	return t, nil
 }
@@ -91,7 +92,8 @@ func sameAnswer(page, client string) bool {
 // order are the same answer.
 func wordsOf(text string) string {
 	var b strings.Builder
-	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
+	for w := range strings.FieldsFuncSeq(text,
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
 		if w = strings.ToLower(w); !slices.Contains(callKeys, w) {
 			b.WriteString(" " + w)
 		}
@@ -100,4 +102,5 @@ func wordsOf(text string) string {
 }
 
 // callKeys are words around a call that say nothing about it.
-var callKeys = []string{"json", "name", "arguments", "parameters", "args", "input", "function", "tool", "tool_name", "type"}
+var callKeys = []string{"json", "name", "arguments", "parameters", "args", "input", "function", "tool", "tool_name",
+	"type"}

@@ -29,10 +29,18 @@ func TestGoesOn(t *testing.T) {
 		next talk
 		want bool
 	}{
-		"as it was":               {say("weather?", call, "sunny"), true},
-		"the call written anew":   {say("weather?", "Let me look.\n```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Rome\",\"days\":3}}\n```", "sunny"), true},
-		"without the words":       {say("weather?", "```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Rome\",\"days\":3}}\n```", "sunny"), true},
-		"another city":            {say("weather?", "Let me look.\n```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Paris\",\"days\":3}}\n```", "sunny"), false},
+		"as it was": {say("weather?", call, "sunny"), true},
+		"the call written anew": {
+			say("weather?",
+				"Let me look.\n```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Rome\",\"days\":3}}\n```",
+				"sunny"), true},
+		"without the words": {
+			say("weather?", "```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Rome\",\"days\":3}}\n```",
+				"sunny"), true},
+		"another city": {
+			say("weather?",
+				"Let me look.\n```json\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Paris\",\"days\":3}}\n```",
+				"sunny"), false},
 		"other words":             {say("weather?", "I will look. "+call, "sunny"), false},
 		"no answer":               {say("weather?", "", "sunny"), false},
 		"another question":        {say("Weather?", call, "sunny"), false},

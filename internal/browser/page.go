@@ -105,11 +105,13 @@ func (p *page) missing(name string, v view) error {
 		where += fmt.Sprintf(" (%.80q)", v.Title)
 	}
 	return &chat.Error{Kind: chat.ErrProtocol, Code: CodeSelector,
-		Message: fmt.Sprintf("the page at %s has nothing for browser.%s: no element that can be seen matches %s", where, name, p.o.Selectors.named(name))}
+		Message: fmt.Sprintf("the page at %s has nothing for browser.%s: no element that can be seen matches %s",
+			where, name, p.o.Selectors.named(name))}
 }
 
 func loginError(where string) error {
-	return &chat.Error{Kind: chat.ErrAuth, Code: CodeLogin, Message: fmt.Sprintf("the page at %s asks to log in (browser.login): run wield browser login, or log in again", where)}
+	return &chat.Error{Kind: chat.ErrAuth, Code: CodeLogin, Message: fmt.Sprintf("the page at %s asks to log in "+
+		"(browser.login): run wield browser login, or log in again", where)}
 }
 
 // await looks at the page until it is as it should be. A page that asks to log in never will be.
@@ -172,7 +174,9 @@ func (p *page) enter(ctx context.Context, prompt string) error {
 			break
 		}
 		if try == tries {
-			return &chat.Error{Kind: chat.ErrProtocol, Code: CodeSend, Message: fmt.Sprintf("the field of browser.prompt (%s) did not take the text as it was typed", p.o.Selectors.Prompt)}
+			return &chat.Error{Kind: chat.ErrProtocol, Code: CodeSend,
+				Message: fmt.Sprintf("the field of browser.prompt (%s) did not take the text as it was typed",
+					p.o.Selectors.Prompt)}
 		}
 	}
 	_, ok, err := p.await(ctx, p.o.Load, func(v view) bool { return v.Empty || !v.Prompt || v.Stop })
@@ -181,7 +185,8 @@ func (p *page) enter(ctx context.Context, prompt string) error {
 		if p.o.Selectors.Send != "" {
 			how = "browser.send (" + p.o.Selectors.Send + ")"
 		}
-		err = &chat.Error{Kind: chat.ErrProtocol, Code: CodeSend, Message: "the page did not take the prompt: " + how + " has no effect"}
+		err = &chat.Error{Kind: chat.ErrProtocol, Code: CodeSend, Message: "the page did not take the prompt: " + how +
+			" has no effect"}
 	}
 	return err
 }
@@ -225,7 +230,8 @@ func (p *page) send(ctx context.Context, prompt string) (sent bool, err error) {
 	}
 	p.asked = false
 	if is.Held {
-		err = &chat.Error{Kind: chat.ErrProtocol, Code: CodeSend, Message: fmt.Sprintf("the button of browser.send (%s) cannot be pressed", p.o.Selectors.Send)}
+		err = &chat.Error{Kind: chat.ErrProtocol, Code: CodeSend, Message: fmt.Sprintf("the button of browser.send "+
+			"(%s) cannot be pressed", p.o.Selectors.Send)}
 	}
 	return false, err
 }
@@ -263,7 +269,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 // closedError is the error of a page that went away while it answered.
 func closedError(err error) error {
 	if errors.Is(err, chromium.ErrTabClosed) {
-		return &chat.Error{Kind: chat.ErrUnavailable, Code: CodeClosed, Message: "the page was closed, or crashed, before its answer was whole", Cause: err}
+		return &chat.Error{Kind: chat.ErrUnavailable, Code: CodeClosed, Message: "the page was closed, or crashed, " +
+			"before its answer was whole", Cause: err}
 	}
 	return err
 }

@@ -6,8 +6,8 @@
 //
 //   - A record is one exchange with its bodies.
 //   - The ring holds the last records, bounded in number and in bytes; what is older is forgotten.
-//   - What is shown or written anywhere is masked: what looks like a key, a password or a token is replaced. In memory records
-//     are as they were, since to mask costs far more than to keep, and most are never looked at.
+//   - What is shown or written anywhere is masked: what looks like a key, a password or a token is replaced. In memory
+//     records are as they were, since to mask costs far more than to keep, and most are never looked at.
 package capture
 
 import (

@@ -104,7 +104,8 @@ func TestDisk(t *testing.T) {
 func TestTurnTook(t *testing.T) {
 	asked := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	var r Record
-	r.Watch(nil, &chat.Event{Kind: chat.KindTurnStart, Detail: &chat.TurnDetail{Began: asked}}, asked.Add(6*time.Second))
+	r.Watch(nil, &chat.Event{Kind: chat.KindTurnStart, Detail: &chat.TurnDetail{Began: asked}},
+		asked.Add(6*time.Second))
 	r.Watch(nil, &chat.Event{Kind: chat.KindText, Text: "x"}, asked.Add(6*time.Second))
 	r.Watch(nil, &chat.Event{Kind: chat.KindTurnEnd, Detail: &chat.TurnDetail{}}, asked.Add(7*time.Second))
 	if turn := r.Turns[0]; turn.Began != asked || turn.Took != 7*time.Second {
@@ -112,10 +113,11 @@ func TestTurnTook(t *testing.T) {
 	}
 }
 
-// TestPrefix: a record says how much of the prompt before stands at the front of its own, within one conversation of one
-// client, and keeps no text for it.
+// TestPrefix: a record says how much of the prompt before stands at the front of its own, within one conversation of
+// one client, and keeps no text for it.
 func TestPrefix(t *testing.T) {
-	r, err := New(Options{Dir: t.TempDir(), Hide: func(s string) string { return strings.ReplaceAll(s, "hush", "***") }})
+	r, err := New(Options{Dir: t.TempDir(),
+		Hide: func(s string) string { return strings.ReplaceAll(s, "hush", "***") }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,8 +151,9 @@ func TestPrefix(t *testing.T) {
 		{"another client", "b", "Be brief.", nil, third, "<nil>"},
 		{"another line", "a", "Be brief.\nhush 17", nil, third,
 			"24 % of the previous prompt is at the front of this one; the first difference is at byte 10 (system, line 2): *** 17"},
-		{"another conversation", "a", "Be brief.", nil, []chat.Message{say(chat.RoleUser, "Who?"), say(chat.RoleAssistant, "I."), say(chat.RoleUser, "Ah."),
-			say(chat.RoleAssistant, "So."), say(chat.RoleUser, "Yes."), say(chat.RoleUser, "No.")}, "<nil>"},
+		{"another conversation", "a", "Be brief.", nil,
+			[]chat.Message{say(chat.RoleUser, "Who?"), say(chat.RoleAssistant, "I."), say(chat.RoleUser, "Ah."),
+				say(chat.RoleAssistant, "So."), say(chat.RoleUser, "Yes."), say(chat.RoleUser, "No.")}, "<nil>"},
 		{"a tool of late", "b", "Be brief.", []chat.Tool{{Name: "f"}}, append(third, say(chat.RoleUser, "Why?")),
 			`0 % of the previous prompt is at the front of this one; the first difference is at byte 0 (tools, line 1): f ""`},
 	} {
@@ -164,7 +167,8 @@ func TestPrefix(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := Reports(text)
-	if len(list) != 2 || list[0].Turns != 2 || list[0].Lost != 1 || list[0].Worst.Where != "system, line 2" || list[1].Lost != 1 {
+	if len(list) != 2 || list[0].Turns != 2 || list[0].Lost != 1 || list[0].Worst.Where != "system, line 2" ||
+		list[1].Lost != 1 {
 		t.Errorf("the file tells of %+v", list)
 	}
 }

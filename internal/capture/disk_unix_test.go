@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// TestDiskIsFull checks that a record which cannot be written spoils no other, and that writing goes on when there is room.
+// TestDiskIsFull checks that a record which cannot be written spoils no other, and that writing goes on when there is
+// room.
 func TestDiskIsFull(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "captures")
 	r, err := New(Options{Keep: 3, Dir: dir})

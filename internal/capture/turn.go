@@ -251,7 +251,8 @@ func (r *Record) detach() {
 			clone(&t.Bounce.Name)
 		}
 		if t.Overrun != nil {
-			t.Overrun = &chat.OverrunDetail{At: t.Overrun.At, Marker: strings.Clone(t.Overrun.Marker), Hard: t.Overrun.Hard}
+			t.Overrun = &chat.OverrunDetail{At: t.Overrun.At, Marker: strings.Clone(t.Overrun.Marker),
+				Hard: t.Overrun.Hard}
 		}
 	}
 }

@@ -23,11 +23,12 @@ type Variant string
 
 // The variants.
 const (
-	Plain    Variant = ""         // a text area and a button
-	Login    Variant = "login"    // asks to log in, until somebody has
-	Signing  Variant = "signing"  // asks to log in, and somebody does
-	Loading  Variant = "loading"  // loads itself anew in the middle of an answer
-	Slow     Variant = "slow"     // is made late, throws away what was typed before, and takes its time to see what is typed
+	Plain   Variant = ""        // a text area and a button
+	Login   Variant = "login"   // asks to log in, until somebody has
+	Signing Variant = "signing" // asks to log in, and somebody does
+	Loading Variant = "loading" // loads itself anew in the middle of an answer
+	// is made late, throws away what was typed before, and takes its time to see what is typed
+	Slow     Variant = "slow"
 	Editable Variant = "editable" // has a field that is no form element, and sends at the Enter key
 	Deaf     Variant = "deaf"     // has a button without effect
 	Asking   Variant = "asking"   // opens a dialog when it is loaded

@@ -65,7 +65,8 @@ func Jinja(source string) (*Template, error) {
 // Ollama's /api/show answers, or the template alone.
 func Read(data []byte) (*Template, error) {
 	text := strings.TrimPrefix(string(data), "\ufeff")
-	if trimmed := strings.TrimSpace(text); !strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "{{") || strings.HasPrefix(trimmed, "{%") || strings.HasPrefix(trimmed, "{#") {
+	if trimmed := strings.TrimSpace(text); !strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "{{") ||
+		strings.HasPrefix(trimmed, "{%") || strings.HasPrefix(trimmed, "{#") {
 		if isOllama(text) {
 			return Ollama(strings.TrimSuffix(text, "\n"), "") // which an editor put there
 		}
@@ -158,7 +159,8 @@ func (t *Template) Inspect() (Found, error) {
 // opened returns the tag of reasoning that a prompt ends with.
 func opened(prompt string) string {
 	prompt = strings.TrimRight(prompt, " \n")
-	for _, tag := range []string{"<think>", "<thinking>", "<thought>", "[THINK]", "<seed:think>", "<|START_THINKING|>", "<longcat_think>", "<mm:think>", "<|inner_prefix|>"} {
+	for _, tag := range []string{"<think>", "<thinking>", "<thought>", "[THINK]", "<seed:think>", "<|START_THINKING|>",
+		"<longcat_think>", "<mm:think>", "<|inner_prefix|>"} {
 		if strings.HasSuffix(prompt, tag) {
 			return tag
 		}
@@ -210,7 +212,8 @@ func shared(a, b string) int {
 
 // read returns the dialect of the one call in the text, if it is the call that was rendered.
 func read(text string) string {
-	out, err := dialect.Parse(text, dialect.Options{Tools: shapes, Repair: dialect.RepairSafe, Thinking: dialect.Thinking{Calls: dialect.CallsAlways}})
+	out, err := dialect.Parse(text, dialect.Options{Tools: shapes, Repair: dialect.RepairSafe,
+		Thinking: dialect.Thinking{Calls: dialect.CallsAlways}})
 	if err != nil || len(out.Calls) != 1 || out.Calls[0].Name != toolName {
 		return ""
 	}
@@ -234,9 +237,11 @@ func likeliest(text, read string) string {
 	name, most := read, 0
 	for _, d := range dialect.Names() {
 		row, _ := dialect.Lookup(d)
-		written, err := row.AppendCalls(nil, []chat.Call{{Name: toolName, Arguments: string(callArguments), Complete: true}})
+		written, err := row.AppendCalls(nil,
+			[]chat.Call{{Name: toolName, Arguments: string(callArguments), Complete: true}})
 		n := len(squeeze(string(written)))
-		if err == nil && !row.ByName && (n > most || n == most && d == read) && strings.Contains(text, squeeze(string(written))) {
+		if err == nil && !row.ByName && (n > most || n == most && d == read) &&
+			strings.Contains(text, squeeze(string(written))) {
 			name, most = d, n
 		}
 	}

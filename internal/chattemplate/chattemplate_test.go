@@ -24,14 +24,17 @@ func TestInspect(t *testing.T) {
 		{"hermes.jinja", "hermes", chattemplate.ByCall, chat.Rules{}, ""},
 		{"coder.jinja", "qwen3-coder", chattemplate.ByCall, chat.Rules{SystemFirst: true, NeedsUser: true}, "<think>"},
 		{"llama.jinja", "llama3-json", chattemplate.ByCall, chat.Rules{}, ""},
-		{"mistral.jinja", "mistral-array", chattemplate.ByCall, chat.Rules{SystemFirst: true, UserFirst: true, NeedsUser: true, Alternate: true}, ""},
-		{"gemma.jinja", "", "", chat.Rules{NoSystem: true, UserFirst: true, Alternate: true, NoTool: true, NoCalls: true, NoTools: true}, ""},
+		{"mistral.jinja", "mistral-array", chattemplate.ByCall,
+			chat.Rules{SystemFirst: true, UserFirst: true, NeedsUser: true, Alternate: true}, ""},
+		{"gemma.jinja", "", "", chat.Rules{NoSystem: true, UserFirst: true, Alternate: true, NoTool: true,
+			NoCalls: true, NoTools: true}, ""},
 		{"glm.jinja", "glm", chattemplate.ByCall, chat.Rules{}, ""},
 		{"kimi.jinja", "kimi-k2", chattemplate.ByCall, chat.Rules{}, ""},
 		{"granite.jinja", "granite3", chattemplate.ByPrompt, chat.Rules{NoCalls: true}, ""},
 		{"dsml.jinja", "deepseek-dsml", chattemplate.ByCall, chat.Rules{}, ""},
 		{"plain.jinja", "", "", all, ""},
-		{"folded.jinja", "", "", chat.Rules{SystemFirst: true, UserFirst: true, NeedsUser: true, Alternate: true, NoTool: true, NoCalls: true, NoTools: true}, ""},
+		{"folded.jinja", "", "", chat.Rules{SystemFirst: true, UserFirst: true, NeedsUser: true, Alternate: true,
+			NoTool: true, NoCalls: true, NoTools: true}, ""},
 		{"ollama-hermes.gotmpl", "hermes", chattemplate.ByCall, chat.Rules{}, ""},
 		{"ollama-prompt.gotmpl", "", "", all, ""},
 		{"tokenizer_config.json", "hermes", chattemplate.ByCall, chat.Rules{}, ""},
@@ -51,7 +54,8 @@ func TestInspect(t *testing.T) {
 				t.Fatal(err)
 			}
 			if f.Dialect != c.dialect || f.By != c.by || f.Opens != c.opens {
-				t.Errorf("dialect %q by %q, opens %q; want %q by %q, %q\n%s", f.Dialect, f.By, f.Opens, c.dialect, c.by, c.opens, f.Example)
+				t.Errorf("dialect %q by %q, opens %q; want %q by %q, %q\n%s", f.Dialect, f.By, f.Opens, c.dialect,
+					c.by, c.opens, f.Example)
 			}
 			if f.Rules != c.rules {
 				t.Errorf("rules: %s\n want: %s", f.Rules, c.rules)
@@ -86,7 +90,9 @@ func TestReadFails(t *testing.T) {
 
 // TestNamedTemplates checks that of several templates the one for tools counts.
 func TestNamedTemplates(t *testing.T) {
-	tpl, err := chattemplate.Read([]byte(`{"chat_template": [{"name": "default", "template": "{% for m in messages %}{{ m.content }}\n{% endfor %}"},
+	tpl, err := chattemplate.Read(
+		[]byte(
+			`{"chat_template": [{"name": "default", "template": "{% for m in messages %}{{ m.content }}\n{% endfor %}"},
 		{"name": "tool_use", "template": "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}<tool_call>{{ c.function|tojson }}</tool_call>{% endfor %}\n{% endfor %}"}]}`))
 	if err != nil {
 		t.Fatal(err)

@@ -31,10 +31,12 @@ func parserOf(named, modelfile string) string {
 
 // parsers are the dialects of the parsers that Ollama has beside its templates.
 var parsers = map[string]string{
-	"qwen3-coder": "qwen3-coder", "qwen3.5": "qwen3-coder", "qwen3-vl-instruct": "hermes", "qwen3-vl-thinking": "hermes", "qwen3": "hermes", "qwen3-thinking": "hermes",
-	"harmony": "harmony", "deepseek3": "deepseek-v31", "cogito": "deepseek-v3", "glm-4.6": "glm", "glm-4.7": "glm", "olmo3": "olmo3", "olmo3-think": "olmo3",
-	"functiongemma": "functiongemma", "gemma4": "gemma4", "lfm2": "lfm2", "lfm2-thinking": "lfm2", "ministral": "mistral-args", "nemotron-3-nano": "qwen3-coder",
-	"kimi-k2": "kimi-k2", "minimax-m2": "minimax-m2", "kolibri1": "hermes",
+	"qwen3-coder": "qwen3-coder", "qwen3.5": "qwen3-coder", "qwen3-vl-instruct": "hermes",
+	"qwen3-vl-thinking": "hermes", "qwen3": "hermes", "qwen3-thinking": "hermes", "harmony": "harmony",
+	"deepseek3": "deepseek-v31", "cogito": "deepseek-v3", "glm-4.6": "glm", "glm-4.7": "glm", "olmo3": "olmo3",
+	"olmo3-think": "olmo3", "functiongemma": "functiongemma", "gemma4": "gemma4", "lfm2": "lfm2",
+	"lfm2-thinking": "lfm2", "ministral": "mistral-args", "nemotron-3-nano": "qwen3-coder", "kimi-k2": "kimi-k2",
+	"minimax-m2": "minimax-m2", "kolibri1": "hermes",
 }
 
 // Ollama returns the template with this source, which is in the language of Ollama's Modelfiles. The parser is what
@@ -175,13 +177,15 @@ type values struct {
 func ollamaValues(c conversation, messages bool) values {
 	var v values
 	for _, t := range c.Tools {
-		o := ollamaTool{Type: t.Type, Function: ollamaFunction{Name: t.Function.Name, Description: t.Function.Description}}
+		o := ollamaTool{Type: t.Type,
+			Function: ollamaFunction{Name: t.Function.Name, Description: t.Function.Description}}
 		_ = json.Unmarshal(t.Function.Parameters, &o.Function.Parameters) // what the fields have no place for is in raw
 		o.Function.Parameters.raw = t.Function.Parameters
 		v.Tools = append(v.Tools, o)
 	}
 	for _, m := range c.Messages {
-		o := ollamaMessage{Role: m.Role, Content: m.Content, Thinking: m.Reasoning, ToolName: m.Name, ToolCallID: m.CallID}
+		o := ollamaMessage{Role: m.Role, Content: m.Content, Thinking: m.Reasoning, ToolName: m.Name,
+			ToolCallID: m.CallID}
 		for _, c := range m.Calls {
 			var oc ollamaCall
 			oc.ID, oc.Function.Name = c.ID, c.Function.Name

@@ -63,7 +63,8 @@ const (
 var (
 	callArguments = json.RawMessage(`{"city":"` + city + `","days":3}`)
 	tools         = []tool{{"function", function{Name: toolName, Description: "Says how the weather will be.",
-		Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string","description":"Where."},"days":{"type":"integer","description":"How many."}},"required":["city"]}`)}}}
+		Parameters: json.RawMessage(
+			`{"type":"object","properties":{"city":{"type":"string","description":"Where."},"days":{"type":"integer","description":"How many."}},"required":["city"]}`)}}}
 
 	user      = message{Role: "user", Content: asked}
 	user2     = message{Role: "user", Content: asked2}
@@ -77,7 +78,8 @@ var (
 
 	// shapes are the tools as the decoder takes them.
 	shapes = []shape.Tool{{Name: toolName, Args: &shape.Shape{Types: shape.Object, Props: []shape.Prop{
-		{Name: "city", Required: true, Shape: &shape.Shape{Types: shape.String}}, {Name: "days", Shape: &shape.Shape{Types: shape.Integer}}}}}}
+		{Name: "city", Required: true, Shape: &shape.Shape{Types: shape.String}},
+		{Name: "days", Shape: &shape.Shape{Types: shape.Integer}}}}}}
 )
 
 func called(args json.RawMessage) message {

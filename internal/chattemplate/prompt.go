@@ -23,7 +23,8 @@ func (t *Template) Prompt(req *chat.Request, found *Found, now time.Time) (strin
 		if len(params) == 0 {
 			params = json.RawMessage(`{"type":"object","properties":{}}`)
 		}
-		c.Tools = append(c.Tools, tool{"function", function{Name: f.Name, Description: f.Description, Parameters: params}})
+		c.Tools = append(c.Tools,
+			tool{"function", function{Name: f.Name, Description: f.Description, Parameters: params}})
 	}
 	ids := callIDs{}
 	for i := range req.Messages {

@@ -50,9 +50,11 @@ func UsageErrorf(format string, args ...any) error {
 
 // advices say what to do about a failure of the model's server.
 var advices = map[chat.ErrorKind]string{
-	chat.ErrUnavailable: "start the model's server, or correct its url: --upstream URL, or backends in the configuration",
-	chat.ErrNotFound:    "give the name that the server has for the model: --model NAME, or models.NAME.model in the configuration",
-	chat.ErrAuth:        "give the server's key: --upstream-key env:NAME, or backends.NAME.key in the configuration",
+	chat.ErrUnavailable: "start the model's server, or correct its url: --upstream URL, or backends in the " +
+		"configuration",
+	chat.ErrNotFound: "give the name that the server has for the model: --model NAME, or models.NAME.model in the " +
+		"configuration",
+	chat.ErrAuth: "give the server's key: --upstream-key env:NAME, or backends.NAME.key in the configuration",
 }
 
 // Advice returns what to do about an error, on a line of its own, or "".

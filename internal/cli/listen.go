@@ -15,7 +15,8 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf(
-			"another program listens on %s: end it, or choose another port with --listen (--listen %s takes a free one)",
+			"another program listens on %s: end it, or choose another port with --listen (--listen %s takes a free "+
+				"one)",
 			address, freePort(address))
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("the system does not allow to listen on %s: choose a port above 1023 with --listen",

@@ -113,7 +113,8 @@ func writeFlags(b *strings.Builder, all *pflag.FlagSet, rest string) {
 
 // valueNames are what the help calls the types of values, where a flag has no word of its own for what it takes.
 var valueNames = map[string]string{
-	"string": "TEXT", "stringArray": "TEXT", "strings": "LIST", "int": "N", "uint": "N", "float": "NUMBER", "duration": "DURATION",
+	"string": "TEXT", "stringArray": "TEXT", "strings": "LIST", "int": "N", "uint": "N", "float": "NUMBER",
+	"duration": "DURATION",
 }
 
 // writeFlag writes one flag: its name, what it takes, what it means and what holds without it.

@@ -12,7 +12,8 @@ func TestUsage(t *testing.T) {
 	root.AddGroup(&cobra.Group{ID: "first", Title: "Start"})
 	root.SetUsageFunc(Usage)
 	root.PersistentFlags().String("config", "", "configuration `FILE`")
-	cmd := &cobra.Command{Use: "run TASK", Short: "Carry out a task", Example: "  program run x", GroupID: "first", RunE: UnknownCommand}
+	cmd := &cobra.Command{Use: "run TASK", Short: "Carry out a task", Example: "  program run x", GroupID: "first",
+		RunE: UnknownCommand}
 	fl := cmd.Flags()
 	fl.String("model", "small", "the model")
 	fl.StringP("out", "o", "", "write to `FILE`")

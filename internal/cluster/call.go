@@ -78,7 +78,8 @@ func (h *handler) Run(ctx context.Context, tc *tool.Call) (tool.Result, error) {
 			tc.Progress(0, 0, "the worker "+w.String()+" is lost: another one takes the call")
 		case end == endLost:
 			return tool.Result{}, &tool.Error{Kind: tool.ErrInterrupted, Message: "The worker " + w.String() +
-				" was lost during the call. It is not known whether the call took effect; it was not run again. Look before you repeat it.",
+				" was lost during the call. It is not known whether the call took effect; it was not run again. Look " +
+				"before you repeat it.",
 				Details: json.RawMessage(`{"state":"unknown"}`)}
 		case end == endStopped:
 			return tool.Result{}, stopped(ctx, done != nil)
@@ -96,7 +97,8 @@ func stopped(ctx context.Context, confirmed bool) error {
 		return ctx.Err()
 	}
 	return &tool.Error{Kind: tool.ErrCanceled, Cause: ctx.Err(),
-		Details: json.RawMessage(`{"note":"the worker has not said that the call ended, so that it is not known what it has done"}`)}
+		Details: json.RawMessage(
+			`{"note":"the worker has not said that the call ended, so that it is not known what it has done"}`)}
 }
 
 // sound returns the result of a worker, without what has a meaning only there.

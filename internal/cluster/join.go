@@ -29,7 +29,8 @@ func (j *Join) routes(o *server.Options) error {
 	if j.NATS != "" {
 		u, err := url.Parse(j.NATS)
 		if err != nil || u.Host == "" {
-			return fmt.Errorf("the address of NATS cannot be read; it looks like nats://USER:PASSWORD@HOST:7422") // it may hold a password
+			// it may hold a password
+			return fmt.Errorf("the address of NATS cannot be read; it looks like nats://USER:PASSWORD@HOST:7422")
 		}
 		o.LeafNode.ReconnectInterval = time.Second
 		o.LeafNode.Remotes = []*server.RemoteLeafOpts{{URLs: []*url.URL{u}, TLS: u.Scheme == "tls"}}
@@ -56,7 +57,8 @@ func (j *Join) routes(o *server.Options) error {
 		o.Cluster.TLSTimeout = 5
 	}
 	for _, peer := range j.Peers {
-		o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: peer, User: url.UserPassword(joined, j.Secret)})
+		o.Routes = append(o.Routes,
+			&url.URL{Scheme: "nats-route", Host: peer, User: url.UserPassword(joined, j.Secret)})
 	}
 	return nil
 }

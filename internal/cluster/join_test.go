@@ -76,7 +76,8 @@ func TestJoin(t *testing.T) {
 	a := join(t, "a", cluster.Join{Listen: "127.0.0.1:0", Secret: "s"})
 	b := join(t, "b", cluster.Join{Listen: "127.0.0.1:0", Secret: "s", Peers: []string{a.Address()}})
 	c := join(t, "c", cluster.Join{Listen: "127.0.0.1:0", Secret: "s", Peers: []string{a.Address()}})
-	stranger := join(t, "stranger", cluster.Join{Listen: "127.0.0.1:0", Secret: "other", Peers: []string{a.Address(), b.Address()}})
+	stranger := join(t, "stranger", cluster.Join{Listen: "127.0.0.1:0", Secret: "other",
+		Peers: []string{a.Address(), b.Address()}})
 	for _, one := range []*cluster.Cluster{a, b, c} {
 		knows(t, one, 3)
 	}

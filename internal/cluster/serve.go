@@ -44,7 +44,8 @@ func (c *Cluster) Serve(w http.ResponseWriter, r *http.Request, key string, know
 	token := rand.Text()
 	w.Header().Set(HeaderKey, a.Key)
 	w.Header().Set(HeaderToken, token)
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // origins were looked at before
+	// origins were looked at before
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
 	if err != nil {
 		return // it is answered
 	}
@@ -83,6 +84,7 @@ func (c closer) Close() error { return c.CloseNow() }
 
 // pump passes on what comes until either end is closed. Its buffer is small: most workers are idle.
 func pump(l *link, to, from net.Conn) {
-	_, _ = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, 4<<10)) // who is silent is noticed
+	// who is silent is noticed
+	_, _ = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, 4<<10))
 	l.close()
 }

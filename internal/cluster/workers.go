@@ -290,8 +290,8 @@ func (c *Cluster) Status() Status {
 	for _, w := range c.workers {
 		one := WorkerStatus{
 			ID: w.ID[:min(len(w.ID), shownID)], Name: w.Name, Key: w.key, Version: w.Version,
-			Labels: map[string]string{}, Tools: []string{}, Concurrent: w.Concurrent, Busy: w.load(), Leaving: w.leaving,
-			Started: w.Started, Silent: now.Sub(w.seen).Milliseconds(),
+			Labels: map[string]string{}, Tools: []string{}, Concurrent: w.Concurrent, Busy: w.load(),
+			Leaving: w.leaving, Started: w.Started, Silent: now.Sub(w.seen).Milliseconds(),
 		}
 		maps.Copy(one.Labels, w.Labels)
 		for i := range w.Tools {

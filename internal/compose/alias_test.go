@@ -15,17 +15,21 @@ import (
 func TestToolsOff(t *testing.T) {
 	for _, mode := range []string{"text", "native"} {
 		srv := newServer(t, call)
-		s, err := compose(t, "backends: {s: {url: \"URL\"}}\nmodels: {m: {backend: s, mode: "+mode+", calls: {enabled: false}}}\n", srv.URL)
+		s, err := compose(t, "backends: {s: {url: \"URL\"}}\nmodels: {m: {backend: s, mode: "+mode+
+			", calls: {enabled: false}}}\n", srv.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := ask(t, s, "m", ""); got != call || len(srv.requests[0].Tools) > 0 || len(srv.requests[0].Messages) != 1 {
+		if got := ask(t, s, "m", ""); got != call || len(srv.requests[0].Tools) > 0 ||
+			len(srv.requests[0].Messages) != 1 {
 			t.Errorf("%s: %q, sent %+v", mode, got, srv.requests[0])
 		}
-		req := &chat.Request{Model: "m", Tools: []chat.Tool{{Name: "f"}}, Choice: chat.Choice{Mode: chat.ChoiceNamed, Name: "f"},
+		req := &chat.Request{Model: "m", Tools: []chat.Tool{{Name: "f"}},
+			Choice:   chat.Choice{Mode: chat.ChoiceNamed, Name: "f"},
 			Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hello")}}}
 		for _, err := range modelOf(t, s, "m").Model.Stream(t.Context(), req) {
-			if err == nil || !strings.Contains(err.Error(), "calls.enabled: false") || chat.AsError(err).Param != "tool_choice" {
+			if err == nil || !strings.Contains(err.Error(), "calls.enabled: false") ||
+				chat.AsError(err).Param != "tool_choice" {
 				t.Errorf("%s: a call that is required: %v", mode, err)
 			}
 		}
@@ -36,11 +40,13 @@ func TestToolsOff(t *testing.T) {
 // known by it.
 func TestNamedIDs(t *testing.T) {
 	srv := newServer(t, call, "fine")
-	s, err := compose(t, "backends: {s: {url: \"URL\"}}\nmodels: {m: {backend: s, mode: text, calls: {ids: named}}}\n", srv.URL)
+	s, err := compose(t, "backends: {s: {url: \"URL\"}}\nmodels: {m: {backend: s, mode: text, calls: {ids: named}}}\n",
+		srv.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := &chat.Request{Model: "m", Tools: []chat.Tool{{Name: "get_weather"}}, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hello")}}}
+	req := &chat.Request{Model: "m", Tools: []chat.Tool{{Name: "get_weather"}},
+		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hello")}}}
 	var id string
 	for e, err := range modelOf(t, s, "m").Model.Stream(t.Context(), req) {
 		if err != nil {
@@ -70,16 +76,19 @@ func TestSurfaceThinking(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, `{"choices":[{"message":{"role":"assistant","reasoning_content":"hm","content":"<think>so</think>hello"},"finish_reason":"stop"}]}`)
+		io.WriteString(w,
+			`{"choices":[{"message":{"role":"assistant","reasoning_content":"hm","content":"<think>so</think>hello"},"finish_reason":"stop"}]}`)
 	}))
 	t.Cleanup(srv.Close)
-	s, err := compose(t, "backends: {s: {url: \"URL\"}}\nmodels: {m: {backend: s}, q: {backend: s, surfaceThinking: false}}\n", srv.URL)
+	s, err := compose(t,
+		"backends: {s: {url: \"URL\"}}\nmodels: {m: {backend: s}, q: {backend: s, surfaceThinking: false}}\n", srv.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"m": "hmso", "q": ""} {
 		got, text := "", ""
-		req := &chat.Request{Model: name, Tools: []chat.Tool{{Name: "f"}}, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hello")}}}
+		req := &chat.Request{Model: name, Tools: []chat.Tool{{Name: "f"}},
+			Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hello")}}}
 		for e, err := range modelOf(t, s, name).Model.Stream(t.Context(), req) {
 			if err != nil {
 				t.Fatal(err)

@@ -53,7 +53,8 @@ func LoginOptions(c *config.Config, name string) (browser.Options, error) {
 	b := c.Backends[name]
 	if b.Browser.Profile == "" {
 		return browser.Options{}, fmt.Errorf(
-			"backends.%s.browser.profile is empty, so that a login would be forgotten with the browser: name a directory", name)
+			"backends.%s.browser.profile is empty, so that a login would be forgotten with the browser: name a "+
+				"directory", name)
 	}
 	o := browserOptions(&b, 0, 0)
 	o.Browser.Visible = true

@@ -36,10 +36,12 @@ func TestBrowserDefaults(t *testing.T) {
 	if strings.Join(got, " ") != "backends.p.key backends.o.browser models.other.dialect" {
 		t.Errorf("warnings: %q", got)
 	}
-	if o, err := LoginOptions(r.Config, ""); err != nil || o.URL != "https://chat.example" || !o.Browser.Visible || o.Browser.Profile != "/tmp/p" || o.Browser.NoSandbox {
+	if o, err := LoginOptions(r.Config, ""); err != nil || o.URL != "https://chat.example" || !o.Browser.Visible ||
+		o.Browser.Profile != "/tmp/p" || o.Browser.NoSandbox {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if _, err := LoginOptions(r.Config, "o"); err == nil || !strings.Contains(err.Error(), `no backend "o" of kind browser`) {
+	if _, err := LoginOptions(r.Config, "o"); err == nil ||
+		!strings.Contains(err.Error(), `no backend "o" of kind browser`) {
 		t.Error(err)
 	}
 }
@@ -47,12 +49,15 @@ func TestBrowserDefaults(t *testing.T) {
 // TestBrowserProblems: what cannot be.
 func TestBrowserProblems(t *testing.T) {
 	for text, want := range map[string]string{
-		strings.Replace(browserFile, `answer: ".a", `, "", 1):                          "the key browser.answer is missing",
-		strings.Replace(browserFile, "web: {", "web: {mode: native, ", 1):              "a web page has no function calling",
+		strings.Replace(browserFile, `answer: ".a", `, "",
+			1): "the key browser.answer is missing",
+		strings.Replace(browserFile, "web: {", "web: {mode: native, ",
+			1): "a web page has no function calling",
 		strings.Replace(browserFile, `url: "https://chat.example", `, "", 1):           "the key url is missing",
 		strings.Replace(browserFile, `profile: /tmp/p`, "profile: /p, pages: 1000", 1): "backends.p.browser.pages",
 	} {
-		if _, err := config.Parse("config.yaml", []byte(text), config.Options{Getenv: env("K", "v")}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := config.Parse("config.yaml", []byte(text), config.Options{Getenv: env("K", "v")}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

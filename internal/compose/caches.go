@@ -18,7 +18,8 @@ import (
 const buildCacheDir = "builds"
 
 const (
-	maxBuildCache = 2 << 30             // bytes of the cache of a workspace; beyond, its oldest files go until half is left
+	// bytes of the cache of a workspace; beyond, its oldest files go until half is left
+	maxBuildCache = 2 << 30
 	oldBuildCache = 30 * 24 * time.Hour // after so long unused a cache goes
 )
 
@@ -44,7 +45,8 @@ func trimCaches(dir string, since time.Time) error {
 	list, err := os.ReadDir(filepath.Dir(dir))
 	for _, e := range list {
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > oldBuildCache {
-			_ = os.RemoveAll(filepath.Join(filepath.Dir(dir), e.Name())) // what cannot be removed now is tried again next time
+			// what cannot be removed now is tried again next time
+			_ = os.RemoveAll(filepath.Join(filepath.Dir(dir), e.Name()))
 		}
 	}
 	return errors.Join(err, trimCache(dir, maxBuildCache))

@@ -65,7 +65,8 @@ func newServer(t *testing.T, answers ...string) *server {
 func compose(t *testing.T, text, url string, pairs ...string) (*Service, error) {
 	t.Helper()
 	getenv := env(pairs...)
-	r, err := config.Parse("config.yaml", []byte("wield: config/v1\n"+strings.ReplaceAll(text, "URL", url+"/v1")), config.Options{Getenv: getenv})
+	r, err := config.Parse("config.yaml", []byte("wield: config/v1\n"+strings.ReplaceAll(text, "URL", url+"/v1")),
+		config.Options{Getenv: getenv})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,8 @@ models:
 		t.Fatal(err)
 	}
 	g := s.Gateway
-	wantKey := gateway.Key{Name: "ha", Hash: gateway.HashKey("sk-ha"), Role: gateway.RoleAdmin, Models: []string{"a*"}, RPM: 6, Concurrent: 2}
+	wantKey := gateway.Key{Name: "ha", Hash: gateway.HashKey("sk-ha"), Role: gateway.RoleAdmin, Models: []string{"a*"},
+		RPM: 6, Concurrent: 2}
 	if diff := cmp.Diff([]gateway.Key{wantKey}, g.Keys); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
@@ -171,28 +173,45 @@ func TestComposeText(t *testing.T) {
 		prompt              []string // what the first request must hold
 		last                []string // what the last message of the last request must hold
 	}{
-		{name: "text", model: "mode: text", answers: []string{call}, want: `[get_weather{"city": "Paris"}]`, requests: 1, prompt: []string{"get_weather", "city"}},
-		{name: "A33 forTools", model: `mode: text, instructions: {forTools: "Use the tools below to accomplish tasks. To use them you MUST output the JSON to me, unlike the proton_info or web search tools."}`,
-			answers: []string{"ok"}, want: "ok", requests: 1, prompt: []string{"unlike the proton_info or web search tools", "get_weather"}},
-		{name: "AR05 template", model: `mode: text, instructions: {template: "A {{prefix}} {{#if clientInstructions}}B {{clientInstructions}}{{else}}C {{fallback}}{{/if}} {{tools}}", fallback: "be brief"}, calls: {prefix: "user:"}`,
-			answers: []string{"ok"}, want: "ok", requests: 1, prompt: []string{"A user: C be brief", "user:get_weather"}},
-		{name: "AR08 no fallback", model: `mode: text, instructions: {fallback: "be brief"}`, system: "be long", answers: []string{"ok"}, want: "ok", requests: 1, prompt: []string{"be long"}},
-		{name: "AR07 patterns", model: `mode: text, instructions: {replacePatterns: [{pattern: "emo(ji)", replacement: "smi$1"}]}`, system: "No EMOJI",
-			answers: []string{"ok"}, want: "ok", requests: 1, prompt: []string{"No smiJI"}},
-		{name: "AR09 first", model: `mode: text, instructions: {injectInto: first}`, answers: []string{"ok"}, want: "ok", requests: 1, prompt: []string{"user [Project instructions: "}},
-		{name: "AR01 prefix", model: `mode: text, calls: {prefix: "user:"}`, answers: []string{strings.Replace(call, "get_weather", "user:get_weather", 1)},
-			want: `[get_weather{"city": "Paris"}]`, requests: 1, prompt: []string{"user:get_weather"}},
-		{name: "dialect", model: `mode: text, dialect: hermes`, answers: []string{"<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>"},
+		{name: "text", model: "mode: text", answers: []string{call}, want: `[get_weather{"city": "Paris"}]`,
+			requests: 1, prompt: []string{"get_weather", "city"}},
+		{name: "A33 forTools",
+			model:   `mode: text, instructions: {forTools: "Use the tools below to accomplish tasks. To use them you MUST output the JSON to me, unlike the proton_info or web search tools."}`,
+			answers: []string{"ok"}, want: "ok", requests: 1,
+			prompt: []string{"unlike the proton_info or web search tools", "get_weather"}},
+		{name: "AR05 template",
+			model:   `mode: text, instructions: {template: "A {{prefix}} {{#if clientInstructions}}B {{clientInstructions}}{{else}}C {{fallback}}{{/if}} {{tools}}", fallback: "be brief"}, calls: {prefix: "user:"}`,
+			answers: []string{"ok"}, want: "ok", requests: 1,
+			prompt: []string{"A user: C be brief", "user:get_weather"}},
+		{name: "AR08 no fallback", model: `mode: text, instructions: {fallback: "be brief"}`, system: "be long",
+			answers: []string{"ok"}, want: "ok", requests: 1, prompt: []string{"be long"}},
+		{name: "AR07 patterns",
+			model:  `mode: text, instructions: {replacePatterns: [{pattern: "emo(ji)", replacement: "smi$1"}]}`,
+			system: "No EMOJI", answers: []string{"ok"}, want: "ok", requests: 1, prompt: []string{"No smiJI"}},
+		{name: "AR09 first", model: `mode: text, instructions: {injectInto: first}`, answers: []string{"ok"},
+			want: "ok", requests: 1, prompt: []string{"user [Project instructions: "}},
+		{name: "AR01 prefix", model: `mode: text, calls: {prefix: "user:"}`,
+			answers: []string{strings.Replace(call, "get_weather", "user:get_weather", 1)},
+			want:    `[get_weather{"city": "Paris"}]`, requests: 1, prompt: []string{"user:get_weather"}},
+		{name: "dialect", model: `mode: text, dialect: hermes`,
+			answers: []string{
+				"<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>"},
 			want: `[get_weather{"city": "Paris"}]`, requests: 1, prompt: []string{"<tool_call>"}},
 		{name: "bounce", model: `mode: text`, answers: []string{withoutCity, call},
-			want: `[get_weather{"city": "Paris"}]`, requests: 2, last: []string{"TOOL_ERROR: Missing required parameter: city"}},
+			want: `[get_weather{"city": "Paris"}]`, requests: 2,
+			last: []string{"TOOL_ERROR: Missing required parameter: city"}},
 		{name: "two bounces", model: `mode: text, bounce: {max: 2}`, answers: []string{withoutCity, withoutCity, call},
 			want: `[get_weather{"city": "Paris"}]`, requests: 3},
-		{name: "no bounce", model: `mode: text, bounce: {max: 0}`, answers: []string{withoutCity, call}, want: withoutCity, requests: 1},
-		{name: "no bounce for this", model: `mode: text, bounce: {on: [confused]}`, answers: []string{withoutCity, call}, want: withoutCity, requests: 1},
-		{name: "no reason to bounce", model: `mode: text, bounce: {on: []}`, answers: []string{withoutCity, call}, want: withoutCity, requests: 1},
-		{name: "repair off", model: `mode: text, repair: off, bounce: {max: 0}`, answers: []string{singleQuotes}, want: singleQuotes, requests: 1},
-		{name: "repair full", model: `mode: text, bounce: {max: 0}`, answers: []string{singleQuotes}, want: `[get_weather{"city": "Paris"}]`, requests: 1},
+		{name: "no bounce", model: `mode: text, bounce: {max: 0}`, answers: []string{withoutCity, call},
+			want: withoutCity, requests: 1},
+		{name: "no bounce for this", model: `mode: text, bounce: {on: [confused]}`,
+			answers: []string{withoutCity, call}, want: withoutCity, requests: 1},
+		{name: "no reason to bounce", model: `mode: text, bounce: {on: []}`, answers: []string{withoutCity, call},
+			want: withoutCity, requests: 1},
+		{name: "repair off", model: `mode: text, repair: off, bounce: {max: 0}`, answers: []string{singleQuotes},
+			want: singleQuotes, requests: 1},
+		{name: "repair full", model: `mode: text, bounce: {max: 0}`, answers: []string{singleQuotes},
+			want: `[get_weather{"city": "Paris"}]`, requests: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			srv := newServer(t, c.answers...)
@@ -259,10 +278,12 @@ func TestComposeLimit(t *testing.T) {
 		io.Copy(io.Discard, r.Body)
 		asked <- struct{}{}
 		<-release
-		io.WriteString(w, `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"hi"}}]}`)
+		io.WriteString(w,
+			`{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"hi"}}]}`)
 	}))
 	defer srv.Close()
-	s, err := compose(t, "backends: {s: {url: \"URL\", concurrent: 1, queue: 0, retry: {attempts: 1}}}\nmodels: {m: {backend: s}, n: {backend: s}}\n", srv.URL)
+	s, err := compose(t,
+		"backends: {s: {url: \"URL\", concurrent: 1, queue: 0, retry: {attempts: 1}}}\nmodels: {m: {backend: s}, n: {backend: s}}\n", srv.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +320,8 @@ func TestComposeScripted(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "one.scenario.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := compose(t, "backends: {dir: {kind: script, scenario: \""+dir+"\"}, file: {kind: script, scenario: \""+dir+"/one.scenario.yaml\"}, name: {kind: script, scenario: success}}\n"+
+	s, err := compose(t, "backends: {dir: {kind: script, scenario: \""+dir+"\"}, file: {kind: script, scenario: \""+dir+
+		"/one.scenario.yaml\"}, name: {kind: script, scenario: success}}\n"+
 		"models: {one: {backend: dir}, other: {backend: dir, model: one}, file: {backend: file}, name: {backend: name}}\n", "")
 	if err != nil {
 		t.Fatal(err)
@@ -321,12 +343,15 @@ func TestComposeDialect(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"auto": "```json\n", "hermes": "<tool_call>\n", "yaml-style": "TOOL: get_weather\n"} {
-		s, err := compose(t, "backends: {s: {kind: script, scenario: \""+file+"\"}}\nmodels: {m: {backend: s, mode: text, dialect: "+name+"}}\n", "")
+	for name, want := range map[string]string{"auto": "```json\n", "hermes": "<tool_call>\n",
+		"yaml-style": "TOOL: get_weather\n"} {
+		s, err := compose(t, "backends: {s: {kind: script, scenario: \""+file+
+			"\"}}\nmodels: {m: {backend: s, mode: text, dialect: "+name+"}}\n", "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, raw := ask(t, s, "m", ""), rawOf(t, s, "m"); !strings.HasPrefix(got, "[get_weather{") || !strings.Contains(got, "Paris") || !strings.HasPrefix(raw, want) {
+		if got, raw := ask(t, s, "m", ""), rawOf(t, s, "m"); !strings.HasPrefix(got, "[get_weather{") ||
+			!strings.Contains(got, "Paris") || !strings.HasPrefix(raw, want) {
 			t.Errorf("%s: got %q from %q", name, got, raw)
 		}
 	}
@@ -335,7 +360,8 @@ func TestComposeDialect(t *testing.T) {
 // rawOf returns what the model behind a bridge writes.
 func rawOf(t *testing.T, s *Service, name string) string {
 	t.Helper()
-	req := &chat.Request{Model: name, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hello")}}, Tools: []chat.Tool{{Name: "get_weather"}}}
+	req := &chat.Request{Model: name, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hello")}},
+		Tools: []chat.Tool{{Name: "get_weather"}}}
 	raw := ""
 	for e, err := range modelOf(t, s, name).Model.Stream(t.Context(), req) {
 		if err != nil {
@@ -359,7 +385,8 @@ func TestBrokenSchema(t *testing.T) {
 	srv := httptest.NewServer(gateway.New(s.Gateway))
 	defer srv.Close()
 	post := func(stream bool, schema string) (int, string) {
-		body := fmt.Sprintf(`{"model":"m","stream":%v,"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":%s}}]}`, stream, schema)
+		body := fmt.Sprintf(
+			`{"model":"m","stream":%v,"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":%s}}]}`, stream, schema)
 		resp, err := http.Post(srv.URL+"/v1/chat/completions", "application/json", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -376,8 +403,9 @@ func TestBrokenSchema(t *testing.T) {
 		var got struct {
 			Error struct{ Message, Type, Param, Code string }
 		}
-		if err := json.Unmarshal([]byte(body), &got); err != nil || status != http.StatusBadRequest || got.Error.Type != "invalid_request_error" ||
-			got.Error.Param != "tools[0].function.parameters" || got.Error.Code != "invalid_function_parameters" ||
+		if err := json.Unmarshal([]byte(body), &got); err != nil || status != http.StatusBadRequest ||
+			got.Error.Type != "invalid_request_error" || got.Error.Param != "tools[0].function.parameters" ||
+			got.Error.Code != "invalid_function_parameters" ||
 			!strings.Contains(got.Error.Message, "tools[0].function.parameters at /properties/a/type: ") {
 			t.Errorf("stream %v: %d %s", stream, status, body)
 		}
@@ -385,7 +413,9 @@ func TestBrokenSchema(t *testing.T) {
 	if len(upstream.requests) != 0 {
 		t.Errorf("the server was asked %d times", len(upstream.requests))
 	}
-	if status, body := post(false, `{"type":"object","properties":{"a":{"pattern":"^(?!x)"}}}`); status != http.StatusOK || !strings.Contains(body, "hi") {
+	if status, body := post(false,
+		`{"type":"object","properties":{"a":{"pattern":"^(?!x)"}}}`); status != http.StatusOK ||
+		!strings.Contains(body, "hi") {
 		t.Errorf("a pattern: %d %s", status, body)
 	}
 }
@@ -393,10 +423,15 @@ func TestBrokenSchema(t *testing.T) {
 func TestComposeErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"key of a client", "keys: [{name: ha, secret: env:HA}]\n", "key ha: env:HA: the variable is not set"},
-		{"key of a backend", "backends: {s: {url: \"URL\", key: env:K}}\nmodels: {m: {backend: s}}\n", "backends.s.key: env:K: the variable is not set"},
-		{"header of a backend", "backends: {s: {url: \"URL\", headers: {X-Key: \"file:none\"}}}\nmodels: {m: {backend: s}}\n", "backends.s.headers.X-Key: file:none: no such file"},
-		{"scenario", "backends: {s: {kind: script, scenario: sucess}}\nmodels: {m: {backend: s}}\n", `backends.s.scenario: there is no scenario "sucess"`},
-		{"scenario in a fallback", "backends: {s: {kind: script, scenario: success}, b: {kind: script, scenario: none.scenario.yaml}}\nmodels: {m: {backend: s, fallback: [n]}, n: {backend: b}}\n", "backends.b.scenario: "},
+		{"key of a backend", "backends: {s: {url: \"URL\", key: env:K}}\nmodels: {m: {backend: s}}\n",
+			"backends.s.key: env:K: the variable is not set"},
+		{"header of a backend",
+			"backends: {s: {url: \"URL\", headers: {X-Key: \"file:none\"}}}\nmodels: {m: {backend: s}}\n",
+			"backends.s.headers.X-Key: file:none: no such file"},
+		{"scenario", "backends: {s: {kind: script, scenario: sucess}}\nmodels: {m: {backend: s}}\n",
+			`backends.s.scenario: there is no scenario "sucess"`},
+		{"scenario in a fallback",
+			"backends: {s: {kind: script, scenario: success}, b: {kind: script, scenario: none.scenario.yaml}}\nmodels: {m: {backend: s, fallback: [n]}, n: {backend: b}}\n", "backends.b.scenario: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := compose(t, c.text, "http://127.0.0.1:1")

@@ -157,7 +157,8 @@ func (t *trial) refused(code int, said string) bool {
 func (t *trial) models(base string) (openai.Listing, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, listTime)
 	defer cancel()
-	return openai.List(ctx, openai.Options{URL: base, Key: t.key, Connection: exchange.Connection{Transport: t.client.Transport}})
+	return openai.List(ctx,
+		openai.Options{URL: base, Key: t.key, Connection: exchange.Connection{Transport: t.client.Transport}})
 }
 
 // unreachable says why nobody answers at an address.
@@ -198,7 +199,8 @@ func (t *trial) choose() bool {
 func (t *trial) ask() bool {
 	ctx, cancel := context.WithTimeout(t.ctx, answerTime)
 	defer cancel()
-	m := openai.New(openai.Options{URL: t.out.URL, Key: t.key, Model: t.out.Model, Connection: exchange.Connection{FirstByte: answerTime}})
+	m := openai.New(openai.Options{URL: t.out.URL, Key: t.key, Model: t.out.Model,
+		Connection: exchange.Connection{FirstByte: answerTime}})
 	defer m.Close()
 	for _, err := range m.Stream(ctx, &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser,
 		Parts: chat.Text("Say hello.")}}}) {

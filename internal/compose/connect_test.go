@@ -39,7 +39,8 @@ func modelServer(t *testing.T) string {
 			w.WriteHeader(404)
 			fmt.Fprintf(w, `{"error": {"message": "model not found"}}`)
 		default:
-			fmt.Fprint(w, `{"choices": [{"message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}]}`)
+			fmt.Fprint(w,
+				`{"choices": [{"message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}]}`)
 		}
 	})
 	s := httptest.NewServer(mux)
@@ -51,7 +52,9 @@ func modelServer(t *testing.T) string {
 func TestTry(t *testing.T) {
 	server := modelServer(t)
 	host := strings.TrimPrefix(server, "http://")
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "<html>") }))
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "<html>")
+	}))
 	t.Cleanup(page.Close)
 	for _, x := range []struct {
 		name  string
@@ -61,24 +64,31 @@ func TestTry(t *testing.T) {
 		fix   string
 	}{
 		{"right", api.Connection{URL: server + "/v1", Key: "right", Model: "qwen3:8b"}, "", server + "/v1", ""},
-		{"a variable", api.Connection{URL: server + "/v1", Variable: "LLM_KEY", Model: "qwen3:8b"}, "", server + "/v1", ""},
+		{"a variable", api.Connection{URL: server + "/v1", Variable: "LLM_KEY", Model: "qwen3:8b"}, "", server + "/v1",
+			""},
 		{"no /v1", api.Connection{URL: server, Key: "right", Model: "qwen3:8b"}, "", server + "/v1", ""},
-		{"no scheme", api.Connection{URL: " " + host + "/v1/ ", Key: "right", Model: "qwen3:8b"}, "", server + "/v1", ""},
-		{"an endpoint", api.Connection{URL: server + "/v1/chat/completions", Key: "right", Model: "qwen3:8b"}, "", server + "/v1", ""},
+		{"no scheme", api.Connection{URL: " " + host + "/v1/ ", Key: "right", Model: "qwen3:8b"}, "", server + "/v1",
+			""},
+		{"an endpoint", api.Connection{URL: server + "/v1/chat/completions", Key: "right", Model: "qwen3:8b"}, "",
+			server + "/v1", ""},
 		{"nothing", api.Connection{}, "url", "missing", "such as http://"},
 		{"no address", api.Connection{URL: "my server"}, "url", "not a valid base URL", "http://HOST:PORT/v1"},
 		{"a password", api.Connection{URL: "http://me:hush@" + host}, "url", "not a valid base URL", "without user"},
-		{"nobody", api.Connection{URL: "http://127.0.0.1:9/v1"}, "url", "Nothing listens at 127.0.0.1:9", "Start the server"},
+		{"nobody", api.Connection{URL: "http://127.0.0.1:9/v1"}, "url", "Nothing listens at 127.0.0.1:9",
+			"Start the server"},
 		{"https", api.Connection{URL: "https://" + host + "/v1"}, "url", "speaks http, not https", ""},
 		{"a page", api.Connection{URL: page.URL}, "url", "is not a model server", "ends in /v1"},
 		{"no key", api.Connection{URL: server + "/v1"}, "key", "requires a key (status 401)", "Enter it"},
-		{"a wrong key", api.Connection{URL: server, Key: "sk-hush"}, "key", "rejects the key (status 401). It says: the key *** is wrong", "complete"},
+		{"a wrong key", api.Connection{URL: server, Key: "sk-hush"}, "key",
+			"rejects the key (status 401). It says: the key *** is wrong", "complete"},
 		{"two keys", api.Connection{URL: server, Key: "a", Variable: "B"}, "key", "Both a key and a variable", ""},
 		{"half a key", api.Connection{URL: server, Key: "a\nb"}, "key", "no spaces", ""},
-		{"no variable", api.Connection{URL: server, Variable: "NOT_SET"}, "variable", "NOT_SET is not set for wield", ""},
+		{"no variable", api.Connection{URL: server, Variable: "NOT_SET"}, "variable", "NOT_SET is not set for wield",
+			""},
 		{"no name of one", api.Connection{URL: server, Variable: "$LLM_KEY"}, "variable", "not a variable name", ""},
 		{"no model", api.Connection{URL: server, Key: "right"}, "model", "has 2 models", "Choose one"},
-		{"an unknown model", api.Connection{URL: server, Key: "right", Model: "qwen3"}, "model", "has no model qwen3", `did you mean "qwen3:8b"?`},
+		{"an unknown model", api.Connection{URL: server, Key: "right", Model: "qwen3"}, "model", "has no model qwen3",
+			`did you mean "qwen3:8b"?`},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			got := Try(t.Context(), x.in, env("LLM_KEY", "right"))
@@ -88,7 +98,8 @@ func TestTry(t *testing.T) {
 				}
 				return
 			}
-			if got.OK || got.Field != x.field || !strings.Contains(got.Problem, x.says) || !strings.Contains(got.Fix, x.fix) {
+			if got.OK || got.Field != x.field || !strings.Contains(got.Problem, x.says) ||
+				!strings.Contains(got.Fix, x.fix) {
 				t.Errorf("%+v", got)
 			}
 			if strings.Contains(fmt.Sprint(got), "hush") && x.name != "a password" {

@@ -24,7 +24,8 @@ func TestConstrain(t *testing.T) {
 			answer = `{\"tool_calls\":[{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Rome\"}}]}`
 		}
 		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"`+answer+`"}}]}`)
+		io.WriteString(w, `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"`+
+			answer+`"}}]}`)
 	}))
 	t.Cleanup(srv.Close)
 	city := json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)
@@ -59,8 +60,11 @@ models: {a: {backend: s, mode: text}}
 			if want != "" && !strings.Contains(body, want) {
 				t.Errorf("%s, %s: %s is not in %s", tc.constrain, what, want, body)
 			}
-			for _, key := range []string{`"response_format"`, `"structured_outputs"`, `,"json_schema":{"type":"object"`} {
-				if strings.Contains(body, key) && !strings.Contains(","+want+`"response_format" structural_tag,"json_schema":{"type":"object"`, key) || want == "" && strings.Contains(body, key) {
+			for _, key := range []string{`"response_format"`, `"structured_outputs"`,
+				`,"json_schema":{"type":"object"`} {
+				if strings.Contains(body, key) &&
+					!strings.Contains(","+want+`"response_format" structural_tag,"json_schema":{"type":"object"`,
+						key) || want == "" && strings.Contains(body, key) {
 					t.Errorf("%s, %s: %s in %s", tc.constrain, what, key, body)
 				}
 			}
@@ -75,8 +79,9 @@ models: {a: {backend: s, mode: text}}
 
 // TestConstrainKinds: how a backend of each kind is held if the file does not say.
 func TestConstrainKinds(t *testing.T) {
-	for kind, want := range map[string]bridge.Constraint{"openai": bridge.ConstraintAuto, "anthropic": bridge.ConstraintAuto, "ollama": bridge.ConstraintOllama,
-		"script": bridge.ConstraintNone, "lumo": bridge.ConstraintNone} {
+	for kind, want := range map[string]bridge.Constraint{"openai": bridge.ConstraintAuto,
+		"anthropic": bridge.ConstraintAuto, "ollama": bridge.ConstraintOllama, "script": bridge.ConstraintNone,
+		"lumo": bridge.ConstraintNone} {
 		b := config.DefaultBackend()
 		b.Kind = kind
 		if got := holdOf(&b); got != want {

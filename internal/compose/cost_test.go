@@ -72,7 +72,8 @@ func list(n int, f func(i int) string) string {
 
 var hi = []saidMessage{says("user", "hi")}
 
-var weatherTool = []offeredTool{{"get_weather", `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`}}
+var weatherTool = []offeredTool{
+	{"get_weather", `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`}}
 
 const openSchema = `{"type":"object","properties":{"x":{"type":"string"}}}`
 
@@ -108,10 +109,15 @@ var dimensions = []struct {
 		return weight{said: []saidMessage{{role: "user", parts: strings.Split(strings.Repeat("a", n), "")}}}
 	}},
 	{"parts of the assistant", true, func(n int) weight {
-		return weight{said: append([]saidMessage{{role: "assistant", parts: strings.Split(strings.Repeat("a", n), "")}}, hi...)}
+		return weight{
+			said: append([]saidMessage{{role: "assistant", parts: strings.Split(strings.Repeat("a", n), "")}}, hi...)}
 	}},
-	{"calls and results", true, func(n int) weight { return weight{said: rounds(1, n, 0), tools: oneTool(openSchema)} }},
-	{"calls, results backwards", true, func(n int) weight { return weight{said: rounds(1, n, 1), tools: oneTool(openSchema)} }},
+	{"calls and results", true, func(n int) weight {
+		return weight{said: rounds(1, n, 0), tools: oneTool(openSchema)}
+	}},
+	{"calls, results backwards", true, func(n int) weight {
+		return weight{said: rounds(1, n, 1), tools: oneTool(openSchema)}
+	}},
 	{"calls of one id", true, func(n int) weight { return weight{said: rounds(1, n, 2), tools: oneTool(openSchema)} }},
 	{"calls without results", true, func(n int) weight {
 		return weight{said: append(append(hi, rounds(1, n, 3)[1]), hi...), tools: oneTool(openSchema)}
@@ -168,13 +174,17 @@ var dimensions = []struct {
 		return weight{said: []saidMessage{says("user", strings.Repeat("<tool_call>{", n))}, tools: oneTool(openSchema)}
 	}},
 	{"markers of the assistant", true, func(n int) weight {
-		return weight{said: append([]saidMessage{says("assistant", strings.Repeat("<tool_call>{\"tool_request\":", n))}, hi...), tools: oneTool(openSchema)}
+		return weight{
+			said:  append([]saidMessage{says("assistant", strings.Repeat("<tool_call>{\"tool_request\":", n))}, hi...),
+			tools: oneTool(openSchema)}
 	}},
 	{"newlines in instructions", true, func(n int) weight {
-		return weight{said: append([]saidMessage{says("system", "a"+strings.Repeat("\n", n)+"b")}, hi...), tools: oneTool(openSchema)}
+		return weight{said: append([]saidMessage{says("system", "a"+strings.Repeat("\n", n)+"b")}, hi...),
+			tools: oneTool(openSchema)}
 	}},
 	{"templates in instructions", true, func(n int) weight {
-		return weight{said: append([]saidMessage{says("system", strings.Repeat("{{#if x}}", n))}, hi...), tools: oneTool(openSchema)}
+		return weight{said: append([]saidMessage{says("system", strings.Repeat("{{#if x}}", n))}, hi...),
+			tools: oneTool(openSchema)}
 	}},
 	{"tools", false, func(n int) weight {
 		l := weight{said: hi}
@@ -186,7 +196,8 @@ var dimensions = []struct {
 	{"tools of different schemas", false, func(n int) weight {
 		l := weight{said: hi}
 		for i := range n {
-			l.tools = append(l.tools, offeredTool{"f" + strconv.Itoa(i), strings.ReplaceAll(openSchema, `"x"`, `"x`+strconv.Itoa(i)+`"`)})
+			l.tools = append(l.tools,
+				offeredTool{"f" + strconv.Itoa(i), strings.ReplaceAll(openSchema, `"x"`, `"x`+strconv.Itoa(i)+`"`)})
 		}
 		return l
 	}},
@@ -202,9 +213,11 @@ var dimensions = []struct {
 		var names []any
 		for i := range n {
 			l.tools = append(l.tools, offeredTool{"f" + strconv.Itoa(i), openSchema})
-			names = append(names, object{"type": "function", "name": "f" + strconv.Itoa(i), "function": object{"name": "f" + strconv.Itoa(i)}})
+			names = append(names, object{"type": "function", "name": "f" + strconv.Itoa(i),
+				"function": object{"name": "f" + strconv.Itoa(i)}})
 		}
-		l.extra["tool_choice"] = object{"type": "allowed_tools", "mode": "auto", "tools": names, "allowed_tools": object{"mode": "auto", "tools": names}}
+		l.extra["tool_choice"] = object{"type": "allowed_tools", "mode": "auto", "tools": names,
+			"allowed_tools": object{"mode": "auto", "tools": names}}
 		return l
 	}},
 	{"the names of tools", false, func(n int) weight {
@@ -221,68 +234,99 @@ var dimensions = []struct {
 		return weight{said: s, tools: oneTool(openSchema)}
 	}},
 	{"schema width", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{` + list(n, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"string"}`, i) }) + `}}`)}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","properties":{` +
+				list(n, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"string"}`, i) }) + `}}`)}
 	}},
 	{"required properties", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{` + list(n, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"string"}`, i) }) +
-			`},"required":[` + list(n, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) + `],"additionalProperties":false}`)}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","properties":{` +
+				list(n, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"string"}`, i) }) + `},"required":[` +
+				list(n, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) + `],"additionalProperties":false}`)}
 	}},
 	{"required only", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","required":[` + list(n, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) + `]}`)}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","required":[` +
+				list(n, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) + `]}`)}
 	}},
 	{"schema depth", false, func(n int) weight {
 		return weight{said: hi, tools: oneTool(nested(`{"type":"object","properties":{"p":`, `}}`, min(n, 4900)))}
 	}},
 	{"schema depth of arrays", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{"p":` + nested(`{"type":"array","items":`, `}`, min(n, 9900)) + `}}`)}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","properties":{"p":` +
+				nested(`{"type":"array","items":`, `}`, min(n, 9900)) + `}}`)}
 	}},
 	{"enum", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{"p":{"enum":[` + list(n, func(i int) string { return fmt.Sprintf(`"e%d"`, i) }) + `]}}}`)}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","properties":{"p":{"enum":[` +
+				list(n, func(i int) string { return fmt.Sprintf(`"e%d"`, i) }) + `]}}}`)}
 	}},
 	{"enum of numbers", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{"p":{"enum":[` + list(n, strconv.Itoa) + `]}}}`)}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","properties":{"p":{"enum":[` + list(n, strconv.Itoa) + `]}}}`)}
 	}},
 	{"enum of objects", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{"p":{"enum":[` + list(n, func(i int) string { return fmt.Sprintf(`{"e":%d}`, i) }) + `]}}}`)}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","properties":{"p":{"enum":[` +
+				list(n, func(i int) string { return fmt.Sprintf(`{"e":%d}`, i) }) + `]}}}`)}
 	}},
 	{"types", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{"p":{"type":[` + list(n, func(i int) string { return `"string"` }) + `]}}}`)}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","properties":{"p":{"type":[` +
+				list(n, func(i int) string { return `"string"` }) + `]}}}`)}
 	}},
 	{"anyOf", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{"p":{"anyOf":[` + list(n, func(i int) string { return fmt.Sprintf(`{"const":"e%d"}`, i) }) + `]}}}`)}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","properties":{"p":{"anyOf":[` +
+				list(n, func(i int) string { return fmt.Sprintf(`{"const":"e%d"}`, i) }) + `]}}}`)}
 	}},
 	{"anyOf of objects", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{"p":{"anyOf":[` + list(n, func(i int) string { return fmt.Sprintf(`{"type":"object","properties":{"q%d":{}}}`, i) }) + `]}}}`)}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","properties":{"p":{"anyOf":[` +
+				list(n, func(i int) string { return fmt.Sprintf(`{"type":"object","properties":{"q%d":{}}}`, i) }) +
+				`]}}}`)}
 	}},
 	{"allOf", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","allOf":[` + list(n, func(i int) string { return fmt.Sprintf(`{"properties":{"q%d":{}}}`, i) }) + `]}`)}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","allOf":[` +
+				list(n, func(i int) string { return fmt.Sprintf(`{"properties":{"q%d":{}}}`, i) }) + `]}`)}
 	}},
 	{"allOf deep", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{"p":` + nested(`{"allOf":[`, `]}`, min(n, 4900)) + `}}`)}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","properties":{"p":` + nested(`{"allOf":[`, `]}`, min(n, 4900)) + `}}`)}
 	}},
 	{"references in a row", false, func(n int) weight {
 		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{"p":{"$ref":"#/$defs/d0"}},"$defs":{` +
-			list(n, func(i int) string { return fmt.Sprintf(`"d%d":{"$ref":"#/$defs/d%d"}`, i, i+1) }) + fmt.Sprintf(`,"d%d":{"type":"string"}}}`, n))}
+			list(n, func(i int) string { return fmt.Sprintf(`"d%d":{"$ref":"#/$defs/d%d"}`, i, i+1) }) +
+			fmt.Sprintf(`,"d%d":{"type":"string"}}}`, n))}
 	}},
 	{"references to one", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{` + list(n, func(i int) string { return fmt.Sprintf(`"p%d":{"$ref":"#/$defs/d"}`, i) }) +
-			`},"$defs":{"d":{"type":"object","properties":{` + list(n, func(i int) string { return fmt.Sprintf(`"q%d":{}`, i) }) + `}}}}`)}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","properties":{` +
+				list(n, func(i int) string { return fmt.Sprintf(`"p%d":{"$ref":"#/$defs/d"}`, i) }) +
+				`},"$defs":{"d":{"type":"object","properties":{` +
+				list(n, func(i int) string { return fmt.Sprintf(`"q%d":{}`, i) }) + `}}}}`)}
 	}},
 	{"references that double", false, func(n int) weight {
 		k := min(n/10, 40) + 2
 		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{"p":{"$ref":"#/$defs/d0"}},"$defs":{` +
 			list(k, func(i int) string {
-				return fmt.Sprintf(`"d%d":{"type":"object","properties":{"a":{"$ref":"#/$defs/d%d"},"b":{"$ref":"#/$defs/d%d"}}}`, i, i+1, i+1)
+				return fmt.Sprintf(
+					`"d%d":{"type":"object","properties":{"a":{"$ref":"#/$defs/d%d"},"b":{"$ref":"#/$defs/d%d"}}}`, i,
+					i+1, i+1)
 			}) +
 			fmt.Sprintf(`,"d%d":{"type":"string"}}}`, k))}
 	}},
 	{"references that double, required", false, func(n int) weight {
 		k := min(n/10, 40) + 2
-		return weight{said: hi, tools: oneTool(`{"type":"object","required":["p"],"properties":{"p":{"$ref":"#/$defs/d0"}},"$defs":{` +
-			list(k, func(i int) string {
-				return fmt.Sprintf(`"d%d":{"type":"object","required":["a","b"],"properties":{"a":{"$ref":"#/$defs/d%d"},"b":{"$ref":"#/$defs/d%d"}}}`, i, i+1, i+1)
-			}) +
-			fmt.Sprintf(`,"d%d":{"type":"string"}}}`, k))}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","required":["p"],"properties":{"p":{"$ref":"#/$defs/d0"}},"$defs":{` +
+				list(k, func(i int) string {
+					return fmt.Sprintf(
+						`"d%d":{"type":"object","required":["a","b"],"properties":{"a":{"$ref":"#/$defs/d%d"},"b":{"$ref":"#/$defs/d%d"}}}`, i, i+1, i+1)
+				}) +
+				fmt.Sprintf(`,"d%d":{"type":"string"}}}`, k))}
 	}},
 	{"references that double in allOf", false, func(n int) weight {
 		k := min(n/10, 40) + 2
@@ -293,7 +337,11 @@ var dimensions = []struct {
 			fmt.Sprintf(`,"d%d":{"type":"string"}}}`, k))}
 	}},
 	{"patterns", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{` + list(n, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"string","pattern":"^a%d+$"}`, i, i) }) + `}}`)}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","properties":{` +
+				list(n, func(i int) string {
+					return fmt.Sprintf(`"p%d":{"type":"string","pattern":"^a%d+$"}`, i, i)
+				}) + `}}`)}
 	}},
 	{"patterns that repeat", false, func(n int) weight {
 		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{` + list(n, func(i int) string {
@@ -301,13 +349,21 @@ var dimensions = []struct {
 		}) + `}}`)}
 	}},
 	{"patterns that look back", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{` + list(n, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"string","pattern":"(?=a%d)b"}`, i, i) }) + `}}`)}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","properties":{` +
+				list(n, func(i int) string {
+					return fmt.Sprintf(`"p%d":{"type":"string","pattern":"(?=a%d)b"}`, i, i)
+				}) + `}}`)}
 	}},
 	{"a long pattern", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{"p":{"type":"string","pattern":"` + strings.Repeat("(a|b)*", n) + `"}}}`)}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","properties":{"p":{"type":"string","pattern":"` +
+				strings.Repeat("(a|b)*", n) + `"}}}`)}
 	}},
 	{"broken schema", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{` + list(n, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"zzz"}`, i) }) + `}}`)}
+		return weight{said: hi,
+			tools: oneTool(`{"type":"object","properties":{` +
+				list(n, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"zzz"}`, i) }) + `}}`)}
 	}},
 	{"broken schemas", false, func(n int) weight {
 		l := weight{said: hi}
@@ -330,7 +386,9 @@ var dimensions = []struct {
 		}
 		return l
 	}},
-	{"a long stop sequence", false, func(n int) weight { return weight{said: hi, stop: []string{strings.Repeat("a", n) + "b"}} }},
+	{"a long stop sequence", false, func(n int) weight {
+		return weight{said: hi, stop: []string{strings.Repeat("a", n) + "b"}}
+	}},
 	{"unknown fields", false, func(n int) weight {
 		l := weight{said: hi, extra: object{}}
 		for i := range n {
@@ -339,7 +397,8 @@ var dimensions = []struct {
 		return l
 	}},
 	{"a deep unknown field", false, func(n int) weight {
-		return weight{said: hi, extra: object{"zz": json.RawMessage(strings.Repeat("[", min(n, 9000)) + strings.Repeat("]", min(n, 9000)))}}
+		return weight{said: hi,
+			extra: object{"zz": json.RawMessage(strings.Repeat("[", min(n, 9000)) + strings.Repeat("]", min(n, 9000)))}}
 	}},
 	{"metadata", false, func(n int) weight {
 		m := object{}
@@ -354,22 +413,33 @@ var dimensions = []struct {
 	{"a long fraction", false, func(n int) weight {
 		return weight{said: hi, extra: object{"temperature": json.RawMessage("0." + strings.Repeat("1", n))}}
 	}},
-	{"a long model", false, func(n int) weight { return weight{said: hi, extra: object{"model": strings.Repeat("m", n)}} }},
-	{"a long user", false, func(n int) weight { return weight{said: hi, extra: object{"user": strings.Repeat("m", n)}} }},
-	{"a format", false, func(n int) weight {
-		s := json.RawMessage(`{"type":"object","properties":{` + list(n, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"string"}`, i) }) + `}}`)
-		return weight{said: hi, extra: object{"response_format": object{"type": "json_schema", "json_schema": object{"name": "x", "schema": s}}, "format": s,
-			"text": object{"format": object{"type": "json_schema", "name": "x", "schema": s}}, "output_config": object{"format": object{"type": "json_schema", "schema": s}}}}
+	{"a long model", false, func(n int) weight {
+		return weight{said: hi, extra: object{"model": strings.Repeat("m", n)}}
 	}},
-	{"escapes", false, func(n int) weight { return weight{said: []saidMessage{says("user", strings.Repeat("\x01", n))}} }},
+	{"a long user", false, func(n int) weight {
+		return weight{said: hi, extra: object{"user": strings.Repeat("m", n)}}
+	}},
+	{"a format", false, func(n int) weight {
+		s := json.RawMessage(`{"type":"object","properties":{` +
+			list(n, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"string"}`, i) }) + `}}`)
+		return weight{said: hi,
+			extra: object{"response_format": object{"type": "json_schema",
+				"json_schema": object{"name": "x", "schema": s}}, "format": s,
+				"text":          object{"format": object{"type": "json_schema", "name": "x", "schema": s}},
+				"output_config": object{"format": object{"type": "json_schema", "schema": s}}}}
+	}},
+	{"escapes", false, func(n int) weight {
+		return weight{said: []saidMessage{says("user", strings.Repeat("\x01", n))}}
+	}},
 	{"a long text", false, func(n int) weight {
 		return weight{said: []saidMessage{says("user", strings.Repeat("word ", n))}, tools: oneTool(openSchema)}
 	}},
 	{"calls in a result", true, func(n int) weight {
 		call := saidCall{"c", "get_weather", `{"city":"Paris"}`}
 		lines := strings.Repeat("{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Rome\"}}\n", n)
-		return weight{said: []saidMessage{says("user", "What is the weather in Paris?"), {role: "assistant", calls: []saidCall{call}},
-			{role: "tool", parts: []string{lines}, of: "c"}}, tools: weatherTool}
+		return weight{said: []saidMessage{says("user", "What is the weather in Paris?"),
+			{role: "assistant", calls: []saidCall{call}}, {role: "tool", parts: []string{lines}, of: "c"}},
+			tools: weatherTool}
 	}},
 	{"fenced calls in a result", true, func(n int) weight {
 		call := saidCall{"c", "f", `{}`}
@@ -378,10 +448,12 @@ var dimensions = []struct {
 			{role: "tool", parts: []string{lines}, of: "c"}}, tools: oneTool(openSchema)}
 	}},
 	{"a long city", true, func(n int) weight {
-		return weight{said: []saidMessage{says("user", "What is the weather in "+strings.Repeat("in Rome ", n)+"?")}, tools: weatherTool}
+		return weight{said: []saidMessage{says("user", "What is the weather in "+strings.Repeat("in Rome ", n)+"?")},
+			tools: weatherTool}
 	}},
 	{"a long sum", true, func(n int) weight {
-		return weight{said: []saidMessage{says("user", "What is "+strings.Repeat("12+", n)+"1?")}, tools: []offeredTool{{"calculator", openSchema}}}
+		return weight{said: []saidMessage{says("user", "What is "+strings.Repeat("12+", n)+"1?")},
+			tools: []offeredTool{{"calculator", openSchema}}}
 	}},
 	{"keys in a text", false, func(n int) weight {
 		return weight{said: []saidMessage{says("user", strings.Repeat("api_key=sk-", n))}, tools: oneTool(openSchema)}
@@ -431,7 +503,8 @@ func (l weight) openai() object {
 		}
 		var calls []any
 		for _, c := range m.calls {
-			calls = append(calls, object{"id": c.id, "type": "function", "function": object{"name": c.name, "arguments": c.args}})
+			calls = append(calls,
+				object{"id": c.id, "type": "function", "function": object{"name": c.name, "arguments": c.args}})
 		}
 		if calls != nil {
 			o["tool_calls"] = calls
@@ -439,7 +512,8 @@ func (l weight) openai() object {
 		messages = append(messages, o)
 	}
 	for _, t := range l.tools {
-		tools = append(tools, object{"type": "function", "function": object{"name": t.name, "parameters": json.RawMessage(t.parameters)}})
+		tools = append(tools,
+			object{"type": "function", "function": object{"name": t.name, "parameters": json.RawMessage(t.parameters)}})
 	}
 	b := object{"messages": messages}
 	if tools != nil {
@@ -459,7 +533,8 @@ func (l weight) responses() object {
 			continue
 		}
 		for _, text := range m.thoughts {
-			items = append(items, object{"type": "reasoning", "summary": []any{object{"type": "summary_text", "text": text}}})
+			items = append(items,
+				object{"type": "reasoning", "summary": []any{object{"type": "summary_text", "text": text}}})
 		}
 		if len(m.parts) > 0 {
 			var parts []any
@@ -477,7 +552,8 @@ func (l weight) responses() object {
 		}
 	}
 	for _, t := range l.tools {
-		tools = append(tools, object{"type": "function", "name": t.name, "parameters": json.RawMessage(t.parameters), "strict": false})
+		tools = append(tools, object{"type": "function", "name": t.name, "parameters": json.RawMessage(t.parameters),
+			"strict": false})
 	}
 	b := object{"input": items}
 	if tools != nil {
@@ -504,7 +580,8 @@ func (l weight) messages() object {
 		if m.role == "tool" {
 			blocks = nil
 			for ; i < len(l.said) && l.said[i].role == "tool"; i++ {
-				blocks = append(blocks, object{"type": "tool_result", "tool_use_id": l.said[i].of, "content": l.said[i].parts[0]})
+				blocks = append(blocks, object{"type": "tool_result", "tool_use_id": l.said[i].of,
+					"content": l.said[i].parts[0]})
 			}
 			i--
 			m.role = "user"
@@ -562,7 +639,8 @@ func (l weight) ollama() object {
 		messages = append(messages, o)
 	}
 	for _, t := range l.tools {
-		tools = append(tools, object{"type": "function", "function": object{"name": t.name, "parameters": json.RawMessage(t.parameters)}})
+		tools = append(tools,
+			object{"type": "function", "function": object{"name": t.name, "parameters": json.RawMessage(t.parameters)}})
 	}
 	b := object{"messages": messages}
 	if tools != nil {
@@ -595,7 +673,9 @@ func (l weight) gemini() object {
 		}
 		for _, p := range m.parts {
 			if m.of != "" {
-				parts = append(parts, object{"functionResponse": object{"id": m.of, "name": names[m.of], "response": object{"output": p}}})
+				parts = append(parts,
+					object{"functionResponse": object{"id": m.of, "name": names[m.of],
+						"response": object{"output": p}}})
 				continue
 			}
 			parts = append(parts, object{"text": p})
@@ -619,7 +699,8 @@ func (l weight) gemini() object {
 		contents = append(contents, object{"role": role, "parts": parts})
 	}
 	for _, t := range l.tools {
-		declarations = append(declarations, object{"name": t.name, "parametersJsonSchema": json.RawMessage(t.parameters)})
+		declarations = append(declarations,
+			object{"name": t.name, "parametersJsonSchema": json.RawMessage(t.parameters)})
 	}
 	b := object{"contents": contents}
 	if system != nil {
@@ -660,7 +741,8 @@ func costService(t *testing.T) *gateway.Gateway {
 func costScenario(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "cost.scenario.yaml")
-	if err := os.WriteFile(file, []byte("wield: scenario/v1\nname: cost\nturns:\n  - {id: a, reply: [{text: hello}]}\n"), 0o600); err != nil {
+	if err := os.WriteFile(file,
+		[]byte("wield: scenario/v1\nname: cost\nturns:\n  - {id: a, reply: [{text: hello}]}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -718,8 +800,9 @@ type sink struct {
 }
 
 // costWays are the ways to a model that a request is sent.
-var costWays = []struct{ front, model string }{{"chat", "text"}, {"responses", "text"}, {"messages", "text"}, {"ollama", "text"}, {"gemini", "text"},
-	{"chat", "native"}, {"chat", "http"}, {"chat", "prefixed"}, {"chat", "agent"}, {"chat", "demo"}}
+var costWays = []struct{ front, model string }{{"chat", "text"}, {"responses", "text"}, {"messages", "text"},
+	{"ollama", "text"}, {"gemini", "text"}, {"chat", "native"}, {"chat", "http"}, {"chat", "prefixed"},
+	{"chat", "agent"}, {"chat", "demo"}}
 
 // TestCostIsLinear makes requests four times as large in one dimension after another, through every protocol,
 // and compares what they allocate. Where the test is built to count statements (go test -covermode=atomic
@@ -736,28 +819,33 @@ func TestCostIsLinear(t *testing.T) {
 			body := func(n int) []byte { return d.weight(n).body(t, f.body, w.model, stream) }
 			cost := func(n int) (c costs) {
 				text := body(n)
-				r := httptest.NewRequest("POST", "http://localhost"+strings.ReplaceAll(f.path, "MODEL", w.model), bytes.NewReader(text))
+				r := httptest.NewRequest("POST", "http://localhost"+strings.ReplaceAll(f.path, "MODEL", w.model),
+					bytes.NewReader(text))
 				r.Header.Set("Content-Type", "application/json")
 				answer := sink{header: http.Header{}}
 				before := countCosts(t)
 				g.ServeHTTP(&answer, r)
 				after := countCosts(t)
-				if answer.status == 0 || answer.status == 401 || answer.status >= 500 || answer.status == 404 && w.front == "gemini" {
+				if answer.status == 0 || answer.status == 401 || answer.status >= 500 ||
+					answer.status == 404 && w.front == "gemini" {
 					t.Errorf("%s, %s, %s: status %d", d.name, w.front, w.model, answer.status)
 				}
 				return costs{bytes: after.bytes - before.bytes, steps: after.steps - before.steps, size: len(text)}
 			}
-			if w != costWays[0] && (!d.history && w.model != "text" || testing.CoverMode() == "" && (!d.history || w.model != "text")) {
+			if w != costWays[0] &&
+				(!d.history && w.model != "text" || testing.CoverMode() == "" && (!d.history || w.model != "text")) {
 				continue
 			}
 			cost(10) // what is made once
 			few, many := cost(costSize), cost(4*costSize)
 			growth := float64(many.size) / float64(few.size)
 			if float64(many.bytes) > 2*growth*float64(few.bytes)+(1<<20) {
-				t.Errorf("%s, %s, %s: %d bytes of body allocate %d, and %d allocate %d", d.name, w.front, w.model, few.size, few.bytes, many.size, many.bytes)
+				t.Errorf("%s, %s, %s: %d bytes of body allocate %d, and %d allocate %d", d.name, w.front, w.model,
+					few.size, few.bytes, many.size, many.bytes)
 			}
 			if float64(many.steps) > 1.6*growth*float64(few.steps) {
-				t.Errorf("%s, %s, %s: %d bytes of body take %d steps, and %d take %d", d.name, w.front, w.model, few.size, few.steps, many.size, many.steps)
+				t.Errorf("%s, %s, %s: %d bytes of body take %d steps, and %d take %d", d.name, w.front, w.model,
+					few.size, few.steps, many.size, many.steps)
 			}
 		}
 	}

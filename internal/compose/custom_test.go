@@ -102,7 +102,8 @@ func TestCustomGrammar(t *testing.T) {
 	for _, tt := range []struct{ constrain, grammar, want string }{
 		{"llamacpp", `{"syntax":"lark","definition":"start: /x[0-9]/"}`, `"grammar":"root ::= `},
 		{"llamacpp", `{"syntax":"regex","definition":"x[0-9]"}`, `"grammar":"root ::= `},
-		{"vllm", `{"syntax":"lark","definition":"start: /x[0-9]/"}`, `"content":{"type":"grammar","grammar":"root ::= `},
+		{"vllm", `{"syntax":"lark","definition":"start: /x[0-9]/"}`,
+			`"content":{"type":"grammar","grammar":"root ::= `},
 		{"sglang", `{"syntax":"regex","definition":"x[0-9]"}`, `"content":{"type":"grammar","grammar":"root ::= `},
 	} {
 		s, err := compose(t, `
@@ -119,13 +120,15 @@ models: {a: {backend: s, mode: text, dialect: hermes}}
 			"/v1/responses": `"input":"go","tools":[{"type":"custom","name":"p","format":{"type":"grammar",` +
 				tt.grammar[1:] + `}]`,
 		} {
-			resp, err := front.Client().Post(front.URL+path, "application/json", strings.NewReader(`{"model":"a",`+tool+`}`))
+			resp, err := front.Client().Post(front.URL+path, "application/json",
+				strings.NewReader(`{"model":"a",`+tool+`}`))
 			if err != nil {
 				t.Fatal(err)
 			}
 			resp.Body.Close()
 			if resp.StatusCode != 200 || !strings.Contains(body, tt.want) || !strings.Contains(body, written) {
-				t.Errorf("%s at %s: %d, %s was sent, want %s and %s", tt.constrain, path, resp.StatusCode, body, tt.want, written)
+				t.Errorf("%s at %s: %d, %s was sent, want %s and %s", tt.constrain, path, resp.StatusCode, body,
+					tt.want, written)
 			}
 		}
 		front.Close()

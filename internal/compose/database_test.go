@@ -13,7 +13,8 @@ import (
 // TestDatabases: the tool learns of databases by name, and their addresses are secrets.
 func TestDatabases(t *testing.T) {
 	box := toolboxOf(t, "tools: {databases: {shop: {url: env:SHOP}, notes: {url: env:NOTES}}}\n", t.TempDir())
-	if about := entryOf(t, box, "query_database").Tool.Definition.Description; !strings.Contains(about, "Databases: notes, shop.") {
+	if about := entryOf(t, box, "query_database").Tool.Definition.Description; !strings.Contains(about,
+		"Databases: notes, shop.") {
 		t.Errorf("%s", about)
 	}
 	if !slices.Contains(box.Runner.Settings().Redact, "postgres://clerk:pass@127.0.0.1/shop") {

@@ -55,7 +55,8 @@ func Discover(ctx context.Context) []Found {
 }
 
 func discover(ctx context.Context, ports []usual) []Found {
-	transport := &http.Transport{DialContext: (&net.Dialer{}).DialContext, DisableKeepAlives: true} // no proxy: this machine is meant
+	// no proxy: this machine is meant
+	transport := &http.Transport{DialContext: (&net.Dialer{}).DialContext, DisableKeepAlives: true}
 	found := make([]*Found, len(ports))
 	var asking sync.WaitGroup
 	for i, p := range ports {

@@ -39,7 +39,8 @@ func TestDiscover(t *testing.T) {
 		listens("two", `{"data":[{"id":"qwen3:8b"}]}`),
 		{"nobody", 9},
 	})
-	if len(found) != 2 || found[0].Name != "one" || found[1].Name != "two" || fmt.Sprint(found[0].Models) != `[a"b: {c} qwen3:8b]` {
+	if len(found) != 2 || found[0].Name != "one" || found[1].Name != "two" ||
+		fmt.Sprint(found[0].Models) != `[a"b: {c} qwen3:8b]` {
 		t.Fatalf("%+v", found)
 	}
 	r, err := config.Parse("config.yaml", []byte(First(found)), config.Options{Getenv: env()})

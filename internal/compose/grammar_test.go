@@ -21,7 +21,8 @@ var values = map[string][]string{
 }
 
 // around are ways to write a command that change nothing.
-var around = []string{"%", "cd src && cd .. && %", "% | head", "timeout 60 %", "nice %", "time %", "if %; then ls; fi", "for i in 1; do %; done", "{ %; }", "CI=1 %", "true && % && ls", "echo \"$(%)\""}
+var around = []string{"%", "cd src && cd .. && %", "% | head", "timeout 60 %", "nice %", "time %", "if %; then ls; fi",
+	"for i in 1; do %; done", "{ %; }", "CI=1 %", "true && % && ls", "echo \"$(%)\""}
 
 // TestGrammar tries every spelling of every harmful option and operand: none is allowed.
 func TestGrammar(t *testing.T) {
@@ -44,7 +45,8 @@ func TestGrammar(t *testing.T) {
 				}
 				frame := around[i%len(around)]
 				command = strings.ReplaceAll(frame, "%", command)
-				if v := p.Decide(policy.Action{Tool: "command_exec", Shell: command, Root: root}); v.Decision == chat.DecisionAllow {
+				if v := p.Decide(policy.Action{Tool: "command_exec", Shell: command,
+					Root: root}); v.Decision == chat.DecisionAllow {
 					t.Errorf("%s is allowed (%s)", command, parts[0])
 				}
 			}
@@ -73,7 +75,8 @@ func spellings(class, command, word string) (list []string) {
 		}
 		return list
 	}
-	joined := strings.HasSuffix(word, "=") || strings.HasSuffix(word, ":") || strings.HasSuffix(word, ",") || word == "@"
+	joined := strings.HasSuffix(word, "=") || strings.HasSuffix(word, ":") || strings.HasSuffix(word, ",") ||
+		word == "@"
 	for _, value := range values[class] {
 		switch {
 		case joined:
@@ -81,7 +84,8 @@ func spellings(class, command, word string) (list []string) {
 		case !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "ext::"):
 			list = append(list, quoted(word+"="+value), quoted("all", word+"="+value), quoted(word+":="+value))
 		default:
-			list = append(list, quoted(word, value), quoted(word+"="+value), quoted("a.txt", word, value), quoted(word, value, "a.txt"), quoted(word+"="+value, "a.txt"))
+			list = append(list, quoted(word, value), quoted(word+"="+value), quoted("a.txt", word, value),
+				quoted(word, value, "a.txt"), quoted(word+"="+value, "a.txt"))
 			if len(word) == 2 {
 				list = append(list, quoted(word+value))
 			}
@@ -94,7 +98,8 @@ func spellings(class, command, word string) (list []string) {
 }
 
 // noOptions are programs that read hardly any words as options.
-var noOptions = []string{"echo", "printf", "true", "false", "test", "[", "pwd", "read", "break", "continue", "exit", "basename", "dirname", "cd", "expr", "help"}
+var noOptions = []string{"echo", "printf", "true", "false", "test", "[", "pwd", "read", "break", "continue", "exit",
+	"basename", "dirname", "cd", "expr", "help"}
 
 // TestUnknownAsks gives every program that the policy allows options that nobody knows: each asks.
 func TestUnknownAsks(t *testing.T) {
@@ -107,14 +112,19 @@ func TestUnknownAsks(t *testing.T) {
 		}
 		for _, pattern := range r.Command {
 			for _, command := range alternatives(strings.Fields(pattern)) {
-				if slices.Contains(noOptions, strings.Fields(command)[0]) || strings.HasPrefix(command, "node --version") || strings.HasSuffix(command, " --version") || strings.HasPrefix(command, "tar ") { // what follows is an archive
+				if slices.Contains(noOptions, strings.Fields(command)[0]) ||
+					strings.HasPrefix(command, "node --version") || strings.HasSuffix(command, " --version") ||
+					strings.HasPrefix(command, "tar ") {
+					// what follows is an archive
 					continue
 				}
-				for _, option := range []string{"--zz-unknown", "--zz-unknown=x", "--zz-unknown=.git/config", "--zz-unknown=$(echo x)", "-☃", "-zz:x", "--no-zz", "--zz.unknown=1"} {
+				for _, option := range []string{"--zz-unknown", "--zz-unknown=x", "--zz-unknown=.git/config",
+					"--zz-unknown=$(echo x)", "-☃", "-zz:x", "--no-zz", "--zz.unknown=1"} {
 					if n++; n%testlevel.Every(everyday) > 0 {
 						continue
 					}
-					if v := p.Decide(policy.Action{Tool: "command_exec", Shell: command + " " + option, Root: root}); v.Decision == chat.DecisionAllow {
+					if v := p.Decide(policy.Action{Tool: "command_exec", Shell: command + " " + option,
+						Root: root}); v.Decision == chat.DecisionAllow {
 						t.Errorf("%s %s is allowed", command, option)
 					}
 				}

@@ -62,7 +62,8 @@ func (t *Toolbox) agree() []error {
 		case !agreed:
 			errs = append(errs,
 				fmt.Errorf(
-					"tool %s is another than was agreed to, and asks before it runs: look at %s; wield tool accept %s agrees to it", e.Tool.Name(), e.Tool.Files, e.Tool.Name()))
+					"tool %s is another than was agreed to, and asks before it runs: look at %s; wield tool accept "+
+						"%s agrees to it", e.Tool.Name(), e.Tool.Files, e.Tool.Name()))
 		}
 	}
 	held, err := t.Held.List()

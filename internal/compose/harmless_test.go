@@ -79,7 +79,8 @@ func TestDeveloper(t *testing.T) {
 			continue
 		}
 		count++
-		if v := p.Decide(policy.Action{Tool: "command_exec", Shell: line, Root: root}); v.Decision != chat.DecisionAllow {
+		if v := p.Decide(policy.Action{Tool: "command_exec", Shell: line,
+			Root: root}); v.Decision != chat.DecisionAllow {
 			t.Errorf("%s\n\t%s", line, v)
 		}
 	}
@@ -99,7 +100,9 @@ func TestEveryday(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	milder := map[chat.Decision][]chat.Decision{chat.DecisionAsk: {chat.DecisionAllow}, chat.DecisionDeny: {chat.DecisionAllow, chat.DecisionAsk}, chat.DecisionAllow: {chat.DecisionAsk, chat.DecisionDeny}}
+	milder := map[chat.Decision][]chat.Decision{chat.DecisionAsk: {chat.DecisionAllow},
+		chat.DecisionDeny:  {chat.DecisionAllow, chat.DecisionAsk},
+		chat.DecisionAllow: {chat.DecisionAsk, chat.DecisionDeny}}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var c struct {
 			Command string
@@ -119,7 +122,9 @@ func TestEveryday(t *testing.T) {
 func workspace(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	for _, name := range []string{"go.mod", "main.go", "README.md", "a.txt", "b.txt", "internal/store.go", "internal/auth.go", "internal/parser.go", "id_rsa", "src/app.go", "test/a.js", "test/b.js", "build/server", "server/go.mod", "lib/x.c"} {
+	for _, name := range []string{"go.mod", "main.go", "README.md", "a.txt", "b.txt", "internal/store.go",
+		"internal/auth.go", "internal/parser.go", "id_rsa", "src/app.go", "test/a.js", "test/b.js", "build/server",
+		"server/go.mod", "lib/x.c"} {
 		full := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
 			t.Fatal(err)

@@ -24,13 +24,15 @@ import (
 func TestKeyInErrors(t *testing.T) {
 	const key, other = "plain words of mine", `another "secret"/+`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		text, err := json.Marshal(fmt.Sprintf("not with %s nor %s", strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), other))
+		text, err := json.Marshal(fmt.Sprintf("not with %s nor %s", strings.TrimPrefix(r.Header.Get("Authorization"),
+			"Bearer "), other))
 		if err != nil {
 			t.Error(err)
 		}
 		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), "begin") {
 			w.Header().Set("Content-Type", "text/event-stream")
-			fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"one\"}}]}\n\ndata: {\"error\":{\"message\":%s}}\n\n", text)
+			fmt.Fprintf(w,
+				"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"one\"}}]}\n\ndata: {\"error\":{\"message\":%s}}\n\n", text)
 			return
 		}
 		w.WriteHeader(http.StatusUnauthorized)
@@ -65,7 +67,8 @@ models: {m: {backend: b}}
 		}
 		w := httptest.NewRecorder()
 		g.ServeHTTP(w, httptest.NewRequest("POST", "http://localhost"+path, strings.NewReader(string(text))))
-		if answer := w.Body.String(); !strings.Contains(answer, "not with [masked] nor [masked]") || strings.Contains(answer, "plain words") {
+		if answer := w.Body.String(); !strings.Contains(answer, "not with [masked] nor [masked]") ||
+			strings.Contains(answer, "plain words") {
 			t.Errorf("%s: status %d: %s", path, w.Code, answer)
 		}
 	}
@@ -80,7 +83,8 @@ models: {m: {backend: b}}
 	}
 	ask("/v1/embeddings", object{"model": "m", "input": "hello"})
 	records, err := json.Marshal(ring.All())
-	if err != nil || len(ring.All()) != asked || strings.Contains(string(records), "plain words") || strings.Contains(string(records), "another ") {
+	if err != nil || len(ring.All()) != asked || strings.Contains(string(records), "plain words") ||
+		strings.Contains(string(records), "another ") {
 		t.Errorf("%d captures: %v: %.2000s", len(ring.All()), err, records)
 	}
 }
@@ -108,9 +112,11 @@ tools:
   search: {key: %s}
   databases: {d: {url: %s}}
   http: {h: {description: d, url: "http://127.0.0.1:1/", basic: {user: %s, password: %s}}}
-`, ref("key of a client"), ref("key of a backend"), ref("in a header"), ref("postgres://u:word-of-store@127.0.0.1/x"), ref("of the collector"),
-		ref("that signs webhooks"), ref("a redacted word"), ref("of a program"), ref("of a server"), ref("in its header"), ref("in its environment"),
-		ref("of the search"), ref("postgres://u:word-of-base@127.0.0.1/x"), ref("name of a user"), ref("word of a user"))
+`, ref("key of a client"), ref("key of a backend"), ref("in a header"), ref("postgres://u:word-of-store@127.0.0.1/x"),
+		ref("of the collector"), ref("that signs webhooks"), ref("a redacted word"), ref("of a program"),
+		ref("of a server"), ref("in its header"), ref("in its environment"),
+		ref("of the search"), ref("postgres://u:word-of-base@127.0.0.1/x"), ref("name of a user"),
+		ref("word of a user"))
 	c, err := config.Parse("config.yaml", []byte(text), config.Options{Getenv: env(pairs...)})
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +144,8 @@ func TestKeyInAnswer(t *testing.T) {
 		events = append(events, chat.Event{Kind: chat.KindCallStart, At: len(text), End: len(text)})
 		var said strings.Builder
 		at := 0
-		for e, err := range (hidden{next: replayed(events), hide: func(s string) string { return s }, own: []string{key}}).Stream(t.Context(), nil) {
+		for e, err := range (hidden{next: replayed(events), hide: func(s string) string { return s },
+			own: []string{key}}).Stream(t.Context(), nil) {
 			if err != nil || e.At != at || e.Kind == chat.KindText && e.End-e.At != len(e.Text) {
 				t.Fatalf("%d: %+v stands at %d: %v", size, e, at, err)
 			}
@@ -149,7 +156,8 @@ func TestKeyInAnswer(t *testing.T) {
 			t.Fatalf("%d: %q", size, said.String())
 		}
 	}
-	for range (hidden{next: replayed{{Kind: chat.KindText, Text: "x" + key[:3]}}, own: []string{key}}).Stream(t.Context(), nil) {
+	for range (hidden{next: replayed{{Kind: chat.KindText, Text: "x" + key[:3]}}, own: []string{key}}).Stream(
+		t.Context(), nil) {
 		break // nothing is passed on to one who has left
 	}
 	headers := http.Header{"Authorization": {"Bearer " + key}, "Referer": {"https://example.com/application"}}

@@ -41,27 +41,40 @@ func TestBodiesAreGivenBack(t *testing.T) {
 	}{
 		{"a message", "/v1/chat/completions", func(i int, text string) string { return chat(i, text, "") }},
 		{"a schema", "/v1/chat/completions", func(i int, text string) string {
-			return chat(i, "", fmt.Sprintf(`,"tools":[{"type":"function","function":{"name":"f%d","parameters":{"type":"object","title":"%s"}}}]`, i, text[:1<<20]))
+			return chat(i, "",
+				fmt.Sprintf(
+					`,"tools":[{"type":"function","function":{"name":"f%d","parameters":{"type":"object","title":"%s"}}}]`, i, text[:1<<20]))
 		}},
 		{"a format", "/v1/chat/completions", func(i int, text string) string {
-			return chat(i, text, fmt.Sprintf(`,"response_format":{"type":"json_schema","json_schema":{"name":"f%d","schema":{"type":"object","required":["k%d"]}}}`, i, i))
+			return chat(i, text,
+				fmt.Sprintf(
+					`,"response_format":{"type":"json_schema","json_schema":{"name":"f%d","schema":{"type":"object","required":["k%d"]}}}`, i, i))
 		}},
 		{"a tool beside a message", "/v1/chat/completions", func(i int, text string) string {
-			return chat(i, text, fmt.Sprintf(`,"tools":[{"type":"function","function":{"name":"f%d","description":"d%d","parameters":{"type":"object","properties":{"p%d":{"type":"string"}}}}}]`, i, i, i))
+			return chat(i, text,
+				fmt.Sprintf(
+					`,"tools":[{"type":"function","function":{"name":"f%d","description":"d%d","parameters":{"type":"object","properties":{"p%d":{"type":"string"}}}}}]`, i, i, i))
 		}},
 		{"a description", "/v1/chat/completions", func(i int, text string) string {
-			return chat(i, "", fmt.Sprintf(`,"tools":[{"type":"function","function":{"name":"f%d","description":"%s","parameters":{"type":"object"}}}]`, i, text))
+			return chat(i, "",
+				fmt.Sprintf(
+					`,"tools":[{"type":"function","function":{"name":"f%d","description":"%s","parameters":{"type":"object"}}}]`, i, text))
 		}},
-		{"a stop sequence", "/v1/chat/completions", func(i int, text string) string { return chat(i, text, fmt.Sprintf(`,"stop":["s%d"]`, i)) }},
-		{"a user", "/v1/chat/completions", func(i int, text string) string { return chat(i, text, fmt.Sprintf(`,"user":"u%d"`, i)) }},
+		{"a stop sequence", "/v1/chat/completions",
+			func(i int, text string) string { return chat(i, text, fmt.Sprintf(`,"stop":["s%d"]`, i)) }},
+		{"a user", "/v1/chat/completions", func(i int, text string) string {
+			return chat(i, text, fmt.Sprintf(`,"user":"u%d"`, i))
+		}},
 		{"an unknown model", "/v1/chat/completions", func(i int, text string) string {
 			return fmt.Sprintf(`{"model":"m%d","messages":[{"role":"user","content":"%s"}]}`, i, text)
 		}},
 		{"a tool of Anthropic", "/v1/messages", func(i int, text string) string {
-			return fmt.Sprintf(`{"model":"text","max_tokens":9,"messages":[{"role":"user","content":"%s"}],"tools":[{"name":"f%d","description":"d","input_schema":{"type":"object"}}]}`, text, i)
+			return fmt.Sprintf(
+				`{"model":"text","max_tokens":9,"messages":[{"role":"user","content":"%s"}],"tools":[{"name":"f%d","description":"d","input_schema":{"type":"object"}}]}`, text, i)
 		}},
 		{"a response", "/v1/responses", func(i int, text string) string {
-			return fmt.Sprintf(`{"model":"text","store":false,"input":"%s","tools":[{"type":"function","name":"f%d","parameters":{"type":"object"}}]}`, text, i)
+			return fmt.Sprintf(
+				`{"model":"text","store":false,"input":"%s","tools":[{"type":"function","name":"f%d","parameters":{"type":"object"}}]}`, text, i)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -29,8 +29,9 @@ const (
 	mostMemory  = 200e6
 )
 
-// TestLargeRequests sends requests of at most 8 MiB, each large in one dimension, through every protocol, and measures the
-// processor time and the memory that each takes of the service. Only with WIELD_COST=1, since it takes long and wants a quiet machine.
+// TestLargeRequests sends requests of at most 8 MiB, each large in one dimension, through every protocol, and measures
+// the processor time and the memory that each takes of the service. Only with WIELD_COST=1, since it takes long and
+// wants a quiet machine.
 func TestLargeRequests(t *testing.T) {
 	if os.Getenv("WIELD_COST") == "" {
 		t.Skip("requests of 8 MiB are not measured: WIELD_COST is not set")

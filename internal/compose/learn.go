@@ -97,7 +97,8 @@ func (l *learner) learned(ctx context.Context, req *chat.Request) chat.Model {
 	if len(req.Tools) == 0 || time.Now().Before(l.next) {
 		return l.bridge
 	}
-	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), templateTime) // a client that leaves must not have the next one wait again
+	// a client that leaves must not have the next one wait again
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), templateTime)
 	defer cancel()
 	found, err := InspectTemplate(asking, l.server, l.served)
 	l.next = time.Now().Add(templateAgain)

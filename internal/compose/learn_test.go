@@ -40,7 +40,8 @@ func (s *templateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.prompt.Store(string(body))
 		text, _ := json.Marshal(s.answer)
 		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s}}]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", text)
+		fmt.Fprintf(w,
+			"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s}}]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", text)
 	default:
 		http.NotFound(w, r)
 	}
@@ -53,7 +54,9 @@ const hunyuanTemplate = `{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{
 // TestLearnedDialect serves models whose names say nothing: the chat template does, as the server tells it.
 func TestLearnedDialect(t *testing.T) {
 	props, _ := json.Marshal(map[string]any{"chat_template": hunyuanTemplate, "total_slots": 1})
-	show, _ := json.Marshal(map[string]any{"template": "{{ range .Messages }}<|{{ .Role }}|>{{ .Content }}{{ range .ToolCalls }}<tool_call>\n{\"name\": \"{{ .Function.Name }}\", \"arguments\": {{ .Function.Arguments }}}\n</tool_call>{{ end }}{{ end }}"})
+	show, _ := json.Marshal(
+		map[string]any{
+			"template": "{{ range .Messages }}<|{{ .Role }}|>{{ .Content }}{{ range .ToolCalls }}<tool_call>\n{\"name\": \"{{ .Function.Name }}\", \"arguments\": {{ .Function.Arguments }}}\n</tool_call>{{ end }}{{ end }}"})
 	const call = `<tool_calls><tool_call>tides<tool_sep><arg_key>port</arg_key><arg_value>Ostend</arg_value></tool_call></tool_calls>`
 	for _, c := range []struct {
 		name, key string
@@ -78,7 +81,8 @@ func TestLearnedDialect(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			server := httptest.NewServer(c.server)
 			defer server.Close()
-			r, err := parse(t, "wield: config/v1\nbackends: {local: {url: \""+server.URL+"/v1\"}}\nmodels:\n  m: {backend: local, "+c.key+"mode: text}\n")
+			r, err := parse(t, "wield: config/v1\nbackends: {local: {url: \""+server.URL+
+				"/v1\"}}\nmodels:\n  m: {backend: local, "+c.key+"mode: text}\n")
 			if err != nil {
 				t.Fatal(err)
 			}

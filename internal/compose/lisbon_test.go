@@ -38,7 +38,8 @@ models: {assistant: {backend: s, mode: text, expose: tool_request}}
 	for _, stream := range []string{"false", "true"} {
 		head := `{"model":"assistant","stream":` + stream + `,"conversation_id":"c` + stream + `","messages":[`
 		first := say(head + `{"role":"user","content":"What is the weather in Lisbon?"}]}`)
-		for _, want := range []string{`"tool_request":{"name":"lookup_weather","arguments":{`, `"Lisbon"`, `"content":""`, `"finish_reason":"stop"`, `"conversation_id":"c` + stream + `"`} {
+		for _, want := range []string{`"tool_request":{"name":"lookup_weather","arguments":{`, `"Lisbon"`,
+			`"content":""`, `"finish_reason":"stop"`, `"conversation_id":"c` + stream + `"`} {
 			if !strings.Contains(first, want) {
 				t.Errorf("stream %s: %s is not in %s", stream, want, first)
 			}
@@ -47,7 +48,9 @@ models: {assistant: {backend: s, mode: text, expose: tool_request}}
 			t.Errorf("stream %s: %s", stream, first)
 		}
 		second := say(head + `{"role":"tool_result","name":"lookup_weather","content":"Lisbon is 18°C and clear."}]}`)
-		if strings.Contains(second, "tool_request") || stream == "false" && !strings.Contains(second, `"content":"Lisbon is 18°C and clear."`) || !strings.Contains(second, "clear") {
+		if strings.Contains(second, "tool_request") ||
+			stream == "false" && !strings.Contains(second, `"content":"Lisbon is 18°C and clear."`) ||
+			!strings.Contains(second, "clear") {
 			t.Errorf("stream %s: %s", stream, second)
 		}
 	}

@@ -20,11 +20,17 @@ func TestLocalActions(t *testing.T) {
 		fails      string
 	}{
 		{"off", "wield: config/v1\n", "read_output", ""},
-		{"on", "wield: config/v1\ntools: {localActions: {enabled: true}}\n", "read_output read edit create bash python sh", ""},
-		{"other executors", "wield: config/v1\ntools: {localActions: {enabled: true, executors: {sh: [], bash: [], node: [node, -e]}}}\n", "read_output read edit create node python", ""},
-		{"one by itself", "wield: config/v1\ntools: {localActions: {enabled: true}, builtin: {bash: {enabled: false}}}\n", "read_output read edit create python sh", ""},
-		{"a name that is taken", "wield: config/v1\ntools: {localActions: {executors: {edit: [ed]}}}\n", "", "tools.localActions.executors.edit: blocks edit have a meaning of their own"},
-		{"no program", "wield: config/v1\ntools: {localActions: {executors: {node: [\"\"]}}}\n", "", "an executor needs a program"},
+		{"on", "wield: config/v1\ntools: {localActions: {enabled: true}}\n",
+			"read_output read edit create bash python sh", ""},
+		{"other executors",
+			"wield: config/v1\ntools: {localActions: {enabled: true, executors: {sh: [], bash: [], node: [node, -e]}}}\n", "read_output read edit create node python", ""},
+		{"one by itself",
+			"wield: config/v1\ntools: {localActions: {enabled: true}, builtin: {bash: {enabled: false}}}\n",
+			"read_output read edit create python sh", ""},
+		{"a name that is taken", "wield: config/v1\ntools: {localActions: {executors: {edit: [ed]}}}\n", "",
+			"tools.localActions.executors.edit: blocks edit have a meaning of their own"},
+		{"no program", "wield: config/v1\ntools: {localActions: {executors: {node: [\"\"]}}}\n", "",
+			"an executor needs a program"},
 		{"too large", "wield: config/v1\ntools: {localActions: {fileReads: {maxFileSize: 1GiB}}}\n", "", "maxFileSize"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -24,12 +24,15 @@ turns:
     when: {}
     reply: [{text: '{"tool_request":{"name":"lookup_weather","arguments":{"city":"Lisbon"}}}'}]
 `, "version: "+version, ", expose: tool_request")
-		_, body := c.post(t, "/v1/chat/completions", `{"model":"lumo","conversation_id":"c","messages":[{"role":"user","content":"weather?"}]}`)
+		_, body := c.post(t, "/v1/chat/completions",
+			`{"model":"lumo","conversation_id":"c","messages":[{"role":"user","content":"weather?"}]}`)
 		if !strings.Contains(body, `"tool_request":{"name":"lookup_weather","arguments":{"city":"Lisbon"}}`) {
 			t.Errorf("version %s: %s", version, body)
 		}
-		c.post(t, "/v1/chat/completions", `{"model":"lumo","conversation_id":"c","messages":[{"role":"tool_result","name":"lookup_weather","content":"clear sky"}]}`)
-		if all := strings.Join(c.sent, "\n"); len(c.sent) != 2 || !strings.Contains(all, "clear sky") || strings.Contains(all, "user:") {
+		c.post(t, "/v1/chat/completions",
+			`{"model":"lumo","conversation_id":"c","messages":[{"role":"tool_result","name":"lookup_weather","content":"clear sky"}]}`)
+		if all := strings.Join(c.sent, "\n"); len(c.sent) != 2 || !strings.Contains(all, "clear sky") ||
+			strings.Contains(all, "user:") {
 			t.Errorf("version %s: sent %s", version, all)
 		}
 	}
@@ -39,13 +42,17 @@ turns:
 // no ciphertext is shown.
 func TestPartlyEncrypted_AR38(t *testing.T) {
 	for version, frames := range map[string][]string{
-		"1": {`{"type":"token_data","target":"message","content":"Hello "}`, `{"type":"token_data","target":"message","content":"c2VjcmV0","encrypted":true}`, `{"type":"done"}`},
-		"2": {`{"choices":[{"delta":{"content":"Hello "}}]}`, `{"choices":[{"delta":{"content":"c2VjcmV0","encrypted":true}}]}`, `{"choices":[{"delta":{},"finish_reason":"stop"}]}`, `[DONE]`},
+		"1": {`{"type":"token_data","target":"message","content":"Hello "}`,
+			`{"type":"token_data","target":"message","content":"c2VjcmV0","encrypted":true}`, `{"type":"done"}`},
+		"2": {`{"choices":[{"delta":{"content":"Hello "}}]}`,
+			`{"choices":[{"delta":{"content":"c2VjcmV0","encrypted":true}}]}`,
+			`{"choices":[{"delta":{},"finish_reason":"stop"}]}`, `[DONE]`},
 	} {
 		for _, stream := range []bool{false, true} {
 			c := rawChain(t, nil, "version: "+version, frames)
 			resp, body := c.post(t, "/v1/chat/completions", asking("hi", false, stream))
-			if !strings.Contains(body, "a part of the answer is encrypted") || strings.Contains(body, "c2VjcmV0") || strings.Contains(body, `"finish_reason":"stop"`) ||
+			if !strings.Contains(body, "a part of the answer is encrypted") || strings.Contains(body, "c2VjcmV0") ||
+				strings.Contains(body, `"finish_reason":"stop"`) ||
 				!stream && resp.StatusCode != http.StatusBadGateway {
 				t.Errorf("version %s, stream %v: %d %s", version, stream, resp.StatusCode, body)
 			}
@@ -64,7 +71,8 @@ func rawChain(t *testing.T, m *metrics.Metrics, lumo string, frames []string) *l
 		}
 	}))
 	t.Cleanup(back.Close)
-	text := "wield: config/v1\nbackends: {l: {kind: lumo, url: \"" + back.URL + "\", retry: {attempts: 1}, lumo: {" + lumo + "}}}\nmodels: {lumo: {backend: l}}\n"
+	text := "wield: config/v1\nbackends: {l: {kind: lumo, url: \"" + back.URL + "\", retry: {attempts: 1}, lumo: {" +
+		lumo + "}}}\nmodels: {lumo: {backend: l}}\n"
 	r, err := config.Parse("config.yaml", []byte(text), config.Options{Getenv: env()})
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +114,8 @@ func callsOf(t *testing.T, body string) (ids, arguments []string) {
 // TestConvertedIDs_A11: calls that are taken over have ids of their own, in one answer and in all of them:
 // Lumo has none, or counts from 0 in each.
 func TestConvertedIDs_A11(t *testing.T) {
-	c := rawChain(t, nil, "version: 1", []string{twoConfused, `{"type":"token_data","target":"message","content":"I cannot."}`, `{"type":"done"}`})
+	c := rawChain(t, nil, "version: 1",
+		[]string{twoConfused, `{"type":"token_data","target":"message","content":"I cannot."}`, `{"type":"done"}`})
 	used := map[string]bool{}
 	for range 2 {
 		_, body := c.post(t, "/v1/chat/completions", asking("lights?", true, false))
@@ -161,7 +170,8 @@ turns:
 			body += `,"stream":true`
 		}
 		_, answer := c.post(t, "/v1/chat/completions", body+"}")
-		if s := hear(t, answer); strings.Join(s.Calls, " ") != "GetLiveContext web_search" || strings.TrimSpace(s.Content) != "" || s.Finish != "tool_calls" {
+		if s := hear(t, answer); strings.Join(s.Calls, " ") != "GetLiveContext web_search" ||
+			strings.TrimSpace(s.Content) != "" || s.Finish != "tool_calls" {
 			t.Errorf("%s", answer)
 		}
 	})
@@ -181,7 +191,8 @@ turns:
 `, "enableWebSearch: true, version: "+version, ", native: {annotations: true}")
 		_, body := c.post(t, "/v1/chat/completions", asking("news?", true, stream))
 		s := hear(t, body)
-		if len(s.Annotations) != 1 || !strings.Contains(string(s.Annotations[0]), `"name":"web_search","arguments":"{\"query\":\"x\"}"`) ||
+		if len(s.Annotations) != 1 ||
+			!strings.Contains(string(s.Annotations[0]), `"name":"web_search","arguments":"{\"query\":\"x\"}"`) ||
 			!strings.Contains(string(s.Annotations[0]), `"is_error":true`) || s.Content != "I may not search." {
 			t.Errorf("%+v in %s", s, body)
 		}

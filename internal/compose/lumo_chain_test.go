@@ -34,7 +34,8 @@ func chain(t *testing.T, scenario, lumo, options string) *lumoChain {
 	live, err := script.Find(script.Catalogue(""), scenario, discard)
 	if strings.Contains(scenario, "\n") {
 		file := filepath.Join(t.TempDir(), "t.scenario.yaml")
-		if err := os.WriteFile(file, []byte("wield: scenario/v1\nname: t\nbackend: {speaks: lumo}\n"+scenario), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte("wield: scenario/v1\nname: t\nbackend: {speaks: lumo}\n"+scenario),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		live, err = script.Open(file, discard)
@@ -53,7 +54,8 @@ func chain(t *testing.T, scenario, lumo, options string) *lumoChain {
 		played.ServeHTTP(w, r)
 	}))
 	t.Cleanup(back.Close)
-	service, err := compose(t, "backends: {l: {kind: lumo, url: \"URL\", retry: {attempts: 1}, lumo: {"+lumo+"}}}\nmodels: {lumo: {backend: l"+options+"}}\n", back.URL)
+	service, err := compose(t, "backends: {l: {kind: lumo, url: \"URL\", retry: {attempts: 1}, lumo: {"+lumo+
+		"}}}\nmodels: {lumo: {backend: l"+options+"}}\n", back.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +84,8 @@ const offered = `"tools":[{"type":"function","function":{"name":"GetLiveContext"
 
 // asking returns a chat completion request that offers the first n of the tools.
 func asking(text string, tools, stream bool) string {
-	body := `{"model":"lumo","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"` + text + `"}]`
+	body := `{"model":"lumo","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"` + text +
+		`"}]`
 	if tools {
 		body += `,"tools":[{"type":"function","function":{"name":"GetLiveContext","parameters":{"type":"object","properties":{}}}}]`
 	}
@@ -175,10 +178,13 @@ func TestLatestAINews_A65(t *testing.T) {
 		c := chain(t, latestNews, "enableWebSearch: true, version: "+version, ", native: {annotations: true}")
 		_, body := c.post(t, "/v1/chat/completions", asking("What is the latest AI news?", true, stream))
 		s := hear(t, body)
-		if s.Content != "Let me look. The latest AI news: a model that calls tools." || len(s.Calls) > 0 || s.Finish != "stop" {
+		if s.Content != "Let me look. The latest AI news: a model that calls tools." || len(s.Calls) > 0 ||
+			s.Finish != "stop" {
 			t.Errorf("%+v", s)
 		}
-		if len(s.Annotations) != 2 || !strings.Contains(string(s.Annotations[0]), `"name":"web_search","arguments":"{\"query\":\"latest AI news\"}"`) ||
+		if len(s.Annotations) != 2 ||
+			!strings.Contains(string(s.Annotations[0]),
+				`"name":"web_search","arguments":"{\"query\":\"latest AI news\"}"`) ||
 			!strings.Contains(string(s.Annotations[1]), `"url":"https://news.example/1"`) {
 			t.Errorf("annotations: %s", s.Annotations)
 		}
@@ -203,7 +209,8 @@ func TestConfused_A47(t *testing.T) {
 		resp, body := c.post(t, "/v1/chat/completions", asking("Which lights are on?", true, stream))
 		s := hear(t, body)
 		bounces := resp.Header.Get("X-Wield-Bounces") + resp.Trailer.Get("X-Wield-Bounces")
-		if strings.Join(s.Calls, " ") != "GetLiveContext" || s.Finish != "tool_calls" || s.Content != "" || bounces != "1" {
+		if strings.Join(s.Calls, " ") != "GetLiveContext" || s.Finish != "tool_calls" || s.Content != "" ||
+			bounces != "1" {
 			t.Errorf("%s bounces: %+v", bounces, s)
 		}
 		if len(c.sent) != 2 {
@@ -219,8 +226,9 @@ func TestConfused_A47(t *testing.T) {
 		}
 		turns := append(sent.Messages, sent.Prompt.Turns...)
 		last := turns[len(turns)-1]
-		if !strings.HasPrefix(turns[0].Content, "[Project instructions: ") || !strings.HasSuffix(turns[0].Content, "]\n\nWhich lights are on?") ||
-			last.Role != "user" || !strings.HasSuffix(last.Content, "{\n  \"name\": \"user:GetLiveContext\",\n  \"arguments\": {}\n}") {
+		if !strings.HasPrefix(turns[0].Content, "[Project instructions: ") ||
+			!strings.HasSuffix(turns[0].Content, "]\n\nWhich lights are on?") || last.Role != "user" ||
+			!strings.HasSuffix(last.Content, "{\n  \"name\": \"user:GetLiveContext\",\n  \"arguments\": {}\n}") {
 			t.Errorf("%+v", turns)
 		}
 	})
@@ -240,7 +248,8 @@ turns:
       - {fence: json, call: {name: "user:GetLiveContext", args: {}}}
 `, "enableWebSearch: true, version: "+version, ", native: {annotations: true}")
 		_, body := c.post(t, "/v1/chat/completions", asking("lights?", true, stream))
-		if s := hear(t, body); strings.Join(s.Calls, " ") != "GetLiveContext" || !strings.HasPrefix(s.Content, "Nothing there.") || len(s.Annotations) != 1 || len(c.sent) != 1 {
+		if s := hear(t, body); strings.Join(s.Calls, " ") != "GetLiveContext" ||
+			!strings.HasPrefix(s.Content, "Nothing there.") || len(s.Annotations) != 1 || len(c.sent) != 1 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -270,7 +279,8 @@ turns:
 		if s := hear(t, answer); strings.Join(s.Calls, " ") != "web_search" || s.Content != "" {
 			t.Errorf("%+v", s)
 		}
-		if natives := `"web_search"`; strings.Contains(c.sent[0], natives+",") || strings.Contains(c.sent[0], `{"name":`+natives) || strings.Contains(c.sent[0], `"stock"`) ||
+		if natives := `"web_search"`; strings.Contains(c.sent[0], natives+",") ||
+			strings.Contains(c.sent[0], `{"name":`+natives) || strings.Contains(c.sent[0], `"stock"`) ||
 			!strings.Contains(c.sent[0], `"weather"`) {
 			t.Errorf("sent %s", c.sent[0])
 		}
@@ -290,14 +300,17 @@ func TestLumoEnds(t *testing.T) {
 		status         int
 		parts          []string // of the answer, for each protocol
 	}{
-		{"weeklyLimit", "turns: [{id: a, when: {}, reply: [{text: x}]}]\nfaults: [{on: a, do: {status: 429, retry_after: 2h, body: '{\"Code\": 2028, \"Error\": \"Weekly limit reached (Code: 2028)\"}'}}]\n", 429,
-			[]string{`"code":"2028"`, `Code: 2028`, `"rate_limit_error"`, `{"error":"Weekly limit reached (Code: 2028)"}`}},
+		{"weeklyLimit",
+			"turns: [{id: a, when: {}, reply: [{text: x}]}]\nfaults: [{on: a, do: {status: 429, retry_after: 2h, body: '{\"Code\": 2028, \"Error\": \"Weekly limit reached (Code: 2028)\"}'}}]\n", 429,
+			[]string{`"code":"2028"`, `Code: 2028`, `"rate_limit_error"`,
+				`{"error":"Weekly limit reached (Code: 2028)"}`}},
 		{"rejected", "turns: [{id: a, when: {}, reply: [], finish: rejected}]\n", 400,
 			[]string{`"code":"rejected"`, `rejected`, `"invalid_request_error"`, `rejected`}},
 		{"timeout", "turns: [{id: a, when: {}, reply: [], finish: {timeout: High demand error}}]\n", 504,
 			[]string{`High demand error`, `High demand error`, `High demand error`, `{"error":"High demand error"}`}},
 		{"harmful", "turns: [{id: a, when: {}, reply: [{text: No.}], finish: content_filter}]\n", 200,
-			[]string{`"finish_reason":"content_filter"`, `"reason":"content_filter"`, `"stop_reason":"refusal"`, `"done_reason":"content_filter"`}},
+			[]string{`"finish_reason":"content_filter"`, `"reason":"content_filter"`, `"stop_reason":"refusal"`,
+				`"done_reason":"content_filter"`}},
 	} {
 		for _, version := range []string{"1", "2"} {
 			for i, a := range asks {
@@ -309,7 +322,8 @@ func TestLumoEnds(t *testing.T) {
 						continue
 					}
 					if resp.StatusCode != c.status || !strings.Contains(body, c.parts[i]) {
-						t.Errorf("%s, version %s, %s, stream %s: %d %s", c.name, version, a.path, stream, resp.StatusCode, body)
+						t.Errorf("%s, version %s, %s, stream %s: %d %s", c.name, version, a.path, stream,
+							resp.StatusCode, body)
 					}
 					if wait := resp.Header.Get("Retry-After"); c.status == 429 && wait != "7200" {
 						t.Errorf("%s: wait %q", a.path, wait)
@@ -337,7 +351,8 @@ func TestConfusedAgain_A11(t *testing.T) {
 	eachWay(t, func(t *testing.T, version string, stream bool) {
 		c := chain(t, confusedAgain, "version: "+version, "")
 		_, body := c.post(t, "/v1/chat/completions", asking("lights?", true, stream))
-		if s := hear(t, body); strings.Join(s.Calls, " ") != "GetLiveContext" || s.Content != "" || s.Finish != "tool_calls" || len(c.sent) != 2 {
+		if s := hear(t, body); strings.Join(s.Calls, " ") != "GetLiveContext" || s.Content != "" ||
+			s.Finish != "tool_calls" || len(c.sent) != 2 {
 			t.Errorf("%d requests, %s", len(c.sent), body)
 		}
 		if !strings.Contains(strings.ReplaceAll(body, `\`, ""), `{"area":"hall"}`) {
@@ -405,7 +420,8 @@ func TestPieces_A10(t *testing.T) {
 			`{"choices":[{"delta":{},"finish_reason":"stop"}]}`,
 		}
 		if requests++; requests > 1 {
-			frames = []string{`{"choices":[{"delta":{"content":"{\"name\": \"user:GetLiveContext\", \"arguments\": {}}"}}]}`}
+			frames = []string{
+				`{"choices":[{"delta":{"content":"{\"name\": \"user:GetLiveContext\", \"arguments\": {}}"}}]}`}
 		}
 		rc := http.NewResponseController(w)
 		for _, f := range append(frames, "[DONE]") {
@@ -422,7 +438,8 @@ func TestPieces_A10(t *testing.T) {
 	defer front.Close()
 	c := &lumoChain{url: front.URL}
 	_, body := c.post(t, "/v1/chat/completions", asking("lights?", true, true))
-	if s := hear(t, body); strings.Join(s.Calls, " ") != "GetLiveContext" || s.Content != "Let me look. " || requests != 2 {
+	if s := hear(t, body); strings.Join(s.Calls, " ") != "GetLiveContext" || s.Content != "Let me look. " ||
+		requests != 2 {
 		t.Errorf("%d requests: %s", requests, body)
 	}
 }
@@ -449,7 +466,8 @@ func TestHistory_AR24(t *testing.T) {
 			t.Fatal(err)
 		}
 		turns := append(sent.Messages, sent.Prompt.Turns...)
-		if first := turns[0].Content; !strings.HasPrefix(first, "[Project instructions: Be brief.]") || !strings.HasSuffix(first, "]\n\nlights?") || strings.Count(first, "]\n") != 1 {
+		if first := turns[0].Content; !strings.HasPrefix(first, "[Project instructions: Be brief.]") ||
+			!strings.HasSuffix(first, "]\n\nlights?") || strings.Count(first, "]\n") != 1 {
 			t.Errorf("%q", turns[0].Content)
 		}
 		var roles []string

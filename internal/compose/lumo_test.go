@@ -56,11 +56,14 @@ models:
 		calls string
 	}{
 		{"home", []string{`"model":"lumo"`, `"content":"[Project instructions: `, `user:f`, all}, "f"},
-		{"proton/lumo-max", []string{`"model":"lumo-max"`, `[{"name":"proton_info"},{"name":"weather"},{"name":"cryptocurrency"}]`}, "f"},
+		{"proton/lumo-max",
+			[]string{`"model":"lumo-max"`, `[{"name":"proton_info"},{"name":"weather"},{"name":"cryptocurrency"}]`},
+			"f"},
 		{"plain", []string{`"model":"lumo-lite"`, `"content":"one"`, `"content":"[Project instructions: `, all}, ""},
 	} {
 		req := &chat.Request{Model: c.model, Tools: []chat.Tool{{Name: "f"}}, Messages: []chat.Message{
-			{Role: chat.RoleUser, Parts: chat.Text("one")}, {Role: chat.RoleAssistant, Parts: chat.Text("ok")}, {Role: chat.RoleUser, Parts: chat.Text("two")}}}
+			{Role: chat.RoleUser, Parts: chat.Text("one")}, {Role: chat.RoleAssistant, Parts: chat.Text("ok")},
+			{Role: chat.RoleUser, Parts: chat.Text("two")}}}
 		calls := ""
 		for e, err := range modelOf(t, service, c.model).Model.Stream(t.Context(), req) {
 			if err != nil {
@@ -76,7 +79,8 @@ models:
 				t.Errorf("%s: no %s in %s", c.model, part, body)
 			}
 		}
-		if !strings.HasPrefix(body, "/v1/ai/v1/chat/completions ") || calls != c.calls || c.model == "plain" && strings.Contains(body, "user:f") {
+		if !strings.HasPrefix(body, "/v1/ai/v1/chat/completions ") || calls != c.calls ||
+			c.model == "plain" && strings.Contains(body, "user:f") {
 			t.Errorf("%s: calls %q after %s", c.model, calls, body)
 		}
 	}
@@ -85,12 +89,17 @@ models:
 // TestLumoBlocks_A55: the blocks of the seed's terminal are calls on Lumo as they are written there, without a prefix.
 func TestLumoBlocks_A55(t *testing.T) {
 	s := newLumo(t, "```read\nnotes.md\n```\n")
-	service, err := compose(t, "\nbackends: {l: {kind: lumo, url: \"URL\"}}\nmodels: {cli: {backend: l, dialect: cli-block}}\n", s.URL)
+	service, err := compose(t,
+		"\nbackends: {l: {kind: lumo, url: \"URL\"}}\nmodels: {cli: {backend: l, dialect: cli-block}}\n", s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := &chat.Request{Model: "cli", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("read my notes")}},
-		Tools: []chat.Tool{{Name: "read", Parameters: []byte(`{"type":"object","properties":{"paths":{"type":"array","items":{"type":"string"}}},"required":["paths"]}`)}}}
+	req := &chat.Request{Model: "cli",
+		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("read my notes")}},
+		Tools: []chat.Tool{
+			{Name: "read",
+				Parameters: []byte(
+					`{"type":"object","properties":{"paths":{"type":"array","items":{"type":"string"}}},"required":["paths"]}`)}}}
 	var calls []string
 	for e, err := range modelOf(t, service, "cli").Model.Stream(t.Context(), req) {
 		if err != nil {

@@ -55,7 +55,8 @@ func rawServer(t *testing.T, answer http.HandlerFunc) *Service {
 		answer(w, r)
 	}))
 	t.Cleanup(server.Close)
-	service, err := compose(t, "backends: {b: {kind: openai, url: \""+server.URL+"/v1\", retry: {attempts: 1}}}\nmodels: {m: {backend: b}}\n", "")
+	service, err := compose(t, "backends: {b: {kind: openai, url: \""+server.URL+
+		"/v1\", retry: {attempts: 1}}}\nmodels: {m: {backend: b}}\n", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,8 @@ func (p *matrixPage) testRaw(t *testing.T) {
 				body := f.body(told{question: "count"})
 				body["model"], body["stream"] = "m", stream
 				h := post(t, front.URL+f.path, body, f.hear)
-				if h.ended != fault.ended || !fault.ended && !strings.Contains(h.body, `"error"`) || fault.ended && h.text != "one " {
+				if h.ended != fault.ended || !fault.ended && !strings.Contains(h.body, `"error"`) ||
+					fault.ended && h.text != "one " {
 					t.Errorf("%s: %s, stream %v: %+v", fault.says, f.name, stream, h)
 				}
 				p.fault(fault.says, f.name, stream, h)
@@ -88,7 +90,8 @@ func (p *matrixPage) testUnread(t *testing.T) {
 		left := make(chan struct{})
 		service := rawServer(t, func(w http.ResponseWriter, r *http.Request) {
 			defer close(left)
-			more := fmt.Sprintf(`data: {"choices":[{"index":0,"delta":{"content":%q}}]}`+"\n\n", strings.Repeat("x", 64<<10))
+			more := fmt.Sprintf(`data: {"choices":[{"index":0,"delta":{"content":%q}}]}`+"\n\n",
+				strings.Repeat("x", 64<<10))
 			for r.Context().Err() == nil {
 				if _, err := io.WriteString(w, more); err != nil {
 					return
@@ -110,7 +113,9 @@ func (p *matrixPage) testUnread(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { conn.Close() })
-		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", f.path, len(data), data)
+		fmt.Fprintf(conn,
+			"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+			f.path, len(data), data)
 		select {
 		case <-left:
 			p.note(unread, f.name, "request cancelled")

@@ -79,7 +79,8 @@ type matrixFault struct {
 var matrixFaults = []matrixFault{
 	{"broken", "cut_after: 2 chunks", 502, false, "the connection ends in the middle of the answer"},
 	{"reset", "cut_after: 2 chunks, reset: true", 502, false, "the connection is reset in the middle of the answer"},
-	{silent, "cut_after: 2 chunks, stall: 30s", 504, false, "silence in the middle of the answer, for longer than `timeouts.idle`"},
+	{silent, "cut_after: 2 chunks, stall: 30s", 504, false,
+		"silence in the middle of the answer, for longer than `timeouts.idle`"},
 	{"page", "html_502: true", 502, true, "status 502 with a page"},
 	{"failing", "status: 500", 502, true, "status 500"},
 	{"busy", "status: 429, retry_after: 7s", 429, true, "status 429 with a wait, which is passed on"},
@@ -125,7 +126,8 @@ var matrixFronts = []matrixFront{
 
 type object = map[string]any
 
-var weatherParameters = object{"type": "object", "properties": object{"city": object{"type": "string"}}, "required": []string{"city"}}
+var weatherParameters = object{"type": "object", "properties": object{"city": object{"type": "string"}},
+	"required": []string{"city"}}
 
 func functionTool() []any {
 	return []any{object{"type": "function", "function": object{"name": "get_weather", "parameters": weatherParameters}}}
@@ -135,8 +137,9 @@ func chatBody(s told) object {
 	messages := []any{object{"role": "user", "content": s.question}}
 	if s.call != nil {
 		messages = append(messages,
-			object{"role": "assistant", "content": s.call.text, "tool_calls": []any{object{"id": s.call.id, "type": "function",
-				"function": object{"name": s.call.name, "arguments": s.call.args}}}},
+			object{"role": "assistant", "content": s.call.text,
+				"tool_calls": []any{object{"id": s.call.id, "type": "function",
+					"function": object{"name": s.call.name, "arguments": s.call.args}}}},
 			object{"role": "tool", "tool_call_id": s.call.id, "content": s.result})
 	}
 	return object{"messages": messages, "tools": functionTool()}
@@ -173,10 +176,13 @@ func hearChat(lines []string, h *heard) {
 func responsesBody(s told) object {
 	input := []any{object{"role": "user", "content": s.question}}
 	if s.call != nil {
-		input = append(input, object{"type": "function_call", "call_id": s.call.id, "name": s.call.name, "arguments": s.call.args},
+		input = append(input, object{"type": "function_call", "call_id": s.call.id, "name": s.call.name,
+			"arguments": s.call.args},
 			object{"type": "function_call_output", "call_id": s.call.id, "output": s.result})
 	}
-	return object{"input": input, "store": false, "tools": []any{object{"type": "function", "name": "get_weather", "parameters": weatherParameters, "strict": false}}}
+	return object{"input": input, "store": false,
+		"tools": []any{object{"type": "function", "name": "get_weather", "parameters": weatherParameters,
+			"strict": false}}}
 }
 
 func hearResponses(lines []string, h *heard) {
@@ -218,10 +224,13 @@ func messagesBody(s told) object {
 	if s.call != nil {
 		messages = append(messages,
 			object{"role": "assistant", "content": []any{object{"type": "text", "text": s.call.text},
-				object{"type": "tool_use", "id": s.call.id, "name": s.call.name, "input": json.RawMessage(s.call.args)}}},
-			object{"role": "user", "content": []any{object{"type": "tool_result", "tool_use_id": s.call.id, "content": s.result}}})
+				object{"type": "tool_use", "id": s.call.id, "name": s.call.name,
+					"input": json.RawMessage(s.call.args)}}},
+			object{"role": "user",
+				"content": []any{object{"type": "tool_result", "tool_use_id": s.call.id, "content": s.result}}})
 	}
-	return object{"max_tokens": 100, "messages": messages, "tools": []any{object{"name": "get_weather", "input_schema": weatherParameters}}}
+	return object{"max_tokens": 100, "messages": messages,
+		"tools": []any{object{"name": "get_weather", "input_schema": weatherParameters}}}
 }
 
 func hearMessages(lines []string, h *heard) {
@@ -259,7 +268,9 @@ func ollamaBody(s told) object {
 	messages := []any{object{"role": "user", "content": s.question}}
 	if s.call != nil {
 		messages = append(messages,
-			object{"role": "assistant", "content": s.call.text, "tool_calls": []any{object{"function": object{"name": s.call.name, "arguments": json.RawMessage(s.call.args)}}}},
+			object{"role": "assistant", "content": s.call.text,
+				"tool_calls": []any{
+					object{"function": object{"name": s.call.name, "arguments": json.RawMessage(s.call.args)}}}},
 			object{"role": "tool", "tool_name": s.call.name, "content": s.result})
 	}
 	return object{"messages": messages, "tools": functionTool()}
@@ -361,12 +372,14 @@ func (f *matrixFront) say(t *testing.T, url string, stream bool, s told) heard {
 // testRound has a client make one round of a call and its result, and reports whether it did.
 func (m *matrix) testRound(t *testing.T, b *matrixBackend, f *matrixFront, stream bool, url string) bool {
 	first := f.say(t, url, stream, told{question: "What is the weather in Rome?"})
-	if first.status != 200 || first.name != "get_weather" || first.id == "" || strings.ReplaceAll(first.args, " ", "") != `{"city":"Rome"}` ||
+	if first.status != 200 || first.name != "get_weather" || first.id == "" ||
+		strings.ReplaceAll(first.args, " ", "") != `{"city":"Rome"}` ||
 		!strings.HasPrefix(first.text, "Let me look.") || !first.ended {
 		t.Errorf("%s, stream %v: the call: %+v", f.name, stream, first)
 		return false
 	}
-	second := f.say(t, url, stream, told{question: "What is the weather in Rome?", call: &first, result: "mackerel sky"})
+	second := f.say(t, url, stream, told{question: "What is the weather in Rome?", call: &first,
+		result: "mackerel sky"})
 	if second.status != 200 || second.text != "The tool says mackerel sky" || second.name != "" || !second.ended {
 		t.Errorf("%s, stream %v: the answer: %+v", f.name, stream, second)
 		return false
@@ -409,7 +422,8 @@ func matrixServer(t *testing.T, speaks script.Speaks, native bool, prefix string
 	text := fmt.Sprintf(matrixScenario, native, call)
 	faults := "faults:\n"
 	for _, f := range matrixFaults {
-		text += "  - {id: " + f.name + ", when: {user_contains: now " + f.name + "}, reply: [{text: 'one '}, {text: 'tẅo '}, {text: 'three '}, {text: four}]}\n"
+		text += "  - {id: " + f.name + ", when: {user_contains: now " + f.name +
+			"}, reply: [{text: 'one '}, {text: 'tẅo '}, {text: 'three '}, {text: four}]}\n"
 		faults += "  - {on: " + f.name + ", do: {" + f.do + "}}\n"
 	}
 	said := ""
@@ -442,7 +456,8 @@ func matrixService(t *testing.T, backend, model, idle string) string {
 	if !strings.Contains(backend, "kind: script") {
 		backend += ", retry: {attempts: 1}"
 	}
-	service, err := compose(t, "timeouts: {idle: "+idle+"}\nbackends: {b: {"+backend+"}}\nmodels: {m: {backend: b, model: matrix"+model+"}}\n", "")
+	service, err := compose(t, "timeouts: {idle: "+idle+"}\nbackends: {b: {"+backend+
+		"}}\nmodels: {m: {backend: b, model: matrix"+model+"}}\n", "")
 	if err != nil {
 		t.Fatal(err)
 	}

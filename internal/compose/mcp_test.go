@@ -31,7 +31,8 @@ func remote(t *testing.T) string {
 		token := r.Header.Get("Authorization")
 		s := sdk.NewServer(&sdk.Implementation{Name: "remote"}, nil)
 		for _, name := range []string{"token", "other"} {
-			s.AddTool(&sdk.Tool{Name: name, Description: "Tells a token.", InputSchema: json.RawMessage(`{"type":"object"}`)},
+			s.AddTool(&sdk.Tool{Name: name, Description: "Tells a token.",
+				InputSchema: json.RawMessage(`{"type":"object"}`)},
 				func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 					return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "sent: " + token}}}, nil
 				})
@@ -80,11 +81,13 @@ mcp: {servers: {one: {url: %q, token: env:TOKEN, deny: [other]}}}
 		t.Fatalf("tools %v, problems %v", got, box.Problems)
 	}
 	result, err := box.Runner.Call(t.Context(), "one__token", "{}")
-	if got := string(result.Append(nil, tool.StylePlain)); err != nil || !strings.HasPrefix(got, "sent: Bearer ") || strings.Contains(got, "s3cret") {
+	if got := string(result.Append(nil, tool.StylePlain)); err != nil || !strings.HasPrefix(got, "sent: Bearer ") ||
+		strings.Contains(got, "s3cret") {
 		t.Errorf("%q %v: the token reaches the server, and no result", got, err)
 	}
 
-	if err := os.WriteFile(filepath.Join(dir, "three"+config.MCPSuffix), []byte("url: "+url+"\ntoken: env:OTHER\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "three"+config.MCPSuffix), []byte("url: "+url+"\ntoken: env:OTHER\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	again, err := OpenToolbox(r.Config, ToolEnvironment{Getenv: getenv, File: r.File})
@@ -93,7 +96,8 @@ mcp: {servers: {one: {url: %q, token: env:TOKEN, deny: [other]}}}
 	}
 	defer again.Close()
 	result, err = again.Runner.Call(t.Context(), "three__token", "{}")
-	if got := string(result.Append(nil, tool.StylePlain)); err != nil || !strings.HasPrefix(got, "sent: Bearer ") || strings.Contains(got, "0ther") {
+	if got := string(result.Append(nil, tool.StylePlain)); err != nil || !strings.HasPrefix(got, "sent: Bearer ") ||
+		strings.Contains(got, "0ther") {
 		t.Errorf("%q %v: a secret that a file names reaches a result", got, err)
 	}
 	if err := os.Remove(filepath.Join(dir, "three"+config.MCPSuffix)); err != nil {
@@ -191,7 +195,8 @@ func TestMCPFirst(t *testing.T) {
 	defer never.Close()
 	defer close(hung)
 	c := &config.Config{MCP: config.MCP{Servers: map[string]config.MCPServer{
-		"slow": {URL: config.URL(slow.URL)}, "never": {URL: config.URL(never.URL), Start: config.Duration(time.Minute)}}}, Data: dir}
+		"slow":  {URL: config.URL(slow.URL)},
+		"never": {URL: config.URL(never.URL), Start: config.Duration(time.Minute)}}}, Data: dir}
 	box, err := OpenToolbox(c, ToolEnvironment{Behind: true})
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +267,8 @@ func TestMCPCache(t *testing.T) {
 	for _, net := range []bool{true, false} {
 		o, err := s.server("docs", &config.MCPServer{Command: []string{"npx"}, Net: net})
 		own := filepath.Join(dir, "mcp", "docs")
-		if err != nil || slices.Contains(o.Command.Writable, own) != net || slices.Contains(o.Command.Env, "XDG_CACHE_HOME="+own) != net {
+		if err != nil || slices.Contains(o.Command.Writable, own) != net ||
+			slices.Contains(o.Command.Env, "XDG_CACHE_HOME="+own) != net {
 			t.Errorf("net %t: %v, %v, %v", net, err, o.Command.Writable, o.Command.Env)
 		}
 	}

@@ -77,13 +77,15 @@ func connectedService(t *testing.T) connected {
 					if name == "elicit" {
 						question := &sdk.ElicitParams{Mode: "form", Message: "Who?", RequestedSchema: json.RawMessage(
 							`{"type":"object","properties":{"name":{"type":"string"}}}`)}
-						return &sdk.CallToolResult{RequestState: "s", InputRequests: sdk.InputRequestMap{"who": question}}, nil
+						return &sdk.CallToolResult{RequestState: "s",
+							InputRequests: sdk.InputRequestMap{"who": question}}, nil
 					}
 					text := fmt.Sprintf("rolled %d %s", c.rolls.Add(1), token)
 					if name == "fail" {
 						text = "no dice"
 					}
-					return &sdk.CallToolResult{IsError: name == "fail", Content: []sdk.Content{&sdk.TextContent{Text: text}}}, nil
+					return &sdk.CallToolResult{IsError: name == "fail",
+						Content: []sdk.Content{&sdk.TextContent{Text: text}}}, nil
 				})
 		}
 		return s
@@ -218,7 +220,8 @@ func TestConnector(t *testing.T) {
 		return fmt.Sprintf(`{"model":%q,"input":%q,"tools":[%s]%s}`, model, ask, tool, more)
 	}
 	messages := func(model, ask, servers, more string) string {
-		return fmt.Sprintf(`{"model":%q,"max_tokens":99,"messages":[{"role":"user","content":%q}],"mcp_servers":[%s]%s}`,
+		return fmt.Sprintf(
+			`{"model":%q,"max_tokens":99,"messages":[{"role":"user","content":%q}],"mcp_servers":[%s]%s}`,
 			model, ask, servers, more)
 	}
 	const (
@@ -258,16 +261,19 @@ func TestConnector(t *testing.T) {
 			`"server_label":"far"`, `"output":"rolled`, `You rolled`}, `t0ken-0f-the-client`},
 		"a label with a space": {"/v1/responses", responses("m", "hi", labelled("my server", ""), ""), 200, []string{
 			`"server_label":"my server"`, `"name":"roll"`}, ""},
-		"a label like a host": {"/v1/responses", responses("m", "hi", labelled("api.example.com", ""), ""), 200, []string{
-			`"name":"roll"`}, ""},
-		"a long label": {"/v1/responses", responses("m", "hi", labelled(strings.Repeat("long", 16), ""), ""), 200, []string{
-			`"name":"roll"`}, ""},
+		"a label like a host": {"/v1/responses", responses("m", "hi", labelled("api.example.com", ""), ""), 200,
+			[]string{
+				`"name":"roll"`}, ""},
+		"a long label": {"/v1/responses", responses("m", "hi", labelled(strings.Repeat("long", 16), ""), ""), 200,
+			[]string{
+				`"name":"roll"`}, ""},
 		"labels alike": {"/v1/responses", responses("m", "hi", labelled("Far", "")+","+labelled("far", ""), ""), 400,
 			[]string{"look the same", `"param":"tools[1]"`}, ""},
 		"a label of signs": {"/v1/responses", responses("m", "hi", labelled("._.", ""), ""), 400,
 			[]string{"needs a letter"}, ""},
-		"a tool that cannot be used": {"/v1/responses", responses("m", "hi", labelled("far", "/odd"), ""), 200, []string{
-			`"name":"roll"`}, `"name":"odd"`},
+		"a tool that cannot be used": {"/v1/responses", responses("m", "hi", labelled("far", "/odd"), ""), 200,
+			[]string{
+				`"name":"roll"`}, `"name":"odd"`},
 		"an endless list": {"/v1/responses", responses("m", "hi", labelled("far", "/flood"), ""), 502,
 			[]string{"cannot be listed"}, ""},
 		"connected at once": {"/v1/responses", responses("m", "hi", labelled("one", "/pair/1")+","+
@@ -286,18 +292,22 @@ func TestConnector(t *testing.T) {
 			`,"tool_choice":{"type":"mcp","server_label":"dice","name":"fly"}`), 400,
 			[]string{"mcp dice fly", `"param":"tool_choice"`}, ""},
 		"chosen of another server": {"/v1/responses", responses("m", "roll", dice,
-			`,"tool_choice":{"type":"mcp","server_label":"far"}`), 400, []string{"mcp far", `"param":"tool_choice"`}, ""},
+			`,"tool_choice":{"type":"mcp","server_label":"far"}`), 400, []string{"mcp far", `"param":"tool_choice"`},
+			""},
 		"allowed, not offered": {"/v1/responses", responses("m", "roll", dice,
 			`,"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"mcp","server_label":"far"}]}`), 400,
 			[]string{"none of the tools", `"param":"tool_choice"`}, ""},
-		"Messages, required": {"/v1/messages", messages("m", "roll", named, `,"tool_choice":{"type":"any"}`), 200, []string{
-			`"type":"mcp_tool_use"`, `rolled`}, ""},
-		"Messages, chosen": {"/v1/messages", messages("m", "roll", named, `,"tool_choice":{"type":"tool","name":"roll"}`), 200,
+		"Messages, required": {"/v1/messages", messages("m", "roll", named, `,"tool_choice":{"type":"any"}`), 200,
+			[]string{
+				`"type":"mcp_tool_use"`, `rolled`}, ""},
+		"Messages, chosen": {"/v1/messages",
+			messages("m", "roll", named, `,"tool_choice":{"type":"tool","name":"roll"}`), 200,
 			[]string{`"type":"mcp_tool_use"`, `rolled`}, ""},
-		"Messages, not offered": {"/v1/messages", messages("m", "roll", named, `,"tool_choice":{"type":"tool","name":"fly"}`), 400,
+		"Messages, not offered": {"/v1/messages",
+			messages("m", "roll", named, `,"tool_choice":{"type":"tool","name":"fly"}`), 400,
 			[]string{"fly", "do not offer"}, ""},
-		"Messages, required of no server": {"/v1/messages", messages("m", "roll", "", `,"tool_choice":{"type":"any"}`), 400,
-			[]string{"tool_choice"}, ""},
+		"Messages, required of no server": {"/v1/messages", messages("m", "roll", "", `,"tool_choice":{"type":"any"}`),
+			400, []string{"tool_choice"}, ""},
 		"allowed tools": {"/v1/responses", responses("m", "hi",
 			`{"type":"mcp","server_label":"dice","allowed_tools":["ask"]}`, ""), 200,
 			[]string{`"name":"ask"`, `Hello.`}, `"name":"roll"`},
@@ -329,7 +339,8 @@ func TestConnector(t *testing.T) {
 			`"is_error":true`, `There were none.`}, ""},
 		"Messages, off": {"/v1/messages", messages("bare", "hi", named, ""), 400, []string{"mcp_servers"}, ""},
 		"tool_configuration": {"/v1/messages", messages("m", "roll",
-			`{"type":"url","url":"","name":"dice","tool_configuration":{"enabled":true,"allowed_tools":["ask"]}}`, ""), 200,
+			`{"type":"url","url":"","name":"dice","tool_configuration":{"enabled":true,"allowed_tools":["ask"]}}`, ""),
+			200,
 			[]string{`dice__roll`}, `mcp_tool_use`},
 		"a toolset": {"/v1/messages", messages("m", "roll", named,
 			toolset(`"default_config":{"enabled":false},"configs":{"roll":{"enabled":true}}`)), 200,
@@ -418,7 +429,8 @@ func TestConnectorApprovals(t *testing.T) {
 		}
 		input := `[]`
 		if tt.client != "" {
-			input = `[{"type":"mcp_approval_response","approval_request_id":"` + m[1] + `","approve":` + tt.client + `}]`
+			input = `[{"type":"mcp_approval_response","approval_request_id":"` + m[1] + `","approve":` + tt.client +
+				`}]`
 		}
 		body := `{"model":"m","previous_response_id":"` + r[1] + `","input":` + input + `,` + tools + `}`
 		_, second, _ := send(t, c.url+"/v1/responses", body)
@@ -461,7 +473,8 @@ func TestConnectorPause(t *testing.T) {
 		t.Errorf("it does not wait any more:\n%s", second)
 	}
 	approvals := journal.Approvals{Store: c.store}
-	if _, err := approvals.Decide(t.Context(), id[1], tool.Answer{State: tool.ApprovalApproved, By: "page"}); err != nil {
+	if _, err := approvals.Decide(t.Context(), id[1],
+		tool.Answer{State: tool.ApprovalApproved, By: "page"}); err != nil {
 		t.Fatal(err)
 	}
 	third, rest := ask(question + "," + said)
@@ -556,7 +569,8 @@ func TestConnectorBeside(t *testing.T) {
 		t.Fatalf("no pause and call:\n%s", first)
 	}
 	approvals := journal.Approvals{Store: c.store}
-	if _, err := approvals.Decide(t.Context(), id[1], tool.Answer{State: tool.ApprovalApproved, By: "page"}); err != nil {
+	if _, err := approvals.Decide(t.Context(), id[1],
+		tool.Answer{State: tool.ApprovalApproved, By: "page"}); err != nil {
 		t.Fatal(err)
 	}
 	third := messages(`,{"role":"assistant","content":` + content + `},{"role":"user","content":[` +

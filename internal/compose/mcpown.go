@@ -43,7 +43,8 @@ type parsedCall struct {
 // parseCalls is the decoder as a tool.
 func parseCalls() *tool.Tool {
 	t := tool.Func(ParseTool,
-		"Reads the tool calls in a text that a language model wrote, in whatever protocol, and gives back text and calls.", func(_ context.Context, in parseInput) (parseOutput, error) {
+		"Reads the tool calls in a text that a language model wrote, in whatever protocol, and gives back text and "+
+			"calls.", func(_ context.Context, in parseInput) (parseOutput, error) {
 			out := parseOutput{Calls: []parsedCall{}}
 			var offered []chat.Tool
 			for _, t := range in.Tools {
@@ -80,7 +81,8 @@ func askTool(m *gateway.Model) *tool.Tool {
 		Task string `json:"task" jsonschema:"what is to be done, with all that has to be known for it"`
 	}
 	t := tool.Stream(name[:min(len(name), 64)],
-		"Gives a task to the model "+m.Name+", which may use its own tools, and returns its answer.", func(ctx context.Context, c *tool.Call, in input) (string, error) {
+		"Gives a task to the model "+m.Name+", which may use its own tools, and returns its answer.",
+		func(ctx context.Context, c *tool.Call, in input) (string, error) {
 			var b strings.Builder
 			req := &chat.Request{Model: m.Name, Stream: true, Caller: c.Scope.By,
 				Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(in.Task)}}}

@@ -54,7 +54,8 @@ turns:
 	if err := os.WriteFile(file, []byte(scenario), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	service, err := compose(t, "backends: {b: {kind: lumo, url: \""+scripted(t, file)+"\", lumo: {enableWebSearch: true}}}\nmodels: {m: {backend: b, native: {annotations: true}}}\n", "")
+	service, err := compose(t, "backends: {b: {kind: lumo, url: \""+scripted(t, file)+
+		"\", lumo: {enableWebSearch: true}}}\nmodels: {m: {backend: b, native: {annotations: true}}}\n", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,8 @@ turns:
 		if got := strings.Join(seen, " | "); got != want {
 			t.Errorf("stream %v: the middleware sees\n%s\nwant\n%s", stream, got, want)
 		}
-		if h.name != "get_weather" || !strings.Contains(h.body, `"url":"https://news.example/1"`) || strings.Contains(h.body, "secret") || strings.Contains(h.body, "stock") {
+		if h.name != "get_weather" || !strings.Contains(h.body, `"url":"https://news.example/1"`) ||
+			strings.Contains(h.body, "secret") || strings.Contains(h.body, "stock") {
 			t.Errorf("stream %v: the client gets %s", stream, h.body)
 		}
 	}

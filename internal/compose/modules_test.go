@@ -34,7 +34,8 @@ modules:
 	}
 	ask(t, s, "c", "")
 	n := len(srv.requests)
-	for i, want := range []string{"English", "hello", "German"} { // the question is translated, the model is asked, the answer is translated
+	for i, want := range []string{"English", "hello", "German"} {
+		// the question is translated, the model is asked, the answer is translated
 		r := srv.requests[n-3+i]
 		if len(r.Messages) == 0 || !strings.Contains(r.Messages[0].Content, want) && i != 1 {
 			t.Errorf("request %d for c is %+v, want one about %s", i, r, want)
@@ -48,7 +49,8 @@ func TestModuleErrors(t *testing.T) {
 		{`{kind: redact, words: ["env:LINES"]}`, "modules.m: words: env:LINES holds a line break"},
 		{"{kind: exec, command: [./none], hooks: [on_message]}", "modules.m: command: "},
 	} {
-		_, err := compose(t, "backends: {s: {kind: script, scenario: success}}\nmodels: {a: {backend: s, agent: {modules: [m]}}}\nmodules: {m: "+tt.module+"}\n", "", "LINES", "a\nb")
+		_, err := compose(t,
+			"backends: {s: {kind: script, scenario: success}}\nmodels: {a: {backend: s, agent: {modules: [m]}}}\nmodules: {m: "+tt.module+"}\n", "", "LINES", "a\nb")
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.module, err, tt.want)
 		}

@@ -44,7 +44,8 @@ func TestOpenAPITools(t *testing.T) {
 		}
 	}
 	write("notes.yaml", strings.Replace(notesDocument, "SERVER", s.URL, 1))
-	write("mine.openapi.yaml", "document: notes.yaml\nprefix: my_\nmethods: [DELETE]\nmode: rw\nenabled: true\nauth: {login: {user: ann, password: env:KEY}}\n")
+	write("mine.openapi.yaml",
+		"document: notes.yaml\nprefix: my_\nmethods: [DELETE]\nmode: rw\nenabled: true\nauth: {login: {user: ann, password: env:KEY}}\n")
 	write("lost.openapi.yaml", "document: nowhere.yaml\n")
 	write("unset.openapi.yaml", "document: notes.yaml\nauth: {key: {token: env:NO_SUCH}}\n")
 	box := toolboxOf(t, `
@@ -59,7 +60,8 @@ tools:
 	if !slices.Contains(box.Runner.Settings().Redact, "s3cret-key") {
 		t.Errorf("the secret is not known to the runner: %q", box.Runner.Settings().Redact)
 	}
-	for name, want := range map[string]string{"get_note": "enabled ro true", "drop_note": "enabled ro false", "my_drop_note": "enabled rw false"} {
+	for name, want := range map[string]string{"get_note": "enabled ro true", "drop_note": "enabled ro false",
+		"my_drop_note": "enabled rw false"} {
 		e := entryOf(t, box, name)
 		if got := fmt.Sprint(e.State, " ", e.Guard.Mode, " ", e.Tool.Facts.ReadOnly); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
@@ -69,7 +71,9 @@ tools:
 	for _, p := range box.Problems {
 		problems = append(problems, p.Error())
 	}
-	for _, want := range []string{`notes.yaml:8: the path /broken/{x}: there is no parameter "x"`, "lost.openapi.yaml: " + filepath.Join(dir, "nowhere.yaml") + ": ", "unset.openapi.yaml: auth.key.token: env:NO_SUCH: the variable is not set"} {
+	for _, want := range []string{`notes.yaml:8: the path /broken/{x}: there is no parameter "x"`,
+		"lost.openapi.yaml: " + filepath.Join(dir, "nowhere.yaml") + ": ",
+		"unset.openapi.yaml: auth.key.token: env:NO_SUCH: the variable is not set"} {
 		if !strings.Contains(strings.Join(problems, "\n"), want) {
 			t.Errorf("no problem says %q:\n%s", want, strings.Join(problems, "\n"))
 		}
@@ -82,7 +86,8 @@ tools:
 	} {
 		saw = ""
 		res, err := box.Runner.Call(t.Context(), tt.name, `{"id":7}`)
-		if err != nil || string(res.Data) != tt.want || saw != tt.saw || tt.want == "" && res.ErrorType != tool.ErrSecurity {
+		if err != nil || string(res.Data) != tt.want || saw != tt.saw ||
+			tt.want == "" && res.ErrorType != tool.ErrSecurity {
 			t.Errorf("%s: %s %q %v, the server saw %q", tt.name, res.Data, res.Error, err, saw)
 		}
 	}
@@ -101,7 +106,8 @@ func TestRequestsReload(t *testing.T) {
 	write("n.openapi.yaml", "document: notes.yaml\noperations: [getNote]\nauth: {key: {token: env:KEY}}\n")
 	c := config.Default()
 	c.Tools.HTTP = map[string]config.HTTPTool{"fixed": {Method: "GET", URL: "https://a.example/"}}
-	source, err := requestTools(&Toolbox{Dirs: []string{dir}}, c, &ToolEnvironment{Getenv: func(string) string { return "k-secret" }})
+	source, err := requestTools(&Toolbox{Dirs: []string{dir}}, c,
+		&ToolEnvironment{Getenv: func(string) string { return "k-secret" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,13 +123,15 @@ func TestRequestsReload(t *testing.T) {
 		return all
 	}
 	first, again := load(), load()
-	if len(first) != 3 || first["ask_it"] != again["ask_it"] || first["get_note"] != again["get_note"] || first["fixed"] != again["fixed"] {
+	if len(first) != 3 || first["ask_it"] != again["ask_it"] || first["get_note"] != again["get_note"] ||
+		first["fixed"] != again["fixed"] {
 		t.Errorf("%v, then %v", first, again)
 	}
 	write("ask_it.http.yaml", "description: other\nurl: https://a.example/\n")
 	write("notes.yaml", strings.Replace(notesDocument, "SERVER", "https://b.example", 1))
 	changed := load()
-	if changed["ask_it"].Definition.Description != "other" || changed["get_note"].Facts.Sites[0] != "https://b.example" || changed["fixed"] != first["fixed"] {
+	if changed["ask_it"].Definition.Description != "other" ||
+		changed["get_note"].Facts.Sites[0] != "https://b.example" || changed["fixed"] != first["fixed"] {
 		t.Errorf("%v", changed)
 	}
 	if err := os.Remove(filepath.Join(dir, "ask_it.http.yaml")); err != nil {

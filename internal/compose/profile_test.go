@@ -8,7 +8,8 @@ import (
 // TestComposeProfile checks that a profile reaches the model: the prompt teaches its dialect, unless one is
 // named, and the answer is read with its tokens left out.
 func TestComposeProfile(t *testing.T) {
-	s := newServer(t, "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n</tool_call><|stop|>")
+	s := newServer(t,
+		"<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n</tool_call><|stop|>")
 	service, err := compose(t, `
 backends: {local: {url: "URL"}}
 profiles: {acme: {base: glm, match: [acme], drop: ["<|stop|>"]}}
@@ -25,7 +26,8 @@ models:
 		{"found", `[get_weather{"city":"Paris"}]`, "<arg_key>"},
 		{"glm-4.6", `[get_weather{"city":"Paris"}]<|stop|>`, "<arg_key>"},
 		{"none", `[get_weather{"city":"Paris"}]<|stop|>`, "```json"},
-		{"named", "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n</tool_call>", "TOOL:"},
+		{"named", "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n</tool_call>",
+			"TOOL:"},
 	} {
 		if got := ask(t, service, c.model, ""); got != c.want {
 			t.Errorf("%s: %q, want %q", c.model, got, c.want)

@@ -28,8 +28,9 @@ var protocols = map[string]func(b *config.Backend, o exchange.Options, key strin
 }
 
 func openAIServer(b *config.Backend, o exchange.Options, key string) serverModel {
-	// A stream can be stopped where the answer should end, is cut off by no timeout for silence while a slow model writes,
-	// and stops when its client leaves: llama-server finishes a whole answer for nobody while another slot streams.
+	// A stream can be stopped where the answer should end, is cut off by no timeout for silence while a slow model
+	// writes, and stops when its client leaves: llama-server finishes a whole answer for nobody while another slot
+	// streams.
 	return openai.New(openai.Options{AlwaysStream: true, URL: o.URL, Key: key, Headers: o.Headers, Forward: b.Forward,
 		Constrain: Constrain(*b), CallIDs: callIDs[b.CallIDs], Connection: o.Connection})
 }

@@ -21,7 +21,8 @@ import (
 func TestRequestTools(t *testing.T) {
 	var seen []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seen = append(seen, fmt.Sprint(r.Method, " ", r.RequestURI, " ", r.Header.Get("Authorization"), r.Header.Get("X-Key")))
+		seen = append(seen, fmt.Sprint(r.Method, " ", r.RequestURI, " ", r.Header.Get("Authorization"),
+			r.Header.Get("X-Key")))
 		fmt.Fprintf(w, "you are %s%s", r.Header.Get("Authorization"), r.Header.Get("X-Key"))
 	}))
 	t.Cleanup(s.Close)
@@ -57,10 +58,12 @@ tools:
 policies: {default: {default: allow, rules: [{allow: {host: ["`+s.Listener.Addr().String()+`"]}}]}}
 `, t.TempDir())
 	get, put := entryOf(t, box, "get_note"), entryOf(t, box, "put_note")
-	if get.State != tool.StateAuto || get.Guard.Timeout != 95*time.Second || get.Guard.Mode != tool.ModeRO || !get.Tool.Facts.ReadOnly || get.Tool.Source != "tools.http.get_note" {
+	if get.State != tool.StateAuto || get.Guard.Timeout != 95*time.Second || get.Guard.Mode != tool.ModeRO ||
+		!get.Tool.Facts.ReadOnly || get.Tool.Source != "tools.http.get_note" {
 		t.Errorf("%+v %+v", get, get.Tool)
 	}
-	if put.State != tool.StateDisabled || put.Tool.Facts.ReadOnly || put.Tool.Source != filepath.Join(dir, "put_note.http.yaml") {
+	if put.State != tool.StateDisabled || put.Tool.Facts.ReadOnly ||
+		put.Tool.Source != filepath.Join(dir, "put_note.http.yaml") {
 		t.Errorf("%+v %+v", put, put.Tool)
 	}
 	if want := `{"type":"object","properties":{"id":{"type":"integer","enum":[1,2]},"raw":{"type":"boolean"},"tags":{"type":"array","items":{"type":"string"}}},"required":["id"],"additionalProperties":false}`; string(get.Tool.Definition.Parameters) != want {
@@ -70,7 +73,9 @@ policies: {default: {default: allow, rules: [{allow: {host: ["`+s.Listener.Addr(
 	for _, p := range box.Problems {
 		problems = append(problems, p.Error())
 	}
-	for _, want := range []string{"wrong.http.yaml:2:6: url: the place {x}: there is no parameter x", `unknown.http.yaml:2:1: urll: unknown key; did you mean "url"?`, "tools.http.secret_note: X-Key: env:NO_SUCH: the variable is not set"} {
+	for _, want := range []string{"wrong.http.yaml:2:6: url: the place {x}: there is no parameter x",
+		`unknown.http.yaml:2:1: urll: unknown key; did you mean "url"?`,
+		"tools.http.secret_note: X-Key: env:NO_SUCH: the variable is not set"} {
 		if !strings.Contains(strings.Join(problems, "\n"), want) {
 			t.Errorf("no problem says %q:\n%s", want, strings.Join(problems, "\n"))
 		}
@@ -87,7 +92,8 @@ policies: {default: {default: allow, rules: [{allow: {host: ["`+s.Listener.Addr(
 	}
 	box.Runner = box.Runner.With(func(set *tool.Settings) { set.Policy = openPolicy(t, s) })
 	for _, tt := range []struct{ name, args, want, saw string }{
-		{"get_note", `{"id":1,"raw":true,"tags":["a","b"]}`, "you are [redacted]", "GET /notes/1?raw=true&key=s3cret-key&tag=a&tag=b Bearer s3cret-key"},
+		{"get_note", `{"id":1,"raw":true,"tags":["a","b"]}`, "you are [redacted]",
+			"GET /notes/1?raw=true&key=s3cret-key&tag=a&tag=b Bearer s3cret-key"},
 		{"put_note", `{"id":"a/b","text":"hi"}`, "you are [redacted]", "PUT /notes/a%2Fb Basic YW5uOnMzY3JldC1rZXk="},
 	} {
 		seen = nil
@@ -110,7 +116,9 @@ func TestRequestToolWrong(t *testing.T) {
 		"url: 'https://x.example/', timeout: 400s":                                                 "must be at most 300s",
 		"url: 'https://x.example/', method: POST, body: '{\"a\": {a}}', params: {a: {}}, mode: rw": "the body is no JSON",
 	} {
-		_, err := config.Parse("config.yaml", []byte("wield: config/v1\ntools: {http: {try_it: {description: d, "+text+"}}}\n"), config.Options{Getenv: env()})
+		_, err := config.Parse("config.yaml",
+			[]byte("wield: config/v1\ntools: {http: {try_it: {description: d, "+text+"}}}\n"),
+			config.Options{Getenv: env()})
 		if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "config.yaml:2:") {
 			t.Errorf("%s: %v; want %q", text, err, says)
 		}
@@ -121,7 +129,8 @@ func TestRequestToolWrong(t *testing.T) {
 func openPolicy(t *testing.T, s *httptest.Server) *policy.Policy {
 	t.Helper()
 	p, err := policy.New(policy.Definition{Name: "test", Default: chat.DecisionAllow,
-		Rules: []policy.Rule{{Decision: chat.DecisionAllow, Selector: policy.Selector{Host: []string{s.Listener.Addr().String()}}}}})
+		Rules: []policy.Rule{{Decision: chat.DecisionAllow,
+			Selector: policy.Selector{Host: []string{s.Listener.Addr().String()}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,8 @@ func TestScratch(t *testing.T) {
 		t.Skip("SKIPPED: directories cannot be held in the file system of the temporary files")
 	}
 	old := time.Now().Add(-time.Hour)
-	left, young, other := filepath.Join(parent, scratchPrefix+"left"), filepath.Join(parent, scratchPrefix+"young"), filepath.Join(parent, "else")
+	left, young, other := filepath.Join(parent, scratchPrefix+"left"), filepath.Join(parent, scratchPrefix+"young"),
+		filepath.Join(parent, "else")
 	for _, dir := range []string{left, young, other} {
 		if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o700); err != nil {
 			t.Fatal(err)
@@ -44,7 +45,8 @@ func TestScratch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, there := range map[string]bool{left: false, young: true, other: true, mine.dir: true, next.dir: true, link: true, file: true, filepath.Join(other, "sub"): true} {
+	for name, there := range map[string]bool{left: false, young: true, other: true, mine.dir: true, next.dir: true,
+		link: true, file: true, filepath.Join(other, "sub"): true} {
 		if _, err := os.Lstat(name); (err == nil) != there {
 			t.Errorf("%s: there is %v, want %v", filepath.Base(name), err == nil, there)
 		}

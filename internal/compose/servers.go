@@ -44,9 +44,10 @@ func (w *builder) server(b *config.Backend, name string) (chat.Model, error) {
 		return w.use(name, s), nil
 	}
 	server := protocols[b.Kind](b, exchange.Options{
-		URL:        string(b.URL),
-		Headers:    headers,
-		Connection: exchange.Connection{Connect: time.Duration(t.Connect), FirstByte: time.Duration(t.FirstByte), Idle: time.Duration(t.Idle)},
+		URL:     string(b.URL),
+		Headers: headers,
+		Connection: exchange.Connection{Connect: time.Duration(t.Connect), FirstByte: time.Duration(t.FirstByte),
+			Idle: time.Duration(t.Idle)},
 	}, key)
 	hide := w.config.Hide(w.env.Getenv)
 	var model chat.Model = hidden{server, hide, ownKeys(key, headers)}

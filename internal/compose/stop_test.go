@@ -27,11 +27,13 @@ func TestStopSequences(t *testing.T) {
 			hear              func([]string, *heard)
 		}{
 			{"/v1/chat/completions", `"stop":["STOP","never"]`, `"finish_reason":"stop"`, hearChat},
-			{"/v1/messages", `"max_tokens":9,"stop_sequences":["STOP"]`, `"stop_reason":"stop_sequence","stop_sequence":"STOP"`, hearMessages},
+			{"/v1/messages", `"max_tokens":9,"stop_sequences":["STOP"]`,
+				`"stop_reason":"stop_sequence","stop_sequence":"STOP"`, hearMessages},
 			{"/api/chat", `"options":{"stop":["STOP"]}`, `"done_reason":"stop"`, hearOllama},
 		} {
 			for _, stream := range []bool{false, true} {
-				body := fmt.Sprintf(`{"model":"m","stream":%v,"messages":[{"role":"user","content":"count"}],%s}`, stream, f.stop)
+				body := fmt.Sprintf(`{"model":"m","stream":%v,"messages":[{"role":"user","content":"count"}],%s}`,
+					stream, f.stop)
 				h := post(t, front+f.path, rawBody(body), f.hear)
 				if h.status != 200 || h.text != "one two " || !h.ended || !strings.Contains(h.body, f.ended) {
 					t.Errorf("%s, %s, stream %v: %+v", b.name, f.path, stream, h)

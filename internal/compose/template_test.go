@@ -20,7 +20,8 @@ type saying string
 
 func (s saying) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
-		_ = yield(chat.Event{Kind: chat.KindText, Text: string(s)}, nil) && yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
+		_ = yield(chat.Event{Kind: chat.KindText, Text: string(s)}, nil) &&
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 	}
 }
 
@@ -38,13 +39,18 @@ func TestResponseTemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(r.Config, Environment{Getenv: env(), Backend: saying("<ponder>the sea</ponder>Let me see.\n<act tool=tides>\n<with port>Ostend</with>\n</act><done>")})
+	s, err := New(r.Config,
+		Environment{Getenv: env(),
+			Backend: saying(
+				"<ponder>the sea</ponder>Let me see.\n<act tool=tides>\n<with port>Ostend</with>\n</act><done>")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	req := &chat.Request{Model: "m", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("When is high water?")}},
-		Tools: []chat.Tool{{Name: "tides", Parameters: []byte(`{"type":"object","properties":{"port":{"type":"string"}}}`)}}}
+	req := &chat.Request{Model: "m",
+		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("When is high water?")}},
+		Tools: []chat.Tool{
+			{Name: "tides", Parameters: []byte(`{"type":"object","properties":{"port":{"type":"string"}}}`)}}}
 	var text, reasoning, name, arguments string
 	for e, err := range modelOf(t, s, "m").Model.Stream(t.Context(), req) {
 		if err != nil {
@@ -60,7 +66,8 @@ func TestResponseTemplate(t *testing.T) {
 			name, arguments = call.Name, call.Arguments
 		}
 	}
-	if strings.TrimSpace(text) != "Let me see." || strings.TrimSpace(reasoning) != "the sea" || name != "tides" || arguments != `{"port":"Ostend"}` {
+	if strings.TrimSpace(text) != "Let me see." || strings.TrimSpace(reasoning) != "the sea" || name != "tides" ||
+		arguments != `{"port":"Ostend"}` {
 		t.Errorf("text %q, reasoning %q, call %s %s", text, reasoning, name, arguments)
 	}
 
@@ -68,7 +75,8 @@ func TestResponseTemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(r.Config, Environment{Getenv: env()}); err == nil || !strings.Contains(err.Error(), "models.m.response_template") {
+	if _, err := New(r.Config, Environment{Getenv: env()}); err == nil ||
+		!strings.Contains(err.Error(), "models.m.response_template") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
@@ -95,8 +103,9 @@ func TestModeTemplate(t *testing.T) {
 			var body struct{ Prompt string }
 			_ = json.NewDecoder(r.Body).Decode(&body)
 			prompt = body.Prompt
-			_ = json.NewEncoder(w).Encode(map[string]any{"choices": []map[string]any{{"index": 0, "finish_reason": "stop",
-				"text": "<tool_call>\n{\"name\": \"tides\", \"arguments\": {\"port\": \"Ostend\"}}\n</tool_call>"}}})
+			_ = json.NewEncoder(w).Encode(
+				map[string]any{"choices": []map[string]any{{"index": 0, "finish_reason": "stop",
+					"text": "<tool_call>\n{\"name\": \"tides\", \"arguments\": {\"port\": \"Ostend\"}}\n</tool_call>"}}})
 		default:
 			http.NotFound(w, r)
 		}
@@ -107,7 +116,8 @@ func TestModeTemplate(t *testing.T) {
 		{"chat_template: " + strconv.Quote(file), "/v1/completions /v1/completions"},
 	} {
 		asked = nil
-		r, err := parse(t, "wield: config/v1\nbackends: {local: {url: \""+server.URL+"/v1\"}}\nmodels: {m: {backend: local, mode: template, "+tt.key+"}}\n")
+		r, err := parse(t, "wield: config/v1\nbackends: {local: {url: \""+server.URL+
+			"/v1\"}}\nmodels: {m: {backend: local, mode: template, "+tt.key+"}}\n")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,8 +127,10 @@ func TestModeTemplate(t *testing.T) {
 		}
 		defer s.Close()
 		for range 2 {
-			req := &chat.Request{Model: "m", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("When is high water?")}},
-				Tools: []chat.Tool{{Name: "tides", Parameters: []byte(`{"type":"object","properties":{"port":{"type":"string"}}}`)}}}
+			req := &chat.Request{Model: "m",
+				Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("When is high water?")}},
+				Tools: []chat.Tool{
+					{Name: "tides", Parameters: []byte(`{"type":"object","properties":{"port":{"type":"string"}}}`)}}}
 			name := ""
 			for e, err := range modelOf(t, s, "m").Model.Stream(t.Context(), req) {
 				if err != nil {
@@ -128,7 +140,8 @@ func TestModeTemplate(t *testing.T) {
 					name = e.Detail.(*chat.Call).Name
 				}
 			}
-			if name != "tides" || !strings.Contains(prompt, `{"name": "tides"`) || !strings.HasSuffix(prompt, "When is high water?<|im_end|>\n<|im_start|>assistant\n") {
+			if name != "tides" || !strings.Contains(prompt, `{"name": "tides"`) ||
+				!strings.HasSuffix(prompt, "When is high water?<|im_end|>\n<|im_start|>assistant\n") {
 				t.Errorf("call of %q, prompt %q", name, prompt)
 			}
 		}
@@ -140,7 +153,8 @@ func TestModeTemplate(t *testing.T) {
 		{`backends: {b: {url: "http://127.0.0.1:1/v1"}}`, "chat_template: open"},
 		{`backends: {b: {kind: anthropic, url: "http://127.0.0.1:1"}}`, "kind anthropic takes no rendered prompt"},
 	} {
-		r, err := parse(t, "wield: config/v1\n"+tt.config+"\nmodels: {m: {backend: b, mode: template, chat_template: gone}}\n")
+		r, err := parse(t,
+			"wield: config/v1\n"+tt.config+"\nmodels: {m: {backend: b, mode: template, chat_template: gone}}\n")
 		if err == nil {
 			_, err = New(r.Config, Environment{Getenv: env()})
 		}
@@ -153,7 +167,8 @@ func TestModeTemplate(t *testing.T) {
 // TestFirstChoice: with models.X.first_choice the model is asked twice, and may not call what it did not choose.
 func TestFirstChoice(t *testing.T) {
 	for _, tt := range []struct{ key, want string }{{"", "1"}, {"first_choice: true, ", "2"}} {
-		r, err := parse(t, "wield: config/v1\nbackends: {local: {url: \"http://127.0.0.1:1/v1\"}}\nmodels: {m: {"+tt.key+"backend: local, mode: text}}\n")
+		r, err := parse(t, "wield: config/v1\nbackends: {local: {url: \"http://127.0.0.1:1/v1\"}}\nmodels: {m: {"+
+			tt.key+"backend: local, mode: text}}\n")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +177,8 @@ func TestFirstChoice(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		req := &chat.Request{Model: "m", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Hello.")}}, Tools: []chat.Tool{{Name: "tides"}}}
+		req := &chat.Request{Model: "m", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Hello.")}},
+			Tools: []chat.Tool{{Name: "tides"}}}
 		turns := 0
 		for e, err := range modelOf(t, s, "m").Model.Stream(t.Context(), req) {
 			if err != nil {

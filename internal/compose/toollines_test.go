@@ -41,14 +41,17 @@ tools:
 	}
 	defer box.Close()
 	e := entryOf(t, box, "find_text")
-	if e.State != tool.StateEnabled || e.Guard.Timeout.Seconds() != 5 || !e.Tool.Facts.ReadOnly || e.Tool.Facts.Paths[0].Argument != "where" ||
+	if e.State != tool.StateEnabled || e.Guard.Timeout.Seconds() != 5 || !e.Tool.Facts.ReadOnly ||
+		e.Tool.Facts.Paths[0].Argument != "where" ||
 		!strings.Contains(string(e.Tool.Definition.Parameters), `"required":["text","where"]`) {
 		t.Errorf("%+v %s", e.Tool, e.Tool.Definition.Parameters)
 	}
-	if e := entryOf(t, box, "disk"); e.State != tool.StateEnabled || e.Tool.Definition.Description != "Shows the free space" || e.Guard.Mode != tool.ModeRO {
+	if e := entryOf(t, box, "disk"); e.State != tool.StateEnabled ||
+		e.Tool.Definition.Description != "Shows the free space" || e.Guard.Mode != tool.ModeRO {
 		t.Errorf("%+v", e.Tool)
 	}
-	if _, err := OpenToolbox(r.Config, ToolEnvironment{Sh: []string{"df"}}); err == nil || !strings.Contains(err.Error(), "--sh: ") {
+	if _, err := OpenToolbox(r.Config, ToolEnvironment{Sh: []string{"df"}}); err == nil ||
+		!strings.Contains(err.Error(), "--sh: ") {
 		t.Error(err)
 	}
 	_, err = load("tools:\n  sh:\n    bad:\n      description: d\n      command: sh -c \"grep {x}\"\n")

@@ -194,7 +194,8 @@ func (t *Toolbox) problems(state *ToolState) []error {
 	if len(state.lost) > 0 && t.file != "" {
 		errs = append(errs,
 			fmt.Errorf(
-				"%s: what an earlier version kept there (of %s) names no configuration, and holds only without one; repeat wield tool enable and the like for this one",
+				"%s: what an earlier version kept there (of %s) names no configuration, and holds only without one; "+
+					"repeat wield tool enable and the like for this one",
 				t.State, strings.Join(state.lost, ", ")))
 	}
 	for _, name := range slices.Sorted(maps.Keys(state.Tools)) {

@@ -20,7 +20,8 @@ import (
 func putTool(t *testing.T, file, text string, version int) {
 	t.Helper()
 	when := time.Unix(1_700_000_000+int64(version), 0)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o755), os.Chtimes(file, when, when)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o755),
+		os.Chtimes(file, when, when)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -44,9 +45,11 @@ func TestRefresh(t *testing.T) {
 	}{
 		{do: func() { putTool(t, one, script("first"), 1) }, added: "one", state: tool.StateEnabled},
 		{do: func() {}, state: tool.StateEnabled},
-		{do: func() { putTool(t, one, script("second"), 2); putTool(t, two, script("other"), 3) }, added: "two", changed: "one", state: tool.StateEnabled},
+		{do: func() { putTool(t, one, script("second"), 2); putTool(t, two, script("other"), 3) }, added: "two",
+			changed: "one", state: tool.StateEnabled},
 		{do: func() { putTool(t, one, "#!/bin/sh\n# tmeout: 5s\n", 4) }, problem: "one:2: ", state: tool.StateEnabled},
-		{do: func() { putTool(t, one, "#!/bin/sh\n# description: d\n# tool: get_current_date\n", 5) }, removed: "one", problem: "taken by a built-in"},
+		{do: func() { putTool(t, one, "#!/bin/sh\n# description: d\n# tool: get_current_date\n", 5) }, removed: "one",
+			problem: "taken by a built-in"},
 		{do: func() { putTool(t, one, script("third"), 6) }, added: "one", state: tool.StateEnabled},
 		{do: func() {
 			err := ChangeToolState(box.State, "", "one", func(c *ToolChange) error { c.State = "disabled"; return nil })
@@ -59,10 +62,12 @@ func TestRefresh(t *testing.T) {
 	} {
 		step.do()
 		news, errs := box.Refresh(t.Context())
-		if strings.Join(news.Added, " ") != step.added || strings.Join(news.Changed, " ") != step.changed || strings.Join(news.Removed, " ") != step.removed {
+		if strings.Join(news.Added, " ") != step.added || strings.Join(news.Changed, " ") != step.changed ||
+			strings.Join(news.Removed, " ") != step.removed {
 			t.Errorf("step %d: %+v", i, news)
 		}
-		if err := errors.Join(errs...); (err != nil) != (step.problem != "") || err != nil && !strings.Contains(err.Error(), step.problem) {
+		if err := errors.Join(errs...); (err != nil) != (step.problem != "") ||
+			err != nil && !strings.Contains(err.Error(), step.problem) {
 			t.Errorf("step %d: %v; want %q", i, err, step.problem)
 		}
 		e, ok := box.Registry.Lookup("one")
@@ -105,14 +110,16 @@ func TestLLF_ER14(t *testing.T) {
 {"name": "file_access", "enabled": true, "directory": "file_access", "metadata": {"mode": "rw", "whitelist": ["*.md"]}},
 {"name": "search_internet", "enabled": true}]}`
 	putTool(t, filepath.Join(dir, "r", "reg.json"), registry, 1)
-	putTool(t, filepath.Join(dir, "search_internet", "tool_definition.json"), `{"type": "function", "function": {"name": "search_internet", "description": "d"}}`, 1)
+	putTool(t, filepath.Join(dir, "search_internet", "tool_definition.json"),
+		`{"type": "function", "function": {"name": "search_internet", "description": "d"}}`, 1)
 	putTool(t, filepath.Join(dir, "search_internet", "execute.sh"), "#!/bin/sh\n", 1)
 	for _, tt := range []struct {
 		keys string
 		env  map[string]string
 	}{
 		{"", map[string]string{"LLF_TOOLS_DIR": dir, "LLF_TOOLS_REGISTRY": filepath.Join(dir, "r", "reg.json")}},
-		{"{dir: " + dir + ", registry: " + filepath.Join(dir, "r", "reg.json") + "}", map[string]string{"LLF_TOOLS_DIR": "/nowhere"}},
+		{"{dir: " + dir + ", registry: " + filepath.Join(dir, "r", "reg.json") + "}",
+			map[string]string{"LLF_TOOLS_DIR": "/nowhere"}},
 	} {
 		c := config.Default()
 		if tt.keys != "" {
@@ -127,10 +134,13 @@ func TestLLF_ER14(t *testing.T) {
 			t.Error(box.Problems)
 		}
 		e := entryOf(t, box, "file_access")
-		if e.State != tool.StateEnabled || e.Guard.Mode != tool.ModeRW || strings.Join(e.Guard.Whitelist, " ") != "*.md" || strings.Join(e.Guard.AskFor, " ") != "file_write" || e.Tool.Source != "builtin" {
+		if e.State != tool.StateEnabled || e.Guard.Mode != tool.ModeRW ||
+			strings.Join(e.Guard.Whitelist, " ") != "*.md" || strings.Join(e.Guard.AskFor, " ") != "file_write" ||
+			e.Tool.Source != "builtin" {
 			t.Errorf("%+v %+v", e.Tool, e.Guard)
 		}
-		if e := entryOf(t, box, "search_internet"); e.State != tool.StateEnabled || e.Tool.Source != filepath.Join(dir, "search_internet") {
+		if e := entryOf(t, box, "search_internet"); e.State != tool.StateEnabled ||
+			e.Tool.Source != filepath.Join(dir, "search_internet") {
 			t.Errorf("%+v", e.Tool)
 		}
 		if !strings.Contains(strings.Join(box.Dirs, " "), "reg.json") {

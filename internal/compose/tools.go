@@ -52,9 +52,12 @@ const MemoryFile = "memories.db"
 
 // A ToolEnvironment holds what tools have beside their configuration.
 type ToolEnvironment struct {
-	Getenv  func(string) string
-	File    string           // that the configuration was read from, which the changes of commands belong to, and which no tool changes; empty: none
-	Self    string           // this program, started again to serve what the person's go command has compiled; empty: it cannot be
+	Getenv func(string) string
+	// that the configuration was read from, which the changes of commands belong to, and which no tool changes; empty:
+	// none
+	File string
+	// this program, started again to serve what the person's go command has compiled; empty: it cannot be
+	Self    string
 	Dir     string           // where relative paths begin; empty: the working directory
 	Sh      []string         // further tools that are one line of shell, as NAME: COMMAND
 	Cluster *cluster.Cluster // of which workers' tools come; nil: there are none

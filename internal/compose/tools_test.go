@@ -20,7 +20,8 @@ func toolboxOf(t *testing.T, text, data string) *Toolbox {
 		t.Fatal(err)
 	}
 	getenv := func(name string) string {
-		return map[string]string{"KEY": "s3cret-key", "SHOP": "postgres://clerk:pass@127.0.0.1/shop", "NOTES": "sqlite:notes.db"}[name]
+		return map[string]string{"KEY": "s3cret-key", "SHOP": "postgres://clerk:pass@127.0.0.1/shop",
+			"NOTES": "sqlite:notes.db"}[name]
 	}
 	r, err := config.Load(config.Options{File: file, Getenv: getenv})
 	if err != nil {
@@ -60,13 +61,15 @@ tools:
   disable: [get_current_date, nothing]
 `, t.TempDir())
 	e := entryOf(t, box, "get_current_time")
-	if e.State != tool.StateAuto || e.Guard.Mode != tool.ModeRW || e.Guard.Whitelist == nil || e.Guard.Timeout != 7*time.Second || !e.Guard.RequiresApproval {
+	if e.State != tool.StateAuto || e.Guard.Mode != tool.ModeRW || e.Guard.Whitelist == nil ||
+		e.Guard.Timeout != 7*time.Second || !e.Guard.RequiresApproval {
 		t.Errorf("state %s, guard %+v", e.State, e.Guard)
 	}
 	if !e.Tool.Auto.Matches("what says the CLOCK?") {
 		t.Error("it is not offered for its word")
 	}
-	if e := entryOf(t, box, "get_current_date"); e.State != tool.StateDisabled || e.Guard.Mode != tool.ModeRO || e.Guard.Whitelist != nil {
+	if e := entryOf(t, box, "get_current_date"); e.State != tool.StateDisabled || e.Guard.Mode != tool.ModeRO ||
+		e.Guard.Whitelist != nil {
 		t.Errorf("state %s, guard %+v", e.State, e.Guard)
 	}
 	for name, want := range map[string]time.Duration{"file_access": 20 * time.Second, "bash": 20 * time.Second} {
@@ -75,10 +78,13 @@ tools:
 		}
 	}
 	r := box.Runner
-	if r.Settings().Limits.Timeout != 20*time.Second || r.Settings().ApprovalTTL != time.Hour || r.Settings().Sandbox.Level != "strict" || !filepath.IsAbs(r.Settings().Root) {
+	if r.Settings().Limits.Timeout != 20*time.Second || r.Settings().ApprovalTTL != time.Hour ||
+		r.Settings().Sandbox.Level != "strict" || !filepath.IsAbs(r.Settings().Root) {
 		t.Errorf("runner %+v", r)
 	}
-	if got := strings.Join(r.Settings().Redact, " "); strings.Count(got, "s3cret-key") != 1 || strings.Count(got, "7333637265742d6b6579") != 1 { // once, however many fields name it
+	if got := strings.Join(r.Settings().Redact, " "); strings.Count(got, "s3cret-key") != 1 ||
+		strings.Count(got, "7333637265742d6b6579") != 1 {
+		// once, however many fields name it
 		t.Errorf("secrets %q", got)
 	}
 	var problems []string
@@ -99,7 +105,8 @@ func TestToolboxRoot(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Tools.Root = root
-		if _, err := OpenToolbox(c, ToolEnvironment{Dir: dir}); err == nil || !strings.HasPrefix(err.Error(), "tools.root: ") {
+		if _, err := OpenToolbox(c, ToolEnvironment{Dir: dir}); err == nil ||
+			!strings.HasPrefix(err.Error(), "tools.root: ") {
 			t.Errorf("%s: %v", root, err)
 		}
 	}
@@ -113,8 +120,14 @@ func TestToolState(t *testing.T) {
 		name   string
 		change func(*ToolChange) error
 	}{
-		{"get_current_time", func(c *ToolChange) error { c.State, c.Mode, c.Timeout = "enabled", "rw", "9s"; return nil }},
-		{"get_current_time", func(c *ToolChange) error { c.RequiresApproval, c.Added = &ask, []string{"a", "b"}; return nil }},
+		{"get_current_time", func(c *ToolChange) error {
+			c.State, c.Mode, c.Timeout = "enabled", "rw", "9s"
+			return nil
+		}},
+		{"get_current_time", func(c *ToolChange) error {
+			c.RequiresApproval, c.Added = &ask, []string{"a", "b"}
+			return nil
+		}},
 		{"get_current_time", func(c *ToolChange) error { c.Removed = []string{"x", "b"}; return nil }},
 		{"get_current_date", func(c *ToolChange) error { c.State = "enabled"; return nil }},
 		{"gone", func(c *ToolChange) error { c.State = "enabled"; return nil }},
@@ -126,8 +139,8 @@ func TestToolState(t *testing.T) {
 	}
 	box := toolboxOf(t, `tools: {builtin: {get_current_time: {whitelist: [x, y]}}, disable: [get_current_date]}`, data)
 	e := entryOf(t, box, "get_current_time")
-	if got := strings.Join(e.Guard.Whitelist, " "); got != "y a" || e.State != tool.StateEnabled || e.Guard.Mode != tool.ModeRW ||
-		e.Guard.Timeout != 9*time.Second || !e.Guard.RequiresApproval {
+	if got := strings.Join(e.Guard.Whitelist, " "); got != "y a" || e.State != tool.StateEnabled ||
+		e.Guard.Mode != tool.ModeRW || e.Guard.Timeout != 9*time.Second || !e.Guard.RequiresApproval {
 		t.Errorf("state %s, guard %+v", e.State, e.Guard)
 	}
 	if e := entryOf(t, box, "get_current_date"); e.State != tool.StateDisabled {
@@ -148,7 +161,8 @@ func TestToolStateThatIsBroken(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := ChangeToolState(file, "", "x", func(*ToolChange) error { return nil }); err == nil || !strings.Contains(err.Error(), file) {
+		if err := ChangeToolState(file, "", "x", func(*ToolChange) error { return nil }); err == nil ||
+			!strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", text, err)
 		}
 		if left, _ := os.ReadFile(file); string(left) != text {
@@ -163,7 +177,8 @@ func TestToolStateAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			if err := ChangeToolState(file, "", "x", func(c *ToolChange) error { c.Added = append(c.Added, string(rune('a'+i))); return nil }); err != nil {
+			if err := ChangeToolState(file, "", "x",
+				func(c *ToolChange) error { c.Added = append(c.Added, string(rune('a'+i))); return nil }); err != nil {
 				t.Error(err)
 			}
 		})

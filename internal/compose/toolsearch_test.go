@@ -27,11 +27,17 @@ turns:
 	}
 	var functions, deferred []string
 	for i := range 60 {
-		functions = append(functions, fmt.Sprintf(`{"type":"function","function":{"name":"list_%d","description":"Lists register %d.","parameters":{"type":"object"}}}`, i, i))
-		deferred = append(deferred, fmt.Sprintf(`{"name":"list_%d","description":"Lists register %d.","input_schema":{"type":"object"},"defer_loading":true}`, i, i))
+		functions = append(functions,
+			fmt.Sprintf(
+				`{"type":"function","function":{"name":"list_%d","description":"Lists register %d.","parameters":{"type":"object"}}}`, i, i))
+		deferred = append(deferred,
+			fmt.Sprintf(
+				`{"name":"list_%d","description":"Lists register %d.","input_schema":{"type":"object"},"defer_loading":true}`, i, i))
 	}
 	const schema = `{"type":"object","properties":{"city":{"type":"string"}}}`
-	functions = append(functions, `{"type":"function","function":{"name":"meteo_forecast","description":"Tells the weather.","parameters":`+schema+`}}`)
+	functions = append(functions,
+		`{"type":"function","function":{"name":"meteo_forecast","description":"Tells the weather.","parameters":`+
+			schema+`}}`)
 	deferred = append(deferred, `{"type":"tool_search_tool_bm25_20251119","name":"tool_search"}`,
 		`{"name":"meteo_forecast","description":"Tells the weather.","defer_loading":true,"input_schema":`+schema+`}`)
 	for _, tt := range []struct {
@@ -43,9 +49,11 @@ turns:
 	} {
 		front := matrixService(t, fmt.Sprintf("kind: script, scenario: %q", file), tt.model, "2m")
 		for _, stream := range []bool{false, true} {
-			body := fmt.Sprintf(`{"model":"m","stream":%v,"max_tokens":99,"messages":[{"role":"user","content":"Will it rain?"}],"tools":[%s]}`, stream, tt.tools)
+			body := fmt.Sprintf(
+				`{"model":"m","stream":%v,"max_tokens":99,"messages":[{"role":"user","content":"Will it rain?"}],"tools":[%s]}`, stream, tt.tools)
 			h := post(t, front+tt.path, rawBody(body), tt.hear)
-			if h.status != 200 || h.name != "meteo_forecast" || strings.Contains(h.body, "search_tools") || !json.Valid([]byte(h.args)) || !strings.Contains(h.args, "Ghent") {
+			if h.status != 200 || h.name != "meteo_forecast" || strings.Contains(h.body, "search_tools") ||
+				!json.Valid([]byte(h.args)) || !strings.Contains(h.args, "Ghent") {
 				t.Errorf("%s, stream %v: %+v", tt.path, stream, h)
 			}
 		}

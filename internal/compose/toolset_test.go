@@ -25,7 +25,8 @@ func TestToolset(t *testing.T) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, f := range []string{
 			`{"type":"message_start","message":{"id":"m","model":"x","usage":{"input_tokens":1}}}`,
-			`{"type":"content_block_start","index":0,"content_block":` + strings.Replace(call, `{"a":1}`, `{}`, 1) + `}`,
+			`{"type":"content_block_start","index":0,"content_block":` + strings.Replace(call, `{"a":1}`, `{}`, 1) +
+				`}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"a\":1}"}}`,
 			`{"type":"content_block_stop","index":0}`,
 			`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":1}}`,
@@ -48,12 +49,14 @@ models: {a: {backend: s}}
 	const set = `{"type":"computer_toolset_20260801"}`
 	for _, tools := range []string{set, set + `,{"name":"f","input_schema":{"type":"object"}}`} {
 		for _, stream := range []bool{false, true} {
-			request := `{"model":"a","max_tokens":9,"tools":[` + tools + `],"messages":[{"role":"user","content":"go"},` +
-				`{"role":"assistant","content":[` + call + `]},{"role":"user","content":[` + result + `]}]}`
+			request := `{"model":"a","max_tokens":9,"tools":[` + tools +
+				`],"messages":[{"role":"user","content":"go"},` + `{"role":"assistant","content":[` + call +
+				`]},{"role":"user","content":[` + result + `]}]}`
 			want := []string{call}
 			if stream {
 				request = strings.Replace(request, "{", `{"stream":true,`, 1)
-				want = []string{`"name":"screenshot","toolset_name":"computer","input":{}}`, `"partial_json":"{\"a\":1}"`}
+				want = []string{`"name":"screenshot","toolset_name":"computer","input":{}}`,
+					`"partial_json":"{\"a\":1}"`}
 			}
 			resp, err := front.Client().Post(front.URL+"/v1/messages", "application/json", strings.NewReader(request))
 			if err != nil {

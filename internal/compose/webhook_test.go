@@ -13,7 +13,9 @@ func TestWebhooks(t *testing.T) {
 		return map[string]string{"LONG": "0123456789abcdef", "SHORT": "0123"}[name]
 	}
 	for _, tt := range []struct{ name, text, want string }{
-		{"good", `{url: "https://hooks.example/x", secret: env:LONG, events: [run.ended], answer: "https://wield.example"}`, ""},
+		{"good",
+			`{url: "https://hooks.example/x", secret: env:LONG, events: [run.ended], answer: "https://wield.example"}`,
+			""},
 		{"a short secret", `{url: "https://hooks.example/x", secret: env:SHORT}`, "at least 16"},
 		{"no secret", `{url: "https://hooks.example/x", secret: env:NONE}`, "webhooks[0].secret"},
 	} {
@@ -30,11 +32,13 @@ func TestWebhooks(t *testing.T) {
 		}
 	}
 	for _, kind := range webhook.Kinds() {
-		if _, err := parse(t, "wield: config/v1\nwebhooks: [{url: \"https://h.example\", secret: env:X, events: ["+string(kind)+"]}]\n"); err != nil {
+		if _, err := parse(t, "wield: config/v1\nwebhooks: [{url: \"https://h.example\", secret: env:X, events: ["+
+			string(kind)+"]}]\n"); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
-	if _, err := parse(t, "wield: config/v1\nwebhooks: [{url: \"https://h.example\", secret: env:X, events: [run.over]}]\n"); err == nil {
+	if _, err := parse(t,
+		"wield: config/v1\nwebhooks: [{url: \"https://h.example\", secret: env:X, events: [run.over]}]\n"); err == nil {
 		t.Error("an event that there is not is taken")
 	}
 }

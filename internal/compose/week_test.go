@@ -25,7 +25,8 @@ func TestWeek(t *testing.T) {
 	count := decided[chat.DecisionAllow] + decided[chat.DecisionAsk] + decided[chat.DecisionDeny]
 	t.Logf("%d lines: %v", count, decided)
 	if least := 13000 / testlevel.Every(everyday); decided[chat.DecisionAllow]*100 < 93*count || count < least {
-		t.Errorf("%d of %d lines need no question, want 93 %% of at least %d", decided[chat.DecisionAllow], count, least)
+		t.Errorf("%d of %d lines need no question, want 93 %% of at least %d", decided[chat.DecisionAllow], count,
+			least)
 	}
 }
 

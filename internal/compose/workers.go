@@ -158,12 +158,14 @@ func (s *workerSource) agreed(pool string, defs []cluster.Definition) (list []cl
 		case len(held) > 0:
 			s.held[pool] = true
 			problems = append(problems, fmt.Sprintf(
-				"the definition of %s has changed since it was agreed to, and calls do not go to workers that have it: "+
+				"the definition of %s has changed since it was agreed to, and calls do not go to workers that have "+
+					"it: "+
 					"wield cluster show %s prints what has changed, wield cluster accept %s %s agrees to it", d.Name,
 				pool, pool, d.Name))
 		case seen[d.Name]:
 			problems = append(problems, fmt.Sprintf(
-				"workers have several definitions of %s; the one of the worker that has run for the longest time is used", d.Name))
+				"workers have several definitions of %s; the one of the worker that has run for the longest time is "+
+					"used", d.Name))
 		default:
 			seen[d.Name] = true
 			list = append(list, d)

@@ -25,7 +25,9 @@ func works(t *testing.T, address, description string) (end func()) {
 	registry := &tool.Registry{}
 	one := &tool.Tool{Definition: chat.Tool{Name: "measure", Description: description,
 		Parameters: json.RawMessage(`{"type":"object"}`)},
-		Handler: tool.HandlerFunc(func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text("done"), nil })}
+		Handler: tool.HandlerFunc(func(context.Context, *tool.Call) (tool.Result, error) {
+			return tool.Text("done"), nil
+		})}
 	if err := registry.Add(one); err != nil {
 		t.Fatal(err)
 	}

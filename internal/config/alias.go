@@ -23,13 +23,15 @@ func (m *Model) adopt(d *decoder, path string) {
 	t := &m.CustomTools
 	if t.Enabled != nil {
 		if d.has(path+".calls.enabled") && *t.Enabled != m.Calls.Enabled {
-			d.at(path+".customTools.enabled", "%v, but calls.enabled, which is the same key, is %v", *t.Enabled, m.Calls.Enabled)
+			d.at(path+".customTools.enabled", "%v, but calls.enabled, which is the same key, is %v", *t.Enabled,
+				m.Calls.Enabled)
 		}
 		m.Calls.Enabled = *t.Enabled
 	}
 	if t.Prefix != nil {
 		if d.has(path+".calls.prefix") && *t.Prefix != m.Calls.Prefix {
-			d.at(path+".customTools.prefix", "%q, but calls.prefix, which is the same key, is %q", *t.Prefix, m.Calls.Prefix)
+			d.at(path+".customTools.prefix", "%q, but calls.prefix, which is the same key, is %q", *t.Prefix,
+				m.Calls.Prefix)
 		}
 		m.Calls.Prefix = *t.Prefix
 	}

@@ -12,8 +12,10 @@ func TestSeedKeys(t *testing.T) {
 		{`customTools: {prefix: "user:", enabled: false}}}`, ""},
 		{`customTools: {prefix: "user:", enabled: false}, calls: {prefix: "user:"}}}`, ""},
 		{`calls: {prefix: "user:", enabled: false}}}`, ""},
-		{`customTools: {prefix: "user:"}, calls: {prefix: "x"}}}`, `models.m.customTools.prefix: "user:", but calls.prefix, which is the same key, is "x"`},
-		{`customTools: {enabled: true}, calls: {enabled: false}}}`, `models.m.customTools.enabled: true, but calls.enabled, which is the same key, is false`},
+		{`customTools: {prefix: "user:"}, calls: {prefix: "x"}}}`,
+			`models.m.customTools.prefix: "user:", but calls.prefix, which is the same key, is "x"`},
+		{`customTools: {enabled: true}, calls: {enabled: false}}}`,
+			`models.m.customTools.enabled: true, but calls.enabled, which is the same key, is false`},
 	} {
 		r, err := parse(t, head+tc.keys)
 		switch {

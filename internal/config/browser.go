@@ -102,7 +102,9 @@ func (m *Model) checkBrowserModel(d *decoder, path string, c *Config) {
 	if m.Mode == "native" {
 		d.at(path+".mode", "a web page has no function calling: write text, or leave the key out")
 	}
-	if dialect := string(m.Dialect); dialect != "auto" && !slices.Contains(surviving, dialect) && d.has(path+".dialect") {
-		d.warn(path+".dialect", "a page may drop or change what is not in a code block, and %s is not written in one: %s is", dialect, browserDialect)
+	if dialect := string(m.Dialect); dialect != "auto" && !slices.Contains(surviving, dialect) &&
+		d.has(path+".dialect") {
+		d.warn(path+".dialect", "a page may drop or change what is not in a code block, and %s is not written in "+
+			"one: %s is", dialect, browserDialect)
 	}
 }

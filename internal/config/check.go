@@ -22,8 +22,10 @@ func (c *Config) check(d *decoder) {
 		b := c.Backends[name]
 		b.check(d, "backends."+name)
 	}
-	if len(c.Backends) > 0 && len(c.Models) == 0 && len(d.problems) == 0 { // among others it would hide which one matters
-		d.at("backends", "no model is configured: add one, such as models: {NAME: {backend: %s}}", slices.Sorted(maps.Keys(c.Backends))[0])
+	if len(c.Backends) > 0 && len(c.Models) == 0 && len(d.problems) == 0 {
+		// among others it would hide which one matters
+		d.at("backends", "no model is configured: add one, such as models: {NAME: {backend: %s}}",
+			slices.Sorted(maps.Keys(c.Backends))[0])
 	}
 	for _, name := range c.ModelNames() {
 		m := c.Models[name]
@@ -79,7 +81,8 @@ func (c *Config) checkKeys(d *decoder) {
 		for j, pattern := range k.Models {
 			if pattern != "" && !strings.ContainsAny(string(pattern), "*?") && len(c.Models) > 0 {
 				if _, ok := c.Models[string(pattern)]; !ok {
-					d.at(fmt.Sprintf("%s.models[%d]", path, j), "no model %q%s", pattern, near.Hint(string(pattern), c.ModelNames()))
+					d.at(fmt.Sprintf("%s.models[%d]", path, j), "no model %q%s", pattern,
+						near.Hint(string(pattern), c.ModelNames()))
 				}
 			}
 		}
@@ -96,7 +99,8 @@ func (b *Backend) check(d *decoder, path string) {
 	case b.Kind == "script" && b.Scenario == "":
 		d.at(path, "the key scenario is missing: a scenario file, a directory of them, or the name of a built-in one")
 	case b.Kind == "script" && b.URL != "":
-		d.at(path+".url", "a backend of kind script runs inside wield and has no URL; to use a scripted server, write kind: openai")
+		d.at(path+".url", "a backend of kind script runs inside wield and has no URL; to use a scripted server, "+
+			"write kind: openai")
 	}
 	if b.Kind == "script" {
 		for _, key := range []string{"key", "headers", "concurrent", "queue", "retry", "constrain", "forward"} {
@@ -122,7 +126,8 @@ func checkHeader(d *decoder, path, name string, value Value) {
 	case !headerName.MatchString(name):
 		d.at(path, "not a header name")
 	case secretHeader.MatchString(name) && !value.IsSecret() && value.String() != "":
-		d.at(path, "by its name this header carries a secret, which does not stand in the file: write env:NAME or file:PATH")
+		d.at(path, "by its name this header carries a secret, which does not stand in the file: write env:NAME or "+
+			"file:PATH")
 		d.hide(d.places[path].value)
 	}
 }
@@ -169,7 +174,8 @@ func (m *Model) checkTemplate(d *decoder, path string, c *Config) {
 	case kind == "script" && m.ChatTemplate == "":
 		d.at(path+".mode", "template needs chat_template: a script has no template of its own")
 	case kind != "" && kind != "script" && !slices.Contains(Completing, kind):
-		d.at(path+".mode", "a backend of kind %s takes no rendered prompt; template needs kind %s", kind, strings.Join(Completing, " or "))
+		d.at(path+".mode", "a backend of kind %s takes no rendered prompt; template needs kind %s", kind,
+			strings.Join(Completing, " or "))
 	}
 }
 

@@ -24,7 +24,8 @@ func (s *KeySecret) Parse(text string) error {
 		return err
 	}
 	if err := s.Ref.Parse(text); errors.Is(err, errSecret) {
-		return errors.New("a key does not stand in the file: write env:NAME, file:PATH, or its hash as wield config key prints it (sha256:...)")
+		return errors.New("a key does not stand in the file: write env:NAME, file:PATH, or its hash as wield config " +
+			"key prints it (sha256:...)")
 	} else if err != nil {
 		return err
 	}
@@ -58,7 +59,8 @@ func (s KeySecret) Hash(getenv func(string) string) ([sha256.Size]byte, error) {
 func hashOf(text string) (h [sha256.Size]byte, err error) {
 	b, err := hex.DecodeString(strings.TrimPrefix(text, hashPrefix))
 	if err != nil || len(b) != len(h) {
-		return h, errors.New("after sha256: stand the 64 hexadecimal digits of a key's hash; wield config key prints one")
+		return h, errors.New("after sha256: stand the 64 hexadecimal digits of a key's hash; wield config key prints " +
+			"one")
 	}
 	return [sha256.Size]byte(b), nil
 }

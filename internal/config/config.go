@@ -2,12 +2,12 @@
 //
 // Words:
 //
-//   - A key's path is its name with those of what it stands in, joined by points: models.coder.bounce.max. The items of a
-//     list are counted from 0: keys[0].role.
+//   - A key's path is its name with those of what it stands in, joined by points: models.coder.bounce.max. The items of
+//     a list are counted from 0: keys[0].role.
 //   - A layer gives values: the defaults, the file, the environment, the flags; each wins over the one before. Maps are
 //     merged key by key, lists are replaced as a whole.
-//   - A problem is one thing that is wrong in a file, with its place. A warning is a problem that does not keep wield from
-//     running: a key whose feature is not built yet, for example.
+//   - A problem is one thing that is wrong in a file, with its place. A warning is a problem that does not keep wield
+//     from running: a key whose feature is not built yet, for example.
 //   - A secret stands in the file only as a reference to where it is: env:NAME or file:PATH. It is looked up when it is
 //     needed and never printed.
 //

@@ -216,7 +216,8 @@ func TestBadWhole(t *testing.T) {
 
 func TestLayers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte("wield: config/v1\nlisten: 127.0.0.1:1\ntimeouts: {idle: 1s, drain: 2s}\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("wield: config/v1\nlisten: 127.0.0.1:1\ntimeouts: {idle: 1s, drain: 2s}\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Load(Options{
@@ -239,20 +240,29 @@ func TestLayerErrors(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"variable", Options{Getenv: env("WIELD_TIMEOUTS_IDLE", "soon")}, "WIELD_TIMEOUTS_IDLE: timeouts.idle: not a duration"},
-		{"variable with a bound", Options{Getenv: env("WIELD_CAPTURE_KEEP", "-1")}, "WIELD_CAPTURE_KEEP: capture.keep: must be at least 1"},
+		{"variable", Options{Getenv: env("WIELD_TIMEOUTS_IDLE", "soon")},
+			"WIELD_TIMEOUTS_IDLE: timeouts.idle: not a duration"},
+		{"variable with a bound", Options{Getenv: env("WIELD_CAPTURE_KEEP", "-1")},
+			"WIELD_CAPTURE_KEEP: capture.keep: must be at least 1"},
 		{"flag", Options{Flags: []Flag{{"--listen", "listen", "x"}}}, "--listen: listen: not an address"},
-		{"open", Options{Flags: []Flag{{"--listen", "listen", "0.0.0.0:1"}}}, "--listen: listen: other machines can reach 0.0.0.0:1, but there are no keys"},
+		{"open", Options{Flags: []Flag{{"--listen", "listen", "0.0.0.0:1"}}},
+			"--listen: listen: other machines can reach 0.0.0.0:1, but there are no keys"},
 		{"upstream alone", Options{Upstream: Upstream{URL: "http://h/v1"}}, "--upstream and --model belong together"},
 		{"model alone", Options{Upstream: Upstream{Model: "m"}}, "--upstream and --model belong together"},
-		{"no upstream", Options{Upstream: Upstream{URL: "h:1", Model: "m"}}, "--upstream: backends.upstream.url: not a URL"},
-		{"password", Options{Upstream: Upstream{URL: "http://u:sk-0123456789@h/v1", Model: "m"}}, "may not hold a user or password"},
-		{"literal key", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Key: "sk-0123456789"}}, "--upstream-key: a key does not stand on the command line"},
-		{"mode", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Mode: "txt"}}, `--mode: models.m.mode: "txt" is none of text, native, template, auto; did you mean "text"?`},
-		{"dialect", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Dialect: "hermez"}}, `--dialect: models.m.dialect: no dialect "hermez"; did you mean "hermes"?`},
+		{"no upstream", Options{Upstream: Upstream{URL: "h:1", Model: "m"}},
+			"--upstream: backends.upstream.url: not a URL"},
+		{"password", Options{Upstream: Upstream{URL: "http://u:sk-0123456789@h/v1", Model: "m"}},
+			"may not hold a user or password"},
+		{"literal key", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Key: "sk-0123456789"}},
+			"--upstream-key: a key does not stand on the command line"},
+		{"mode", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Mode: "txt"}},
+			`--mode: models.m.mode: "txt" is none of text, native, template, auto; did you mean "text"?`},
+		{"dialect", Options{Upstream: Upstream{URL: "http://h/v1", Model: "m", Dialect: "hermez"}},
+			`--dialect: models.m.dialect: no dialect "hermez"; did you mean "hermes"?`},
 		{"absent file", Options{File: "testdata/none.yaml"}, "testdata/none.yaml: no such file"},
 		{"directory", Options{File: "testdata"}, "testdata: it is a directory; name the file, such as "},
-		{"absent file in a variable", Options{Getenv: env("WIELD_CONFIG", "testdata/none.yaml")}, "testdata/none.yaml: no such file"},
+		{"absent file in a variable", Options{Getenv: env("WIELD_CONFIG", "testdata/none.yaml")},
+			"testdata/none.yaml: no such file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Load(c.o)
@@ -266,18 +276,22 @@ func TestLayerErrors(t *testing.T) {
 }
 
 func TestUpstream(t *testing.T) {
-	r, err := Load(Options{Upstream: Upstream{URL: "http://127.0.0.1:1/v1", Model: "gpt-4.1", Key: "env:K", Mode: "text", Dialect: "ptk"}})
+	r, err := Load(Options{Upstream: Upstream{URL: "http://127.0.0.1:1/v1", Model: "gpt-4.1", Key: "env:K",
+		Mode: "text", Dialect: "ptk"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := r.Models["gpt-4.1"]
-	if b := r.Backends[m.Backend]; b.URL != "http://127.0.0.1:1/v1" || b.Key.String() != "env:K" || b.Retry.Attempts != 2 {
+	if b := r.Backends[m.Backend]; b.URL != "http://127.0.0.1:1/v1" || b.Key.String() != "env:K" ||
+		b.Retry.Attempts != 2 {
 		t.Errorf("got %+v", b)
 	}
 	if m.Mode != "text" || m.Dialect != "ptk" || m.Release != "auto" { // the one alias that is taught in its own tags
 		t.Errorf("got %+v", m)
 	}
-	if r, err = Load(Options{Upstream: Upstream{URL: "http://127.0.0.1:1/v1", Model: "gpt-4.1", Dialect: "xml_format"}}); err != nil || r.Models["gpt-4.1"].Dialect != "qwen3-coder" {
+	if r, err = Load(
+		Options{Upstream: Upstream{URL: "http://127.0.0.1:1/v1", Model: "gpt-4.1",
+			Dialect: "xml_format"}}); err != nil || r.Models["gpt-4.1"].Dialect != "qwen3-coder" {
 		t.Errorf("got %+v, %v", r.Models["gpt-4.1"], err)
 	}
 }
@@ -302,7 +316,8 @@ func TestDefaultFile(t *testing.T) {
 }
 
 func TestAliases(t *testing.T) {
-	r, err := parse(t, "wield: config/v1\nbackends:\n  a: &a {url: \"http://h/v1\", queue: 1}\n  b: *a\nmodels: {m: {backend: a}}\n")
+	r, err := parse(t,
+		"wield: config/v1\nbackends:\n  a: &a {url: \"http://h/v1\", queue: 1}\n  b: *a\nmodels: {m: {backend: a}}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +328,8 @@ func TestAliases(t *testing.T) {
 
 // TestPlainWords checks that words which older YAML reads as true and false are words here.
 func TestPlainWords(t *testing.T) {
-	r, err := parse(t, "wield: config/v1\nbackends: {a: {url: \"http://h/v1\"}}\nmodels:\n  m: {backend: a, repair: off, bounce: {on: [invalid]}}\n")
+	r, err := parse(t,
+		"wield: config/v1\nbackends: {a: {url: \"http://h/v1\"}}\nmodels:\n  m: {backend: a, repair: off, bounce: {on: [invalid]}}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,11 +348,14 @@ func TestPatternError(t *testing.T) {
 		`x{2000}`:  "at byte 1: invalid repeat count: `{2000}`",
 		`ok(|no)*`: "",
 	} {
-		_, err := parse(t, "wield: config/v1\nbackends: {a: {url: \"http://h/v1\"}}\nmodels: {m: {backend: a, instructions: {replacePatterns: [{pattern: \""+pattern+"\"}]}}}\n")
+		_, err := parse(t,
+			"wield: config/v1\nbackends: {a: {url: \"http://h/v1\"}}\nmodels: {m: {backend: a, instructions: {replacePatterns: [{pattern: \""+pattern+"\"}]}}}\n")
 		if want == "" && err == nil {
 			continue
 		}
-		if err == nil || !strings.HasPrefix(err.Error(), "config.yaml:3:69: models.m.instructions.replacePatterns[0].pattern: "+want) {
+		if err == nil ||
+			!strings.HasPrefix(err.Error(), "config.yaml:3:69: models.m.instructions.replacePatterns[0].pattern: "+
+				want) {
 			t.Errorf("%s: %v, want %s", pattern, err, want)
 		}
 	}
@@ -372,7 +391,8 @@ func TestNoModel(t *testing.T) {
 	const backend = "wield: config/v1\nbackends:\n  local: {url: \"http://h/v1\"}\n"
 	for _, text := range []string{backend, backend + "models: {}\n"} {
 		_, err := parse(t, text)
-		if want := "no model is configured: add one, such as models: {NAME: {backend: local}}"; err == nil || !strings.Contains(err.Error(), want) {
+		if want := "no model is configured: add one, such as models: {NAME: {backend: local}}"; err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
 	}

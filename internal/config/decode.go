@@ -240,7 +240,8 @@ func (d *decoder) pairs(path string, n ast.Node) (pairs []*ast.MappingValueNode,
 
 // entry returns the key of a mapping's entry and its path; ok is false if it is none or stands there for the
 // second time.
-func (d *decoder) entry(path string, pair *ast.MappingValueNode, seen map[string]*token.Token) (name, below string, ok bool) {
+func (d *decoder) entry(path string, pair *ast.MappingValueNode, seen map[string]*token.Token) (name, below string,
+	ok bool) {
 	t := pair.Key.GetToken()
 	name = t.Value
 	below = name
@@ -258,7 +259,8 @@ func (d *decoder) entry(path string, pair *ast.MappingValueNode, seen map[string
 		return "", "", false
 	}
 	if first := seen[name]; first != nil {
-		d.problem(pair.Key, below, "the key stands here for the second time; the first is in line %d", first.Position.Line)
+		d.problem(pair.Key, below, "the key stands here for the second time; the first is in line %d",
+			first.Position.Line)
 		return "", "", false
 	}
 	seen[name] = t

@@ -199,7 +199,8 @@ func apply(lines []string, changes []change) {
 func replaced(lines []string, old ast.Node, value string) (change, error) {
 	t := old.GetToken()
 	written := strings.TrimSpace(t.Origin)
-	if !slices.Contains([]token.Type{token.StringType, token.SingleQuoteType, token.DoubleQuoteType}, t.Type) || strings.Contains(written, "\n") {
+	if !slices.Contains([]token.Type{token.StringType, token.SingleQuoteType, token.DoubleQuoteType}, t.Type) ||
+		strings.Contains(written, "\n") {
 		return change{}, errors.New("is no plain text")
 	}
 	line := t.Position.Line - 1

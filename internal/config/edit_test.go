@@ -16,23 +16,30 @@ func TestSetModel(t *testing.T) {
 	for _, tc := range []struct{ name, text, want, err string }{
 		{
 			name: "new keys come first",
-			text: head + "models:\n  # the fast one\n  coder:\n    backend: local   # on this machine\n\n  other: {backend: local}\n",
-			want: head + "models:\n  # the fast one\n  coder:\n    mode: text\n    dialect: hermes\n    backend: local   # on this machine\n\n  other: {backend: local}\n",
+			text: head +
+				"models:\n  # the fast one\n  coder:\n    backend: local   # on this machine\n\n  other: {backend: local}\n",
+			want: head +
+				"models:\n  # the fast one\n  coder:\n    mode: text\n    dialect: hermes\n    backend: local   # on this machine\n\n  other: {backend: local}\n",
 		},
 		{
 			name: "old ones are replaced in their place",
-			text: head + "models:\n  coder:\n    backend: local\n    dialect: \"auto\" # for now\n    mode: native\n  text: {backend: local, mode: text}\n",
-			want: head + "models:\n  coder:\n    backend: local\n    dialect: hermes # for now\n    mode: text\n  text: {backend: local, mode: text}\n",
+			text: head +
+				"models:\n  coder:\n    backend: local\n    dialect: \"auto\" # for now\n    mode: native\n  text: {backend: local, mode: text}\n",
+			want: head +
+				"models:\n  coder:\n    backend: local\n    dialect: hermes # for now\n    mode: text\n  text: {backend: local, mode: text}\n",
 		},
 		{
 			name: "lines end as they did",
 			text: strings.ReplaceAll(head+"models:\n  coder:\n    backend: local\n", "\n", "\r\n"),
-			want: strings.ReplaceAll(head+"models:\n  coder:\n    mode: text\n    dialect: hermes\n    backend: local\n", "\n", "\r\n"),
+			want: strings.ReplaceAll(head+
+				"models:\n  coder:\n    mode: text\n    dialect: hermes\n    backend: local\n", "\n", "\r\n"),
 		},
 		{
 			name: "in braces",
-			text: head + "models:\n  other: {backend: local}\n  coder: {backend: local, calls: {prefix: \"user:\"}}   # fast\n",
-			want: head + "models:\n  other: {backend: local}\n  coder: {mode: text, dialect: hermes, backend: local, calls: {prefix: \"user:\"}}   # fast\n",
+			text: head +
+				"models:\n  other: {backend: local}\n  coder: {backend: local, calls: {prefix: \"user:\"}}   # fast\n",
+			want: head +
+				"models:\n  other: {backend: local}\n  coder: {mode: text, dialect: hermes, backend: local, calls: {prefix: \"user:\"}}   # fast\n",
 		},
 		{
 			name: "in braces, one key there, behind letters of several bytes",
@@ -59,14 +66,19 @@ func TestSetModel(t *testing.T) {
 			text: "\ufeff" + head + "models:\n  coder:\n    backend: local\n",
 			want: "\ufeff" + head + "models:\n  coder:\n    mode: text\n    dialect: hermes\n    backend: local\n",
 		},
-		{name: "a value that others use", text: head + "models:\n  coder:\n    backend: local\n    mode: &m native\n  other: {backend: local, mode: *m}\n", err: "is no plain text"},
+		{name: "a value that others use",
+			text: head +
+				"models:\n  coder:\n    backend: local\n    mode: &m native\n  other: {backend: local, mode: *m}\n",
+			err: "is no plain text"},
 		{name: "an alias", text: head + "models:\n  other: &o {backend: local}\n  coder: *o\n", err: "no models.coder"},
 		{name: "another model", text: head + "models:\n  drawer:\n    backend: local\n", err: "no models.coder"},
-		{name: "an anchor that others use", text: head + "models:\n  coder: &c\n    backend: local\n  other: *c\n", err: "more than it says"},
+		{name: "an anchor that others use", text: head + "models:\n  coder: &c\n    backend: local\n  other: *c\n",
+			err: "more than it says"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "config.yaml")
-			if err := errors.Join(os.WriteFile(file, []byte(tc.text), 0o640), os.Chmod(file, 0o640)); err != nil { // whatever the umask says
+			if err := errors.Join(os.WriteFile(file, []byte(tc.text), 0o640), os.Chmod(file, 0o640)); err != nil {
+				// whatever the umask says
 				t.Fatal(err)
 			}
 			err := SetModel(file, "coder", keys, func(string) string { return "" })
@@ -91,7 +103,8 @@ func TestSetModel(t *testing.T) {
 			}
 		})
 	}
-	if err := SetModel(filepath.Join(t.TempDir(), "none.yaml"), "coder", keys, os.Getenv); !errors.Is(err, ErrNotWritten) {
+	if err := SetModel(filepath.Join(t.TempDir(), "none.yaml"), "coder", keys, os.Getenv); !errors.Is(err,
+		ErrNotWritten) {
 		t.Errorf("no file: %v", err)
 	}
 }

@@ -13,7 +13,8 @@ const GuardedFile = "guarded.json"
 
 // PendingError tells that a file is held back.
 func PendingError(h guarded.Pending) error {
-	return fmt.Errorf("%s was changed by the tool %s and is held back: look at it; wield tool accept %s agrees to it", h.Path, h.By, h.Path)
+	return fmt.Errorf("%s was changed by the tool %s and is held back: look at it; wield tool accept %s agrees "+
+		"to it", h.Path, h.By, h.Path)
 }
 
 // PendingProject returns the error for a project's file that a tool has made or changed, which is not used; nil

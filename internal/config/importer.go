@@ -129,16 +129,21 @@ var lumoModelKeys = []struct {
 	from []string
 	to   []string
 }{
-	{[]string{"server.customTools.enabled", "customTools.enabled", "tools.customTools.enabled"}, []string{"calls", "enabled"}},
-	{[]string{"server.customTools.prefix", "customTools.prefix", "tools.customTools.prefix"}, []string{"calls", "prefix"}},
+	{[]string{"server.customTools.enabled", "customTools.enabled", "tools.customTools.enabled"},
+		[]string{"calls", "enabled"}},
+	{[]string{"server.customTools.prefix", "customTools.prefix", "tools.customTools.prefix"},
+		[]string{"calls", "prefix"}},
 	{[]string{"server.instructions.template", "instructions.template"}, []string{"instructions", "template"}},
 	{[]string{"server.instructions.forTools", "instructions.forTools"}, []string{"instructions", "forTools"}},
-	{[]string{"server.instructions.forToolBounce", "instructions.forToolBounce"}, []string{"instructions", "forToolBounce"}},
+	{[]string{"server.instructions.forToolBounce", "instructions.forToolBounce"},
+		[]string{"instructions", "forToolBounce"}},
 	{[]string{"server.instructions.fallback", "instructions.fallback"}, []string{"instructions", "fallback"}},
 	{[]string{"server.instructions.injectInto", "instructions.injectInto"}, []string{"instructions", "injectInto"}},
-	{[]string{"server.instructions.replacePatterns", "instructions.replacePatterns"}, []string{"instructions", "replacePatterns"}},
+	{[]string{"server.instructions.replacePatterns", "instructions.replacePatterns"},
+		[]string{"instructions", "replacePatterns"}},
 	{[]string{"server.surfaceThinking", "surfaceThinking"}, []string{"surfaceThinking"}},
-	{[]string{"server.conversations.deriveIdFromUser", "conversations.deriveIdFromUser"}, []string{"conversations", "deriveIdFromUser"}},
+	{[]string{"server.conversations.deriveIdFromUser", "conversations.deriveIdFromUser"},
+		[]string{"conversations", "deriveIdFromUser"}},
 	{[]string{"server.commands.enabled", "commands.enabled"}, []string{"commands", "enabled"}},
 	{[]string{"server.commands.wakeword", "commands.wakeword"}, []string{"commands", "wakeword"}},
 }
@@ -146,7 +151,8 @@ var lumoModelKeys = []struct {
 func (i *importer) lumoTamer() {
 	i.put("lumo", "backends", "lumo", "kind")
 	i.put(Kinds["lumo"].example, "backends", "lumo", "url")
-	i.note("put the address of your Lumo service under backends.lumo.url, and what it asks for under key or headers, as env:NAME")
+	i.note("put the address of your Lumo service under backends.lumo.url, and what it asks for under key or headers, " +
+		"as env:NAME")
 	if v, ok := i.take("server.enableWebSearch", "tools.enableWebSearch", "enableWebSearch"); ok {
 		i.put(v, "backends", "lumo", "lumo", "enableWebSearch")
 	}
@@ -248,7 +254,8 @@ func (i *importer) llf(root map[string]any) {
 		}
 		if len(rules) > 0 {
 			i.put(rules, "policies", "default", "rules")
-			i.note("the registry let %d tools run without asking: policies.default allows what it did, and everything else asks; take away what you do not want", len(rules))
+			i.note("the registry let %d tools run without asking: policies.default allows what it did, and "+
+				"everything else asks; take away what you do not want", len(rules))
 		}
 		i.note("for tools that are not built in, name their directory under tools.llf.dir")
 	}
@@ -274,10 +281,12 @@ func (i *importer) llf(root map[string]any) {
 	switch mode, _ := i.take("llm_endpoint.tool_execution_mode"); mode {
 	case nil, "single_pass": // what wield does
 	case "dual_pass_write_only", "dual_pass_all":
-		i.note("not taken over: tool_execution_mode %s. It asks the model twice and throws the second answer away, so that tools act on what nobody reads; "+
+		i.note("not taken over: tool_execution_mode %s. It asks the model twice and throws the second answer away, "+
+			"so that tools act on what nobody reads; "+
 			"wield runs tools in the turn that is shown, as single_pass does", mode)
 	default:
-		i.note("not taken over: tool_execution_mode %v, which is none of single_pass, dual_pass_write_only and dual_pass_all", mode)
+		i.note("not taken over: tool_execution_mode %v, which is none of single_pass, dual_pass_write_only and "+
+			"dual_pass_all", mode)
 	}
 }
 

@@ -19,7 +19,8 @@ func TestKeptRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := []policy.Action{
-		{Tool: "edit", Arguments: `{"path":"a b.txt","edits":"x"}`, Paths: []policy.PathUse{{Path: "a b.txt", Op: policy.OpWrite}}, Root: "/work"},
+		{Tool: "edit", Arguments: `{"path":"a b.txt","edits":"x"}`,
+			Paths: []policy.PathUse{{Path: "a b.txt", Op: policy.OpWrite}}, Root: "/work"},
 		{Tool: "bash", Arguments: `{"code":"git status"}`, Shell: "git status", Root: "/work"},
 		{Tool: "odd", Arguments: `{"text":"it's: {\"#\"}","n":3}`},
 	}
@@ -56,7 +57,8 @@ func TestKeptRules(t *testing.T) {
 			t.Errorf("%s: %s, though its rule is kept", c.Tool, d)
 		}
 	}
-	if d := with.Decide(policy.Action{Tool: "bash", Arguments: `{"code":"git push"}`, Shell: "git push", Root: "/work"}).Decision; d != chat.DecisionAsk {
+	if d := with.Decide(policy.Action{Tool: "bash", Arguments: `{"code":"git push"}`, Shell: "git push",
+		Root: "/work"}).Decision; d != chat.DecisionAsk {
 		t.Errorf("another command: %s", d)
 	}
 	if rules, err := LoadKeptRules(file, "/work"); err != nil || len(rules) > 0 {
@@ -72,7 +74,8 @@ func TestKeptRulesBroken(t *testing.T) {
 	if rules, err := LoadKeptRules(file, "/w"); err != nil || rules != nil {
 		t.Errorf("no file: %v, %v", rules, err)
 	}
-	for _, text := range []string{"directories:\n  - path: /w\n    rules:\n      - allw: {tool: [x]}\n", "directories: 5\n", "\x00"} {
+	for _, text := range []string{"directories:\n  - path: /w\n    rules:\n      - allw: {tool: [x]}\n",
+		"directories: 5\n", "\x00"} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

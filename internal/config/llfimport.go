@@ -45,7 +45,8 @@ func llfSelector(t map[string]any, asks []any) (s policy.Selector, ok bool) {
 	name, _ := t["name"].(string)
 	kind, _ := t["type"].(string)
 	off := t["enabled"] == nil || t["enabled"] == false || t["enabled"] == "false"
-	if name == "" || kind != "" && kind != "llm_invokable" && kind != "function_calling" || off || t["metadata.requires_approval"] == true {
+	if name == "" || kind != "" && kind != "llm_invokable" && kind != "function_calling" || off ||
+		t["metadata.requires_approval"] == true {
 		return s, false
 	}
 	s.Tool = []string{name}
@@ -127,7 +128,8 @@ func ImportLLF(file, dir, registry string, getenv func(string) string) (out LLFI
 	return out, ReplaceFile(file, []byte(text))
 }
 
-func importLLF(file, old, dir, registry string, rules []policy.Rule, getenv func(string) string, out *LLFImport) (string, error) {
+func importLLF(file, old, dir, registry string, rules []policy.Rule, getenv func(string) string,
+	out *LLFImport) (string, error) {
 	o := Options{File: file, Getenv: getenv}
 	was, err := Parse(file, []byte(old), o)
 	if err != nil {
@@ -148,7 +150,8 @@ func importLLF(file, old, dir, registry string, rules []policy.Rule, getenv func
 			add("registry: "+strconv.Quote(registry), "tools", "llf")
 		}
 	case at.Dir != dir && at.Registry != registry:
-		return "", fmt.Errorf("%s names other tools of LLF under tools.llf; to have both, add %s to tools.dirs", file, dir)
+		return "", fmt.Errorf("%s names other tools of LLF under tools.llf; to have both, add %s to tools.dirs", file,
+			dir)
 	}
 	known := was.Policies["default"]
 	for _, r := range rules {
@@ -201,7 +204,8 @@ func onlyAdded(was, is *Config, added *LLFImport) error {
 	if added.Dir != "" {
 		llf = LLFTools{Dir: added.Dir, Registry: added.Registry}
 	}
-	if !slices.Equal(is.ruleLines("default"), want) || is.Tools.LLF != llf || !reflect.DeepEqual(was.withoutLLF(), is.withoutLLF()) {
+	if !slices.Equal(is.ruleLines("default"), want) || is.Tools.LLF != llf ||
+		!reflect.DeepEqual(was.withoutLLF(), is.withoutLLF()) {
 		return errors.New("the change would mean something else")
 	}
 	return nil

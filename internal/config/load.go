@@ -14,7 +14,8 @@ import (
 
 // Options say where a configuration comes from.
 type Options struct {
-	File   string              // the file; empty: the variable WIELD_CONFIG, then the default place, where there need not be one
+	// the file; empty: the variable WIELD_CONFIG, then the default place, where there need not be one
+	File   string
 	Getenv func(string) string // of the environment; nil: an empty one
 	Flags  []Flag              // in the order of the command line
 
@@ -258,7 +259,8 @@ func (c *Config) applyUpstream(d *decoder, u Upstream) {
 	} {
 		if f.flag == "--upstream-key" && mayBeKey(f.text) {
 			d.problems = append(d.problems, &Problem{File: f.flag,
-				Message: "a key does not stand on the command line, where other users of this machine read it: put it into a variable, such as LLM_KEY, and write --upstream-key env:LLM_KEY"})
+				Message: "a key does not stand on the command line, where other users of this machine read it: put " +
+					"it into a variable, such as LLM_KEY, and write --upstream-key env:LLM_KEY"})
 			continue
 		}
 		if f.text != "" {

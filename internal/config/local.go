@@ -24,7 +24,8 @@ type FileReads struct {
 const keptActions = 200
 
 func defaultLocal() LocalActions {
-	l := LocalActions{FileReads: FileReads{Enabled: true, MaxFileSize: local.DefaultMaxRead}, Executors: map[string][]string{}, Undo: keptActions}
+	l := LocalActions{FileReads: FileReads{Enabled: true, MaxFileSize: local.DefaultMaxRead},
+		Executors: map[string][]string{}, Undo: keptActions}
 	for _, e := range local.DefaultExecutors() {
 		l.Executors[e.Name] = e.Argv
 	}

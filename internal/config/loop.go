@@ -40,15 +40,19 @@ func (m *Model) NeedsKey() bool {
 
 // checkAgent looks at what no key of an agent can tell by itself.
 func (m *Model) checkAgent(d *decoder, path string, c *Config) {
-	if _, ok := c.Policies[m.Agent.Policy]; m.NeedsKey() && !ok && (m.Agent.Policy != "default" || len(c.Policies) > 0) {
-		d.at(path+".agent.policy", "no policy %q%s", m.Agent.Policy, near.Hint(m.Agent.Policy, slices.Sorted(maps.Keys(c.Policies))))
+	if _, ok := c.Policies[m.Agent.Policy]; m.NeedsKey() && !ok &&
+		(m.Agent.Policy != "default" || len(c.Policies) > 0) {
+		d.at(path+".agent.policy", "no policy %q%s", m.Agent.Policy,
+			near.Hint(m.Agent.Policy, slices.Sorted(maps.Keys(c.Policies))))
 	}
 	if m.ServerTools.CodeExecution != "" && len(c.Policies) == 0 {
-		d.warn(path+".server_tools.code_execution", "every call is refused, since nobody can be asked: write a policy that allows the tool")
+		d.warn(path+".server_tools.code_execution", "every call is refused, since nobody can be asked: write a "+
+			"policy that allows the tool")
 	}
 	if m.Runs() {
 		if m.Expose == "tool_request" {
-			d.at(path+".expose", "a model with tools of wield's (agent.tools) is shown as openai: the protocol tool_request has no place for answers of several turns")
+			d.at(path+".expose", "a model with tools of wield's (agent.tools) is shown as openai: the protocol "+
+				"tool_request has no place for answers of several turns")
 		}
 		return
 	}
@@ -58,7 +62,8 @@ func (m *Model) checkAgent(d *decoder, path string, c *Config) {
 	}
 	for _, key := range unused {
 		if d.has(path+".agent."+key) && !d.has(path+".agent.tools") && !d.has(path+".mcp") && !d.has(path+".workers") {
-			d.warn(path+".agent."+key, "no effect without agent.tools, mcp or workers: wield runs no tools for this model")
+			d.warn(path+".agent."+key, "no effect without agent.tools, mcp or workers: wield runs no tools for this "+
+				"model")
 		}
 	}
 }

@@ -41,7 +41,8 @@ func (c *Config) applyLumo(d *decoder) {
 		if m.Mode == "auto" {
 			m.Mode = "text"
 		}
-		if m.Dialect != "cli-block" && !d.has(path+".calls.prefix") && !d.has(path+".customTools.prefix") { // a block is no native call
+		if m.Dialect != "cli-block" && !d.has(path+".calls.prefix") && !d.has(path+".customTools.prefix") {
+			// a block is no native call
 			m.Calls.Prefix = lumoPrefix
 		}
 		if !d.has(path + ".instructions.injectInto") {

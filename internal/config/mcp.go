@@ -70,7 +70,8 @@ var mcpName = regexp.MustCompile(`^[A-Za-z0-9]+([_-]?[A-Za-z0-9]+)*$`)
 // CheckMCPName says what is wrong with the name of a server.
 func CheckMCPName(name string) error {
 	if !mcpName.MatchString(name) || len(name) > 32 {
-		return fmt.Errorf("%q is no name for a server: at most 32 letters and digits, with single - and _ between them", name)
+		return fmt.Errorf("%q is no name for a server: at most 32 letters and digits, with single - and _ between "+
+			"them", name)
 	}
 	return nil
 }

@@ -39,7 +39,8 @@ type Module struct {
 }
 
 func (m *Module) setDefaults() {
-	m.With, m.Direction, m.Markdown, m.Models, m.Timeout = "[redacted]", "both", "keep", "English", Duration(10*time.Second)
+	m.With, m.Direction, m.Markdown, m.Models, m.Timeout = "[redacted]", "both", "keep", "English",
+		Duration(10*time.Second)
 }
 
 // moduleKinds say which keys, beside kind and order, have an effect on a kind of modules, and which of these have to be
@@ -48,7 +49,8 @@ var moduleKinds = map[string]struct{ keys, needs []string }{
 	"redact":    {keys: []string{"words", "patterns", "with", "direction"}},
 	"format":    {keys: []string{"markdown", "trim", "wrap"}},
 	"translate": {keys: []string{"model", "people", "speaks"}, needs: []string{"model", "people"}},
-	"exec":      {keys: []string{"command", "hooks", "roles", "timeout", "network", "settings"}, needs: []string{"command", "hooks"}},
+	"exec": {keys: []string{"command", "hooks", "roles", "timeout", "network", "settings"},
+		needs: []string{"command", "hooks"}},
 }
 
 // check looks at what no key can tell by itself.
@@ -65,7 +67,8 @@ func (m *Module) check(d *decoder, path string, c *Config) {
 	for other, k := range moduleKinds {
 		for _, name := range k.keys {
 			if other != m.Kind && !slices.Contains(kind.keys, name) && d.has(path+"."+name) {
-				d.at(path+"."+name, "a module of kind %s has no such key; it has %s", m.Kind, strings.Join(kind.keys, ", "))
+				d.at(path+"."+name, "a module of kind %s has no such key; it has %s", m.Kind,
+					strings.Join(kind.keys, ", "))
 			}
 		}
 	}
@@ -78,7 +81,8 @@ func (m *Module) check(d *decoder, path string, c *Config) {
 		d.at(path+".model", "no model %q%s", m.Model, near.Hint(m.Model, c.ModelNames()))
 	}
 	if slices.Contains(m.Hooks, string(module.OnChunk)) && slices.Contains(m.Hooks, string(module.OnComplete)) {
-		d.at(path+".hooks", "%s and %s exclude one another: an answer is given to the program as it comes or when it is whole", module.OnChunk, module.OnComplete)
+		d.at(path+".hooks", "%s and %s exclude one another: an answer is given to the program as it comes or when it "+
+			"is whole", module.OnChunk, module.OnComplete)
 	}
 }
 
@@ -86,7 +90,8 @@ func (m *Module) check(d *decoder, path string, c *Config) {
 func (m *Model) checkModules(d *decoder, path string, c *Config) {
 	for i, name := range m.Agent.Modules {
 		if _, ok := c.Modules[name]; !ok {
-			d.at(fmt.Sprintf("%s.agent.modules[%d]", path, i), "no module %q%s", name, near.Hint(name, slices.Sorted(maps.Keys(c.Modules))))
+			d.at(fmt.Sprintf("%s.agent.modules[%d]", path, i), "no module %q%s", name,
+				near.Hint(name, slices.Sorted(maps.Keys(c.Modules))))
 		}
 	}
 }

@@ -167,7 +167,8 @@ func (c *Config) PolicyDefinition(name string, protect ...string) (policy.Defini
 	p, ok := c.Policies[name]
 	if !ok {
 		if name != "default" || len(c.Policies) > 0 {
-			return policy.Definition{}, fmt.Errorf("%w: %q%s", ErrNoPolicy, name, near.Hint(name, slices.Sorted(maps.Keys(c.Policies))))
+			return policy.Definition{},
+				fmt.Errorf("%w: %q%s", ErrNoPolicy, name, near.Hint(name, slices.Sorted(maps.Keys(c.Policies))))
 		}
 		p.setDefaults()
 	}
@@ -219,7 +220,8 @@ func ParseSelector(flag, text string) (policy.Selector, error) {
 	d := newDecoder(flag)
 	d.decode([]byte(text), &s)
 	if errs, _ := d.done().split(); len(errs) > 0 {
-		return policy.Selector{}, fmt.Errorf("%w\nA rule is the name of a tool, or a mapping such as {command: [git diff]}, {path: [\"docs/**\"], op: [write]}, {host: [example.com]}", errs)
+		return policy.Selector{}, fmt.Errorf("%w\nA rule is the name of a tool, or a mapping such as {command: [git "+
+			"diff]}, {path: [\"docs/**\"], op: [write]}, {host: [example.com]}", errs)
 	}
 	rule := policy.Rule{Decision: chat.DecisionAllow, Selector: s.selector()}
 	return rule.Selector, rule.Check()

@@ -156,7 +156,8 @@ func (c *Config) checkProfiles(d *decoder) {
 			d.at(path, "%s cannot be the name of a profile: as models.NAME.profile it has a meaning of its own", name)
 		}
 		if _, ok := profile.Lookup(p.Base); !ok && p.Base != "" {
-			d.at(path+".base", "no built-in profile %q%s (see: wield dialect profile)", p.Base, near.Hint(p.Base, profile.Builtin().Names()))
+			d.at(path+".base", "no built-in profile %q%s (see: wield dialect profile)", p.Base,
+				near.Hint(p.Base, profile.Builtin().Names()))
 		}
 		p.check(d, path)
 		if _, builtin := profile.Lookup(name); !builtin && len(p.Match) == 0 && !c.names(name) {
@@ -195,7 +196,8 @@ func (p *Profile) check(d *decoder, path string) {
 	if p.Reasoning.Open != "" && p.Reasoning.Close == "" {
 		d.at(path+".reasoning.open", "the key close is missing: the tag that ends the block")
 	}
-	for key, list := range map[string][]string{".drop": p.Drop, ".native": p.Native, ".headers.others": p.Headers.Others, ".headers.own": p.Headers.Own} {
+	for key, list := range map[string][]string{".drop": p.Drop, ".native": p.Native,
+		".headers.others": p.Headers.Others, ".headers.own": p.Headers.Own} {
 		for i, s := range list {
 			if strings.TrimSpace(s) == "" {
 				d.at(indexed(path+key, i), "the entry is empty")
@@ -211,6 +213,7 @@ func (m *Model) checkProfile(d *decoder, path string, c *Config) {
 	}
 	table := c.ProfileTable()
 	if _, ok := table.Lookup(m.Profile); !ok {
-		d.at(path, "no profile %q%s (see: wield dialect profile)", m.Profile, near.Hint(m.Profile, append(table.Names(), profileAuto, profileNone)))
+		d.at(path, "no profile %q%s (see: wield dialect profile)", m.Profile,
+			near.Hint(m.Profile, append(table.Names(), profileAuto, profileNone)))
 	}
 }

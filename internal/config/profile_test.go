@@ -34,7 +34,8 @@ func profileFor(t *testing.T, name, setting string) (p struct {
 		t.Fatal(err)
 	}
 	got := r.ProfileOf("m")
-	p.name, p.dialects, p.drop, p.role = got.Name, strings.Join(got.Dialects, " "), strings.Join(got.Drop, " "), string(got.Role)
+	p.name, p.dialects, p.drop, p.role = got.Name, strings.Join(got.Dialects, " "), strings.Join(got.Drop, " "),
+		string(got.Role)
 	p.headers = strings.Join(got.Headers.Others, " ") + " " + strings.Join(got.Headers.Own, " ")
 	p.native, p.taught, p.thinking = strings.Join(got.Native, " "), got.Taught(), got.Thinking
 	return p
@@ -53,14 +54,18 @@ func TestProfileOfModel(t *testing.T) {
 		{"qwen2.5:7b", "glm", "glm", "glm name-json", think},
 		// A guess does not open a block; who names the profile means it.
 		{"deepseek-r1:32b", "auto", "deepseek-r1", "deepseek-v3 deepseek-v31 json-fence", think},
-		{"anything", "deepseek-r1", "deepseek-r1", "deepseek-v3 deepseek-v31 json-fence", dialect.Thinking{Opener: "<think>", Closer: "</think>", Open: true}},
+		{"anything", "deepseek-r1", "deepseek-r1", "deepseek-v3 deepseek-v31 json-fence",
+			dialect.Thinking{Opener: "<think>", Closer: "</think>", Open: true}},
 		// Changes to a built-in profile stay where it stands in the table.
-		{"qwen3:8b", "auto", "qwen3", "hermes qwen3-coder", dialect.Thinking{Opener: "<think>", Closer: "</think>", Calls: dialect.CallsAlways}},
+		{"qwen3:8b", "auto", "qwen3", "hermes qwen3-coder", dialect.Thinking{Opener: "<think>", Closer: "</think>",
+			Calls: dialect.CallsAlways}},
 		{"qwen3-coder:30b", "auto", "qwen3-coder", "qwen3-coder hermes", dialect.Thinking{}},
 		// Own profiles come before built-in ones, and those that say more first.
 		{"acme-7b-qwen3", "auto", "acme", "glm name-json", think},
-		{"acme-7b-coder", "auto", "acme-coder", "qwen3-coder hermes", dialect.Thinking{Opener: "<plan>", Closer: "</plan>", Open: true}},
-		{"anything", "plain", "plain", "deepseek-v3 deepseek-v31 json-fence", dialect.Thinking{Opener: "<think>", Closer: "</think>", Off: true}},
+		{"acme-7b-coder", "auto", "acme-coder", "qwen3-coder hermes",
+			dialect.Thinking{Opener: "<plan>", Closer: "</plan>", Open: true}},
+		{"anything", "plain", "plain", "deepseek-v3 deepseek-v31 json-fence",
+			dialect.Thinking{Opener: "<think>", Closer: "</think>", Off: true}},
 		// What was taken from another profile is not found by that one's patterns.
 		{"deepseek-r1", "auto", "deepseek-r1", "deepseek-v3 deepseek-v31 json-fence", think},
 	} {
@@ -93,7 +98,8 @@ func TestUnusedProfile(t *testing.T) {
 
 func TestUpstreamProfile(t *testing.T) {
 	for flag, want := range map[string]string{"": "qwen3", "auto": "qwen3", "glm": "glm", "none": ""} {
-		r, err := Load(Options{Getenv: env(), Upstream: Upstream{URL: "http://127.0.0.1:1/v1", Model: "qwen3:8b", Profile: flag}})
+		r, err := Load(Options{Getenv: env(), Upstream: Upstream{URL: "http://127.0.0.1:1/v1", Model: "qwen3:8b",
+			Profile: flag}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +108,8 @@ func TestUpstreamProfile(t *testing.T) {
 		}
 	}
 	_, err := Load(Options{Getenv: env(), Upstream: Upstream{URL: "http://127.0.0.1:1/v1", Model: "x", Profile: "gml"}})
-	if err == nil || !strings.Contains(err.Error(), `--profile`) || !strings.Contains(err.Error(), `did you mean "glm"`) {
+	if err == nil || !strings.Contains(err.Error(), `--profile`) ||
+		!strings.Contains(err.Error(), `did you mean "glm"`) {
 		t.Errorf("error %v", err)
 	}
 }

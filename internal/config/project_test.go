@@ -12,7 +12,8 @@ import (
 
 func TestTighten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), ProjectFile)
-	if err := os.WriteFile(file, []byte("deny: [{command: [rm]}]\nask: [{host: ['*']}]\ntools: {disable: [fetch]}\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("deny: [{command: [rm]}]\nask: [{host: ['*']}]\ntools: {disable: [fetch]}\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	p, warnings, err := LoadProject(file)
@@ -27,7 +28,8 @@ func TestTighten(t *testing.T) {
 	c.Tools.Disable = []string{"write"}
 	c.Policies = map[string]Policy{"a": {Default: "allow", Rules: []Rule{allow}}, "b": {Default: "deny"}}
 	c.Tighten(p)
-	want := map[string]Policy{"a": {Default: "allow", Rules: []Rule{deny, ask, allow}}, "b": {Default: "deny", Rules: []Rule{deny, ask}}}
+	want := map[string]Policy{"a": {Default: "allow", Rules: []Rule{deny, ask, allow}},
+		"b": {Default: "deny", Rules: []Rule{deny, ask}}}
 	if diff := cmp.Diff(want, c.Policies, cmpopts.IgnoreFields(Selector{}, "At")); diff != "" {
 		t.Errorf("policies (-want +got):\n%s", diff)
 	}
@@ -57,8 +59,10 @@ func TestProjectIsOnlyStricter(t *testing.T) {
 	if err == nil {
 		t.Fatal("was accepted")
 	}
-	for _, key := range []string{"listen", "hosts", "origins", "keys", "backends", "models", "tools.dirs", "tools.builtin", "policies", "sandbox", "capture"} {
-		if !strings.Contains(err.Error(), ": "+key+": unknown key; a project's file holds deny, ask and tools.disable, nothing else") {
+	for _, key := range []string{"listen", "hosts", "origins", "keys", "backends", "models", "tools.dirs",
+		"tools.builtin", "policies", "sandbox", "capture"} {
+		if !strings.Contains(err.Error(),
+			": "+key+": unknown key; a project's file holds deny, ask and tools.disable, nothing else") {
 			t.Errorf("%s is not refused:\n%v", key, err)
 		}
 	}

@@ -110,7 +110,8 @@ func (h *HTTPTool) Tool(name string, look LookUp) (*tool.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := httpcall.Request{Method: h.Method, URL: h.URL, Fields: fields, Result: h.Result, Accept: h.Accept, MaxBytes: int64(h.MaxBytes), ReadOnly: h.ReadOnly, Secrets: secrets}
+	r := httpcall.Request{Method: h.Method, URL: h.URL, Fields: fields, Result: h.Result, Accept: h.Accept,
+		MaxBytes: int64(h.MaxBytes), ReadOnly: h.ReadOnly, Secrets: secrets}
 	if h.Body != "" {
 		r.Body = json.RawMessage(h.Body)
 	}
@@ -127,7 +128,8 @@ func (h *HTTPTool) Tool(name string, look LookUp) (*tool.Tool, error) {
 
 // offer returns how the tool is offered.
 func (h *HTTPTool) offer() Builtin {
-	return Builtin{Enabled: h.Enabled, Auto: h.Auto, Mode: h.Mode, Timeout: h.Timeout, Cache: h.Cache, Debounce: h.Debounce, RequiresApproval: h.RequiresApproval}
+	return Builtin{Enabled: h.Enabled, Auto: h.Auto, Mode: h.Mode, Timeout: h.Timeout, Cache: h.Cache,
+		Debounce: h.Debounce, RequiresApproval: h.RequiresApproval}
 }
 
 func (h *HTTPTool) fields(look LookUp) (fields []httpcall.Field, secrets []string, err error) {

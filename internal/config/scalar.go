@@ -23,7 +23,8 @@ import (
 // what is wrong.
 type scalar interface {
 	Parse(text string) error
-	pattern() string // regular expression of ECMA-262 that the text must match, for the JSON Schema; "" if none can say it
+	// regular expression of ECMA-262 that the text must match, for the JSON Schema; "" if none can say it
+	pattern() string
 }
 
 // Duration is a length of time, written as in 90s, 1m30s or 2h.
@@ -66,7 +67,8 @@ var sizeUnits = []struct {
 	name string
 	n    int64
 }{
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1},
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1},
+	{"", 1},
 }
 
 func (s *Size) Parse(text string) error {
@@ -158,7 +160,8 @@ func (o *Origin) Parse(text string) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil || text != u.Scheme+"://"+u.Host {
-		return errors.New("not an origin: write SCHEME://HOST or SCHEME://HOST:PORT without a path, such as https://app.example")
+		return errors.New("not an origin: write SCHEME://HOST or SCHEME://HOST:PORT without a path, such as " +
+			"https://app.example")
 	}
 	*o = Origin(text)
 	return nil
@@ -174,7 +177,8 @@ func (g *Glob) Parse(text string) error {
 	case text == "":
 		return errors.New("the pattern is empty; * fits everything")
 	case strings.ContainsAny(text, `[]{}\\`):
-		return errors.New("not a pattern: only * (any characters) and ? (one) have a meaning, and no name holds brackets or \\")
+		return errors.New("not a pattern: only * (any characters) and ? (one) have a meaning, and no name holds " +
+			"brackets or \\")
 	}
 	*g = Glob(text)
 	return nil
@@ -196,7 +200,8 @@ func (d *Dialect) Parse(text string) error {
 	if text != "auto" {
 		found, ok := dialect.Lookup(text)
 		if !ok {
-			return fmt.Errorf("no dialect %q%s (see: wield dialect list)", text, near.Hint(text, append(dialect.Names(), "auto")))
+			return fmt.Errorf("no dialect %q%s (see: wield dialect list)", text,
+				near.Hint(text, append(dialect.Names(), "auto")))
 		}
 		if text != prompt.PTK { // the one alias with tags of its own
 			text = found.Name
@@ -211,7 +216,8 @@ func (d *Dialect) pattern() string { return `^\S+$` }
 // A Secret says where a secret is. The zero Secret refers to nothing.
 type Secret struct{ ref string }
 
-var errSecret = errors.New("a secret does not stand in the file: write env:NAME for a variable or file:PATH for a file that holds it")
+var errSecret = errors.New("a secret does not stand in the file: write env:NAME for a variable or file:PATH for a " +
+	"file that holds it")
 
 func (s *Secret) Parse(text string) error {
 	if name, ok := strings.CutPrefix(text, "env:"); ok {

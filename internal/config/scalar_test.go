@@ -22,15 +22,20 @@ func TestScalars(t *testing.T) {
 		good  []string
 		bad   []string
 	}{
-		{new(Duration), []string{"0", "0s", "500ms", "1.5h", "1m30s", "2us"}, []string{"", "5", "-1s", "1d", "ten", "1 s", "s"}},
+		{new(Duration), []string{"0", "0s", "500ms", "1.5h", "1m30s", "2us"},
+			[]string{"", "5", "-1s", "1d", "ten", "1 s", "s"}},
 		{new(Size), []string{"0", "4096", "1B", "512KiB", "32 MiB", "10MB", "1kB", "2GiB"},
 			[]string{"", "MiB", "1.5MiB", "-1", "1TiB", "99999999999999999999", "9999999999GiB"}},
 		{new(Address), []string{"127.0.0.1:0", "[::1]:8420", "localhost:80", ":8420", "host.example:65535"},
 			[]string{"", "8420", "127.0.0.1", "::1:80", "h:65536", "h:-1", "h:http", "a b:1", "http://h:1"}},
-		{new(URL), []string{"http://h", "https://h:1/v1", "HTTP://h/"}, []string{"", "h:1", "ftp://h", "http://", "http://u@h", "http://u:p@h", "http://h?x=1", "http://h#x", "http://h:port"}},
-		{new(Origin), []string{"*", "https://app.example", "http://localhost:5173", "app://x"}, []string{"", "app.example", "https://", "https://h/", "https://h/x", "https://u@h"}},
+		{new(URL), []string{"http://h", "https://h:1/v1", "HTTP://h/"},
+			[]string{"", "h:1", "ftp://h", "http://", "http://u@h", "http://u:p@h", "http://h?x=1", "http://h#x",
+				"http://h:port"}},
+		{new(Origin), []string{"*", "https://app.example", "http://localhost:5173", "app://x"},
+			[]string{"", "app.example", "https://", "https://h/", "https://h/x", "https://u@h"}},
 		{new(Glob), []string{"*", "home*", "a/b?c"}, []string{"", "a[", "{a,b}", `a\*`}},
-		{new(Secret), []string{"env:A", "file:/a b", "file:~/k"}, []string{"", "sk-1", "env:", "file:", "env:A B", "env:A=B", "ENV:A"}},
+		{new(Secret), []string{"env:A", "file:/a b", "file:~/k"}, []string{"", "sk-1", "env:", "file:", "env:A B",
+			"env:A=B", "ENV:A"}},
 		{new(Value), []string{"", "x", "env:A", "file:k"}, []string{"a\nb", "a\r", "env:"}},
 		{new(Dialect), []string{"auto", "hermes"}, []string{"", "hermez", "HERMES"}},
 	} {
@@ -52,13 +57,15 @@ func TestScalars(t *testing.T) {
 }
 
 func TestScalarStrings(t *testing.T) {
-	for text, want := range map[string]string{"90s": "1m30s", "60m": "1h", "24h": "24h", "1h0m1s": "1h0m1s", "10m": "10m", "0": "0s"} {
+	for text, want := range map[string]string{"90s": "1m30s", "60m": "1h", "24h": "24h", "1h0m1s": "1h0m1s",
+		"10m": "10m", "0": "0s"} {
 		var d Duration
 		if err := d.Parse(text); err != nil || d.String() != want {
 			t.Errorf("duration %s: %v, %s", text, err, d)
 		}
 	}
-	for text, want := range map[string]string{"32MiB": "32MiB", "1024KiB": "1MiB", "10MB": "10000000", "1": "1", "1025": "1025", "0": "0"} {
+	for text, want := range map[string]string{"32MiB": "32MiB", "1024KiB": "1MiB", "10MB": "10000000", "1": "1",
+		"1025": "1025", "0": "0"} {
 		var s Size
 		if err := s.Parse(text); err != nil || s.String() != want {
 			t.Errorf("size %s: %v, %s", text, err, s)
@@ -69,7 +76,8 @@ func TestScalarStrings(t *testing.T) {
 func TestLoopback(t *testing.T) {
 	for address, want := range map[Address]bool{
 		"127.0.0.1:1": true, "127.9.9.9:1": true, "[::1]:1": true, "localhost:1": true,
-		":1": false, "0.0.0.0:1": false, "[::]:1": false, "192.168.0.1:1": false, "localhost.example:1": false, "x": false,
+		":1": false, "0.0.0.0:1": false, "[::]:1": false, "192.168.0.1:1": false, "localhost.example:1": false,
+		"x": false,
 	} {
 		if got := address.Loopback(); got != want {
 			t.Errorf("%s: got %v", address, got)
@@ -127,7 +135,8 @@ func TestSecretIsNotPrinted(t *testing.T) {
 	}
 	var b bytes.Buffer
 	slog.New(slog.NewTextHandler(&b, nil)).Info("key", "secret", key.Secret, "key", key)
-	for _, text := range []string{fmt.Sprint(key), fmt.Sprintf("%v %+v %#v %s", key, key, key, key.Secret), b.String()} {
+	for _, text := range []string{fmt.Sprint(key), fmt.Sprintf("%v %+v %#v %s", key, key, key, key.Secret),
+		b.String()} {
 		if strings.Contains(text, "0123456789") {
 			t.Errorf("printed: %s", text)
 		}
@@ -136,7 +145,8 @@ func TestSecretIsNotPrinted(t *testing.T) {
 
 func TestDidYouMean(t *testing.T) {
 	for _, c := range []struct{ word, want string }{
-		{"lisen", "listen"}, {"listne", "listen"}, {"Listen", "listen"}, {"mdoe", "mode"}, {"xyzzy", ""}, {"", ""}, {"bakends", "backends"},
+		{"lisen", "listen"}, {"listne", "listen"}, {"Listen", "listen"}, {"mdoe", "mode"}, {"xyzzy", ""}, {"", ""},
+		{"bakends", "backends"},
 	} {
 		got := near.Hint(c.word, []string{"listen", "mode", "backends", "timeouts"})
 		if c.want == "" && got != "" || c.want != "" && !strings.Contains(got, `"`+c.want+`"`) {

@@ -41,7 +41,8 @@ func SecretsIn(part any, look LookUp) (list []string) {
 			}
 		case v.Type() == secretType:
 			ref := v.Field(0).String()
-			if secret, err := look(Secret{ref: ref}); err == nil && secret != "" && !seen[secret] { // another one stands in no text either
+			if secret, err := look(Secret{ref: ref}); err == nil && secret != "" && !seen[secret] {
+				// another one stands in no text either
 				seen[secret] = true
 				list = append(list, secret)
 				if u, err := url.Parse(secret); err == nil && u.User != nil {

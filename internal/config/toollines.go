@@ -49,7 +49,8 @@ func (s *ShTool) check(d *decoder, path, name string) {
 
 // Tool makes the tool.
 func (s *ShTool) Tool(name string) (*tool.Tool, error) {
-	l := dir.Line{Name: name, Description: s.Description, Command: s.Command, Params: map[string]dir.LineParam{}, Network: s.Network, ReadOnly: s.ReadOnly}
+	l := dir.Line{Name: name, Description: s.Description, Command: s.Command, Params: map[string]dir.LineParam{},
+		Network: s.Network, ReadOnly: s.ReadOnly}
 	for name, p := range s.Params {
 		l.Params[name] = dir.LineParam{Type: p.Type, Description: p.Description, Required: p.Required, Enum: p.Enum}
 	}
@@ -57,7 +58,8 @@ func (s *ShTool) Tool(name string) (*tool.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := Builtin{Enabled: s.Enabled, Auto: s.Auto, Mode: s.Mode, Timeout: s.Timeout, Cache: s.Cache, Debounce: s.Debounce, RequiresApproval: s.RequiresApproval}
+	b := Builtin{Enabled: s.Enabled, Auto: s.Auto, Mode: s.Mode, Timeout: s.Timeout, Cache: s.Cache,
+		Debounce: s.Debounce, RequiresApproval: s.RequiresApproval}
 	t = b.Configured(t)
 	t.Source = "tools.sh." + name
 	return t, nil

@@ -112,7 +112,8 @@ func (b Builtin) Configured(builtin *tool.Tool) *tool.Tool {
 	if t.Guard != nil {
 		guard = *t.Guard
 	}
-	guard.Mode, guard.Whitelist, guard.RequiresApproval = tool.Mode(b.Mode), b.Whitelist, guard.RequiresApproval || b.RequiresApproval
+	guard.Mode, guard.Whitelist, guard.RequiresApproval = tool.Mode(b.Mode), b.Whitelist, guard.RequiresApproval ||
+		b.RequiresApproval
 	guard.Timeout = time.Duration(b.Timeout)
 	if b.Cache > 0 {
 		t.Cache.TTL = time.Duration(b.Cache)

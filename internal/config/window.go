@@ -15,6 +15,7 @@ const (
 
 func (c *AgentContext) check(d *decoder, path string) {
 	if c.Tokens > 0 && c.Reserve >= c.Tokens {
-		d.at(path+".reserve", "%d tokens are to be kept free of a context of %d: nothing would be left", c.Reserve, c.Tokens)
+		d.at(path+".reserve", "%d tokens are to be kept free of a context of %d: nothing would be left", c.Reserve,
+			c.Tokens)
 	}
 }

@@ -112,7 +112,8 @@ func (w *Workers) check(d *decoder, at string, c *Config) {
 	for name, p := range c.WorkerPools() {
 		path := join(at, "pools."+name)
 		if err := CheckMCPName(name); err != nil {
-			d.at(path, "%q is no name for a pool: at most 32 letters and digits, with single - and _ between them (without pools each key of a worker is one)", name)
+			d.at(path, "%q is no name for a pool: at most 32 letters and digits, with single - and _ between them "+
+				"(without pools each key of a worker is one)", name)
 		}
 		if _, taken := c.MCP.Servers[name]; taken {
 			d.at(path, "there is an MCP server %s: their tools would have the same names", name)

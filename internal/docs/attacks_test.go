@@ -90,7 +90,8 @@ var attacks = []attack{
 var idInName = regexp.MustCompile(`(X)_?([A-E][0-9]{2})|_(arg|cmd|path|inj)([0-9]{3})|_(Path)([0-9]{3})`)
 
 // testName finds functions of tests and fuzzing, and names in tables of tests that have an id.
-var testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w*)\(\w+ \*testing\.[TF]\)|"(\w+_(?:cmd|arg|path)[0-9]{3}\w*)"`)
+var testName = regexp.MustCompile(
+	`(?m)^func ((?:Test|Fuzz)\w*)\(\w+ \*testing\.[TF]\)|"(\w+_(?:cmd|arg|path)[0-9]{3}\w*)"`)
 
 // aboutTools reports whether the tests of a directory are about running tools. Others have ids of their own lessons.
 func aboutTools(dir string) bool {

@@ -65,7 +65,8 @@ func TestPinnedVersions(t *testing.T) {
 	for _, r := range results {
 		for v := range strings.SplitSeq(r.Version, " with ") {
 			if !strings.Contains(sources.String(), `'`+v+`'`) && !strings.Contains(sources.String(), `"`+v+`"`) {
-				t.Errorf("the results are of %s %s, which is not installed any more: run e2e again", r.Client, r.Version)
+				t.Errorf("the results are of %s %s, which is not installed any more: run e2e again", r.Client,
+					r.Version)
 				return
 			}
 		}
@@ -97,7 +98,8 @@ func (c *clientTable) write(b *strings.Builder, title string) {
 	for i := 0; i < len(rows); {
 		row, passed := rows[i], c.passed(rows[i], c.suite(rows[i], cases))
 		how := []string{row[2]}
-		for i++; i < len(rows) && rows[i][0] == row[0] && rows[i][1] == row[1] && c.passed(rows[i], c.suite(rows[i], cases)) == passed; i++ {
+		for i++; i < len(rows) && rows[i][0] == row[0] && rows[i][1] == row[1] &&
+			c.passed(rows[i], c.suite(rows[i], cases)) == passed; i++ {
 			how = append(how, rows[i][2])
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", row[0], row[1], strings.Join(how, "; "), passed)

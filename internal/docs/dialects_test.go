@@ -33,14 +33,16 @@ func TestDialectPages(t *testing.T) {
 		}
 	}
 	if have, _ := os.ReadFile(path); string(have) != want {
-		t.Error("docs/dialects/README.md is not what the table says: go test ./internal/docs -run TestDialectPages -args -update")
+		t.Error(
+			"docs/dialects/README.md is not what the table says: go test ./internal/docs -run TestDialectPages -args -update")
 	}
 }
 
 func dialectIndex() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# All dialects\n\nwield reads and writes %d dialects.", len(dialect.Names()))
-	b.WriteString(` Column *auto*: *yes*, detected; *safe*, detected even if you name another dialect; *by name*, only if you
+	b.WriteString(
+		` Column *auto*: *yes*, detected; *safe*, detected even if you name another dialect; *by name*, only if you
 name it. ` + "`wield dialect show NAME` also prints the forms of tool definitions and results.\n" + `
 See also [Dialects](../dialects.md), [Adding a dialect](adding.md), [Other engines](peers.md) and [Differences](differences.md).
 
@@ -49,7 +51,8 @@ See also [Dialects](../dialects.md), [Adding a dialect](adding.md), [Other engin
 `)
 	for _, name := range dialect.Names() {
 		d, _ := dialect.Lookup(name)
-		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s |\n", name, strings.ReplaceAll(name, ".", ""), d.Class, takesPart(d), cell(d.Models))
+		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s |\n", name, strings.ReplaceAll(name, ".", ""), d.Class,
+			takesPart(d), cell(d.Models))
 	}
 	return b.String()
 }

@@ -103,7 +103,8 @@ func depend(t *testing.T, root string) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || d.Name() == "testdata"):
+		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" ||
+			d.Name() == "testdata"):
 			return filepath.SkipDir
 		case !d.IsDir() && !strings.HasSuffix(path, "_test.go"):
 			_, err = os.Stat(path)
@@ -127,7 +128,8 @@ func follow(t *testing.T, s *session, b *block) {
 		t.Errorf("%s: %v", name, err)
 	}
 	if file := b.value("source"); file != "" {
-		if text, err := os.ReadFile(filepath.Join(s.root, filepath.FromSlash(file))); err != nil || !strings.Contains(string(text), b.text) {
+		if text, err := os.ReadFile(filepath.Join(s.root, filepath.FromSlash(file))); err != nil ||
+			!strings.Contains(string(text), b.text) {
 			t.Errorf("%s: %s does not hold this block as it is (%v)", name, file, err)
 		}
 	}
@@ -261,7 +263,8 @@ func wellFormed(b *block) error {
 	}
 	known := []string{"server", "network", "key", "running", "checkout", "tests", "fails", "fragment"}
 	for _, w := range b.words {
-		if !slices.Contains(known, w) && !strings.HasPrefix(w, "file=") && !strings.HasPrefix(w, "source=") && !strings.HasPrefix(w, "needs=") {
+		if !slices.Contains(known, w) && !strings.HasPrefix(w, "file=") && !strings.HasPrefix(w, "source=") &&
+			!strings.HasPrefix(w, "needs=") {
 			return fmt.Errorf("a block is marked %q: the words are %v, file=NAME, source=NAME and needs=NAME", w, known)
 		}
 	}
@@ -298,7 +301,8 @@ func TestWords(t *testing.T) {
 // inArchive are the files and directories of the checkout that a release archive has; see .ci/release.
 var inArchive = []string{"README.md", "CHANGELOG.md", "SKILL.md", "llms.txt", "LICENSE", "docs", "examples"}
 
-// TestLinks checks that every relative link of a page leads to a file that a release archive has too, and every anchor to a heading.
+// TestLinks checks that every relative link of a page leads to a file that a release archive has too, and every anchor
+// to a heading.
 func TestLinks(t *testing.T) {
 	root := checkout(t)
 	for _, page := range pages(t, root) {
@@ -321,7 +325,8 @@ func TestLinks(t *testing.T) {
 				continue
 			}
 			rel, err := filepath.Rel(root, path)
-			if first, _, _ := strings.Cut(filepath.ToSlash(rel), "/"); err != nil || !slices.Contains(inArchive, first) {
+			if first, _, _ := strings.Cut(filepath.ToSlash(rel), "/"); err != nil ||
+				!slices.Contains(inArchive, first) {
 				t.Errorf("%s: the link %s leads to what no release archive has", page, target)
 			}
 			if anchor != "" && !info.IsDir() {
@@ -356,7 +361,8 @@ func TestSession(t *testing.T) {
 	check("echo $?\n", false, "1\n", 0)
 	check("exit 7\n", false, "", 7)
 	check("echo $?\n", false, "7\n", 0)
-	check("echo 127.0.0.1:8499 localhost:8499 example:8499\n", false, fmt.Sprintf("%[1]s %[1]s example:8499\n", s.local("127.0.0.1:8499")), 0)
+	check("echo 127.0.0.1:8499 localhost:8499 example:8499\n", false,
+		fmt.Sprintf("%[1]s %[1]s example:8499\n", s.local("127.0.0.1:8499")), 0)
 	if err := s.write("../x", ""); err == nil {
 		t.Error("a page can write outside of the reader's directory")
 	}

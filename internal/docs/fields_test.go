@@ -13,15 +13,17 @@ import (
 )
 
 // requestTypes are the types that hold the fields of a request, by the fronts of the page.
-var requestTypes = map[string]string{"chat completions": "ChatCompletionCreateParamsBase", "Responses": "ResponseCreateParamsBase",
-	"Messages": "MessageCreateParamsBase", "Ollama": "ChatRequest"}
+var requestTypes = map[string]string{"chat completions": "ChatCompletionCreateParamsBase",
+	"Responses": "ResponseCreateParamsBase", "Messages": "MessageCreateParamsBase", "Ollama": "ChatRequest"}
 
 // handlings are what may become of a field, before servers of any kind, for what the page says of it.
 var handlings = []struct {
 	says string
 	fits func(outcomes []string) bool
 }{
-	{"supported", func(all []string) bool { return slices.ContainsFunc(all, func(o string) bool { return o != "told" }) }},
+	{"supported", func(all []string) bool {
+		return slices.ContainsFunc(all, func(o string) bool { return o != "told" })
+	}},
 	{"same protocol", func(all []string) bool { return slices.ContainsFunc(all, holds("told")) }},
 	{"reported", func(all []string) bool { return !slices.ContainsFunc(all, lacks("told")) }},
 	{"refused", func(all []string) bool { return !slices.ContainsFunc(all, lacks("refused")) }},

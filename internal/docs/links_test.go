@@ -57,7 +57,8 @@ func prose(page string) func(yield func(string) bool) {
 			case fence == "" && f != "":
 				fence, indent = f, len(line)-len(trimmed)
 			case fence != "":
-				if len(line)-len(trimmed) < indent+4 && len(f) >= len(fence) && f[0] == fence[0] && strings.TrimSpace(trimmed[len(f):]) == "" {
+				if len(line)-len(trimmed) < indent+4 && len(f) >= len(fence) && f[0] == fence[0] &&
+					strings.TrimSpace(trimmed[len(f):]) == "" {
 					fence = ""
 				}
 			case !yield(line):

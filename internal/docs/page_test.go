@@ -56,7 +56,8 @@ func blocks(page string) ([]block, error) {
 			continue
 		}
 		// An indent of four makes a line of back-ticks part of the text.
-		if f := fenceOf(trimmed); len(text)-len(trimmed) < len(indent)+4 && len(f) >= len(fence) && f[0] == fence[0] && strings.TrimSpace(trimmed[len(f):]) == "" {
+		if f := fenceOf(trimmed); len(text)-len(trimmed) < len(indent)+4 && len(f) >= len(fence) && f[0] == fence[0] &&
+			strings.TrimSpace(trimmed[len(f):]) == "" {
 			found = append(found, *cur)
 			cur = nil
 			continue

@@ -71,7 +71,8 @@ func source(t *testing.T, path string) string {
 var (
 	inProse  = regexp.MustCompile("(key )?`([A-Za-z]+)\\.([A-Za-z]+)`")
 	goFile   = regexp.MustCompile(`[\w./-]+\.go\b`)
-	declared = regexp.MustCompile(`(?m)^(?:func (?:\([^)]*?\*?(\w+)(?:\[\w+\])?\) )?(\w+)|type (\w+)|(?:\t|const |var )(\w+)\b)`)
+	declared = regexp.MustCompile(
+		`(?m)^(?:func (?:\([^)]*?\*?(\w+)(?:\[\w+\])?\) )?(\w+)|type (\w+)|(?:\t|const |var )(\w+)\b)`)
 )
 
 // TestProse checks that the files exist that docs/architecture.md and docs/contracts.md name between their tables, and

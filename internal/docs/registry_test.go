@@ -56,7 +56,8 @@ func TestServerJSON(t *testing.T) {
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", "registered() {"+function+"\n}\nregistered")
-	cmd.Env = append(os.Environ(), "here="+here, "out="+out, "version=1.2.3", "url=https://example.com/wield", "WIELD_REGISTRY_NAME=io.example/wield")
+	cmd.Env = append(os.Environ(), "here="+here, "out="+out, "version=1.2.3", "url=https://example.com/wield",
+		"WIELD_REGISTRY_NAME=io.example/wield")
 	made, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)

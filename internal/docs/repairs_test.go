@@ -15,9 +15,11 @@ import (
 )
 
 // repairTool is the tool of the table in docs/repair.md.
-var repairTool = dialecttest.Tool{Type: "function", Function: dialecttest.Function{Name: "set_lamp", Parameters: []byte(`{"type":"object","required":["room"],"properties":{` +
-	`"room":{"type":"string"},"on":{"type":"boolean"},"level":{"type":"integer"},"warmth":{"type":"number"},"color":{"type":"string","enum":["red","green"]},` +
-	`"tags":{"type":"array","items":{"type":"string"}},"scene":{"type":"object"}}}`)}}
+var repairTool = dialecttest.Tool{Type: "function",
+	Function: dialecttest.Function{Name: "set_lamp",
+		Parameters: []byte(`{"type":"object","required":["room"],"properties":{` +
+			`"room":{"type":"string"},"on":{"type":"boolean"},"level":{"type":"integer"},"warmth":{"type":"number"},"color":{"type":"string","enum":["red","green"]},` +
+			`"tags":{"type":"array","items":{"type":"string"}},"scene":{"type":"object"}}}`)}}
 
 // A repairRow is a text with a mistake, and the name of the mistake.
 type repairRow struct{ what, text string }
@@ -80,9 +82,10 @@ func repairTable(t *testing.T) string {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	b.WriteString("\nThe tool `set_lamp` has the arguments `room` (a required string), `on` (boolean), `level` (integer), `warmth` (number), `color` (`red` or `green`),\n" +
-		"`tags` (list of strings) and `scene` (object). `⏎` is a line break, `·` a byte order mark, `{..}` a call with the arguments shown.\n\n" +
-		"| mistake | example | repaired to | level | note |\n|---|---|---|---|---|\n")
+	b.WriteString(
+		"\nThe tool `set_lamp` has the arguments `room` (a required string), `on` (boolean), `level` (integer), `warmth` (number), `color` (`red` or `green`),\n" +
+			"`tags` (list of strings) and `scene` (object). `⏎` is a line break, `·` a byte order mark, `{..}` a call with the arguments shown.\n\n" +
+			"| mistake | example | repaired to | level | note |\n|---|---|---|---|---|\n")
 	for _, row := range repairRows {
 		var by []string // level
 		var notes []string
@@ -104,7 +107,8 @@ func repairTable(t *testing.T) string {
 		if from == 0 {
 			level = "never"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", row.what, strings.ReplaceAll(inline(row.text), "\ufeff", "·"), result, level, strings.Join(notes, ", "))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", row.what, strings.ReplaceAll(inline(row.text), "\ufeff", "·"),
+			result, level, strings.Join(notes, ", "))
 	}
 	return b.String()
 }

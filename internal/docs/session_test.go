@@ -35,7 +35,8 @@ type session struct {
 }
 
 // goVariables are those settings of the go command that are this machine's, not the reader's.
-var goVariables = []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOTOOLCHAIN", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOFLAGS"}
+var goVariables = []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOTOOLCHAIN", "GOPROXY", "GOSUMDB", "GONOSUMDB",
+	"GOFLAGS"}
 
 // goSettings returns them as they are in an environment.
 var goSettings = sync.OnceValues(func() ([]string, error) {
@@ -131,7 +132,8 @@ func reserve() (fd int, address string, err error) {
 	if err != nil {
 		return -1, "", err
 	}
-	err = errors.Join(syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1), syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	err = errors.Join(syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
+		syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 	var name syscall.Sockaddr
 	if err == nil {
 		name, err = syscall.Getsockname(fd)
@@ -198,7 +200,8 @@ func (s *session) write(name, text string) error {
 func (s *session) command(text string, strict bool) *exec.Cmd {
 	var script strings.Builder
 	fmt.Fprintf(&script, "cd %s\n[ ! -e %[2]s ] || . %[2]s\n", quote(s.dir), quote(s.state))
-	fmt.Fprintf(&script, "trap 'status=$?; { export -p; printf \"cd %%q\\n(exit %%d)\\n\" \"$PWD\" \"$status\"; } >%s' EXIT\n", s.state)
+	fmt.Fprintf(&script,
+		"trap 'status=$?; { export -p; printf \"cd %%q\\n(exit %%d)\\n\" \"$PWD\" \"$status\"; } >%s' EXIT\n", s.state)
 	if strict {
 		script.WriteString("true\nset -euo pipefail\n")
 	} else {

@@ -16,7 +16,8 @@ func TestTerminalKeys(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| command | what it does |\n|---|---|\n")
 	for _, c := range terminal.Commands() {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.TrimSpace(c.Name+" "+strings.ReplaceAll(c.Args, "|", " or ")), c.What)
+		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.TrimSpace(c.Name+" "+strings.ReplaceAll(c.Args, "|", " or ")),
+			c.What)
 	}
 	for _, table := range []struct {
 		head string

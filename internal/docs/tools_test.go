@@ -30,16 +30,20 @@ func TestToolPage(t *testing.T) {
 
 <!-- The page is made by: go test ./internal/docs -args -update -->
 
-These tools come with wield. All are disabled and in mode ` + "`ro`" + ` until you run ` + "`wield tool enable NAME`" + `, with ` + "`--mode rw`" + ` for tools that change
-something, or set ` + "`tools.builtin.NAME`" + `. Required arguments are in bold; brackets say what the [policy](../policy.md) checks. Programs run in the
-[sandbox](../sandbox.md). ` + "`wield tool show NAME`" + ` explains each argument. [Tools](README.md) explains how to use them.
+These tools come with wield. All are disabled and in mode ` + "`ro`" + ` until you run ` + "`wield tool enable NAME`" +
+		`, with ` + "`--mode rw`" + ` for tools that change
+something, or set ` + "`tools.builtin.NAME`" +
+		`. Required arguments are in bold; brackets say what the [policy](../policy.md) checks. Programs run in the
+[sandbox](../sandbox.md). ` + "`wield tool show NAME`" +
+		` explains each argument. [Tools](README.md) explains how to use them.
 
 Tools marked ○ never change anything.
 
 | tool | what it does | arguments |
 |---|---|---|
 `)
-	all := slices.Concat(builtin.Tools(builtin.Options{}), clock.Clock{}.Tools(), database.Options{}.Tools(), memory.Options{}.Tools(), conversation.Tools(), local.Options{Executors: local.DefaultExecutors()}.Tools())
+	all := slices.Concat(builtin.Tools(builtin.Options{}), clock.Clock{}.Tools(), database.Options{}.Tools(),
+		memory.Options{}.Tools(), conversation.Tools(), local.Options{Executors: local.DefaultExecutors()}.Tools())
 	for _, one := range all {
 		b.WriteString(toolRow(t, one))
 	}
@@ -74,8 +78,10 @@ func limitsSection() string {
 	} {
 		fmt.Fprintf(&b, "| %s | %s |\n", row[0], row[1])
 	}
-	b.WriteString("\n## Dangerous operations\n\nUnless `requires_approval` is set, these calls fail with `Dangerous operation requires approval`, whatever the policy says:\n\n")
-	fmt.Fprintf(&b, "- `command_exec` with %s, or `find -delete`: by any path, behind programs such as `env`, `xargs` and `find -exec`, and in shell lines.\n",
+	b.WriteString(
+		"\n## Dangerous operations\n\nUnless `requires_approval` is set, these calls fail with `Dangerous operation requires approval`, whatever the policy says:\n\n")
+	fmt.Fprintf(&b,
+		"- `command_exec` with %s, or `find -delete`: by any path, behind programs such as `env`, `xargs` and `find -exec`, and in shell lines.\n",
 		codes(tool.DangerousCommands()))
 	fmt.Fprintf(&b, "- `file_access` with paths that match %s.\n", codes(tool.DangerousPaths("")))
 	return b.String()

@@ -132,7 +132,8 @@ func (v *visit) answers() bool {
 	}
 	e := chat.AsError(err)
 	d, ok := codes[e.Code]
-	if !ok && !(e.Kind == chat.ErrUnavailable && e.Status >= http.StatusInternalServerError) { // who answers so is there
+	if !ok && !(e.Kind == chat.ErrUnavailable && e.Status >= http.StatusInternalServerError) {
+		// who answers so is there
 		d = diagnoses[e.Kind]
 	}
 	if d.check == "" {
@@ -157,7 +158,8 @@ var diagnoses = map[chat.ErrorKind]diagnosis{
 	chat.ErrTimeout: {"reachable",
 		"the server at ADDRESS does not respond: wait until the model is loaded, or use a longer --timeout"},
 	chat.ErrProtocol: {"reachable",
-		"the server at ADDRESS does not speak the protocol of backends.BACKEND.kind: check the path of url, which ends in /v1 for most servers"},
+		"the server at ADDRESS does not speak the protocol of backends.BACKEND.kind: check the path of url, which " +
+			"ends in /v1 for most servers"},
 	chat.ErrAuth: {"authorized",
 		"set backends.BACKEND.key to env:VARIABLE or file:PATH, and check that the key may use the model"},
 	chat.ErrNotFound:   {"answers", "the backend has no model SERVED: set models.NAME.model to its name there"},
@@ -172,14 +174,16 @@ var codes = map[string]diagnosis{
 	browser.CodeBrowser: {"browser",
 		"install Chromium, or set backends.BACKEND.browser.program to the path of a browser"},
 	browser.CodeSandbox: {"browser",
-		"run wield as a user other than root, or, in a container of its own, set backends.BACKEND.browser.sandbox: false"},
+		"run wield as a user other than root, or, in a container of its own, set backends.BACKEND.browser.sandbox: " +
+			"false"},
 	browser.CodeInUse: {"browser",
 		"close the other browser with this profile, or set backends.BACKEND.browser.profile to another directory"},
 	browser.CodeLoad: {"reachable",
 		"open ADDRESS in your own browser; check backends.BACKEND.url, proxy and hosts"},
 	browser.CodeLogin: {"authorized", "run wield browser login BACKEND"},
 	browser.CodeSelector: {"answers",
-		"open ADDRESS in a browser, find the element with its developer tools, and set its selector under backends.BACKEND.browser"},
+		"open ADDRESS in a browser, find the element with its developer tools, and set its selector under " +
+			"backends.BACKEND.browser"},
 	browser.CodeSend: {"answers",
 		"under backends.BACKEND, browser.prompt must select the input field and browser.send the send button"},
 	browser.CodeClosed: {"answers", "try again; if it fails again, open ADDRESS in your own browser"},
@@ -225,7 +229,8 @@ func (v *visit) constrains() {
 	}
 	text, _, err := v.answer(&chat.Request{Model: v.p.Served, MaxTokens: 64, Format: &f,
 		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Say hello.")}}})
-	const fix = "correct backends.BACKEND.constrain, or set it to auto; calls are then checked, and sent back for a retry"
+	const fix = "correct backends.BACKEND.constrain, or set it to auto; calls are then checked, and sent back for a " +
+		"retry"
 	where := strings.ReplaceAll(fix, "BACKEND", v.p.Backend)
 	switch {
 	case err != nil:
@@ -310,7 +315,8 @@ func (v *visit) template(trials []tune.Trial) {
 	case s.asked == 0:
 	case s.err != nil && s.right == 0:
 		v.say("mode template", Failed, chat.AsError(s.err).Error(),
-			"the backend must complete rendered prompts (/v1/completions, or /api/generate for kind ollama); else set mode: text")
+			"the backend must complete rendered prompts (/v1/completions, or /api/generate for kind ollama); else "+
+				"set mode: text")
 	case s.right == 0:
 		v.say("mode template", Failed, "the model gets the tools but does not call them",
 			"wield tune "+v.p.Name+" tries other ways")
@@ -346,7 +352,8 @@ func (s score) String() string { return fmt.Sprintf("%d of %d calls correct", s.
 func (v *visit) native(trials []tune.Trial) {
 	s := scoreOf(trials, tune.Candidate{Mode: bridge.ModeNative})
 	set := v.p.Set.Mode == bridge.ModeNative
-	const text = "set mode: text for the model; wield then describes the tools in the prompt and reads the calls from the text"
+	const text = "set mode: text for the model; wield then describes the tools in the prompt and reads the calls " +
+		"from the text"
 	switch {
 	case s.right == s.asked && s.asked > 0:
 		v.say("function calling", OK, s.String(), "")

@@ -53,14 +53,20 @@ func TestDiagnoses(t *testing.T) {
 	for _, tt := range []struct {
 		name, url, want, fix string
 	}{
-		{"nobody there", "http://127.0.0.1:9/v1", "reachable failed, " + skipped, "start the server at http://127.0.0.1:9/v1"},
+		{"nobody there", "http://127.0.0.1:9/v1", "reachable failed, " + skipped,
+			"start the server at http://127.0.0.1:9/v1"},
 		{"a web page", server(t, 200, "text/html", "<html>"), "reachable failed, " + skipped, "backends.b.kind"},
-		{"a wrong key", server(t, 401, "application/json", `{"error":{"message":"no"}}`), "reachable ok, authorized failed, " + skipped, "backends.b.key"},
-		{"an unknown model", server(t, 404, "application/json", `{"error":{"message":"no such model","code":"model_not_found"}}`), "reachable ok, authorized ok, answers failed, " + skipped, "models.coder.model"},
-		{"a used up limit", server(t, 429, "application/json", `{"error":{"message":"later"}}`), "reachable ok, authorized ok, answers failed, " + skipped, "try again later"},
+		{"a wrong key", server(t, 401, "application/json", `{"error":{"message":"no"}}`),
+			"reachable ok, authorized failed, " + skipped, "backends.b.key"},
+		{"an unknown model",
+			server(t, 404, "application/json", `{"error":{"message":"no such model","code":"model_not_found"}}`),
+			"reachable ok, authorized ok, answers failed, " + skipped, "models.coder.model"},
+		{"a used up limit", server(t, 429, "application/json", `{"error":{"message":"later"}}`),
+			"reachable ok, authorized ok, answers failed, " + skipped, "try again later"},
 	} {
 		m := openai.New(openai.Options{URL: tt.url})
-		got, fixes := states(Examine(t.Context(), Patient{Name: "coder", Backend: "b", Served: "x", Model: m, Address: tt.url}, Options{Timeout: time.Minute}))
+		got, fixes := states(Examine(t.Context(), Patient{Name: "coder", Backend: "b", Served: "x", Model: m,
+			Address: tt.url}, Options{Timeout: time.Minute}))
 		m.Close()
 		if strings.Join(got, ", ") != tt.want || !strings.Contains(fixes, tt.fix) {
 			t.Errorf("%s: %s\nfixes: %s", tt.name, strings.Join(got, ", "), fixes)
@@ -89,8 +95,10 @@ func TestPages(t *testing.T) {
 		browser.CodeInUse:    {"browser failed", "backends.b.browser.profile"},
 		browser.CodeLoad:     {"reachable failed", "open https://chat.example"},
 	} {
-		got, fixes := states(Examine(t.Context(), Patient{Name: "web", Backend: "b", Model: broken{code}, Address: "https://chat.example"}, Options{}))
-		if !strings.HasPrefix(strings.Join(got, ", "), want.line+", streams skipped") || !strings.Contains(fixes, want.fix) {
+		got, fixes := states(Examine(t.Context(), Patient{Name: "web", Backend: "b", Model: broken{code},
+			Address: "https://chat.example"}, Options{}))
+		if !strings.HasPrefix(strings.Join(got, ", "), want.line+", streams skipped") ||
+			!strings.Contains(fixes, want.fix) {
 			t.Errorf("%s: %s\nfixes: %s", code, strings.Join(got, ", "), fixes)
 		}
 	}
@@ -120,13 +128,19 @@ func TestWays(t *testing.T) {
 		want string
 		fix  string
 	}{
-		{"auto", model, tune.Candidate{Mode: bridge.ModeAuto, Dialect: "auto"}, "function calling note, dialect note", "mode: text and dialect: hermes"},
-		{"native", model, tune.Candidate{Mode: bridge.ModeNative, Dialect: "auto"}, "function calling failed, dialect note", "mode: text and dialect: hermes"},
-		{"native and refused", refusing{model}, tune.Candidate{Mode: bridge.ModeNative, Dialect: "auto"}, "function calling failed, dialect note", "mode: text and dialect: hermes"},
-		{"the right dialect", model, tune.Candidate{Mode: bridge.ModeText, Dialect: "hermes"}, "function calling ok, dialect ok", ""},
-		{"another dialect", model, tune.Candidate{Mode: bridge.ModeText, Dialect: "json-fence"}, "function calling ok, dialect note", "set dialect: hermes"},
+		{"auto", model, tune.Candidate{Mode: bridge.ModeAuto, Dialect: "auto"}, "function calling note, dialect note",
+			"mode: text and dialect: hermes"},
+		{"native", model, tune.Candidate{Mode: bridge.ModeNative, Dialect: "auto"},
+			"function calling failed, dialect note", "mode: text and dialect: hermes"},
+		{"native and refused", refusing{model}, tune.Candidate{Mode: bridge.ModeNative, Dialect: "auto"},
+			"function calling failed, dialect note", "mode: text and dialect: hermes"},
+		{"the right dialect", model, tune.Candidate{Mode: bridge.ModeText, Dialect: "hermes"},
+			"function calling ok, dialect ok", ""},
+		{"another dialect", model, tune.Candidate{Mode: bridge.ModeText, Dialect: "json-fence"},
+			"function calling ok, dialect note", "set dialect: hermes"},
 	} {
-		got, fixes := states(Examine(t.Context(), Patient{Name: "m", Served: "oneDialect", Model: tt.m, Set: tt.set}, Options{}))
+		got, fixes := states(Examine(t.Context(), Patient{Name: "m", Served: "oneDialect", Model: tt.m, Set: tt.set},
+			Options{}))
 		if len(got) < 2 || strings.Join(got[len(got)-2:], ", ") != tt.want || !strings.Contains(fixes, tt.fix) {
 			t.Errorf("%s: %v\nfixes: %s", tt.name, got, fixes)
 		}
@@ -176,9 +190,11 @@ func TestConstrains(t *testing.T) {
 		{bridge.ConstraintAuto, "Hello!", ""},
 		{bridge.ConstraintNone, "Hello!", ""},
 	} {
-		url := server(t, 200, "application/json", `{"choices":[{"message":{"role":"assistant","content":"`+tt.answer+`"},"finish_reason":"stop"}]}`)
+		url := server(t, 200, "application/json", `{"choices":[{"message":{"role":"assistant","content":"`+tt.answer+
+			`"},"finish_reason":"stop"}]}`)
 		m := openai.New(openai.Options{URL: url})
-		got, fixes := states(Examine(t.Context(), Patient{Name: "coder", Backend: "b", Served: "x", Model: m, Bridge: bridge.Options{Server: bridge.Server{Constraint: tt.hold}}}, Options{Quick: true}))
+		got, fixes := states(Examine(t.Context(), Patient{Name: "coder", Backend: "b", Served: "x", Model: m,
+			Bridge: bridge.Options{Server: bridge.Server{Constraint: tt.hold}}}, Options{Quick: true}))
 		m.Close()
 		said := ""
 		for _, line := range got {
@@ -212,15 +228,19 @@ func TestModeTemplate(t *testing.T) {
 		want     string
 		fix      string
 	}{
-		{"no template", template{err: errors.New("nobody tells it")}, 200, `{"choices":[{"text":"no","message":{"content":"no"},"finish_reason":"stop"}]}`, "failed", "chat_template"},
-		{"none of a page", nil, 200, `{"choices":[{"text":"no","message":{"content":"no"},"finish_reason":"stop"}]}`, "failed", "chat_template"},
-		{"no tools in it", template{traits: bridge.TemplateTraits{Rules: chat.Rules{NoTools: true}}}, 200, `{"choices":[{"text":"no","message":{"content":"no"},"finish_reason":"stop"}]}`, "failed", "mode: text"},
-		{"no calls", template{}, 200, `{"choices":[{"text":"no","message":{"content":"no"},"finish_reason":"stop"}]}`, "failed", "wield tune coder"},
+		{"no template", template{err: errors.New("nobody tells it")}, 200,
+			`{"choices":[{"text":"no","message":{"content":"no"},"finish_reason":"stop"}]}`, "failed", "chat_template"},
+		{"none of a page", nil, 200, `{"choices":[{"text":"no","message":{"content":"no"},"finish_reason":"stop"}]}`,
+			"failed", "chat_template"},
+		{"no tools in it", template{traits: bridge.TemplateTraits{Rules: chat.Rules{NoTools: true}}}, 200,
+			`{"choices":[{"text":"no","message":{"content":"no"},"finish_reason":"stop"}]}`, "failed", "mode: text"},
+		{"no calls", template{}, 200, `{"choices":[{"text":"no","message":{"content":"no"},"finish_reason":"stop"}]}`,
+			"failed", "wield tune coder"},
 	} {
 		url := server(t, tt.status, "application/json", tt.body)
 		m := openai.New(openai.Options{URL: url})
-		got, fixes := states(Examine(t.Context(), Patient{Name: "coder", Backend: "b", Served: "x", Model: m, Bridge: bridge.Options{Template: tt.template},
-			Set: tune.Candidate{Mode: bridge.ModeTemplate}}, Options{}))
+		got, fixes := states(Examine(t.Context(), Patient{Name: "coder", Backend: "b", Served: "x", Model: m,
+			Bridge: bridge.Options{Template: tt.template}, Set: tune.Candidate{Mode: bridge.ModeTemplate}}, Options{}))
 		m.Close()
 		if !slices.Contains(got, "mode template "+tt.want) || !strings.Contains(fixes, tt.fix) {
 			t.Errorf("%s: %v\n%s", tt.name, got, fixes)

@@ -39,28 +39,42 @@ func TestMatch(t *testing.T) {
 		{"same", `[{"name":"f","arguments":{"a":1}}]`, `[{"name":"f","arguments":{"a":1}}]`, true, true},
 		{"dot is underscore", `[{"name":"a.b","arguments":{}}]`, `[{"name":"a_b","arguments":{}}]`, true, true},
 		{"other name", `[{"name":"f","arguments":{}}]`, `[{"name":"g","arguments":{}}]`, false, false},
-		{"numbers as numbers", `[{"name":"f","arguments":{"a":7}}]`, `[{"name":"f","arguments":{"a":7.0}}]`, true, true},
+		{"numbers as numbers", `[{"name":"f","arguments":{"a":7}}]`, `[{"name":"f","arguments":{"a":7.0}}]`, true,
+			true},
 		{"exponent", `[{"name":"f","arguments":{"a":1000}}]`, `[{"name":"f","arguments":{"a":1e3}}]`, true, true},
-		{"number is no string", `[{"name":"f","arguments":{"a":7}}]`, `[{"name":"f","arguments":{"a":"7"}}]`, false, false},
-		{"number is no boolean", `[{"name":"f","arguments":{"a":1}}]`, `[{"name":"f","arguments":{"a":true}}]`, false, false},
-		{"strings loosely", `[{"name":"f","arguments":{"a":"New York, NY"}}]`, `[{"name":"f","arguments":{"a":"new-york ny"}}]`, false, true},
-		{"quotes loosely", `[{"name":"f","arguments":{"a":"it's"}}]`, `[{"name":"f","arguments":{"a":"it\"s"}}]`, false, true},
-		{"strings inside", `[{"name":"f","arguments":{"a":{"b":["X Y"]}}}]`, `[{"name":"f","arguments":{"a":{"b":["xy"]}}}]`, false, true},
-		{"keys inside are exact", `[{"name":"f","arguments":{"a":{"b":1}}}]`, `[{"name":"f","arguments":{"a":{"b":1,"c":null}}}]`, false, false},
-		{"optional null", `[{"name":"f","arguments":{"a":1}}]`, `[{"name":"f","arguments":{"a":1,"z":null}}]`, false, true},
-		{"optional null wanted", `[{"name":"f","arguments":{"a":1,"z":null}}]`, `[{"name":"f","arguments":{"a":1}}]`, false, true},
+		{"number is no string", `[{"name":"f","arguments":{"a":7}}]`, `[{"name":"f","arguments":{"a":"7"}}]`, false,
+			false},
+		{"number is no boolean", `[{"name":"f","arguments":{"a":1}}]`, `[{"name":"f","arguments":{"a":true}}]`, false,
+			false},
+		{"strings loosely", `[{"name":"f","arguments":{"a":"New York, NY"}}]`,
+			`[{"name":"f","arguments":{"a":"new-york ny"}}]`, false, true},
+		{"quotes loosely", `[{"name":"f","arguments":{"a":"it's"}}]`, `[{"name":"f","arguments":{"a":"it\"s"}}]`,
+			false, true},
+		{"strings inside", `[{"name":"f","arguments":{"a":{"b":["X Y"]}}}]`,
+			`[{"name":"f","arguments":{"a":{"b":["xy"]}}}]`, false, true},
+		{"keys inside are exact", `[{"name":"f","arguments":{"a":{"b":1}}}]`,
+			`[{"name":"f","arguments":{"a":{"b":1,"c":null}}}]`, false, false},
+		{"optional null", `[{"name":"f","arguments":{"a":1}}]`, `[{"name":"f","arguments":{"a":1,"z":null}}]`, false,
+			true},
+		{"optional null wanted", `[{"name":"f","arguments":{"a":1,"z":null}}]`, `[{"name":"f","arguments":{"a":1}}]`,
+			false, true},
 		{"required null", `[{"name":"f","arguments":{"a":null}}]`, `[{"name":"f","arguments":{}}]`, false, false},
-		{"optional value", `[{"name":"f","arguments":{"a":1}}]`, `[{"name":"f","arguments":{"a":1,"z":0}}]`, false, false},
-		{"order", `[{"name":"f","arguments":{"a":1}},{"name":"g","arguments":{}}]`, `[{"name":"g","arguments":{}},{"name":"f","arguments":{"a":1}}]`, false, true},
-		{"one too many", `[{"name":"f","arguments":{"a":1}}]`, `[{"name":"f","arguments":{"a":1}},{"name":"f","arguments":{"a":1}}]`, false, false},
-		{"twice is not two", `[{"name":"f","arguments":{"a":1}},{"name":"f","arguments":{"a":2}}]`, `[{"name":"f","arguments":{"a":1}},{"name":"f","arguments":{"a":1}}]`, false, false},
+		{"optional value", `[{"name":"f","arguments":{"a":1}}]`, `[{"name":"f","arguments":{"a":1,"z":0}}]`, false,
+			false},
+		{"order", `[{"name":"f","arguments":{"a":1}},{"name":"g","arguments":{}}]`,
+			`[{"name":"g","arguments":{}},{"name":"f","arguments":{"a":1}}]`, false, true},
+		{"one too many", `[{"name":"f","arguments":{"a":1}}]`,
+			`[{"name":"f","arguments":{"a":1}},{"name":"f","arguments":{"a":1}}]`, false, false},
+		{"twice is not two", `[{"name":"f","arguments":{"a":1}},{"name":"f","arguments":{"a":2}}]`,
+			`[{"name":"f","arguments":{"a":1}},{"name":"f","arguments":{"a":1}}]`, false, false},
 		{"none", `[]`, `[]`, true, true},
 		{"list is no object", `[{"name":"f","arguments":{}}]`, `[{"name":"f","arguments":[]}]`, false, false},
 		{"null arguments", `[{"name":"f","arguments":{}}]`, `[{"name":"f","arguments":null}]`, true, true},
 	}
 	for _, tt := range tests {
 		var want, got []ComparedCall
-		if err := errors.Join(json.Unmarshal([]byte(tt.want), &want), json.Unmarshal([]byte(tt.got), &got)); err != nil {
+		if err := errors.Join(json.Unmarshal([]byte(tt.want), &want),
+			json.Unmarshal([]byte(tt.got), &got)); err != nil {
 			t.Fatal(err)
 		}
 		if s := (matcher{}).calls(readCalls(want), readCalls(got)); s != tt.strict {
@@ -107,7 +121,8 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Cell{Rows: 4, Official: 4, Strict: 2, Loose: 2, Gold: 2, GoldStrict: 1, GoldLoose: 1, Lost: 2, LostStrict: 2, Oracle: 1, OracleOK: 1}
+	want := Cell{Rows: 4, Official: 4, Strict: 2, Loose: 2, Gold: 2, GoldStrict: 1, GoldLoose: 1, Lost: 2,
+		LostStrict: 2, Oracle: 1, OracleOK: 1}
 	if r.Total != want {
 		t.Errorf("total is %+v", r.Total)
 	}
@@ -240,7 +255,8 @@ func (d decoded) answer(r *Row, tools []toolRow) ([]ComparedCall, error) {
 // TestAgreesWithTheReferenceScorer compares our figures with those of the scorer that comes with the reference data,
 // over answers that are right, wrong and nearly right.
 func TestAgreesWithTheReferenceScorer(t *testing.T) {
-	rows, script := need(t, filepath.Join(dataDir, "bfcl-dev.jsonl.gz")), need(t, filepath.Join(scoreDir, "bfcl_score.py"))
+	rows, script := need(t, filepath.Join(dataDir, "bfcl-dev.jsonl.gz")),
+		need(t, filepath.Join(scoreDir, "bfcl_score.py"))
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("SKIPPED: no python3")
@@ -305,8 +321,10 @@ func compareSummary(t *testing.T, r *Report, out string) {
 		`recovered=(\S+)`:                      fmt.Sprintf("%d/%d", r.Total.Recovered, r.Total.Wrong),
 		`bonus=(\S+)`:                          fmt.Sprintf("%d/%d", r.Total.OracleOK, r.Total.Oracle),
 		`regressions=(\d+)`:                    fmt.Sprint(r.Total.Lost),
-		` prose_nocall=([\d.]+)`:               fmt.Sprintf("%.2f", percent(r.NoCalls["prose"].None, r.NoCalls["prose"].Rows)),
-		`unknown_nocall=([\d.]+)`:              fmt.Sprintf("%.2f", percent(r.NoCalls["unknown_call"].None, r.NoCalls["unknown_call"].Rows)),
+		` prose_nocall=([\d.]+)`: fmt.Sprintf("%.2f",
+			percent(r.NoCalls["prose"].None, r.NoCalls["prose"].Rows)),
+		`unknown_nocall=([\d.]+)`: fmt.Sprintf("%.2f",
+			percent(r.NoCalls["unknown_call"].None, r.NoCalls["unknown_call"].Rows)),
 	}
 	for pattern, want := range ours {
 		m := regexp.MustCompile(pattern).FindStringSubmatch(summary)
@@ -319,11 +337,12 @@ func compareSummary(t *testing.T, r *Report, out string) {
 
 // The floors of TestReferenceFile. They were measured and only ever rise.
 const (
-	floorMatch   = 9358 // of 9415 rows with gold
-	floorStrict  = 9345 // of the same, strings and order exact
-	mostLost     = 0    // officially right rows that are not matched
-	mostUnknown  = 6    // rows with a call of an unknown tool in which one is read: of one with a hyphen, or without its module
-	floorSources = 98   // percent of the rows with gold whose arguments are source text
+	floorMatch  = 9358 // of 9415 rows with gold
+	floorStrict = 9345 // of the same, strings and order exact
+	mostLost    = 0    // officially right rows that are not matched
+	// rows with a call of an unknown tool in which one is read: of one with a hyphen, or without its module
+	mostUnknown  = 6
+	floorSources = 98 // percent of the rows with gold whose arguments are source text
 )
 
 // TestReferenceFile holds the decoder to what it has reached on recorded answers, and logs what reading them costs.

@@ -77,7 +77,8 @@ func Questions(file string, c Choice) ([]LiveQuestion, error) {
 		switch {
 		case id == "" || len(row.Question) == 0 || len(row.Tools) == 0:
 			return nil, fmt.Errorf("%s:%d: a question needs id, question and tools", l.file, l.n)
-		case c.Categories != nil && !slices.Contains(c.Categories, row.Category), c.MaxTools > 0 && len(raw.Tools) > c.MaxTools:
+		case c.Categories != nil && !slices.Contains(c.Categories, row.Category),
+			c.MaxTools > 0 && len(raw.Tools) > c.MaxTools:
 			continue
 		}
 		if i, known := at[id]; known {
@@ -188,10 +189,11 @@ type Asked struct {
 	RightTool bool           `json:"right_tool"` // the wanted tools were called, in any order
 	RightArgs bool           `json:"right_args"` // with the wanted arguments
 	Known     bool           `json:"known"`      // a right answer is known
-	In        int            `json:"in"`         // tokens of the prompt, of all attempts; 0: the server did not count them all
-	Out       int            `json:"out"`
-	Seconds   float64        `json:"seconds"`
-	Failed    string         `json:"failed,omitempty"`
+	// tokens of the prompt, of all attempts; 0: the server did not count them all
+	In      int     `json:"in"`
+	Out     int     `json:"out"`
+	Seconds float64 `json:"seconds"`
+	Failed  string  `json:"failed,omitempty"`
 }
 
 // Ask puts a question to a model at temperature 0. The result is filed under the model's name.
@@ -276,17 +278,20 @@ func Kept(file string) ([]Asked, error) {
 
 // A Standing sums up what one way achieved.
 type Standing struct {
-	Way       string    `json:"way"`
-	Tried     rate.Rate `json:"tried"`       // of the questions in which a call was tried or asked for again: valid in the first response
-	Valid     rate.Rate `json:"valid"`       // of the questions that want a call: one came out, of a tool on offer and with arguments that fit
+	Way string `json:"way"`
+	// of the questions in which a call was tried or asked for again: valid in the first response
+	Tried rate.Rate `json:"tried"`
+	// of the questions that want a call: one came out, of a tool on offer and with arguments that fit
+	Valid     rate.Rate `json:"valid"`
 	RightTool rate.Rate `json:"right_tool"`  // of those with a known answer
 	RightArgs rate.Rate `json:"right_args"`  // of the same
 	False     rate.Rate `json:"false_calls"` // of the questions that want none
 	Retried   rate.Rate `json:"retried"`     // answers that were asked for again and then gave a call
-	In        float64   `json:"in"`          // tokens of the prompts of one question, in the mean of those that were counted
-	Out       float64   `json:"out"`
-	Seconds   float64   `json:"seconds"`
-	Failed    int       `json:"failed"`
+	// tokens of the prompts of one question, in the mean of those that were counted
+	In      float64 `json:"in"`
+	Out     float64 `json:"out"`
+	Seconds float64 `json:"seconds"`
+	Failed  int     `json:"failed"`
 
 	n, counted int
 }

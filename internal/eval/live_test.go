@@ -29,7 +29,8 @@ func (d *deep) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Event
 	d.requests = append(d.requests, req)
 	return func(yield func(chat.Event, error) bool) {
 		for _, e := range []chat.Event{
-			{Kind: chat.KindCallEnd, Detail: &chat.Call{Name: "water_depth", Arguments: `{"berth": 3.0}`, Complete: true}},
+			{Kind: chat.KindCallEnd, Detail: &chat.Call{Name: "water_depth", Arguments: `{"berth": 3.0}`,
+				Complete: true}},
 			{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 30, Out: 10}},
 			{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishCalls}},
 		} {
@@ -52,7 +53,8 @@ func TestLive(t *testing.T) {
 	d := &deep{}
 	var results []Asked
 	for i := range questions {
-		results = append(results, Ask(t.Context(), d, "deep", &questions[i], LiveOptions{Required: true, MaxTokens: 9, Timeout: time.Minute}))
+		results = append(results,
+			Ask(t.Context(), d, "deep", &questions[i], LiveOptions{Required: true, MaxTokens: 9, Timeout: time.Minute}))
 	}
 	for _, r := range d.requests {
 		if r.Temperature == nil || *r.Temperature != 0 || r.MaxTokens != 9 || r.Choice.Mode != chat.ChoiceRequired {
@@ -60,11 +62,13 @@ func TestLive(t *testing.T) {
 		}
 	}
 	s := Stand(results)
-	if len(s) != 1 || s[0].Valid.N != 2 || s[0].RightTool.N != 2 || s[0].RightArgs.N != 1 || s[0].RightArgs.Of != 2 || s[0].False.N != 1 || s[0].False.Of != 1 || s[0].In != 30 {
+	if len(s) != 1 || s[0].Valid.N != 2 || s[0].RightTool.N != 2 || s[0].RightArgs.N != 1 || s[0].RightArgs.Of != 2 ||
+		s[0].False.N != 1 || s[0].False.Of != 1 || s[0].In != 30 {
 		t.Errorf("%+v", s)
 	}
 	var b strings.Builder
-	if err := WriteStandings(&b, s); err != nil || !strings.Contains(b.String(), "100 (34-100)") || !strings.Contains(b.String(), "50 (9-91)") {
+	if err := WriteStandings(&b, s); err != nil || !strings.Contains(b.String(), "100 (34-100)") ||
+		!strings.Contains(b.String(), "50 (9-91)") {
 		t.Errorf("%s, %v", b.String(), err)
 	}
 	if _, err := Questions(file, Choice{MaxTools: 10}); err != nil {
@@ -78,7 +82,8 @@ func TestMidTask(t *testing.T) {
 		return LiveQuestion{ID: fmt.Sprint(n), Category: "simple",
 			Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(fmt.Sprint("Question ", n))}},
 			Tools:    []chat.Tool{{Name: fmt.Sprint("tool", n/2)}},
-			Gold:     []ComparedCall{{Name: fmt.Sprint("tool", n/2), Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))}}}
+			Gold: []ComparedCall{{Name: fmt.Sprint("tool", n/2),
+				Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))}}}
 	}
 	all := []LiveQuestion{question(0), question(1), question(2), question(3)}
 	if MidTask(all[:2]) != nil {
@@ -94,8 +99,10 @@ func TestMidTask(t *testing.T) {
 		}
 		a, b := (i+2)%4, (i+3)%4
 		want := []string{fmt.Sprintf("1. Question %d\n2. Question %d\n3. Question %d", a, b, i),
-			"", fmt.Sprintf(`call_1 tool%d{"n":%d}`, a/2, a), "done", "", fmt.Sprintf(`call_3 tool%d{"n":%d}`, b/2, b), "done"}
-		if !slices.Equal(got, want) || q.Tools[0].Name != all[i].Tools[0].Name || len(q.Tools) != 2 || len(all[i].Tools) != 1 {
+			"", fmt.Sprintf(`call_1 tool%d{"n":%d}`, a/2, a), "done", "", fmt.Sprintf(`call_3 tool%d{"n":%d}`, b/2, b),
+			"done"}
+		if !slices.Equal(got, want) || q.Tools[0].Name != all[i].Tools[0].Name || len(q.Tools) != 2 ||
+			len(all[i].Tools) != 1 {
 			t.Errorf("question %d: %q with %d tools, want %q", i, got, len(q.Tools), want)
 		}
 	}

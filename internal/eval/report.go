@@ -51,7 +51,8 @@ func (r *Report) line(w io.Writer, title string, cells map[string]*Cell, all *Ce
 	for _, c := range columns {
 		fmt.Fprintf(w, "%s\t", accuracy(cells[c.category]))
 	}
-	fmt.Fprintf(w, "%s\t%d/%d %s\t%s\t%d/%d\t%d\n", accuracy(all), all.GoldLoose, all.Gold, share(all.GoldLoose, all.Gold), share(all.GoldStrict, all.Gold), all.Recovered, all.Wrong, all.Lost)
+	fmt.Fprintf(w, "%s\t%d/%d %s\t%s\t%d/%d\t%d\n", accuracy(all), all.GoldLoose, all.Gold,
+		share(all.GoldLoose, all.Gold), share(all.GoldStrict, all.Gold), all.Recovered, all.Wrong, all.Lost)
 }
 
 func accuracy(c *Cell) string {

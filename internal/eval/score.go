@@ -126,7 +126,8 @@ func (r *Report) add(s *scored, fails io.Writer) error {
 	if r.Cells[row.Model] == nil {
 		r.Cells[row.Model] = make(map[string]*Cell)
 	}
-	for _, c := range []*Cell{&r.Total, get(r.Models, row.Model), get(r.Categories, row.Category), get(r.Cells[row.Model], row.Category)} {
+	for _, c := range []*Cell{&r.Total, get(r.Models, row.Model), get(r.Categories, row.Category),
+		get(r.Cells[row.Model], row.Category)} {
 		c.add(s)
 	}
 	if row.Gold == nil {

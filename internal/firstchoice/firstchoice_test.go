@@ -31,16 +31,19 @@ func (c *chooser) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Ev
 			return
 		}
 		_ = yield(chat.Event{Kind: chat.KindText, Text: text}, nil) &&
-			yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 10, Out: 1, Requests: 1}}, nil) &&
+			yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 10, Out: 1, Requests: 1}},
+				nil) &&
 			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 	}
 }
 
-var depth = chat.Tool{Name: "depth", Description: "Depth of the water at a berth.", Parameters: []byte(`{"type":"object","properties":{"berth":{"type":"integer"}},"required":["berth"]}`)}
+var depth = chat.Tool{Name: "depth", Description: "Depth of the water at a berth.",
+	Parameters: []byte(`{"type":"object","properties":{"berth":{"type":"integer"}},"required":["berth"]}`)}
 
 func ask() *chat.Request {
 	return &chat.Request{Model: "m", Tools: []chat.Tool{depth, {Name: "none"}}, Messages: []chat.Message{
-		{Role: chat.RoleSystem, Parts: chat.Text("Rhyme.")}, {Role: chat.RoleUser, Parts: chat.Text("How deep is berth 3?")}}}
+		{Role: chat.RoleSystem, Parts: chat.Text("Rhyme.")},
+		{Role: chat.RoleUser, Parts: chat.Text("How deep is berth 3?")}}}
 }
 
 // TestChoice: what the model chooses decides how it is asked for the answer.
@@ -55,7 +58,8 @@ func TestChoice(t *testing.T) {
 		{`I choose depth`, call, "", `depth({"berth": 3})`, "depth"},
 	} {
 		c := &chooser{choice: tt.choice, answer: tt.answer}
-		m := firstchoice.New(bridge.New(c, bridge.Options{Mode: bridge.ModeText, Dialect: "hermes", Bounce: bridge.BounceOptions{Off: true}}))
+		m := firstchoice.New(bridge.New(c, bridge.Options{Mode: bridge.ModeText, Dialect: "hermes",
+			Bounce: bridge.BounceOptions{Off: true}}))
 		var text, calls string
 		var turns []int
 		var usage chat.Usage
@@ -75,14 +79,17 @@ func TestChoice(t *testing.T) {
 				usage.Add(*e.Detail.(*chat.Usage))
 			}
 		}
-		if text != tt.text || calls != tt.calls || len(turns) != 2 || turns[1] != 1 || usage.In != 20 || usage.Requests != 2 {
+		if text != tt.text || calls != tt.calls || len(turns) != 2 || turns[1] != 1 || usage.In != 20 ||
+			usage.Requests != 2 {
 			t.Errorf("%s: text %q, calls %q, turns %v, usage %+v", tt.choice, text, calls, turns, usage)
 		}
 		first, second := words(c.requests[0]), words(c.requests[1])
-		if !strings.Contains(first, "- depth: Depth of the water at a berth.") || !strings.Contains(first, "- none_: no tool fits") || strings.Contains(first, "Rhyme") {
+		if !strings.Contains(first, "- depth: Depth of the water at a berth.") ||
+			!strings.Contains(first, "- none_: no tool fits") || strings.Contains(first, "Rhyme") {
 			t.Errorf("asked to choose with %q", first)
 		}
-		if !strings.Contains(second, tt.asked) || !strings.Contains(second, "Rhyme") || strings.Contains(second, "<tools>") != (tt.asked != "") {
+		if !strings.Contains(second, tt.asked) || !strings.Contains(second, "Rhyme") ||
+			strings.Contains(second, "<tools>") != (tt.asked != "") {
 			t.Errorf("%s: asked with %q", tt.choice, second)
 		}
 	}

@@ -39,7 +39,8 @@ func TestA18(t *testing.T) {
 	}
 	const asked = `{"model":"m","stream":true,"input":"hi","tools":[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}]}`
 	calls := `{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"city\":\"Rome\"}"}},{"index":1,"id":"b","function":{"name":"get_weather","arguments":"{\"city\":\"Oslo\"}"}}]}`
-	for name, deltas := range map[string][]string{"calls": {calls}, "text and calls": {`{"content":"I look."}`, calls}} {
+	for name, deltas := range map[string][]string{"calls": {calls},
+		"text and calls": {`{"content":"I look."}`, calls}} {
 		srv, _ := spoken(t, bridge.Options{Mode: bridge.ModeNative}, deltas)
 		_, body := send(t, srv, http.MethodPost, "/v1/responses", asked)
 		begun := map[string]string{} // type by id

@@ -81,7 +81,8 @@ func TestKeys(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			srv := serve(t, Options{Models: models, Keys: tt.keys, Open: tt.open})
 			body := `{"model":"` + tt.model + `","messages":[{"role":"user","content":"hi"}]}`
-			for _, header := range [][]string{{"Authorization", "Bearer " + tt.key}, {"Authorization", "bearer " + tt.key}, {"X-Api-Key", tt.key}} {
+			for _, header := range [][]string{{"Authorization", "Bearer " + tt.key},
+				{"Authorization", "bearer " + tt.key}, {"X-Api-Key", tt.key}} {
 				if resp, got := ask(t, srv, body, header...); resp.StatusCode != tt.status {
 					t.Errorf("%v: status %d, want %d: %s", header, resp.StatusCode, tt.status, got)
 				} else if strings.Contains(got, "work") && tt.key == "k-home" && tt.model != "work" {
@@ -108,7 +109,8 @@ func TestKeys(t *testing.T) {
 // TestRoles asks at every URL with a key of each role: those of clients and admins use models, the others do not, and
 // what others have said is for admins alone.
 func TestRoles(t *testing.T) {
-	keys := map[Role]string{RoleClient: "k-client", RoleApprover: "k-approver", RoleAdmin: "k-admin", RoleWorker: "k-worker"}
+	keys := map[Role]string{RoleClient: "k-client", RoleApprover: "k-approver", RoleAdmin: "k-admin",
+		RoleWorker: "k-worker"}
 	o := Options{Models: []Model{{Name: "home", Model: says(text("a"))}}}
 	for role, secret := range keys {
 		o.Keys = append(o.Keys, Key{Name: string(role), Hash: HashKey(secret), Role: role})
@@ -135,7 +137,8 @@ func TestRoles(t *testing.T) {
 			body = `{}`
 		}
 		for role, secret := range keys {
-			resp, got := send(t, srv, e.method, strings.ReplaceAll(e.path, "*", "x"), body, "Authorization", "Bearer "+secret)
+			resp, got := send(t, srv, e.method, strings.ReplaceAll(e.path, "*", "x"), body, "Authorization",
+				"Bearer "+secret)
 			if refused := resp.StatusCode == http.StatusForbidden; refused == slices.Contains(allowed, role) {
 				t.Errorf("%s %s with a key of the role %s: %d %s", e.method, e.path, role, resp.StatusCode, got)
 			}
@@ -200,7 +203,8 @@ func TestLimitGivenBack(t *testing.T) {
 		o.Keys = []Key{{Name: "k", Hash: HashKey("k"), Concurrent: 1}}
 		g, key := New(o), []string{"Authorization", "Bearer k"}
 		next := 0
-		w := &hookedWriter{httptest.NewRecorder(), end, func() { next, _ = direct(t.Context(), g, "POST", pathCompletions, body, key...) }}
+		w := &hookedWriter{httptest.NewRecorder(), end,
+			func() { next, _ = direct(t.Context(), g, "POST", pathCompletions, body, key...) }}
 		req := httptest.NewRequestWithContext(t.Context(), "POST", pathCompletions, strings.NewReader(body))
 		req.Host = "localhost"
 		req.Header.Set(key[0], key[1])
@@ -251,18 +255,21 @@ func TestOrigin(t *testing.T) {
 		{"name that begins well", []string{"Host", "localhost.attacker.example"}, "host_not_allowed"},
 		{"address in a name", []string{"Host", "127.0.0.1.attacker.example"}, "host_not_allowed"},
 		{"own page", []string{"Host", "localhost:8420", "Origin", "http://localhost:8420"}, ""},
-		{"own name, other port", []string{"Host", "localhost:8420", "Origin", "http://localhost:3000"}, "origin_not_allowed"},
+		{"own name, other port", []string{"Host", "localhost:8420", "Origin", "http://localhost:3000"},
+			"origin_not_allowed"},
 		{"listed origin", []string{"Origin", "https://app.example"}, ""},
 		{"other origin", []string{"Origin", "https://attacker.example"}, "origin_not_allowed"},
 		{"no origin to speak of", []string{"Origin", "null"}, "origin_not_allowed"},
-		{"both of a foreign name", []string{"Host", "attacker.example", "Origin", "http://attacker.example"}, "host_not_allowed"},
+		{"both of a foreign name", []string{"Host", "attacker.example", "Origin", "http://attacker.example"},
+			"host_not_allowed"},
 		{"image of another site", []string{"Sec-Fetch-Site", "cross-site"}, "origin_not_allowed"},
 		{"address bar", []string{"Sec-Fetch-Site", "none"}, ""},
 		{"own page's fetch", []string{"Sec-Fetch-Site", "same-origin"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, u := range []struct{ method, path, body string }{
-				{"POST", pathCompletions, hello}, {"GET", pathModels, ""}, {"GET", pathHealth, ""}, {"GET", "/nothing", ""},
+				{"POST", pathCompletions, hello}, {"GET", pathModels, ""}, {"GET", pathHealth, ""},
+				{"GET", "/nothing", ""},
 			} {
 				resp, body := send(t, srv, u.method, u.path, u.body, tt.header...)
 				if tt.code != "" {
@@ -280,14 +287,18 @@ func TestPreflight(t *testing.T) {
 	o := one(says(text("a")))
 	o.Origins = []string{"https://app.example"}
 	srv := serve(t, o)
-	resp, _ := send(t, srv, "OPTIONS", pathCompletions, "", "Origin", "https://app.example", "Access-Control-Request-Method", "POST",
-		"Access-Control-Request-Headers", "authorization,content-type,x-stainless-os")
+	resp, _ := send(t, srv, "OPTIONS", pathCompletions, "", "Origin", "https://app.example",
+		"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers",
+		"authorization,content-type,x-stainless-os")
 	h := resp.Header
-	if resp.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != "https://app.example" || h.Get("Access-Control-Allow-Methods") != "POST" ||
+	if resp.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != "https://app.example" ||
+		h.Get("Access-Control-Allow-Methods") != "POST" ||
 		h.Get("Access-Control-Allow-Headers") != "authorization,content-type,x-stainless-os" {
 		t.Errorf("status %d, %v", resp.StatusCode, h)
 	}
-	if resp, _ := ask(t, srv, hello, "Origin", "https://app.example"); resp.Header.Get("Access-Control-Allow-Origin") != "https://app.example" || resp.Header.Get("Vary") == "" {
+	if resp, _ := ask(t, srv, hello, "Origin",
+		"https://app.example"); resp.Header.Get("Access-Control-Allow-Origin") != "https://app.example" ||
+		resp.Header.Get("Vary") == "" {
 		t.Errorf("answer: %v", resp.Header)
 	}
 	if resp, _ := ask(t, srv, hello); resp.Header.Get("Access-Control-Allow-Origin") != "" {
@@ -300,7 +311,8 @@ func TestA19ModelsInSeconds(t *testing.T) {
 	made := time.Unix(1700000000, 999)
 	srv := serve(t, Options{Models: []Model{{Name: "a/b", Model: says(), Created: made}}})
 	for _, path := range []string{pathModels, pathModels + "/a/b"} {
-		if _, body := send(t, srv, "GET", path, ""); !strings.Contains(body, `"created":1700000000,`) || !strings.Contains(body, `"id":"a/b"`) {
+		if _, body := send(t, srv, "GET", path, ""); !strings.Contains(body, `"created":1700000000,`) ||
+			!strings.Contains(body, `"id":"a/b"`) {
 			t.Errorf("%s: %s", path, body)
 		}
 	}
@@ -312,8 +324,9 @@ func TestMatch(t *testing.T) {
 		want          bool
 	}{
 		{"*", "", true}, {"*", "a/b", true}, {"home*", "home", true}, {"home*", "homer", true}, {"home*", "hom", false},
-		{"*coder*", "qwen2.5-coder:14b", true}, {"a?c", "abc", true}, {"a?c", "ac", false}, {"", "", true}, {"", "a", false},
-		{"a*b*c", "aXbXbYc", true}, {"a*b*c", "aXc", false}, {"[a]", "a", false}, {"[a]", "[a]", true},
+		{"*coder*", "qwen2.5-coder:14b", true}, {"a?c", "abc", true}, {"a?c", "ac", false}, {"", "", true},
+		{"", "a", false}, {"a*b*c", "aXbXbYc", true}, {"a*b*c", "aXc", false}, {"[a]", "a", false},
+		{"[a]", "[a]", true},
 	} {
 		if got := match(tt.pattern, tt.name); got != tt.want {
 			t.Errorf("match(%q, %q) = %v", tt.pattern, tt.name, got)
@@ -402,7 +415,8 @@ func TestEveryRouteIsChecked(t *testing.T) {
 	}
 	for _, e := range all {
 		path := strings.Replace(e.path, "*", "x", 1)
-		for _, header := range [][]string{{"Host", "evil.example"}, {"Origin", "https://evil.example"}, {"Sec-Fetch-Site", "cross-site"}} {
+		for _, header := range [][]string{{"Host", "evil.example"}, {"Origin", "https://evil.example"},
+			{"Sec-Fetch-Site", "cross-site"}} {
 			if resp, body := send(t, srv, e.method, path, hello, header...); resp.StatusCode != 403 {
 				t.Errorf("%s %s with %s: status %d %s", e.method, path, header, resp.StatusCode, body)
 			}

@@ -115,13 +115,19 @@ func parties(stream bool, transport http.RoundTripper) map[string]*party {
 	}
 	return map[string]*party{
 		"chat completions": {ask: func(ctx context.Context, url string, messages []chat.Message) (chat.Message, error) {
-			return collect(openai.New(openai.Options{URL: url + "/v1", Key: "k", Connection: connect.Connection{Transport: transport}}).Stream(ctx, request(messages)))
+			return collect(
+				openai.New(openai.Options{URL: url + "/v1", Key: "k",
+					Connection: connect.Connection{Transport: transport}}).Stream(ctx, request(messages)))
 		}},
 		"messages": {ask: func(ctx context.Context, url string, messages []chat.Message) (chat.Message, error) {
-			return collect(anthropic.New(anthropic.Options{URL: url, Key: "k", Connection: connect.Connection{Transport: transport}}).Stream(ctx, request(messages)))
+			return collect(
+				anthropic.New(anthropic.Options{URL: url, Key: "k",
+					Connection: connect.Connection{Transport: transport}}).Stream(ctx, request(messages)))
 		}},
 		"ollama": {ask: func(ctx context.Context, url string, messages []chat.Message) (chat.Message, error) {
-			return collect(ollama.New(ollama.Options{URL: url, Key: "k", Connection: connect.Connection{Transport: transport}}).Stream(ctx, request(messages)))
+			return collect(
+				ollama.New(ollama.Options{URL: url, Key: "k",
+					Connection: connect.Connection{Transport: transport}}).Stream(ctx, request(messages)))
 		}},
 		"responses": {ask: func(ctx context.Context, url string, messages []chat.Message) (chat.Message, error) {
 			return askResponses(ctx, transport, url, messages)
@@ -130,7 +136,8 @@ func parties(stream bool, transport http.RoundTripper) map[string]*party {
 }
 
 // askResponses asks in the Responses protocol, for a whole answer.
-func askResponses(ctx context.Context, transport http.RoundTripper, url string, messages []chat.Message) (chat.Message, error) {
+func askResponses(ctx context.Context, transport http.RoundTripper, url string, messages []chat.Message) (chat.Message,
+	error) {
 	type item struct {
 		Type      string `json:"type"`
 		Role      string `json:"role,omitempty"`
@@ -217,7 +224,8 @@ type workplace struct {
 }
 
 func newWorkplace(t *testing.T, rng *rand.Rand) *workplace {
-	w := &workplace{store: new(journal.Memory), model: &wanderer{rng: rand.New(rand.NewPCG(rng.Uint64(), 1))}, ran: map[string]int{}}
+	w := &workplace{store: new(journal.Memory), model: &wanderer{rng: rand.New(rand.NewPCG(rng.Uint64(), 1))},
+		ran: map[string]int{}}
 	does := func(name string) *tool.Tool {
 		return &tool.Tool{Definition: chat.Tool{Name: name, Description: "A tool."},
 			Handler: tool.HandlerFunc(func(_ context.Context, c *tool.Call) (tool.Result, error) {
@@ -249,11 +257,14 @@ func (w *workplace) restart(t *testing.T) {
 	if w.hub != nil {
 		w.end()
 	}
-	w.hub = runs.New(runs.Options{Journal: w.store, Agents: []runs.Agent{{Name: "worker", Model: w.model, Runner: w.runner, Options: agent.Options{Limits: w.limits}}}})
+	w.hub = runs.New(runs.Options{Journal: w.store,
+		Agents: []runs.Agent{{Name: "worker", Model: w.model, Runner: w.runner,
+			Options: agent.Options{Limits: w.limits}}}})
 	if err := w.hub.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Models: []Model{{Name: "worker", Model: w.hub.Model("worker"), NeedsKey: true}}, Keys: []Key{{Name: "me", Hash: HashKey("k")}}}
+	o := Options{Models: []Model{{Name: "worker", Model: w.hub.Model("worker"), NeedsKey: true}},
+		Keys: []Key{{Name: "me", Hash: HashKey("k")}}}
 	if w.g == nil {
 		w.g = New(o)
 	} else {
@@ -350,7 +361,8 @@ func (p *party) play(t *testing.T, w *workplace, url string, rng *rand.Rand) {
 		p.messages = append(p.messages, m)
 		for _, c := range m.Calls {
 			failed := rng.IntN(4) == 0
-			p.messages = append(p.messages, chat.Message{Role: chat.RoleTool, CallID: c.ID, Name: c.Name, Parts: chat.Text("client did"), IsError: failed})
+			p.messages = append(p.messages, chat.Message{Role: chat.RoleTool, CallID: c.ID, Name: c.Name,
+				Parts: chat.Text("client did"), IsError: failed})
 		}
 		if len(m.Calls) == 0 {
 			w.decide(t, rng)

@@ -64,7 +64,8 @@ func (a *passiveAnswer) take(e chat.Event) (shown string) {
 			shown = e.Detail.(*chat.RejectedDetail).Raw
 		}
 	case chat.KindCallEnd:
-		if a.call == nil && e.Detail.(*chat.Call).Complete { // a request is the whole message, so that there is only one
+		if a.call == nil && e.Detail.(*chat.Call).Complete {
+			// a request is the whole message, so that there is only one
 			a.call = e.Detail.(*chat.Call)
 		}
 	case chat.KindUsage:

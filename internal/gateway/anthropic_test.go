@@ -45,16 +45,20 @@ func parseMessage(t *testing.T, body string) (a messagesAnswer) {
 
 func TestMessages(t *testing.T) {
 	usage := chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 10, Cached: 4, Out: 5}}
-	signature := chat.Event{Kind: chat.KindReasoning, Detail: chat.Opaque{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: json.RawMessage(`"c2ln"`)}}}
-	answer := append([]chat.Event{{Kind: chat.KindReasoning, Text: "hm"}, signature, text("Let me. ")}, append(call(0, "toolu_1", "f", `{"x"`, `:1}`), usage)...)
+	signature := chat.Event{Kind: chat.KindReasoning,
+		Detail: chat.Opaque{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: json.RawMessage(`"c2ln"`)}}}
+	answer := append([]chat.Event{{Kind: chat.KindReasoning, Text: "hm"}, signature, text("Let me. ")},
+		append(call(0, "toolu_1", "f", `{"x"`, `:1}`), usage)...)
 	srv := serve(t, one(says(answer...)))
 	thinks := strings.Replace(helloMessages, `{`, `{"thinking":{"type":"adaptive"},`, 1)
 
 	resp, body := send(t, srv, "POST", pathMessages, thinks, "Anthropic-Version", "2023-06-01", "X-Api-Key", "any")
 	a := parseMessage(t, body)
-	if resp.StatusCode != 200 || a.Type != "message" || a.Role != "assistant" || a.Model != "m" || !strings.HasPrefix(a.ID, "msg_") || len(a.Content) != 3 ||
-		a.Content[0].Thinking != "hm" || a.Content[0].Signature != "c2ln" || a.Content[1].Text != "Let me. " || a.Content[2].ID != "toolu_1" ||
-		string(a.Content[2].Input) != `{"x":1}` || a.StopReason != "tool_use" || a.Usage.In != 6 || a.Usage.Cached != 4 || a.Usage.Out != 5 {
+	if resp.StatusCode != 200 || a.Type != "message" || a.Role != "assistant" || a.Model != "m" ||
+		!strings.HasPrefix(a.ID, "msg_") || len(a.Content) != 3 || a.Content[0].Thinking != "hm" ||
+		a.Content[0].Signature != "c2ln" || a.Content[1].Text != "Let me. " || a.Content[2].ID != "toolu_1" ||
+		string(a.Content[2].Input) != `{"x":1}` || a.StopReason != "tool_use" || a.Usage.In != 6 ||
+		a.Usage.Cached != 4 || a.Usage.Out != 5 {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 	if resp.Header.Get("Request-Id") == "" {
@@ -93,16 +97,22 @@ func TestMessagesErrors(t *testing.T) {
 		{"POST", pathMessages, `{"model":`, 400, "invalid_request_error", "not valid JSON"},
 		{"POST", pathMessages, ``, 400, "invalid_request_error", "empty"},
 		{"POST", pathMessages, `{"model":"m","messages":"x"}`, 400, "invalid_request_error", "messages"},
-		{"POST", pathMessages, `{"model":"m","messages":[{"role":"user","content":[{"type":"text"}]}]}`, 400, "invalid_request_error", "messages[0].content[0].text"},
-		{"POST", pathMessages, `{"model":"m","messages":[{"role":"system","content":"x"}]}`, 400, "invalid_request_error", "role user"},
-		{"POST", pathMessages, `{"model":"none","messages":[{"role":"user","content":"x"}]}`, 404, "not_found_error", "none"},
-		{"POST", pathCountTokens, `{"model":"none","messages":[{"role":"user","content":"x"}]}`, 404, "not_found_error", "none"},
-		{"POST", pathMessages, `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("x", 2000) + `"}]}`, 413, "request_too_large", "larger"},
+		{"POST", pathMessages, `{"model":"m","messages":[{"role":"user","content":[{"type":"text"}]}]}`, 400,
+			"invalid_request_error", "messages[0].content[0].text"},
+		{"POST", pathMessages, `{"model":"m","messages":[{"role":"system","content":"x"}]}`, 400,
+			"invalid_request_error", "role user"},
+		{"POST", pathMessages, `{"model":"none","messages":[{"role":"user","content":"x"}]}`, 404, "not_found_error",
+			"none"},
+		{"POST", pathCountTokens, `{"model":"none","messages":[{"role":"user","content":"x"}]}`, 404,
+			"not_found_error", "none"},
+		{"POST", pathMessages, `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("x", 2000) +
+			`"}]}`, 413, "request_too_large", "larger"},
 		{"GET", pathMessages, ``, 405, "invalid_request_error", "GET"},
 	} {
 		resp, body := send(t, srv, c.method, c.path, c.body)
 		a := parseMessage(t, body)
-		if resp.StatusCode != c.status || a.Type != "error" || a.Error.Type != c.typ || !strings.Contains(a.Error.Message, c.part) {
+		if resp.StatusCode != c.status || a.Type != "error" || a.Error.Type != c.typ ||
+			!strings.Contains(a.Error.Message, c.part) {
 			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, resp.StatusCode, body)
 		}
 	}
@@ -128,13 +138,15 @@ func TestMessagesModelErrors(t *testing.T) {
 		for _, body := range []string{helloMessages, helloMessagesStream} {
 			resp, body := send(t, srv, "POST", pathMessages, body)
 			a := parseMessage(t, body)
-			if resp.StatusCode != c.status || a.Type != "error" || a.Error.Type != c.typ || !strings.Contains(a.Error.Message, "no") || resp.Header.Get("Retry-After") != "60" {
+			if resp.StatusCode != c.status || a.Type != "error" || a.Error.Type != c.typ ||
+				!strings.Contains(a.Error.Message, "no") || resp.Header.Get("Retry-After") != "60" {
 				t.Errorf("%s: %d %v %s", c.kind, resp.StatusCode, resp.Header, body)
 			}
 		}
 		_, body := send(t, serve(t, one(fails(e, text("half")))), "POST", pathMessages, helloMessagesStream)
 		last := body[strings.LastIndex(strings.TrimSuffix(body, "\n\n"), "\n\n")+2:]
-		if !strings.HasPrefix(last, "event: error\ndata: {\"type\":\"error\"") || !strings.Contains(last, c.typ) || strings.Contains(body, "message_stop") {
+		if !strings.HasPrefix(last, "event: error\ndata: {\"type\":\"error\"") || !strings.Contains(last, c.typ) ||
+			strings.Contains(body, "message_stop") {
 			t.Errorf("%s: the stream ends with %q", c.kind, last)
 		}
 	}
@@ -147,10 +159,12 @@ func TestMessagesKeys(t *testing.T) {
 	for _, c := range []struct {
 		header, value string
 		status        int
-	}{{"X-Api-Key", "secret", 200}, {"Authorization", "Bearer secret", 200}, {"X-Api-Key", "wrong", 401}, {"Anthropic-Version", "2023-06-01", 401}} {
+	}{{"X-Api-Key", "secret", 200}, {"Authorization", "Bearer secret", 200}, {"X-Api-Key", "wrong", 401},
+		{"Anthropic-Version", "2023-06-01", 401}} {
 		for _, path := range []string{pathMessages, pathCountTokens} {
 			resp, body := send(t, srv, "POST", path, helloMessages, c.header, c.value)
-			if resp.StatusCode != c.status || c.status == 401 && parseMessage(t, body).Error.Type != "authentication_error" {
+			if resp.StatusCode != c.status ||
+				c.status == 401 && parseMessage(t, body).Error.Type != "authentication_error" {
 				t.Errorf("%s with %s %s: %d %s", path, c.header, c.value, resp.StatusCode, body)
 			}
 		}
@@ -163,7 +177,8 @@ func TestCountTokens(t *testing.T) {
 		return nil
 	})))
 	count := func(content string) int {
-		resp, body := send(t, srv, "POST", pathCountTokens, `{"model":"m","messages":[{"role":"user","content":"`+content+`"}]}`)
+		resp, body := send(t, srv, "POST", pathCountTokens, `{"model":"m","messages":[{"role":"user","content":"`+
+			content+`"}]}`)
 		a := parseMessage(t, body)
 		if resp.StatusCode != 200 || a.Count == nil {
 			t.Fatalf("%d %s", resp.StatusCode, body)
@@ -185,7 +200,9 @@ func TestMessagesRound(t *testing.T) {
 	m := fake(func(_ context.Context, req *chat.Request, emit func(chat.Event) bool) error {
 		got = req
 		if len(req.Messages) < 4 {
-			emit(text("I look.\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>"))
+			emit(
+				text(
+					"I look.\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>"))
 		} else {
 			emit(text("Sunny."))
 		}
@@ -197,15 +214,19 @@ func TestMessagesRound(t *testing.T) {
 		`"tools":[{"name":"get_weather","input_schema":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}],"messages":[{"role":"user","content":"weather?"}`
 	_, body := send(t, srv, "POST", pathMessages, head+"]}")
 	a := parseMessage(t, body)
-	if len(a.Content) != 2 || a.Content[0].Text == "" || a.Content[1].Name != "get_weather" || string(a.Content[1].Input) != `{"city": "Paris"}` {
+	if len(a.Content) != 2 || a.Content[0].Text == "" || a.Content[1].Name != "get_weather" ||
+		string(a.Content[1].Input) != `{"city": "Paris"}` {
 		t.Fatal(body)
 	}
 	content := body[strings.Index(body, `"content":`):strings.Index(body, `,"stop_reason"`)]
-	_, body = send(t, srv, "POST", pathMessages, head+`,{"role":"assistant",`+content+`},{"role":"user","content":[{"type":"tool_result","tool_use_id":"`+a.Content[1].ID+`","content":"22 degrees","is_error":false}]}]}`)
+	_, body = send(t, srv, "POST", pathMessages, head+`,{"role":"assistant",`+content+
+		`},{"role":"user","content":[{"type":"tool_result","tool_use_id":"`+a.Content[1].ID+
+		`","content":"22 degrees","is_error":false}]}]}`)
 	if a := parseMessage(t, body); len(a.Content) != 1 || a.Content[0].Text != "Sunny." || a.StopReason != "end_turn" {
 		t.Error(body)
 	}
-	if n := len(got.Messages); n != 4 || !strings.Contains(got.Messages[2].Text(), "get_weather") || !strings.Contains(got.Messages[3].Text(), "22 degrees") {
+	if n := len(got.Messages); n != 4 || !strings.Contains(got.Messages[2].Text(), "get_weather") ||
+		!strings.Contains(got.Messages[3].Text(), "22 degrees") {
 		t.Errorf("the model was asked with %d messages: %+v", n, got.Messages)
 	}
 }
@@ -214,7 +235,8 @@ func TestMessagesRound(t *testing.T) {
 // hands back reaches a model with function calling as it was, cache marks included.
 func TestSignaturesThroughBridge(t *testing.T) {
 	var got *chat.Request
-	signature := chat.Event{Kind: chat.KindReasoning, Detail: chat.Opaque{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: json.RawMessage(`"c2ln"`)}}}
+	signature := chat.Event{Kind: chat.KindReasoning,
+		Detail: chat.Opaque{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: json.RawMessage(`"c2ln"`)}}}
 	m := fake(func(_ context.Context, req *chat.Request, emit func(chat.Event) bool) error {
 		got = req
 		emit(chat.Event{Kind: chat.KindReasoning, Text: "hm"})
@@ -226,9 +248,12 @@ func TestSignaturesThroughBridge(t *testing.T) {
 	srv := serve(t, one(bridge.New(m, bridge.Options{Mode: bridge.ModeNative})))
 	thinking := `{"type":"thinking","thinking":"hm","signature":"c2ln"}`
 	for _, stream := range []string{"false", "true"} {
-		_, body := send(t, srv, "POST", pathMessages, `{"model":"m","stream":`+stream+`,"thinking":{"type":"adaptive"},"tools":[{"name":"f","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}],`+
-			`"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[`+thinking+`,{"type":"tool_use","id":"toolu_1","name":"f","input":{}}]},`+
-			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"1","cache_control":{"type":"ephemeral"}}]}]}`)
+		_, body := send(t, srv, "POST", pathMessages,
+			`{"model":"m","stream":`+stream+
+				`,"thinking":{"type":"adaptive"},"tools":[{"name":"f","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}],`+
+				`"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[`+thinking+
+				`,{"type":"tool_use","id":"toolu_1","name":"f","input":{}}]},`+
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"1","cache_control":{"type":"ephemeral"}}]}]}`)
 		if !strings.Contains(body, `"signature":"c2ln"`) {
 			t.Errorf("the client gets no signature: %s", body)
 		}
@@ -284,7 +309,8 @@ func TestMessagesKeepAlive(t *testing.T) {
 			t.Fatal(err)
 		}
 		ping := "event: ping\ndata: {\"type\":\"ping\"}\n\n"
-		if want := ping + ping + "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"no room\"}}\n\n"; resp.StatusCode != 200 || string(body) != want {
+		if want := ping + ping +
+			"event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"no room\"}}\n\n"; resp.StatusCode != 200 || string(body) != want {
 			t.Errorf("status %d, %s", resp.StatusCode, body)
 		}
 		c.CloseIdleConnections()

@@ -49,7 +49,9 @@ func TestBackgroundAgent(t *testing.T) {
 							if err != nil {
 								t.Fatal(err)
 							}
-							if _, err := hub.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved}); err != nil && !errors.Is(err, runtest.ErrDead) {
+							if _, err := hub.Decide(t.Context(), p.ID,
+								tool.Answer{State: tool.ApprovalApproved}); err != nil &&
+								!errors.Is(err, runtest.ErrDead) {
 								t.Error(err)
 							}
 						}
@@ -84,7 +86,8 @@ func TestBackgroundAgent(t *testing.T) {
 						synctest.Wait()
 					}
 					code, body = direct(t.Context(), next, "GET", pathResponses+"/"+id, "")
-					if r := readResponse(t, body); code != 200 || r.Status != "completed" || len(r.Output) != 1 || r.Output[0].Content[0].Text != "First.\n\ndone" {
+					if r := readResponse(t, body); code != 200 || r.Status != "completed" || len(r.Output) != 1 ||
+						r.Output[0].Content[0].Text != "First.\n\ndone" {
 						t.Errorf("%d %s", code, body)
 					}
 					journaltest.Whole(t, whole)
@@ -98,12 +101,14 @@ func TestBackgroundAgent(t *testing.T) {
 func TestBackgroundAgentCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &journal.Memory{}
-		calls := append(append([]chat.Event{text("First.")}, call(0, "c", "asks", `{"n":1}`)...), finish(chat.FinishCalls))
+		calls := append(append([]chat.Event{text("First.")}, call(0, "c", "asks", `{"n":1}`)...),
+			finish(chat.FinishCalls))
 		g, _ := agentService(t, store, steps(calls))
 		id := begin(t, g, inBackground)
 		synctest.Wait()
 		code, body := direct(t.Context(), g, "POST", pathResponses+"/"+id+"/cancel", "")
-		if r := readResponse(t, body); code != 200 || r.Status != "cancelled" || r.Output[0].Content[0].Text != "First." {
+		if r := readResponse(t, body); code != 200 || r.Status != "cancelled" ||
+			r.Output[0].Content[0].Text != "First." {
 			t.Errorf("%d %s", code, body)
 		}
 		for p, err := range (&journal.Approvals{Store: store}).Waiting(t.Context()) {
@@ -116,7 +121,8 @@ func TestBackgroundAgentCancel(t *testing.T) {
 // background too.
 func TestBackgroundAgentClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := append(append([]chat.Event{text("First.")}, call(0, "c", "theirs", `{"n":1}`)...), finish(chat.FinishCalls))
+		calls := append(append([]chat.Event{text("First.")}, call(0, "c", "theirs", `{"n":1}`)...),
+			finish(chat.FinishCalls))
 		g, _ := agentService(t, &journal.Memory{}, steps(calls))
 		const tools = `,"tools":[{"type":"function","name":"theirs"}]`
 		id := begin(t, g, `{"model":"m","input":"go","background":true`+tools+`}`)
@@ -125,7 +131,8 @@ func TestBackgroundAgentClient(t *testing.T) {
 		if r.Status != "completed" || len(r.Output) != 2 || r.Output[1].Name != "theirs" {
 			t.Fatalf("%+v", r)
 		}
-		id = begin(t, g, `{"model":"m","background":true,"previous_response_id":"`+id+`","input":[{"type":"function_call_output","call_id":"`+r.Output[1].CallID+`","output":"42"}]`+tools+`}`)
+		id = begin(t, g, `{"model":"m","background":true,"previous_response_id":"`+id+
+			`","input":[{"type":"function_call_output","call_id":"`+r.Output[1].CallID+`","output":"42"}]`+tools+`}`)
 		synctest.Wait()
 		if r := look(t, g, id); r.Status != "completed" || len(r.Output) != 1 || r.Output[0].Content[0].Text != "done" {
 			t.Errorf("%+v", r)

@@ -23,7 +23,8 @@ import (
 func TestBackgroundCutOff(t *testing.T) {
 	g := aService(t, one(says(text("hi"))))
 	body := `{"id":"resp_x","status":"in_progress","background":true}`
-	g.responses.cache(&record{key: recordKey{"", "resp_x"}, kind: keptResponseKind, body: []byte(body), making: &making{Model: "m"}})
+	g.responses.cache(&record{key: recordKey{"", "resp_x"}, kind: keptResponseKind, body: []byte(body),
+		making: &making{Model: "m"}})
 	if code, got := direct(t.Context(), g, "GET", pathResponses+"/resp_x", ""); code != 200 || got != body {
 		t.Errorf("%d %s", code, got)
 	}
@@ -161,7 +162,9 @@ func TestBackground(t *testing.T) {
 		if r := look(t, g, id); r.Status != "in_progress" {
 			t.Errorf("status %s", r.Status)
 		}
-		if code, body := direct(t.Context(), g, "POST", pathResponses, `{"model":"m","input":"and?","previous_response_id":"`+id+`"}`); code != 400 || !strings.Contains(body, codeUnfinished) {
+		if code, body := direct(t.Context(), g, "POST", pathResponses,
+			`{"model":"m","input":"and?","previous_response_id":"`+id+`"}`); code != 400 ||
+			!strings.Contains(body, codeUnfinished) {
 			t.Errorf("continued before its end: %d %s", code, body)
 		}
 		p <- "one "
@@ -172,13 +175,16 @@ func TestBackground(t *testing.T) {
 		if r.Status != "completed" || len(r.Output) != 1 || r.Output[0].Content[0].Text != "one two" {
 			t.Errorf("%+v", r)
 		}
-		if code, body := direct(t.Context(), g, "POST", pathResponses, `{"model":"m","input":"and?","previous_response_id":"`+id+`"}`); code != 200 {
+		if code, body := direct(t.Context(), g, "POST", pathResponses,
+			`{"model":"m","input":"and?","previous_response_id":"`+id+`"}`); code != 200 {
 			t.Errorf("%d %s", code, body)
 		}
-		if code, body := direct(t.Context(), g, "GET", pathResponses+"/"+id+"/input_items", ""); code != 200 || len(readResponse(t, body).Data) != 1 {
+		if code, body := direct(t.Context(), g, "GET", pathResponses+"/"+id+"/input_items", ""); code != 200 ||
+			len(readResponse(t, body).Data) != 1 {
 			t.Errorf("%d %s", code, body)
 		}
-		if code, body := direct(t.Context(), g, "POST", pathResponses+"/"+id+"/cancel", ""); code != 200 || readResponse(t, body).Status != "completed" {
+		if code, body := direct(t.Context(), g, "POST", pathResponses+"/"+id+"/cancel", ""); code != 200 ||
+			readResponse(t, body).Status != "completed" {
 			t.Errorf("cancelled after its end: %d %s", code, body)
 		}
 		if code, _ := direct(t.Context(), g, "DELETE", pathResponses+"/"+id, ""); code != 200 {
@@ -212,7 +218,8 @@ func TestBackgroundKept(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			synctest.Wait()
 		}
-		if code, body := direct(t.Context(), g, "POST", pathResponses, `{"model":"m","input":"and?","previous_response_id":"`+id+`"}`); code != 200 {
+		if code, body := direct(t.Context(), g, "POST", pathResponses,
+			`{"model":"m","input":"and?","previous_response_id":"`+id+`"}`); code != 200 {
 			t.Errorf("%d %s", code, body)
 		}
 	})
@@ -229,7 +236,8 @@ func TestBackgroundConversation(t *testing.T) {
 		conv := readResponse(t, body).ID
 		begin(t, g, `{"model":"m","input":"one","background":true,"conversation":"`+conv+`"}`)
 		synctest.Wait()
-		if code, body := direct(t.Context(), g, "POST", pathResponses, `{"model":"m","input":"two","conversation":"`+conv+`"}`); code != 200 {
+		if code, body := direct(t.Context(), g, "POST", pathResponses, `{"model":"m","input":"two","conversation":"`+
+			conv+`"}`); code != 200 {
 			t.Fatalf("%d %s", code, body)
 		}
 		if want := "user:one|assistant:answer 0|user:two"; rec.last() != want {
@@ -248,20 +256,23 @@ func TestBackgroundStream(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		first := make(chan string)
 		go func() {
-			_, body := direct(ctx, g, "POST", pathResponses, `{"model":"m","input":"go","background":true,"stream":true}`)
+			_, body := direct(ctx, g, "POST", pathResponses,
+				`{"model":"m","input":"go","background":true,"stream":true}`)
 			first <- body
 		}()
 		p <- "one "
 		synctest.Wait()
 		leave()
 		seen := streamedEvents(t, <-first)
-		if got := eventNames(seen); got != "created queued in_progress output_item.added content_part.added output_text.delta" {
+		if got := eventNames(
+			seen); got != "created queued in_progress output_item.added content_part.added output_text.delta" {
 			t.Fatalf("events %s", got)
 		}
 		id := readID(t, seen[0].data)
 		rest := make(chan string)
 		go func() {
-			_, body := direct(t.Context(), g, "GET", pathResponses+"/"+id+"?stream=true&starting_after="+strconv.Itoa(seen[len(seen)-1].number), "")
+			_, body := direct(t.Context(), g, "GET", pathResponses+"/"+id+"?stream=true&starting_after="+
+				strconv.Itoa(seen[len(seen)-1].number), "")
 			rest <- body
 		}()
 		synctest.Wait()
@@ -282,12 +293,14 @@ func TestBackgroundStream(t *testing.T) {
 				path += "&starting_after=" + strconv.Itoa(after)
 			}
 			code, body := direct(t.Context(), g, "GET", path, "")
-			if again := streamedEvents(t, body); after < len(seen) && (code != 200 || fmt.Sprint(again) != fmt.Sprint(seen[after+1:])) {
+			if again := streamedEvents(t, body); after < len(seen) &&
+				(code != 200 || fmt.Sprint(again) != fmt.Sprint(seen[after+1:])) {
 				t.Errorf("behind %d: %d %v", after, code, again)
 			}
 		}
 		for _, wrong := range []string{"x", "-3", "99"} {
-			if code, body := direct(t.Context(), g, "GET", pathResponses+"/"+id+"?stream=true&starting_after="+wrong, ""); code != 400 || !strings.Contains(body, `"param":"starting_after"`) {
+			if code, body := direct(t.Context(), g, "GET", pathResponses+"/"+id+"?stream=true&starting_after="+wrong,
+				""); code != 400 || !strings.Contains(body, `"param":"starting_after"`) {
 				t.Errorf("starting_after %s: %d %s", wrong, code, body)
 			}
 		}
@@ -337,9 +350,11 @@ func TestBackgroundRefused(t *testing.T) {
 		p := newPaced()
 		blocked := Model{Name: "blocked", Model: p.model()}
 		plain := Model{Name: "m", Model: says(text("hi"))}
-		keys := []Key{{Name: "a", Hash: HashKey("k-a")}, {Name: "b", Hash: HashKey("k-b")}, {Name: "few", Hash: HashKey("k-few"), Concurrent: 1}}
+		keys := []Key{{Name: "a", Hash: HashKey("k-a")}, {Name: "b", Hash: HashKey("k-b")},
+			{Name: "few", Hash: HashKey("k-few"), Concurrent: 1}}
 		g := aService(t, Options{Models: []Model{plain, blocked}, Keys: keys})
-		a, b, few := []string{"Authorization", "Bearer k-a"}, []string{"Authorization", "Bearer k-b"}, []string{"Authorization", "Bearer k-few"}
+		a, b, few := []string{"Authorization", "Bearer k-a"}, []string{"Authorization", "Bearer k-b"},
+			[]string{"Authorization", "Bearer k-few"}
 		id := begin(t, g, `{"model":"blocked","input":"go","background":true}`, a...)
 		_, body := direct(t.Context(), g, "POST", pathResponses, `{"model":"m","input":"go"}`, a...)
 		whole := readResponse(t, body).ID
@@ -359,7 +374,8 @@ func TestBackgroundRefused(t *testing.T) {
 			{"POST", "/" + whole + "/cancel", "", a, 400, codeNotBackground},
 			{"GET", "/" + whole + "?stream=true", "", a, 400, codeFrames},
 			{"POST", "/resp_none/cancel", "", a, 404, "there is no response"},
-			{"POST", "", `{"model":"m","input":"x"}`, few, 429, "under way at a time"}, // its place is taken by what is made in the background
+			// its place is taken by what is made in the background
+			{"POST", "", `{"model":"m","input":"x"}`, few, 429, "under way at a time"},
 		} {
 			code, body := direct(t.Context(), g, test.method, pathResponses+test.path, test.body, test.key...)
 			if code != test.status || !strings.Contains(body, test.say) {
@@ -391,7 +407,8 @@ func TestBackgroundFails(t *testing.T) {
 				id := begin(t, g, inBackground)
 				synctest.Wait()
 				r := look(t, g, id)
-				if r.Status != "failed" || r.Error == nil || r.Error.Message == "" || strings.Contains(r.Error.Message, oddity) {
+				if r.Status != "failed" || r.Error == nil || r.Error.Message == "" ||
+					strings.Contains(r.Error.Message, oddity) {
 					t.Errorf("%+v", r)
 				}
 				if name == "error" && (r.Error.Code != "rate_limit_exceeded" || len(r.Output) != 1) {
@@ -411,7 +428,8 @@ func TestBackgroundBounds(t *testing.T) {
 		for range maxJobs {
 			id = begin(t, g, inBackground)
 		}
-		if code, body := direct(t.Context(), g, "POST", pathResponses, inBackground); code != 429 || !strings.Contains(body, strconv.Itoa(maxJobs)) {
+		if code, body := direct(t.Context(), g, "POST", pathResponses, inBackground); code != 429 ||
+			!strings.Contains(body, strconv.Itoa(maxJobs)) {
 			t.Errorf("%d %s", code, body)
 		}
 		if code, _ := direct(t.Context(), g, "POST", pathResponses+"/"+id+"/cancel", ""); code != 200 {
@@ -424,7 +442,8 @@ func TestBackgroundBounds(t *testing.T) {
 	for range 10 {
 		f.add([]byte(big + "y\n\n"))
 	}
-	if f.bytes > maxFrameBytes || f.next() != 20 || f.first == 0 || len(f.list) != 20-f.first || string(f.list[len(f.list)-1]) != "y\n\n" {
+	if f.bytes > maxFrameBytes || f.next() != 20 || f.first == 0 || len(f.list) != 20-f.first ||
+		string(f.list[len(f.list)-1]) != "y\n\n" {
 		t.Errorf("%d bytes, from %d, %d frames", f.bytes, f.first, len(f.list))
 	}
 	f.add([]byte(strings.Repeat("z", 2*maxFrameBytes) + "\n\n"))
@@ -628,7 +647,9 @@ func TestBackgroundKilled(t *testing.T) {
 				g := aService(t, o)
 				id := begin(t, g, `{"model":"m","input":"go","background":true,"metadata":{"a":"b"}}`)
 				p <- "half"
-				_, _ = dying.Append(t.Context(), "x", 0, journal.Record{Kind: journal.KindObject, Object: &journal.Object{Session: "x", Type: "x"}}) // it dies
+				// it dies
+				_, _ = dying.Append(t.Context(), "x", 0,
+					journal.Record{Kind: journal.KindObject, Object: &journal.Object{Session: "x", Type: "x"}})
 
 				o.Journal = whole
 				next := aService(t, o)
@@ -638,7 +659,8 @@ func TestBackgroundKilled(t *testing.T) {
 					t.Errorf("the process may live, and the response is %s", r.Status)
 				}
 				for path, method := range map[string]string{"?stream=true": "GET", "/cancel": "POST", "": "DELETE"} {
-					if code, body := direct(t.Context(), next, method, pathResponses+"/"+id+path, ""); code != 409 || !strings.Contains(body, codeElsewhere) {
+					if code, body := direct(t.Context(), next, method, pathResponses+"/"+id+path, ""); code != 409 ||
+						!strings.Contains(body, codeElsewhere) {
 						t.Errorf("%s %s: %d %s", method, path, code, body)
 					}
 				}
@@ -648,20 +670,23 @@ func TestBackgroundKilled(t *testing.T) {
 				synctest.Wait()
 				o.Journal = whole
 				r := look(t, aService(t, o), id)
-				if r.Status != "failed" || !strings.Contains(r.Error.Message, "process") || r.ID != id || r.Model != "m" {
+				if r.Status != "failed" || !strings.Contains(r.Error.Message, "process") || r.ID != id ||
+					r.Model != "m" {
 					t.Errorf("%+v", r)
 				}
 				if !asked {
 					journaltest.Whole(t, whole)
 				}
-				if code, body := direct(t.Context(), next, "GET", pathResponses+"/"+id+"?stream=true&starting_after=4", ""); code != 400 || !strings.Contains(body, "started again") {
+				if code, body := direct(t.Context(), next, "GET", pathResponses+"/"+id+"?stream=true&starting_after=4",
+					""); code != 400 || !strings.Contains(body, "started again") {
 					t.Errorf("%d %s", code, body)
 				}
 				_, body := direct(t.Context(), next, "GET", pathResponses+"/"+id+"?stream=true", "")
 				if got := eventNames(streamedEvents(t, body)); got != "created queued in_progress error failed" {
 					t.Errorf("events %s", got)
 				}
-				if _, body := direct(t.Context(), next, "GET", pathResponses+"/"+id, ""); !strings.Contains(body, `"metadata":{"a":"b"}`) {
+				if _, body := direct(t.Context(), next, "GET", pathResponses+"/"+id, ""); !strings.Contains(body,
+					`"metadata":{"a":"b"}`) {
 					t.Errorf("what was asked is not repeated: %s", body)
 				}
 			})
@@ -672,8 +697,11 @@ func TestBackgroundKilled(t *testing.T) {
 // agentService is a service with an agent whose model is paced, over a journal.
 func agentService(t *testing.T, store journal.Store, m chat.Model) (*Gateway, *runs.Hub) {
 	t.Helper()
-	asks := &tool.Tool{Definition: chat.Tool{Name: "asks", Description: "A tool."}, Dangerous: true, Guard: &tool.Guard{Mode: tool.ModeRW, RequiresApproval: true},
-		Handler: tool.HandlerFunc(func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text("did"), nil })}
+	asks := &tool.Tool{Definition: chat.Tool{Name: "asks", Description: "A tool."}, Dangerous: true,
+		Guard: &tool.Guard{Mode: tool.ModeRW, RequiresApproval: true},
+		Handler: tool.HandlerFunc(func(context.Context, *tool.Call) (tool.Result, error) {
+			return tool.Text("did"), nil
+		})}
 	reg := new(tool.Registry)
 	if err := reg.Add(asks); err != nil {
 		t.Fatal(err)

@@ -72,12 +72,14 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 // bridge with its prompt and decoder, and the model behind a server that answers with 700 bytes, or with a stream of 50
 // tokens.
 func BenchmarkChain(b *testing.B) {
-	whole := canned{"application/json", fmt.Sprintf(`{"choices":[{"finish_reason":"stop","index":0,"message":{"content":%q,"role":"assistant"}}],`+
-		`"created":1700000000,"id":"chatcmpl-b","model":"m","object":"chat.completion","usage":{"completion_tokens":150,"prompt_tokens":12,"total_tokens":162}}`,
-		strings.Repeat("lorem ipsum ", 58))}
+	whole := canned{"application/json",
+		fmt.Sprintf(`{"choices":[{"finish_reason":"stop","index":0,"message":{"content":%q,"role":"assistant"}}],`+
+			`"created":1700000000,"id":"chatcmpl-b","model":"m","object":"chat.completion","usage":{"completion_tokens":150,"prompt_tokens":12,"total_tokens":162}}`,
+			strings.Repeat("lorem ipsum ", 58))}
 	var s strings.Builder
 	frame := func(delta, reason string) {
-		fmt.Fprintf(&s, "data: {\"choices\":[{\"delta\":%s,\"finish_reason\":%s,\"index\":0}],\"created\":1700000000,\"id\":\"chatcmpl-b\",\"model\":\"m\",\"object\":\"chat.completion.chunk\"}\n\n",
+		fmt.Fprintf(&s,
+			"data: {\"choices\":[{\"delta\":%s,\"finish_reason\":%s,\"index\":0}],\"created\":1700000000,\"id\":\"chatcmpl-b\",\"model\":\"m\",\"object\":\"chat.completion.chunk\"}\n\n",
 			delta, reason)
 	}
 	for i := range 50 {
@@ -90,16 +92,18 @@ func BenchmarkChain(b *testing.B) {
 		body := fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":%q}]`, strings.Repeat("x", 200))
 		for i := range n {
 			body += [...]string{",", `,"tools":[`}[max(0, 1-i)]
-			body += fmt.Sprintf(`{"type":"function","function":{"name":"get_thing_%d","description":"Looks up a thing in the register of things and returns what is known about it.",`+
-				`"parameters":{"type":"object","properties":{"city":{"type":"string","description":"Name of the city"},"unit":{"type":"string","enum":["celsius","fahrenheit"]},`+
-				`"days":{"type":"integer","minimum":1,"maximum":14}},"required":["city"]}}}`, i)
+			body += fmt.Sprintf(
+				`{"type":"function","function":{"name":"get_thing_%d","description":"Looks up a thing in the register of things and returns what is known about it.",`+
+					`"parameters":{"type":"object","properties":{"city":{"type":"string","description":"Name of the city"},"unit":{"type":"string","enum":["celsius","fahrenheit"]},`+
+					`"days":{"type":"integer","minimum":1,"maximum":14}},"required":["city"]}}}`, i)
 		}
 		if n > 0 {
 			body += "]"
 		}
 		run := func(answer canned, body string) func(*testing.B) {
 			return func(b *testing.B) {
-				m := openai.New(openai.Options{URL: "http://localhost/v1", Connection: connect.Connection{Transport: answer}})
+				m := openai.New(openai.Options{URL: "http://localhost/v1",
+					Connection: connect.Connection{Transport: answer}})
 				limited := route.Retry(route.Limit(m, route.LimitOptions{Concurrent: 64}), route.RetryOptions{})
 				o := one(bridge.New(limited, bridge.Options{Mode: bridge.ModeText}))
 				o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))

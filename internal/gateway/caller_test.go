@@ -12,8 +12,10 @@ func TestWhoHas(t *testing.T) {
 		{Name: "ada", Hash: gateway.HashKey("k-2"), Role: gateway.RoleAdmin},
 	}
 	g := gateway.New(gateway.Options{Keys: keys})
-	for secret, want := range map[string]gateway.Caller{"k-1": {Name: "home", Role: gateway.RoleClient}, "k-2": {Name: "ada", Role: gateway.RoleAdmin}, "k-3": {}} {
-		if got, ok := g.WhoHas(gateway.HashKey(secret)); got.Name != want.Name || got.Role != want.Role || ok != (want.Name != "") {
+	for secret, want := range map[string]gateway.Caller{"k-1": {Name: "home", Role: gateway.RoleClient},
+		"k-2": {Name: "ada", Role: gateway.RoleAdmin}, "k-3": {}} {
+		if got, ok := g.WhoHas(gateway.HashKey(secret)); got.Name != want.Name || got.Role != want.Role ||
+			ok != (want.Name != "") {
 			t.Errorf("%s is of %+v, %v", secret, got, ok)
 		}
 	}
@@ -28,7 +30,8 @@ func TestWhoHas(t *testing.T) {
 	if _, ok := g.WhoHas(gateway.HashKey("k-1")); ok {
 		t.Error("a key that was taken away still is somebody's")
 	}
-	g.Replace(gateway.Options{Keys: []gateway.Key{{Name: "ada", Hash: gateway.HashKey("k-4"), Role: gateway.RoleAdmin}}})
+	g.Replace(
+		gateway.Options{Keys: []gateway.Key{{Name: "ada", Hash: gateway.HashKey("k-4"), Role: gateway.RoleAdmin}}})
 	if g.Known(ada) {
 		t.Error("a key whose secret was replaced is still known")
 	}

@@ -57,7 +57,8 @@ func (w watched) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.E
 
 // captured are the kinds of events that a record keeps.
 var captured = [...]bool{chat.KindTurnStart: true, chat.KindRaw: true, chat.KindCallEnd: true, chat.KindNote: true,
-	chat.KindRejected: true, chat.KindOverrun: true, chat.KindBounce: true, chat.KindConverted: true, chat.KindFinish: true, chat.KindUsage: true, chat.KindIdle: false}
+	chat.KindRejected: true, chat.KindOverrun: true, chat.KindBounce: true, chat.KindConverted: true,
+	chat.KindFinish: true, chat.KindUsage: true, chat.KindIdle: false}
 
 // traced returns m with spans of its answer sent, and kept, if they are wanted.
 func (x *exchange) traced(m chat.Model) chat.Model {

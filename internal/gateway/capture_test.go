@@ -28,24 +28,28 @@ func TestCapture(t *testing.T) {
 		return nil
 	}))
 	o.Capture = ring
-	o.Keys = []Key{{Name: "ann", Hash: HashKey("a")}, {Name: "root", Hash: HashKey("r"), Role: RoleAdmin}, {Name: "ok", Hash: HashKey("o"), Role: RoleApprover}}
+	o.Keys = []Key{{Name: "ann", Hash: HashKey("a")}, {Name: "root", Hash: HashKey("r"), Role: RoleAdmin},
+		{Name: "ok", Hash: HashKey("o"), Role: RoleApprover}}
 	srv := serve(t, o)
 	say := func(id, body string) { ask(t, srv, body, "Authorization", "Bearer a", "X-Request-Id", id) }
 	say("one", hello)
 	say("two", helloStream)
 	say("three", strings.Replace(hello, "hello", "fail", 1))
 	for _, key := range []string{"", "Bearer a", "Bearer o", "Bearer x"} {
-		if resp, body := send(t, srv, "GET", pathCaptures, "", "Authorization", key); resp.StatusCode != 401 && resp.StatusCode != 403 || strings.Contains(body, `"captures"`) {
+		if resp, body := send(t, srv, "GET", pathCaptures, "", "Authorization", key); resp.StatusCode != 401 &&
+			resp.StatusCode != 403 || strings.Contains(body, `"captures"`) {
 			t.Errorf("%q: %d %s", key, resp.StatusCode, body)
 		}
 	}
 	_, body := send(t, srv, "GET", pathCaptures, "", "Authorization", "Bearer r")
 	var list struct{ Captures []capture.Record }
-	if err := json.Unmarshal([]byte(body), &list); err != nil || strings.Contains(body, `"request"`) || strings.Contains(body, `"answer"`) {
+	if err := json.Unmarshal([]byte(body), &list); err != nil || strings.Contains(body, `"request"`) ||
+		strings.Contains(body, `"answer"`) {
 		t.Fatal(err, body)
 	}
-	if len(list.Captures) != 3 || list.Captures[0].ID != "three" || list.Captures[0].Error != "timeout" || list.Captures[0].Status != 504 ||
-		!list.Captures[1].Streamed || list.Captures[2].Key != "ann" || list.Captures[2].Model != "m" {
+	if len(list.Captures) != 3 || list.Captures[0].ID != "three" || list.Captures[0].Error != "timeout" ||
+		list.Captures[0].Status != 504 || !list.Captures[1].Streamed || list.Captures[2].Key != "ann" ||
+		list.Captures[2].Model != "m" {
 		t.Errorf("%s", body)
 	}
 	for id, wants := range map[string][]string{
@@ -81,7 +85,8 @@ func TestCaptureWithoutKeys(t *testing.T) {
 	o.Capture = ring
 	srv := serve(t, o)
 	ask(t, srv, hello)
-	if resp, body := send(t, srv, "GET", pathCaptures, ""); resp.StatusCode != 200 || !strings.Contains(body, `"status":200`) {
+	if resp, body := send(t, srv, "GET", pathCaptures, ""); resp.StatusCode != 200 ||
+		!strings.Contains(body, `"status":200`) {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 	if resp, _ := send(t, srv, "GET", pathCaptures, "", "Origin", "https://page.example"); resp.StatusCode != 403 {
@@ -97,7 +102,8 @@ func TestLogContent(t *testing.T) {
 	srv := serve(t, o)
 	ask(t, srv, strings.Replace(hello, "hello", "hello sk-abcdefghijklmnop", 1))
 	await(t, func() bool { return strings.Contains(log.String(), "msg=content") })
-	if s := log.String(); !strings.Contains(s, "hello [masked]") || !strings.Contains(s, "the answer") || strings.Contains(s, "sk-abc") {
+	if s := log.String(); !strings.Contains(s, "hello [masked]") || !strings.Contains(s, "the answer") ||
+		strings.Contains(s, "sk-abc") {
 		t.Errorf("%s", s)
 	}
 }
@@ -122,7 +128,8 @@ func TestCaptureTurns(t *testing.T) {
 	o := one(model)
 	o.Capture = ring
 	srv := serve(t, o)
-	resp, body := ask(t, srv, `{"model":"m","messages":[{"role":"user","content":"weather?"}],"tools":[{"type":"function","function":{"name":"get_weather",
+	resp, body := ask(t, srv,
+		`{"model":"m","messages":[{"role":"user","content":"weather?"}],"tools":[{"type":"function","function":{"name":"get_weather",
 		"parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}}}]}`)
 	if resp.StatusCode != 200 || !strings.Contains(body, "Rome") {
 		t.Fatalf("%d %s", resp.StatusCode, body)
@@ -133,10 +140,12 @@ func TestCaptureTurns(t *testing.T) {
 		t.Fatalf("%+v", r.Turns)
 	}
 	first, second := &r.Turns[0], &r.Turns[1]
-	if !strings.Contains(string(first.Raw), "nonsense") || first.Bounce == nil || !strings.Contains(string(first.Bounce.Suppressed), "nonsense") || len(first.Tools) != 1 {
+	if !strings.Contains(string(first.Raw), "nonsense") || first.Bounce == nil ||
+		!strings.Contains(string(first.Bounce.Suppressed), "nonsense") || len(first.Tools) != 1 {
 		t.Errorf("%+v", first)
 	}
-	if !strings.Contains(string(second.Raw), "Rome") || len(second.Calls) != 1 || second.Calls[0].Dialect != "hermes" || len(second.Sent) <= len(first.Sent) {
+	if !strings.Contains(string(second.Raw), "Rome") || len(second.Calls) != 1 ||
+		second.Calls[0].Dialect != "hermes" || len(second.Sent) <= len(first.Sent) {
 		t.Errorf("%+v", second)
 	}
 	if ring.List()[0].Turns != nil {

@@ -64,13 +64,15 @@ func TestChoices(t *testing.T) {
 	srv := serve(t, one(numbered()))
 	resp, got := send(t, srv, http.MethodPost, pathCompletions, threeTimes+"}")
 	var c choices
-	if err := json.Unmarshal([]byte(got), &c); err != nil || len(c.Choices) != 3 || resp.Header.Get("X-Wield-Bounces") != "3" {
+	if err := json.Unmarshal([]byte(got), &c); err != nil || len(c.Choices) != 3 ||
+		resp.Header.Get("X-Wield-Bounces") != "3" {
 		t.Fatalf("%v, %s, %v", err, got, resp.Header)
 	}
 	said := map[string]bool{}
 	for i, one := range c.Choices {
 		said[one.Message.Content] = true
-		if want := map[bool]string{true: "tool_calls", false: "stop"}[len(one.Message.Calls) > 0]; one.Index != i || one.Reason != want {
+		if want := map[bool]string{true: "tool_calls", false: "stop"}[len(one.Message.Calls) > 0]; one.Index != i ||
+			one.Reason != want {
 			t.Errorf("choice %d: %+v", i, one)
 		}
 	}
@@ -79,9 +81,11 @@ func TestChoices(t *testing.T) {
 	}
 
 	srv = serve(t, one(numbered()))
-	_, got = send(t, srv, http.MethodPost, pathGemini+"/m:generateContent", `{"contents":[{"parts":[{"text":"hi"}]}],"generationConfig":{"candidateCount":2}}`)
+	_, got = send(t, srv, http.MethodPost, pathGemini+"/m:generateContent",
+		`{"contents":[{"parts":[{"text":"hi"}]}],"generationConfig":{"candidateCount":2}}`)
 	c = choices{}
-	if err := json.Unmarshal([]byte(got), &c); err != nil || len(c.Candidates) != 2 || c.Candidates[1].Index != 1 || c.Candidates[1].Reason != "STOP" || c.Counts.In != 20 {
+	if err := json.Unmarshal([]byte(got), &c); err != nil || len(c.Candidates) != 2 || c.Candidates[1].Index != 1 ||
+		c.Candidates[1].Reason != "STOP" || c.Counts.In != 20 {
 		t.Errorf("%v: %s", err, got)
 	}
 }
@@ -89,7 +93,8 @@ func TestChoices(t *testing.T) {
 // TestChoicesStreamed: the frames of several answers say whose they are, and one end is that of the stream.
 func TestChoicesStreamed(t *testing.T) {
 	srv := serve(t, one(numbered()))
-	_, got := send(t, srv, http.MethodPost, pathCompletions, threeTimes+`,"stream":true,"stream_options":{"include_usage":true}}`)
+	_, got := send(t, srv, http.MethodPost, pathCompletions,
+		threeTimes+`,"stream":true,"stream_options":{"include_usage":true}}`)
 	texts, reasons, ids, in := map[int]string{}, map[int]string{}, map[string]bool{}, 0
 	frames := strings.Split(strings.TrimSpace(got), "\n\n")
 	for _, frame := range frames[:len(frames)-1] {
@@ -126,12 +131,15 @@ func TestChoicesFail(t *testing.T) {
 		return nil
 	})))
 	for _, more := range []string{"", `,"stream":true`} {
-		resp, got := send(t, srv, http.MethodPost, pathCompletions, `{"n":2,"messages":[{"role":"user","content":"hi"}]`+more+"}")
-		if more == "" && resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(got, "full") || strings.Contains(got, "[DONE]") {
+		resp, got := send(t, srv, http.MethodPost, pathCompletions,
+			`{"n":2,"messages":[{"role":"user","content":"hi"}]`+more+"}")
+		if more == "" && resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(got, "full") ||
+			strings.Contains(got, "[DONE]") {
 			t.Errorf("%d: %s", resp.StatusCode, got)
 		}
 	}
-	srv = serve(t, Options{Models: []Model{{Name: "m", Model: says(text("a")), NeedsKey: true}}, Keys: []Key{{Name: "k", Hash: HashKey("secret"), Role: RoleAdmin}}})
+	srv = serve(t, Options{Models: []Model{{Name: "m", Model: says(text("a")), NeedsKey: true}},
+		Keys: []Key{{Name: "k", Hash: HashKey("secret"), Role: RoleAdmin}}})
 	resp, got := send(t, srv, http.MethodPost, pathCompletions, threeTimes+"}", "Authorization", "Bearer secret")
 	if resp.StatusCode != http.StatusBadRequest || !strings.Contains(got, `"param":"n"`) {
 		t.Errorf("%d: %s", resp.StatusCode, got)

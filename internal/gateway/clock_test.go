@@ -9,7 +9,8 @@ import (
 // is locked out for longer than the limit says, and nobody gets more than it gives.
 func TestClockJumps(t *testing.T) {
 	begin := time.Date(2026, 3, 4, 9, 0, 0, 0, time.UTC)
-	for _, jump := range []time.Duration{-100 * 365 * 24 * time.Hour, -time.Hour, -time.Second, 0, time.Hour, 100 * 365 * 24 * time.Hour} {
+	for _, jump := range []time.Duration{-100 * 365 * 24 * time.Hour, -time.Hour, -time.Second, 0, time.Hour,
+		100 * 365 * 24 * time.Hour} {
 		h := newHolders([]Key{{Name: "k", RPM: 6}}, begin)[0]
 		for range 6 {
 			if limit, _ := h.start(begin); limit != "" {

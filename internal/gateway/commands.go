@@ -29,7 +29,8 @@ var commands = []command{
 	{"model", "says which model answers, and how much it is shown", (*commanded).describe},
 	{"save", "", elsewhere("your program keeps the conversation; save it there")},
 	{"load", "", elsewhere("your program keeps the conversation; load it there")},
-	{"refreshtokens", "", elsewhere("credentials are the configuration's, and are read again with wield's own commands")},
+	{"refreshtokens", "", elsewhere("credentials are the configuration's, and are read again with wield's own " +
+		"commands")},
 	{"logout", "", elsewhere("credentials are the configuration's")},
 	{"quit", "", elsewhere("close the conversation in your program")},
 	{"ole", "", elsewhere("¡Olé!")},
@@ -112,7 +113,8 @@ func titled(req *chat.Request) *chat.Request {
 	out.Messages = append([]chat.Message(nil), req.Messages...)
 	out.Messages[len(out.Messages)-1] = chat.Message{Role: chat.RoleUser,
 		Parts: chat.Text(
-			"Write a title for this conversation: at most six words, without quotes and without a full stop. Answer with the title alone.")}
+			"Write a title for this conversation: at most six words, without quotes and without a full stop. Answer " +
+				"with the title alone.")}
 	return &out
 }
 

@@ -30,7 +30,8 @@ func TestCommands(t *testing.T) {
 		{"m", "/model", "m, with 0 earlier messages and 0 tools.", ""},
 		{"m", "/save it", "your program keeps the conversation", ""},
 		{"m", "/ole", "¡Olé!", ""},
-		{"m", "/title", "from the model", "Write a title for this conversation: at most six words, without quotes and without a full stop. Answer with the title alone."},
+		{"m", "/title", "from the model",
+			"Write a title for this conversation: at most six words, without quotes and without a full stop. Answer with the title alone."},
 		{"m", "/etc/passwd is a file", "from the model", "/etc/passwd is a file"},
 		{"m", "/unheard of", "from the model", "/unheard of"},
 		{"m", "help", "from the model", "help"},
@@ -40,7 +41,8 @@ func TestCommands(t *testing.T) {
 	} {
 		for _, stream := range []bool{false, true} {
 			asked = ""
-			resp, body := ask(t, srv, fmt.Sprintf(`{"model":%q,"stream":%v,"messages":[{"role":"user","content":%q}]}`, tc.model, stream, tc.said))
+			resp, body := ask(t, srv, fmt.Sprintf(`{"model":%q,"stream":%v,"messages":[{"role":"user","content":%q}]}`,
+				tc.model, stream, tc.said))
 			want := strings.ReplaceAll(tc.answer, "\n", `\n`)
 			if resp.StatusCode != 200 || !strings.Contains(body, want) || asked != tc.asked {
 				t.Errorf("%s %q: %s; the model was asked %q", tc.model, tc.said, body, asked)

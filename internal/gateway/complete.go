@@ -49,7 +49,8 @@ func (x *exchange) whole(m chat.Model, req *chat.Request, c collector) *failure 
 	m = x.traced(m)
 	ctx := x.r.Context()
 	a := collectedAnswer{x: x, c: c}
-	m.Stream(ctx, req)(a.take) // a loop would need memory for every variable that its body shares with what is around it
+	// a loop would need memory for every variable that its body shares with what is around it
+	m.Stream(ctx, req)(a.take)
 	switch {
 	case a.err != nil:
 		return x.modelFailure(ctx, a.err)

@@ -32,7 +32,8 @@ type endpoint struct {
 	path  string
 	front *clientProtocol // whose protocol it is
 	serve func(*exchange) *failure
-	take  func(*exchange, []byte) *failure // in place of serve: what answers a body, within the limits of whoever sends it
+	// in place of serve: what answers a body, within the limits of whoever sends it
+	take func(*exchange, []byte) *failure
 }
 
 // endpoints are all URLs that are answered.
@@ -308,7 +309,8 @@ func (g *Gateway) unknownURL(r *http.Request) *failure {
 	if meant := g.routes.suggest(path); meant != "" {
 		message += "did you mean " + meant + "?"
 	} else {
-		message += "models are asked with POST " + pathCompletions + ", " + pathResponses + ", " + pathMessages + " or " + pathChat
+		message += "models are asked with POST " + pathCompletions + ", " + pathResponses + ", " + pathMessages +
+			" or " + pathChat
 	}
 	return refuse(http.StatusNotFound, chat.ErrNotFound, codeURL, message)
 }

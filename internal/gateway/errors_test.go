@@ -40,35 +40,53 @@ func TestRequestErrors(t *testing.T) {
 	}{
 		{"nothing there", "GET", "/v1/nothing", "", 404, "", "unknown_url", "POST /v1/chat/completions"},
 		{"root", "GET", "/", "", 404, "", "unknown_url", "models are asked with POST /v1/chat/completions"},
-		{"a slip", "POST", "/v1/chat/completion", "{}", 404, "", "unknown_url", "did you mean POST /v1/chat/completions?"},
+		{"a slip", "POST", "/v1/chat/completion", "{}", 404, "", "unknown_url",
+			"did you mean POST /v1/chat/completions?"},
 		{"another slip", "GET", "/v1/model", "", 404, "", "unknown_url", "did you mean GET /v1/models?"},
-		{"a slip where it is administered", "GET", "/admin/capture", "", 404, "", "unknown_url", "models are asked with"},
+		{"a slip where it is administered", "GET", "/admin/capture", "", 404, "", "unknown_url",
+			"models are asked with"},
 		{"base URL without v1", "POST", "/chat/completions", "{}", 400, "messages", "missing_messages", ""},
 		{"base URL twice", "POST", "/v1/v1/chat/completions", "{}", 400, "messages", "missing_messages", ""},
 		{"trailing slash", "POST", "/v1/chat/completions/", "{}", 400, "messages", "missing_messages", ""},
-		{"a slip below messages", "POST", "/v1/messages/bath", "{}", 404, "", "", "did you mean POST /v1/messages/batches?"},
-		{"GET completions", "GET", pathCompletions, "", 405, "", "method_not_allowed", "\"GET\" is not answered at this URL, only POST"},
+		{"a slip below messages", "POST", "/v1/messages/bath", "{}", 404, "", "",
+			"did you mean POST /v1/messages/batches?"},
+		{"GET completions", "GET", pathCompletions, "", 405, "", "method_not_allowed",
+			"\"GET\" is not answered at this URL, only POST"},
 		{"POST models", "POST", pathModels, "", 405, "", "method_not_allowed", "POST"},
 		{"OPTIONS", "OPTIONS", pathCompletions, "", 405, "", "method_not_allowed", ""},
-		{"too large", "POST", pathCompletions, `{"messages":"` + strings.Repeat("x", 2000) + `"}`, 413, "", "request_too_large", "2000 bytes"},
+		{"too large", "POST", pathCompletions, `{"messages":"` + strings.Repeat("x", 2000) + `"}`, 413, "",
+			"request_too_large", "2000 bytes"},
 		{"no body", "POST", pathCompletions, "", 400, "", "invalid_json", ""},
 		{"no JSON", "POST", pathCompletions, `{"model":"coder",]`, 400, "", "invalid_json", "17"},
 		{"cut JSON", "POST", pathCompletions, `{"model":"coder","messages":[`, 400, "", "invalid_json", ""},
 		{"no object", "POST", pathCompletions, `[1]`, 400, "", "invalid_type", ""},
-		{"two models", "POST", pathCompletions, `{"model":"coder","model":"agent",` + user + `}`, 400, "", "invalid_json", "duplicate"},
-		{"model missing", "POST", pathCompletions, `{` + user + `}`, 400, "model", "missing_required_parameter", "coder, qwen/qwen3-4b"},
-		{"model unknown", "POST", pathCompletions, `{"model":"codr",` + user + `}`, 404, "model", "model_not_found", `did you mean "coder"?`},
-		{"model quite unknown", "POST", pathCompletions, `{"model":"gpt-5",` + user + `}`, 404, "model", "model_not_found", "known models: coder, qwen/qwen3-4b, agent"},
+		{"two models", "POST", pathCompletions, `{"model":"coder","model":"agent",` + user + `}`, 400, "",
+			"invalid_json", "duplicate"},
+		{"model missing", "POST", pathCompletions, `{` + user + `}`, 400, "model", "missing_required_parameter",
+			"coder, qwen/qwen3-4b"},
+		{"model unknown", "POST", pathCompletions, `{"model":"codr",` + user + `}`, 404, "model", "model_not_found",
+			`did you mean "coder"?`},
+		{"model quite unknown", "POST", pathCompletions, `{"model":"gpt-5",` + user + `}`, 404, "model",
+			"model_not_found", "known models: coder, qwen/qwen3-4b, agent"},
 		{"model wrong type", "POST", pathCompletions, `{"model":7,` + user + `}`, 400, "model", "invalid_type", ""},
 		{"messages missing", "POST", pathCompletions, `{"model":"coder"}`, 400, "messages", "missing_messages", ""},
-		{"messages empty", "POST", pathCompletions, `{"model":"coder","messages":[]}`, 400, "messages", "missing_messages", ""},
-		{"messages wrong type", "POST", pathCompletions, `{"model":"coder","messages":"hi"}`, 400, "messages", "invalid_type", ""},
-		{"instructions only", "POST", pathCompletions, `{"model":"coder","messages":[{"role":"system","content":"be kind"}]}`, 400, "messages", "missing_user_message", ""},
-		{"role unknown", "POST", pathCompletions, `{"model":"coder","messages":[{"role":"wizard","content":"hi"}]}`, 400, "messages[0].role", "invalid_value", ""},
-		{"several choices", "POST", pathCompletions, `{"model":"coder","n":17,` + user + `}`, 400, "n", "invalid_value", ""},
-		{"effort unknown", "POST", pathCompletions, `{"model":"coder","reasoning_effort":"heroic",` + user + `}`, 400, "reasoning_effort", "invalid_reasoning_effort", ""},
-		{"stream wrong type", "POST", pathCompletions, `{"model":"coder","stream":"yes",` + user + `}`, 400, "stream", "invalid_type", ""},
-		{"key needed", "POST", pathCompletions, `{"model":"agent",` + user + `}`, 401, "", "invalid_api_key", "Authorization"},
+		{"messages empty", "POST", pathCompletions, `{"model":"coder","messages":[]}`, 400, "messages",
+			"missing_messages", ""},
+		{"messages wrong type", "POST", pathCompletions, `{"model":"coder","messages":"hi"}`, 400, "messages",
+			"invalid_type", ""},
+		{"instructions only", "POST", pathCompletions,
+			`{"model":"coder","messages":[{"role":"system","content":"be kind"}]}`, 400, "messages",
+			"missing_user_message", ""},
+		{"role unknown", "POST", pathCompletions, `{"model":"coder","messages":[{"role":"wizard","content":"hi"}]}`,
+			400, "messages[0].role", "invalid_value", ""},
+		{"several choices", "POST", pathCompletions, `{"model":"coder","n":17,` + user + `}`, 400, "n",
+			"invalid_value", ""},
+		{"effort unknown", "POST", pathCompletions, `{"model":"coder","reasoning_effort":"heroic",` + user + `}`, 400,
+			"reasoning_effort", "invalid_reasoning_effort", ""},
+		{"stream wrong type", "POST", pathCompletions, `{"model":"coder","stream":"yes",` + user + `}`, 400, "stream",
+			"invalid_type", ""},
+		{"key needed", "POST", pathCompletions, `{"model":"agent",` + user + `}`, 401, "", "invalid_api_key",
+			"Authorization"},
 		{"entry unknown", "GET", pathModels + "/nope", "", 404, "model", "model_not_found", "known models"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -98,7 +116,8 @@ func checkError(t *testing.T, resp *http.Response, body string, status int, para
 		t.Fatalf("not the shape of an error: %s", body)
 	}
 	if deref(e.Param) != param || deref(e.Code) != code || !strings.Contains(e.Message, message) {
-		t.Errorf("param %q, code %q, message %q; want %q, %q, ..%s..", deref(e.Param), deref(e.Code), e.Message, param, code, message)
+		t.Errorf("param %q, code %q, message %q; want %q, %q, ..%s..", deref(e.Param), deref(e.Code), e.Message, param,
+			code, message)
 	}
 }
 
@@ -114,7 +133,8 @@ func TestModelErrors(t *testing.T) {
 		{&chat.Error{Kind: chat.ErrFiltered, Message: "refused"}, 400, ""}, // A19: not a 500 without a reason
 		{&chat.Error{Kind: chat.ErrAuth, Status: 401, Message: "bad key"}, 502, ""},
 		{&chat.Error{Kind: chat.ErrNotFound, Message: "not pulled"}, 404, ""},
-		{&chat.Error{Kind: chat.ErrRateLimit, Status: 429, Message: "Code: 2028", RetryAfter: 1500 * time.Millisecond}, 429, "2"},
+		{&chat.Error{Kind: chat.ErrRateLimit, Status: 429, Message: "Code: 2028", RetryAfter: 1500 * time.Millisecond},
+			429, "2"},
 		{&chat.Error{Kind: chat.ErrOverloaded, Message: "busy", RetryAfter: time.Minute}, 503, "60"},
 		{&chat.Error{Kind: chat.ErrTimeout, Message: "slow"}, 504, ""},
 		{&chat.Error{Kind: chat.ErrProtocol, Message: "nonsense"}, 502, ""},
@@ -124,7 +144,8 @@ func TestModelErrors(t *testing.T) {
 		for _, body := range []string{hello, helloStream} {
 			resp, got := ask(t, srv, body)
 			e := parse(t, got).Error
-			if resp.StatusCode != tt.status || e == nil || !strings.Contains(e.Message, tt.err.Message) || deref(e.Param) != tt.err.Param {
+			if resp.StatusCode != tt.status || e == nil || !strings.Contains(e.Message, tt.err.Message) ||
+				deref(e.Param) != tt.err.Param {
 				t.Errorf("%s: status %d, want %d: %s", tt.err.Kind, resp.StatusCode, tt.status, got)
 			}
 			if h := resp.Header.Get("Retry-After"); h != tt.retry {
@@ -149,8 +170,10 @@ func TestChunkedBody(t *testing.T) {
 	for _, tt := range []struct {
 		body   string
 		status int
-	}{{hello, 200}, {strings.Repeat(" ", 1001-len(hello)) + hello, 413}, {strings.Repeat(" ", 1000-len(hello)) + hello, 200}} {
-		req, err := http.NewRequestWithContext(t.Context(), "POST", srv.URL+pathCompletions, io.MultiReader(strings.NewReader(tt.body)))
+	}{{hello, 200}, {strings.Repeat(" ", 1001-len(hello)) + hello, 413},
+		{strings.Repeat(" ", 1000-len(hello)) + hello, 200}} {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", srv.URL+pathCompletions,
+			io.MultiReader(strings.NewReader(tt.body)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,14 +276,16 @@ func TestLog(t *testing.T) {
 	o.Log = textLog(&log)
 	o.Keys = []Key{{Name: "alice", Hash: HashKey("sk-secret")}}
 	srv := serve(t, o)
-	ask(t, srv, `{"model":"m","messages":[{"role":"user","content":"private words"}]}`, "Authorization", "Bearer sk-secret", "X-Request-Id", "abc-1")
+	ask(t, srv, `{"model":"m","messages":[{"role":"user","content":"private words"}]}`, "Authorization",
+		"Bearer sk-secret", "X-Request-Id", "abc-1")
 	ask(t, srv, hello, "Authorization", "Bearer sk-other")
 	srv.Close()
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	if len(lines) != 3 {
 		t.Fatalf("%d lines:\n%s", len(lines), log.String())
 	}
-	for _, want := range []string{"level=INFO", "status=200", "model=m", "key=alice", "request=abc-1", "path=/v1/chat/completions"} {
+	for _, want := range []string{"level=INFO", "status=200", "model=m", "key=alice", "request=abc-1",
+		"path=/v1/chat/completions"} {
 		if !strings.Contains(lines[0], want) {
 			t.Errorf("%s is missing in %s", want, lines[0])
 		}
@@ -281,7 +306,8 @@ func TestLog(t *testing.T) {
 // TestRequestID: a client's own id comes back if it is harmless.
 func TestRequestID(t *testing.T) {
 	srv := serve(t, one(says(text("a"))))
-	for id, keep := range map[string]bool{"trace-1.2:3_x": true, "a b": false, strings.Repeat("x", 129): false, "é": false} {
+	for id, keep := range map[string]bool{"trace-1.2:3_x": true, "a b": false, strings.Repeat("x", 129): false,
+		"é": false} {
 		resp, _ := ask(t, srv, hello, "X-Request-Id", id)
 		if got := resp.Header.Get("X-Request-Id"); (got == id) != keep || got == "" {
 			t.Errorf("%q came back as %q", id, got)

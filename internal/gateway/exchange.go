@@ -287,7 +287,8 @@ func (x *exchange) readBody() ([]byte, *failure) {
 		x.keepRequest(body)
 		if more(body, "{", maxObjects) {
 			return nil, refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge,
-				"the request holds more than "+strconv.Itoa(maxObjects)+" objects, such as messages, parts and calls: send a shorter history")
+				"the request holds more than "+strconv.Itoa(maxObjects)+" objects, such as messages, parts and "+
+					"calls: send a shorter history")
 		}
 		return body, nil
 	case errors.As(err, &large):

@@ -49,7 +49,8 @@ const statusGone = 499
 var (
 	noKey = refuse(http.StatusUnauthorized, chat.ErrAuth, codeKey,
 		`this needs an API key of wield: send one as "Authorization: Bearer KEY"; `+keyPlace)
-	wrongKey = refuse(http.StatusUnauthorized, chat.ErrAuth, codeKey, "the API key is not one of this service; "+keyPlace)
+	wrongKey = refuse(http.StatusUnauthorized, chat.ErrAuth, codeKey, "the API key is not one of this service; "+
+		keyPlace)
 )
 
 // keyPlace says where whoever was refused finds a key.

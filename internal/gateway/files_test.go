@@ -42,9 +42,13 @@ func keeping(t *testing.T, more ...Model) *httptest.Server {
 		a.Close()
 		backend.Close()
 	})
-	return serve(t, Options{Models: append([]Model{{Name: "m", Model: o, Relay: o, Backend: "o", Upstream: "up-m", Speaks: chat.ProtocolOpenAI},
-		{Name: "m2", Model: o, Relay: o, Backend: "o", Upstream: "up-m2", Speaks: chat.ProtocolOpenAI},
-		{Name: "c", Model: a, Relay: a, Backend: "a", Upstream: "up-c", Speaks: chat.ProtocolAnthropic}}, more...)})
+	return serve(t,
+		Options{
+			Models: append([]Model{{Name: "m", Model: o, Relay: o, Backend: "o", Upstream: "up-m",
+				Speaks: chat.ProtocolOpenAI},
+				{Name: "m2", Model: o, Relay: o, Backend: "o", Upstream: "up-m2", Speaks: chat.ProtocolOpenAI},
+				{Name: "c", Model: a, Relay: a, Backend: "a", Upstream: "up-c", Speaks: chat.ProtocolAnthropic}},
+				more...)})
 }
 
 func TestFiles(t *testing.T) {
@@ -58,20 +62,25 @@ func TestFiles(t *testing.T) {
 		{"GET", "/v1/files?limit=2&after=f%201", "", nil, "GET /v1/files?limit=2&after=f%201 Bearer ko beta= "},
 		{"DELETE", "/v1/files/f1", "", nil, "DELETE /v1/files/f1 Bearer ko beta= "},
 		{"GET", "/v1/files/f1/content", "", nil, "line 1\nline 2\n"},
-		{"POST", "/v1/batches", `{"input_file_id":"f1","endpoint":"/v1/chat/completions"}`, nil, `POST /v1/batches Bearer ko beta= {"input_file_id":"f1","endpoint":"/v1/chat/completions"}`},
+		{"POST", "/v1/batches", `{"input_file_id":"f1","endpoint":"/v1/chat/completions"}`, nil,
+			`POST /v1/batches Bearer ko beta= {"input_file_id":"f1","endpoint":"/v1/chat/completions"}`},
 		{"POST", "/v1/batches/b1/cancel", "", nil, "POST /v1/batches/b1/cancel Bearer ko beta= "},
 		{"GET", "/v1/files", "", version, "GET /v1/files ka beta=files-api-2025-04-14 "},
-		{"POST", "/v1/messages/batches", `{"requests":[{"custom_id":"1","params":{"model":"c","x":[{"model":"c"}]}},{"params":{"model":"other"}}]}`, version,
+		{"POST", "/v1/messages/batches",
+			`{"requests":[{"custom_id":"1","params":{"model":"c","x":[{"model":"c"}]}},{"params":{"model":"other"}}]}`,
+			version,
 			`POST /v1/messages/batches ka beta=files-api-2025-04-14 {"requests":[{"custom_id":"1","params":{"model":"up-c","x":[{"model":"c"}]}},{"params":{"model":"other"}}]}`},
 		{"GET", "/v1/messages/batches/b1/results", "", version, "line 1\nline 2\n"},
-		{"GET", "/v1/messages/batches/b1", "", version, `{"id":"b1","results_url":"` + srv.URL + `/v1/messages/batches/b1/results"}`},
+		{"GET", "/v1/messages/batches/b1", "", version, `{"id":"b1","results_url":"` + srv.URL +
+			`/v1/messages/batches/b1/results"}`},
 	} {
 		resp, got := send(t, srv, tt.method, tt.path, tt.body, tt.header...)
 		if resp.StatusCode != 200 || got != tt.want {
 			t.Errorf("%s %s: %d %s", tt.method, tt.path, resp.StatusCode, got)
 		}
 	}
-	if resp, got := send(t, srv, "GET", "/v1/files/missing", ""); resp.StatusCode != 404 || !strings.Contains(got, "no such file") {
+	if resp, got := send(t, srv, "GET", "/v1/files/missing", ""); resp.StatusCode != 404 ||
+		!strings.Contains(got, "no such file") {
 		t.Errorf("a file that is not there: %d %s", resp.StatusCode, got)
 	}
 }
@@ -79,9 +88,11 @@ func TestFiles(t *testing.T) {
 // TestBatchFile: the lines of a file for a batch name models as their server knows them. Any other file is left alone.
 func TestBatchFile(t *testing.T) {
 	srv := keeping(t)
-	const lines = `{"custom_id":"1","body":{"model":"m","messages":[]}}` + "\n" + `{"body":{"model":"m2"}}` + "\nno JSON\n"
+	const lines = `{"custom_id":"1","body":{"model":"m","messages":[]}}` + "\n" + `{"body":{"model":"m2"}}` +
+		"\nno JSON\n"
 	for purpose, want := range map[string]string{
-		"batch":     `{"custom_id":"1","body":{"model":"up-m","messages":[]}}` + "\n" + `{"body":{"model":"up-m2"}}` + "\nno JSON\n",
+		"batch": `{"custom_id":"1","body":{"model":"up-m","messages":[]}}` + "\n" + `{"body":{"model":"up-m2"}}` +
+			"\nno JSON\n",
 		"fine-tune": lines,
 	} {
 		var body bytes.Buffer
@@ -105,7 +116,8 @@ func TestKeeper(t *testing.T) {
 	elsewhere := openai.New(openai.Options{URL: "http://127.0.0.1:1/v1"})
 	t.Cleanup(elsewhere.Close)
 	srv := keeping(t, Model{Name: "e", Model: elsewhere, Relay: elsewhere, Backend: "e", Speaks: chat.ProtocolOpenAI})
-	for model, want := range map[string]string{"": "several backends", "m2": "GET /v1/files Bearer ko", "c": "has no /v1/files", "nobody": "there is no model"} {
+	for model, want := range map[string]string{"": "several backends", "m2": "GET /v1/files Bearer ko",
+		"c": "has no /v1/files", "nobody": "there is no model"} {
 		var header []string
 		if model != "" {
 			header = []string{"X-Wield-Model", model}
@@ -115,7 +127,8 @@ func TestKeeper(t *testing.T) {
 		}
 	}
 	none := serve(t, Options{Models: []Model{{Name: "m", Model: says(text("a"))}}})
-	if resp, got := send(t, none, "GET", "/v1/messages/batches", ""); resp.StatusCode != 404 || !strings.Contains(got, "kind anthropic") {
+	if resp, got := send(t, none, "GET", "/v1/messages/batches", ""); resp.StatusCode != 404 ||
+		!strings.Contains(got, "kind anthropic") {
 		t.Errorf("%d %s", resp.StatusCode, got)
 	}
 	keyed := keeping(t) // without keys everything is open

@@ -12,7 +12,8 @@ func TestFormField(t *testing.T) {
 	for _, tt := range []struct {
 		f    *clientProtocol
 		want string
-	}{{completionsFront, "response_format"}, {responsesFront, "text.format"}, {messagesFront, "output_config.format"}, {ollamaFront, "format"}} {
+	}{{completionsFront, "response_format"}, {responsesFront, "text.format"}, {messagesFront, "output_config.format"},
+		{ollamaFront, "format"}} {
 		x := &exchange{front: tt.f}
 		f := x.modelFailure(context.Background(), &chat.Error{Kind: chat.ErrBadRequest, Param: "response_format"})
 		if f.status != 400 || f.err.Param != tt.want {

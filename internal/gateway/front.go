@@ -227,7 +227,8 @@ func (x *exchange) prepare(req *chat.Request) *failure {
 		case `"dual_pass_write_only"`, `"dual_pass_all"`:
 			return badField(paramPasses, codePasses,
 				"the value "+mode+" is refused: it has the model answer without tools first, then runs its tools "+
-					"unseen and throws their answer away, so that the answer tells of what was not done; use single_pass, or leave the field out")
+					"unseen and throws their answer away, so that the answer tells of what was not done; use "+
+					"single_pass, or leave the field out")
 		default:
 			return badField(paramPasses, codePasses, "the only value of "+paramPasses+" is single_pass, not "+
 				quote(mode))

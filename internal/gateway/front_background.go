@@ -191,7 +191,8 @@ func (x *exchange) abandon(r *record, cause error) *failure {
 	}
 	if j == nil {
 		f := refuse(http.StatusConflict, chat.ErrBadRequest, codeElsewhere,
-			"the response "+quote(r.key.id)+" is made by another process of this service, or was a moment ago; try again")
+			"the response "+quote(r.key.id)+" is made by another process of this service, or was a moment ago; try "+
+				"again")
 		f.err.RetryAfter = jobLease
 		return f
 	}
@@ -210,7 +211,8 @@ func (x *exchange) cancelResponse() *failure {
 	req, err := responses.Restore(r.body)
 	if err != nil || !req.Background {
 		return refuse(http.StatusBadRequest, chat.ErrBadRequest, codeNotBackground, "the response "+quote(x.arg)+
-			" was not made in the background, so that there is nothing to cancel: to end such an answer, close the connection that it comes on")
+			" was not made in the background, so that there is nothing to cancel: to end such an answer, close the "+
+			"connection that it comes on")
 	}
 	if r.unfinished() {
 		if f := x.abandon(r, errCancelled); f != nil {
@@ -232,7 +234,8 @@ func (x *exchange) showStream(r *record, j *job, after string) *failure {
 			" is made by another process of this service, or was a moment ago; try again, or leave stream out")
 	case j == nil:
 		return badField("stream", codeFrames,
-			"the events of this response are not kept: those of responses in the background are, for some time; leave stream out")
+			"the events of this response are not kept: those of responses in the background are, for some time; "+
+				"leave stream out")
 	case after == "":
 		return x.follow(j, -1)
 	}
@@ -315,7 +318,8 @@ func (x *exchange) follow(j *job, after int) *failure {
 // tooSlow is the error of a stream whose client has not taken the events before they were forgotten.
 func tooSlow() *chat.Error {
 	return &chat.Error{Kind: chat.ErrBadRequest, Code: codeFrames,
-		Message: "the events that come next are not kept any more: they were made faster than this client took them; ask for the response without stream"}
+		Message: "the events that come next are not kept any more: they were made faster than this client took them; " +
+			"ask for the response without stream"}
 }
 
 // aliveTimer returns the timer of signs of life, which never fires where there are none.
@@ -372,7 +376,8 @@ func (g *Gateway) adoptJobs(ctx context.Context) error {
 		if left, err = g.adoptAll(ctx, left); err != nil || len(left) == 0 {
 			break
 		}
-		wait := time.NewTimer(jobLease) // a process that was killed holds them for so long, and one that lives for longer
+		// a process that was killed holds them for so long, and one that lives for longer
+		wait := time.NewTimer(jobLease)
 		select {
 		case <-wait.C:
 		case <-ctx.Done():

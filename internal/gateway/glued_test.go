@@ -22,7 +22,8 @@ func spoken(t *testing.T, o bridge.Options, answers ...[]string) (*httptest.Serv
 }
 
 // spokenAs is the same with a model of one's own before it. Who asks for no stream gets the deltas in one body.
-func spokenAs(t *testing.T, backendOptions openai.Options, o bridge.Options, answers ...[]string) (*httptest.Server, *atomic.Int32) {
+func spokenAs(t *testing.T, backendOptions openai.Options, o bridge.Options, answers ...[]string) (*httptest.Server,
+	*atomic.Int32) {
 	t.Helper()
 	var asked atomic.Int32
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,14 +37,16 @@ func spokenAs(t *testing.T, backendOptions openai.Options, o bridge.Options, ans
 		n := int(asked.Add(1)) - 1
 		deltas := answers[min(n, len(answers)-1)]
 		if !req.Stream {
-			fmt.Fprintf(w, `{"choices":[{"index":0,"message":%s,"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":5,"completion_tokens":2}}`, joined(t, deltas))
+			fmt.Fprintf(w,
+				`{"choices":[{"index":0,"message":%s,"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":5,"completion_tokens":2}}`, joined(t, deltas))
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, delta := range deltas {
 			fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":%s}]}\n\n", delta)
 		}
-		io.WriteString(w, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":5,"completion_tokens":2}}`+"\n\ndata: [DONE]\n\n")
+		io.WriteString(w,
+			`data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":5,"completion_tokens":2}}`+"\n\ndata: [DONE]\n\n")
 	}))
 	backendOptions.URL = backend.URL + "/v1"
 	m := openai.New(backendOptions)
@@ -104,26 +107,48 @@ func TestGluedCalls(t *testing.T) {
 		deltas []string
 		want   string
 	}{
-		{"arguments glued", []string{`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"city\":\"Rome\"}{\"city\":\"Oslo\"}"}}]}`}, rome + oslo},
-		{"arguments glued in pieces", []string{`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"city\":\"Ro"}}]}`,
-			`{"tool_calls":[{"index":0,"function":{"arguments":"me\"}{\"city\""}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":":\"Oslo\"}"}}]}`}, rome + oslo},
-		{"names and arguments glued", []string{`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weathernow","arguments":"{\"city\":\"Rome\"}{}"}}]}`}, rome + "now({})"},
-		{"one name twice, two objects", []string{`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weatherget_weather","arguments":"{\"city\":\"Rome\"}{\"city\":\"Oslo\"}"}}]}`}, rome + oslo},
-		{"one name twice, one object", []string{`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weatherget_weather","arguments":"{\"city\":\"Rome\"}"}}]}`}, rome},
-		{"the name in every delta", []string{`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"city\":"}}]}`,
-			`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"\"Rome\"}"}}]}`}, rome},
-		{"neither index nor ids", []string{`{"tool_calls":[{"function":{"name":"get_weather","arguments":"{\"city\":\"Rome\"}"}}]}`,
-			`{"tool_calls":[{"function":{"name":"get_weather","arguments":"{\"city\":\"Oslo\"}"}}]}`}, rome + oslo},
-		{"no arguments, neither index nor ids", []string{`{"tool_calls":[{"function":{"name":"now","arguments":""}}]}`, `{"tool_calls":[{"function":{"name":"get","arguments":""}}]}`}, "now({})get({})"},
-		{"everything is index 0", []string{`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"city\":\"Rome\"}"}}]}`,
-			`{"tool_calls":[{"index":0,"id":"b","function":{"name":"now","arguments":"{}"}}]}`}, rome + "now({})"},
-		{"the same id twice", []string{`{"tool_calls":[{"index":0,"id":"a","function":{"name":"now","arguments":"{}"}}]}`,
-			`{"tool_calls":[{"index":1,"id":"a","function":{"name":"get","arguments":"{}"}}]}`}, "now({})get({})"},
-		{"a longer name that begins like another", []string{`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weatherget","arguments":"{\"city\":\"Rome\"}{}"}}]}`}, rome + "get({})"},
+		{"arguments glued",
+			[]string{
+				`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"city\":\"Rome\"}{\"city\":\"Oslo\"}"}}]}`}, rome + oslo},
+		{"arguments glued in pieces",
+			[]string{
+				`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"city\":\"Ro"}}]}`,
+				`{"tool_calls":[{"index":0,"function":{"arguments":"me\"}{\"city\""}}]}`,
+				`{"tool_calls":[{"index":0,"function":{"arguments":":\"Oslo\"}"}}]}`}, rome + oslo},
+		{"names and arguments glued",
+			[]string{
+				`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weathernow","arguments":"{\"city\":\"Rome\"}{}"}}]}`}, rome + "now({})"},
+		{"one name twice, two objects",
+			[]string{
+				`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weatherget_weather","arguments":"{\"city\":\"Rome\"}{\"city\":\"Oslo\"}"}}]}`}, rome + oslo},
+		{"one name twice, one object",
+			[]string{
+				`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weatherget_weather","arguments":"{\"city\":\"Rome\"}"}}]}`}, rome},
+		{"the name in every delta",
+			[]string{`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"city\":"}}]}`,
+				`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"\"Rome\"}"}}]}`},
+			rome},
+		{"neither index nor ids",
+			[]string{`{"tool_calls":[{"function":{"name":"get_weather","arguments":"{\"city\":\"Rome\"}"}}]}`,
+				`{"tool_calls":[{"function":{"name":"get_weather","arguments":"{\"city\":\"Oslo\"}"}}]}`}, rome + oslo},
+		{"no arguments, neither index nor ids", []string{`{"tool_calls":[{"function":{"name":"now","arguments":""}}]}`,
+			`{"tool_calls":[{"function":{"name":"get","arguments":""}}]}`}, "now({})get({})"},
+		{"everything is index 0",
+			[]string{
+				`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"city\":\"Rome\"}"}}]}`,
+				`{"tool_calls":[{"index":0,"id":"b","function":{"name":"now","arguments":"{}"}}]}`}, rome + "now({})"},
+		{"the same id twice",
+			[]string{`{"tool_calls":[{"index":0,"id":"a","function":{"name":"now","arguments":"{}"}}]}`,
+				`{"tool_calls":[{"index":1,"id":"a","function":{"name":"get","arguments":"{}"}}]}`}, "now({})get({})"},
+		{"a longer name that begins like another",
+			[]string{
+				`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weatherget","arguments":"{\"city\":\"Rome\"}{}"}}]}`}, rome + "get({})"},
 	} {
 		for _, stream := range []bool{false, true} {
 			srv, asked := spoken(t, bridge.Options{Mode: bridge.ModeNative}, tc.deltas)
-			calls, ids := callsOf(t, srv, fmt.Sprintf(`{"model":"m","stream":%v,"messages":[{"role":"user","content":"hi"}],%s}`, stream, tools), stream)
+			calls, ids := callsOf(t, srv,
+				fmt.Sprintf(`{"model":"m","stream":%v,"messages":[{"role":"user","content":"hi"}],%s}`, stream, tools),
+				stream)
 			if calls != tc.want || asked.Load() != 1 {
 				t.Errorf("%s (stream %v): %s after %d requests, want %s", tc.name, stream, calls, asked.Load(), tc.want)
 			}
@@ -137,10 +162,12 @@ func TestGluedCalls(t *testing.T) {
 		}
 	}
 	// A row of names that does not fit its arguments is nobody's call.
-	bad := []string{`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weathernow","arguments":"{\"city\":\"Rome\"}"}}]}`}
+	bad := []string{
+		`{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_weathernow","arguments":"{\"city\":\"Rome\"}"}}]}`}
 	good := []string{`{"tool_calls":[{"index":0,"id":"a","function":{"name":"now","arguments":"{}"}}]}`}
 	srv, asked := spoken(t, bridge.Options{Mode: bridge.ModeNative}, bad, good)
-	if calls, _ := callsOf(t, srv, `{"model":"m","messages":[{"role":"user","content":"hi"}],`+tools+`}`, false); calls != "now({})" || asked.Load() != 2 {
+	if calls, _ := callsOf(t, srv, `{"model":"m","messages":[{"role":"user","content":"hi"}],`+tools+`}`,
+		false); calls != "now({})" || asked.Load() != 2 {
 		t.Errorf("%s after %d requests", calls, asked.Load())
 	}
 }
@@ -182,13 +209,19 @@ func callsOf(t *testing.T, srv *httptest.Server, body string, stream bool) (call
 // TestA10DeltaStyle: a custom tool called through function calling that was never offered, with an apology behind it,
 // is asked for again, and nothing of the failed answer is seen but what a stream has shown before the call.
 func TestA10DeltaStyle(t *testing.T) {
-	confused := []string{`{"content":"Let me look. "}`, `{"tool_calls":[{"index":0,"id":"n","function":{"name":"get_weather","arguments":""}}]}`,
-		`{"content":"I don't have access to that tool."}`, `{"tool_calls":[{"index":0,"function":{"arguments":"{\"city\":\"Rome\"}"}}]}`}
-	good := []string{`{"content":"` + "```json\\n{\\\"name\\\":\\\"get_weather\\\",\\\"arguments\\\":{\\\"city\\\":\\\"Rome\\\"}}\\n```" + `"}`}
+	confused := []string{`{"content":"Let me look. "}`,
+		`{"tool_calls":[{"index":0,"id":"n","function":{"name":"get_weather","arguments":""}}]}`,
+		`{"content":"I don't have access to that tool."}`,
+		`{"tool_calls":[{"index":0,"function":{"arguments":"{\"city\":\"Rome\"}"}}]}`}
+	good := []string{`{"content":"` +
+		"```json\\n{\\\"name\\\":\\\"get_weather\\\",\\\"arguments\\\":{\\\"city\\\":\\\"Rome\\\"}}\\n```" + `"}`}
 	for _, stream := range []string{"false", "true"} {
 		srv, asked := spoken(t, bridge.Options{Mode: bridge.ModeText}, confused, good)
-		resp, body := ask(t, srv, `{"model":"m","stream":`+stream+`,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hi"}],`+weatherTool+`}`)
-		if strings.Contains(body, "access") || strings.Contains(body, "Let me look.") != (stream == "true") || !strings.Contains(body, "tool_calls") || asked.Load() != 2 {
+		resp, body := ask(t, srv,
+			`{"model":"m","stream":`+stream+
+				`,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hi"}],`+weatherTool+`}`)
+		if strings.Contains(body, "access") || strings.Contains(body, "Let me look.") != (stream == "true") ||
+			!strings.Contains(body, "tool_calls") || asked.Load() != 2 {
 			t.Errorf("after %d requests: %s", asked.Load(), body)
 		}
 		if n := resp.Header.Get("X-Wield-Bounces") + resp.Trailer.Get("X-Wield-Bounces"); n != "1" {

@@ -27,25 +27,31 @@ func TestGoldenStreams(t *testing.T) {
 	}{
 		{"text", "", []chat.Event{text("Hel"), idle(), text("lo"), usage, finish(chat.FinishStop)}, []string{
 			`{"role":"assistant","content":""} null`, `{"content":"Hel"} null`, `{"content":"lo"} null`, `{} "stop"`}},
-		{"nothing", "", []chat.Event{finish(chat.FinishLength)}, []string{`{"role":"assistant","content":""} null`, `{} "length"`}},
-		{"call after text", "", concat([]chat.Event{text("I look.")}, call(0, "call_a", "get_weather", `{"city":`, `"Paris"}`), []chat.Event{finish(chat.FinishStop)}), []string{
-			`{"role":"assistant","content":""} null`, `{"content":"I look."} null`,
-			`{"tool_calls":[{"index":0,"id":"call_a","type":"function","function":{"name":"get_weather","arguments":""}}]} null`,
-			`{"tool_calls":[{"index":0,"function":{"arguments":"{\"city\":"}}]} null`,
-			`{"tool_calls":[{"index":0,"function":{"arguments":"\"Paris\"}"}}]} null`,
-			`{} "tool_calls"`}},
-		{"two calls", "", concat(call(0, "call_a", "f", `{}`), call(1, "call_b", "g", `{}`), []chat.Event{finish(chat.FinishCalls)}), []string{
+		{"nothing", "", []chat.Event{finish(chat.FinishLength)}, []string{`{"role":"assistant","content":""} null`,
+			`{} "length"`}},
+		{"call after text", "",
+			concat([]chat.Event{text("I look.")}, call(0, "call_a", "get_weather", `{"city":`, `"Paris"}`),
+				[]chat.Event{finish(chat.FinishStop)}), []string{
+				`{"role":"assistant","content":""} null`, `{"content":"I look."} null`,
+				`{"tool_calls":[{"index":0,"id":"call_a","type":"function","function":{"name":"get_weather","arguments":""}}]} null`,
+				`{"tool_calls":[{"index":0,"function":{"arguments":"{\"city\":"}}]} null`,
+				`{"tool_calls":[{"index":0,"function":{"arguments":"\"Paris\"}"}}]} null`,
+				`{} "tool_calls"`}},
+		{"two calls", "", concat(call(0, "call_a", "f", `{}`), call(1, "call_b", "g", `{}`),
+			[]chat.Event{finish(chat.FinishCalls)}), []string{
 			`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_a","type":"function","function":{"name":"f","arguments":""}}]} null`,
 			`{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]} null`,
 			`{"tool_calls":[{"index":1,"id":"call_b","type":"function","function":{"name":"g","arguments":""}}]} null`,
 			`{"tool_calls":[{"index":1,"function":{"arguments":"{}"}}]} null`,
 			`{} "tool_calls"`}},
-		{"usage asked for", `,"stream_options":{"include_usage":true}`, []chat.Event{text("a"), usage, finish(chat.FinishStop)}, []string{
-			`{"role":"assistant","content":""} null`, `{"content":"a"} null`, `{} "stop"`, `usage`}},
+		{"usage asked for", `,"stream_options":{"include_usage":true}`,
+			[]chat.Event{text("a"), usage, finish(chat.FinishStop)}, []string{
+				`{"role":"assistant","content":""} null`, `{"content":"a"} null`, `{} "stop"`, `usage`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			srv := serve(t, one(says(tt.events...)))
-			resp, body := ask(t, srv, `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]`+tt.options+`}`)
+			resp, body := ask(t, srv, `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]`+
+				tt.options+`}`)
 			if ct := resp.Header.Get("Content-Type"); ct != "text/event-stream; charset=utf-8" {
 				t.Errorf("content type %q", ct)
 			}
@@ -75,22 +81,27 @@ func TestGoldenStreams(t *testing.T) {
 	}
 }
 
-var chunkForm = regexp.MustCompile(`^\{"id":"chatcmpl-[^"]+","object":"chat.completion.chunk","created":\d+,"model":"m","choices":\[\{"index":0,"delta":(.*),"logprobs":null,"finish_reason":(null|"[a-z_]+")\}\](?:,"usage":null)?\}$`)
+var chunkForm = regexp.MustCompile(
+	`^\{"id":"chatcmpl-[^"]+","object":"chat.completion.chunk","created":\d+,"model":"m","choices":\[\{"index":0,"delta":(.*),"logprobs":null,"finish_reason":(null|"[a-z_]+")\}\](?:,"usage":null)?\}$`)
 
 // TestA32Response: a call and the text beside it, in one body; the arguments are a string.
 func TestA32Response(t *testing.T) {
-	events := append([]chat.Event{text("I'll check the weather for you.")}, call(0, "call_abc123", "get_weather", `{"location": "Paris"}`)...)
+	events := append([]chat.Event{text("I'll check the weather for you.")},
+		call(0, "call_abc123", "get_weather", `{"location": "Paris"}`)...)
 	srv := serve(t, one(says(append(events, finish(chat.FinishCalls))...)))
 	resp, body := ask(t, srv, hello)
 	got := parse(t, body)
-	if resp.StatusCode != 200 || len(got.Choices) != 1 || got.Object != "chat.completion" || got.Model != "m" || got.Created < 1_700_000_000 || got.Created > 10_000_000_000 {
+	if resp.StatusCode != 200 || len(got.Choices) != 1 || got.Object != "chat.completion" || got.Model != "m" ||
+		got.Created < 1_700_000_000 || got.Created > 10_000_000_000 {
 		t.Fatalf("status %d: %s", resp.StatusCode, body)
 	}
 	c := got.Choices[0]
-	if deref(c.Message.Content) != "I'll check the weather for you." || deref(c.FinishReason) != "tool_calls" || len(c.Message.ToolCalls) != 1 {
+	if deref(c.Message.Content) != "I'll check the weather for you." || deref(c.FinishReason) != "tool_calls" ||
+		len(c.Message.ToolCalls) != 1 {
 		t.Fatalf("choice: %s", body)
 	}
-	if tc := c.Message.ToolCalls[0]; tc.ID != "call_abc123" || tc.Type != "function" || tc.Function.Name != "get_weather" || tc.Function.Arguments != `{"location": "Paris"}` {
+	if tc := c.Message.ToolCalls[0]; tc.ID != "call_abc123" || tc.Type != "function" ||
+		tc.Function.Name != "get_weather" || tc.Function.Arguments != `{"location": "Paris"}` {
 		t.Errorf("call: %+v", tc)
 	}
 }
@@ -104,7 +115,8 @@ func TestA31Request(t *testing.T) {
 		emit(finish(chat.FinishStop))
 		return nil
 	})))
-	resp, body := ask(t, srv, `{"model":"m","messages":[{"role":"user","content":"hi"}],"tool_choice":"required","parallel_tool_calls":false,
+	resp, body := ask(t, srv,
+		`{"model":"m","messages":[{"role":"user","content":"hi"}],"tool_choice":"required","parallel_tool_calls":false,
 		"tools":[{"type":"function","function":{"name":"get_weather","description":"d","parameters":{"type":"object","properties":{"b":{},"a":{}}}}}]}`)
 	if resp.StatusCode != 200 {
 		t.Fatalf("status %d: %s", resp.StatusCode, body)
@@ -112,7 +124,8 @@ func TestA31Request(t *testing.T) {
 	if got.Choice.Mode != chat.ChoiceRequired || got.Parallel == nil || *got.Parallel {
 		t.Errorf("choice %v, parallel %v", got.Choice, got.Parallel)
 	}
-	if len(got.Tools) != 1 || got.Tools[0].Name != "get_weather" || !strings.Contains(string(got.Tools[0].Parameters), `"b":{},"a":{}`) {
+	if len(got.Tools) != 1 || got.Tools[0].Name != "get_weather" ||
+		!strings.Contains(string(got.Tools[0].Parameters), `"b":{},"a":{}`) {
 		t.Errorf("tools %+v", got.Tools)
 	}
 }

@@ -23,12 +23,13 @@ func TestWrongKeys(t *testing.T) {
 		o := one(says(text("a")))
 		o.Keys = []Key{{Name: "k", Hash: HashKey("right"), Role: RoleAdmin}}
 		o.Log = slog.New(slog.NewTextHandler(&log, nil))
-		o.Mounts = []Mount{{Prefix: "/in/", Login: "/in/login", Serve: func(w http.ResponseWriter, r *http.Request, _ Caller) {
-			body, _ := io.ReadAll(r.Body)
-			if string(body) != "right" {
-				w.WriteHeader(http.StatusUnauthorized)
-			}
-		}}}
+		o.Mounts = []Mount{{Prefix: "/in/", Login: "/in/login",
+			Serve: func(w http.ResponseWriter, r *http.Request, _ Caller) {
+				body, _ := io.ReadAll(r.Body)
+				if string(body) != "right" {
+					w.WriteHeader(http.StatusUnauthorized)
+				}
+			}}}
 		l := newPipeListener()
 		ctx, stop := context.WithCancel(t.Context())
 		served := make(chan error)
@@ -49,7 +50,8 @@ func TestWrongKeys(t *testing.T) {
 			resp.Body.Close()
 			return resp
 		}
-		for _, ways := range [][3]string{{"GET", "/v1/models", "wrong"}, {"POST", "/in/login", ""}, {"GET", "/in/page", "wrong"}, {"GET", pathCaptures, "wrong"}} {
+		for _, ways := range [][3]string{{"GET", "/v1/models", "wrong"}, {"POST", "/in/login", ""},
+			{"GET", "/in/page", "wrong"}, {"GET", pathCaptures, "wrong"}} {
 			for i := range maxGuesses + 3 {
 				resp := try(ways[0], ways[1], ways[2], "wrong")
 				switch want := map[bool]int{true: 401, false: 429}[i < maxGuesses]; {
@@ -71,7 +73,8 @@ func TestWrongKeys(t *testing.T) {
 				t.Errorf("a login after a minute: status %d", resp.StatusCode)
 			}
 		}
-		if n := strings.Count(log.String(), `msg="a wrong key"`); n != 4*maxGuesses || strings.Contains(log.String(), "Bearer") {
+		if n := strings.Count(log.String(), `msg="a wrong key"`); n != 4*maxGuesses ||
+			strings.Contains(log.String(), "Bearer") {
 			t.Errorf("%d lines are logged:\n%s", n, log.String())
 		}
 		c.CloseIdleConnections()
@@ -86,10 +89,12 @@ func TestWrongKeysWhereSomeModelsAreOpen(t *testing.T) {
 	var log bytes.Buffer
 	o := one(says(text("a")))
 	o.Models = append(o.Models, Model{Name: "tools", Model: says(text("a")), NeedsKey: true})
-	o.Keys, o.Open, o.Log = []Key{{Name: "start", Hash: HashKey("right"), Role: RoleAdmin}}, true, slog.New(slog.NewTextHandler(&log, nil))
+	o.Keys, o.Open, o.Log = []Key{{Name: "start", Hash: HashKey("right"), Role: RoleAdmin}}, true,
+		slog.New(slog.NewTextHandler(&log, nil))
 	srv := serve(t, o)
 	ask := func(method, path, model, key string) int {
-		r, err := http.NewRequestWithContext(t.Context(), method, srv.URL+path, strings.NewReader(`{"model":"`+model+`","messages":[{"role":"user","content":"a"}]}`))
+		r, err := http.NewRequestWithContext(t.Context(), method, srv.URL+path,
+			strings.NewReader(`{"model":"`+model+`","messages":[{"role":"user","content":"a"}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,11 +123,13 @@ func TestWrongKeysWhereSomeModelsAreOpen(t *testing.T) {
 		method, path, model, key string
 		want                     int
 	}{
-		{"GET", pathCaptures, "", "wrong", 429}, {"POST", pathCompletions, "tools", "", 401}, {"POST", pathCompletions, "tools", "right", 200},
-		{"POST", pathCompletions, "m", "anything", 200}, {"POST", pathCompletions, "m", "", 200},
+		{"GET", pathCaptures, "", "wrong", 429}, {"POST", pathCompletions, "tools", "", 401},
+		{"POST", pathCompletions, "tools", "right", 200}, {"POST", pathCompletions, "m", "anything", 200},
+		{"POST", pathCompletions, "m", "", 200},
 	} {
 		if got := ask(c.method, c.path, c.model, c.key); got != c.want {
-			t.Errorf("%s %s with the model %q and the key %q: status %d, want %d", c.method, c.path, c.model, c.key, got, c.want)
+			t.Errorf("%s %s with the model %q and the key %q: status %d, want %d", c.method, c.path, c.model, c.key,
+				got, c.want)
 		}
 	}
 }
@@ -181,7 +188,8 @@ func TestTooLargeIsRead(t *testing.T) {
 	o.MaxBody = 1000
 	srv := serve(t, o)
 	const size = 8 << 20 // more than the buffers between both
-	for path, named := range map[string]bool{pathCompletions: true, pathResponses: true, pathMessages: true, pathChat: false} {
+	for path, named := range map[string]bool{pathCompletions: true, pathResponses: true, pathMessages: true,
+		pathChat: false} {
 		for _, chunked := range []bool{false, true} {
 			conn, err := net.Dial("tcp", srv.Listener.Addr().String())
 			if err != nil {
@@ -207,7 +215,8 @@ func TestTooLargeIsRead(t *testing.T) {
 			}
 			head, body, _ := strings.Cut(string(answer), "\r\n\r\n")
 			var told struct{ Error json.RawMessage }
-			if err := json.Unmarshal([]byte(body), &told); err != nil || !strings.HasPrefix(head, "HTTP/1.1 413 ") || (told.Error[0] == '{') != named {
+			if err := json.Unmarshal([]byte(body), &told); err != nil || !strings.HasPrefix(head, "HTTP/1.1 413 ") ||
+				(told.Error[0] == '{') != named {
 				t.Errorf("%s, chunked %v: %s", path, chunked, answer)
 			}
 			conn.Close()

@@ -36,10 +36,13 @@ type face struct {
 }
 
 var faces = []face{
-	{pathCompletions, `{"model":"m","messages":[{"role":"user","content":"hello"}],"stream":%t}`, completionsWhole, completionsStream},
-	{"/api/chat", `{"model":"m","messages":[{"role":"user","content":"hello"}],"stream":%t}`, ollamaWhole, ollamaStreamed},
+	{pathCompletions, `{"model":"m","messages":[{"role":"user","content":"hello"}],"stream":%t}`, completionsWhole,
+		completionsStream},
+	{"/api/chat", `{"model":"m","messages":[{"role":"user","content":"hello"}],"stream":%t}`, ollamaWhole,
+		ollamaStreamed},
 	{"/api/generate", `{"model":"m","prompt":"hello","stream":%t}`, ollamaWhole, ollamaStreamed},
-	{"/v1/messages", `{"model":"m","max_tokens":100,"messages":[{"role":"user","content":"hello"}],"stream":%t}`, messagesWhole, messagesStream},
+	{"/v1/messages", `{"model":"m","max_tokens":100,"messages":[{"role":"user","content":"hello"}],"stream":%t}`,
+		messagesWhole, messagesStream},
 	{"/v1/responses", `{"model":"m","input":"hello","stream":%t}`, responsesWhole, responsesStream},
 }
 
@@ -304,7 +307,8 @@ func saysRaw(stream, whole string) func(http.ResponseWriter, *http.Request, bool
 }
 
 // then does one thing after the other.
-func then(first func(http.ResponseWriter, *http.Request, bool), next func(http.ResponseWriter, *http.Request)) func(http.ResponseWriter, *http.Request, bool) {
+func then(first func(http.ResponseWriter, *http.Request, bool),
+	next func(http.ResponseWriter, *http.Request)) func(http.ResponseWriter, *http.Request, bool) {
 	return func(w http.ResponseWriter, r *http.Request, stream bool) {
 		first(w, r, stream)
 		next(w, r)
@@ -366,10 +370,12 @@ var faults = []fault{
 		failing(502, "error="), failing(200, "error=")},
 	{"ends without an end", saysRaw(firstChunk, ``),
 		failing(502, "error=protocol"), failing(200, "error=protocol")},
-	{"a 429", status(429, "application/json", `{"error":{"message":"slow down","type":"rate_limit","code":"rate"}}`, "Retry-After", "7"),
+	{"a 429", status(429, "application/json", `{"error":{"message":"slow down","type":"rate_limit","code":"rate"}}`,
+		"Retry-After", "7"),
 		failing(429, "error=rate_limit", "backend_status=429"), failing(429, "error=rate_limit", "backend_status=429")},
 	{"a 500", status(500, "application/json", `{"error":{"message":"boom"}}`),
-		failing(502, "error=unavailable", "backend_status=500"), failing(502, "error=unavailable", "backend_status=500")},
+		failing(502, "error=unavailable", "backend_status=500"),
+		failing(502, "error=unavailable", "backend_status=500")},
 	{"an HTML page as an error", status(502, "text/html", htmlPage),
 		failing(502, "backend_status=502"), failing(502, "backend_status=502")},
 	{"an HTML page as an answer", status(200, "text/html", htmlPage), failing(502, "error="), failing(502, "error=")},
@@ -384,10 +390,12 @@ var faults = []fault{
 			}
 		}
 	}, failing(502, "error=protocol"), failing(200, "error=protocol")},
-	{"bad UTF-8", saysRaw("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\xff\xc3b\"}}]}\n\n"+lastChunk+doneChunk,
+	{"bad UTF-8", saysRaw("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\xff\xc3b\"}}]}\n\n"+lastChunk+
+		doneChunk,
 		"{\"choices\":[{\"index\":0,\"message\":{\"content\":\"a\xff\xc3b\"},\"finish_reason\":\"stop\"}]}"),
 		want{status: 200, text: "a\ufffd\ufffdb"}, want{status: 200, text: "a\ufffd\ufffdb"}},
-	{"half a JSON", saysRaw(firstChunk+`data: {"choices":[{"delta":{"con`+"\n\n"+lastChunk+doneChunk, `{"choices":[{"index":0,"mess`),
+	{"half a JSON", saysRaw(firstChunk+`data: {"choices":[{"delta":{"con`+"\n\n"+lastChunk+doneChunk,
+		`{"choices":[{"index":0,"mess`),
 		failing(502, "error=protocol"), failing(200, "error=protocol")},
 	{"a duplicate chunk", saysRaw(firstChunk+nextChunk+lastChunk+lastChunk+doneChunk+doneChunk, wholeBody),
 		want{status: 200, text: "half whole"}, want{status: 200, text: "half whole"}},
@@ -416,7 +424,8 @@ func TestHold(t *testing.T) {
 		case silentLater:
 			idle = heldIdle
 		}
-		m := openai.New(openai.Options{URL: backend.URL + "/v1", Connection: connect.Connection{FirstByte: first, Idle: idle, MaxFrame: heldFrame, MaxBody: heldBody}})
+		m := openai.New(openai.Options{URL: backend.URL + "/v1",
+			Connection: connect.Connection{FirstByte: first, Idle: idle, MaxFrame: heldFrame, MaxBody: heldBody}})
 		var log syncBuilder
 		o := one(bridge.New(m, bridge.Options{Mode: bridge.ModeText}))
 		o.Log = textLog(&log)
@@ -503,7 +512,8 @@ func TestHoldMemory(t *testing.T) {
 				}
 			}))
 			defer backend.Close()
-			m := openai.New(openai.Options{URL: backend.URL + "/v1", Connection: connect.Connection{MaxFrame: heldFrame, MaxBody: heldBody}})
+			m := openai.New(openai.Options{URL: backend.URL + "/v1",
+				Connection: connect.Connection{MaxFrame: heldFrame, MaxBody: heldBody}})
 			defer m.Close()
 			srv := serve(t, one(bridge.New(m, bridge.Options{Mode: bridge.ModeText})))
 			resp, body := ask(t, srv, helloStream)
@@ -581,7 +591,8 @@ func TestHoldSlowClient(t *testing.T) {
 			}
 			defer conn.Close()
 			body := fmt.Sprintf(fc.body, true)
-			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", fc.path, len(body), body)
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", fc.path,
+				len(body), body)
 			select {
 			case <-ended:
 			case <-time.After(time.Minute): // only so that a failure ends

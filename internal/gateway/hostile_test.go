@@ -40,8 +40,9 @@ var hostileBodies = map[string]string{
 }
 
 // hostileValues stand in the place of any value.
-var hostileValues = []string{`null`, `true`, `5`, `-1`, `1e400`, `0.5`, `1000000000000000000000000000000`, `""`, `"."`, `"\u0000"`, `"zzz"`, `"\ud800"`, `[]`, `{}`, `[[]]`, `[null]`, `{"a":null}`, `[{}]`,
-	`{"type":"zzz"}`, `{"type":null}`, `["a",5]`, `"` + strings.Repeat("x", 5000) + `"`}
+var hostileValues = []string{`null`, `true`, `5`, `-1`, `1e400`, `0.5`, `1000000000000000000000000000000`, `""`, `"."`,
+	`"\u0000"`, `"zzz"`, `"\ud800"`, `[]`, `{}`, `[[]]`, `[null]`, `{"a":null}`, `[{}]`, `{"type":"zzz"}`,
+	`{"type":null}`, `["a",5]`, `"` + strings.Repeat("x", 5000) + `"`}
 
 // TestNeverAServerError puts each of these values in the place of each value of a request, and takes each away.
 // Whatever comes of it, the client is answered or told what is wrong, in every protocol, in front of a model that reads
@@ -49,7 +50,8 @@ var hostileValues = []string{`null`, `true`, `5`, `-1`, `1e400`, `0.5`, `1000000
 func TestNeverAServerError(t *testing.T) {
 	var gateways []*Gateway
 	for _, mode := range []bridge.Mode{bridge.ModeText, bridge.ModeNative} {
-		gateways = append(gateways, New(one(bridge.New(says(text("hi"), finish(chat.FinishStop)), bridge.Options{Mode: mode}))))
+		gateways = append(gateways,
+			New(one(bridge.New(says(text("hi"), finish(chat.FinishStop)), bridge.Options{Mode: mode}))))
 	}
 	for _, path := range slices.Sorted(maps.Keys(hostileBodies)) {
 		var body any

@@ -21,7 +21,8 @@ func TestInputTokens(t *testing.T) {
 			Object string `json:"object"`
 			Tokens int    `json:"input_tokens"`
 		}
-		if err := json.Unmarshal([]byte(answer), &got); err != nil || code != http.StatusOK || got.Object != "response.input_tokens" {
+		if err := json.Unmarshal([]byte(answer), &got); err != nil || code != http.StatusOK ||
+			got.Object != "response.input_tokens" {
 			t.Fatalf("%d %s", code, answer)
 		}
 		return got.Tokens
@@ -30,14 +31,18 @@ func TestInputTokens(t *testing.T) {
 	if long := count(`{"model":"m","input":"` + strings.Repeat("hello ", 50) + `"}`); short < 1 || long < short+50 {
 		t.Errorf("%d for a word, %d for fifty", short, long)
 	}
-	if n := count(`{"model":"m","input":"hello","tools":[{"type":"function","name":"get_weather","parameters":{"type":"object"}}]}`); n <= short {
+	if n := count(
+		`{"model":"m","input":"hello","tools":[{"type":"function","name":"get_weather","parameters":{"type":"object"}}]}`); n <= short {
 		t.Errorf("%d with a tool, %d without", n, short)
 	}
-	_, first := direct(t.Context(), g, "POST", pathResponses, `{"model":"m","input":"`+strings.Repeat("a long story ", 30)+`"}`)
-	if n := count(`{"model":"m","input":"hello","previous_response_id":"` + readResponse(t, first).ID + `"}`); n < short+60 {
+	_, first := direct(t.Context(), g, "POST", pathResponses,
+		`{"model":"m","input":"`+strings.Repeat("a long story ", 30)+`"}`)
+	if n := count(`{"model":"m","input":"hello","previous_response_id":"` + readResponse(t, first).ID +
+		`"}`); n < short+60 {
 		t.Errorf("%d with a story before it, %d without", n, short)
 	}
-	for body, want := range map[string]int{`{"model":"m","input":7}`: 400, `{"model":"nobody","input":"hello"}`: 404, `{"model":"m","input":"x","previous_response_id":"resp_0"}`: 404} {
+	for body, want := range map[string]int{`{"model":"m","input":7}`: 400, `{"model":"nobody","input":"hello"}`: 404,
+		`{"model":"m","input":"x","previous_response_id":"resp_0"}`: 404} {
 		if code, answer := direct(t.Context(), g, "POST", pathInputTokens, body); code != want {
 			t.Errorf("%s: %d %s, want %d", body, code, answer, want)
 		}

@@ -329,7 +329,8 @@ func (a *jobs) admit(j *job) *failure {
 		return stopping()
 	case j.life == 0 && (len(a.running) >= maxJobs || a.bytes+j.bytes > maxJobBytes):
 		f := refuse(http.StatusTooManyRequests, chat.ErrRateLimit, codeRate, fmt.Sprintf(
-			"%d responses are being made in the background, which is as much as this service takes; wait for some of them, or ask without background", len(a.running)))
+			"%d responses are being made in the background, which is as much as this service takes; wait for some of "+
+				"them, or ask without background", len(a.running)))
 		f.err.RetryAfter = time.Second
 		return f
 	}

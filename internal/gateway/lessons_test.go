@@ -192,27 +192,35 @@ func hears(t *testing.T, list map[string]deviation) {
 // TestL01_Index: the client has an index with every delta of a call, whether the server sent one or not.
 func TestL01_Index(t *testing.T) {
 	hears(t, map[string]deviation{
-		"as it should be": {[]string{callDeltas(startCall), callDeltas(`{"index":0,"function":{"arguments":"{\"x\":1}"}}`), reason("tool_calls"), done}, oneCall},
-		"no index":        {[]string{callDeltas(strings.Replace(wholeCall, `"index":0,`, "", 1)), reason("tool_calls"), done}, oneCall},
+		"as it should be": {[]string{callDeltas(startCall),
+			callDeltas(`{"index":0,"function":{"arguments":"{\"x\":1}"}}`), reason("tool_calls"), done}, oneCall},
+		"no index": {[]string{callDeltas(strings.Replace(wholeCall, `"index":0,`, "", 1)), reason("tool_calls"), done},
+			oneCall},
 	})
 }
 
 // TestL02_IndexPerCall: parallel calls that share an index at the server have their own at the client.
 func TestL02_IndexPerCall(t *testing.T) {
-	hears(t, map[string]deviation{"equal indexes": {[]string{callDeltas(wholeCall, otherCall), reason("tool_calls"), done}, twoCall}})
+	hears(t,
+		map[string]deviation{"equal indexes": {[]string{callDeltas(wholeCall, otherCall), reason("tool_calls"), done},
+			twoCall}})
 }
 
 // TestL03_IndexOfTheStream: a server that counts from 0 in every chunk.
 func TestL03_IndexOfTheStream(t *testing.T) {
-	hears(t, map[string]deviation{"index of the chunk": {[]string{callDeltas(wholeCall), callDeltas(otherCall), reason("tool_calls"), done}, twoCall}})
+	hears(t,
+		map[string]deviation{
+			"index of the chunk": {[]string{callDeltas(wholeCall), callDeltas(otherCall), reason("tool_calls"), done},
+				twoCall}})
 }
 
 // TestL04_NameOnce: a server that says id, type and name in every delta.
 func TestL04_NameOnce(t *testing.T) {
 	hears(t, map[string]deviation{
-		"name and id again": {[]string{callDeltas(startCall), callDeltas(wholeCall), reason("tool_calls"), done}, oneCall},
-		"in pieces": {[]string{callDeltas(startCall), callDeltas(strings.Replace(wholeCall, `{\"x\":1}`, `{\"x\"`, 1)), callDeltas(strings.Replace(wholeCall, `{\"x\":1}`, `:1}`, 1)),
-			reason("tool_calls"), done}, oneCall},
+		"name and id again": {[]string{callDeltas(startCall), callDeltas(wholeCall), reason("tool_calls"), done},
+			oneCall},
+		"in pieces": {[]string{callDeltas(startCall), callDeltas(strings.Replace(wholeCall, `{\"x\":1}`, `{\"x\"`, 1)),
+			callDeltas(strings.Replace(wholeCall, `{\"x\":1}`, `:1}`, 1)), reason("tool_calls"), done}, oneCall},
 	})
 }
 
@@ -224,8 +232,10 @@ func TestL05_NameNotAppended(t *testing.T) {
 		return callDeltas(`{"index":0,"id":"c1","function":{"name":"` + name + `"}}`)
 	}
 	hears(t, map[string]deviation{
-		"split":               {[]string{named("fe"), callDeltas(`{"index":0,"function":{"name":"tch"}}`), arguments, reason("tool_calls"), done}, fetch},
-		"split in three":      {[]string{named("f"), callDeltas(`{"index":0,"function":{"name":"et"}}`), callDeltas(`{"index":0,"function":{"name":"ch"}}`), arguments, reason("tool_calls"), done}, fetch},
+		"split": {[]string{named("fe"), callDeltas(`{"index":0,"function":{"name":"tch"}}`), arguments,
+			reason("tool_calls"), done}, fetch},
+		"split in three": {[]string{named("f"), callDeltas(`{"index":0,"function":{"name":"et"}}`),
+			callDeltas(`{"index":0,"function":{"name":"ch"}}`), arguments, reason("tool_calls"), done}, fetch},
 		"again":               {[]string{named("fetch"), named("fetch"), arguments, reason("tool_calls"), done}, fetch},
 		"again, with nothing": {[]string{named("fetch"), named(""), arguments, reason("tool_calls"), done}, fetch},
 	})
@@ -234,21 +244,31 @@ func TestL05_NameNotAppended(t *testing.T) {
 // TestL06_ByIndex: deltas without an id belong to the call of their index, also when two calls take turns.
 func TestL06_ByIndex(t *testing.T) {
 	hears(t, map[string]deviation{
-		"no id": {[]string{callDeltas(startCall), callDeltas(`{"index":0,"id":null,"function":{"arguments":"{\"x\""}}`), callDeltas(`{"index":0,"function":{"arguments":":1}"}}`), reason("tool_calls"), done}, oneCall},
-		"taking turns": {[]string{callDeltas(startCall, `{"index":1,"id":"c2","function":{"name":"g","arguments":""}}`), callDeltas(`{"index":0,"function":{"arguments":"{\"x\""}}`),
-			callDeltas(`{"index":1,"function":{"arguments":"{"}}`), callDeltas(`{"index":0,"function":{"arguments":":1}"}}`), callDeltas(`{"index":1,"function":{"arguments":"}"}}`), reason("tool_calls"), done}, twoCall},
+		"no id": {[]string{callDeltas(startCall),
+			callDeltas(`{"index":0,"id":null,"function":{"arguments":"{\"x\""}}`),
+			callDeltas(`{"index":0,"function":{"arguments":":1}"}}`), reason("tool_calls"), done}, oneCall},
+		"taking turns": {
+			[]string{callDeltas(startCall, `{"index":1,"id":"c2","function":{"name":"g","arguments":""}}`),
+				callDeltas(`{"index":0,"function":{"arguments":"{\"x\""}}`),
+				callDeltas(`{"index":1,"function":{"arguments":"{"}}`),
+				callDeltas(`{"index":0,"function":{"arguments":":1}"}}`),
+				callDeltas(`{"index":1,"function":{"arguments":"}"}}`), reason("tool_calls"), done}, twoCall},
 	})
 }
 
 // TestL07_ID: a call whose server gives it an empty id has one.
 func TestL07_ID(t *testing.T) {
-	hears(t, map[string]deviation{"empty": {[]string{callDeltas(strings.Replace(wholeCall, "c1", "", 1)), reason("tool_calls"), done}, oneCall}})
+	hears(t,
+		map[string]deviation{
+			"empty": {[]string{callDeltas(strings.Replace(wholeCall, "c1", "", 1)), reason("tool_calls"), done},
+				oneCall}})
 }
 
 // TestL08_IdsOfAConversation: a server that counts its calls from 0 in every answer gives ids that are used already.
 func TestL08_IdsOfAConversation(t *testing.T) {
 	srv, _ := lessonBackend(t, bridge.ModeNative,
-		delta(`{"tool_calls":[{"index":0,"id":"f:0","function":{"name":"f","arguments":"{}"}}]}`), reason("tool_calls"), "[DONE]")
+		delta(`{"tool_calls":[{"index":0,"id":"f:0","function":{"name":"f","arguments":"{}"}}]}`),
+		reason("tool_calls"), "[DONE]")
 	_, body := ask(t, srv, `{"model":"m","stream":true,`+lessonTools+`,"messages":[{"role":"user","content":"go"},
 		{"role":"assistant","content":null,"tool_calls":[{"id":"f:0","type":"function","function":{"name":"f","arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"f:0","content":"1"}]}`)
@@ -258,20 +278,25 @@ func TestL08_IdsOfAConversation(t *testing.T) {
 	}
 }
 
-// TestL09_IDsPerTarget: a client of another protocol knows a call under an id of its form, and the server hears its own again. A
-// server that takes only nine letters and digits gets them.
+// TestL09_IDsPerTarget: a client of another protocol knows a call under an id of its form, and the server hears its own
+// again. A server that takes only nine letters and digits gets them.
 func TestL09_IDsPerTarget(t *testing.T) {
 	const tools = `"max_tokens":9,"tools":[{"name":"f","input_schema":{"type":"object"}}]`
-	srv, sent := lessonBackend(t, bridge.ModeNative, callDeltas(strings.Replace(wholeCall, "c1", "search:0", 1)), reason("tool_calls"), done)
+	srv, sent := lessonBackend(t, bridge.ModeNative, callDeltas(strings.Replace(wholeCall, "c1", "search:0", 1)),
+		reason("tool_calls"), done)
 	_, body := send(t, srv, "POST", pathMessages, `{"model":"m",`+tools+`,"messages":[{"role":"user","content":"go"}]}`)
 	var m struct {
 		Content []struct{ Type, ID string }
 	}
-	if err := json.Unmarshal([]byte(body), &m); err != nil || len(m.Content) != 1 || !regexp.MustCompile(`^toolu_[A-Za-z0-9_-]+$`).MatchString(m.Content[0].ID) {
+	if err := json.Unmarshal([]byte(body), &m); err != nil || len(m.Content) != 1 ||
+		!regexp.MustCompile(`^toolu_[A-Za-z0-9_-]+$`).MatchString(m.Content[0].ID) {
 		t.Fatalf("%v %s", err, body)
 	}
 	id := m.Content[0].ID
-	send(t, srv, "POST", pathMessages, `{"model":"m",`+tools+`,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"tool_use","id":"`+id+`","name":"f","input":{}}]},
+	send(t, srv, "POST", pathMessages,
+		`{"model":"m",`+tools+
+			`,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"tool_use","id":"`+id+
+			`","name":"f","input":{}}]},
 		{"role":"user","content":[{"type":"tool_result","tool_use_id":"`+id+`","content":"1"}]}]}`)
 	if !strings.Contains(*sent, `"tool_call_id":"search:0"`) || !strings.Contains(*sent, `"id":"search:0"`) {
 		t.Errorf("the server is sent %s", *sent)
@@ -290,8 +315,11 @@ func TestL09_IDsPerTarget(t *testing.T) {
 		mistral.Close()
 		backend.Close()
 	})
-	ask(t, serve(t, one(bridge.New(mistral, bridge.Options{Mode: bridge.ModeNative}))), `{"model":"m",`+lessonTools+`,"messages":[{"role":"user","content":"go"},
-		{"role":"assistant","tool_calls":[{"id":"`+id+`","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"`+id+`","content":"1"}]}`)
+	ask(t, serve(t, one(bridge.New(mistral, bridge.Options{Mode: bridge.ModeNative}))),
+		`{"model":"m",`+lessonTools+`,"messages":[{"role":"user","content":"go"},
+		{"role":"assistant","tool_calls":[{"id":"`+id+
+			`","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"`+id+
+			`","content":"1"}]}`)
 	found := regexp.MustCompile(`"(?:id|tool_call_id)":"([A-Za-z0-9]{9})"`).FindAllStringSubmatch(*sent, -1)
 	if len(found) != 2 || found[0][1] != found[1][1] {
 		t.Errorf("the server is sent %s", *sent)
@@ -300,27 +328,36 @@ func TestL09_IDsPerTarget(t *testing.T) {
 
 // TestL10_Role: the first delta has the role, whether the server sent it or not.
 func TestL10_Role(t *testing.T) {
-	hears(t, map[string]deviation{"no role": {[]string{delta(`{"tool_calls":[` + wholeCall + `]}`), reason("tool_calls"), done}, oneCall}})
+	hears(t,
+		map[string]deviation{"no role": {[]string{delta(`{"tool_calls":[` + wholeCall + `]}`), reason("tool_calls"),
+			done}, oneCall}})
 }
 
 // TestL11_ArgumentsAreAString: a server that sends an object.
 func TestL11_ArgumentsAreAString(t *testing.T) {
-	hears(t, map[string]deviation{"an object": {[]string{callDeltas(strings.Replace(wholeCall, `"{\"x\":1}"`, `{"x":1}`, 1)), reason("tool_calls"), done}, oneCall}})
+	hears(t,
+		map[string]deviation{
+			"an object": {[]string{callDeltas(strings.Replace(wholeCall, `"{\"x\":1}"`, `{"x":1}`, 1)),
+				reason("tool_calls"), done}, oneCall}})
 }
 
 // TestL12_NoArguments: a call without arguments has an empty object.
 func TestL12_NoArguments(t *testing.T) {
 	none := strings.Replace(otherCall, `"{}"`, `""`, 1)
 	hears(t, map[string]deviation{
-		"empty":           {[]string{callDeltas(none), reason("tool_calls"), done}, []heardCall{heardG}},
-		"absent":          {[]string{callDeltas(`{"index":0,"id":"c2","type":"function","function":{"name":"g"}}`), reason("tool_calls"), done}, []heardCall{heardG}},
-		"empty, and then": {[]string{callDeltas(startCall), callDeltas(`{"index":0,"function":{"arguments":""}}`), callDeltas(`{"index":0,"function":{"arguments":"{\"x\":1}"}}`), reason("tool_calls"), done}, oneCall},
+		"empty": {[]string{callDeltas(none), reason("tool_calls"), done}, []heardCall{heardG}},
+		"absent": {[]string{callDeltas(`{"index":0,"id":"c2","type":"function","function":{"name":"g"}}`),
+			reason("tool_calls"), done}, []heardCall{heardG}},
+		"empty, and then": {[]string{callDeltas(startCall), callDeltas(`{"index":0,"function":{"arguments":""}}`),
+			callDeltas(`{"index":0,"function":{"arguments":"{\"x\":1}"}}`), reason("tool_calls"), done}, oneCall},
 	})
 }
 
 // TestL13_OneFinishReason: never tool_calls and then stop.
 func TestL13_OneFinishReason(t *testing.T) {
-	hears(t, map[string]deviation{"two": {[]string{callDeltas(wholeCall), reason("tool_calls"), reason("stop"), done}, oneCall}})
+	hears(t,
+		map[string]deviation{"two": {[]string{callDeltas(wholeCall), reason("tool_calls"), reason("stop"), done},
+			oneCall}})
 }
 
 // TestL14_ReasonOfCalls: tool_calls when there are calls, and only then.
@@ -351,15 +388,21 @@ func TestL16_AlwaysAReason(t *testing.T) {
 
 // TestL17_UsageUnasked: counts that nobody asked for are not sent on.
 func TestL17_UsageUnasked(t *testing.T) {
-	hears(t, map[string]deviation{"unasked": {[]string{delta(`{"content":"no"}`), reason("stop"), `{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, done}, nil}})
+	hears(t,
+		map[string]deviation{
+			"unasked": {[]string{delta(`{"content":"no"}`), reason("stop"),
+				`{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, done}, nil}})
 }
 
 // TestL17_UsageWhenAskedFor: the chunk with the counts has an empty list of choices.
 func TestL17_UsageWhenAskedFor(t *testing.T) {
-	srv, _ := lessonBackend(t, bridge.ModeNative, delta(`{"content":"hi"}`), reason("stop"), `{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}`, "[DONE]")
-	_, body := ask(t, srv, strings.Replace(lessonRequest, `"stream":true`, `"stream":true,"stream_options":{"include_usage":true}`, 1))
+	srv, _ := lessonBackend(t, bridge.ModeNative, delta(`{"content":"hi"}`), reason("stop"),
+		`{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}`, "[DONE]")
+	_, body := ask(t, srv,
+		strings.Replace(lessonRequest, `"stream":true`, `"stream":true,"stream_options":{"include_usage":true}`, 1))
 	data := frames(body)
-	if last := data[len(data)-2]; !strings.Contains(last, `"choices":[]`) || !strings.Contains(last, `"completion_tokens":2`) {
+	if last := data[len(data)-2]; !strings.Contains(last, `"choices":[]`) ||
+		!strings.Contains(last, `"completion_tokens":2`) {
 		t.Errorf("%s", last)
 	}
 }
@@ -401,7 +444,8 @@ const earlierCall = `"tool_calls":[{"id":"c1","type":"function","function":{"nam
 func TestL18_ContentBesideCalls(t *testing.T) {
 	list := map[string]sentRequest{}
 	for _, content := range []string{`"content":null,`, `"content":"",`, ``} {
-		list["with "+content] = sentRequest{body: `"messages":[{"role":"user","content":"a"},{"role":"assistant",` + content + earlierCall + `},{"role":"tool","tool_call_id":"c1","content":"r"}]`,
+		list["with "+content] = sentRequest{body: `"messages":[{"role":"user","content":"a"},{"role":"assistant",` +
+			content + earlierCall + `},{"role":"tool","tool_call_id":"c1","content":"r"}]`,
 			wants: []string{`"tool_calls"`, `"tool_call_id":"c1"`}}
 	}
 	accepts(t, list)
@@ -409,7 +453,8 @@ func TestL18_ContentBesideCalls(t *testing.T) {
 
 // TestL19_ContentOfResults is a string or a list of parts.
 func TestL19_ContentOfResults(t *testing.T) {
-	const before = `"messages":[{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"assistant",` + earlierCall + `},{"role":"tool","tool_call_id":"c1","content":`
+	const before = `"messages":[{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"assistant",` +
+		earlierCall + `},{"role":"tool","tool_call_id":"c1","content":`
 	accepts(t, map[string]sentRequest{
 		"parts":    {body: before + `[{"type":"text","text":"the result"}]}]`, wants: []string{`"the result"`}},
 		"a string": {body: before + `"the result"}]`, wants: []string{`"the result"`}},
@@ -418,33 +463,50 @@ func TestL19_ContentOfResults(t *testing.T) {
 
 // TestL22_UnknownKeys are ignored, and do not reach the server.
 func TestL22_UnknownKeys(t *testing.T) {
-	accepts(t, map[string]sentRequest{"": {body: `"messages":[{"role":"user","content":"a"}],"keep_alive":"5m","client_metadata":{"a":1},"prompt_cache_key":"k","include":["x"],"context_management":{}`,
-		wantsNot: []string{"keep_alive", "client_metadata", "prompt_cache_key", `"include"`, "context_management"}}})
+	accepts(t,
+		map[string]sentRequest{
+			"": {
+				body: `"messages":[{"role":"user","content":"a"}],"keep_alive":"5m","client_metadata":{"a":1},"prompt_cache_key":"k","include":["x"],"context_management":{}`,
+				wantsNot: []string{"keep_alive", "client_metadata", "prompt_cache_key", `"include"`,
+					"context_management"}}})
 }
 
 // TestL23_ToolsAndStream go together, and results without a call do not reach a server as such.
 func TestL23_ToolsAndStream(t *testing.T) {
 	accepts(t, map[string]sentRequest{
-		"tools and a stream": {body: lessonTools + `,"messages":[{"role":"user","content":"a"}]`, wants: []string{`"stream":true`, `"tools"`}},
-		"an orphan":          {body: lessonTools + `,"messages":[{"role":"user","content":"a"},{"role":"tool","tool_call_id":"gone","content":"the result"}]`, wants: []string{"the result"}, wantsNot: []string{`"role":"tool"`}},
-		"no result":          {body: `"messages":[{"role":"user","content":"a"},{"role":"assistant",` + earlierCall + `},{"role":"user","content":"stop"}]`, wants: []string{`"role":"tool","tool_call_id":"c1","content":"There is no result of this call."`}},
-		"a late result":      {body: `"messages":[{"role":"user","content":"a"},{"role":"assistant",` + earlierCall + `},{"role":"user","content":"wait"},{"role":"tool","tool_call_id":"c1","content":"r"}]`, wants: []string{`"tool_call_id":"c1","content":"r"},{"role":"user","content":"wait"}]`}},
-		"broken arguments": {body: `"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"x\": "}}]},{"role":"tool","tool_call_id":"c1","content":"r"}]`,
+		"tools and a stream": {body: lessonTools + `,"messages":[{"role":"user","content":"a"}]`,
+			wants: []string{`"stream":true`, `"tools"`}},
+		"an orphan": {
+			body: lessonTools +
+				`,"messages":[{"role":"user","content":"a"},{"role":"tool","tool_call_id":"gone","content":"the result"}]`, wants: []string{"the result"}, wantsNot: []string{`"role":"tool"`}},
+		"no result": {body: `"messages":[{"role":"user","content":"a"},{"role":"assistant",` + earlierCall +
+			`},{"role":"user","content":"stop"}]`,
+			wants: []string{`"role":"tool","tool_call_id":"c1","content":"There is no result of this call."`}},
+		"a late result": {body: `"messages":[{"role":"user","content":"a"},{"role":"assistant",` + earlierCall +
+			`},{"role":"user","content":"wait"},{"role":"tool","tool_call_id":"c1","content":"r"}]`,
+			wants: []string{`"tool_call_id":"c1","content":"r"},{"role":"user","content":"wait"}]`}},
+		"broken arguments": {
+			body:  `"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"x\": "}}]},{"role":"tool","tool_call_id":"c1","content":"r"}]`,
 			wants: []string{`"tool_call_id":"c1"`}},
 	})
 }
 
 // TestL24_OtherTools: entries that are no functions are skipped.
 func TestL24_OtherTools(t *testing.T) {
-	accepts(t, map[string]sentRequest{"": {body: `"tools":[{"type":"web_search","external_web_access":false},{"type":"namespace","name":"multi","tools":[]},{"type":"function","function":{"name":"f"}}],"messages":[{"role":"user","content":"a"}]`,
-		wants: []string{`"name":"f"`}, wantsNot: []string{"web_search", "namespace"}}})
+	accepts(t,
+		map[string]sentRequest{
+			"": {
+				body:  `"tools":[{"type":"web_search","external_web_access":false},{"type":"namespace","name":"multi","tools":[]},{"type":"function","function":{"name":"f"}}],"messages":[{"role":"user","content":"a"}]`,
+				wants: []string{`"name":"f"`}, wantsNot: []string{"web_search", "namespace"}}})
 }
 
 // TestL20_MessagesBlocks: a block of text is closed before a call begins, and begins with an empty text.
 func TestL20_MessagesBlocks(t *testing.T) {
 	srv, _ := lessonBackend(t, bridge.ModeNative, delta(`{"content":"I look."}`),
-		delta(`{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":"{\"x\":1}"}}]}`), reason("tool_calls"), "[DONE]")
-	_, body := send(t, srv, "POST", pathMessages, `{"model":"m","max_tokens":9,"stream":true,"tools":[{"name":"f","input_schema":{"type":"object","properties":{"x":{"type":"integer"}}}}],"messages":[{"role":"user","content":"go"}]}`)
+		delta(`{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":"{\"x\":1}"}}]}`),
+		reason("tool_calls"), "[DONE]")
+	_, body := send(t, srv, "POST", pathMessages,
+		`{"model":"m","max_tokens":9,"stream":true,"tools":[{"name":"f","input_schema":{"type":"object","properties":{"x":{"type":"integer"}}}}],"messages":[{"role":"user","content":"go"}]}`)
 	if _, failed, err := messagesStream(body); err != nil || failed {
 		t.Fatalf("%v %s", err, body)
 	}
@@ -486,8 +548,11 @@ func TestL20_MessagesBlocks(t *testing.T) {
 
 // TestL21_ResponsesCompleted: a stream ends with response.completed, and the id of a call is not that of its item.
 func TestL21_ResponsesCompleted(t *testing.T) {
-	srv, _ := lessonBackend(t, bridge.ModeNative, delta(`{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":"{\"x\":1}"}}]}`), reason("tool_calls"), "[DONE]")
-	_, body := send(t, srv, "POST", pathResponses, `{"model":"m","stream":true,"input":"go","tools":[{"type":"function","name":"f","parameters":{"type":"object","properties":{"x":{"type":"integer"}}}}]}`)
+	srv, _ := lessonBackend(t, bridge.ModeNative,
+		delta(`{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":"{\"x\":1}"}}]}`),
+		reason("tool_calls"), "[DONE]")
+	_, body := send(t, srv, "POST", pathResponses,
+		`{"model":"m","stream":true,"input":"go","tools":[{"type":"function","name":"f","parameters":{"type":"object","properties":{"x":{"type":"integer"}}}}]}`)
 	events, err := eventData(body)
 	if err != nil {
 		t.Fatal(err)
@@ -507,7 +572,8 @@ func TestL21_ResponsesCompleted(t *testing.T) {
 	if last.Type != "response.completed" || len(last.Response.Output) != 1 {
 		t.Fatalf("%s", events[len(events)-1])
 	}
-	if o := last.Response.Output[0]; o.Type != "function_call" || o.CallID == "" || o.CallID == o.ID || o.Name != "f" || o.Arguments != `{"x":1}` {
+	if o := last.Response.Output[0]; o.Type != "function_call" || o.CallID == "" || o.CallID == o.ID ||
+		o.Name != "f" || o.Arguments != `{"x":1}` {
 		t.Errorf("%+v", o)
 	}
 }

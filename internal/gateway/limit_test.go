@@ -38,7 +38,8 @@ func refused(t *testing.T, p chat.Protocol, body string) (message, param, code s
 		}
 		return said.Message, "", ""
 	}
-	if err := json.Unmarshal(e.Error, &said); err != nil || said.Type != "invalid_request_error" || (e.Type == "error") != (p == chat.ProtocolAnthropic) {
+	if err := json.Unmarshal(e.Error, &said); err != nil || said.Type != "invalid_request_error" ||
+		(e.Type == "error") != (p == chat.ProtocolAnthropic) {
 		t.Errorf("%s: not the form of an error: %s", p, answer)
 	}
 	return said.Message, said.Param, said.Code
@@ -64,20 +65,31 @@ func TestSettings(t *testing.T) {
 		{chat.ProtocolOpenAI, `"top_logprobs":21`, "top_logprobs", "invalid_value", "this must be from 0 to 20"},
 		{chat.ProtocolResponses, `"top_logprobs":21`, "top_logprobs", "invalid_value", "this must be from 0 to 20"},
 		{chat.ProtocolOllama, `"top_logprobs":21`, "top_logprobs", "", "this must be from 0 to 20"},
-		{chat.ProtocolOpenAI, `"presence_penalty":"much"`, "presence_penalty", "invalid_type", "this must be a number, not a string"},
-		{chat.ProtocolOpenAI, `"verbosity":"zzz"`, "verbosity", "invalid_value", "this must be one of low, medium and high"},
-		{chat.ProtocolResponses, `"text":{"verbosity":"zzz"}`, "text.verbosity", "invalid_value", "this must be one of low, medium and high"},
+		{chat.ProtocolOpenAI, `"presence_penalty":"much"`, "presence_penalty", "invalid_type",
+			"this must be a number, not a string"},
+		{chat.ProtocolOpenAI, `"verbosity":"zzz"`, "verbosity", "invalid_value",
+			"this must be one of low, medium and high"},
+		{chat.ProtocolResponses, `"text":{"verbosity":"zzz"}`, "text.verbosity", "invalid_value",
+			"this must be one of low, medium and high"},
 		{chat.ProtocolResponses, `"truncation":"zzz"`, "truncation", "invalid_value", "this must be auto or disabled"},
-		{chat.ProtocolResponses, `"truncation":5`, "truncation", "invalid_type", "this must be auto or disabled, not a number"},
-		{chat.ProtocolResponses, `"include":"reasoning.encrypted_content"`, "include", "invalid_type", "this must be an array, not a string"},
+		{chat.ProtocolResponses, `"truncation":5`, "truncation", "invalid_type",
+			"this must be auto or disabled, not a number"},
+		{chat.ProtocolResponses, `"include":"reasoning.encrypted_content"`, "include", "invalid_type",
+			"this must be an array, not a string"},
 		{chat.ProtocolAnthropic, `"thinking":5`, "thinking", "", "this must be an object, not a number"},
-		{chat.ProtocolAnthropic, `"thinking":{"type":"zzz"}`, "thinking.type", "", "this must be one of enabled, disabled and adaptive"},
-		{chat.ProtocolAnthropic, `"thinking":{"type":"enabled","budget_tokens":"a"}`, "thinking.budget_tokens", "", "this must be an integer, not a string"},
+		{chat.ProtocolAnthropic, `"thinking":{"type":"zzz"}`, "thinking.type", "",
+			"this must be one of enabled, disabled and adaptive"},
+		{chat.ProtocolAnthropic, `"thinking":{"type":"enabled","budget_tokens":"a"}`, "thinking.budget_tokens", "",
+			"this must be an integer, not a string"},
 		{chat.ProtocolAnthropic, `"top_k":-1`, "top_k", "", "this must be at least 0"},
-		{chat.ProtocolOpenAI, `"reasoning_effort":"zzz"`, "reasoning_effort", "invalid_reasoning_effort", "this must be one of none, minimal, low, medium, high, xhigh and max"},
-		{chat.ProtocolResponses, `"reasoning":{"effort":"zzz"}`, "reasoning.effort", "invalid_reasoning_effort", "this must be one of none, minimal, low, medium, high, xhigh and max"},
-		{chat.ProtocolOllama, `"think":"zzz"`, "think", "", "this must be a boolean or one of none, minimal, low, medium, high, xhigh and max"},
-		{chat.ProtocolOllama, `"think":5`, "think", "", "this must be a boolean or one of none, minimal, low, medium, high, xhigh and max, not a number"},
+		{chat.ProtocolOpenAI, `"reasoning_effort":"zzz"`, "reasoning_effort", "invalid_reasoning_effort",
+			"this must be one of none, minimal, low, medium, high, xhigh and max"},
+		{chat.ProtocolResponses, `"reasoning":{"effort":"zzz"}`, "reasoning.effort", "invalid_reasoning_effort",
+			"this must be one of none, minimal, low, medium, high, xhigh and max"},
+		{chat.ProtocolOllama, `"think":"zzz"`, "think", "",
+			"this must be a boolean or one of none, minimal, low, medium, high, xhigh and max"},
+		{chat.ProtocolOllama, `"think":5`, "think", "",
+			"this must be a boolean or one of none, minimal, low, medium, high, xhigh and max, not a number"},
 	} {
 		t.Run(string(tt.protocol)+" "+tt.setting, func(t *testing.T) {
 			message, param, code := refused(t, tt.protocol, `{`+limitFronts[tt.protocol].body+`,`+tt.setting+`}`)

@@ -28,7 +28,8 @@ func prefixed(t *testing.T) *httptest.Server {
 			name = "user:get_weather"
 		}
 		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"`+"```json\\n{\\\"name\\\": \\\""+name+"\\\", \\\"arguments\\\": {\\\"city\\\": \\\"Paris\\\"}}\\n```"+`"},"finish_reason":"stop"}]}`)
+		io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"`+"```json\\n{\\\"name\\\": \\\""+name+
+			"\\\", \\\"arguments\\\": {\\\"city\\\": \\\"Paris\\\"}}\\n```"+`"},"finish_reason":"stop"}]}`)
 	}))
 	m := openai.New(openai.Options{URL: backend.URL + "/v1"})
 	t.Cleanup(func() {
@@ -46,12 +47,15 @@ func TestA27_AR35(t *testing.T) {
 	for _, name := range []string{"lumo-max", "Lumo-Max", "proton/lumo-max", "Proton/LUMO-max"} {
 		srv := prefixed(t)
 		resp, body := ask(t, srv, `{"model":"`+name+`",`+weatherTool+`,"messages":[{"role":"user","content":"hi"}]}`)
-		if resp.StatusCode != 200 || !strings.Contains(body, `"tool_calls"`) || !strings.Contains(body, `"name":"get_weather"`) || strings.Contains(body, "```") || resp.Header.Get("X-Wield-Bounces") != "1" {
+		if resp.StatusCode != 200 || !strings.Contains(body, `"tool_calls"`) ||
+			!strings.Contains(body, `"name":"get_weather"`) || strings.Contains(body, "```") ||
+			resp.Header.Get("X-Wield-Bounces") != "1" {
 			t.Errorf("%s: %d %s", name, resp.StatusCode, body)
 		}
 	}
 	srv := prefixed(t)
-	if resp, body := ask(t, srv, `{"model":"proton/lumo-mini","messages":[{"role":"user","content":"hi"}]}`); resp.StatusCode != 404 {
+	if resp, body := ask(t, srv,
+		`{"model":"proton/lumo-mini","messages":[{"role":"user","content":"hi"}]}`); resp.StatusCode != 404 {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 }

@@ -55,12 +55,12 @@ type Mount struct {
 	// Tokens says what an access token is worth that is no key, or a request without any. Nil: only keys count.
 	Tokens func(r *http.Request, token string) Pass
 
-	// Whole lets Serve have bodies only whole, and within the limits of the gateway: their length, how many objects they
-	// hold and how long they take to come.
+	// Whole lets Serve have bodies only whole, and within the limits of the gateway: their length, how many objects
+	// they hold and how long they take to come.
 	Whole bool
 
-	// Counted is the method of JSON-RPC whose requests count within the limits of a key, as completions do. It goes with
-	// Whole.
+	// Counted is the method of JSON-RPC whose requests count within the limits of a key, as completions do. It goes
+	// with Whole.
 	Counted string
 
 	Serve func(w http.ResponseWriter, r *http.Request, by Caller)
@@ -107,7 +107,8 @@ func sortMounts(mounts []Mount) []Mount {
 func (g *Gateway) mounted(path string) *Mount {
 	for i := range g.mounts {
 		m := &g.mounts[i]
-		if path == m.Prefix || len(m.Prefix) > 1 && strings.HasSuffix(m.Prefix, "/") && strings.HasPrefix(path, m.Prefix) {
+		if path == m.Prefix || len(m.Prefix) > 1 && strings.HasSuffix(m.Prefix, "/") &&
+			strings.HasPrefix(path, m.Prefix) {
 			return m
 		}
 	}
@@ -116,7 +117,8 @@ func (g *Gateway) mounted(path string) *Mount {
 
 // followsLink reports whether a request is a browser's that shows a document in place of the page which links to it.
 func (g *Gateway) followsLink(r *http.Request) bool {
-	if r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document" {
+	if r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate" ||
+		r.Header.Get("Sec-Fetch-Dest") != "document" {
 		return false
 	}
 	m := g.mounted(r.URL.Path)
@@ -167,7 +169,8 @@ func (x *exchange) serveMount(m *Mount) *failure {
 		case h == nil:
 			return noKey
 		case !slices.Contains(m.Roles, h.caller().Role):
-			return forbidden("insufficient_permissions", "a key of the role "+string(h.caller().Role)+" may not use this URL")
+			return forbidden("insufficient_permissions", "a key of the role "+string(h.caller().Role)+
+				" may not use this URL")
 		}
 	}
 	if x.holder = h; by.Name == "" {
@@ -179,7 +182,8 @@ func (x *exchange) serveMount(m *Mount) *failure {
 			return f
 		}
 		if more(body, "{[,", maxValues) {
-			return refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge, "the request holds more than "+strconv.Itoa(maxValues)+" values: send fewer at a time")
+			return refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge,
+				"the request holds more than "+strconv.Itoa(maxValues)+" values: send fewer at a time")
 		}
 		x.r.Body, x.heard = io.NopCloser(bytes.NewReader(body)), nil // what others answer is not captured
 		method, params := m.method(body)
@@ -188,7 +192,8 @@ func (x *exchange) serveMount(m *Mount) *failure {
 				"the parameters have more than "+strconv.Itoa(maxParams)+" bytes, without the arguments of a tool")
 		}
 		if len(method) > maxMethod {
-			return refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge, "the method's name has more than "+strconv.Itoa(maxMethod)+" bytes")
+			return refuse(http.StatusBadRequest, chat.ErrBadRequest, codeTooLarge,
+				"the method's name has more than "+strconv.Itoa(maxMethod)+" bytes")
 		}
 		if method != "" && method == m.Counted {
 			if f := x.takePlace(); f != nil {

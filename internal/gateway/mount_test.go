@@ -43,12 +43,15 @@ func TestMount(t *testing.T) {
 		{method: "GET", path: "/", header: []string{"Host", "evil.example"}, status: 403},
 		{method: "GET", path: "/", header: followed, status: 200, body: "page /"},
 		{method: "POST", path: "/", header: followed, status: 403},
-		{method: "GET", path: "/", header: []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "script"}, status: 403},
-		{method: "GET", path: "/", header: []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, status: 403},
+		{method: "GET", path: "/", header: []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors",
+			"Sec-Fetch-Dest", "script"}, status: 403},
+		{method: "GET", path: "/", header: []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate",
+			"Sec-Fetch-Dest", "iframe"}, status: 403},
 		{method: "GET", path: "/api/v1/open", header: followed, status: 403},
 		{method: "GET", path: "/health", header: followed, status: 403},
 		{method: "GET", path: "/v1/chat/complet", status: 404}, // the root is no prefix
-		{method: "POST", path: "/api/v1/runs", key: "k-a", header: []string{"Origin", "https://evil.example"}, status: 403},
+		{method: "POST", path: "/api/v1/runs", key: "k-a", header: []string{"Origin", "https://evil.example"},
+			status: 403},
 		{method: "OPTIONS", path: "/api/v1/runs", header: []string{"Origin", "https://app.example"}, status: 204},
 		{method: "GET", path: "/api/v1/runs", status: 401},
 		{method: "GET", path: "/api/v1/runs", key: "wrong", status: 401},
@@ -161,7 +164,8 @@ func TestWholeBodies(t *testing.T) {
 
 // TestMountCounted: requests of one method count within the limits of a key, others do not.
 func TestMountCounted(t *testing.T) {
-	m := Mount{Prefix: "/rpc", Roles: []Role{RoleClient}, Whole: true, Counted: "tools/call", Serve: func(w http.ResponseWriter, r *http.Request, _ Caller) { io.Copy(w, r.Body) }}
+	m := Mount{Prefix: "/rpc", Roles: []Role{RoleClient}, Whole: true, Counted: "tools/call",
+		Serve: func(w http.ResponseWriter, r *http.Request, _ Caller) { io.Copy(w, r.Body) }}
 	srv := serve(t, Options{Mounts: []Mount{m}, Keys: []Key{{Name: "a", Hash: HashKey("secret-of-a"), RPM: 2}}})
 	for _, tt := range []struct {
 		body   string

@@ -16,13 +16,18 @@ func TestManyObjects(t *testing.T) {
 	}{
 		{pathCompletions, `{"model": "m", "messages": [` + items(40_000, `{"role":"user","content":"x"}`) + `]}`, 200},
 		{pathCompletions, `{"model": "m", "messages": [` + items(50_001, `{"role":"user","content":"x"}`) + `]}`, 400},
-		{pathCompletions, `{"model": "m", "messages": [{"role":"user","content":"` + strings.Repeat(`{\\\"{`, 60_000) + `"}]}`, 200},
-		{pathCompletions, `{"model": "m", "messages": [{"role":"user","content":"x"}], "stop": [` + items(1001, `"s"`) + `]}`, 400},
-		{pathMessages, `{"model": "m", "max_tokens": 9, "messages": [` + items(50_001, `{"role":"user","content":"x"}`) + `]}`, 400},
+		{pathCompletions, `{"model": "m", "messages": [{"role":"user","content":"` + strings.Repeat(`{\\\"{`, 60_000) +
+			`"}]}`, 200},
+		{pathCompletions, `{"model": "m", "messages": [{"role":"user","content":"x"}], "stop": [` +
+			items(1001, `"s"`) + `]}`, 400},
+		{pathMessages, `{"model": "m", "max_tokens": 9, "messages": [` +
+			items(50_001, `{"role":"user","content":"x"}`) + `]}`, 400},
 		{pathResponses, `{"model": "m", "input": [` + items(50_001, `{"role":"user","content":"x"}`) + `]}`, 400},
 		{pathChat, `{"model": "m", "messages": [` + items(50_001, `{"role":"user","content":"x"}`) + `]}`, 400},
-		{pathChat, `{"model": "m", "messages": [{"role":"user","content":"x"}], "options": {"stop": [` + items(1001, `"s"`) + `]}}`, 400},
-		{pathChat, `{"model": "m", "messages": [{"role":"user","content":"x","images":[` + items(10_001, `"AAAA"`) + `]}]}`, 400},
+		{pathChat, `{"model": "m", "messages": [{"role":"user","content":"x"}], "options": {"stop": [` +
+			items(1001, `"s"`) + `]}}`, 400},
+		{pathChat, `{"model": "m", "messages": [{"role":"user","content":"x","images":[` + items(10_001, `"AAAA"`) +
+			`]}]}`, 400},
 	} {
 		resp, err := http.Post(srv.URL+c.path, "application/json", strings.NewReader(c.body))
 		if err != nil {

@@ -52,14 +52,16 @@ func ollamaLines(t *testing.T, body string) (lines []ollamaLine) {
 }
 
 func TestOllamaChat(t *testing.T) {
-	answer := append([]chat.Event{{Kind: chat.KindReasoning, Text: "hm"}, text("Let me. ")}, append(call(0, "c1", "f", `{"x"`, `:1}`), call(1, "c2", "g", `{}`)...)...)
+	answer := append([]chat.Event{{Kind: chat.KindReasoning, Text: "hm"}, text("Let me. ")},
+		append(call(0, "c1", "f", `{"x"`, `:1}`), call(1, "c2", "g", `{}`)...)...)
 	srv := serve(t, one(says(answer...)))
 
 	resp, body := send(t, srv, "POST", "/api/chat", ollamaHello)
 	whole := ollamaLines(t, body)[0]
 	m := whole.Message
-	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "application/json" || !whole.Done || whole.Reason != "stop" || whole.Model != "m" ||
-		m.Content != "Let me. " || m.Thinking != "hm" || len(m.ToolCalls) != 2 || m.ToolCalls[0].Function.Arguments["x"] != 1.0 || m.ToolCalls[1].ID != "c2" {
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "application/json" || !whole.Done ||
+		whole.Reason != "stop" || whole.Model != "m" || m.Content != "Let me. " || m.Thinking != "hm" ||
+		len(m.ToolCalls) != 2 || m.ToolCalls[0].Function.Arguments["x"] != 1.0 || m.ToolCalls[1].ID != "c2" {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 
@@ -76,7 +78,8 @@ func TestOllamaChat(t *testing.T) {
 			t.Errorf("line %d: %+v", i, l)
 		}
 	}
-	if resp.Header.Get("Content-Type") != "application/x-ndjson" || content != "Let me. " || strings.Join(names, " ") != "f g" {
+	if resp.Header.Get("Content-Type") != "application/x-ndjson" || content != "Let me. " ||
+		strings.Join(names, " ") != "f g" {
 		t.Errorf("%v\n%s", resp.Header, body)
 	}
 }
@@ -88,7 +91,8 @@ func TestOllamaGenerate(t *testing.T) {
 	if *lines[0].Response+*lines[1].Response != "ab" || !lines[len(lines)-1].Done {
 		t.Error(body)
 	}
-	if _, body = send(t, srv, "POST", "/api/generate", `{"model":"m","prompt":"hello","stream":false}`); *ollamaLines(t, body)[0].Response != "ab" {
+	if _, body = send(t, srv, "POST", "/api/generate", `{"model":"m","prompt":"hello","stream":false}`); *ollamaLines(
+		t, body)[0].Response != "ab" {
 		t.Error(body)
 	}
 }
@@ -123,11 +127,13 @@ func TestOllamaErrors(t *testing.T) {
 
 // A model's error has its status and its wait, or is the last line of a stream that had begun.
 func TestOllamaModelErrors(t *testing.T) {
-	limit := &chat.Error{Kind: chat.ErrRateLimit, Status: 429, Code: "2028", Message: "Weekly limit reached (Code: 2028)", RetryAfter: time.Hour}
+	limit := &chat.Error{Kind: chat.ErrRateLimit, Status: 429, Code: "2028",
+		Message: "Weekly limit reached (Code: 2028)", RetryAfter: time.Hour}
 	srv := serve(t, one(fails(limit)))
 	for _, request := range []string{ollamaHello, ollamaStream} {
 		resp, body := send(t, srv, "POST", "/api/chat", request)
-		if resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "3600" || body != `{"error":"Weekly limit reached (Code: 2028)"}` {
+		if resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "3600" ||
+			body != `{"error":"Weekly limit reached (Code: 2028)"}` {
 			t.Errorf("%d %v %s", resp.StatusCode, resp.Header, body)
 		}
 	}
@@ -156,7 +162,8 @@ func TestOllamaModels(t *testing.T) {
 			t.Errorf("%s: %d %s", c.path, resp.StatusCode, body)
 		}
 	}
-	if resp, body := send(t, srv, "GET", "/api/tags", ""); resp.StatusCode != 401 || ollamaLines(t, body)[0].Error == "" {
+	if resp, body := send(t, srv, "GET", "/api/tags", ""); resp.StatusCode != 401 ||
+		ollamaLines(t, body)[0].Error == "" {
 		t.Errorf("without a key: %d %s", resp.StatusCode, body)
 	}
 }
@@ -172,12 +179,16 @@ func TestOllamaRelay(t *testing.T) {
 	}))
 	m, other := ollama.New(ollama.Options{URL: backend.URL}), openai.New(openai.Options{URL: backend.URL + "/v1"})
 	t.Cleanup(func() { m.Close(); other.Close(); backend.Close() })
-	srv := serve(t, Options{Models: []Model{{Name: "m", Model: m, Relay: m, Upstream: "there", Speaks: chat.ProtocolOllama},
-		{Name: "other", Model: other, Relay: other, Speaks: chat.ProtocolOpenAI}}})
+	srv := serve(t,
+		Options{Models: []Model{{Name: "m", Model: m, Relay: m, Upstream: "there", Speaks: chat.ProtocolOllama},
+			{Name: "other", Model: other, Relay: other, Speaks: chat.ProtocolOpenAI}}})
 	for _, c := range []struct{ path, body, want string }{
-		{"/api/generate", `{"model":"m:latest","prompt":"a","suffix":"b","stream":false}`, `/api/generate {"model":"there","prompt":"a","suffix":"b","stream":false}`},
-		{"/api/generate", `{"model":"m","prompt":"a","raw":true}`, `/api/generate {"model":"there","prompt":"a","raw":true}`},
-		{"/api/generate", `{"model":"m","prompt":"a","context":[1,2]}`, `/api/generate {"model":"there","prompt":"a","context":[1,2]}`},
+		{"/api/generate", `{"model":"m:latest","prompt":"a","suffix":"b","stream":false}`,
+			`/api/generate {"model":"there","prompt":"a","suffix":"b","stream":false}`},
+		{"/api/generate", `{"model":"m","prompt":"a","raw":true}`,
+			`/api/generate {"model":"there","prompt":"a","raw":true}`},
+		{"/api/generate", `{"model":"m","prompt":"a","context":[1,2]}`,
+			`/api/generate {"model":"there","prompt":"a","context":[1,2]}`},
 		{"/api/embed", `{"model":"m:latest","input":"a"}`, `/api/embed {"model":"there","input":"a"}`},
 	} {
 		resp, body := send(t, srv, "POST", c.path, c.body)
@@ -211,14 +222,18 @@ func TestShow(t *testing.T) {
 	}
 	blind, off := model("blind", "sees"), model("off", "sees")
 	blind.NoImages, blind.Thinking, off.NoTools = true, false, true
-	srv := serve(t, Options{Models: []Model{model("sees", "sees"), model("embeds", "embeds"), blind, off, model("gone", "gone"),
-		{Name: "claude", Model: claude, Relay: claude, Speaks: chat.ProtocolAnthropic}, {Name: "other", Model: claude, Relay: claude, Speaks: chat.ProtocolOpenAI}}})
+	srv := serve(t,
+		Options{Models: []Model{model("sees", "sees"), model("embeds", "embeds"), blind, off, model("gone", "gone"),
+			{Name: "claude", Model: claude, Relay: claude, Speaks: chat.ProtocolAnthropic},
+			{Name: "other", Model: claude, Relay: claude, Speaks: chat.ProtocolOpenAI}}})
 	for name, want := range map[string]string{
-		"sees": `["completion","vision","thinking","tools"]`, "embeds": `["embedding"]`, "blind": `["completion","tools"]`,
-		"off": `["completion","vision","thinking"]`, "gone": `["completion","thinking","tools"]`,
-		"claude": `["completion","vision","tools"]`, "other": `["completion","tools"]`,
+		"sees": `["completion","vision","thinking","tools"]`, "embeds": `["embedding"]`,
+		"blind": `["completion","tools"]`, "off": `["completion","vision","thinking"]`,
+		"gone": `["completion","thinking","tools"]`, "claude": `["completion","vision","tools"]`,
+		"other": `["completion","tools"]`,
 	} {
-		if _, body := send(t, srv, "POST", pathShow, `{"model":"`+name+`"}`); !strings.Contains(body, `"capabilities":`+want) {
+		if _, body := send(t, srv, "POST", pathShow, `{"model":"`+name+`"}`); !strings.Contains(body,
+			`"capabilities":`+want) {
 			t.Errorf("%s: %s, want %s", name, body, want)
 		}
 	}

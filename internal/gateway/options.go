@@ -17,8 +17,9 @@ type Expose uint8
 
 // The forms.
 const (
-	ExposeOpenAI      Expose = iota // calls are tool_calls of the message
-	ExposeToolRequest               // a call is a tool_request beside an empty message; the gateway keeps the conversation
+	ExposeOpenAI Expose = iota // calls are tool_calls of the message
+	// a call is a tool_request beside an empty message; the gateway keeps the conversation
+	ExposeToolRequest
 )
 
 // A Model is a chat.Model as clients see it.
@@ -74,7 +75,8 @@ type Options struct {
 	WriteTimeout time.Duration // in which a client must take what is written; 0: 30 seconds
 	KeepAlive    time.Duration // silence after which a stream gets a comment; 0: 15 seconds; negative: none
 
-	Journal journal.Store    // keeps responses and conversations of the Responses protocol; nil: they are kept in memory, and not for long
+	// keeps responses and conversations of the Responses protocol; nil: they are kept in memory, and not for long
+	Journal journal.Store
 	Metrics *metrics.Metrics // what /metrics shows; nil: nothing is counted
 	Capture *capture.Ring    // keeps what is said, for /admin/captures; nil: nothing is kept
 	Trace   *trace.Tracer    // sends spans of what happens; nil: none

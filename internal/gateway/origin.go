@@ -25,7 +25,8 @@ func (g *Gateway) checkHost(r *http.Request) *failure {
 		}
 	}
 	return forbidden("host_not_allowed",
-		"this service is not known as "+quote(r.Host)+": use its IP address or localhost, or list the name under hosts in the configuration")
+		"this service is not known as "+quote(r.Host)+": use its IP address or localhost, or list the name under "+
+			"hosts in the configuration")
 }
 
 // hostName returns the host of a Host header in lower case, without port and brackets.

@@ -27,7 +27,8 @@ func TestToolExecutionMode_ER22(t *testing.T) {
 			{`true`, 400, "single_pass"},
 		} {
 			for _, stream := range []string{"true", "false"} {
-				resp, body := send(t, srv, "POST", front.path, `{"model":"m","stream":`+stream+`,"tool_execution_mode":`+tt.mode+`,`+front.body+`}`)
+				resp, body := send(t, srv, "POST", front.path,
+					`{"model":"m","stream":`+stream+`,"tool_execution_mode":`+tt.mode+`,`+front.body+`}`)
 				if resp.StatusCode != tt.status || !strings.Contains(body, tt.says) {
 					t.Errorf("%s %s: %d %s", front.path, tt.mode, resp.StatusCode, body)
 				}

@@ -110,7 +110,8 @@ func decodePassive(body []byte) (*chat.Request, passiveExtra, *failure) {
 		extra.messages = make([]passiveMessage, len(raw))
 		for i, r := range raw {
 			if json.Unmarshal(r, &extra.messages[i]) == nil && !plainRole(extra.messages[i].Role) {
-				raw[i] = json.RawMessage(`{"role":"user","content":""}`) // holds the place, so that errors name the right one
+				// holds the place, so that errors name the right one
+				raw[i] = json.RawMessage(`{"role":"user","content":""}`)
 			}
 		}
 		if id := fields["conversation_id"]; id != nil && json.Unmarshal(id, &extra.conversation) != nil {

@@ -25,14 +25,18 @@ func relaying(t *testing.T, answer http.HandlerFunc) *httptest.Server {
 		m.Close()
 		backend.Close()
 	})
-	return serve(t, Options{Models: []Model{{Name: "m", Model: m, Relay: m, Upstream: "upstream-m", Speaks: chat.ProtocolOpenAI}, {Name: "none", Model: says(text("hi"))}}})
+	return serve(t,
+		Options{Models: []Model{{Name: "m", Model: m, Relay: m, Upstream: "upstream-m", Speaks: chat.ProtocolOpenAI},
+			{Name: "none", Model: says(text("hi"))}}})
 }
 
 // TestRelayJSON: the body goes to the server as it is but for the model's name, and the answer comes back as it is.
 func TestRelayJSON(t *testing.T) {
 	for _, tt := range []struct{ path, body, want string }{
-		{"/v1/embeddings", `{"input":["a","b"],"model":"m","dimensions":3}`, `{"input":["a","b"],"model":"upstream-m","dimensions":3}`},
-		{"/v1/completions", ` { "model" : "m" , "prompt":"a\u00e9 12345678901234567890"}`, ` { "model" : "upstream-m" , "prompt":"a\u00e9 12345678901234567890"}`},
+		{"/v1/embeddings", `{"input":["a","b"],"model":"m","dimensions":3}`,
+			`{"input":["a","b"],"model":"upstream-m","dimensions":3}`},
+		{"/v1/completions", ` { "model" : "m" , "prompt":"a\u00e9 12345678901234567890"}`,
+			` { "model" : "upstream-m" , "prompt":"a\u00e9 12345678901234567890"}`},
 		{"/v1/moderations", `{"input":"x"}`, `{"input":"x"}`},
 		{"/v1/images/generations", `{"model":"m","prompt":"x"}`, `{"model":"upstream-m","prompt":"x"}`},
 		{"/v1//embeddings", `{"input":"a","model":"m"}`, `{"input":"a","model":"upstream-m"}`},
@@ -47,10 +51,12 @@ func TestRelayJSON(t *testing.T) {
 			fmt.Fprint(w, "the answer")
 		})
 		resp, got := send(t, srv, "POST", tt.path, tt.body, "Authorization", "Bearer clients-key")
-		if resp.StatusCode != 200 || got != "the answer" || resp.Header.Get("Content-Type") != "application/x-thing" || resp.Header.Get("Set-Cookie") != "" {
+		if resp.StatusCode != 200 || got != "the answer" || resp.Header.Get("Content-Type") != "application/x-thing" ||
+			resp.Header.Get("Set-Cookie") != "" {
 			t.Errorf("%s: %d %v %s", tt.path, resp.StatusCode, resp.Header, got)
 		}
-		if path != strings.ReplaceAll(tt.path, "//", "/") || auth != "Bearer the-key" || kind != "application/json" || body != tt.want {
+		if path != strings.ReplaceAll(tt.path, "//", "/") || auth != "Bearer the-key" || kind != "application/json" ||
+			body != tt.want {
 			t.Errorf("%s: the server got %s, %s, %s, %s", tt.path, path, auth, kind, body)
 		}
 	}
@@ -58,7 +64,8 @@ func TestRelayJSON(t *testing.T) {
 
 // TestRelayNoModel: the only model there is needs no name.
 func TestRelayNoModel(t *testing.T) {
-	for body, want := range map[string]string{`{}`: `{"model":"up"}`, `{"input":"x"}`: `{"model":"up","input":"x"}`, `{"model":null}`: `{"model":"up"}`} {
+	for body, want := range map[string]string{`{}`: `{"model":"up"}`, `{"input":"x"}`: `{"model":"up","input":"x"}`,
+		`{"model":null}`: `{"model":"up"}`} {
 		r, err := readRelayed("", []byte(body))
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +101,8 @@ func TestRelayForm(t *testing.T) {
 			return
 		}
 		got, _ := io.ReadAll(f)
-		fmt.Fprintf(w, "%s %s %v %s %v", r.FormValue("model"), r.FormValue("language"), bytes.Equal(got, sound), h.Filename, r.MultipartForm.Value["model"])
+		fmt.Fprintf(w, "%s %s %v %s %v", r.FormValue("model"), r.FormValue("language"), bytes.Equal(got, sound),
+			h.Filename, r.MultipartForm.Value["model"])
 	})
 	_, got := send(t, srv, "POST", "/v1/audio/transcriptions", body.String(), "Content-Type", w.FormDataContentType())
 	if want := "upstream-m pt true speech.wav [upstream-m]"; got != want {
@@ -152,14 +160,16 @@ func TestRelayBroken(t *testing.T) {
 	}
 	srv = relaying(t, cut("text/event-stream", "data: {\"choices\":[]}\n\n"))
 	_, body := send(t, srv, "POST", "/v1/completions", `{"model":"m","stream":true}`)
-	if !strings.HasPrefix(body, "data: {\"choices\":[]}\n\n") || !strings.Contains(body, `data: {"error":{`) || strings.Contains(body, "[DONE]") {
+	if !strings.HasPrefix(body, "data: {\"choices\":[]}\n\n") || !strings.Contains(body, `data: {"error":{`) ||
+		strings.Contains(body, "[DONE]") {
 		t.Errorf("stream that broke off: %s", body)
 	}
 	srv = relaying(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, "data: {\"choices\":[]}\n\n")
 	})
-	if _, body = send(t, srv, "POST", "/v1/completions", `{"model":"m","stream":true}`); !strings.Contains(body, `data: {"error":{`) {
+	if _, body = send(t, srv, "POST", "/v1/completions", `{"model":"m","stream":true}`); !strings.Contains(body,
+		`data: {"error":{`) {
 		t.Errorf("stream without an end: %s", body)
 	}
 	srv = relaying(t, func(w http.ResponseWriter, r *http.Request) {
@@ -169,7 +179,8 @@ func TestRelayBroken(t *testing.T) {
 			w.(http.Flusher).Flush()
 		}
 	})
-	if _, body = send(t, srv, "POST", "/v1/completions", `{"model":"m","stream":true}`); body != "data: {\"choices\":[]}\n\ndata: [DONE]\n\n" {
+	if _, body = send(t, srv, "POST", "/v1/completions",
+		`{"model":"m","stream":true}`); body != "data: {\"choices\":[]}\n\ndata: [DONE]\n\n" {
 		t.Errorf("whole stream: %s", body)
 	}
 }
@@ -211,7 +222,8 @@ func TestRelayErrors(t *testing.T) {
 			t.Errorf("the wait is lost: %v", resp.Header)
 		}
 	}
-	if resp, body := send(t, srv, "POST", "/v1/audio/transcriptions", "no form", "Content-Type", "multipart/form-data; boundary=x"); resp.StatusCode != 400 {
+	if resp, body := send(t, srv, "POST", "/v1/audio/transcriptions", "no form", "Content-Type",
+		"multipart/form-data; boundary=x"); resp.StatusCode != 400 {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 }
@@ -229,7 +241,8 @@ func TestEmbed(t *testing.T) {
 	for _, tt := range []struct{ path, body, answer, sent, want string }{
 		{"/api/embed", `{"model":"m","input":["a","b"],"truncate":true,"dimensions":2}`,
 			`{"data":[{"index":1,"embedding":[3,4]},{"index":0,"embedding":[1,2]}],"usage":{"prompt_tokens":7}}`,
-			`{"model":"upstream-m","input":["a","b"],"encoding_format":"float","dimensions":2}`, `"embeddings":[[1,2],[3,4]]`},
+			`{"model":"upstream-m","input":["a","b"],"encoding_format":"float","dimensions":2}`,
+			`"embeddings":[[1,2],[3,4]]`},
 		{"/api/embeddings", `{"model":"m","prompt":"a \"b\""}`, `{"data":[{"embedding":[0.5]}]}`,
 			`{"model":"upstream-m","input":"a \"b\"","encoding_format":"float"}`, `{"embedding":[0.5]}`},
 	} {
@@ -239,9 +252,11 @@ func TestEmbed(t *testing.T) {
 			t.Errorf("%s: %d %s; the server got %s %s", tt.path, resp.StatusCode, got, path, body)
 		}
 	}
-	for _, broken := range []string{`{}`, `no`, `{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}`, `{"data":[{"index":4,"embedding":[1]}]}`} {
+	for _, broken := range []string{`{}`, `no`, `{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}`,
+		`{"data":[{"index":4,"embedding":[1]}]}`} {
 		answer = broken
-		if resp, got := send(t, srv, "POST", "/api/embed", `{"model":"m","input":"a"}`); resp.StatusCode != 502 || !strings.Contains(got, `"error"`) {
+		if resp, got := send(t, srv, "POST", "/api/embed", `{"model":"m","input":"a"}`); resp.StatusCode != 502 ||
+			!strings.Contains(got, `"error"`) {
 			t.Errorf("%s: %d %s", broken, resp.StatusCode, got)
 		}
 	}
@@ -251,7 +266,8 @@ func TestEmbed(t *testing.T) {
 		}
 	}
 	answer, status = `{"error":{"message":"no such model"}}`, 404
-	if resp, got := send(t, srv, "POST", "/api/embed", `{"model":"m","input":"a"}`); resp.StatusCode != 404 || !strings.Contains(got, "no such model") {
+	if resp, got := send(t, srv, "POST", "/api/embed", `{"model":"m","input":"a"}`); resp.StatusCode != 404 ||
+		!strings.Contains(got, "no such model") {
 		t.Errorf("a server that refuses: %d %s", resp.StatusCode, got)
 	}
 }

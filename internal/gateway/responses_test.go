@@ -103,23 +103,29 @@ func (r *recorder) last() string {
 
 // testResponses: one round with a call, streamed and whole; the next request continues by id.
 func testResponses(t *testing.T, serve serving) {
-	rec := &recorder{answers: [][]chat.Event{append([]chat.Event{text("I look.")}, call(0, "call_a", "f", `{"a":1}`)...)}}
+	rec := &recorder{
+		answers: [][]chat.Event{append([]chat.Event{text("I look.")}, call(0, "call_a", "f", `{"a":1}`)...)}}
 	srv := serve(t, one(rec.model()))
-	first := respond(t, srv, 200, `{"model":"m","input":"go","instructions":"Be brief.","tools":[{"type":"function","name":"f"}]}`)
-	if first.Object != "response" || first.Status != "completed" || first.Model != "m" || !first.Store || len(first.Output) != 2 {
+	first := respond(t, srv, 200,
+		`{"model":"m","input":"go","instructions":"Be brief.","tools":[{"type":"function","name":"f"}]}`)
+	if first.Object != "response" || first.Status != "completed" || first.Model != "m" || !first.Store ||
+		len(first.Output) != 2 {
 		t.Fatalf("first answer %+v", first)
 	}
-	if c := first.Output[1]; c.Type != "function_call" || c.CallID != "call_a" || c.Name != "f" || c.Arguments != `{"a":1}` {
+	if c := first.Output[1]; c.Type != "function_call" || c.CallID != "call_a" || c.Name != "f" ||
+		c.Arguments != `{"a":1}` {
 		t.Errorf("call %+v", c)
 	}
-	resp, body := send(t, srv, "POST", pathResponses, `{"model":"m","stream":true,"previous_response_id":"`+first.ID+`","input":[{"type":"function_call_output","call_id":"call_a","output":"42"}]}`)
+	resp, body := send(t, srv, "POST", pathResponses, `{"model":"m","stream":true,"previous_response_id":"`+first.ID+
+		`","input":[{"type":"function_call_output","call_id":"call_a","output":"42"}]}`)
 	if ct := resp.Header.Get("Content-Type"); resp.StatusCode != 200 || ct != "text/event-stream; charset=utf-8" {
 		t.Fatalf("status %d, type %s: %s", resp.StatusCode, ct, body)
 	}
 	if want := "user:go|assistant:I look. call_a=f({\"a\":1})|tool:call_a42"; rec.last() != want {
 		t.Errorf("the model was asked\n%s\nwant\n%s", rec.last(), want)
 	}
-	if strings.Contains(body, "[DONE]") || !strings.Contains(body, "event: response.completed\n") || !strings.HasSuffix(body, "\n\n") {
+	if strings.Contains(body, "[DONE]") || !strings.Contains(body, "event: response.completed\n") ||
+		!strings.HasSuffix(body, "\n\n") {
 		t.Errorf("stream ends wrongly:\n%s", body)
 	}
 	_, last, _ := strings.Cut(body, "event: response.completed\ndata: ")
@@ -130,7 +136,8 @@ func testResponses(t *testing.T, serve serving) {
 	// What was kept is what was sent, and a third request sees both.
 	second := completed.Response
 	_, kept := send(t, srv, "GET", pathResponses+"/"+second.ID, "")
-	if got := readResponse(t, kept); got.ID != second.ID || len(got.Output) != 1 || got.Output[0].ID != second.Output[0].ID || got.Previous == nil || *got.Previous != first.ID {
+	if got := readResponse(t, kept); got.ID != second.ID || len(got.Output) != 1 ||
+		got.Output[0].ID != second.Output[0].ID || got.Previous == nil || *got.Previous != first.ID {
 		t.Errorf("kept response %s", kept)
 	}
 	respond(t, srv, 200, `{"model":"m","previous_response_id":"`+second.ID+`","input":"and now?"}`)
@@ -144,11 +151,13 @@ func testItemReferences(t *testing.T, serve serving) {
 	rec := &recorder{answers: [][]chat.Event{call(0, "call_a", "f", `{}`)}}
 	srv := serve(t, one(rec.model()))
 	first := respond(t, srv, 200, `{"model":"m","input":"go","tools":[{"type":"function","name":"f"}]}`)
-	respond(t, srv, 200, `{"model":"m","input":[{"role":"user","content":"go"},{"type":"item_reference","id":"`+first.Output[0].ID+`"},{"type":"function_call_output","call_id":"call_a","output":"1"}]}`)
+	respond(t, srv, 200, `{"model":"m","input":[{"role":"user","content":"go"},{"type":"item_reference","id":"`+
+		first.Output[0].ID+`"},{"type":"function_call_output","call_id":"call_a","output":"1"}]}`)
 	if want := "user:go|assistant: call_a=f({})|tool:call_a1"; rec.last() != want {
 		t.Errorf("the model was asked\n%s\nwant\n%s", rec.last(), want)
 	}
-	if got := respond(t, srv, 404, `{"model":"m","input":[{"type":"item_reference","id":"fc_none"}]}`); got.Error.Code != responses.CodeUnknownItem || got.Error.Param != "input[0].id" {
+	if got := respond(t, srv, 404,
+		`{"model":"m","input":[{"type":"item_reference","id":"fc_none"}]}`); got.Error.Code != responses.CodeUnknownItem || got.Error.Param != "input[0].id" {
 		t.Errorf("error %+v", got.Error)
 	}
 }
@@ -160,7 +169,8 @@ func testStoreFalse(t *testing.T, serve serving) {
 		_, body := send(t, srv, "POST", pathResponses, `{"model":"m","input":"go","store":false,"stream":`+stream+`}`)
 		at := strings.Index(body, `"id":"resp_`)
 		id, _, _ := strings.Cut(body[at+len(`"id":"`):], `"`)
-		if resp, text := send(t, srv, "GET", pathResponses+"/"+id, ""); resp.StatusCode != 404 || !strings.Contains(text, codeNotKept) {
+		if resp, text := send(t, srv, "GET", pathResponses+"/"+id, ""); resp.StatusCode != 404 ||
+			!strings.Contains(text, codeNotKept) {
 			t.Errorf("status %d: %s", resp.StatusCode, text)
 		}
 		got := respond(t, srv, 404, `{"model":"m","input":"go","previous_response_id":"`+id+`"}`)
@@ -180,7 +190,8 @@ func testKeptApart(t *testing.T, serve serving) {
 	conversation := readResponse(t, body).ID
 	first := respond(t, srv, 200, `{"model":"m","input":"go","conversation":"`+conversation+`"}`, a...)
 	respond(t, srv, 404, `{"model":"m","input":"go","conversation":"`+conversation+`"}`, b...)
-	for _, path := range []string{pathResponses + "/" + first.ID, pathResponses + "/" + first.ID + "/input_items", pathConversations + "/" + conversation} {
+	for _, path := range []string{pathResponses + "/" + first.ID, pathResponses + "/" + first.ID + "/input_items",
+		pathConversations + "/" + conversation} {
 		if resp, _ := send(t, srv, "GET", path, "", a...); resp.StatusCode != 200 {
 			t.Errorf("%s: the owner gets %d", path, resp.StatusCode)
 		}
@@ -196,7 +207,8 @@ func testKeptApart(t *testing.T, serve serving) {
 	if resp, _ := send(t, srv, "DELETE", pathResponses+"/"+first.ID, "", b...); resp.StatusCode != 404 {
 		t.Errorf("another may delete: %d", resp.StatusCode)
 	}
-	if resp, body := send(t, srv, "DELETE", pathResponses+"/"+first.ID, "", a...); resp.StatusCode != 200 || !readResponse(t, body).Deleted {
+	if resp, body := send(t, srv, "DELETE", pathResponses+"/"+first.ID, "", a...); resp.StatusCode != 200 ||
+		!readResponse(t, body).Deleted {
 		t.Errorf("the owner may not delete: %d %s", resp.StatusCode, body)
 	}
 	if resp, _ := send(t, srv, "GET", pathResponses+"/"+first.ID, "", a...); resp.StatusCode != 404 {
@@ -207,13 +219,15 @@ func testKeptApart(t *testing.T, serve serving) {
 // testInputItems lists what was sent, page by page.
 func testInputItems(t *testing.T, serve serving) {
 	srv := serve(t, one(says(text("hi"))))
-	first := respond(t, srv, 200, `{"model":"m","input":[{"role":"user","content":"a"},{"role":"assistant","content":"b","id":"msg_own"},{"role":"user","content":"c"}]}`)
+	first := respond(t, srv, 200,
+		`{"model":"m","input":[{"role":"user","content":"a"},{"role":"assistant","content":"b","id":"msg_own"},{"role":"user","content":"c"}]}`)
 	list := func(query string) responded {
 		_, body := send(t, srv, "GET", pathResponses+"/"+first.ID+"/input_items"+query, "")
 		return readResponse(t, body)
 	}
 	all := list("")
-	if all.Object != "list" || len(all.Data) != 3 || all.HasMore || all.Data[1].ID != "msg_own" || all.Data[0].Type != "message" || *all.FirstID != all.Data[0].ID {
+	if all.Object != "list" || len(all.Data) != 3 || all.HasMore || all.Data[1].ID != "msg_own" ||
+		all.Data[0].Type != "message" || *all.FirstID != all.Data[0].ID {
 		t.Fatalf("list %+v", all)
 	}
 	page := list("?order=asc&limit=1")
@@ -234,10 +248,13 @@ func testInputItems(t *testing.T, serve serving) {
 // testConversations: what belongs to one is said again with each request.
 func testConversations(t *testing.T, serve serving) {
 	rec := &recorder{}
-	srv := serve(t, Options{Models: []Model{{Name: "m", Model: rec.model()}, {Name: "matching", Model: rec.model(), Match: true}}})
-	_, body := send(t, srv, "POST", pathConversations, `{"items":[{"role":"developer","content":"Be brief."}],"metadata":{"a":"b"}}`)
+	srv := serve(t,
+		Options{Models: []Model{{Name: "m", Model: rec.model()}, {Name: "matching", Model: rec.model(), Match: true}}})
+	_, body := send(t, srv, "POST", pathConversations,
+		`{"items":[{"role":"developer","content":"Be brief."}],"metadata":{"a":"b"}}`)
 	conv := readResponse(t, body)
-	if conv.Object != "conversation" || !strings.HasPrefix(conv.ID, "conv_") || !strings.Contains(body, `"metadata":{"a":"b"}`) {
+	if conv.Object != "conversation" || !strings.HasPrefix(conv.ID, "conv_") ||
+		!strings.Contains(body, `"metadata":{"a":"b"}`) {
 		t.Fatalf("conversation %s", body)
 	}
 	first := respond(t, srv, 200, `{"model":"m","input":"one","conversation":"`+conv.ID+`","store":false}`)
@@ -256,7 +273,8 @@ func testConversations(t *testing.T, serve serving) {
 	// Items can be looked at and taken out, and the metadata replaced.
 	item := readResponse(t, body).Data[3].ID
 	base := pathConversations + "/" + conv.ID
-	if _, body = send(t, srv, "GET", base+"/items/"+item, ""); !strings.Contains(body, `"aside"`) || !strings.Contains(body, item) {
+	if _, body = send(t, srv, "GET", base+"/items/"+item, ""); !strings.Contains(body, `"aside"`) ||
+		!strings.Contains(body, item) {
 		t.Errorf("the item %s: %s", item, body)
 	}
 	if _, body = send(t, srv, "DELETE", base+"/items/"+item, ""); !strings.Contains(body, `"id":"`+conv.ID+`"`) {
@@ -299,11 +317,13 @@ func testConversations(t *testing.T, serve serving) {
 // TestLongConversation: what was said before counts as if the request sent it, in bytes and in objects, however it is
 // named.
 func TestLongConversation(t *testing.T) {
-	srv := serve(t, Options{MaxBody: 4000, Models: []Model{{Name: "m", Model: says(text("ok"), finish(chat.FinishStop))}}})
+	srv := serve(t,
+		Options{MaxBody: 4000, Models: []Model{{Name: "m", Model: says(text("ok"), finish(chat.FinishStop))}}})
 	filled := strings.Repeat("a", 900)
 	last, links := "", 0
 	for ; links < 10; links++ {
-		resp, body := send(t, srv, "POST", pathResponses, `{"model":"m","previous_response_id":"`+last+`","input":"`+filled+`"}`)
+		resp, body := send(t, srv, "POST", pathResponses, `{"model":"m","previous_response_id":"`+last+`","input":"`+
+			filled+`"}`)
 		if last == "" {
 			resp, body = send(t, srv, "POST", pathResponses, `{"model":"m","input":"`+filled+`"}`)
 		}
@@ -321,13 +341,16 @@ func TestLongConversation(t *testing.T) {
 	}
 	refused := func(path, field, body string) {
 		t.Helper()
-		if resp, got := send(t, srv, "POST", path, body); resp.StatusCode != 413 || !strings.Contains(got, `"param":"`+field+`"`) || !strings.Contains(got, "limits.body") {
+		if resp, got := send(t, srv, "POST", path, body); resp.StatusCode != 413 ||
+			!strings.Contains(got, `"param":"`+field+`"`) || !strings.Contains(got, "limits.body") {
 			t.Errorf("%s %s: status %d, %s", path, field, resp.StatusCode, got)
 		}
 	}
 	reference := `{"type":"item_reference","id":"msg_` + strings.TrimPrefix(last, "resp_") + `_in0"}`
-	refused(pathResponses, "previous_response_id", `{"model":"m","previous_response_id":"`+last+`","input":"`+filled+`"}`)
-	refused(pathInputTokens, "previous_response_id", `{"model":"m","previous_response_id":"`+last+`","input":"`+filled+`"}`)
+	refused(pathResponses, "previous_response_id", `{"model":"m","previous_response_id":"`+last+`","input":"`+filled+
+		`"}`)
+	refused(pathInputTokens, "previous_response_id", `{"model":"m","previous_response_id":"`+last+`","input":"`+filled+
+		`"}`)
 	refused(pathResponses, "input[3].id", `{"model":"m","input":[`+strings.Repeat(reference+",", 9)+reference+`]}`)
 
 	_, body := send(t, srv, "POST", pathConversations, `{}`)
@@ -336,29 +359,35 @@ func TestLongConversation(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 4 {
-		send(t, srv, "POST", pathConversations+"/"+kept.ID+"/items", `{"items":[{"role":"user","content":"`+filled+`"}]}`)
+		send(t, srv, "POST", pathConversations+"/"+kept.ID+"/items", `{"items":[{"role":"user","content":"`+filled+
+			`"}]}`)
 	}
 	refused(pathResponses, "conversation", `{"model":"m","conversation":"`+kept.ID+`","input":"`+filled+`"}`)
 
 	left := &room{1 << 20, 3}
-	if err := left.take([]responses.Item{{Raw: json.RawMessage(`{"a":{}}`)}, {Raw: json.RawMessage(`{"b":{}}`)}}); !errors.Is(err, errTooLong) {
+	if err := left.take([]responses.Item{{Raw: json.RawMessage(`{"a":{}}`)},
+		{Raw: json.RawMessage(`{"b":{}}`)}}); !errors.Is(err, errTooLong) {
 		t.Errorf("four objects have the room of three: %v", err)
 	}
 }
 
 func TestCompact(t *testing.T) {
 	rec := &recorder{}
-	srv := serve(t, Options{Models: []Model{{Name: "m", Model: rec.model()}, {Name: "mute", Model: says(finish(chat.FinishStop))}}})
+	srv := serve(t,
+		Options{Models: []Model{{Name: "m", Model: rec.model()}, {Name: "mute", Model: says(finish(chat.FinishStop))}}})
 	first := respond(t, srv, 200, `{"model":"m","instructions":"Be brief.","input":"one"}`)
-	resp, body := send(t, srv, "POST", pathCompact, `{"model":"m","previous_response_id":"`+first.ID+`","input":[{"role":"user","content":"two"},{"role":"assistant","content":"aside"}]}`)
-	if want := "user:one|assistant:answer 0|user:two|assistant:aside|user:" + prompt.AskSummary(summaryWords); rec.last() != want {
+	resp, body := send(t, srv, "POST", pathCompact, `{"model":"m","previous_response_id":"`+first.ID+
+		`","input":[{"role":"user","content":"two"},{"role":"assistant","content":"aside"}]}`)
+	if want := "user:one|assistant:answer 0|user:two|assistant:aside|user:" +
+		prompt.AskSummary(summaryWords); rec.last() != want {
 		t.Errorf("the model was asked\n%s\nwant\n%s", rec.last(), want)
 	}
 	var got struct {
 		Object string
 		Output []json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(body), &got); err != nil || resp.StatusCode != 200 || got.Object != "response.compaction" || len(got.Output) != 3 {
+	if err := json.Unmarshal([]byte(body), &got); err != nil || resp.StatusCode != 200 ||
+		got.Object != "response.compaction" || len(got.Output) != 3 {
 		t.Fatalf("%d %s, %v", resp.StatusCode, body, err)
 	}
 	items := string(bytes.Join([][]byte{got.Output[0], got.Output[1], got.Output[2]}, []byte(",")))
@@ -366,7 +395,8 @@ func TestCompact(t *testing.T) {
 	if want := "user:one|user:two|user:Summary of the conversation so far:\n\nanswer 1|user:three"; rec.last() != want {
 		t.Errorf("the model was asked\n%s\nwant\n%s", rec.last(), want)
 	}
-	if resp, body := send(t, srv, "POST", pathCompact, `{"model":"mute","input":"one"}`); resp.StatusCode != 502 || !strings.Contains(body, "no summary") {
+	if resp, body := send(t, srv, "POST", pathCompact, `{"model":"mute","input":"one"}`); resp.StatusCode != 502 ||
+		!strings.Contains(body, "no summary") {
 		t.Errorf("a model that says nothing: %d %s", resp.StatusCode, body)
 	}
 	if resp, _ := send(t, srv, "POST", pathCompact, `{"model":"m","input":[]}`); resp.StatusCode != 400 {
@@ -378,9 +408,13 @@ func TestCompact(t *testing.T) {
 // way.
 func TestResponsesErrors(t *testing.T) {
 	broken := &chat.Error{Kind: chat.ErrUnavailable, Message: "it broke off"}
-	srv := serve(t, Options{Models: []Model{{Name: "m", Model: fails(broken, text("Hel"), idle())}, {Name: "down", Model: fails(broken)}}})
+	srv := serve(t,
+		Options{Models: []Model{{Name: "m", Model: fails(broken, text("Hel"), idle())},
+			{Name: "down", Model: fails(broken)}}})
 	_, body := send(t, srv, "POST", pathResponses, `{"model":"m","input":"go","stream":true}`)
-	for _, want := range []string{"event: response.created\n", "event: response.output_text.delta\n", "event: error\ndata: {\"type\":\"error\",\"sequence_number\":5,", "event: response.failed\n", `"status":"failed"`} {
+	for _, want := range []string{"event: response.created\n", "event: response.output_text.delta\n",
+		"event: error\ndata: {\"type\":\"error\",\"sequence_number\":5,", "event: response.failed\n",
+		`"status":"failed"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the stream lacks %q:\n%s", want, body)
 		}
@@ -389,7 +423,8 @@ func TestResponsesErrors(t *testing.T) {
 		t.Errorf("a broken answer is called whole:\n%s", body)
 	}
 	for _, stream := range []string{"true", "false"} {
-		if got := respond(t, srv, 502, `{"model":"down","input":"go","stream":`+stream+`}`); got.Error == nil || got.Error.Message != "it broke off" {
+		if got := respond(t, srv, 502, `{"model":"down","input":"go","stream":`+stream+`}`); got.Error == nil ||
+			got.Error.Message != "it broke off" {
 			t.Errorf("error %+v", got.Error)
 		}
 	}
@@ -400,13 +435,15 @@ func TestResponsesErrors(t *testing.T) {
 		{400, `{"model":"m"}`, responses.CodeMissingInput, "input"},
 		{400, `{"model":"m","input":[{"role":"developer","content":"x"}]}`, codeUserTurn, "input"},
 		{400, `{"model":"m","input":"x","background":true,"store":false}`, "mutually_exclusive_fields", "background"},
-		{400, `{"model":"m","input":"x","conversation":"c","previous_response_id":"r"}`, responses.CodeExclusive, "previous_response_id"},
+		{400, `{"model":"m","input":"x","conversation":"c","previous_response_id":"r"}`, responses.CodeExclusive,
+			"previous_response_id"},
 		{404, `{"model":"nobody","input":"x"}`, codeModel, "model"},
 		{404, `{"model":"m","input":"x","previous_response_id":"resp_none"}`, codePrevious, "previous_response_id"},
 		{404, `{"model":"m","input":"x","conversation":"conv_none"}`, codeNotKept, "conversation"},
 		{404, `{"model":"m","input":"x","stream":true,"conversation":{"id":"conv_none"}}`, codeNotKept, "conversation"},
 	} {
-		if got := respond(t, srv, tt.status, tt.body); got.Error == nil || got.Error.Code != tt.code || got.Error.Param != tt.param {
+		if got := respond(t, srv, tt.status, tt.body); got.Error == nil || got.Error.Code != tt.code ||
+			got.Error.Param != tt.param {
 			t.Errorf("%s: %+v", tt.body, got.Error)
 		}
 	}
@@ -417,7 +454,9 @@ func TestResponseStoreBounds(t *testing.T) {
 	var a responseStore
 	ample := &room{1 << 40, 1 << 40}
 	item := func(id string, n int) []responses.Item {
-		return []responses.Item{{Type: "message", ID: id, Raw: json.RawMessage(`{"id":"` + id + `","type":"message","role":"user","content":"` + strings.Repeat("x", n) + `"}`)}}
+		return []responses.Item{{Type: "message", ID: id,
+			Raw: json.RawMessage(`{"id":"` + id + `","type":"message","role":"user","content":"` +
+				strings.Repeat("x", n) + `"}`)}}
 	}
 	a.cache(&record{key: recordKey{"o", "first"}, kind: keptResponseKind, input: item("i_first", 10)})
 	for i := range maxRecords + 10 {

@@ -45,7 +45,8 @@ func TestA16(t *testing.T) {
 	resp, body := ask(t, srv, `{"model":"m",`+weatherTool+`,"messages":[{"role":"user","content":"hi"},
 		{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Rome\"}"}}]},
 		{"role":"tool","tool_call_id":"c1","content":"18"}]}`)
-	if resp.StatusCode != 200 || !strings.Contains(told(), `\"from\":\"user:get_weather\"`) || !strings.Contains(told(), `\"name\": \"user:get_weather\"`) {
+	if resp.StatusCode != 200 || !strings.Contains(told(), `\"from\":\"user:get_weather\"`) ||
+		!strings.Contains(told(), `\"name\": \"user:get_weather\"`) {
 		t.Errorf("status %d %s, told %s", resp.StatusCode, body, told())
 	}
 }
@@ -55,14 +56,16 @@ func TestA16(t *testing.T) {
 func TestA17(t *testing.T) {
 	srv, told := overheard(t, bridge.Options{Mode: bridge.ModeText, Prefix: "user:"})
 	for _, arguments := range []string{`{\"city\":\"Rome\"}`, `{\"city\":`, `]`, ``, `{'city': 'Rome',}`, `\u0000`} {
-		resp, body := ask(t, srv, `{"model":"m",`+weatherTool+`,"messages":[{"role":"system","content":"First."},{"role":"user","content":[
+		resp, body := ask(t, srv,
+			`{"model":"m",`+weatherTool+`,"messages":[{"role":"system","content":"First."},{"role":"user","content":[
 			{"type":"text","text":"what is this?"},{"type":"image_url","image_url":{"url":"http://127.0.0.1/i.png"}}]},
 			{"role":"assistant","content":"I look.","tool_calls":[{"id":"c1","type":"function","function":{"name":"get_weather","arguments":"`+arguments+`"}}]},
 			{"role":"tool","tool_call_id":"c1","content":"18"},{"role":"system","content":"Second."},{"role":"user","content":"and?"}]}`)
 		if resp.StatusCode != 200 {
 			t.Errorf("%s: status %d: %s", arguments, resp.StatusCode, body)
 		}
-		for _, want := range []string{"First.", "Second.", "I look.", "user:get_weather", "http://127.0.0.1/i.png", `json`} {
+		for _, want := range []string{"First.", "Second.", "I look.", "user:get_weather", "http://127.0.0.1/i.png",
+			`json`} {
 			if !strings.Contains(told(), want) {
 				t.Errorf("%s: %q is lost: %s", arguments, want, told())
 			}
@@ -79,13 +82,15 @@ func TestA19Choice(t *testing.T) {
 	}{
 		{bridge.ModeText, `"tool_choice":"none"`, "hi", "get_weather"},
 		{bridge.ModeText, `"tool_choice":"required"`, "MUST contain a tool call", "nothing"},
-		{bridge.ModeText, `"tool_choice":{"type":"function","function":{"name":"get_weather"}}`, "MUST contain a call of the tool get_weather", "nothing"},
+		{bridge.ModeText, `"tool_choice":{"type":"function","function":{"name":"get_weather"}}`,
+			"MUST contain a call of the tool get_weather", "nothing"},
 		{bridge.ModeText, `"parallel_tool_calls":false`, "Use ONLY ONE tool call per response", "nothing"},
 		{bridge.ModeNative, `"tool_choice":"required"`, `"tool_choice":"required"`, "MUST contain"},
 		{bridge.ModeNative, `"parallel_tool_calls":false`, `"parallel_tool_calls":false`, "ONLY ONE"},
 	} {
 		srv, told := overheard(t, bridge.Options{Mode: tc.mode, Bounce: bridge.BounceOptions{Off: true}})
-		resp, body := ask(t, srv, `{"model":"m",`+tc.field+`,`+weatherTool+`,"messages":[{"role":"user","content":"hi"}]}`)
+		resp, body := ask(t, srv, `{"model":"m",`+tc.field+`,`+weatherTool+
+			`,"messages":[{"role":"user","content":"hi"}]}`)
 		if resp.StatusCode != 200 || !strings.Contains(told(), tc.has) || strings.Contains(told(), tc.hasNo) {
 			t.Errorf("%s %s: status %d %s, told %s", tc.mode, tc.field, resp.StatusCode, body, told())
 		}
@@ -131,7 +136,8 @@ func TestA19Refusals(t *testing.T) {
 		code   string
 		retry  string
 	}{
-		{403, "", `{"error":{"message":"harmful","code":"content_policy_violation"}}`, 400, "content_policy_violation", ""},
+		{403, "", `{"error":{"message":"harmful","code":"content_policy_violation"}}`, 400, "content_policy_violation",
+			""},
 		{400, "", `{"error":{"message":"blocked by content_filter"}}`, 400, "content_filter", ""},
 		{429, "7", `{"error":{"message":"weekly limit","code":"2028"}}`, 429, "2028", "7"},
 		{429, "", `slow down`, 429, "rate_limit_exceeded", ""},
@@ -149,8 +155,10 @@ func TestA19Refusals(t *testing.T) {
 		for _, body := range []string{hello, helloStream} {
 			resp, answer := ask(t, srv, body)
 			e := parse(t, answer).Error
-			if resp.StatusCode != tc.want || e == nil || deref(e.Code) != tc.code || resp.Header.Get("Retry-After") != tc.retry {
-				t.Errorf("%d %s: status %d, Retry-After %q: %s", tc.status, tc.body, resp.StatusCode, resp.Header.Get("Retry-After"), answer)
+			if resp.StatusCode != tc.want || e == nil || deref(e.Code) != tc.code ||
+				resp.Header.Get("Retry-After") != tc.retry {
+				t.Errorf("%d %s: status %d, Retry-After %q: %s", tc.status, tc.body, resp.StatusCode,
+					resp.Header.Get("Retry-After"), answer)
 			}
 		}
 	}
@@ -158,7 +166,8 @@ func TestA19Refusals(t *testing.T) {
 
 // TestErrorCodes: the codes of errors by name.
 func TestErrorCodes(t *testing.T) {
-	srv := serve(t, Options{Models: []Model{{Name: "m", Model: says(text("a"), finish(chat.FinishStop))}}, MaxBody: 1 << 10})
+	srv := serve(t, Options{Models: []Model{{Name: "m", Model: says(text("a"), finish(chat.FinishStop))}},
+		MaxBody: 1 << 10})
 	for _, tc := range []struct {
 		body, code string
 		status     int
@@ -167,9 +176,11 @@ func TestErrorCodes(t *testing.T) {
 		{`{"model":"m","messages":[]}`, "missing_messages", 400},
 		{`{"model":"m","messages":[{"role":"system","content":"x"}]}`, "missing_user_message", 400},
 		{`{"model":"x","messages":[{"role":"user","content":"x"}]}`, "model_not_found", 404},
-		{`{"model":"m","reasoning_effort":"huge","messages":[{"role":"user","content":"x"}]}`, "invalid_reasoning_effort", 400},
+		{`{"model":"m","reasoning_effort":"huge","messages":[{"role":"user","content":"x"}]}`,
+			"invalid_reasoning_effort", 400},
 		{`{"model":"m","messages":[`, "invalid_json", 400},
-		{fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":%q}]}`, strings.Repeat("x", 2000)), "request_too_large", 413},
+		{fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":%q}]}`, strings.Repeat("x", 2000)),
+			"request_too_large", 413},
 	} {
 		resp, answer := ask(t, srv, tc.body)
 		if e := parse(t, answer).Error; resp.StatusCode != tc.status || e == nil || deref(e.Code) != tc.code {

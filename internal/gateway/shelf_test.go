@@ -44,8 +44,8 @@ func TestKept(t *testing.T) {
 				name string
 				run  func(t *testing.T, serve serving)
 			}{
-				{"Responses", testResponses}, {"ItemReferences", testItemReferences}, {"StoreFalse", testStoreFalse}, {"KeptApart", testKeptApart},
-				{"InputItems", testInputItems}, {"Conversations", testConversations},
+				{"Responses", testResponses}, {"ItemReferences", testItemReferences}, {"StoreFalse", testStoreFalse},
+				{"KeptApart", testKeptApart}, {"InputItems", testInputItems}, {"Conversations", testConversations},
 			} {
 				t.Run(test.name, func(t *testing.T) { test.run(t, where.serve) })
 			}

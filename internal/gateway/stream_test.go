@@ -70,7 +70,8 @@ func TestA20FirstTokenAtOnce(t *testing.T) {
 	resp := open(t, srv.Client(), srv.URL, helloStream)
 	r := bufio.NewReader(resp.Body)
 	for _, want := range []string{`"content":"I"`, `"arguments":"{\"city\":"`, `"arguments":"\"Paris\"}"`} {
-		for frame := ""; !strings.Contains(frame, want); { // each wait ends only if the frame comes before the model goes on
+		for frame := ""; !strings.Contains(frame, want); {
+			// each wait ends only if the frame comes before the model goes on
 			frame = readFrame(t, r)
 		}
 		step <- struct{}{}
@@ -91,7 +92,8 @@ func TestFlushes(t *testing.T) {
 		}
 	}
 	w := &countingWriter{header: make(http.Header)}
-	r, err := http.NewRequestWithContext(t.Context(), "POST", "http://localhost"+pathCompletions, strings.NewReader(helloStream))
+	r, err := http.NewRequestWithContext(t.Context(), "POST", "http://localhost"+pathCompletions,
+		strings.NewReader(helloStream))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +136,8 @@ func TestFailedWriteEndsModel(t *testing.T) {
 		return nil
 	})
 	w := &countingWriter{header: make(http.Header), failAt: 3}
-	r, err := http.NewRequestWithContext(t.Context(), "POST", "http://localhost"+pathCompletions, strings.NewReader(helloStream))
+	r, err := http.NewRequestWithContext(t.Context(), "POST", "http://localhost"+pathCompletions,
+		strings.NewReader(helloStream))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +231,8 @@ func TestPanic(t *testing.T) {
 			o.Log = textLog(&log)
 			srv := serve(t, o)
 			resp, body := ask(t, srv, tt.body)
-			if resp.StatusCode != tt.status || !strings.Contains(body, codeInternal) || strings.Contains(body, "[DONE]") {
+			if resp.StatusCode != tt.status || !strings.Contains(body, codeInternal) ||
+				strings.Contains(body, "[DONE]") {
 				t.Errorf("status %d, %s", resp.StatusCode, body)
 			}
 			if strings.Contains(body, "fell over") {
@@ -280,7 +284,8 @@ func TestKeepAlive(t *testing.T) {
 			}
 		}
 		// Silence is counted from the last thing sent: at 30 s the second comment, at 40 s text, at 50 s more of it.
-		want := []string{"comment 15s", "comment 30s", "frame 40s", "frame 40s", "frame 50s", "comment 1m5s", "frame 1m6s", "frame 1m6s"}
+		want := []string{"comment 15s", "comment 30s", "frame 40s", "frame 40s", "frame 50s", "comment 1m5s",
+			"frame 1m6s", "frame 1m6s"}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("got  %v\nwant %v", got, want)
 		}
@@ -340,7 +345,8 @@ func TestSlowReader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", pathCompletions, len(helloStream), helloStream)
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", pathCompletions,
+			len(helloStream), helloStream)
 		if d := <-ended; d != defaultWriteTimeout {
 			t.Errorf("model ended after %v", d)
 		}
@@ -381,7 +387,8 @@ func TestManyStreams(t *testing.T) {
 	for i := range n {
 		wg.Go(func() {
 			name := fmt.Sprint("client", i)
-			resp, body := ask(t, srv, fmt.Sprintf(`{"model":"m","stream":true,"messages":[{"role":"user","content":%q}]}`, name))
+			resp, body := ask(t, srv,
+				fmt.Sprintf(`{"model":"m","stream":true,"messages":[{"role":"user","content":%q}]}`, name))
 			var got strings.Builder
 			data := frames(body)
 			for _, d := range data[:max(0, len(data)-1)] {
@@ -389,7 +396,8 @@ func TestManyStreams(t *testing.T) {
 					got.WriteString(*c[0].Delta.Content)
 				}
 			}
-			if want := "start" + strings.Repeat(" "+name, 50); resp.StatusCode != 200 || got.String() != want || data[len(data)-1] != "[DONE]" {
+			if want := "start" + strings.Repeat(" "+name, 50); resp.StatusCode != 200 || got.String() != want ||
+				data[len(data)-1] != "[DONE]" {
 				t.Errorf("%s: status %d, %q", name, resp.StatusCode, got.String())
 			}
 		})
@@ -416,7 +424,8 @@ func TestBounces(t *testing.T) {
 	} {
 		srv := serve(t, one(says(tt.events...)))
 		resp, _ := ask(t, srv, tt.body)
-		if h, tr := resp.Header.Get("X-Wield-Bounces"), resp.Trailer.Get("X-Wield-Bounces"); h != tt.header || tr != tt.trailer {
+		if h, tr := resp.Header.Get("X-Wield-Bounces"), resp.Trailer.Get("X-Wield-Bounces"); h != tt.header ||
+			tr != tt.trailer {
 			t.Errorf("%s: header %q, trailer %q; want %q, %q", tt.name, h, tr, tt.header, tt.trailer)
 		}
 	}

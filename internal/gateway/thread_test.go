@@ -14,7 +14,8 @@ import (
 )
 
 // threaded serves m, which is recognised by its messages, u, which is by the user, and p, a satellite's model.
-func threaded(t *testing.T) (say func(model, user string, messages ...string) string, told *chat.Request, log *bytes.Buffer) {
+func threaded(t *testing.T) (say func(model, user string, messages ...string) string, told *chat.Request,
+	log *bytes.Buffer) {
 	told, log = &chat.Request{}, &bytes.Buffer{}
 	model := fake(func(_ context.Context, req *chat.Request, emit func(chat.Event) bool) error {
 		*told = *req
@@ -30,7 +31,8 @@ func threaded(t *testing.T) (say func(model, user string, messages ...string) st
 	}})
 	return func(model, user string, messages ...string) string {
 		t.Helper()
-		resp, body := ask(t, srv, fmt.Sprintf(`{"model":%q,"user":%q,"messages":[%s]}`, model, user, strings.Join(messages, ",")))
+		resp, body := ask(t, srv, fmt.Sprintf(`{"model":%q,"user":%q,"messages":[%s]}`, model, user,
+			strings.Join(messages, ",")))
 		if resp.StatusCode != 200 {
 			t.Fatalf("status %d: %s", resp.StatusCode, body)
 		}
@@ -121,7 +123,8 @@ func TestThreadsOfResponses(t *testing.T) {
 		t.Errorf("the conversation is %q", got)
 	}
 	first := said(`"input":"two"`)
-	if got := said(`"input":[{"role":"user","content":"two"},{"role":"assistant","content":"ok"},{"role":"user","content":"three"}]`); got != first || first == "" {
+	if got := said(
+		`"input":[{"role":"user","content":"two"},{"role":"assistant","content":"ok"},{"role":"user","content":"three"}]`); got != first || first == "" {
 		t.Errorf("the second turn is of %q, not %q", got, first)
 	}
 }
@@ -132,7 +135,8 @@ func TestThreadLimits(t *testing.T) {
 	for i := range maxThreads + 10 {
 		s.put(conversationKey{id: fmt.Sprint(i)}, []mark{{1}, {byte(i), byte(i >> 8), 2}})
 	}
-	if len(s.byKey) != maxThreads || s.order.Len() != maxThreads || s.marks != 2*maxThreads || len(s.byMark) != maxThreads+1 {
+	if len(s.byKey) != maxThreads || s.order.Len() != maxThreads || s.marks != 2*maxThreads ||
+		len(s.byMark) != maxThreads+1 {
 		t.Errorf("%d threads, %d in order, %d marks, %d by mark", len(s.byKey), s.order.Len(), s.marks, len(s.byMark))
 	}
 	s.put(conversationKey{id: "giant"}, make([]mark, maxThreadMarks+1))

@@ -31,7 +31,8 @@ func (b *tracedBackend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = `"<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"place\": 1}}\n</tool_call>"`
 	}
 	w.Header().Set("Content-Type", "application/json")
-	io.WriteString(w, `{"choices":[{"index":0,"message":{"role":"assistant","content":`+answer+`},"finish_reason":"stop"}]}`)
+	io.WriteString(w, `{"choices":[{"index":0,"message":{"role":"assistant","content":`+answer+
+		`},"finish_reason":"stop"}]}`)
 }
 
 // TestTraceReachesBackend asks for an answer that is bounced once: both requests to the server belong to the client's

@@ -36,19 +36,22 @@ func TestConversation(t *testing.T) {
 	if said.Parts[1].Kind != chat.PartImage || string(said.Parts[1].Data) != "\x00\x01" {
 		t.Errorf("the image is %+v", said.Parts[1])
 	}
-	if called.Reasoning != "Hm." || called.Text() != "I look." || len(called.Calls) != 3 || called.Calls[0].Arguments != `{"n":12345678901234567890}` || called.Calls[1].Arguments != "{}" {
+	if called.Reasoning != "Hm." || called.Text() != "I look." || len(called.Calls) != 3 ||
+		called.Calls[0].Arguments != `{"n":12345678901234567890}` || called.Calls[1].Arguments != "{}" {
 		t.Errorf("the answer is %+v", called)
 	}
 	for i, want := range []string{"one", `{"a":1,"b":2}`, "three"} {
 		r := req.Messages[3+i]
-		if r.Role != chat.RoleTool || r.CallID != called.Calls[i].ID || r.Name != called.Calls[i].Name || r.Text() != want {
+		if r.Role != chat.RoleTool || r.CallID != called.Calls[i].ID || r.Name != called.Calls[i].Name ||
+			r.Text() != want {
 			t.Errorf("result %d is %+v", i, r)
 		}
 	}
 	if called.Calls[0].ID == called.Calls[1].ID || called.Calls[2].ID != "own" {
 		t.Errorf("ids %+v", called.Calls)
 	}
-	if req.Messages[6].Text() != "And?" || req.MaxTokens != 9 || len(req.Stop) != 1 || req.Format.Kind != chat.FormatJSON {
+	if req.Messages[6].Text() != "And?" || req.MaxTokens != 9 || len(req.Stop) != 1 ||
+		req.Format.Kind != chat.FormatJSON {
 		t.Errorf("settings %+v", req)
 	}
 	var extra []string
@@ -62,7 +65,8 @@ func TestConversation(t *testing.T) {
 
 // TestPieces: an answer that a client sends back in the pieces in which it came is one answer.
 func TestPieces(t *testing.T) {
-	req := decode(t, `{"contents":[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"text":"hm","thought":true}]},{"role":"model","parts":[{"text":"Bo"}]},
+	req := decode(t,
+		`{"contents":[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"text":"hm","thought":true}]},{"role":"model","parts":[{"text":"Bo"}]},
 		{"role":"model","parts":[{"text":"th."}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":1}}}]},
 		{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":2}}}]},{"role":"model","parts":[{"text":""}]},
 		{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"one"}}},{"functionResponse":{"name":"f","response":{"output":"two"}}}]}]}`)
@@ -82,7 +86,8 @@ func TestPieces(t *testing.T) {
 
 // TestTools reads functions and what Google's servers run, and makes JSON Schema of OpenAPI's.
 func TestTools(t *testing.T) {
-	req := decode(t, `{"contents":[{"parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"d","parameters":
+	req := decode(t,
+		`{"contents":[{"parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"d","parameters":
 		{"type":"OBJECT","properties":{"type":{"type":"STRING","nullable":true},"list":{"type":"ARRAY","items":{"type":"INTEGER"}},"one":{"any_of":[{"type":"NUMBER"}]}},
 		"required":["type"],"propertyOrdering":["type"]}},{"name":"g","parametersJsonSchema":{"type":"object","properties":{"X":{"type":"string"}}}}]},{"google_search":{}}],
 		"toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["g"]}}}`)
@@ -124,12 +129,13 @@ func TestRefused(t *testing.T) {
 
 // TestAnswers shows that a whole answer and the frames of a stream come to the same.
 func TestAnswers(t *testing.T) {
-	events := []chat.Event{{Kind: chat.KindReasoning, Text: "Hm."}, {Kind: chat.KindText, Text: "I lo"}, {Kind: chat.KindText, Text: "ok."},
-		{Kind: chat.KindCallStart, ID: "c", Name: "f"},
+	events := []chat.Event{{Kind: chat.KindReasoning, Text: "Hm."}, {Kind: chat.KindText, Text: "I lo"},
+		{Kind: chat.KindText, Text: "ok."}, {Kind: chat.KindCallStart, ID: "c", Name: "f"},
 		{Kind: chat.KindCallEnd, Detail: &chat.Call{ID: "c", Name: "f", Arguments: `{"a": 1}`, Complete: true}},
 		{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 5, Out: 3, Reasoning: 1}},
 		{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishCalls}}}
-	whole, stream := NewResponse(ResponseOptions{ID: "i", Model: "m"}), NewStreamWriter(ResponseOptions{ID: "i", Model: "m"})
+	whole, stream := NewResponse(ResponseOptions{ID: "i", Model: "m"}),
+		NewStreamWriter(ResponseOptions{ID: "i", Model: "m"})
 	var frames []byte
 	for _, e := range events {
 		whole.Add(e)
@@ -170,7 +176,9 @@ func TestAnswers(t *testing.T) {
 	if text != "I look." || calls != 1 || reason != "STOP" {
 		t.Errorf("the stream says %q with %d calls and ends with %q", text, calls, reason)
 	}
-	if got := string(AppendError(nil, &chat.Error{Kind: chat.ErrRateLimit, Message: "wait"})); got != `{"error":{"code":429,"message":"wait","status":"RESOURCE_EXHAUSTED"}}` {
+	if got := string(AppendError(nil,
+		&chat.Error{Kind: chat.ErrRateLimit,
+			Message: "wait"})); got != `{"error":{"code":429,"message":"wait","status":"RESOURCE_EXHAUSTED"}}` {
 		t.Error(got)
 	}
 }

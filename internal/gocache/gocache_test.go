@@ -90,10 +90,13 @@ func TestServe(t *testing.T) {
 		{"nothing", "", "", ""},
 		{"not there", `{"ID":1,"Command":"get","ActionID":"YWE="}`, `{"ID":1,"Miss":true}`, ""},
 		{"empty id", `{"ID":1,"Command":"get"}`, `{"ID":1,"Miss":true}`, ""},
-		{"stored and read", `{"ID":1,"Command":"put","ActionID":"YWE=","OutputID":"YmI=","BodySize":2}` + "\n\"aGk=\"\n" + `{"ID":2,"Command":"get","ActionID":"YWE="}`,
+		{"stored and read", `{"ID":1,"Command":"put","ActionID":"YWE=","OutputID":"YmI=","BodySize":2}` +
+			"\n\"aGk=\"\n" + `{"ID":2,"Command":"get","ActionID":"YWE="}`,
 			`"OutputID":"YmI=","Size":2`, ""},
-		{"empty body", `{"ID":1,"Command":"put","ActionID":"YWE=","OutputID":"YmI="}` + "\n" + `{"ID":2,"Command":"get","ActionID":"YWE="}`, `"ID":2,"OutputID":"YmI="`, ""},
-		{"too short", `{"ID":1,"Command":"put","ActionID":"YWE=","OutputID":"YmI=","BodySize":3}` + "\n\"aGk=\"", "2 bytes came and 3 were announced", ""},
+		{"empty body", `{"ID":1,"Command":"put","ActionID":"YWE=","OutputID":"YmI="}` + "\n" +
+			`{"ID":2,"Command":"get","ActionID":"YWE="}`, `"ID":2,"OutputID":"YmI="`, ""},
+		{"too short", `{"ID":1,"Command":"put","ActionID":"YWE=","OutputID":"YmI=","BodySize":3}` + "\n\"aGk=\"",
+			"2 bytes came and 3 were announced", ""},
 		{"unknown", `{"ID":1,"Command":"get2"}`, `unknown command \"get2\"`, ""},
 		{"closed", `{"ID":1,"Command":"close"}` + "\nwhat stands here is not read", `{"ID":1}`, ""},
 		{"broken", `{"ID":`, "", "reading a request"},
@@ -101,7 +104,8 @@ func TestServe(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
 			err := Serve(strings.NewReader(tt.in), &out, t.TempDir(), t.TempDir())
-			if tt.fails == "" && err != nil || tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails)) {
+			if tt.fails == "" && err != nil ||
+				tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails)) {
 				t.Errorf("%v, want %q", err, tt.fails)
 			}
 			first, rest, _ := strings.Cut(out.String(), "\n")

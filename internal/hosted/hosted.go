@@ -192,10 +192,11 @@ func (a *toolLoop) run(ctx context.Context, t *turn, yield func(chat.Event, erro
 	for i := range t.asked {
 		c := &t.asked[i]
 		show := func(kind chat.Kind, text string, detail chat.Detail) bool {
-			return yield(chat.Event{Kind: kind, Origin: chat.OriginNative, Turn: max(a.turns-1, 0), ID: c.ID, Name: c.Name,
-				Text: text, Detail: detail}, nil)
+			return yield(chat.Event{Kind: kind, Origin: chat.OriginNative, Turn: max(a.turns-1, 0), ID: c.ID,
+				Name: c.Name, Text: text, Detail: detail}, nil)
 		}
-		if !show(chat.KindNativeCall, c.Arguments, a.Runner.Shown(ctx, c)) || !yield(chat.Event{Kind: chat.KindIdle}, nil) {
+		if !show(chat.KindNativeCall, c.Arguments, a.Runner.Shown(ctx, c)) ||
+			!yield(chat.Event{Kind: chat.KindIdle}, nil) {
 			return false, false
 		}
 		o, err := a.Runner.Run(ctx, c)

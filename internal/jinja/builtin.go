@@ -80,8 +80,9 @@ func (c *call) ints() (all []int) {
 	return all
 }
 
-var timeFormats = map[byte]string{'Y': "2006", 'y': "06", 'm': "01", 'd': "02", 'B': "January", 'b': "Jan", 'A': "Monday", 'a': "Mon",
-	'H': "15", 'I': "03", 'M': "04", 'S': "05", 'p': "PM", 'Z': "MST", 'z': "-0700", 'j': "002", 'F': "2006-01-02", 'T': "15:04:05"}
+var timeFormats = map[byte]string{'Y': "2006", 'y': "06", 'm': "01", 'd': "02", 'B': "January", 'b': "Jan",
+	'A': "Monday", 'a': "Mon", 'H': "15", 'I': "03", 'M': "04", 'S': "05", 'p': "PM", 'Z': "MST", 'z': "-0700",
+	'j': "002", 'F': "2006-01-02", 'T': "15:04:05"}
 
 func strftime(t time.Time, format string) string {
 	var b strings.Builder
@@ -643,7 +644,8 @@ func stringMethod(s, name string) function {
 	case "format":
 		return plain(func(c *call) value { return format(s, c) })
 	case "isdigit", "isalpha", "isspace", "isupper", "islower":
-		is := map[string]func(rune) bool{"isdigit": unicode.IsDigit, "isalpha": unicode.IsLetter, "isspace": unicode.IsSpace, "isupper": unicode.IsUpper, "islower": unicode.IsLower}[name]
+		is := map[string]func(rune) bool{"isdigit": unicode.IsDigit, "isalpha": unicode.IsLetter,
+			"isspace": unicode.IsSpace, "isupper": unicode.IsUpper, "islower": unicode.IsLower}[name]
 		return plain(func(c *call) value {
 			return s != "" && strings.IndexFunc(s, func(r rune) bool { return !is(r) }) < 0
 		})

@@ -119,7 +119,8 @@ func trimBefore(text, tag string, lineStart bool) string {
 	return text
 }
 
-var operators = []string{"**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "~", "<", ">", "=", "(", ")", "[", "]", "{", "}", ",", ":", ".", "|"}
+var operators = []string{"**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "~", "<", ">", "=", "(", ")",
+	"[", "]", "{", "}", ",", ":", ".", "|"}
 
 // lexTag reads the tokens of a tag up to its end, and returns what stands behind it.
 func lexTag(src, end string, tokens *[]token, line *int) (rest string, trim bool) {
@@ -144,7 +145,8 @@ func lexTag(src, end string, tokens *[]token, line *int) (rest string, trim bool
 			*tokens = append(*tokens, token{tokString, s, *line})
 		case isDigit(c):
 			n := 1
-			for n < len(src) && (isDigit(src[n]) || src[n] == '_' || src[n] == '.' && n+1 < len(src) && isDigit(src[n+1])) {
+			for n < len(src) &&
+				(isDigit(src[n]) || src[n] == '_' || src[n] == '.' && n+1 < len(src) && isDigit(src[n+1])) {
 				n++
 			}
 			*tokens = append(*tokens, token{tokNumber, strings.ReplaceAll(src[:n], "_", ""), *line})

@@ -380,8 +380,10 @@ func (p *parser) filtered(x expr) expr {
 			n := &testExpr{of: x, name: p.name(), line: t.line}
 			if next := p.peek(); p.is("(") {
 				n.args = p.arguments()
-			} else if next.kind == tokString || next.kind == tokNumber || next.kind == tokOperator && next.text == "[" ||
-				next.kind == tokName && !slices.Contains([]string{"and", "or", "not", "if", "else", "is", "in", "recursive"}, next.text) {
+			} else if next.kind == tokString || next.kind == tokNumber ||
+				next.kind == tokOperator && next.text == "[" ||
+				next.kind == tokName &&
+					!slices.Contains([]string{"and", "or", "not", "if", "else", "is", "in", "recursive"}, next.text) {
 				n.args = []argument{{value: p.postfix(p.primary())}}
 			}
 			if x = n; not {

@@ -164,7 +164,8 @@ func repr(v value) string {
 		if strings.Contains(v, "'") && !strings.Contains(v, `"`) {
 			quote = `"`
 		}
-		return quote + strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`, quote, `\`+quote).Replace(v) + quote
+		return quote + strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`, quote,
+			`\`+quote).Replace(v) + quote
 	case *list:
 		parts := make([]string, len(v.items))
 		for i, item := range v.items {

@@ -5,9 +5,11 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // maxExported bounds the names, methods not counted, that a reader of the library may come across.
@@ -99,10 +101,12 @@ func sources(t *testing.T) []source {
 	return list
 }
 
-// Bounds of what one file and one type hold, tests left out.
+// Bounds of what one file, one type and one line hold, tests left out. Tabs are four columns wide.
 const (
-	maxLines  = 800
-	maxFields = 25
+	maxLines   = 800
+	maxFields  = 25
+	maxColumns = 120
+	tabs       = "    "
 )
 
 // TestSizes checks that no file and no struct is too long to be looked over.
@@ -135,3 +139,50 @@ func TestSizes(t *testing.T) {
 		t.Errorf("%d structs: this test does not see what it should", structs)
 	}
 }
+
+// TestColumns checks that no line is too long to be read, but for those in which a string reaches beyond the bound.
+func TestColumns(t *testing.T) {
+	strung := 0
+	for _, f := range sources(t) {
+		if f.test {
+			continue
+		}
+		text, err := os.ReadFile(f.set.File(f.tree.Pos()).Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(string(text), "\n")
+		beyond := beyond(f, lines)
+		strung += len(beyond)
+		for i, line := range lines {
+			if n := columns(line); n > maxColumns && !beyond[i+1] {
+				t.Errorf("%s:%d has %d columns, and %d may be: break it", f.path, i+1, n, maxColumns)
+			}
+		}
+	}
+	if strung < 100 {
+		t.Errorf("%d strings: this test does not see what it should", strung)
+	}
+}
+
+// beyond are the lines of a file that a string takes beyond the bound, and those within a string of several lines.
+func beyond(f source, lines []string) map[int]bool {
+	list := map[int]bool{}
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		s, ok := n.(*ast.BasicLit)
+		if !ok || s.Kind != token.STRING {
+			return true
+		}
+		from, to := f.set.Position(s.Pos()), f.set.Position(s.End())
+		for line := from.Line; line < to.Line; line++ {
+			list[line] = true
+		}
+		if end := lines[to.Line-1][:to.Column-1]; from.Line < to.Line || columns(end) > maxColumns {
+			list[to.Line] = true
+		}
+		return true
+	})
+	return list
+}
+
+func columns(line string) int { return utf8.RuneCountInString(strings.ReplaceAll(line, "\t", tabs)) }

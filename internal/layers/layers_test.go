@@ -39,7 +39,8 @@ var schemaModules = []string{
 }
 
 // toolModules come with the rules about commands, which are read on the syntax tree of a shell, and with the sandbox.
-var toolModules = append([]string{"github.com/aymanbagabas/go-udiff", "mvdan.cc/sh/v3", "golang.org/x/sys"}, schemaModules...)
+var toolModules = append([]string{"github.com/aymanbagabas/go-udiff", "mvdan.cc/sh/v3", "golang.org/x/sys"},
+	schemaModules...)
 
 // rooms are the packages by floor. A package imports only packages of lower floors.
 var rooms = []room{
@@ -57,19 +58,25 @@ var rooms = []room{
 	{path: "tool/guarded", floor: 2, modules: none, only: []string{"tool/atomicfile", "tool/internal/guardedfiles"}},
 	{path: "tool/sandbox", floor: 2, modules: []string{"golang.org/x/sys"}, only: []string{}},
 	{path: "tool/edit", floor: 2, modules: []string{"github.com/aymanbagabas/go-udiff"}, only: []string{}},
-	{path: "tool/internal/patch", floor: 3, modules: []string{"github.com/aymanbagabas/go-udiff"}, only: []string{"tool/edit", "tool/files"}},
-	{path: "tool/policy", floor: 3, modules: append([]string{"mvdan.cc/sh/v3"}, schemaModules...), only: []string{"chat", "schema", "schema/shape", "tool/internal/guardedfiles"}},
+	{path: "tool/internal/patch", floor: 3, modules: []string{"github.com/aymanbagabas/go-udiff"},
+		only: []string{"tool/edit", "tool/files"}},
+	{path: "tool/policy", floor: 3, modules: append([]string{"mvdan.cc/sh/v3"}, schemaModules...),
+		only: []string{"chat", "schema", "schema/shape", "tool/internal/guardedfiles"}},
 	{path: "dialect/internal/chars", floor: 1, modules: none, only: []string{}},
 	{path: "dialect/internal/note", floor: 1, modules: none, only: []string{"chat"}},
-	{path: "dialect/internal/value", floor: 2, modules: none, only: []string{"chat", "schema/shape", "dialect/internal/chars", "dialect/internal/note"}},
+	{path: "dialect/internal/value", floor: 2, modules: none,
+		only: []string{"chat", "schema/shape", "dialect/internal/chars", "dialect/internal/note"}},
 	{path: "dialect/internal/form", floor: 1, modules: none, only: []string{"schema/shape"}},
-	{path: "dialect/internal/render", floor: 2, modules: none, only: []string{"chat", "schema/shape", "dialect/internal/chars", "dialect/internal/form"}},
-	{path: "dialect", floor: 3, modules: none, only: []string{"chat", "schema/shape", "dialect/internal/chars", "dialect/internal/form", "dialect/internal/value", "dialect/internal/render", "dialect/internal/note"}},
+	{path: "dialect/internal/render", floor: 2, modules: none,
+		only: []string{"chat", "schema/shape", "dialect/internal/chars", "dialect/internal/form"}},
+	{path: "dialect", floor: 3, modules: none, only: []string{"chat", "schema/shape", "dialect/internal/chars",
+		"dialect/internal/form", "dialect/internal/value", "dialect/internal/render", "dialect/internal/note"}},
 	{path: "wire/openai", floor: 3, modules: schemaModules},
 	{path: "wire/responses", floor: 4, modules: schemaModules},
 	{path: "dialect/internal/check", floor: 4, modules: none, only: []string{"chat", "dialect"}},
 	{path: "dialect/dialecttest", floor: 5, modules: schemaModules},
-	{path: "internal/chattemplate", floor: 4, modules: none, only: []string{"chat", "dialect", "internal/jinja", "schema/shape"}},
+	{path: "internal/chattemplate", floor: 4, modules: none,
+		only: []string{"chat", "dialect", "internal/jinja", "schema/shape"}},
 	{path: "internal/responsetemplate", floor: 4, modules: none, only: []string{"dialect"}},
 	{path: "bridge/internal/grammar", floor: 4, modules: none, only: []string{"chat", "dialect", "schema/shape"}},
 	{path: "dialect/profile", floor: 4, modules: none, only: []string{"chat", "dialect"}},
@@ -104,8 +111,10 @@ var rooms = []room{
 	{path: "internal/mask", floor: 1, modules: none, only: []string{}},
 	{path: "internal/module", floor: 5, modules: anyModule, only: []string{"chat", "internal/mask", "tool/sandbox"}},
 	{path: "tool/dir", floor: 6, modules: toolModules},
-	{path: "tool/mcp", floor: 6, modules: append([]string{"github.com/modelcontextprotocol/go-sdk", "github.com/segmentio/asm", "github.com/segmentio/encoding",
-		"github.com/yosida95/uritemplate/v3", "golang.org/x/oauth2", "golang.org/x/sync", "golang.org/x/time"}, toolModules...)},
+	{path: "tool/mcp", floor: 6,
+		modules: append([]string{"github.com/modelcontextprotocol/go-sdk", "github.com/segmentio/asm",
+			"github.com/segmentio/encoding", "github.com/yosida95/uritemplate/v3", "golang.org/x/oauth2",
+			"golang.org/x/sync", "golang.org/x/time"}, toolModules...)},
 	{path: "tool/httpcall", floor: 6, modules: toolModules},
 	{path: "tool", floor: 5, modules: toolModules},
 	{path: "internal/browser/chromium", floor: 4, modules: anyModule},
@@ -113,8 +122,10 @@ var rooms = []room{
 	{path: "internal/capture", floor: 5, modules: anyModule},
 	{path: "internal/trace", floor: 5, modules: anyModule},
 	{path: "internal/metrics", floor: 5, modules: anyModule},
-	{path: "tool/undo", floor: 4, modules: []string{"github.com/aymanbagabas/go-udiff"}, only: []string{"tool/edit", "tool/files", "tool/internal/patch"}},
-	{path: "tool/builtin/local", floor: 6, modules: toolModules, only: []string{"tool", "tool/edit", "tool/files", "tool/internal/patch", "tool/policy", "tool/undo"}},
+	{path: "tool/undo", floor: 4, modules: []string{"github.com/aymanbagabas/go-udiff"},
+		only: []string{"tool/edit", "tool/files", "tool/internal/patch"}},
+	{path: "tool/builtin/local", floor: 6, modules: toolModules,
+		only: []string{"tool", "tool/edit", "tool/files", "tool/internal/patch", "tool/policy", "tool/undo"}},
 	{path: "tool/builtin/clock", floor: 6, modules: toolModules},
 	{path: "tool/builtin/database", floor: 6, modules: anyModule},
 	{path: "tool/builtin/memory", floor: 6, modules: anyModule},
@@ -186,7 +197,9 @@ func TestOrder(t *testing.T) {
 		name := strings.TrimPrefix(p.ImportPath, "wield/")
 		r := find(name)
 		if r == nil {
-			t.Errorf("package %s stands nowhere: give it a floor in the table of this test and in docs/architecture.md", name)
+			t.Errorf(
+				"package %s stands nowhere: give it a floor in the table of this test and in docs/architecture.md",
+				name)
 			continue
 		}
 		seen[name] = true
@@ -196,9 +209,11 @@ func TestOrder(t *testing.T) {
 				continue
 			}
 			if b := find(below); b != nil && b.floor >= r.floor {
-				t.Errorf("%s (floor %d) imports %s (floor %d): imports only go downwards", name, r.floor, below, b.floor)
+				t.Errorf("%s (floor %d) imports %s (floor %d): imports only go downwards", name, r.floor, below,
+					b.floor)
 			}
-			if strings.HasPrefix(below, "internal/") && !strings.HasPrefix(name, "internal/") && !strings.HasPrefix(name, "cmd/") {
+			if strings.HasPrefix(below, "internal/") && !strings.HasPrefix(name, "internal/") &&
+				!strings.HasPrefix(name, "cmd/") {
 				t.Errorf("%s imports %s: no public package imports one that is not", name, below)
 			}
 			if r.only != nil && !slices.Contains(r.only, below) {
@@ -243,7 +258,8 @@ func TestModules(t *testing.T) {
 
 // TestLightDialect checks that the decoder's importer compiles none of the heavy parts of the standard library either.
 func TestLightDialect(t *testing.T) {
-	heavy := []string{"net/http", "net", "os/exec", "text/template", "html/template", "crypto/tls", "database/sql", "regexp"}
+	heavy := []string{"net/http", "net", "os/exec", "text/template", "html/template", "crypto/tls", "database/sql",
+		"regexp"}
 	for _, p := range list(t) {
 		if p.ImportPath != "wield/dialect" && p.ImportPath != "wield/chat" {
 			continue
@@ -288,8 +304,10 @@ func TestLockFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bytes.Contains(text, []byte(`"resolved"`)) || bytes.Contains(text, []byte("://")) && bytes.Contains(text, []byte(`.tgz"`)) {
-			t.Errorf("%s records addresses; make it with `npm install --package-lock-only --omit-lockfile-registry-resolved`", file)
+		if bytes.Contains(text, []byte(`"resolved"`)) ||
+			bytes.Contains(text, []byte("://")) && bytes.Contains(text, []byte(`.tgz"`)) {
+			t.Errorf(
+				"%s records addresses; make it with `npm install --package-lock-only --omit-lockfile-registry-resolved`", file)
 		}
 	}
 }

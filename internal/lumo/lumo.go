@@ -2,8 +2,8 @@
 //
 // Words:
 //
-//   - A native tool is one that Lumo itself runs. Its calls and results are KindNativeCall and KindNativeResult events; a call
-//     that arrives in pieces is one with the origin native.
+//   - A native tool is one that Lumo itself runs. Its calls and results are KindNativeCall and KindNativeResult events;
+//     a call that arrives in pieces is one with the origin native.
 //   - A turn is a message of the conversation, in the first version of the protocol.
 //   - A target says what a piece of an answer belongs to: the message, its reasoning, a title, or the native tools.
 //   - A glued text holds several JSON objects, one behind the other: Lumo writes a call again when it fails.

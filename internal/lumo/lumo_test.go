@@ -38,7 +38,8 @@ type server struct {
 func serve(t *testing.T, scenario string) *server {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "news.scenario.yaml")
-	if err := os.WriteFile(file, []byte("wield: scenario/v1\nname: news\nbackend: {speaks: lumo}\n"+scenario), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("wield: scenario/v1\nname: news\nbackend: {speaks: lumo}\n"+scenario),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	l, err := script.Open(file, slog.New(slog.DiscardHandler))
@@ -50,7 +51,8 @@ func serve(t *testing.T, scenario string) *server {
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		s.mu.Lock()
-		s.bodies, s.headers, s.paths = append(s.bodies, string(body)), append(s.headers, r.Header), append(s.paths, r.URL.Path)
+		s.bodies, s.headers, s.paths = append(s.bodies, string(body)), append(s.headers, r.Header),
+			append(s.paths, r.URL.Path)
 		s.mu.Unlock()
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
 		played.ServeHTTP(w, r)
@@ -98,9 +100,11 @@ turns:
 
 // TestVersions plays the same answer in both versions, with credentials and headers of the configuration.
 func TestVersions(t *testing.T) {
-	for version, path := range map[int]string{1: "/api/ai/v1/chat", 2: "/api/ai/v1/chat/completions", 0: "/api/ai/v1/chat/completions"} {
+	for version, path := range map[int]string{1: "/api/ai/v1/chat", 2: "/api/ai/v1/chat/completions",
+		0: "/api/ai/v1/chat/completions"} {
 		s := serve(t, news)
-		m := model(t, s, lumo.Options{Version: version, WebSearch: true, Key: "k", Headers: http.Header{"X-Pm-Uid": {"u"}}})
+		m := model(t, s, lumo.Options{Version: version, WebSearch: true, Key: "k",
+			Headers: http.Header{"X-Pm-Uid": {"u"}}})
 		got, err := ask(m, user("news?"))
 		if want := `native_call:web_search:{"q":1} native_result:web_search:{"results":[]} Nothing. finish:stop`; err != nil || got != want {
 			t.Errorf("version %d: %s, %v", version, got, err)
@@ -166,7 +170,8 @@ func TestTitles_AR13(t *testing.T) {
 	}
 
 	first := model(t, s, lumo.Options{Titles: true, Version: 1})
-	if _, err := ask(first, user("news?")); err != nil || !strings.Contains(s.bodies[3], `"targets":["message","title"]`) {
+	if _, err := ask(first, user("news?")); err != nil ||
+		!strings.Contains(s.bodies[3], `"targets":["message","title"]`) {
 		t.Errorf("version 1: %v %s", err, s.bodies[3])
 	}
 
@@ -178,7 +183,8 @@ func TestTitles_AR13(t *testing.T) {
 		fmt.Fprint(w, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n")
 	}))}
 	t.Cleanup(broken.Close)
-	if got, err := ask(model(t, broken, lumo.Options{Titles: true}), user("news?")); err != nil || got != "a finish:stop" {
+	if got, err := ask(model(t, broken, lumo.Options{Titles: true}), user("news?")); err != nil ||
+		got != "a finish:stop" {
 		t.Errorf("no title: %s, %v", got, err)
 	}
 }
@@ -193,7 +199,8 @@ func TestLimit_weeklyLimit(t *testing.T) {
 	t.Cleanup(s.Close)
 	_, err := ask(model(t, s, lumo.Options{}), user("hi"))
 	var e *chat.Error
-	if !errors.As(err, &e) || e.Kind != chat.ErrRateLimit || e.Status != 429 || e.Code != "2028" || e.RetryAfter != 2*time.Hour || !strings.Contains(e.Message, "Code: 2028") {
+	if !errors.As(err, &e) || e.Kind != chat.ErrRateLimit || e.Status != 429 || e.Code != "2028" ||
+		e.RetryAfter != 2*time.Hour || !strings.Contains(e.Message, "Code: 2028") {
 		t.Errorf("%+v", err)
 	}
 }
@@ -206,7 +213,8 @@ func TestEnds(t *testing.T) {
 			finish string
 		}{
 			"rejected": {chat.ErrFiltered, ""}, "content_filter": {"", "finish:content_filter"},
-			`{error: "Test error message"}`: {chat.ErrUnavailable, ""}, `{timeout: "High demand error"}`: {chat.ErrTimeout, ""},
+			`{error: "Test error message"}`:  {chat.ErrUnavailable, ""},
+			`{timeout: "High demand error"}`: {chat.ErrTimeout, ""},
 		} {
 			s := serve(t, "turns: [{id: a, when: {}, reply: [], finish: "+finish+"}]\n")
 			got, err := ask(model(t, s, lumo.Options{Version: version}), user("hi"))

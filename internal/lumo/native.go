@@ -92,7 +92,8 @@ func arguments(values ...json.RawMessage) string {
 // parameter of the tool's own that is called parameters stays.
 func unwrapped(args string) string {
 	var o map[string]json.RawMessage
-	if json.Unmarshal([]byte(args), &o) != nil || len(o) != 3 || string(o["arguments"]) != "null" || string(o["name"]) != "null" {
+	if json.Unmarshal([]byte(args), &o) != nil || len(o) != 3 || string(o["arguments"]) != "null" ||
+		string(o["name"]) != "null" {
 		return args
 	}
 	if inner := bytes.TrimSpace(o["parameters"]); len(inner) > 0 && inner[0] == '{' {
@@ -103,7 +104,8 @@ func unwrapped(args string) string {
 
 // whole takes in a call that arrived in one piece. Failed calls are made again in the same answer; those are left out.
 func (n *natives) whole(r *streamReader, id, name, args string) {
-	if l := n.last; l != nil && id == "" && l.name == name && len(n.pending) > 0 && (l.args.String() == args || args == "{}") {
+	if l := n.last; l != nil && id == "" && l.name == name && len(n.pending) > 0 &&
+		(l.args.String() == args || args == "{}") {
 		return
 	}
 	c := n.begin(id, name)
@@ -134,8 +136,10 @@ func (n *natives) end(r *streamReader, c *call) {
 	if strings.TrimSpace(args) == "" {
 		args = "{}"
 	}
-	whole := &chat.Call{Index: c.index, ID: c.id, Name: c.name, Arguments: args, Complete: json.Valid([]byte(args)), Origin: chat.OriginNative}
-	r.emit(chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginNative, Index: c.index, ID: c.id, Name: c.name, Detail: whole})
+	whole := &chat.Call{Index: c.index, ID: c.id, Name: c.name, Arguments: args, Complete: json.Valid([]byte(args)),
+		Origin: chat.OriginNative}
+	r.emit(chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginNative, Index: c.index, ID: c.id, Name: c.name,
+		Detail: whole})
 }
 
 // A callDelta is a piece of a call in the second version.
@@ -238,7 +242,8 @@ func (n *natives) result(r *streamReader, id, text string) {
 		res.CallID, res.Name = n.pending[at].id, n.pending[at].name
 		n.pending = append(n.pending[:at], n.pending[at+1:]...)
 	}
-	r.emit(chat.Event{Kind: chat.KindNativeResult, Origin: chat.OriginNative, ID: res.CallID, Name: res.Name, Text: text, Detail: res})
+	r.emit(chat.Event{Kind: chat.KindNativeResult, Origin: chat.OriginNative, ID: res.CallID, Name: res.Name,
+		Text: text, Detail: res})
 }
 
 // failed reports whether a result says that the call failed.

@@ -86,7 +86,8 @@ func (r *streamReader) Feed(dst []chat.Event, data []byte) ([]chat.Event, error)
 	}
 	var f frame
 	var wrong *json.UnmarshalTypeError
-	if err := json.Unmarshal(data, &f); err != nil && !errors.As(err, &wrong) { // a field of another type is as good as none
+	if err := json.Unmarshal(data, &f); err != nil && !errors.As(err, &wrong) {
+		// a field of another type is as good as none
 		if r.unread == nil {
 			r.unread = bytes.Clone(data[:min(len(data), 200)])
 		}
@@ -237,13 +238,16 @@ func (r *streamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 	dst, r.out = r.out, nil
 	switch {
 	case !r.Finished() && r.frames == 0 && r.unread != nil:
-		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the answer cannot be read: " + jsonbody.Excerpt(r.unread)}
+		r.failed = &chat.Error{Kind: chat.ErrProtocol,
+			Message: "the answer cannot be read: " + jsonbody.Excerpt(r.unread)}
 	case !r.Finished():
-		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the stream ended without a sign that the answer is whole"}
+		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the stream ended without a sign that the answer is " +
+			"whole"}
 	case r.secret > 0 && !r.shown:
 		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the answer is encrypted, and was not asked to be"}
 	case r.secret > 0:
-		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "a part of the answer is encrypted, and was not asked to be: what could be read is not all of it"}
+		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "a part of the answer is encrypted, and was not " +
+			"asked to be: what could be read is not all of it"}
 	}
 	if r.failed != nil {
 		return dst, r.failed

@@ -22,14 +22,20 @@ type rule struct {
 }
 
 var rules = []rule{
-	{marks: []string{"bearer"}, fold: true, word: true, re: regexp.MustCompile(`^(?i:bearer)\s+((?i)[a-z0-9._~+/=-]{8,})`)},
+	{marks: []string{"bearer"}, fold: true, word: true,
+		re: regexp.MustCompile(`^(?i:bearer)\s+((?i)[a-z0-9._~+/=-]{8,})`)},
 	{marks: []string{"://"}, re: regexp.MustCompile(`^://[^/\s:@"\\]+:([^/\s@"\\]+)@`)},
-	{marks: services("sk", "pk", "rk", "hf", "ghp", "gho", "ghs", "ghr", "ghu", "github_pat", "glpat", "npm", "pypi", "wield", "xoxa", "xoxb", "xoxe", "xoxo", "xoxp", "xoxr", "xoxs"),
-		word: true, re: regexp.MustCompile(`^(?:sk|pk|rk|hf|ghp|gho|ghs|ghr|ghu|github_pat|glpat|npm|pypi|wield|xox[abeoprs])[-_][A-Za-z0-9_-]{12,}`)},
+	{marks: services("sk", "pk", "rk", "hf", "ghp", "gho", "ghs", "ghr", "ghu", "github_pat", "glpat", "npm", "pypi",
+		"wield", "xoxa", "xoxb", "xoxe", "xoxo", "xoxp", "xoxr", "xoxs"),
+		word: true,
+		re: regexp.MustCompile(
+			`^(?:sk|pk|rk|hf|ghp|gho|ghs|ghr|ghu|github_pat|glpat|npm|pypi|wield|xox[abeoprs])[-_][A-Za-z0-9_-]{12,}`)},
 	{marks: []string{"AKIA", "ASIA"}, word: true, re: regexp.MustCompile(`^[A-Z]{4}[0-9A-Z]{16}\b`)},
 	{marks: []string{"AIza"}, word: true, re: regexp.MustCompile(`^AIza[A-Za-z0-9_-]{30,}`)},
-	{marks: []string{"eyJ"}, word: true, re: regexp.MustCompile(`^eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
-	{marks: []string{"-----BEGIN "}, re: regexp.MustCompile(`^-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?`)},
+	{marks: []string{"eyJ"}, word: true,
+		re: regexp.MustCompile(`^eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
+	{marks: []string{"-----BEGIN "},
+		re: regexp.MustCompile(`^-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?`)},
 }
 
 // services returns the marks of keys that begin with the name of who gave them.
@@ -71,8 +77,9 @@ func isWord(c byte) bool {
 }
 
 // secretNames are how the keys of JSON end whose values are secrets, in lower case.
-var secretNames = append(spelled([]string{"api", "private"}, "key"), append(spelled([]string{"access", "refresh", "auth", "session", "id", "api", "bearer", "authorization"}, "token"),
-	"authorization", "passwd", "password", "passphrase", "secret", "credential", "credentials")...)
+var secretNames = append(spelled([]string{"api", "private"}, "key"),
+	append(spelled([]string{"access", "refresh", "auth", "session", "id", "api", "bearer", "authorization"}, "token"),
+		"authorization", "passwd", "password", "passphrase", "secret", "credential", "credentials")...)
 
 // spelled returns the ways to write a name of two words.
 func spelled(first []string, second string) (names []string) {

@@ -43,10 +43,12 @@ func TestText(t *testing.T) {
 
 // whole are the forms of secrets as expressions over a whole text.
 var whole = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)(?:api[_-]?key|authorization|passw(?:or)?d|passphrase|secret|(?:access|refresh|auth|session|id|api|bearer)[_-]?token|private[_-]?key|credentials?)[\\]*"\s*:\s*[\\]*"([^"\\]+)`),
+	regexp.MustCompile(
+		`(?i)(?:api[_-]?key|authorization|passw(?:or)?d|passphrase|secret|(?:access|refresh|auth|session|id|api|bearer)[_-]?token|private[_-]?key|credentials?)[\\]*"\s*:\s*[\\]*"([^"\\]+)`),
 	regexp.MustCompile(`(?i)\bbearer\s+([a-z0-9._~+/=-]{8,})`),
 	regexp.MustCompile(`://[^/\s:@"\\]+:([^/\s@"\\]+)@`),
-	regexp.MustCompile(`\b(?:sk|pk|rk|hf|ghp|gho|ghs|ghr|ghu|github_pat|glpat|npm|pypi|wield|xox[abeoprs])[-_][A-Za-z0-9_-]{12,}`),
+	regexp.MustCompile(
+		`\b(?:sk|pk|rk|hf|ghp|gho|ghs|ghr|ghu|github_pat|glpat|npm|pypi|wield|xox[abeoprs])[-_][A-Za-z0-9_-]{12,}`),
 	regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`),
 	regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{30,}`),
 	regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`),
@@ -55,8 +57,10 @@ var whole = []*regexp.Regexp{
 
 // TestFindAsWhole: looking near marks finds what the expressions find that are tried everywhere.
 func TestFindAsWhole(t *testing.T) {
-	pieces := []string{`"api_key"`, `"Password"`, `\"client_secret\"`, `"id-token"`, `"token"`, ` : `, `:`, "\n:\t", `"hush"`, `\"hush hush\"`, `"`, `\`, `\\`, " ", "é", "x", "_", "Bearer ", "bearer\n", "abcdefgh01234567",
-		"://", "user:pw@", "user:", "@", "sk-", "sk_", "risk-", "github_pat_", "xoxb-", "wield_", "AKIA", "ASIA", "ABCDEFGHIJKLMNOP", "AIza", "abcdefghijklmnopqrstuvwxyz0123456789", "eyJ", "eyJabcdefgh.", "abcdefgh.",
+	pieces := []string{`"api_key"`, `"Password"`, `\"client_secret\"`, `"id-token"`, `"token"`, ` : `, `:`, "\n:\t",
+		`"hush"`, `\"hush hush\"`, `"`, `\`, `\\`, " ", "é", "x", "_", "Bearer ", "bearer\n", "abcdefgh01234567",
+		"://", "user:pw@", "user:", "@", "sk-", "sk_", "risk-", "github_pat_", "xoxb-", "wield_", "AKIA", "ASIA",
+		"ABCDEFGHIJKLMNOP", "AIza", "abcdefghijklmnopqrstuvwxyz0123456789", "eyJ", "eyJabcdefgh.", "abcdefgh.",
 		"-----BEGIN ", "RSA PRIVATE KEY-----", "-----END ", "PRIVATE KEY-----", "MIIhush\n", "-"}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 6_000 {

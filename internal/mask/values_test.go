@@ -45,8 +45,10 @@ func TestValues(t *testing.T) {
 func TestHandler(t *testing.T) {
 	var b bytes.Buffer
 	log := slog.New(Handler(slog.NewTextHandler(&b, nil), Values([]string{"hush-hush"})))
-	log.With("a", "x hush-hush").WithGroup("g").Info("hush-hush!", "error", errors.New("got hush-hush"), "list", []string{"hush-hush"}, slog.Group("h", "b", "hush-hush"), "n", 5)
-	if out := b.String(); strings.Contains(out, "hush") || strings.Count(out, Masked) != 5 || !strings.Contains(out, "n=5") {
+	log.With("a", "x hush-hush").WithGroup("g").Info("hush-hush!", "error", errors.New("got hush-hush"), "list",
+		[]string{"hush-hush"}, slog.Group("h", "b", "hush-hush"), "n", 5)
+	if out := b.String(); strings.Contains(out, "hush") || strings.Count(out, Masked) != 5 ||
+		!strings.Contains(out, "n=5") {
 		t.Errorf("%s", out)
 	}
 }

@@ -149,8 +149,8 @@ func (b *Bundle) check() error {
 	if v := m.Version + m.Old; !strings.HasPrefix(v, "0.") {
 		add("manifest_version %q is not one that wield knows (0.1 to 0.4)", v)
 	}
-	for _, field := range []struct{ name, value string }{{"name", m.Name}, {"version", m.Release}, {"server.entry_point", m.Server.Entry},
-		{"server.mcp_config.command", m.start().Command}} {
+	for _, field := range []struct{ name, value string }{{"name", m.Name}, {"version", m.Release},
+		{"server.entry_point", m.Server.Entry}, {"server.mcp_config.command", m.start().Command}} {
 		if field.value == "" {
 			add("%s is missing", field.name)
 		}
@@ -165,7 +165,8 @@ func (b *Bundle) check() error {
 		add("the bundle is for %s, not for %s", strings.Join(p, ", "), platform())
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Options)) {
-		if o := m.Options[name]; !slices.Contains([]string{"string", "number", "boolean", "directory", "file"}, o.Type) {
+		if o := m.Options[name]; !slices.Contains([]string{"string", "number", "boolean", "directory", "file"},
+			o.Type) {
 			add("user_config.%s.type %q is not string, number, boolean, directory or file", name, o.Type)
 		}
 	}
@@ -222,8 +223,9 @@ func (m *Manifest) start() Start {
 // places are the variables that stand for places of this machine.
 func places(dir, home string) map[string]string {
 	sep := string(filepath.Separator)
-	return map[string]string{"__dirname": dir, "HOME": home, "DESKTOP": filepath.Join(home, "Desktop"), "DOCUMENTS": filepath.Join(home, "Documents"),
-		"DOWNLOADS": filepath.Join(home, "Downloads"), "pathSeparator": sep, "/": sep}
+	return map[string]string{"__dirname": dir, "HOME": home, "DESKTOP": filepath.Join(home, "Desktop"),
+		"DOCUMENTS": filepath.Join(home, "Documents"), "DOWNLOADS": filepath.Join(home, "Downloads"),
+		"pathSeparator": sep, "/": sep}
 }
 
 // A Setup tells how to start the server of a bundle.
@@ -245,10 +247,12 @@ func (b *Bundle) Setup(dir, home string, values map[string][]string) (*Setup, er
 	s := b.start()
 	out := &Setup{Env: map[string]string{}}
 	for i, text := range append([]string{s.Command}, s.Args...) {
-		if m := placeholder.FindStringSubmatch(text); m != nil && m[0] == text { // an argument for each value, none without one
+		if m := placeholder.FindStringSubmatch(text); m != nil && m[0] == text {
+			// an argument for each value, none without one
 			if key, ok := strings.CutPrefix(m[1], "user_config."); ok {
 				if b.Options[key].Sensitive {
-					return nil, fmt.Errorf("the bundle puts %s, which is a secret, into its command line, where other programs can read it", key)
+					return nil, fmt.Errorf("the bundle puts %s, which is a secret, into its command line, where "+
+						"other programs can read it", key)
 				}
 				out.Command = append(out.Command, given[key]...)
 				continue
@@ -256,7 +260,8 @@ func (b *Bundle) Setup(dir, home string, values map[string][]string) (*Setup, er
 		}
 		filled, secret := b.fill(text, fixed, given)
 		if secret != "" {
-			return nil, fmt.Errorf("the bundle puts %s, which is a secret, into its command line, where other programs can read it", secret)
+			return nil, fmt.Errorf("the bundle puts %s, which is a secret, into its command line, where other "+
+				"programs can read it", secret)
 		}
 		if i == 0 && filled == "" {
 			return nil, errors.New("the bundle has no command with these values")
@@ -266,7 +271,8 @@ func (b *Bundle) Setup(dir, home string, values map[string][]string) (*Setup, er
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		filled, secret := b.fill(s.Env[name], fixed, given)
 		if secret != "" && s.Env[name] != "${user_config."+secret+"}" {
-			return nil, fmt.Errorf("the bundle puts %s, which is a secret, between other text in %s; that cannot be configured", secret, name)
+			return nil, fmt.Errorf("the bundle puts %s, which is a secret, between other text in %s; that cannot be "+
+				"configured", secret, name)
 		}
 		if filled != "" {
 			out.Env[name] = filled
@@ -310,7 +316,8 @@ func (b *Bundle) Missing(values map[string][]string) (names []string) {
 func (b *Bundle) values(home string, values map[string][]string) (map[string][]string, error) {
 	for key := range values {
 		if _, ok := b.Options[key]; !ok {
-			return nil, fmt.Errorf("the bundle has no option %q; it has: %s", key, strings.Join(slices.Sorted(maps.Keys(b.Options)), ", "))
+			return nil, fmt.Errorf("the bundle has no option %q; it has: %s", key,
+				strings.Join(slices.Sorted(maps.Keys(b.Options)), ", "))
 		}
 	}
 	if missing := b.Missing(values); len(missing) > 0 {
@@ -321,7 +328,9 @@ func (b *Bundle) values(home string, values map[string][]string) (map[string][]s
 		list := values[key]
 		if len(list) == 0 {
 			for _, text := range defaults(o.Default) {
-				list = append(list, placeholder.ReplaceAllStringFunc(text, func(p string) string { return places("", home)[p[2:len(p)-1]] }))
+				list = append(list,
+					placeholder.ReplaceAllStringFunc(text,
+						func(p string) string { return places("", home)[p[2:len(p)-1]] }))
 			}
 		}
 		if len(list) > 1 && !o.Multiple {

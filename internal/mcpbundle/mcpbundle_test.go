@@ -77,10 +77,12 @@ func TestSetup(t *testing.T) {
 		t.Fatal(err)
 	}
 	sep := string(filepath.Separator)
-	if want := []string{"node", "/bundles/notes" + sep + "server" + sep + "index.js", "--level=2", one, two}; !slices.Equal(s.Command, want) {
+	if want := []string{"node", "/bundles/notes" + sep + "server" + sep + "index.js", "--level=2", one,
+		two}; !slices.Equal(s.Command, want) {
 		t.Errorf("the command is %q", s.Command)
 	}
-	if want := map[string]string{"TOKEN": "env:TOKEN", "MODE": "false", "PLACES": one + "," + two}; !maps.Equal(s.Env, want) {
+	if want := map[string]string{"TOKEN": "env:TOKEN", "MODE": "false", "PLACES": one + "," + two}; !maps.Equal(s.Env,
+		want) {
 		t.Errorf("the environment is %q", s.Env)
 	}
 	if !slices.Equal(s.Readable, []string{one, two}) {
@@ -108,15 +110,19 @@ func TestSetup(t *testing.T) {
 // TestPlatform: a system has a command of its own.
 func TestPlatform(t *testing.T) {
 	t.Parallel()
-	b, err := Open(bundle(t, `{"dxt_version":"0.1","name":"n","version":"1","server":{"type":"binary","entry_point":"bin/n","mcp_config":
-		{"command":"${__dirname}/bin/n","args":["a"],"env":{"A":"1","B":"1"},"platform_overrides":{"`+platform()+`":{"args":["b"],"env":{"B":"2"}}}}}}`,
-		entry{"bin/n", "#!", 0o644}, entry{"data/", "", fs.ModeDir | 0o755}))
+	b, err := Open(
+		bundle(t,
+			`{"dxt_version":"0.1","name":"n","version":"1","server":{"type":"binary","entry_point":"bin/n","mcp_config":
+		{"command":"${__dirname}/bin/n","args":["a"],"env":{"A":"1","B":"1"},"platform_overrides":{"`+platform()+
+				`":{"args":["b"],"env":{"B":"2"}}}}}}`,
+			entry{"bin/n", "#!", 0o644}, entry{"data/", "", fs.ModeDir | 0o755}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
 	s, err := b.Setup("/b", "/h", nil)
-	if err != nil || !slices.Equal(s.Command, []string{"/b/bin/n", "b"}) || !maps.Equal(s.Env, map[string]string{"A": "1", "B": "2"}) {
+	if err != nil || !slices.Equal(s.Command, []string{"/b/bin/n", "b"}) ||
+		!maps.Equal(s.Env, map[string]string{"A": "1", "B": "2"}) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	dir := filepath.Join(t.TempDir(), "bundles", "n")
@@ -160,9 +166,11 @@ func TestOpen(t *testing.T) {
 		{change(`"command":"node"`, `"command":""`), []entry{index}, "command is missing"},
 		{change(`"type":"node"`, `"type":"uv"`), []entry{index}, "server.type"},
 		{change(`"type":"number"`, `"type":"colour"`), []entry{index}, "user_config.level.type"},
-		{change(`${user_config.level}`, `${user_config.levle}`), []entry{index}, "${user_config.levle} is not in user_config"},
+		{change(`${user_config.level}`, `${user_config.levle}`), []entry{index},
+			"${user_config.levle} is not in user_config"},
 		{change(`${user_config.level}`, `${PATH}`), []entry{index}, "${PATH} is no variable"},
-		{change(`"user_config":{`, `"compatibility":{"platforms":["plan9"]},"user_config":{`), []entry{index}, "the bundle is for plan9"},
+		{change(`"user_config":{`, `"compatibility":{"platforms":["plan9"]},"user_config":{`), []entry{index},
+			"the bundle is for plan9"},
 	} {
 		b, err := Open(bundle(t, test.manifest, test.more...))
 		if err == nil {
@@ -177,7 +185,8 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if _, err := b.Setup("/x", "/h", map[string][]string{"places": {t.TempDir()}, "token": {"env:T"}}); err == nil || !strings.Contains(err.Error(), "command line") {
+	if _, err := b.Setup("/x", "/h", map[string][]string{"places": {t.TempDir()}, "token": {"env:T"}}); err == nil ||
+		!strings.Contains(err.Error(), "command line") {
 		t.Errorf("a secret in the command line: %v", err)
 	}
 }

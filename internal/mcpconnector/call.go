@@ -73,7 +73,8 @@ func (s *session) begin(ctx context.Context, c *chat.Call) *call {
 
 // propose plans a call. One that the policy asks about waits, and has a run in the journal.
 func (s *session) propose(ctx context.Context, x *call, prefix string) {
-	x.log = &log{store: s.o.Journal, by: s.req.Caller, run: journal.NewID("run"), session: journal.NewID("ses"), call: x}
+	x.log = &log{store: s.o.Journal, by: s.req.Caller, run: journal.NewID("run"), session: journal.NewID("ses"),
+		call: x}
 	s.prepare(ctx, x, "")
 	if x.err == nil && x.plan.Outcome == tool.OutcomeNeedsApproval {
 		x.asks, x.id = true, prefix+x.plan.Approval
@@ -186,7 +187,8 @@ func (s *session) Run(ctx context.Context, c *chat.Call) (hosted.Outcome, error)
 	case ctx.Err() != nil:
 		return hosted.Outcome{}, chat.AsError(ctx.Err())
 	case x.err != nil:
-		return hosted.Outcome{}, chat.Errorf(chat.ErrUnavailable, "the call of %s cannot be recorded: %w", c.Name, x.err)
+		return hosted.Outcome{}, chat.Errorf(chat.ErrUnavailable, "the call of %s cannot be recorded: %w", c.Name,
+			x.err)
 	case x.asks && x.by.server.protocol == chat.ProtocolResponses:
 		return hosted.Outcome{Result: waits(), Detail: x.request(), Ends: true}, nil
 	case x.asks:
@@ -253,7 +255,8 @@ func (x *call) run(ctx context.Context) (r chat.Result, err error) {
 		case ctx.Err() != nil:
 			return r, chat.AsError(ctx.Err())
 		case err != nil:
-			return chat.Result{Parts: chat.Text(fmt.Sprintf("Error: the call was not run: %v", err)), IsError: true}, nil
+			return chat.Result{Parts: chat.Text(fmt.Sprintf("Error: the call was not run: %v", err)), IsError: true},
+				nil
 		case e.Kind == chat.KindResult:
 			r = *e.Detail.(*chat.Result)
 		}

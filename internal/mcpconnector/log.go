@@ -52,7 +52,8 @@ func (l *log) open(ctx context.Context) error {
 	said := chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{c}}
 	return l.writer.Append(ctx,
 		journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: l.session, Agent: agentName, By: l.by}},
-		journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "calls of MCP servers in requests"}},
+		journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "calls of MCP servers in " +
+			"requests"}},
 		journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: said}})
 }
 

@@ -184,7 +184,8 @@ func (s *session) serve(v *server) error {
 		s.req.Tools = append(s.req.Tools, t)
 	}
 	if v.protocol == chat.ProtocolResponses && !s.known[v.label] {
-		e := chat.Event{Kind: chat.KindNativeResult, Origin: chat.OriginNative, Name: typeList, Detail: listItem(v, list)}
+		e := chat.Event{Kind: chat.KindNativeResult, Origin: chat.OriginNative, Name: typeList,
+			Detail: listItem(v, list)}
 		s.opening = append(s.opening, e)
 	}
 	return nil
@@ -237,7 +238,8 @@ func (s *session) reached(v *server) error {
 		if err := s.own.Add(tools...); err != nil { // the others are added
 			problems = append(slices.Clip(problems), err)
 		}
-		works = slices.ContainsFunc(s.own.Entries(), func(e *tool.Entry) bool { return e.Tool.Namespace == v.at.Name() })
+		works = slices.ContainsFunc(s.own.Entries(),
+			func(e *tool.Entry) bool { return e.Tool.Namespace == v.at.Name() })
 		if works && len(problems) > 0 {
 			s.o.Log.Warn("an MCP server that a request names has tools that cannot be used", "server",
 				policy.Visible(v.label), "error", errors.Join(problems...))

@@ -189,7 +189,8 @@ func check(list []*server) error {
 		case taken && before == v.label:
 			return badRequest(v.param, fmt.Errorf("there is another server of the label %q", v.label))
 		case taken:
-			return badRequest(v.param, fmt.Errorf("the labels %q and %q look the same in the names of tools", before, v.label))
+			return badRequest(v.param, fmt.Errorf("the labels %q and %q look the same in the names of tools", before,
+				v.label))
 		case i == maxServers:
 			return badRequest(v.param, fmt.Errorf("a request names at most %d MCP servers", maxServers))
 		}

@@ -14,7 +14,8 @@ import (
 func named(p chat.Protocol, name, servers string, tools ...string) *chat.Request {
 	req := &chat.Request{}
 	for _, raw := range tools {
-		req.Tools = append(req.Tools, chat.Tool{Name: name, Protocol: p, Hosted: chat.HostedRequired, Raw: json.RawMessage(raw)})
+		req.Tools = append(req.Tools, chat.Tool{Name: name, Protocol: p, Hosted: chat.HostedRequired,
+			Raw: json.RawMessage(raw)})
 	}
 	if servers != "" {
 		req.Extra = []chat.Extra{{Protocol: chat.ProtocolAnthropic, Key: keyServers, Value: json.RawMessage(servers)}}
@@ -35,24 +36,39 @@ func TestServers(t *testing.T) {
 		fault  string
 		wants  string // the one of roll, ask and write that is wanted; empty: all
 	}{
-		"a label":           {req: responses(`{"server_label":"dice"}`)},
-		"a description":     {req: responses(`{"server_label":"dice","server_description":"d"}`), unread: "tools.server_description"},
-		"deferred":          {req: responses(`{"server_label":"dice","defer_loading":true}`), unread: "tools.defer_loading"},
-		"not deferred":      {req: responses(`{"server_label":"dice","defer_loading":false}`)},
-		"names":             {req: responses(`{"server_label":"dice","allowed_tools":["ask"]}`), wants: "ask"},
-		"read-only":         {req: responses(`{"server_label":"dice","allowed_tools":{"read_only":true}}`), wants: "roll"},
-		"a connector":       {req: responses(`{"server_label":"x","connector_id":"connector_gmail"}`), fault: "connector_id"},
-		"a tunnel":          {req: responses(`{"server_label":"x","tunnel_id":"t"}`), fault: "tunnel_id"},
-		"no label":          {req: responses(`{}`), fault: "needs a label"},
-		"a long label":      {req: responses(`{"server_label":"` + strings.Repeat("x", 65) + `"}`), fault: "at most 64"},
-		"labels twice":      {req: responses(`{"server_label":"a"}`, `{"server_label":"a"}`), fault: "another server"},
-		"labels alike":      {req: responses(`{"server_label":"a-b"}`, `{"server_label":"A_b"}`), fault: "look the same"},
-		"an unknown gate":   {req: responses(`{"server_label":"a","require_approval":"maybe"}`), fault: "require_approval"},
-		"Messages":          {req: messages(dice)},
-		"a toolset":         {req: messages(dice, `{"mcp_server_name":"dice","default_config":{"enabled":false},"configs":{"ask":{"enabled":true}}}`), wants: "ask"},
-		"a deferred set":    {req: messages(dice, `{"mcp_server_name":"dice","default_config":{"defer_loading":true}}`), unread: "tools.defer_loading"},
-		"a deferred tool":   {req: messages(dice, `{"mcp_server_name":"dice","configs":{"ask":{"defer_loading":true}}}`), unread: "tools.defer_loading"},
-		"two toolsets":      {req: messages(dice, `{"mcp_server_name":"dice"}`, `{"mcp_server_name":"dice"}`), fault: "another toolset"},
+		"a label": {req: responses(`{"server_label":"dice"}`)},
+		"a description": {req: responses(`{"server_label":"dice","server_description":"d"}`),
+			unread: "tools.server_description"},
+		"deferred": {req: responses(`{"server_label":"dice","defer_loading":true}`),
+			unread: "tools.defer_loading"},
+		"not deferred": {req: responses(`{"server_label":"dice","defer_loading":false}`)},
+		"names":        {req: responses(`{"server_label":"dice","allowed_tools":["ask"]}`), wants: "ask"},
+		"read-only": {req: responses(`{"server_label":"dice","allowed_tools":{"read_only":true}}`),
+			wants: "roll"},
+		"a connector": {req: responses(`{"server_label":"x","connector_id":"connector_gmail"}`),
+			fault: "connector_id"},
+		"a tunnel": {req: responses(`{"server_label":"x","tunnel_id":"t"}`), fault: "tunnel_id"},
+		"no label": {req: responses(`{}`), fault: "needs a label"},
+		"a long label": {req: responses(`{"server_label":"` + strings.Repeat("x", 65) + `"}`),
+			fault: "at most 64"},
+		"labels twice": {req: responses(`{"server_label":"a"}`, `{"server_label":"a"}`), fault: "another server"},
+		"labels alike": {req: responses(`{"server_label":"a-b"}`, `{"server_label":"A_b"}`),
+			fault: "look the same"},
+		"an unknown gate": {req: responses(`{"server_label":"a","require_approval":"maybe"}`),
+			fault: "require_approval"},
+		"Messages": {req: messages(dice)},
+		"a toolset": {
+			req: messages(dice,
+				`{"mcp_server_name":"dice","default_config":{"enabled":false},"configs":{"ask":{"enabled":true}}}`),
+			wants: "ask"},
+		"a deferred set": {
+			req:    messages(dice, `{"mcp_server_name":"dice","default_config":{"defer_loading":true}}`),
+			unread: "tools.defer_loading"},
+		"a deferred tool": {
+			req:    messages(dice, `{"mcp_server_name":"dice","configs":{"ask":{"defer_loading":true}}}`),
+			unread: "tools.defer_loading"},
+		"two toolsets": {req: messages(dice, `{"mcp_server_name":"dice"}`, `{"mcp_server_name":"dice"}`),
+			fault: "another toolset"},
 		"a set of nobody":   {req: messages(dice, `{"mcp_server_name":"cards"}`), fault: "not among mcp_servers"},
 		"another transport": {req: messages(`[{"type":"stdio","name":"dice"}]`), fault: "the type is url"},
 	} {
@@ -75,7 +91,8 @@ func TestServers(t *testing.T) {
 			t.Errorf("%s: the caller's request was changed", name)
 		}
 		var wanted []string
-		for _, d := range []mcp.Definition{{Name: "roll", Annotations: json.RawMessage(`{"readOnlyHint":true}`)}, {Name: "ask"}, {Name: "write"}} {
+		for _, d := range []mcp.Definition{{Name: "roll", Annotations: json.RawMessage(`{"readOnlyHint":true}`)},
+			{Name: "ask"}, {Name: "write"}} {
 			if list[0].wants(&d) {
 				wanted = append(wanted, d.Name)
 			}
@@ -114,8 +131,8 @@ func TestGate(t *testing.T) {
 // TestSpace: a label becomes part of the names of tools, in which the separator cannot stand.
 func TestSpace(t *testing.T) {
 	for label, want := range map[string]string{
-		"dice": "dice", "my server": "my_server", "api.example.com": "api_example_com", "a__b": "a_b", "_x_": "x", "._.": "",
-		"a___b____c": "a_b_c", "ümlaut": "mlaut", strings.Repeat("x", 50): strings.Repeat("x", maxSpace),
+		"dice": "dice", "my server": "my_server", "api.example.com": "api_example_com", "a__b": "a_b", "_x_": "x",
+		"._.": "", "a___b____c": "a_b_c", "ümlaut": "mlaut", strings.Repeat("x", 50): strings.Repeat("x", maxSpace),
 	} {
 		if got := space(label); got != want {
 			t.Errorf("%q becomes %q", label, got)

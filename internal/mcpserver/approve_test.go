@@ -42,10 +42,12 @@ func serveAsked(t *testing.T, store journal.Store, who Asking) *asked {
 		t.Fatal(err)
 	}
 	f := NewFront(FrontOptions{Open: func(caller Caller, _ string) (Options, bool) {
-		return Options{Runner: tool.NewRunner(tool.Settings{Tools: reg}), Approvals: who, Journal: store, By: caller.Name,
-			Tasks: TaskOptions{After: later}}, true
+		return Options{Runner: tool.NewRunner(tool.Settings{Tools: reg}), Approvals: who, Journal: store,
+			By: caller.Name, Tasks: TaskOptions{After: later}}, true
 	}})
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, Caller{Name: r.Header.Get("X-Key")}) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.Serve(w, r, Caller{Name: r.Header.Get("X-Key")})
+	}))
 	t.Cleanup(func() { f.Reset(); srv.Close(); f.tasks.close() })
 	a.url = srv.URL + Root
 	return a
@@ -54,7 +56,8 @@ func serveAsked(t *testing.T, store journal.Store, who Asking) *asked {
 // connect connects an official client, whose user answers by ask.
 func (a *asked) connect(version string, ask func(context.Context) *sdk.ElicitResult) *sdk.ClientSession {
 	a.Helper()
-	o := &sdk.ClientOptions{ElicitationHandler: func(ctx context.Context, _ *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+	o := &sdk.ClientOptions{ElicitationHandler: func(ctx context.Context, _ *sdk.ElicitRequest) (*sdk.ElicitResult,
+		error) {
 		return ask(ctx), nil
 	}}
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, o).Connect(a.Context(),
@@ -69,7 +72,8 @@ func (a *asked) connect(version string, ask func(context.Context) *sdk.ElicitRes
 // wipe calls the tool and returns the text of its result.
 func (a *asked) wipe(session *sdk.ClientSession) string {
 	a.Helper()
-	r, err := session.CallTool(a.Context(), &sdk.CallToolParams{Name: "wipe", Arguments: json.RawMessage(`{"path":"/x"}`)})
+	r, err := session.CallTool(a.Context(),
+		&sdk.CallToolParams{Name: "wipe", Arguments: json.RawMessage(`{"path":"/x"}`)})
 	if err != nil {
 		return "failed: " + err.Error()
 	}
@@ -204,7 +208,8 @@ func until(t *testing.T, ok func() bool) {
 // lateQuestions is a journal that takes so long to keep a question that the call has become a task before.
 type lateQuestions struct{ journal.Store }
 
-func (s lateQuestions) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+func (s lateQuestions) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64,
+	error) {
 	if records[0].Kind == journal.KindQuestion {
 		time.Sleep(2 * later)
 	}
@@ -216,7 +221,8 @@ func TestTaskFirstAnswer(t *testing.T) {
 	t.Parallel()
 	a := serveAsked(t, lateQuestions{new(journal.Memory)}, AskClient)
 	s := tasked{t, a.url}
-	paged, updated, cancelled := s.call("ada", "wipe", `{"path":"/p"}`), s.call("ada", "wipe", `{"path":"/u"}`), s.call("ada", "wipe", `{"path":"/c"}`)
+	paged, updated, cancelled := s.call("ada", "wipe", `{"path":"/p"}`), s.call("ada", "wipe", `{"path":"/u"}`),
+		s.call("ada", "wipe", `{"path":"/c"}`)
 	s.until("ada", cancelled, taskAsks)
 	s.send("ada", "tasks/cancel", map[string]any{"taskId": cancelled})
 	s.until("ada", cancelled, taskCancelled)
@@ -225,7 +231,8 @@ func TestTaskFirstAnswer(t *testing.T) {
 	if len(asks.InputRequests) != 1 {
 		t.Fatalf("%+v", asks)
 	}
-	s.send("ada", "tasks/update", map[string]any{"taskId": updated, "inputResponses": map[string]any{approvalKey: clientSays(decisionAllow)}})
+	s.send("ada", "tasks/update",
+		map[string]any{"taskId": updated, "inputResponses": map[string]any{approvalKey: clientSays(decisionAllow)}})
 	if r := s.until("ada", updated, taskCompleted); words(r) != "gone: /u" {
 		t.Errorf("%q", words(r))
 	}
@@ -249,7 +256,8 @@ func TestApprovalElsewhere(t *testing.T) {
 		return map[string]any{"name": "wipe", "arguments": map[string]any{"path": "/x"}, "requestState": state,
 			"inputResponses": map[string]any{approvalKey: clientSays(decisionAllow)}}
 	}
-	question := tasked{t, first.url}.send("ada", "tools/call", map[string]any{"name": "wipe", "arguments": map[string]any{"path": "/x"}})
+	question := tasked{t, first.url}.send("ada", "tools/call",
+		map[string]any{"name": "wipe", "arguments": map[string]any{"path": "/x"}})
 	if question.ResultType != taskAsks {
 		t.Fatalf("%+v", question)
 	}
@@ -257,7 +265,8 @@ func TestApprovalElsewhere(t *testing.T) {
 	if r := there.send("eve", "tools/call", params(question.State)); r.Code == 0 || second.ran.Load() != 0 {
 		t.Errorf("another key answers: %+v", r)
 	}
-	if r := there.send("ada", "tools/call", params(question.State)); len(r.Content) != 1 || r.Content[0].Text != "gone: /x" || second.ran.Load() != 1 {
+	if r := there.send("ada", "tools/call", params(question.State)); len(r.Content) != 1 ||
+		r.Content[0].Text != "gone: /x" || second.ran.Load() != 1 {
 		t.Errorf("%+v", r)
 	}
 	if r := there.send("ada", "tools/call", params(question.State)); r.Code == 0 || second.ran.Load() != 1 {
@@ -265,7 +274,9 @@ func TestApprovalElsewhere(t *testing.T) {
 	}
 
 	run := journal.NewWriter(store, "run_1", 0)
-	if err := run.Append(t.Context(), journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_1", Agent: "helper", By: "ada"}}); err != nil {
+	if err := run.Append(t.Context(),
+		journal.Record{Kind: journal.KindRun,
+			Run: &journal.RunRecord{Session: "ses_1", Agent: "helper", By: "ada"}}); err != nil {
 		t.Fatal(err)
 	}
 	agents := journal.Approvals{Store: store, Session: "ses_1", Run: "run_1"}

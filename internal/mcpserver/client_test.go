@@ -218,7 +218,8 @@ func TestTaskClientPersists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, failed := httputil.NewSingleHostReverseProxy(at), map[string]*atomic.Int64{"tasks/get": {}, "tasks/update": {}}
+	next, failed := httputil.NewSingleHostReverseProxy(at),
+		map[string]*atomic.Int64{"tasks/get": {}, "tasks/update": {}}
 	flaky := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		for method, n := range failed {

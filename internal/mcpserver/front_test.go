@@ -23,11 +23,13 @@ func behind(t *testing.T, stateless bool) *mcp.Server {
 		SubscribeHandler:   func(context.Context, *sdk.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
 		CompletionHandler: func(_ context.Context, r *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
-			return &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: []string{r.Params.Ref.Name + "!"}}}, nil
+			return &sdk.CompleteResult{
+				Completion: sdk.CompletionResultDetails{Values: []string{r.Params.Ref.Name + "!"}}}, nil
 		}})
 	form := json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`)
 	said := func(answer *sdk.ElicitResult) *sdk.CallToolResult {
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprint("hello ", answer.Content["name"])}}}
+		return &sdk.CallToolResult{
+			Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprint("hello ", answer.Content["name"])}}}
 	}
 	s.AddTool(&sdk.Tool{Name: "greet.user", Title: "Greets", InputSchema: json.RawMessage(`{"type":"object"}`)},
 		func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -35,7 +37,9 @@ func behind(t *testing.T, stateless bool) *mcp.Server {
 				if answer, ok := r.Params.InputResponses["name"].(*sdk.ElicitResult); ok {
 					return said(answer), nil
 				}
-				return &sdk.CallToolResult{RequestState: "s", InputRequests: sdk.InputRequestMap{"name": &sdk.ElicitParams{Message: "Who?", RequestedSchema: form}}}, nil
+				return &sdk.CallToolResult{RequestState: "s",
+					InputRequests: sdk.InputRequestMap{"name": &sdk.ElicitParams{Message: "Who?",
+						RequestedSchema: form}}}, nil
 			}
 			answer, err := r.Session.Elicit(ctx, &sdk.ElicitParams{Message: "Who?", RequestedSchema: form})
 			if err != nil {
@@ -43,16 +47,20 @@ func behind(t *testing.T, stateless bool) *mcp.Server {
 			}
 			return said(answer), nil
 		})
-	s.AddTool(&sdk.Tool{Name: "sound", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.AudioContent{MIMEType: "audio/wav", Data: []byte("wave")}}}, nil
-	})
+	s.AddTool(&sdk.Tool{Name: "sound", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return &sdk.CallToolResult{
+				Content: []sdk.Content{&sdk.AudioContent{MIMEType: "audio/wav", Data: []byte("wave")}}}, nil
+		})
 	s.AddPrompt(&sdk.Prompt{Name: "hi"}, func(context.Context, *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 		return &sdk.GetPromptResult{Description: "says hi"}, nil
 	})
-	s.AddResource(&sdk.Resource{URI: "test://a", Name: "a"}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: "test://a", Text: "content"}}}, nil
-	})
-	srv := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: stateless}))
+	s.AddResource(&sdk.Resource{URI: "test://a", Name: "a"},
+		func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: "test://a", Text: "content"}}}, nil
+		})
+	srv := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s },
+		&sdk.StreamableHTTPOptions{Stateless: stateless}))
 	t.Cleanup(srv.Close)
 	m := mcp.New(mcp.Options{Name: "be", URL: srv.URL, Prompts: true, Resources: true})
 	t.Cleanup(func() { m.Close() })
@@ -86,7 +94,9 @@ func frontedWith(t *testing.T, m *mcp.Server, options FrontOptions) string {
 	}
 	f := NewFront(options)
 	t.Cleanup(f.Reset)
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, Caller{Name: r.Header.Get("X-Key")}) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.Serve(w, r, Caller{Name: r.Header.Get("X-Key")})
+	}))
 	t.Cleanup(srv.Close)
 	return srv.URL
 }
@@ -100,10 +110,12 @@ func TestFront(t *testing.T) {
 				base := fronted(t, behind(t, stateless))
 				client := sdk.NewClient(&sdk.Implementation{Name: "test"}, &sdk.ClientOptions{
 					ElicitationHandler: func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-						return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada, asked " + r.Params.Message}}, nil
+						return &sdk.ElicitResult{Action: "accept",
+							Content: map[string]any{"name": "Ada, asked " + r.Params.Message}}, nil
 					}})
 				revision := map[bool]string{true: "2026-07-28", false: "2025-11-25"}[stateless]
-				session, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: base + path}, &sdk.ClientSessionOptions{ProtocolVersion: revision})
+				session, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: base + path},
+					&sdk.ClientSessionOptions{ProtocolVersion: revision})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -123,7 +135,8 @@ func TestFront(t *testing.T) {
 				if a, ok := r.Content[len(r.Content)-1].(*sdk.AudioContent); !ok || string(a.Data) != "wave" {
 					t.Errorf("the sound is %v", r.Content)
 				}
-				if stateless || path == "/mcp/be" { // elsewhere the connection is shared, and the server is told that nobody answers
+				if stateless || path == "/mcp/be" {
+					// elsewhere the connection is shared, and the server is told that nobody answers
 					r, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: own})
 					if err != nil || r.Content[0].(*sdk.TextContent).Text != "hello Ada, asked Who?" {
 						t.Errorf("greeting %+v, %v", r, err)
@@ -137,8 +150,9 @@ func TestFront(t *testing.T) {
 				if err != nil || read.Contents[0].Text != "content" {
 					t.Errorf("resource %+v, %v", read, err)
 				}
-				done, err := session.Complete(t.Context(), &sdk.CompleteParams{Ref: &sdk.CompleteReference{Type: "ref/prompt", Name: prefix + "hi"},
-					Argument: sdk.CompleteParamsArgument{Name: "x"}})
+				done, err := session.Complete(t.Context(),
+					&sdk.CompleteParams{Ref: &sdk.CompleteReference{Type: "ref/prompt", Name: prefix + "hi"},
+						Argument: sdk.CompleteParamsArgument{Name: "x"}})
 				if err != nil || !slices.Equal(done.Completion.Values, []string{"hi!"}) {
 					t.Errorf("completion %+v, %v", done, err)
 				}
@@ -184,7 +198,8 @@ func sender(t *testing.T, base string) func(path, key, session, body string) *ht
 			method = http.MethodDelete
 		}
 		r, _ := http.NewRequest(method, base+path, strings.NewReader(body))
-		for name, value := range map[string]string{"X-Key": key, "Mcp-Session-Id": session, "Content-Type": "application/json", "Accept": "application/json, text/event-stream"} {
+		for name, value := range map[string]string{"X-Key": key, "Mcp-Session-Id": session,
+			"Content-Type": "application/json", "Accept": "application/json, text/event-stream"} {
 			if value != "" {
 				r.Header.Set(name, value)
 			}
@@ -205,7 +220,8 @@ func TestFrontSessions(t *testing.T) {
 	var ids []string
 	for i, path := range []string{"/mcp", "/mcp/be", "/mcp", "/mcp", "/mcp/be"} {
 		resp := send(path, "ada", "", beginning)
-		if want := map[bool]int{true: http.StatusOK, false: http.StatusTooManyRequests}[i < 3]; resp.StatusCode != want {
+		if want := map[bool]int{true: http.StatusOK,
+			false: http.StatusTooManyRequests}[i < 3]; resp.StatusCode != want {
 			t.Errorf("session %d: %d, want %d", i, resp.StatusCode, want)
 		}
 		ids = append(ids, resp.Header.Get("Mcp-Session-Id"))

@@ -13,7 +13,8 @@ const Topic = "tasks"
 
 // Others are the services that share the journal with this one.
 type Others interface {
-	// Ask asks all of them, and returns the answer of the one that has what is asked about. It reports false if none has.
+	// Ask asks all of them, and returns the answer of the one that has what is asked about. It reports false if none
+	// has.
 	Ask(ctx context.Context, topic string, question []byte) (answer []byte, ok bool, err error)
 }
 
@@ -100,7 +101,8 @@ func (f *Front) Answer(ctx context.Context, question []byte) ([]byte, bool) {
 
 // errElsewhere refuses what would be lost: no service says that it carries out the task.
 var errElsewhere = &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
-	Message: "another service carries out the task and cannot be reached; send this where tools/call was sent, by the header Mcp-Name, or try again"}
+	Message: "another service carries out the task and cannot be reached; send this where tools/call was sent, by " +
+		"the header Mcp-Name, or try again"}
 
 // away reports whether another service carries out a task.
 func (t *task) away() bool {

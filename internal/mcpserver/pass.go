@@ -158,7 +158,8 @@ func (s *Server) levels(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		if own := s.dedicated(client); own != nil {
 			if session, err := own.server.Session(ctx); err == nil {
-				session.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: params.Level}) // a server may have no log
+				// a server may have no log
+				session.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: params.Level})
 			}
 		}
 		return result, nil

@@ -47,12 +47,17 @@ func connect(t *testing.T, s *Server) *sdk.ClientSession {
 // that need a person.
 func TestCalls(t *testing.T) {
 	var reg tool.Registry
-	broken := tool.Func("broken", "Fails.", func(context.Context, struct{}) (string, error) { return "", errors.New("no paper") })
-	wipe := tool.Func("wipe", "Deletes everything.", func(context.Context, struct{}) (string, error) { return "gone", nil })
-	wipe.Dangerous = true
-	picture := tool.Raw("picture", "Takes a picture.", json.RawMessage(`{"type":"object"}`), func(context.Context, *tool.Call) (tool.Result, error) {
-		return tool.Result{OK: true, Data: json.RawMessage(`"a cat"`), Parts: []chat.Part{{Kind: chat.PartImage, MediaType: "image/png", Data: []byte("png")}}}, nil
+	broken := tool.Func("broken", "Fails.", func(context.Context, struct{}) (string, error) {
+		return "", errors.New("no paper")
 	})
+	wipe := tool.Func("wipe", "Deletes everything.",
+		func(context.Context, struct{}) (string, error) { return "gone", nil })
+	wipe.Dangerous = true
+	picture := tool.Raw("picture", "Takes a picture.", json.RawMessage(`{"type":"object"}`),
+		func(context.Context, *tool.Call) (tool.Result, error) {
+			return tool.Result{OK: true, Data: json.RawMessage(`"a cat"`),
+				Parts: []chat.Part{{Kind: chat.PartImage, MediaType: "image/png", Data: []byte("png")}}}, nil
+		})
 	if err := reg.Add(tool.Func("add", "Adds numbers.", add), broken, wipe, picture); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +76,8 @@ func TestCalls(t *testing.T) {
 		{"picture", `{}`, "a cat", false, ""},
 	}
 	for _, test := range tests {
-		r, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: test.name, Arguments: json.RawMessage(test.args)})
+		r, err := session.CallTool(t.Context(),
+			&sdk.CallToolParams{Name: test.name, Arguments: json.RawMessage(test.args)})
 		if err != nil {
 			t.Fatalf("%s %s: %v", test.name, test.args, err)
 		}
@@ -96,13 +102,15 @@ func TestCalls(t *testing.T) {
 // TestCostIsLinear makes calls four times as large in one way after another, and compares what they allocate.
 func TestCostIsLinear(t *testing.T) {
 	var reg tool.Registry
-	anything := tool.Raw("anything", "Takes anything.", json.RawMessage(`{"type":"object"}`), func(context.Context, *tool.Call) (tool.Result, error) {
-		return tool.Result{OK: true, Data: json.RawMessage(`"fine"`)}, nil
-	})
+	anything := tool.Raw("anything", "Takes anything.", json.RawMessage(`{"type":"object"}`),
+		func(context.Context, *tool.Call) (tool.Result, error) {
+			return tool.Result{OK: true, Data: json.RawMessage(`"fine"`)}, nil
+		})
 	if err := reg.Add(anything); err != nil {
 		t.Fatal(err)
 	}
-	session := connect(t, New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Journal: new(journal.Memory), Version: "1"}))
+	session := connect(t,
+		New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Journal: new(journal.Memory), Version: "1"}))
 	list := func(n int, item string) string { return "[" + strings.Repeat(item+",", n) + item + "]" }
 	ways := map[string]func(n int) (name, arguments string){
 		"values":  func(n int) (string, string) { return "anything", `{"a":` + list(n, "1") + `}` },
@@ -114,7 +122,9 @@ func TestCostIsLinear(t *testing.T) {
 			}
 			return "anything", "{" + b.String() + `"last":1}`
 		},
-		"text":    func(n int) (string, string) { return "anything", `{"a":"` + strings.Repeat("some words ", n) + `"}` },
+		"text": func(n int) (string, string) {
+			return "anything", `{"a":"` + strings.Repeat("some words ", n) + `"}`
+		},
 		"escapes": func(n int) (string, string) { return "anything", `{"a":"` + strings.Repeat(`\u00e9\n`, n) + `"}` },
 		"depth": func(n int) (string, string) {
 			return "anything", `{"a":` + strings.Repeat("[", n/8) + strings.Repeat("]", n/8) + `}`
@@ -126,7 +136,8 @@ func TestCostIsLinear(t *testing.T) {
 			name, arguments := call(n)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, _ = session.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: json.RawMessage(arguments)}) // an error is an answer, too
+			// an error is an answer, too
+			_, _ = session.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: json.RawMessage(arguments)})
 			runtime.ReadMemStats(&after)
 			return after.TotalAlloc - before.TotalAlloc
 		}
@@ -182,7 +193,9 @@ func TestApprovals(t *testing.T) {
 	f := NewFront(FrontOptions{Open: func(caller Caller, _ string) (Options, bool) {
 		return Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Approvals: AskClient, By: caller.Name}, true
 	}})
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, Caller{Name: "somebody"}) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.Serve(w, r, Caller{Name: "somebody"})
+	}))
 	defer srv.Close()
 	for _, way := range []string{"stream", "2026-07-28", "2025-11-25"} {
 		for _, tt := range []struct {
@@ -192,9 +205,11 @@ func TestApprovals(t *testing.T) {
 			ran     int
 		}{
 			{&sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow once"}}, "gone", false, 1},
-			{&sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": "deny", "reason": "not today"}}, "not today", true, 0},
+			{&sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": "deny", "reason": "not today"}},
+				"not today", true, 0},
 			{&sdk.ElicitResult{Action: "decline"}, "denied", true, 0},
-			{&sdk.ElicitResult{Action: "cancel"}, "cancelled. If nobody can answer, a rule of the policy or --allow", true, 0},
+			{&sdk.ElicitResult{Action: "cancel"}, "cancelled. If nobody can answer, a rule of the policy or --allow",
+				true, 0},
 			{nil, "cannot ask for one; a rule of the policy or --allow of wield mcp serve can allow it.", true, 0},
 		} {
 			ran = 0
@@ -211,26 +226,31 @@ func TestApprovals(t *testing.T) {
 			var err error
 			if way == "stream" {
 				there, here := sdk.NewInMemoryTransports()
-				if _, err := New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Approvals: AskClient}).SDK.Connect(t.Context(), there, nil); err != nil {
+				if _, err := New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}),
+					Approvals: AskClient}).SDK.Connect(t.Context(), there, nil); err != nil {
 					t.Fatal(err)
 				}
 				session, err = client.Connect(t.Context(), here, nil)
 			} else {
-				session, err = client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: srv.URL + Root}, &sdk.ClientSessionOptions{ProtocolVersion: way})
+				session, err = client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: srv.URL + Root},
+					&sdk.ClientSessionOptions{ProtocolVersion: way})
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			for range 2 { // an answer holds for one call
-				r, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "wipe", Arguments: json.RawMessage(`{"path":"/x"}`)})
+				r, err := session.CallTool(t.Context(),
+					&sdk.CallToolParams{Name: "wipe", Arguments: json.RawMessage(`{"path":"/x"}`)})
 				if err != nil {
 					t.Fatalf("%s, %+v: %v", way, tt.answer, err)
 				}
-				if text := r.Content[0].(*sdk.TextContent).Text; r.IsError != tt.isError || !strings.Contains(text, tt.want) {
+				if text := r.Content[0].(*sdk.TextContent).Text; r.IsError != tt.isError ||
+					!strings.Contains(text, tt.want) {
 					t.Errorf("%s, %+v: %q, an error: %v", way, tt.answer, text, r.IsError)
 				}
 			}
-			if ran != 2*tt.ran || tt.answer != nil && (!strings.Contains(question, "wipe") || !strings.Contains(question, "/x")) {
+			if ran != 2*tt.ran ||
+				tt.answer != nil && (!strings.Contains(question, "wipe") || !strings.Contains(question, "/x")) {
 				t.Errorf("%s, %+v: ran %d times, asked %q", way, tt.answer, ran, question)
 			}
 			session.Close()
@@ -238,8 +258,10 @@ func TestApprovals(t *testing.T) {
 	}
 	session := connect(t, New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Approvals: AskClient}))
 	for _, state := range []string{approvalState + "apr_1", approvalState} {
-		_, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "wipe", Arguments: json.RawMessage(`{"path":"/x"}`), RequestState: state,
-			InputResponses: sdk.InputResponseMap{approvalKey: &sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow once"}}}})
+		_, err := session.CallTool(t.Context(),
+			&sdk.CallToolParams{Name: "wipe", Arguments: json.RawMessage(`{"path":"/x"}`), RequestState: state,
+				InputResponses: sdk.InputResponseMap{approvalKey: &sdk.ElicitResult{Action: "accept",
+					Content: map[string]any{"decision": "allow once"}}}})
 		if err == nil {
 			t.Errorf("a state that nobody was given, %q, is taken", state)
 		}

@@ -44,7 +44,8 @@ func slowServer(t *testing.T, wait time.Duration) *mcp.Server {
 	}
 	question := func(message string) *sdk.ElicitParams {
 		return &sdk.ElicitParams{Mode: "form", Message: message,
-			RequestedSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"confirm":{"type":"boolean"}}}`)}
+			RequestedSchema: json.RawMessage(
+				`{"type":"object","properties":{"name":{"type":"string"},"confirm":{"type":"boolean"}}}`)}
 	}
 	pause := func(ctx context.Context, d time.Duration) error {
 		select {
@@ -89,16 +90,19 @@ func slowServer(t *testing.T, wait time.Duration) *mcp.Server {
 			return result, pause(ctx, wait)
 		},
 		"protocol_error_job": func(ctx context.Context, _ *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			return nil, errors.Join(pause(ctx, wait), &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "it broke"})
+			return nil,
+				errors.Join(pause(ctx, wait), &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "it broke"})
 		},
 		"confirm_delete":      asks(wait, 0, "confirm"),
 		"multi_input":         asks(wait, 0, "first", "second"),
 		"test_tool_with_task": asks(0, wait, "user_name"),
 	}
 	for name, handler := range handlers {
-		s.AddTool(&sdk.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}}, handler)
+		s.AddTool(&sdk.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`),
+			Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}}, handler)
 	}
-	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
+	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s },
+		&sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	m := mcp.New(mcp.Options{Name: "be", URL: srv.URL})
@@ -128,10 +132,13 @@ func serveTasks(t *testing.T, after time.Duration, store journal.Store, m *mcp.S
 		t.Fatal(err)
 	}
 	f := NewFront(FrontOptions{Open: func(caller Caller, _ string) (Options, bool) {
-		return Options{Runner: tool.NewRunner(tool.Settings{Tools: reg}), Servers: servers, Own: m != nil, Journal: store, By: caller.Name,
-			Approvals: AskClient, Tasks: TaskOptions{After: after, TTL: time.Minute, Required: []string{"be__failing_*"}}}, true
+		return Options{Runner: tool.NewRunner(tool.Settings{Tools: reg}), Servers: servers, Own: m != nil,
+			Journal: store, By: caller.Name, Approvals: AskClient,
+			Tasks: TaskOptions{After: after, TTL: time.Minute, Required: []string{"be__failing_*"}}}, true
 	}})
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(w, r, Caller{Name: r.Header.Get("X-Key")}) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.Serve(w, r, Caller{Name: r.Header.Get("X-Key")})
+	}))
 	t.Cleanup(func() { srv.Close(); f.Reset(); f.tasks.close() })
 	return tasked{t, srv.URL + "/mcp/be"}
 }
@@ -165,8 +172,9 @@ func (s tasked) send(key, method string, params map[string]any, headers ...strin
 	if id, ok := params["taskId"].(string); ok {
 		name = id
 	}
-	for _, h := range append([]string{"X-Key: " + key, "Content-Type: application/json", "Accept: application/json, text/event-stream",
-		"Mcp-Protocol-Version: " + revision, "Mcp-Method: " + method, "Mcp-Name: " + name}, headers...) {
+	for _, h := range append([]string{"X-Key: " + key, "Content-Type: application/json",
+		"Accept: application/json, text/event-stream", "Mcp-Protocol-Version: " + revision, "Mcp-Method: " + method,
+		"Mcp-Name: " + name}, headers...) {
 		k, v, _ := strings.Cut(h, ": ")
 		req.Header.Set(k, v)
 	}
@@ -237,25 +245,33 @@ func TestTasks(t *testing.T) {
 	t.Parallel()
 	store, behind := new(journal.Memory), slowServer(t, 400*time.Millisecond)
 	s, patient := serveTasks(t, soon, store, behind), serveTasks(t, never, store, behind)
-	if r := patient.send("ada", "tools/call", map[string]any{"name": "greet", "arguments": map[string]any{"name": "Ada"}}); r.ResultType != "complete" || r.Content[0].Text != "Hello, Ada!" {
+	if r := patient.send("ada", "tools/call",
+		map[string]any{"name": "greet", "arguments": map[string]any{"name": "Ada"}}); r.ResultType != "complete" ||
+		r.Content[0].Text != "Hello, Ada!" {
 		t.Errorf("a quick call: %+v", r)
 	}
-	if r := s.send("plain", "tools/call", map[string]any{"name": "slow_compute", "arguments": map[string]any{"seconds": 0.3}}); r.ResultType != "complete" || r.Content[0].Text != "computed" {
+	if r := s.send("plain", "tools/call",
+		map[string]any{"name": "slow_compute",
+			"arguments": map[string]any{"seconds": 0.3}}); r.ResultType != "complete" ||
+		r.Content[0].Text != "computed" {
 		t.Errorf("a client that does not know tasks waits: %+v", r)
 	}
 	done := s.call("ada", "slow_compute", `{"seconds":0.4}`)
 	if r := s.until("ada", done, taskCompleted); words(r) != "computed" || r.Error != nil {
 		t.Errorf("%+v", r)
 	}
-	if r := s.until("ada", s.call("ada", "failing_job", `{}`), taskCompleted); !strings.Contains(words(r), "it failed") || !r.Result.IsError {
+	if r := s.until("ada", s.call("ada", "failing_job", `{}`), taskCompleted); !strings.Contains(words(r),
+		"it failed") || !r.Result.IsError {
 		t.Errorf("an error of the tool: %+v", r)
 	}
-	if r := s.until("ada", s.call("ada", "protocol_error_job", `{}`), taskFailed); r.Error == nil || !strings.Contains(r.Error.Message, "it broke") || r.Result != nil {
+	if r := s.until("ada", s.call("ada", "protocol_error_job", `{}`), taskFailed); r.Error == nil ||
+		!strings.Contains(r.Error.Message, "it broke") || r.Result != nil {
 		t.Errorf("an error of the protocol: %+v", r)
 	}
 	id := s.call("ada", "slow_compute", `{"seconds":60}`)
 	for range 2 { // the second one finds it over
-		if r := s.send("ada", "tasks/cancel", map[string]any{"taskId": id}); r.ResultType != "complete" || r.TaskID != "" {
+		if r := s.send("ada", "tasks/cancel", map[string]any{"taskId": id}); r.ResultType != "complete" ||
+			r.TaskID != "" {
 			t.Errorf("cancel: %+v", r)
 		}
 		s.until("ada", id, taskCancelled)
@@ -265,15 +281,19 @@ func TestTasks(t *testing.T) {
 			if r := s.send("eve", method, map[string]any{"taskId": o}); r.Code != jsonrpc.CodeInvalidParams {
 				t.Errorf("%s of another key's task: %+v", method, r)
 			}
-			if r := s.send("plain", method, map[string]any{"taskId": o}); r.Code != sdk.CodeMissingRequiredClientCapabilities {
+			if r := s.send("plain", method,
+				map[string]any{"taskId": o}); r.Code != sdk.CodeMissingRequiredClientCapabilities {
 				t.Errorf("%s without the extension: %+v", method, r)
 			}
 		}
 	}
-	if r := s.send("plain", "tools/call", map[string]any{"name": "failing_job", "arguments": map[string]any{}}); r.Code != sdk.CodeMissingRequiredClientCapabilities {
+	if r := s.send("plain", "tools/call",
+		map[string]any{"name": "failing_job",
+			"arguments": map[string]any{}}); r.Code != sdk.CodeMissingRequiredClientCapabilities {
 		t.Errorf("a tool that needs tasks: %+v", r)
 	}
-	if r := s.send("ada", "tasks/get", map[string]any{"taskId": done}, "Mcp-Name: "+id); r.Code != sdk.CodeHeaderMismatch {
+	if r := s.send("ada", "tasks/get", map[string]any{"taskId": done},
+		"Mcp-Name: "+id); r.Code != sdk.CodeHeaderMismatch {
 		t.Errorf("another task in the header: %+v", r)
 	}
 	journaltest.Whole(t, store)
@@ -289,11 +309,15 @@ func TestTaskQuestions(t *testing.T) {
 	if r := s.until("ada", id, taskAsks); len(r.InputRequests) != 2 {
 		t.Fatalf("%+v", r)
 	}
-	s.send("ada", "tasks/update", map[string]any{"taskId": id, "inputResponses": map[string]any{"other": map[string]any{"ignored": true}, "first": answers("first")["first"]}})
+	s.send("ada", "tasks/update",
+		map[string]any{"taskId": id, "inputResponses": map[string]any{"other": map[string]any{"ignored": true},
+			"first": answers("first")["first"]}})
 	if r := s.until("ada", id, taskAsks); len(r.InputRequests) != 1 || r.InputRequests["second"] == nil {
 		t.Fatalf("after one answer: %+v", r)
 	}
-	if r := s.send("ada", "tasks/update", map[string]any{"taskId": id, "inputResponses": map[string]any{"second": 5}}); r.Code != jsonrpc.CodeInvalidParams {
+	if r := s.send("ada", "tasks/update",
+		map[string]any{"taskId": id,
+			"inputResponses": map[string]any{"second": 5}}); r.Code != jsonrpc.CodeInvalidParams {
 		t.Errorf("no answer: %+v", r)
 	}
 	s.send("ada", "tasks/update", map[string]any{"taskId": id, "inputResponses": answers("second", "first")})
@@ -372,7 +396,8 @@ type killedStore struct {
 
 var errKilled = errors.New("killed")
 
-func (s *killedStore) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+func (s *killedStore) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64,
+	error) {
 	if s.dead.Load() {
 		return 0, errKilled
 	}
@@ -427,7 +452,8 @@ func TestTaskTakenOver(t *testing.T) {
 			<-g.begun
 			first.dead.Store(true)
 			for { // until the lease is over
-				if r := b.send("ada", "tasks/get", map[string]any{"taskId": id}); r.Status != taskWorking || g.runs.Load() == 3 {
+				if r := b.send("ada", "tasks/get", map[string]any{"taskId": id}); r.Status != taskWorking ||
+					g.runs.Load() == 3 {
 					break
 				}
 				time.Sleep(20 * time.Millisecond)
@@ -438,7 +464,8 @@ func TestTaskTakenOver(t *testing.T) {
 				g.open <- struct{}{} // one of the two is the dead one's
 			}
 			r := b.until("ada", id, taskCompleted)
-			if got := words(r); idempotent && got != "done by run 3" || !idempotent && !strings.Contains(got, "not known whether") {
+			if got := words(r); idempotent && got != "done by run 3" ||
+				!idempotent && !strings.Contains(got, "not known whether") {
 				t.Errorf("after it was killed: %q", got)
 			}
 			if want := int64(2); !idempotent && g.runs.Load() != want {
@@ -456,12 +483,13 @@ func TestConformanceTasks(t *testing.T) {
 		t.Skip("the official conformance suite of MCP runs only in the heavy level of .ci/run (WIELD_CONFORMANCE)")
 	}
 	s := serveTasks(t, later, new(journal.Memory), slowServer(t, 2*later))
-	for _, name := range []string{"lifecycle", "capability-negotiation", "wire-fields", "request-state-removal", "mrtr-input",
-		"request-headers", "dispatch-and-envelope", "required-task-error", "mrtr-composition"} {
+	for _, name := range []string{"lifecycle", "capability-negotiation", "wire-fields", "request-state-removal",
+		"mrtr-input", "request-headers", "dispatch-and-envelope", "required-task-error", "mrtr-composition"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			out, _ := exec.Command("node", suite, "server", "--url", s.url, "--scenario", "tasks-"+name, "-o", dir).CombinedOutput()
+			out, _ := exec.Command("node", suite, "server", "--url", s.url, "--scenario", "tasks-"+name, "-o",
+				dir).CombinedOutput()
 			found, _ := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
 			if len(found) != 1 {
 				t.Fatalf("the suite left no result: %s", out)
@@ -489,7 +517,8 @@ func TestTaskClock(t *testing.T) {
 	for _, c := range []struct {
 		jump time.Duration // of the clock since the task ended
 		kept bool
-	}{{-100 * 365 * 24 * time.Hour, false}, {-2 * time.Hour, false}, {-time.Minute, true}, {0, true}, {time.Minute, true}, {2 * time.Hour, false}} {
+	}{{-100 * 365 * 24 * time.Hour, false}, {-2 * time.Hour, false}, {-time.Minute, true}, {0, true},
+		{time.Minute, true}, {2 * time.Hour, false}} {
 		s := &Server{o: Options{Tasks: TaskOptions{TTL: time.Hour}}}
 		open := newTask(s, "open", now().Add(-c.jump))
 		over := newTask(s, "over", now().Add(-c.jump))

@@ -67,7 +67,8 @@ func (t *trip) take(e chat.Event, err error) bool {
 	case chat.KindText, chat.KindReasoning, chat.KindCallStart:
 		if !t.begun {
 			t.begun = true
-			b.m.backend.firstToken.WithLabelValues(operation, b.provider, t.model, b.name).Observe(time.Since(t.start).Seconds())
+			b.m.backend.firstToken.WithLabelValues(operation, b.provider, t.model,
+				b.name).Observe(time.Since(t.start).Seconds())
 		}
 	case chat.KindUsage:
 		if u := e.Detail.(*chat.Usage); u.Known {
@@ -91,6 +92,7 @@ func (t *trip) end() {
 		failure, status = string(chat.ErrCanceled), string(chat.ErrCanceled)
 	}
 	m, b := t.b.m, t.b
-	m.backend.duration.WithLabelValues(operation, b.provider, t.model, b.name, failure).Observe(time.Since(t.start).Seconds())
+	m.backend.duration.WithLabelValues(operation, b.provider, t.model, b.name,
+		failure).Observe(time.Since(t.start).Seconds())
 	m.backend.requests.WithLabelValues(b.name, status).Inc()
 }

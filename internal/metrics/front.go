@@ -88,7 +88,8 @@ func (a *clientRequest) take(e chat.Event, err error) bool {
 		}
 		m.answers.overruns.WithLabelValues(a.name, a.backend, a.dialect, end).Inc()
 	case chat.KindBounce:
-		m.answers.bounces.WithLabelValues(a.name, a.backend, a.dialect, string(e.Detail.(*chat.BounceDetail).Reason)).Inc()
+		m.answers.bounces.WithLabelValues(a.name, a.backend, a.dialect,
+			string(e.Detail.(*chat.BounceDetail).Reason)).Inc()
 		a.misrouted(e.Detail.(*chat.BounceDetail))
 	case chat.KindConverted:
 		m.calls.converted.WithLabelValues(a.name, a.backend, a.dialect).Inc()

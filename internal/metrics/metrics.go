@@ -52,16 +52,19 @@ var (
 	durationBuckets = []float64{.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
 	firstBuckets    = []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10}
 	perTokenBuckets = []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5}
-	tokenBuckets    = []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
+	tokenBuckets    = []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216,
+		67108864}
 )
 
 // New returns the numbers of a service of this version.
 func New(version string) *Metrics {
 	r := registry{prometheus.NewRegistry()}
-	m := &Metrics{registry: r, http: newHTTPMetrics(r), answers: newAnswerMetrics(r), calls: newCallMetrics(r), backend: newBackendMetrics(r)}
+	m := &Metrics{registry: r, http: newHTTPMetrics(r), answers: newAnswerMetrics(r), calls: newCallMetrics(r),
+		backend: newBackendMetrics(r)}
 	build := r.gauge("wield_build_info", "Is 1, for the version that runs.", "version")
 	build.WithLabelValues(version).Set(1)
-	r.MustRegister(&m.queues, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(&m.queues, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -75,10 +78,13 @@ type httpMetrics struct {
 
 func newHTTPMetrics(r registry) httpMetrics {
 	return httpMetrics{
-		requests:     r.counter("wield_http_requests_total", "HTTP requests that were answered.", "endpoint", "method", "status", "streaming"),
-		duration:     r.histogram("wield_http_request_duration_seconds", "Time from a request to the end of its answer.", httpBuckets, "endpoint", "method"),
-		authFailures: r.counter("wield_auth_failures_total", "Requests whose key was missing, wrong, or not good for what they asked.", "reason"),
-		errors:       r.counter("wield_errors_total", "Requests that ended with an error, by its kind.", "type"),
+		requests: r.counter("wield_http_requests_total", "HTTP requests that were answered.", "endpoint", "method",
+			"status", "streaming"),
+		duration: r.histogram("wield_http_request_duration_seconds", "Time from a request to the end of its "+
+			"answer.", httpBuckets, "endpoint", "method"),
+		authFailures: r.counter("wield_auth_failures_total", "Requests whose key was missing, wrong, or not good for "+
+			"what they asked.", "reason"),
+		errors: r.counter("wield_errors_total", "Requests that ended with an error, by its kind.", "type"),
 	}
 }
 
@@ -99,19 +105,29 @@ type answerMetrics struct {
 
 func newAnswerMetrics(r registry) answerMetrics {
 	return answerMetrics{
-		ended:                r.counter("wield_answers_total", "Requests for an answer of a model, by how it ended: a finish reason or the kind of an error.", "model", "backend", "dialect", "outcome"),
-		messages:             r.counter("wield_messages_total", "Messages that were new in their conversation, answers among them.", "role"),
-		conversations:        r.counter("wield_conversations_created_total", "Requests that began a conversation.", "model"),
-		invalidContinuations: r.counter("wield_invalid_continuations_total", "Requests that named a conversation and contradicted what was said in it.", "model"),
-		tokens:               r.counter("wield_tokens_total", "Tokens as backends count them, all requests of an answer together. Cached is part of input, reasoning of output.", "model", "type"),
-		inFlight:             r.gauge("wield_requests_in_flight", "Requests for an answer of a model that are under way.", "model"),
-		overruns:             r.counter("wield_overruns_total", "Answers in which the model went on past the end of its turn. Hard: at the header of another party; soft: at what may be text.", "model", "backend", "dialect", "end"),
-		bounces:              r.counter("wield_bounces_total", "Answers that were asked for again.", "model", "backend", "dialect", "reason"),
-		duration: r.histogram("gen_ai_server_request_duration_seconds", "Time from a client's request for an answer to its end.", durationBuckets,
+		ended: r.counter("wield_answers_total", "Requests for an answer of a model, by how it ended: "+
+			"a finish reason or the kind of an error.", "model", "backend", "dialect", "outcome"),
+		messages: r.counter("wield_messages_total", "Messages that were new in their conversation, "+
+			"answers among them.", "role"),
+		conversations: r.counter("wield_conversations_created_total", "Requests that began a conversation.",
+			"model"),
+		invalidContinuations: r.counter("wield_invalid_continuations_total", "Requests that named a conversation and "+
+			"contradicted what was said in it.", "model"),
+		tokens: r.counter("wield_tokens_total", "Tokens as backends count them, all requests of an answer "+
+			"together. Cached is part of input, reasoning of output.", "model", "type"),
+		inFlight: r.gauge("wield_requests_in_flight", "Requests for an answer of a model that are under way.", "model"),
+		overruns: r.counter("wield_overruns_total", "Answers in which the model went on past the end of its turn. "+
+			"Hard: at the header of another party; soft: at what may be text.", "model", "backend", "dialect", "end"),
+		bounces: r.counter("wield_bounces_total", "Answers that were asked for again.", "model", "backend", "dialect",
+			"reason"),
+		duration: r.histogram("gen_ai_server_request_duration_seconds", "Time from a client's request for an answer "+
+			"to its end.", durationBuckets,
 			"gen_ai_operation_name", "gen_ai_request_model", "error_type"),
-		firstToken: r.histogram("gen_ai_server_time_to_first_token_seconds", "Time from a client's request to the first text, reasoning or call for it.", firstBuckets,
+		firstToken: r.histogram("gen_ai_server_time_to_first_token_seconds", "Time from a client's request to the "+
+			"first text, reasoning or call for it.", firstBuckets,
 			"gen_ai_operation_name", "gen_ai_request_model"),
-		perToken: r.histogram("gen_ai_server_time_per_output_token_seconds", "Time between two tokens, on average over an answer, after the first.", perTokenBuckets,
+		perToken: r.histogram("gen_ai_server_time_per_output_token_seconds", "Time between two tokens, on average "+
+			"over an answer, after the first.", perTokenBuckets,
 			"gen_ai_operation_name", "gen_ai_request_model"),
 	}
 }
@@ -127,11 +143,16 @@ type callMetrics struct {
 
 func newCallMetrics(r registry) callMetrics {
 	return callMetrics{
-		tools:     r.counter("wield_tool_calls_total", "Calls of tools. Detected: found in an answer. Invalid, misrouted: no use as it was. Completed: its result has come back, counted once.", "type", "status", "tool_name"),
-		whole:     r.counter("wield_calls_total", "Whole calls that went to clients, by the channel they came through.", "model", "backend", "dialect", "origin"),
-		rejected:  r.counter("wield_rejected_calls_total", "Attempts at a call that could not be used.", "model", "backend", "dialect", "reason"),
-		converted: r.counter("wield_converted_calls_total", "Calls that came through the wrong channel and were taken over.", "model", "backend", "dialect"),
-		repairs:   r.counter("wield_repairs_total", "Repairs and conversions of calls, by kind.", "model", "kind"),
+		tools: r.counter("wield_tool_calls_total", "Calls of tools. Detected: found in an answer. Invalid, "+
+			"misrouted: no use as it was. Completed: its result has come back, counted once.", "type", "status",
+			"tool_name"),
+		whole: r.counter("wield_calls_total", "Whole calls that went to clients, by the channel they came "+
+			"through.", "model", "backend", "dialect", "origin"),
+		rejected: r.counter("wield_rejected_calls_total", "Attempts at a call that could not be used.", "model",
+			"backend", "dialect", "reason"),
+		converted: r.counter("wield_converted_calls_total", "Calls that came through the wrong channel and were "+
+			"taken over.", "model", "backend", "dialect"),
+		repairs: r.counter("wield_repairs_total", "Repairs and conversions of calls, by kind.", "model", "kind"),
 	}
 }
 
@@ -145,10 +166,13 @@ type backendMetrics struct {
 
 func newBackendMetrics(r registry) backendMetrics {
 	return backendMetrics{
-		requests: r.counter("wield_backend_requests_total", "Requests to backends, by how they ended: ok, stopped because its answer had come to its end, or the kind of an error.", "backend", "status"),
-		duration: r.histogram("gen_ai_client_operation_duration_seconds", "Time of one request to a backend.", durationBuckets,
-			"gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "backend", "error_type"),
-		firstToken: r.histogram("gen_ai_client_operation_time_to_first_chunk_seconds", "Time from a request to a backend to the first piece of its answer.", firstBuckets,
+		requests: r.counter("wield_backend_requests_total", "Requests to backends, by how they ended: ok, stopped "+
+			"because its answer had come to its end, or the kind of an error.", "backend", "status"),
+		duration: r.histogram("gen_ai_client_operation_duration_seconds", "Time of one request to a backend.",
+			durationBuckets, "gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "backend",
+			"error_type"),
+		firstToken: r.histogram("gen_ai_client_operation_time_to_first_chunk_seconds", "Time from a request to a "+
+			"backend to the first piece of its answer.", firstBuckets,
 			"gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "backend"),
 		tokens: r.histogram("gen_ai_client_token_usage", "Tokens of one request to a backend.", tokenBuckets,
 			"gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "backend", "gen_ai_token_type"),
@@ -215,7 +239,8 @@ func (m *Metrics) InvalidContinuation(model string) {
 // methodLabel keeps a method that a client made up from becoming a label.
 func methodLabel(method string) string {
 	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions, http.MethodPatch:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions,
+		http.MethodPatch:
 		return method
 	}
 	return "other"
@@ -244,8 +269,10 @@ type queues struct {
 type queue struct{ running, waiting func() int }
 
 var (
-	queueDesc   = prometheus.NewDesc("wield_request_queue_size", "Requests that wait for their turn at a backend.", []string{"backend"}, nil)
-	runningDesc = prometheus.NewDesc("wield_backend_requests_in_flight", "Requests under way at a backend.", []string{"backend"}, nil)
+	queueDesc = prometheus.NewDesc("wield_request_queue_size", "Requests that wait for their turn at a backend.",
+		[]string{"backend"}, nil)
+	runningDesc = prometheus.NewDesc("wield_backend_requests_in_flight", "Requests under way at a backend.",
+		[]string{"backend"}, nil)
 )
 
 func (q *queues) Describe(ch chan<- *prometheus.Desc) {

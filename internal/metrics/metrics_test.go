@@ -70,7 +70,8 @@ func numbers(t *testing.T, m *Metrics) []string {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")
 		name, _, _ := strings.Cut(line, "{")
-		if strings.HasPrefix(line, "#") || strings.HasSuffix(line, " 0") || !strings.HasPrefix(line, "wield_") && !strings.HasPrefix(line, "gen_ai_") ||
+		if strings.HasPrefix(line, "#") || strings.HasSuffix(line, " 0") ||
+			!strings.HasPrefix(line, "wield_") && !strings.HasPrefix(line, "gen_ai_") ||
 			strings.HasSuffix(name, "_bucket") || strings.HasSuffix(name, "_sum") || name == "wield_build_info" {
 			continue
 		}
@@ -143,7 +144,9 @@ func TestMisrouted_AR41(t *testing.T) {
 	m := New("v")
 	wrong := &chat.BounceDetail{Reason: chat.ReasonConfused, Call: &chat.Call{Name: "get_weather"},
 		Confused: []chat.Call{{Name: "get_weather"}}}
-	drain(m.Front("lumo", played{events: []chat.Event{turn(""), detail(chat.KindBounce, wrong), turn(""), detail(chat.KindConverted, wrong), finish(chat.FinishCalls)}}),
+	drain(m.Front("lumo",
+		played{events: []chat.Event{turn(""), detail(chat.KindBounce, wrong), turn(""),
+			detail(chat.KindConverted, wrong), finish(chat.FinishCalls)}}),
 		&chat.Request{Messages: []chat.Message{{Role: chat.RoleUser}}})
 	expect(t, m, `wield_tool_calls_total{status="misrouted",tool_name="get_weather",type="custom"} 4`)
 }
@@ -157,7 +160,8 @@ func TestOutcomes(t *testing.T) {
 	}{
 		{"whole", played{events: []chat.Event{finish(chat.FinishStop)}}, "stop", "ok"},
 		{"failed", played{err: chat.Errorf(chat.ErrRateLimit, "no")}, "rate_limit", "rate_limit"},
-		{"cut off", played{events: []chat.Event{{Kind: chat.KindText, Text: "a"}}, err: chat.Errorf(chat.ErrUnavailable, "gone")}, "unavailable", "unavailable"},
+		{"cut off", played{events: []chat.Event{{Kind: chat.KindText, Text: "a"}},
+			err: chat.Errorf(chat.ErrUnavailable, "gone")}, "unavailable", "unavailable"},
 		{"left by the client", played{}, "canceled", "canceled"},
 		{"stopped at the end of the turn", played{}, "canceled", "stopped"},
 	} {
@@ -166,7 +170,8 @@ func TestOutcomes(t *testing.T) {
 		if tt.status == "canceled" {
 			leave()
 		}
-		for range m.Front("m", m.Backend(Server{Name: "b", Kind: "ollama"}, tt.model)).Stream(ctx, &chat.Request{Model: "x"}) {
+		for range m.Front("m", m.Backend(Server{Name: "b", Kind: "ollama"}, tt.model)).Stream(ctx,
+			&chat.Request{Model: "x"}) {
 		}
 		leave()
 		expect(t, m,
@@ -187,7 +192,8 @@ func TestCompletedOnce_AR22_A19(t *testing.T) {
 	model := m.Front("m", played{events: []chat.Event{finish(chat.FinishStop)}})
 	req := &chat.Request{Messages: []chat.Message{
 		{Role: chat.RoleUser},
-		{Role: chat.RoleAssistant, Calls: []chat.Call{{ID: "call_1", Name: "add", Arguments: `{"a":1}`}, {ID: "call_2", Name: "add"}}},
+		{Role: chat.RoleAssistant, Calls: []chat.Call{{ID: "call_1", Name: "add", Arguments: `{"a":1}`},
+			{ID: "call_2", Name: "add"}}},
 		{Role: chat.RoleTool, CallID: "call_1"},
 		{Role: chat.RoleTool, CallID: "call_2"},
 	}}
@@ -212,17 +218,22 @@ func TestCompletedOnce_AR22_A19(t *testing.T) {
 func TestBoundedLabels(t *testing.T) {
 	m := New("v")
 	for i := range 3 * maxNames {
-		drain(m.Front("m", played{events: []chat.Event{turn("x"), called(fmt.Sprint("tool", i)), finish(chat.FinishCalls)}}), &chat.Request{
-			Messages: []chat.Message{{Role: chat.Role(fmt.Sprint("role", i))}}})
+		drain(m.Front("m",
+			played{events: []chat.Event{turn("x"), called(fmt.Sprint("tool", i)), finish(chat.FinishCalls)}}),
+			&chat.Request{
+				Messages: []chat.Message{{Role: chat.Role(fmt.Sprint("role", i))}}})
 		m.Exchange(HTTPRequest{Method: fmt.Sprint("M", i), Status: 404, Took: time.Second})
 	}
-	drain(m.Front("m", played{events: []chat.Event{turn("x"), called(strings.Repeat("x", 1000)), finish(chat.FinishCalls)}}), &chat.Request{})
+	drain(m.Front("m",
+		played{events: []chat.Event{turn("x"), called(strings.Repeat("x", 1000)), finish(chat.FinishCalls)}}),
+		&chat.Request{})
 	count := map[string]int{}
 	for _, line := range numbers(t, m) {
 		name, _, _ := strings.Cut(line, "{")
 		count[name]++
 	}
-	for name, most := range map[string]int{"wield_tool_calls_total": maxNames + 1, "wield_messages_total": 2, "wield_http_requests_total": 1} {
+	for name, most := range map[string]int{"wield_tool_calls_total": maxNames + 1, "wield_messages_total": 2,
+		"wield_http_requests_total": 1} {
 		if count[name] == 0 || count[name] > most {
 			t.Errorf("%s has %d lines, want at most %d", name, count[name], most)
 		}
@@ -243,7 +254,8 @@ func TestExchange(t *testing.T) {
 	expect(t, m,
 		`wield_http_requests_total{endpoint="/v1/models",method="GET",status="401",streaming="false"} 1`,
 		`wield_http_requests_total{endpoint="unknown",method="other",status="403",streaming="false"} 1`,
-		`wield_errors_total{type="auth"} 1`, `wield_auth_failures_total{reason="key"} 1`, `wield_auth_failures_total{reason="forbidden"} 1`)
+		`wield_errors_total{type="auth"} 1`, `wield_auth_failures_total{reason="key"} 1`,
+		`wield_auth_failures_total{reason="forbidden"} 1`)
 }
 
 // TestNil shows that what is not counted works as it is.
@@ -293,7 +305,8 @@ func TestDashboard(t *testing.T) {
 				known = append(known, labels[histogramSuffix.ReplaceAllString(name, "")]...)
 				known = append(known, labels[name]...)
 			}
-			for _, m := range append(inBraces.FindAllStringSubmatch(target.LegendFormat, -1), selected.FindAllStringSubmatch(target.Expr, -1)...) {
+			for _, m := range append(inBraces.FindAllStringSubmatch(target.LegendFormat, -1),
+				selected.FindAllStringSubmatch(target.Expr, -1)...) {
 				if !slices.Contains(known, m[1]) {
 					t.Errorf("%s: %s has no label %s", p.Title, target.Expr, m[1])
 				}
@@ -329,7 +342,8 @@ func described(m *Metrics) map[string][]string {
 	re := regexp.MustCompile(`fqName: "(\w+)".*variableLabels: \{([^}]*)\}`)
 	for d := range ch {
 		if m := re.FindStringSubmatch(d.String()); m != nil {
-			labels[m[1]] = append([]string{}, strings.FieldsFunc(m[2], func(r rune) bool { return r == ',' || r == ' ' })...)
+			labels[m[1]] = append([]string{},
+				strings.FieldsFunc(m[2], func(r rune) bool { return r == ',' || r == ' ' })...)
 		}
 	}
 	return labels

@@ -11,12 +11,15 @@ func at(second int) time.Time { return time.Date(2026, 1, 2, 3, 4, second, 0, ti
 func TestOllama(t *testing.T) {
 	m := OllamaModel{Name: "a/b", Modified: at(1), Family: "f", Capabilities: []string{"completion", "tools"}}
 	const details = `{"parent_model":"","format":"","family":"f","families":["f"],"parameter_size":"","quantization_level":""}`
-	const entry = `{"name":"a/b","model":"a/b","modified_at":"2026-01-02T03:04:01Z","size":0,"digest":"","details":` + details
+	const entry = `{"name":"a/b","model":"a/b","modified_at":"2026-01-02T03:04:01Z","size":0,"digest":"","details":` +
+		details
 	for _, c := range []struct{ got, want string }{
 		{string(AppendOllamaTags(nil, []OllamaModel{m, m})), `{"models":[` + entry + `},` + entry + `}]}`},
 		{string(AppendOllamaTags(nil, nil)), `{"models":[]}`},
-		{string(AppendOllamaRunning(nil, []OllamaModel{m}, at(9))), `{"models":[` + entry + `,"size_vram":0,"expires_at":"2026-01-02T03:04:09Z"}]}`},
-		{string(AppendOllamaModel(nil, m)), `{"license":"","modelfile":"","parameters":"","template":"","details":` + details +
+		{string(AppendOllamaRunning(nil, []OllamaModel{m}, at(9))),
+			`{"models":[` + entry + `,"size_vram":0,"expires_at":"2026-01-02T03:04:09Z"}]}`},
+		{string(AppendOllamaModel(nil, m)), `{"license":"","modelfile":"","parameters":"","template":"","details":` +
+			details +
 			`,"model_info":{"general.architecture":"f","general.basename":"a/b"},"capabilities":["completion","tools"],"modified_at":"2026-01-02T03:04:01Z"}`},
 		{string(AppendOllamaVersion(nil, "1.2.3")), `{"version":"1.2.3"}`},
 	} {

@@ -15,7 +15,8 @@ func Check(ctx context.Context, m Module, text string) error {
 	want := run(ctx, m, text, len(text))
 	for size := 1; size < min(10, len(text)); size++ {
 		if got := run(ctx, m, text, size); got != want {
-			return fmt.Errorf("module %s: pieces of %d bytes of %q give %q, the whole gives %q", m.Name, size, text, got, want)
+			return fmt.Errorf("module %s: pieces of %d bytes of %q give %q, the whole gives %q", m.Name, size, text,
+				got, want)
 		}
 	}
 	return nil
@@ -23,7 +24,8 @@ func Check(ctx context.Context, m Module, text string) error {
 
 // run returns what m makes of a text in pieces of a size.
 func run(ctx context.Context, m Module, text string, size int) string {
-	o := output{ctx: ctx, x: &Exchange{Meta: make(map[string]string)}, o: &Options{MaxPending: defaultPending, Log: slog.New(slog.DiscardHandler)}}
+	o := output{ctx: ctx, x: &Exchange{Meta: make(map[string]string)},
+		o: &Options{MaxPending: defaultPending, Log: slog.New(slog.DiscardHandler)}}
 	s := stage{module: &m, t: m.Output(o.x)}
 	o.stages = []stage{s}
 	defer o.close()

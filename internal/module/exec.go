@@ -104,7 +104,8 @@ const maxAnswers = 64 << 20
 
 // question returns a line for the program.
 func (o *ExecOptions) question(x *Exchange, h Hook, text string, final bool) ([]byte, error) {
-	line, err := json.Marshal(ProgramInput{Hook: h, Text: text, Final: final, Metadata: x.Meta, Context: QuestionContext{Model: x.Model}, Settings: o.Settings})
+	line, err := json.Marshal(ProgramInput{Hook: h, Text: text, Final: final, Metadata: x.Meta,
+		Context: QuestionContext{Model: x.Model}, Settings: o.Settings})
 	return append(line, '\n'), err
 }
 

@@ -18,7 +18,8 @@ type FormatOptions struct {
 // Format returns a module that gives the model's answers another form. What stands in fenced code keeps its words and
 // is never wrapped. Output is passed on line by line.
 func Format(o FormatOptions) Module {
-	return Module{Name: o.Name, Order: o.Order, Buffer: Line, Output: func(*Exchange) Transformer { return &formatter{o: &o} }}
+	return Module{Name: o.Name, Order: o.Order, Buffer: Line,
+		Output: func(*Exchange) Transformer { return &formatter{o: &o} }}
 }
 
 // A formatter formats one text.

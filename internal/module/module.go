@@ -26,8 +26,8 @@ type Module struct {
 	// Order is the place of the module among others: the lowest sees what a person wrote first, and the answer last.
 	Order int
 
-	// Input returns what the model is to read in place of text, one text part of a message. It runs for each message of a
-	// request, those of the history too, since a client sends them again every time. It is called from one goroutine.
+	// Input returns what the model is to read in place of text, one text part of a message. It runs for each message of
+	// a request, those of the history too, since a client sends them again every time. It is called from one goroutine.
 	Input func(ctx context.Context, x *Exchange, text string) (string, error)
 	// Roles says whose messages Input sees. Empty: the user's.
 	Roles []chat.Role

@@ -59,7 +59,8 @@ func program(mode string) {
 			used = strings.LastIndexByte(q.Text, ' ') + 1
 			text = text[:used]
 		}
-		line, _ := json.Marshal(module.ProgramOutput{Text: &text, Used: &used, Metadata: map[string]string{"asked": q.Metadata["asked"] + string(q.Hook) + " " + q.Context.Model + ";"}})
+		line, _ := json.Marshal(module.ProgramOutput{Text: &text, Used: &used,
+			Metadata: map[string]string{"asked": q.Metadata["asked"] + string(q.Hook) + " " + q.Context.Model + ";"}})
 		fmt.Println(string(line))
 	}
 }
@@ -97,7 +98,9 @@ func texts(pieces ...string) (events []chat.Event) {
 
 // upper changes each whole line to capitals.
 var upper = module.Module{Name: "upper", Buffer: module.Line, Output: func(*module.Exchange) module.Transformer {
-	return module.TransformerFunc(func(_ context.Context, text string) (string, error) { return strings.ToUpper(text), nil })
+	return module.TransformerFunc(func(_ context.Context, text string) (string, error) {
+		return strings.ToUpper(text), nil
+	})
 }}
 
 // show writes down a stream.
@@ -119,10 +122,13 @@ func show(t testing.TB, m chat.Model, req *chat.Request) string {
 }
 
 func TestOrderOfEvents(t *testing.T) {
-	call := []chat.Event{{Kind: chat.KindCallStart, Name: "f", At: 8, End: 10}, {Kind: chat.KindCallArgs, Text: "{}", At: 10, End: 12}, {Kind: chat.KindCallEnd, At: 12, End: 13}}
-	model := &said{events: slices.Concat(texts("one\ntw"), []chat.Event{{Kind: chat.KindMarkup, At: 6, End: 7}, {Kind: chat.KindIdle}}, []chat.Event{{Kind: chat.KindText, Text: "o", At: 7, End: 8}}, call,
-		[]chat.Event{{Kind: chat.KindReasoning, Text: "hm", At: 13, End: 15}, {Kind: chat.KindText, Text: "end", At: 15, End: 18},
-			{Kind: chat.KindRejected, Flags: chat.FlagSpent, At: 18, End: 20, Detail: &chat.RejectedDetail{Raw: "raw"}}, {Kind: chat.KindFinish}})}
+	call := []chat.Event{{Kind: chat.KindCallStart, Name: "f", At: 8, End: 10},
+		{Kind: chat.KindCallArgs, Text: "{}", At: 10, End: 12}, {Kind: chat.KindCallEnd, At: 12, End: 13}}
+	model := &said{events: slices.Concat(texts("one\ntw"), []chat.Event{{Kind: chat.KindMarkup, At: 6, End: 7},
+		{Kind: chat.KindIdle}}, []chat.Event{{Kind: chat.KindText, Text: "o", At: 7, End: 8}}, call,
+		[]chat.Event{{Kind: chat.KindReasoning, Text: "hm", At: 13, End: 15},
+			{Kind: chat.KindText, Text: "end", At: 15, End: 18}, {Kind: chat.KindRejected, Flags: chat.FlagSpent,
+				At: 18, End: 20, Detail: &chat.RejectedDetail{Raw: "raw"}}, {Kind: chat.KindFinish}})}
 	want := `text 0-4 "ONE\n"
 idle 0-0 ""
 text 4-8 "TWO"
@@ -135,7 +141,8 @@ text 15-18 "END"
 rejected 18-20 "" rejected "RAW"
 finish 0-0 ""
 `
-	if got := show(t, module.New(model, module.Options{Modules: []module.Module{upper}}), &chat.Request{}); got != want {
+	if got := show(t, module.New(model, module.Options{Modules: []module.Module{upper}}),
+		&chat.Request{}); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if raw := model.events[len(model.events)-2].Detail.(*chat.RejectedDetail).Raw; raw != "raw" {
@@ -152,12 +159,15 @@ func TestOrderOfModules(t *testing.T) {
 				return text + name, nil
 			},
 			Output: func(x *module.Exchange) module.Transformer {
-				return module.TransformerFunc(func(_ context.Context, text string) (string, error) { return text + name + x.Meta["saw"], nil })
+				return module.TransformerFunc(func(_ context.Context, text string) (string, error) {
+					return text + name + x.Meta["saw"], nil
+				})
 			}}
 	}
 	model := &said{events: texts("a", "b")}
 	m := module.New(model, module.Options{Modules: []module.Module{tag("2", 2), tag("1", 1)}})
-	req := &chat.Request{Messages: []chat.Message{{Role: chat.RoleSystem, Parts: chat.Text("s")}, {Role: chat.RoleUser, Parts: chat.Text("u")}}}
+	req := &chat.Request{Messages: []chat.Message{{Role: chat.RoleSystem, Parts: chat.Text("s")},
+		{Role: chat.RoleUser, Parts: chat.Text("u")}}}
 	if got, want := show(t, m, req), "text 0-2 \"ab212112\"\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -177,11 +187,24 @@ func TestFailure(t *testing.T) {
 		m    module.Module
 		want string
 	}{
-		{"input", module.Module{Input: func(context.Context, *module.Exchange, string) (string, error) { return "", broken }}, "one two three"},
-		{"output", module.Module{Output: func(*module.Exchange) module.Transformer { return &failing{at: 2, err: broken} }}, "ONE two three"},
-		{"half of it", module.Module{Output: func(*module.Exchange) module.Transformer { return &failing{at: 2, out: "[", used: 1, err: broken} }}, "ONE[two three"},
-		{"too much used", module.Module{Output: func(*module.Exchange) module.Transformer { return &failing{at: 2, used: 99} }}, "ONE two three"},
-		{"too little used", module.Module{Buffer: module.Whole, Output: func(*module.Exchange) module.Transformer { return &failing{at: 1, out: "<", used: 1} }}, "<ne two three"},
+		{"input",
+			module.Module{Input: func(context.Context, *module.Exchange, string) (string, error) {
+				return "", broken
+			}}, "one two three"},
+		{"output",
+			module.Module{Output: func(*module.Exchange) module.Transformer { return &failing{at: 2, err: broken} }},
+			"ONE two three"},
+		{"half of it",
+			module.Module{Output: func(*module.Exchange) module.Transformer {
+				return &failing{at: 2, out: "[", used: 1, err: broken}
+			}}, "ONE[two three"},
+		{"too much used",
+			module.Module{Output: func(*module.Exchange) module.Transformer { return &failing{at: 2, used: 99} }},
+			"ONE two three"},
+		{"too little used",
+			module.Module{Buffer: module.Whole,
+				Output: func(*module.Exchange) module.Transformer { return &failing{at: 1, out: "<", used: 1} }},
+			"<ne two three"},
 		{"too much waits", module.Module{Buffer: module.Whole, Output: upper.Output}, "one two three"},
 	} {
 		o := module.Options{Modules: []module.Module{tt.m}}
@@ -190,7 +213,8 @@ func TestFailure(t *testing.T) {
 		}
 		model := &said{events: texts("one", " two", " three")}
 		got := ""
-		for e, err := range module.New(model, o).Stream(t.Context(), &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("q")}}}) {
+		for e, err := range module.New(model, o).Stream(t.Context(),
+			&chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("q")}}}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -219,14 +243,16 @@ func (f *failing) Transform(_ context.Context, text string, _ bool) (string, int
 
 // TestStreamFails shows what was written before an error.
 func TestStreamFails(t *testing.T) {
-	m := module.New(&said{events: texts("half a li"), err: errors.New("gone")}, module.Options{Modules: []module.Module{upper}})
+	m := module.New(&said{events: texts("half a li"), err: errors.New("gone")},
+		module.Options{Modules: []module.Module{upper}})
 	if got, want := show(t, m, &chat.Request{}), "text 0-9 \"HALF A LI\"\nerror gone\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
 func TestRedact(t *testing.T) {
-	m := module.Redact(module.RedactOptions{Words: []string{"opensesame"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`ACME-\d+`)}})
+	m := module.Redact(module.RedactOptions{Words: []string{"opensesame"},
+		Patterns: []*regexp.Regexp{regexp.MustCompile(`ACME-\d+`)}})
 	for _, tt := range []struct{ text, want string }{
 		{"nothing to hide\n", "nothing to hide\n"},
 		{"say opensesame now", "say [redacted] now"},
@@ -243,7 +269,8 @@ func TestRedact(t *testing.T) {
 			t.Errorf("%q became %q, %v; want %q", tt.text, got, err, tt.want)
 		}
 		out := ""
-		for e := range module.New(&said{events: texts(tt.text)}, module.Options{Modules: []module.Module{m}}).Stream(t.Context(), &chat.Request{}) {
+		for e := range module.New(&said{events: texts(tt.text)}, module.Options{Modules: []module.Module{m}}).Stream(
+			t.Context(), &chat.Request{}) {
 			out += e.Text
 		}
 		if out != tt.want {
@@ -258,11 +285,13 @@ func TestFormat(t *testing.T) {
 		o          module.FormatOptions
 		text, want string
 	}{
-		{plain, "# Soup\n\n\n\nIt *needs* **time**, `salt` and [leeks](http://x.test/l).\n", "Soup\n\nIt needs time, salt and\nleeks (http://x.test/l).\n"},
+		{plain, "# Soup\n\n\n\nIt *needs* **time**, `salt` and [leeks](http://x.test/l).\n",
+			"Soup\n\nIt needs time, salt and\nleeks (http://x.test/l).\n"},
 		{plain, "* one_two\n+ _three_\n> said\n---\n", "- one_two\n- three\nsaid\n\n"},
 		{plain, "```go\nif x  *y* {\n\n\n}\n```\nend", "if x  *y* {\n\n\n}\nend"},
 		{module.FormatOptions{Trim: true}, "\n\na  \r\n\n\n\nb", "a\r\n\nb"},
-		{module.FormatOptions{Wrap: 10}, "  a word that wraps\n~~~\nit never wraps in code\n~~~\n", "  a word\n  that\n  wraps\n~~~\nit never wraps in code\n~~~\n"},
+		{module.FormatOptions{Wrap: 10}, "  a word that wraps\n~~~\nit never wraps in code\n~~~\n",
+			"  a word\n  that\n  wraps\n~~~\nit never wraps in code\n~~~\n"},
 		{module.FormatOptions{}, "# kept *as it is*  \n", "# kept *as it is*  \n"},
 	} {
 		m := module.Format(tt.o)
@@ -270,7 +299,8 @@ func TestFormat(t *testing.T) {
 			t.Error(err)
 		}
 		out := ""
-		for e := range module.New(&said{events: texts(tt.text)}, module.Options{Modules: []module.Module{m}}).Stream(t.Context(), &chat.Request{}) {
+		for e := range module.New(&said{events: texts(tt.text)}, module.Options{Modules: []module.Module{m}}).Stream(
+			t.Context(), &chat.Request{}) {
 			out += e.Text
 		}
 		if out != tt.want {
@@ -281,8 +311,11 @@ func TestFormat(t *testing.T) {
 
 // TestAnyPieces cuts random texts in every way, through all modules that ship.
 func TestAnyPieces(t *testing.T) {
-	words := []string{"a", "word", " ", "\n", "\n\n", "\r\n", "*", "**b**", "_", "`", "```", "~~~\n", "# ", "> ", "- ", "[x](y)", "sk-abcdefghijklmno", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "secret", "é", "🍜", `"password":"x"`}
-	modules := []module.Module{module.Redact(module.RedactOptions{Words: []string{"secret"}}), module.Format(module.FormatOptions{Plain: true, Trim: true, Wrap: 9}), upper}
+	words := []string{"a", "word", " ", "\n", "\n\n", "\r\n", "*", "**b**", "_", "`", "```", "~~~\n", "# ", "> ", "- ",
+		"[x](y)", "sk-abcdefghijklmno", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "secret", "é", "🍜",
+		`"password":"x"`}
+	modules := []module.Module{module.Redact(module.RedactOptions{Words: []string{"secret"}}),
+		module.Format(module.FormatOptions{Plain: true, Trim: true, Wrap: 9}), upper}
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 12).Draw(t, "text"), "")
 		for _, m := range modules {
@@ -321,14 +354,16 @@ func TestTranslate(t *testing.T) {
 	m := module.Translate(module.TranslateOptions{Model: by, Theirs: "German", Models: "English"})
 	model := &said{events: texts("an ", "answer\n")}
 	served := module.New(model, module.Options{Modules: []module.Module{m}})
-	req := &chat.Request{Messages: []chat.Message{{Role: chat.RoleSystem, Parts: chat.Text("s")}, {Role: chat.RoleUser, Parts: chat.Text("Frage ")}}}
+	req := &chat.Request{Messages: []chat.Message{{Role: chat.RoleSystem, Parts: chat.Text("s")},
+		{Role: chat.RoleUser, Parts: chat.Text("Frage ")}}}
 	if got, want := show(t, served, req), "text 0-10 \"de(an answer)\\n\"\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got := model.req.Messages[0].Text() + model.req.Messages[1].Text(); got != "sen(Frage) " {
 		t.Errorf("the model read %q", got)
 	}
-	req.Messages = append(req.Messages, chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("de(an answer)\n")}, chat.Message{Role: chat.RoleUser, Parts: chat.Text("Frage ")})
+	req.Messages = append(req.Messages, chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("de(an answer)\n")},
+		chat.Message{Role: chat.RoleUser, Parts: chat.Text("Frage ")})
 	asked := by.asked
 	show(t, served, req)
 	if got := model.req.Messages[2].Text(); got != "an answer\n" || by.asked != asked {
@@ -354,7 +389,8 @@ func run(t *testing.T, mode string) sandbox.Command {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sandbox.Command{Argv: []string{exe}, Env: append(sandbox.Environ(), "MODULE_PROGRAM="+mode), Level: sandbox.None, Limits: sandbox.ProcessLimits{Grace: 100 * time.Millisecond}}
+	return sandbox.Command{Argv: []string{exe}, Env: append(sandbox.Environ(), "MODULE_PROGRAM="+mode),
+		Level: sandbox.None, Limits: sandbox.ProcessLimits{Grace: 100 * time.Millisecond}}
 }
 
 func TestExec(t *testing.T) {
@@ -376,13 +412,15 @@ func TestExec(t *testing.T) {
 		if tt.mode == "silent" {
 			timeout = 50 * time.Millisecond
 		}
-		m, err := module.Exec(module.ExecOptions{Name: tt.mode, Hooks: tt.hooks, Command: run(t, tt.mode), Timeout: timeout})
+		m, err := module.Exec(module.ExecOptions{Name: tt.mode, Hooks: tt.hooks, Command: run(t, tt.mode),
+			Timeout: timeout})
 		if err != nil {
 			t.Fatal(err)
 		}
 		model := &said{events: texts("one t", "wo", " three")}
 		got := ""
-		for e, err := range module.New(model, module.Options{Modules: []module.Module{m}}).Stream(t.Context(), &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hello")}}}) {
+		for e, err := range module.New(model, module.Options{Modules: []module.Module{m}}).Stream(t.Context(),
+			&chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hello")}}}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -396,11 +434,13 @@ func TestExec(t *testing.T) {
 
 // TestExecLeft goes away in the middle: the program ends with the stream.
 func TestExecLeft(t *testing.T) {
-	m, err := module.Exec(module.ExecOptions{Name: "left", Hooks: []module.Hook{module.OnChunk}, Command: run(t, "upper"), Timeout: time.Minute})
+	m, err := module.Exec(module.ExecOptions{Name: "left", Hooks: []module.Hook{module.OnChunk},
+		Command: run(t, "upper"), Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for e := range module.New(&said{events: texts("one", "two")}, module.Options{Modules: []module.Module{m}}).Stream(t.Context(), &chat.Request{}) {
+	for e := range module.New(&said{events: texts("one", "two")}, module.Options{Modules: []module.Module{m}}).Stream(
+		t.Context(), &chat.Request{}) {
 		if e.Text != "ONE" {
 			t.Errorf("got %q", e.Text)
 		}
@@ -409,7 +449,8 @@ func TestExecLeft(t *testing.T) {
 }
 
 func TestExecMetadata(t *testing.T) {
-	m, err := module.Exec(module.ExecOptions{Name: "meta", Hooks: []module.Hook{module.OnMessage}, Command: run(t, "upper"), Timeout: time.Minute})
+	m, err := module.Exec(module.ExecOptions{Name: "meta", Hooks: []module.Hook{module.OnMessage},
+		Command: run(t, "upper"), Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -418,7 +459,8 @@ func TestExecMetadata(t *testing.T) {
 		seen = x.Meta["asked"]
 		return text, nil
 	}}
-	show(t, module.New(&said{}, module.Options{Modules: []module.Module{after, m}}), &chat.Request{Model: "coder", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("a")}}})
+	show(t, module.New(&said{}, module.Options{Modules: []module.Module{after, m}}),
+		&chat.Request{Model: "coder", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("a")}}})
 	if want := "on_message coder;"; seen != want {
 		t.Errorf("the next module saw %q, want %q", seen, want)
 	}

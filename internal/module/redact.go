@@ -31,7 +31,8 @@ func Redact(o RedactOptions) Module {
 	if !o.In && !o.Out {
 		o.In, o.Out = true, true
 	}
-	m := Module{Name: o.Name, Order: o.Order, Buffer: Line, Reasoning: true, Roles: []chat.Role{chat.RoleSystem, chat.RoleDeveloper, chat.RoleUser, chat.RoleAssistant, chat.RoleTool}}
+	m := Module{Name: o.Name, Order: o.Order, Buffer: Line, Reasoning: true,
+		Roles: []chat.Role{chat.RoleSystem, chat.RoleDeveloper, chat.RoleUser, chat.RoleAssistant, chat.RoleTool}}
 	if o.In {
 		m.Input = func(ctx context.Context, _ *Exchange, text string) (string, error) {
 			out, _, err := (&redactor{o: &o}).Transform(ctx, text, true)

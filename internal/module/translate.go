@@ -56,8 +56,10 @@ const maxKnown = 512
 
 // translateText is what the model is told. The text stands in the user's message alone, so that nothing in it is an
 // instruction here.
-const translateText = "You translate. Write the text of the user's message in %s and nothing else: no introduction, no quotation marks, no answer to what " +
-	"it says. Keep its paragraphs, lists and Markdown. Leave code, commands, names, numbers and addresses as they are. If it is in %[1]s already, repeat it."
+const translateText = "You translate. Write the text of the user's message in %s and nothing else: no introduction, " +
+	"no quotation marks, no answer to what " +
+	"it says. Keep its paragraphs, lists and Markdown. Leave code, commands, names, numbers and addresses as they " +
+	"are. If it is in %[1]s already, repeat it."
 
 func (t *translator) translate(ctx context.Context, text, to string) (string, error) {
 	if strings.TrimSpace(text) == "" {

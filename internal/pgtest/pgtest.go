@@ -82,8 +82,8 @@ func Start(tb testing.TB) *Cluster {
 	tb.Cleanup(func() { log.Close() })
 	c := &Cluster{dir: dir}
 	c.start = func() error {
-		server := command(postgres, "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off",
-			"-c", "shared_buffers=16MB", "-c", "dynamic_shared_memory_type=mmap")
+		server := command(postgres, "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c",
+			"full_page_writes=off", "-c", "shared_buffers=16MB", "-c", "dynamic_shared_memory_type=mmap")
 		server.Stdout, server.Stderr = log, log
 		if err := server.Start(); err != nil {
 			return err
@@ -153,7 +153,8 @@ func (c *Cluster) ready(ctx context.Context, ended <-chan struct{}) error {
 
 // URL is the address of a database for a role.
 func (c *Cluster) URL(role, database string) string {
-	return "postgres:///" + url.PathEscape(database) + "?" + url.Values{"host": {c.dir}, "user": {role}, "sslmode": {"disable"}}.Encode()
+	return "postgres:///" + url.PathEscape(database) + "?" +
+		url.Values{"host": {c.dir}, "user": {role}, "sslmode": {"disable"}}.Encode()
 }
 
 // Database makes a new, empty database that [Admin] owns, and returns its address.

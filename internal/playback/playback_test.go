@@ -44,7 +44,8 @@ func recordScenario(t *testing.T, s *script.Scenario, mode bridge.Mode) (*journa
 	var reg tool.Registry
 	for _, d := range s.Client.Tools {
 		given := 0
-		err := reg.Add(tool.Raw(d.Name, d.Description, d.Parameters, func(context.Context, *tool.Call) (tool.Result, error) {
+		err := reg.Add(tool.Raw(d.Name, d.Description, d.Parameters, func(context.Context, *tool.Call) (tool.Result,
+			error) {
 			results := s.Client.Results[d.Name]
 			if len(results) == 0 {
 				return tool.Result{}, &tool.Error{Kind: tool.ErrTool, Tool: d.Name, Message: "there is nothing"}
@@ -58,8 +59,10 @@ func recordScenario(t *testing.T, s *script.Scenario, mode bridge.Mode) (*journa
 		}
 	}
 	store := new(journal.Memory)
-	a := agent.New(bridge.New(script.New(s, script.Options{Speed: -1}), bridge.Options{Mode: mode}), tool.NewRunner(tool.Settings{Tools: &reg}), agent.Options{Journal: store})
-	run := a.Run(&chat.Request{Model: "recorded", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(s.Client.User[0])}}})
+	a := agent.New(bridge.New(script.New(s, script.Options{Speed: -1}), bridge.Options{Mode: mode}),
+		tool.NewRunner(tool.Settings{Tools: &reg}), agent.Options{Journal: store})
+	run := a.Run(&chat.Request{Model: "recorded",
+		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(s.Client.User[0])}}})
 	for _, err := range run.Events(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
@@ -121,22 +124,28 @@ func TestDifferences(t *testing.T) {
 	r := load(t, store, id)
 	t.Run("the model says something else", func(t *testing.T) {
 		other, otherID := record(t, "missingFile", bridge.ModeText)
-		p := playback.Player{Model: bridge.New(load(t, other, otherID).Model(playback.Split{}), bridge.Options{Mode: bridge.ModeText})}
+		p := playback.Player{Model: bridge.New(load(t, other, otherID).Model(playback.Split{}),
+			bridge.Options{Mode: bridge.ModeText})}
 		d, err := p.Play(t.Context(), r)
 		if err != nil || len(d) == 0 || d[0].What != "call" || d[0].Turn != 0 ||
 			!strings.Contains(d[0].Recorded, "package.json") || strings.Contains(d[0].Now, "package.json") {
 			t.Errorf("%v, %+v", err, d)
 		}
-		p = playback.Player{Model: bridge.New(load(t, other, otherID).Model(playback.Split{}), bridge.Options{Mode: bridge.ModeText}), From: 1}
-		if later, err := p.Play(t.Context(), r); err != nil || slices.ContainsFunc(later, func(d playback.Difference) bool { return d.Turn < 1 }) {
+		p = playback.Player{Model: bridge.New(load(t, other, otherID).Model(playback.Split{}),
+			bridge.Options{Mode: bridge.ModeText}), From: 1}
+		if later, err := p.Play(t.Context(), r); err != nil ||
+			slices.ContainsFunc(later, func(d playback.Difference) bool { return d.Turn < 1 }) {
 			t.Errorf("%v, %+v", err, later)
 		}
 	})
 	t.Run("nobody reads the call", func(t *testing.T) {
 		p := playback.Player{Model: r.Model(playback.Split{})}
 		d, err := p.Play(t.Context(), r)
-		if err != nil || !slices.ContainsFunc(d, func(d playback.Difference) bool { return d.What == "call" && d.Now == "" }) ||
-			!slices.ContainsFunc(d, func(d playback.Difference) bool { return d.What == "turns" && d.Recorded == "2" && d.Now == "1" }) {
+		if err != nil ||
+			!slices.ContainsFunc(d, func(d playback.Difference) bool { return d.What == "call" && d.Now == "" }) ||
+			!slices.ContainsFunc(d, func(d playback.Difference) bool {
+				return d.What == "turns" && d.Recorded == "2" && d.Now == "1"
+			}) {
 			t.Errorf("%v, %+v", err, d)
 		}
 	})
@@ -199,7 +208,8 @@ func TestScenario(t *testing.T) {
 			if s.NativeTools {
 				mode = bridge.ModeNative
 			}
-			out, err := script.Drive(t.Context(), bridge.New(script.New(s, script.Options{Speed: -1}), bridge.Options{Mode: mode}), s, nil)
+			out, err := script.Drive(t.Context(), bridge.New(script.New(s, script.Options{Speed: -1}),
+				bridge.Options{Mode: mode}), s, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -252,18 +262,22 @@ func said(r *playback.Recording) string {
 // TestScenarioText writes scenarios of hostile texts, which a scripted model must say byte for byte.
 func TestScenarioText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.SampledFrom([]rune("${}'\"\\\n\t :#-|>!&*%@`\u2028\u0085\u0000\u007f\ufeff<éa")))).Draw(t, "text")
+		text := rapid.OneOf(rapid.String(),
+			rapid.StringOf(
+				rapid.SampledFrom([]rune("${}'\"\\\n\t :#-|>!&*%@`\u2028\u0085\u0000\u007f\ufeff<éa")))).Draw(t, "text")
 		user := rapid.String().Draw(t, "user")
 		r := &playback.Recording{Turns: []*playback.Turn{{
 			Said: []journal.Message{{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text(user)}}},
-			End:  &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(text)}, Raw: journal.Text(text)},
+			End: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(text)},
+				Raw: journal.Text(text)},
 		}}}
 		s := scenarioOf(t, r)
 		if s.Client.User[0] != user {
 			t.Fatalf("the user says %q, want %q", s.Client.User[0], user)
 		}
 		got := ""
-		for e, err := range script.New(s, script.Options{Speed: -1}).Stream(context.Background(), &chat.Request{Messages: []chat.Message{r.Turns[0].Said[0].Message}}) {
+		for e, err := range script.New(s, script.Options{Speed: -1}).Stream(context.Background(),
+			&chat.Request{Messages: []chat.Message{r.Turns[0].Said[0].Message}}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -308,8 +322,10 @@ func TestRead(t *testing.T) {
 func TestSpans(t *testing.T) {
 	store, id := record(t, "tutorials", bridge.ModeText)
 	r := load(t, store, id)
-	r.Turns[0].Calls[0].Questions = []*playback.AskedQuestion{{QuestionRecord: journal.QuestionRecord{ID: "apr_1", Asked: r.Turns[0].Ended},
-		Answer: &journal.AnswerRecord{At: r.Turns[0].Ended.Add(time.Microsecond), Answer: tool.Answer{State: tool.ApprovalApproved, By: "ann"}}}}
+	r.Turns[0].Calls[0].Questions = []*playback.AskedQuestion{
+		{QuestionRecord: journal.QuestionRecord{ID: "apr_1", Asked: r.Turns[0].Ended},
+			Answer: &journal.AnswerRecord{At: r.Turns[0].Ended.Add(time.Microsecond),
+				Answer: tool.Answer{State: tool.ApprovalApproved, By: "ann"}}}}
 	root := r.Spans(false)
 	names := []string{}
 	var walk func(s *trace.Recorded)
@@ -320,14 +336,15 @@ func TestSpans(t *testing.T) {
 		}
 		for _, inner := range s.Inside {
 			if inner.Start.Before(s.Start) || inner.End.After(s.End.Add(time.Millisecond)) {
-				t.Errorf("%s %s..%s is not within %s %s..%s", inner.Name, inner.Start, inner.End, s.Name, s.Start, s.End)
+				t.Errorf("%s %s..%s is not within %s %s..%s", inner.Name, inner.Start, inner.End, s.Name, s.Start,
+					s.End)
 			}
 			walk(inner)
 		}
 	}
 	walk(root)
-	want := []string{"invoke_agent", "chat recorded", "execute_tool search_internet", "approval", "run search_internet", "chat recorded",
-		"execute_tool file_access", "run file_access", "chat recorded"}
+	want := []string{"invoke_agent", "chat recorded", "execute_tool search_internet", "approval",
+		"run search_internet", "chat recorded", "execute_tool file_access", "run file_access", "chat recorded"}
 	if !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}
@@ -344,7 +361,9 @@ func TestSpans(t *testing.T) {
 		if plain.String() != again.String() {
 			t.Errorf("%s: the same run has two traces", name)
 		}
-		if !json.Valid(plain.Bytes()) || !strings.Contains(plain.String(), "apr_1") || strings.Contains(plain.String(), "Python tutorials") || !strings.Contains(full.String(), "Python tutorials") {
+		if !json.Valid(plain.Bytes()) || !strings.Contains(plain.String(), "apr_1") ||
+			strings.Contains(plain.String(), "Python tutorials") ||
+			!strings.Contains(full.String(), "Python tutorials") {
 			t.Errorf("%s: %s", name, plain.String())
 		}
 	}

@@ -109,7 +109,8 @@ func (w *scenario) offer(t chat.Tool) {
 // turn adds an answer, with those that were bounced before it. Those follow one another by states, because
 // what a correction looks like in a request depends on how the model is asked.
 func (w *scenario) turn(t *Turn) {
-	answers := slices.DeleteFunc(append(w.pending, t.bounced()...), func(a recordedAnswer) bool { return a.confused }) // the scripted model's own channel runs them
+	// the scripted model's own channel runs them
+	answers := slices.DeleteFunc(append(w.pending, t.bounced()...), func(a recordedAnswer) bool { return a.confused })
 	answers, w.pending = append(answers, t.answer()), nil
 	for i, a := range answers {
 		var b strings.Builder

@@ -38,8 +38,8 @@ func TestApart(t *testing.T) {
 		won, lost int
 		want      bool
 	}{
-		{0, 0, false}, {0, 4, false}, {0, 5, true}, {5, 0, true}, {1, 6, false}, {1, 7, true}, {2, 8, false}, {2, 9, true},
-		{40, 60, true}, {42, 58, false},
+		{0, 0, false}, {0, 4, false}, {0, 5, true}, {5, 0, true}, {1, 6, false}, {1, 7, true}, {2, 8, false},
+		{2, 9, true}, {40, 60, true}, {42, 58, false},
 	} {
 		if got := Apart(c.won, c.lost); got != c.want {
 			t.Errorf("%d to %d: %v", c.won, c.lost, got)

@@ -26,7 +26,8 @@ func (f *field) layout(place string) (*dialect.Layout, error) {
 	case "xml-inline":
 		err = f.elements(l, place, where, open, closing)
 	default:
-		err = &Error{place + ".content", fmt.Sprintf("wield reads calls as json or xml-inline, not as %s", orText(f.Content))}
+		err = &Error{place + ".content", fmt.Sprintf("wield reads calls as json or xml-inline, not as %s",
+			orText(f.Content))}
 	}
 	return l, err
 }
@@ -113,14 +114,17 @@ func (f *field) json(l *dialect.Layout, place, where string, open []part, closin
 		l.Open += p.literal
 	}
 	if f.Args.UnquotedKeys || len(f.Args.StringDelims) > 0 {
-		if len(f.Args.StringDelims) != 1 || f.Args.StringDelims[0][0] != f.Args.StringDelims[0][1] || len(trim(after)) > 0 {
-			return &Error{place + ".content_args", "wield reads bare keys with one delimiter of strings, the same at both ends"}
+		if len(f.Args.StringDelims) != 1 || f.Args.StringDelims[0][0] != f.Args.StringDelims[0][1] ||
+			len(trim(after)) > 0 {
+			return &Error{place + ".content_args", "wield reads bare keys with one delimiter of strings, the same at " +
+				"both ends"}
 		}
 		l.Token, l.Close, l.CallClose = f.Args.StringDelims[0][0], l.CallClose, ""
 		l.Open, l.Then = strings.TrimSuffix(l.Open, "call:"), "call:"
 		return nil
 	}
-	if opener, ok := strings.CutSuffix(l.Open, "functions."); ok && len(after) > 1 && after[0].literal == ":" && after[1].digits {
+	if opener, ok := strings.CutSuffix(l.Open, "functions."); ok && len(after) > 1 && after[0].literal == ":" &&
+		after[1].digits {
 		l.Open, l.Counted, after = opener, true, trim(after[2:])
 	}
 	if len(after) != 1 || after[0].literal == "" {
@@ -311,7 +315,8 @@ func (f *field) keys(l *dialect.Layout, place string) error {
 	}
 	name, args = strings.TrimPrefix(name, "content."), strings.TrimPrefix(args, "content.")
 	if !slices.Contains([]string{"", "name", "tool_name", "function"}, name) {
-		return &Error{place + ".transform", fmt.Sprintf("wield reads the name of a tool under name, tool_name or function, not under %s", name)}
+		return &Error{place + ".transform", fmt.Sprintf("wield reads the name of a tool under name, tool_name or "+
+			"function, not under %s", name)}
 	}
 	if !slices.Contains([]string{"", "arguments", "parameters"}, args) {
 		l.Args = args

@@ -33,11 +33,13 @@ for line in sys.stdin:
 
 // TestReference compares what is read with what the reference implementation reads. It is skipped without Transformers.
 func TestReference(t *testing.T) {
-	if err := exec.Command("python3", "-c", "from transformers.utils.chat_parsing import parse_response").Run(); err != nil {
+	if err := exec.Command("python3", "-c",
+		"from transformers.utils.chat_parsing import parse_response").Run(); err != nil {
 		t.Skip("python3 has no transformers 5.13 or later")
 	}
 	tools := []dialecttest.Tool{{Type: "function", Function: dialecttest.Function{Name: "tide_table",
-		Parameters: []byte(`{"type":"object","properties":{"port":{"type":"string"},"days":{"type":"integer"},"night":{"type":"boolean"},"boats":{"type":"array","items":{"type":"string"}}}}`)}}}
+		Parameters: []byte(
+			`{"type":"object","properties":{"port":{"type":"string"},"days":{"type":"integer"},"night":{"type":"boolean"},"boats":{"type":"array","items":{"type":"string"}}}}`)}}}
 	var in bytes.Buffer
 	var want [][]chat.Call
 	for _, family := range families {
@@ -46,8 +48,11 @@ func TestReference(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := imported(t, family)
-		for _, args := range []string{`{"port":"Ostend"}`, `{"port":"De Haan aan Zee","days":3}`, `{"port":"Käpt’n 港","days":-2,"night":true}`, `{"port":"a & b","boats":["Gull","Tern"]}`, `{"port":"007","night":false}`} {
-			text, err := m.Dialect.AppendCalls([]byte("A word before.\n"), []chat.Call{{Name: "tide_table", Arguments: args}})
+		for _, args := range []string{`{"port":"Ostend"}`, `{"port":"De Haan aan Zee","days":3}`,
+			`{"port":"Käpt’n 港","days":-2,"night":true}`, `{"port":"a & b","boats":["Gull","Tern"]}`,
+			`{"port":"007","night":false}`} {
+			text, err := m.Dialect.AppendCalls([]byte("A word before.\n"),
+				[]chat.Call{{Name: "tide_table", Arguments: args}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,8 +102,9 @@ func TestReference(t *testing.T) {
 			t.Fatal(err)
 		}
 		var args any
-		if len(want[i]) != 1 || json.Unmarshal([]byte(want[i][0].Arguments), &args) != nil || len(reference.Calls) != 1 ||
-			reference.Calls[0].Name != want[i][0].Name || !reflect.DeepEqual(reference.Calls[0].Arguments, args) {
+		if len(want[i]) != 1 || json.Unmarshal([]byte(want[i][0].Arguments), &args) != nil ||
+			len(reference.Calls) != 1 || reference.Calls[0].Name != want[i][0].Name ||
+			!reflect.DeepEqual(reference.Calls[0].Arguments, args) {
 			t.Errorf("%s\n  read      %+v\n  reference %s", texts[i], want[i], line)
 		}
 	}

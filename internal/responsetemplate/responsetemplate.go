@@ -220,7 +220,8 @@ func (f *field) literal(place, which string) (string, error) {
 // content takes the tokens around the content, which are left out.
 func (m *Imported) content(place string, f *field) error {
 	if f.OpenPattern != "" || f.ClosePattern != "" {
-		for _, p := range []struct{ which, pattern string }{{".open_pattern", f.OpenPattern}, {".close_pattern", f.ClosePattern}} {
+		for _, p := range []struct{ which, pattern string }{{".open_pattern", f.OpenPattern},
+			{".close_pattern", f.ClosePattern}} {
 			if p.pattern == "" {
 				continue
 			}

@@ -15,7 +15,8 @@ import (
 )
 
 // families are the dialects whose own templates stand in testdata.
-var families = []string{"hermes", "qwen3-coder", "glm", "minimax-m2", "kimi-k2", "deepseek-v31", "gemma4", "longcat", "nemotron", "mistral-args"}
+var families = []string{"hermes", "qwen3-coder", "glm", "minimax-m2", "kimi-k2", "deepseek-v31", "gemma4", "longcat",
+	"nemotron", "mistral-args"}
 
 func imported(t *testing.T, family string) *responsetemplate.Imported {
 	t.Helper()
@@ -36,7 +37,8 @@ func TestFamilies(t *testing.T) {
 	for _, family := range families {
 		t.Run(family, func(t *testing.T) {
 			m := imported(t, family)
-			cases, err := dialecttest.ReadFile(filepath.Join("..", "..", "dialect", "testdata", "cases", family+".jsonl"))
+			cases, err := dialecttest.ReadFile(filepath.Join("..", "..", "dialect", "testdata", "cases",
+				family+".jsonl"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,10 +51,12 @@ func TestFamilies(t *testing.T) {
 				}
 				o.Only, o.Dialect = true, family
 				want, err := dialect.Parse(cases[i].Text, o)
-				if err != nil || len(want.Calls) == 0 || slices.ContainsFunc(want.Calls, func(c chat.Call) bool { return !c.Complete }) {
+				if err != nil || len(want.Calls) == 0 ||
+					slices.ContainsFunc(want.Calls, func(c chat.Call) bool { return !c.Complete }) {
 					continue
 				}
-				text, err := row.AppendCalls([]byte("A word before.\n"), want.Calls) // as the family's own template writes them
+				// as the family's own template writes them
+				text, err := row.AppendCalls([]byte("A word before.\n"), want.Calls)
 				if err != nil {
 					continue
 				}
@@ -96,7 +100,8 @@ func TestFamilies(t *testing.T) {
 func TestWritten(t *testing.T) {
 	for _, family := range families {
 		m := imported(t, family)
-		calls := []chat.Call{{Name: "tide_table", Arguments: `{"port":"Ostend","days":3}`, Complete: true}, {Name: "tide_table", Arguments: `{"port":"a <b>","days":0}`, Complete: true, Index: 1}}
+		calls := []chat.Call{{Name: "tide_table", Arguments: `{"port":"Ostend","days":3}`, Complete: true},
+			{Name: "tide_table", Arguments: `{"port":"a <b>","days":0}`, Complete: true, Index: 1}}
 		text, err := m.Dialect.AppendCalls(nil, calls)
 		if err != nil {
 			t.Errorf("%s: %v", family, err)
@@ -111,7 +116,8 @@ func TestWritten(t *testing.T) {
 		}
 		o.Only, o.Own = true, m.Dialect
 		got, err := dialect.Parse(string(text), o)
-		if err != nil || len(got.Calls) != 2 || got.Calls[0].Arguments != calls[0].Arguments || got.Calls[1].Arguments != calls[1].Arguments || got.Calls[0].Dialect != "own" {
+		if err != nil || len(got.Calls) != 2 || got.Calls[0].Arguments != calls[0].Arguments ||
+			got.Calls[1].Arguments != calls[1].Arguments || got.Calls[0].Dialect != "own" {
 			t.Errorf("%s: %q gives %+v, %v", family, text, got.Calls, err)
 		}
 	}
@@ -120,7 +126,8 @@ func TestWritten(t *testing.T) {
 // TestTokens reads a tokenizer_config.json, and checks the tags of reasoning and the tokens to leave out.
 func TestTokens(t *testing.T) {
 	m := imported(t, "tokenizer_config")
-	if m.Thinking.Opener != "<think>" || m.Thinking.Closer != "</think>" || !slices.Equal(m.Drop, []string{"<|im_end|>"}) || m.Dialect.Name != "own" {
+	if m.Thinking.Opener != "<think>" || m.Thinking.Closer != "</think>" ||
+		!slices.Equal(m.Drop, []string{"<|im_end|>"}) || m.Dialect.Name != "own" {
 		t.Errorf("%+v", m)
 	}
 	m = imported(t, "kimi-k2")
@@ -141,16 +148,21 @@ func TestUnread(t *testing.T) {
 		{`{"fields": {"thinking": {"open": ["<a>", "<b>"], "close": "</a>"}}}`, "fields.thinking.open", "several"},
 		{`{"fields": {"thinking": {"open": "<a>"}}}`, "fields.thinking.close", "nothing ends"},
 		{`{"fields": {"content": {"content": "json"}}}`, "fields.content.content", "as text"},
-		{`{"fields": {"tool_calls": {"open": "<t>", "close": "</t>", "content": "kv-lines"}}}`, "fields.tool_calls.content", "not as kv-lines"},
+		{`{"fields": {"tool_calls": {"open": "<t>", "close": "</t>", "content": "kv-lines"}}}`,
+			"fields.tool_calls.content", "not as kv-lines"},
 		{`{"fields": {"tool_calls": {"open": "<t>", "close": "</t>"}}}`, "fields.tool_calls.content", "not as text"},
-		{`{"fields": {"tool_calls": {"open_pattern": "<t>(?=x)", "content": "json"}}}`, "fields.tool_calls.open_pattern", "no such pattern"},
-		{`{"fields": {"tool_calls": {"open_pattern": "<(?:a|b)>(?P<name>x)", "content": "json"}}}`, "fields.tool_calls.open_pattern", "literals"},
-		{`{"fields": {"tool_calls": {"open_pattern": "<t (?P<colour>x)>", "content": "json"}}}`, "fields.tool_calls.open_pattern", "no capture"},
+		{`{"fields": {"tool_calls": {"open_pattern": "<t>(?=x)", "content": "json"}}}`,
+			"fields.tool_calls.open_pattern", "no such pattern"},
+		{`{"fields": {"tool_calls": {"open_pattern": "<(?:a|b)>(?P<name>x)", "content": "json"}}}`,
+			"fields.tool_calls.open_pattern", "literals"},
+		{`{"fields": {"tool_calls": {"open_pattern": "<t (?P<colour>x)>", "content": "json"}}}`,
+			"fields.tool_calls.open_pattern", "no capture"},
 		{`{"fields": {"tool_calls": {"open": "<t>", "close": "</t>", "content": "json", "transform": {"function": {"name": "{content.tool}", "arguments": "{content.a}"}}}}}`, "fields.tool_calls.transform", "not under tool"},
 		{`{"fields": {"tool_calls": {"open_pattern": "<t (?P<name>\\w+)>", "close": "</t>", "content": "xml-inline", "transform": {"function": {"name": "{name}", "arguments": "{content}"}}}}}`, "fields.tool_calls.content_args.tag_pattern", "needs it"},
 		{`{"fields": {"tool_calls": {"open_pattern": "<t>(?P<name>\\w+)", "close": "</t>", "content": "json", "transform": {"function": {"name": "{name}", "arguments": "{content}"}}}}}`, "fields.tool_calls.open_pattern", "between the name and the object"},
 		{`{"fields": {"content": {"close_pattern": "[a-z]+"}}}`, "fields.content.close_pattern", "literals"},
-		{`{"fields": {"tool_calls": {"open": "<t>", "open_pattern": "x", "content": "json"}}}`, "fields.tool_calls", "either"},
+		{`{"fields": {"tool_calls": {"open": "<t>", "open_pattern": "x", "content": "json"}}}`, "fields.tool_calls",
+			"either"},
 	} {
 		_, err := responsetemplate.Read("own", []byte(c.file))
 		if err == nil || !strings.Contains(err.Error(), c.why) {

@@ -114,7 +114,8 @@ func (s *Store) Get(ctx context.Context, binding string) (tool.Result, bool, err
 		return tool.Result{}, false, failed(err)
 	}
 	var body []byte
-	err = db.QueryRowContext(ctx, "SELECT body FROM result WHERE binding = ?1 AND kept <= ?2 AND until > ?2", binding, s.o.Now().UnixMilli()).Scan(&body)
+	err = db.QueryRowContext(ctx, "SELECT body FROM result WHERE binding = ?1 AND kept <= ?2 AND until > ?2", binding,
+		s.o.Now().UnixMilli()).Scan(&body)
 	if errors.Is(err, sql.ErrNoRows) {
 		return tool.Result{}, false, nil
 	}
@@ -150,7 +151,8 @@ func (s *Store) Put(ctx context.Context, binding string, r tool.Result, until ti
 		args  []any
 	}{
 		{"DELETE FROM result WHERE until <= ?1 OR kept > ?1", []any{now}}, // of a clock that was ahead, too
-		{"INSERT INTO result (binding, body, kept, until) VALUES (?, ?, ?, ?) ON CONFLICT (binding) DO UPDATE SET body = excluded.body, kept = excluded.kept, until = excluded.until",
+		{"INSERT INTO result (binding, body, kept, until) VALUES (?, ?, ?, ?) ON CONFLICT (binding) DO UPDATE SET " +
+			"body = excluded.body, kept = excluded.kept, until = excluded.until",
 			[]any{binding, body, now, until.UnixMilli()}},
 		{`DELETE FROM result WHERE binding IN (SELECT binding FROM (SELECT binding, sum(length(body)) OVER (ORDER BY kept DESC, rowid DESC) AS total FROM result) WHERE total > ?)`,
 			[]any{s.o.Bytes}},

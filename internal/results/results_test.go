@@ -22,7 +22,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // counter makes a runner, as a new process would, of a tool that counts its runs.
 func counter(t *testing.T, s *results.Store, ttl time.Duration, ran *int) *tool.Runner {
 	t.Helper()
-	count := tool.Raw("count", "Counts.", []byte(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"},"fail":{"type":"boolean"}}}`),
+	count := tool.Raw("count", "Counts.",
+		[]byte(
+			`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"},"fail":{"type":"boolean"}}}`),
 		func(_ context.Context, c *tool.Call) (tool.Result, error) {
 			*ran++
 			if strings.Contains(c.Arguments, "fail") {
@@ -81,10 +83,12 @@ func TestKept(t *testing.T) {
 		{"the first", `{"a":1,"b":2}`, "run 1", false, nil},
 		{"another process", `{"b": 2, "a": 1}`, "run 1", true, nil},
 		{"other arguments", `{"a":1,"b":3}`, "run 2", false, nil},
-		{"another workspace", `{"a":1,"b":2}`, "run 3", false, func(r *tool.Runner) { *r = *r.With(func(s *tool.Settings) { s.Root = t.TempDir() }) }},
+		{"another workspace", `{"a":1,"b":2}`, "run 3", false,
+			func(r *tool.Runner) { *r = *r.With(func(s *tool.Settings) { s.Root = t.TempDir() }) }},
 		{"a failure", `{"fail":true}`, "Error: no", false, nil},
 		{"a failure again", `{"fail":true}`, "Error: no", false, nil},
-		{"nearly over", `{"a":1,"b":2}`, "run 1", true, func(*tool.Runner) { now = now.Add(time.Hour - 2*time.Second) }},
+		{"nearly over", `{"a":1,"b":2}`, "run 1", true,
+			func(*tool.Runner) { now = now.Add(time.Hour - 2*time.Second) }},
 	}
 	for _, s := range steps {
 		r, store := fresh()
@@ -107,7 +111,8 @@ func TestKept(t *testing.T) {
 
 func TestOver(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	s := results.New(filepath.Join(t.TempDir(), "results.db"), results.Options{Bytes: 30_000, Now: func() time.Time { return now }})
+	s := results.New(filepath.Join(t.TempDir(), "results.db"),
+		results.Options{Bytes: 30_000, Now: func() time.Time { return now }})
 	defer s.Close()
 	ctx := t.Context()
 	if _, ok, err := s.Get(ctx, "none"); ok || err != nil {
@@ -132,7 +137,8 @@ func TestOver(t *testing.T) {
 	if got := have(); got != "234" {
 		t.Errorf("there are %s: the oldest have to go", got)
 	}
-	if err := s.Put(ctx, "large", tool.Text(strings.Repeat("x", 40_000)), now.Add(time.Minute)); err != nil || have() != "234" {
+	if err := s.Put(ctx, "large", tool.Text(strings.Repeat("x", 40_000)), now.Add(time.Minute)); err != nil ||
+		have() != "234" {
 		t.Errorf("one that is too large: %v, and there are %s", err, have())
 	}
 	now = now.Add(time.Minute - time.Second)
@@ -147,9 +153,11 @@ func TestClockJumps(t *testing.T) {
 	for _, c := range []struct {
 		jump time.Duration
 		kept bool
-	}{{-100 * 365 * 24 * time.Hour, false}, {-time.Hour, false}, {0, true}, {30 * time.Second, true}, {time.Hour, false}, {100 * 365 * 24 * time.Hour, false}} {
+	}{{-100 * 365 * 24 * time.Hour, false}, {-time.Hour, false}, {0, true}, {30 * time.Second, true},
+		{time.Hour, false}, {100 * 365 * 24 * time.Hour, false}} {
 		now := begin
-		s := results.New(filepath.Join(t.TempDir(), "results.db"), results.Options{Now: func() time.Time { return now }})
+		s := results.New(filepath.Join(t.TempDir(), "results.db"),
+			results.Options{Now: func() time.Time { return now }})
 		defer s.Close()
 		ctx := t.Context()
 		if err := s.Put(ctx, "old", tool.Text("x"), now.Add(time.Minute)); err != nil {
@@ -196,12 +204,14 @@ func TestBroken(t *testing.T) {
 func TestExact(t *testing.T) {
 	s := results.New(filepath.Join(t.TempDir(), "results.db"), results.Options{})
 	defer s.Close()
-	in := tool.Result{OK: true, Data: []byte("{ \"html\" : \"<b>&\",\n \"n\": 1.0 }"), Details: []byte(`{ "a": "<" }`), Parts: []chat.Part{{Kind: chat.PartImage, Data: []byte("<&>"), MediaType: "image/png"}}}
+	in := tool.Result{OK: true, Data: []byte("{ \"html\" : \"<b>&\",\n \"n\": 1.0 }"), Details: []byte(`{ "a": "<" }`),
+		Parts: []chat.Part{{Kind: chat.PartImage, Data: []byte("<&>"), MediaType: "image/png"}}}
 	if err := s.Put(t.Context(), "b", in, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	out, ok, err := s.Get(t.Context(), "b")
-	if err != nil || !ok || string(out.Data) != string(in.Data) || string(out.Details) != string(in.Details) || !reflect.DeepEqual(out.Parts, in.Parts) {
+	if err != nil || !ok || string(out.Data) != string(in.Data) || string(out.Details) != string(in.Details) ||
+		!reflect.DeepEqual(out.Parts, in.Parts) {
 		t.Errorf("%t %+v, %v; want %+v", ok, out, err, in)
 	}
 }

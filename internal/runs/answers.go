@@ -128,7 +128,8 @@ func (h *Hub) tellAnswer(ctx context.Context, name string, s *answerStream) erro
 		return err
 	}
 	t := telling{answerStream: s, runs: map[string]bool{}}
-	r := reading{hub: h, run: run, agent: k.run.Agent, place: place{seq: from}, calls: map[string]int{}, every: true, yield: t.take}
+	r := reading{hub: h, run: run, agent: k.run.Agent, place: place{seq: from}, calls: map[string]int{}, every: true,
+		yield: t.take}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.base, cancel)() // nobody drives it here any more
@@ -150,7 +151,8 @@ func (h *Hub) tellAnswer(ctx context.Context, name string, s *answerStream) erro
 // ensure has a run driven that can go on by itself and that nobody drives.
 func (h *Hub) ensure(ctx context.Context, k known) error {
 	w, err := h.waits(ctx, k)
-	if err != nil || k.head.State == journal.StateEnded || w != nil && w.For != journal.WaitDrain || h.lookUp(k.head.Stream) != nil {
+	if err != nil || k.head.State == journal.StateEnded || w != nil && w.For != journal.WaitDrain ||
+		h.lookUp(k.head.Stream) != nil {
 		return err
 	}
 	h.mu.Lock()
@@ -218,7 +220,8 @@ func (t *telling) record(rec *journal.Record) bool {
 			if t.turn == nil {
 				t.turn = new(journal.TurnEnd)
 			}
-			t.call(slices.DeleteFunc(slices.Clone(t.turn.Message.Calls), func(c chat.Call) bool { return !slices.Contains(rec.Wait.Calls, c.ID) }))
+			t.call(slices.DeleteFunc(slices.Clone(t.turn.Message.Calls),
+				func(c chat.Call) bool { return !slices.Contains(rec.Wait.Calls, c.ID) }))
 			t.over = true
 		case journal.WaitRetry:
 			t.release()

@@ -46,7 +46,8 @@ func (s *answerStream) event(e chat.Event) bool {
 		if e.Text != "" { // without its signature: it would stand beside thinking of other turns
 			return s.emit(chat.Event{Kind: chat.KindReasoning, Turn: e.Turn, Text: e.Text})
 		}
-	case chat.KindTurnStart, chat.KindTurnEnd, chat.KindIdle, chat.KindBounce, chat.KindConverted, chat.KindNativeCall, chat.KindNativeResult:
+	case chat.KindTurnStart, chat.KindTurnEnd, chat.KindIdle, chat.KindBounce, chat.KindConverted, chat.KindNativeCall,
+		chat.KindNativeResult:
 		return s.emit(e)
 	case chat.KindCallEnd:
 		s.calls[e.ID] = e.Detail.(*chat.Call).Arguments
@@ -95,7 +96,8 @@ const longestLine = 200
 func (s *answerStream) begins(e *chat.Event) bool {
 	switch s.activity {
 	case ActivityReasoning:
-		return s.emit(chat.Event{Kind: chat.KindReasoning, Turn: e.Turn, Text: "[" + e.Name + " " + short(s.calls[e.ID]) + "]\n"})
+		return s.emit(chat.Event{Kind: chat.KindReasoning, Turn: e.Turn,
+			Text: "[" + e.Name + " " + short(s.calls[e.ID]) + "]\n"})
 	case ActivityItems:
 		return s.emit(chat.Event{Kind: chat.KindNativeCall, Turn: e.Turn, ID: e.ID, Name: e.Name, Text: s.calls[e.ID]})
 	}
@@ -111,7 +113,8 @@ func (s *answerStream) ends(e *chat.Event) bool {
 		if m.IsError {
 			word = "failed:"
 		}
-		return s.emit(chat.Event{Kind: chat.KindReasoning, Turn: e.Turn, Text: "[" + e.Name + " " + word + " " + short(m.Text()) + "]\n"})
+		return s.emit(chat.Event{Kind: chat.KindReasoning, Turn: e.Turn,
+			Text: "[" + e.Name + " " + word + " " + short(m.Text()) + "]\n"})
 	case ActivityItems:
 		return s.emit(chat.Event{Kind: chat.KindNativeResult, Turn: e.Turn, ID: e.ID, Name: e.Name, Text: m.Text()})
 	}

@@ -96,7 +96,8 @@ func TestFrozen(t *testing.T) {
 					}
 					started := make(chan error, 1)
 					go func() {
-						_, err := first.Start(t.Context(), runs.Start{Agent: "worker", Request: ask("go"), By: "someone"})
+						_, err := first.Start(t.Context(),
+							runs.Start{Agent: "worker", Request: ask("go"), By: "someone"})
 						started <- err
 					}()
 					synctest.Wait()
@@ -164,8 +165,8 @@ func TestKilledBeside(t *testing.T) {
 	}
 }
 
-// TestClocksApart kills the process of a hub while the clock of the store is an hour away from that of the hub beside it,
-// which takes the run over as soon as the lease is over for all that.
+// TestClocksApart kills the process of a hub while the clock of the store is an hour away from that of the hub beside
+// it, which takes the run over as soon as the lease is over for all that.
 func TestClocksApart(t *testing.T) {
 	for _, apart := range []time.Duration{-time.Hour, 0, time.Hour} {
 		t.Run(apart.String(), func(t *testing.T) {
@@ -178,12 +179,14 @@ func TestClocksApart(t *testing.T) {
 					t.Fatal(err)
 				}
 				begun := time.Now()
-				if _, err := first.Start(t.Context(), runs.Start{Agent: "worker", Request: ask("go"), By: "someone"}); err != nil {
+				if _, err := first.Start(t.Context(), runs.Start{Agent: "worker", Request: ask("go"),
+					By: "someone"}); err != nil {
 					t.Fatal(err)
 				}
 				claims := journal.Query{Kinds: []journal.Kind{journal.KindClaimed}}
 				taken := len(journaltest.List(t, memory.Read(t.Context(), claims))) + 1
-				for len(journaltest.List(t, memory.Read(t.Context(), claims))) < taken && time.Since(begun) < time.Minute {
+				for len(journaltest.List(t, memory.Read(t.Context(), claims))) < taken &&
+					time.Since(begun) < time.Minute {
 					time.Sleep(time.Second)
 				}
 				if after := time.Since(begun); after > 14*time.Second {
@@ -222,7 +225,8 @@ func (d *deafRead) Read(ctx context.Context, q journal.Query) iter.Seq2[journal.
 	return d.Store.Read(ctx, q)
 }
 
-// TestAnswerIsReadAgain: an answer that another process wrote is not missed because the connection broke while it was read.
+// TestAnswerIsReadAgain: an answer that another process wrote is not missed because the connection broke while it was
+// read.
 func TestAnswerIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory, s := new(journal.Memory), newShop(t)
@@ -243,7 +247,8 @@ func TestAnswerIsReadAgain(t *testing.T) {
 			}
 		}
 		d.times.Store(1)
-		if _, err := approvals.Decide(t.Context(), asked, tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil {
+		if _, err := approvals.Decide(t.Context(), asked,
+			tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
@@ -251,17 +256,20 @@ func TestAnswerIsReadAgain(t *testing.T) {
 		if d.times.Load() > 0 {
 			t.Error("nobody looked the question up")
 		}
-		for head, err := range memory.Heads(t.Context(), journal.HeadQuery{Opened: journal.KindRun, States: []journal.State{journal.StateWaiting}}) {
+		for head, err := range memory.Heads(t.Context(),
+			journal.HeadQuery{Opened: journal.KindRun, States: []journal.State{journal.StateWaiting}}) {
 			t.Errorf("the run still waits: %+v, %v", head, err)
 		}
 	})
 }
 
-// TestDrainedBeside drains a hub while another one is there: what it was driving continues with that one, also if that one
-// could not read the journal for a while.
+// TestDrainedBeside drains a hub while another one is there: what it was driving continues with that one, also if that
+// one could not read the journal for a while.
 func TestDrainedBeside(t *testing.T) {
 	for _, times := range []int32{0, 3} {
-		t.Run(fmt.Sprint(times), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { drainedBeside(t, times) }) })
+		t.Run(fmt.Sprint(times), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { drainedBeside(t, times) })
+		})
 	}
 }
 
@@ -349,7 +357,8 @@ func TestFull(t *testing.T) {
 				for range 4 {
 					time.Sleep(15 * time.Minute)
 					for p := range (&journal.Approvals{Store: memory}).Waiting(t.Context()) {
-						_, _ = h.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved, By: "me"}) // there may be no room
+						// there may be no room
+						_, _ = h.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved, By: "me"})
 					}
 				}
 				whole = !f.empty()
@@ -391,7 +400,8 @@ func TestHiccup(t *testing.T) {
 				if err := h.Recover(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := h.Start(t.Context(), runs.Start{Agent: "worker", Request: ask("go"), By: "someone"}); err != nil {
+				if _, err := h.Start(t.Context(), runs.Start{Agent: "worker", Request: ask("go"),
+					By: "someone"}); err != nil {
 					t.Fatal(err)
 				}
 				finish(t, h, memory)

@@ -16,7 +16,9 @@ import (
 
 // TestEgress: the policy of an agent, to which rules can be added, also decides which hosts its tools connect to.
 func TestEgress(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("reached")) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Write([]byte("reached"))
+	}))
 	defer server.Close()
 	host := strings.TrimPrefix(server.URL, "http://")
 	fetch := &tool.Tool{
@@ -36,7 +38,8 @@ func TestEgress(t *testing.T) {
 		want string
 	}{
 		{policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Host: []string{host}}}, "200 OK"},
-		{policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Host: []string{"example.com"}}}, "address refused"},
+		{policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Host: []string{"example.com"}}},
+			"address refused"},
 	} {
 		p, err := policy.New(policy.Definition{Name: "p", Default: chat.DecisionAllow, Rules: []policy.Rule{tt.rule}})
 		if err != nil {

@@ -67,7 +67,8 @@ func (h *Hub) Try(ctx context.Context, t Trial) (*chat.Result, error) {
 		if !t.Approved {
 			return nil, tool.ErrPending
 		}
-		if _, err := approvals.Decide(ctx, p.Approval, tool.Answer{State: tool.ApprovalApproved, By: t.By}); err != nil {
+		if _, err := approvals.Decide(ctx, p.Approval,
+			tool.Answer{State: tool.ApprovalApproved, By: t.By}); err != nil {
 			return nil, err
 		}
 	}

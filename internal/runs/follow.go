@@ -79,7 +79,8 @@ func (h *Hub) Follow(ctx context.Context, run string, after string) iter.Seq2[Nu
 				err = fmt.Errorf("%w: run %s has %d records", ErrPlace, run, k.head.Seq)
 			}
 			if err == nil {
-				r := reading{hub: h, run: run, agent: k.run.Agent, place: p, calls: map[string]int{}, yield: func(n Numbered) bool { return yield(n, nil) }}
+				r := reading{hub: h, run: run, agent: k.run.Agent, place: p, calls: map[string]int{},
+					yield: func(n Numbered) bool { return yield(n, nil) }}
 				err = r.follow(ctx)
 			}
 		}
@@ -274,7 +275,8 @@ func (r *reading) events(rec *journal.Record) []chat.Event {
 	switch rec.Kind {
 	case journal.KindTurn:
 		r.turn = rec.Turn.Turn
-		return []chat.Event{at(chat.KindTurnStart, &chat.TurnDetail{Model: rec.Turn.Model, Backend: rec.Turn.Backend, Attempt: rec.Turn.Attempt})}
+		return []chat.Event{at(chat.KindTurnStart, &chat.TurnDetail{Model: rec.Turn.Model, Backend: rec.Turn.Backend,
+			Attempt: rec.Turn.Attempt})}
 	case journal.KindTurnEnd:
 		return r.turnEnd(rec.TurnEnd)
 	case journal.KindBounce:
@@ -333,7 +335,8 @@ func (r *reading) turnEnd(t *journal.TurnEnd) []chat.Event {
 	for i := range t.Message.Calls {
 		c := &t.Message.Calls[i]
 		r.calls[c.ID] = c.Index
-		list = append(list, chat.Event{Kind: chat.KindCallEnd, Origin: c.Origin, Turn: t.Turn, Index: c.Index, ID: c.ID, Name: c.Name, Detail: c})
+		list = append(list, chat.Event{Kind: chat.KindCallEnd, Origin: c.Origin, Turn: t.Turn, Index: c.Index,
+			ID: c.ID, Name: c.Name, Detail: c})
 	}
 	end := chat.TurnDetail{}
 	if t.Error != nil {
@@ -359,7 +362,8 @@ func (r *reading) wait(w *journal.Wait) []chat.Event {
 		}
 		d := a.Detail(a.CallID)
 		d.Address = r.hub.where(id)
-		list = append(list, chat.Event{Kind: chat.KindApproval, Turn: r.turn, Index: r.calls[a.CallID], ID: a.CallID, Name: a.Tool, Detail: d})
+		list = append(list, chat.Event{Kind: chat.KindApproval, Turn: r.turn, Index: r.calls[a.CallID], ID: a.CallID,
+			Name: a.Tool, Detail: d})
 	}
 	return list
 }

@@ -112,7 +112,8 @@ func (a *Agent) settleTools(req *chat.Request) (*chat.Request, error) {
 	}
 	if len(both) > 0 && a.Collisions != CollisionsServer && a.Collisions != CollisionsClient {
 		return nil, &chat.Error{Kind: chat.ErrBadRequest, Code: "tool_collision", Param: "tools", Message: fmt.Sprintf(
-			"the model %s has tools of the same name that run on the server: %s; rename those of the request, or set agent.collisions to client or server",
+			"the model %s has tools of the same name that run on the server: %s; rename those of the request, or set "+
+				"agent.collisions to client or server",
 			a.Name, strings.Join(both, ", "))}
 	}
 	return &own, nil
@@ -259,7 +260,8 @@ func givenResults(messages []chat.Message) (run string, tail []chat.Message) {
 }
 
 // continueWith continues the run that results belong to.
-func (h *Hub) continueWith(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request, s *answerStream) error {
+func (h *Hub) continueWith(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request,
+	s *answerStream) error {
 	l, from, err := h.resumeWith(ctx, a, run, tail, like, false)
 	switch {
 	case err != nil:
@@ -297,7 +299,8 @@ func (s *start) unheard(said []chat.Message) []chat.Message {
 
 // resumeWith makes the run live that results belong to, with them and with what else the client says, and returns
 // where the answer begins. Without a run the results have been answered before.
-func (h *Hub) resumeWith(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request, carried bool) (l *Live, from start, err error) {
+func (h *Hub) resumeWith(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request,
+	carried bool) (l *Live, from start, err error) {
 	for stands := time.Now(); ; {
 		l, from, err := h.tryWith(ctx, a, run, tail, like, carried)
 		var letting *notReleased
@@ -344,13 +347,15 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // tryWith is resumeWith once.
-func (h *Hub) tryWith(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request, carried bool) (*Live, start, error) {
+func (h *Hub) tryWith(ctx context.Context, a *Agent, run string, tail []chat.Message, like *chat.Request,
+	carried bool) (*Live, start, error) {
 	k, err := h.look(ctx, run)
 	if err == nil && (k.run.By != like.Caller || k.run.Agent != a.Name) {
 		err = fmt.Errorf("%w: %q", ErrUnknownRun, run)
 	}
 	if err != nil {
-		return nil, start{}, fmt.Errorf("the results belong to run %s, which is not in the journal (any more): begin the conversation anew: %w", run, err)
+		return nil, start{}, fmt.Errorf("the results belong to run %s, which is not in the journal (any more): begin "+
+			"the conversation anew: %w", run, err)
 	}
 	w, err := h.waits(ctx, k)
 	if err != nil {
@@ -425,7 +430,9 @@ func (h *Hub) hasResult(ctx context.Context, run, call string) (bool, error) {
 // since returns the place behind a result, with what was answered and said since. An answer that broke off is not
 // among that: the model is asked again for it.
 func (h *Hub) since(ctx context.Context, run, call string) (from start, err error) {
-	for e, err := range h.store.Read(ctx, journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindResult, journal.KindMessage, journal.KindTurnEnd}}) {
+	for e, err := range h.store.Read(ctx,
+		journal.Query{Stream: run,
+			Kinds: []journal.Kind{journal.KindResult, journal.KindMessage, journal.KindTurnEnd}}) {
 		switch {
 		case err != nil:
 			return from, err
@@ -462,7 +469,8 @@ func (h *Hub) retell(ctx context.Context, run, call string, s *answerStream) err
 		}
 	}
 	if turn != nil && len(waits) > 0 {
-		s.call(slices.DeleteFunc(slices.Clone(turn.Message.Calls), func(c chat.Call) bool { return !slices.Contains(waits, c.ID) }))
+		s.call(slices.DeleteFunc(slices.Clone(turn.Message.Calls),
+			func(c chat.Call) bool { return !slices.Contains(waits, c.ID) }))
 	}
 	return nil
 }

@@ -43,7 +43,8 @@ func request(ctx context.Context, m chat.Model, req *chat.Request) (r reply) {
 			r.usage.Add(*e.Detail.(*chat.Usage))
 		case e.Kind == chat.KindFinish:
 			r.finish = e.Detail.(*chat.Finish).Reason
-		case e.Kind != chat.KindIdle && e.Kind != chat.KindTurnStart && e.Kind != chat.KindTurnEnd && e.Kind != chat.KindCallStart && e.Kind != chat.KindCallArgs:
+		case e.Kind != chat.KindIdle && e.Kind != chat.KindTurnStart && e.Kind != chat.KindTurnEnd &&
+			e.Kind != chat.KindCallStart && e.Kind != chat.KindCallArgs:
 			r.other = append(r.other, e)
 		}
 	}
@@ -83,7 +84,8 @@ func (k *talk) did(t testing.TB) reply {
 
 func (k *talk) results() {
 	for _, c := range k.messages[len(k.messages)-1].Calls {
-		k.messages = append(k.messages, chat.Message{Role: chat.RoleTool, CallID: c.ID, Parts: chat.Text("client did " + c.Arguments)})
+		k.messages = append(k.messages,
+			chat.Message{Role: chat.RoleTool, CallID: c.ID, Parts: chat.Text("client did " + c.Arguments)})
 	}
 }
 
@@ -93,7 +95,8 @@ var door = []chat.Tool{{Name: "open_door", Description: "Opens a door.", Paramet
 func TestModel(t *testing.T) {
 	h := newHub(t, new(journal.Memory), twoTurns(), newShop(t))
 	r := request(t.Context(), h.Model("worker"), ask("go"))
-	if r.err != nil || r.text != "I look first.\n\nIt is two." || r.reasoning != "Let me think." || r.finish != chat.FinishStop || len(r.calls)+len(r.other) > 0 {
+	if r.err != nil || r.text != "I look first.\n\nIt is two." || r.reasoning != "Let me think." ||
+		r.finish != chat.FinishStop || len(r.calls)+len(r.other) > 0 {
 		t.Errorf("the client gets %+v", r)
 	}
 	if r.usage.In != 6 || r.usage.Out != 4 {
@@ -112,16 +115,21 @@ func TestActivity(t *testing.T) {
 	}{
 		{"", "Let me think.", nil},
 		{runs.ActivityHidden, "Let me think.", nil},
-		{runs.ActivityReasoning, "Let me think." + `[look {"n":1}]` + "\n" + `[look gave did {"n":1}]` + "\n" + `[save {"n":2}]` + "\n" + `[save gave did {"n":2}]` + "\n", nil},
-		{runs.ActivityItems, "Let me think.", []chat.Kind{chat.KindNativeCall, chat.KindNativeResult, chat.KindNativeCall, chat.KindNativeResult}},
+		{runs.ActivityReasoning, "Let me think." + `[look {"n":1}]` + "\n" + `[look gave did {"n":1}]` + "\n" +
+			`[save {"n":2}]` + "\n" + `[save gave did {"n":2}]` + "\n", nil},
+		{runs.ActivityItems, "Let me think.", []chat.Kind{chat.KindNativeCall, chat.KindNativeResult,
+			chat.KindNativeCall, chat.KindNativeResult}},
 	} {
-		h := runs.New(runs.Options{Journal: new(journal.Memory), Agents: []runs.Agent{{Name: "worker", Model: twoTurns(), Runner: newShop(t).runner, Activity: tt.activity}}})
+		h := runs.New(runs.Options{Journal: new(journal.Memory),
+			Agents: []runs.Agent{{Name: "worker", Model: twoTurns(), Runner: newShop(t).runner,
+				Activity: tt.activity}}})
 		r := request(t.Context(), h.Model("worker"), ask("go"))
 		var kinds []chat.Kind
 		for _, e := range r.other {
 			kinds = append(kinds, e.Kind)
 		}
-		if r.reasoning != tt.reasoning || fmt.Sprint(kinds) != fmt.Sprint(tt.other) || r.text != "I look first.\n\nIt is two." {
+		if r.reasoning != tt.reasoning || fmt.Sprint(kinds) != fmt.Sprint(tt.other) ||
+			r.text != "I look first.\n\nIt is two." {
 			t.Errorf("%q: %+v, kinds %v", tt.activity, r, kinds)
 		}
 		drainNow(h)
@@ -130,7 +138,8 @@ func TestActivity(t *testing.T) {
 
 func mixed() *model {
 	return &model{answers: []answer{
-		{text: "Two things.", calls: []chat.Call{call("open_door", `{"n":1}`), call("save", `{"n":2}`), call("open_door", `{"n":3}`)}},
+		{text: "Two things.", calls: []chat.Call{call("open_door", `{"n":1}`), call("save", `{"n":2}`),
+			call("open_door", `{"n":3}`)}},
 		{calls: []chat.Call{call("open_door", `{"n":4}`)}},
 		{text: "All done."},
 	}}
@@ -142,7 +151,8 @@ func TestMixedTools(t *testing.T) {
 	store, s, m := new(journal.Memory), newShop(t), mixed()
 	k := &talk{model: newHub(t, store, m, s).Model("worker"), tools: door, caller: "me"}
 	first := k.say(t, "go")
-	if first.text != "Two things." || len(first.calls) != 2 || first.finish != chat.FinishCalls || first.calls[1].Index != 1 || s.count(`save{"n":2}`) != 1 {
+	if first.text != "Two things." || len(first.calls) != 2 || first.finish != chat.FinishCalls ||
+		first.calls[1].Index != 1 || s.count(`save{"n":2}`) != 1 {
 		t.Fatalf("the first answer: %+v", first)
 	}
 	run, ok := agent.RunOf(first.calls[0].ID)
@@ -151,7 +161,8 @@ func TestMixedTools(t *testing.T) {
 	}
 	// What the client says of earlier turns does not count, and another process can go on.
 	k.messages[0].Parts = chat.Text("something else")
-	k.messages = append(k.messages[:1], append([]chat.Message{{Role: chat.RoleAssistant, Parts: chat.Text("never said")}}, k.messages[1:]...)...)
+	k.messages = append(k.messages[:1],
+		append([]chat.Message{{Role: chat.RoleAssistant, Parts: chat.Text("never said")}}, k.messages[1:]...)...)
 	k.model = newHub(t, store, m, s).Model("worker")
 	second := k.did(t)
 	if second.text != "" || len(second.calls) != 1 || second.finish != chat.FinishCalls {
@@ -166,8 +177,8 @@ func TestMixedTools(t *testing.T) {
 	for _, msg := range asked[len(asked)-1].Messages {
 		got = append(got, string(msg.Role)+": "+msg.Text())
 	}
-	want := []string{"user: go", "assistant: Two things.", `tool: client did {"n":1}`, `tool: did {"n":2}`, `tool: client did {"n":3}`,
-		"assistant: ", `tool: client did {"n":4}`}
+	want := []string{"user: go", "assistant: Two things.", `tool: client did {"n":1}`, `tool: did {"n":2}`,
+		`tool: client did {"n":3}`, "assistant: ", `tool: client did {"n":4}`}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("the model is sent %q", got)
 	}
@@ -205,7 +216,8 @@ func TestHeardLate(t *testing.T) {
 		synctest.Wait()
 		after := journaltest.List(t, store.Read(t.Context(), journal.Query{Stream: run}))
 		if len(after) != len(before) {
-			t.Errorf("the run was taken: its record %d is of the kind %s", len(before)+1, after[len(before)].Record.Kind)
+			t.Errorf("the run was taken: its record %d is of the kind %s", len(before)+1,
+				after[len(before)].Record.Kind)
 		}
 		if second := k.did(t); len(second.calls) != 1 {
 			t.Errorf("the second answer: %+v", second)
@@ -237,7 +249,9 @@ func TestResultsAtOnce(t *testing.T) {
 				}
 				k := &talk{model: second.Model("worker"), tools: door, caller: "me"}
 				for n := range 2 {
-					in := &chat.Request{Messages: append(k.messages, chat.Message{Role: chat.RoleUser, Parts: chat.Text("go")}), Tools: door, Caller: "me"}
+					in := &chat.Request{
+						Messages: append(k.messages, chat.Message{Role: chat.RoleUser, Parts: chat.Text("go")}),
+						Tools:    door, Caller: "me"}
 					name, err := first.Answers("worker").Begin(t.Context(), in)
 					if err != nil {
 						t.Fatal(err)
@@ -247,7 +261,8 @@ func TestResultsAtOnce(t *testing.T) {
 					if told.err != nil || len(told.calls) != 2 || time.Since(begun) != 0 {
 						t.Fatalf("conversation %d: told %+v after %s", n, told, time.Since(begun))
 					}
-					k.messages = append(in.Messages, chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(told.text), Calls: told.calls})
+					k.messages = append(in.Messages,
+						chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(told.text), Calls: told.calls})
 					if r := k.did(t); len(r.calls) != 1 {
 						t.Errorf("conversation %d: the results give %+v", n, r)
 					}
@@ -303,7 +318,8 @@ func TestAskedAgain(t *testing.T) {
 					}
 					again = h.Answers("worker").Answer(name)
 				}
-				if r := request(t.Context(), again, req); r.err != nil || r.text != "I save.\n\nAll done." || s.count("save{}") != 1 {
+				if r := request(t.Context(), again, req); r.err != nil || r.text != "I save.\n\nAll done." ||
+					s.count("save{}") != 1 {
 					t.Errorf("again: %+v", r)
 				}
 				asked := m.asked()
@@ -335,12 +351,15 @@ func TestMixedErrors(t *testing.T) {
 		says string
 		kind chat.ErrorKind
 	}{
-		{"the journal is gone", talk{newHub(t, new(journal.Memory), m, s).Model("worker"), door, "me", all}, run, chat.ErrNotFound},
+		{"the journal is gone", talk{newHub(t, new(journal.Memory), m, s).Model("worker"), door, "me", all}, run,
+			chat.ErrNotFound},
 		{"another key", talk{k.model, door, "you", all}, run, chat.ErrNotFound},
 		{"a result is missing", talk{k.model, door, "me", all[:len(all)-1]}, first.calls[1].ID, chat.ErrBadRequest},
-		{"a result too many", talk{k.model, door, "me", append(all[:len(all):len(all)], all[len(all)-1])}, first.calls[1].ID, chat.ErrBadRequest},
+		{"a result too many", talk{k.model, door, "me", append(all[:len(all):len(all)], all[len(all)-1])},
+			first.calls[1].ID, chat.ErrBadRequest},
 	} {
-		r := request(t.Context(), tt.talk.model, &chat.Request{Messages: tt.talk.messages, Tools: tt.talk.tools, Caller: tt.talk.caller})
+		r := request(t.Context(), tt.talk.model, &chat.Request{Messages: tt.talk.messages, Tools: tt.talk.tools,
+			Caller: tt.talk.caller})
 		if r.err == nil || !strings.Contains(r.err.Error(), tt.says) || chat.AsError(r.err).Kind != tt.kind {
 			t.Errorf("%s: %v", tt.name, r.err)
 		}
@@ -358,11 +377,13 @@ func TestCollisions(t *testing.T) {
 	}{{"", 0, 0}, {runs.CollisionsError, 0, 0}, {runs.CollisionsClient, 1, 0}, {runs.CollisionsServer, 0, 1}} {
 		s := newShop(t)
 		m := &model{answers: []answer{{calls: []chat.Call{call("save", `{}`)}}, {text: "done"}}}
-		h := runs.New(runs.Options{Journal: new(journal.Memory), Agents: []runs.Agent{{Name: "worker", Model: m, Runner: s.runner, Collisions: tt.collisions}}})
+		h := runs.New(runs.Options{Journal: new(journal.Memory),
+			Agents: []runs.Agent{{Name: "worker", Model: m, Runner: s.runner, Collisions: tt.collisions}}})
 		req := ask("go")
 		req.Tools = []chat.Tool{{Name: "save"}}
 		r := request(t.Context(), h.Model("worker"), req)
-		if wrong := tt.calls+tt.runs == 0; wrong != (r.err != nil) || len(r.calls) != tt.calls || s.count("save{}") != tt.runs {
+		if wrong := tt.calls+tt.runs == 0; wrong != (r.err != nil) || len(r.calls) != tt.calls ||
+			s.count("save{}") != tt.runs {
 			t.Errorf("%q: %+v, %d ran", tt.collisions, r, s.count("save{}"))
 		}
 		for _, req := range m.asked() {
@@ -396,7 +417,8 @@ func TestApprovalBehindModel(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, s, m := new(journal.Memory), newShop(t), asksOnce()
-				h := runs.New(runs.Options{Journal: store, Address: "http://x/approvals/", Agents: []runs.Agent{{Name: "worker", Model: m, Runner: s.runner}}})
+				h := runs.New(runs.Options{Journal: store, Address: "http://x/approvals/",
+					Agents: []runs.Agent{{Name: "worker", Model: m, Runner: s.runner}}})
 				defer drainNow(h)
 				k := &talk{model: h.Model("worker"), caller: "me"}
 				first := k.say(t, "go")
@@ -404,7 +426,8 @@ func TestApprovalBehindModel(t *testing.T) {
 				for p := range (&journal.Approvals{Store: store}).Waiting(t.Context()) {
 					id = p.ID
 				}
-				if !strings.HasPrefix(first.text, "May I?\n\nasks needs an approval before it runs (approval "+id+" of run_") ||
+				if !strings.HasPrefix(first.text, "May I?\n\nasks needs an approval before it runs (approval "+id+
+					" of run_") ||
 					!strings.Contains(first.text, "http://x/approvals/"+id) || first.finish != chat.FinishStop {
 					t.Fatalf("the first answer: %q", first.text)
 				}
@@ -451,13 +474,15 @@ func TestApprovalBeside(t *testing.T) {
 		k := &talk{model: second.Model("worker"), caller: "me"}
 		k.say(t, "go")
 		for p := range (&journal.Approvals{Store: store}).Waiting(t.Context()) {
-			if _, err := first.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil {
+			if _, err := first.Decide(t.Context(), p.ID,
+				tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		synctest.Wait()
 		time.AfterFunc(time.Minute, func() { close(m.answers[1].wait) })
-		if next := k.say(t, "and now?"); !strings.HasPrefix(next.text, "The approval of asks is approved by me.\n\nThanks.\n\nMay I?") {
+		if next := k.say(t, "and now?"); !strings.HasPrefix(next.text,
+			"The approval of asks is approved by me.\n\nThanks.\n\nMay I?") {
 			t.Errorf("the next answer: %q", next.text)
 		}
 		if n := s.count(`asks{"n":1}`); n != 1 {
@@ -470,7 +495,8 @@ func TestApprovalBeside(t *testing.T) {
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, s := new(journal.Memory), newShop(t)
-		h := runs.New(runs.Options{Journal: store, Agents: []runs.Agent{{Name: "worker", Model: asksOnce(), Runner: s.runner, Hold: time.Minute}}})
+		h := runs.New(runs.Options{Journal: store,
+			Agents: []runs.Agent{{Name: "worker", Model: asksOnce(), Runner: s.runner, Hold: time.Minute}}})
 		defer drainNow(h)
 		got := make(chan reply)
 		go func() { got <- request(t.Context(), h.Model("worker"), ask("go")) }()
@@ -518,8 +544,10 @@ func TestClientGone(t *testing.T) {
 
 // An agent that is asked for its last answer and only calls is not silent: the client reads what happened.
 func TestLimitWithoutAnAnswer(t *testing.T) {
-	h := runs.New(runs.Options{Journal: new(journal.Memory), Agents: []runs.Agent{{Name: "worker", Runner: newShop(t).runner,
-		Model: &model{answers: []answer{{calls: []chat.Call{call("look", `{"n":1}`)}}}}, Options: agent.Options{Limits: agent.Limits{Iterations: 1}}}}})
+	h := runs.New(runs.Options{Journal: new(journal.Memory),
+		Agents: []runs.Agent{{Name: "worker", Runner: newShop(t).runner,
+			Model:   &model{answers: []answer{{calls: []chat.Call{call("look", `{"n":1}`)}}}},
+			Options: agent.Options{Limits: agent.Limits{Iterations: 1}}}}})
 	r := request(t.Context(), h.Model("worker"), ask("go"))
 	if want := "The limit on iterations was reached before the model had answered."; r.err != nil || r.text != want {
 		t.Errorf("the client gets %+v", r)

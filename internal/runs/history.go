@@ -18,9 +18,12 @@ func (h *Hub) Conversation(ctx context.Context, session string) ([]chat.Message,
 	case err != nil:
 		return nil, fmt.Errorf("%w: session %q", err, session)
 	case known.Runs > 0 && known.State != journal.StateEnded:
-		return nil, fmt.Errorf("%w: the last run of session %s is not over, and the session goes on with it", ErrWaiting, session)
+		return nil, fmt.Errorf("%w: the last run of session %s is not over, and the session goes on with it",
+			ErrWaiting, session)
 	}
-	return agent.New(nil, tool.NewRunner(tool.Settings{Tools: h.Tools(known.Agent)}), agent.Options{Journal: h.store}).Recall(ctx, session) // no model is asked
+	// no model is asked
+	return agent.New(nil, tool.NewRunner(tool.Settings{Tools: h.Tools(known.Agent)}),
+		agent.Options{Journal: h.store}).Recall(ctx, session)
 }
 
 // rendered returns the result of a call as the model read it.

@@ -78,8 +78,9 @@ type Hub struct {
 	agents    map[string]*Agent
 	live      map[string]*Live
 	followers map[string]map[*follower]bool // of runs that are not live here, by run
-	timers    map[string]*time.Timer        // of runs that nobody drives here, for the time at which they are looked at again
-	draining  bool
+	// of runs that nobody drives here, for the time at which they are looked at again
+	timers   map[string]*time.Timer
+	draining bool
 }
 
 // New returns a hub. It starts nothing; see Recover.
@@ -187,7 +188,8 @@ func (s some) Lookup(name string) (*tool.Entry, bool) {
 
 // Offered implements tool.Source.
 func (s some) Offered(text string) []chat.Tool {
-	return slices.DeleteFunc(slices.Clone(s.Source.Offered(text)), func(t chat.Tool) bool { return !slices.Contains(s.names, t.Name) })
+	return slices.DeleteFunc(slices.Clone(s.Source.Offered(text)),
+		func(t chat.Tool) bool { return !slices.Contains(s.names, t.Name) })
 }
 
 // A Start says which run to start.
@@ -265,8 +267,10 @@ func (h *Hub) carry(l *Live) {
 		defer cancel(nil)
 		defer func() {
 			if p := recover(); p != nil {
-				h.log.Error("a run ended in a panic", "run", l.ID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-				l.outcome = agent.Outcome{Reason: agent.EndError, Err: fmt.Errorf("runs: an internal error ended run %s", l.ID)}
+				h.log.Error("a run ended in a panic", "run", l.ID, "panic", fmt.Sprint(p), "stack",
+					string(debug.Stack()))
+				l.outcome = agent.Outcome{Reason: agent.EndError, Err: fmt.Errorf("runs: an internal error ended "+
+					"run %s", l.ID)}
 				h.leave(l)
 			}
 		}()
@@ -448,7 +452,8 @@ func (h *Hub) resumeIf(ctx context.Context, run string, still func() error) (*Li
 }
 
 // rebuild makes a run live that the journal has, as take does. live says that it was before.
-func (h *Hub) rebuild(ctx context.Context, run string, like *chat.Request, carried bool, still func() error, prepare func(*agent.Run) error) (l *Live, live bool, err error) {
+func (h *Hub) rebuild(ctx context.Context, run string, like *chat.Request, carried bool, still func() error,
+	prepare func(*agent.Run) error) (l *Live, live bool, err error) {
 	k, err := h.look(ctx, run)
 	switch {
 	case err != nil:
@@ -470,7 +475,8 @@ func (h *Hub) rebuild(ctx context.Context, run string, like *chat.Request, carri
 // take makes a run live that the journal has and that nobody drives. still, if it is not nil, says before that it
 // may, and prepare sees the run. live says that the run was live before, and that nothing was done to it: there is
 // one look, since it may end at any time.
-func (h *Hub) take(ctx context.Context, a *Agent, k known, like *chat.Request, carried bool, still func() error, prepare func(*agent.Run) error) (l *Live, live bool, err error) {
+func (h *Hub) take(ctx context.Context, a *Agent, k known, like *chat.Request, carried bool, still func() error,
+	prepare func(*agent.Run) error) (l *Live, live bool, err error) {
 	h.claiming.Lock()
 	defer h.claiming.Unlock()
 	if l := h.lookUp(k.head.Stream); l != nil { // its lease may seem to be over, when the clock jumps
@@ -528,7 +534,8 @@ func (h *Hub) look(ctx context.Context, run string) (known, error) {
 		}
 		k.head = head
 	}
-	for e, err := range h.store.Read(ctx, journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindRun, journal.KindResume}}) {
+	for e, err := range h.store.Read(ctx,
+		journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindRun, journal.KindResume}}) {
 		switch {
 		case err != nil:
 			return k, err
@@ -617,7 +624,8 @@ func (h *Hub) Refuse(ctx context.Context, approval string, answer tool.Answer) (
 
 // asking returns the run that asked a question.
 func (h *Hub) asking(ctx context.Context, approval string) (string, error) {
-	for e, err := range h.store.Read(ctx, journal.Query{Stream: approval, Kinds: []journal.Kind{journal.KindQuestion}, Limit: 1}) {
+	for e, err := range h.store.Read(ctx, journal.Query{Stream: approval, Kinds: []journal.Kind{journal.KindQuestion},
+		Limit: 1}) {
 		if err != nil {
 			return "", err
 		}

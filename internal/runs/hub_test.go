@@ -23,7 +23,8 @@ import (
 // twoTurns looks at two things and answers.
 func twoTurns() *model {
 	return &model{answers: []answer{
-		{reasoning: "Let me think.", text: "I look first.", calls: []chat.Call{call("look", `{"n":1}`), call("save", `{"n":2}`)}},
+		{reasoning: "Let me think.", text: "I look first.",
+			calls: []chat.Call{call("look", `{"n":1}`), call("save", `{"n":2}`)}},
 		{text: "It is two."},
 	}}
 }
@@ -175,7 +176,8 @@ func TestDecide(t *testing.T) {
 				got := make(chan string)
 				go func() { got <- seen(follow(t, h, l.ID, "")) }()
 				synctest.Wait()
-				if err := h.Send(t.Context(), l.ID, chat.Message{Role: chat.RoleUser, Parts: chat.Text("x")}); !errors.Is(err, runs.ErrWaiting) {
+				if err := h.Send(t.Context(), l.ID,
+					chat.Message{Role: chat.RoleUser, Parts: chat.Text("x")}); !errors.Is(err, runs.ErrWaiting) {
 					t.Errorf("a message to a run that waits: %v", err)
 				}
 				decide := h.Decide
@@ -189,7 +191,8 @@ func TestDecide(t *testing.T) {
 				if _, err := decide(t.Context(), o.Waiting[0].ID, yes); err != nil {
 					t.Fatal(err)
 				}
-				if text := <-got; !strings.Contains(text, "approval asks") || !strings.HasSuffix(text, "text  Thanks.\nturn_end  \nusage  \nfinish  ") {
+				if text := <-got; !strings.Contains(text, "approval asks") ||
+					!strings.HasSuffix(text, "text  Thanks.\nturn_end  \nusage  \nfinish  ") {
 					t.Errorf("what followed:%s", text)
 				}
 				if n := s.count(`asks{"n":1}`); n != 1 {
@@ -213,7 +216,8 @@ func TestLapses(t *testing.T) {
 		l := start(t, h, "go")
 		begun := time.Now()
 		text := seen(follow(t, h, l.ID, ""))
-		if took := time.Since(begun); took != time.Hour || !strings.Contains(text, "Thanks.") || s.count(`asks{"n":1}`) != 0 {
+		if took := time.Since(begun); took != time.Hour || !strings.Contains(text, "Thanks.") ||
+			s.count(`asks{"n":1}`) != 0 {
 			t.Errorf("after %v:%s", took, text)
 		}
 	})
@@ -238,7 +242,8 @@ func TestRecover(t *testing.T) {
 				switch how {
 				case "drained":
 					drainNow(h)
-					if _, err := h.Start(t.Context(), runs.Start{Agent: "worker", Request: ask("x")}); !errors.Is(err, runs.ErrDraining) {
+					if _, err := h.Start(t.Context(), runs.Start{Agent: "worker", Request: ask("x")}); !errors.Is(err,
+						runs.ErrDraining) {
 						t.Errorf("a new run: %v", err)
 					}
 				case "killed":
@@ -248,7 +253,8 @@ func TestRecover(t *testing.T) {
 					want = "Thanks."
 					drainNow(h)
 					approvals := journal.Approvals{Store: store}
-					if _, err := approvals.Decide(t.Context(), l.Outcome().Waiting[0].ID, tool.Answer{State: tool.ApprovalApproved}); err != nil {
+					if _, err := approvals.Decide(t.Context(), l.Outcome().Waiting[0].ID,
+						tool.Answer{State: tool.ApprovalApproved}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -354,7 +360,8 @@ func TestCancelWoken(t *testing.T) {
 		id := l.Outcome().Waiting[0].ID
 		answered := make(chan error)
 		go func() {
-			_, err := (&journal.Approvals{Store: store}).Decide(t.Context(), id, tool.Answer{State: tool.ApprovalApproved})
+			_, err := (&journal.Approvals{Store: store}).Decide(t.Context(), id,
+				tool.Answer{State: tool.ApprovalApproved})
 			answered <- err
 		}()
 		if err := h.Cancel(t.Context(), l.ID); err != nil && !errors.Is(err, runs.ErrEnded) {
@@ -429,7 +436,8 @@ func TestRefuse(t *testing.T) {
 					}
 				}
 				follow(t, h, l.ID, "") // to its end
-				for e, err := range memory.Read(t.Context(), journal.Query{Stream: l.ID, Kinds: []journal.Kind{journal.KindEnd}}) {
+				for e, err := range memory.Read(t.Context(),
+					journal.Query{Stream: l.ID, Kinds: []journal.Kind{journal.KindEnd}}) {
 					if err != nil || e.Record.End.Reason != string(agent.EndCancel) {
 						t.Errorf("it ended with %+v, %v", e.Record.End, err)
 					}
@@ -459,7 +467,8 @@ func TestSend(t *testing.T) {
 		h := newHub(t, new(journal.Memory), m, newShop(t))
 		l := start(t, h, "go")
 		synctest.Wait()
-		if err := h.Send(t.Context(), l.ID, chat.Message{Role: chat.RoleUser, Parts: chat.Text("and more")}); err != nil {
+		if err := h.Send(t.Context(), l.ID,
+			chat.Message{Role: chat.RoleUser, Parts: chat.Text("and more")}); err != nil {
 			t.Fatal(err)
 		}
 		close(m.answers[0].wait)
@@ -572,13 +581,15 @@ func TestDrainLapsing(t *testing.T) {
 func TestSendHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, s, m := new(journal.Memory), newShop(t), asksOnce()
-		h := runs.New(runs.Options{Journal: store, Agents: []runs.Agent{{Name: "worker", Model: m, Runner: s.runner, Hold: time.Minute}}})
+		h := runs.New(runs.Options{Journal: store,
+			Agents: []runs.Agent{{Name: "worker", Model: m, Runner: s.runner, Hold: time.Minute}}})
 		defer drainNow(h)
 		got := make(chan reply)
 		go func() { got <- request(t.Context(), h.Model("worker"), ask("go")) }()
 		synctest.Wait()
 		for p := range (&journal.Approvals{Store: store}).Waiting(t.Context()) {
-			if err := h.Send(t.Context(), p.Run, chat.Message{Role: chat.RoleUser, Parts: chat.Text("and more")}); err != nil {
+			if err := h.Send(t.Context(), p.Run,
+				chat.Message{Role: chat.RoleUser, Parts: chat.Text("and more")}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := h.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved}); err != nil {

@@ -69,7 +69,8 @@ func killHub(t *testing.T, store *runtest.Dying) {
 	l, err := h.Start(t.Context(), runs.Start{Agent: "worker", Request: ask("go"), By: "someone"})
 	accepted := false
 	if err == nil {
-		accepted = h.Send(t.Context(), l.ID, chat.Message{Role: chat.RoleUser, Parts: chat.Text("and be quick")}) == nil // else the process is dead, or the run over
+		// else the process is dead, or the run over
+		accepted = h.Send(t.Context(), l.ID, chat.Message{Role: chat.RoleUser, Parts: chat.Text("and be quick")}) == nil
 	} else if !errors.Is(err, runtest.ErrDead) {
 		t.Fatal(err)
 	}
@@ -107,7 +108,9 @@ func finish(t *testing.T, h *runs.Hub, store journal.Store) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := h.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil && !errors.Is(err, runtest.ErrDead) && !errors.Is(err, journal.ErrLost) {
+			if _, err := h.Decide(t.Context(), p.ID,
+				tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil && !errors.Is(err, runtest.ErrDead) &&
+				!errors.Is(err, journal.ErrLost) {
 				t.Fatal(err)
 			}
 		}
@@ -162,7 +165,8 @@ func checkRuns(t *testing.T, store journal.Store, s *shop, accepted bool) {
 		if heard > 1 || accepted && heard == 0 {
 			t.Errorf("the message was accepted (%t) and stands in the conversation %d times", accepted, heard)
 		}
-		if last := messages[len(messages)-1]; last.Text() != "done" || !slices.ContainsFunc(entries, func(e journal.Entry) bool { return e.Record.Kind == journal.KindEnd }) {
+		if last := messages[len(messages)-1]; last.Text() != "done" ||
+			!slices.ContainsFunc(entries, func(e journal.Entry) bool { return e.Record.Kind == journal.KindEnd }) {
 			t.Errorf("the last message is %q", last.Text())
 		}
 	}
@@ -176,7 +180,8 @@ func TestKilledAfterAnswer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &runtest.Dying{Store: new(journal.Memory), At: at}
 				s := newShop(t)
-				m := script{{text: "May I?", calls: []chat.Call{call("asks", `{"n":1}`)}}, {calls: []chat.Call{call("look", `{"n":2}`)}}}
+				m := script{{text: "May I?", calls: []chat.Call{call("asks", `{"n":1}`)}},
+					{calls: []chat.Call{call("look", `{"n":2}`)}}}
 				h := newHub(t, store, m, s)
 				request(t.Context(), h.Model("worker"), ask("go"))
 				decided := false
@@ -211,7 +216,8 @@ func TestReportKilled(t *testing.T) {
 			t.Run(fmt.Sprint(at, after), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					memory, s := new(journal.Memory), newShop(t)
-					m := script{{text: "May I?", calls: []chat.Call{call("asks", `{"n":1}`)}}, {text: "I save.", calls: []chat.Call{call("save", `{"n":2}`)}}, {text: "All done."}}
+					m := script{{text: "May I?", calls: []chat.Call{call("asks", `{"n":1}`)}},
+						{text: "I save.", calls: []chat.Call{call("save", `{"n":2}`)}}, {text: "All done."}}
 					k := &talk{model: newHub(t, memory, m, s).Model("worker"), caller: "me"}
 					k.say(t, "go")
 					store := &runtest.Dying{Store: memory, At: at, After: after}
@@ -219,7 +225,8 @@ func TestReportKilled(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						if _, err := (&journal.Approvals{Store: memory}).Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil {
+						if _, err := (&journal.Approvals{Store: memory}).Decide(t.Context(), p.ID,
+							tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil {
 							t.Fatal(err)
 						}
 						dying := newHub(t, store, m, s)

@@ -18,7 +18,8 @@ const Topic = "runs"
 // Others are the services beside this one that work on the same journal. What they tell each other is only what the
 // journal does not have, or has later: nothing is lost with it.
 type Others interface {
-	// Ask asks all of them, and returns the answer of the one that has what is asked about. It reports false if none has.
+	// Ask asks all of them, and returns the answer of the one that has what is asked about. It reports false if none
+	// has.
 	Ask(ctx context.Context, topic string, question []byte) (answer []byte, ok bool, err error)
 	// Any reports whether there are any.
 	Any() bool
@@ -220,7 +221,8 @@ func tellable(n *Numbered) said {
 }
 
 // tellableKinds are the kinds of events that services tell each other.
-var tellableKinds = []chat.Kind{chat.KindText, chat.KindReasoning, chat.KindCallStart, chat.KindToolState, chat.KindProgress}
+var tellableKinds = []chat.Kind{chat.KindText, chat.KindReasoning, chat.KindCallStart, chat.KindToolState,
+	chat.KindProgress}
 
 // event returns the event, and false for one whose detail another service does not know.
 func (s *said) event() (chat.Event, bool) {

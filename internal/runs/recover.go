@@ -29,7 +29,8 @@ func (h *Hub) Recover(ctx context.Context) error {
 		h.log.Error(err.Error())
 	}
 	h.around.Go(func() { h.listen(last) })
-	for head, err := range h.store.Heads(ctx, journal.HeadQuery{Opened: journal.KindRun, States: []journal.State{journal.StateOpen, journal.StateWaiting}}) {
+	for head, err := range h.store.Heads(ctx,
+		journal.HeadQuery{Opened: journal.KindRun, States: []journal.State{journal.StateOpen, journal.StateWaiting}}) {
 		if err != nil {
 			return fmt.Errorf("runs: %w", err)
 		}
@@ -64,7 +65,8 @@ func (h *Hub) recoverRun(ctx context.Context, run string, start bool) error {
 		return nil
 	case !k.carried: // who asked made the request again, or does not want the answer any more
 		if start {
-			h.log.Info("a run was cut off with the request that it belonged to; who wants its answer can go on with it", "run", run,
+			h.log.Info("a run was cut off with the request that it belonged to; who wants its answer can go on "+
+				"with it", "run", run,
 				"how", "wield sessions resume "+run+", or POST /api/v1/runs/"+run+"/resume")
 		}
 		return nil
@@ -79,7 +81,8 @@ func (h *Hub) waits(ctx context.Context, k known) (*journal.Wait, error) {
 		return nil, nil
 	}
 	var w *journal.Wait
-	for e, err := range h.store.Read(ctx, journal.Query{Stream: k.head.Stream, Kinds: []journal.Kind{journal.KindWait}}) {
+	for e, err := range h.store.Read(ctx,
+		journal.Query{Stream: k.head.Stream, Kinds: []journal.Kind{journal.KindWait}}) {
 		if err != nil {
 			return nil, err
 		}
@@ -112,9 +115,11 @@ func (h *Hub) resumeWhenFree(run string) {
 	_, err := h.resumeIf(h.base, run, func() error { return h.byItself(h.base, run) })
 	var held *journal.HeldError
 	switch {
-	case errors.As(err, &held): // by a process that was killed, or by one that lives, which shows when it asks for more time
+	case errors.As(err, &held):
+		// by a process that was killed, or by one that lives, which shows when it asks for more time
 		h.later(run, held.Left)
-	case err == nil, errors.Is(err, ErrHeld), errors.Is(err, ErrWaiting), errors.Is(err, ErrEnded), errors.Is(err, ErrUnknownAgent), errors.Is(err, ErrDraining), h.base.Err() != nil:
+	case err == nil, errors.Is(err, ErrHeld), errors.Is(err, ErrWaiting), errors.Is(err, ErrEnded),
+		errors.Is(err, ErrUnknownAgent), errors.Is(err, ErrDraining), h.base.Err() != nil:
 		// it goes on, here or elsewhere, or is none of this hub
 	default:
 		h.log.Error("a run cannot go on", "run", run, "error", err)
@@ -188,7 +193,8 @@ func (h *Hub) forget(run string) {
 	}
 }
 
-// listen hears what other processes do with runs until the hub is closed. While the store cannot be read it tries again.
+// listen hears what other processes do with runs until the hub is closed. While the store cannot be read it tries
+// again.
 func (h *Hub) listen(after int64) {
 	var failed time.Time
 	for {

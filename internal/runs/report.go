@@ -39,7 +39,8 @@ func (h *Hub) report(ctx context.Context, a *Agent, run string, req *chat.Reques
 	if err != nil {
 		return err
 	}
-	pending := slices.DeleteFunc(slices.Clone(questions), func(q tool.Approval) bool { return q.State != tool.ApprovalPending })
+	pending := slices.DeleteFunc(slices.Clone(questions),
+		func(q tool.Approval) bool { return q.State != tool.ApprovalPending })
 	if len(pending) > 0 {
 		s.sayWaiting(h, run, pending)
 		return nil
@@ -134,7 +135,8 @@ func (h *Hub) sayAnswers(ctx context.Context, run string, seq int64, s *answerSt
 
 // answered returns what a run has written behind a record.
 func (h *Hub) answered(ctx context.Context, run string, seq int64) (list []*journal.TurnEnd, err error) {
-	for e, err := range h.store.Read(ctx, journal.Query{Stream: run, Seq: seq, Kinds: []journal.Kind{journal.KindTurnEnd}}) {
+	for e, err := range h.store.Read(ctx,
+		journal.Query{Stream: run, Seq: seq, Kinds: []journal.Kind{journal.KindTurnEnd}}) {
 		if err != nil {
 			return nil, err
 		}

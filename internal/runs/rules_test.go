@@ -54,11 +54,13 @@ func TestKeep(t *testing.T) {
 			t.Errorf("a second answer: %v", err)
 		}
 		rules := h.Rules()
-		if len(rules) != 1 || rules[0].Agent != "home" || rules[0].By != "me" || rules[0].Approval != o.Waiting[0].ID || rules[0].Text != o.Waiting[0].Always {
+		if len(rules) != 1 || rules[0].Agent != "home" || rules[0].By != "me" ||
+			rules[0].Approval != o.Waiting[0].ID || rules[0].Text != o.Waiting[0].Always {
 			t.Fatalf("%+v", rules)
 		}
 		synctest.Wait()
-		for i, agents := range [][]runs.Agent{nil, ruled(t, s, policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: []string{"look"}}})} {
+		for i, agents := range [][]runs.Agent{nil,
+			ruled(t, s, policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: []string{"look"}}})} {
 			if agents != nil {
 				h.Replace(agents)
 			}
@@ -66,7 +68,8 @@ func TestKeep(t *testing.T) {
 				t.Errorf("%d: %+v, it ran %d times", i, o, s.count(`save{"n":1}`))
 			}
 		}
-		h.Replace(ruled(t, s, policy.Rule{Decision: chat.DecisionDeny, Selector: policy.Selector{Tool: []string{"save"}}}))
+		h.Replace(
+			ruled(t, s, policy.Rule{Decision: chat.DecisionDeny, Selector: policy.Selector{Tool: []string{"save"}}}))
 		if o := run(); o.Reason != agent.EndAnswer || s.count(`save{"n":1}`) != 3 {
 			t.Errorf("a stricter rule: %+v, it ran %d times", o, s.count(`save{"n":1}`))
 		}
@@ -94,7 +97,8 @@ func TestKeepChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := l.Outcome().Waiting[0].ID
-		h.Replace(ruled(t, s, policy.Rule{Decision: chat.DecisionAsk, Selector: policy.Selector{Tool: []string{"save"}}}))
+		h.Replace(
+			ruled(t, s, policy.Rule{Decision: chat.DecisionAsk, Selector: policy.Selector{Tool: []string{"save"}}}))
 		answer := tool.Answer{State: tool.ApprovalApproved, By: "me", Always: true}
 		if _, err := h.Decide(t.Context(), id, answer); !errors.Is(err, tool.ErrAlways) {
 			t.Errorf("it is kept: %v", err)
@@ -112,7 +116,8 @@ func TestKeepHeardFirst(t *testing.T) {
 	s, store := newShop(t), slow{Store: new(journal.Memory), by: 100 * time.Millisecond}
 	h := newHub(t, store, nil, s)
 	agents := ruled(t, s)
-	agents[0].Model = &model{answers: []answer{{calls: []chat.Call{call("save", `{"n":1}`)}}, {calls: []chat.Call{call("save", `{"n":1}`)}}, {text: "Saved."}}}
+	agents[0].Model = &model{answers: []answer{{calls: []chat.Call{call("save", `{"n":1}`)}},
+		{calls: []chat.Call{call("save", `{"n":1}`)}}, {text: "Saved."}}}
 	h.Replace(agents)
 	if err := h.Recover(t.Context()); err != nil { // from now on it hears of answers
 		t.Fatal(err)
@@ -124,7 +129,8 @@ func TestKeepHeardFirst(t *testing.T) {
 	id := l.Outcome().Waiting[0].ID
 	looked := make(chan int)
 	go func() {
-		for e, err := range store.Watch(t.Context(), journal.Query{Stream: id, Kinds: []journal.Kind{journal.KindAnswer}}) {
+		for e, err := range store.Watch(t.Context(),
+			journal.Query{Stream: id, Kinds: []journal.Kind{journal.KindAnswer}}) {
 			if err != nil || e.Record.Answer == nil {
 				t.Error(err)
 			}
@@ -132,7 +138,8 @@ func TestKeepHeardFirst(t *testing.T) {
 		}
 		looked <- len(h.Rules())
 	}()
-	if _, err := h.Decide(t.Context(), id, tool.Answer{State: tool.ApprovalApproved, By: "me", Always: true}); err != nil {
+	if _, err := h.Decide(t.Context(), id, tool.Answer{State: tool.ApprovalApproved, By: "me",
+		Always: true}); err != nil {
 		t.Fatal(err)
 	}
 	if n := <-looked; n != 1 {
@@ -181,7 +188,8 @@ func TestKeepElsewhere(t *testing.T) {
 			if o.Reason != agent.EndWaiting {
 				t.Fatalf("it does not ask: %+v", o)
 			}
-			if _, err := h.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: tool.ApprovalApproved, By: "me", Always: true}); err != nil {
+			if _, err := h.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: tool.ApprovalApproved, By: "me",
+				Always: true}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
@@ -210,7 +218,8 @@ func TestKeepElsewhere(t *testing.T) {
 				t.Errorf("hub %d has the rules %v", i, h.Rules())
 			}
 		}
-		if gone, err := journal.Prune(t.Context(), memory, journal.Keep{Bytes: 1, Now: time.Now().Add(time.Hour * 1000)}); err != nil || len(gone) == 0 {
+		if gone, err := journal.Prune(t.Context(), memory,
+			journal.Keep{Bytes: 1, Now: time.Now().Add(time.Hour * 1000)}); err != nil || len(gone) == 0 {
 			t.Fatalf("pruned %v, %v", gone, err)
 		}
 		if h := hub(true); len(h.Rules()) != 1 {

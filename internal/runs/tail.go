@@ -80,7 +80,8 @@ func (t *tail) say(e *chat.Event, said int, text string) {
 	from := t.lengths[said]
 	t.lengths[said] += len(text)
 	if n := len(t.pieces); n > 0 {
-		if p := &t.pieces[n-1]; p.said == said && p.event.Turn == e.Turn && p.after == t.last && len(p.event.Text) < joinUpTo {
+		if p := &t.pieces[n-1]; p.said == said && p.event.Turn == e.Turn && p.after == t.last &&
+			len(p.event.Text) < joinUpTo {
 			p.event.Text += text
 			return
 		}
@@ -89,7 +90,8 @@ func (t *tail) say(e *chat.Event, said int, text string) {
 	if said == saidReasoning {
 		kind = chat.KindReasoning
 	}
-	t.pieces = append(t.pieces, piece{event: chat.Event{Kind: kind, Turn: e.Turn, Text: text}, said: said, from: from, after: t.last})
+	t.pieces = append(t.pieces, piece{event: chat.Event{Kind: kind, Turn: e.Turn, Text: text}, said: said, from: from,
+		after: t.last})
 }
 
 func (t *tail) tell(e *chat.Event) {

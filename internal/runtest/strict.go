@@ -185,7 +185,8 @@ func anthropicTakes(body []byte) error {
 				next[b.ID] = true
 			case "tool_result":
 				if over || !want[b.ToolUseID] {
-					return fmt.Errorf("message %d: the tool_result of %q is behind other blocks, there twice, or without its tool_use", i, b.ToolUseID)
+					return fmt.Errorf("message %d: the tool_result of %q is behind other blocks, there twice, or "+
+						"without its tool_use", i, b.ToolUseID)
 				}
 				delete(want, b.ToolUseID)
 				continue

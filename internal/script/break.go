@@ -42,7 +42,8 @@ func breakSteps(steps []Step, faults []Fault) ([]Step, error) {
 			if do.Cut == nil {
 				at = len(steps)
 			}
-			steps, broken = do.cutBytes(steps, at), chat.Errorf(chat.ErrUnavailable, "the backend broke off: %w", io.ErrUnexpectedEOF)
+			steps, broken = do.cutBytes(steps, at), chat.Errorf(chat.ErrUnavailable, "the backend broke off: %w",
+				io.ErrUnexpectedEOF)
 		}
 	}
 	return steps, broken
@@ -73,7 +74,8 @@ func (d *Do) failure() error {
 	case d.HTML502:
 		return &chat.Error{Kind: chat.ErrUnavailable, Status: 502, Message: "the backend answered with an HTML page"}
 	case d.ContentType != "":
-		return &chat.Error{Kind: chat.ErrProtocol, Status: 200, Message: "the backend answered with content type " + d.ContentType}
+		return &chat.Error{Kind: chat.ErrProtocol, Status: 200, Message: "the backend answered with content type " +
+			d.ContentType}
 	}
 	return nil
 }

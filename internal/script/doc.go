@@ -6,9 +6,10 @@
 // Words:
 //
 //   - A scenario is one file. Its turns are tried in order; the first whose conditions hold answers the request.
-//   - A condition (when) looks only at the request, so that matching needs no memory and is safe for concurrent requests.
-//     The exception is a named state, kept per isolation key.
-//   - An item is one piece of a turn's reply: text, reasoning, a call, raw bytes, an event of a target, a pause, an echo.
+//   - A condition (when) looks only at the request, so that matching needs no memory and is safe for concurrent
+//     requests. The exception is a named state, kept per isolation key.
+//   - An item is one piece of a turn's reply: text, reasoning, a call, raw bytes, an event of a target, a pause, an
+//     echo.
 //   - A capture is a piece of the request that a reply may repeat, written ${name}.
 //   - A step is what a reply becomes: one chunk, or one part of a call, and how long to wait before it.
 //   - A fault breaks a reply on purpose. Some faults exist only where there is a connection; the package

@@ -162,7 +162,8 @@ func (s *Scenario) deriveUser() (string, error) {
 	hints := s.hints()
 	for i := range s.Turns {
 		w := &s.Turns[i].when
-		if w.turn != nil && *w.turn != 0 || w.last != "" && w.last != chat.RoleUser || w.tool != "" || w.resultContains != nil {
+		if w.turn != nil && *w.turn != 0 || w.last != "" && w.last != chat.RoleUser || w.tool != "" ||
+			w.resultContains != nil {
 			continue
 		}
 		switch {
@@ -172,7 +173,8 @@ func (s *Scenario) deriveUser() (string, error) {
 			if text, ok := example(w.user.re, hints); ok {
 				return text, nil
 			}
-			return "", fmt.Errorf("scenario %s: no example is found for user: %s; write client: {user: ...}", s.Name, w.user.src)
+			return "", fmt.Errorf("scenario %s: no example is found for user: %s; write client: {user: ...}", s.Name,
+				w.user.src)
 		case w.userContains != nil:
 			return *w.userContains, nil
 		}

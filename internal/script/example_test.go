@@ -36,7 +36,8 @@ turns:
 		}
 	}
 	conversation = append(conversation,
-		chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{{ID: "1", Name: "get_weather", Arguments: `{"city": "Paris"}`}}},
+		chat.Message{Role: chat.RoleAssistant,
+			Calls: []chat.Call{{ID: "1", Name: "get_weather", Arguments: `{"city": "Paris"}`}}},
 		chat.Message{Role: chat.RoleTool, CallID: "1", Parts: chat.Text(`{"temp": 18}`)})
 	for e := range m.Stream(context.Background(), &chat.Request{Messages: conversation}) {
 		fmt.Print(e.Text)

@@ -67,7 +67,8 @@ func (e *Expect) checkCalls(calls []chat.Call) []error {
 		case why != nil && !e.Subset:
 			return []error{fmt.Errorf("calls: call %d: %w", i+1, why)}
 		default:
-			return []error{fmt.Errorf("calls: call %d, of %s, is missing; there were %d calls", i+1, want.Name, len(calls))}
+			return []error{fmt.Errorf("calls: call %d, of %s, is missing; there were %d calls", i+1, want.Name,
+				len(calls))}
 		}
 	}
 	if !e.Subset && next < len(calls) {

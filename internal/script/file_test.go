@@ -16,12 +16,19 @@ import (
 
 func TestInclude(t *testing.T) {
 	fsys := fstest.MapFS{
-		"main.scenario.yaml":    {Data: []byte("wield: scenario/v1\nname: main\ninclude: [lib/a.scenario.yaml]\ndefaults: {chunk: 2}\nturns: [{id: last, when: {}, reply: [{text: last}]}]\n")},
-		"lib/a.scenario.yaml":   {Data: []byte("wield: scenario/v1\nname: a\ninclude: [b.scenario.yaml]\ndefaults: {chunk: 3}\nturns: [{id: a, when: {user: a}, reply: [{text: from-a}]}]\n")},
-		"lib/b.scenario.yaml":   {Data: []byte("wield: scenario/v1\nname: b\nturns: [{id: b, when: {user_contains: a}, reply: [{text: from-b}]}]\n")},
-		"loop.scenario.yaml":    {Data: []byte("wield: scenario/v1\nname: loop\ninclude: [loop2.scenario.yaml]\n")},
-		"loop2.scenario.yaml":   {Data: []byte("wield: scenario/v1\nname: loop2\ninclude: [loop.scenario.yaml]\n")},
-		"missing.scenario.yaml": {Data: []byte("wield: scenario/v1\nname: missing\ninclude: [nothing.scenario.yaml]\n")},
+		"main.scenario.yaml": {
+			Data: []byte(
+				"wield: scenario/v1\nname: main\ninclude: [lib/a.scenario.yaml]\ndefaults: {chunk: 2}\nturns: [{id: last, when: {}, reply: [{text: last}]}]\n")},
+		"lib/a.scenario.yaml": {
+			Data: []byte(
+				"wield: scenario/v1\nname: a\ninclude: [b.scenario.yaml]\ndefaults: {chunk: 3}\nturns: [{id: a, when: {user: a}, reply: [{text: from-a}]}]\n")},
+		"lib/b.scenario.yaml": {
+			Data: []byte(
+				"wield: scenario/v1\nname: b\nturns: [{id: b, when: {user_contains: a}, reply: [{text: from-b}]}]\n")},
+		"loop.scenario.yaml":  {Data: []byte("wield: scenario/v1\nname: loop\ninclude: [loop2.scenario.yaml]\n")},
+		"loop2.scenario.yaml": {Data: []byte("wield: scenario/v1\nname: loop2\ninclude: [loop.scenario.yaml]\n")},
+		"missing.scenario.yaml": {
+			Data: []byte("wield: scenario/v1\nname: missing\ninclude: [nothing.scenario.yaml]\n")},
 	}
 	s, err := script.LoadFS(fsys, "main.scenario.yaml")
 	if err != nil {
@@ -85,7 +92,8 @@ func TestLive(t *testing.T) {
 		{"and back", func() { write(main, part1) }, "one"},
 	} {
 		step.do()
-		if got := say(t, m, user("x")); !strings.Contains(got, step.want) || step.want == "gone" && !strings.HasPrefix(got, "error: not_found") {
+		if got := say(t, m, user("x")); !strings.Contains(got, step.want) ||
+			step.want == "gone" && !strings.HasPrefix(got, "error: not_found") {
 			t.Errorf("%s: %q, want %q", step.name, got, step.want)
 		}
 	}
@@ -98,7 +106,9 @@ func TestLive(t *testing.T) {
 func TestCatalogueOnDisk(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "demo.scenario.yaml")
-	if err := os.WriteFile(file, []byte("wield: scenario/v1\nname: demo\nturns: [{id: a, when: {}, reply: [{text: mine}]}]\n"), 0o600); err != nil {
+	if err := os.WriteFile(file,
+		[]byte("wield: scenario/v1\nname: demo\nturns: [{id: a, when: {}, reply: [{text: mine}]}]\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	cat := script.Catalogue(dir)
@@ -119,7 +129,8 @@ func TestCatalogueOnDisk(t *testing.T) {
 	if _, err := script.FromCatalogue(cat, "demo", nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := script.FromCatalogue(script.Catalogue(""), "dmo", nil); err == nil || !strings.Contains(err.Error(), `did you mean "demo"?`) {
+	if _, err := script.FromCatalogue(script.Catalogue(""), "dmo", nil); err == nil ||
+		!strings.Contains(err.Error(), `did you mean "demo"?`) {
 		t.Errorf("got %v", err)
 	}
 	if l, err := script.FromCatalogue(script.Catalogue(""), "misroutedToolCall", nil); err != nil {

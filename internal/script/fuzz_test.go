@@ -22,7 +22,9 @@ func FuzzParse(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	f.Add([]byte(head + "turns: [{id: a, when: &x {user: \"/(?<a>b)|c/\"}, reply: [{raw: \"a|b\", split: \"a||b\"}, {pause: 1h}]}, {id: b, when: *x}]\nfaults: [{do: [reset, bad_utf8]}]\n"))
+	f.Add(
+		[]byte(head +
+			"turns: [{id: a, when: &x {user: \"/(?<a>b)|c/\"}, reply: [{raw: \"a|b\", split: \"a||b\"}, {pause: 1h}]}, {id: b, when: *x}]\nfaults: [{do: [reset, bad_utf8]}]\n"))
 	f.Add([]byte("a: &a [*a]\n"))
 	f.Add([]byte("? x\n: - y\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -32,6 +34,7 @@ func FuzzParse(f *testing.F) {
 		}
 		script.Lint(s)
 		m := script.New(s, script.Options{Speed: -1})
-		_, _ = collect(m, &chat.Request{Messages: []chat.Message{user("weather in Paris"), assistant("x"), user("again")}})
+		_, _ = collect(m,
+			&chat.Request{Messages: []chat.Message{user("weather in Paris"), assistant("x"), user("again")}})
 	})
 }

@@ -53,7 +53,8 @@ func lintOrder(s *Scenario, add func(Pos, string, ...any)) {
 	for i := range s.Turns {
 		for j := range s.Turns[:i] {
 			if s.Turns[j].covers(&s.Turns[i]) {
-				add(s.Turns[i].Pos, "turn %s is never reached: turn %s before it matches whatever it matches", s.Turns[i].ID, s.Turns[j].ID)
+				add(s.Turns[i].Pos, "turn %s is never reached: turn %s before it matches whatever it matches",
+					s.Turns[i].ID, s.Turns[j].ID)
 				break
 			}
 		}

@@ -40,7 +40,8 @@ func Open(name string, log *slog.Logger) (*Live, error) {
 
 // OpenFS is Open in a file system.
 func OpenFS(fsys fs.FS, name string, log *slog.Logger) (*Live, error) {
-	return open(&Live{name: name, load: fsLoader(fsys), stat: func(n string) (fs.FileInfo, error) { return fs.Stat(fsys, n) }, log: log})
+	return open(&Live{name: name, load: fsLoader(fsys),
+		stat: func(n string) (fs.FileInfo, error) { return fs.Stat(fsys, n) }, log: log})
 }
 
 func open(l *Live) (*Live, error) {

@@ -31,13 +31,15 @@ type miss struct {
 func (s *Scenario) unmatched(v *view, misses []miss) error {
 	sort.SliceStable(misses, func(i, j int) bool { return len(misses[i].failed) < len(misses[j].failed) })
 	var b strings.Builder
-	fmt.Fprintf(&b, "no turn of scenario %s matches: the last message is from %s, turn %d, user said %s", s.Name, orDash(string(v.last)), v.turns, quoteShort(v.lastUser()))
+	fmt.Fprintf(&b, "no turn of scenario %s matches: the last message is from %s, turn %d, user said %s", s.Name,
+		orDash(string(v.last)), v.turns, quoteShort(v.lastUser()))
 	for i, m := range misses {
 		if i == 3 {
 			fmt.Fprintf(&b, "; and %d more", len(misses)-i)
 			break
 		}
-		fmt.Fprintf(&b, "; turn %s (%s:%d): %s", m.turn.ID, m.turn.Pos.File, m.turn.Pos.Line, strings.Join(m.failed, ", "))
+		fmt.Fprintf(&b, "; turn %s (%s:%d): %s", m.turn.ID, m.turn.Pos.File, m.turn.Pos.Line,
+			strings.Join(m.failed, ", "))
 	}
 	return &chat.Error{Kind: chat.ErrNotFound, Status: 404, Message: b.String(), Code: "no_matching_turn"}
 }
@@ -70,7 +72,8 @@ func (t *Turn) failed(v *view, state string) []string {
 		need(len(v.users) > 0 && w.user.match(v.lastUser()), "user is not %s", w.user.src)
 	}
 	if w.userContains != nil {
-		need(len(v.users) > 0 && strings.Contains(v.lastUser(), *w.userContains), "user does not contain %q", *w.userContains)
+		need(len(v.users) > 0 && strings.Contains(v.lastUser(), *w.userContains), "user does not contain %q",
+			*w.userContains)
 	}
 	if w.systemContains != nil {
 		need(strings.Contains(v.system, *w.systemContains), "system does not contain %q", *w.systemContains)
@@ -85,7 +88,8 @@ func (t *Turn) failed(v *view, state string) []string {
 		need(v.result != nil && v.result.tool == w.tool, "last result is from %s, not from %s", v.resultTool(), w.tool)
 	}
 	if w.resultContains != nil {
-		need(v.result != nil && strings.Contains(v.result.text, *w.resultContains), "last result does not contain %q", *w.resultContains)
+		need(v.result != nil && strings.Contains(v.result.text, *w.resultContains), "last result does not "+
+			"contain %q", *w.resultContains)
 	}
 	for _, name := range w.toolsOffered {
 		need(v.offers(name), "tool %s is not offered", name)

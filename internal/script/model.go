@@ -138,7 +138,8 @@ func (s *stream) target(step *Step) bool {
 	case "tool_call":
 		for _, object := range splitObjects(step.Text) {
 			name, args := nativeCall(object)
-			e := chat.Event{Kind: chat.KindNativeCall, Origin: chat.OriginNative, ID: nativeID(s.natives), Name: name, Text: args}
+			e := chat.Event{Kind: chat.KindNativeCall, Origin: chat.OriginNative, ID: nativeID(s.natives), Name: name,
+				Text: args}
 			s.natives++
 			if !s.yield(e, nil) {
 				return false
@@ -146,7 +147,8 @@ func (s *stream) target(step *Step) bool {
 		}
 	case "tool_result":
 		for _, object := range splitObjects(step.Text) {
-			e := chat.Event{Kind: chat.KindNativeResult, Origin: chat.OriginNative, ID: nativeID(s.results), Text: object}
+			e := chat.Event{Kind: chat.KindNativeResult, Origin: chat.OriginNative, ID: nativeID(s.results),
+				Text: object}
 			s.results++
 			if !s.yield(e, nil) {
 				return false

@@ -62,10 +62,11 @@ turns:
     usage: {in: 40, out: 12}
 `, []string{
 			`reasoning "Hm"`, `text 0-5 "Let m"`, `text 5-6 "e"`,
-			`call_start 0 x f function`, `call_args 0 "{\"a\":"`, `call_args 0 " 1}"`, `call_end 0 x f {"a": 1} true function`,
-			`HERMES`,
+			`call_start 0 x f function`, `call_args 0 "{\"a\":"`, `call_args 0 " 1}"`,
+			`call_end 0 x f {"a": 1} true function`, `HERMES`,
 			`call_start 2 y h function`, `call_args 2 "{}"`, `call_end 2 y h {} true function`,
-			`usage {Known:true In:40 Out:12 Cached:0 Written:0 Reasoning:0 Requests:1 Uncounted:0}`, `finish tool_calls m`}},
+			`usage {Known:true In:40 Out:12 Cached:0 Written:0 Reasoning:0 Requests:1 Uncounted:0}`,
+			`finish tool_calls m`}},
 		{"targets", `
 backend: {speaks: lumo}
 turns:
@@ -78,11 +79,13 @@ turns:
       - target: {tool_result: '{"error":true}{"ok":1}'}
       - target: {title: T}
 `, []string{`text 0-1 "M"`, `reasoning "R"`,
-			`native_call native_0 f {"s":"}{"} native`, `native_call native_1 g {"b":2} native`, `native_call native_2 h {} native`,
-			`native_result native_0  {"error":true} native`, `native_result native_1  {"ok":1} native`,
+			`native_call native_0 f {"s":"}{"} native`, `native_call native_1 g {"b":2} native`,
+			`native_call native_2 h {} native`, `native_result native_0  {"error":true} native`,
+			`native_result native_1  {"ok":1} native`,
 			`usage {Known:false In:0 Out:0 Cached:0 Written:0 Reasoning:0 Requests:1 Uncounted:0}`, `finish stop m`}},
 		{"length", `turns: [{id: a, when: {}, reply: [], finish: length}]`,
-			[]string{`usage {Known:false In:0 Out:0 Cached:0 Written:0 Reasoning:0 Requests:1 Uncounted:0}`, `finish length m`}},
+			[]string{`usage {Known:false In:0 Out:0 Cached:0 Written:0 Reasoning:0 Requests:1 Uncounted:0}`,
+				`finish length m`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			events, err := collect(model(t, head+c.text), request(user("hi")))
@@ -123,8 +126,10 @@ turns: [{id: a, when: {}, reply: [{text: abcd}, {pause: 2s}, {text: e}, {pause: 
 		speed float64
 		want  []string
 	}{
-		{0, []string{"150ms idle", "150ms text", "150ms idle", "250ms text", "250ms idle", "2.35s text", "2.35s idle", "3.35s usage", "3.35s finish"}},
-		{10, []string{"15ms idle", "15ms text", "15ms idle", "25ms text", "25ms idle", "235ms text", "235ms idle", "335ms usage", "335ms finish"}},
+		{0, []string{"150ms idle", "150ms text", "150ms idle", "250ms text", "250ms idle", "2.35s text", "2.35s idle",
+			"3.35s usage", "3.35s finish"}},
+		{10, []string{"15ms idle", "15ms text", "15ms idle", "25ms text", "25ms idle", "235ms text", "235ms idle",
+			"335ms usage", "335ms finish"}},
 		{-1, []string{"0s text", "0s text", "0s text", "0s usage", "0s finish"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -150,7 +155,9 @@ turns: [{id: a, when: {}, reply: [{text: abcd}, {pause: 2s}, {text: e}, {pause: 
 func TestJitterIsSeeded(t *testing.T) {
 	run := func(seed string) (total time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
-			m := script.New(mustParse(t, head+"seed: "+seed+"\ndefaults: {chunk: 1, tps: 100, jitter: 50%}\nturns: [{id: a, when: {}, reply: [{text: abcdefghij}]}]\n"), script.Options{})
+			m := script.New(mustParse(t,
+				head+"seed: "+seed+
+					"\ndefaults: {chunk: 1, tps: 100, jitter: 50%}\nturns: [{id: a, when: {}, reply: [{text: abcdefghij}]}]\n"), script.Options{})
 			start := time.Now()
 			if _, err := collect(m, request(user(""))); err != nil {
 				t.Fatal(err)
@@ -203,7 +210,8 @@ func TestFaultsInProcess(t *testing.T) {
 		kind     chat.ErrorKind
 	}{
 		{`{status: 429, retry_after: 1s, body: "Code: 2028"}`, "", chat.ErrRateLimit},
-		{`{status: 429, retry_after: 1s, body: '{"Code": 2028, "Error": "Code: 2028"}'}`, "", chat.ErrRateLimit}, // as a server says it
+		// as a server says it
+		{`{status: 429, retry_after: 1s, body: '{"Code": 2028, "Error": "Code: 2028"}'}`, "", chat.ErrRateLimit},
 		{`{status: 401}`, "", chat.ErrAuth},
 		{`{status: 503}`, "", chat.ErrOverloaded},
 		{`{status: 500}`, "", chat.ErrUnavailable},
@@ -231,7 +239,9 @@ func TestFaultsInProcess(t *testing.T) {
 	} {
 		t.Run(c.do, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := model(t, head+"turns: [{id: a, when: {}, chunk: 2, reply: [{text: abcdéf}]}]\nfaults: [{on: a, do: "+c.do+"}]\n")
+				m := model(t,
+					head+"turns: [{id: a, when: {}, chunk: 2, reply: [{text: abcdéf}]}]\nfaults: [{on: a, do: "+c.do+
+						"}]\n")
 				events, err := collect(m, request(user("")))
 				if got := texts(events); got != c.want {
 					t.Errorf("got %q, want %q", got, c.want)
@@ -273,7 +283,8 @@ turns:
 			if named {
 				r.Name = "get_weather"
 			}
-			call, err := d.AppendCalls(nil, []chat.Call{{Name: "get_weather", Arguments: `{"city":"Oslo"}`, Complete: true}})
+			call, err := d.AppendCalls(nil,
+				[]chat.Call{{Name: "get_weather", Arguments: `{"city":"Oslo"}`, Complete: true}})
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -281,8 +292,11 @@ turns:
 				continue // it is not read without being asked for
 			}
 			got := say(t, m,
-				chat.Message{Role: chat.RoleSystem, Parts: chat.Text("You can call get_weather(city). Example: TOOL_RESULT: {\"success\": true, \"data\": 1}")},
-				user("weather in Oslo"), assistant("Let me see.\n"+string(call)), user(string(d.AppendResults(nil, []chat.Result{r}))))
+				chat.Message{Role: chat.RoleSystem,
+					Parts: chat.Text(
+						"You can call get_weather(city). Example: TOOL_RESULT: {\"success\": true, \"data\": 1}")},
+				user("weather in Oslo"), assistant("Let me see.\n"+string(call)),
+				user(string(d.AppendResults(nil, []chat.Result{r}))))
 			if got != "18 after 1" {
 				t.Errorf("%s, named %t: %q", name, named, got)
 			}
@@ -364,7 +378,8 @@ turns: [{id: a, when: {}, reply: [{text: "cut this somewhere, and the same way e
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id := func(events []chat.Event) string { return events[len(events)-3].Detail.(*chat.Call).ID }; id(first) == id(later) {
+	if id := func(events []chat.Event) string { return events[len(events)-3].Detail.(*chat.Call).ID }; id(first) == id(
+		later) {
 		t.Errorf("the id %s comes twice in a conversation", id(first))
 	}
 }
@@ -428,7 +443,8 @@ func TestMaxRequests_AR40(t *testing.T) {
 	}
 	err := ask(t, mustParse(t, head+"max_requests: 2\nturns: [{id: a, when: {}, reply: []}]\n"), 2)
 	var refused *chat.Error
-	if !errors.As(err, &refused) || refused.Kind != chat.ErrBadRequest || !strings.Contains(refused.Message, "answers 2 requests") {
+	if !errors.As(err, &refused) || refused.Kind != chat.ErrBadRequest ||
+		!strings.Contains(refused.Message, "answers 2 requests") {
 		t.Errorf("the third request: %v", err)
 	}
 	for _, name := range []string{"success", "error", "timeout", "rejected", "toolCall", "misroutedToolCall"} {

@@ -203,7 +203,8 @@ var slug = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 func (r *reader) backend(n ast.Node, s *Scenario) {
 	r.mapping(n, "backend", fields{
 		"speaks": func(n ast.Node) {
-			s.Speaks = Speaks(r.oneOf(n, "speaks", string(SpeaksOpenAI), string(SpeaksAnthropic), string(SpeaksResponses), string(SpeaksOllama), string(SpeaksLumo), string(SpeaksRaw)))
+			s.Speaks = Speaks(r.oneOf(n, "speaks", string(SpeaksOpenAI), string(SpeaksAnthropic),
+				string(SpeaksResponses), string(SpeaksOllama), string(SpeaksLumo), string(SpeaksRaw)))
 		},
 		"native_tools": func(n ast.Node) { s.NativeTools = r.boolean(n, "native_tools") },
 	})
@@ -332,7 +333,8 @@ func (r *reader) when(n ast.Node) when {
 		"system_contains": str(&w.systemContains, "system_contains"),
 		"turn":            func(n ast.Node) { v := int(r.integer(n, "turn", 0, 1<<30)); w.turn = &v },
 		"last": func(n ast.Node) {
-			w.last = chat.Role(r.oneOf(n, "last", string(chat.RoleUser), string(chat.RoleAssistant), string(chat.RoleTool), string(chat.RoleSystem)))
+			w.last = chat.Role(r.oneOf(n, "last", string(chat.RoleUser), string(chat.RoleAssistant),
+				string(chat.RoleTool), string(chat.RoleSystem)))
 		},
 		"tool":            func(n ast.Node) { w.tool = r.text(n, "tool") },
 		"result_contains": str(&w.resultContains, "result_contains"),
@@ -392,7 +394,8 @@ func (r *reader) item(n ast.Node) (item, bool) {
 		return it, false
 	}
 	if len(kinds) != 1 {
-		r.fail(n, "a reply item has one of text, think, call, raw, target, pause, echo, but this one has %s", orNone(kinds))
+		r.fail(n, "a reply item has one of text, think, call, raw, target, pause, echo, but this one has %s",
+			orNone(kinds))
 		return it, false
 	}
 	if fence != nil {
@@ -490,7 +493,8 @@ func (r *reader) checkBars(n ast.Node, it *item, s string) {
 	}
 	pieces, ok := cutAtBars(s, it.src)
 	if !ok {
-		r.fail(n, "split without its bars is not the text of the item; it must be every, random, a list of offsets, or the text with bars")
+		r.fail(n, "split without its bars is not the text of the item; it must be every, random, a list of offsets, "+
+			"or the text with bars")
 		return
 	}
 	if it.kind == itemText {
@@ -602,8 +606,8 @@ func flagOf(d *Do, name string) (*bool, bool) {
 	return f, ok
 }
 
-var flagNames = []string{"html_502", "reset", "half_close", "drop_done", "bad_utf8", "bad_sse", "no_index", "id_every_delta",
-	"empty_id", "no_role", "object_args", "whole_args", "finish_stop"}
+var flagNames = []string{"html_502", "reset", "half_close", "drop_done", "bad_utf8", "bad_sse", "no_index",
+	"id_every_delta", "empty_id", "no_role", "object_args", "whole_args", "finish_stop"}
 
 func (r *reader) doFields(d *Do) fields {
 	known := fields{
@@ -700,7 +704,9 @@ func (r *reader) client(n ast.Node) *Client {
 		"results": func(n ast.Node) {
 			r.eachPair(n, "results", func(_ ast.Node, name string, v ast.Node) {
 				if _, ok := r.plain(v).(*ast.SequenceNode); ok {
-					r.sequence(v, "results", func(e ast.Node) { c.Results[name] = append(c.Results[name], r.result(e)) })
+					r.sequence(v, "results", func(e ast.Node) {
+						c.Results[name] = append(c.Results[name], r.result(e))
+					})
 					return
 				}
 				c.Results[name] = []string{r.result(v)}

@@ -99,7 +99,8 @@ func (p *Player) Play(in Input) (*Reply, error) {
 	turn, captures, err := s.match(v, p.states[in.Key])
 	if n := s.MaxRequests; n > 0 && p.matches[matchKey{in.Key, "*"}] >= n {
 		err = &chat.Error{Kind: chat.ErrBadRequest, Code: "max_requests",
-			Message: fmt.Sprintf("the scenario %s answers %d requests, and this is one more: does the client ask in a loop? max_requests in the scenario sets the limit", s.Name, n)}
+			Message: fmt.Sprintf("the scenario %s answers %d requests, and this is one more: does the client ask in "+
+				"a loop? max_requests in the scenario sets the limit", s.Name, n)}
 	}
 	if err != nil {
 		e.Error = err.Error()
@@ -116,9 +117,9 @@ func (p *Player) Play(in Input) (*Reply, error) {
 	for _, f := range r.Faults {
 		e.Faults = append(e.Faults, f.Do.String())
 	}
-	w := &writer{scenario: s, turn: turn, user: v.lastUser(), turns: v.turns, dialect: p.opts.Dialect, speed: p.opts.Speed,
-		value: func(ref string) (string, bool) { return v.lookup(captures, ref) },
-		rng:   seededRand(s.Seed, "reply", turn.ID, fmt.Sprint(v.turns))}
+	w := &writer{scenario: s, turn: turn, user: v.lastUser(), turns: v.turns, dialect: p.opts.Dialect,
+		speed: p.opts.Speed, value: func(ref string) (string, bool) { return v.lookup(captures, ref) },
+		rng: seededRand(s.Seed, "reply", turn.ID, fmt.Sprint(v.turns))}
 	if r.Steps, err = w.write(); err != nil {
 		e.Error = err.Error()
 		p.record(e)

@@ -36,7 +36,8 @@ func TestCatalogue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, must := range []string{"demo", "success", "error", "timeout", "rejected", "toolCall", "confusedToolCall", "weeklyLimit", "cycle"} {
+	for _, must := range []string{"demo", "success", "error", "timeout", "rejected", "toolCall", "confusedToolCall",
+		"weeklyLimit", "cycle"} {
 		if !strings.Contains(" "+strings.Join(names, " ")+" ", " "+must+" ") {
 			t.Errorf("%s is missing", must)
 		}
@@ -99,7 +100,8 @@ func TestDemo(t *testing.T) {
 	} {
 		t.Run(c.ask, func(t *testing.T) {
 			for _, mode := range []bridge.Mode{bridge.ModeText, bridge.ModeNative} {
-				demoRound(t, bridge.New(script.New(s, script.Options{}), bridge.Options{Mode: mode}), c.ask, c.parameters, c.want)
+				demoRound(t, bridge.New(script.New(s, script.Options{}), bridge.Options{Mode: mode}), c.ask,
+					c.parameters, c.want)
 			}
 		})
 	}
@@ -194,7 +196,8 @@ expect: `
 		{`{calls: [{name: f}, {name: f}]}`, "call 2: the tool is g, not f"},
 		{`{calls: [{name: g}, {name: f}], calls_subset: true}`, "call 2, of f, is missing"},
 		{`{calls: [{name: f}, {name: g}, {name: h}]}`, "call 3, of h, is missing"},
-		{`{calls: [{name: f, args: {a: 2, b: [x, 1]}}, {name: g}]}`, `the arguments of f are {"a": 1, "b": ["x", 1.0]}`},
+		{`{calls: [{name: f, args: {a: 2, b: [x, 1]}}, {name: g}]}`,
+			`the arguments of f are {"a": 1, "b": ["x", 1.0]}`},
 		{`{calls: [{name: f, args: {a: 1}}, {name: g}]}`, "the arguments of f are"},
 		{`{calls: []}`, "a call too many: f"},
 		{`{events_include: [bounced]}`, "no event bounced; there were"},

@@ -50,7 +50,8 @@ type Turn struct {
 	Pos    Pos
 	Usage  chat.Usage        // Known is false if the file says nothing
 	Finish chat.FinishReason // empty: stop, or tool_calls where there are any
-	Fail   *chat.Error       // in place of the end: the backend reports this error in the middle of its answer; nil: none
+	// in place of the end: the backend reports this error in the middle of its answer; nil: none
+	Fail *chat.Error
 
 	when      when
 	needState *string // nil: any

@@ -87,34 +87,49 @@ func TestParseErrors(t *testing.T) {
 		{"no name", "wield: scenario/v1\nturns: []\n", "t.scenario.yaml:1:1: the key name is missing"},
 		{"no turns", head, "t.scenario.yaml:1:1: the key turns is missing"},
 		{"bad name", "wield: scenario/v1\nname: a b\nturns: []\n", "t.scenario.yaml:2:7: name must be letters"},
-		{"unknown key", head + "turn: []\n", `t.scenario.yaml:3:1: unknown key "turn" in a scenario; did you mean "turns"?`},
-		{"unknown key in turn", head + "turns:\n  - id: a\n    wen: {}\n", `t.scenario.yaml:5:5: unknown key "wen" in a turn; did you mean "when"?`},
-		{"unknown condition", head + "turns:\n  - id: a\n    when: {user_contain: x}\n", `t.scenario.yaml:5:12: unknown key "user_contain" in when; did you mean "user_contains"?`},
-		{"unknown item", head + "turns:\n  - id: a\n    reply: [{txt: x}]\n", `t.scenario.yaml:5:14: unknown key "txt" in a reply item; did you mean "text"?`},
-		{"two items in one", head + "turns:\n  - id: a\n    reply: [{text: x, think: y}]\n", "t.scenario.yaml:5:13: a reply item has one of"},
+		{"unknown key", head + "turn: []\n",
+			`t.scenario.yaml:3:1: unknown key "turn" in a scenario; did you mean "turns"?`},
+		{"unknown key in turn", head + "turns:\n  - id: a\n    wen: {}\n",
+			`t.scenario.yaml:5:5: unknown key "wen" in a turn; did you mean "when"?`},
+		{"unknown condition", head + "turns:\n  - id: a\n    when: {user_contain: x}\n",
+			`t.scenario.yaml:5:12: unknown key "user_contain" in when; did you mean "user_contains"?`},
+		{"unknown item", head + "turns:\n  - id: a\n    reply: [{txt: x}]\n",
+			`t.scenario.yaml:5:14: unknown key "txt" in a reply item; did you mean "text"?`},
+		{"two items in one", head + "turns:\n  - id: a\n    reply: [{text: x, think: y}]\n",
+			"t.scenario.yaml:5:13: a reply item has one of"},
 		{"no id", head + "turns:\n  - when: {}\n", "t.scenario.yaml:4:5: a turn has no id"},
 		{"same id", head + "turns:\n  - id: a\n  - id: a\n", `t.scenario.yaml:5:5: the id "a" is used twice`},
-		{"expression", head + "turns:\n  - id: a\n    when: {user: \"/(/\"}\n", "t.scenario.yaml:5:18: user: error parsing regexp"},
+		{"expression", head + "turns:\n  - id: a\n    when: {user: \"/(/\"}\n",
+			"t.scenario.yaml:5:18: user: error parsing regexp"},
 		{"last", head + "turns:\n  - id: a\n    when: {last: toll}\n", `did you mean "tool"?`},
-		{"duration", head + "defaults: {ttft: 3}\nturns: []\n", `t.scenario.yaml:3:18: ttft must be a duration such as 150ms or 2s, not "3"`},
+		{"duration", head + "defaults: {ttft: 3}\nturns: []\n",
+			`t.scenario.yaml:3:18: ttft must be a duration such as 150ms or 2s, not "3"`},
 		{"percent", head + "defaults: {jitter: 300%}\nturns: []\n", "t.scenario.yaml:3:20: jitter must be a part"},
 		{"chunk", head + "defaults: {chunk: -1}\nturns: []\n", "t.scenario.yaml:3:19: chunk must be between"},
 		{"speaks", head + "backend: {speaks: opnai}\nturns: []\n", `did you mean "openai"?`},
-		{"dialect", head + "turns:\n  - id: a\n    reply: [{call: {name: n, as: herms}}]\n", `unknown dialect "herms"; did you mean "hermes"?`},
+		{"dialect", head + "turns:\n  - id: a\n    reply: [{call: {name: n, as: herms}}]\n",
+			`unknown dialect "herms"; did you mean "hermes"?`},
 		{"call without name", head + "turns:\n  - id: a\n    reply: [{call: {args: {}}}]\n", "call has no name"},
-		{"fence without call", head + "turns:\n  - id: a\n    reply: [{fence: json, text: x}]\n", "fence goes with call"},
-		{"fence and as", head + "turns:\n  - id: a\n    reply: [{fence: json, call: {name: n, as: hermes}}]\n", "exclude each other"},
-		{"split of a pause", head + "turns:\n  - id: a\n    reply: [{pause: 1s, split: every}]\n", "split goes with text, raw and call"},
-		{"bars", head + "turns:\n  - id: a\n    reply: [{raw: abc, split: \"a|d\"}]\n", "split without its bars is not the text"},
-		{"bar in a capture", head + "turns:\n  - id: a\n    reply: [{text: \"${ab}\", split: \"${a|b}\"}]\n", "a bar of split stands inside"},
+		{"fence without call", head + "turns:\n  - id: a\n    reply: [{fence: json, text: x}]\n",
+			"fence goes with call"},
+		{"fence and as", head + "turns:\n  - id: a\n    reply: [{fence: json, call: {name: n, as: hermes}}]\n",
+			"exclude each other"},
+		{"split of a pause", head + "turns:\n  - id: a\n    reply: [{pause: 1s, split: every}]\n",
+			"split goes with text, raw and call"},
+		{"bars", head + "turns:\n  - id: a\n    reply: [{raw: abc, split: \"a|d\"}]\n",
+			"split without its bars is not the text"},
+		{"bar in a capture", head + "turns:\n  - id: a\n    reply: [{text: \"${ab}\", split: \"${a|b}\"}]\n",
+			"a bar of split stands inside"},
 		{"offsets", head + "turns:\n  - id: a\n    reply: [{raw: abc, split: [2, 1]}]\n", "offsets of split must grow"},
 		{"open capture", head + "turns:\n  - id: a\n    reply: [{text: \"${ab\"}]\n", "without a closing brace"},
 		{"bad capture", head + "turns:\n  - id: a\n    reply: [{text: \"${a b}\"}]\n", "is no name of a capture"},
-		{"target", head + "turns:\n  - id: a\n    reply: [{target: {mesage: x}}]\n", `unknown target "mesage"; did you mean "message"?`},
+		{"target", head + "turns:\n  - id: a\n    reply: [{target: {mesage: x}}]\n",
+			`unknown target "mesage"; did you mean "message"?`},
 		{"echo", head + "turns:\n  - id: a\n    reply: [{echo: system}]\n", "echo is"},
 		{"base64", head + "turns:\n  - id: a\n    reply: [{raw: !!binary \"*\"}]\n", "not base64"},
 		{"finish", head + "turns:\n  - id: a\n    finish: stopp\n", `did you mean "stop"?`},
-		{"fault on nothing", head + "turns:\n  - id: first\nfaults: [{on: frist, do: drop_done}]\n", `t.scenario.yaml:5:10: a fault on "frist", but there is no such turn; did you mean "first"?`},
+		{"fault on nothing", head + "turns:\n  - id: first\nfaults: [{on: frist, do: drop_done}]\n",
+			`t.scenario.yaml:5:10: a fault on "frist", but there is no such turn; did you mean "first"?`},
 		{"unknown fault", head + "turns: []\nfaults: [{do: {statsu: 4}}]\n", `did you mean "status"?`},
 		{"unknown fault name", head + "turns: []\nfaults: [{do: drop_don}]\n", `did you mean "drop_done"?`},
 		{"fault without value", head + "turns: []\nfaults: [{do: status}]\n", "the fault status needs a value"},
@@ -122,7 +137,8 @@ func TestParseErrors(t *testing.T) {
 		{"cut", head + "turns: []\nfaults: [{do: {cut_after: 3x}}]\n", "cut_after must be bytes"},
 		{"nth", head + "turns: []\nfaults: [{nth: 0, do: reset}]\n", "nth must be between"},
 		{"expect", head + "turns: []\nexpect: {call: []}\n", `did you mean "calls"?`},
-		{"include without file", head + "include: [x.scenario.yaml]\n", "t.scenario.yaml:3:11: include of x.scenario.yaml: include needs"},
+		{"include without file", head + "include: [x.scenario.yaml]\n",
+			"t.scenario.yaml:3:11: include of x.scenario.yaml: include needs"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := script.Parse("t.scenario.yaml", []byte(c.text))
@@ -173,10 +189,14 @@ turns:
 		{"system", request(chat.Message{Role: chat.RoleDeveloper, Parts: chat.Text("a secret")}, user("x")), "system"},
 		{"injected instructions are system", request(user("[Project instructions: a secret]\n\nx")), "system"},
 		{"tool by call id", request(user("q"), assistant("", calls...), tool("1", "18 degrees")), "a 18 degrees"},
-		{"last result decides", request(user("q"), assistant("", calls...), tool("1", "18"), tool("2", `{"x":[0,{"y":"z"}],"n":1.50}`)), "b z 1.50"},
-		{"tools natively", &chat.Request{Messages: []chat.Message{user("x")}, Tools: []chat.Tool{{Name: "b"}, {Name: "a"}}}, "offered"},
-		{"tools in the prompt", request(chat.Message{Role: chat.RoleSystem, Parts: chat.Text("- a(x: string)\n- b()")}, user("x")), "offered"},
-		{"half a word is no tool", request(chat.Message{Role: chat.RoleSystem, Parts: chat.Text("ab b_ xb")}, user("x")), "no turn"},
+		{"last result decides", request(user("q"), assistant("", calls...), tool("1", "18"),
+			tool("2", `{"x":[0,{"y":"z"}],"n":1.50}`)), "b z 1.50"},
+		{"tools natively", &chat.Request{Messages: []chat.Message{user("x")},
+			Tools: []chat.Tool{{Name: "b"}, {Name: "a"}}}, "offered"},
+		{"tools in the prompt", request(chat.Message{Role: chat.RoleSystem, Parts: chat.Text("- a(x: string)\n- b()")},
+			user("x")), "offered"},
+		{"half a word is no tool", request(chat.Message{Role: chat.RoleSystem, Parts: chat.Text("ab b_ xb")},
+			user("x")), "no turn"},
 		{"turn", request(user("1"), assistant("1"), user("2"), assistant("2"), user("3")), "turn 2"},
 		{"temperature", &chat.Request{Messages: []chat.Message{user("t")}, Temperature: &half}, "warm"},
 		{"model", &chat.Request{Model: "big-1", Messages: []chat.Message{user("t")}}, "big-1"},
@@ -229,7 +249,8 @@ turns:
   - {id: literal, when: {user: literal}, reply: [{text: "$${city} $$ ${user}"}]}
   - {id: undefined, when: {user: undefined}, reply: [{text: "${nobody}"}]}
 `)
-	history := []chat.Message{user("weather in Oslo?"), assistant("asked"), user("weather in São Paulo?"), assistant("?"), user("in kelvin")}
+	history := []chat.Message{user("weather in Oslo?"), assistant("asked"), user("weather in São Paulo?"),
+		assistant("?"), user("in kelvin")}
 	for _, c := range []struct {
 		name     string
 		messages []chat.Message
@@ -238,7 +259,8 @@ turns:
 		{"own group", history[:1], "asked Oslo"},
 		{"own group over history", history[:3], "asked São Paulo"},
 		{"history, later ones win", history, "kelvin for São Paulo"},
-		{"last user message counts as history", append(history, assistant(""), tool("", "291")), "291 kelvin in São Paulo"},
+		{"last user message counts as history", append(history, assistant(""), tool("", "291")),
+			"291 kelvin in São Paulo"},
 		{"literal", []chat.Message{user("literal")}, "${city} $$ literal"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -250,7 +272,8 @@ turns:
 	t.Run("undefined", func(t *testing.T) {
 		_, err := collect(m, request(user("undefined")))
 		var e *chat.Error
-		if !errors.As(err, &e) || e.Status != 500 || !strings.Contains(e.Message, "t.scenario.yaml:9:") || !strings.Contains(e.Message, "${nobody} is not defined") {
+		if !errors.As(err, &e) || e.Status != 500 || !strings.Contains(e.Message, "t.scenario.yaml:9:") ||
+			!strings.Contains(e.Message, "${nobody} is not defined") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -275,7 +298,8 @@ func TestRepeatsABoundedText(t *testing.T) {
 		{"a call that does not fit", `{text: a}, {call: {name: n, args: {q: "${user}"}}}, {text: b}`, long, "a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			events, err := collect(model(t, head+"turns: [{id: a, when: {}, reply: ["+c.items+"]}]\n"), request(user(c.user)))
+			events, err := collect(model(t, head+"turns: [{id: a, when: {}, reply: ["+c.items+"]}]\n"),
+				request(user(c.user)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -304,22 +328,30 @@ func TestChunks(t *testing.T) {
 		{"raw is not expanded", `{raw: "${nobody}"}`, "${nobody}"},
 		{"binary", `{raw: !!binary "/wA="}`, "\xff\x00"},
 		{"empty text is no chunk", `{text: ""}, {text: x}`, "x"},
-		{"fence", `{fence: json, call: {name: get_weather, args: {city: Paris}}}`, "```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n```"},
-		{"fence begins a line", `{text: "Look:"}, {fence: "", call: {name: n}}`, "Look:|\n```\n{\"name\": \"n\", \"arguments\": {}}\n```"},
-		{"call is a fence by default", `{call: {name: n, args: '{"a": 1e3}'}}`, "```json\n{\"name\": \"n\", \"arguments\": {\"a\": 1e3}}\n```"},
-		{"capture inside JSON", `{call: {name: n, args: {q: "say \"${user}\"", l: [1.50, true, null, 12345678901234567890]}}}`,
+		{"fence", `{fence: json, call: {name: get_weather, args: {city: Paris}}}`,
+			"```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n```"},
+		{"fence begins a line", `{text: "Look:"}, {fence: "", call: {name: n}}`,
+			"Look:|\n```\n{\"name\": \"n\", \"arguments\": {}}\n```"},
+		{"call is a fence by default", `{call: {name: n, args: '{"a": 1e3}'}}`,
+			"```json\n{\"name\": \"n\", \"arguments\": {\"a\": 1e3}}\n```"},
+		{"capture inside JSON",
+			`{call: {name: n, args: {q: "say \"${user}\"", l: [1.50, true, null, 12345678901234567890]}}}`,
 			"```json\n{\"name\": \"n\", \"arguments\": {\"q\": \"say \\\"hi\\\"\", \"l\": [1.50, true, null, 12345678901234567890]}}\n```"},
-		{"verbatim arguments need not be JSON", `{fence: json, call: {name: n, args: "{a: ${user}"}}`, "```json\n{\"name\": \"n\", \"arguments\": {a: hi}\n```"},
+		{"verbatim arguments need not be JSON", `{fence: json, call: {name: n, args: "{a: ${user}"}}`,
+			"```json\n{\"name\": \"n\", \"arguments\": {a: hi}\n```"},
 		{"target message", `{target: {message: m}}, {target: {title: x}}`, "m"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := say(t, model(t, head+"turns: [{id: a, when: {}, reply: ["+c.item+"]}]\n"), user("hi")); got != c.want {
+			if got := say(t, model(t, head+"turns: [{id: a, when: {}, reply: ["+c.item+"]}]\n"),
+				user("hi")); got != c.want {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
 		})
 	}
 	t.Run("chunk counts characters", func(t *testing.T) {
-		m := model(t, head+"defaults: {chunk: 3}\nturns:\n  - {id: a, when: {turn: 0}, reply: [{text: Grüße!}]}\n  - {id: b, when: {}, chunk: 0, reply: [{text: Grüße!}]}\n")
+		m := model(t,
+			head+
+				"defaults: {chunk: 3}\nturns:\n  - {id: a, when: {turn: 0}, reply: [{text: Grüße!}]}\n  - {id: b, when: {}, chunk: 0, reply: [{text: Grüße!}]}\n")
 		if got := say(t, m, user("")); got != "Grü|ße!" {
 			t.Errorf("got %q", got)
 		}

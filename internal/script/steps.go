@@ -43,7 +43,8 @@ type Step struct {
 
 // Chunk reports whether the step is a chunk, as faults count them.
 func (s *Step) Chunk() bool {
-	return s.Kind == StepText || s.Kind == StepThink || s.Kind == StepRaw || s.Kind == StepCallArgs || s.Kind == StepTarget
+	return s.Kind == StepText || s.Kind == StepThink || s.Kind == StepRaw || s.Kind == StepCallArgs ||
+		s.Kind == StepTarget
 }
 
 // writer turns the items of a turn into steps.
@@ -76,7 +77,8 @@ func (w *writer) write() ([]Step, error) {
 		it := &w.turn.reply[i]
 		if err := w.item(it); err != nil {
 			return nil, &chat.Error{Kind: chat.ErrProtocol, Status: 500, Code: "scenario",
-				Message: fmt.Sprintf("%s:%d:%d: turn %s: %v", it.pos.File, it.pos.Line, it.pos.Col, w.turn.ID, err), Cause: err}
+				Message: fmt.Sprintf("%s:%d:%d: turn %s: %v", it.pos.File, it.pos.Line, it.pos.Col, w.turn.ID, err),
+				Cause:   err}
 		}
 		if w.full {
 			break
@@ -212,7 +214,8 @@ func (w *writer) callText(c *callItem, call chat.Call) (string, error) {
 			return "", fmt.Errorf("unknown dialect %q", name)
 		}
 		if c.verbatim && !json.Valid([]byte(call.Arguments)) {
-			return "", fmt.Errorf("the arguments of a call in dialect %s are not JSON; use raw for malformed calls", name)
+			return "", fmt.Errorf("the arguments of a call in dialect %s are not JSON; use raw for malformed calls",
+				name)
 		}
 		text, err := d.AppendCalls(nil, []chat.Call{call})
 		return string(text), err

@@ -54,7 +54,8 @@ func newView(in Input, names []string) *view {
 			v.result, tool = &result{text: text}, calls.name(m.CallID, m.Name, 0, 1)
 			continue
 		}
-		// Results follow a call, so there are none before the model first spoke; a prompt's own example of a result is none.
+		// Results follow a call, so there are none before the model first spoke; a prompt's own example of a result is
+		// none.
 		if v.turns > 0 {
 			if results := dialect.Results(text); len(results) > 0 {
 				for i := range results {

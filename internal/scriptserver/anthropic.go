@@ -55,8 +55,10 @@ func (p anthropic) write(in *incoming, r *script.Reply) frames {
 	}
 	s := &anthropicStream{}
 	s.framing = framingSSE
-	s.event(firstWait(r), "message_start", `{"type":"message_start","message":{"id":`+quote("msg_"+in.id)+`,"type":"message","role":"assistant","model":`+quote(in.req.Model)+
-		`,"content":[],"stop_reason":null,"stop_sequence":null,"usage":`+fmt.Sprintf(`{"input_tokens":%d,"output_tokens":0}`, r.Turn.Usage.In)+`}}`)
+	s.event(firstWait(r), "message_start", `{"type":"message_start","message":{"id":`+quote("msg_"+in.id)+
+		`,"type":"message","role":"assistant","model":`+quote(in.req.Model)+
+		`,"content":[],"stop_reason":null,"stop_sequence":null,"usage":`+
+		fmt.Sprintf(`{"input_tokens":%d,"output_tokens":0}`, r.Turn.Usage.In)+`}}`)
 	for i, step := range wholeCharacters(r.Steps) {
 		if i == 0 {
 			step.Wait = 0 // it stands before message_start
@@ -90,7 +92,8 @@ func (s *anthropicStream) step(step *script.Step) {
 		s.start(step, "tool_use", `{"type":"tool_use","id":`+quote(step.ID)+`,"name":`+quote(step.Name)+`,"input":{}}`)
 		s.wait += step.Wait
 	case step.Kind == script.StepCallArgs:
-		s.delta(step.Wait, "content_block_delta", at()+`{"type":"input_json_delta","partial_json":`, quote(step.Text), `}}`)
+		s.delta(step.Wait, "content_block_delta", at()+`{"type":"input_json_delta","partial_json":`, quote(step.Text),
+			`}}`)
 	case step.Kind == script.StepCallEnd:
 		s.stop()
 	default:
@@ -105,7 +108,8 @@ func (s *anthropicStream) start(step *script.Step, kind, block string) {
 	}
 	s.stop()
 	s.open = kind
-	s.event(step.Wait, "content_block_start", fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, s.block, block))
+	s.event(step.Wait, "content_block_start",
+		fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, s.block, block))
 	step.Wait = 0
 }
 
@@ -130,7 +134,8 @@ func (s *anthropicStream) end(r *script.Reply) {
 }
 
 func anthropicReason(r *script.Reply, calls int) string {
-	return map[string]string{"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal", "tool_calls": "tool_use"}[finishReason(r, calls)]
+	return map[string]string{"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal",
+		"tool_calls": "tool_use"}[finishReason(r, calls)]
 }
 
 func (anthropic) whole(in *incoming, r *script.Reply) frames {
@@ -147,7 +152,8 @@ func (anthropic) whole(in *incoming, r *script.Reply) frames {
 	}
 	u := r.Turn.Usage
 	var f frames
-	f.delta(m.wait, "", `{"id":`+quote("msg_"+in.id)+`,"type":"message","role":"assistant","model":`+quote(in.req.Model)+`,"content":[`,
+	f.delta(m.wait, "", `{"id":`+quote("msg_"+in.id)+`,"type":"message","role":"assistant","model":`+
+		quote(in.req.Model)+`,"content":[`,
 		strings.Join(blocks, ","), `],"stop_reason":`+quote(anthropicReason(r, len(m.calls)))+
 			`,"stop_sequence":null,"usage":`+fmt.Sprintf(`{"input_tokens":%d,"output_tokens":%d}`, u.In, u.Out)+`}`)
 	return f

@@ -44,7 +44,8 @@ func breakAnswer(a *httpResponse, faults []script.Fault, f framing, errorBody fu
 	}
 }
 
-const html502 = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n"
+const html502 = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad " +
+	"Gateway</h1></center>\r\n</body>\r\n</html>\r\n"
 
 // fail replaces the answer by an error.
 func (a *httpResponse) fail(do *script.Do, errorBody func(int, string) []byte) {
@@ -95,7 +96,8 @@ func (a *httpResponse) breakFrames(do *script.Do, f framing) {
 	}
 }
 
-var brokenFrame = map[framing]string{framingSSE: "data: {\"choices\":[{\n\n", framingLines: "{\"message\":{\n", framingNone: "{"}
+var brokenFrame = map[framing]string{framingSSE: "data: {\"choices\":[{\n\n", framingLines: "{\"message\":{\n",
+	framingNone: "{"}
 
 // stall puts a silence before the cut if there is one, else into the middle: of the chunks, or of a body of one frame.
 func (a *httpResponse) stall(do *script.Do) {

@@ -17,7 +17,8 @@ func TestTimetable(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := &httpResponse{status: 200, header: http.Header{}, body: []frame{
-			{data: []byte("head")}, {data: []byte("one"), chunk: true, wait: time.Second}, {data: []byte("two"), chunk: true, wait: time.Second}, {data: []byte("end"), done: true}}}
+			{data: []byte("head")}, {data: []byte("one"), chunk: true, wait: time.Second},
+			{data: []byte("two"), chunk: true, wait: time.Second}, {data: []byte("end"), done: true}}}
 		breakAnswer(a, []script.Fault{f}, framingSSE, func(int, string) []byte { return nil })
 		return a
 	}
@@ -44,10 +45,12 @@ func TestTimetable(t *testing.T) {
 	}
 	same("stall in the middle", waits(compose("{stall: 1m}")), []time.Duration{0, s, time.Minute, s, 0})
 	same("stall at a point", waits(compose("{stall: 1m, cut_after: 2chunks}")), []time.Duration{0, s, s, time.Minute})
-	same("drip", waits(compose("{drip: 5ms}")), []time.Duration{5 * ms, 5 * ms, 5 * ms, 5 * ms, s + 5*ms, 5 * ms, 5 * ms, s + 5*ms, 5 * ms, 5 * ms, 5 * ms, 5 * ms, 5 * ms})
+	same("drip", waits(compose("{drip: 5ms}")), []time.Duration{5 * ms, 5 * ms, 5 * ms, 5 * ms, s + 5*ms, 5 * ms,
+		5 * ms, s + 5*ms, 5 * ms, 5 * ms, 5 * ms, 5 * ms, 5 * ms})
 	same("cut by time", waits(compose("{cut_after: 1500ms}")), []time.Duration{0, s})
 	same("dup", waits(compose("{dup_chunk: 1}")), []time.Duration{0, s, 0, s, 0})
-	for do, want := range map[string]ending{"{cut_after: 1b}": endCut, "reset": endReset, "half_close": endHalfClose, "drop_done": endWell} {
+	for do, want := range map[string]ending{"{cut_after: 1b}": endCut, "reset": endReset, "half_close": endHalfClose,
+		"drop_done": endWell} {
 		if a := compose(do); a.end != want {
 			t.Errorf("%s ends with %d", do, a.end)
 		}

@@ -89,7 +89,8 @@ type block struct {
 func decode(data []byte, speaks script.Speaks) (*incoming, error) {
 	var b body
 	if speaks == script.SpeaksRaw && !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		return &incoming{req: &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(string(data))}}}}, nil
+		return &incoming{
+			req: &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(string(data))}}}}, nil
 	}
 	if speaks == script.SpeaksResponses {
 		req, err := wire.DecodeRequest(data)
@@ -101,7 +102,8 @@ func decode(data []byte, speaks script.Speaks) (*incoming, error) {
 	if err := json.Unmarshal(data, &b); err != nil {
 		return nil, fmt.Errorf("the body is not a request: %w", err)
 	}
-	in := &incoming{req: &chat.Request{Model: b.Model, Temperature: b.Temperature, User: b.User}, usage: b.StreamOptions.IncludeUsage}
+	in := &incoming{req: &chat.Request{Model: b.Model, Temperature: b.Temperature, User: b.User},
+		usage: b.StreamOptions.IncludeUsage}
 	in.stream = b.Stream != nil && *b.Stream
 	switch speaks {
 	case script.SpeaksOllama:
@@ -129,7 +131,8 @@ func decode(data []byte, speaks script.Speaks) (*incoming, error) {
 	for _, t := range b.Tools {
 		switch {
 		case t.Function != nil:
-			in.req.Tools = append(in.req.Tools, chat.Tool{Name: t.Function.Name, Description: t.Function.Description, Parameters: t.Function.Parameters})
+			in.req.Tools = append(in.req.Tools, chat.Tool{Name: t.Function.Name, Description: t.Function.Description,
+				Parameters: t.Function.Parameters})
 		case t.Name != "" && speaks != script.SpeaksLumo: // Lumo's tools are its own
 			in.req.Tools = append(in.req.Tools, chat.Tool{Name: t.Name, Parameters: t.InputSchema})
 		}
@@ -155,7 +158,8 @@ func (w *wireMessage) messages() []chat.Message {
 		if json.Unmarshal(c.Function.Arguments, &text) == nil {
 			args = text
 		}
-		m.Calls = append(m.Calls, chat.Call{Index: len(m.Calls), ID: c.ID, Name: c.Function.Name, Arguments: args, Complete: true, Origin: chat.OriginFunction})
+		m.Calls = append(m.Calls, chat.Call{Index: len(m.Calls), ID: c.ID, Name: c.Function.Name, Arguments: args,
+			Complete: true, Origin: chat.OriginFunction})
 	}
 	var blocks []block
 	if json.Unmarshal(w.Content, &blocks) != nil {
@@ -166,9 +170,11 @@ func (w *wireMessage) messages() []chat.Message {
 	for _, b := range blocks {
 		switch b.Type {
 		case "tool_use":
-			m.Calls = append(m.Calls, chat.Call{Index: len(m.Calls), ID: b.ID, Name: b.Name, Arguments: string(b.Input), Complete: true, Origin: chat.OriginFunction})
+			m.Calls = append(m.Calls, chat.Call{Index: len(m.Calls), ID: b.ID, Name: b.Name,
+				Arguments: string(b.Input), Complete: true, Origin: chat.OriginFunction})
 		case "tool_result":
-			results = append(results, chat.Message{Role: chat.RoleTool, CallID: b.ToolUseID, IsError: b.IsError, Parts: chat.Text(contentText(b.Content))})
+			results = append(results, chat.Message{Role: chat.RoleTool, CallID: b.ToolUseID, IsError: b.IsError,
+				Parts: chat.Text(contentText(b.Content))})
 		case "text", "input_text", "output_text":
 			m.Parts = append(m.Parts, chat.Part{Kind: chat.PartText, Text: b.Text})
 		}

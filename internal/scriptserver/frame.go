@@ -96,7 +96,8 @@ func wholeCharacters(steps []script.Step) []script.Step {
 	out := make([]script.Step, 0, len(steps))
 	var held script.Step // what waits for its rest
 	for _, s := range steps {
-		text := s.Kind == script.StepText || s.Kind == script.StepRaw || s.Kind == script.StepThink || s.Kind == script.StepCallArgs
+		text := s.Kind == script.StepText || s.Kind == script.StepRaw || s.Kind == script.StepThink ||
+			s.Kind == script.StepCallArgs
 		if held.Text != "" && (!text || s.Kind != held.Kind) {
 			out = append(out, held)
 			held = script.Step{}

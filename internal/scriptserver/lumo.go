@@ -65,7 +65,8 @@ func (s *lumoV1) token(step *script.Step, target, text string) {
 	group := strings.TrimSuffix(strings.TrimSuffix(target, "_call"), "_result")
 	n := s.count[group]
 	s.count[group]++
-	s.delta(step.Wait, "", fmt.Sprintf(`{"type":"token_data","target":%s,"count":%d,"content":`, quote(target), n), quote(text), `}`)
+	s.delta(step.Wait, "", fmt.Sprintf(`{"type":"token_data","target":%s,"count":%d,"content":`, quote(target), n),
+		quote(text), `}`)
 }
 
 func (s *lumoV1) end(r *script.Reply) {
@@ -96,23 +97,32 @@ func lumoV2(in *incoming, r *script.Reply) frames {
 		case step.Kind == script.StepTarget && step.Name == "tool_call":
 			natives++
 			name, args := nativeCall(step.Text)
-			f.delta(step.Wait, "", fmt.Sprintf(`{"object":"chat.tool_call","tool_call":{"id":"c%d","name":%s,"arguments":`, natives, quote(name)), quote(args), `}}`)
+			f.delta(step.Wait, "",
+				fmt.Sprintf(`{"object":"chat.tool_call","tool_call":{"id":"c%d","name":%s,"arguments":`, natives,
+					quote(name)), quote(args), `}}`)
 		case step.Kind == script.StepTarget && step.Name == "tool_result":
-			f.delta(step.Wait, "", fmt.Sprintf(`{"object":"chat.tool_result","tool_result":{"call_id":"c%d","content":`, natives), quote(step.Text), `}}`)
+			f.delta(step.Wait, "",
+				fmt.Sprintf(`{"object":"chat.tool_result","tool_result":{"call_id":"c%d","content":`, natives),
+				quote(step.Text), `}}`)
 		case step.Kind == script.StepCallEnd:
 			natives++
-			f.delta(step.Wait, "", fmt.Sprintf(`{"object":"chat.tool_call","tool_call":{"id":"c%d","name":%s,"arguments":`, natives, quote(step.Name)), quote(step.Text), `}}`)
+			f.delta(step.Wait, "",
+				fmt.Sprintf(`{"object":"chat.tool_call","tool_call":{"id":"c%d","name":%s,"arguments":`, natives,
+					quote(step.Name)), quote(step.Text), `}}`)
 		default:
 			f.wait += step.Wait
 		}
 	}
 	if fail := r.Turn.Fail; fail != nil {
-		f.event(0, "", `{"object":"CompletionChunk","model":`+quote(in.req.Model)+`,"error":{"code":`+quote(fail.Code)+`,"message":`+quote(fail.Message)+`}}`)
+		f.event(0, "", `{"object":"CompletionChunk","model":`+quote(in.req.Model)+`,"error":{"code":`+quote(fail.Code)+
+			`,"message":`+quote(fail.Message)+`}}`)
 		return f
 	}
 	f.event(0, "", head+`},"finish_reason":`+quote(finishReason(r, 0))+`}]}`)
-	f.event(0, "", fmt.Sprintf(`{"model":%s,"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"applied_limit_category":null,"remaining_limits":null}}`,
-		quote(in.req.Model), r.Turn.Usage.In, r.Turn.Usage.Out))
+	f.event(0, "",
+		fmt.Sprintf(
+			`{"model":%s,"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"applied_limit_category":null,"remaining_limits":null}}`,
+			quote(in.req.Model), r.Turn.Usage.In, r.Turn.Usage.Out))
 	f.add(0, "data: [DONE]\n\n").done = true
 	return f
 }

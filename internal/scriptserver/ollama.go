@@ -29,7 +29,8 @@ func (ollama) errorBody(status int, code, message string) []byte {
 }
 
 func (p ollama) write(in *incoming, r *script.Reply) frames {
-	head := `{"model":` + quote(in.req.Model) + `,"created_at":"2023-11-14T22:13:20Z","message":{"role":"assistant","content":`
+	head := `{"model":` + quote(in.req.Model) +
+		`,"created_at":"2023-11-14T22:13:20Z","message":{"role":"assistant","content":`
 	if !in.stream {
 		return p.whole(head, r)
 	}
@@ -55,13 +56,15 @@ func (p ollama) write(in *incoming, r *script.Reply) frames {
 }
 
 func ollamaCall(s *script.Step) string {
-	return fmt.Sprintf(`{"id":%s,"function":{"index":%d,"name":%s,"arguments":%s}}`, quote(s.ID), s.Index, quote(s.Name), s.Text)
+	return fmt.Sprintf(`{"id":%s,"function":{"index":%d,"name":%s,"arguments":%s}}`, quote(s.ID), s.Index,
+		quote(s.Name), s.Text)
 }
 
 // ollamaEnd is the last part of an answer. Calls do not change the reason.
 func ollamaEnd(r *script.Reply) string {
 	u := r.Turn.Usage
-	return fmt.Sprintf(`,"done_reason":%s,"done":true,"total_duration":1000000,"load_duration":0,"prompt_eval_count":%d,"prompt_eval_duration":500000,"eval_count":%d,"eval_duration":500000}`,
+	return fmt.Sprintf(
+		`,"done_reason":%s,"done":true,"total_duration":1000000,"load_duration":0,"prompt_eval_count":%d,"prompt_eval_duration":500000,"eval_count":%d,"eval_duration":500000}`,
 		quote(finishReason(r, 0)), u.In, u.Out)
 }
 

@@ -86,8 +86,8 @@ func (p openAI) write(in *incoming, r *script.Reply) frames {
 	}
 	s := &openAIStream{quirks: quirksOf(r.Faults)}
 	s.framing = framingSSE
-	s.open = `{"id":` + quote("chatcmpl-"+in.id) + `,"object":"chat.completion.chunk","created":` + created + `,"model":` + quote(in.req.Model) +
-		`,"choices":[{"index":0,"delta":`
+	s.open = `{"id":` + quote("chatcmpl-"+in.id) + `,"object":"chat.completion.chunk","created":` + created +
+		`,"model":` + quote(in.req.Model) + `,"choices":[{"index":0,"delta":`
 	s.close = `}]`
 	if in.usage {
 		s.close += `,"usage":null`
@@ -107,7 +107,8 @@ func (s *openAIStream) step(step *script.Step) {
 		s.delta(step.Wait, "", s.open+`{"content":`, quote(step.Text), `},"logprobs":null,"finish_reason":null`+s.close)
 	case kind == "think":
 		s.role(step)
-		s.delta(step.Wait, "", s.open+`{"reasoning_content":`, quote(step.Text), `},"logprobs":null,"finish_reason":null`+s.close)
+		s.delta(step.Wait, "", s.open+`{"reasoning_content":`, quote(step.Text),
+			`},"logprobs":null,"finish_reason":null`+s.close)
 	case step.Kind == script.StepCallStart:
 		s.calls++
 		if !s.wholeArgs && !s.objectArgs {
@@ -225,7 +226,8 @@ func (openAI) whole(in *incoming, r *script.Reply) frames {
 		if q.emptyID {
 			id = ""
 		}
-		calls = append(calls, `{"id":`+quote(id)+`,"type":"function","function":{"name":`+quote(c.Name)+`,"arguments":`+args+`}}`)
+		calls = append(calls, `{"id":`+quote(id)+`,"type":"function","function":{"name":`+quote(c.Name)+`,"arguments":`+
+			args+`}}`)
 	}
 	if len(calls) > 0 {
 		message += `,"tool_calls":[` + strings.Join(calls, ",") + `]`
@@ -235,7 +237,9 @@ func (openAI) whole(in *incoming, r *script.Reply) frames {
 		reason = "stop"
 	}
 	var f frames
-	f.delta(m.wait, "", `{"id":`+quote("chatcmpl-"+in.id)+`,"object":"chat.completion","created":`+created+`,"model":`+quote(in.req.Model)+
-		`,"choices":[{"index":0,"message":{`, message, `},"logprobs":null,"finish_reason":`+quote(reason)+`}],"usage":`+openAIUsage(r)+`}`)
+	f.delta(m.wait, "", `{"id":`+quote("chatcmpl-"+in.id)+`,"object":"chat.completion","created":`+created+`,"model":`+
+		quote(in.req.Model)+
+		`,"choices":[{"index":0,"message":{`, message, `},"logprobs":null,"finish_reason":`+quote(reason)+`}],"usage":`+
+		openAIUsage(r)+`}`)
 	return f
 }

@@ -67,7 +67,8 @@ func replyEvents(r *script.Reply) []timedEvent {
 	var events []timedEvent
 	calls := 0
 	for _, s := range wholeCharacters(r.Steps) {
-		e := timedEvent{chat.Event{Index: s.Index, ID: s.ID, Name: s.Name, Text: s.Text, Origin: chat.OriginFunction}, s.Wait}
+		e := timedEvent{chat.Event{Index: s.Index, ID: s.ID, Name: s.Name, Text: s.Text, Origin: chat.OriginFunction},
+			s.Wait}
 		switch kind := textKind(&s); {
 		case kind == "text":
 			e.Kind = chat.KindText
@@ -80,7 +81,8 @@ func replyEvents(r *script.Reply) []timedEvent {
 		case s.Kind == script.StepCallEnd:
 			calls++
 			e.Kind, e.Text = chat.KindCallEnd, ""
-			e.Detail = &chat.Call{Index: s.Index, ID: s.ID, Name: s.Name, Arguments: s.Text, Complete: true, Origin: chat.OriginFunction}
+			e.Detail = &chat.Call{Index: s.Index, ID: s.ID, Name: s.Name, Arguments: s.Text, Complete: true,
+				Origin: chat.OriginFunction}
 		default:
 			e.Kind = chat.KindIdle
 		}
@@ -91,5 +93,6 @@ func replyEvents(r *script.Reply) []timedEvent {
 	}
 	usage := r.Turn.Usage
 	return append(events, timedEvent{Event: chat.Event{Kind: chat.KindUsage, Detail: &usage}},
-		timedEvent{Event: chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishReason(finishReason(r, calls))}}})
+		timedEvent{Event: chat.Event{Kind: chat.KindFinish,
+			Detail: &chat.Finish{Reason: chat.FinishReason(finishReason(r, calls))}}})
 }

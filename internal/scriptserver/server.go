@@ -261,7 +261,8 @@ func (s *Server) compose(proto protocol, in *incoming, reply *script.Reply) *htt
 
 // title answers Lumo's second request, which only wants a name for the conversation. It is no turn.
 func (s *Server) title(w http.ResponseWriter, r *http.Request, in *incoming, sc *script.Scenario) {
-	reply := &script.Reply{Scenario: sc, Turn: &script.Turn{}, Steps: []script.Step{{Kind: script.StepText, Text: sc.Name}}}
+	reply := &script.Reply{Scenario: sc, Turn: &script.Turn{},
+		Steps: []script.Step{{Kind: script.StepText, Text: sc.Name}}}
 	s.compose(lumo{}, in, reply).send(r.Context(), w, &recorder{})
 }
 
@@ -289,13 +290,15 @@ func (s *Server) find(data []byte, path string) (*player, *script.Scenario, erro
 				return p, sc, nil
 			}
 		}
-		speaks = append(speaks, fmt.Sprintf("scenario %s speaks %s, which is not spoken at %s", sc.Name, s.speaks(sc), path))
+		speaks = append(speaks, fmt.Sprintf("scenario %s speaks %s, which is not spoken at %s", sc.Name, s.speaks(sc),
+			path))
 	}
 	switch {
 	case len(speaks) > 0:
 		last = &chat.Error{Kind: chat.ErrNotFound, Status: 404, Message: strings.Join(speaks, "; ")}
 	case last == nil || len(s.all) > 1:
-		last = &chat.Error{Kind: chat.ErrNotFound, Status: 404, Message: fmt.Sprintf("no scenario is named %q; there are %s", named.Model, strings.Join(s.names(), ", "))}
+		last = &chat.Error{Kind: chat.ErrNotFound, Status: 404, Message: fmt.Sprintf("no scenario is named %q; there "+
+			"are %s", named.Model, strings.Join(s.names(), ", "))}
 	}
 	return nil, nil, last
 }

@@ -129,7 +129,8 @@ turns:
   - {id: rest, when: {}, reply: [{text: "ü\"", split: every}]}
 `)
 	const tools = `,"tools":[{"type":"function","function":{"name":"get_weather"}}]`
-	got := post(t, url+"/v1/chat/completions", `{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]`+tools+`}`)
+	got := post(t, url+"/v1/chat/completions",
+		`{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]`+tools+`}`)
 	if got.err != nil || got.status != 200 || got.header.Get("Content-Type") != "text/event-stream; charset=utf-8" {
 		t.Fatalf("%+v", got)
 	}
@@ -187,14 +188,15 @@ turns:
 		t.Fatalf("%v in %s", err, whole.body)
 	}
 	c := m.Choices[0]
-	if c.FinishReason != "tool_calls" || c.Message.Content != "Grüße,\n" || c.Message.Reasoning != "Hm." || len(c.Message.ToolCalls) != 2 ||
-		c.Message.ToolCalls[0].Function.Arguments != `{"city": "São"}` {
+	if c.FinishReason != "tool_calls" || c.Message.Content != "Grüße,\n" || c.Message.Reasoning != "Hm." ||
+		len(c.Message.ToolCalls) != 2 || c.Message.ToolCalls[0].Function.Arguments != `{"city": "São"}` {
 		t.Errorf("%+v", c)
 	}
 
 	// A character that a cut runs through is sent whole.
 	got = post(t, url+"/v1/chat/completions", ask)
-	if d := cmp.Diff([]string{`{"role":"assistant","content":""}`, `{"content":"ü"}`, `{"content":"\""}`, `{},"logprobs":null,"finish_reason":"stop"`, "[DONE]"}, frames(got.body)); d != "" {
+	if d := cmp.Diff([]string{`{"role":"assistant","content":""}`, `{"content":"ü"}`, `{"content":"\""}`,
+		`{},"logprobs":null,"finish_reason":"stop"`, "[DONE]"}, frames(got.body)); d != "" {
 		t.Error(d)
 	}
 }
@@ -211,12 +213,14 @@ func TestFaults(t *testing.T) {
 		check    func(t *testing.T, a httpResponse)
 	}{
 		{"status", `{status: 429, retry_after: 1500ms}`, nil, func(t *testing.T, a httpResponse) {
-			if a.status != 429 || a.header.Get("Retry-After") != "2" || !strings.Contains(a.body, `"type":"rate_limit_error"`) || !json.Valid([]byte(a.body)) {
+			if a.status != 429 || a.header.Get("Retry-After") != "2" ||
+				!strings.Contains(a.body, `"type":"rate_limit_error"`) || !json.Valid([]byte(a.body)) {
 				t.Errorf("%+v", a)
 			}
 		}},
 		{"status with body", `{status: 429, body: "Code: 2028"}`, nil, func(t *testing.T, a httpResponse) {
-			if a.status != 429 || a.body != "Code: 2028" || !strings.HasPrefix(a.header.Get("Content-Type"), "text/plain") {
+			if a.status != 429 || a.body != "Code: 2028" ||
+				!strings.HasPrefix(a.header.Get("Content-Type"), "text/plain") {
 				t.Errorf("%+v", a)
 			}
 		}},
@@ -311,7 +315,9 @@ func TestFaultsOfWholeAnswers(t *testing.T) {
 		check func(a httpResponse) bool
 	}{
 		{"{status: 500}", func(a httpResponse) bool { return a.status == 500 && json.Valid([]byte(a.body)) }},
-		{"{cut_after: 20b}", func(a httpResponse) bool { return a.body == want[:20] && errors.Is(a.err, io.ErrUnexpectedEOF) }},
+		{"{cut_after: 20b}", func(a httpResponse) bool {
+			return a.body == want[:20] && errors.Is(a.err, io.ErrUnexpectedEOF)
+		}},
 		{"{stall: 1ms}", func(a httpResponse) bool { return a.body == want && a.err == nil }},
 		{"{drip: 1us}", func(a httpResponse) bool { return a.body == want && a.err == nil }},
 		{"bad_utf8", func(a httpResponse) bool { return strings.Contains(a.body, "three\xff") }},
@@ -329,10 +335,13 @@ func TestFaultsOfWholeAnswers(t *testing.T) {
 
 // The time of cut_after is that of the reply's own timetable, so that a slow machine cuts at the same byte.
 func TestCutByTime(t *testing.T) {
-	url, _ := serve(t, head+"defaults: {tps: 1000}\nturns: [{id: a, when: {}, reply: [{text: a}, {text: b}, {text: c}, {text: d}]}]\nfaults: [{do: {cut_after: 2ms}}]\n")
+	url, _ := serve(t,
+		head+
+			"defaults: {tps: 1000}\nturns: [{id: a, when: {}, reply: [{text: a}, {text: b}, {text: c}, {text: d}]}]\nfaults: [{do: {cut_after: 2ms}}]\n")
 	a := post(t, url+"/v1/chat/completions", ask)
 	unexpectedEOF(t, a)
-	if d := cmp.Diff([]string{`{"role":"assistant","content":""}`, `{"content":"a"}`, `{"content":"b"}`, `{"content":"c"}`}, frames(a.body)); d != "" {
+	if d := cmp.Diff([]string{`{"role":"assistant","content":""}`, `{"content":"a"}`, `{"content":"b"}`,
+		`{"content":"c"}`}, frames(a.body)); d != "" {
 		t.Error(d)
 	}
 }
@@ -353,27 +362,33 @@ func TestQuirks(t *testing.T) {
 	}{
 		{"no_index", []string{
 			`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":""}}]}`,
-			`{"tool_calls":[{"function":{"arguments":"{\"a\""}}]}`, `{"tool_calls":[{"function":{"arguments":": 1}"}}]}`}},
+			`{"tool_calls":[{"function":{"arguments":"{\"a\""}}]}`,
+			`{"tool_calls":[{"function":{"arguments":": 1}"}}]}`}},
 		{"id_every_delta", []string{
 			`{"role":"assistant","content":null,"tool_calls":[{` + open + `}]}`,
 			`{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\""}}]}`,
 			`{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"f","arguments":": 1}"}}]}`}},
 		{"empty_id", []string{
 			`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"","type":"function","function":{"name":"f","arguments":""}}]}`,
-			`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":": 1}"}}]}`}},
+			`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}`,
+			`{"tool_calls":[{"index":0,"function":{"arguments":": 1}"}}]}`}},
 		{"no_role", []string{
 			`{"tool_calls":[{` + open + `}]}`,
-			`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":": 1}"}}]}`}},
+			`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}`,
+			`{"tool_calls":[{"index":0,"function":{"arguments":": 1}"}}]}`}},
 		{"object_args", []string{
 			`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"f","arguments":{"a": 1}}}]}`}},
 		{"whole_args", []string{
 			`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\": 1}"}}]}`}},
 		{"finish_stop", []string{
 			`{"role":"assistant","content":null,"tool_calls":[{` + open + `}]}`,
-			`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":": 1}"}}]}`}},
+			`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}`,
+			`{"tool_calls":[{"index":0,"function":{"arguments":": 1}"}}]}`}},
 	} {
 		t.Run(c.do, func(t *testing.T) {
-			url, _ := serve(t, head+"backend: {native_tools: true}\nturns: [{id: a, when: {}, chunk: 4, reply: [{call: {name: f, args: {a: 1}, id: c1}}]}]\nfaults: [{do: "+c.do+"}]\n")
+			url, _ := serve(t,
+				head+
+					"backend: {native_tools: true}\nturns: [{id: a, when: {}, chunk: 4, reply: [{call: {name: f, args: {a: 1}, id: c1}}]}]\nfaults: [{do: "+c.do+"}]\n")
 			reason := `{},"logprobs":null,"finish_reason":"tool_calls"`
 			if c.do == "finish_stop" {
 				reason = `{},"logprobs":null,"finish_reason":"stop"`
@@ -428,21 +443,26 @@ turns:
 		names = append(names, name)
 	}
 	block := []string{"content_block_start", "content_block_delta", "content_block_stop"}
-	want := append(append(append([]string{"message_start"}, block...), append(block, block...)...), "message_delta", "message_stop")
+	want := append(append(append([]string{"message_start"}, block...), append(block, block...)...), "message_delta",
+		"message_stop")
 	if d := cmp.Diff(want, names); d != "" {
 		t.Error(d)
 	}
-	for _, part := range []string{`"index":2,"content_block":{"type":"tool_use","id":"toolu_1","name":"f","input":{}}`, `"partial_json":"{\"a\": 1}"`, `"stop_reason":"tool_use"`, `"text":""`} {
+	for _, part := range []string{`"index":2,"content_block":{"type":"tool_use","id":"toolu_1","name":"f","input":{}}`,
+		`"partial_json":"{\"a\": 1}"`, `"stop_reason":"tool_use"`, `"text":""`} {
 		if !strings.Contains(a.body, part) {
 			t.Errorf("%s is missing in %s", part, a.body)
 		}
 	}
-	a = post(t, url+"/v1/messages", request+`,{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":1}}]},
+	a = post(t, url+"/v1/messages",
+		request+`,{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":1}}]},
 		{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":[{"type":"text","text":"18 C"}]}]}]}`)
-	if !strings.Contains(a.body, `"content":[{"type":"text","text":"18 C"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":3,"output_tokens":4}`) {
+	if !strings.Contains(a.body,
+		`"content":[{"type":"text","text":"18 C"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":3,"output_tokens":4}`) {
 		t.Errorf("%s", a.body)
 	}
-	if a := post(t, url+"/v1/messages", `{"model":"m","messages":[{"role":"user","content":"x"}]}`); a.status != 404 || !strings.Contains(a.body, `"type":"not_found_error"`) {
+	if a := post(t, url+"/v1/messages", `{"model":"m","messages":[{"role":"user","content":"x"}]}`); a.status != 404 ||
+		!strings.Contains(a.body, `"type":"not_found_error"`) {
 		t.Errorf("%+v", a)
 	}
 }
@@ -462,10 +482,12 @@ turns:
 	if d := cmp.Diff(want, lines[:len(lines)-1]); d != "" {
 		t.Error(d)
 	}
-	if last := lines[len(lines)-1]; !strings.Contains(last, `"done_reason":"stop","done":true`) || !json.Valid([]byte(last)) {
+	if last := lines[len(lines)-1]; !strings.Contains(last, `"done_reason":"stop","done":true`) ||
+		!json.Valid([]byte(last)) {
 		t.Errorf("%s", last)
 	}
-	a = post(t, url+"/api/chat", `{"model":"m","stream":false,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]},{"role":"tool","tool_name":"f","content":"R"}]}`)
+	a = post(t, url+"/api/chat",
+		`{"model":"m","stream":false,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]},{"role":"tool","tool_name":"f","content":"R"}]}`)
 	if !strings.Contains(a.body, `"content":"R"},"done_reason":"stop"`) || !strings.Contains(a.body, `"eval_count":4`) {
 		t.Errorf("%s", a.body)
 	}
@@ -488,7 +510,8 @@ turns:
 
 func TestLumo(t *testing.T) {
 	url, _ := serve(t, confused)
-	a := post(t, url+"/ai/v1/chat", `{"Prompt":{"type":"generation_request","turns":[{"role":"user","content":"hi"}],"options":{"tools":["proton_info"]},"targets":["message"]}}`)
+	a := post(t, url+"/ai/v1/chat",
+		`{"Prompt":{"type":"generation_request","turns":[{"role":"user","content":"hi"}],"options":{"tools":["proton_info"]},"targets":["message"]}}`)
 	want := []string{
 		`{"type":"ingesting","target":"tool_call"}`,
 		`{"type":"token_data","target":"tool_call","count":0,"content":"{\"name\":\"GetLiveContext\",\"parameters\":{}}"}`,
@@ -503,7 +526,8 @@ func TestLumo(t *testing.T) {
 	if d := cmp.Diff(want, frames(a.body)); d != "" {
 		t.Error(d)
 	}
-	a = post(t, url+"/ai/v1/chat/completions", `{"model":"lumo","stream":true,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"proton_info"}],"lumo":{"target":"message"}}`)
+	a = post(t, url+"/ai/v1/chat/completions",
+		`{"model":"lumo","stream":true,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"proton_info"}],"lumo":{"target":"message"}}`)
 	want = []string{
 		`{"object":"chat.tool_call","tool_call":{"id":"c1","name":"GetLiveContext","arguments":"{}"}}`,
 		`{"object":"chat.tool_result","tool_result":{"call_id":"c1","content":"{\"error\":true}"}}`,
@@ -516,7 +540,8 @@ func TestLumo(t *testing.T) {
 	if d := cmp.Diff(want, frames(a.body)); d != "" {
 		t.Error(d)
 	}
-	a = post(t, url+"/ai/v1/chat/completions", `{"model":"lumo","messages":[{"role":"user","content":"hi"}],"lumo":{"target":"title"}}`)
+	a = post(t, url+"/ai/v1/chat/completions",
+		`{"model":"lumo","messages":[{"role":"user","content":"hi"}],"lumo":{"target":"title"}}`)
 	if f := frames(a.body); f[0] != `{"content":"t"}` {
 		t.Errorf("title: %v", f)
 	}
@@ -525,40 +550,56 @@ func TestLumo(t *testing.T) {
 // A backend can end its answer with an error of its own, in each protocol's way.
 func TestFailures(t *testing.T) {
 	for _, c := range []struct{ speaks, path, body, finish, want string }{
-		{"lumo", "/ai/v1/chat", `{"Prompt":{"turns":[{"role":"user","content":"x"}]}}`, `{error: "Test error message"}`, `data: {"type":"error","message":"Test error message"}`},
-		{"lumo", "/ai/v1/chat", `{"Prompt":{"turns":[{"role":"user","content":"x"}]}}`, `{timeout: "High demand error"}`, `data: {"type":"timeout","message":"High demand error"}`},
-		{"lumo", "/ai/v1/chat", `{"Prompt":{"turns":[{"role":"user","content":"x"}]}}`, `rejected`, `data: {"type":"rejected"}`},
-		{"lumo", "/ai/v1/chat", `{"Prompt":{"turns":[{"role":"user","content":"x"}]}}`, `content_filter`, `data: {"type":"harmful"}`},
-		{"lumo", "/ai/v1/chat/completions", ask, `rejected`, `"error":{"code":"rejected","message":"the backend rejected the request"}`},
-		{"openai", "/v1/chat/completions", ask, `timeout`, `data: {"error":{"message":"the backend reports a timeout","type":"server_error","param":null,"code":"timeout"}}`},
-		{"anthropic", "/v1/messages", ask, `error`, "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\""},
+		{"lumo", "/ai/v1/chat", `{"Prompt":{"turns":[{"role":"user","content":"x"}]}}`,
+			`{error: "Test error message"}`, `data: {"type":"error","message":"Test error message"}`},
+		{"lumo", "/ai/v1/chat", `{"Prompt":{"turns":[{"role":"user","content":"x"}]}}`,
+			`{timeout: "High demand error"}`, `data: {"type":"timeout","message":"High demand error"}`},
+		{"lumo", "/ai/v1/chat", `{"Prompt":{"turns":[{"role":"user","content":"x"}]}}`, `rejected`,
+			`data: {"type":"rejected"}`},
+		{"lumo", "/ai/v1/chat", `{"Prompt":{"turns":[{"role":"user","content":"x"}]}}`, `content_filter`,
+			`data: {"type":"harmful"}`},
+		{"lumo", "/ai/v1/chat/completions", ask, `rejected`,
+			`"error":{"code":"rejected","message":"the backend rejected the request"}`},
+		{"openai", "/v1/chat/completions", ask, `timeout`,
+			`data: {"error":{"message":"the backend reports a timeout","type":"server_error","param":null,"code":"timeout"}}`},
+		{"anthropic", "/v1/messages", ask, `error`,
+			"event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\""},
 		{"ollama", "/api/chat", ask, `error`, `{"error":"the backend reports an error"}`},
 	} {
 		t.Run(c.speaks+" "+c.finish, func(t *testing.T) {
-			url, _ := serve(t, head+"backend: {speaks: "+c.speaks+"}\nturns: [{id: a, when: {}, reply: [{text: x}], finish: "+c.finish+"}]\n")
+			url, _ := serve(t,
+				head+"backend: {speaks: "+c.speaks+"}\nturns: [{id: a, when: {}, reply: [{text: x}], finish: "+c.finish+
+					"}]\n")
 			a := post(t, url+c.path, c.body)
-			if a.status != 200 || a.err != nil || !strings.HasSuffix(strings.TrimSpace(a.body), strings.TrimSpace(c.want)) && !strings.Contains(a.body, c.want) || strings.Contains(a.body, "[DONE]") {
+			if a.status != 200 || a.err != nil ||
+				!strings.HasSuffix(strings.TrimSpace(a.body), strings.TrimSpace(c.want)) &&
+					!strings.Contains(a.body, c.want) || strings.Contains(a.body, "[DONE]") {
 				t.Errorf("%+v", a)
 			}
 		})
 	}
 	url, _ := serve(t, head+"turns: [{id: a, when: {}, finish: timeout}]\n")
-	if a := post(t, url+"/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}]}`); a.status != 504 || !strings.Contains(a.body, `"code":"timeout"`) {
+	if a := post(t, url+"/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}]}`); a.status != 504 ||
+		!strings.Contains(a.body, `"code":"timeout"`) {
 		t.Errorf("%+v", a)
 	}
 }
 
 func TestRaw(t *testing.T) {
-	url, _ := serve(t, head+"backend: {speaks: raw}\nturns: [{id: a, when: {user: ping}, reply: [{raw: \"data: {\\\"x\\\":\"}, {raw: !!binary /w==}, {echo: user}]}]\n")
+	url, _ := serve(t,
+		head+
+			"backend: {speaks: raw}\nturns: [{id: a, when: {user: ping}, reply: [{raw: \"data: {\\\"x\\\":\"}, {raw: !!binary /w==}, {echo: user}]}]\n")
 	if a := post(t, url+"/anything", "ping"); a.body != "data: {\"x\":\xffping" || a.err != nil {
 		t.Errorf("%+v", a)
 	}
 }
 
 func TestJournal(t *testing.T) {
-	url, _ := serve(t, head+`turns: [{id: a, when: {user: "/hi (?<who>.+)/"}, reply: [{text: "<${who}>"}]}]`+"\nfaults: [{nth: 2, do: drop_done}]\n")
+	url, _ := serve(t, head+`turns: [{id: a, when: {user: "/hi (?<who>.+)/"}, reply: [{text: "<${who}>"}]}]`+
+		"\nfaults: [{nth: 2, do: drop_done}]\n")
 	for range 2 {
-		post(t, url+"/v1/chat/completions", `{"messages":[{"role":"user","content":"hi Bo"}]}`, "Authorization", "Bearer secret")
+		post(t, url+"/v1/chat/completions", `{"messages":[{"role":"user","content":"hi Bo"}]}`, "Authorization",
+			"Bearer secret")
 	}
 	post(t, url+"/v1/chat/completions", `{"messages":[{"role":"user","content":"ho"}]}`, "X-Wield-Test", "k")
 	text := get(t, url+"/__script/journal")
@@ -570,8 +611,9 @@ func TestJournal(t *testing.T) {
 		t.Errorf("the journal shows the key: %s", text)
 	}
 	e := list[1]
-	if e.Turn != "a" || e.Captures["who"] != "Bo" || len(e.Faults) != 1 || e.Faults[0] != "drop_done" || !strings.Contains(e.Request, "hi Bo") ||
-		!strings.Contains(e.Response, `<Bo>`) || !e.Complete || !strings.HasPrefix(e.Key, "key-") {
+	if e.Turn != "a" || e.Captures["who"] != "Bo" || len(e.Faults) != 1 || e.Faults[0] != "drop_done" ||
+		!strings.Contains(e.Request, "hi Bo") || !strings.Contains(e.Response, `<Bo>`) || !e.Complete ||
+		!strings.HasPrefix(e.Key, "key-") {
 		t.Errorf("%+v", e)
 	}
 	if e := list[2]; e.Key != "k" || !strings.Contains(e.Error, "no turn") || e.Complete {
@@ -581,7 +623,8 @@ func TestJournal(t *testing.T) {
 
 func TestFaultsOverHTTP(t *testing.T) {
 	url, _ := serve(t, three)
-	if a := post(t, url+"/__script/faults", `[{"on":"a","do":{"status":503}}]`); a.status != 200 || !strings.Contains(a.body, `"status: 503"`) {
+	if a := post(t, url+"/__script/faults", `[{"on":"a","do":{"status":503}}]`); a.status != 200 ||
+		!strings.Contains(a.body, `"status: 503"`) {
 		t.Fatalf("%+v", a)
 	}
 	if a := post(t, url+"/v1/chat/completions", ask); a.status != 503 {
@@ -596,7 +639,8 @@ func TestFaultsOverHTTP(t *testing.T) {
 	if a := post(t, url+"/v1/chat/completions", ask); a.status != 200 {
 		t.Errorf("%+v", a)
 	}
-	if a := post(t, url+"/__script/faults", `{do: {statsu: 1}}`); a.status != 400 || !strings.Contains(a.body, `did you mean "status"?`) {
+	if a := post(t, url+"/__script/faults", `{do: {statsu: 1}}`); a.status != 400 ||
+		!strings.Contains(a.body, `did you mean "status"?`) {
 		t.Errorf("%+v", a)
 	}
 }
@@ -635,20 +679,25 @@ func TestHotReload(t *testing.T) {
 
 func TestSeveralScenarios(t *testing.T) {
 	url, _ := serve(t, three, strings.Replace(confused, "name: t", "name: other", 1))
-	if body := get(t, url+"/v1/models"); !strings.Contains(body, `{"id":"t","object":"model","created":1700000000`) || !strings.Contains(body, `"id":"other"`) {
+	if body := get(t, url+"/v1/models"); !strings.Contains(body, `{"id":"t","object":"model","created":1700000000`) ||
+		!strings.Contains(body, `"id":"other"`) {
 		t.Errorf("%s", body)
 	}
 	if a := post(t, url+"/v1/chat/completions", ask); !strings.Contains(a.body, "three") {
 		t.Errorf("%+v", a)
 	}
-	if a := post(t, url+"/v1/chat/completions", `{"model":"nobody","messages":[]}`); a.status != 404 || !strings.Contains(a.body, `no scenario is named \"nobody\"; there are t, other`) {
+	if a := post(t, url+"/v1/chat/completions", `{"model":"nobody","messages":[]}`); a.status != 404 ||
+		!strings.Contains(a.body, `no scenario is named \"nobody\"; there are t, other`) {
 		t.Errorf("%+v", a)
 	}
 }
 
 func TestHeaderCondition(t *testing.T) {
-	url, _ := serve(t, head+"turns:\n  - {id: a, when: {header: {x-tenant: \"/^blue/\", X-Kind: plain}}, reply: [{text: blue}]}\n  - {id: b, when: {}, reply: [{text: other}]}\n")
-	if a := post(t, url+"/v1/chat/completions", ask, "X-Tenant", "blue-1", "X-Kind", "plain"); !strings.Contains(a.body, "blue") {
+	url, _ := serve(t,
+		head+
+			"turns:\n  - {id: a, when: {header: {x-tenant: \"/^blue/\", X-Kind: plain}}, reply: [{text: blue}]}\n  - {id: b, when: {}, reply: [{text: other}]}\n")
+	if a := post(t, url+"/v1/chat/completions", ask, "X-Tenant", "blue-1", "X-Kind", "plain"); !strings.Contains(
+		a.body, "blue") {
 		t.Errorf("%+v", a)
 	}
 	if a := post(t, url+"/v1/chat/completions", ask, "X-Tenant", "blue-1"); !strings.Contains(a.body, "other") {
@@ -666,7 +715,8 @@ func TestSpeaks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(scriptserver.New(scriptserver.Options{Scenarios: []*script.Live{l}, Speaks: script.SpeaksLumo}))
+	srv := httptest.NewServer(scriptserver.New(scriptserver.Options{Scenarios: []*script.Live{l},
+		Speaks: script.SpeaksLumo}))
 	defer srv.Close()
 	a := post(t, srv.URL+"/ai/v1/chat", `{"Prompt":{"turns":[{"role":"user","content":"x"}]}}`)
 	if !strings.Contains(a.body, `{"type":"token_data","target":"message","count":2,"content":"three"}`) {
@@ -677,7 +727,8 @@ func TestSpeaks(t *testing.T) {
 func TestBadRequests(t *testing.T) {
 	url, _ := serve(t, three)
 	for _, body := range []string{"", "{", "[]", `{"model":"t"}`, `{"messages":3}`} {
-		if a := post(t, url+"/v1/chat/completions", body); a.status != 400 || !strings.Contains(a.body, `"type":"invalid_request_error"`) {
+		if a := post(t, url+"/v1/chat/completions", body); a.status != 400 ||
+			!strings.Contains(a.body, `"type":"invalid_request_error"`) {
 			t.Errorf("%q: %+v", body, a)
 		}
 	}
@@ -738,7 +789,8 @@ func TestHeadersBeforeBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := conn.Write([]byte("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: " + itoa(len(ask)) + "\r\n\r\n" + ask)); err != nil {
+	if _, err := conn.Write([]byte("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: " +
+		itoa(len(ask)) + "\r\n\r\n" + ask)); err != nil {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 4096)

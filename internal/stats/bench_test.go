@@ -17,9 +17,10 @@ func BenchmarkMillionCalls(b *testing.B) {
 	const calls = 1_000_000
 	for i := range calls {
 		when := begin.Add(time.Duration(i) * (30 * 24 * time.Hour / calls))
-		d := Dims{Model: fmt.Sprint("model-", random.IntN(4)), Client: fmt.Sprint("client-", random.IntN(3)), Dialect: fmt.Sprint("dialect-", random.IntN(2)),
-			Tool: fmt.Sprint("some_tool_", random.IntN(20))}
-		s.add(when, []count{{d, Calls, 1}, {d, FirstTry, 1}, {d, Done, 1}}, []took{{d, RunTime, time.Duration(random.ExpFloat64() * 1e8)}})
+		d := Dims{Model: fmt.Sprint("model-", random.IntN(4)), Client: fmt.Sprint("client-", random.IntN(3)),
+			Dialect: fmt.Sprint("dialect-", random.IntN(2)), Tool: fmt.Sprint("some_tool_", random.IntN(20))}
+		s.add(when, []count{{d, Calls, 1}, {d, FirstTry, 1}, {d, Done, 1}},
+			[]took{{d, RunTime, time.Duration(random.ExpFloat64() * 1e8)}})
 		if i%23 == 0 { // 23 calls a minute
 			if err := s.Flush(); err != nil {
 				b.Fatal(err)
@@ -60,14 +61,16 @@ func BenchmarkMillionCalls(b *testing.B) {
 
 // overview is what the page asks at once.
 func overview() []Query {
-	return []Query{{}, {Step: 24 * time.Hour}, {By: []Dim{ByModel}}, {By: []Dim{ByClient}}, {By: []Dim{ByModel, ByDialect}}, {By: []Dim{ByTool}}}
+	return []Query{{}, {Step: 24 * time.Hour}, {By: []Dim{ByModel}}, {By: []Dim{ByClient}},
+		{By: []Dim{ByModel, ByDialect}}, {By: []Dim{ByTool}}}
 }
 
 // BenchmarkAdd is what counting one answer with a call costs.
 func BenchmarkAdd(b *testing.B) {
 	s := New("", Options{})
 	d := Dims{Model: "m", Client: "c", Dialect: "hermes", Tool: "t"}
-	counts, times := []count{{d, Calls, 1}, {d, FirstTry, 1}, {Dims{Model: "m"}, Answers, 1}}, []took{{d, RunTime, time.Millisecond}}
+	counts, times := []count{{d, Calls, 1}, {d, FirstTry, 1}, {Dims{Model: "m"}, Answers, 1}},
+		[]took{{d, RunTime, time.Millisecond}}
 	b.ReportAllocs()
 	for b.Loop() {
 		s.add(noon, counts, times)

@@ -72,16 +72,18 @@ const (
 
 // names are what the counters are called in files, in the interface over HTTP and on the screen. They do not change.
 var names = [numCounters]string{
-	Answers: "answers", Failed: "failed", Canceled: "canceled", Bounced: "bounced", Recovered: "recovered", Bounces: "bounces", Requests: "requests",
-	TokensIn: "tokens_in", TokensOut: "tokens_out", TokensCached: "tokens_cached", TokensReasoning: "tokens_reasoning", Cost: "cost_micros",
-	Runs: "runs", Limited: "limited", Looped: "looped",
-	Calls: "calls", FirstTry: "first_try", Repaired: "repaired", Repairs: "repairs", Malformed: "malformed", UnknownTool: "unknown_tool",
-	Invalid: "invalid", Incomplete: "incomplete", Confused: "confused", OverLimit: "over_limit", Overrun: "overrun", OtherReason: "other_reason", Native: "native",
-	Offered: "offered", OfferedSize: "offered_bytes",
-	Done: "done", Cached: "cached", Duplicate: "duplicate", NotFound: "not_found", InvalidArgs: "invalid_args", Denied: "denied", Expired: "expired",
-	Timeout: "timeout", ToolError: "tool_error", Broken: "broken", Interrupted: "interrupted", Unavailable: "unavailable",
-	LimitError: "over_tool_limit", CanceledCall: "canceled_call",
-	Asked: "asked", Approved: "approved", Edited: "edited", Refused: "refused", Unanswered: "unanswered", Withdrawn: "withdrawn",
+	Answers: "answers", Failed: "failed", Canceled: "canceled", Bounced: "bounced", Recovered: "recovered",
+	Bounces: "bounces", Requests: "requests", TokensIn: "tokens_in", TokensOut: "tokens_out",
+	TokensCached: "tokens_cached", TokensReasoning: "tokens_reasoning", Cost: "cost_micros", Runs: "runs",
+	Limited: "limited", Looped: "looped", Calls: "calls", FirstTry: "first_try", Repaired: "repaired",
+	Repairs: "repairs", Malformed: "malformed", UnknownTool: "unknown_tool", Invalid: "invalid",
+	Incomplete: "incomplete", Confused: "confused", OverLimit: "over_limit", Overrun: "overrun",
+	OtherReason: "other_reason", Native: "native", Offered: "offered", OfferedSize: "offered_bytes",
+	Done: "done", Cached: "cached", Duplicate: "duplicate", NotFound: "not_found", InvalidArgs: "invalid_args",
+	Denied: "denied", Expired: "expired", Timeout: "timeout", ToolError: "tool_error", Broken: "broken",
+	Interrupted: "interrupted", Unavailable: "unavailable", LimitError: "over_tool_limit",
+	CanceledCall: "canceled_call", Asked: "asked", Approved: "approved", Edited: "edited", Refused: "refused",
+	Unanswered: "unanswered", Withdrawn: "withdrawn",
 }
 
 // String returns the counter's name.
@@ -99,9 +101,10 @@ var numbers = func() map[string]Counter {
 
 // errorCounters say what a result of a class counts as.
 var errorCounters = map[tool.ErrorKind]Counter{
-	tool.ErrNotFound: NotFound, tool.ErrDisabled: NotFound, tool.ErrInvalid: InvalidArgs, tool.ErrSecurity: Denied, tool.ErrApproval: Denied,
-	tool.ErrExpired: Expired, tool.ErrTimeout: Timeout, tool.ErrCanceled: CanceledCall, tool.ErrLimit: LimitError, tool.ErrTool: ToolError,
-	tool.ErrUnexpected: Broken, tool.ErrInterrupted: Interrupted, tool.ErrNotAvailable: Unavailable,
+	tool.ErrNotFound: NotFound, tool.ErrDisabled: NotFound, tool.ErrInvalid: InvalidArgs, tool.ErrSecurity: Denied,
+	tool.ErrApproval: Denied, tool.ErrExpired: Expired, tool.ErrTimeout: Timeout, tool.ErrCanceled: CanceledCall,
+	tool.ErrLimit: LimitError, tool.ErrTool: ToolError, tool.ErrUnexpected: Broken, tool.ErrInterrupted: Interrupted,
+	tool.ErrNotAvailable: Unavailable,
 }
 
 // Errors are the counters of results that are not good.

@@ -3,10 +3,11 @@
 // Words:
 //
 //   - An answer is one response of a model to a client, its bounces and fallbacks included; of an agent it is one turn.
-//   - An attempt is text, or what a server reported, that was a call or tried to be one. It ends as a call or is rejected.
+//   - An attempt is text, or what a server reported, that was a call or tried to be one. It ends as a call or is
+//     rejected.
 //   - A call is right at the first try if the first answer held it and nothing in it was repaired.
-//   - Dims (dimensions) are what numbers are told apart by: model as configured, client (the name of its key), dialect, tool. What
-//     is counted of answers has no tool.
+//   - Dims (dimensions) are what numbers are told apart by: model as configured, client (the name of its key), dialect,
+//     tool. What is counted of answers has no tool.
 //   - A cell holds the numbers of one hour for one value of each dimension.
 //
 // # Where the numbers come from

@@ -133,8 +133,8 @@ func (r *records) toolOf(ctx context.Context, q *journal.QuestionRecord) Dims {
 }
 
 var answerCounters = map[tool.ApprovalState]Counter{
-	tool.ApprovalApproved: Approved, tool.ApprovalEdited: Edited, tool.ApprovalDenied: Refused, tool.ApprovalExpired: Unanswered,
-	tool.ApprovalCancelled: Withdrawn,
+	tool.ApprovalApproved: Approved, tool.ApprovalEdited: Edited, tool.ApprovalDenied: Refused,
+	tool.ApprovalExpired: Unanswered, tool.ApprovalCancelled: Withdrawn,
 }
 
 func (r *records) answer(ctx context.Context, stream string, a *journal.AnswerRecord, now time.Time) {

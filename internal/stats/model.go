@@ -29,8 +29,8 @@ type model struct {
 // Stream implements chat.Model.
 func (m *model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
-		a := modelRequest{tally: tally{answer: Dims{Model: m.name, Client: req.Caller}}, model: m, req: req, yield: yield,
-			start: m.store.o.Now()}
+		a := modelRequest{tally: tally{answer: Dims{Model: m.name, Client: req.Caller}}, model: m, req: req,
+			yield: yield, start: m.store.o.Now()}
 		defer a.end()
 		m.next.Stream(ctx, req)(a.take)
 	}
@@ -88,8 +88,9 @@ func (t *tally) called(d Dims, repairs int64) {
 
 // reasons say what a rejected attempt counts as.
 var reasons = map[chat.Reason]Counter{
-	chat.ReasonUnknownTool: UnknownTool, chat.ReasonMalformed: Malformed, chat.ReasonInvalid: Invalid, chat.ReasonIncomplete: Incomplete,
-	chat.ReasonConfused: Confused, chat.ReasonOverLimit: OverLimit, chat.ReasonOverrun: Overrun,
+	chat.ReasonUnknownTool: UnknownTool, chat.ReasonMalformed: Malformed, chat.ReasonInvalid: Invalid,
+	chat.ReasonIncomplete: Incomplete, chat.ReasonConfused: Confused, chat.ReasonOverLimit: OverLimit,
+	chat.ReasonOverrun: Overrun,
 }
 
 // rejected counts a failed attempt. The name of a tool that there is not would be the model's invention.

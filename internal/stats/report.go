@@ -45,7 +45,8 @@ var rates = []rate{
 	{"bounce_success", "retried answers that then held only valid calls", sum(Recovered), sum(Bounced)},
 	{"failed", "answers that failed", sum(Failed), sum(Answers)},
 	{"limited", "runs that reached a limit", sum(Limited), sum(Runs)},
-	{"approved", "approval questions that were approved", sum(Approved, Edited), sum(Approved, Edited, Refused, Unanswered, Withdrawn)},
+	{"approved", "approval questions that were approved", sum(Approved, Edited),
+		sum(Approved, Edited, Refused, Unanswered, Withdrawn)},
 }
 
 // A Meaning says what a number is.

@@ -72,7 +72,8 @@ func (r *reply) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.Even
 	}
 	return func(yield func(chat.Event, error) bool) {
 		_ = yield(chat.Event{Kind: chat.KindText, Text: text, End: len(text)}, nil) &&
-			yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 10, Out: 5, Requests: 1}}, nil) &&
+			yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 10, Out: 5, Requests: 1}},
+				nil) &&
 			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 	}
 }
@@ -84,7 +85,8 @@ const (
 )
 
 func definitions() []chat.Tool {
-	return []chat.Tool{{Name: "look", Description: "Looks.", Parameters: []byte(`{"type":"object","properties":{"at":{"type":"string"}},"required":["at"]}`)},
+	return []chat.Tool{{Name: "look", Description: "Looks.",
+		Parameters: []byte(`{"type":"object","properties":{"at":{"type":"string"}},"required":["at"]}`)},
 		{Name: "idle", Parameters: []byte(`{"type":"object"}`)}}
 }
 
@@ -118,7 +120,8 @@ func wants(t *testing.T, what string, r *Row, want map[Counter]int64) {
 func TestModel(t *testing.T) {
 	s := New("", Options{Now: at(noon)})
 	back := &reply{good, comma, nobody, good, nobody, nobody, "no call", good + good}
-	m := s.Model("m", agent.Prices{In: 1, Out: 2, Known: true}, bridge.New(back, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: 1}}))
+	m := s.Model("m", agent.Prices{In: 1, Out: 2, Known: true},
+		bridge.New(back, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: 1}}))
 	ask := func(messages ...chat.Message) {
 		drain(t, m, &chat.Request{Model: "m", Caller: "ann", Tools: definitions(),
 			Messages: append([]chat.Message{{Role: chat.RoleUser, Parts: chat.Text("go")}}, messages...)})
@@ -128,15 +131,20 @@ func TestModel(t *testing.T) {
 	ask() // bounced, and right then
 	ask() // bounced, and wrong again
 	ask() // text
-	called := chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{{ID: "1", Name: "look", Arguments: `{"at":"x"}`}, {ID: "2", Name: "idle", Arguments: "{}"}}}
-	ask(called, chat.Message{Role: chat.RoleTool, CallID: "1"}, chat.Message{Role: chat.RoleTool, CallID: "2", IsError: true}) // the same call twice more
+	called := chat.Message{Role: chat.RoleAssistant,
+		Calls: []chat.Call{{ID: "1", Name: "look", Arguments: `{"at":"x"}`}, {ID: "2", Name: "idle", Arguments: "{}"}}}
+	// the same call twice more
+	ask(called, chat.Message{Role: chat.RoleTool, CallID: "1"},
+		chat.Message{Role: chat.RoleTool, CallID: "2", IsError: true})
 
 	size := func(i int) int64 {
 		d := definitions()[i]
 		return int64(len(d.Name) + len(d.Description) + len(d.Parameters))
 	}
-	wants(t, "all", one(t, s, Query{}), map[Counter]int64{Answers: 6, Bounced: 2, Recovered: 1, Bounces: 2, Requests: 8, TokensIn: 80, TokensOut: 40, Cost: 6*10 + 2*10 + 8*10,
-		Calls: 5, FirstTry: 3, Repaired: 1, Repairs: 1, UnknownTool: 3, Duplicate: 2, Done: 1, ToolError: 1, Offered: 12, OfferedSize: 6 * (size(0) + size(1))})
+	wants(t, "all", one(t, s, Query{}), map[Counter]int64{Answers: 6, Bounced: 2, Recovered: 1, Bounces: 2,
+		Requests: 8, TokensIn: 80, TokensOut: 40, Cost: 6*10 + 2*10 + 8*10, Calls: 5, FirstTry: 3, Repaired: 1,
+		Repairs: 1, UnknownTool: 3, Duplicate: 2, Done: 1, ToolError: 1, Offered: 12,
+		OfferedSize: 6 * (size(0) + size(1))})
 	look := one(t, s, Query{By: []Dim{ByTool, ByDialect, ByModel, ByClient}, Only: Dims{Tool: "look"}})
 	if look.Dims != (Dims{Model: "m", Client: "ann", Dialect: "hermes", Tool: "look"}) || look.Attempts() != 5 {
 		t.Errorf("%+v, %d attempts", look.Dims, look.Attempts())
@@ -190,17 +198,25 @@ func TestFiguresAddUp(t *testing.T) {
 			if want[Answers]++; right {
 				want[Recovered]++
 			}
-			drain(t, s.Model("m", agent.Prices{}, bridge.New(back, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Off: most == 0, Max: most}})),
-				&chat.Request{Model: "m", Tools: definitions(), Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("go")}}})
+			drain(t,
+				s.Model("m", agent.Prices{},
+					bridge.New(back,
+						bridge.Options{Mode: bridge.ModeText,
+							Bounce: bridge.BounceOptions{Off: most == 0, Max: most}})),
+				&chat.Request{Model: "m", Tools: definitions(),
+					Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("go")}}})
 		}
 		r := one(t, s, Query{})
-		for _, c := range []Counter{Answers, Bounced, Recovered, Bounces, Calls, FirstTry, Repaired, UnknownTool, Invalid, Malformed} {
+		for _, c := range []Counter{Answers, Bounced, Recovered, Bounces, Calls, FirstTry, Repaired, UnknownTool,
+			Invalid, Malformed} {
 			if got := r.Count(c); got != want[c] {
 				t.Errorf("round %d: %s is %d, want %d", round, c, got, want[c])
 			}
 		}
-		if sum := r.Sum(FirstTry, Repaired) + again; sum != r.Count(Calls) || r.Attempts() != sum+r.Sum(UnknownTool, Invalid) {
-			t.Errorf("round %d: %d calls and %d attempts, of which %d are told apart", round, r.Count(Calls), r.Attempts(), sum)
+		if sum := r.Sum(FirstTry, Repaired) + again; sum != r.Count(Calls) ||
+			r.Attempts() != sum+r.Sum(UnknownTool, Invalid) {
+			t.Errorf("round %d: %d calls and %d attempts, of which %d are told apart", round, r.Count(Calls),
+				r.Attempts(), sum)
 		}
 		if t.Failed() {
 			return
@@ -213,8 +229,10 @@ func TestBounceForm(t *testing.T) {
 	s := New("", Options{Now: at(noon)})
 	back := &reply{"no JSON", `{"a":1}`}
 	drain(t, s.Model("m", agent.Prices{}, bridge.New(back, bridge.Options{Mode: bridge.ModeText})),
-		&chat.Request{Model: "m", Format: &chat.Format{Kind: chat.FormatJSON}, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("go")}}})
-	wants(t, "a form", one(t, s, Query{}), map[Counter]int64{Answers: 1, Bounced: 1, Recovered: 1, Bounces: 1, Requests: 2, TokensIn: 20, TokensOut: 10})
+		&chat.Request{Model: "m", Format: &chat.Format{Kind: chat.FormatJSON},
+			Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("go")}}})
+	wants(t, "a form", one(t, s, Query{}), map[Counter]int64{Answers: 1, Bounced: 1, Recovered: 1, Bounces: 1,
+		Requests: 2, TokensIn: 20, TokensOut: 10})
 }
 
 type failing struct{ err error }
@@ -229,7 +247,8 @@ func (f failing) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, er
 
 func TestAnswersThatFail(t *testing.T) {
 	s := New("", Options{Now: at(noon)})
-	for range s.Model("m", agent.Prices{}, failing{&chat.Error{Kind: chat.ErrOverloaded}}).Stream(t.Context(), &chat.Request{}) {
+	for range s.Model("m", agent.Prices{}, failing{&chat.Error{Kind: chat.ErrOverloaded}}).Stream(t.Context(),
+		&chat.Request{}) {
 	}
 	for range s.Model("m", agent.Prices{}, failing{}).Stream(t.Context(), &chat.Request{}) {
 		break // the client goes away
@@ -258,8 +277,8 @@ func TestJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	back := &reply{good + comma, nobody, good, "done"}
-	a := agent.New(bridge.New(back, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: 1}}), tool.NewRunner(tool.Settings{Tools: tools}),
-		agent.Options{Name: "helper", Journal: store})
+	a := agent.New(bridge.New(back, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: 1}}),
+		tool.NewRunner(tool.Settings{Tools: tools}), agent.Options{Name: "helper", Journal: store})
 	run := a.Run(&chat.Request{Caller: "ann", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("go")}}})
 	for _, err := range run.Events(t.Context()) {
 		if err != nil {
@@ -267,7 +286,8 @@ func TestJournal(t *testing.T) {
 		}
 	}
 	r := one(t, s, Query{By: []Dim{ByTool}, Only: Dims{Tool: "look"}})
-	for c, want := range map[Counter]int64{Calls: 3, FirstTry: 2, Repaired: 1, Repairs: 1, Done: 2, Timeout: 1, Duplicate: 1, Offered: 4} {
+	for c, want := range map[Counter]int64{Calls: 3, FirstTry: 2, Repaired: 1, Repairs: 1, Done: 2, Timeout: 1,
+		Duplicate: 1, Offered: 4} {
 		if got := r.Count(c); got != want {
 			t.Errorf("%s is %d, want %d", c, got, want)
 		}
@@ -276,12 +296,14 @@ func TestJournal(t *testing.T) {
 		t.Errorf("%d times of runs", n)
 	}
 	all := one(t, s, Query{})
-	for c, want := range map[Counter]int64{Answers: 4, Calls: 3, Requests: 4, TokensIn: 40, UnknownTool: 1, NotFound: 1, Runs: 1, Limited: 0} {
+	for c, want := range map[Counter]int64{Answers: 4, Calls: 3, Requests: 4, TokensIn: 40, UnknownTool: 1,
+		NotFound: 1, Runs: 1, Limited: 0} {
 		if got := all.Count(c); got != want {
 			t.Errorf("%s is %d, want %d", c, got, want)
 		}
 	}
-	if rows, err := s.Query(t.Context(), Query{By: []Dim{ByModel}}); err != nil || len(rows) != 1 || rows[0].Model != "helper" {
+	if rows, err := s.Query(t.Context(), Query{By: []Dim{ByModel}}); err != nil || len(rows) != 1 ||
+		rows[0].Model != "helper" {
 		t.Errorf("%+v, %v", rows, err)
 	}
 }
@@ -295,18 +317,23 @@ func TestJournalBounce(t *testing.T) {
 		mended int64
 	}{
 		{"in words", chat.BounceDetail{Reason: chat.ReasonInvalid, Sent: "again"}, nil, 0},
-		{"with a call", chat.BounceDetail{Reason: chat.ReasonInvalid, Sent: "again"}, []chat.Call{{ID: "1", Name: "look", Arguments: "{}", Complete: true}}, 1},
+		{"with a call", chat.BounceDetail{Reason: chat.ReasonInvalid, Sent: "again"},
+			[]chat.Call{{ID: "1", Name: "look", Arguments: "{}", Complete: true}}, 1},
 		{"of a form", chat.BounceDetail{Reason: bridge.ReasonFormat, Sent: "again"}, nil, 1},
 	} {
 		s := New("", Options{})
-		_, err := s.Journal(&journal.Memory{}).Append(t.Context(), "run", 0, journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "s", Agent: "helper", By: "ann"}},
-			journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}}, journal.Record{Kind: journal.KindBounce, Bounce: &tt.bounce},
-			journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Calls: tt.calls}}})
+		_, err := s.Journal(&journal.Memory{}).Append(t.Context(), "run", 0,
+			journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "s", Agent: "helper", By: "ann"}},
+			journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},
+			journal.Record{Kind: journal.KindBounce, Bounce: &tt.bounce},
+			journal.Record{Kind: journal.KindTurnEnd,
+				TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Calls: tt.calls}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if r := one(t, s, Query{}); r.Count(Bounced) != 1 || r.Count(Recovered) != tt.mended {
-			t.Errorf("%s: %d answers were sent back, and %d right then, want %d", tt.name, r.Count(Bounced), r.Count(Recovered), tt.mended)
+			t.Errorf("%s: %d answers were sent back, and %d right then, want %d", tt.name, r.Count(Bounced),
+				r.Count(Recovered), tt.mended)
 		}
 	}
 }
@@ -323,17 +350,23 @@ func TestApprovals(t *testing.T) {
 		}
 	}
 	asked := time.Now().Add(-90 * time.Second)
-	put(asker, "run", 0, journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "s", Agent: "helper", By: "ann"}})
+	put(asker, "run", 0,
+		journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "s", Agent: "helper", By: "ann"}})
 	for i, state := range []tool.ApprovalState{tool.ApprovalApproved, tool.ApprovalDenied, tool.ApprovalExpired} {
 		id := fmt.Sprintf("q%d", i)
-		put(asker, id, 0, journal.Record{Kind: journal.KindQuestion, Question: &journal.QuestionRecord{ID: id, Session: "s", Run: "run", Asked: asked,
-			Question: tool.Question{Tool: "write"}}})
-		put(answerer, id, 1, journal.Record{Kind: journal.KindAnswer, Answer: &journal.AnswerRecord{At: asked.Add(time.Minute), Answer: tool.Answer{State: state}}})
+		put(asker, id, 0,
+			journal.Record{Kind: journal.KindQuestion,
+				Question: &journal.QuestionRecord{ID: id, Session: "s", Run: "run", Asked: asked,
+					Question: tool.Question{Tool: "write"}}})
+		put(answerer, id, 1,
+			journal.Record{Kind: journal.KindAnswer,
+				Answer: &journal.AnswerRecord{At: asked.Add(time.Minute), Answer: tool.Answer{State: state}}})
 	}
 	r := one(t, s, Query{By: []Dim{ByModel, ByClient, ByTool}})
 	wants(t, "questions", r, map[Counter]int64{Asked: 3, Approved: 1, Refused: 1, Unanswered: 1})
 	wait := r.Times(WaitTime)
-	if off := wait.Quantile(0.5) - time.Minute; r.Model != "helper" || r.Client != "ann" || wait.N() != 2 || off.Abs() > time.Second {
+	if off := wait.Quantile(0.5) - time.Minute; r.Model != "helper" || r.Client != "ann" || wait.N() != 2 ||
+		off.Abs() > time.Second {
 		t.Errorf("%+v, %d waits, the middle one off by %s", r.Dims, wait.N(), off)
 	}
 }
@@ -348,8 +381,10 @@ func TestFiles(t *testing.T) {
 		wg.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(n)))
 			for i := range 300 {
-				d := Dims{Model: []string{"a", "b\tc", "100%"}[random.IntN(3)], Client: "x", Tool: []string{"t", "u"}[random.IntN(2)], Dialect: "hermes"}
-				counts, times := []count{{d, Calls, 1}, {d, Repairs, random.Int64N(3)}}, []took{{d, RunTime, time.Duration(random.Int64N(1e10))}}
+				d := Dims{Model: []string{"a", "b\tc", "100%"}[random.IntN(3)], Client: "x",
+					Tool: []string{"t", "u"}[random.IntN(2)], Dialect: "hermes"}
+				counts, times := []count{{d, Calls, 1}, {d, Repairs, random.Int64N(3)}},
+					[]took{{d, RunTime, time.Duration(random.Int64N(1e10))}}
 				when := noon.Add(-time.Duration(random.IntN(20)) * time.Hour)
 				s.add(when, counts, times)
 				whole.add(when, counts, times)
@@ -359,7 +394,8 @@ func TestFiles(t *testing.T) {
 					}
 				}
 				if i%70 == 0 { // a program that is killed while it writes
-					if err := appendTo(filepath.Join(dir, "2026-03-04.stats"), []byte("492372\ta\tx\thermes\tt\tcalls=12")); err != nil {
+					if err := appendTo(filepath.Join(dir, "2026-03-04.stats"),
+						[]byte("492372\ta\tx\thermes\tt\tcalls=12")); err != nil {
 						t.Error(err)
 					}
 				}
@@ -373,7 +409,8 @@ func TestFiles(t *testing.T) {
 	read := New(dir, Options{})
 	same := func(what string, asked ...Query) {
 		t.Helper()
-		for _, q := range append(asked, Query{}, Query{By: []Dim{ByModel, ByTool}}, Query{Step: 24 * time.Hour, By: []Dim{ByTool}}) {
+		for _, q := range append(asked, Query{}, Query{By: []Dim{ByModel, ByTool}},
+			Query{Step: 24 * time.Hour, By: []Dim{ByTool}}) {
 			a, err := whole.Query(t.Context(), q)
 			b, err2 := read.Query(t.Context(), q)
 			if err != nil || err2 != nil || !slices.EqualFunc(a, b, equal) || len(a) == 0 {

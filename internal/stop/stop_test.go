@@ -103,7 +103,8 @@ func TestStop(t *testing.T) {
 		if tc.found != "" {
 			want = chat.FinishStop
 		}
-		if err != nil || text != tc.want || end == nil || end.Reason != want || end.Stop != tc.found || m.left != (tc.found != "") {
+		if err != nil || text != tc.want || end == nil || end.Reason != want || end.Stop != tc.found ||
+			m.left != (tc.found != "") {
 			t.Errorf("%s: %q, end %+v, %v; the model was left: %v", tc.name, text, end, err, m.left)
 		}
 	}
@@ -113,13 +114,16 @@ func TestStop(t *testing.T) {
 func TestOtherEvents(t *testing.T) {
 	reasoning := chat.Event{Kind: chat.KindReasoning, Text: "STOP"}
 	idle := chat.Event{Kind: chat.KindIdle}
-	m := &recital{events: []chat.Event{reasoning, says("a ST")[0], idle, reasoning, {Kind: chat.KindText, Text: "OP b", At: 4, End: 8}, finish(chat.FinishStop)}}
+	m := &recital{events: []chat.Event{reasoning, says("a ST")[0], idle, reasoning,
+		{Kind: chat.KindText, Text: "OP b", At: 4, End: 8}, finish(chat.FinishStop)}}
 	text, kinds, end, err := hear(t, m, "STOP")
 	if err != nil || text != "a STOP b" || len(kinds) != 3 || end == nil || end.Stop != "" {
 		t.Errorf("%q, %v, %+v, %v", text, kinds, end, err)
 	}
-	m = &recital{events: []chat.Event{says("a ST")[0], idle, {Kind: chat.KindText, Text: "OP b", At: 4, End: 8}, reasoning}}
-	if text, kinds, end, err = hear(t, m, "STOP"); err != nil || text != "a " || len(kinds) != 1 || end == nil || end.Stop != "STOP" {
+	m = &recital{events: []chat.Event{says("a ST")[0], idle, {Kind: chat.KindText, Text: "OP b", At: 4, End: 8},
+		reasoning}}
+	if text, kinds, end, err = hear(t, m, "STOP"); err != nil || text != "a " || len(kinds) != 1 || end == nil ||
+		end.Stop != "STOP" {
 		t.Errorf("%q, %v, %+v, %v", text, kinds, end, err)
 	}
 	failure := errors.New("broken")
@@ -151,7 +155,8 @@ func TestPieces(t *testing.T) {
 		}
 		got, _, end, err := hear(t, &recital{events: append(says(pieces...), finish(chat.FinishStop))}, stops...)
 		if err != nil || got != want || end.Stop != found {
-			rt.Fatalf("%q in %q with %q: %q, stopped by %q, %v; want %q, %q", text, pieces, stops, got, end.Stop, err, want, found)
+			rt.Fatalf("%q in %q with %q: %q, stopped by %q, %v; want %q, %q", text, pieces, stops, got, end.Stop, err,
+				want, found)
 		}
 	})
 }

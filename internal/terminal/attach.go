@@ -29,7 +29,8 @@ func (c *conversation) parts(text string) (parts []chat.Part, missing, problems 
 		p, err := c.attach(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			if strings.ContainsAny(strings.TrimRight(name, "."), "./") { // else it is more often a person or a sign of a language
+			if strings.ContainsAny(strings.TrimRight(name, "."), "./") {
+				// else it is more often a person or a sign of a language
 				missing = append(missing, name)
 			}
 		case err != nil:

@@ -9,7 +9,8 @@ import (
 
 // BenchmarkMarkdown shows an answer that comes in small pieces, with a tail that is painted after each of them.
 func BenchmarkMarkdown(b *testing.B) {
-	text := strings.Repeat("A line with **strong** words, `code` and [a link](https://example.com), as models write them.\n", 200)
+	text := strings.Repeat(
+		"A line with **strong** words, `code` and [a link](https://example.com), as models write them.\n", 200)
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {

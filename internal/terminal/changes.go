@@ -93,7 +93,8 @@ func (c *conversation) nothingLeft(root *files.Root, arg string) {
 		return
 	}
 	c.say(styleWarn,
-		"This conversation has nothing to take back. The last change of files here is from %s: %s. To take that back: /undo last", last.At.Local().Format("2006-01-02 15:04"), policy.Visible(summaries(&last)))
+		"This conversation has nothing to take back. The last change of files here is from %s: %s. To take that "+
+			"back: /undo last", last.At.Local().Format("2006-01-02 15:04"), policy.Visible(summaries(&last)))
 }
 
 // notUndone says why an action stands, with its files.

@@ -64,8 +64,9 @@ type Options struct {
 	Journal   journal.Store  // nil: nothing is recorded
 	Approvals tool.Approvals // where questions are, without a journal
 	Rules     Keeper         // nil: no rules are kept
-	Kept      string         // what is said at the beginning of the rules that earlier conversations kept; empty: there are none
-	Undo      *undo.Log      // nil: nothing can be taken back
+	// what is said at the beginning of the rules that earlier conversations kept; empty: there are none
+	Kept string
+	Undo *undo.Log // nil: nothing can be taken back
 
 	System  string // instructions for the model
 	Past    Past
@@ -225,7 +226,8 @@ func read(ctx context.Context, in io.Reader, more <-chan struct{}, out chan<- in
 // loop takes what happens, one thing after another.
 func (c *conversation) loop(ctx context.Context) error {
 	inputs, more := make(chan input), make(chan struct{}, 1)
-	// Reading cannot be cancelled, so nothing waits for this goroutine: it ends with its next read, or with the process.
+	// Reading cannot be cancelled, so nothing waits for this goroutine: it ends with its next read, or with the
+	// process.
 	go read(ctx, c.o.TTY.In, more, inputs)
 	if !c.screen.plain {
 		c.screen.write(bracketed)
@@ -381,7 +383,8 @@ func (c *conversation) presses(ctx context.Context, list []press) {
 		}
 		if p.key == keyPaste && c.keys.lost > 0 {
 			c.hint = fmt.Sprintf(
-				"The paste was longer than %s; %s of it are missing. Put it into a file and mention it with @.", size(maxPaste), size(c.keys.lost))
+				"The paste was longer than %s; %s of it are missing. Put it into a file and mention it with @.",
+				size(maxPaste), size(c.keys.lost))
 			c.keys.lost = 0
 		}
 		switch {

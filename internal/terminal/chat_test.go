@@ -26,7 +26,8 @@ const markdownTurns = `
       - text: |
           # Title
 
-          Some **bold** and *leaning* words, a ` + "`literal`" + `, and [a link](https://example.com). This paragraph is long enough to be broken.
+          Some **bold** and *leaning* words, a ` + "`literal`" +
+	`, and [a link](https://example.com). This paragraph is long enough to be broken.
 
           - one item that is long enough to go on in a second row when the terminal is not very wide
           - another
@@ -147,7 +148,8 @@ func TestAnsweredElsewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (&journal.Approvals{Store: o.Journal}).Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved, By: "somebody"}); err != nil {
+		if _, err := (&journal.Approvals{Store: o.Journal}).Decide(t.Context(), p.ID,
+			tool.Answer{State: tool.ApprovalApproved, By: "somebody"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -191,17 +193,18 @@ func TestInterrupts(t *testing.T) {
 
 func TestQueuedMessage(t *testing.T) {
 	sent := make(chan struct{})
-	k := start(t, 80, 24, false, options(t, modelFunc(func(_ context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
-		text := "The second answer."
-		if req.Messages[len(req.Messages)-1].Text() == "go" {
-			<-sent
-			text = "The first answer."
-		}
-		return func(yield func(chat.Event, error) bool) {
-			_ = yield(chat.Event{Kind: chat.KindText, Text: text}, nil) &&
-				yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
-		}
-	})))
+	k := start(t, 80, 24, false,
+		options(t, modelFunc(func(_ context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
+			text := "The second answer."
+			if req.Messages[len(req.Messages)-1].Text() == "go" {
+				<-sent
+				text = "The first answer."
+			}
+			return func(yield func(chat.Event, error) bool) {
+				_ = yield(chat.Event{Kind: chat.KindText, Text: text}, nil) &&
+					yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
+			}
+		})))
 	k.press("go\r")
 	k.waits("· Ctrl-C stops")
 	k.press("and more\r")
@@ -246,14 +249,15 @@ func TestTypedBeforeTheQuestion(t *testing.T) {
 // The key Esc is one although the model writes on without a pause.
 func TestEscapeWhileItWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := start(t, 80, 24, false, options(t, modelFunc(func(ctx context.Context, _ *chat.Request) iter.Seq2[chat.Event, error] {
-			return func(yield func(chat.Event, error) bool) {
-				for ctx.Err() == nil && yield(chat.Event{Kind: chat.KindText, Text: "It goes on.\n"}, nil) {
-					time.Sleep(escapeTime / 4)
+		k := start(t, 80, 24, false,
+			options(t, modelFunc(func(ctx context.Context, _ *chat.Request) iter.Seq2[chat.Event, error] {
+				return func(yield func(chat.Event, error) bool) {
+					for ctx.Err() == nil && yield(chat.Event{Kind: chat.KindText, Text: "It goes on.\n"}, nil) {
+						time.Sleep(escapeTime / 4)
+					}
+					yield(chat.Event{}, ctx.Err())
 				}
-				yield(chat.Event{}, ctx.Err())
-			}
-		})))
+			})))
 		k.press("go\r")
 		k.waits("It goes on.")
 		k.press("\x12")
@@ -267,9 +271,10 @@ func TestEscapeWhileItWrites(t *testing.T) {
 }
 
 func TestFailure(t *testing.T) {
-	k := start(t, 80, 24, false, options(t, modelFunc(func(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
-		return chat.Fail(chat.Errorf(chat.ErrContextLength, "too long by far"))
-	})))
+	k := start(t, 80, 24, false,
+		options(t, modelFunc(func(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
+			return chat.Fail(chat.Errorf(chat.ErrContextLength, "too long by far"))
+		})))
 	k.press("go\r")
 	k.idle("/compact makes it shorter")
 	k.quits()
@@ -279,17 +284,18 @@ func TestFailure(t *testing.T) {
 func TestRetry_DR06(t *testing.T) {
 	again := make(chan struct{})
 	failed := chat.Errorf(chat.ErrOverloaded, "the server is busy")
-	k := start(t, 80, 24, false, options(t, modelFunc(func(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
-		return func(yield func(chat.Event, error) bool) {
-			retry := &chat.RetryDetail{Error: failed, At: clock().Add(30 * time.Second), Attempt: 2, Of: 2}
-			if !yield(chat.Event{Kind: chat.KindIdle, Detail: retry}, nil) {
-				return
+	k := start(t, 80, 24, false,
+		options(t, modelFunc(func(context.Context, *chat.Request) iter.Seq2[chat.Event, error] {
+			return func(yield func(chat.Event, error) bool) {
+				retry := &chat.RetryDetail{Error: failed, At: clock().Add(30 * time.Second), Attempt: 2, Of: 2}
+				if !yield(chat.Event{Kind: chat.KindIdle, Detail: retry}, nil) {
+					return
+				}
+				<-again
+				_ = yield(chat.Event{Kind: chat.KindText, Text: "Here I am."}, nil) &&
+					yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 			}
-			<-again
-			_ = yield(chat.Event{Kind: chat.KindText, Text: "Here I am."}, nil) &&
-				yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
-		}
-	})))
+		})))
 	k.press("go\r")
 	k.waits("the server is busy: trying again in 30s (attempt 2 of 2)")
 	k.waits("Trying again in 30 s...")
@@ -306,7 +312,8 @@ func TestHarmless(t *testing.T) {
 	k := start(t, 80, 24, true, options(t, scripted(t, turns)))
 	k.press("go\r")
 	k.idle("overwritten?")
-	for _, want := range []string{`\x1b]52;c;aGk=\x07`, `\x1b[2J`, `\u{202e}gnp\u{202c}`, `\u{9b}31m after`, `overwritten?\x0dX`} {
+	for _, want := range []string{`\x1b]52;c;aGk=\x07`, `\x1b[2J`, `\u{202e}gnp\u{202c}`, `\u{9b}31m after`,
+		`overwritten?\x0dX`} {
 		k.waits(want)
 	}
 	k.quits()
@@ -505,7 +512,8 @@ func TestResume(t *testing.T) {
 
 func TestMentions(t *testing.T) {
 	o := options(t, modelFunc(endless))
-	for name, text := range map[string]string{"a.txt": "alpha\n", "p.png": "\x89PNG\r\n\x1a\n", "big.txt": strings.Repeat("x", maxMention+1), "bin": "\x00\x01"} {
+	for name, text := range map[string]string{"a.txt": "alpha\n", "p.png": "\x89PNG\r\n\x1a\n",
+		"big.txt": strings.Repeat("x", maxMention+1), "bin": "\x00\x01"} {
 		if err := os.WriteFile(filepath.Join(o.Root, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -544,7 +552,8 @@ func TestMentions(t *testing.T) {
 	}
 }
 
-// A file that is mentioned and is not there is told before the message is sent; the message stays to be changed. Sent once more, it goes.
+// A file that is mentioned and is not there is told before the message is sent; the message stays to be changed. Sent
+// once more, it goes.
 func TestMissingMention(t *testing.T) {
 	turns := `
   - when: {user_contains: nots.txt}
@@ -568,7 +577,8 @@ func TestMissingMention(t *testing.T) {
 	k.quits()
 }
 
-// A message that is sent while something runs is in the journal at once, and stays in the conversation when that is stopped.
+// A message that is sent while something runs is in the journal at once, and stays in the conversation when that is
+// stopped.
 func TestQueuedMessageIsKept(t *testing.T) {
 	o := options(t, modelFunc(endless))
 	k := start(t, 80, 24, false, o)
@@ -621,7 +631,8 @@ func TestLongMessage(t *testing.T) {
 		{"many lines", strings.Repeat("line\n", 100), "… 60 more lines", maxShown + 1},
 		{"just as many as are shown", strings.TrimSuffix(strings.Repeat("line\n", maxShown), "\n"), "> line", maxShown},
 		{"one line", strings.Repeat("word ", 200_000), "… 976.6 KiB in all", maxShown + 1},
-		{"one word", strings.Repeat("é", 500_000), "… 976.6 KiB in all", maxShown/2 + 3}, // by bytes, behind a row of its own for the sign
+		// by bytes, behind a row of its own for the sign
+		{"one word", strings.Repeat("é", 500_000), "… 976.6 KiB in all", maxShown/2 + 3},
 		{"a long line behind others", "one\ntwo\n" + strings.Repeat("x", 10_000), "… 9.8 KiB in all", maxShown + 1},
 		{"nothing", "", "> ", 1},
 	} {
@@ -635,7 +646,8 @@ func TestLongMessage(t *testing.T) {
 		c.screen.paint(tail{})
 		lines := strings.Split(strings.TrimRight(strings.Join(screen.Lines(), "\n"), "\n "), "\n")
 		if !strings.Contains(strings.Join(lines, "\n"), strings.TrimSpace(tt.seen)) || len(lines) != tt.rows {
-			t.Errorf("%s: %d rows, want %d with %q:\n%s", tt.name, len(lines), tt.rows, tt.seen, strings.Join(lines, "\n"))
+			t.Errorf("%s: %d rows, want %d with %q:\n%s", tt.name, len(lines), tt.rows, tt.seen,
+				strings.Join(lines, "\n"))
 		}
 	}
 }

@@ -77,12 +77,16 @@ type command struct {
 // commands are all of them. The help is added by commandTable, since it reads the table.
 var commands = []command{
 	{"/help", "", "show this list", true, nil, nil},
-	{"/model", "[NAME]", "list the models, or switch to another", false, (*conversation).cmdModel, (*conversation).modelWords},
-	{"/tools", "[NAME on|off]", "list the tools, or switch one on or off", true, (*conversation).cmdTools, (*conversation).toolWords},
-	{"/dialect", "[NAME]", "list the dialects, or set one; auto: the model's own", false, (*conversation).cmdDialect, (*conversation).dialectWords},
+	{"/model", "[NAME]", "list the models, or switch to another", false, (*conversation).cmdModel,
+		(*conversation).modelWords},
+	{"/tools", "[NAME on|off]", "list the tools, or switch one on or off", true, (*conversation).cmdTools,
+		(*conversation).toolWords},
+	{"/dialect", "[NAME]", "list the dialects, or set one; auto: the model's own", false, (*conversation).cmdDialect,
+		(*conversation).dialectWords},
 	{"/raw", "", "show the last answer as the model wrote it", true, (*conversation).cmdRaw, nil},
 	{"/why", "", "explain the last answer: calls, repairs, rules", true, (*conversation).cmdWhy, nil},
-	{"/undo", "[last]", "undo a file change; last: of any conversation here", false, (*conversation).cmdUndo, undoWords},
+	{"/undo", "[last]", "undo a file change; last: of any conversation here", false, (*conversation).cmdUndo,
+		undoWords},
 	{"/diff", "", "show what this conversation changed in files", true, (*conversation).cmdDiff, nil},
 	{"/approvals", "", "list open questions of all conversations", true, (*conversation).cmdApprovals, nil},
 	{"/cost", "", "show tokens, and cost if prices are configured", true, (*conversation).cmdCost, nil},
@@ -90,7 +94,8 @@ var commands = []command{
 	{"/save", "FILE", "save the conversation as Markdown", true, (*conversation).cmdSave, nil},
 	{"/resume", "[ID]", "list earlier conversations, or continue one", false, (*conversation).cmdResume, nil},
 	{"/title", "[TEXT]", "show or change the title", true, (*conversation).cmdTitle, nil},
-	{"/quit", "", "quit; the conversation is kept", true, func(c *conversation, _ context.Context, _ string) { c.stop(); c.quit = true }, nil},
+	{"/quit", "", "quit; the conversation is kept", true,
+		func(c *conversation, _ context.Context, _ string) { c.stop(); c.quit = true }, nil},
 }
 
 // commandTable returns the commands with the help among them.
@@ -109,7 +114,8 @@ func (c *conversation) command(ctx context.Context, text string) bool {
 	if i < 0 {
 		c.hintOf(
 			fmt.Sprintf(
-				"There is no command %s%s /help lists all; put a space before the slash to send it to the model.", shorten(name, 30), nearest(name)))
+				"There is no command %s%s /help lists all; put a space before the slash to send it to the model.",
+				shorten(name, 30), nearest(name)))
 		return false
 	}
 	if c.busy() && !list[i].busy {
@@ -249,7 +255,8 @@ func (c *conversation) cmdTools(_ context.Context, arg string) {
 		}
 		what, _, _ := strings.Cut(e.Tool.Definition.Description, ". ")
 		c.screen.print(wrap(row{{styleStrong, clean(e.Tool.Name())},
-			{styleDim, " " + e.State.String() + ", " + mode + ". "}, {styleText, clean(what)}}, c.screen.columns(), "  ")...)
+			{styleDim, " " + e.State.String() + ", " + mode + ". "}, {styleText, clean(what)}}, c.screen.columns(),
+			"  ")...)
 	}
 	if shown == 0 {
 		c.say(styleWarn, "No tool is enabled. wield tool list shows all there are; /tools NAME on switches one on.")

@@ -57,7 +57,8 @@ func thinking(testing.TB) chat.Model {
 			_ = yield(chat.Event{Kind: chat.KindReasoning, Text: "The person asks for a sum.\nSeven and five "}, nil) &&
 				yield(chat.Event{Kind: chat.KindReasoning, Text: "make twelve."}, nil) &&
 				yield(chat.Event{Kind: chat.KindText, Text: "It is **12**."}, nil) &&
-				yield(chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: 1200, Cached: 1000, Out: 30, Requests: 1}}, nil) &&
+				yield(chat.Event{Kind: chat.KindUsage,
+					Detail: &chat.Usage{Known: true, In: 1200, Cached: 1000, Out: 30, Requests: 1}}, nil) &&
 				yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 		}
 	})
@@ -65,15 +66,24 @@ func thinking(testing.TB) chat.Model {
 
 // flows are the pictures, beside those of Markdown and of a change that is asked about.
 var flows = []flow{
-	{name: "reasoning", model: thinking, steps: []step{{"What is 7 + 5?\r", "It is"}, {"/cost\r", "1200 tokens read"}, {"/raw\r", "make twelve"}}},
-	{name: "command", model: turns(commandTurns), tools: shell, steps: []step{{"How full is the disk?\r", asks}}, left: []step{{"n", "half"}}},
-	{name: "command-allowed", model: turns(commandTurns), tools: shell, steps: []step{{"How full is the disk?\r", asks}, {"y", "half"}}},
-	{name: "declined", model: turns(commandTurns), tools: shell, steps: []step{{"How full is the disk?\r", asks}, {"r", "why not?"}, {"look with du\r", "half"}}},
-	{name: "question-stopped", model: turns(commandTurns), tools: shell, steps: []step{{"How full is the disk?\r", asks}, {"q", "Stopped."}}},
-	{name: "always", model: turns(writeTurns), tools: writes, steps: []step{{"go\r", asks}, {"a", "Keep this rule"}}, left: []step{{"y", "Done or not"}}},
-	{name: "stopped", model: func(testing.TB) chat.Model { return modelFunc(endless) }, steps: []step{{"go\r", "It begins"}, {"\x03", "Stopped."}}},
-	{name: "why", model: turns(commandTurns), tools: shell, steps: []step{{"How full is the disk?\r", asks}, {"n", "half"}, {"/why\r", "denied by test"}}},
-	{name: "hints", model: turns(commandTurns), steps: []step{{"/tool\r", "did you mean"}}, left: []step{{"\x15", "context"}}},
+	{name: "reasoning", model: thinking, steps: []step{{"What is 7 + 5?\r", "It is"}, {"/cost\r", "1200 tokens read"},
+		{"/raw\r", "make twelve"}}},
+	{name: "command", model: turns(commandTurns), tools: shell, steps: []step{{"How full is the disk?\r", asks}},
+		left: []step{{"n", "half"}}},
+	{name: "command-allowed", model: turns(commandTurns), tools: shell,
+		steps: []step{{"How full is the disk?\r", asks}, {"y", "half"}}},
+	{name: "declined", model: turns(commandTurns), tools: shell,
+		steps: []step{{"How full is the disk?\r", asks}, {"r", "why not?"}, {"look with du\r", "half"}}},
+	{name: "question-stopped", model: turns(commandTurns), tools: shell,
+		steps: []step{{"How full is the disk?\r", asks}, {"q", "Stopped."}}},
+	{name: "always", model: turns(writeTurns), tools: writes, steps: []step{{"go\r", asks}, {"a", "Keep this rule"}},
+		left: []step{{"y", "Done or not"}}},
+	{name: "stopped", model: func(testing.TB) chat.Model { return modelFunc(endless) },
+		steps: []step{{"go\r", "It begins"}, {"\x03", "Stopped."}}},
+	{name: "why", model: turns(commandTurns), tools: shell,
+		steps: []step{{"How full is the disk?\r", asks}, {"n", "half"}, {"/why\r", "denied by test"}}},
+	{name: "hints", model: turns(commandTurns), steps: []step{{"/tool\r", "did you mean"}},
+		left: []step{{"\x15", "context"}}},
 }
 
 func TestFlows(t *testing.T) {
@@ -170,7 +180,9 @@ func TestCompactGoesOn(t *testing.T) {
 	k.idle("The journal keeps")
 	k.waits("They talked about much.")
 	k.waits("test · context ~")
-	k.until("a smaller meter", func(s string) bool { return !strings.Contains(s[strings.LastIndex(s, "test · context"):], "1.6k") })
+	k.until("a smaller meter", func(s string) bool {
+		return !strings.Contains(s[strings.LastIndex(s, "test · context"):], "1.6k")
+	})
 	k.press("/compact\r")
 	k.idle("nothing to sum up yet")
 	k.press("second\r")

@@ -98,13 +98,15 @@ func options(t testing.TB, m chat.Model, tools ...*tool.Tool) Options {
 	rules := NewRules(p)
 	session := reg.Session()
 	runner := tool.NewRunner(tool.Settings{Tools: session, Policy: rules, Root: root})
-	o := Options{Runner: runner, Tools: session, Rules: rules, Root: root, Journal: new(journal.Memory), By: "test", Guard: -1,
-		Models: []string{"test", "other"}, Dialects: []string{"hermes", "json-fence"}, Model: "test", Now: clock}
+	o := Options{Runner: runner, Tools: session, Rules: rules, Root: root, Journal: new(journal.Memory), By: "test",
+		Guard: -1, Models: []string{"test", "other"}, Dialects: []string{"hermes", "json-fence"}, Model: "test",
+		Now: clock}
 	o.Open = func(model, dialect string) (*Stage, error) {
 		if model != "test" && model != "other" {
 			return nil, fmt.Errorf("there is no model %s", model)
 		}
-		a := agent.New(m, runner, agent.Options{Journal: o.Journal, Wait: o.Journal != nil, By: "test", Limits: agent.Limits{Iterations: 50, Calls: 200, PerTool: -1}})
+		a := agent.New(m, runner, agent.Options{Journal: o.Journal, Wait: o.Journal != nil, By: "test",
+			Limits: agent.Limits{Iterations: 50, Calls: 200, PerTool: -1}})
 		return &Stage{Agent: a, Name: model, Dialect: dialect}, nil
 	}
 	return o
@@ -162,7 +164,8 @@ func (k *talk) until(what string, seen func(screen string) bool) {
 		case err := <-k.done:
 			k.done <- err
 			if !seen(k.vt.Screen(false, false)) {
-				k.t.Fatalf("the conversation ended (%v) before %s; the screen is\n%s", err, what, k.vt.Screen(false, true))
+				k.t.Fatalf("the conversation ended (%v) before %s; the screen is\n%s", err, what,
+					k.vt.Screen(false, true))
 			}
 		case <-time.After(2 * time.Millisecond):
 		}
@@ -179,7 +182,8 @@ func (k *talk) waits(text string) {
 func (k *talk) idle(text string) {
 	k.t.Helper()
 	k.until(fmt.Sprintf("%q and the end of the turn", text), func(s string) bool {
-		return strings.Contains(s, text) && !strings.Contains(s, "· Ctrl-C stops") && !strings.Contains(s, "y\u00a0yes") && !strings.Contains(s, "why not?")
+		return strings.Contains(s, text) && !strings.Contains(s, "· Ctrl-C stops") &&
+			!strings.Contains(s, "y\u00a0yes") && !strings.Contains(s, "why not?")
 	})
 }
 

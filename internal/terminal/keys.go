@@ -52,19 +52,21 @@ type press struct {
 
 // controls are the keys of control characters.
 var controls = map[byte]key{
-	0x01: keyHome, 0x02: keyLeft, 0x03: keyInterrupt, 0x04: keyEOF, 0x05: keyEnd, 0x06: keyRight, 0x07: keyEditor, 0x08: keyBackspace,
-	0x09: keyTab, 0x0a: keyNewline, 0x0b: keyKillEnd, 0x0c: keyClear, 0x0d: keyEnter, 0x0e: keyNext, 0x10: keyPrevious, 0x12: keySearch,
-	0x15: keyKillStart, 0x17: keyWordBack, 0x19: keyYank, 0x1a: keySuspend, 0x7f: keyBackspace,
+	0x01: keyHome, 0x02: keyLeft, 0x03: keyInterrupt, 0x04: keyEOF, 0x05: keyEnd, 0x06: keyRight, 0x07: keyEditor,
+	0x08: keyBackspace, 0x09: keyTab, 0x0a: keyNewline, 0x0b: keyKillEnd, 0x0c: keyClear, 0x0d: keyEnter,
+	0x0e: keyNext, 0x10: keyPrevious, 0x12: keySearch, 0x15: keyKillStart, 0x17: keyWordBack, 0x19: keyYank,
+	0x1a: keySuspend, 0x7f: keyBackspace,
 }
 
 // sequences are the keys of what follows an escape character, as terminals in use send them.
 var sequences = map[string]key{
 	"[A": keyUp, "[B": keyDown, "[C": keyRight, "[D": keyLeft, "[H": keyHome, "[F": keyEnd, "[Z": keyBackTab,
 	"OA": keyUp, "OB": keyDown, "OC": keyRight, "OD": keyLeft, "OH": keyHome, "OF": keyEnd, "OM": keyEnter,
-	"[1~": keyHome, "[7~": keyHome, "[4~": keyEnd, "[8~": keyEnd, "[3~": keyDelete, "[5~": keyPageUp, "[6~": keyPageDown,
-	"[1;5C": keyWordRight, "[1;5D": keyWordLeft, "[1;3C": keyWordRight, "[1;3D": keyWordLeft, "[5C": keyWordRight, "[5D": keyWordLeft,
-	"[3;5~": keyWordForward, "[3;3~": keyWordForward, "[27;2;13~": keyNewline, "[13;2u": keyNewline, "[27;5;13~": keyNewline,
-	"b": keyWordLeft, "f": keyWordRight, "d": keyWordForward, "\x7f": keyWordBack, "\x08": keyWordBack, "\r": keyNewline, "\n": keyNewline,
+	"[1~": keyHome, "[7~": keyHome, "[4~": keyEnd, "[8~": keyEnd, "[3~": keyDelete, "[5~": keyPageUp,
+	"[6~": keyPageDown, "[1;5C": keyWordRight, "[1;5D": keyWordLeft, "[1;3C": keyWordRight, "[1;3D": keyWordLeft,
+	"[5C": keyWordRight, "[5D": keyWordLeft, "[3;5~": keyWordForward, "[3;3~": keyWordForward, "[27;2;13~": keyNewline,
+	"[13;2u": keyNewline, "[27;5;13~": keyNewline, "b": keyWordLeft, "f": keyWordRight, "d": keyWordForward,
+	"\x7f": keyWordBack, "\x08": keyWordBack, "\r": keyNewline, "\n": keyNewline,
 }
 
 var (

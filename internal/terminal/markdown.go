@@ -226,7 +226,8 @@ var marks = []struct {
 	style style
 	word  bool // only at the borders of words
 }{
-	{"**", styleStrong, false}, {"__", styleStrong, true}, {"~~", styleStrike, false}, {"*", styleEmph, false}, {"_", styleEmph, true},
+	{"**", styleStrong, false}, {"__", styleStrong, true}, {"~~", styleStrike, false}, {"*", styleEmph, false},
+	{"_", styleEmph, true},
 }
 
 // inline returns text with its marked words. Without colours the signs stay, since nothing else would show what they

@@ -50,7 +50,8 @@ func (s *sorting) title() string {
 }
 
 // partChoices are what can be answered about a part.
-const partChoices = "y\u00a0apply\u00a0it · n\u00a0leave\u00a0it\u00a0out · r\u00a0leave\u00a0it\u00a0out,\u00a0with\u00a0a\u00a0reason · Esc\u00a0back"
+const partChoices = "y\u00a0apply\u00a0it · n\u00a0leave\u00a0it\u00a0out · " +
+	"r\u00a0leave\u00a0it\u00a0out,\u00a0with\u00a0a\u00a0reason · Esc\u00a0back"
 
 // partKey answers for the part that is asked about.
 func (q *question) partKey(ctx context.Context, c *conversation, p press) {

@@ -57,13 +57,20 @@ func TestGroupByGroup(t *testing.T) {
 		told      []string
 	}{
 		{"all", "groups", []string{"g", "y", "y", "y"}, "1\n2\n3\n", []string{"Edit applied successfully to: a.txt"}},
-		{"none", "groups", []string{"g", "n", "n", "n"}, before, []string{"the user refused part 1 of 3 (a.txt, on line 1 of your text); part 2 of 3"}},
+		{"none", "groups", []string{"g", "n", "n", "n"}, before,
+			[]string{"the user refused part 1 of 3 (a.txt, on line 1 of your text); part 2 of 3"}},
 		{"one left out", "groups", []string{"g", "y", "n", "y"}, "1\ntwo\n3\n",
-			[]string{"The user refused part 2 of 3 (a.txt, on line 6 of your text). The rest of the call was carried out.", "Edit applied successfully to: a.txt"}},
-		{"with a reason", "groups", []string{"g", "r", "not that line\r", "y", "y"}, "one\n2\n3\n", []string{"part 1 of 3 (a.txt, on line 1 of your text): not that line"}},
-		{"enter is no answer", "groups", []string{"g", "\r", " ", "y", "n", "n"}, "1\ntwo\nthree\n", []string{"part 2 of 3"}},
-		{"back to the whole", "groups", []string{"g", "y", "n", "\x1b", "y"}, "1\n2\n3\n", []string{"Edit applied successfully"}},
-		{"back from the reason", "groups", []string{"g", "r", "\x1b", "y", "y", "y"}, "1\n2\n3\n", []string{"Edit applied successfully"}},
+			[]string{
+				"The user refused part 2 of 3 (a.txt, on line 6 of your text). The rest of the call was carried out.",
+				"Edit applied successfully to: a.txt"}},
+		{"with a reason", "groups", []string{"g", "r", "not that line\r", "y", "y"}, "one\n2\n3\n",
+			[]string{"part 1 of 3 (a.txt, on line 1 of your text): not that line"}},
+		{"enter is no answer", "groups", []string{"g", "\r", " ", "y", "n", "n"}, "1\ntwo\nthree\n",
+			[]string{"part 2 of 3"}},
+		{"back to the whole", "groups", []string{"g", "y", "n", "\x1b", "y"}, "1\n2\n3\n",
+			[]string{"Edit applied successfully"}},
+		{"back from the reason", "groups", []string{"g", "r", "\x1b", "y", "y", "y"}, "1\n2\n3\n",
+			[]string{"Edit applied successfully"}},
 		{"a file of a patch", "patch", []string{"g", "y", "n"}, "1\ntwo\nthree\n", []string{"part 2 of 2 (b.txt"}},
 	}
 	for _, tt := range tests {
@@ -82,7 +89,8 @@ func TestGroupByGroup(t *testing.T) {
 				}
 				if key == "\x1b" { // alone, it is a key of its own
 					k.until("what it goes back to", func(s string) bool {
-						return !strings.Contains(s, "why not?") && (n > 0 && tt.keys[n-1] == "r" || strings.Contains(s, "y\u00a0yes"))
+						return !strings.Contains(s, "why not?") &&
+							(n > 0 && tt.keys[n-1] == "r" || strings.Contains(s, "y\u00a0yes"))
 					})
 				}
 			}
@@ -129,7 +137,8 @@ func TestGroupByGroupPlain(t *testing.T) {
 	if err := Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"g\u00a0group\u00a0by\u00a0group", "Part 2 of 3: a.txt (−1 +1)", "left out: keep it", "Nothing else is taken for a yes", "part 2 of 3 (a.txt, on line 6 of your text): keep it"} {
+	for _, want := range []string{"g\u00a0group\u00a0by\u00a0group", "Part 2 of 3: a.txt (−1 +1)", "left out: keep it",
+		"Nothing else is taken for a yes", "part 2 of 3 (a.txt, on line 6 of your text): keep it"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the output has no %q:\n%s", want, out.String())
 		}
@@ -224,7 +233,8 @@ func TestUndoAndDiff(t *testing.T) {
 	k.waits("There is nothing to take back.")
 	k.press("/save " + filepath.Join(o.Root, "told.md") + "\r")
 	k.waits("messages are in")
-	if text := file("told.md"); !strings.Contains(text, "The user took back what edit made of these files: a.txt, b.txt") {
+	if text := file("told.md"); !strings.Contains(text,
+		"The user took back what edit made of these files: a.txt, b.txt") {
 		t.Errorf("the model is not told:\n%s", text)
 	}
 	k.quits()

@@ -14,11 +14,13 @@ import (
 
 // pieces are what texts of the property tests are made of: all that Markdown knows, and what is hard for terminals.
 var pieces = []string{
-	"word", "a", "Ünïcode", "漢字", "日本語のテキスト", "e\u0301", "👍", "👩\u200d👩\u200d👧", "🇩🇪", "한국어", "שלום", "\u202eturned\u202c", "\u200b", "\ufeff",
-	"\x1b[31m", "\x1b]0;title\x07", "\x00", "\x7f", "\x9b", "\xff\xfe", "\t", "\r", " ", "  ", " ", " ", "\n", "\n", "\n\n", "\r\n",
-	"# ", "## Head", "- ", "* ", "10. ", "- [ ] ", "- [x] ", "> ", "> > ", "---", "***", "```", "```go\n", "~~~~\n", "\n```\n", "    indented",
-	"| a | b |\n", "|---|---|\n", "| \\| |", "|", "**", "*", "__", "_", "~~", "`", "``", "[text](https://example.com)", "[", "](", "\\*", "\\",
-	strings.Repeat("long", 30), strings.Repeat("many words ", 40), strings.Repeat("x", 700), strings.Repeat("文", 700),
+	"word", "a", "Ünïcode", "漢字", "日本語のテキスト", "e\u0301", "👍", "👩\u200d👩\u200d👧", "🇩🇪", "한국어", "שלום",
+	"\u202eturned\u202c", "\u200b", "\ufeff", "\x1b[31m", "\x1b]0;title\x07", "\x00", "\x7f", "\x9b", "\xff\xfe", "\t",
+	"\r", " ", "  ", " ", " ", "\n", "\n", "\n\n", "\r\n", "# ", "## Head", "- ", "* ", "10. ", "- [ ] ", "- [x] ",
+	"> ", "> > ", "---", "***", "```", "```go\n", "~~~~\n", "\n```\n", "    indented",
+	"| a | b |\n", "|---|---|\n", "| \\| |", "|", "**", "*", "__", "_", "~~", "`", "``", "[text](https://example.com)",
+	"[", "](", "\\*", "\\", strings.Repeat("long", 30), strings.Repeat("many words ", 40), strings.Repeat("x", 700),
+	strings.Repeat("文", 700),
 }
 
 // randomText returns a text made of pieces.
@@ -64,7 +66,8 @@ func TestMarkdownChunks(t *testing.T) {
 		want := rendered([]string{text}, color, columns)
 		parts := cuts(r, text)
 		if got := rendered(parts, color, columns); !slices.EqualFunc(got, want, equalRow) {
-			t.Fatalf("seed %d, %d columns, colour %v: %q in %d parts gives\n%s\nwant\n%s", seed, columns, color, text, len(parts), texts(got), texts(want))
+			t.Fatalf("seed %d, %d columns, colour %v: %q in %d parts gives\n%s\nwant\n%s", seed, columns, color, text,
+				len(parts), texts(got), texts(want))
 		}
 	}
 }
@@ -108,7 +111,8 @@ func TestMarkdownWidth(t *testing.T) {
 // kept returns the letters and numbers of a text, which no way of showing it leaves out or moves.
 func kept(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.Mn, r) || r > 0x1f000 && unicode.Is(unicode.So, r) {
+		if unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.Mn, r) ||
+			r > 0x1f000 && unicode.Is(unicode.So, r) {
 			return r
 		}
 		return -1
@@ -185,14 +189,18 @@ func TestClean(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ in, want string }{
-		{"a\tb\n\tc\td", "a   b\n    c   d"}, {"漢\tx", "漢  x"}, {"one\r\ntwo\r", "one\ntwo"}, {"a\rb", `a\x0db`}, {"\x1b[2J", `\x1b[2J`}, {"\u202ex", `\u{202e}x`},
-		{"\xff", `\xff`}, {"a\u00a0b", "a b"}, {"a\u00adb", "ab"}, {"e\u0301", "e\u0301"}, {"\U000f0000", `\u{f0000}`},
+		{"a\tb\n\tc\td", "a   b\n    c   d"}, {"漢\tx", "漢  x"}, {"one\r\ntwo\r", "one\ntwo"}, {"a\rb", `a\x0db`},
+		{"\x1b[2J", `\x1b[2J`}, {"\u202ex", `\u{202e}x`}, {"\xff", `\xff`}, {"a\u00a0b", "a b"}, {"a\u00adb", "ab"},
+		{"e\u0301", "e\u0301"}, {"\U000f0000", `\u{f0000}`},
 		// What belongs to a picture or a word stays,
-		{"👩\u200d👩\u200d👧", "👩\u200d👩\u200d👧"}, {"👩🏽\u200d🚀", "👩🏽\u200d🚀"}, {"🏳\ufe0f\u200d🌈", "🏳\ufe0f\u200d🌈"}, {"❤\ufe0f", "❤\ufe0f"}, {"1\ufe0f\u20e3", "1\ufe0f\u20e3"},
-		{"می\u200cخواهم", "می\u200cخواهم"}, {"क्\u200dष", "क्\u200dष"}, {"葛\U000e0100", "葛\U000e0100"}, {"🇩🇪", "🇩🇪"},
+		{"👩\u200d👩\u200d👧", "👩\u200d👩\u200d👧"}, {"👩🏽\u200d🚀", "👩🏽\u200d🚀"}, {"🏳\ufe0f\u200d🌈", "🏳\ufe0f\u200d🌈"},
+		{"❤\ufe0f", "❤\ufe0f"}, {"1\ufe0f\u20e3", "1\ufe0f\u20e3"}, {"می\u200cخواهم", "می\u200cخواهم"},
+		{"क्\u200dष", "क्\u200dष"}, {"葛\U000e0100", "葛\U000e0100"}, {"🇩🇪", "🇩🇪"},
 		// what hides in a name is left out or spelled.
-		{"pass\u200dword", "password"}, {"pass\u200cword", "password"}, {"👩\u200dx", "👩x"}, {"a\ufe0f", "a"}, {"\u200d", ""}, {"a\u200b", `a\u{200b}`},
-		{"a\U000e0131\U000e0132", `a\u{e0131}\u{e0132}`}, {"a\ufe01", `a\u{fe01}`}, {"😀\U000e0131", `😀\u{e0131}`}, {"🏴\U000e0067\U000e007f", `🏴\u{e0067}\u{e007f}`}, {"\ufeffa", `\u{feff}a`},
+		{"pass\u200dword", "password"}, {"pass\u200cword", "password"}, {"👩\u200dx", "👩x"}, {"a\ufe0f", "a"},
+		{"\u200d", ""}, {"a\u200b", `a\u{200b}`}, {"a\U000e0131\U000e0132", `a\u{e0131}\u{e0132}`},
+		{"a\ufe01", `a\u{fe01}`}, {"😀\U000e0131", `😀\u{e0131}`}, {"🏴\U000e0067\U000e007f", `🏴\u{e0067}\u{e007f}`},
+		{"\ufeffa", `\u{feff}a`},
 	} {
 		if got := clean(tt.in); got != tt.want {
 			t.Errorf("clean(%q) = %q, want %q", tt.in, got, tt.want)
@@ -209,7 +217,8 @@ func TestScreen(t *testing.T) {
 		once := onScreen(nil, []string{text}, color, w, h)
 		parts := onScreen(r, cuts(r, text), color, w, h)
 		if !slices.Equal(once, parts) {
-			t.Fatalf("seed %d, %d by %d, colour %v: %q leaves\n%s\nwant\n%s", seed, w, h, color, text, strings.Join(parts, "\n"), strings.Join(once, "\n"))
+			t.Fatalf("seed %d, %d by %d, colour %v: %q leaves\n%s\nwant\n%s", seed, w, h, color, text,
+				strings.Join(parts, "\n"), strings.Join(once, "\n"))
 		}
 	}
 }
@@ -243,7 +252,8 @@ func TestSigns(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		want int
-	}{{"abc", 3}, {family, 6}, {heart, 2}, {"❤", 1}, {crew, 6}, {"e\u0301", 1}, {"漢字", 4}, {"", 0}, {"a" + heart + "b", 4}} {
+	}{{"abc", 3}, {family, 6}, {heart, 2}, {"❤", 1}, {crew, 6}, {"e\u0301", 1}, {"漢字", 4}, {"", 0},
+		{"a" + heart + "b", 4}} {
 		if got := cells(tt.text); got != tt.want {
 			t.Errorf("%q has %d cells, want %d", tt.text, got, tt.want)
 		}

@@ -150,7 +150,8 @@ func describe(schema any, add func(string)) {
 
 // common are words that say nothing about what is looked for.
 var common = setOf("a an and are as at be by can could do does for from get give given has have how i if in into " +
-	"is it its let me my need of on or our please should show so some tell that the their then there these this to us use " +
+	"is it its let me my need of on or our please should show so some tell that the their then there these this to " +
+	"us use " +
 	"used using want was we what when where which who will with would you your also")
 
 func setOf(words string) map[string]bool {

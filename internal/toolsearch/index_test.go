@@ -89,7 +89,8 @@ func TestRecordedQuestions(t *testing.T) {
 			plain++
 		}
 	}
-	t.Logf("the right tools are among the first five of %d for %d of %d questions (%.1f %%), by plain BM25 for %d (%.1f %%)",
+	t.Logf(
+		"the right tools are among the first five of %d for %d of %d questions (%.1f %%), by plain BM25 for %d (%.1f %%)",
 		len(tools), ours, all, 100*float64(ours)/float64(all), plain, 100*float64(plain)/float64(all))
 	if ours <= plain {
 		t.Error("plain BM25 finds as many")

@@ -78,7 +78,8 @@ func (h *host) hidden(req *chat.Request) []chat.Tool {
 // isSearch reports whether a tool is the search of a protocol's own server.
 func isSearch(t chat.Tool) bool {
 	var raw struct{ Type string }
-	return t.Hosted != chat.HostedNot && json.Unmarshal(t.Raw, &raw) == nil && strings.HasPrefix(raw.Type, "tool_search")
+	return t.Hosted != chat.HostedNot && json.Unmarshal(t.Raw, &raw) == nil &&
+		strings.HasPrefix(raw.Type, "tool_search")
 }
 
 // deferred reports whether the client says that a tool is to be found first.
@@ -149,8 +150,10 @@ func (s *search) call(found []chat.Tool) chat.Call {
 func (s *search) tool(hidden []chat.Tool) chat.Tool {
 	return chat.Tool{
 		Name: s.name,
-		Description: fmt.Sprintf("Finds tools by what they do. There are %d more tools that can be called once they are "+
-			"found, in these groups: %s. Search before you say that something cannot be done.", len(hidden), groups(hidden)),
+		Description: fmt.Sprintf("Finds tools by what they do. There are %d more tools that can be called once they "+
+			"are "+
+			"found, in these groups: %s. Search before you say that something cannot be done.", len(hidden),
+			groups(hidden)),
 		Parameters: json.RawMessage(`{"type":"object","required":["query"],"properties":{"query":{"type":"string",` +
 			`"description":"What the tool should do, in a few words"}}}`),
 	}
@@ -160,7 +163,8 @@ func (s *search) tool(hidden []chat.Tool) chat.Tool {
 func (s *search) show(found []chat.Tool) {
 	c := s.call(found)
 	result := chat.Result{CallID: c.ID, Name: c.Name, Parts: chat.Text(definitions(found))}
-	s.req.Messages = append(s.req.Messages, chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{c}}, result.Message())
+	s.req.Messages = append(s.req.Messages, chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{c}},
+		result.Message())
 	s.req.Tools = slices.DeleteFunc(s.req.Tools, func(t chat.Tool) bool {
 		return slices.ContainsFunc(found, func(f chat.Tool) bool { return f.Name == t.Name })
 	})

@@ -40,8 +40,9 @@ func many(n int) []chat.Tool {
 	tools := []chat.Tool{{Name: "meteo__forecast", Description: "Tells the weather of the next days in a city.",
 		Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)}}
 	for i := range n - 1 {
-		tools = append(tools, chat.Tool{Name: fmt.Sprintf("service%d__list_%d", i%7, i), Description: fmt.Sprintf("Lists the records of register %d.", i),
-			Parameters: json.RawMessage(`{"type":"object","properties":{"limit":{"type":"integer"}}}`)})
+		tools = append(tools, chat.Tool{Name: fmt.Sprintf("service%d__list_%d", i%7, i),
+			Description: fmt.Sprintf("Lists the records of register %d.", i),
+			Parameters:  json.RawMessage(`{"type":"object","properties":{"limit":{"type":"integer"}}}`)})
 	}
 	return tools
 }
@@ -87,11 +88,14 @@ func call(name, arguments string) string {
 
 // TestSearch: a model that only writes text finds a tool among many and calls it. Its client sees the call alone.
 func TestSearch(t *testing.T) {
-	b := &backend{answers: []string{"I look.\n" + call("search_tools", `{"query": "weather forecast"}`), call("meteo__forecast", `{"city": "Ghent"}`), "It rains."}}
+	b := &backend{answers: []string{"I look.\n" + call("search_tools", `{"query": "weather forecast"}`),
+		call("meteo__forecast", `{"city": "Ghent"}`), "It rains."}}
 	m := New(bridge.New(b, bridge.Options{Mode: bridge.ModeText, Dialect: "hermes"}), Options{Above: 20})
-	req := &chat.Request{Model: "m", Tools: many(500), Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Rain in Ghent?")}}}
+	req := &chat.Request{Model: "m", Tools: many(500),
+		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Rain in Ghent?")}}}
 	got := collect(t, m.Stream(t.Context(), req))
-	if got.calls != `0 meteo__forecast({"city": "Ghent"}) ` || strings.TrimSpace(got.text) != "I look." || got.finish.Reason != chat.FinishCalls {
+	if got.calls != `0 meteo__forecast({"city": "Ghent"}) ` || strings.TrimSpace(got.text) != "I look." ||
+		got.finish.Reason != chat.FinishCalls {
 		t.Errorf("the client sees %+v", got)
 	}
 	if got.natives != `search_tools{"query": "weather forecast"}` || got.usage.Requests != 2 {
@@ -113,12 +117,15 @@ func TestSearch(t *testing.T) {
 	}
 
 	// The tool that was called is described in the requests that follow.
-	req.Messages = append(req.Messages, chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{{ID: "c1", Name: "meteo__forecast", Arguments: `{"city": "Ghent"}`, Complete: true}}},
+	req.Messages = append(req.Messages,
+		chat.Message{Role: chat.RoleAssistant,
+			Calls: []chat.Call{{ID: "c1", Name: "meteo__forecast", Arguments: `{"city": "Ghent"}`, Complete: true}}},
 		chat.Message{Role: chat.RoleTool, CallID: "c1", Parts: chat.Text("rain")})
 	if got := collect(t, m.Stream(t.Context(), req)); got.text != "It rains." || got.finish.Reason != chat.FinishStop {
 		t.Errorf("then the client sees %+v", got)
 	}
-	if last := prompt(b.asked[2]); !strings.HasPrefix(last, first) || !strings.Contains(last, "weather of the next days") {
+	if last := prompt(b.asked[2]); !strings.HasPrefix(last, first) ||
+		!strings.Contains(last, "weather of the next days") {
 		t.Errorf("the last prompt is\n%s", last)
 	}
 }
@@ -137,7 +144,8 @@ func TestNative(t *testing.T) {
 	m := New(b, Options{Above: 20})
 	tools := many(30)
 	req := &chat.Request{Tools: tools, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Rain?")},
-		{Role: chat.RoleAssistant, Calls: []chat.Call{{ID: "c1", Name: "meteo__forecast", Arguments: "{}", Complete: true}}},
+		{Role: chat.RoleAssistant,
+			Calls: []chat.Call{{ID: "c1", Name: "meteo__forecast", Arguments: "{}", Complete: true}}},
 		{Role: chat.RoleTool, CallID: "c1", Parts: chat.Text("rain")}}}
 	collect(t, m.Stream(t.Context(), req))
 	var names []string
@@ -148,7 +156,8 @@ func TestNative(t *testing.T) {
 		t.Errorf("the backend is offered %v", names)
 	}
 	about := b.asked[0].Tools[0].Description
-	if !strings.Contains(about, "30 more tools") || !strings.Contains(about, "service0 (5)") || !strings.Contains(about, "meteo (1)") {
+	if !strings.Contains(about, "30 more tools") || !strings.Contains(about, "service0 (5)") ||
+		!strings.Contains(about, "meteo (1)") {
 		t.Errorf("the search tool is described as %q", about)
 	}
 }
@@ -171,11 +180,15 @@ func TestUnsearched(t *testing.T) {
 		calls   string
 		asked   int
 	}{
-		"a tag":             {[]string{call("service1__list_1", `{"limit": 3}`)}, `0 service1__list_1({"limit": 3}) `, 1},
-		"a fence":           {[]string{fence("service1__list_1", `{"limit": 3}`)}, `0 service1__list_1({"limit": 3}) `, 1},
-		"another was found": {[]string{call("search_tools_", `{"query": "weather"}`), fence("service1__list_1", "{}")}, "0 service1__list_1({}) ", 2},
-		"wrong arguments":   {[]string{call("meteo__forecast", "{}"), call("meteo__forecast", `{"city": "Ghent"}`)}, `0 meteo__forecast({"city": "Ghent"}) `, 2},
-		"the client's own":  {[]string{call(searchName, `{"size": 2}`)}, `0 search_tools({"size": 2}) `, 1},
+		"a tag": {[]string{call("service1__list_1", `{"limit": 3}`)}, `0 service1__list_1({"limit": 3}) `,
+			1},
+		"a fence": {[]string{fence("service1__list_1", `{"limit": 3}`)}, `0 service1__list_1({"limit": 3}) `,
+			1},
+		"another was found": {[]string{call("search_tools_", `{"query": "weather"}`), fence("service1__list_1", "{}")},
+			"0 service1__list_1({}) ", 2},
+		"wrong arguments": {[]string{call("meteo__forecast", "{}"), call("meteo__forecast", `{"city": "Ghent"}`)},
+			`0 meteo__forecast({"city": "Ghent"}) `, 2},
+		"the client's own": {[]string{call(searchName, `{"size": 2}`)}, `0 search_tools({"size": 2}) `, 1},
 	} {
 		for _, mode := range []bridge.Mode{bridge.ModeText, bridge.ModeNative} {
 			b := &backend{answers: tt.answers}
@@ -194,21 +207,26 @@ func TestUnsearched(t *testing.T) {
 
 // TestWhole: which requests are left alone.
 func TestWhole(t *testing.T) {
-	search := chat.Tool{Name: "tool_search", Hosted: chat.HostedOptional, Protocol: chat.ProtocolAnthropic, Raw: json.RawMessage(`{"type":"tool_search_tool_bm25_20251119"}`)}
+	search := chat.Tool{Name: "tool_search", Hosted: chat.HostedOptional, Protocol: chat.ProtocolAnthropic,
+		Raw: json.RawMessage(`{"type":"tool_search_tool_bm25_20251119"}`)}
 	later := many(3)
-	later[2].Opaque = []chat.Extra{{Protocol: chat.ProtocolAnthropic, Key: "defer_loading", Value: json.RawMessage("true")}}
+	later[2].Opaque = []chat.Extra{{Protocol: chat.ProtocolAnthropic, Key: "defer_loading",
+		Value: json.RawMessage("true")}}
 	for name, tt := range map[string]struct {
 		req  chat.Request
 		o    Options
 		want int // tools that the model is offered
 	}{
-		"few":                          {chat.Request{Tools: many(20)}, Options{Above: 20}, 20},
-		"not wanted":                   {chat.Request{Tools: many(50)}, Options{}, 50},
-		"named":                        {chat.Request{Tools: many(50), Choice: chat.Choice{Mode: chat.ChoiceNamed, Name: "meteo__forecast"}}, Options{Above: 20}, 50},
-		"some allowed":                 {chat.Request{Tools: many(50), Choice: chat.Choice{Allowed: []string{"meteo__forecast"}}}, Options{Above: 20}, 50},
-		"many":                         {chat.Request{Tools: many(50)}, Options{Above: 20}, 1},
-		"deferred by the client":       {chat.Request{Tools: append(slices.Clone(later), search)}, Options{}, 3},
-		"a server that searches":       {chat.Request{Tools: append(slices.Clone(later), search)}, Options{Protocol: chat.ProtocolAnthropic}, 4},
+		"few":        {chat.Request{Tools: many(20)}, Options{Above: 20}, 20},
+		"not wanted": {chat.Request{Tools: many(50)}, Options{}, 50},
+		"named": {chat.Request{Tools: many(50),
+			Choice: chat.Choice{Mode: chat.ChoiceNamed, Name: "meteo__forecast"}}, Options{Above: 20}, 50},
+		"some allowed": {chat.Request{Tools: many(50),
+			Choice: chat.Choice{Allowed: []string{"meteo__forecast"}}}, Options{Above: 20}, 50},
+		"many":                   {chat.Request{Tools: many(50)}, Options{Above: 20}, 1},
+		"deferred by the client": {chat.Request{Tools: append(slices.Clone(later), search)}, Options{}, 3},
+		"a server that searches": {chat.Request{Tools: append(slices.Clone(later), search)},
+			Options{Protocol: chat.ProtocolAnthropic}, 4},
 		"deferred, but nothing to ask": {chat.Request{Tools: later}, Options{}, 3},
 	} {
 		b := &backend{answers: []string{"no"}}
@@ -223,7 +241,10 @@ func TestWhole(t *testing.T) {
 func TestEndless(t *testing.T) {
 	b := &backend{answers: []string{call("search_tools", `{"query": "weather"}`)}}
 	m := New(bridge.New(b, bridge.Options{Mode: bridge.ModeText, Dialect: "hermes"}), Options{Above: 2})
-	got := collect(t, m.Stream(t.Context(), &chat.Request{Model: "m", Tools: many(9), Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Rain?")}}}))
+	got := collect(t,
+		m.Stream(t.Context(),
+			&chat.Request{Model: "m", Tools: many(9),
+				Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Rain?")}}}))
 	if len(b.asked) != maxSearches+1 || got.finish.Reason != chat.FinishStop || got.calls != "" {
 		t.Errorf("after %d requests the client sees %+v", len(b.asked), got)
 	}

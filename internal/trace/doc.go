@@ -3,11 +3,11 @@
 //
 // Words:
 //
-//   - A span is a piece of time with a name. The span of a request holds those of its attempts: each answer of a model is one,
-//     the second answer after a bounce as well.
+//   - A span is a piece of time with a name. The span of a request holds those of its attempts: each answer of a model
+//     is one, the second answer after a bounce as well.
 //   - An event is a point in a span: the first token, a rejected call, a bounce.
-//   - The exporter gathers spans that have ended and posts them now and then. It never makes a request wait: what does not
-//     fit into its queue is dropped and counted.
+//   - The exporter gathers spans that have ended and posts them now and then. It never makes a request wait: what does
+//     not fit into its queue is dropped and counted.
 //
 // All is seen in the events of an answer, so that nothing between a client and a server carries a span with it. What
 // is said stands in no span unless Options.Content asks for it.

@@ -59,7 +59,8 @@ func (f *flat) add(r *Recorded, parent spanID) {
 	if r.Client {
 		kind = kindClient
 	}
-	s := &span{trace: f.trace, id: f.id(), parent: parent, name: r.Name, kind: kind, start: r.Start, end: r.End, failed: r.Failed}
+	s := &span{trace: f.trace, id: f.id(), parent: parent, name: r.Name, kind: kind, start: r.Start, end: r.End,
+		failed: r.Failed}
 	s.set(attributes(r.Attributes)...)
 	if r.Failed != "" {
 		s.set(text("error.type", r.Failed))
@@ -117,9 +118,11 @@ func WriteChrome(w io.Writer, spans []*Recorded) error {
 		if s.Failed != "" {
 			args["error"] = s.Failed
 		}
-		boxes = append(boxes, box{Name: s.Name, Category: "wield", Phase: "X", At: micros(s.Start), Length: &length, Process: 1, Thread: thread, Args: args})
+		boxes = append(boxes, box{Name: s.Name, Category: "wield", Phase: "X", At: micros(s.Start), Length: &length,
+			Process: 1, Thread: thread, Args: args})
 		for _, e := range s.Events {
-			boxes = append(boxes, box{Name: e.Name, Category: "wield", Phase: "i", At: micros(e.At), Process: 1, Thread: thread, Scope: "t", Args: chromeArgs(e.Attributes)})
+			boxes = append(boxes, box{Name: e.Name, Category: "wield", Phase: "i", At: micros(e.At), Process: 1,
+				Thread: thread, Scope: "t", Args: chromeArgs(e.Attributes)})
 		}
 		for i, inner := range s.Inside {
 			beside := thread

@@ -83,8 +83,9 @@ const maxContent = 64 << 10
 func (o *observer) begin(req *chat.Request, parent spanID) {
 	r := &o.m.r
 	o.request = o.open("chat "+r.Model, kindServer, parent)
-	o.request.set(text("gen_ai.operation.name", "chat"), text("gen_ai.provider.name", "wield"), text("gen_ai.request.model", r.Model),
-		text("wield.request.id", r.ID), text("wield.front", r.Front), number("wield.request.tools", len(req.Tools)))
+	o.request.set(text("gen_ai.operation.name", "chat"), text("gen_ai.provider.name", "wield"),
+		text("gen_ai.request.model", r.Model), text("wield.request.id", r.ID), text("wield.front", r.Front),
+		number("wield.request.tools", len(req.Tools)))
 	o.request.set(settings(req)...)
 	if o.m.t.o.Content {
 		o.request.set(text("gen_ai.input.messages", inputOf(req)))
@@ -164,7 +165,8 @@ func (o *observer) take(e chat.Event, err error) bool {
 	case chat.KindUsage:
 		if u := e.Detail.(*chat.Usage); u.Known {
 			o.request.set(number("gen_ai.usage.input_tokens", u.In), number("gen_ai.usage.output_tokens", u.Out),
-				number("gen_ai.usage.cache_read.input_tokens", u.Cached), number("gen_ai.usage.cache_creation.input_tokens", u.Written))
+				number("gen_ai.usage.cache_read.input_tokens", u.Cached),
+				number("gen_ai.usage.cache_creation.input_tokens", u.Written))
 		}
 	case chat.KindFinish:
 		f := e.Detail.(*chat.Finish)
@@ -200,14 +202,16 @@ func (o *observer) turn(d *chat.TurnDetail) {
 		dialect = "native"
 	}
 	o.attempt.name = "chat " + d.Model
-	o.attempt.set(text("gen_ai.operation.name", "chat"), text("gen_ai.provider.name", d.Backend), text("gen_ai.request.model", d.Model),
-		text("wield.backend", d.Backend), text("wield.dialect", dialect), number("wield.attempt", d.Attempt))
+	o.attempt.set(text("gen_ai.operation.name", "chat"), text("gen_ai.provider.name", d.Backend),
+		text("gen_ai.request.model", d.Model), text("wield.backend", d.Backend), text("wield.dialect", dialect),
+		number("wield.attempt", d.Attempt))
 	o.attempt.event("first sign")
 }
 
 func (o *observer) call(e chat.Event) {
 	c := e.Detail.(*chat.Call)
-	a := []attribute{text("gen_ai.tool.name", c.Name), text("gen_ai.tool.call.id", c.ID), text("wield.origin", e.Origin.String())}
+	a := []attribute{text("gen_ai.tool.name", c.Name), text("gen_ai.tool.call.id", c.ID),
+		text("wield.origin", e.Origin.String())}
 	if o.m.t.o.Content {
 		a = append(a, text("gen_ai.tool.call.arguments", cut(c.Arguments)))
 	}

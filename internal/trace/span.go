@@ -75,8 +75,8 @@ func (s *span) header() string { return "00-" + s.trace.String() + "-" + s.id.St
 // parseParent reads the header traceparent, by which a client says which trace its request belongs to.
 func parseParent(header string) (t traceID, s spanID, sampled, ok bool) {
 	parts := strings.Split(header, "-")
-	if len(parts) < 4 || len(parts[0]) != 2 || parts[0] == "ff" || len(parts[1]) != 32 || len(parts[2]) != 16 || len(parts[3]) != 2 ||
-		parts[0] == "00" && len(parts) != 4 {
+	if len(parts) < 4 || len(parts[0]) != 2 || parts[0] == "ff" || len(parts[1]) != 32 || len(parts[2]) != 16 ||
+		len(parts[3]) != 2 || parts[0] == "00" && len(parts) != 4 {
 		return t, s, false, false
 	}
 	var flags [1]byte

@@ -91,7 +91,8 @@ func (p played) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, err
 }
 
 func turn(k chat.Kind, model string, attempt int) chat.Event {
-	return chat.Event{Kind: k, Detail: &chat.TurnDetail{Model: model, Backend: "b", Dialect: "hermes", Attempt: attempt}}
+	return chat.Event{Kind: k, Detail: &chat.TurnDetail{Model: model, Backend: "b", Dialect: "hermes",
+		Attempt: attempt}}
 }
 
 var bounced = []chat.Event{
@@ -126,24 +127,28 @@ func run(t *testing.T, o Options, header string, r Request, m chat.Model) *colle
 // attributes of the convention and nothing of what was said.
 func TestSpans(t *testing.T) {
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	c := run(t, Options{Version: "v", Headers: http.Header{"X-Key": {"k"}}}, parent, Request{ID: "req_1", Model: "coder", Front: "openai"}, played{events: bounced})
+	c := run(t, Options{Version: "v", Headers: http.Header{"X-Key": {"k"}}}, parent,
+		Request{ID: "req_1", Model: "coder", Front: "openai"}, played{events: bounced})
 	request, first, second := c.spans["chat coder"], c.spans["chat first"], c.spans["chat second"]
 	if len(c.spans) != 3 || c.header.Get("X-Key") != "k" {
 		t.Fatalf("%d spans: %s", len(c.spans), c.bodies.String())
 	}
-	if request.TraceID != "4bf92f3577b34da6a3ce929d0e0e4736" || request.Parent != "00f067aa0ba902b7" || request.Kind != kindServer {
+	if request.TraceID != "4bf92f3577b34da6a3ce929d0e0e4736" || request.Parent != "00f067aa0ba902b7" ||
+		request.Kind != kindServer {
 		t.Errorf("the request's span does not belong to the client's: %+v", request)
 	}
 	for _, s := range []jsonSpan{first, second} {
-		if s.TraceID != request.TraceID || s.Parent != request.SpanID || s.Kind != kindClient || s.attribute("gen_ai.provider.name") != "b" || s.attribute("wield.backend") != "b" || s.Start > s.End {
+		if s.TraceID != request.TraceID || s.Parent != request.SpanID || s.Kind != kindClient ||
+			s.attribute("gen_ai.provider.name") != "b" || s.attribute("wield.backend") != "b" || s.Start > s.End {
 			t.Errorf("%+v", s)
 		}
 	}
 	if first.End > second.Start || second.End > request.End {
 		t.Error("the spans do not follow one another")
 	}
-	for key, want := range map[string]string{"gen_ai.operation.name": "chat", "gen_ai.request.model": "coder", "gen_ai.usage.input_tokens": "7",
-		"gen_ai.usage.output_tokens": "3", "gen_ai.response.finish_reasons": "tool_calls", "wield.bounces": "1", "wield.request.id": "req_1"} {
+	for key, want := range map[string]string{"gen_ai.operation.name": "chat", "gen_ai.request.model": "coder",
+		"gen_ai.usage.input_tokens": "7", "gen_ai.usage.output_tokens": "3",
+		"gen_ai.response.finish_reasons": "tool_calls", "wield.bounces": "1", "wield.request.id": "req_1"} {
 		if got := request.attribute(key); got != want {
 			t.Errorf("%s is %q, want %q", key, got, want)
 		}
@@ -163,7 +168,8 @@ func TestSpans(t *testing.T) {
 func TestContent(t *testing.T) {
 	c := run(t, Options{Content: true}, "", Request{Model: "coder"}, played{events: bounced})
 	s := c.spans["chat coder"]
-	if !strings.Contains(s.attribute("gen_ai.input.messages"), "private words") || !strings.Contains(s.attribute("gen_ai.output.messages"), "private words") {
+	if !strings.Contains(s.attribute("gen_ai.input.messages"), "private words") ||
+		!strings.Contains(s.attribute("gen_ai.output.messages"), "private words") {
 		t.Errorf("%s", c.bodies.String())
 	}
 }
@@ -214,7 +220,8 @@ func TestUnsampled(t *testing.T) {
 		if len(c.spans) != spans {
 			t.Errorf("%q: %d spans, want %d", header, len(c.spans), spans)
 		}
-		if spans > 0 && (c.spans["chat coder"].TraceID == strings.Repeat("0", 32) || len(c.spans["chat coder"].TraceID) != 32) {
+		if spans > 0 &&
+			(c.spans["chat coder"].TraceID == strings.Repeat("0", 32) || len(c.spans["chat coder"].TraceID) != 32) {
 			t.Errorf("%q: trace %s", header, c.spans["chat coder"].TraceID)
 		}
 	}
@@ -224,7 +231,8 @@ func TestUnsampled(t *testing.T) {
 func TestNobodyListens(t *testing.T) {
 	var log strings.Builder
 	hang := make(chan struct{})
-	tracer := New(Options{Endpoint: "http://collector.example/", Log: slog.New(slog.NewTextHandler(&log, nil)), Transport: refusing(hang)})
+	tracer := New(Options{Endpoint: "http://collector.example/", Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Transport: refusing(hang)})
 	m := tracer.Model(Request{Model: "coder"}, played{events: bounced})
 	for range maxQueue { // three spans each, which is more than fits
 		for range m.Stream(t.Context(), &chat.Request{}) {

@@ -98,7 +98,8 @@ func TestConcurrent(t *testing.T) {
 		}
 		order := func(concurrent int) (list []at) {
 			s := &slow{character: character{text: faithful}}
-			all, err := Trials(t.Context(), s, Options{Native: true, Dialects: []string{"hermes"}, Rounds: 2, Concurrent: concurrent})
+			all, err := Trials(t.Context(), s, Options{Native: true, Dialects: []string{"hermes"}, Rounds: 2,
+				Concurrent: concurrent})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,13 +133,15 @@ func TestConcurrent(t *testing.T) {
 func TestConfused(t *testing.T) {
 	c := &character{native: func(want []chat.Call) (events []chat.Event, err error) {
 		for _, w := range want {
-			events = append(events, chat.Event{Kind: chat.KindNativeCall, Origin: chat.OriginNative, Name: w.Name, Text: w.Arguments})
+			events = append(events, chat.Event{Kind: chat.KindNativeCall, Origin: chat.OriginNative, Name: w.Name,
+				Text: w.Arguments})
 		}
 		return events, nil
 	}}
 	got := run(t, c, Options{Native: true, Dialects: []string{}, Rounds: 1}).Rows[0]
 	if got.RightArgs.N != len(suite) || got.FirstTry.N != 1 {
-		t.Errorf("%d right, %d at first try; want all, and only the one without a call", got.RightArgs.N, got.FirstTry.N)
+		t.Errorf("%d right, %d at first try; want all, and only the one without a call", got.RightArgs.N,
+			got.FirstTry.N)
 	}
 }
 
@@ -156,8 +159,8 @@ func (a *asks) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Eve
 // TestRequests checks that the model is left free to call or not, and that function calling gets the question as it is.
 func TestRequests(t *testing.T) {
 	a := &asks{character: character{text: faithful}}
-	all, err := Trials(t.Context(), a, Options{Model: "boat", Native: true, Dialects: []string{"hermes"}, Rounds: 1, All: true,
-		Bridge: bridge.Options{Dialect: "react", Bounce: bridge.BounceOptions{Max: 3}}})
+	all, err := Trials(t.Context(), a, Options{Model: "boat", Native: true, Dialects: []string{"hermes"}, Rounds: 1,
+		All: true, Bridge: bridge.Options{Dialect: "react", Bounce: bridge.BounceOptions{Max: 3}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +188,8 @@ func TestDropped(t *testing.T) {
 	}
 	for _, order := range [][]string{{"hermes", "json-fence"}, {"json-fence", "hermes"}} {
 		r := run(t, &character{text: half}, Options{Dialects: order, Rounds: 8})
-		if best, other := row(t, r, "hermes").RightArgs, row(t, r, "json-fence").RightArgs; best.N != 40 || other.Of != 8 || other.N != 3 || r.Tie {
+		if best, other := row(t, r, "hermes").RightArgs, row(t, r, "json-fence").RightArgs; best.N != 40 ||
+			other.Of != 8 || other.N != 3 || r.Tie {
 			t.Errorf("%v: %+v and %+v, tie %v", order, best, other, r.Tie)
 		}
 	}
@@ -204,7 +208,8 @@ func TestRequired(t *testing.T) {
 		{bridge.ConstraintAuto, 3, "models:\n  boat:\n    mode: text\n"}, // a list in whatever dialect
 	} {
 		c.asked = 0
-		all, err := Trials(t.Context(), c, Options{Dialects: []string{"hermes", "json-fence"}, Rounds: 2, Bridge: bridge.Options{Server: bridge.Server{Constraint: tc.hold}}})
+		all, err := Trials(t.Context(), c, Options{Dialects: []string{"hermes", "json-fence"}, Rounds: 2,
+			Bridge: bridge.Options{Server: bridge.Server{Constraint: tc.hold}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +218,8 @@ func TestRequired(t *testing.T) {
 		if len(trials) != c.asked {
 			t.Errorf("%s: %d requests for %d trials", tc.hold, c.asked, len(trials))
 		}
-		if best := r.Rows[r.Best]; len(r.Rows) != tc.rows || !best.Candidate.Required || best.RightArgs != (Rate{N: 8, Of: 8}) || r.Rows[0].RightArgs.Of != screened {
+		if best := r.Rows[r.Best]; len(r.Rows) != tc.rows || !best.Candidate.Required ||
+			best.RightArgs != (Rate{N: 8, Of: 8}) || r.Rows[0].RightArgs.Of != screened {
 			t.Errorf("%s: %+v", tc.hold, r.Rows)
 		}
 		if got := r.Patch(); got != tc.patch {
@@ -234,6 +240,7 @@ func (o *obedient) Stream(_ context.Context, req *chat.Request) iter.Seq2[chat.E
 		text = faithful(d, known(question))
 	}
 	return func(yield func(chat.Event, error) bool) {
-		_ = yield(chat.Event{Kind: chat.KindText, Text: text}, nil) && yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
+		_ = yield(chat.Event{Kind: chat.KindText, Text: text}, nil) &&
+			yield(chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}}, nil)
 	}
 }

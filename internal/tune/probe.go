@@ -54,7 +54,8 @@ var suite = [Questions]probe{
 		ask: func(round int) (string, []call) {
 			text := fmt.Sprintf("Page %d. %s", round+1, hostile[round%len(hostile)])
 			quoted, _ := json.Marshal(text) // a string always has a form
-			return "Save a note. Its text is exactly what stands between the lines, which do not belong to it:\n-----\n" + text + "\n-----",
+			return "Save a note. Its text is exactly what stands between the lines, which do not belong to " +
+					"it:\n-----\n" + text + "\n-----",
 				[]call{{"save_note", `{"text":` + string(quoted) + `}`}}
 		},
 	},
@@ -85,7 +86,8 @@ var (
 	tide = tool("next_tide", "Tells when the next high tide is.", `{"type":"object","properties":{}}`)
 	note = tool("save_note", "Saves a note.",
 		`{"type":"object","required":["text"],"properties":{"text":{"type":"string","description":"The text of the note, as it is."}}}`)
-	booking = tool("book_berth", "Books a berth for a boat and its crew.", `{"type":"object","required":["boat","crew"],"properties":{
+	booking = tool("book_berth", "Books a berth for a boat and its crew.",
+		`{"type":"object","required":["boat","crew"],"properties":{
 		"boat":{"type":"object","required":["name","length"],"properties":{"name":{"type":"string"},"length":{"type":"integer","description":"In metres."}}},
 		"crew":{"type":"array","items":{"type":"string"},"description":"Names."}}}`)
 )

@@ -41,14 +41,16 @@ func (ownTemplate) Render(req *chat.Request) (string, error) {
 
 // TestTemplate: a model that follows nothing but its template is found out, and the mode is recommended.
 func TestTemplate(t *testing.T) {
-	o := Options{Native: true, Template: true, Dialects: []string{"hermes"}, Rounds: 2, Bridge: bridge.Options{Template: ownTemplate{traits: bridge.TemplateTraits{Dialect: "hermes"}}}}
+	o := Options{Native: true, Template: true, Dialects: []string{"hermes"}, Rounds: 2,
+		Bridge: bridge.Options{Template: ownTemplate{traits: bridge.TemplateTraits{Dialect: "hermes"}}}}
 	all, err := Trials(t.Context(), trained{}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := Summarise("boat", slices.Collect(all))
 	best := r.Rows[r.Best]
-	if best.Candidate.Mode != bridge.ModeTemplate || best.RightArgs.N != best.RightArgs.Of || r.Patch() != "models:\n  boat:\n    mode: template\n" {
+	if best.Candidate.Mode != bridge.ModeTemplate || best.RightArgs.N != best.RightArgs.Of ||
+		r.Patch() != "models:\n  boat:\n    mode: template\n" {
 		t.Errorf("%+v\n%s", r.Rows, r.Patch())
 	}
 	for _, tt := range []struct {

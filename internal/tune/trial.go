@@ -112,12 +112,13 @@ func (o *Options) rounds() int {
 
 // A Trial holds the result of one probe.
 type Trial struct {
-	Candidate Candidate     `json:"candidate"`
-	Probe     string        `json:"probe"`
-	Round     int           `json:"round"`  // from 0
-	Wanted    int           `json:"wanted"` // calls that are right
-	FirstTry  bool          `json:"first_try"`
-	Valid     bool          `json:"valid"`      // as many calls as wanted, each of a declared tool with arguments that fit its schema, maybe repaired
+	Candidate Candidate `json:"candidate"`
+	Probe     string    `json:"probe"`
+	Round     int       `json:"round"`  // from 0
+	Wanted    int       `json:"wanted"` // calls that are right
+	FirstTry  bool      `json:"first_try"`
+	// as many calls as wanted, each of a declared tool with arguments that fit its schema, maybe repaired
+	Valid     bool          `json:"valid"`
 	RightTool bool          `json:"right_tool"` // the wanted tools, in any order
 	RightArgs bool          `json:"right_args"` // with the wanted arguments
 	Tokens    int           `json:"tokens"`     // in and out; 0: the server did not say

@@ -31,7 +31,8 @@ type character struct {
 func (c *character) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
 		events, err := c.answer(req)
-		events = append(events, chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: c.usage, Requests: 1}})
+		events = append(events,
+			chat.Event{Kind: chat.KindUsage, Detail: &chat.Usage{Known: true, In: c.usage, Requests: 1}})
 		for _, e := range events {
 			if !yield(e, nil) {
 				return
@@ -137,7 +138,8 @@ func run(t *testing.T, c *character, o Options) *Report {
 		}
 	}
 	candidates, _ := o.Candidates()
-	if most := len(candidates) * o.rounds() * len(suite); len(trials) > most && !trials[len(trials)-1].Candidate.Required || o.All && len(trials) < most {
+	if most := len(candidates) * o.rounds() * len(suite); len(trials) > most &&
+		!trials[len(trials)-1].Candidate.Required || o.All && len(trials) < most {
 		t.Errorf("%d trials of at most %d", len(trials), most)
 	}
 	return r
@@ -169,7 +171,8 @@ func TestCharacters(t *testing.T) {
 		{
 			name:  "a good one",
 			model: character{text: faithful},
-			want:  map[string][4]int{"function calling": {all, all, all, all}, "hermes": {all, all, all, all}, "json-fence": {all, all, all, all}},
+			want: map[string][4]int{"function calling": {all, all, all, all}, "hermes": {all, all, all, all},
+				"json-fence": {all, all, all, all}},
 			patch: "models:\n  boat:\n    mode: native\n",
 		},
 		{
@@ -181,7 +184,8 @@ func TestCharacters(t *testing.T) {
 				},
 			},
 			// Only the last of several calls lacks its closer. The question without a call has none to forget.
-			want:  map[string][4]int{"function calling": {0, 0, 0, 0}, "hermes": {rounds, all, all, all}, "json-fence": {all, all, all, all}},
+			want: map[string][4]int{"function calling": {0, 0, 0, 0}, "hermes": {rounds, all, all, all},
+				"json-fence": {all, all, all, all}},
 			patch: "models:\n  boat:\n    mode: text\n    dialect: json-fence\n",
 		},
 		{
@@ -194,7 +198,8 @@ func TestCharacters(t *testing.T) {
 					}
 					var b strings.Builder
 					for _, c := range want {
-						fmt.Fprintf(&b, "<tool_call>{\"arguments\": %s, \"name\": %q}</tool_call>\n", c.Arguments, c.Name)
+						fmt.Fprintf(&b, "<tool_call>{\"arguments\": %s, \"name\": %q}</tool_call>\n", c.Arguments,
+							c.Name)
 					}
 					return b.String()
 				},
@@ -215,7 +220,8 @@ func TestCharacters(t *testing.T) {
 					return prose(d, want)
 				},
 			},
-			want:  map[string][4]int{"function calling": {rounds, rounds, rounds, rounds}, "hermes": {rounds, rounds, rounds, rounds}, "react": {all, all, all, all}},
+			want: map[string][4]int{"function calling": {rounds, rounds, rounds, rounds},
+				"hermes": {rounds, rounds, rounds, rounds}, "react": {all, all, all, all}},
 			patch: "models:\n  boat:\n    mode: text\n    dialect: react\n",
 		},
 		{
@@ -229,7 +235,8 @@ func TestCharacters(t *testing.T) {
 				},
 				text: faithful,
 			},
-			want:  map[string][4]int{"function calling": {rounds, rounds, rounds, rounds}, "tool-call-tag": {all, all, all, all}},
+			want: map[string][4]int{"function calling": {rounds, rounds, rounds, rounds},
+				"tool-call-tag": {all, all, all, all}},
 			patch: "models:\n  boat:\n    mode: text\n    dialect: json-fence\n",
 		},
 		{
@@ -247,11 +254,13 @@ func TestCharacters(t *testing.T) {
 			name: "one that gets numbers wrong",
 			model: character{text: func(d *dialect.Dialect, want []chat.Call) string {
 				for i := range want {
-					want[i].Arguments = strings.NewReplacer("1", "8", "2", "8", "3", "8", "4", "8", "5", "8").Replace(want[i].Arguments)
+					want[i].Arguments = strings.NewReplacer("1", "8", "2", "8", "3", "8", "4", "8", "5",
+						"8").Replace(want[i].Arguments)
 				}
 				return faithful(d, want)
 			}},
-			want:  map[string][4]int{"hermes": {all, all, all, rounds}}, // only the question without a call has no number
+			// only the question without a call has no number
+			want:  map[string][4]int{"hermes": {all, all, all, rounds}},
 			patch: "models:\n  boat:\n    mode: native\n",
 		},
 	} {
@@ -259,8 +268,10 @@ func TestCharacters(t *testing.T) {
 			r := run(t, &tc.model, Options{Model: "boat", Native: true, Rounds: rounds, All: true})
 			for name, want := range tc.want {
 				got := row(t, r, name)
-				if have := [4]int{got.FirstTry.N, got.Valid.N, got.RightTool.N, got.RightArgs.N}; have != want || got.RightArgs.Of != all {
-					t.Errorf("%s: %v of %d, want %v; lost %v, %s", name, have, got.RightArgs.Of, want, got.Lost, got.Why)
+				if have := [4]int{got.FirstTry.N, got.Valid.N, got.RightTool.N, got.RightArgs.N}; have != want ||
+					got.RightArgs.Of != all {
+					t.Errorf("%s: %v of %d, want %v; lost %v, %s", name, have, got.RightArgs.Of, want, got.Lost,
+						got.Why)
 				}
 			}
 			if got := r.Patch(); got != tc.patch || !r.Useful() {
@@ -268,7 +279,8 @@ func TestCharacters(t *testing.T) {
 			}
 			short := run(t, &tc.model, Options{Model: "boat", Native: true, Rounds: rounds})
 			if got := short.Patch(); got != tc.patch || short.Tie != r.Tie {
-				t.Errorf("in fewer questions it recommends\n%s, tie %v; in all\n%s, tie %v", got, short.Tie, tc.patch, r.Tie)
+				t.Errorf("in fewer questions it recommends\n%s, tie %v; in all\n%s, tie %v", got, short.Tie, tc.patch,
+					r.Tie)
 			}
 		})
 	}
@@ -295,14 +307,17 @@ func TestFails(t *testing.T) {
 		}
 		return nil, broken
 	}}
-	if got := run(t, late, Options{Native: true, Dialects: []string{}, Rounds: 3}).Rows[0]; got.RightArgs != (Rate{N: 1, Of: 15}) || got.Failed != 14 {
+	if got := run(t, late, Options{Native: true, Dialects: []string{}, Rounds: 3}).Rows[0]; got.RightArgs != (Rate{
+		N: 1, Of: 15}) || got.Failed != 14 {
 		t.Errorf("a server that answers once in the first round: %+v", got)
 	}
 	if got := run(t, &character{native: func([]chat.Call) ([]chat.Event, error) { return nil, broken }},
-		Options{Native: true, Dialects: []string{}, Rounds: 3, Concurrent: 4}).Rows[0]; got.RightArgs != (Rate{N: 0, Of: screened}) {
+		Options{Native: true, Dialects: []string{}, Rounds: 3, Concurrent: 4}).Rows[0]; got.RightArgs != (Rate{N: 0,
+		Of: screened}) {
 		t.Errorf("a server that answers nothing: %+v", got)
 	}
-	if r := run(t, &character{text: prose}, Options{Dialects: []string{"hermes"}, Rounds: 1}); r.Useful() || len(r.Rows) != 2 || !r.Rows[1].Candidate.Required {
+	if r := run(t, &character{text: prose}, Options{Dialects: []string{"hermes"}, Rounds: 1}); r.Useful() ||
+		len(r.Rows) != 2 || !r.Rows[1].Candidate.Required {
 		t.Errorf("a model that never calls is of use: %+v", r.Rows)
 	}
 	o := Options{Bridge: bridge.Options{Prefer: []string{"kimi-k2", "hermes"}}}
@@ -315,7 +330,8 @@ func TestFails(t *testing.T) {
 	if n := len(slices.Collect(all)); err != nil || n != 0 {
 		t.Errorf("%d trials behind the end, %v", n, err)
 	}
-	if _, err := Trials(ctx, nil, Options{Dialects: []string{"latin"}}); err == nil || !strings.Contains(err.Error(), `"latin"`) {
+	if _, err := Trials(ctx, nil, Options{Dialects: []string{"latin"}}); err == nil ||
+		!strings.Contains(err.Error(), `"latin"`) {
 		t.Errorf("an unknown dialect: %v", err)
 	}
 	if _, err := Trials(ctx, nil, Options{Dialects: []string{}}); err == nil {
@@ -325,13 +341,17 @@ func TestFails(t *testing.T) {
 
 // nil2 returns a model that waits for the end of its request.
 func nil2() *character {
-	return &character{native: func([]chat.Call) ([]chat.Event, error) { time.Sleep(time.Hour); return nil, context.DeadlineExceeded }}
+	return &character{native: func([]chat.Call) ([]chat.Event, error) {
+		time.Sleep(time.Hour)
+		return nil, context.DeadlineExceeded
+	}}
 }
 
 // TestTies checks who comes first among equals.
 func TestTies(t *testing.T) {
 	trial := func(mode bridge.Mode, dialect string, tokens int, right bool) Trial {
-		return Trial{Candidate: Candidate{Mode: mode, Dialect: dialect}, Probe: "p", RightArgs: right, Tokens: tokens, Latency: time.Second}
+		return Trial{Candidate: Candidate{Mode: mode, Dialect: dialect}, Probe: "p", RightArgs: right, Tokens: tokens,
+			Latency: time.Second}
 	}
 	for _, tc := range []struct {
 		trials []Trial
@@ -341,8 +361,10 @@ func TestTies(t *testing.T) {
 		{[]Trial{trial(bridge.ModeText, "hermes", 10, true), trial(bridge.ModeNative, "", 90, true)}, 1, true},
 		{[]Trial{trial(bridge.ModeText, "hermes", 10, true), trial(bridge.ModeText, "react", 9, true)}, 1, true},
 		{[]Trial{trial(bridge.ModeNative, "", 1, false), trial(bridge.ModeText, "react", 9, true)}, 1, true},
-		{[]Trial{{Candidate: Candidate{Mode: bridge.ModeNative}, Probe: "p", Failed: "refused"}, trial(bridge.ModeText, "react", 9, true)}, 1, false},
-		{append(slices.Repeat([]Trial{trial(bridge.ModeNative, "", 1, false)}, 20), slices.Repeat([]Trial{trial(bridge.ModeText, "react", 9, true)}, 20)...), 1, false},
+		{[]Trial{{Candidate: Candidate{Mode: bridge.ModeNative}, Probe: "p", Failed: "refused"},
+			trial(bridge.ModeText, "react", 9, true)}, 1, false},
+		{append(slices.Repeat([]Trial{trial(bridge.ModeNative, "", 1, false)}, 20),
+			slices.Repeat([]Trial{trial(bridge.ModeText, "react", 9, true)}, 20)...), 1, false},
 	} {
 		if r := Summarise("m", tc.trials); r.Best != tc.best || r.Tie != tc.tie {
 			t.Errorf("%v: best %d, tie %v; want %d, %v", tc.trials, r.Best, r.Tie, tc.best, tc.tie)
@@ -356,7 +378,8 @@ func TestInterval(t *testing.T) {
 		n, of     int
 		low, high float64
 	}{{81, 263, 0.2553, 0.3662}, {15, 148, 0.0624, 0.1605}, {0, 20, 0, 0.1611}, {1, 29, 0.0061, 0.1718}} {
-		if low, high := (Rate{N: tc.n, Of: tc.of}).Interval(); math.Abs(low-tc.low) > 6e-5 || math.Abs(high-tc.high) > 6e-5 {
+		if low, high := (Rate{N: tc.n, Of: tc.of}).Interval(); math.Abs(low-tc.low) > 6e-5 ||
+			math.Abs(high-tc.high) > 6e-5 {
 			t.Errorf("%d of %d: %.4f to %.4f, want %.4f to %.4f", tc.n, tc.of, low, high, tc.low, tc.high)
 		}
 	}
@@ -369,7 +392,8 @@ func TestInterval(t *testing.T) {
 func TestText(t *testing.T) {
 	r := Summarise("org/boat:7b", []Trial{
 		{Candidate: Candidate{Mode: bridge.ModeNative}, Probe: "one call", Failed: "refused"},
-		{Candidate: Candidate{Mode: bridge.ModeText, Dialect: "hermes"}, Probe: "one call", Wanted: 1, FirstTry: true, Valid: true, RightTool: true, RightArgs: true, Tokens: 120, Latency: 1500 * time.Millisecond},
+		{Candidate: Candidate{Mode: bridge.ModeText, Dialect: "hermes"}, Probe: "one call", Wanted: 1, FirstTry: true,
+			Valid: true, RightTool: true, RightArgs: true, Tokens: 120, Latency: 1500 * time.Millisecond},
 	})
 	var b strings.Builder
 	if err := r.WriteText(&b); err != nil {

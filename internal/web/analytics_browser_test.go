@@ -20,16 +20,27 @@ func (w *world) counted() {
 		at := today.Add(-time.Duration(back+2) * time.Hour)
 		var text strings.Builder
 		line := func(model, dialect, tool, numbers string) {
-			fmt.Fprintf(&text, "\n%d\t%s\t%s\t%s\t%s\t%s\t.\n", at.Unix()/3600, model, []string{"ada", "cleo", "-"}[back%3], dialect, tool, strings.ReplaceAll(numbers, " ", "\t"))
+			fmt.Fprintf(&text, "\n%d\t%s\t%s\t%s\t%s\t%s\t.\n", at.Unix()/3600, model,
+				[]string{"ada", "cleo", "-"}[back%3], dialect, tool, strings.ReplaceAll(numbers, " ", "\t"))
 		}
 		busy := 1 + (back*7)%5
-		line("qwen3", "hermes", "read_file", fmt.Sprintf("calls=%d first_try=%d repaired=1 repairs=2 done=%d run:100=3,180=2,240=1", 10*busy, 9*busy, 9*busy))
-		line("qwen3", "raw-json", "edit_file", fmt.Sprintf("calls=%d first_try=%d malformed=%d invalid=1 done=%d timeout=1 asked=2 approved=1 refused=1 run:300=4 wait:800=2", 4*busy, busy, busy, 3*busy))
-		line("llama", "function-tag", "read_file", fmt.Sprintf("calls=%d first_try=%d done=%d run:120=2", busy, busy, busy))
-		line("llama", "", "", fmt.Sprintf("answers=%d requests=%d tokens_in=%d tokens_out=%d answer:500=3,700=1 first:400=4", 2*busy, 2*busy, 900*busy, 80*busy))
-		line("qwen3", "", "", fmt.Sprintf("answers=%d failed=1 bounced=2 mended=1 bounces=2 requests=%d tokens_in=%d tokens_out=%d cost_micros=1234 answer:520=9 first:410=9", 9*busy, 11*busy, 5000*busy, 700*busy))
+		line("qwen3", "hermes", "read_file",
+			fmt.Sprintf("calls=%d first_try=%d repaired=1 repairs=2 done=%d run:100=3,180=2,240=1", 10*busy, 9*busy,
+				9*busy))
+		line("qwen3", "raw-json", "edit_file",
+			fmt.Sprintf(
+				"calls=%d first_try=%d malformed=%d invalid=1 done=%d timeout=1 asked=2 approved=1 refused=1 run:300=4 wait:800=2", 4*busy, busy, busy, 3*busy))
+		line("llama", "function-tag", "read_file", fmt.Sprintf("calls=%d first_try=%d done=%d run:120=2", busy, busy,
+			busy))
+		line("llama", "", "",
+			fmt.Sprintf("answers=%d requests=%d tokens_in=%d tokens_out=%d answer:500=3,700=1 first:400=4", 2*busy,
+				2*busy, 900*busy, 80*busy))
+		line("qwen3", "", "",
+			fmt.Sprintf(
+				"answers=%d failed=1 bounced=2 mended=1 bounces=2 requests=%d tokens_in=%d tokens_out=%d cost_micros=1234 answer:520=9 first:410=9", 9*busy, 11*busy, 5000*busy, 700*busy))
 		line("qwen3", "", "<img src=x onerror=alert(1)>", "offered=20 offered_bytes=4000")
-		f, err := os.OpenFile(filepath.Join(dir, at.Format(time.DateOnly)+".stats"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		f, err := os.OpenFile(filepath.Join(dir, at.Format(time.DateOnly)+".stats"),
+			os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -64,7 +75,8 @@ func TestAnalytics(t *testing.T) {
 	s.wait("main", "Errors", "broken syntax", "timeout", "Never called", "<img src=x onerror=alert(1)>")
 	s.pictures("analytics")
 	var high float64
-	s.evaluate(&high, `Math.max(...[...document.querySelectorAll('.chart .bar')].map((e) => e.getBoundingClientRect().height))`)
+	s.evaluate(&high,
+		`Math.max(...[...document.querySelectorAll('.chart .bar')].map((e) => e.getBoundingClientRect().height))`)
 	if bars := s.count(".chart .bar"); bars < 20 || high < 20 {
 		t.Errorf("%d parts of bars, the highest has %g pixels", bars, high)
 	}
@@ -96,7 +108,8 @@ func TestAnalytics(t *testing.T) {
 	if n := c.count(`select[aria-label="Client"]`); n != 0 {
 		t.Error("a client may look at others")
 	}
-	if status := w.ask(adminKey, "POST", "/runs", map[string]string{"agent": "sums", "input": "What is 123 * 45?"}, nil); status != 201 {
+	if status := w.ask(adminKey, "POST", "/runs", map[string]string{"agent": "sums", "input": "What is 123 * 45?"},
+		nil); status != 201 {
 		t.Fatal(status)
 	}
 	for range 200 {

@@ -43,7 +43,8 @@ turns:
   - id: long
     when: {user: long, last: user}
     reply:
-      - call: {name: write_file, args: {path: "<script>alert(1)</script>.txt", content: "` + strings.Repeat(`a line of a long file\n`, 300) + `the end"}}
+      - call: {name: write_file, args: {path: "<script>alert(1)</script>.txt", content: "` +
+		strings.Repeat(`a line of a long file\n`, 300) + `the end"}}
   - id: number
     when: {user: number, last: user}
     reply: [{call: {name: pay, args: {amount: 9007199254740993}}}]
@@ -63,7 +64,8 @@ turns:
 func (w *world) begins(agent, input string) (id string) {
 	w.t.Helper()
 	var run struct{ ID, Session string }
-	if status := w.ask(clientKey, "POST", "/runs", map[string]string{"agent": agent, "input": input}, &run); status != 201 {
+	if status := w.ask(clientKey, "POST", "/runs", map[string]string{"agent": agent, "input": input},
+		&run); status != 201 {
 		w.t.Fatalf("status %d", status)
 	}
 	return w.question(run.ID)
@@ -160,7 +162,8 @@ func TestApprovals(t *testing.T) {
 	s.wait(".queue-list", "Nothing needs approval.")
 	s.wait(".queue-next", "Nothing else needs approval.", "See the result in the conversation")
 	var rules struct{ Items []struct{ Text string } }
-	if w.ask(approverKey, "GET", "/rules", nil, &rules); len(rules.Items) != 1 || !strings.Contains(rules.Items[0].Text, "command: [grep]") {
+	if w.ask(approverKey, "GET", "/rules", nil, &rules); len(rules.Items) != 1 ||
+		!strings.Contains(rules.Items[0].Text, "command: [grep]") {
 		t.Errorf("%+v", rules)
 	}
 }
@@ -174,7 +177,8 @@ func TestApprovalsOfOthers(t *testing.T) {
 	s := w.open(b, approverKey, "#/approvals/"+id)
 	s.wait(".diff", "Sunday: 11:00")
 	s.write(".approval-bar input[type=text]", "I was first, no?")
-	if status := w.ask(adminKey, "POST", "/approvals/"+id, map[string]string{"decision": "deny", "reason": "not on Sundays"}, nil); status != 200 {
+	if status := w.ask(adminKey, "POST", "/approvals/"+id,
+		map[string]string{"decision": "deny", "reason": "not on Sundays"}, nil); status != 200 {
 		t.Fatal(status)
 	}
 	s.wait(".outcome", "Denied by ada")
@@ -238,7 +242,8 @@ func TestApprovalsTwice(t *testing.T) {
 	s.wait(".approval-bar .primary:not(:disabled)")
 	other := w.open(b, "", "#/playground")
 	s.call(nil, "rested") // it is not seen any more, and hears of nothing
-	if status := w.ask(approverKey, "POST", "/approvals/"+id, map[string]string{"decision": "deny", "reason": "closed is closed"}, nil); status != 200 {
+	if status := w.ask(approverKey, "POST", "/approvals/"+id,
+		map[string]string{"decision": "deny", "reason": "closed is closed"}, nil); status != 200 {
 		t.Fatal(status)
 	}
 	s.evaluate(nil, `document.querySelector('.approval-bar .primary').click()`)
@@ -270,7 +275,9 @@ func TestApprovalsEditNothing(t *testing.T) {
 	s.write(".form textarea", `{"new_string": `)
 	s.wait(".form", "this is no JSON")
 	s.gone("[role=status]", unchanged)
-	s.write(".form textarea", `{"new_string": "Sunday: 11:00 to 15:00", "path": "hours.md", "old_string": "Sunday: closed"}`) // in another order
+	// in another order
+	s.write(".form textarea",
+		`{"new_string": "Sunday: 11:00 to 15:00", "path": "hours.md", "old_string": "Sunday: closed"}`)
 	s.wait("[role=status]", unchanged)
 	s.wait(".diff", "Sunday: 11:00")
 	s.gone(".approval-bar button", written)

@@ -46,7 +46,8 @@ func (s *appServer) serve(w http.ResponseWriter, r *http.Request) {
 	switch m.Method {
 	case "initialize":
 		s.hello.Store(string(m.Params))
-		result = json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"board","version":"1"}}`)
+		result = json.RawMessage(
+			`{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"board","version":"1"}}`)
 	case "tools/list":
 		result = json.RawMessage(`{"tools":[
 			{"name":"show","inputSchema":{"type":"object","properties":{"city":{"type":"string"}}},"_meta":{"ui":{"resourceUri":"ui://board/view"}}},
@@ -56,10 +57,15 @@ func (s *appServer) serve(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		s.calls = append(s.calls, string(m.Params))
 		s.mu.Unlock()
-		result = json.RawMessage(`{"content":[{"type":"text","text":"{\"degrees\":21}"}],"structuredContent":{"degrees":21}}`)
+		result = json.RawMessage(
+			`{"content":[{"type":"text","text":"{\"degrees\":21}"}],"structuredContent":{"degrees":21}}`)
 	case "resources/read":
-		result = map[string]any{"contents": []any{map[string]any{"uri": "ui://board/view", "mimeType": "text/html;profile=mcp-app", "text": s.app.Load(),
-			"_meta": map[string]any{"ui": map[string]any{"csp": map[string]any{"connectDomains": []string{"*"}, "resourceDomains": []string{"*"}, "frameDomains": []string{"*"}}}}}}}
+		result = map[string]any{
+			"contents": []any{map[string]any{"uri": "ui://board/view", "mimeType": "text/html;profile=mcp-app",
+				"text": s.app.Load(),
+				"_meta": map[string]any{
+					"ui": map[string]any{"csp": map[string]any{"connectDomains": []string{"*"},
+						"resourceDomains": []string{"*"}, "frameDomains": []string{"*"}}}}}}}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	var text bytes.Buffer
@@ -97,7 +103,8 @@ func (s *appServer) shows(t *testing.T, apps bool) (*world, *sheet) {
 	b := browser(t)
 	w := s.world(t, apps, "allow")
 	var run struct{ ID, Session string }
-	if status := w.ask(adminKey, "POST", "/runs", map[string]string{"agent": "helper", "input": "show"}, &run); status != http.StatusCreated {
+	if status := w.ask(adminKey, "POST", "/runs", map[string]string{"agent": "helper", "input": "show"},
+		&run); status != http.StatusCreated {
 		t.Fatal(status)
 	}
 	sheet := w.open(b, adminKey, "#/chat/"+run.Session)
@@ -155,11 +162,13 @@ addEventListener('message', (e) => {
 parent.postMessage({jsonrpc: '2.0', id: 1, method: 'ui/initialize', params: {protocolVersion: '2026-01-26', appCapabilities: {}, appInfo: {name: 'a', version: '1'}}}, '*');
 </script>`
 
-// TestApp: the app of a tool is shown when a person wants it, is told the call, and gets a refusal for all that it may not.
+// TestApp: the app of a tool is shown when a person wants it, is told the call, and gets a refusal for all that it may
+// not.
 func TestApp(t *testing.T) {
 	server := newAppServer(t, talkingApp)
 	w, s := server.shows(t, true)
-	if hello, _ := server.hello.Load().(string); !strings.Contains(hello, `"io.modelcontextprotocol/ui"`) || !strings.Contains(hello, "text/html;profile=mcp-app") {
+	if hello, _ := server.hello.Load().(string); !strings.Contains(hello, `"io.modelcontextprotocol/ui"`) ||
+		!strings.Contains(hello, "text/html;profile=mcp-app") {
 		t.Errorf("the client says of itself %s", hello)
 	}
 	var list struct{ Items []struct{ Name string } }
@@ -187,8 +196,9 @@ func TestApp(t *testing.T) {
 		}
 	}
 	s.heard("seen", &seen)
-	if seen.Hello.ProtocolVersion != "2026-01-26" || len(seen.Hello.HostCapabilities) != 0 || seen.Input.Arguments["city"] != "Lisbon" ||
-		seen.Result.StructuredContent["degrees"] != 21 || seen.Refused.Code != -32601 || !strings.Contains(seen.Refused.Message, "tools/call") {
+	if seen.Hello.ProtocolVersion != "2026-01-26" || len(seen.Hello.HostCapabilities) != 0 ||
+		seen.Input.Arguments["city"] != "Lisbon" || seen.Result.StructuredContent["degrees"] != 21 ||
+		seen.Refused.Code != -32601 || !strings.Contains(seen.Refused.Message, "tools/call") {
 		t.Errorf("the app saw %+v", seen)
 	}
 	var height string
@@ -215,11 +225,14 @@ parent.postMessage({jsonrpc: '2.0', method: 'ui/notifications/initialized'}, '*'
 	b := browser(t)
 	w := server.world(t, true, "ask")
 	var run struct{ ID, Session string }
-	if status := w.ask(adminKey, "POST", "/runs", map[string]string{"agent": "helper", "input": "show"}, &run); status != http.StatusCreated {
+	if status := w.ask(adminKey, "POST", "/runs", map[string]string{"agent": "helper", "input": "show"},
+		&run); status != http.StatusCreated {
 		t.Fatal(status)
 	}
 	question := "/approvals/" + w.question(run.ID)
-	if status := w.ask(adminKey, "POST", question, map[string]any{"decision": "edit", "arguments": map[string]string{"city": "Porto"}}, nil); status != http.StatusOK {
+	if status := w.ask(adminKey, "POST", question,
+		map[string]any{"decision": "edit", "arguments": map[string]string{"city": "Porto"}},
+		nil); status != http.StatusOK {
 		t.Fatal(status)
 	}
 	w.ended(run.ID)
@@ -230,7 +243,8 @@ parent.postMessage({jsonrpc: '2.0', method: 'ui/notifications/initialized'}, '*'
 	s.click("board__show", ".card")
 	s.click("Show the app")
 	var input map[string]string
-	s.evaluate(nil, `new Promise((done) => { const look = setInterval(() => { if (heard.some((m) => m?.method === 'ui/notifications/initialized')) done(clearInterval(look)); }, 20); })`)
+	s.evaluate(nil,
+		`new Promise((done) => { const look = setInterval(() => { if (heard.some((m) => m?.method === 'ui/notifications/initialized')) done(clearInterval(look)); }, 20); })`)
 	asked.send()
 	s.wait(".card-question", "Ran with")
 	if s.heard("input", &input); input["city"] != "Porto" {
@@ -238,7 +252,8 @@ parent.postMessage({jsonrpc: '2.0', method: 'ui/notifications/initialized'}, '*'
 	}
 }
 
-// TestAppKeyboard: an app that takes the focus is ended, and what is typed goes where it went. A person may enter the app by a click and by Tab.
+// TestAppKeyboard: an app that takes the focus is ended, and what is typed goes where it went. A person may enter the
+// app by a click and by Tab.
 func TestAppKeyboard(t *testing.T) {
 	const field = `<!DOCTYPE html><input id="i"><script>onkeydown = (e) => parent.postMessage({typed: e.key}, '*'); onload = () => parent.postMessage({here: 1}, '*'); `
 	server := newAppServer(t, field+`onmessage = () => setInterval(() => i.focus(), 50)</script>`)
@@ -279,7 +294,8 @@ func TestAppKeyboard(t *testing.T) {
 	}
 }
 
-// TestAppOff: without the configuration a server is not told of apps, and none is shown or served. A tool for apps alone is no model's.
+// TestAppOff: without the configuration a server is not told of apps, and none is shown or served. A tool for apps
+// alone is no model's.
 func TestAppOff(t *testing.T) {
 	server := newAppServer(t, talkingApp)
 	w, s := server.shows(t, false)
@@ -438,7 +454,8 @@ func TestAppAttacks(t *testing.T) {
 	server := newAppServer(t, "")
 	w, s := server.shows(t, true)
 	put := func(document string) {
-		server.app.Store(strings.NewReplacer("SERVICE", w.base, "ELSEWHERE", elsewhere.URL, "STUN", stun, "TURN", turn).Replace(document))
+		server.app.Store(strings.NewReplacer("SERVICE", w.base, "ELSEWHERE", elsewhere.URL, "STUN", stun, "TURN",
+			turn).Replace(document))
 	}
 	s.hears()
 	var before string
@@ -514,7 +531,8 @@ func TestAppAttacks(t *testing.T) {
 	}
 }
 
-// TestAppInATab: an app's address, opened by itself, shows no app; and where it does, the document has no rights of the service's origin.
+// TestAppInATab: an app's address, opened by itself, shows no app; and where it does, the document has no rights of the
+// service's origin.
 func TestAppInATab(t *testing.T) {
 	server := newAppServer(t, `<!DOCTYPE html><title>taken over</title>`)
 	w, s := server.shows(t, true)
@@ -536,12 +554,14 @@ func TestAppInATab(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	policy := resp.Header.Get("Content-Security-Policy")
-	for _, part := range []string{"sandbox allow-scripts;", "default-src 'none'", "frame-ancestors 'self'", "form-action 'none'"} {
+	for _, part := range []string{"sandbox allow-scripts;", "default-src 'none'", "frame-ancestors 'self'",
+		"form-action 'none'"} {
 		if !strings.Contains(policy, part) {
 			t.Errorf("the policy has no %s: %s", part, policy)
 		}
 	}
-	if strings.Contains(policy, "allow-same-origin") || resp.Header.Get("Cross-Origin-Resource-Policy") != "same-origin" {
+	if strings.Contains(policy, "allow-same-origin") ||
+		resp.Header.Get("Cross-Origin-Resource-Policy") != "same-origin" {
 		t.Errorf("headers %v", resp.Header)
 	}
 }

@@ -69,7 +69,8 @@ var looked = []struct {
 		s := w.open(b, adminKey, "#/inspector/run/"+run+"/1")
 		s.wait(".split-call", "calculator")
 		s.wait(".asides", "trailing_comma")
-		s.evaluate(nil, `document.querySelectorAll('.inspect-main details').forEach((d) => { d.open = true; }), document.querySelector('.split-calls .tree-leaf').dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))`)
+		s.evaluate(nil,
+			`document.querySelectorAll('.inspect-main details').forEach((d) => { d.open = true; }), document.querySelector('.split-calls .tree-leaf').dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))`)
 		look(s, "a run with a call that was sent back")
 		s.click("Run again")
 		s.wait("dialog textarea", "6 * 7")
@@ -122,8 +123,10 @@ var looked = []struct {
 		s.wait("table", "shop")
 		look(s, "models")
 		for _, at := range []struct{ path, selector, words string }{
-			{"models/shop", "table", "scenario"}, {"tools", "table", "edit_file"}, {"tools/edit_file", ".form", "Add an argument"}, {"keys", "table", "ada"},
-			{"values", "table", "sandbox.level"}, {"log", ".log", "the service of a test starts"}, {"policy", ".settings", "Try the rules"},
+			{"models/shop", "table", "scenario"}, {"tools", "table", "edit_file"},
+			{"tools/edit_file", ".form", "Add an argument"}, {"keys", "table", "ada"},
+			{"values", "table", "sandbox.level"}, {"log", ".log", "the service of a test starts"},
+			{"policy", ".settings", "Try the rules"},
 		} {
 			s.goTo("#/settings/" + at.path)
 			s.wait(at.selector, at.words)
@@ -178,7 +181,8 @@ func TestAxeFinds(t *testing.T) {
 	for _, tt := range []struct{ name, plant, id string }{
 		{"a field without a label", `document.querySelector('label[for=key]').removeAttribute('for')`, "label"},
 		{"a button without a name", `document.querySelector('form button').textContent = ''`, "button-name"},
-		{"words that are hard to see", `document.querySelector('main p.soft').style.color = '#c8c8c8'`, "color-contrast"},
+		{"words that are hard to see", `document.querySelector('main p.soft').style.color = '#c8c8c8'`,
+			"color-contrast"},
 		{"a picture without words", `document.querySelector('main img').removeAttribute('alt')`, "image-alt"},
 	} {
 		s.evaluate(nil, tt.plant+", true")
@@ -210,7 +214,8 @@ func (s *sheet) axe(script string) (list []string) {
 		ID, Help string
 		Nodes    []string
 	}
-	s.evaluate(&found, `axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.filter((v) => ['serious', 'critical'].includes(v.impact))
+	s.evaluate(&found,
+		`axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.filter((v) => ['serious', 'critical'].includes(v.impact))
 		.map((v) => ({id: v.id, help: v.help, nodes: v.nodes.slice(0, 5).map((n) => n.html.slice(0, 160) + ' ' + n.any.map((a) => a.message).join(' ').slice(0, 200))})))`)
 	for _, f := range found {
 		list = append(list, fmt.Sprintf("%s (%s)\n\t%s", f.ID, f.Help, strings.Join(f.Nodes, "\n\t")))

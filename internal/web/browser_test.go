@@ -73,7 +73,8 @@ func TestFrame(t *testing.T) {
 	w := newWorld(t, plain, nil)
 	s := w.open(b, adminKey, "")
 	s.wait("textarea:focus") // a new chat takes the keys when it is shown, which may be after its first words
-	for _, v := range []struct{ key, title string }{{"i", "Inspector"}, {"p", "Playground"}, {"n", "Analytics"}, {"s", "Settings"}, {"a", "Approvals"}, {"c", "New chat"}} {
+	for _, v := range []struct{ key, title string }{{"i", "Inspector"}, {"p", "Playground"}, {"n", "Analytics"},
+		{"s", "Settings"}, {"a", "Approvals"}, {"c", "New chat"}} {
 		s.press("Escape", "g", v.key) // out of the message
 		s.wait("nav a[aria-current]")
 		s.wait("main h1", v.title)

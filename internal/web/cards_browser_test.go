@@ -19,24 +19,39 @@ import (
 func (w *world) told() {
 	w.t.Helper()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	names := []string{"detected", "done", "repaired", "failed", "forbidden", "denied", "expired", "cancelled", "interrupted"}
+	names := []string{"detected", "done", "repaired", "failed", "forbidden", "denied", "expired", "cancelled",
+		"interrupted"}
 	var calls []chat.Call
 	for i, name := range names {
-		calls = append(calls, chat.Call{Index: i, ID: "call_" + name, Name: name, Arguments: `{"what":"<b>` + name + `</b>"}`, Complete: true})
+		calls = append(calls, chat.Call{Index: i, ID: "call_" + name, Name: name,
+			Arguments: `{"what":"<b>` + name + `</b>"}`, Complete: true})
 	}
 	calls[slices.Index(names, "failed")].Arguments = `{"path":"hours.md","old_string":"closed","new_string":"open"}`
-	records := []journal.Record{{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_told", Agent: "helper", By: "ada"}},
+	records := []journal.Record{{Kind: journal.KindRun,
+		Run: &journal.RunRecord{Session: "ses_told", Agent: "helper", By: "ada"}},
 		{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "What was"}},
-		{Kind: journal.KindMessage, Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text("do it all")}}},
+		{Kind: journal.KindMessage,
+			Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text("do it all")}}},
 		{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "helper"}},
-		{Kind: journal.KindReject, Reject: &journal.Reject{RejectedDetail: chat.RejectedDetail{Reason: chat.ReasonUnknownTool, Name: "nothing", Raw: `<tool_call>{"name":"nothing"}</tool_call>`, Message: "there is no tool nothing"}}},
-		{Kind: journal.KindRepair, Repair: &journal.Repair{CallID: "call_repaired", NoteDetail: chat.NoteDetail{Kind: "coerced", Path: "/what", Before: "3", After: `"3"`}}},
-		{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("I begin."), Calls: calls}}}}
+		{Kind: journal.KindReject,
+			Reject: &journal.Reject{RejectedDetail: chat.RejectedDetail{Reason: chat.ReasonUnknownTool,
+				Name: "nothing", Raw: `<tool_call>{"name":"nothing"}</tool_call>`,
+				Message: "there is no tool nothing"}}},
+		{Kind: journal.KindRepair,
+			Repair: &journal.Repair{CallID: "call_repaired",
+				NoteDetail: chat.NoteDetail{Kind: "coerced", Path: "/what", Before: "3", After: `"3"`}}},
+		{Kind: journal.KindTurnEnd,
+			TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("I begin."),
+				Calls: calls}}}}
 	start := func(name string) {
-		records = append(records, journal.Record{Kind: journal.KindStart, Start: &tool.StartRecord{CallID: "call_" + name, Tool: name, Arguments: json.RawMessage(`{}`), At: at}})
+		records = append(records,
+			journal.Record{Kind: journal.KindStart,
+				Start: &tool.StartRecord{CallID: "call_" + name, Tool: name, Arguments: json.RawMessage(`{}`), At: at}})
 	}
 	ends := func(name string, r tool.Result) {
-		records = append(records, journal.Record{Kind: journal.KindResult, Result: &tool.FinishRecord{CallID: "call_" + name, Tool: name, Result: r, At: at}})
+		records = append(records,
+			journal.Record{Kind: journal.KindResult,
+				Result: &tool.FinishRecord{CallID: "call_" + name, Tool: name, Result: r, At: at}})
 	}
 	for _, name := range []string{"done", "repaired"} {
 		start(name)
@@ -44,7 +59,10 @@ func (w *world) told() {
 	}
 	start("failed")
 	ends("failed", tool.Failure(&tool.Error{Kind: tool.ErrTool, Tool: "failed", Message: "the disk is full"}))
-	records = append(records, journal.Record{Kind: journal.KindPolicy, Policy: &policy.Detail{CallID: "call_forbidden", Decision: chat.DecisionDeny, Rule: "deny: {tool: [forbidden]}", Why: "it is forbidden"}})
+	records = append(records,
+		journal.Record{Kind: journal.KindPolicy,
+			Policy: &policy.Detail{CallID: "call_forbidden", Decision: chat.DecisionDeny,
+				Rule: "deny: {tool: [forbidden]}", Why: "it is forbidden"}})
 	ends("forbidden", tool.Failure(&tool.Error{Kind: tool.ErrSecurity, Tool: "forbidden", Message: "it is forbidden"}))
 	start("interrupted")
 	ends("interrupted", tool.Failure(&tool.Error{Kind: tool.ErrInterrupted, Tool: "interrupted"}))
@@ -56,21 +74,28 @@ func (w *world) told() {
 		answer *tool.Answer
 		kind   tool.ErrorKind
 	}{
-		{"denied", &tool.Answer{State: tool.ApprovalDenied, By: "amy", Reason: "no <u>way</u>"}, tool.ErrApproval}, {"expired", nil, tool.ErrExpired},
+		{"denied", &tool.Answer{State: tool.ApprovalDenied, By: "amy", Reason: "no <u>way</u>"}, tool.ErrApproval},
+		{"expired", nil, tool.ErrExpired},
 		{"cancelled", &tool.Answer{State: tool.ApprovalCancelled, Reason: "the run was ended"}, tool.ErrCanceled},
 	} {
 		id := "apr_" + one.name
 		ids = append(ids, id)
-		q := &journal.QuestionRecord{ID: id, Session: "ses_told", Run: "run_told", Asked: at, Question: tool.Question{CallID: "call_" + one.name, Tool: one.name, Arguments: json.RawMessage(`{}`), Expires: at.Add(time.Hour)}}
+		q := &journal.QuestionRecord{ID: id, Session: "ses_told", Run: "run_told", Asked: at,
+			Question: tool.Question{CallID: "call_" + one.name, Tool: one.name, Arguments: json.RawMessage(`{}`),
+				Expires: at.Add(time.Hour)}}
 		list := []journal.Record{{Kind: journal.KindQuestion, Question: q}}
 		if one.answer != nil {
-			list = append(list, journal.Record{Kind: journal.KindAnswer, Answer: &journal.AnswerRecord{At: at.Add(time.Minute), Answer: *one.answer}})
+			list = append(list,
+				journal.Record{Kind: journal.KindAnswer,
+					Answer: &journal.AnswerRecord{At: at.Add(time.Minute), Answer: *one.answer}})
 		}
 		if _, err := w.journal.Append(w.t.Context(), id, 0, list...); err != nil {
 			w.t.Fatal(err)
 		}
 	}
-	records = append(records, journal.Record{Kind: journal.KindWait, Wait: &journal.Wait{For: journal.WaitApproval, Approvals: ids}}, journal.Record{Kind: journal.KindResume, Resume: &journal.Resume{}})
+	records = append(records,
+		journal.Record{Kind: journal.KindWait, Wait: &journal.Wait{For: journal.WaitApproval, Approvals: ids}},
+		journal.Record{Kind: journal.KindResume, Resume: &journal.Resume{}})
 	ends("denied", tool.Failure(&tool.Error{Kind: tool.ErrApproval, Tool: "denied"}))
 	ends("expired", tool.Failure(&tool.Error{Kind: tool.ErrExpired, Tool: "expired"}))
 	ends("cancelled", tool.Failure(&tool.Error{Kind: tool.ErrCanceled, Tool: "cancelled"}))
@@ -87,7 +112,8 @@ func TestChatCards(t *testing.T) {
 	w.told()
 	s := w.open(b, adminKey, "#/chat/ses_told")
 	s.wait(".run-foot", "It was stopped")
-	s.evaluate(nil, `document.querySelectorAll('details.card, details.aside').forEach((d) => { if (!d.open) d.querySelector('summary').click(); })`)
+	s.evaluate(nil,
+		`document.querySelectorAll('details.card, details.aside').forEach((d) => { if (!d.open) d.querySelector('summary').click(); })`)
 	card := func(state string) string { return fmt.Sprintf(".card[data-state=%q]", state) }
 	for _, tt := range []struct {
 		state string
@@ -110,7 +136,8 @@ func TestChatCards(t *testing.T) {
 		t.Errorf("%d cards are shown", n)
 	}
 	var first bool
-	if s.evaluate(&first, `Boolean(document.querySelector('.said-model').compareDocumentPosition(document.querySelector('.card')) & Node.DOCUMENT_POSITION_FOLLOWING)`); !first {
+	if s.evaluate(&first,
+		`Boolean(document.querySelector('.said-model').compareDocumentPosition(document.querySelector('.card')) & Node.DOCUMENT_POSITION_FOLLOWING)`); !first {
 		t.Error("a call is shown before the text that it came after")
 	}
 	s.pictures("chat-cards")
@@ -119,7 +146,8 @@ func TestChatCards(t *testing.T) {
 // TestChatRuns: what a command writes is seen while it runs, and it can be stopped.
 func TestChatRuns(t *testing.T) {
 	b := browser(t)
-	w := newWorld(t, strings.ReplaceAll(shop, "default: ask", "default: allow"), map[string]string{"work/hours.md": "", "trick.scenario.yaml": `wield: scenario/v1
+	w := newWorld(t, strings.ReplaceAll(shop, "default: ask", "default: allow"),
+		map[string]string{"work/hours.md": "", "trick.scenario.yaml": `wield: scenario/v1
 name: trick
 turns:
   - {id: long, when: {last: user}, reply: [{call: {name: command_exec, args: {shell: "echo '<s>it has begun</s>'; sleep 600"}}}]}
@@ -142,8 +170,11 @@ func TestChatOlder(t *testing.T) {
 	w := chatWorld(t)
 	for i := range 120 {
 		id := fmt.Sprintf("run_%03d", i)
-		if _, err := w.journal.Append(t.Context(), id, 0, journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_" + id, Agent: "helper", By: "ada"}},
-			journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "chat number " + id}}, journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "answer"}}); err != nil {
+		if _, err := w.journal.Append(t.Context(), id, 0,
+			journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_" + id, Agent: "helper",
+				By: "ada"}},
+			journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "chat number " + id}},
+			journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "answer"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -153,7 +184,8 @@ func TestChatOlder(t *testing.T) {
 		t.Errorf("at first %d are listed", n)
 	}
 	for _, last := range []string{"run_020", "run_000"} { // each is there before one goes on
-		s.evaluate(nil, `new Promise((r) => requestAnimationFrame(() => { const l = document.querySelector('.session-list'); l.scrollTop = l.scrollHeight; r(); }))`)
+		s.evaluate(nil,
+			`new Promise((r) => requestAnimationFrame(() => { const l = document.querySelector('.session-list'); l.scrollTop = l.scrollHeight; r(); }))`)
 		s.wait(".session-list", "chat number "+last)
 	}
 	s.says("one more")

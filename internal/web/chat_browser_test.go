@@ -56,7 +56,8 @@ turns:
 
 func chatWorld(t *testing.T) *world {
 	t.Helper()
-	scenario := strings.NewReplacer("CANARY", strings.ReplaceAll(canary, "'", "''"), "SLOW", strings.Repeat("word by word ", 4000), "BT", "`").Replace(talkScenario)
+	scenario := strings.NewReplacer("CANARY", strings.ReplaceAll(canary, "'", "''"), "SLOW",
+		strings.Repeat("word by word ", 4000), "BT", "`").Replace(talkScenario)
 	return newWorld(t, talks, map[string]string{"talk.yaml": scenario, "evil.html": canary})
 }
 
@@ -170,7 +171,8 @@ func TestChatApproveNarrow(t *testing.T) {
 		s.call(nil, "quiet")
 		s.seesApprove(when)
 		var rows int
-		s.evaluate(&rows, `new Set([...document.querySelectorAll('.composer-bar > :is(select, button):not([hidden])')].map((e) => {
+		s.evaluate(&rows,
+			`new Set([...document.querySelectorAll('.composer-bar > :is(select, button):not([hidden])')].map((e) => {
 			const r = e.getBoundingClientRect();
 			return Math.round(r.top + r.height / 2);
 		})).size`)
@@ -284,7 +286,8 @@ func TestChatScripts(t *testing.T) {
 	s.wait(".card-result", "<script>")
 	var page struct{ Items []struct{ ID string } }
 	w.ask(adminKey, "GET", "/sessions", nil, &page)
-	if status := w.ask(adminKey, "PATCH", "/sessions/"+page.Items[0].ID, map[string]string{"title": canary[:150]}, nil); status != http.StatusOK {
+	if status := w.ask(adminKey, "PATCH", "/sessions/"+page.Items[0].ID, map[string]string{"title": canary[:150]},
+		nil); status != http.StatusOK {
 		t.Fatal(status)
 	}
 	s.wait(".session-list", "<script>")
@@ -292,7 +295,8 @@ func TestChatScripts(t *testing.T) {
 	s.goTo("#/chat/" + canary)
 	s.wait("main", "This chat does not exist")
 	var found int
-	s.evaluate(&found, `document.querySelectorAll('script:not([src^="/web/"]), iframe, style, [onerror], [onload], a[href^="javascript"], img[src*="pwned"]').length`)
+	s.evaluate(&found,
+		`document.querySelectorAll('script:not([src^="/web/"]), iframe, style, [onerror], [onload], a[href^="javascript"], img[src*="pwned"]').length`)
 	if found > 0 {
 		t.Errorf("%d elements came out of a text", found)
 	}
@@ -304,7 +308,9 @@ func TestChatScripts(t *testing.T) {
 // drop drops a file on the conversation.
 func (s *sheet) drop(name, kind, content string) {
 	s.t.Helper()
-	s.evaluate(nil, fmt.Sprintf(`(() => { const d = new DataTransfer(); d.items.add(new File([Uint8Array.from(atob(%q), (c) => c.charCodeAt(0))], %q, {type: %q}));
+	s.evaluate(nil,
+		fmt.Sprintf(
+			`(() => { const d = new DataTransfer(); d.items.add(new File([Uint8Array.from(atob(%q), (c) => c.charCodeAt(0))], %q, {type: %q}));
 		document.querySelector('.talk').dispatchEvent(new DragEvent('drop', {dataTransfer: d, bubbles: true, cancelable: true})); })()`, base64.StdEncoding.EncodeToString([]byte(content)), name, kind))
 }
 
@@ -320,7 +326,8 @@ func TestChatFiles(t *testing.T) {
 	s.says("what is in it?")
 	s.wait(".said-model", "inside the notes")
 	s.wait(".foot-line")
-	s.evaluate(nil, `(() => { const d = new DataTransfer(); d.items.add(new File([new Uint8Array(9 << 20)], 'huge.bin'));
+	s.evaluate(nil,
+		`(() => { const d = new DataTransfer(); d.items.add(new File([new Uint8Array(9 << 20)], 'huge.bin'));
 		document.querySelector('.talk').dispatchEvent(new DragEvent('drop', {dataTransfer: d, bubbles: true, cancelable: true})); })()`)
 	s.wait(".toast", "huge.bin is too large (9.0 MiB)")
 	s.drop("x.zip", "application/zip", "\x00\x01\x02")
@@ -365,7 +372,9 @@ func TestChatTabs(t *testing.T) {
 	one.wait(".said-model", "You said: hello again")
 	one.wait(".run:nth-child(2) .foot-line")
 	one.wait(".run:nth-child(1) .foot-line")
-	if after := one.text(".stream"); strings.ReplaceAll(after, " ", "") == "" || strings.Count(after, "hello again") != strings.Count(before, "hello again") || strings.Count(after, "Let me compute.") != 1 {
+	if after := one.text(".stream"); strings.ReplaceAll(after, " ", "") == "" ||
+		strings.Count(after, "hello again") != strings.Count(before, "hello again") ||
+		strings.Count(after, "Let me compute.") != 1 {
 		t.Errorf("after the service was away the chat shows\n%s\nand before\n%s", after, before)
 	}
 	one.says("and once more")
@@ -381,7 +390,9 @@ func TestChatConnection(t *testing.T) {
 	for i := range words {
 		fmt.Fprintf(&text, "w%03d ", i)
 	}
-	w := newWorld(t, curious, map[string]string{"sums.yaml": "wield: scenario/v1\nname: sums\ndefaults: {chunk: 5, tps: 200}\nturns:\n  - id: a\n    when: {}\n    reply: [{text: " + yamlString(text.String()) + "}]\n"})
+	w := newWorld(t, curious,
+		map[string]string{
+			"sums.yaml": "wield: scenario/v1\nname: sums\ndefaults: {chunk: 5, tps: 200}\nturns:\n  - id: a\n    when: {}\n    reply: [{text: " + yamlString(text.String()) + "}]\n"})
 	s := w.open(b, adminKey, "#/chat")
 	s.call(nil, "choose", `select[aria-label="Model"]`, "sums")
 	s.says("Count.")
@@ -391,7 +402,8 @@ func TestChatConnection(t *testing.T) {
 	}
 	s.wait(".said-model", fmt.Sprintf("w%03d", words-1))
 	s.wait(".foot-line")
-	if got, want := strings.Join(strings.Fields(s.text(".said-model")), " "), strings.TrimSpace(text.String()); got != want {
+	if got, want := strings.Join(strings.Fields(s.text(".said-model")), " "),
+		strings.TrimSpace(text.String()); got != want {
 		t.Errorf("the answer is shown as\n%s", got)
 	}
 }
@@ -400,7 +412,8 @@ func TestChatConnection(t *testing.T) {
 func TestChatDown(t *testing.T) {
 	b := browser(t)
 	const nobody = "http://127.0.0.1:1/v1" // a port that nothing is given by chance
-	w := newWorld(t, "backends:\n  off: {kind: openai, url: \""+nobody+"\"}\nmodels:\n  away: {backend: off, model: m}\n", nil)
+	w := newWorld(t, "backends:\n  off: {kind: openai, url: \""+nobody+
+		"\"}\nmodels:\n  away: {backend: off, model: m}\n", nil)
 	s := w.open(b, clientKey, "#/chat")
 	s.wait(".notice", "The model away cannot be asked now", "the backend off cannot be reached", "Start the server")
 	s.pictures("chat-down")
@@ -435,7 +448,8 @@ func TestChatDecides(t *testing.T) {
 	s.click("As JSON", ".question")
 	s.write(".question .form textarea", `{"path": "hours.md", "old_string": 3}`)
 	s.wait(".question .form .bad-words", "string")
-	s.write(".question .form textarea", `{"path": "hours.md", "old_string": "Sunday: closed", "new_string": "Sunday: <i>noon</i>"}`)
+	s.write(".question .form textarea",
+		`{"path": "hours.md", "old_string": "Sunday: closed", "new_string": "Sunday: <i>noon</i>"}`)
 	s.wait(".question .diff", "Sunday: <i>noon</i>")
 	s.pictures("chat-edits")
 	s.click("Approve with changes", ".question")
@@ -450,7 +464,8 @@ func TestChatDecides(t *testing.T) {
 	s.call(nil, "press", ".question .keep input")
 	s.click("Approve", ".question")
 	s.wait(".foot-line")
-	s.evaluate(nil, `document.querySelectorAll('details.card:not([open]) > summary').forEach((el) => el.click())`) // as a person, so that they stay open
+	// as a person, so that they stay open
+	s.evaluate(nil, `document.querySelectorAll('details.card:not([open]) > summary').forEach((el) => el.click())`)
 	s.wait(".card-question", "Allowed by ada", "Rule remembered")
 	s.wait(".foot-line")
 	if n := s.count(".question"); n != 0 {
@@ -488,7 +503,8 @@ func TestCodeInPieces(t *testing.T) {
 		document.body.append(md.el);
 		const text = (el) => { const parts = [...el.querySelectorAll('.code-part')]; return parts.length ? parts.map((p) => p.textContent).join('\n') : el.querySelector('code').textContent; };
 		const all = (source) => { let n = 0; for (let last = -1; asked !== last && n < 10_000; n++) { last = asked; md.set(source); } return n; };
-		const half = 'Before.\n\n`+"```js"+`\n' + body.slice(0, 10_000).join('\n'), whole = 'Before.\n\n`+"```js"+`\n' + body.join('\n') + '\n`+"```"+`\n\nAfter.';
+		const half = 'Before.\n\n`+"```js"+`\n' + body.slice(0, 10_000).join('\n'), whole = 'Before.\n\n`+"```js"+
+		`\n' + body.join('\n') + '\n`+"```"+`\n\nAfter.';
 		md.set(half);
 		out.first = md.el.querySelectorAll('.code-part').length;
 		md.set(half); // it grows before all of it was there
@@ -506,7 +522,8 @@ func TestCodeInPieces(t *testing.T) {
 		md.el.remove();
 		return out;
 	})`)
-	if got.Parts < 60 || got.First < 1 || got.First > 5 || got.Steps < 20 || got.Kept < 2 || !got.Same || got.After != "After." || !got.Redone || !got.Short {
+	if got.Parts < 60 || got.First < 1 || got.First > 5 || got.Steps < 20 || got.Kept < 2 || !got.Same ||
+		got.After != "After." || !got.Redone || !got.Short {
 		t.Errorf("%+v", got)
 	}
 }

@@ -58,7 +58,8 @@ func offer(t *testing.T, address, name string) (leave func()) {
 	over := make(chan error, 1)
 	go func() {
 		over <- worker.Run(ctx, worker.Options{Connect: address, Name: name, Version: "0.9.2", Concurrent: 1,
-			Drain: time.Minute, Labels: map[string]string{"disk": "ssd"}, Runner: tool.NewRunner(tool.Settings{}), Tools: tools})
+			Drain: time.Minute, Labels: map[string]string{"disk": "ssd"}, Runner: tool.NewRunner(tool.Settings{}),
+			Tools: tools})
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -80,11 +81,14 @@ func TestSettingsCluster(t *testing.T) {
 	first, address := pair(t)
 	w.cluster.Store(first)
 	s.reload()
-	s.wait("table", "alpha", "answers you", "ready", "0.9.1", "12", "41 ms", "5f1c09aa", "beta <b>", "draining", "1.50 s")
+	s.wait("table", "alpha", "answers you", "ready", "0.9.1", "12", "41 ms", "5f1c09aa", "beta <b>", "draining",
+		"1.50 s")
 	s.wait(".settings", "No workers are connected", "wield worker --connect URL")
 	var row []string
-	s.evaluate(&row, `[...document.querySelectorAll('tbody tr')[0].cells].map((c) => c.dataset.title + ' ' + c.innerText)`)
-	for i, want := range map[int]string{4: "Workers 0", 5: "Requests 12", 6: "Run leases 3", 7: "Waiting calls 0", 8: "Journal lag 41 ms"} {
+	s.evaluate(&row,
+		`[...document.querySelectorAll('tbody tr')[0].cells].map((c) => c.dataset.title + ' ' + c.innerText)`)
+	for i, want := range map[int]string{4: "Workers 0", 5: "Requests 12", 6: "Run leases 3", 7: "Waiting calls 0",
+		8: "Journal lag 41 ms"} {
 		if len(row) != 10 || row[i] != want {
 			t.Errorf("the row of a service is %q, without %q", row, want)
 		}

@@ -23,7 +23,8 @@ func modelServer(t *testing.T) string {
 		case r.URL.Path == "/v1/models":
 			fmt.Fprint(w, `{"data": [{"id": "qwen3:8b"}, {"id": "gemma3:4b"}]}`)
 		default:
-			fmt.Fprint(w, `{"choices": [{"message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}]}`)
+			fmt.Fprint(w,
+				`{"choices": [{"message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}]}`)
 		}
 	}))
 	t.Cleanup(s.Close)
@@ -67,7 +68,8 @@ func TestConnect(t *testing.T) {
 	s.gone(".connect")
 	s.wait("select[aria-label=Model]", "qwen3:8b")
 	text, err := os.ReadFile(filepath.Join(w.dir, "connected.yaml"))
-	if err != nil || !strings.Contains(string(text), "url: "+server+"/v1") || strings.Contains(string(text), "k-right") {
+	if err != nil || !strings.Contains(string(text), "url: "+server+"/v1") ||
+		strings.Contains(string(text), "k-right") {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
@@ -81,7 +83,8 @@ func TestConnectAdmin(t *testing.T) {
 	if n := s.count(".connect"); n != 0 {
 		t.Error("a client is shown how to connect a model")
 	}
-	if status := w.ask(clientKey, "POST", "/connect", map[string]string{"url": "http://127.0.0.1:9"}, nil); status != 403 {
+	if status := w.ask(clientKey, "POST", "/connect", map[string]string{"url": "http://127.0.0.1:9"},
+		nil); status != 403 {
 		t.Errorf("a client's connection is answered with %d", status)
 	}
 }
@@ -93,7 +96,8 @@ func TestPlaygroundFilled(t *testing.T) {
 	s.wait(".reading", "get_weather")
 	s.wait(".page-body", "205 of 205 bytes")
 	var atEnd bool
-	s.evaluate(&atEnd, `(() => { const r = document.querySelector('input[type=range]'); return r.max > 0 && r.value === r.max; })()`)
+	s.evaluate(&atEnd,
+		`(() => { const r = document.querySelector('input[type=range]'); return r.max > 0 && r.value === r.max; })()`)
 	if !atEnd {
 		t.Error("the slider is not at its end")
 	}

@@ -19,7 +19,8 @@ func (m *weak) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	switch m.mode.Load() {
 	case "broken":
-		http.Error(w, `{"error":{"message":"the weights are gone","type":"server_error"}}`, http.StatusInternalServerError)
+		http.Error(w, `{"error":{"message":"the weights are gone","type":"server_error"}}`,
+			http.StatusInternalServerError)
 	case "busy":
 		w.Header().Set("Retry-After", "25")
 		http.Error(w, `{"error":{"message":"too many requests"}}`, http.StatusTooManyRequests)
@@ -45,7 +46,8 @@ models:
   helper: {backend: once, mode: native, agent: {tools: [calculator]}}
   other: {backend: twice, mode: native, agent: {tools: [calculator]}}
 `, "URL", server.URL), nil)
-	run := journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_terminal", Model: "m", By: "wield run"}}
+	run := journal.Record{Kind: journal.KindRun,
+		Run: &journal.RunRecord{Session: "ses_terminal", Model: "m", By: "wield run"}}
 	said := journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "asked at the command line"}}
 	if _, err := w.journal.Append(t.Context(), "run_terminal", 0, run, said); err != nil {
 		t.Fatal(err)

@@ -34,8 +34,10 @@ func BenchmarkPagePaint(b *testing.B) {
 		}
 		s := w.open(br, adminKey, "")
 		var paint, view float64
-		s.evaluate(&paint, `new Promise((done) => new PerformanceObserver((l) => { for (const e of l.getEntries()) if (e.name === 'first-contentful-paint') done(e.startTime); }).observe({type: 'paint', buffered: true}))`)
-		s.evaluate(&view, `new Promise((done) => { const look = () => document.querySelector('main h1') ? requestAnimationFrame(() => done(performance.now())) : requestAnimationFrame(look); look(); })`)
+		s.evaluate(&paint,
+			`new Promise((done) => new PerformanceObserver((l) => { for (const e of l.getEntries()) if (e.name === 'first-contentful-paint') done(e.startTime); }).observe({type: 'paint', buffered: true}))`)
+		s.evaluate(&view,
+			`new Promise((done) => { const look = () => document.querySelector('main h1') ? requestAnimationFrame(() => done(performance.now())) : requestAnimationFrame(look); look(); })`)
 		first, ready = append(first, paint), append(ready, view)
 		s.tab.Close()
 	}
@@ -121,11 +123,16 @@ func BenchmarkPageRush(b *testing.B) {
 func (w *world) rush(t testing.TB, number, runs, each int) {
 	t.Helper()
 	for i := range runs {
-		records := []journal.Record{{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_rush", Agent: "sums", By: "ada"}}}
+		records := []journal.Record{{Kind: journal.KindRun,
+			Run: &journal.RunRecord{Session: "ses_rush", Agent: "sums", By: "ada"}}}
 		for range each - 1 {
-			records = append(records, journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text("a message among many")}}})
+			records = append(records,
+				journal.Record{Kind: journal.KindMessage,
+					Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser,
+						Parts: chat.Text("a message among many")}}})
 		}
-		if _, err := w.journal.Append(t.Context(), fmt.Sprintf("run_rush_%d_%d", number, i), 0, records...); err != nil {
+		if _, err := w.journal.Append(t.Context(), fmt.Sprintf("run_rush_%d_%d", number, i), 0,
+			records...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -143,7 +150,10 @@ func BenchmarkPageWriting(b *testing.B) {
 	}
 	n = min(n, 30)
 	text := strings.Repeat(strings.Repeat(line, 5)+"\n", n*pieces*size/(5*len(line)+1)) + "\nThe very end.\n"
-	w := newWorld(b, curious, map[string]string{"sums.yaml": fmt.Sprintf("wield: scenario/v1\nname: sums\ndefaults: {chunk: %d}\nturns:\n  - id: a\n    when: {}\n    reply: [{text: %s}]\n", size, yamlString(text))})
+	w := newWorld(b, curious,
+		map[string]string{
+			"sums.yaml": fmt.Sprintf(
+				"wield: scenario/v1\nname: sums\ndefaults: {chunk: %d}\nturns:\n  - id: a\n    when: {}\n    reply: [{text: %s}]\n", size, yamlString(text))})
 	s := w.open(br, adminKey, "#/chat")
 	s.call(nil, "choose", `select[aria-label="Model"]`, "sums")
 	before := s.heap(b)
@@ -153,7 +163,8 @@ func BenchmarkPageWriting(b *testing.B) {
 	s.press("Enter")
 	for end := begun.Add(time.Duration(n+60) * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		var over bool
-		if s.evaluate(&over, `Boolean(document.querySelector('.said-model .markdown')?.lastElementChild?.textContent.includes('The very end.'))`); over {
+		if s.evaluate(&over,
+			`Boolean(document.querySelector('.said-model .markdown')?.lastElementChild?.textContent.includes('The very end.'))`); over {
 			break
 		}
 		if time.Now().After(end) {
@@ -173,10 +184,13 @@ func BenchmarkPageCode(b *testing.B) {
 	w := newWorld(b, curious, map[string]string{"sums.yaml": curiousScenario})
 	line := "\tif err := doSomething(with, some, words); err != nil { return err }\n"
 	text := "```go\n" + strings.Repeat(line, 1<<20/len(line)) + "// The very end.\n```\n"
-	if _, err := w.journal.Append(b.Context(), "run_code", 0, journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_code", Agent: "sums", By: "ada"}},
-		journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text("code")}}},
+	if _, err := w.journal.Append(b.Context(), "run_code", 0,
+		journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_code", Agent: "sums", By: "ada"}},
+		journal.Record{Kind: journal.KindMessage,
+			Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text("code")}}},
 		journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},
-		journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(text)}}},
+		journal.Record{Kind: journal.KindTurnEnd,
+			TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(text)}}},
 		journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "answer"}}); err != nil {
 		b.Fatal(err)
 	}

@@ -45,7 +45,8 @@ import (
 func TestMain(m *testing.M) {
 	sandbox.Main() // this program is also what starts commands
 	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // tests wait for a browser half of their time
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		// tests wait for a browser half of their time
 		_ = f.Value.Set(strconv.Itoa(max(4, runtime.GOMAXPROCS(0))))
 	}
 	var s shared
@@ -93,7 +94,8 @@ func (s *shared) start() (*chromium.Browser, error) {
 	}
 	before, had := os.LookupEnv("TMPDIR")
 	os.Setenv("TMPDIR", s.dir)
-	s.browser, err = chromium.Start(context.Background(), chromium.Options{NoSandbox: os.Getuid() == 0, Hosts: []string{"127.0.0.1"}, Env: env, Patience: patience})
+	s.browser, err = chromium.Start(context.Background(),
+		chromium.Options{NoSandbox: os.Getuid() == 0, Hosts: []string{"127.0.0.1"}, Env: env, Patience: patience})
 	if had {
 		os.Setenv("TMPDIR", before)
 	} else {
@@ -128,23 +130,26 @@ capture: {requests: memory, keep: 500}
 
 // A world is a service with all that it keeps, which can be stopped and started again at its address.
 type world struct {
-	t         testing.TB
-	dir       string
-	text      string // of its configuration
-	journal   journal.Store
-	capture   *capture.Ring
-	stats     *stats.Store
-	door      *door
-	base      string // http://HOST:PORT
-	api       *api.Server
-	hub       *runs.Hub
-	stop      func()
-	guest     *chromium.Guest                 // who opens its page; nil: nobody yet
-	ran       atomic.Int32                    // how often something asked for /pwned, which texts do that should not run
-	post      post                            // the answers on their way to the page
-	connected string                          // the model that was connected in the page; it cannot be asked before a restart
-	clock     atomic.Value                    // of type func() time.Time: what the journal's records are dated by; none: the time
-	cluster   atomic.Pointer[cluster.Cluster] // that it belongs to; nil: none
+	t       testing.TB
+	dir     string
+	text    string // of its configuration
+	journal journal.Store
+	capture *capture.Ring
+	stats   *stats.Store
+	door    *door
+	base    string // http://HOST:PORT
+	api     *api.Server
+	hub     *runs.Hub
+	stop    func()
+	guest   *chromium.Guest // who opens its page; nil: nobody yet
+	// how often something asked for /pwned, which texts do that should not run
+	ran  atomic.Int32
+	post post // the answers on their way to the page
+	// the model that was connected in the page; it cannot be asked before a restart
+	connected string
+	// of type func() time.Time: what the journal's records are dated by; none: the time
+	clock   atomic.Value
+	cluster atomic.Pointer[cluster.Cluster] // that it belongs to; nil: none
 }
 
 // today is when the statistics of every service under test are asked for, and when they count: in the middle
@@ -163,7 +168,8 @@ func newWorld(t testing.TB, text string, files map[string]string) *world {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(content, "DIR", filepath.ToSlash(w.dir))), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(content, "DIR", filepath.ToSlash(w.dir))),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -228,7 +234,8 @@ func (w *world) start() {
 	env := map[string]string{"ADMIN_KEY": adminKey, "CLIENT_KEY": clientKey, "APPROVER_KEY": approverKey}
 	getenv := func(name string) string { return env[name] }
 	file := filepath.Join(w.dir, "wield.yaml")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(w.text, "DIR", filepath.ToSlash(w.dir))), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(w.text, "DIR", filepath.ToSlash(w.dir))),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, err := config.Load(config.Options{File: file, Getenv: getenv})
@@ -236,7 +243,8 @@ func (w *world) start() {
 		t.Fatal(err)
 	}
 	w.hub = runs.New(runs.Options{Journal: w.journal})
-	service, err := compose.New(c.Config, compose.Environment{Getenv: getenv, Capture: w.capture, Stats: w.stats, Hub: w.hub, File: file})
+	service, err := compose.New(c.Config, compose.Environment{Getenv: getenv, Capture: w.capture, Stats: w.stats,
+		Hub: w.hub, File: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,10 +253,12 @@ func (w *world) start() {
 	lines := new(api.Log)
 	logger := slog.New(lines.Handler(slog.NewTextHandler(io.Discard, nil)))
 	logger.Info("the service of a test starts", "directory", w.dir)
-	o := api.Options{Settings: func() api.Settings { return compose.Settings(c) }, Lines: lines, Log: logger, Journal: w.journal, Hub: w.hub, Captures: w.capture, Stats: w.stats, Version: "test", KeepAlive: time.Second,
+	o := api.Options{Settings: func() api.Settings { return compose.Settings(c) }, Lines: lines, Log: logger,
+		Journal: w.journal, Hub: w.hub, Captures: w.capture, Stats: w.stats, Version: "test", KeepAlive: time.Second,
 		Holder: func(hash [sha256.Size]byte) (api.Caller, bool) {
 			who, ok := g.WhoHas(hash)
-			return api.Caller{Name: who.Name, Role: api.Role(who.Role), Sees: func(model string) bool { return g.Sees(who.Name, model) }}, ok
+			return api.Caller{Name: who.Name, Role: api.Role(who.Role),
+				Sees: func(model string) bool { return g.Sees(who.Name, model) }}, ok
 		},
 		Cluster: func() (cluster.Status, bool) {
 			c := w.cluster.Load()
@@ -303,9 +313,11 @@ func (w *world) start() {
 	show := func(rw http.ResponseWriter, r *http.Request, _ gateway.Caller) { page.ServeHTTP(rw, r) }
 	service.Gateway.Journal = w.journal
 	service.Gateway.Mounts = []gateway.Mount{
-		{Prefix: api.Prefix + "/", Serve: func(rw http.ResponseWriter, r *http.Request, _ gateway.Caller) { w.post.carry(a, rw, r) }},
+		{Prefix: api.Prefix + "/",
+			Serve: func(rw http.ResponseWriter, r *http.Request, _ gateway.Caller) { w.post.carry(a, rw, r) }},
 		{Prefix: web.Root, Linked: true, Serve: show}, {Prefix: web.Prefix, Serve: show},
-		{Prefix: "/pwned", Linked: true, Serve: func(http.ResponseWriter, *http.Request, gateway.Caller) { w.ran.Add(1) }},
+		{Prefix: "/pwned", Linked: true,
+			Serve: func(http.ResponseWriter, *http.Request, gateway.Caller) { w.ran.Add(1) }},
 	}
 	g = gateway.New(service.Gateway)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -573,7 +585,9 @@ func (w *world) open(b *chromium.Browser, key, path string) *sheet {
 	}
 	s.view(1440, 900, false)
 	if key != "" {
-		s.call(nil, "evaluate", fmt.Sprintf(`fetch('/api/v1/login', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({key: %q})}).then((r) => r.status)`, key))
+		s.call(nil, "evaluate",
+			fmt.Sprintf(
+				`fetch('/api/v1/login', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({key: %q})}).then((r) => r.status)`, key))
 	}
 	s.goTo(path)
 	w.t.Cleanup(func() {
@@ -724,7 +738,8 @@ func (s *sheet) evaluate(result any, script string) {
 
 func (s *sheet) view(width, height int, dark bool) {
 	s.t.Helper()
-	if err := s.tab.Show(s.t.Context(), chromium.View{Width: width, Height: height, Dark: dark, Still: true}); err != nil {
+	if err := s.tab.Show(s.t.Context(), chromium.View{Width: width, Height: height, Dark: dark,
+		Still: true}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -736,7 +751,8 @@ func (s *sheet) pictures(name string) {
 		word          string
 		width, height int
 		dark          bool
-	}{{"1440-light", 1440, 900, false}, {"1440-dark", 1440, 900, true}, {"390-light", 390, 844, false}, {"390-dark", 390, 844, true}} {
+	}{{"1440-light", 1440, 900, false}, {"1440-dark", 1440, 900, true}, {"390-light", 390, 844, false},
+		{"390-dark", 390, 844, true}} {
 		s.view(v.width, v.height, v.dark)
 		var wide [2]int
 		s.call(nil, "quiet")
@@ -779,7 +795,8 @@ func (w *world) cookies(key string) *http.Client {
 		w.t.Fatal(err)
 	}
 	c := &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := c.Post(w.base+api.Prefix+"/login", "application/json", strings.NewReader(fmt.Sprintf(`{"key":%q}`, key)))
+	resp, err := c.Post(w.base+api.Prefix+"/login", "application/json",
+		strings.NewReader(fmt.Sprintf(`{"key":%q}`, key)))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -21,26 +21,32 @@ turns:
 // person and an address can say, and then goes through every view with all that can be opened in it.
 func TestHostileViews(t *testing.T) {
 	b := browser(t)
-	w := newWorld(t, talks, map[string]string{"talk.yaml": strings.ReplaceAll(hostileScenario, "CANARY", strings.ReplaceAll(canary, "'", "''")), "evil.html": canary})
+	w := newWorld(t, talks,
+		map[string]string{"talk.yaml": strings.ReplaceAll(hostileScenario, "CANARY",
+			strings.ReplaceAll(canary, "'", "''")), "evil.html": canary})
 	s := w.open(b, adminKey, "#/chat")
 	s.wait("select", "plain")
 	s.call(nil, "choose", "select", "plain")
 	s.drop(`<img src=/pwned onerror=fetch('/pwned')>.txt`, "text/plain", canary)
 	s.wait(".chip", "<img src=")
-	s.drop(`evil.svg`, "image/svg+xml", `<svg xmlns="http://www.w3.org/2000/svg" onload="fetch('/pwned')"><script>fetch('/pwned')</script></svg>`)
+	s.drop(`evil.svg`, "image/svg+xml",
+		`<svg xmlns="http://www.w3.org/2000/svg" onload="fetch('/pwned')"><script>fetch('/pwned')</script></svg>`)
 	s.says(canary)
 	s.wait(".said-model", "<script>")
 	s.wait(".foot-line")
 	var views []string
 	for _, input := range []string{"upstream " + canary, "unknown " + canary, "calc " + canary} {
 		var r struct{ ID string }
-		if status := w.ask(adminKey, "POST", "/runs", map[string]string{"agent": "helper", "input": input}, &r); status >= 300 {
+		if status := w.ask(adminKey, "POST", "/runs", map[string]string{"agent": "helper", "input": input},
+			&r); status >= 300 {
 			t.Fatalf("%d for %.20s", status, input)
 		}
 		views = append(views, "#/inspector/run/"+r.ID)
 	}
-	for _, view := range append(views, "#/", "#/chat", "#/chat/"+canary, "#/approvals", "#/approvals/"+canary, "#/inspector", "#/inspector/run/"+canary, "#/inspector?q="+canary,
-		"#/analytics", "#/playground", "#/settings/models", "#/settings/models/"+canary, "#/settings/tools", "#/settings/tools/"+canary, "#/settings/policy", "#/settings/keys", "#/"+canary) {
+	for _, view := range append(views, "#/", "#/chat", "#/chat/"+canary, "#/approvals", "#/approvals/"+canary,
+		"#/inspector", "#/inspector/run/"+canary, "#/inspector?q="+canary, "#/analytics", "#/playground",
+		"#/settings/models", "#/settings/models/"+canary, "#/settings/tools", "#/settings/tools/"+canary,
+		"#/settings/policy", "#/settings/keys", "#/"+canary) {
 		s.goTo(view)
 		s.wait("main")
 		s.evaluate(nil, `(async () => {
@@ -50,7 +56,8 @@ func TestHostileViews(t *testing.T) {
 			}
 		})()`)
 		var found int
-		s.evaluate(&found, `document.querySelectorAll('script:not([src^="/web/"]), iframe, style, [onerror], [onload], a[href^="javascript"], img[src*="pwned"], object, embed').length`)
+		s.evaluate(&found,
+			`document.querySelectorAll('script:not([src^="/web/"]), iframe, style, [onerror], [onload], a[href^="javascript"], img[src*="pwned"], object, embed').length`)
 		if found > 0 {
 			t.Errorf("%.40s: %d elements came out of a text", view, found)
 		}
@@ -115,7 +122,8 @@ func TestHostileMarkdown(t *testing.T) {
 	b := browser(t)
 	var all []string
 	for _, attack := range markdownAttacks {
-		for _, form := range []string{"%s", "- one %s\n  - two %s", "> %s", "**%s** and *%s*", "| a |\n|---|\n| %s |", "# %s",
+		for _, form := range []string{"%s", "- one %s\n  - two %s", "> %s", "**%s** and *%s*", "| a |\n|---|\n| %s |",
+			"# %s",
 			"[%s](https://x.example)", "```html\n%s\n```"} {
 			all = append(all, strings.ReplaceAll(form, "%s", attack))
 		}

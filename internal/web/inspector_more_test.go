@@ -36,7 +36,8 @@ func (s *sheet) copied() (text string) {
 	s.t.Helper()
 	s.told("Copied")
 	s.evaluate(&text, "navigator.clipboard.readText()")
-	s.evaluate(nil, "document.querySelectorAll('.toasts button').forEach((b) => b.click()), true") // it goes by itself, too
+	// it goes by itself, too
+	s.evaluate(nil, "document.querySelectorAll('.toasts button').forEach((b) => b.click()), true")
 	s.gone(".toast")
 	return text
 }
@@ -66,7 +67,8 @@ func TestInspectorGrows(t *testing.T) {
 	s.wait(".panel.chosen-call", "nobody has decided yet", "No result.")
 	s.click("Prompt sent to the model")
 	s.wait(".folded[open]", "Open the shop on Sundays.")
-	if status := w.ask(approverKey, "POST", "/approvals/"+id, map[string]string{"decision": "deny", "reason": "closed is closed"}, nil); status != 200 {
+	if status := w.ask(approverKey, "POST", "/approvals/"+id,
+		map[string]string{"decision": "deny", "reason": "closed is closed"}, nil); status != 200 {
 		t.Fatal(status)
 	}
 	s.wait(".panel.chosen-call", "by amy", "closed is closed")
@@ -99,7 +101,9 @@ func TestInspectorCompare(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)
 	var runs []string
-	for _, decision := range []map[string]any{{"decision": "edit", "arguments": map[string]string{"path": "hours.md", "old_string": "Sunday: closed", "new_string": "Sunday: <b>noon</b>"}}, {"decision": "stop"}} {
+	for _, decision := range []map[string]any{{"decision": "edit",
+		"arguments": map[string]string{"path": "hours.md", "old_string": "Sunday: closed",
+			"new_string": "Sunday: <b>noon</b>"}}, {"decision": "stop"}} {
 		id := w.begins("shop", "Open the shop on Sundays.")
 		var a struct{ Run string }
 		if status := w.ask(approverKey, "POST", "/approvals/"+id, decision, &a); status != 200 {
@@ -107,7 +111,8 @@ func TestInspectorCompare(t *testing.T) {
 		}
 		if decision["decision"] == "edit" {
 			w.question(a.Run) // of the next call
-			if err := os.WriteFile(filepath.Join(w.dir, "work", "hours.md"), []byte(shopFiles["work/hours.md"]), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(w.dir, "work", "hours.md"), []byte(shopFiles["work/hours.md"]),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -115,14 +120,16 @@ func TestInspectorCompare(t *testing.T) {
 	}
 	s := w.open(b, adminKey, "#/inspector/run/"+runs[0]+"/1")
 	var order []string // a person's time stands alone: the check is over when it begins
-	s.evaluate(&order, `Promise.all([import('/web/pages/inspector.js'), fetch('/api/v1/runs/`+runs[0]+`/timeline').then((r) => r.json())]).then(([inspector, t]) => {
+	s.evaluate(&order, `Promise.all([import('/web/pages/inspector.js'), fetch('/api/v1/runs/`+runs[0]+
+		`/timeline').then((r) => r.json())]).then(([inspector, t]) => {
 		const [check, wait] = inspector.spans(t).filter((s) => s.turn === 1 && ['check', 'wait'].includes(s.kind));
 		return [check.kind, wait.kind, check.end <= wait.at ? 'apart' : 'the check takes ' + (check.end - wait.at) + ' ms of the wait'];
 	})`)
 	if want := []string{"check", "wait", "apart"}; !slices.Equal(order, want) {
 		t.Errorf("the spans are %q, want %q", order, want)
 	}
-	s.wait(".panel", "as a person changed them", "Sunday: <b>noon</b>", "as the model wrote them", "Sunday: 11:00 to 15:00", "by amy")
+	s.wait(".panel", "as a person changed them", "Sunday: <b>noon</b>", "as the model wrote them",
+		"Sunday: 11:00 to 15:00", "by amy")
 	s.click("Compare", ".inspect-main")
 	s.told("edit_file is chosen")
 	s.goTo("#/inspector/run/" + runs[1] + "/1")
@@ -180,7 +187,8 @@ func TestInspectorCase(t *testing.T) {
 	s.click("Copy as case")
 	line := s.copied()
 	cases, err := dialecttest.Read(strings.NewReader(line))
-	if err != nil || len(cases) != 1 || len(cases[0].Want.Calls) != 1 || cases[0].Want.Calls[0].Name != "calculator" || string(cases[0].Want.Calls[0].Arguments) != `{"expression":"6 * 7"}` {
+	if err != nil || len(cases) != 1 || len(cases[0].Want.Calls) != 1 || cases[0].Want.Calls[0].Name != "calculator" ||
+		string(cases[0].Want.Calls[0].Arguments) != `{"expression":"6 * 7"}` {
 		t.Fatalf("%v: %s", err, line)
 	}
 	if len(cases[0].Want.Notes) == 0 || !strings.HasPrefix(cases[0].Text, "Right.") {
@@ -207,8 +215,9 @@ func TestInspectorCopiesFail(t *testing.T) {
 	w := newWorld(t, plain, nil)
 	s := w.open(b, adminKey, "#/inspector")
 	for _, c := range []struct{ what, fails, told string }{
-		{"Copy as Go test", "Error", "it is gone"}, {"Copy as case", "Error", "it is gone"}, {"Copy as scenario", "Error", "it is gone"},
-		{"Copy as Go test", "AbortError", ""}, {"Copy as case", "AbortError", ""}, {"Copy as scenario", "AbortError", ""},
+		{"Copy as Go test", "Error", "it is gone"}, {"Copy as case", "Error", "it is gone"},
+		{"Copy as scenario", "Error", "it is gone"}, {"Copy as Go test", "AbortError", ""},
+		{"Copy as case", "AbortError", ""}, {"Copy as scenario", "AbortError", ""},
 	} {
 		var told string
 		s.evaluate(&told, fmt.Sprintf(`import('/web/lib/copies.js').then(async ({actions}) => {
@@ -242,10 +251,13 @@ func TestInspectorBounceWhole(t *testing.T) {
 	s.wait(".reading", "1 call", "auto")
 	s.wait(".split-calls", "formula")
 	call := strings.Repeat("word ", 20_000) + "the very end"
-	if _, err := w.journal.Append(t.Context(), "run_cut", 0, journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_cut", Agent: "sums", By: "ada"}},
+	if _, err := w.journal.Append(t.Context(), "run_cut", 0,
+		journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_cut", Agent: "sums", By: "ada"}},
 		journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},
-		journal.Record{Kind: journal.KindBounce, Bounce: &chat.BounceDetail{Reason: chat.ReasonInvalid, Suppressed: call, Sent: "again"}},
-		journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Before: []journal.Text{journal.Text(call)}, Raw: "ok", Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("ok")}}},
+		journal.Record{Kind: journal.KindBounce,
+			Bounce: &chat.BounceDetail{Reason: chat.ReasonInvalid, Suppressed: call, Sent: "again"}},
+		journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Before: []journal.Text{journal.Text(call)},
+			Raw: "ok", Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("ok")}}},
 		journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "answer"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +273,8 @@ func TestInspectorBounceWhole(t *testing.T) {
 func TestInspectorCost(t *testing.T) {
 	b := browser(t)
 	const told = "wield: scenario/v1\nname: sums\nturns:\n  - id: all\n    when: {}\n    reply: [{text: fine}]\n    usage: {in: 1500, out: 250}\n"
-	for _, tt := range []struct{ prices, want string }{{"prices: {plain: {in: 3, out: 15}}\n", "cost 0.00825"}, {"", "cost not known"}} {
+	for _, tt := range []struct{ prices, want string }{{"prices: {plain: {in: 3, out: 15}}\n", "cost 0.00825"},
+		{"", "cost not known"}} {
 		w := newWorld(t, tt.prices+curious, map[string]string{"sums.yaml": told})
 		w.complete(`{"model":"plain","messages":[{"role":"user","content":"What is it?"}]}`)
 		s := w.open(b, adminKey, "#/inspector/exchange/"+w.capture.List()[0].ID)
@@ -280,8 +293,12 @@ func TestInspectorGoTest(t *testing.T) {
 		return `<tool_call>{"name":"calculator","arguments":` + string(arguments) + `}</tool_call>`
 	}
 	answer := odd + call("6 * 7") + call(odd) + `<tool_call>{"name":"calculator","arguments":{"expression":"cut`
-	w := newWorld(t, curious, map[string]string{"sums.yaml": "wield: scenario/v1\nname: sums\nturns:\n  - id: a\n    when: {}\n    reply: [{text: " + yamlString(answer) + "}]\n"})
-	w.complete(`{"model":"plain","messages":[{"role":"user","content":"go"}],"tools":[{"type":"function","function":{"name":"calculator","parameters":{"type":"object","properties":{"expression":{"type":"string"}}}}}]}`)
+	w := newWorld(t, curious,
+		map[string]string{
+			"sums.yaml": "wield: scenario/v1\nname: sums\nturns:\n  - id: a\n    when: {}\n    reply: [{text: " +
+				yamlString(answer) + "}]\n"})
+	w.complete(
+		`{"model":"plain","messages":[{"role":"user","content":"go"}],"tools":[{"type":"function","function":{"name":"calculator","parameters":{"type":"object","properties":{"expression":{"type":"string"}}}}}]}`)
 	s := w.open(b, adminKey, "#/inspector/exchange/"+w.capture.List()[0].ID)
 	s.copies()
 	s.wait(".split-call", "calculator")
@@ -290,7 +307,8 @@ func TestInspectorGoTest(t *testing.T) {
 	if n := strings.Count(text, "\n\t\t\"calculator"); n != 3 {
 		t.Fatalf("%d calls are wanted:\n%s", n, text)
 	}
-	for want, source := range map[string]string{"ok": text, "FAIL": strings.Replace(text, `\"6 * 7\"}",`, `\"6 * 8\"}",`, 1)} {
+	for want, source := range map[string]string{"ok": text,
+		"FAIL": strings.Replace(text, `\"6 * 7\"}",`, `\"6 * 8\"}",`, 1)} {
 		file := filepath.Join(t.TempDir(), "reading_test.go")
 		if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
 			t.Fatal(err)

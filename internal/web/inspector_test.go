@@ -44,11 +44,13 @@ func curiousWorld(t *testing.T) (w *world, run string) {
 	t.Helper()
 	w = newWorld(t, curious, map[string]string{"sums.yaml": curiousScenario})
 	var r struct{ ID string }
-	if status := w.ask(adminKey, "POST", "/runs", map[string]string{"agent": "sums", "input": "What is six times seven?"}, &r); status != http.StatusCreated {
+	if status := w.ask(adminKey, "POST", "/runs",
+		map[string]string{"agent": "sums", "input": "What is six times seven?"}, &r); status != http.StatusCreated {
 		t.Fatalf("the run is answered with %d", status)
 	}
 	w.ended(r.ID)
-	w.complete(`{"model":"plain","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"What is it? <b onclick=alert(1)>"}],
+	w.complete(
+		`{"model":"plain","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"What is it? <b onclick=alert(1)>"}],
 		"tools":[{"type":"function","function":{"name":"calculator","parameters":{"type":"object","properties":{"expression":{"type":"string"}},"required":["expression"],"additionalProperties":false}}}]}`)
 	return w, r.ID
 }
@@ -68,7 +70,8 @@ func (w *world) ended(id string) {
 // complete sends a chat completion.
 func (w *world) complete(body string) {
 	w.t.Helper()
-	req, err := http.NewRequestWithContext(w.t.Context(), "POST", w.base+"/v1/chat/completions", bytes.NewReader([]byte(body)))
+	req, err := http.NewRequestWithContext(w.t.Context(), "POST", w.base+"/v1/chat/completions",
+		bytes.NewReader([]byte(body)))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -180,7 +183,8 @@ func TestInspectorExchange(t *testing.T) {
 	s.press("Enter")
 	s.wait(".filter-note", "there is no field")
 	var prevented bool
-	s.evaluate(&prevented, `!document.querySelector('input[type=search]').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true, cancelable: true}))`)
+	s.evaluate(&prevented,
+		`!document.querySelector('input[type=search]').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true, cancelable: true}))`)
 	if prevented {
 		t.Error("Enter in the search is taken for a key of the view")
 	}
@@ -201,8 +205,10 @@ func TestInspectorLive(t *testing.T) {
 	b := browser(t)
 	w, _ := curiousWorld(t)
 	s := w.open(b, clientKey, "#/inspector")
-	s.wait(".filter-note", "Nothing recorded yet. Send a message in Chat or a request to the API: it appears here with what the model wrote, its calls and their results.")
-	if status := w.ask(clientKey, "POST", "/runs", map[string]string{"agent": "sums", "input": "Something new"}, nil); status != http.StatusCreated {
+	s.wait(".filter-note",
+		"Nothing recorded yet. Send a message in Chat or a request to the API: it appears here with what the model wrote, its calls and their results.")
+	if status := w.ask(clientKey, "POST", "/runs", map[string]string{"agent": "sums", "input": "Something new"},
+		nil); status != http.StatusCreated {
 		t.Fatalf("the run is answered with %d", status)
 	}
 	s.wait(".inspect-item", "Something new")
@@ -230,8 +236,13 @@ func TestShare(t *testing.T) {
 // TestHostileTexts shows what models, tools and clients can write, as text.
 func TestHostileTexts(t *testing.T) {
 	b := browser(t)
-	hostile := `<img src=x onerror="document.title='HIT'"><script>document.title='HIT'</script>` + "\u202e\u0007" + `[x](javascript:document.title='HIT')`
-	w := newWorld(t, curious, map[string]string{"sums.yaml": "wield: scenario/v1\nname: sums\nturns:\n  - id: a\n    when: {}\n    reply: [{text: " + yamlString(hostile+`<tool_call>{"name":"calculator","arguments":{"expression":"`+strings.ReplaceAll(hostile, `"`, `\"`)+`"}}</tool_call>`) + "}]\n"})
+	hostile := `<img src=x onerror="document.title='HIT'"><script>document.title='HIT'</script>` + "\u202e\u0007" +
+		`[x](javascript:document.title='HIT')`
+	w := newWorld(t, curious,
+		map[string]string{
+			"sums.yaml": "wield: scenario/v1\nname: sums\nturns:\n  - id: a\n    when: {}\n    reply: [{text: " +
+				yamlString(hostile+`<tool_call>{"name":"calculator","arguments":{"expression":"`+
+					strings.ReplaceAll(hostile, `"`, `\"`)+`"}}</tool_call>`) + "}]\n"})
 	var r struct{ ID string }
 	w.ask(adminKey, "POST", "/runs", map[string]string{"agent": "sums", "input": hostile}, &r)
 	w.ended(r.ID)
@@ -297,26 +308,37 @@ func TestInspectorSize(t *testing.T) {
 	if n := s.count(".inspect-main *"); n > 2000 {
 		t.Errorf("%d elements are in the page", n)
 	}
-	s.evaluate(nil, `(() => { const el = document.querySelector('.split-calls .tree-leaf'); el.dispatchEvent(new MouseEvent('mouseover', {bubbles: true})); })()`)
+	s.evaluate(nil,
+		`(() => { const el = document.querySelector('.split-calls .tree-leaf'); el.dispatchEvent(new MouseEvent('mouseover', {bubbles: true})); })()`)
 	s.wait(".split-text .lit", "at the end")
 }
 
 // appendBig records a run of 5 004 records, the text of whose first answer has a megabyte.
 func (w *world) appendBig(t testing.TB) {
 	t.Helper()
-	def := []journal.Definition{{Name: "calculator", Parameters: json.RawMessage(`{"type":"object","properties":{"expression":{"type":"string"}}}`)}}
-	long := strings.Repeat("a line of the answer with some words in it\n", 1<<20/43) + `<tool_call>{"name":"calculator","arguments":{"expression":"at the end"}}</tool_call>`
-	records := []journal.Record{{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_big", Agent: "sums", By: "ada", Offered: def}},
+	def := []journal.Definition{{Name: "calculator",
+		Parameters: json.RawMessage(`{"type":"object","properties":{"expression":{"type":"string"}}}`)}}
+	long := strings.Repeat("a line of the answer with some words in it\n", 1<<20/43) +
+		`<tool_call>{"name":"calculator","arguments":{"expression":"at the end"}}</tool_call>`
+	records := []journal.Record{{Kind: journal.KindRun,
+		Run: &journal.RunRecord{Session: "ses_big", Agent: "sums", By: "ada", Offered: def}},
 		{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},
-		{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Raw: journal.Text(long), Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("x")}}}}
+		{Kind: journal.KindTurnEnd,
+			TurnEnd: &journal.TurnEnd{Raw: journal.Text(long),
+				Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("x")}}}}
 	for i := range 2500 {
 		id := fmt.Sprint("call_", i)
 		records = append(records, journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Turn: i + 1, Model: "m"}},
-			journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Turn: i + 1, Message: chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{{ID: id, Name: "calculator", Arguments: `{"expression":"1"}`, Complete: true}}}}})
+			journal.Record{Kind: journal.KindTurnEnd,
+				TurnEnd: &journal.TurnEnd{Turn: i + 1,
+					Message: chat.Message{Role: chat.RoleAssistant,
+						Calls: []chat.Call{{ID: id, Name: "calculator", Arguments: `{"expression":"1"}`,
+							Complete: true}}}}})
 	}
 	records = append(records, journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "answer"}})
 	for from := 0; from < len(records); from += 500 {
-		if _, err := w.journal.Append(t.Context(), "run_big", int64(from), records[from:min(from+500, len(records))]...); err != nil {
+		if _, err := w.journal.Append(t.Context(), "run_big", int64(from),
+			records[from:min(from+500, len(records))]...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -325,7 +347,8 @@ func (w *world) appendBig(t testing.TB) {
 // openBig opens the run of appendBig, and returns how many milliseconds that took.
 func (s *sheet) openBig() (took float64) {
 	s.t.Helper()
-	s.evaluate(&took, `new Promise((done) => { const at = performance.now(); location.hash = '#/inspector/run/run_big/0';
+	s.evaluate(&took,
+		`new Promise((done) => { const at = performance.now(); location.hash = '#/inspector/run/run_big/0';
 		const look = () => { if (document.querySelector('.split-text .list-row') && document.querySelector('.waterfall .list-row')) done(performance.now() - at); else requestAnimationFrame(look); }; look(); })`)
 	return took
 }
@@ -336,7 +359,8 @@ func TestInspectorRush(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, curious, map[string]string{"sums.yaml": curiousScenario})
 	s := w.open(b, adminKey, "#/inspector")
-	s.wait(".filter-note", "Nothing recorded yet. Send a message in Chat or a request to the API: it appears here with what the model wrote, its calls and their results.")
+	s.wait(".filter-note",
+		"Nothing recorded yet. Send a message in Chat or a request to the API: it appears here with what the model wrote, its calls and their results.")
 	for i := range 5 {
 		w.rush(t, i, 20, 100)
 	}

@@ -212,8 +212,9 @@ func TestKeyboardRing(t *testing.T) {
 	w.countedEvenly()
 	id := w.begins("shop", "Open the shop on Sundays.")
 	for i, at := range []struct{ path, wait string }{
-		{"#/approvals/" + id, ".diff"}, {"#/chat", "select"}, {"#/inspector", ".inspect-item"}, {"#/playground", ".inputs"}, {"#/analytics", ".tiles"},
-		{"#/settings/tools", "table"}, {"#/settings/policy", "textarea"}, {"#/settings/log", ".log"},
+		{"#/approvals/" + id, ".diff"}, {"#/chat", "select"}, {"#/inspector", ".inspect-item"},
+		{"#/playground", ".inputs"}, {"#/analytics", ".tiles"}, {"#/settings/tools", "table"},
+		{"#/settings/policy", "textarea"}, {"#/settings/log", ".log"},
 	} {
 		for j, wide := range []int{1440, 390} {
 			if !testlevel.All() && (i > 1 || i != j) {
@@ -251,7 +252,8 @@ func TestStill(t *testing.T) {
 	s := w.says(b, adminKey, "the sum of 1 + 2, please")
 	s.wait(".question")
 	var moving []string
-	s.evaluate(&moving, `[...document.querySelectorAll('*')].filter((el) => { const c = getComputedStyle(el); return c.animationName !== 'none' || c.transitionDuration.split(',').some((d) => parseFloat(d) > 0) || c.scrollBehavior === 'smooth'; }).map((el) => el.outerHTML.slice(0, 80))`)
+	s.evaluate(&moving,
+		`[...document.querySelectorAll('*')].filter((el) => { const c = getComputedStyle(el); return c.animationName !== 'none' || c.transitionDuration.split(',').some((d) => parseFloat(d) > 0) || c.scrollBehavior === 'smooth'; }).map((el) => el.outerHTML.slice(0, 80))`)
 	if len(moving) > 0 {
 		t.Error(fmt.Sprint("these move: ", moving))
 	}

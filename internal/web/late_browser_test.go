@@ -164,7 +164,9 @@ func (s *sheet) comes(l *letter) {
 	l.wait()
 	path := strings.TrimPrefix(strings.SplitN(l.path, "?", 2)[0], api.Prefix)
 	var n int
-	s.evaluate(&n, fmt.Sprintf(`performance.getEntriesByType('resource').filter((e) => e.responseEnd > 0 && new URL(e.name).pathname === %q).length`, api.Prefix+path))
+	s.evaluate(&n,
+		fmt.Sprintf(
+			`performance.getEntriesByType('resource').filter((e) => e.responseEnd > 0 && new URL(e.name).pathname === %q).length`, api.Prefix+path))
 	l.send()
 	s.call(nil, "arrived", path, n+1)
 	s.call(nil, "quiet") // it has been taken
@@ -224,7 +226,8 @@ func TestLateDecision(t *testing.T) {
 	s.wait(".question .diff")
 	l := w.lateAgain("GET", "/approvals/"+first) // it is looked at anew when the connection is back
 	l.wait()
-	if status := w.ask(approverKey, "POST", "/approvals/"+first, map[string]string{"decision": "deny", "reason": "closed is closed"}, nil); status != 200 {
+	if status := w.ask(approverKey, "POST", "/approvals/"+first,
+		map[string]string{"decision": "deny", "reason": "closed is closed"}, nil); status != 200 {
 		t.Fatal(status)
 	}
 	s.wait(".card-question", "Denied by amy: closed is closed")
@@ -241,7 +244,8 @@ func TestLateDecision(t *testing.T) {
 	l.wait()
 	mark.wait()
 	for _, id := range []string{second, third} {
-		if status := w.ask(approverKey, "POST", "/approvals/"+id, map[string]string{"decision": "stop"}, nil); status != 200 {
+		if status := w.ask(approverKey, "POST", "/approvals/"+id, map[string]string{"decision": "stop"},
+			nil); status != 200 {
 			t.Fatal(status)
 		}
 	}
@@ -260,7 +264,8 @@ func TestLateQueue(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)
 	id := w.begins("shop", "Open the shop on Sundays.")
-	if status := w.ask(approverKey, "POST", "/approvals/"+id, map[string]string{"decision": "stop"}, nil); status != 200 {
+	if status := w.ask(approverKey, "POST", "/approvals/"+id, map[string]string{"decision": "stop"},
+		nil); status != 200 {
 		t.Fatal(status)
 	}
 	l := w.late("GET", "/approvals?limit=100&state=pending")
@@ -280,8 +285,10 @@ func TestLateLogin(t *testing.T) {
 	w := newWorld(t, plain, nil)
 	s := w.open(b, adminKey, "#/playground")
 	s.call(nil, "arrived", "/parse", 2)
-	s.call(nil, "arrived", "/approvals", 2) // at the beginning and with the connection: nothing is asked for by itself from now on
-	s.evaluate(nil, `fetch('/api/v1/logout', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{}'}).then((r) => r.status)`)
+	// at the beginning and with the connection: nothing is asked for by itself from now on
+	s.call(nil, "arrived", "/approvals", 2)
+	s.evaluate(nil,
+		`fetch('/api/v1/logout', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{}'}).then((r) => r.status)`)
 	l := w.late("GET", "/settings")
 	s.evaluate(nil, "location.hash = '#/settings', true")
 	s.wait("[role=alert]", "Your login has expired.")
@@ -312,7 +319,8 @@ func TestLateMessage(t *testing.T) {
 		t.Errorf("the person is taken to %s", got)
 	}
 	session := "/sessions/" + w.only("/sessions")
-	for end := time.Now().Add(patience); w.times("PATCH", session) == 0; s.call(nil, "quiet") { // it is called by its first words when it was sent
+	for end := time.Now().Add(patience); w.times("PATCH", session) == 0; s.call(nil, "quiet") {
+		// it is called by its first words when it was sent
 		if time.Now().After(end) {
 			t.Fatal("the chat gets no title")
 		}
@@ -405,7 +413,8 @@ func TestLateChat(t *testing.T) {
 	begin := func(input, session string) {
 		t.Helper()
 		var r struct{ ID string }
-		if status := w.ask(adminKey, "POST", "/runs", map[string]string{"agent": "plain", "input": input, "session": session}, &r); status != http.StatusCreated {
+		if status := w.ask(adminKey, "POST", "/runs", map[string]string{"agent": "plain", "input": input,
+			"session": session}, &r); status != http.StatusCreated {
 			t.Fatal(status)
 		}
 		w.ended(r.ID)
@@ -476,7 +485,8 @@ func TestLateTrial(t *testing.T) {
 	l := w.late("POST", "/tools/edit_file/run")
 	s.click("Run")
 	l.wait()
-	s.write(".form textarea", `{"path": "hours.md", "old_string": "Sunday: closed", "new_string": "Sunday: burnt down"}`)
+	s.write(".form textarea",
+		`{"path": "hours.md", "old_string": "Sunday: closed", "new_string": "Sunday: burnt down"}`)
 	s.comes(l)
 	s.wait(".diff", "Sunday: open")
 	s.gone("button", offer)
@@ -494,7 +504,8 @@ func TestLateTrial(t *testing.T) {
 	s.click("Run", "dialog .row.end")
 	l.wait()
 	s.click("Run", "dialog .row.end")
-	s.write("dialog textarea", `{"path": "hours.md", "old_string": "Sunday: closed", "new_string": "Sunday: burnt down"}`)
+	s.write("dialog textarea",
+		`{"path": "hours.md", "old_string": "Sunday: closed", "new_string": "Sunday: burnt down"}`)
 	s.comes(l)
 	s.wait("dialog .badge", "asks")
 	s.gone("dialog button", "Run it anyway")
@@ -522,7 +533,8 @@ func TestLateList(t *testing.T) {
 	l := w.late("GET", "/inspect?limit=50")
 	w.rush(t, 1, 1, 2)
 	l.wait()
-	s.evaluate(nil, `new Promise((r) => requestAnimationFrame(() => { const l = document.querySelector('.inspect-list'); l.scrollTop = l.scrollHeight; requestAnimationFrame(r); })).then(() => true)`)
+	s.evaluate(nil,
+		`new Promise((r) => requestAnimationFrame(() => { const l = document.querySelector('.inspect-list'); l.scrollTop = l.scrollHeight; requestAnimationFrame(r); })).then(() => true)`)
 	s.call(nil, "quiet") // it was heard of
 	s.comes(l)
 	s.wait(`.inspect-list [aria-setsize="101"]`)

@@ -202,7 +202,8 @@ func pinFont(dir string) ([]string, error) {
 		}
 	}
 	file := filepath.Join(fonts, "fonts.conf")
-	return []string{"FONTCONFIG_FILE=" + file, "FONTCONFIG_PATH=" + fonts, "TZ=UTC", "LANG=en_US.UTF-8", "LC_ALL=en_US.UTF-8", "LANGUAGE=en_US"},
+	return []string{"FONTCONFIG_FILE=" + file, "FONTCONFIG_PATH=" + fonts, "TZ=UTC", "LANG=en_US.UTF-8",
+			"LC_ALL=en_US.UTF-8", "LANGUAGE=en_US"},
 		os.WriteFile(file, []byte(`<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">
 <fontconfig>
 <dir>`+fonts+`</dir><cachedir>`+filepath.Join(fonts, "cache")+`</cachedir>

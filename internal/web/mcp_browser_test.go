@@ -24,9 +24,11 @@ func listing(t *testing.T, description *atomic.Value) string {
 		w.Header().Set("Content-Type", "application/json")
 		switch m.Method {
 		case "initialize":
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"stock","version":"7"}}}`, m.ID)
+			fmt.Fprintf(w,
+				`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"stock","version":"7"}}}`, m.ID)
 		case "tools/list":
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"count","description":%q,"inputSchema":{"type":"object"}}]}}`, m.ID, description.Load())
+			fmt.Fprintf(w,
+				`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"count","description":%q,"inputSchema":{"type":"object"}}]}}`, m.ID, description.Load())
 		default:
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}`, m.ID)
 		}

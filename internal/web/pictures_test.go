@@ -72,7 +72,8 @@ func newGallery(t *testing.T, b *chromium.Browser) *gallery {
 		t.Fatal(err)
 	}
 	var agent string
-	if _, err := tab.Call(t.Context(), &agent, "evaluate", "document.fonts.ready.then(() => navigator.userAgent)"); err != nil {
+	if _, err := tab.Call(t.Context(), &agent, "evaluate",
+		"document.fonts.ready.then(() => navigator.userAgent)"); err != nil {
 		t.Fatal(err)
 	}
 	version := regexp.MustCompile(`Chrome/(\d+)`).FindStringSubmatch(agent)
@@ -104,7 +105,8 @@ func newGallery(t *testing.T, b *chromium.Browser) *gallery {
 		t.Fatal(err)
 	}
 	if share := differs(decoded(t, raw), want); share > alikeShare/5 {
-		t.Skipf("SKIPPED, pictures of the page are not compared: a page that is none of wield's looks different here in %.2f %% of its pixels", 100*share)
+		t.Skipf(
+			"SKIPPED, pictures of the page are not compared: a page that is none of wield's looks different here in %.2f %% of its pixels", 100*share)
 	}
 	return g
 }
@@ -144,7 +146,8 @@ var four = []struct {
 	word          string
 	width, height int
 	dark          bool
-}{{"1440-light", 1440, 900, false}, {"1440-dark", 1440, 900, true}, {"390-light", 390, 844, false}, {"390-dark", 390, 844, true}}
+}{{"1440-light", 1440, 900, false}, {"1440-dark", 1440, 900, true}, {"390-light", 390, 844, false},
+	{"390-dark", 390, 844, true}}
 
 // show compares a view, wide and narrow, light and dark. Nothing may be wider than the screen.
 func (g *gallery) show(s *sheet, name string) {
@@ -218,7 +221,8 @@ func (g *gallery) compare(s *sheet, file, before string) {
 			}
 		}
 	}
-	s.t.Errorf("%s differs in %.2f %% of its pixels, and at most %.1f %% may; %s. If it should look so, go test ./internal/web -run TestPictures -update takes the pictures anew", name, 100*share, 100*alikeShare, where)
+	s.t.Errorf(
+		"%s differs in %.2f %% of its pixels, and at most %.1f %% may; %s. If it should look so, go test ./internal/web -run TestPictures -update takes the pictures anew", name, 100*share, 100*alikeShare, where)
 }
 
 // masked takes a picture, after a script, in which nothing is seen that another run has differently: times,
@@ -300,7 +304,8 @@ var seen = []struct {
 	{"approvals-command", func(t *testing.T, b *chromium.Browser) *sheet {
 		w := newWorld(t, shop, shopFiles)
 		first := w.begins("shop", "Open the shop on Sundays.")
-		if status := w.ask(adminKey, "POST", "/approvals/"+first, map[string]string{"decision": "allow"}, nil); status != 200 {
+		if status := w.ask(adminKey, "POST", "/approvals/"+first, map[string]string{"decision": "allow"},
+			nil); status != 200 {
 			t.Fatal(status)
 		}
 		s := w.open(b, adminKey, "#/approvals")
@@ -365,16 +370,18 @@ var shown = []struct {
 		s.wait(".diff", "Sunday: noon to two")
 		return s
 	}},
-	{"inspector.png", 1180, 790, `document.querySelector('.asides').scrollIntoView({block: 'end'})`, func(t *testing.T, b *chromium.Browser) *sheet {
-		w, run := curiousWorld(t)
-		s := w.open(b, adminKey, "#/inspector/run/"+run+"/1")
-		s.wait(".inspect-item", "What is six times seven?", "What is it?")
-		s.wait(".asides", "trailing_comma", "accepted")
-		s.wait(".split-calls .tree-leaf", "6 * 7")
-		s.evaluate(nil, `[...document.querySelectorAll('.split-calls .tree-leaf')].find((e) => e.innerText.includes('6 * 7')).dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))`)
-		s.wait(".split-text .lit")
-		return s
-	}},
+	{"inspector.png", 1180, 790, `document.querySelector('.asides').scrollIntoView({block: 'end'})`,
+		func(t *testing.T, b *chromium.Browser) *sheet {
+			w, run := curiousWorld(t)
+			s := w.open(b, adminKey, "#/inspector/run/"+run+"/1")
+			s.wait(".inspect-item", "What is six times seven?", "What is it?")
+			s.wait(".asides", "trailing_comma", "accepted")
+			s.wait(".split-calls .tree-leaf", "6 * 7")
+			s.evaluate(nil,
+				`[...document.querySelectorAll('.split-calls .tree-leaf')].find((e) => e.innerText.includes('6 * 7')).dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))`)
+			s.wait(".split-text .lit")
+			return s
+		}},
 }
 
 // TestPictures compares the views with pictures of them. With -update it takes the pictures. Without
@@ -421,18 +428,25 @@ func (w *world) countedEvenly() {
 		at := begin.Add(time.Duration(i) * step)
 		n := 1 + (i*7)%5
 		for _, line := range []string{
-			fmt.Sprintf("qwen3 ada hermes read_file calls=%d first_try=%d repaired=1 repairs=2 done=%d run:100=3,180=2,240=1", 10*n, 9*n, 9*n),
-			fmt.Sprintf("qwen3 cleo raw-json edit_file calls=%d first_try=%d malformed=%d invalid=1 done=%d timeout=1 asked=2 approved=1 refused=1 run:300=4 wait:800=2", 4*n, n, n, 3*n),
+			fmt.Sprintf(
+				"qwen3 ada hermes read_file calls=%d first_try=%d repaired=1 repairs=2 done=%d run:100=3,180=2,240=1",
+				10*n, 9*n, 9*n),
+			fmt.Sprintf(
+				"qwen3 cleo raw-json edit_file calls=%d first_try=%d malformed=%d invalid=1 done=%d timeout=1 asked=2 approved=1 refused=1 run:300=4 wait:800=2", 4*n, n, n, 3*n),
 			fmt.Sprintf("llama cleo function-tag read_file calls=%d first_try=%d done=%d run:120=2", n, n, n),
-			fmt.Sprintf("llama cleo - - answers=%d requests=%d tokens_in=%d tokens_out=%d answer:500=3,700=1 first:400=4", 2*n, 2*n, 900*n, 80*n),
-			fmt.Sprintf("qwen3 ada - - answers=%d failed=1 bounced=2 mended=1 bounces=2 requests=%d tokens_in=%d tokens_out=%d cost_micros=1234 answer:520=9 first:410=9", 9*n, 11*n, 5000*n, 700*n),
+			fmt.Sprintf(
+				"llama cleo - - answers=%d requests=%d tokens_in=%d tokens_out=%d answer:500=3,700=1 first:400=4", 2*n,
+				2*n, 900*n, 80*n),
+			fmt.Sprintf(
+				"qwen3 ada - - answers=%d failed=1 bounced=2 mended=1 bounces=2 requests=%d tokens_in=%d tokens_out=%d cost_micros=1234 answer:520=9 first:410=9", 9*n, 11*n, 5000*n, 700*n),
 			"qwen3 ada - generate_image offered=20 offered_bytes=4000",
 		} {
 			f := strings.SplitN(line, " ", 5)
 			for k := range f[:4] {
 				f[k] = strings.TrimPrefix(f[k], "-")
 			}
-			files[at.Format(time.DateOnly)] += fmt.Sprintf("\n%d\t%s\t%s\t.\n", at.Unix()/3600, strings.Join(f[:4], "\t"), strings.ReplaceAll(f[4], " ", "\t"))
+			files[at.Format(time.DateOnly)] += fmt.Sprintf("\n%d\t%s\t%s\t.\n", at.Unix()/3600,
+				strings.Join(f[:4], "\t"), strings.ReplaceAll(f[4], " ", "\t"))
 		}
 	}
 	for day, text := range files {

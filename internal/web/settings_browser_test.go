@@ -26,7 +26,8 @@ func TestSettings(t *testing.T) {
 	s.write(".form textarea", `{"path": "hours.md", "old_string": "Sunday: closed", "new_string": 3}`)
 	s.click("Run")
 	s.wait(".form .bad-words", "string")
-	s.write(".form textarea", `{"path": "hours.md", "old_string": "Sunday: closed", "new_string": "Sunday: <b>open</b>"}`)
+	s.write(".form textarea",
+		`{"path": "hours.md", "old_string": "Sunday: closed", "new_string": "Sunday: <b>open</b>"}`)
 	s.click("Run")
 	s.wait(".diff", "Sunday: <b>open</b>")
 	s.wait(".settings", "The rules ask", "no rule of the policy default matches")
@@ -50,7 +51,8 @@ func TestSettings(t *testing.T) {
 	s.wait(".settings", "the path leaves the root")
 
 	id := w.begins("shop", "Open the shop on Sundays.")
-	if status := w.ask(approverKey, "POST", "/approvals/"+id, map[string]any{"decision": "allow", "always": true}, nil); status != 200 {
+	if status := w.ask(approverKey, "POST", "/approvals/"+id, map[string]any{"decision": "allow", "always": true},
+		nil); status != 200 {
 		t.Fatal(status)
 	}
 	s.wait("table", "amy", "allow: {tool: [write_file]")
@@ -76,7 +78,8 @@ func TestSettings(t *testing.T) {
 	s.call(nil, "choose", `input[aria-label="Words"]`, "")
 	s.wait(".log", "the service of a test starts")
 	var part string
-	s.evaluate(&part, `[...document.querySelectorAll('.log li')].find((li) => li.innerText.includes('the service of a test starts')).querySelector('.log-part').innerText`)
+	s.evaluate(&part,
+		`[...document.querySelectorAll('.log li')].find((li) => li.innerText.includes('the service of a test starts')).querySelector('.log-part').innerText`)
 	s.call(nil, "choose", `select[aria-label="Category"]`, part)
 	s.wait(".log", "the service of a test starts")
 	s.gone(".log", "gateway ")

@@ -3,8 +3,8 @@
 //
 // Words:
 //
-//   - The page is one document and the scripts, styles and pictures that it loads. They are files of this package, as they are written:
-//     nothing builds them, and nothing comes from another host.
+//   - The page is one document and the scripts, styles and pictures that it loads. They are files of this package, as
+//     they are written: nothing builds them, and nothing comes from another host.
 //   - A view is one of the things that the page shows, at an address of its own behind the #.
 //
 // The page asks the interface of package api alone, and knows of a service no more than that tells.
@@ -69,7 +69,8 @@ func New() (*Site, error) {
 			return errors.New("web: no content type for " + name)
 		}
 		sum := sha256.Sum256(body)
-		s.files[at(name)] = file{kind: kind, tag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, body: body}
+		s.files[at(name)] = file{kind: kind, tag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
+			body: body}
 		return nil
 	})
 	return s, err
@@ -96,8 +97,10 @@ func at(name string) string {
 // policy is the Content-Security-Policy: nothing from elsewhere, no script but the files of this package, and none
 // that a text is made into. Pictures may also be data, because those that people send are. The
 // frames are those of apps, which may lead nowhere else.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; frame-src 'self'; " +
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src " +
+	"'self'; font-src 'self'; frame-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types " +
+	"'none'"
 
 // headers stand on every answer.
 var headers = [][2]string{
@@ -108,7 +111,8 @@ var headers = [][2]string{
 	{"Cross-Origin-Opener-Policy", "same-origin"},
 	{"Cross-Origin-Resource-Policy", "same-origin"},
 	{"Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()"},
-	{"Cache-Control", "no-cache"}, // a newer program has newer files at the same addresses; what has not changed is not sent again
+	// a newer program has newer files at the same addresses; what has not changed is not sent again
+	{"Cache-Control", "no-cache"},
 }
 
 // ServeHTTP answers one request.

@@ -45,7 +45,8 @@ func TestFiles(t *testing.T) {
 			}
 		}
 		tag := w.Header().Get("ETag")
-		if w := get(t, s, "GET", p, "If-None-Match", `"other", W/`+tag); w.Code != http.StatusNotModified || w.Body.Len() > 0 {
+		if w := get(t, s, "GET", p, "If-None-Match", `"other", W/`+tag); w.Code != http.StatusNotModified ||
+			w.Body.Len() > 0 {
 			t.Errorf("%s with its tag: %d, %d bytes", p, w.Code, w.Body.Len())
 		}
 		if w := get(t, s, "GET", p, "If-None-Match", `"other"`); w.Code != http.StatusOK {
@@ -59,10 +60,12 @@ func TestFiles(t *testing.T) {
 		method, path string
 		status       int
 	}{
-		{"GET", "/web/nothing.js", 404}, {"GET", "/web/", 404}, {"GET", "/web/../web.go", 404}, {"GET", "/web/pages", 404}, {"POST", "/", 405}, {"DELETE", "/web/app.js", 405},
+		{"GET", "/web/nothing.js", 404}, {"GET", "/web/", 404}, {"GET", "/web/../web.go", 404},
+		{"GET", "/web/pages", 404}, {"POST", "/", 405}, {"DELETE", "/web/app.js", 405},
 	} {
 		w := get(t, s, tt.method, tt.path)
-		if w.Code != tt.status || w.Header().Get("Content-Security-Policy") != policy || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+		if w.Code != tt.status || w.Header().Get("Content-Security-Policy") != policy ||
+			!strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
 			t.Errorf("%s %s: %d %v", tt.method, tt.path, w.Code, w.Header())
 		}
 	}

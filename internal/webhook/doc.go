@@ -4,9 +4,10 @@
 // Words:
 //
 //   - An endpoint is where events are sent, with the secret that signs them.
-//   - An event is something that happened to a run or to a question of one: a record of the journal, told in a form of its own.
-//   - A link is an address that lets whoever has it see and answer one question. Its token is made from the endpoint's secret and the
-//     question's id, so that nothing has to be kept, and a restart changes nothing.
+//   - An event is something that happened to a run or to a question of one: a record of the journal, told in a form of
+//     its own.
+//   - A link is an address that lets whoever has it see and answer one question. Its token is made from the endpoint's
+//     secret and the question's id, so that nothing has to be kept, and a restart changes nothing.
 //
 // The journal is the queue: each endpoint has a goroutine that follows it at its own pace. So a slow endpoint holds
 // up neither a run nor another endpoint, and costs no memory.

@@ -135,7 +135,8 @@ func newEndpoint(e Endpoint, t http.RoundTripper) (*endpoint, error) {
 	}
 	client := &http.Client{Transport: t}
 	if t == nil {
-		// The host is opened because the configuration names it, whatever it is. Nothing else is: an answer leads nowhere.
+		// The host is opened because the configuration names it, whatever it is. Nothing else is: an answer leads
+		// nowhere.
 		p, err := policy.New(policy.Definition{Default: chat.DecisionDeny, Rules: []policy.Rule{
 			{Decision: chat.DecisionAllow, Selector: policy.Selector{Host: []string{u.Host}}}}})
 		if err != nil {

@@ -110,7 +110,8 @@ func over() journal.Record {
 func TestBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, store := &far{}, &journal.Memory{}
-		s, err := New(Options{Journal: store, Endpoints: []Endpoint{{URL: "https://hooks.example/x", Secret: testSecret}}, Transport: f})
+		s, err := New(Options{Journal: store,
+			Endpoints: []Endpoint{{URL: "https://hooks.example/x", Secret: testSecret}}, Transport: f})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +128,8 @@ func TestBegin(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if len(f.got) != 2 || !strings.Contains(f.got[0].body, "run_between") || !strings.Contains(f.got[1].body, "run.ended") {
+		if len(f.got) != 2 || !strings.Contains(f.got[0].body, "run_between") ||
+			!strings.Contains(f.got[1].body, "run.ended") {
 			t.Errorf("sent %+v", f.got)
 		}
 	})
@@ -137,16 +139,21 @@ func TestBegin(t *testing.T) {
 func TestRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &far{}
-		s, store := sender(t, f, Endpoint{URL: "https://hooks.example/x", Secret: testSecret, Answers: "https://wield.example/"})
+		s, store := sender(t, f, Endpoint{URL: "https://hooks.example/x", Secret: testSecret,
+			Answers: "https://wield.example/"})
 		synctest.Wait()
 		add(t, store, "run_1", 0, begun())
 		approvals := &journal.Approvals{Store: store, Session: "ses", Run: "run_1"}
-		a, err := approvals.Ask(t.Context(), tool.Question{Binding: "b", Tool: "rm", Arguments: json.RawMessage(`{"path":"x"}`), Rule: "r", Why: "w"})
+		a, err := approvals.Ask(t.Context(),
+			tool.Question{Binding: "b", Tool: "rm", Arguments: json.RawMessage(`{"path":"x"}`), Rule: "r", Why: "w"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		add(t, store, "run_1", 1, journal.Record{Kind: journal.KindWait, Wait: &journal.Wait{For: journal.WaitApproval, Approvals: []string{a.ID}}})
-		if _, err := approvals.Decide(t.Context(), a.ID, tool.Answer{State: tool.ApprovalDenied, By: "amy", Reason: "no"}); err != nil {
+		add(t, store, "run_1", 1,
+			journal.Record{Kind: journal.KindWait,
+				Wait: &journal.Wait{For: journal.WaitApproval, Approvals: []string{a.ID}}})
+		if _, err := approvals.Decide(t.Context(), a.ID, tool.Answer{State: tool.ApprovalDenied, By: "amy",
+			Reason: "no"}); err != nil {
 			t.Fatal(err)
 		}
 		add(t, store, "run_1", 2, journal.Record{Kind: journal.KindResume, Resume: &journal.Resume{}}, over())
@@ -156,11 +163,13 @@ func TestRound(t *testing.T) {
 		}
 		for i, want := range Kinds() {
 			var m Message
-			if err := json.Unmarshal([]byte(f.got[i].body), &m); err != nil || m.Event != want || m.Run != "run_1" || m.Session != "ses" || m.ID != f.got[i].header.Get("Webhook-Id") {
+			if err := json.Unmarshal([]byte(f.got[i].body), &m); err != nil || m.Event != want || m.Run != "run_1" ||
+				m.Session != "ses" || m.ID != f.got[i].header.Get("Webhook-Id") {
 				t.Errorf("%d: %s %v, want %s", i, f.got[i].body, err, want)
 			}
 			stamp := f.got[i].header.Get("Webhook-Timestamp")
-			if got := f.got[i].header.Get("Webhook-Signature"); got != "v1,"+sign([]byte(testSecret), m.ID+"."+stamp+"."+f.got[i].body) {
+			if got := f.got[i].header.Get("Webhook-Signature"); got != "v1,"+
+				sign([]byte(testSecret), m.ID+"."+stamp+"."+f.got[i].body) {
 				t.Errorf("%d: signature %q", i, got)
 			}
 			switch want {
@@ -172,11 +181,13 @@ func TestRound(t *testing.T) {
 				if _, good := s.Check("apr_other", link); good {
 					t.Error("a link lets in to another approval")
 				}
-				if m.Approval.State != tool.ApprovalPending && m.Approval.State != tool.ApprovalDenied || string(m.Approval.Arguments) != `{"path":"x"}` {
+				if m.Approval.State != tool.ApprovalPending && m.Approval.State != tool.ApprovalDenied ||
+					string(m.Approval.Arguments) != `{"path":"x"}` {
 					t.Errorf("%+v", m.Approval)
 				}
 			case ApprovalDecided:
-				if m.Approval.State != tool.ApprovalDenied || m.Approval.By != "amy" || m.Approval.Reason != "no" || m.Approval.Link != "" {
+				if m.Approval.State != tool.ApprovalDenied || m.Approval.By != "amy" || m.Approval.Reason != "no" ||
+					m.Approval.Link != "" {
 					t.Errorf("%+v", m.Approval)
 				}
 			case RunEnded:
@@ -209,7 +220,8 @@ func TestRetry(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &far{plan: tt.plan, after: tt.after}
-				_, store := sender(t, f, Endpoint{URL: "https://hooks.example/x", Secret: testSecret, Events: []Kind{RunEnded}})
+				_, store := sender(t, f, Endpoint{URL: "https://hooks.example/x", Secret: testSecret,
+					Events: []Kind{RunEnded}})
 				synctest.Wait()
 				add(t, store, "run_1", 0, begun(), over())
 				time.Sleep(time.Hour)
@@ -236,7 +248,8 @@ func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, quick := &far{hold: make(chan struct{})}, &far{}
 		both := transport{"slow.example": slow, "quick.example": quick}
-		_, store := sender(t, both, Endpoint{URL: "https://slow.example/", Secret: testSecret}, Endpoint{URL: "https://quick.example/", Secret: testSecret})
+		_, store := sender(t, both, Endpoint{URL: "https://slow.example/", Secret: testSecret},
+			Endpoint{URL: "https://quick.example/", Secret: testSecret})
 		synctest.Wait()
 		const n = 50
 		for i := range n {
@@ -269,7 +282,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &far{plan: []int{500, 500, 500, 500, 500, 500}, after: "300"}
-		_, store := sender(t, f, Endpoint{URL: "https://hooks.example/x", Secret: testSecret, Events: []Kind{RunStarted}})
+		_, store := sender(t, f, Endpoint{URL: "https://hooks.example/x", Secret: testSecret,
+			Events: []Kind{RunStarted}})
 		synctest.Wait()
 		f.mu.Lock()
 		for range 200 {
@@ -293,13 +307,17 @@ func TestOld(t *testing.T) {
 
 func TestNew(t *testing.T) {
 	for _, e := range []Endpoint{
-		{URL: "hooks", Secret: testSecret}, {URL: "https://hooks.example", Secret: "short"}, {URL: "https://hooks.example", Secret: "whsec_!"},
+		{URL: "hooks", Secret: testSecret}, {URL: "https://hooks.example", Secret: "short"},
+		{URL: "https://hooks.example", Secret: "whsec_!"},
 	} {
 		if _, err := New(Options{Endpoints: []Endpoint{e}}); err == nil || strings.Contains(err.Error(), "short") {
 			t.Errorf("%+v: %v", e, err)
 		}
 	}
-	if _, err := New(Options{Endpoints: []Endpoint{{URL: "https://hooks.example:1", Secret: "whsec_MDEyMzQ1Njc4OWFiY2RlZg=="}}}); err != nil {
+	if _, err := New(
+		Options{
+			Endpoints: []Endpoint{{URL: "https://hooks.example:1",
+				Secret: "whsec_MDEyMzQ1Njc4OWFiY2RlZg=="}}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -363,11 +381,16 @@ func TestHostile(t *testing.T) {
 			}
 		},
 		"a length that it does not keep, taken": answers("HTTP/1.1 200 OK\r\nContent-Length: 1099511627776\r\n\r\nx"),
-		"hints without end":                     answers(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", 50000)),
-		"another protocol by 101":               answers("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"),
-		"two lengths":                           answers("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxy"),
-		"a redirect to the machine's metadata":  answers("HTTP/1.1 307 x\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n"),
-		"a redirect to its own address":         answers("HTTP/1.1 308 x\r\nLocation: /sesame-path\r\nContent-Length: 0\r\n\r\n"),
+		"hints without end": answers(
+			strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", 50000)),
+		"another protocol by 101": answers(
+			"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"),
+		"two lengths": answers(
+			"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxy"),
+		"a redirect to the machine's metadata": answers(
+			"HTTP/1.1 307 x\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n"),
+		"a redirect to its own address": answers(
+			"HTTP/1.1 308 x\r\nLocation: /sesame-path\r\nContent-Length: 0\r\n\r\n"),
 	} {
 		s := httptest.NewServer(answer)
 		e, err := newEndpoint(Endpoint{URL: s.URL + "/sesame-path", Secret: testSecret}, nil)
@@ -381,7 +404,8 @@ func TestHostile(t *testing.T) {
 		if (err == nil) != (name == "an endless body" || strings.HasSuffix(name, ", taken")) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err != nil && (strings.Contains(err.Error(), "sesame") || strings.Contains(err.Error(), testSecret) || len(err.Error()) > 300) {
+		if err != nil && (strings.Contains(err.Error(), "sesame") || strings.Contains(err.Error(), testSecret) ||
+			len(err.Error()) > 300) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 		e.client.CloseIdleConnections()
@@ -447,7 +471,8 @@ func (s *shaky) Watch(ctx context.Context, q journal.Query) iter.Seq2[journal.En
 func TestJournalIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, store := &far{}, &shaky{Memory: &journal.Memory{}}
-		s, err := New(Options{Journal: store, Endpoints: []Endpoint{{URL: "https://hooks.example/x", Secret: testSecret}}, Transport: f})
+		s, err := New(Options{Journal: store,
+			Endpoints: []Endpoint{{URL: "https://hooks.example/x", Secret: testSecret}}, Transport: f})
 		if err != nil {
 			t.Fatal(err)
 		}

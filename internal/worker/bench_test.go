@@ -62,8 +62,8 @@ func BenchmarkDispatch(b *testing.B) {
 	})
 }
 
-// BenchmarkIdle connects 2000 workers that do nothing but beat, and reports by how much the memory of the process grows,
-// and what they cost of a processor. It holds both ends of each connection, so that a service needs less.
+// BenchmarkIdle connects 2000 workers that do nothing but beat, and reports by how much the memory of the process
+// grows, and what they cost of a processor. It holds both ends of each connection, so that a service needs less.
 func BenchmarkIdle(b *testing.B) {
 	const workers = 2000
 	for range b.N {

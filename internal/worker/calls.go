@@ -218,7 +218,8 @@ func (w *Worker) perform(ctx context.Context, r *run) *cluster.Done {
 	for e, err := range runner.Run(ctx, plan) {
 		switch {
 		case err != nil && asked != "":
-			return failed(tool.ErrApproval, "the tool %s asks a person with a form, which a worker does not pass on (%s): "+
+			return failed(tool.ErrApproval, "the tool %s asks a person with a form, which a worker does not pass on "+
+				"(%s): "+
 				"run it at the service, or answer in its arguments", c.Tool, asked)
 		case err != nil:
 			return failed(tool.ErrUnexpected, "%v", err)
@@ -253,7 +254,8 @@ func (w *Worker) approve(ctx context.Context, questions *tool.MemoryApprovals, p
 	switch {
 	case !w.o.Asks:
 		return failed(tool.ErrApproval,
-			"the rules of the worker %s ask before %s runs (%s), and services may not answer: set worker.approvals to service there",
+			"the rules of the worker %s ask before %s runs (%s), and services may not answer: set worker.approvals "+
+				"to service there",
 			w.o.Name, c.Tool, q.Why), nil
 	case c.Approved == nil || c.Approved.Binding != q.Binding:
 		return &cluster.Done{Ask: &cluster.Ask{Binding: q.Binding, Why: q.Why}}, nil

@@ -46,7 +46,9 @@ func (s *service) intrude(t testing.TB, key, token string) *rogue {
 	if info := r.line(t); !strings.HasPrefix(info, "INFO ") {
 		t.Fatalf("%q", info)
 	}
-	r.say(t, `CONNECT {"verbose":false,"pedantic":false,"headers":true,"no_responders":true,"protocol":1,"auth_token":%q}`, token)
+	r.say(t,
+		`CONNECT {"verbose":false,"pedantic":false,"headers":true,"no_responders":true,"protocol":1,"auth_token":%q}`,
+		token)
 	return r
 }
 
@@ -150,7 +152,8 @@ func intrusion(t *testing.T, key string) {
 		{honest.Out(service, id), forged},
 		{honest.From(), lie},
 		{honest.To(), &cluster.ToWorker{Stop: service + "." + id}},
-		{honest.To(), &cluster.ToWorker{Call: &cluster.CallRequest{Service: service, ID: "1", Key: "1", Tool: "secret"}}},
+		{honest.To(),
+			&cluster.ToWorker{Call: &cluster.CallRequest{Service: service, ID: "1", Key: "1", Tool: "secret"}}},
 		{cluster.Services, &cluster.Service{ID: service, Gone: true}},
 		{"$SYS.REQ.SERVER.PING", lie},
 	} {

@@ -250,7 +250,8 @@ func TestCancel(t *testing.T) {
 	if d := time.Since(at); d > time.Second {
 		t.Errorf("a cancelled call ended after %v", d)
 	}
-	r = r.With(func(s *tool.Settings) { s.Limits.Timeout = 100 * time.Millisecond }) // the tool says a minute, which the runner's does not change
+	// the tool says a minute, which the runner's does not change
+	r = r.With(func(s *tool.Settings) { s.Limits.Timeout = 100 * time.Millisecond })
 	e, _ := r.Settings().Tools.Lookup("build__hang")
 	e.Tool.Limits.Timeout = 100 * time.Millisecond
 	if got := call(t, r, "build__hang", "{}"); got.ErrorType != tool.ErrTimeout {
@@ -367,7 +368,9 @@ func asking(t *testing.T) *policy.Policy {
 func TestApproval(t *testing.T) {
 	s := newService(t)
 	rules := asking(t)
-	s.work(t, "build", "a", func(o *worker.Options) { o.Runner = o.Runner.With(func(s *tool.Settings) { s.Policy = rules }) }, echo("a"))
+	s.work(t, "build", "a", func(o *worker.Options) {
+		o.Runner = o.Runner.With(func(s *tool.Settings) { s.Policy = rules })
+	}, echo("a"))
 	for _, test := range []struct {
 		name   string
 		answer tool.Answer
@@ -431,7 +434,9 @@ func TestWorkerRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	asks := asking(t)
-	s.work(t, "deny", "a", func(o *worker.Options) { o.Runner = o.Runner.With(func(s *tool.Settings) { s.Policy = deny }) }, echo("a"))
+	s.work(t, "deny", "a", func(o *worker.Options) {
+		o.Runner = o.Runner.With(func(s *tool.Settings) { s.Policy = deny })
+	}, echo("a"))
 	s.work(t, "alone", "b", func(o *worker.Options) {
 		o.Runner, o.Asks = o.Runner.With(func(s *tool.Settings) { s.Policy = asks }), false
 	}, echo("b"))
@@ -505,8 +510,8 @@ func TestDrain(t *testing.T) {
 func TestRefused(t *testing.T) {
 	s := newService(t)
 	for key, want := range map[string]string{"": "does not know the key", "wrong": "does not know the key"} {
-		err := worker.Run(t.Context(), worker.Options{Connect: s.URL, Key: key, Name: "x", Runner: tool.NewRunner(tool.Settings{}),
-			Tools: &tool.Registry{}})
+		err := worker.Run(t.Context(), worker.Options{Connect: s.URL, Key: key, Name: "x",
+			Runner: tool.NewRunner(tool.Settings{}), Tools: &tool.Registry{}})
 		if refused := (*worker.RefusedError)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", key, err)
 		}

@@ -34,10 +34,12 @@ func Run(t *testing.T, open Open) {
 		name string
 		run  func(t *testing.T, s journal.Store)
 	}{
-		{"Append", appendReads}, {"Conflict", conflict}, {"Refused", refused}, {"AllOrNothing", allOrNothing}, {"Duplicate", duplicate},
-		{"Race", race}, {"Query", query}, {"Pages", pages}, {"Heads", heads}, {"Sessions", sessions}, {"Rename", rename}, {"Watch", watch},
-		{"WatchAtOnce", watchAtOnce}, {"Claim", claim}, {"ClaimAtOnce", claimAtOnce}, {"Fence", fence}, {"Delete", remove}, {"DeleteHeld", removeHeld},
-		{"Writer", writer}, {"Calls", calls}, {"Chain", chain}, {"Canceled", canceled}, {"Closed", closed}, {"Prune", prune}, {"Large", large},
+		{"Append", appendReads}, {"Conflict", conflict}, {"Refused", refused}, {"AllOrNothing", allOrNothing},
+		{"Duplicate", duplicate}, {"Race", race}, {"Query", query}, {"Pages", pages}, {"Heads", heads},
+		{"Sessions", sessions}, {"Rename", rename}, {"Watch", watch}, {"WatchAtOnce", watchAtOnce}, {"Claim", claim},
+		{"ClaimAtOnce", claimAtOnce}, {"Fence", fence}, {"Delete", remove}, {"DeleteHeld", removeHeld},
+		{"Writer", writer}, {"Calls", calls}, {"Chain", chain}, {"Canceled", canceled}, {"Closed", closed},
+		{"Prune", prune}, {"Large", large},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, journal.Options{})) })
 	}
@@ -93,8 +95,8 @@ func appendReads(t *testing.T, s journal.Store) {
 		position int64
 	}{{journal.KindRun, 1}, {journal.KindMessage, 2}, {journal.KindEnd, 4}} {
 		e := list[i]
-		if e.Record.Kind != want.kind || e.Position != want.position || e.Seq != int64(i+1) || e.Stream != "run_1" || e.Session != "ses_1" ||
-			e.At.Before(before) || e.Deleted() {
+		if e.Record.Kind != want.kind || e.Position != want.position || e.Seq != int64(i+1) || e.Stream != "run_1" ||
+			e.Session != "ses_1" || e.At.Before(before) || e.Deleted() {
 			t.Errorf("entry %d: %+v", i, e)
 		}
 	}
@@ -147,9 +149,12 @@ func refused(t *testing.T, s journal.Store) {
 		{"only stores write it", "run_1", 0, []journal.Record{testrecord.Run("s"), {Kind: journal.KindClaimed,
 			StoreRecord: journal.StoreRecord{Claimed: &journal.Claimed{Owner: "o"}}}}},
 		{"no id of a call", "run_1", 0, []journal.Record{testrecord.Run("s"), testrecord.Start("")}},
-		{"broken JSON", "run_1", 0, []journal.Record{{Kind: journal.KindObject, Object: &journal.Object{Session: "s", Type: "t", Data: json.RawMessage(`{`)}}}},
+		{"broken JSON", "run_1", 0,
+			[]journal.Record{{Kind: journal.KindObject,
+				Object: &journal.Object{Session: "s", Type: "t", Data: json.RawMessage(`{`)}}}},
 	} {
-		if _, err := s.Append(t.Context(), test.stream, test.after, test.records...); !errors.Is(err, journal.ErrRecord) {
+		if _, err := s.Append(t.Context(), test.stream, test.after, test.records...); !errors.Is(err,
+			journal.ErrRecord) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
@@ -160,7 +165,8 @@ func refused(t *testing.T, s journal.Store) {
 
 func allOrNothing(t *testing.T, s journal.Store) {
 	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"), testrecord.Start("call_1"))
-	if _, err := s.Append(t.Context(), "run_1", 2, testrecord.Message("a"), testrecord.Result("call_1"), testrecord.Start("call_1")); !errors.Is(err, journal.ErrDuplicate) {
+	if _, err := s.Append(t.Context(), "run_1", 2, testrecord.Message("a"), testrecord.Result("call_1"),
+		testrecord.Start("call_1")); !errors.Is(err, journal.ErrDuplicate) {
 		t.Fatal(err)
 	}
 	if n := len(List(t, s.Read(t.Context(), journal.Query{}))); n != 2 {
@@ -173,16 +179,19 @@ func allOrNothing(t *testing.T, s journal.Store) {
 func duplicate(t *testing.T, s journal.Store) {
 	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"), testrecord.Start("call_1"),
 		testrecord.Result("call_1"), testrecord.Result("call_2"))
-	for _, r := range []journal.Record{testrecord.Start("call_1"), testrecord.Result("call_1"), testrecord.Result("call_2")} {
+	for _, r := range []journal.Record{testrecord.Start("call_1"), testrecord.Result("call_1"),
+		testrecord.Result("call_2")} {
 		if _, err := s.Append(t.Context(), "run_1", 4, r); !errors.Is(err, journal.ErrDuplicate) {
 			t.Errorf("a second %s: %v", r.Kind, err)
 		}
 	}
-	if _, err := s.Append(t.Context(), "run_1", 4, testrecord.Start("call_3"), testrecord.Start("call_3")); !errors.Is(err, journal.ErrDuplicate) {
+	if _, err := s.Append(t.Context(), "run_1", 4, testrecord.Start("call_3"), testrecord.Start("call_3")); !errors.Is(
+		err, journal.ErrDuplicate) {
 		t.Errorf("two starts at once: %v", err)
 	}
-	testrecord.Add(t, s, "run_2", 0, testrecord.Run("ses"), testrecord.Start("call_1"), testrecord.Result("call_1")) // another run has ids of its own
-	odd := "a\x00b" + strings.Repeat("c", 1000)                                                                      // a model writes ids, and anything into them
+	// another run has ids of its own
+	testrecord.Add(t, s, "run_2", 0, testrecord.Run("ses"), testrecord.Start("call_1"), testrecord.Result("call_1"))
+	odd := "a\x00b" + strings.Repeat("c", 1000) // a model writes ids, and anything into them
 	testrecord.Add(t, s, "run_2", 3, testrecord.Start(odd), testrecord.Result(odd))
 	if _, err := s.Append(t.Context(), "run_2", 5, testrecord.Result(odd)); !errors.Is(err, journal.ErrDuplicate) {
 		t.Errorf("a second result of a call with an odd id: %v", err)
@@ -261,7 +270,8 @@ func writer(t *testing.T, s journal.Store) {
 // calls checks what a run that was killed knows of its calls.
 func calls(t *testing.T, s journal.Store) {
 	w := journal.NewWriter(s, "run_1", 0)
-	if err := w.Append(t.Context(), testrecord.Run("ses"), testrecord.Start("done"), testrecord.Result("done"), testrecord.Result("refused"), testrecord.Start("lost")); err != nil {
+	if err := w.Append(t.Context(), testrecord.Run("ses"), testrecord.Start("done"), testrecord.Result("done"),
+		testrecord.Result("refused"), testrecord.Start("lost")); err != nil {
 		t.Fatal(err)
 	}
 	idempotent := *testrecord.Start("again").Start
@@ -287,10 +297,12 @@ func calls(t *testing.T, s journal.Store) {
 		}
 		return strings.Join(text, " ")
 	}
-	if got, want := read(), "done:false:false:1 refused:false:false:0 lost:true:false:1 again:true:true:2"; got != want {
+	if got, want := read(),
+		"done:false:false:1 refused:false:false:0 lost:true:false:1 again:true:true:2"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	if got, want := read(), "done:false:false:1 refused:false:false:0 lost:false:false:1 again:true:true:2"; got != want {
+	if got, want := read(),
+		"done:false:false:1 refused:false:false:0 lost:false:false:1 again:true:true:2"; got != want {
 		t.Errorf("after what is unknown was said: %s\nwant %s", got, want)
 	}
 	if err := w.Finish(t.Context(), *testrecord.Result("again").Result); err != nil {

@@ -35,10 +35,12 @@ func remove(t *testing.T, s journal.Store) {
 	if _, err := approvals.Get(t.Context(), q.ID); !errors.Is(err, tool.ErrNoApproval) {
 		t.Errorf("the approval: %v", err)
 	}
-	if got := positions(List(t, s.Read(t.Context(), journal.Query{}))); !slices.Equal(got, []int64{4, 5, 6, 10, 11, 12, 14}) {
+	if got := positions(List(t, s.Read(t.Context(), journal.Query{}))); !slices.Equal(got,
+		[]int64{4, 5, 6, 10, 11, 12, 14}) {
 		t.Errorf("what is left: %v", got)
 	}
-	if n := len(List(t, s.Read(t.Context(), journal.Query{Session: "ses_a"}))) + len(List(t, s.Heads(t.Context(), journal.HeadQuery{Session: "ses_a"}))); n != 0 {
+	if n := len(List(t, s.Read(t.Context(), journal.Query{Session: "ses_a"}))) +
+		len(List(t, s.Heads(t.Context(), journal.HeadQuery{Session: "ses_a"}))); n != 0 {
 		t.Errorf("%d entries and heads are left", n)
 	}
 	if _, err := s.Append(t.Context(), "run_00", 3, testrecord.End()); !errors.Is(err, journal.ErrConflict) {
@@ -168,7 +170,8 @@ func prune(t *testing.T, s journal.Store) {
 	if err := s.Release(t.Context(), lease); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := journal.Prune(t.Context(), s, journal.Keep{Age: time.Hour, Now: now.Add(2 * time.Hour)}); err != nil || strings.Join(got, " ") != "ses_d" {
+	if got, err := journal.Prune(t.Context(), s,
+		journal.Keep{Age: time.Hour, Now: now.Add(2 * time.Hour)}); err != nil || strings.Join(got, " ") != "ses_d" {
 		t.Errorf("what nobody drives any more: %v, %v", got, err)
 	}
 	Whole(t, s)
@@ -197,11 +200,16 @@ func large(t *testing.T, s journal.Store) {
 // mask checks that a secret is nowhere in the store, however it is written, and that what is stored can still be read.
 func mask(t *testing.T, open Open) {
 	const secret = `hunter"2`
-	s := open(t, journal.Options{Mask: func(text string) string { return strings.ReplaceAll(text, secret, "[masked]") }})
+	s := open(t,
+		journal.Options{Mask: func(text string) string { return strings.ReplaceAll(text, secret, "[masked]") }})
 	call := chat.Call{ID: "call_1", Name: "login", Arguments: `{"password":"hunter\"2"}`}
 	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"), testrecord.Message("it is "+secret),
-		journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{call}}, Raw: secret + "\xff"}})
-	testrecord.Add(t, s, "run_1", 3, journal.Record{Kind: journal.KindObject, Object: &journal.Object{Session: "ses", Type: secret, Data: json.RawMessage(`["hunter\"2"]`)}})
+		journal.Record{Kind: journal.KindTurnEnd,
+			TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{call}},
+				Raw: secret + "\xff"}})
+	testrecord.Add(t, s, "run_1", 3,
+		journal.Record{Kind: journal.KindObject,
+			Object: &journal.Object{Session: "ses", Type: secret, Data: json.RawMessage(`["hunter\"2"]`)}})
 	masked := 0
 	for _, e := range List(t, s.Read(t.Context(), journal.Query{})) {
 		if strings.Contains(string(e.Body), "hunter") {

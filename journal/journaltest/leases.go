@@ -19,11 +19,13 @@ func claim(t *testing.T, s journal.Store) {
 	}
 	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"))
 	a, err := s.Claim(t.Context(), "run_1", "own_a", time.Minute)
-	if err != nil || a.Seq != 2 || a.Token == 0 || a.Owner != "own_a" || a.Stream != "run_1" || !a.Until.After(time.Now()) {
+	if err != nil || a.Seq != 2 || a.Token == 0 || a.Owner != "own_a" || a.Stream != "run_1" ||
+		!a.Until.After(time.Now()) {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	var held *journal.HeldError
-	if _, err := s.Claim(t.Context(), "run_1", "own_b", time.Minute); !errors.Is(err, journal.ErrHeld) || !errors.As(err, &held) || held.Owner != "own_a" || held.Left <= 0 || held.Left > time.Minute {
+	if _, err := s.Claim(t.Context(), "run_1", "own_b", time.Minute); !errors.Is(err, journal.ErrHeld) ||
+		!errors.As(err, &held) || held.Owner != "own_a" || held.Left <= 0 || held.Left > time.Minute {
 		t.Errorf("a second owner: %v", err)
 	}
 	testrecord.Add(t, s, "run_1", 2, testrecord.Message("a"))
@@ -127,8 +129,9 @@ func lease(t *testing.T, open Open) {
 		owner string
 		want  error
 	}{
-		{0, "own_a", nil}, {59 * time.Second, "own_b", journal.ErrHeld}, {0, "own_a", nil}, {59 * time.Second, "own_b", journal.ErrHeld},
-		{time.Second, "own_b", nil}, {0, "own_a", journal.ErrHeld}, {time.Hour, "own_b", nil}, {0, "own_a", journal.ErrHeld},
+		{0, "own_a", nil}, {59 * time.Second, "own_b", journal.ErrHeld}, {0, "own_a", nil},
+		{59 * time.Second, "own_b", journal.ErrHeld}, {time.Second, "own_b", nil}, {0, "own_a", journal.ErrHeld},
+		{time.Hour, "own_b", nil}, {0, "own_a", journal.ErrHeld},
 	} {
 		c.Add(step.after)
 		if _, err := s.Claim(t.Context(), "run_1", step.owner, time.Minute); !errors.Is(err, step.want) {

@@ -44,7 +44,8 @@ func query(t *testing.T, s journal.Store) {
 		{journal.Query{Stream: "run_01", After: 6}, nil},
 		{journal.Query{Stream: "run_09"}, nil},
 		{journal.Query{Session: "ses_b"}, []int64{4, 5, 6, 10, 11, 12}},
-		{journal.Query{Session: "ses_b", After: 4, Kinds: []journal.Kind{journal.KindRun, journal.KindEnd}}, []int64{6, 10, 12}},
+		{journal.Query{Session: "ses_b", After: 4, Kinds: []journal.Kind{journal.KindRun, journal.KindEnd}},
+			[]int64{6, 10, 12}},
 		{journal.Query{Kinds: []journal.Kind{journal.KindMessage}, Limit: 2}, []int64{2, 5}},
 		{journal.Query{After: 9, Limit: 2}, []int64{10, 11}},
 		{journal.Query{After: 12}, nil},
@@ -103,7 +104,8 @@ func streams(list []journal.Head) string {
 func heads(t *testing.T, s journal.Store) {
 	fill(t, s, 3, "ses_a", "ses_b")
 	testrecord.Add(t, s, "run_03", 0, testrecord.Run("ses_a"))
-	testrecord.Add(t, s, "run_03", 1, journal.Record{Kind: journal.KindWait, Wait: &journal.Wait{For: journal.WaitClient}})
+	testrecord.Add(t, s, "run_03", 1,
+		journal.Record{Kind: journal.KindWait, Wait: &journal.Wait{For: journal.WaitClient}})
 	testrecord.Add(t, s, "run_04", 0, testrecord.Run("ses_b"))
 	testrecord.Add(t, s, "obj_1", 0,
 		journal.Record{Kind: journal.KindObject, Object: &journal.Object{Session: "ses_b", Type: "t"}})
@@ -116,7 +118,8 @@ func heads(t *testing.T, s journal.Store) {
 		{journal.HeadQuery{Before: 12, Limit: 2}, "run_03 run_02"},
 		{journal.HeadQuery{Session: "ses_b"}, "obj_1 run_04 run_01"},
 		{journal.HeadQuery{Session: "ses_b", Opened: journal.KindRun}, "run_04 run_01"},
-		{journal.HeadQuery{Opened: journal.KindRun, States: []journal.State{journal.StateOpen, journal.StateWaiting}}, "run_04 run_03"},
+		{journal.HeadQuery{Opened: journal.KindRun, States: []journal.State{journal.StateOpen, journal.StateWaiting}},
+			"run_04 run_03"},
 		{journal.HeadQuery{Stream: "run_02"}, "run_02"},
 		{journal.HeadQuery{Stream: "run_09"}, ""},
 	} {
@@ -125,8 +128,8 @@ func heads(t *testing.T, s journal.Store) {
 		}
 	}
 	h := List(t, s.Heads(t.Context(), journal.HeadQuery{Stream: "run_03"}))[0]
-	if h.Session != "ses_a" || h.Opened != journal.KindRun || h.State != journal.StateWaiting || h.Seq != 2 || h.First != 10 || h.Last != 11 ||
-		h.Bytes == 0 || h.Begun.IsZero() || h.Changed.Before(h.Begun) {
+	if h.Session != "ses_a" || h.Opened != journal.KindRun || h.State != journal.StateWaiting || h.Seq != 2 ||
+		h.First != 10 || h.Last != 11 || h.Bytes == 0 || h.Begun.IsZero() || h.Changed.Before(h.Begun) {
 		t.Errorf("%+v", h)
 	}
 }
@@ -152,7 +155,8 @@ func sessions(t *testing.T, s journal.Store) {
 		t.Errorf("sessions %s", got)
 	}
 	a, err := journal.LookUp(t.Context(), s, "ses_a")
-	if err != nil || a.Title != "Files" || a.Runs != 2 || a.State != journal.StateEnded || a.Model != "m" || a.Last != 19 {
+	if err != nil || a.Title != "Files" || a.Runs != 2 || a.State != journal.StateEnded || a.Model != "m" ||
+		a.Last != 19 {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if _, err := journal.LookUp(t.Context(), s, "ses_z"); !errors.Is(err, journal.ErrNotFound) {

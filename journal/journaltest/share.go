@@ -19,7 +19,8 @@ func Share(t *testing.T, open func(t *testing.T) (a, b journal.Store)) {
 	for _, test := range []struct {
 		name string
 		run  func(t *testing.T, a, b journal.Store)
-	}{{"Seen", shareSeen}, {"Race", shareRace}, {"Lease", shareLease}, {"Answer", shareAnswer}, {"Deleted", shareDeleted}} {
+	}{{"Seen", shareSeen}, {"Race", shareRace}, {"Lease", shareLease}, {"Answer", shareAnswer},
+		{"Deleted", shareDeleted}} {
 		t.Run("Share"+test.name, func(t *testing.T) {
 			a, b := open(t)
 			test.run(t, a, b)
@@ -53,7 +54,8 @@ func shareRace(t *testing.T, a, b journal.Store) {
 	for seq := int64(1); seq <= 10; seq++ {
 		var won atomic.Int32
 		atOnce(len(stores), func(i int) {
-			switch _, err := stores[i].Append(context.Background(), "run_1", seq, testrecord.Start(fmt.Sprint("call_", seq))); {
+			switch _, err := stores[i].Append(context.Background(), "run_1", seq,
+				testrecord.Start(fmt.Sprint("call_", seq))); {
 			case err == nil:
 				won.Add(1)
 			case !errors.Is(err, journal.ErrConflict):
@@ -84,7 +86,8 @@ func shareLease(t *testing.T, a, b journal.Store) {
 	if _, err := b.Claim(t.Context(), "run_1", "own_b", time.Minute); err != nil {
 		t.Error(err)
 	}
-	if _, err := a.Append(t.Context(), "run_1", l.Seq, testrecord.Start("call_1")); !errors.Is(err, journal.ErrConflict) {
+	if _, err := a.Append(t.Context(), "run_1", l.Seq, testrecord.Start("call_1")); !errors.Is(err,
+		journal.ErrConflict) {
 		t.Errorf("the owner before: %v", err)
 	}
 }
@@ -104,7 +107,8 @@ func shareAnswer(t *testing.T, a, b journal.Store) {
 	got := make([]tool.ApprovalState, 2)
 	var won atomic.Int32
 	atOnce(2, func(i int) {
-		decided, err := both[i].Decide(context.Background(), q.ID, tool.Answer{State: states[i], By: fmt.Sprint("side ", i)})
+		decided, err := both[i].Decide(context.Background(), q.ID,
+			tool.Answer{State: states[i], By: fmt.Sprint("side ", i)})
 		switch got[i] = decided.State; {
 		case err == nil:
 			won.Add(1)

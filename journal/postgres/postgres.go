@@ -56,7 +56,9 @@ const lock = `SELECT pg_advisory_xact_lock(hashtext('wield journal'), hashtext(c
 func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {
-		return nil, errors.New("journal: the address of the database cannot be read; it looks like postgres://user@host/name") // it may hold a password
+		// it may hold a password
+		return nil, errors.New("journal: the address of the database cannot be read; it looks like " +
+			"postgres://user@host/name")
 	}
 	if o.Wait <= 0 {
 		o.Wait = defaultWait
@@ -127,9 +129,11 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	case version == len(files):
 		return nil
 	case version > len(files):
-		return fmt.Errorf("%w: the tables have version %d, and this wield knows up to %d; use the newer one, or another schema", journal.ErrVersion, version, len(files))
+		return fmt.Errorf("%w: the tables have version %d, and this wield knows up to %d; use the newer one, or "+
+			"another schema", journal.ErrVersion, version, len(files))
 	case version == 0:
-		if _, err := tx.ExecContext(ctx, "CREATE TABLE wield_version (version int NOT NULL); INSERT INTO wield_version VALUES (0)"); err != nil {
+		if _, err := tx.ExecContext(ctx, "CREATE TABLE wield_version (version int NOT NULL); INSERT INTO "+
+			"wield_version VALUES (0)"); err != nil {
 			return err
 		}
 	}

@@ -128,8 +128,10 @@ func readOnly(t *testing.T, address string) {
 func tampered(t *testing.T, address string) {
 	s := open(t, address, postgres.Options{})
 	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"), testrecord.Message("a"))
-	do(t, raw(t, address), "UPDATE wield_entries SET body = convert_to(replace(convert_from(body, 'UTF8'), '\"a\"', '\"b\"'), 'UTF8') WHERE position = 2")
-	if r, err := journal.Verify(t.Context(), s, journal.Hash{}); err != nil || len(r.Problems) != 1 || r.Problems[0].What != "the entry was changed" {
+	do(t, raw(t, address),
+		"UPDATE wield_entries SET body = convert_to(replace(convert_from(body, 'UTF8'), '\"a\"', '\"b\"'), 'UTF8') WHERE position = 2")
+	if r, err := journal.Verify(t.Context(), s, journal.Hash{}); err != nil || len(r.Problems) != 1 ||
+		r.Problems[0].What != "the entry was changed" {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -158,7 +160,8 @@ func broken(t *testing.T, address string) {
 	these := "WHERE pid IN (" + strings.Join(cut, ", ") + ")"
 	do(t, db, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "+these)
 	for left := 1; left > 0; { // they are told to end, and take a moment
-		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_stat_activity "+these).Scan(&left); err != nil {
+		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_stat_activity "+these).Scan(
+			&left); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -213,7 +216,8 @@ func TestLost(t *testing.T) {
 	address := c.Database(t)
 	s := open(t, address, postgres.Options{})
 	w := journal.NewWriter(s, "run_1", 0)
-	if err := w.Append(t.Context(), journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_1", Model: "m"}}); err != nil {
+	if err := w.Append(t.Context(),
+		journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_1", Model: "m"}}); err != nil {
 		t.Fatal(err)
 	}
 	admin := c.URL(pgtest.Admin, "postgres")
@@ -250,10 +254,12 @@ func TestStandsStill(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }() // it is over
-	if _, err := tx.ExecContext(t.Context(), `SELECT pg_advisory_xact_lock(hashtext('wield journal'), hashtext(current_schema()))`); err != nil {
+	if _, err := tx.ExecContext(t.Context(),
+		`SELECT pg_advisory_xact_lock(hashtext('wield journal'), hashtext(current_schema()))`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.Claim(t.Context(), journal.NewID("run"), "me", 0); err != nil && !errors.Is(err, journal.ErrNotFound) {
+	if _, err := other.Claim(t.Context(), journal.NewID("run"), "me", 0); err != nil &&
+		!errors.Is(err, journal.ErrNotFound) {
 		t.Errorf("another process: %v", err)
 	}
 }

@@ -25,7 +25,8 @@ import (
 const childVariable = "WIELD_JOURNAL_TEST_CHILD"
 
 // parts are what processes of tests do. What they print, the test reads.
-var parts = map[string]func(path, arg string) error{"calls": makeCalls, "race": raceFor, "full": fill, "readonly": write, "record": record}
+var parts = map[string]func(path, arg string) error{"calls": makeCalls, "race": raceFor, "full": fill,
+	"readonly": write, "record": record}
 
 func TestMain(m *testing.M) {
 	if words := strings.Fields(os.Getenv(childVariable)); len(words) == 3 {
@@ -76,7 +77,8 @@ func makeCalls(path, stream string) error {
 		r := testrecord.Run("ses")
 		if n > 0 {
 			id := fmt.Sprint("call_", (n-1)/3)
-			r = []journal.Record{testrecord.Start(id), testrecord.Message(strings.Repeat("word ", 3000)), testrecord.Result(id)}[(n-1)%3]
+			r = []journal.Record{testrecord.Start(id), testrecord.Message(strings.Repeat("word ", 3000)),
+				testrecord.Result(id)}[(n-1)%3]
 		}
 		if err := w.Append(ctx, r); err != nil {
 			return err
@@ -138,7 +140,8 @@ func fill(path, _ string) error {
 		return err
 	}
 	for err == nil && w.Seq() < 1000 {
-		err = w.Append(ctx, testrecord.Start(fmt.Sprint("call_", w.Seq())), testrecord.Message(strings.Repeat("word ", 3000)))
+		err = w.Append(ctx, testrecord.Start(fmt.Sprint("call_", w.Seq())),
+			testrecord.Message(strings.Repeat("word ", 3000)))
 	}
 	if !errors.Is(err, journal.ErrFull) {
 		return fmt.Errorf("with %d entries: %w", w.Seq(), err)

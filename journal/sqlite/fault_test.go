@@ -71,7 +71,8 @@ func TestTorn(t *testing.T) {
 	}
 	for i := range 5 {
 		id := fmt.Sprint("call_", i)
-		for _, r := range []journal.Record{testrecord.Start(id), testrecord.Result(id), testrecord.Message(strings.Repeat("word ", 1000))} {
+		for _, r := range []journal.Record{testrecord.Start(id), testrecord.Result(id),
+			testrecord.Message(strings.Repeat("word ", 1000))} {
 			if err := w.Append(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +112,8 @@ func TestProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	s := open(t, path, sqlite.Options{Poll: 10 * time.Millisecond})
 	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"))
-	children := []*child{start(t, "race", path, "run_1"), start(t, "race", path, "run_1"), start(t, "race", path, "run_1")}
+	children := []*child{start(t, "race", path, "run_1"), start(t, "race", path, "run_1"),
+		start(t, "race", path, "run_1")}
 	next := int64(1)
 	for e, err := range s.Watch(t.Context(), journal.Query{}) { // this process sees what the others write
 		if err != nil || e.Position != next {
@@ -202,7 +204,8 @@ func TestReadOnly(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "test") // where another user can start it
 	text, err := os.ReadFile(os.Args[0])
 	if err == nil {
-		err = errors.Join(os.WriteFile(program, text, 0o755), os.Chmod(filepath.Dir(filepath.Dir(program)), 0o755), os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o755))
+		err = errors.Join(os.WriteFile(program, text, 0o755), os.Chmod(filepath.Dir(filepath.Dir(program)), 0o755),
+			os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o755))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +231,8 @@ func TestReadOnly(t *testing.T) {
 
 // TestNotWritable has SQLite itself say that the file is read-only, for whoever may write everything too.
 func TestNotWritable(t *testing.T) {
-	if _, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "file", "none"), sqlite.Options{Existing: true}); !errors.Is(err, journal.ErrNotFound) {
+	if _, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "file", "none"),
+		sqlite.Options{Existing: true}); !errors.Is(err, journal.ErrNotFound) {
 		t.Errorf("a file that must be there: %v", err)
 	}
 	dir := t.TempDir()
@@ -295,11 +299,13 @@ func TestForeign(t *testing.T) {
 // TestTampered changes the file behind the journal's back. Each change is found.
 func TestTampered(t *testing.T) {
 	for _, test := range []struct{ statement, want string }{
-		{"UPDATE entries SET body = CAST(replace(CAST(body AS TEXT), 'done', 'gone') AS BLOB) WHERE position = 4", "the entry was changed"},
+		{"UPDATE entries SET body = CAST(replace(CAST(body AS TEXT), 'done', 'gone') AS BLOB) WHERE position = 4",
+			"the entry was changed"},
 		{"UPDATE entries SET at = at + 1 WHERE position = 2", "the entry was changed"},
 		{"UPDATE entries SET session = 'other' WHERE position = 2", "the entry was changed"},
 		{"DELETE FROM entries WHERE position = 3", "entries 3 to 3 are missing"},
-		{"UPDATE entries SET stream = NULL, body = NULL, salt = NULL WHERE position = 3", "no record says that it was deleted"},
+		{"UPDATE entries SET stream = NULL, body = NULL, salt = NULL WHERE position = 3",
+			"no record says that it was deleted"},
 		{"UPDATE entries SET leaf = zeroblob(32) WHERE position = 3", "the hash does not follow"},
 		{"UPDATE entries SET hash = zeroblob(32) WHERE position = 3", "the hash does not follow"},
 		{"DELETE FROM entries WHERE position = 5", "the index says that the stream has 5 entries, it has 4"},

@@ -59,7 +59,8 @@ func migrate(ctx context.Context, db *sql.DB, wait time.Duration) error {
 			return fmt.Errorf("%s: %w", f.Name(), err)
 		}
 	}
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, max(version, len(files)))); err != nil {
+	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID,
+		max(version, len(files)))); err != nil {
 		return err
 	}
 	return tx.Commit()
@@ -67,7 +68,8 @@ func migrate(ctx context.Context, db *sql.DB, wait time.Duration) error {
 
 // checkFile reports a file that is no journal, or that of a newer wield, before anything is written to it.
 func checkFile(ctx context.Context, conn *sql.Conn, newest int) error {
-	// In this order: another process may make the tables meanwhile, and who sees them sees the mark that came with them.
+	// In this order: another process may make the tables meanwhile, and who sees them sees the mark that came with
+	// them.
 	tables, err := number(ctx, conn, "SELECT count(*) FROM sqlite_master")
 	if err != nil {
 		return err
@@ -81,7 +83,8 @@ func checkFile(ctx context.Context, conn *sql.Conn, newest int) error {
 	}
 	version, err := number(ctx, conn, "PRAGMA user_version")
 	if err == nil && version > newest {
-		return fmt.Errorf("%w: the file has version %d, and this wield knows up to %d; use the newer one, or another file", journal.ErrVersion, version, newest)
+		return fmt.Errorf("%w: the file has version %d, and this wield knows up to %d; use the newer one, or another "+
+			"file", journal.ErrVersion, version, newest)
 	}
 	return err
 }
@@ -97,7 +100,8 @@ func useLog(ctx context.Context, conn *sql.Conn, wait time.Duration) error {
 		case err == nil && mode == "wal":
 			return nil
 		case err == nil:
-			return fmt.Errorf("%w: the file system has no shared memory, which SQLite needs for a log (journal_mode %s)", journal.ErrReadOnly, mode)
+			return fmt.Errorf("%w: the file system has no shared memory, which SQLite needs for a log (journal_mode "+
+				"%s)", journal.ErrReadOnly, mode)
 		case !errors.As(err, &e) || e.Code()&0xff != codes.SQLITE_BUSY || time.Now().After(end):
 			return err
 		}

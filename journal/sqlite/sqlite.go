@@ -58,8 +58,8 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err := create(path, o.Existing); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", kindOf(err, o.Existing), path, err)
 	}
-	writer, err := sql.Open("sqlite", address(path, o.Wait, "immediate", "secure_delete(1)", "fullfsync(1)", "checkpoint_fullfsync(1)",
-		fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages)))
+	writer, err := sql.Open("sqlite", address(path, o.Wait, "immediate", "secure_delete(1)", "fullfsync(1)",
+		"checkpoint_fullfsync(1)", fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages)))
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,8 @@ func address(path string, wait time.Duration, lock string, pragmas ...string) st
 	if filepath.VolumeName(path) != "" {
 		slashed = "/" + slashed
 	}
-	q := url.Values{"_txlock": {lock}, "_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds())}, pragmas...)}
+	q := url.Values{"_txlock": {lock},
+		"_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds())}, pragmas...)}
 	return "file:" + (&url.URL{Path: slashed}).EscapedPath() + "?" + q.Encode()
 }
 
@@ -161,10 +162,11 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 
 // kinds are the classes of SQLite's errors.
 var kinds = map[int]error{
-	codes.SQLITE_BUSY: journal.ErrLocked, codes.SQLITE_LOCKED: journal.ErrLocked, codes.SQLITE_PROTOCOL: journal.ErrLocked,
-	codes.SQLITE_READONLY: journal.ErrReadOnly, codes.SQLITE_PERM: journal.ErrReadOnly, codes.SQLITE_CANTOPEN: journal.ErrReadOnly,
-	codes.SQLITE_FULL: journal.ErrFull, codes.SQLITE_CORRUPT: journal.ErrCorrupt, codes.SQLITE_NOTADB: journal.ErrCorrupt,
-	codes.SQLITE_IOERR: journal.ErrDisk,
+	codes.SQLITE_BUSY: journal.ErrLocked, codes.SQLITE_LOCKED: journal.ErrLocked,
+	codes.SQLITE_PROTOCOL: journal.ErrLocked, codes.SQLITE_READONLY: journal.ErrReadOnly,
+	codes.SQLITE_PERM: journal.ErrReadOnly, codes.SQLITE_CANTOPEN: journal.ErrReadOnly,
+	codes.SQLITE_FULL: journal.ErrFull, codes.SQLITE_CORRUPT: journal.ErrCorrupt,
+	codes.SQLITE_NOTADB: journal.ErrCorrupt, codes.SQLITE_IOERR: journal.ErrDisk,
 }
 
 // classify gives an error its kind.
@@ -187,5 +189,6 @@ func classify(err error) error {
 // lostSync reports an error after which it is not known what is on the disk: a system may forget what it
 // could not write and say of the next sync that all is well.
 func lostSync(err error) bool {
-	return errors.Is(err, journal.ErrDisk) && strings.Contains(err.Error(), fmt.Sprintf("(%d)", codes.SQLITE_IOERR_FSYNC))
+	return errors.Is(err, journal.ErrDisk) &&
+		strings.Contains(err.Error(), fmt.Sprintf("(%d)", codes.SQLITE_IOERR_FSYNC))
 }

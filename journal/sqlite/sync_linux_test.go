@@ -19,7 +19,8 @@ func TestSyncs(t *testing.T) {
 	}
 	dir := t.TempDir()
 	out := filepath.Join(dir, "trace")
-	cmd := exec.Command(strace, "-f", "-qq", "-o", out, "-e", "trace=fsync,fdatasync,sync,syncfs,msync,sync_file_range", os.Args[0])
+	cmd := exec.Command(strace, "-f", "-qq", "-o", out, "-e",
+		"trace=fsync,fdatasync,sync,syncfs,msync,sync_file_range", os.Args[0])
 	cmd.Env = append(os.Environ(), childVariable+"=record "+filepath.Join(dir, "journal.db")+" -")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Skipf("strace cannot be used here, so syncs are not counted: %v\n%s", err, text)
@@ -28,12 +29,14 @@ func TestSyncs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := bytes.Count(trace, []byte("sync(")) // of a system call that was interrupted by another one, only the beginning has it
+	// of a system call that was interrupted by another one, only the beginning has it
+	n := bytes.Count(trace, []byte("sync("))
 	t.Logf("%d syncs for %d calls", n, recorded)
 	if n < 2*recorded || n > 2*recorded+besides {
 		t.Errorf("%d syncs for %d calls, want two for each and up to %d more", n, recorded, besides)
 	}
-	if r := journaltest.Whole(t, open(t, filepath.Join(dir, "journal.db"), sqlite.Options{Existing: true})); r.Calls != recorded {
+	if r := journaltest.Whole(t,
+		open(t, filepath.Join(dir, "journal.db"), sqlite.Options{Existing: true})); r.Calls != recorded {
 		t.Errorf("%+v", r)
 	}
 }

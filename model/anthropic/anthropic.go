@@ -4,8 +4,8 @@
 // Words:
 //
 //   - The server is what a Model talks to; its answer is a stream or one body, whichever it chooses to send.
-//   - A signature vouches for thinking. It reaches a client of the same protocol with the answer, and the server again with
-//     the client's next request. Clients of other protocols never see it.
+//   - A signature vouches for thinking. It reaches a client of the same protocol with the answer, and the server again
+//     with the client's next request. Clients of other protocols never see it.
 package anthropic
 
 import (
@@ -26,12 +26,14 @@ const version = "2023-06-01"
 
 // Options describe a server.
 type Options struct {
-	URL       string      // base address, such as https://api.anthropic.com
-	Key       string      // sent as x-api-key; empty: none is sent
-	Headers   http.Header // sent with every request; they win over those that a Model sets itself
-	Model     string      // name of the model there; empty: the request's
-	MaxTokens int         // bound on answers to requests that have none; 0: anthropic.DefaultMaxTokens of wire/anthropic
-	Forward   []string    // further fields of a client's request that the server understands, perhaps for a header anthropic-beta
+	URL     string      // base address, such as https://api.anthropic.com
+	Key     string      // sent as x-api-key; empty: none is sent
+	Headers http.Header // sent with every request; they win over those that a Model sets itself
+	Model   string      // name of the model there; empty: the request's
+	// bound on answers to requests that have none; 0: anthropic.DefaultMaxTokens of wire/anthropic
+	MaxTokens int
+	// further fields of a client's request that the server understands, perhaps for a header anthropic-beta
+	Forward []string
 
 	// SystemInside says that the server takes instructions among the messages, wherever a client put them.
 	SystemInside bool

@@ -65,7 +65,9 @@ func play(m chat.Model, req *chat.Request) (string, error) {
 func scripted(t *testing.T, turns string) *scriptserver.Server {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "t.scenario.yaml")
-	if err := os.WriteFile(file, []byte("wield: scenario/v1\nname: t\nbackend: {speaks: anthropic, native_tools: true}\nturns:\n"+turns), 0o600); err != nil {
+	if err := os.WriteFile(file,
+		[]byte("wield: scenario/v1\nname: t\nbackend: {speaks: anthropic, native_tools: true}\nturns:\n"+turns),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	l, err := script.Open(file, slog.New(slog.DiscardHandler))
@@ -76,8 +78,9 @@ func scripted(t *testing.T, turns string) *scriptserver.Server {
 }
 
 func request(stream bool) *chat.Request {
-	return &chat.Request{Model: "m", Stream: stream, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}},
-		Tools: []chat.Tool{{Name: "f"}, {Name: "g"}}}
+	return &chat.Request{Model: "m", Stream: stream,
+		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}},
+		Tools:    []chat.Tool{{Name: "f"}, {Name: "g"}}}
 }
 
 func TestAnswers(t *testing.T) {
@@ -139,23 +142,38 @@ func TestErrors(t *testing.T) {
 		kind   chat.ErrorKind
 		code   string
 	}{
-		{"overloaded", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, chat.ErrOverloaded, ""},
-		{"overloaded under another status", 500, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, chat.ErrOverloaded, ""},
-		{"no key", 401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`, chat.ErrAuth, ""},
-		{"no model", 404, `{"type":"error","error":{"type":"not_found_error","message":"model: m"}}`, chat.ErrNotFound, ""},
-		{"too long", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 3 tokens > 2 maximum"}}`, chat.ErrContextLength, ""},
-		{"too large", 413, `{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}`, chat.ErrContextLength, ""},
-		{"bad request", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"messages: roles must alternate"}}`, chat.ErrBadRequest, chat.CodeRolesRefused},
-		{"no money", 402, `{"type":"error","error":{"type":"billing_error","message":"credit balance is too low"}}`, chat.ErrRateLimit, ""},
-		{"no tools", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"this model does not support tools"}}`, chat.ErrBadRequest, chat.CodeToolsUnsupported},
-		{"in the stream", 200, start + "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n", chat.ErrOverloaded, ""},
+		{"overloaded", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`,
+			chat.ErrOverloaded, ""},
+		{"overloaded under another status", 500,
+			`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, chat.ErrOverloaded, ""},
+		{"no key", 401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`,
+			chat.ErrAuth, ""},
+		{"no model", 404, `{"type":"error","error":{"type":"not_found_error","message":"model: m"}}`, chat.ErrNotFound,
+			""},
+		{"too long", 400,
+			`{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 3 tokens > 2 maximum"}}`, chat.ErrContextLength, ""},
+		{"too large", 413,
+			`{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}`,
+			chat.ErrContextLength, ""},
+		{"bad request", 400,
+			`{"type":"error","error":{"type":"invalid_request_error","message":"messages: roles must alternate"}}`,
+			chat.ErrBadRequest, chat.CodeRolesRefused},
+		{"no money", 402, `{"type":"error","error":{"type":"billing_error","message":"credit balance is too low"}}`,
+			chat.ErrRateLimit, ""},
+		{"no tools", 400,
+			`{"type":"error","error":{"type":"invalid_request_error","message":"this model does not support tools"}}`,
+			chat.ErrBadRequest, chat.CodeToolsUnsupported},
+		{"in the stream", 200,
+			start +
+				"event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n", chat.ErrOverloaded, ""},
 		{"broken off", 200, start, chat.ErrProtocol, ""},
 		{"half a frame", 200, start + "event: content_block_delta\ndata: {\"type\":\"cont\n\n", chat.ErrProtocol, ""},
 		{"a page", 200, `<html><title>Welcome</title>`, chat.ErrProtocol, ""},
 		{"a page with a status", 502, `<html><title>Bad Gateway</title>`, chat.ErrUnavailable, ""},
 	} {
 		m := model(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/v1/messages" || r.Header.Get("X-Api-Key") != "k" || r.Header.Get("Anthropic-Version") != "2023-06-01" {
+			if r.URL.Path != "/v1/messages" || r.Header.Get("X-Api-Key") != "k" ||
+				r.Header.Get("Anthropic-Version") != "2023-06-01" {
 				t.Errorf("%s with %v", r.URL.Path, r.Header)
 			}
 			w.WriteHeader(c.status)
@@ -175,8 +193,9 @@ func TestThinking(t *testing.T) {
 	m := model(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		asked = string(body)
-		fmt.Fprint(w, `{"content":[{"type":"thinking","thinking":"Hm.","signature":"c2ln"},{"type":"text","text":"ok"}],"stop_reason":"end_turn",`+
-			`"usage":{"input_tokens":1,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":4}}`)
+		fmt.Fprint(w,
+			`{"content":[{"type":"thinking","thinking":"Hm.","signature":"c2ln"},{"type":"text","text":"ok"}],"stop_reason":"end_turn",`+
+				`"usage":{"input_tokens":1,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":4}}`)
 	}))
 	req := request(false)
 	thinking := `{"type":"thinking","thinking":"Hm.","signature":"c2ln"}`
@@ -189,11 +208,13 @@ func TestThinking(t *testing.T) {
 	req.Extra = []chat.Extra{{Protocol: chat.ProtocolAnthropic, Key: "thinking", Value: []byte(`{"type":"adaptive"}`)},
 		{Protocol: chat.ProtocolOpenAI, Key: "thinking", Value: []byte(`"no"`)}}
 	got, err := play(m, req)
-	if want := `reasoning:Hm. reasoning: signature="c2ln" text:ok usage:6/3/2/4 finish:stop`; err != nil || got != want {
+	if want := `reasoning:Hm. reasoning: signature="c2ln" text:ok usage:6/3/2/4 finish:stop`; err != nil ||
+		got != want {
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}
-	if !strings.Contains(asked, `"content":[`+thinking+`,{"type":"text","text":"I look."}]`) || !strings.Contains(asked, `"thinking":{"type":"adaptive"}`) ||
-		strings.Contains(asked, "secret") || strings.Contains(asked, `"no"`) {
+	if !strings.Contains(asked, `"content":[`+thinking+`,{"type":"text","text":"I look."}]`) ||
+		!strings.Contains(asked, `"thinking":{"type":"adaptive"}`) || strings.Contains(asked, "secret") ||
+		strings.Contains(asked, `"no"`) {
 		t.Errorf("the server was asked %s", asked)
 	}
 }
@@ -215,8 +236,10 @@ func TestBetas(t *testing.T) {
 	var got []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		got = append(got, strings.Join(r.Header.Values("Anthropic-Beta"), ";")+" "+fmt.Sprint(strings.Contains(string(body), "betas")))
-		io.WriteString(w, `{"type":"message","role":"assistant","content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}`)
+		got = append(got, strings.Join(r.Header.Values("Anthropic-Beta"), ";")+" "+
+			fmt.Sprint(strings.Contains(string(body), "betas")))
+		io.WriteString(w,
+			`{"type":"message","role":"assistant","content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}`)
 	}))
 	t.Cleanup(s.Close)
 	for _, configured := range []http.Header{nil, {"Anthropic-Beta": {"a-1, b-2"}}} {

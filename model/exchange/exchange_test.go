@@ -128,9 +128,12 @@ func TestAnswers(t *testing.T) {
 		{"lines", exchange.Options{Lines: true}, 200, "a\nb\nEND\n", "ab.", "", ""},
 		{"one body", exchange.Options{}, 200, " {hello}", "hello.", "", ""},
 		{"no end", exchange.Options{}, 200, "data: a\n\n", "a", chat.ErrProtocol, "has no END"},
-		{"a bad frame", exchange.Options{}, 200, "data: a\n\ndata: BAD\n\ndata: b\n\n", "a", chat.ErrProtocol, "a bad word"},
-		{"a frame beyond the limit", exchange.Options{Connection: exchange.Connection{MaxFrame: 100}}, 200, "data: a\n\ndata: " + strings.Repeat("x", 200) + "\n\n", "a", chat.ErrProtocol, "longer than 100 bytes"},
-		{"a body beyond the limit", exchange.Options{Connection: exchange.Connection{MaxBody: 100}}, 200, "{" + strings.Repeat("x", 20_000) + "}", "", chat.ErrProtocol, "longer than 100 bytes"},
+		{"a bad frame", exchange.Options{}, 200, "data: a\n\ndata: BAD\n\ndata: b\n\n", "a", chat.ErrProtocol,
+			"a bad word"},
+		{"a frame beyond the limit", exchange.Options{Connection: exchange.Connection{MaxFrame: 100}}, 200,
+			"data: a\n\ndata: " + strings.Repeat("x", 200) + "\n\n", "a", chat.ErrProtocol, "longer than 100 bytes"},
+		{"a body beyond the limit", exchange.Options{Connection: exchange.Connection{MaxBody: 100}}, 200,
+			"{" + strings.Repeat("x", 20_000) + "}", "", chat.ErrProtocol, "longer than 100 bytes"},
 		{"an error", exchange.Options{}, 500, "no", "", chat.ErrUnavailable, "the server says no"},
 		{"a page", exchange.Options{}, 200, "<html>", "", chat.ErrProtocol, "is the address right"},
 		{"a redirection", exchange.Options{}, 302, "", "", chat.ErrUnavailable, "redirects"},
@@ -148,7 +151,8 @@ func TestAnswers(t *testing.T) {
 			if got = strings.ReplaceAll(got, "/", ""); got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
-			if tt.kind == "" && err != nil || tt.kind != "" && (!errors.Is(err, tt.kind) || !strings.Contains(err.Error(), tt.says)) {
+			if tt.kind == "" && err != nil ||
+				tt.kind != "" && (!errors.Is(err, tt.kind) || !strings.Contains(err.Error(), tt.says)) {
 				t.Errorf("error %v, want %s ..%s..", err, tt.kind, tt.says)
 			}
 		})
@@ -168,9 +172,11 @@ func TestRequests(t *testing.T) {
 		body, header = string(text), r.Header
 		io.WriteString(w, "{a}")
 	}
-	o := exchange.Options{Header: http.Header{"Authorization": {"Bearer k"}, "X-Of-Protocol": {"1"}}, Headers: http.Header{"x-of-protocol": {"2"}}}
+	o := exchange.Options{Header: http.Header{"Authorization": {"Bearer k"}, "X-Of-Protocol": {"1"}},
+		Headers: http.Header{"x-of-protocol": {"2"}}}
 	s := server(t, o, handler)
-	if _, err := play(t.Context(), s, request("hi")); err != nil || body != "hi stream=true" || header.Get("Authorization") != "Bearer k" || header.Get("X-Of-Protocol") != "2" {
+	if _, err := play(t.Context(), s, request("hi")); err != nil || body != "hi stream=true" ||
+		header.Get("Authorization") != "Bearer k" || header.Get("X-Of-Protocol") != "2" {
 		t.Errorf("%v, %q, %v", err, body, header)
 	}
 	o.NoStream = true
@@ -225,21 +231,25 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func TestSilence(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			x := exchange.New(words{}, exchange.Options{URL: "http://server/say", Connection: exchange.Connection{FirstByte: time.Minute, Idle: time.Second, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-				body, w := io.Pipe()
-				context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
-				if begun {
-					go io.WriteString(w, "data: a\n\n")
-				}
-				return &http.Response{StatusCode: http.StatusOK, Body: body, Request: r}, nil
-			})}})
+			x := exchange.New(words{},
+				exchange.Options{URL: "http://server/say",
+					Connection: exchange.Connection{FirstByte: time.Minute, Idle: time.Second,
+						Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+							body, w := io.Pipe()
+							context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
+							if begun {
+								go io.WriteString(w, "data: a\n\n")
+							}
+							return &http.Response{StatusCode: http.StatusOK, Body: body, Request: r}, nil
+						})}})
 			defer x.Close()
 			begin, want := time.Now(), time.Minute
 			if begun {
 				want = time.Second
 			}
 			got, err := play(t.Context(), x, request("hi"))
-			if took := time.Since(begin); !errors.Is(err, chat.ErrTimeout) || strings.Contains(got, "a") != begun || took != want {
+			if took := time.Since(begin); !errors.Is(err, chat.ErrTimeout) || strings.Contains(got, "a") != begun ||
+				took != want {
 				t.Errorf("%q, %v after %v, want %v", got, err, took, want)
 			}
 		})
@@ -292,7 +302,8 @@ func TestConnectionIsKept(t *testing.T) {
 				l.conns <- theirs
 				return ours, nil
 			}
-			x := exchange.New(words{}, exchange.Options{URL: "http://server/say", Connection: exchange.Connection{Transport: transport}})
+			x := exchange.New(words{},
+				exchange.Options{URL: "http://server/say", Connection: exchange.Connection{Transport: transport}})
 			defer x.Close()
 			for range 5 {
 				for e, err := range x.Stream(t.Context(), request("hi")) {

@@ -72,7 +72,8 @@ type relayed struct {
 func (a *relayed) Read(p []byte) (int, error) {
 	n, err := a.body.Read(p)
 	if a.read += int64(n); a.read > maxRelayed {
-		return 0, &chat.Error{Kind: chat.ErrProtocol, Message: fmt.Sprintf("the server's answer is longer than %d bytes", maxRelayed)}
+		return 0, &chat.Error{Kind: chat.ErrProtocol, Message: fmt.Sprintf("the server's answer is longer than %d "+
+			"bytes", maxRelayed)}
 	}
 	if err != nil && err != io.EOF {
 		err = a.failure(a.ctx, err, "the answer broke off")

@@ -60,7 +60,8 @@ func (x *roundTrip) run(ctx context.Context, req *chat.Request) error {
 		return err
 	}
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return &chat.Error{Kind: chat.ErrProtocol, Status: resp.StatusCode, Message: "the server compressed its answer (" + coding + "), which it was not asked to"}
+		return &chat.Error{Kind: chat.ErrProtocol, Status: resp.StatusCode,
+			Message: "the server compressed its answer (" + coding + "), which it was not asked to"}
 	}
 	x.body.room = buffers.Get().(*[]byte)
 	defer x.body.release()
@@ -114,7 +115,8 @@ func (x *roundTrip) refusal(ctx context.Context, resp *http.Response) error {
 	}
 	if resp.StatusCode/100 == 3 {
 		return &chat.Error{Kind: chat.ErrUnavailable, Status: resp.StatusCode,
-			Message: fmt.Sprintf("the server redirects to %q; if that is right, configure it as the address", resp.Header.Get("Location"))}
+			Message: fmt.Sprintf("the server redirects to %q; if that is right, configure it as the address",
+				resp.Header.Get("Location"))}
 	}
 	return x.s.p.DecodeError(resp.StatusCode, resp.Header, body) // of a body that was cut the beginning will do
 }
@@ -197,7 +199,8 @@ func (x *roundTrip) whole(ctx context.Context, body []byte) error {
 			return x.failure(ctx, err, "the answer broke off")
 		}
 	}
-	return &chat.Error{Kind: chat.ErrProtocol, Message: fmt.Sprintf("the server's answer is longer than %d bytes", x.s.o.MaxBody)}
+	return &chat.Error{Kind: chat.ErrProtocol, Message: fmt.Sprintf("the server's answer is longer than %d bytes",
+		x.s.o.MaxBody)}
 }
 
 func (x *roundTrip) decode(body []byte) error {

@@ -95,7 +95,8 @@ func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	if req.Prompt != "" {
 		return m.raw.Stream(ctx, req)
 	}
-	if req.Effort == "" || req.Effort == "none" || slices.ContainsFunc(req.Extra, func(x chat.Extra) bool { return x.Protocol == chat.ProtocolOllama }) {
+	if req.Effort == "" || req.Effort == "none" ||
+		slices.ContainsFunc(req.Extra, func(x chat.Extra) bool { return x.Protocol == chat.ProtocolOllama }) {
 		return m.server.Stream(ctx, req)
 	}
 	thoughtless := *req
@@ -122,7 +123,8 @@ func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 // answer.
 func refusesThinking(err error) bool {
 	var e *chat.Error
-	return errors.As(err, &e) && e.Kind == chat.ErrBadRequest && strings.Contains(e.Message, "does not support thinking")
+	return errors.As(err, &e) && e.Kind == chat.ErrBadRequest &&
+		strings.Contains(e.Message, "does not support thinking")
 }
 
 // A protocol is Ollama's chat protocol as a server wants it.
@@ -134,9 +136,10 @@ func (p protocol) AppendRequest(dst []byte, req *chat.Request, stream bool) ([]b
 		name = req.Model
 	}
 	return ollama.AppendRequest(dst, req, ollama.RequestOptions{
-		Model:   name,
-		Stream:  stream,
-		Levels:  strings.Contains(strings.ToLower(name), "gpt-oss"), // the only family that refuses yes and no, all others refuse words
+		Model:  name,
+		Stream: stream,
+		// the only family that refuses yes and no, all others refuse words
+		Levels:  strings.Contains(strings.ToLower(name), "gpt-oss"),
 		Forward: p.o.Forward,
 	})
 }

@@ -57,7 +57,9 @@ func play(m chat.Model, req *chat.Request) (string, error) {
 func scripted(t *testing.T, turns string) *scriptserver.Server {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "t.scenario.yaml")
-	if err := os.WriteFile(file, []byte("wield: scenario/v1\nname: t\nbackend: {speaks: ollama, native_tools: true}\nturns:\n"+turns), 0o600); err != nil {
+	if err := os.WriteFile(file,
+		[]byte("wield: scenario/v1\nname: t\nbackend: {speaks: ollama, native_tools: true}\nturns:\n"+turns),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	l, err := script.Open(file, slog.New(slog.DiscardHandler))
@@ -68,8 +70,9 @@ func scripted(t *testing.T, turns string) *scriptserver.Server {
 }
 
 func request(stream bool) *chat.Request {
-	return &chat.Request{Model: "m", Stream: stream, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}},
-		Tools: []chat.Tool{{Name: "f"}, {Name: "g"}}}
+	return &chat.Request{Model: "m", Stream: stream,
+		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}},
+		Tools:    []chat.Tool{{Name: "f"}, {Name: "g"}}}
 }
 
 func TestAnswers(t *testing.T) {
@@ -94,11 +97,14 @@ func TestErrors(t *testing.T) {
 		kind   chat.ErrorKind
 		code   string
 	}{
-		{"no tools", 400, `{"error":"registry.ollama.ai/library/m:latest does not support tools"}`, chat.ErrBadRequest, chat.CodeToolsUnsupported},
+		{"no tools", 400, `{"error":"registry.ollama.ai/library/m:latest does not support tools"}`, chat.ErrBadRequest,
+			chat.CodeToolsUnsupported},
 		{"no model", 404, `{"error":"model 'm' not found"}`, chat.ErrNotFound, ""},
 		{"busy", 503, `{"error":"server busy"}`, chat.ErrOverloaded, ""},
-		{"in the stream", 200, `{"message":{"role":"assistant","content":"a"},"done":false}` + "\n" + `{"error":"the runner stopped"}` + "\n", chat.ErrUnavailable, ""},
-		{"broken off", 200, `{"message":{"role":"assistant","content":"a"},"done":false}` + "\n" + `{"mess`, chat.ErrProtocol, ""},
+		{"in the stream", 200, `{"message":{"role":"assistant","content":"a"},"done":false}` + "\n" +
+			`{"error":"the runner stopped"}` + "\n", chat.ErrUnavailable, ""},
+		{"broken off", 200, `{"message":{"role":"assistant","content":"a"},"done":false}` + "\n" + `{"mess`,
+			chat.ErrProtocol, ""},
 		{"a page", 200, `<html><title>Welcome</title>`, chat.ErrProtocol, ""},
 	} {
 		m := model(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -116,8 +122,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestThinking: a model that cannot think is asked without, and from then on at once, unless the client has said itself that it
-// shall.
+// TestThinking: a model that cannot think is asked without, and from then on at once, unless the client has said itself
+// that it shall.
 func TestThinking(t *testing.T) {
 	var asked []string
 	m := model(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -173,13 +179,16 @@ func TestPrompt(t *testing.T) {
 	m := model(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path = r.URL.Path
 		_ = json.NewDecoder(r.Body).Decode(&body)
-		fmt.Fprint(w, `{"response":"hel","done":false}`+"\n"+`{"response":"lo","done":false}`+"\n"+`{"response":"","done":true,"done_reason":"stop"}`+"\n")
+		fmt.Fprint(w, `{"response":"hel","done":false}`+"\n"+`{"response":"lo","done":false}`+"\n"+
+			`{"response":"","done":true,"done_reason":"stop"}`+"\n")
 	}))
-	log, err := play(m, &chat.Request{Model: "m", Stream: true, Prompt: "<|user|>hi", Stop: []string{"<|user|>"}, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}})
+	log, err := play(m, &chat.Request{Model: "m", Stream: true, Prompt: "<|user|>hi", Stop: []string{"<|user|>"},
+		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}})
 	if err != nil || log != "text:hel text:lo finish:stop" || path != "/api/generate" {
 		t.Errorf("%s: %s, %v", path, log, err)
 	}
-	if body["raw"] != true || body["prompt"] != "<|user|>hi" || body["messages"] != nil || fmt.Sprint(body["options"]) != "map[stop:[<|user|>]]" {
+	if body["raw"] != true || body["prompt"] != "<|user|>hi" || body["messages"] != nil ||
+		fmt.Sprint(body["options"]) != "map[stop:[<|user|>]]" {
 		t.Errorf("%v", body)
 	}
 }

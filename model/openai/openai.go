@@ -133,7 +133,8 @@ func (p protocol) DecodeError(status int, header http.Header, body []byte) *chat
 		return e
 	}
 	base.User = nil
-	e.Code, e.Message = CodePath, "the server has nothing at this address: the url of most servers ends in /v1, as "+base.String()+"/v1"
+	e.Code, e.Message = CodePath, "the server has nothing at this address: the url of most servers ends in /v1, as "+
+		base.String()+"/v1"
 	return e
 }
 

@@ -33,7 +33,8 @@ func serve(t *testing.T, o Options, h http.HandlerFunc) *Model {
 }
 
 func ask() *chat.Request {
-	return &chat.Request{Model: "m", Stream: true, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}}
+	return &chat.Request{Model: "m", Stream: true,
+		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}}
 }
 
 // play runs a stream to its end and writes it down, one word an event.
@@ -77,34 +78,49 @@ func TestAnswers(t *testing.T) {
 	huge := strings.Repeat("x", 300_000)
 	for _, c := range []struct{ name, body, want, fails string }{
 		{"stream", hello + finish + usage + done, `"Hello" usage:3/2 finish:stop`, ""},
-		{"crlf and comments", ": ping\r\n\r\n" + strings.ReplaceAll(hello+finish+done, "\n", "\r\n"), `"Hello" finish:stop`, ""},
+		{"crlf and comments", ": ping\r\n\r\n" + strings.ReplaceAll(hello+finish+done, "\n", "\r\n"),
+			`"Hello" finish:stop`, ""},
 		{"blank lines first", "\n\n\n" + hello + finish + done, `"Hello" finish:stop`, ""},
 		{"many blank lines first", strings.Repeat("\n", 5000) + hello + finish + done, `"Hello" finish:stop`, ""},
 		{"no terminator", hello + finish, `"Hello" finish:stop`, ""},
 		{"no last line end", hello + finish + "data: [DONE]", `"Hello" finish:stop`, ""},
-		{"no finish reason, no terminator", hello, `"Hello"`, "protocol: the stream ended without a finish reason and without [DONE]"},
-		{"huge line", strings.Replace(hello, "Hello", huge, 1) + finish + done, fmt.Sprintf("%q finish:stop", huge), ""},
-		{"line beyond the limit", hello + strings.Replace(hello, "Hello", huge+huge, 1), `"Hello"`, "protocol: server-sent event: a frame is longer than 400000 bytes"},
+		{"no finish reason, no terminator", hello, `"Hello"`,
+			"protocol: the stream ended without a finish reason and without [DONE]"},
+		{"huge line", strings.Replace(hello, "Hello", huge, 1) + finish + done, fmt.Sprintf("%q finish:stop", huge),
+			""},
+		{"line beyond the limit", hello + strings.Replace(hello, "Hello", huge+huge, 1), `"Hello"`,
+			"protocol: server-sent event: a frame is longer than 400000 bytes"},
 		{"bad UTF-8", strings.Replace(hello, "Hello", "a\xffb", 1) + finish + done, `"a\xffb" finish:stop`, ""},
-		{"error frame", hello + `data: {"error":{"message":"boom","type":"overloaded_error"}}` + "\n\n", `"Hello"`, "overloaded: boom"},
-		{"error event", hello + "event: error\ndata: {\"error\":{\"message\":\"boom\",\"code\":429}}\n\n", `"Hello"`, "rate_limit: boom"},
-		{"nonsense frame", hello + "data: <oops>\n\n" + finish, `"Hello"`, "protocol: not JSON: '{' expected at byte 0: <oops>"},
-		{"JSON for a stream", ` {"choices":[{"message":{"content":"Hello","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}]}`,
+		{"error frame", hello + `data: {"error":{"message":"boom","type":"overloaded_error"}}` + "\n\n", `"Hello"`,
+			"overloaded: boom"},
+		{"error event", hello + "event: error\ndata: {\"error\":{\"message\":\"boom\",\"code\":429}}\n\n", `"Hello"`,
+			"rate_limit: boom"},
+		{"nonsense frame", hello + "data: <oops>\n\n" + finish, `"Hello"`,
+			"protocol: not JSON: '{' expected at byte 0: <oops>"},
+		{"JSON for a stream",
+			` {"choices":[{"message":{"content":"Hello","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}]}`,
 			`"Hello" call_start call_args f({}) finish:tool_calls`, ""},
-		{"JSON error", `{"error":{"message":"no such model","code":"model_not_found"}}`, "", "not_found: no such model"},
-		{"JSON beyond the limit", `{"x":"` + strings.Repeat("y", 600_000) + `"}`, "", "protocol: the server's answer is longer than 500000 bytes"},
-		{"cut JSON", `{"choices":[{"mess`, "", "protocol: not JSON: the end of a string expected at byte 18: {\"choices\":[{\"mess"},
-		{"page without a title", "<!doctype html><p>Welcome", "", "protocol: the server answered with a page instead of JSON; is the address right?"},
-		{"page", "<!doctype html><title>Welcome</title>", "", "protocol: the server answered with a page: Welcome; is the address right?"},
+		{"JSON error", `{"error":{"message":"no such model","code":"model_not_found"}}`, "",
+			"not_found: no such model"},
+		{"JSON beyond the limit", `{"x":"` + strings.Repeat("y", 600_000) + `"}`, "",
+			"protocol: the server's answer is longer than 500000 bytes"},
+		{"cut JSON", `{"choices":[{"mess`, "",
+			"protocol: not JSON: the end of a string expected at byte 18: {\"choices\":[{\"mess"},
+		{"page without a title", "<!doctype html><p>Welcome", "",
+			"protocol: the server answered with a page instead of JSON; is the address right?"},
+		{"page", "<!doctype html><title>Welcome</title>", "",
+			"protocol: the server answered with a page: Welcome; is the address right?"},
 		{"nothing", "", "", "protocol: the server's answer is empty"},
-		{"only comments", ": ping\n\n: ping\n\n", "", "protocol: the stream ended without a finish reason and without [DONE]"},
+		{"only comments", ": ping\n\n: ping\n\n", "",
+			"protocol: the stream ended without a finish reason and without [DONE]"},
 	} {
 		for _, kind := range []string{"text/event-stream; charset=utf-8", "application/json", ""} {
 			t.Run(c.name+" as "+kind, func(t *testing.T) {
-				m := serve(t, Options{Connection: exchange.Connection{MaxFrame: 400_000, MaxBody: 500_000}}, func(w http.ResponseWriter, r *http.Request) {
-					w.Header()["Content-Type"] = []string{kind}
-					io.WriteString(w, c.body)
-				})
+				m := serve(t, Options{Connection: exchange.Connection{MaxFrame: 400_000, MaxBody: 500_000}},
+					func(w http.ResponseWriter, r *http.Request) {
+						w.Header()["Content-Type"] = []string{kind}
+						io.WriteString(w, c.body)
+					})
 				log, err := play(t.Context(), m, ask())
 				if got := withoutIdle(log); got != c.want {
 					t.Errorf("events %.200s, want %.200s", got, c.want)
@@ -141,11 +157,16 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"page", 502, nil, "<html><title>502 Bad Gateway</title></html>", "unavailable: 502 Bad Gateway", 0},
 		{"empty", 500, nil, "", "unavailable: the server gave no reason", 0},
-		{"seconds", 429, http.Header{"Retry-After": {"7"}}, `{"error":{"message":"slow down"}}`, "rate_limit: slow down", 7 * time.Second},
-		{"date", 503, http.Header{"Retry-After": {"Fri, 20 Nov 2026 10:01:30 GMT"}, "Date": {"Fri, 20 Nov 2026 10:00:00 GMT"}}, "busy", "overloaded: busy", 90 * time.Second},
-		{"redirect", 307, http.Header{"Location": {"https://elsewhere.example/v1"}}, "", `unavailable: the server redirects to "https://elsewhere.example/v1"; if that is right, configure it as the address`, 0},
-		{"no tools", 400, nil, `{"error":{"message":"gemma does not support tools"}}`, "bad_request: gemma does not support tools", 0},
-		{"number code", 503, nil, `{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}`, "overloaded: Loading model", 0},
+		{"seconds", 429, http.Header{"Retry-After": {"7"}}, `{"error":{"message":"slow down"}}`,
+			"rate_limit: slow down", 7 * time.Second},
+		{"date", 503, http.Header{"Retry-After": {"Fri, 20 Nov 2026 10:01:30 GMT"},
+			"Date": {"Fri, 20 Nov 2026 10:00:00 GMT"}}, "busy", "overloaded: busy", 90 * time.Second},
+		{"redirect", 307, http.Header{"Location": {"https://elsewhere.example/v1"}}, "",
+			`unavailable: the server redirects to "https://elsewhere.example/v1"; if that is right, configure it as the address`, 0},
+		{"no tools", 400, nil, `{"error":{"message":"gemma does not support tools"}}`,
+			"bad_request: gemma does not support tools", 0},
+		{"number code", 503, nil, `{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}`,
+			"overloaded: Loading model", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
@@ -186,14 +207,17 @@ func TestWhatIsSent(t *testing.T) {
 		stream       bool
 		accept, body string
 	}{
-		{Options{Key: "secret", Model: "there", Forward: []string{"keep_alive"}, Headers: http.Header{"x-team": {"blue"}}}, true,
+		{Options{Key: "secret", Model: "there", Forward: []string{"keep_alive"},
+			Headers: http.Header{"x-team": {"blue"}}}, true,
 			"text/event-stream, application/json",
 			`{"model":"there","messages":[{"role":"user","content":"hi"}],"stream":true,"stream_options":{"include_usage":true},"keep_alive":"5m"}`},
-		{Options{NoUsage: true}, true, "text/event-stream, application/json", `{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}`},
+		{Options{NoUsage: true}, true, "text/event-stream, application/json",
+			`{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}`},
 		{Options{}, false, "application/json", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`},
 		{Options{AlwaysStream: true}, false, "text/event-stream, application/json",
 			`{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true,"stream_options":{"include_usage":true}}`},
-		{Options{NoStream: true}, true, "application/json", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`},
+		{Options{NoStream: true}, true, "application/json",
+			`{"model":"m","messages":[{"role":"user","content":"hi"}]}`},
 	} {
 		m := serve(t, c.o, func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
@@ -205,14 +229,16 @@ func TestWhatIsSent(t *testing.T) {
 				auth, team = "Bearer secret", "blue"
 			}
 			if r.Method != "POST" || r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != auth ||
-				r.Header.Get("Content-Type") != "application/json" || r.Header.Get("Accept") != c.accept || r.Header.Get("X-Team") != team {
+				r.Header.Get("Content-Type") != "application/json" || r.Header.Get("Accept") != c.accept ||
+				r.Header.Get("X-Team") != team {
 				t.Errorf("%s %s %v", r.Method, r.URL.Path, r.Header)
 			}
 			io.WriteString(w, hello+finish+done)
 		})
 		req := ask()
 		req.Stream = c.stream
-		req.Extra = []chat.Extra{{Protocol: chat.ProtocolOpenAI, Key: "keep_alive", Value: []byte(`"5m"`)}, {Protocol: chat.ProtocolOpenAI, Key: "store", Value: []byte("true")}}
+		req.Extra = []chat.Extra{{Protocol: chat.ProtocolOpenAI, Key: "keep_alive", Value: []byte(`"5m"`)},
+			{Protocol: chat.ProtocolOpenAI, Key: "store", Value: []byte("true")}}
 		if _, err := play(t.Context(), m, req); err != nil {
 			t.Error(err)
 		}
@@ -305,7 +331,8 @@ func TestCancel(t *testing.T) {
 // TestEarlyAnswer plays a server that has answered before it reads a long request.
 func TestEarlyAnswer(t *testing.T) {
 	answer := hello + finish + done
-	m := raw(t, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(answer), answer), Options{})
+	m := raw(t, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(answer),
+		answer), Options{})
 	req := ask()
 	req.Messages[0].Parts = chat.Text(strings.Repeat("long ", 200_000))
 	for range 20 {
@@ -389,7 +416,8 @@ func TestPrompt(t *testing.T) {
 	var path string
 	m := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
 		path = r.URL.Path
-		_, _ = io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"text\":\"hello\",\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+		_, _ = io.WriteString(w,
+			"data: {\"choices\":[{\"index\":0,\"text\":\"hello\",\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	})
 	req := ask()
 	req.Prompt, req.Effort = "<|user|>hi", "low"

@@ -63,7 +63,8 @@ func TestSideBySide(t *testing.T) {
 		all.Go(func() {
 			for i := range 20 {
 				want := strings.Repeat(string(rune('a'+n)), 1+i*37)
-				req := &chat.Request{Model: "m", Stream: i%2 == 0, Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(want)}}}
+				req := &chat.Request{Model: "m", Stream: i%2 == 0,
+					Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(want)}}}
 				var texts []string
 				for e, err := range m.Stream(context.Background(), req) {
 					if err != nil {
@@ -87,13 +88,15 @@ type silent string
 
 func (s silent) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Body.Close()
-	return &http.Response{StatusCode: http.StatusOK, Request: r, ContentLength: int64(len(s)), Body: io.NopCloser(strings.NewReader(string(s)))}, nil
+	return &http.Response{StatusCode: http.StatusOK, Request: r, ContentLength: int64(len(s)),
+		Body: io.NopCloser(strings.NewReader(string(s)))}, nil
 }
 
 // BenchmarkExchange measures an exchange without its transport.
 func BenchmarkExchange(b *testing.B) {
 	for name, body := range map[string]string{
-		"whole":  `{"choices":[{"index":0,"message":{"content":"` + strings.Repeat("lorem ipsum ", 58) + `"},"finish_reason":"stop"}]}`,
+		"whole": `{"choices":[{"index":0,"message":{"content":"` + strings.Repeat("lorem ipsum ", 58) +
+			`"},"finish_reason":"stop"}]}`,
 		"stream": strings.Repeat(hello, 50) + finish + done,
 	} {
 		b.Run(name, func(b *testing.B) {

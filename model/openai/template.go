@@ -33,7 +33,8 @@ func Template(ctx context.Context, o Options, model string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case props == nil:
-		return nil, errors.New("the server tells no chat template: neither Ollama's /api/show nor llama.cpp's /props answers")
+		return nil, errors.New("the server tells no chat template: neither Ollama's /api/show nor llama.cpp's /props " +
+			"answers")
 	}
 	return props, nil
 }

@@ -59,7 +59,8 @@ func script(status int, pieces ...any) roundTripper {
 }
 
 func TestTimeouts(t *testing.T) {
-	o := Options{URL: "http://server", Connection: exchange.Connection{FirstByte: 10 * time.Minute, Idle: 2 * time.Minute}}
+	o := Options{URL: "http://server",
+		Connection: exchange.Connection{FirstByte: 10 * time.Minute, Idle: 2 * time.Minute}}
 	for _, c := range []struct {
 		name   string
 		status int
@@ -68,18 +69,28 @@ func TestTimeouts(t *testing.T) {
 		fails  string
 		took   time.Duration
 	}{
-		{"slow but in time", 200, []any{9 * time.Minute, hello, 119 * time.Second, ": ping\n\n", 119 * time.Second, hello + finish, time.Second, usage + done},
+		{"slow but in time", 200, []any{9 * time.Minute, hello, 119 * time.Second, ": ping\n\n", 119 * time.Second,
+			hello + finish, time.Second, usage + done},
 			`"Hello" "Hello" usage:3/2 finish:stop`, "", 9*time.Minute + 239*time.Second},
-		{"no header", 200, []any{time.Hour}, "", "timeout: the server did not begin to answer within 10m0s", 10 * time.Minute},
-		{"no first byte", 200, []any{time.Minute, time.Hour}, "", "timeout: the server did not begin to answer within 10m0s", 10 * time.Minute},
-		{"header and body together in time", 200, []any{6 * time.Minute, 3 * time.Minute, hello + finish + done}, `"Hello" finish:stop`, "", 9 * time.Minute},
-		{"stalled", 200, []any{0 * time.Second, hello, time.Hour}, `"Hello"`, "timeout: the server sent nothing more within 2m0s", 2 * time.Minute},
-		{"stalled inside a frame", 200, []any{0 * time.Second, hello + "data: {", time.Hour}, `"Hello"`, "timeout: the server sent nothing more within 2m0s", 2 * time.Minute},
-		{"stalled behind the finish reason", 200, []any{0 * time.Second, hello + finish, time.Hour}, `"Hello" finish:stop`, "", finishGrace},
-		{"open behind the terminator", 200, []any{0 * time.Second, hello + finish + done, time.Hour}, `"Hello" finish:stop`, "", drainGrace},
-		{"stalled body", 200, []any{0 * time.Second, `{"choices":[`, time.Hour}, "", "timeout: the server sent nothing more within 2m0s", 2 * time.Minute},
+		{"no header", 200, []any{time.Hour}, "", "timeout: the server did not begin to answer within 10m0s",
+			10 * time.Minute},
+		{"no first byte", 200, []any{time.Minute, time.Hour}, "",
+			"timeout: the server did not begin to answer within 10m0s", 10 * time.Minute},
+		{"header and body together in time", 200, []any{6 * time.Minute, 3 * time.Minute, hello + finish + done},
+			`"Hello" finish:stop`, "", 9 * time.Minute},
+		{"stalled", 200, []any{0 * time.Second, hello, time.Hour}, `"Hello"`,
+			"timeout: the server sent nothing more within 2m0s", 2 * time.Minute},
+		{"stalled inside a frame", 200, []any{0 * time.Second, hello + "data: {", time.Hour}, `"Hello"`,
+			"timeout: the server sent nothing more within 2m0s", 2 * time.Minute},
+		{"stalled behind the finish reason", 200, []any{0 * time.Second, hello + finish, time.Hour},
+			`"Hello" finish:stop`, "", finishGrace},
+		{"open behind the terminator", 200, []any{0 * time.Second, hello + finish + done, time.Hour},
+			`"Hello" finish:stop`, "", drainGrace},
+		{"stalled body", 200, []any{0 * time.Second, `{"choices":[`, time.Hour}, "",
+			"timeout: the server sent nothing more within 2m0s", 2 * time.Minute},
 		{"stalled error", 429, []any{0 * time.Second, "slow", time.Hour}, "", "rate_limit: slow", 2 * time.Minute},
-		{"error without body", 500, []any{0 * time.Second, time.Hour}, "", "timeout: the server did not begin to answer within 10m0s", 10 * time.Minute},
+		{"error without body", 500, []any{0 * time.Second, time.Hour}, "",
+			"timeout: the server did not begin to answer within 10m0s", 10 * time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -100,7 +111,9 @@ func TestTimeouts(t *testing.T) {
 }
 
 func TestConnectError(t *testing.T) {
-	o := Options{URL: "http://server", Connection: exchange.Connection{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, timeoutError{} })}}
+	o := Options{URL: "http://server",
+		Connection: exchange.Connection{
+			Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, timeoutError{} })}}
 	_, err := play(t.Context(), New(o), ask())
 	if !errors.Is(err, chat.ErrTimeout) || !strings.Contains(err.Error(), "cannot reach the server") {
 		t.Errorf("error %v", err)

@@ -56,9 +56,9 @@ func New(o Options) *Model {
 }
 
 // known are the fields and parts that every server of the protocol knows, and that the vocabulary has no place for.
-var known = []string{"client_metadata", "include", "max_tool_calls", "metadata", "moderation", "prompt_cache_key", "prompt_cache_options",
-	"prompt_cache_retention", "reasoning", "safety_identifier", "service_tier", "store", "stream_options", "text", "truncation",
-	"encrypted_content", "phase"}
+var known = []string{"client_metadata", "include", "max_tool_calls", "metadata", "moderation", "prompt_cache_key",
+	"prompt_cache_options", "prompt_cache_retention", "reasoning", "safety_identifier", "service_tier", "store",
+	"stream_options", "text", "truncation", "encrypted_content", "phase"}
 
 // Close closes the connections that no stream uses.
 func (m *Model) Close() { m.server.Close() }
@@ -82,7 +82,8 @@ func (m *Model) Relay(ctx context.Context, q exchange.Relayed) (*http.Response, 
 type protocol struct{ o *Options }
 
 func (p protocol) AppendRequest(dst []byte, req *chat.Request, stream bool) ([]byte, error) {
-	return responses.AppendRequest(dst, req, responses.RequestOptions{Model: p.o.Model, Stream: stream, Forward: p.o.Forward})
+	return responses.AppendRequest(dst, req, responses.RequestOptions{Model: p.o.Model, Stream: stream,
+		Forward: p.o.Forward})
 }
 
 func (protocol) NewReader(req *chat.Request) exchange.Reader {

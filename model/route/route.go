@@ -24,9 +24,11 @@ import (
 // attempt yields one stream of m. TurnStart is held until the stream has begun, and lost if it never does. It
 // returns the error of a stream that did not begin, which was not yielded; otherwise ended is true and there
 // is nothing left to do.
-func attempt(ctx context.Context, m chat.Model, req *chat.Request, yield func(chat.Event, error) bool) (ended bool, failed error) {
+func attempt(ctx context.Context, m chat.Model, req *chat.Request, yield func(chat.Event, error) bool) (ended bool,
+	failed error) {
 	t := try{yield: yield}
-	m.Stream(ctx, req)(t.take) // a loop would need memory for every variable that its body shares with what is around it
+	// a loop would need memory for every variable that its body shares with what is around it
+	m.Stream(ctx, req)(t.take)
 	return t.failed == nil, t.failed
 }
 
@@ -113,7 +115,8 @@ func (r *retry) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 // announce tells that another attempt follows attempt n after a wait. It is no part of the answer, so that
 // nothing has begun with it.
 func (r *retry) announce(n int, wait time.Duration, err error) chat.Event {
-	return chat.Event{Kind: chat.KindIdle, Detail: &chat.RetryDetail{Error: chat.AsError(err), At: time.Now().Add(wait), Attempt: n + 1, Of: r.o.Attempts}}
+	return chat.Event{Kind: chat.KindIdle,
+		Detail: &chat.RetryDetail{Error: chat.AsError(err), At: time.Now().Add(wait), Attempt: n + 1, Of: r.o.Attempts}}
 }
 
 // passing are the kinds of errors that may be gone at the next attempt.

@@ -118,11 +118,18 @@ func TestRetry(t *testing.T) {
 		waits    [][2]time.Duration // least and most
 	}{
 		{"first time", []string{"turn idle a finish"}, RetryOptions{}, "idle turn a finish", nil},
-		{"once more by default", []string{"!overloaded", "!overloaded"}, RetryOptions{}, "(overloaded-2/2) !overloaded", [][2]time.Duration{{250 * time.Millisecond, 500 * time.Millisecond}}},
-		{"second time", []string{"turn idle !unavailable", "turn a finish"}, RetryOptions{}, "idle (unavailable-2/2) turn a finish", [][2]time.Duration{{250 * time.Millisecond, 500 * time.Millisecond}}},
-		{"backoff doubles up to the longest wait", []string{"!rate_limit", "!rate_limit", "!rate_limit", "!rate_limit", "a finish"}, RetryOptions{Attempts: 5, Backoff: time.Second, MaxWait: 3 * time.Second}, "(rate_limit-2/5) (rate_limit-3/5) (rate_limit-4/5) (rate_limit-5/5) a finish",
-			[][2]time.Duration{{500 * time.Millisecond, time.Second}, {time.Second, 2 * time.Second}, {1500 * time.Millisecond, 3 * time.Second}, {1500 * time.Millisecond, 3 * time.Second}}},
-		{"the backend says how long", []string{"!rate_limit+7s", "a finish"}, RetryOptions{}, "(rate_limit-2/2-7s) a finish", [][2]time.Duration{{7 * time.Second, 7 * time.Second}}},
+		{"once more by default", []string{"!overloaded", "!overloaded"}, RetryOptions{},
+			"(overloaded-2/2) !overloaded", [][2]time.Duration{{250 * time.Millisecond, 500 * time.Millisecond}}},
+		{"second time", []string{"turn idle !unavailable", "turn a finish"}, RetryOptions{},
+			"idle (unavailable-2/2) turn a finish",
+			[][2]time.Duration{{250 * time.Millisecond, 500 * time.Millisecond}}},
+		{"backoff doubles up to the longest wait", []string{"!rate_limit", "!rate_limit", "!rate_limit", "!rate_limit",
+			"a finish"}, RetryOptions{Attempts: 5, Backoff: time.Second, MaxWait: 3 * time.Second},
+			"(rate_limit-2/5) (rate_limit-3/5) (rate_limit-4/5) (rate_limit-5/5) a finish",
+			[][2]time.Duration{{500 * time.Millisecond, time.Second}, {time.Second, 2 * time.Second},
+				{1500 * time.Millisecond, 3 * time.Second}, {1500 * time.Millisecond, 3 * time.Second}}},
+		{"the backend says how long", []string{"!rate_limit+7s", "a finish"}, RetryOptions{},
+			"(rate_limit-2/2-7s) a finish", [][2]time.Duration{{7 * time.Second, 7 * time.Second}}},
 		{"longer than anybody waits", []string{"!rate_limit+31s"}, RetryOptions{}, "!rate_limit", nil},
 		{"not behind the first event", []string{"a !unavailable"}, RetryOptions{Attempts: 5}, "a !unavailable", nil},
 		{"bad request", []string{"!bad_request"}, RetryOptions{Attempts: 5}, "!bad_request", nil},
@@ -155,7 +162,8 @@ func TestRetryEndsWithTheCaller(t *testing.T) {
 		defer cancel()
 		p := &played{attempts: []string{"!rate_limit+10s"}}
 		begin := time.Now()
-		if got := play(ctx, Retry(p, RetryOptions{})); got != "(rate_limit-2/2-10s) !timeout" || time.Since(begin) != 3*time.Second {
+		if got := play(ctx, Retry(p, RetryOptions{})); got != "(rate_limit-2/2-10s) !timeout" ||
+			time.Since(begin) != 3*time.Second {
 			t.Errorf("events %s after %v", got, time.Since(begin))
 		}
 	})
@@ -285,7 +293,8 @@ func TestLimitCanceledInQueue(t *testing.T) {
 func TestLimitHandsOver(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
-			l := Limit(&played{attempts: []string{"a finish", "b finish", "c finish"}}, LimitOptions{Concurrent: 1, Queue: 1})
+			l := Limit(&played{attempts: []string{"a finish", "b finish", "c finish"}},
+				LimitOptions{Concurrent: 1, Queue: 1})
 			next, stop := iter.Pull2(l.Stream(t.Context(), &chat.Request{}))
 			if e, err, _ := next(); err != nil || e.Text != "a" {
 				t.Fatalf("%+v, %v", e, err)
@@ -352,7 +361,8 @@ func TestOverloadedIsTriedAgain(t *testing.T) {
 
 func Example() {
 	flaky := &played{attempts: []string{"!overloaded", "hello finish"}}
-	m := Fallback(Retry(Limit(flaky, LimitOptions{Concurrent: 4, Queue: 64}), RetryOptions{Backoff: time.Millisecond}), &played{})
+	m := Fallback(Retry(Limit(flaky, LimitOptions{Concurrent: 4, Queue: 64}), RetryOptions{Backoff: time.Millisecond}),
+		&played{})
 	for e, err := range m.Stream(context.Background(), &chat.Request{}) {
 		if errors.Is(err, chat.ErrOverloaded) {
 			fmt.Println("no luck")

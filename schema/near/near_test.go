@@ -32,7 +32,8 @@ func TestDistance(t *testing.T) {
 	for _, test := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "ab", 1}, {"abc", "xbc", 1}, {"kitten", "sitting", 3}} {
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "ab", 1}, {"abc", "xbc", 1},
+		{"kitten", "sitting", 3}} {
 		if got := distance(test.a, test.b, 9); got != test.want || distance(test.b, test.a, 9) != got {
 			t.Errorf("%q and %q: %d, want %d both ways", test.a, test.b, got, test.want)
 		}

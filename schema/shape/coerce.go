@@ -37,8 +37,9 @@ type CoerceOptions struct {
 // returns its JSON text. What cannot be converted becomes a string, and Uncoerced says so if s allows none.
 //
 //   - A string is the text verbatim, white space and all. Where other types are allowed as well, they are tried first.
-//   - Numbers keep their text, except that a whole number written with a fraction or an exponent becomes an integer: 5.0 is 5
-//     and 1e3 is 1000. Texts beyond the range of a float64, inf and nan do not convert, in arrays and objects neither.
+//   - Numbers keep their text, except that a whole number written with a fraction or an exponent becomes an integer:
+//     5.0 is 5 and 1e3 is 1000. Texts beyond the range of a float64, inf and nan do not convert, in arrays and objects
+//     neither.
 //   - Booleans are true, false (in any case), 1 and 0.
 //   - Null is null in any case, and None with o.Python.
 //   - Arrays and objects are JSON, else Python literals.

@@ -175,7 +175,8 @@ func TestFitScalar(t *testing.T) {
 	} {
 		out, how, ok := FitScalar(c.in, c.shape, c.full)
 		if out != c.want || how != c.how || ok != c.ok {
-			t.Errorf("FitScalar(%s, %+v, %v) = %s, %q, %v, want %s, %q, %v", c.in, c.shape, c.full, out, how, ok, c.want, c.how, c.ok)
+			t.Errorf("FitScalar(%s, %+v, %v) = %s, %q, %v, want %s, %q, %v", c.in, c.shape, c.full, out, how, ok,
+				c.want, c.how, c.ok)
 		}
 	}
 }
@@ -256,7 +257,8 @@ func TestCoerceAlwaysJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src := text.Draw(t, "text")
 		s := &Shape{Types: Types(rapid.IntRange(0, 127).Draw(t, "types"))}
-		o := CoerceOptions{Untyped: Untyped(rapid.IntRange(0, 2).Draw(t, "untyped")), Python: rapid.Bool().Draw(t, "python")}
+		o := CoerceOptions{Untyped: Untyped(rapid.IntRange(0, 2).Draw(t, "untyped")),
+			Python: rapid.Bool().Draw(t, "python")}
 		got, how := Coerce(src, s, o)
 		if !json.Valid([]byte(got)) {
 			t.Fatalf("Coerce(%q, %b) = %s, which is not JSON", src, s.Types, got)
@@ -304,7 +306,8 @@ func TestCoerceHostile(t *testing.T) {
 }
 
 func FuzzCoerce(f *testing.F) {
-	for _, text := range []string{"5.0", "{'a': (1, None,)}", `["\ud83d\ude00"]`, "'a' r'\\'", "0x1F", "-.5e3", "[1e999]", "{1: 2}"} {
+	for _, text := range []string{"5.0", "{'a': (1, None,)}", `["\ud83d\ude00"]`, "'a' r'\\'", "0x1F", "-.5e3",
+		"[1e999]", "{1: 2}"} {
 		f.Add(text, byte(127))
 	}
 	f.Fuzz(func(t *testing.T, text string, types byte) {

@@ -29,7 +29,8 @@ func Run(t *testing.T, open func(t *testing.T) tool.Approvals) {
 	}{
 		{"Ask", ask}, {"AskIsIdempotent", askIsIdempotent}, {"AskAtOnce", askAtOnce}, {"Unknown", unknown},
 		{"Transitions", transitions}, {"FirstAnswerStands", firstAnswerStands}, {"DecideAtOnce", decideAtOnce},
-		{"ConsumeAtOnce", consumeAtOnce}, {"Binding", binding}, {"Expiry", expiry}, {"Answers", answers}, {"Always", always},
+		{"ConsumeAtOnce", consumeAtOnce}, {"Binding", binding}, {"Expiry", expiry}, {"Answers", answers},
+		{"Always", always},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t)) })
 	}
@@ -37,8 +38,10 @@ func Run(t *testing.T, open func(t *testing.T) tool.Approvals) {
 
 // Reopen checks that approvals outlive the store that they were made with. reopen closes the store and opens it
 // again, as after the process was killed.
-func Reopen(t *testing.T, open func(t *testing.T) tool.Approvals, reopen func(t *testing.T, s tool.Approvals) tool.Approvals) {
-	for _, answer := range []tool.ApprovalState{"", tool.ApprovalApproved, tool.ApprovalEdited, tool.ApprovalDenied, tool.ApprovalCancelled} {
+func Reopen(t *testing.T, open func(t *testing.T) tool.Approvals,
+	reopen func(t *testing.T, s tool.Approvals) tool.Approvals) {
+	for _, answer := range []tool.ApprovalState{"", tool.ApprovalApproved, tool.ApprovalEdited, tool.ApprovalDenied,
+		tool.ApprovalCancelled} {
 		t.Run("Reopen/"+string(answer), func(t *testing.T) {
 			s := open(t)
 			a := must(s.Ask(t.Context(), Question("b")))(t)
@@ -63,8 +66,9 @@ func Reopen(t *testing.T, open func(t *testing.T) tool.Approvals, reopen func(t 
 
 // Question returns a question about a binding, good for an hour.
 func Question(binding string) tool.Question {
-	return tool.Question{Binding: binding, CallID: "call_1", Tool: "deploy", Definition: "d1", Arguments: json.RawMessage(`{"n":9007199254740993}`),
-		Dir: "/work", Env: []string{"A=1"}, Rule: "policy.yaml:3: ask", Why: "it deploys", Always: "allow deploy",
+	return tool.Question{Binding: binding, CallID: "call_1", Tool: "deploy", Definition: "d1",
+		Arguments: json.RawMessage(`{"n":9007199254740993}`), Dir: "/work", Env: []string{"A=1"},
+		Rule: "policy.yaml:3: ask", Why: "it deploys", Always: "allow deploy",
 		Expires: time.Now().Add(time.Hour).Round(0)}
 }
 
@@ -210,13 +214,15 @@ func transitions(t *testing.T, s tool.Approvals) {
 }
 
 func firstAnswerStands(t *testing.T, s tool.Approvals) {
-	states := []tool.ApprovalState{tool.ApprovalApproved, tool.ApprovalEdited, tool.ApprovalDenied, tool.ApprovalCancelled}
+	states := []tool.ApprovalState{tool.ApprovalApproved, tool.ApprovalEdited, tool.ApprovalDenied,
+		tool.ApprovalCancelled}
 	for _, first := range states {
 		for _, second := range states {
 			a := must(s.Ask(t.Context(), Question(string(first+second))))(t)
 			must(s.Decide(t.Context(), a.ID, answerOf(first)))(t)
 			got, err := s.Decide(t.Context(), a.ID, answerOf(second))
-			if !errors.Is(err, tool.ErrDecided) || got.State != first || !reflect.DeepEqual(got.Answer, answerOf(first)) {
+			if !errors.Is(err, tool.ErrDecided) || got.State != first ||
+				!reflect.DeepEqual(got.Answer, answerOf(first)) {
 				t.Errorf("%s after %s: %+v, %v", second, first, got, err)
 			}
 		}
@@ -284,10 +290,12 @@ func expiry(t *testing.T, s tool.Approvals) {
 	if got := must(s.Get(t.Context(), a.ID))(t); got.State != tool.ApprovalExpired {
 		t.Errorf("its time is over, and it is %s", got.State)
 	}
-	if got, err := s.Decide(t.Context(), a.ID, answerOf(tool.ApprovalApproved)); !errors.Is(err, tool.ErrDecided) || got.State != tool.ApprovalExpired {
+	if got, err := s.Decide(t.Context(), a.ID, answerOf(tool.ApprovalApproved)); !errors.Is(err, tool.ErrDecided) ||
+		got.State != tool.ApprovalExpired {
 		t.Errorf("answered too late: %s, %v", got.State, err)
 	}
-	if got, err := s.Consume(t.Context(), a.ID, "over"); !errors.Is(err, tool.ErrRefused) || got.State != tool.ApprovalExpired {
+	if got, err := s.Consume(t.Context(), a.ID, "over"); !errors.Is(err, tool.ErrRefused) ||
+		got.State != tool.ApprovalExpired {
 		t.Errorf("used too late: %s, %v", got.State, err)
 	}
 	over.Expires = time.Now().Add(time.Hour)
@@ -349,7 +357,8 @@ func always(t *testing.T, s tool.Approvals) {
 	q := Question("c")
 	q.Always = ""
 	c := must(s.Ask(t.Context(), q))(t)
-	if got, err := s.Decide(t.Context(), c.ID, answer); !errors.Is(err, tool.ErrAlways) || got.State != tool.ApprovalPending {
+	if got, err := s.Decide(t.Context(), c.ID, answer); !errors.Is(err, tool.ErrAlways) ||
+		got.State != tool.ApprovalPending {
 		t.Errorf("a rule was kept that nobody offered: %+v, %v", got, err)
 	}
 }

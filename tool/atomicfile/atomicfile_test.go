@@ -16,7 +16,8 @@ func TestWrite(t *testing.T) {
 		}
 		got, err := os.ReadFile(path)
 		info, err2 := os.Stat(path)
-		if err != nil || err2 != nil || string(got) != text || runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
+		if err != nil || err2 != nil || string(got) != text ||
+			runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
 			t.Errorf("%q, %v, %v, %v", got, info.Mode(), err, err2)
 		}
 	}

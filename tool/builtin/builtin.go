@@ -38,7 +38,8 @@ const webTimeout = 30 * time.Second
 
 func (o *Options) setDefaults() {
 	if o.Transport == nil {
-		o.Transport = &http.Transport{TLSHandshakeTimeout: webTimeout, ResponseHeaderTimeout: webTimeout, IdleConnTimeout: webTimeout, MaxIdleConns: 4, ForceAttemptHTTP2: true}
+		o.Transport = &http.Transport{TLSHandshakeTimeout: webTimeout, ResponseHeaderTimeout: webTimeout,
+			IdleConnTimeout: webTimeout, MaxIdleConns: 4, ForceAttemptHTTP2: true}
 	}
 	if o.grepAfter == 0 {
 		o.grepAfter = grepAfter

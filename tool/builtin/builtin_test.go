@@ -30,7 +30,8 @@ func run(t *testing.T, dir, name, arguments string, o Options) (string, error) {
 	if i < 0 {
 		t.Fatalf("no tool %s", name)
 	}
-	res, err := all[i].Handler.Run(t.Context(), &tool.Call{Call: chat.Call{Name: name, Arguments: arguments}, Tool: all[i], Root: dir})
+	res, err := all[i].Handler.Run(t.Context(), &tool.Call{Call: chat.Call{Name: name, Arguments: arguments},
+		Tool: all[i], Root: dir})
 	return string(res.Data), err
 }
 
@@ -71,13 +72,15 @@ func TestOff(t *testing.T) {
 
 func TestTools(t *testing.T) {
 	files := map[string]string{
-		"a.txt": "one\ntwo\nthree\n", "src/main.go": "package main\n\nfunc main() {}\n", "src/sub/x.go": "package sub // main\n",
-		".hidden/y.go": "package main\n", "bin": "a\x00b", "node_modules/z.js": "main\n", ".gitignore": "node_modules/\n*.log\n!keep.log\n",
-		"a.log": "main\n", "keep.log": "main\n", "empty": "",
+		"a.txt": "one\ntwo\nthree\n", "src/main.go": "package main\n\nfunc main() {}\n",
+		"src/sub/x.go": "package sub // main\n", ".hidden/y.go": "package main\n", "bin": "a\x00b",
+		"node_modules/z.js": "main\n", ".gitignore": "node_modules/\n*.log\n!keep.log\n", "a.log": "main\n",
+		"keep.log": "main\n", "empty": "",
 	}
 	for _, tt := range []struct{ name, tool, args, want, fails string }{
 		{"a file", "read_file", `{"path":"a.txt"}`, `"one\ntwo\nthree\n"`, ""},
-		{"a window", "read_file", `{"path":"a.txt","offset":2,"limit":1}`, `"two\n\n[lines 2 to 2 of a.txt, which goes on; read on with \"offset\": 3]"`, ""},
+		{"a window", "read_file", `{"path":"a.txt","offset":2,"limit":1}`,
+			`"two\n\n[lines 2 to 2 of a.txt, which goes on; read on with \"offset\": 3]"`, ""},
 		{"its end", "read_file", `{"path":"a.txt","offset":3}`, `"three\n\n[lines 3 to 3 of a.txt, its end]"`, ""},
 		{"behind its end", "read_file", `{"path":"a.txt","offset":9}`, "", "has only 3 lines"},
 		{"an empty file", "read_file", `{"path":"empty"}`, `""`, ""},
@@ -87,12 +90,16 @@ func TestTools(t *testing.T) {
 		{"binary", "read_file", `{"path":"bin"}`, "", "binary file of 3 bytes"},
 		{"dots in a name", "read_file", `{"path":"a..b.txt"}`, "", "File not found"},
 
-		{"a new file", "write_file", `{"path":"new/c.txt","content":"c"}`, `{"path":"new/c.txt","bytes_written":1}`, ""},
+		{"a new file", "write_file", `{"path":"new/c.txt","content":"c"}`, `{"path":"new/c.txt","bytes_written":1}`,
+			""},
 		{"writing outside", "write_file", `{"path":"/etc/x","content":"c"}`, "", "outside the root"},
 
-		{"a directory", "list_files", `{}`, `{"files":["a.log","a.txt","bin","empty","keep.log","node_modules/","src/"],"count":7}`, ""},
-		{"hidden", "list_files", `{"hidden":true,"pattern":"**/*.go"}`, `{"files":[".hidden/y.go","src/main.go","src/sub/x.go"],"count":3}`, ""},
-		{"a pattern", "list_files", `{"path":"src","pattern":"**/*.go"}`, `{"files":["main.go","sub/x.go"],"count":2}`, ""},
+		{"a directory", "list_files", `{}`,
+			`{"files":["a.log","a.txt","bin","empty","keep.log","node_modules/","src/"],"count":7}`, ""},
+		{"hidden", "list_files", `{"hidden":true,"pattern":"**/*.go"}`,
+			`{"files":[".hidden/y.go","src/main.go","src/sub/x.go"],"count":3}`, ""},
+		{"a pattern", "list_files", `{"path":"src","pattern":"**/*.go"}`, `{"files":["main.go","sub/x.go"],"count":2}`,
+			""},
 		{"a star is one directory", "list_files", `{"pattern":"*/*.go"}`, `{"files":["src/main.go"],"count":1}`, ""},
 		{"too many", "list_files", `{"max_results":1}`, `{"files":["a.log"],"count":1,"truncated":true}`, ""},
 		{"no directory", "list_files", `{"path":"a.txt"}`, "", "not a directory"},
@@ -100,25 +107,35 @@ func TestTools(t *testing.T) {
 
 		{"a word", "search_code", `{"query":"main"}`,
 			`{"matches":[{"path":"keep.log","line":1,"text":"main"},{"path":"src/main.go","line":1,"text":"package main"},{"path":"src/main.go","line":3,"text":"func main() {}"},{"path":"src/sub/x.go","line":1,"text":"package sub // main"}],"count":4}`, ""},
-		{"a regular expression", "search_code", `{"query":"^func \\w+","options":{"regex":true}}`, `{"matches":[{"path":"src/main.go","line":3,"text":"func main() {}"}],"count":1}`, ""},
-		{"a text is no expression", "search_code", `{"query":"main()"}`, `{"matches":[{"path":"src/main.go","line":3,"text":"func main() {}"}],"count":1}`, ""},
-		{"names of files", "search_code", `{"query":"package","options":{"glob":"x.*"}}`, `{"matches":[{"path":"src/sub/x.go","line":1,"text":"package sub // main"}],"count":1}`, ""},
-		{"one directory", "search_code", `{"query":"PACKAGE","options":{"path":"src/sub","ignore_case":true}}`, `{"matches":[{"path":"src/sub/x.go","line":1,"text":"package sub // main"}],"count":1}`, ""},
-		{"one file", "search_code", `{"query":"t","options":{"path":"a.txt","max_results":1}}`, `{"matches":[{"path":"a.txt","line":2,"text":"two"}],"count":1,"truncated":true}`, ""},
+		{"a regular expression", "search_code", `{"query":"^func \\w+","options":{"regex":true}}`,
+			`{"matches":[{"path":"src/main.go","line":3,"text":"func main() {}"}],"count":1}`, ""},
+		{"a text is no expression", "search_code", `{"query":"main()"}`,
+			`{"matches":[{"path":"src/main.go","line":3,"text":"func main() {}"}],"count":1}`, ""},
+		{"names of files", "search_code", `{"query":"package","options":{"glob":"x.*"}}`,
+			`{"matches":[{"path":"src/sub/x.go","line":1,"text":"package sub // main"}],"count":1}`, ""},
+		{"one directory", "search_code", `{"query":"PACKAGE","options":{"path":"src/sub","ignore_case":true}}`,
+			`{"matches":[{"path":"src/sub/x.go","line":1,"text":"package sub // main"}],"count":1}`, ""},
+		{"one file", "search_code", `{"query":"t","options":{"path":"a.txt","max_results":1}}`,
+			`{"matches":[{"path":"a.txt","line":2,"text":"two"}],"count":1,"truncated":true}`, ""},
 		{"nothing", "search_code", `{"query":"nowhere"}`, `{"matches":[],"count":0}`, ""},
 		{"no expression", "search_code", `{"query":"(","options":{"regex":true}}`, "", "no regular expression"},
 
-		{"reading", "file_access", `{"operation":"read","path":"a.txt"}`, `{"content":"one\ntwo\nthree\n","size":14,"encoding":"utf-8"}`, ""},
-		{"reading bytes", "file_access", `{"operation":"read","path":"bin"}`, `{"content":"YQBi","size":3,"encoding":"base64"}`, ""},
-		{"writing", "file_access", `{"operation":"write","path":"d","content":"AAE=","encoding":"base64"}`, `{"bytes_written":2}`, ""},
-		{"writing nonsense", "file_access", `{"operation":"write","path":"d","content":"!","encoding":"base64"}`, "", "no base64"},
+		{"reading", "file_access", `{"operation":"read","path":"a.txt"}`,
+			`{"content":"one\ntwo\nthree\n","size":14,"encoding":"utf-8"}`, ""},
+		{"reading bytes", "file_access", `{"operation":"read","path":"bin"}`,
+			`{"content":"YQBi","size":3,"encoding":"base64"}`, ""},
+		{"writing", "file_access", `{"operation":"write","path":"d","content":"AAE=","encoding":"base64"}`,
+			`{"bytes_written":2}`, ""},
+		{"writing nonsense", "file_access", `{"operation":"write","path":"d","content":"!","encoding":"base64"}`, "",
+			"no base64"},
 		{"listing", "file_access", `{"operation":"list","path":"src"}`, `{"files":["main.go","sub/"],"count":2}`, ""},
 		{"deleting", "file_access", `{"operation":"delete","path":"a.txt"}`, `{"deleted":"a.txt"}`, ""},
 		{"deleting the workspace", "file_access", `{"operation":"delete","path":"."}`, "", "the root itself stays"},
 
 		{"an edit", "edit_file", `{"path":"a.txt","old_string":"two","new_string":"2"}`,
 			`{"files":[{"path":"a.txt","summary":"[edit: a.txt (−1 +1)]","diff":"--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"}]}`, ""},
-		{"an edit of what is not there", "edit_file", `{"path":"a.txt","old_string":"zwei","new_string":"2"}`, "", "search text not found"},
+		{"an edit of what is not there", "edit_file", `{"path":"a.txt","old_string":"zwei","new_string":"2"}`, "",
+			"search text not found"},
 		{"blocks for a path", "edit_file", `{"path":"empty","edits":"<<<<<<< SEARCH\n=======\nx\n>>>>>>> REPLACE\n"}`,
 			`{"files":[{"path":"empty","summary":"[edit: empty (−0 +1)]","diff":"--- a/empty\n+++ b/empty\n@@ -0,0 +1 @@\n+x\n"}]}`, ""},
 		{"both", "edit_file", `{"path":"a.txt","old_string":"a","edits":"x"}`, "", "not both"},

@@ -46,16 +46,20 @@ var functions = map[string]function{
 	"asin":      {1, 1, nil, math.Asin},
 	"acos":      {1, 1, nil, math.Acos},
 	"atan":      {1, 1, nil, math.Atan},
-	"atan2":     {2, 2, func(a []*big.Rat) (*big.Rat, error) { return rounded("atan2", math.Atan2(float(a[0]), float(a[1]))) }, nil},
-	"sinh":      {1, 1, nil, math.Sinh},
-	"cosh":      {1, 1, nil, math.Cosh},
-	"tanh":      {1, 1, nil, math.Tanh},
-	"hypot":     {2, 2, func(a []*big.Rat) (*big.Rat, error) { return rounded("hypot", math.Hypot(float(a[0]), float(a[1]))) }, nil},
-	"degrees":   {1, 1, nil, func(x float64) float64 { return x / math.Pi * 180 }},
-	"radians":   {1, 1, nil, func(x float64) float64 { return x / 180 * math.Pi }},
-	"pow":       {2, 2, func(a []*big.Rat) (*big.Rat, error) { return power(a[0], a[1]) }, nil},
-	"mod":       {2, 2, func(a []*big.Rat) (*big.Rat, error) { return operate('%', a[0], a[1]) }, nil},
-	"sign":      {1, 1, func(a []*big.Rat) (*big.Rat, error) { return big.NewRat(int64(a[0].Sign()), 1), nil }, nil},
+	"atan2": {2, 2, func(a []*big.Rat) (*big.Rat, error) {
+		return rounded("atan2", math.Atan2(float(a[0]), float(a[1])))
+	}, nil},
+	"sinh": {1, 1, nil, math.Sinh},
+	"cosh": {1, 1, nil, math.Cosh},
+	"tanh": {1, 1, nil, math.Tanh},
+	"hypot": {2, 2, func(a []*big.Rat) (*big.Rat, error) {
+		return rounded("hypot", math.Hypot(float(a[0]), float(a[1])))
+	}, nil},
+	"degrees": {1, 1, nil, func(x float64) float64 { return x / math.Pi * 180 }},
+	"radians": {1, 1, nil, func(x float64) float64 { return x / 180 * math.Pi }},
+	"pow":     {2, 2, func(a []*big.Rat) (*big.Rat, error) { return power(a[0], a[1]) }, nil},
+	"mod":     {2, 2, func(a []*big.Rat) (*big.Rat, error) { return operate('%', a[0], a[1]) }, nil},
+	"sign":    {1, 1, func(a []*big.Rat) (*big.Rat, error) { return big.NewRat(int64(a[0].Sign()), 1), nil }, nil},
 	"trunc": {1, 1, func(a []*big.Rat) (*big.Rat, error) {
 		return new(big.Rat).SetInt(new(big.Int).Quo(a[0].Num(), a[0].Denom())), nil
 	}, nil},
@@ -69,7 +73,8 @@ func (p *expressionParser) named(depth int) (*big.Rat, error) {
 	if rest := p.text[p.at:]; strings.HasPrefix(rest, "π") {
 		p.at += len("π")
 	}
-	for p.at < len(p.text) && (p.text[p.at]|0x20 >= 'a' && p.text[p.at]|0x20 <= 'z' || p.text[p.at] >= '0' && p.text[p.at] <= '9') {
+	for p.at < len(p.text) &&
+		(p.text[p.at]|0x20 >= 'a' && p.text[p.at]|0x20 <= 'z' || p.text[p.at] >= '0' && p.text[p.at] <= '9') {
 		p.at++
 	}
 	name := strings.ToLower(p.text[from:p.at])

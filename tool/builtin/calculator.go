@@ -23,7 +23,8 @@ type calcInput struct {
 }
 
 func calculator(*Options) *tool.Tool {
-	t := tool.Func("calculator", `Evaluate an arithmetic expression: + - * / % (remainder, or per cent as in 15% of 80) ^ (power) !, parentheses, decimals, pi, e, and functions such as sqrt, round, min, log, sin. Example: {"expression": "123 * 45"}`,
+	t := tool.Func("calculator",
+		`Evaluate an arithmetic expression: + - * / % (remainder, or per cent as in 15% of 80) ^ (power) !, parentheses, decimals, pi, e, and functions such as sqrt, round, min, log, sin. Example: {"expression": "123 * 45"}`,
 		func(_ context.Context, in calcInput) (string, error) {
 			if strings.TrimSpace(in.Expression) == "" {
 				return "", tool.Errorf(tool.ErrInvalid, "Missing 'expression' parameter")
@@ -208,7 +209,8 @@ func (p *expressionParser) operand(depth int) (*big.Rat, error) {
 
 func (p *expressionParser) number() (*big.Rat, error) {
 	from := p.at
-	for p.at < len(p.text) && (p.text[p.at] == '.' || p.text[p.at] == '_' || '0' <= p.text[p.at] && p.text[p.at] <= '9') {
+	for p.at < len(p.text) &&
+		(p.text[p.at] == '.' || p.text[p.at] == '_' || '0' <= p.text[p.at] && p.text[p.at] <= '9') {
 		p.at++
 	}
 	if p.at == from {

@@ -73,7 +73,8 @@ type commandOutput struct {
 }
 
 func commandExec(*Options) *tool.Tool {
-	t := tool.Stream("command_exec", `Run a program in the workspace and return its output. Example: {"command": "ls", "arguments": ["-l", "src"]}`,
+	t := tool.Stream("command_exec",
+		`Run a program in the workspace and return its output. Example: {"command": "ls", "arguments": ["-l", "src"]}`,
 		func(ctx context.Context, c *tool.Call, in commandInput) (commandOutput, error) {
 			argv := append([]string{in.Command}, in.Arguments...)
 			if in.Shell != "" {
@@ -102,7 +103,8 @@ func commandExec(*Options) *tool.Tool {
 func commandError(err error, program string, limit time.Duration, out commandOutput) error {
 	switch {
 	case errors.Is(err, sandbox.ErrNotFound):
-		return &tool.Error{Kind: tool.ErrTool, Message: "Command not found: " + program + ". It is in no directory of PATH", Cause: err}
+		return &tool.Error{Kind: tool.ErrTool,
+			Message: "Command not found: " + program + ". It is in no directory of PATH", Cause: err}
 	case errors.Is(err, sandbox.ErrTimeout):
 		details, _ := json.Marshal(struct { // texts and a truth can always be written
 			TimedOut bool   `json:"timed_out"`
@@ -155,7 +157,8 @@ type testOutput struct {
 }
 
 func runTests(o *Options) *tool.Tool {
-	t := tool.Stream("run_tests", `Run the tests of the project with go, cargo, pytest, npm or make, whichever it uses. Example: {"filter": "TestParse"}`,
+	t := tool.Stream("run_tests",
+		`Run the tests of the project with go, cargo, pytest, npm or make, whichever it uses. Example: {"filter": "TestParse"}`,
 		func(ctx context.Context, c *tool.Call, in testInput) (testOutput, error) {
 			s, err := suiteOf(c, o, in.Dir)
 			if err != nil {
@@ -164,7 +167,8 @@ func runTests(o *Options) *tool.Tool {
 			argv := s.argv
 			if in.Filter != "" {
 				if s.filter == nil || strings.HasPrefix(in.Filter, "-") {
-					return testOutput{}, tool.Errorf(tool.ErrInvalid, "filter: tests of %s are not picked by %q", s.name, in.Filter)
+					return testOutput{}, tool.Errorf(tool.ErrInvalid, "filter: tests of %s are not picked by %q",
+						s.name, in.Filter)
 				}
 				argv = append(append(append([]string{}, argv...), s.filter...), in.Filter)
 			}
@@ -194,7 +198,8 @@ func suiteOf(c *tool.Call, o *Options, dir string) (*suite, error) {
 		}
 		known = append(known, suites[i].file)
 	}
-	return nil, tool.Errorf(tool.ErrTool, "no way of testing is known for this directory: it has none of %s", strings.Join(known, ", "))
+	return nil, tool.Errorf(tool.ErrTool, "no way of testing is known for this directory: it has none of %s",
+		strings.Join(known, ", "))
 }
 
 type statusInput struct{}
@@ -219,9 +224,11 @@ type statusFile struct {
 func gitStatus(*Options) *tool.Tool {
 	t := tool.Stream("git_status", `Show the branch and the changed files of the git repository. Example: {}`,
 		func(ctx context.Context, c *tool.Call, _ statusInput) (statusOutput, error) {
-			cmd := c.Command("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=false", "-c", "safe.directory=*", "-c", "safe.bareRepository=explicit",
+			cmd := c.Command("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c",
+				"submodule.recurse=false", "-c", "safe.directory=*", "-c", "safe.bareRepository=explicit",
 				"status", "--porcelain=v2", "--branch", "--untracked-files=normal", "--ignore-submodules=dirty", "-z")
-			cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+			cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+				"GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 			out, err := execute(ctx, c, cmd)
 			switch {
 			case err != nil:
@@ -237,7 +244,8 @@ func gitStatus(*Options) *tool.Tool {
 }
 
 // changes are git's letters.
-var changes = map[byte]string{'M': "modified", 'T': "type changed", 'A': "added", 'D': "deleted", 'R': "renamed", 'C': "copied", 'U': "conflict"}
+var changes = map[byte]string{'M': "modified", 'T': "type changed", 'A': "added", 'D': "deleted", 'R': "renamed",
+	'C': "copied", 'U': "conflict"}
 
 // readStatus reads git's format porcelain v2 with records that end in a zero byte.
 func readStatus(text string) statusOutput {

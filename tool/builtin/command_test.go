@@ -18,7 +18,8 @@ import (
 func TestMain(m *testing.M) {
 	sandbox.Main()
 	memoryMain()
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("internal/poll.runtime_pollWait"), goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"))
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("internal/poll.runtime_pollWait"),
+		goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"))
 }
 
 // unheld makes a runner whose processes are only kept together, with a temporary directory.
@@ -41,7 +42,8 @@ func TestCommandExec(t *testing.T) {
 	r := unheld(t, tree(t, map[string]string{"a b.txt": "hello\n", "sub/x": ""}))
 	for _, tt := range []struct{ args, want, fails string }{
 		{`{"command":"cat","arguments":["a b.txt"]}`, `{"stdout":"hello\n","stderr":"","return_code":0}`, ""},
-		{`{"command":"echo","arguments":["*","$HOME",";","id"]}`, `{"stdout":"* $HOME ; id\n","stderr":"","return_code":0}`, ""},
+		{`{"command":"echo","arguments":["*","$HOME",";","id"]}`,
+			`{"stdout":"* $HOME ; id\n","stderr":"","return_code":0}`, ""},
 		{`{"shell":"echo out; echo err >&2; exit 3"}`, `{"stdout":"out\n","stderr":"err\n","return_code":3}`, ""},
 		{`{"command":"ls","cwd":"sub"}`, `{"stdout":"x\n","stderr":"","return_code":0}`, ""},
 		{`{"command":"echo","arguments":"-e a b"}`, `{"stdout":"-e a b\n","stderr":"","return_code":0}`, ""},
@@ -81,8 +83,9 @@ func TestCommandTimeout(t *testing.T) {
 
 func TestRunTests(t *testing.T) {
 	r := unheld(t, tree(t, map[string]string{
-		"go.mod": "module m\n", "m_test.go": "package m\n\nimport \"testing\"\n\nfunc TestGood(*testing.T) {}\n\nfunc TestBad(t *testing.T) { t.Fatal(\"no\") }\n",
-		"none/x": "",
+		"go.mod":    "module m\n",
+		"m_test.go": "package m\n\nimport \"testing\"\n\nfunc TestGood(*testing.T) {}\n\nfunc TestBad(t *testing.T) { t.Fatal(\"no\") }\n",
+		"none/x":    "",
 	}))
 	res, err := r.Call(t.Context(), "run_tests", `{"filter":"TestGood"}`)
 	if err != nil || !strings.HasPrefix(string(res.Data), `{"suite":"go","passed":true,"stdout":"ok`) {
@@ -92,7 +95,8 @@ func TestRunTests(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(res.Data), `{"suite":"go","passed":false,"stdout":"--- FAIL: TestBad`) {
 		t.Errorf("%s %s, %v", res.Data, res.Error, err)
 	}
-	for args, fails := range map[string]string{`{"filter":"-exec=sh"}`: "not picked by", `{"cwd":"none"}`: "no way of testing is known"} {
+	for args, fails := range map[string]string{`{"filter":"-exec=sh"}`: "not picked by",
+		`{"cwd":"none"}`: "no way of testing is known"} {
 		if res, err := r.Call(t.Context(), "run_tests", args); err != nil || !strings.Contains(res.Error, fails) {
 			t.Errorf("%s: %s %s, %v", args, res.Data, res.Error, err)
 		}
@@ -106,20 +110,23 @@ func TestGitStatus(t *testing.T) {
 	dir := tree(t, map[string]string{"kept": "a\n", "moved": "some text to be told by\n", "gone": "c\n"})
 	git := func(args ...string) {
 		t.Helper()
-		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com", "-C", dir}, args...)...)
+		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com", "-C", dir},
+			args...)...)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %s", args, out)
 		}
 	}
 	r := unheld(t, dir)
-	if res, err := r.Call(t.Context(), "git_status", `{}`); err != nil || !strings.Contains(res.Error, "not a git repository") {
+	if res, err := r.Call(t.Context(), "git_status", `{}`); err != nil ||
+		!strings.Contains(res.Error, "not a git repository") {
 		t.Errorf("%s %s, %v", res.Data, res.Error, err)
 	}
 	git("init", "-q", "-b", "trunk")
 	git("add", ".")
 	git("commit", "-q", "-m", "one")
-	if res, _ := r.Call(t.Context(), "git_status", `{}`); string(res.Data) != `{"branch":"trunk","files":[],"clean":true}` {
+	if res, _ := r.Call(t.Context(), "git_status",
+		`{}`); string(res.Data) != `{"branch":"trunk","files":[],"clean":true}` {
 		t.Errorf("%s %s", res.Data, res.Error)
 	}
 	git("mv", "moved", "to")
@@ -148,18 +155,22 @@ func TestDiagnostics(t *testing.T) {
 		"broken/b.go": "package broken\n\nfunc f() int { return \"x\" }\n", "none/x": "",
 	}))
 	res, err := r.Call(t.Context(), "get_diagnostics", `{}`)
-	if err != nil || !strings.Contains(string(res.Data), `{"file":"m.go","line":5,`) || !strings.Contains(string(res.Data), `"broken/b.go"`) ||
+	if err != nil || !strings.Contains(string(res.Data), `{"file":"m.go","line":5,`) ||
+		!strings.Contains(string(res.Data), `"broken/b.go"`) ||
 		!strings.Contains(string(res.Data), `"checkers":["go vet"`) {
 		t.Errorf("%s %s, %v", res.Data, res.Error, err)
 	}
-	if res, err := r.Call(t.Context(), "get_diagnostics", `{"cwd":"none"}`); err != nil || !strings.Contains(res.Error, "no checker fits") {
+	if res, err := r.Call(t.Context(), "get_diagnostics", `{"cwd":"none"}`); err != nil ||
+		!strings.Contains(res.Error, "no checker fits") {
 		t.Errorf("%s %s, %v", res.Data, res.Error, err)
 	}
 	tsc := readTSC("tsc", "/p", "src/a.ts(3,7): error TS2322: Type 'x' is not assignable.\nFound 1 error.\n", "")
-	if len(tsc) != 1 || tsc[0] != (diagnostic{"src/a.ts", 3, 7, "error", "TS2322: Type 'x' is not assignable.", "tsc"}) {
+	if len(tsc) != 1 ||
+		tsc[0] != (diagnostic{"src/a.ts", 3, 7, "error", "TS2322: Type 'x' is not assignable.", "tsc"}) {
 		t.Errorf("%+v", tsc)
 	}
-	ruff := readRuff("ruff", "/p", `[{"filename":"/p/a.py","code":"F401","message":"unused","location":{"row":1,"column":8}}]`, "")
+	ruff := readRuff("ruff", "/p",
+		`[{"filename":"/p/a.py","code":"F401","message":"unused","location":{"row":1,"column":8}}]`, "")
 	if len(ruff) != 1 || ruff[0] != (diagnostic{"a.py", 1, 8, "warning", "F401 unused", "ruff"}) {
 		t.Errorf("%+v", ruff)
 	}
@@ -173,13 +184,20 @@ func TestCheckers(t *testing.T) {
 		want          []diagnostic // messages only have to begin like this
 	}{
 		{"go vet", "go", map[string]string{
-			"go.mod": "module m\n", "m.go": "package m\n\nimport \"fmt\"\n\nfunc f() { fmt.Printf(\"%d\\n\", \"x\") }\n", "b/b.go": "package b\n\nfunc f() int { return \"x\" }\n",
-		}, []diagnostic{{"b/b.go", 3, 23, "error", "cannot use", "go vet"}, {"m.go", 5, 24, "warning", "fmt.Printf format %d has arg", "go vet"}}},
+			"go.mod": "module m\n",
+			"m.go":   "package m\n\nimport \"fmt\"\n\nfunc f() { fmt.Printf(\"%d\\n\", \"x\") }\n",
+			"b/b.go": "package b\n\nfunc f() int { return \"x\" }\n",
+		}, []diagnostic{{"b/b.go", 3, 23, "error", "cannot use", "go vet"},
+			{"m.go", 5, 24, "warning", "fmt.Printf format %d has arg", "go vet"}}},
 		{"gopls", "gopls", map[string]string{
-			"go.mod": "module m\n\ngo 1.26\n", "m.go": "package m\n\nimport \"fmt\"\n\nfunc f() { fmt.Printf(\"%d\\n\", \"x\") }\n", "b/b.go": "package b\n\nfunc f() int { return \"x\" }\n",
-		}, []diagnostic{{"b/b.go", 3, 23, "error", "cannot use", "gopls"}, {"m.go", 5, 24, "warning", "fmt.Printf format %d has arg", "gopls"}}},
+			"go.mod": "module m\n\ngo 1.26\n",
+			"m.go":   "package m\n\nimport \"fmt\"\n\nfunc f() { fmt.Printf(\"%d\\n\", \"x\") }\n",
+			"b/b.go": "package b\n\nfunc f() int { return \"x\" }\n",
+		}, []diagnostic{{"b/b.go", 3, 23, "error", "cannot use", "gopls"},
+			{"m.go", 5, 24, "warning", "fmt.Printf format %d has arg", "gopls"}}},
 		{"tsc", "tsc", map[string]string{
-			"tsconfig.json": `{"compilerOptions":{"strict":true},"include":["src"]}`, "src/a.ts": "export const n: number = \"x\";\n", "src/b.ts": "export const s = 'fine';\n",
+			"tsconfig.json": `{"compilerOptions":{"strict":true},"include":["src"]}`,
+			"src/a.ts":      "export const n: number = \"x\";\n", "src/b.ts": "export const s = 'fine';\n",
 		}, []diagnostic{{"src/a.ts", 1, 14, "error", "TS2322: Type 'string' is not assignable", "tsc"}}},
 		{"ruff", "ruff", map[string]string{
 			"pyproject.toml": "[project]\nname = \"m\"\nversion = \"1\"\n", "m.py": "import os\n\nprint('x')\n",
@@ -220,8 +238,10 @@ func TestCheckers(t *testing.T) {
 
 // TestCheckerFails: a project that a checker cannot read is not a project without mistakes.
 func TestCheckerFails(t *testing.T) {
-	res, err := unheld(t, tree(t, map[string]string{"go.mod": "no such thing\n", "m.go": "package m\n"})).Call(t.Context(), "get_diagnostics", `{}`)
-	if err != nil || !strings.Contains(string(res.Data), `"failed":[{"checker":"go vet","message":"`) || !strings.Contains(string(res.Data), "go.mod:1") {
+	res, err := unheld(t, tree(t, map[string]string{"go.mod": "no such thing\n", "m.go": "package m\n"})).Call(
+		t.Context(), "get_diagnostics", `{}`)
+	if err != nil || !strings.Contains(string(res.Data), `"failed":[{"checker":"go vet","message":"`) ||
+		!strings.Contains(string(res.Data), "go.mod:1") {
 		t.Errorf("%s %s, %v", res.Data, res.Error, err)
 	}
 }

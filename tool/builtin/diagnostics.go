@@ -67,10 +67,14 @@ type checker struct {
 // With -trimpath, which a person may have set for good, go vet remembers what it found under the paths of whatever copy
 // it saw first.
 var checkers = []checker{
-	{name: "go vet", files: []string{"go.mod"}, argv: []string{"go", "vet", "-trimpath=false", "-json"}, read: readVet, goes: true, vets: true, scope: packageOf},
-	{name: "gopls", files: []string{"go.mod"}, argv: []string{"gopls", "check"}, read: readPlaces("warning"), grave: "-severity=error", suits: "**/*.go", goes: true},
-	{name: "tsc", files: []string{"tsconfig.json"}, argv: []string{"tsc", "--noEmit", "--pretty", "false"}, read: readTSC},
-	{name: "ruff", files: []string{"pyproject.toml", "ruff.toml", "setup.py"}, argv: []string{"ruff", "check", "--no-cache", "--output-format", "json"}, read: readRuff},
+	{name: "go vet", files: []string{"go.mod"}, argv: []string{"go", "vet", "-trimpath=false", "-json"}, read: readVet,
+		goes: true, vets: true, scope: packageOf},
+	{name: "gopls", files: []string{"go.mod"}, argv: []string{"gopls", "check"}, read: readPlaces("warning"),
+		grave: "-severity=error", suits: "**/*.go", goes: true},
+	{name: "tsc", files: []string{"tsconfig.json"}, argv: []string{"tsc", "--noEmit", "--pretty", "false"},
+		read: readTSC},
+	{name: "ruff", files: []string{"pyproject.toml", "ruff.toml", "setup.py"},
+		argv: []string{"ruff", "check", "--no-cache", "--output-format", "json"}, read: readRuff},
 }
 
 // packageOf returns the packages that go vet looks at: that of a file, or all.
@@ -82,7 +86,8 @@ func packageOf(file string) []string {
 }
 
 func getDiagnostics(o *Options) *tool.Tool {
-	t := tool.Stream("get_diagnostics", `Check the project with go vet, gopls, tsc and ruff, as applicable, and list the problems. Example: {"file": "server/main.go"}`,
+	t := tool.Stream("get_diagnostics",
+		`Check the project with go vet, gopls, tsc and ruff, as applicable, and list the problems. Example: {"file": "server/main.go"}`,
 		func(ctx context.Context, c *tool.Call, in diagnosticsInput) (diagnosticsOutput, error) {
 			return diagnose(ctx, c, o, in)
 		})
@@ -130,7 +135,8 @@ func diagnose(ctx context.Context, c *tool.Call, o *Options, in diagnosticsInput
 		}
 	}
 	if len(out.Checkers)+len(out.Missing) == 0 {
-		return out, tool.Errorf(tool.ErrTool, "no checker fits this directory: there are go vet and gopls for go.mod, tsc for tsconfig.json, ruff for pyproject.toml")
+		return out, tool.Errorf(tool.ErrTool, "no checker fits this directory: there are go vet and gopls for "+
+			"go.mod, tsc for tsconfig.json, ruff for pyproject.toml")
 	}
 	out.Count = len(out.Diagnostics)
 	return out, nil
@@ -188,7 +194,8 @@ func (k *checker) names(ctx context.Context, root *files.Root, dir, file string)
 }
 
 // check runs a checker in a directory and returns what it finds, in order.
-func (k *checker) check(ctx context.Context, c *tool.Call, o *Options, dir string, names []string) ([]diagnostic, commandOutput, error) {
+func (k *checker) check(ctx context.Context, c *tool.Call, o *Options, dir string, names []string) ([]diagnostic,
+	commandOutput, error) {
 	found, got, err := k.run(ctx, c, o, dir, names)
 	if err != nil || len(found) == 0 || k.grave == "" {
 		return found, got, err
@@ -203,7 +210,8 @@ func (k *checker) check(ctx context.Context, c *tool.Call, o *Options, dir strin
 }
 
 // run runs a checker once.
-func (k *checker) run(ctx context.Context, c *tool.Call, o *Options, dir string, args []string) ([]diagnostic, commandOutput, error) {
+func (k *checker) run(ctx context.Context, c *tool.Call, o *Options, dir string, args []string) ([]diagnostic,
+	commandOutput, error) {
 	cmd := c.Command(append(slices.Clone(k.argv), args...)...)
 	cmd.Dir = filepath.Join(c.Root, dir)
 	c.Keep(&cmd)
@@ -288,7 +296,8 @@ func readVet(name, dir, stdout, stderr string) []diagnostic {
 				json.Unmarshal(found, &list) // an analyser that failed has an object
 				for _, f := range list {
 					if m := place.FindStringSubmatch(f.Posn + ": " + f.Message); m != nil {
-						all = append(all, diagnostic{within(dir, m[1]), number(m[2]), number(m[3]), "warning", f.Message, name})
+						all = append(all, diagnostic{within(dir, m[1]), number(m[2]), number(m[3]), "warning",
+							f.Message, name})
 					}
 				}
 			}
@@ -319,7 +328,8 @@ func readRuff(name, dir, stdout, stderr string) (all []diagnostic) {
 		return nil
 	}
 	for _, f := range found {
-		all = append(all, diagnostic{within(dir, f.Filename), f.Location.Row, f.Location.Column, "warning", strings.TrimSpace(f.Code + " " + f.Message), name})
+		all = append(all, diagnostic{within(dir, f.Filename), f.Location.Row, f.Location.Column, "warning",
+			strings.TrimSpace(f.Code + " " + f.Message), name})
 	}
 	return all
 }

@@ -34,8 +34,9 @@ type edited struct {
 }
 
 func editFile(o *Options) *tool.Tool {
-	t := tool.Stream("edit_file", `Replace text in files. Give path, old_string and new_string, or edits. Either all edits are applied or none; `+
-		`if a text is not found, the result shows what the file contains. Example: {"path": "main.go", "old_string": "x := 1\n", "new_string": "x := 2\n"}`,
+	t := tool.Stream("edit_file",
+		`Replace text in files. Give path, old_string and new_string, or edits. Either all edits are applied or none; `+
+			`if a text is not found, the result shows what the file contains. Example: {"path": "main.go", "old_string": "x := 1\n", "new_string": "x := 2\n"}`,
 		func(_ context.Context, c *tool.Call, in editInput) (editOutput, error) {
 			ops, err := in.ops()
 			if err != nil {
@@ -72,7 +73,8 @@ func editFile(o *Options) *tool.Tool {
 }
 
 // preview makes what tells what a call would change of what plans it.
-func preview[In any](o *Options, plan func(*files.Root, In) ([]edit.Change, error)) func(context.Context, *tool.Call) ([]edit.Change, error) {
+func preview[In any](o *Options,
+	plan func(*files.Root, In) ([]edit.Change, error)) func(context.Context, *tool.Call) ([]edit.Change, error) {
 	return func(_ context.Context, c *tool.Call) ([]edit.Change, error) {
 		var in In
 		if err := json.Unmarshal([]byte(c.Arguments), &in); err != nil {

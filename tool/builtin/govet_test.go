@@ -64,7 +64,8 @@ func TestVetTool(t *testing.T) {
 		{"example.com/m", "example.com/m", "true", false},
 	} {
 		config, written := filepath.Join(t.TempDir(), "vet.cfg"), filepath.Join(t.TempDir(), "vet.out")
-		text := fmt.Sprintf("{\n\t\"ImportPath\": %q,\n\t\"ModulePath\": %q,\n\t\"VetxOnly\": %s,\n\t\"VetxOutput\": %q,\n\t\"GoFiles\": [\"none.go\"]\n}\n", tt.pkg, tt.module, tt.only, written)
+		text := fmt.Sprintf(
+			"{\n\t\"ImportPath\": %q,\n\t\"ModulePath\": %q,\n\t\"VetxOnly\": %s,\n\t\"VetxOutput\": %q,\n\t\"GoFiles\": [\"none.go\"]\n}\n", tt.pkg, tt.module, tt.only, written)
 		if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

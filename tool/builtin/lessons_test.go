@@ -46,16 +46,19 @@ func newYard(t *testing.T) *yard {
 	}
 	y := &yard{T: t, dir: filepath.Join(base, "yard"), out: filepath.Join(base, "next")}
 	for name, text := range map[string]string{
-		"yard/docs/a.md": "about a", "yard/docs/sub/b.md": "about b", "yard/docs-old/s.md": outer, "yard/config.json": "{}", "yard/notes.txt": "notes",
-		"yard/src/pkg/deep/x.go": "package deep", "yard/.env": "KEY=" + outer, "next/plan.txt": outer, "next/hosts": outer, "yard-2/plan.txt": outer,
+		"yard/docs/a.md": "about a", "yard/docs/sub/b.md": "about b", "yard/docs-old/s.md": outer,
+		"yard/config.json": "{}", "yard/notes.txt": "notes", "yard/src/pkg/deep/x.go": "package deep",
+		"yard/.env": "KEY=" + outer, "next/plan.txt": outer, "next/hosts": outer, "yard-2/plan.txt": outer,
 	} {
 		name = filepath.Join(base, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755),
+			os.WriteFile(name, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	y.r = runner(t, y.dir)
-	y.r = y.r.With(func(s *tool.Settings) { s.Sandbox.Level = sandbox.None }) // what is tested here is what stands before it
+	// what is tested here is what stands before it
+	y.r = y.r.With(func(s *tool.Settings) { s.Sandbox.Level = sandbox.None })
 	y.policy(policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Path: []string{"**", "*"}}})
 	return y
 }
@@ -180,7 +183,8 @@ func TestX_E03_NamesAnywhere(t *testing.T) {
 func TestX_E04_Dots(t *testing.T) {
 	y := newYard(t)
 	y.guard("file_access", tool.Guard{Whitelist: []string{"plan.txt", "passwd"}})
-	y.refused("file_access", toRead("../next/plan.txt"), toRead("docs/../../next/plan.txt"), toRead("../../../../../../../../../../etc/passwd"))
+	y.refused("file_access", toRead("../next/plan.txt"), toRead("docs/../../next/plan.txt"),
+		toRead("../../../../../../../../../../etc/passwd"))
 }
 
 func TestX_E05_AllListed(t *testing.T) {
@@ -188,7 +192,8 @@ func TestX_E05_AllListed(t *testing.T) {
 	y := newYard(t)
 	y.guard("file_access", tool.Guard{Mode: tool.ModeRW, Whitelist: []string{"*", "**"}})
 	y.refused("read_file", `{"path":"/etc/passwd"}`, `{"path":"/proc/self/environ"}`)
-	y.refused("file_access", toRead("/etc/passwd"), toRead("/proc/self/environ"), toRead("/proc/self/root"+y.out+"/plan.txt"), toRead("~root/.ssh/id_rsa"), toRead(".env"), toRead("/dev/stdin"))
+	y.refused("file_access", toRead("/etc/passwd"), toRead("/proc/self/environ"),
+		toRead("/proc/self/root"+y.out+"/plan.txt"), toRead("~root/.ssh/id_rsa"), toRead(".env"), toRead("/dev/stdin"))
 	y.refused("search_code", `{"query":"neighbours","options":{"path":"/proc/self"}}`)
 	y.call("search_code", `{"query":"KEY="}`) // key material in the workspace is left out
 	y.call("search_code", `{"query":"KEY=","options":{"path":".env"}}`)
@@ -215,9 +220,11 @@ func TestX_E07_Links(t *testing.T) {
 		t.Fatal(err)
 	}
 	y.guard("file_access", tool.Guard{Mode: tool.ModeRW, Whitelist: []string{"**"}})
-	y.refused("file_access", toRead("docs/link.md"), toWrite("docs/link.md"), toRead("docs/dir/plan.txt"), toWrite("docs/dir/new.txt"), toDelete("docs/dir/plan.txt"),
-		toRead("docs/up/next/plan.txt"), toWrite("docs/gone.md"), toRead("docs/loop"), toRead("docs/hard.md"), toWrite("docs/hard.md"))
-	y.refused("edit_file", `{"path":"docs/link.md","old_string":"of","new_string":"x"}`, `{"path":"docs/hard.md","old_string":"of","new_string":"x"}`)
+	y.refused("file_access", toRead("docs/link.md"), toWrite("docs/link.md"), toRead("docs/dir/plan.txt"),
+		toWrite("docs/dir/new.txt"), toDelete("docs/dir/plan.txt"), toRead("docs/up/next/plan.txt"),
+		toWrite("docs/gone.md"), toRead("docs/loop"), toRead("docs/hard.md"), toWrite("docs/hard.md"))
+	y.refused("edit_file", `{"path":"docs/link.md","old_string":"of","new_string":"x"}`,
+		`{"path":"docs/hard.md","old_string":"of","new_string":"x"}`)
 	y.call("search_code", `{"query":"neighbours","options":{"path":"docs"}}`)
 	y.call("search_code", `{"query":"neighbours","options":{"path":"docs/dir"}}`)
 	y.call("list_files", `{"pattern":"**"}`)
@@ -267,7 +274,8 @@ func TestX_E07_SwappedWhileItIsRead(t *testing.T) {
 func TestX_E08_NamesOfKeysAndOfWhatRunsLater(t *testing.T) {
 	y := newYard(t)
 	y.guard("file_access", tool.Guard{Mode: tool.ModeRW, Whitelist: []string{"*", "**"}})
-	for _, name := range []string{".env.local", "KEY.PEM", "id_rsa", "secrets.yaml", ".git/hooks/pre-commit", "home/.bashrc", ".npmrc", ".netrc", ".ssh/config", "sub/.GIT/config", ".wield.yaml", ".gitmodules"} {
+	for _, name := range []string{".env.local", "KEY.PEM", "id_rsa", "secrets.yaml", ".git/hooks/pre-commit",
+		"home/.bashrc", ".npmrc", ".netrc", ".ssh/config", "sub/.GIT/config", ".wield.yaml", ".gitmodules"} {
 		y.refused("file_access", toWrite(name))
 		y.refused("write_file", fmt.Sprintf(`{"path":%q,"content":"x"}`, name))
 		y.refused("edit_file", fmt.Sprintf(`{"edits":"*** Begin Patch\n*** Add File: %s\n+x\n*** End Patch"}`, name))
@@ -304,7 +312,8 @@ func TestX_E10_AnyDepth(t *testing.T) {
 
 func TestX_E11_OneStarIsOneName(t *testing.T) {
 	y := newYard(t)
-	y.guard("file_access", tool.Guard{Whitelist: []string{"docs/*/b.md", "src/*/x.go", filepath.Dir(y.dir) + "/*/x/plan.txt"}})
+	y.guard("file_access",
+		tool.Guard{Whitelist: []string{"docs/*/b.md", "src/*/x.go", filepath.Dir(y.dir) + "/*/x/plan.txt"}})
 	y.works("file_access", toRead("docs/sub/b.md"))
 	y.refused("file_access", toRead("src/pkg/deep/x.go"), toRead("$OUT/plan.txt"))
 }
@@ -378,7 +387,8 @@ func held(t *testing.T, whitelist []string, rules []policy.Rule, traps ...trap) 
 			if err != nil {
 				t.Fatal(err)
 			}
-			if y.everything() == before && !strings.Contains(string(res.Data), outer) && !strings.Contains(string(res.Data), "root:") {
+			if y.everything() == before && !strings.Contains(string(res.Data), outer) &&
+				!strings.Contains(string(res.Data), "root:") {
 				t.Errorf("without rules it does nothing, so that the test shows nothing: %s %s", res.Data, res.Error)
 			}
 		})
@@ -387,13 +397,16 @@ func held(t *testing.T, whitelist []string, rules []policy.Rule, traps ...trap) 
 
 func TestX_E13_FindThatRuns(t *testing.T) {
 	held(t, []string{"find"}, []policy.Rule{allows("find")},
-		argv("find", ".", "-name", "notes.txt", "-delete"), argv("find", "notes.txt", "-exec", "sh", "-c", "echo > owned", ";"), argv("find", ".", "-fprint", "owned"))
+		argv("find", ".", "-name", "notes.txt", "-delete"),
+		argv("find", "notes.txt", "-exec", "sh", "-c", "echo > owned", ";"), argv("find", ".", "-fprint", "owned"))
 }
 
 func TestX_E14_GitThatRuns(t *testing.T) {
 	held(t, []string{"git*"}, []policy.Rule{allows("git")},
-		argv("git", "-c", "alias.x=!echo > owned", "x"), argv("git", "-c", "core.sshCommand=touch owned;", "ls-remote", "ssh://nobody.invalid/x"), argv("git", "-c", "protocol.ext.allow=always", "ls-remote", "ext::touch owned"),
-		argv("git", "grep", "--no-index", "--open-files-in-pager=echo > owned; cat", "notes", "notes.txt"), argv("git", "diff", "--no-index", "--output=owned", "notes.txt", "config.json"), argv("git", "init", "owned"),
+		argv("git", "-c", "alias.x=!echo > owned", "x"), argv("git", "-c", "core.sshCommand=touch owned;", "ls-remote",
+			"ssh://nobody.invalid/x"), argv("git", "-c", "protocol.ext.allow=always", "ls-remote", "ext::touch owned"),
+		argv("git", "grep", "--no-index", "--open-files-in-pager=echo > owned; cat", "notes", "notes.txt"),
+		argv("git", "diff", "--no-index", "--output=owned", "notes.txt", "config.json"), argv("git", "init", "owned"),
 		argv("git", "config", "--file", "owned", "a.b", "c"))
 }
 
@@ -401,8 +414,10 @@ func TestX_E15_ApprovalIsAsked(t *testing.T) {
 	y := newYard(t)
 	y.guard("command_exec", tool.Guard{Mode: tool.ModeRW, Whitelist: []string{"rm"}, RequiresApproval: true})
 	y.refused("command_exec", `{"command":"rm","arguments":["-f","notes.txt"]}`)
-	y.guard("command_exec", tool.Guard{Mode: tool.ModeRW, Whitelist: []string{"rm"}, DangerousCommands: tool.DangerousCommands()})
-	y.refused("command_exec", `{"command":"rm","arguments":["-f","notes.txt"]}`, `{"command":"/bin/rm","arguments":["-f","notes.txt"]}`)
+	y.guard("command_exec", tool.Guard{Mode: tool.ModeRW, Whitelist: []string{"rm"},
+		DangerousCommands: tool.DangerousCommands()})
+	y.refused("command_exec", `{"command":"rm","arguments":["-f","notes.txt"]}`,
+		`{"command":"/bin/rm","arguments":["-f","notes.txt"]}`)
 }
 
 func TestX_E16_ProgramByItsPath(t *testing.T) {
@@ -413,42 +428,61 @@ func TestX_E16_ProgramByItsPath(t *testing.T) {
 
 func TestX_E17_ProgramsThatRunOthers(t *testing.T) {
 	rules := []policy.Rule{
-		allows("env", "sh", "xargs", "nice", "timeout", "nohup", "setsid", "busybox", "python3", "awk", "sed", "tar", "vi", "ssh", "find", "perl", "flock", "stdbuf", "git", "make"),
+		allows("env", "sh", "xargs", "nice", "timeout", "nohup", "setsid", "busybox", "python3", "awk", "sed", "tar",
+			"vi", "ssh", "find", "perl", "flock", "stdbuf", "git", "make"),
 		{Decision: chat.DecisionDeny, Selector: policy.Selector{Command: []string{"rm", "touch"}}},
 	}
 	held(t, []string{"*"}, rules,
-		argv("env", "rm", "-f", "notes.txt"), argv("env", "-S", "rm -f notes.txt"), argv("sh", "-c", "rm notes.txt"), argv("nice", "rm", "notes.txt"), argv("timeout", "5", "rm", "notes.txt"),
-		argv("nohup", "rm", "notes.txt"), argv("setsid", "-w", "rm", "notes.txt"), argv("stdbuf", "-oL", "rm", "notes.txt"), argv("flock", "config.json", "rm", "notes.txt"), argv("busybox", "rm", "notes.txt"),
-		argv("xargs", "-a", "config.json", "touch"), argv("python3", "-c", "open('owned','w')"), argv("awk", `BEGIN{system("touch owned")}`), argv("awk", `BEGIN{print > "owned"}`),
-		argv("perl", "-e", "unlink 'notes.txt'"), argv("sed", "-n", "1e touch owned", "notes.txt"), argv("sed", "-n", "w owned", "notes.txt"),
-		argv("tar", "cf", "/dev/null", "--checkpoint=1", "--checkpoint-action=exec=touch owned", "docs"), argv("ssh", "-o", "ProxyCommand=touch owned", "nobody.invalid"),
+		argv("env", "rm", "-f", "notes.txt"), argv("env", "-S", "rm -f notes.txt"), argv("sh", "-c", "rm notes.txt"),
+		argv("nice", "rm", "notes.txt"), argv("timeout", "5", "rm", "notes.txt"), argv("nohup", "rm", "notes.txt"),
+		argv("setsid", "-w", "rm", "notes.txt"), argv("stdbuf", "-oL", "rm", "notes.txt"),
+		argv("flock", "config.json", "rm", "notes.txt"), argv("busybox", "rm", "notes.txt"),
+		argv("xargs", "-a", "config.json", "touch"), argv("python3", "-c", "open('owned','w')"),
+		argv("awk", `BEGIN{system("touch owned")}`), argv("awk", `BEGIN{print > "owned"}`),
+		argv("perl", "-e", "unlink 'notes.txt'"), argv("sed", "-n", "1e touch owned", "notes.txt"),
+		argv("sed", "-n", "w owned", "notes.txt"), argv("tar", "cf", "/dev/null", "--checkpoint=1",
+			"--checkpoint-action=exec=touch owned", "docs"),
+		argv("ssh", "-o", "ProxyCommand=touch owned", "nobody.invalid"),
 		argv("find", "notes.txt", "-execdir", "touch", "owned", ";"),
-		trap{shell: "echo notes.txt | xargs rm"}, trap{shell: "rm() { :; }; command rm notes.txt"}, trap{shell: "sh <<'E'\nrm notes.txt\nE"}, trap{shell: "echo $(rm notes.txt)"},
-		trap{shell: `eval "r""m notes.txt"`}, trap{shell: "X=rm; $X notes.txt"}, trap{shell: "PATH=.:$PATH; echo touch owned > a; chmod +x a; a"},
-		trap{shell: "trap 'rm notes.txt' EXIT"}, trap{shell: "if true; then rm notes.txt; fi"}, trap{shell: "f() (rm notes.txt); f"}, trap{shell: "echo > owned"})
+		trap{shell: "echo notes.txt | xargs rm"}, trap{shell: "rm() { :; }; command rm notes.txt"},
+		trap{shell: "sh <<'E'\nrm notes.txt\nE"}, trap{shell: "echo $(rm notes.txt)"},
+		trap{shell: `eval "r""m notes.txt"`}, trap{shell: "X=rm; $X notes.txt"},
+		trap{shell: "PATH=.:$PATH; echo touch owned > a; chmod +x a; a"}, trap{shell: "trap 'rm notes.txt' EXIT"},
+		trap{shell: "if true; then rm notes.txt; fi"}, trap{shell: "f() (rm notes.txt); f"},
+		trap{shell: "echo > owned"})
 }
 
 func TestX_E18_ProgramByAWayAround(t *testing.T) {
 	held(t, []string{"git*"}, []policy.Rule{allows("git", "sh")},
-		argv("gitx/../../../../../../../../../../../../bin/sh", "-c", "echo > owned"), argv("./gitx/../../../../../../../../../../../bin/rm", "notes.txt"))
+		argv("gitx/../../../../../../../../../../../../bin/sh", "-c", "echo > owned"),
+		argv("./gitx/../../../../../../../../../../../bin/rm", "notes.txt"))
 }
 
 func TestX_E19_ArgumentsThatLeadOut(t *testing.T) {
 	held(t, []string{"cat", "grep", "head"}, []policy.Rule{allows("cat", "grep", "head")},
-		argv("cat", "$OUT/plan.txt"), argv("cat", "../next/plan.txt"), argv("grep", "-r", ".", "$OUT"), argv("head", ".env"), argv("grep", "-f../next/plan.txt", "docs-old/s.md"),
-		argv("grep", "--file=../next/plan.txt", "docs-old/s.md"), trap{shell: "cat < ../next/plan.txt"}, trap{shell: "cat ../nex?/plan.txt"}, trap{shell: "cd .. && cat next/plan.txt"}, argv("cat", "/etc/passwd"))
+		argv("cat", "$OUT/plan.txt"), argv("cat", "../next/plan.txt"), argv("grep", "-r", ".", "$OUT"),
+		argv("head", ".env"), argv("grep", "-f../next/plan.txt", "docs-old/s.md"),
+		argv("grep", "--file=../next/plan.txt", "docs-old/s.md"), trap{shell: "cat < ../next/plan.txt"},
+		trap{shell: "cat ../nex?/plan.txt"}, trap{shell: "cd .. && cat next/plan.txt"}, argv("cat", "/etc/passwd"))
 }
 
 func TestX_E20_ProgramsThatChangeThings(t *testing.T) {
-	rules := []policy.Rule{{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: []string{"command_exec"}}}, {Decision: chat.DecisionDeny, Selector: policy.Selector{Command: []string{"shred", "truncate", "mv", "rm", "rmdir", "unlink", "tee", "ln", "dd"}}}}
+	rules := []policy.Rule{{Decision: chat.DecisionAllow, Selector: policy.Selector{Tool: []string{"command_exec"}}},
+		{Decision: chat.DecisionDeny,
+			Selector: policy.Selector{Command: []string{"shred", "truncate", "mv", "rm", "rmdir", "unlink", "tee",
+				"ln", "dd"}}}}
 	held(t, nil, rules,
-		argv("truncate", "-s", "0", "notes.txt"), argv("mv", "notes.txt", "config.json"), argv("unlink", "notes.txt"), argv("rmdir", "gitx"), argv("ln", "-sf", "/etc/hosts", "notes.txt"),
-		argv("shred", "notes.txt"), argv("dd", "if=/dev/zero", "of=notes.txt", "count=1"), trap{shell: "echo x | tee notes.txt"})
+		argv("truncate", "-s", "0", "notes.txt"), argv("mv", "notes.txt", "config.json"), argv("unlink", "notes.txt"),
+		argv("rmdir", "gitx"), argv("ln", "-sf", "/etc/hosts", "notes.txt"), argv("shred", "notes.txt"),
+		argv("dd", "if=/dev/zero", "of=notes.txt", "count=1"), trap{shell: "echo x | tee notes.txt"})
 	// What is denied nowhere, and destroys by its nature, is asked about even where a rule allows the tool.
-	held(t, nil, rules[:1], argv("cp", "notes.txt", "../next/plan.txt"), argv("tee", "../next/new.txt"), trap{shell: "rm -rf ../next"})
+	held(t, nil, rules[:1], argv("cp", "notes.txt", "../next/plan.txt"), argv("tee", "../next/new.txt"),
+		trap{shell: "rm -rf ../next"})
 	y := newYard(t)
 	y.policy(rules[0])
-	y.refused("command_exec", `{"command":"mkfs.ext4","arguments":["config.json"]}`, `{"command":"chmod","arguments":["-R","777","/"]}`, `{"command":"kill","arguments":["-9","1"]}`, `{"command":"sudo","arguments":["ls"]}`)
+	y.refused("command_exec", `{"command":"mkfs.ext4","arguments":["config.json"]}`,
+		`{"command":"chmod","arguments":["-R","777","/"]}`, `{"command":"kill","arguments":["-9","1"]}`,
+		`{"command":"sudo","arguments":["ls"]}`)
 }
 
 func TestX_E21_SwitchedOff(t *testing.T) {
@@ -470,7 +504,10 @@ func TestX_E21_SwitchedOff(t *testing.T) {
 
 func TestX_E22_ArgumentsThatAreNoJSON(t *testing.T) {
 	y := newYard(t)
-	for _, args := range []string{"{bad", `{"path":"new","content":"x"`, `{"path":"new","content":"x"}}`, `{"path":"a","path":"new","content":"x"}`, `{"PATH":"new","content":"x"}`, `[]`, `"new"`, `{"path":"new","content":"x","mode":"0777"}`, "{\"path\":\"n\xff\",\"content\":\"x\"}", `{"path":"new","content":7}`} {
+	for _, args := range []string{"{bad", `{"path":"new","content":"x"`, `{"path":"new","content":"x"}}`,
+		`{"path":"a","path":"new","content":"x"}`, `{"PATH":"new","content":"x"}`, `[]`, `"new"`,
+		`{"path":"new","content":"x","mode":"0777"}`, "{\"path\":\"n\xff\",\"content\":\"x\"}",
+		`{"path":"new","content":7}`} {
 		y.refused("write_file", args)
 	}
 }
@@ -493,14 +530,19 @@ func TestX_E28_AddressesOfOnesOwn(t *testing.T) {
 	t.Setenv("http_proxy", inner.URL)
 
 	y := newYard(t)
-	y.policy(policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Host: []string{"*", strings.TrimPrefix(open.URL, "http://")}}})
-	hosts := []string{"127.0.0.1", "localhost", "LOCALHOST.", "x.localhost", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "0x7f000001", "2130706433", "0177.0.0.1", "127.1", "0", "0.0.0.0", "[::]", "①②⑦.⓪.⓪.①"}
+	y.policy(policy.Rule{Decision: chat.DecisionAllow,
+		Selector: policy.Selector{Host: []string{"*", strings.TrimPrefix(open.URL, "http://")}}})
+	hosts := []string{"127.0.0.1", "localhost", "LOCALHOST.", "x.localhost", "[::1]", "[::ffff:127.0.0.1]",
+		"[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "0x7f000001", "2130706433", "0177.0.0.1", "127.1", "0", "0.0.0.0",
+		"[::]", "①②⑦.⓪.⓪.①"}
 	for _, host := range hosts {
 		address := "http://" + host + ":" + port + "/"
 		y.refused("fetch_webpage", fmt.Sprintf(`{"url":%q}`, address))
 		y.refused("fetch_webpage", fmt.Sprintf(`{"url":%q}`, open.URL+"/?to="+address))
 	}
-	for _, address := range []string{"http://169.254.169.254/latest/meta-data/", "http://[fd00:ec2::254]/", "http://metadata.google.internal/", "http://10.0.0.1/", "file:///etc/passwd", "gopher://127.0.0.1:" + port, "http://u:p@example.com/"} {
+	for _, address := range []string{"http://169.254.169.254/latest/meta-data/", "http://[fd00:ec2::254]/",
+		"http://metadata.google.internal/", "http://10.0.0.1/", "file:///etc/passwd", "gopher://127.0.0.1:" + port,
+		"http://u:p@example.com/"} {
 		y.refused("fetch_webpage", fmt.Sprintf(`{"url":%q}`, address))
 		y.refused("fetch_webpage", fmt.Sprintf(`{"url":%q}`, open.URL+"/?to="+address))
 	}
@@ -517,7 +559,8 @@ func TestX_E31_TimeAndOutput(t *testing.T) {
 		y.refused("command_exec", `{"command":"touch","arguments":["owned"],"timeout":`+timeout+`}`)
 	}
 	mark := fmt.Sprintf("%d.%d", 40_000+os.Getpid()%10_000, time.Now().Nanosecond())
-	res := y.call("command_exec", fmt.Sprintf(`{"shell":"trap '' TERM; sleep %s & (setsid sleep %[1]s &) ; sleep %[1]s","timeout":1}`, mark))
+	res := y.call("command_exec",
+		fmt.Sprintf(`{"shell":"trap '' TERM; sleep %s & (setsid sleep %[1]s &) ; sleep %[1]s","timeout":1}`, mark))
 	if res.OK || res.ErrorType != tool.ErrTimeout {
 		t.Errorf("%+v", res)
 	}
@@ -534,13 +577,17 @@ func TestX_E31_TimeAndOutput(t *testing.T) {
 
 func TestX_E32_NamesOfOtherSystems(t *testing.T) {
 	y := newYard(t)
-	for _, name := range []string{"a\x00b", "a\nb", "", "notes.txt/", "docs", `..\next\plan.txt`, `C:\x`, `\\host\share`, `\\?\C:\x`, "notes.txt:x", "notes.txt::$DATA", ".env.", ".env ", ".ENV", "CON", "aux.txt", "NOTES~1.TXT", strings.Repeat("x", 300), strings.Repeat("d/", 2100) + "x"} {
+	for _, name := range []string{"a\x00b", "a\nb", "", "notes.txt/", "docs", `..\next\plan.txt`, `C:\x`,
+		`\\host\share`, `\\?\C:\x`, "notes.txt:x", "notes.txt::$DATA", ".env.", ".env ", ".ENV", "CON", "aux.txt",
+		"NOTES~1.TXT", strings.Repeat("x", 300), strings.Repeat("d/", 2100) + "x"} {
 		args := strings.ReplaceAll(toRead(name), `\x00`, `\u0000`)
 		y.refused("file_access", args)
 	}
-	y.refused("file_access", `{"operation":"Write","path":"x","content":"x"}`, `{"operation":"append","path":"notes.txt","content":"x"}`)
+	y.refused("file_access", `{"operation":"Write","path":"x","content":"x"}`,
+		`{"operation":"append","path":"notes.txt","content":"x"}`)
 	y.works("file_access", toRead("docs/sub/../a.md"), toRead("./notes.txt"), toRead("$WS/notes.txt"))
-	res := y.call("file_access", toRead("docs/..%2fnotes.txt")) // nothing is decoded: this is a name, and there is no such file
+	// nothing is decoded: this is a name, and there is no such file
+	res := y.call("file_access", toRead("docs/..%2fnotes.txt"))
 	if res.OK || !strings.Contains(res.Error, "not found") {
 		t.Errorf("%+v", res)
 	}
@@ -549,15 +596,18 @@ func TestX_E32_NamesOfOtherSystems(t *testing.T) {
 func TestX_E33_RulesAndRegistries(t *testing.T) {
 	y := newYard(t)
 	config := filepath.Join(y.dir, "wield.yaml")
-	p, err := policy.New(policy.Definition{Default: chat.DecisionAllow, Protected: []string{config, filepath.Join(y.dir, "mytools")}})
+	p, err := policy.New(policy.Definition{Default: chat.DecisionAllow,
+		Protected: []string{config, filepath.Join(y.dir, "mytools")}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	y.r = y.r.With(func(s *tool.Settings) { s.Policy = p })
-	for _, name := range []string{"wield.yaml", "tools/tools_registry.json", "mytools/run.sh", ".wield/state.json", ".wield.yaml", ".aiignore", "docs/../wield.yaml", "Wield.yaml"} {
+	for _, name := range []string{"wield.yaml", "tools/tools_registry.json", "mytools/run.sh", ".wield/state.json",
+		".wield.yaml", ".aiignore", "docs/../wield.yaml", "Wield.yaml"} {
 		y.refused("write_file", fmt.Sprintf(`{"path":%q,"content":"x"}`, name))
 		y.refused("edit_file", fmt.Sprintf(`{"edits":"*** Begin Patch\n*** Add File: %s\n+x\n*** End Patch"}`, name))
-		y.refused("command_exec", fmt.Sprintf(`{"shell":"echo x > %s"}`, name), fmt.Sprintf(`{"command":"cp","arguments":["notes.txt",%q]}`, name))
+		y.refused("command_exec", fmt.Sprintf(`{"shell":"echo x > %s"}`, name),
+			fmt.Sprintf(`{"command":"cp","arguments":["notes.txt",%q]}`, name))
 	}
 }
 
@@ -567,19 +617,23 @@ func TestX_C02_DotsInNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	y.works("read_file", `{"path":"a..b.txt"}`, `{"path":"src/../notes.txt"}`)
-	y.refused("read_file", `{"path":"/etc/passwd"}`, `{"path":"..\\notes.txt"}`, `{"path":"../next/plan.txt"}`, `{"path":"%2e%2e/next/plan.txt"}`)
+	y.refused("read_file", `{"path":"/etc/passwd"}`, `{"path":"..\\notes.txt"}`, `{"path":"../next/plan.txt"}`,
+		`{"path":"%2e%2e/next/plan.txt"}`)
 }
 
 // TestPatterns_arg089 searches with patterns that make other engines try for years. Whatever searches here, each ends.
 func TestPatterns_arg089(t *testing.T) {
 	y := newYard(t)
-	if err := os.WriteFile(filepath.Join(y.dir, "long.txt"), []byte(strings.Repeat("n", 60_000)+"?\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(y.dir, "long.txt"), []byte(strings.Repeat("n", 60_000)+"?\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, pattern := range []string{`(n+)+$`, `(n|n)*x`, `(n|nn)+!`, `^(([n-z])+.)+[A-Z]([n-z])+$`, `(.*)*(.*)*(.*)*=`} {
+	for _, pattern := range []string{`(n+)+$`, `(n|n)*x`, `(n|nn)+!`, `^(([n-z])+.)+[A-Z]([n-z])+$`,
+		`(.*)*(.*)*(.*)*=`} {
 		y.works("search_code", fmt.Sprintf(`{"query":%q,"options":{"regex":true,"glob":"long.txt"}}`, pattern))
 	}
-	y.refused("search_code", `{"query":"(n)\\1","options":{"regex":true}}`, fmt.Sprintf(`{"query":%q,"options":{"regex":true}}`, strings.Repeat("(", 5000)))
+	y.refused("search_code", `{"query":"(n)\\1","options":{"regex":true}}`,
+		fmt.Sprintf(`{"query":%q,"options":{"regex":true}}`, strings.Repeat("(", 5000)))
 }
 
 // TestWorkingDirectory: where a command is to run is put to the policy as it is, and is not taken for what
@@ -589,14 +643,18 @@ func TestWorkingDirectory(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(y.dir, "git-private"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	y.policy(policy.Rule{Decision: chat.DecisionDeny, Selector: policy.Selector{Path: []string{"git-private"}}}, allows("ls", "touch"))
+	y.policy(policy.Rule{Decision: chat.DecisionDeny, Selector: policy.Selector{Path: []string{"git-private"}}},
+		allows("ls", "touch"))
 	y.guard("command_exec", tool.Guard{Mode: tool.ModeRW})
 	y.works("command_exec", `{"command":"ls","cwd":"docs"}`, `{"command":"ls","cwd":"$WS/docs/sub"}`)
-	y.refused("command_exec", `{"command":"ls","cwd":"git-private"}`, `{"command":"ls","cwd":"docs/../git-private"}`, `{"command":"ls","cwd":"$WS/git-private"}`, `{"command":"ls","cwd":".."}`, `{"command":"ls","cwd":"/etc"}`)
+	y.refused("command_exec", `{"command":"ls","cwd":"git-private"}`, `{"command":"ls","cwd":"docs/../git-private"}`,
+		`{"command":"ls","cwd":"$WS/git-private"}`, `{"command":"ls","cwd":".."}`, `{"command":"ls","cwd":"/etc"}`)
 	y.r = y.r.With(func(s *tool.Settings) { s.Policy = nil })
 	y.guard("command_exec", tool.Guard{Mode: tool.ModeRW, Whitelist: []string{"git*", "ls"}})
 	y.works("command_exec", `{"command":"ls","cwd":"docs"}`)
-	y.refused("command_exec", `{"command":"touch","arguments":["owned"],"cwd":"git-private"}`, `{"shell":"ls; touch owned","cwd":"docs"}`, `{"command":"docs/../../../../../../../../../bin/touch","arguments":["owned"]}`)
+	y.refused("command_exec", `{"command":"touch","arguments":["owned"],"cwd":"git-private"}`,
+		`{"shell":"ls; touch owned","cwd":"docs"}`,
+		`{"command":"docs/../../../../../../../../../bin/touch","arguments":["owned"]}`)
 }
 
 // TestPlantedRepository puts a repository without a .git among the files of the workspace, as anybody who may
@@ -609,7 +667,8 @@ func TestPlantedRepository(t *testing.T) {
 	y := newYard(t)
 	git := func(args ...string) string {
 		t.Helper()
-		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com", "-C", y.dir}, args...)...)
+		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com", "-C", y.dir},
+			args...)...)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -628,7 +687,8 @@ func TestPlantedRepository(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(y.dir, ".git")); err != nil {
 		t.Fatal(err)
 	}
-	y.works("write_file", `{"path":"config","content":"[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n[filter \"x\"]\n\tclean = touch owned; cat\n"}`,
+	y.works("write_file",
+		`{"path":"config","content":"[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n[filter \"x\"]\n\tclean = touch owned; cat\n"}`,
 		`{"path":"notes.txt","content":"NOTES"}`)
 	y.refused("write_file", `{"path":".gitattributes","content":"* filter=x\n"}`) // it asks; somebody says yes
 	if err := os.WriteFile(filepath.Join(y.dir, ".gitattributes"), []byte("* filter=x\n"), 0o600); err != nil {
@@ -636,7 +696,8 @@ func TestPlantedRepository(t *testing.T) {
 	}
 	y.refused("git_status", `{}`)
 	y.policy(allows("git"))
-	y.refused("command_exec", `{"command":"git","arguments":["status"]}`, `{"shell":"git diff"}`, `{"command":"git","arguments":["--git-dir=.","status"]}`)
+	y.refused("command_exec", `{"command":"git","arguments":["status"]}`, `{"shell":"git diff"}`,
+		`{"command":"git","arguments":["--git-dir=.","status"]}`)
 	if said := git("status"); !strings.Contains(y.everything(), "/yard/owned") {
 		t.Logf("SKIPPED: that this git would run it: %s", said)
 	}
@@ -648,9 +709,11 @@ func TestEditOfWhatRunsLater(t *testing.T) {
 	y := newYard(t)
 	rw := tool.Guard{Mode: tool.ModeRW}
 	y.policy()
-	for _, name := range []string{".github/workflows/ci.yml", ".husky/pre-commit", ".vscode/tasks.json", ".cargo/config.toml", "conftest.py", ".gitlab-ci.yml"} {
+	for _, name := range []string{".github/workflows/ci.yml", ".husky/pre-commit", ".vscode/tasks.json",
+		".cargo/config.toml", "conftest.py", ".gitlab-ci.yml"} {
 		file := filepath.Join(y.dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("safe: yes\n"), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+			os.WriteFile(file, []byte("safe: yes\n"), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 		for one, arguments := range map[string]string{
@@ -662,7 +725,8 @@ func TestEditOfWhatRunsLater(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.Verdict.Decision != chat.DecisionAsk || len(e.Changes) != 1 || string(e.Changes[0].Before) != "safe: yes\n" || string(e.Changes[0].After) != "evil: yes\n" {
+			if e.Verdict.Decision != chat.DecisionAsk || len(e.Changes) != 1 ||
+				string(e.Changes[0].Before) != "safe: yes\n" || string(e.Changes[0].After) != "evil: yes\n" {
 				t.Errorf("%s %s: %s, %+v", one, name, e.Verdict, e.Changes)
 			}
 			y.refused(one, arguments)

@@ -42,7 +42,8 @@ func memoryMain() {
 			panic(err)
 		}
 	}
-	res, err := (tool.NewRunner(tool.Settings{Tools: &reg, Policy: p, Root: os.Args[4]})).Call(context.Background(), os.Args[2], os.Args[3])
+	res, err := (tool.NewRunner(tool.Settings{Tools: &reg, Policy: p, Root: os.Args[4]})).Call(context.Background(),
+		os.Args[2], os.Args[3])
 	fmt.Printf("%s %s %v\n", res.Data, res.Error, err)
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {

@@ -16,7 +16,8 @@ import (
 
 // Where ripgrep is used.
 const (
-	grepAfter = 512       // files that are searched here first; to start a program for fewer takes longer than to read them
+	// files that are searched here first; to start a program for fewer takes longer than to read them
+	grepAfter = 512
 	grepFiles = 4096      // that are looked at by one program
 	grepNames = 256 << 10 // bytes of their names
 	grepSize  = 8 << 20   // of a file; ripgrep keeps whole lines, and a larger file may be a single one
@@ -106,7 +107,8 @@ func shortest(texts []string) int {
 // there or does not do what is expected of it, it reports false, and any of them may.
 func (g *grep) candidates(ctx context.Context, names []string) (map[string]bool, bool) {
 	// Whatever a person's configuration says, all bytes of all these files are searched as they are.
-	argv := []string{"rg", "--no-config", "--files-with-matches", "--null", "--text", "--encoding=none", "--no-mmap", "--no-messages", "--color=never", "--fixed-strings"}
+	argv := []string{"rg", "--no-config", "--files-with-matches", "--null", "--text", "--encoding=none", "--no-mmap",
+		"--no-messages", "--color=never", "--fixed-strings"}
 	if g.fold {
 		argv = append(argv, "--ignore-case")
 	} else {

@@ -39,7 +39,8 @@ func TestProtected(t *testing.T) {
 	dir := tree(t, map[string]string{"open.txt": "needle\n", "secret/key.txt": "needle\n"})
 	r := runner(t, dir)
 	res, err := r.Call(t.Context(), "search_code", `{"query":"needle"}`)
-	if want := `{"matches":[{"path":"open.txt","line":1,"text":"needle"}],"count":1,"withheld":1}`; err != nil || string(res.Data) != want {
+	if want := `{"matches":[{"path":"open.txt","line":1,"text":"needle"}],"count":1,"withheld":1}`; err != nil ||
+		string(res.Data) != want {
 		t.Errorf("%s %s, %v; want %s", res.Data, res.Error, err, want)
 	}
 	for _, call := range [][2]string{
@@ -51,14 +52,16 @@ func TestProtected(t *testing.T) {
 		{"edit_file", `{"edits":"=== FILE: secret/key.txt\n<<<<<<< SEARCH\nneedle\n=======\nx\n>>>>>>> REPLACE\n"}`},
 		{"edit_file", `{"edits":"*** Begin Patch\n*** Delete File: secret/key.txt\n*** End Patch"}`},
 		{"edit_file", `{"edits":"--- a/open.txt\n+++ b/secret/new.txt\n@@ -1 +1 @@\n-needle\n+x\n"}`},
-		{"edit_file", `{"path":"open.txt","edits":"--- a/secret/key.txt\n+++ b/secret/key.txt\n@@ -1 +1 @@\n-needle\n+x\n"}`},
+		{"edit_file",
+			`{"path":"open.txt","edits":"--- a/secret/key.txt\n+++ b/secret/key.txt\n@@ -1 +1 @@\n-needle\n+x\n"}`},
 	} {
 		res, err := r.Call(t.Context(), call[0], call[1])
 		if err != nil || res.OK || res.ErrorType != tool.ErrSecurity {
 			t.Errorf("%s %s: %+v, %v", call[0], call[1], res, err)
 		}
 	}
-	if res, err := r.Call(t.Context(), "edit_file", `{"path":"open.txt","old_string":"needle","new_string":"pin"}`); err != nil || !res.OK {
+	if res, err := r.Call(t.Context(), "edit_file",
+		`{"path":"open.txt","old_string":"needle","new_string":"pin"}`); err != nil || !res.OK {
 		t.Errorf("%+v, %v", res, err)
 	}
 	if res, _ := r.Call(t.Context(), "read_file", `{"path":"open.txt"}`); !strings.Contains(string(res.Data), "pin") {

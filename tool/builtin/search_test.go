@@ -142,7 +142,8 @@ var corpusQueries = []struct {
 func TestSearchEngines(t *testing.T) {
 	dir := tree(t, corpus)
 	outside := tree(t, map[string]string{"o.txt": "needle\n"})
-	for name, target := range map[string]string{"out": outside, "out.txt": filepath.Join(outside, "o.txt"), "in.txt": "a.txt"} {
+	for name, target := range map[string]string{"out": outside, "out.txt": filepath.Join(outside, "o.txt"),
+		"in.txt": "a.txt"} {
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			t.Skip(err)
 		}
@@ -192,7 +193,8 @@ func asked(t *testing.T, e engine) {
 		}
 	}
 	for _, l := range lines {
-		for _, bad := range []string{"./secret", "./.hidden", "./ignored", "./x.log", "./sub/local", "./sub/secret", "./out", "./in.txt"} {
+		for _, bad := range []string{"./secret", "./.hidden", "./ignored", "./x.log", "./sub/local", "./sub/secret",
+			"./out", "./in.txt"} {
 			if strings.HasPrefix(l, bad) {
 				t.Errorf("ripgrep was asked about %s", l)
 			}
@@ -211,7 +213,8 @@ func TestSearchWithoutRipgrep(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, script := range map[string]string{
-		"fails": "exit 2", "is killed": "kill -9 $$", "writes much": "yes", "says more": `printf 'secret/key.txt\0ignored/i.txt\0'; for f; do printf '%s\0' "$f"; done`,
+		"fails": "exit 2", "is killed": "kill -9 $$", "writes much": "yes",
+		"says more": `printf 'secret/key.txt\0ignored/i.txt\0'; for f; do printf '%s\0' "$f"; done`,
 	} {
 		bin := t.TempDir()
 		if err := os.WriteFile(filepath.Join(bin, "rg"), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {

@@ -46,7 +46,9 @@ func TestUndo(t *testing.T) {
 			t.Fatalf("%s %s: %+v, %v", tt.name, tt.arguments, res, err)
 		}
 	}
-	if _, err := r.Preview(t.Context(), chat.Call{Name: "edit_file", Arguments: `{"path":"a.txt","old_string":"nine","new_string":"2"}`, Complete: true}); err == nil || !strings.Contains(err.Error(), "not found") {
+	if _, err := r.Preview(t.Context(),
+		chat.Call{Name: "edit_file", Arguments: `{"path":"a.txt","old_string":"nine","new_string":"2"}`,
+			Complete: true}); err == nil || !strings.Contains(err.Error(), "not found") {
 		t.Errorf("Preview of an edit that fails = %v", err)
 	}
 	root, err := files.Open(dir, files.Options{})

@@ -49,7 +49,8 @@ type page struct {
 }
 
 func fetchWebpage(*Options) *tool.Tool {
-	t := tool.Stream("fetch_webpage", `Fetch a web page and return its text as Markdown. Example: {"url": "https://example.com/"}`,
+	t := tool.Stream("fetch_webpage",
+		`Fetch a web page and return its text as Markdown. Example: {"url": "https://example.com/"}`,
 		func(ctx context.Context, c *tool.Call, in fetchInput) (page, error) { return fetch(ctx, c, in) })
 	t.Facts = tool.Facts{URLs: []string{"url"}, Network: true, ReadOnly: true}
 	t.Style = tool.StyleLLF
@@ -96,14 +97,16 @@ func (p *page) shorten(most int, more bool) {
 	if more {
 		was = "was more than " + strconv.Itoa(p.Length)
 	}
-	p.Content += fmt.Sprintf("\n\n[Content truncated at %d characters. Original page %s characters.]", min(most, p.Length), was)
+	p.Content += fmt.Sprintf("\n\n[Content truncated at %d characters. Original page %s characters.]",
+		min(most, p.Length), was)
 }
 
 // get asks for an address that a model chose, by a client that goes where the policy lets it.
 func get(ctx context.Context, client *http.Client, address string, header http.Header) (*http.Response, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, tool.Errorf(tool.ErrInvalid, "url: %q is no address of the web; it begins with http:// or https://", address)
+		return nil, tool.Errorf(tool.ErrInvalid, "url: %q is no address of the web; it begins with http:// or "+
+			"https://", address)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -186,8 +189,9 @@ func readable(body []byte, contentType string, at *url.URL) (title, text string,
 	switch {
 	case kind == "text/html" || kind == "application/xhtml+xml":
 		return pageText(r, at)
-	case strings.HasPrefix(kind, "text/"), kind == "application/json", kind == "application/xml", kind == "application/javascript",
-		strings.HasSuffix(kind, "+json"), strings.HasSuffix(kind, "+xml"), kind == "application/x-ndjson", kind == "application/yaml":
+	case strings.HasPrefix(kind, "text/"), kind == "application/json", kind == "application/xml",
+		kind == "application/javascript", strings.HasSuffix(kind, "+json"), strings.HasSuffix(kind, "+xml"),
+		kind == "application/x-ndjson", kind == "application/yaml":
 		b, err := io.ReadAll(r)
 		return "", strings.ToValidUTF8(string(b), "�"), err
 	}
@@ -195,8 +199,9 @@ func readable(body []byte, contentType string, at *url.URL) (title, text string,
 }
 
 // noise are elements that hold nothing to read.
-var noise = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Noscript: true, atom.Template: true, atom.Iframe: true, atom.Svg: true,
-	atom.Nav: true, atom.Footer: true, atom.Form: true, atom.Button: true, atom.Aside: true}
+var noise = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Noscript: true, atom.Template: true,
+	atom.Iframe: true, atom.Svg: true, atom.Nav: true, atom.Footer: true, atom.Form: true, atom.Button: true,
+	atom.Aside: true}
 
 // pageText returns the title and the text of a page: of its main part if it names one.
 func pageText(r io.Reader, at *url.URL) (title, text string, err error) {

@@ -17,7 +17,9 @@ import (
 
 // A Search tells search_internet where to look.
 type Search struct {
-	Provider string // searxng, brave, google or duckduckgo; empty: searxng if URL is set, google if ID is, brave if Key is, else duckduckgo
+	// searxng, brave, google or duckduckgo; empty: searxng if URL is set, google if ID is, brave if Key is, else
+	// duckduckgo
+	Provider string
 	URL      string // of the provider; SearXNG has none of its own
 	Key      string // brave, google
 	ID       string // google: which of its programmable search engines
@@ -83,7 +85,8 @@ func (s *Search) provider() string {
 }
 
 func searchInternet(o *Options) *tool.Tool {
-	t := tool.Stream("search_internet", `Search the web and return titles, snippets and URLs. Example: {"query": "weather in Paris", "max_results": 5}`,
+	t := tool.Stream("search_internet",
+		`Search the web and return titles, snippets and URLs. Example: {"query": "weather in Paris", "max_results": 5}`,
 		func(ctx context.Context, _ *tool.Call, in internetInput) (internetOutput, error) {
 			s := o.Search
 			p, ok := providers[s.provider()]
@@ -91,7 +94,9 @@ func searchInternet(o *Options) *tool.Tool {
 				s.URL = p.url
 			}
 			if !ok || s.URL == "" {
-				return internetOutput{}, tool.Errorf(tool.ErrNotAvailable, "no search engine is configured: there are searxng, with its url, brave, with a key, google, with a key and an id, and duckduckgo")
+				return internetOutput{},
+					tool.Errorf(tool.ErrNotAvailable, "no search engine is configured: there are searxng, with its "+
+						"url, brave, with a key, google, with a key and an id, and duckduckgo")
 			}
 			if in.Max <= 0 {
 				in.Max = usualResults
@@ -120,7 +125,8 @@ func searchInternet(o *Options) *tool.Tool {
 // operator's choice and not the model's, so that it may lie on this machine; where it redirects to is not
 // followed.
 func ask(ctx context.Context, o *Options, address string, header http.Header) ([]byte, error) {
-	client := &http.Client{Transport: o.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: o.Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := get(ctx, client, address, header)
 	if err != nil {
 		return nil, err
@@ -128,7 +134,8 @@ func ask(ctx context.Context, o *Options, address string, header http.Header) ([
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK { // DuckDuckGo tells a program by 202
 		if resp.StatusCode/100 == 2 || resp.StatusCode == http.StatusForbidden {
-			return nil, tool.Errorf(tool.ErrTool, "rate limited: %s answers %s to a search; wait, or configure another search engine", resp.Request.URL.Host, resp.Status)
+			return nil, tool.Errorf(tool.ErrTool, "rate limited: %s answers %s to a search; wait, or configure "+
+				"another search engine", resp.Request.URL.Host, resp.Status)
 		}
 		return nil, statusError(resp)
 	}
@@ -154,7 +161,8 @@ func readSearxng(body []byte) ([]hit, error) {
 		Results []struct{ Title, Content, URL string }
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, tool.Errorf(tool.ErrTool, "the search engine's answer is no JSON: is the format json switched on in its settings? (%w)", err)
+		return nil, tool.Errorf(tool.ErrTool, "the search engine's answer is no JSON: is the format json switched on "+
+			"in its settings? (%w)", err)
 	}
 	hits := []hit{}
 	for _, r := range answer.Results {
@@ -230,10 +238,12 @@ func readDuckDuckGo(body []byte) ([]hit, error) {
 	}
 	for _, sign := range botSigns {
 		if strings.Contains(string(body), sign) {
-			return nil, tool.Errorf(tool.ErrTool, "rate limited: the search engine takes wield for a robot; wait, or configure another search engine")
+			return nil, tool.Errorf(tool.ErrTool, "rate limited: the search engine takes wield for a robot; wait, or "+
+				"configure another search engine")
 		}
 	}
-	return nil, tool.Errorf(tool.ErrTool, "the search engine's page has no results and does not say that there are none; it may have changed")
+	return nil, tool.Errorf(tool.ErrTool, "the search engine's page has no results and does not say that there are "+
+		"none; it may have changed")
 }
 
 // duckTarget returns the address that a link of DuckDuckGo leads to by way of its own server.

@@ -18,7 +18,8 @@ type wikipediaInput struct {
 }
 
 func wikipediaSearch(o *Options) *tool.Tool {
-	t := tool.Stream("wikipedia_search", `Search Wikipedia and return titles, snippets and URLs. Example: {"query": "leek soup", "language": "en"}`,
+	t := tool.Stream("wikipedia_search",
+		`Search Wikipedia and return titles, snippets and URLs. Example: {"query": "leek soup", "language": "en"}`,
 		func(ctx context.Context, _ *tool.Call, in wikipediaInput) (internetOutput, error) {
 			base, err := o.wiki(&in.Language)
 			if err != nil {
@@ -27,8 +28,8 @@ func wikipediaSearch(o *Options) *tool.Tool {
 			if in.Max <= 0 {
 				in.Max = usualResults
 			}
-			body, err := ask(ctx, o, withQuery(base, "action", "query", "list", "search", "format", "json", "formatversion", "2",
-				"srsearch", in.Query, "srlimit", strconv.Itoa(min(in.Max, mostResults))), nil)
+			body, err := ask(ctx, o, withQuery(base, "action", "query", "list", "search", "format", "json",
+				"formatversion", "2", "srsearch", in.Query, "srlimit", strconv.Itoa(min(in.Max, mostResults))), nil)
 			if err != nil {
 				return internetOutput{}, err
 			}
@@ -79,7 +80,8 @@ func readWikipedia(body []byte, in wikipediaInput, api string) (internetOutput, 
 	}
 	hits := []hit{}
 	for _, r := range answer.Query.Search {
-		page := url.URL{Scheme: "https", Host: in.Language + ".wikipedia.org", Path: "/wiki/" + strings.ReplaceAll(r.Title, " ", "_")}
+		page := url.URL{Scheme: "https", Host: in.Language + ".wikipedia.org",
+			Path: "/wiki/" + strings.ReplaceAll(r.Title, " ", "_")}
 		address := page.String()
 		if dir, ok := strings.CutSuffix(api, "api.php"); ok { // every MediaWiki has both programs in one directory
 			address = withQuery(dir+"index.php", "title", r.Title)
@@ -100,14 +102,15 @@ type article struct {
 }
 
 func wikipediaArticle(o *Options) *tool.Tool {
-	t := tool.Stream("wikipedia_get_article", `Return the text of a Wikipedia article. Example: {"title": "Leek soup", "language": "en"}`,
+	t := tool.Stream("wikipedia_get_article",
+		`Return the text of a Wikipedia article. Example: {"title": "Leek soup", "language": "en"}`,
 		func(ctx context.Context, _ *tool.Call, in articleInput) (article, error) {
 			base, err := o.wiki(&in.Language)
 			if err != nil {
 				return article{}, err
 			}
-			body, err := ask(ctx, o, withQuery(base, "action", "query", "prop", "extracts", "explaintext", "1", "redirects", "1", "format", "json",
-				"formatversion", "2", "titles", in.Title), nil)
+			body, err := ask(ctx, o, withQuery(base, "action", "query", "prop", "extracts", "explaintext", "1",
+				"redirects", "1", "format", "json", "formatversion", "2", "titles", in.Title), nil)
 			if err != nil {
 				return article{}, err
 			}
@@ -147,10 +150,13 @@ type pageInput struct {
 
 // silverBullet reads pages of a SilverBullet server, which serves each as a file below /.fs.
 func silverBullet(o *Options) *tool.Tool {
-	t := tool.Stream("silver_bullet_get", `Return a page of the SilverBullet notes as Markdown. Example: {"page": "Projects/Garden"}`,
+	t := tool.Stream("silver_bullet_get",
+		`Return a page of the SilverBullet notes as Markdown. Example: {"page": "Projects/Garden"}`,
 		func(ctx context.Context, _ *tool.Call, in pageInput) (string, error) {
 			if o.SilverBullet == "" {
-				return "", tool.Errorf(tool.ErrNotAvailable, "no SilverBullet server is configured: tools.silverbullet.url says where it is")
+				return "",
+					tool.Errorf(tool.ErrNotAvailable, "no SilverBullet server is configured: tools.silverbullet.url "+
+						"says where it is")
 			}
 			name := strings.TrimSuffix(strings.Trim(in.Page, "/"), ".md")
 			parts := strings.Split(name, "/")

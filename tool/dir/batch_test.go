@@ -41,7 +41,9 @@ cat > "` + dir + `/input"
 	r := tool.NewRunner(tool.Settings{Tools: reg, Root: dir, Temp: t.TempDir(), Sandbox: tool.Box{Level: "none"}})
 	var got []string
 	for e, err := range r.RunAll(t.Context(), []chat.Call{
-		{ID: "1", Name: "sums", Arguments: `{"a":1}`, Complete: true}, {ID: "2", Name: "sums", Arguments: `{"a":2}`, Complete: true}, {ID: "3", Name: "sums", Arguments: `{"a":3}`, Complete: true},
+		{ID: "1", Name: "sums", Arguments: `{"a":1}`, Complete: true},
+		{ID: "2", Name: "sums", Arguments: `{"a":2}`, Complete: true},
+		{ID: "3", Name: "sums", Arguments: `{"a":3}`, Complete: true},
 	}) {
 		if err != nil {
 			t.Fatal(err)

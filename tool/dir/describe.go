@@ -62,8 +62,11 @@ func (o Options) describe(ctx context.Context, file string) ([]*tool.Tool, error
 	case len(t) > 0:
 		return t, &Error{File: file, Msg: err.Error()}
 	}
-	return nil, &Error{File: file, Msg: fmt.Sprintf(`it has no tags, and called with the argument "describe" it prints no definition: %v; begin it with `+
-		`"# description: ..", or take the permission to execute away if it is no tool`, err)}
+	return nil,
+		&Error{File: file,
+			Msg: fmt.Sprintf(
+				`it has no tags, and called with the argument "describe" it prints no definition: %v; begin it with `+
+					`"# description: ..", or take the permission to execute away if it is no tool`, err)}
 }
 
 // ask runs a command that changes nothing and returns what it prints.
@@ -160,7 +163,9 @@ func readDescription(file string, data []byte) (*tool.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{file: file, t: &tool.Tool{Definition: chat.Tool{Name: d.Name, Description: strings.TrimSpace(d.Description), Parameters: d.Parameters}}, params: params}
+	r := &reader{file: file,
+		t: &tool.Tool{Definition: chat.Tool{Name: d.Name, Description: strings.TrimSpace(d.Description),
+			Parameters: d.Parameters}}, params: params}
 	return r.t, d.facts(r)
 }
 
@@ -180,7 +185,8 @@ func (d *description) facts(r *reader) error {
 	for _, name := range d.URLs {
 		note(r.fact(&r.t.Facts.URLs, name))
 	}
-	for _, tag := range []struct{ name, value string }{{"timeout", d.Timeout}, {"cache", d.Cache}, {"debounce", d.Debounce}} {
+	for _, tag := range []struct{ name, value string }{{"timeout", d.Timeout}, {"cache", d.Cache},
+		{"debounce", d.Debounce}} {
 		if tag.value != "" {
 			note(tags[tag.name](r, "", tag.value))
 		}

@@ -16,14 +16,17 @@ import (
 
 // answers is a program that answers to "describe" with a text and greets otherwise.
 func answers(text string) string {
-	return "#!/bin/sh\nif [ \"$1\" = describe ]; then cat <<'END'\n" + text + "\nEND\nexit; fi\necho \"hello $ARG_name\"\n"
+	return "#!/bin/sh\nif [ \"$1\" = describe ]; then cat <<'END'\n" + text +
+		"\nEND\nexit; fi\necho \"hello $ARG_name\"\n"
 }
 
 func TestDescribe(t *testing.T) {
 	const params = `{"type":"object","properties":{"name":{"type":"string","description":"who"},"file":{"type":"string"}},"required":["name"]}`
 	for _, form := range []string{
-		`{"name":"greet","description":"Greets.","parameters":` + params + `,"paths":{"read":["file"]},"timeout":"55s","network":true,"changes":false}`,
-		`{"type":"function","function":{"name":"greet","description":"Greets.","parameters":` + params + `,"strict":true},"paths":{"read":["file"]},"timeout":"55s","network":true,"changes":false}`,
+		`{"name":"greet","description":"Greets.","parameters":` + params +
+			`,"paths":{"read":["file"]},"timeout":"55s","network":true,"changes":false}`,
+		`{"type":"function","function":{"name":"greet","description":"Greets.","parameters":` + params +
+			`,"strict":true},"paths":{"read":["file"]},"timeout":"55s","network":true,"changes":false}`,
 	} {
 		dir := write(t, map[string]string{"any+": answers(form)})
 		all, err := Load(t.Context(), dir, Options{Level: sandbox.None})
@@ -31,8 +34,10 @@ func TestDescribe(t *testing.T) {
 			t.Fatalf("%d tools, %v", len(all), err)
 		}
 		got := all[0]
-		if got.Name() != "greet" || got.Definition.Description != "Greets." || string(got.Definition.Parameters) != params || len(got.Facts.Paths) != 1 ||
-			got.Facts.Paths[0] != (tool.PathFact{Argument: "file", Op: policy.OpRead}) || !got.Facts.Network || !got.Facts.ReadOnly || got.Limits.Timeout != 55*time.Second {
+		if got.Name() != "greet" || got.Definition.Description != "Greets." ||
+			string(got.Definition.Parameters) != params || len(got.Facts.Paths) != 1 ||
+			got.Facts.Paths[0] != (tool.PathFact{Argument: "file", Op: policy.OpRead}) || !got.Facts.Network ||
+			!got.Facts.ReadOnly || got.Limits.Timeout != 55*time.Second {
 			t.Errorf("%+v", got)
 		}
 		res := callOf(t, got, `{"name":"Ann"}`)
@@ -49,7 +54,8 @@ func TestDescribeSeveral(t *testing.T) {
 		"\nEND\nexit; fi\necho \"called as $1\"\n"
 	dir := write(t, map[string]string{"several+": program})
 	all, err := Load(t.Context(), dir, Options{Level: sandbox.None})
-	if len(all) != 2 || err == nil || !strings.Contains(err.Error(), "number 2: it has no name") || !strings.Contains(err.Error(), "number 4: it has no description") {
+	if len(all) != 2 || err == nil || !strings.Contains(err.Error(), "number 2: it has no name") ||
+		!strings.Contains(err.Error(), "number 4: it has no description") {
 		t.Fatalf("%d tools, %v", len(all), err)
 	}
 	for _, one := range all {
@@ -69,7 +75,8 @@ func callOf(t *testing.T, one *tool.Tool, args string) tool.Result {
 	if err := reg.Set(one.Name(), tool.StateEnabled); err != nil {
 		t.Fatal(err)
 	}
-	r := tool.NewRunner(tool.Settings{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir(), Limits: tool.CallLimits{Timeout: 30 * time.Second}})
+	r := tool.NewRunner(tool.Settings{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir(),
+		Limits: tool.CallLimits{Timeout: 30 * time.Second}})
 	r = r.With(func(s *tool.Settings) { s.Sandbox.Level = sandbox.None })
 	res, err := r.Call(t.Context(), one.Name(), args)
 	if err != nil {
@@ -98,7 +105,8 @@ func TestDescribeThatIsWrong(t *testing.T) {
 		dir := write(t, map[string]string{"bad+": tt.program, "good+": answers(`{"name":"good","description":"d"}`)})
 		all, err := Load(t.Context(), dir, Options{Level: sandbox.None})
 		var e *Error
-		if len(all) != 1 || !errors.As(err, &e) || !strings.Contains(e.Msg, tt.says) || !strings.HasSuffix(e.File, "bad") {
+		if len(all) != 1 || !errors.As(err, &e) || !strings.Contains(e.Msg, tt.says) ||
+			!strings.HasSuffix(e.File, "bad") {
 			t.Errorf("%q: %d tools, %v; want %q", tt.program, len(all), err, tt.says)
 		}
 	}

@@ -66,13 +66,17 @@ func (s *Set) files(dir string) ([]unit, error) {
 		}
 		if noBit(file, info) {
 			units = append(units, unit{file, stamp(info), func(context.Context) ([]*tool.Tool, error) {
-				return nil, fmt.Errorf("%s has the comments of a tool and %w: chmod +x %s", file, errNotExecutable, file)
+				return nil, fmt.Errorf("%s has the comments of a tool and %w: chmod +x %s", file, errNotExecutable,
+					file)
 			}, false})
 			continue
 		}
 		for _, kind := range kinds {
 			if kind.is(file, info) {
-				units = append(units, unit{file, stamp(info), func(ctx context.Context) ([]*tool.Tool, error) { return kind.load(s, ctx, file) }, kind.alone})
+				units = append(units,
+					unit{file, stamp(info), func(ctx context.Context) ([]*tool.Tool, error) {
+						return kind.load(s, ctx, file)
+					}, kind.alone})
 				break
 			}
 		}
@@ -210,7 +214,8 @@ func (p *program) RunBatch(ctx context.Context, calls []*tool.Call) ([]tool.Resu
 	return results, nil
 }
 
-func (p *program) run(ctx context.Context, c *tool.Call, args []string, stdin string, env []string) (stdout, stderr []byte, exit sandbox.Exit, err error) {
+func (p *program) run(ctx context.Context, c *tool.Call, args []string, stdin string,
+	env []string) (stdout, stderr []byte, exit sandbox.Exit, err error) {
 	cmd := c.Command(append([]string{p.file}, args...)...)
 	cmd.Readable = append(cmd.Readable, filepath.Dir(p.file))
 	cmd.Stdin = strings.NewReader(stdin)

@@ -47,11 +47,14 @@ func TestLoad(t *testing.T) {
 		t.Fatalf("%d tools, %v", len(all), err)
 	}
 	greet, other := all[0], all[1]
-	if greet.Name() != "greet" || greet.Definition.Description != `Greets somebody. Example: {"name": "Ann"}` || greet.Limits.Timeout.Seconds() != 5 || !greet.Facts.ReadOnly ||
-		string(greet.Definition.Parameters) != `{"type":"object","properties":{"loud":{"type":"boolean","description":"whether loudly"},"name":{"type":"string","description":"who"}},"required":["name"],"additionalProperties":false}` {
+	if greet.Name() != "greet" || greet.Definition.Description != `Greets somebody. Example: {"name": "Ann"}` ||
+		greet.Limits.Timeout.Seconds() != 5 || !greet.Facts.ReadOnly ||
+		string(
+			greet.Definition.Parameters) != `{"type":"object","properties":{"loud":{"type":"boolean","description":"whether loudly"},"name":{"type":"string","description":"who"}},"required":["name"],"additionalProperties":false}` {
 		t.Errorf("%+v %s", greet, greet.Definition.Parameters)
 	}
-	if other.Name() != "copy_file" || len(other.Facts.Paths) != 2 || other.Facts.Paths[1] != (tool.PathFact{Argument: "to", Op: policy.OpWrite}) || other.Guard == nil {
+	if other.Name() != "copy_file" || len(other.Facts.Paths) != 2 ||
+		other.Facts.Paths[1] != (tool.PathFact{Argument: "to", Op: policy.OpWrite}) || other.Guard == nil {
 		t.Errorf("%+v", other)
 	}
 }
@@ -78,10 +81,12 @@ func TestWrong(t *testing.T) {
 		{"# description: d\n# " + strings.Repeat("x", 5000) + "\n# param x string required: a\n", 3, "longer than"},
 		{"# description: d\n" + strings.Repeat("# and\n", 300), 200, "go on beyond line 200"},
 	} {
-		dir := write(t, map[string]string{"bad.sh+": "#!/bin/sh\n" + tt.tags, "good.sh+": "#!/bin/sh\n# description: d\n"})
+		dir := write(t, map[string]string{"bad.sh+": "#!/bin/sh\n" + tt.tags,
+			"good.sh+": "#!/bin/sh\n# description: d\n"})
 		all, err := Load(t.Context(), dir, Options{Level: sandbox.None})
 		var e *Error
-		if len(all) != 1 || !errors.As(err, &e) || e.Line != tt.line || !strings.Contains(e.Msg, tt.says) || !strings.HasSuffix(e.File, "bad.sh") {
+		if len(all) != 1 || !errors.As(err, &e) || e.Line != tt.line || !strings.Contains(e.Msg, tt.says) ||
+			!strings.HasSuffix(e.File, "bad.sh") {
 			t.Errorf("%q: %d tools, %v; want line %d, %q", tt.tags, len(all), err, tt.line, tt.says)
 		}
 	}
@@ -112,13 +117,15 @@ func TestRun(t *testing.T) {
 		{"echo_args", `{"text":"$(id) 'x'","n":5}`, `"{\"text\":\"$(id) 'x'\",\"n\":5}\n$(id) 'x'|5"`, ""},
 		{"make_json", `{}`, `{"a": [1, 2.50]}`, ""},
 		{"fail", `{}`, "", "no such city"},
-		{"echo_args", `{"text":"` + strings.Repeat("x", 200_000) + `"}`, "\"{\\\"text\\\":\\\"" + strings.Repeat("x", 200_000) + "\\\"}\\n|\"", ""},
+		{"echo_args", `{"text":"` + strings.Repeat("x", 200_000) + `"}`,
+			"\"{\\\"text\\\":\\\"" + strings.Repeat("x", 200_000) + "\\\"}\\n|\"", ""},
 		{"silent", `{}`, "", "it ended with status 1"},
 		{"slow", `{}`, "", "timed out"},
 		{"echo_args", `{"more":1}`, "", "unknown property"},
 	} {
 		res, err := r.Call(t.Context(), tt.name, tt.args)
-		if err != nil || string(res.Data) != tt.data || !strings.Contains(res.Error, tt.fails) || res.OK != (tt.fails == "") {
+		if err != nil || string(res.Data) != tt.data || !strings.Contains(res.Error, tt.fails) ||
+			res.OK != (tt.fails == "") {
 			t.Errorf("%s: %.200s %q, %v; want %.200s %q", tt.name, res.Data, res.Error, err, tt.data, tt.fails)
 		}
 	}

@@ -18,11 +18,14 @@ import (
 func TestX_E29_DescriptionsAreText(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "ran")
 	texts := []string{
-		`"""` + " print('x') " + `"""; import os; os.system("touch ` + marker + `")`, `$(touch ` + marker + ")", "`touch " + marker + "`", `"; touch ` + marker + `; "`,
-		`"}],"required":["x"],"parameters":{"`, `*/ init() { touch(); } /*`, `</script><script>x</script>`, `{{.Env}} %s %n ${HOME}`,
+		`"""` + " print('x') " + `"""; import os; os.system("touch ` + marker + `")`, `$(touch ` + marker + ")",
+		"`touch " + marker + "`", `"; touch ` + marker + `; "`, `"}],"required":["x"],"parameters":{"`,
+		`*/ init() { touch(); } /*`, `</script><script>x</script>`, `{{.Env}} %s %n ${HOME}`,
 	}
 	for _, text := range texts {
-		dir := write(t, map[string]string{"one.sh+": "#!/bin/sh\n# description: " + text + "\n# param a string: " + text + "\necho done\n"})
+		dir := write(t,
+			map[string]string{"one.sh+": "#!/bin/sh\n# description: " + text + "\n# param a string: " + text +
+				"\necho done\n"})
 		all, err := Load(t.Context(), dir, Options{Level: sandbox.None})
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%q: %d tools, %v", text, len(all), err)
@@ -34,7 +37,9 @@ func TestX_E29_DescriptionsAreText(t *testing.T) {
 			Properties map[string]struct{ Type, Description string }
 			Required   []string
 		}
-		if err := json.Unmarshal(all[0].Definition.Parameters, &schema); err != nil || schema.Properties["a"].Description != text || schema.Properties["a"].Type != "string" || len(schema.Properties) != 1 || schema.Required != nil {
+		if err := json.Unmarshal(all[0].Definition.Parameters, &schema); err != nil ||
+			schema.Properties["a"].Description != text || schema.Properties["a"].Type != "string" ||
+			len(schema.Properties) != 1 || schema.Required != nil {
 			t.Errorf("%q: %s, %v", text, all[0].Definition.Parameters, err)
 		}
 	}

@@ -111,7 +111,8 @@ func readRegistry(file string, info os.FileInfo) (*registry, error) {
 	reg.ask, reg.sensitive = ask, list
 	for _, op := range list {
 		if !slices.Contains(sensitive, op) {
-			err2 = cmp.Or(err2, global.get("sensitive_operations").wrong("sensitive_operations: there is no %q; there are %s", op, strings.Join(sensitive, ", ")))
+			err2 = cmp.Or(err2, global.get("sensitive_operations").wrong("sensitive_operations: there is no %q; "+
+				"there are %s", op, strings.Join(sensitive, ", ")))
 		}
 	}
 	if err := cmp.Or(err, root.known(registryKeys), global.known(globalKeys), err1, err2); err != nil {
@@ -161,7 +162,8 @@ func (s *Set) unregistered(dir string, reg *registry, units []unit) ([]unit, err
 	var more []unit
 	for _, e := range entries {
 		at := filepath.Join(dir, e.Name())
-		if strings.HasPrefix(e.Name(), "_") || strings.HasPrefix(e.Name(), ".") || !isFile(filepath.Join(at, configFile)) || !isFile(filepath.Join(at, definitionFile)) ||
+		if strings.HasPrefix(e.Name(), "_") || strings.HasPrefix(e.Name(), ".") ||
+			!isFile(filepath.Join(at, configFile)) || !isFile(filepath.Join(at, definitionFile)) ||
 			slices.ContainsFunc(units, func(u unit) bool { return u.path == at }) {
 			continue
 		}

@@ -109,7 +109,8 @@ func (s *Set) functions(ctx context.Context, file string) ([]*tool.Tool, error) 
 	if err := s.python.find(ctx); err != nil {
 		return nil, &Error{File: file, Msg: err.Error()}
 	}
-	out, err := s.ask(ctx, sandbox.Command{Argv: s.python.argv("describe", file), Dir: filepath.Dir(file), Readable: s.python.readable})
+	out, err := s.ask(ctx, sandbox.Command{Argv: s.python.argv("describe", file), Dir: filepath.Dir(file),
+		Readable: s.python.readable})
 	if err != nil {
 		return nil, &Error{File: file, Msg: "it cannot be read: " + err.Error()}
 	}
@@ -151,7 +152,8 @@ func (f *pyFunction) tool(file string) (*tool.Tool, error) {
 	if err != nil {
 		return nil, &Error{File: file, Line: f.Line, Msg: err.Error()}
 	}
-	r := &reader{file: file, params: params, t: &tool.Tool{Definition: chat.Tool{Name: f.Name, Description: f.Description, Parameters: f.Parameters}}}
+	r := &reader{file: file, params: params,
+		t: &tool.Tool{Definition: chat.Tool{Name: f.Name, Description: f.Description, Parameters: f.Parameters}}}
 	for _, c := range f.Comments {
 		text, _ := comment(c.Text)
 		if _, err := r.tag(c.Line, text); err != nil {

@@ -29,15 +29,22 @@ func loadPython(t *testing.T, text string) ([]*tool.Tool, error) {
 // TestAnnotations: what a parameter's annotation becomes.
 func TestAnnotations(t *testing.T) {
 	annotations := map[string]string{
-		"str": `{"type":"string"}`, "int": `{"type":"integer"}`, "float": `{"type":"number"}`, "bool": `{"type":"boolean"}`, "dict": `{"type":"object"}`,
-		"list": `{"type":"array"}`, "list[int]": `{"type":"array","items":{"type":"integer"}}`, "typing.List[str]": `{"type":"array","items":{"type":"string"}}`,
-		"set[str]": `{"type":"array","items":{"type":"string"},"uniqueItems":true}`, "dict[str, float]": `{"type":"object","additionalProperties":{"type":"number"}}`,
-		"Optional[int]": `{"type":["integer","null"]}`, "int | None": `{"type":["integer","null"]}`, "Union[str, list[str]]": `{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`,
-		`Literal["a", "b"]`: `{"type":"string","enum":["a","b"]}`, "Literal[1, 2]": `{"enum":[1,2]}`, `"int"`: `{"type":"integer"}`, "Any": `{}`,
-		`Annotated[int, "how many"]`: `{"type":"integer","description":"how many"}`, "tuple[int, ...]": `{"type":"array","items":{"type":"integer"}}`,
-		"tuple[int, str]": `{"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],"items":false,"minItems":2}`,
-		"Colour":          `{"type":"string","enum":["red","green"]}`, "Place": `{"type":"object","properties":{"lat":{"type":"number"},"name":{"type":"string"}},"additionalProperties":false,"required":["lat"]}`,
-		"Half": `{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`, "Path": `{"type":"string"}`, "date": `{"type":"string","format":"date"}`,
+		"str": `{"type":"string"}`, "int": `{"type":"integer"}`, "float": `{"type":"number"}`,
+		"bool": `{"type":"boolean"}`, "dict": `{"type":"object"}`, "list": `{"type":"array"}`,
+		"list[int]":        `{"type":"array","items":{"type":"integer"}}`,
+		"typing.List[str]": `{"type":"array","items":{"type":"string"}}`,
+		"set[str]":         `{"type":"array","items":{"type":"string"},"uniqueItems":true}`,
+		"dict[str, float]": `{"type":"object","additionalProperties":{"type":"number"}}`,
+		"Optional[int]":    `{"type":["integer","null"]}`, "int | None": `{"type":["integer","null"]}`,
+		"Union[str, list[str]]": `{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`,
+		`Literal["a", "b"]`:     `{"type":"string","enum":["a","b"]}`, "Literal[1, 2]": `{"enum":[1,2]}`,
+		`"int"`: `{"type":"integer"}`, "Any": `{}`,
+		`Annotated[int, "how many"]`: `{"type":"integer","description":"how many"}`,
+		"tuple[int, ...]":            `{"type":"array","items":{"type":"integer"}}`,
+		"tuple[int, str]":            `{"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],"items":false,"minItems":2}`,
+		"Colour":                     `{"type":"string","enum":["red","green"]}`,
+		"Place":                      `{"type":"object","properties":{"lat":{"type":"number"},"name":{"type":"string"}},"additionalProperties":false,"required":["lat"]}`,
+		"Half":                       `{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`, "Path": `{"type":"string"}`, "date": `{"type":"string","format":"date"}`,
 	}
 	var file strings.Builder
 	file.WriteString(`from typing import *
@@ -62,8 +69,10 @@ class Half(TypedDict, total=False):
 		t.Fatalf("%d tools, %v", len(tools), err)
 	}
 	for i, annotation := range names {
-		got := strings.NewReplacer(`": `, `":`, `, "`, `,"`, `, {`, `,{`, `, 2`, `,2`).Replace(string(tools[i].Definition.Parameters))
-		if want := `{"type":"object","properties":{"x":` + annotations[annotation] + `},"additionalProperties":false,"required":["x"]}`; got != want {
+		got := strings.NewReplacer(`": `, `":`, `, "`, `,"`, `, {`, `,{`, `, 2`,
+			`,2`).Replace(string(tools[i].Definition.Parameters))
+		if want := `{"type":"object","properties":{"x":` + annotations[annotation] +
+			`},"additionalProperties":false,"required":["x"]}`; got != want {
 			t.Errorf("%s: %s; want %s", annotation, got, want)
 		}
 		if _, err := schema.Compile(tools[i].Definition.Parameters); err != nil {
@@ -135,11 +144,14 @@ func TestFunctions(t *testing.T) {
 		t.Fatalf("%d tools, %v", len(tools), err)
 	}
 	count, kinds, fail := tools[0], tools[1], tools[2]
-	if d := count.Definition; d.Name != "count_words" || d.Description != `Counts the words of a file. Example: {"file": "a.txt"} Only long ones, if told so. Returns: how many` ||
-		!strings.Contains(string(d.Parameters), `"description": "path of the file, in the workspace"`) || !strings.Contains(string(d.Parameters), `"default": 1`) {
+	if d := count.Definition; d.Name != "count_words" ||
+		d.Description != `Counts the words of a file. Example: {"file": "a.txt"} Only long ones, if told so. Returns: how many` ||
+		!strings.Contains(string(d.Parameters), `"description": "path of the file, in the workspace"`) ||
+		!strings.Contains(string(d.Parameters), `"default": 1`) {
 		t.Errorf("%s %s", d.Description, d.Parameters)
 	}
-	if f := count.Facts; !f.ReadOnly || len(f.Paths) != 1 || f.Paths[0] != (tool.PathFact{Argument: "file", Op: policy.OpRead}) || count.Limits.Timeout.Seconds() != 77 {
+	if f := count.Facts; !f.ReadOnly || len(f.Paths) != 1 ||
+		f.Paths[0] != (tool.PathFact{Argument: "file", Op: policy.OpRead}) || count.Limits.Timeout.Seconds() != 77 {
 		t.Errorf("%+v", count)
 	}
 	if kinds.Guard == nil || kinds.Guard.Mode != tool.ModeRO {
@@ -165,11 +177,13 @@ func TestFunctions(t *testing.T) {
 		{"fail", `{"how":""}`, "", "a result of type object"},
 	} {
 		res, err := r.Call(t.Context(), tt.name, tt.args)
-		if err != nil || res.OK != (tt.fails == "") || string(res.Data) != tt.data || !strings.Contains(res.Error, tt.fails) {
+		if err != nil || res.OK != (tt.fails == "") || string(res.Data) != tt.data ||
+			!strings.Contains(res.Error, tt.fails) {
 			t.Errorf("%s %s: %s %q, %v; want %s %q", tt.name, tt.args, res.Data, res.Error, err, tt.data, tt.fails)
 		}
 	}
-	if res, _ := r.Call(t.Context(), "fail", `{"how":"raise"}`); string(res.Details) != `{"type":"ValueError","at":"tools.py:50"}` {
+	if res, _ := r.Call(t.Context(), "fail", `{"how":"raise"}`); string(
+		res.Details) != `{"type":"ValueError","at":"tools.py:50"}` {
 		t.Errorf("%s", res.Details)
 	}
 	if fail.Source == "" || filepath.Base(fail.Source) != "tools.py" {
@@ -199,7 +213,8 @@ func TestWrongFunctions(t *testing.T) {
 	} {
 		tools, err := loadPython(t, tt.text)
 		var e *Error
-		if len(tools) > 0 || !errors.As(err, &e) || e.Line != tt.line || !strings.Contains(e.Msg, tt.says) || filepath.Base(e.File) != "tools.py" {
+		if len(tools) > 0 || !errors.As(err, &e) || e.Line != tt.line || !strings.Contains(e.Msg, tt.says) ||
+			filepath.Base(e.File) != "tools.py" {
 			t.Errorf("%q: %d tools, %v; want line %d, %q", tt.text, len(tools), err, tt.line, tt.says)
 		}
 	}

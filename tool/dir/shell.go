@@ -42,7 +42,8 @@ type LineParam struct {
 // lineTypes are the types with their schemas. A text is bounded, since a system starts no program with more,
 // and does not begin as an option does where it could be taken for one.
 var lineTypes = map[string]string{
-	"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "path": "string", "url": "string", "list": "array", "paths": "array",
+	"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "path": "string",
+	"url": "string", "list": "array", "paths": "array",
 }
 
 // place matches a parameter in a command.
@@ -58,7 +59,8 @@ func ParseLine(text string) (Line, error) {
 		return Line{}, fmt.Errorf("%q: a tool of one line is written as NAME: COMMAND, such as \"disk: df -h\"", text)
 	}
 	l := Line{Name: name, Command: strings.TrimSpace(command)}
-	f, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX), syntax.KeepComments(true)).Parse(strings.NewReader(l.Command), "")
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX),
+		syntax.KeepComments(true)).Parse(strings.NewReader(l.Command), "")
 	if err != nil {
 		return Line{}, lineError(err)
 	}
@@ -93,7 +95,8 @@ func (l Line) Tool() (*tool.Tool, error) {
 	}
 	for name, p := range l.Params {
 		if !isName(name) || lineTypes[p.Type] == "" && p.Type != "" {
-			return nil, fmt.Errorf("the parameter %s of type %q: a name is made of letters, digits and underscores, and the types are string, integer, number, boolean, path, url, list and paths", name, p.Type)
+			return nil, fmt.Errorf("the parameter %s of type %q: a name is made of letters, digits and underscores, "+
+				"and the types are string, integer, number, boolean, path, url, list and paths", name, p.Type)
 		}
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(l.Command), "")
@@ -153,9 +156,11 @@ func (e *expansion) fail(format string, args ...any) {
 
 // interpreters take text that they run, so that a value in it would be run as well. Those that are false do
 // so only with what stands in a text with more.
-var interpreters = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "ash": true, "fish": true, "eval": true, "ssh": true, "su": true,
-	"sudo": true, "source": true, ".": true, "trap": true, "alias": true, "xargs": false, "awk": false, "gawk": false, "mawk": false, "sed": false,
-	"perl": false, "python": false, "python3": false, "node": false, "ruby": false, "php": false, "jq": false, "psql": false, "sqlite3": false}
+var interpreters = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "ash": true,
+	"fish": true, "eval": true, "ssh": true, "su": true, "sudo": true, "source": true, ".": true, "trap": true,
+	"alias": true, "xargs": false, "awk": false, "gawk": false, "mawk": false, "sed": false, "perl": false,
+	"python": false, "python3": false, "node": false, "ruby": false, "php": false, "jq": false, "psql": false,
+	"sqlite3": false}
 
 // walk looks at all words below a node.
 func (e *expansion) walk(n syntax.Node) {
@@ -170,7 +175,9 @@ func (e *expansion) walk(n syntax.Node) {
 			}
 		case *syntax.Redirect:
 			if n.Word != nil {
-				e.word(n.Word, wordUse{redirect: true, writes: !slices.Contains([]syntax.RedirOperator{syntax.RdrIn, syntax.DplIn}, n.Op)})
+				e.word(n.Word,
+					wordUse{redirect: true,
+						writes: !slices.Contains([]syntax.RedirOperator{syntax.RdrIn, syntax.DplIn}, n.Op)})
 			}
 		case *syntax.ForClause:
 			if iter, ok := n.Loop.(*syntax.WordIter); ok {
@@ -205,8 +212,12 @@ func (e *expansion) call(c *syntax.CallExpr) {
 		text := wordText(e.line.Command, w)
 		if whole, known := interpreters[path.Base(strings.Trim(text, `"'\`))]; known {
 			use.inText = true
-			if whole && slices.ContainsFunc(c.Args, func(w *syntax.Word) bool { return place.MatchString(unquotedText(e.line.Command, w)) }) {
-				e.fail(`%s runs what it is given as text, in which a value would be run too: write '.. "$ARG_NAME" ..' in the inner text, and no {NAME}`, text)
+			if whole &&
+				slices.ContainsFunc(c.Args, func(w *syntax.Word) bool {
+					return place.MatchString(unquotedText(e.line.Command, w))
+				}) {
+				e.fail(
+					`%s runs what it is given as text, in which a value would be run too: write '.. "$ARG_NAME" ..' in the inner text, and no {NAME}`, text)
 				return
 			}
 		}
@@ -306,7 +317,8 @@ func (e *expansion) param(name, kind string) *lineParam {
 	}
 	switch {
 	case kind != "" && lineTypes[kind] == "":
-		e.fail("{%s:%s}: there is no type %s; there are string, integer, number, boolean, path, url, list and paths", name, kind, kind)
+		e.fail("{%s:%s}: there is no type %s; there are string, integer, number, boolean, path, url, list and paths",
+			name, kind, kind)
 	case kind != "" && p.Type != "" && p.Type != kind:
 		e.fail("the parameter %s has the types %s and %s", name, p.Type, kind)
 	case kind != "":
@@ -454,8 +466,11 @@ func (s *shellLine) Run(ctx context.Context, c *tool.Call) (tool.Result, error) 
 		argv = append(argv, list...)
 	}
 	for name := range args { // one that is missing would be an empty text to the command
-		if name != s.list && !slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "ARG_"+name+"=") }) {
-			return tool.Result{}, tool.Errorf(tool.ErrInvalid, "Invalid arguments: /%s holds what no variable can: a NUL, or too much", name)
+		if name != s.list &&
+			!slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "ARG_"+name+"=") }) {
+			return tool.Result{},
+				tool.Errorf(tool.ErrInvalid, "Invalid arguments: /%s holds what no variable can: a NUL, or too much",
+					name)
 		}
 	}
 	cmd := c.Command(argv...)

@@ -34,15 +34,20 @@ func TestParseLine(t *testing.T) {
 
 // TestLineScripts: what becomes of the places in a command. No value is in it.
 func TestLineScripts(t *testing.T) {
-	params := map[string]LineParam{"opt": {Description: "may be missing"}, "colour": {Enum: []string{"red", "green"}, Required: true}}
+	params := map[string]LineParam{"opt": {Description: "may be missing"},
+		"colour": {Enum: []string{"red", "green"}, Required: true}}
 	for _, tt := range []struct{ command, script, schema, fails string }{
 		{"df -h", "df -h", "", ""},
-		{"grep -n {word} app.log", `grep -n "${ARG_word}" app.log`, `"word":{"type":"string","pattern":"^([^-]|$)","maxLength":2000}`, ""},
-		{"grep -n -- {word} app.log", `grep -n -- "${ARG_word}" app.log`, `"word":{"type":"string","maxLength":2000}`, ""},
+		{"grep -n {word} app.log", `grep -n "${ARG_word}" app.log`,
+			`"word":{"type":"string","pattern":"^([^-]|$)","maxLength":2000}`, ""},
+		{"grep -n -- {word} app.log", `grep -n -- "${ARG_word}" app.log`, `"word":{"type":"string","maxLength":2000}`,
+			""},
 		{"head -n {n:integer} {file:path}", `head -n "${ARG_n}" "${ARG_file}"`, `"n":{"type":"integer"}`, ""},
-		{`echo "say {word}" x-{word}`, `echo "say ${ARG_word}" x-"${ARG_word}"`, `"word":{"type":"string","maxLength":2000}`, ""},
+		{`echo "say {word}" x-{word}`, `echo "say ${ARG_word}" x-"${ARG_word}"`,
+			`"word":{"type":"string","maxLength":2000}`, ""},
 		{"ls {opt}", `ls ${ARG_opt:+"$ARG_opt"}`, `"opt":{"type":"string","description":"may be missing"`, ""},
-		{"wc {files:paths}", `wc "$@"`, `"files":{"type":"array","maxItems":1000,"items":{"type":"string","pattern":"^([^-]|$)","maxLength":2000}}`, ""},
+		{"wc {files:paths}", `wc "$@"`,
+			`"files":{"type":"array","maxItems":1000,"items":{"type":"string","pattern":"^([^-]|$)","maxLength":2000}}`, ""},
 		{"paint {colour}", `paint "${ARG_colour}"`, `"enum":["red","green"]`, ""},
 		{"sort < {file:path} > {out:path}", `sort < "${ARG_file}" > "${ARG_out}"`, "", ""},
 		{"echo $(cat {file:path}) | tr a {to}", `echo $(cat "${ARG_file}") | tr a "${ARG_to}"`, "", ""},
@@ -102,8 +107,9 @@ func only(params map[string]LineParam, command string) map[string]LineParam {
 // TestLineRun: no value gets out of its place, whatever it holds.
 func TestLineRun(t *testing.T) {
 	lines := map[string]string{
-		"say": `printf '<%s>' {text}`, "list": `printf '<%s>' {items:list}`, "inside": `printf '%s' "a {text} b"`, "none": `printf '<%s>' x {opt}`,
-		"fail": `echo partly; echo {text} >&2; exit 3`, "own": `printf '%s' "$ARG_text" {text}`,
+		"say": `printf '<%s>' {text}`, "list": `printf '<%s>' {items:list}`, "inside": `printf '%s' "a {text} b"`,
+		"none": `printf '<%s>' x {opt}`, "fail": `echo partly; echo {text} >&2; exit 3`,
+		"own": `printf '%s' "$ARG_text" {text}`,
 	}
 	var reg tool.Registry
 	for name, command := range lines {
@@ -133,7 +139,8 @@ func TestLineRun(t *testing.T) {
 		{"own", `{"text":"*"}`, `"**"`, ""},
 	} {
 		res, err := r.Call(t.Context(), tt.name, tt.args)
-		if err != nil || string(res.Data) != tt.data || res.OK != (tt.fails == "") || !strings.Contains(res.Error, tt.fails) {
+		if err != nil || string(res.Data) != tt.data || res.OK != (tt.fails == "") ||
+			!strings.Contains(res.Error, tt.fails) {
 			t.Errorf("%s %s: %s %q, %v; want %s %q", tt.name, tt.args, res.Data, res.Error, err, tt.data, tt.fails)
 		}
 	}
@@ -169,7 +176,8 @@ func TestLineFacts(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := one.Facts
-		if len(f.Paths) != 1 || f.Paths[0] != (tool.PathFact{Argument: "in", Op: tt.op}) || len(f.URLs) != 1 || !f.Network {
+		if len(f.Paths) != 1 || f.Paths[0] != (tool.PathFact{Argument: "in", Op: tt.op}) || len(f.URLs) != 1 ||
+			!f.Network {
 			t.Errorf("%s: %+v", tt.command, f)
 		}
 	}

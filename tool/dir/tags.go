@@ -85,9 +85,12 @@ func readTags(file, base string, src io.Reader) (*tool.Tool, error) {
 	case !found:
 		return nil, nil
 	case scan.Err() != nil:
-		return nil, &Error{File: file, Line: r.line + 1, Msg: fmt.Sprintf("the line is longer than %d bytes", maxTagLine)}
+		return nil,
+			&Error{File: file, Line: r.line + 1, Msg: fmt.Sprintf("the line is longer than %d bytes", maxTagLine)}
 	case r.line >= maxTagLines:
-		return nil, &Error{File: file, Line: r.line, Msg: fmt.Sprintf("the comments at the top go on beyond line %d", maxTagLines)}
+		return nil,
+			&Error{File: file, Line: r.line, Msg: fmt.Sprintf("the comments at the top go on beyond line %d",
+				maxTagLines)}
 	}
 	return r.finish()
 }
@@ -98,7 +101,8 @@ func (r *reader) tag(line int, text string) (bool, error) {
 	word, rest, _ := strings.Cut(strings.TrimSpace(key), " ")
 	read := tags[word]
 	if near := nearTag(word); ok && read == nil && near != "" {
-		return false, &Error{File: r.file, Line: line, Msg: fmt.Sprintf("there is no tag %q; did you mean %q?", word, near)}
+		return false,
+			&Error{File: r.file, Line: line, Msg: fmt.Sprintf("there is no tag %q; did you mean %q?", word, near)}
 	}
 	if !ok || read == nil || r.schema == nil && schemaTags[word] {
 		return false, nil // a comment
@@ -145,8 +149,12 @@ var tags = map[string]func(r *reader, about, value string) string{
 	"network": func(r *reader, _, value string) string {
 		return truth(value, func(yes bool) { r.t.Facts.Network = yes })
 	},
-	"idempotent": func(r *reader, _, value string) string { return truth(value, func(yes bool) { r.t.Idempotent = yes }) },
-	"dangerous":  func(r *reader, _, value string) string { return truth(value, func(yes bool) { r.t.Dangerous = yes }) },
+	"idempotent": func(r *reader, _, value string) string {
+		return truth(value, func(yes bool) { r.t.Idempotent = yes })
+	},
+	"dangerous": func(r *reader, _, value string) string {
+		return truth(value, func(yes bool) { r.t.Dangerous = yes })
+	},
 }
 
 // nearTag returns the tag that a word is one letter away from, or "".
@@ -272,7 +280,9 @@ func truth(value string, set func(bool)) string {
 // finish writes the schema.
 func (r *reader) finish() (*tool.Tool, error) {
 	if r.t.Definition.Description == "" {
-		return nil, &Error{File: r.file, Line: 0, Msg: `it has no line "# description: ..", without which no model knows what it is for`}
+		return nil,
+			&Error{File: r.file, Line: 0,
+				Msg: `it has no line "# description: ..", without which no model knows what it is for`}
 	}
 	raw, err := json.Marshal(struct {
 		Type       string               `json:"type"`

@@ -10,7 +10,7 @@
 //	name      a path relative to the root, cleaned, with slashes; "." is the root
 //	special   neither a regular file nor a directory: pipes, sockets, devices. They are refused and never waited for
 //	shared    a file with more than one name (hard links). Its other name may lie outside, so that it is refused too
-//	replace   to write a file beside its old version and put it in its place in one step: readers see the old or the new
+//	replace   to write a file beside its old version and put it in its place at once: readers see the old or the new
 //
 // Symbolic links are followed as long as they stay inside. Rules about which names may be used at all are no business
 // of this package; tool/policy has them.

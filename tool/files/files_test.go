@@ -217,7 +217,8 @@ func TestWriteKeepsMode(t *testing.T) {
 func TestWriteFails(t *testing.T) {
 	root, dir, _ := tree(t)
 	broken := errors.New("the source broke off")
-	if n, err := root.Write("a.txt", io.MultiReader(strings.NewReader("half"), failing{broken}), files.WriteOptions{}); !errors.Is(err, broken) || n != 4 {
+	if n, err := root.Write("a.txt", io.MultiReader(strings.NewReader("half"), failing{broken}),
+		files.WriteOptions{}); !errors.Is(err, broken) || n != 4 {
 		t.Errorf("Write = %d, %v", n, err)
 	}
 	changed := errors.New("it is another one by now")
@@ -260,7 +261,8 @@ func TestList(t *testing.T) {
 		}
 	}
 	for p, want := range map[string]error{
-		"outdir": files.ErrOutside, "outdir/": files.ErrOutside, "..": files.ErrOutside, "a.txt": files.ErrNotDir, "none": fs.ErrNotExist,
+		"outdir": files.ErrOutside, "outdir/": files.ErrOutside, "..": files.ErrOutside, "a.txt": files.ErrNotDir,
+		"none": fs.ErrNotExist,
 	} {
 		if list, err := names(p); !errors.Is(err, want) || len(list) > 0 {
 			t.Errorf("%s: %v, %v; want %v", p, list, err, want)
@@ -299,7 +301,8 @@ func TestRemoveRename(t *testing.T) {
 	if err := root.Rename("sub/b.txt", "moved.txt"); err != nil {
 		t.Error(err)
 	}
-	for p, want := range map[string]error{".": files.ErrPath, "..": files.ErrOutside, "none": fs.ErrNotExist, "proc/tmp": files.ErrOutside} {
+	for p, want := range map[string]error{".": files.ErrPath, "..": files.ErrOutside, "none": fs.ErrNotExist,
+		"proc/tmp": files.ErrOutside} {
 		if err := root.Remove(p); !errors.Is(err, want) {
 			t.Errorf("Remove(%q) = %v, want %v", p, err, want)
 		}
@@ -307,7 +310,8 @@ func TestRemoveRename(t *testing.T) {
 	for _, c := range []struct {
 		from, to string
 		want     error
-	}{{"moved.txt", "in", fs.ErrExist}, {"moved.txt", "../x", files.ErrOutside}, {"../outside/secret.txt", "x", files.ErrOutside}, {"none", "x", fs.ErrNotExist}} {
+	}{{"moved.txt", "in", fs.ErrExist}, {"moved.txt", "../x", files.ErrOutside},
+		{"../outside/secret.txt", "x", files.ErrOutside}, {"none", "x", fs.ErrNotExist}} {
 		if err := root.Rename(c.from, c.to); !errors.Is(err, c.want) {
 			t.Errorf("Rename(%q, %q) = %v, want %v", c.from, c.to, err, c.want)
 		}
@@ -327,7 +331,8 @@ func TestOpenMissing(t *testing.T) {
 }
 
 func TestIsText(t *testing.T) {
-	for text, want := range map[string]bool{"": true, "text": true, "caf\xc3": true, "caf\xc3\xa9": true, "a\x00b": false, "\xff\xfe\xfd\xfc\xfb": false} {
+	for text, want := range map[string]bool{"": true, "text": true, "caf\xc3": true, "caf\xc3\xa9": true,
+		"a\x00b": false, "\xff\xfe\xfd\xfc\xfb": false} {
 		if got := files.IsText([]byte(text)); got != want {
 			t.Errorf("IsText(%q) = %v", text, got)
 		}

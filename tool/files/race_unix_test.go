@@ -139,7 +139,8 @@ func TestSpecialFiles_Path076_Path077(t *testing.T) {
 	must(t, err)
 	must(t, f.Truncate(10<<30))
 	must(t, f.Close())
-	for p, want := range map[string]error{"pipe": files.ErrSpecial, "socket": files.ErrSpecial, "big.json": files.ErrTooLarge} {
+	for p, want := range map[string]error{"pipe": files.ErrSpecial, "socket": files.ErrSpecial,
+		"big.json": files.ErrTooLarge} {
 		if _, err := root.ReadFile(p); !errors.Is(err, want) {
 			t.Errorf("ReadFile(%q) = %v, want %v", p, err, want)
 		}

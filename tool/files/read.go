@@ -33,8 +33,8 @@ func (r *Root) open(op, p string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Opening a device can do something, so that what plainly is one is not opened to find out. What counts is the second
-	// look, at the handle: the file may have been swapped since.
+	// Opening a device can do something, so that what plainly is one is not opened to find out. What counts is the
+	// second look, at the handle: the file may have been swapped since.
 	if info, err := r.root.Stat(name); err != nil {
 		return nil, refuse(op, p, err)
 	} else if err := r.usable(info); err != nil {

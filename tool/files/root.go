@@ -89,7 +89,8 @@ func (r *Root) rel(op, p string) (string, error) {
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if len(part) > maxPart {
-			return "", &Error{Op: op, Path: p, Err: ErrPath, Hint: fmt.Sprintf("a part of it is longer than %d bytes", maxPart)}
+			return "", &Error{Op: op, Path: p, Err: ErrPath, Hint: fmt.Sprintf("a part of it is longer than %d "+
+				"bytes", maxPart)}
 		}
 	}
 	return name, nil

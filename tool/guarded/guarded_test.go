@@ -29,7 +29,8 @@ func TestWay(t *testing.T) {
 	}
 	file := write(t, dir, "real/x.yaml", "")
 	in := func(name string) string { return filepath.Join(dir, name) }
-	for name, target := range map[string]string{"dir": "real", "real/link.yaml": "../dir/x.yaml", "abs": file, "loop": "loop"} {
+	for name, target := range map[string]string{"dir": "real", "real/link.yaml": "../dir/x.yaml", "abs": file,
+		"loop": "loop"} {
 		if err := os.Symlink(target, in(name)); err != nil {
 			t.Skip(err)
 		}

@@ -63,10 +63,12 @@ func (p *program) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 
 // redirects lets redirects stay on the site: headers, and addresses of which nobody knows whether they hold secrets, go
 // nowhere else.
-func (p *program) redirects(check func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
+func (p *program) redirects(check func(*http.Request,
+	[]*http.Request) error) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		if siteOf(req.URL) != p.site {
-			return tool.Errorf(tool.ErrSecurity, "%s redirects to %s, and redirects are followed only within one site", p.host(), siteOf(req.URL))
+			return tool.Errorf(tool.ErrSecurity, "%s redirects to %s, and redirects are followed only within one "+
+				"site", p.host(), siteOf(req.URL))
 		}
 		return check(req, via)
 	}
@@ -123,14 +125,16 @@ func (p *program) accepted() []string {
 	if p.Accept != nil {
 		return p.Accept
 	}
-	return []string{"application/json", "application/*+json", "text/*", "application/xml", "application/*+xml", "application/yaml"}
+	return []string{"application/json", "application/*+json", "text/*", "application/xml", "application/*+xml",
+		"application/yaml"}
 }
 
 // accepts reports whether a type of an answer is taken.
 func (p *program) accepts(kind string) bool {
 	for _, pattern := range p.accepted() {
 		before, after, star := strings.Cut(strings.ToLower(strings.TrimSpace(pattern)), "*")
-		if !star && before == kind || star && len(kind) >= len(before)+len(after) && strings.HasPrefix(kind, before) && strings.HasSuffix(kind, after) {
+		if !star && before == kind || star && len(kind) >= len(before)+len(after) && strings.HasPrefix(kind, before) &&
+			strings.HasSuffix(kind, after) {
 			return true
 		}
 	}
@@ -145,7 +149,8 @@ func (p *program) answer(resp *http.Response) (tool.Result, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
 	if err != nil && len(body) == 0 {
-		return tool.Result{}, tool.Errorf(tool.ErrTool, "the answer of %s broke off: %s", p.host(), p.hidden.Replace(err.Error()))
+		return tool.Result{}, tool.Errorf(tool.ErrTool, "the answer of %s broke off: %s", p.host(),
+			p.hidden.Replace(err.Error()))
 	}
 	if len(body) == 0 {
 		return tool.JSON(struct {
@@ -155,14 +160,16 @@ func (p *program) answer(resp *http.Response) (tool.Result, error) {
 	broken := err != nil
 	kind, params := contentType(resp.Header.Get("Content-Type"), body)
 	if !p.accepts(kind) {
-		return tool.Result{}, tool.Errorf(tool.ErrTool, "%s answers with %s, which is none of %s", p.host(), kind, strings.Join(p.accepted(), ", "))
+		return tool.Result{}, tool.Errorf(tool.ErrTool, "%s answers with %s, which is none of %s", p.host(), kind,
+			strings.Join(p.accepted(), ", "))
 	}
 	long := int64(len(body)) > most
 	if !long && !broken && json.Valid(body) && strings.HasSuffix(kind, "json") {
 		return p.choose(json.RawMessage(p.hidden.Replace(string(body))))
 	}
 	if p.Result != "" {
-		return tool.Result{}, tool.Errorf(tool.ErrTool, "the answer of %s %s, so that %s cannot be looked up in it", p.host(), why(long, broken, most), p.Result)
+		return tool.Result{}, tool.Errorf(tool.ErrTool, "the answer of %s %s, so that %s cannot be looked up in it",
+			p.host(), why(long, broken, most), p.Result)
 	}
 	text := p.hidden.Replace(decoded(body[:min(int64(len(body)), most)], params["charset"]))
 	if long || broken {
@@ -216,7 +223,8 @@ func (p *program) choose(body json.RawMessage) (tool.Result, error) {
 		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
 		next, has := step(value, name)
 		if next == nil {
-			return tool.Result{}, tool.Errorf(tool.ErrTool, "the answer of %s has nothing at %s%s", p.host(), p.Result, has)
+			return tool.Result{}, tool.Errorf(tool.ErrTool, "the answer of %s has nothing at %s%s", p.host(), p.Result,
+				has)
 		}
 		value = next
 	}

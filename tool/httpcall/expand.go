@@ -34,7 +34,8 @@ func (p *program) build(ctx context.Context, args arguments) (*http.Request, err
 		}
 		for _, kv := range pairs {
 			if p.taken(i, kv[0]) {
-				return nil, tool.Errorf(tool.ErrInvalid, "%s: the name %s belongs to another part of the request", p.fields[i].Name, kv[0])
+				return nil, tool.Errorf(tool.ErrInvalid, "%s: the name %s belongs to another part of the request",
+					p.fields[i].Name, kv[0])
 			}
 			switch p.fields[i].In {
 			case InQuery:
@@ -54,7 +55,8 @@ func (p *program) build(ctx context.Context, args arguments) (*http.Request, err
 		address += "?" + strings.Join(query, "&")
 	}
 	if len(address) > maxURL {
-		return nil, tool.Errorf(tool.ErrInvalid, "the address would have %d bytes, and %d are the most: use shorter arguments", len(address), maxURL)
+		return nil, tool.Errorf(tool.ErrInvalid, "the address would have %d bytes, and %d are the most: use shorter "+
+			"arguments", len(address), maxURL)
 	}
 	return p.request(ctx, address, header, p.body(args))
 }
@@ -84,7 +86,10 @@ func (p *program) request(ctx context.Context, address string, header http.Heade
 // taken reports whether the name of a pair is that of another field: the members of an object choose their names.
 func (p *program) taken(field int, name string) bool {
 	f := &p.fields[field]
-	return name != f.escape(f.Name) && slices.ContainsFunc(p.fields, func(other compiled) bool { return other.In == f.In && other.escape(other.Name) == name })
+	return name != f.escape(f.Name) &&
+		slices.ContainsFunc(p.fields, func(other compiled) bool {
+			return other.In == f.In && other.escape(other.Name) == name
+		})
 }
 
 func siteOf(u *url.URL) string { return u.Scheme + "://" + u.Host }

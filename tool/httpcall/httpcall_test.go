@@ -29,7 +29,8 @@ func schemaOf(names ...string) json.RawMessage {
 			required = append(required, fmt.Sprintf("%q", name))
 		}
 	}
-	return json.RawMessage(`{"type":"object","properties":{` + strings.Join(props, ",") + `},"required":[` + strings.Join(required, ",") + `],"additionalProperties":false}`)
+	return json.RawMessage(`{"type":"object","properties":{` + strings.Join(props, ",") + `},"required":[` +
+		strings.Join(required, ",") + `],"additionalProperties":false}`)
 }
 
 // echo answers with what it was asked.
@@ -48,7 +49,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 func open(t *testing.T, decision chat.Decision, s *httptest.Server) *policy.Policy {
 	t.Helper()
 	p, err := policy.New(policy.Definition{Name: "test", Default: chat.DecisionAllow,
-		Rules: []policy.Rule{{Decision: decision, Selector: policy.Selector{Host: []string{s.Listener.Addr().String()}}}}})
+		Rules: []policy.Rule{{Decision: decision,
+			Selector: policy.Selector{Host: []string{s.Listener.Addr().String()}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,41 +102,74 @@ func TestRequest(t *testing.T) {
 	}{
 		{"fixed", Request{URL: "SITE/a%20b?x=1&y"}, nil, `{}`, "GET /a%20b?x=1&y=\n"},
 		{"no path", Request{URL: "SITE"}, nil, `{}`, "GET /\n"},
-		{"path", Request{URL: "SITE/v1/{city}/x-{n}"}, []string{"city!", "n"}, `{"city":"a/b?c#d%2F é","n":1.50}`, "GET /v1/a%2Fb%3Fc%23d%252F%20%C3%A9/x-1.50\n"},
+		{"path", Request{URL: "SITE/v1/{city}/x-{n}"}, []string{"city!", "n"}, `{"city":"a/b?c#d%2F é","n":1.50}`,
+			"GET /v1/a%2Fb%3Fc%23d%252F%20%C3%A9/x-1.50\n"},
 		{"dots", Request{URL: "SITE/v1/{city}"}, []string{"city"}, `{"city":".."}`, `!city: ".." is no name in a path`},
-		{"hidden dots", Request{URL: "SITE/v1/{city}"}, []string{"city"}, `{"city":"x/%2e%2e/y"}`, `!is no name in a path`},
+		{"hidden dots", Request{URL: "SITE/v1/{city}"}, []string{"city"}, `{"city":"x/%2e%2e/y"}`,
+			`!is no name in a path`},
 		{"a dot completed", Request{URL: "SITE/v1/.{city}"}, []string{"city"}, `{"city":"."}`, `!is no name in a path`},
 		{"dots in a name", Request{URL: "SITE/v1/{city}"}, []string{"city"}, `{"city":"a..b"}`, "GET /v1/a..b\n"},
 		{"empty", Request{URL: "SITE/v1/{city}/x"}, []string{"city"}, `{"city":""}`, `!is no name in a path`},
 		{"absent", Request{URL: "SITE/v1/{city}"}, []string{"city"}, `{}`, `!city: the address needs it`},
 		{"list in a path", Request{URL: "SITE/{ids}"}, []string{"ids"}, `{"ids":["a,b",2]}`, "GET /a%2Cb,2\n"},
-		{"query", Request{URL: "SITE/?q={q}&r=1"}, []string{"q"}, `{"q":"a&r=2;c=d+e f"}`, "GET /?q=a%26r%3D2%3Bc%3Dd%2Be+f&r=1\n"},
+		{"query", Request{URL: "SITE/?q={q}&r=1"}, []string{"q"}, `{"q":"a&r=2;c=d+e f"}`,
+			"GET /?q=a%26r%3D2%3Bc%3Dd%2Be+f&r=1\n"},
 		{"absent pair", Request{URL: "SITE/?q={q}&r=1"}, []string{"q"}, `{"q":null}`, "GET /?r=1\n"},
 		{"text around", Request{URL: "SITE/?q=in%3A{q}+now"}, []string{"q"}, `{"q":"x"}`, "GET /?q=in%3Ax+now\n"},
 		{"list", Request{URL: "SITE/?q={q}"}, []string{"q"}, `{"q":["a",2,true]}`, "GET /?q=a&q=2&q=true\n"},
 		{"members", Request{URL: "SITE/?q={q}"}, []string{"q"}, `{"q":{"a":1,"b&":"c"}}`, "GET /?a=1&b%26=c\n"},
-		{"a member as another", Request{URL: "SITE/?q={q}", Fields: []Field{{In: InQuery, Name: "key", Secret: "sesame"}}}, []string{"q"}, `{"q":{"key":1}}`, "!the name key belongs to another part"},
-		{"comma", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: styleComma}}}, []string{"q"}, `{"q":["a,b","c"]}`, "GET /?q=a%2Cb,c\n"},
-		{"comma members", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: styleComma}}}, []string{"q"}, `{"q":{"a":1}}`, "GET /?q=a,1\n"},
-		{"pipe", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: stylePipe}}}, []string{"q"}, `{"q":["a","c"]}`, "GET /?q=a%7Cc\n"},
-		{"space", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: styleSpace}}}, []string{"q"}, `{"q":["a","c"]}`, "GET /?q=a%20c\n"},
-		{"deep", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: styleDeep}}}, []string{"q"}, `{"q":{"a":1}}`, "GET /?q%5Ba%5D=1\n"},
-		{"json", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: styleJSON}}}, []string{"q"}, `{"q":{"a":1}}`, "GET /?q=%7B%22a%22%3A1%7D\n"},
-		{"header", Request{URL: "SITE/", Fields: []Field{{In: InHeader, Name: "X-A", Value: "n {a}"}, {In: InHeader, Name: "x-b", Secret: "{a}"}}}, []string{"a"}, `{"a":"1: 2"}`, "GET /\nX-A: n 1: 2\nX-B: {a}\n"},
-		{"header lines", Request{URL: "SITE/", Fields: []Field{{In: InHeader, Name: "X-A", Value: "{a}"}}}, []string{"a"}, `{"a":"1\r\nX-B: 2"}`, "!a header is one line"},
-		{"header list", Request{URL: "SITE/", Fields: []Field{{In: InHeader, Name: "X-A", Value: "{a}"}}}, []string{"a"}, `{"a":["1","2"]}`, "GET /\nX-A: 1,2\n"},
-		{"header list with commas", Request{URL: "SITE/", Fields: []Field{{In: InHeader, Name: "X-A", Value: "{a}"}}}, []string{"a"}, `{"a":["1,3","2"]}`, "!cannot be told from two"},
-		{"header absent", Request{URL: "SITE/", Fields: []Field{{In: InHeader, Name: "X-A", Value: "{a}"}}}, []string{"a"}, `{}`, "GET /\n"},
-		{"cookie", Request{URL: "SITE/", Fields: []Field{{In: inCookie, Name: "c", Value: "{a}"}, {In: inCookie, Name: "d", Secret: "x y"}}}, []string{"a"}, `{"a":"1; e=2"}`, "GET /\nCookie: c=1%3B+e%3D2; d=x+y\n"},
-		{"rest", Request{Method: "post", URL: "SITE/{id}"}, []string{"id", "b", "a"}, `{"id":"x","b":[1.0],"a":"é\""}`, "POST /x\nContent-Type: application/json\n{\"a\":\"é\\\"\",\"b\":[1.0]}"},
-		{"nothing left", Request{Method: "POST", URL: "SITE/{id}"}, []string{"id"}, `{"id":"x"}`, "POST /x\nContent-Type: application/json\n{}"},
+		{"a member as another",
+			Request{URL: "SITE/?q={q}", Fields: []Field{{In: InQuery, Name: "key", Secret: "sesame"}}}, []string{"q"},
+			`{"q":{"key":1}}`, "!the name key belongs to another part"},
+		{"comma", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: styleComma}}},
+			[]string{"q"}, `{"q":["a,b","c"]}`, "GET /?q=a%2Cb,c\n"},
+		{"comma members",
+			Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: styleComma}}},
+			[]string{"q"}, `{"q":{"a":1}}`, "GET /?q=a,1\n"},
+		{"pipe", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: stylePipe}}},
+			[]string{"q"}, `{"q":["a","c"]}`, "GET /?q=a%7Cc\n"},
+		{"space", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: styleSpace}}},
+			[]string{"q"}, `{"q":["a","c"]}`, "GET /?q=a%20c\n"},
+		{"deep", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: styleDeep}}},
+			[]string{"q"}, `{"q":{"a":1}}`, "GET /?q%5Ba%5D=1\n"},
+		{"json", Request{URL: "SITE/", Fields: []Field{{In: InQuery, Name: "q", Value: "{q}", Style: styleJSON}}},
+			[]string{"q"}, `{"q":{"a":1}}`, "GET /?q=%7B%22a%22%3A1%7D\n"},
+		{"header",
+			Request{URL: "SITE/",
+				Fields: []Field{{In: InHeader, Name: "X-A", Value: "n {a}"},
+					{In: InHeader, Name: "x-b", Secret: "{a}"}}}, []string{"a"}, `{"a":"1: 2"}`,
+			"GET /\nX-A: n 1: 2\nX-B: {a}\n"},
+		{"header lines", Request{URL: "SITE/", Fields: []Field{{In: InHeader, Name: "X-A", Value: "{a}"}}},
+			[]string{"a"}, `{"a":"1\r\nX-B: 2"}`, "!a header is one line"},
+		{"header list", Request{URL: "SITE/", Fields: []Field{{In: InHeader, Name: "X-A", Value: "{a}"}}},
+			[]string{"a"}, `{"a":["1","2"]}`, "GET /\nX-A: 1,2\n"},
+		{"header list with commas", Request{URL: "SITE/", Fields: []Field{{In: InHeader, Name: "X-A", Value: "{a}"}}},
+			[]string{"a"}, `{"a":["1,3","2"]}`, "!cannot be told from two"},
+		{"header absent", Request{URL: "SITE/", Fields: []Field{{In: InHeader, Name: "X-A", Value: "{a}"}}},
+			[]string{"a"}, `{}`, "GET /\n"},
+		{"cookie",
+			Request{URL: "SITE/",
+				Fields: []Field{{In: inCookie, Name: "c", Value: "{a}"}, {In: inCookie, Name: "d", Secret: "x y"}}},
+			[]string{"a"}, `{"a":"1; e=2"}`, "GET /\nCookie: c=1%3B+e%3D2; d=x+y\n"},
+		{"rest", Request{Method: "post", URL: "SITE/{id}"}, []string{"id", "b", "a"}, `{"id":"x","b":[1.0],"a":"é\""}`,
+			"POST /x\nContent-Type: application/json\n{\"a\":\"é\\\"\",\"b\":[1.0]}"},
+		{"nothing left", Request{Method: "POST", URL: "SITE/{id}"}, []string{"id"}, `{"id":"x"}`,
+			"POST /x\nContent-Type: application/json\n{}"},
 		{"delete", Request{Method: "DELETE", URL: "SITE/{id}"}, []string{"id"}, `{"id":"x"}`, "DELETE /x\n"},
-		{"body", Request{Method: "POST", URL: "SITE/", Body: json.RawMessage(`{"q":"{q}","t":"say {q}!","n":["{n}",1],"k":{"{q}":null}}`)}, []string{"q", "n"}, `{"q":"\",\"x\":\"","n":5}`,
-			"POST /\nContent-Type: application/json\n" + `{"q":"\",\"x\":\"","t":"say \",\"x\":\"!","n":[5,1],"k":{"{q}":null}}`},
-		{"body with gaps", Request{Method: "POST", URL: "SITE/", Body: json.RawMessage(`{"q":"{q}","t":"say {q}!","n":["{n}",1]}`)}, []string{"q", "n"}, `{}`, "POST /\nContent-Type: application/json\n{\"n\":[1]}"},
-		{"body of one argument", Request{Method: "PUT", URL: "SITE/", Body: json.RawMessage(`"{body}"`)}, []string{"body"}, `{"body":[1,2]}`, "PUT /\nContent-Type: application/json\n[1,2]"},
-		{"no body", Request{Method: "PUT", URL: "SITE/", Body: json.RawMessage(`"{body}"`)}, []string{"body"}, `{}`, "PUT /\n"},
-		{"too long", Request{URL: "SITE/?q={q}"}, []string{"q"}, `{"q":"` + strings.Repeat("x", 9000) + `"}`, "!8192 are the most"},
+		{"body",
+			Request{Method: "POST", URL: "SITE/",
+				Body: json.RawMessage(`{"q":"{q}","t":"say {q}!","n":["{n}",1],"k":{"{q}":null}}`)},
+			[]string{"q", "n"}, `{"q":"\",\"x\":\"","n":5}`, "POST /\nContent-Type: application/json\n" +
+				`{"q":"\",\"x\":\"","t":"say \",\"x\":\"!","n":[5,1],"k":{"{q}":null}}`},
+		{"body with gaps",
+			Request{Method: "POST", URL: "SITE/", Body: json.RawMessage(`{"q":"{q}","t":"say {q}!","n":["{n}",1]}`)},
+			[]string{"q", "n"}, `{}`, "POST /\nContent-Type: application/json\n{\"n\":[1]}"},
+		{"body of one argument", Request{Method: "PUT", URL: "SITE/", Body: json.RawMessage(`"{body}"`)},
+			[]string{"body"}, `{"body":[1,2]}`, "PUT /\nContent-Type: application/json\n[1,2]"},
+		{"no body", Request{Method: "PUT", URL: "SITE/", Body: json.RawMessage(`"{body}"`)}, []string{"body"}, `{}`,
+			"PUT /\n"},
+		{"too long", Request{URL: "SITE/?q={q}"}, []string{"q"}, `{"q":"` + strings.Repeat("x", 9000) + `"}`,
+			"!8192 are the most"},
 	} {
 		res := call(t, s, tt.r, schemaOf(tt.params...), tt.args)
 		var got string
@@ -172,13 +207,19 @@ func TestNew(t *testing.T) {
 		{Request{Method: "GET", URL: "https://x.example/{a}"}, nil, "there is no parameter a"},
 		{Request{Method: "GET", URL: "https://x.example/"}, []string{"a"}, "the parameter a has no place"},
 		{Request{Method: "GET", URL: "https://x.example/", Body: json.RawMessage(`{}`)}, nil, "GET has no body"},
-		{Request{Method: "POST", URL: "https://x.example/", Body: json.RawMessage(`{"a":{a}}`)}, []string{"a"}, "the body is no JSON"},
+		{Request{Method: "POST", URL: "https://x.example/", Body: json.RawMessage(`{"a":{a}}`)}, []string{"a"},
+			"the body is no JSON"},
 		{Request{Method: "GET", URL: "https://x.example/", Result: "a/b"}, nil, "is no JSON pointer"},
-		{Request{Method: "GET", URL: "https://x.example/", Fields: []Field{{In: InHeader, Name: "Host", Value: "x"}}}, nil, "not for requests to choose"},
-		{Request{Method: "GET", URL: "https://x.example/", Fields: []Field{{In: InHeader, Name: "a b"}}}, nil, "is no name of a header"},
-		{Request{Method: "GET", URL: "https://x.example/", Fields: []Field{{In: InHeader, Name: "X", Secret: "a\nb"}}}, nil, "not one line"},
-		{Request{Method: "GET", URL: "https://x.example/", Fields: []Field{{In: "body", Name: "X"}}}, nil, "there is no place"},
-		{Request{Method: "GET", URL: "https://x.example/", Fields: []Field{{In: InQuery, Name: "x", Style: "form"}}}, nil, "there is no style"},
+		{Request{Method: "GET", URL: "https://x.example/", Fields: []Field{{In: InHeader, Name: "Host", Value: "x"}}},
+			nil, "not for requests to choose"},
+		{Request{Method: "GET", URL: "https://x.example/", Fields: []Field{{In: InHeader, Name: "a b"}}}, nil,
+			"is no name of a header"},
+		{Request{Method: "GET", URL: "https://x.example/", Fields: []Field{{In: InHeader, Name: "X", Secret: "a\nb"}}},
+			nil, "not one line"},
+		{Request{Method: "GET", URL: "https://x.example/", Fields: []Field{{In: "body", Name: "X"}}}, nil,
+			"there is no place"},
+		{Request{Method: "GET", URL: "https://x.example/", Fields: []Field{{In: InQuery, Name: "x", Style: "form"}}},
+			nil, "there is no style"},
 	} {
 		_, err := New(chat.Tool{Name: "try_it", Parameters: schemaOf(tt.params...)}, tt.r)
 		if !errors.Is(err, ErrRequest) || !strings.Contains(err.Error(), tt.says) {
@@ -216,7 +257,8 @@ func TestAnswer(t *testing.T) {
 			http.Redirect(w, r, "/text", http.StatusFound)
 			return
 		case "/away":
-			http.Redirect(w, r, strings.Replace("http://"+r.Host, "127.0.0.1", "localhost", 1)+"/text", http.StatusFound)
+			http.Redirect(w, r, strings.Replace("http://"+r.Host, "127.0.0.1", "localhost", 1)+"/text",
+				http.StatusFound)
 			return
 		case "/cut":
 			w.Header().Set("Content-Length", "100")
@@ -239,7 +281,8 @@ func TestAnswer(t *testing.T) {
 		{"/json", Request{Result: "/main/x/y"}, "", "nothing at /main/x/y: there is an object with temp, say"},
 		{"/text", Request{}, `"crème"`, ""},
 		{"/text", Request{Result: "/a"}, "", "is no JSON, so that /a cannot be looked up"},
-		{"/text", Request{Accept: []string{"application/json"}}, "", "answers with text/plain, which is none of application/json"},
+		{"/text", Request{Accept: []string{"application/json"}}, "",
+			"answers with text/plain, which is none of application/json"},
 		{"/image", Request{}, "", "answers with image/png"},
 		{"/image", Request{Accept: []string{"image/*"}}, `"�PNG"`, ""},
 		{"/broken", Request{}, `"{\"a\":"`, ""},
@@ -267,7 +310,9 @@ func TestAnswer(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	reached := false
 	s := server(t, func(w http.ResponseWriter, r *http.Request) { reached = true })
-	one, err := New(chat.Tool{Name: "try_it", Parameters: schemaOf("q")}, Request{Method: "GET", URL: s.URL + "/{q}?k=1", Fields: []Field{{In: InQuery, Name: "key", Secret: "sesame street"}}})
+	one, err := New(chat.Tool{Name: "try_it", Parameters: schemaOf("q")},
+		Request{Method: "GET", URL: s.URL + "/{q}?k=1",
+			Fields: []Field{{In: InQuery, Name: "key", Secret: "sesame street"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +368,8 @@ func TestAsked(t *testing.T) {
 	if err != nil || plan.Outcome != tool.OutcomeNeedsApproval {
 		t.Fatalf("%+v %v", plan, err)
 	}
-	if _, err := r.Settings().Approvals.Decide(t.Context(), plan.Approval, tool.Answer{State: tool.ApprovalApproved}); err != nil {
+	if _, err := r.Settings().Approvals.Decide(t.Context(), plan.Approval,
+		tool.Answer{State: tool.ApprovalApproved}); err != nil {
 		t.Fatal(err)
 	}
 	var text string
@@ -346,7 +392,8 @@ func TestReadOnly(t *testing.T) {
 		method string
 		reads  bool
 		ok     bool
-	}{{"GET", false, true}, {"HEAD", false, true}, {"POST", false, false}, {"DELETE", false, false}, {"POST", true, true}} {
+	}{{"GET", false, true}, {"HEAD", false, true}, {"POST", false, false}, {"DELETE", false, false},
+		{"POST", true, true}} {
 		one, err := New(chat.Tool{Name: "try_it"}, Request{Method: tt.method, URL: s.URL, ReadOnly: tt.reads})
 		if err != nil {
 			t.Fatal(err)

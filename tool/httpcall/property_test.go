@@ -23,15 +23,18 @@ func TestNothingEscapesItsPlace(t *testing.T) {
 	one, err := New(chat.Tool{Name: "try_it", Parameters: parameters}, Request{
 		Method: "POST",
 		URL:    "https://api.example.com:8443/v1/{seg}/items/x{end}?q={q}&list={list}&fixed=1",
-		Fields: []Field{{In: InHeader, Name: "X-A", Value: "{h}"}, {In: inCookie, Name: "c", Value: "{c}"}, {In: inCookie, Name: "sid", Secret: "s"}},
-		Body:   json.RawMessage(`{"b":"{b}","text":"<{inner}>","last":1}`),
+		Fields: []Field{{In: InHeader, Name: "X-A", Value: "{h}"}, {In: inCookie, Name: "c", Value: "{c}"},
+			{In: inCookie, Name: "sid", Secret: "s"}},
+		Body: json.RawMessage(`{"b":"{b}","text":"<{inner}>","last":1}`),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := one.Handler.(*program)
-	hostile := rapid.OneOf(rapid.String(), rapid.StringOfN(rapid.SampledFrom([]rune(`/.\?#&=;,%20"'{}<>:@ +[]`+"\r\n\x00é")), 0, 12, -1),
-		rapid.SampledFrom([]string{"..", ".", "%2e%2e", "..%2f..", "a/../b", "@evil.example/", "{q}", "\",\"x\":\"", "a\r\nX-B: 1", "%00", "..;/x"}))
+	hostile := rapid.OneOf(rapid.String(),
+		rapid.StringOfN(rapid.SampledFrom([]rune(`/.\?#&=;,%20"'{}<>:@ +[]`+"\r\n\x00é")), 0, 12, -1),
+		rapid.SampledFrom([]string{"..", ".", "%2e%2e", "..%2f..", "a/../b", "@evil.example/", "{q}", "\",\"x\":\"",
+			"a\r\nX-B: 1", "%00", "..;/x"}))
 	rapid.Check(t, func(t *rapid.T) {
 		in := map[string]any{}
 		for _, name := range []string{"seg", "end", "q", "h", "c", "b", "inner"} {
@@ -71,12 +74,14 @@ func checkShape(t *rapid.T, req *http.Request, sent map[string]any) {
 		t.Fatalf("the path is %s", u.EscapedPath())
 	}
 	for i, want := range map[int]string{2: sent["seg"].(string), 4: "x" + sent["end"].(string)} {
-		if got, err := url.PathUnescape(segments[i]); err != nil || got != want || got == ".." || got == "." || got == "" {
+		if got, err := url.PathUnescape(segments[i]); err != nil || got != want || got == ".." || got == "." ||
+			got == "" {
 			t.Fatalf("segment %q %v, want %q", got, err, want)
 		}
 	}
 	q, err := url.ParseQuery(u.RawQuery)
-	if err != nil || len(q) != 3 || q.Get("q") != sent["q"] || q.Get("fixed") != "1" || len(q["list"]) != len(sent["list"].([]any)) {
+	if err != nil || len(q) != 3 || q.Get("q") != sent["q"] || q.Get("fixed") != "1" ||
+		len(q["list"]) != len(sent["list"].([]any)) {
 		t.Fatalf("the query is %s: %v", u.RawQuery, err)
 	}
 	if strings.ContainsAny(req.Header.Get("X-A"), "\r\n\x00") || req.Header.Get("X-A") != sent["h"] {
@@ -90,7 +95,8 @@ func checkShape(t *rapid.T, req *http.Request, sent map[string]any) {
 		t.Fatal(err)
 	}
 	var got map[string]any
-	if err := json.Unmarshal(body, &got); err != nil || len(got) != 3 || got["b"] != sent["b"] || got["text"] != "<"+sent["inner"].(string)+">" {
+	if err := json.Unmarshal(body, &got); err != nil || len(got) != 3 || got["b"] != sent["b"] ||
+		got["text"] != "<"+sent["inner"].(string)+">" {
 		t.Fatalf("the body is %s: %v", body, err)
 	}
 }

@@ -15,7 +15,10 @@ import (
 // goes nowhere else.
 func TestRedirects(t *testing.T) {
 	var met atomic.Int32
-	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { met.Add(1); w.Write([]byte("{}")) }))
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		met.Add(1)
+		w.Write([]byte("{}"))
+	}))
 	defer other.Close()
 	var site string
 	var keys []string
@@ -26,7 +29,8 @@ func TestRedirects(t *testing.T) {
 			w.Write([]byte(`"here"`))
 			return
 		}
-		to := strings.NewReplacer("OTHER", strings.TrimPrefix(other.URL, "http://"), "PORT", other.URL[strings.LastIndexByte(other.URL, ':')+1:], "SITE", site).Replace(r.URL.Query().Get("to"))
+		to := strings.NewReplacer("OTHER", strings.TrimPrefix(other.URL, "http://"), "PORT",
+			other.URL[strings.LastIndexByte(other.URL, ':')+1:], "SITE", site).Replace(r.URL.Query().Get("to"))
 		w.Header().Set("Location", to)
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	})
@@ -69,7 +73,10 @@ func TestRedirects(t *testing.T) {
 		"/again?to=/again":               "",
 	} {
 		keys = nil
-		one, err := New(chat.Tool{Name: "try_it", Parameters: schemaOf("to")}, Request{Method: "GET", URL: s.URL + "/", Fields: []Field{{In: InHeader, Name: "X-A", Secret: "sesame street"}, {In: InQuery, Name: "to", Value: "{to}"}}})
+		one, err := New(chat.Tool{Name: "try_it", Parameters: schemaOf("to")},
+			Request{Method: "GET", URL: s.URL + "/",
+				Fields: []Field{{In: InHeader, Name: "X-A", Secret: "sesame street"},
+					{In: InQuery, Name: "to", Value: "{to}"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +90,9 @@ func TestRedirects(t *testing.T) {
 			}
 			continue
 		}
-		if want == "" && (res.ErrorType != "" || len(keys) < 2) || want != "" && (!strings.Contains(res.Error, want) || res.ErrorType != tool.ErrSecurity || len(keys) != 1+strings.Count(to, "to=")) {
+		if want == "" && (res.ErrorType != "" || len(keys) < 2) ||
+			want != "" && (!strings.Contains(res.Error, want) || res.ErrorType != tool.ErrSecurity ||
+				len(keys) != 1+strings.Count(to, "to=")) {
 			t.Errorf("%s: %s %q after %d requests", to, res.ErrorType, res.Error, len(keys))
 		}
 		if strings.Contains(res.Error, "sesame") {

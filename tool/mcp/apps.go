@@ -27,14 +27,16 @@ func knowApps(c *sdk.ClientCapabilities) {
 	c.AddExtension(appsExtension, map[string]any{"mimeTypes": []string{appType}})
 }
 
-// appOf returns the address of the document that shows a tool's results, if there is one, and whether models may see the tool.
-// Members are read one by one: what is wrong with one of them hides no other. Who may see a tool must be clear.
+// appOf returns the address of the document that shows a tool's results, if there is one, and whether models may see
+// the tool. Members are read one by one: what is wrong with one of them hides no other. Who may see a tool must be
+// clear.
 func appOf(t *sdk.Tool) (address string, forModels bool, err error) {
 	var ui map[string]json.RawMessage
 	if raw, err := json.Marshal(t.Meta["ui"]); err != nil || json.Unmarshal(raw, &ui) != nil {
 		return "", true, nil
 	}
-	if json.Unmarshal(ui["resourceUri"], &address) != nil || !strings.HasPrefix(address, "ui://") || len(address) > maxAppAddress {
+	if json.Unmarshal(ui["resourceUri"], &address) != nil || !strings.HasPrefix(address, "ui://") ||
+		len(address) > maxAppAddress {
 		address = ""
 	}
 	raw, ok := ui["visibility"]
@@ -68,7 +70,8 @@ func (s *Server) App(ctx context.Context, t *tool.Tool, by string) (string, erro
 		if c.URI != t.App {
 			continue
 		}
-		if kind, params, err := mime.ParseMediaType(c.MIMEType); err != nil || kind != "text/html" || params["profile"] != "mcp-app" {
+		if kind, params, err := mime.ParseMediaType(c.MIMEType); err != nil || kind != "text/html" ||
+			params["profile"] != "mcp-app" {
 			return "", &ServerError{s.o.Name, fmt.Errorf("its app is of the type %.80q, not %s", c.MIMEType, appType)}
 		}
 		text := cmp.Or(c.Text, string(c.Blob))

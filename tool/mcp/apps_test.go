@@ -7,7 +7,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestAppOf: what is wrong with one member of _meta.ui hides no other, and a tool whose visibility cannot be read is no model's.
+// TestAppOf: what is wrong with one member of _meta.ui hides no other, and a tool whose visibility cannot be read is no
+// model's.
 func TestAppOf(t *testing.T) {
 	for _, tt := range []struct {
 		ui, address string

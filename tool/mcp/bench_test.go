@@ -21,7 +21,8 @@ import (
 // address.
 func serveHTTP() int {
 	s := everything("")
-	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true})
+	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s },
+		&sdk.StreamableHTTPOptions{Stateless: true})
 	srv := httptest.NewServer(h)
 	fmt.Println(srv.URL)
 	select {}
@@ -80,7 +81,8 @@ func BenchmarkCall(b *testing.B) {
 	address := remote(b)
 	arguments := json.RawMessage(`{"text":"good day"}`)
 	b.Run("sdk", func(b *testing.B) {
-		session, err := sdk.NewClient(&sdk.Implementation{Name: "bench"}, nil).Connect(b.Context(), &sdk.StreamableClientTransport{Endpoint: address}, nil)
+		session, err := sdk.NewClient(&sdk.Implementation{Name: "bench"}, nil).Connect(b.Context(),
+			&sdk.StreamableClientTransport{Endpoint: address}, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -120,9 +122,11 @@ func BenchmarkStart(b *testing.B) {
 	s := sdk.NewServer(&sdk.Implementation{Name: "many"}, nil)
 	for i := range 20 {
 		s.AddTool(&sdk.Tool{Name: fmt.Sprint("tool", i), Description: "Does something.",
-			InputSchema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a"]}`)}, nil)
+			InputSchema: json.RawMessage(
+				`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a"]}`)}, nil)
 	}
-	srv := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true}))
+	srv := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s },
+		&sdk.StreamableHTTPOptions{Stateless: true}))
 	defer srv.Close()
 	for b.Loop() {
 		done := make(chan int)

@@ -36,7 +36,8 @@ func conformanceClient(scenario, address string) int {
 	o := Options{Name: "s", URL: address, Prompts: true, Resources: true}
 	if strings.HasPrefix(scenario, "auth/") {
 		o.OAuth = &OAuth{ClientID: given.ClientID, ClientSecret: given.ClientSecret,
-			Metadata: "https://conformance-test.local/client-metadata.json", Redirect: "http://localhost:3000/callback", Visit: visited}
+			Metadata: "https://conformance-test.local/client-metadata.json",
+			Redirect: "http://localhost:3000/callback", Visit: visited}
 		if scenario == "auth/pre-registration" {
 			o.OAuth.Metadata = ""
 		}
@@ -66,7 +67,8 @@ func conformanceClient(scenario, address string) int {
 	default:
 		for _, t := range tools {
 			_, own, _ := strings.Cut(t.Name(), tool.Separator)
-			calls[own] = map[bool]string{true: `{"region":"us-west1"}`, false: `{}`}[scenario == "http-invalid-tool-headers"]
+			calls[own] = map[bool]string{true: `{"region":"us-west1"}`,
+				false: `{}`}[scenario == "http-invalid-tool-headers"]
 		}
 	}
 	for name, arguments := range calls {
@@ -161,7 +163,8 @@ func TestConformanceClient(t *testing.T) {
 	for _, revision := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(revision, func(t *testing.T) {
 			results := t.TempDir()
-			out, _ := exec.Command("node", suite, "client", "--command", exe, "--requirements", revision, "-o", results).CombinedOutput()
+			out, _ := exec.Command("node", suite, "client", "--command", exe, "--requirements", revision, "-o",
+				results).CombinedOutput()
 			t.Logf("%s", out)
 			list, err := exec.Command("node", suite, "list", "--requirements", revision).Output()
 			if err != nil {
@@ -195,7 +198,8 @@ func scored(t *testing.T, dir, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(checks), `"status": "FAILURE"`) || !strings.Contains(string(checks), `"status": "SUCCESS"`) {
+	if strings.Contains(string(checks), `"status": "FAILURE"`) ||
+		!strings.Contains(string(checks), `"status": "SUCCESS"`) {
 		t.Errorf("%s: not all checks passed:\n%s", name, checks)
 	}
 }

@@ -69,19 +69,25 @@ func TestLying(t *testing.T) {
 		list, result      string // what is said of the server, and of a call
 	}{
 		{"honest", "application/json", honest, "", "fine"},
-		{"the answer to another request", "application/json", call(`{"jsonrpc":"2.0","id":987654,"result":{"content":[]}}`), "", "Error: "},
-		{"an id that is no id", "application/json", call(`{"jsonrpc":"2.0","id":{"a":1},"result":{"content":[]}}`), "", "Error: "},
+		{"the answer to another request", "application/json",
+			call(`{"jsonrpc":"2.0","id":987654,"result":{"content":[]}}`), "", "Error: "},
+		{"an id that is no id", "application/json", call(`{"jsonrpc":"2.0","id":{"a":1},"result":{"content":[]}}`), "",
+			"Error: "},
 		{"no JSON", "application/json", call(`<html>`), "", "Error: "},
-		{"a result that is none", "application/json", call(`{"jsonrpc":"2.0","id":ID,"result":{"content":"text"}}`), "", "Error: "},
-		{"content of an unknown type", "application/json", call(`{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"smell"}]}}`), "", "Error: "},
+		{"a result that is none", "application/json", call(`{"jsonrpc":"2.0","id":ID,"result":{"content":"text"}}`),
+			"", "Error: "},
+		{"content of an unknown type", "application/json",
+			call(`{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"smell"}]}}`), "", "Error: "},
 		{"another content type", "text/html", honest, "mcp server raw: ", ""},
-		{"nothing at all", "application/json", func(string, json.RawMessage) string { return "" }, "mcp server raw: ", ""},
+		{"nothing at all", "application/json", func(string, json.RawMessage) string { return "" }, "mcp server raw: ",
+			""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := New(Options{Name: "raw", URL: raw(t, test.contentType, test.answer), Start: 3 * time.Second,
-				Client: &http.Client{Transport: &http.Transport{}}}) // other tests close the connections of the default one
+				// other tests close the connections of the default one
+				Client: &http.Client{Transport: &http.Transport{}}})
 			defer s.Close()
 			tools, problems := s.Tools(t.Context())
 			if test.list != "" {
@@ -120,35 +126,41 @@ func TestFlood(t *testing.T) {
 	}
 	many := New(Options{Name: "many", URL: service(t, s, true)})
 	defer many.Close()
-	if tools, problems := many.Tools(t.Context()); len(tools) != maxTools || !strings.Contains(fmt.Sprint(problems), "more than 1000 tools") {
+	if tools, problems := many.Tools(t.Context()); len(tools) != maxTools ||
+		!strings.Contains(fmt.Sprint(problems), "more than 1000 tools") {
 		t.Errorf("%d tools, problems %v", len(tools), problems)
 	}
 	for cursor, most := range map[string]int{"again": 2, "again-%d": maxPages + 1} {
 		pages := 0
-		endless := New(Options{Name: "endless", URL: raw(t, "application/json", func(method string, id json.RawMessage) string {
-			if method != "tools/list" {
-				return honest(method, id)
-			}
-			pages++
-			next := strings.ReplaceAll(cursor, "%d", strconv.Itoa(pages))
-			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[],"nextCursor":%q}}`, id, next)
-		}), Start: 10 * time.Second})
+		endless := New(Options{Name: "endless",
+			URL: raw(t, "application/json", func(method string, id json.RawMessage) string {
+				if method != "tools/list" {
+					return honest(method, id)
+				}
+				pages++
+				next := strings.ReplaceAll(cursor, "%d", strconv.Itoa(pages))
+				return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[],"nextCursor":%q}}`, id, next)
+			}), Start: 10 * time.Second})
 		defer endless.Close()
-		if tools, problems := endless.Tools(t.Context()); len(tools) != 0 || !strings.Contains(fmt.Sprint(problems), "pages") || pages > most {
+		if tools, problems := endless.Tools(t.Context()); len(tools) != 0 ||
+			!strings.Contains(fmt.Sprint(problems), "pages") || pages > most {
 			t.Errorf("%d tools of %d pages, problems %v", len(tools), pages, problems)
 		}
 	}
 
 	// A tool that tells how far it is as fast as it can, and never ends.
 	loud := sdk.NewServer(&sdk.Implementation{Name: "loud"}, nil)
-	loud.AddTool(&sdk.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		for i := 1.0; ctx.Err() == nil; i++ {
-			if r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: i, Message: strings.Repeat("x", 1000)}) != nil {
-				break
+	loud.AddTool(&sdk.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			for i := 1.0; ctx.Err() == nil; i++ {
+				if r.Session.NotifyProgress(ctx,
+					&sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: i,
+						Message: strings.Repeat("x", 1000)}) != nil {
+					break
+				}
 			}
-		}
-		return &sdk.CallToolResult{}, nil
-	})
+			return &sdk.CallToolResult{}, nil
+		})
 	c := New(Options{Name: "loud", URL: service(t, loud, true)})
 	r := box(t, c)
 	r = r.With(func(s *tool.Settings) { s.Limits.Timeout = time.Second })

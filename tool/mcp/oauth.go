@@ -65,7 +65,8 @@ var ErrNoLogin = errors.New("the service wants no login")
 
 // Login logs in to the service and keeps the tokens, whatever was kept before. who is whose login it is; empty:
 // everybody's.
-func (s *Server) Login(ctx context.Context, who, redirect string, visit func(context.Context, string) (*url.URL, error)) error {
+func (s *Server) Login(ctx context.Context, who, redirect string, visit func(context.Context, string) (*url.URL,
+	error)) error {
 	if s.o.OAuth == nil {
 		return ErrNoLogin
 	}
@@ -97,7 +98,8 @@ func guarded(address string) (*http.Client, error) {
 		return nil, err
 	}
 	p, err := policy.New(policy.Definition{Name: "login", Default: chat.DecisionAllow,
-		Rules: []policy.Rule{{Decision: chat.DecisionAllow, Selector: policy.Selector{Host: []string{net.JoinHostPort(u.Hostname(), "*")}}}}})
+		Rules: []policy.Rule{{Decision: chat.DecisionAllow,
+			Selector: policy.Selector{Host: []string{net.JoinHostPort(u.Hostname(), "*")}}}}})
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +159,8 @@ func (h *authorizer) Authorize(ctx context.Context, r *http.Request, resp *http.
 // login makes what carries a login out.
 func (h *authorizer) login() (auth.OAuthHandler, error) {
 	c := &auth.AuthorizationCodeHandlerConfig{
-		RedirectURL: h.o.Redirect, AuthorizationCodeFetcher: h.code, RequestRefreshToken: true, Client: h.client, NewTokenSource: h.granted,
+		RedirectURL: h.o.Redirect, AuthorizationCodeFetcher: h.code, RequestRefreshToken: true, Client: h.client,
+		NewTokenSource: h.granted,
 	}
 	switch {
 	case h.o.ClientID != "":
@@ -169,10 +172,11 @@ func (h *authorizer) login() (auth.OAuthHandler, error) {
 		if h.o.Metadata != "" {
 			c.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: h.o.Metadata}
 		}
-		c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
-			ClientName: "wield", RedirectURIs: []string{h.o.Redirect},
-			GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
-		}}
+		c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{
+			Metadata: &oauthex.ClientRegistrationMetadata{
+				ClientName: "wield", RedirectURIs: []string{h.o.Redirect},
+				GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
+			}}
 	}
 	return auth.NewAuthorizationCodeHandler(c)
 }
@@ -189,7 +193,8 @@ func (h *authorizer) code(ctx context.Context, a *auth.AuthorizationArgs) (*auth
 	}
 	q := back.Query()
 	if q.Get("error") != "" {
-		return nil, fmt.Errorf("the login was refused: %s", policy.Visible(q.Get("error")+" "+q.Get("error_description")))
+		return nil,
+			fmt.Errorf("the login was refused: %s", policy.Visible(q.Get("error")+" "+q.Get("error_description")))
 	}
 	h.mu.Lock()
 	h.server = q.Get("iss")
@@ -205,7 +210,8 @@ func (h *authorizer) granted(_ context.Context, c *oauth2.Config, t *oauth2.Toke
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	kept := &Token{Issuer: h.server, Resource: h.address, ClientID: c.ClientID, ClientSecret: c.ClientSecret,
-		Endpoint: c.Endpoint.TokenURL, Style: int(c.Endpoint.AuthStyle), Scopes: c.Scopes, Access: t.AccessToken, Refresh: t.RefreshToken, Expires: t.Expiry}
+		Endpoint: c.Endpoint.TokenURL, Style: int(c.Endpoint.AuthStyle), Scopes: c.Scopes, Access: t.AccessToken,
+		Refresh: t.RefreshToken, Expires: t.Expiry}
 	h.source = h.kept(kept)
 	return h.source, h.o.Tokens.Put(h.name, h.o.Who, kept)
 }

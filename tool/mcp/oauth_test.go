@@ -34,15 +34,18 @@ func protect(t *testing.T) *protected {
 	p := &protected{}
 	p.valid.Store("")
 	s := everything("")
-	mcp := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true})
+	mcp := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s },
+		&sdk.StreamableHTTPOptions{Stateless: true})
 	mux := http.NewServeMux()
 	answer := func(w http.ResponseWriter, v any) {
 		w.Header().Set("Content-Type", "application/json")
 		json.NewEncoder(w).Encode(v)
 	}
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
-		if token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "); token == "" || token != p.valid.Load() {
-			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+p.url+`/.well-known/oauth-protected-resource/mcp"`)
+		if token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "); token == "" ||
+			token != p.valid.Load() {
+			w.Header().Set("WWW-Authenticate",
+				`Bearer resource_metadata="`+p.url+`/.well-known/oauth-protected-resource/mcp"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -56,8 +59,9 @@ func protect(t *testing.T) *protected {
 		answer(w, map[string]any{"resource": p.url + "/mcp", "authorization_servers": []string{issuer}})
 	})
 	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, map[string]any{"issuer": p.url, "authorization_endpoint": p.url + "/authorize", "token_endpoint": p.url + "/token",
-			"registration_endpoint": p.url + "/register", "response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"},
+		answer(w, map[string]any{"issuer": p.url, "authorization_endpoint": p.url + "/authorize",
+			"token_endpoint": p.url + "/token", "registration_endpoint": p.url + "/register",
+			"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"},
 			"token_endpoint_auth_methods_supported": []string{"none"}})
 	})
 	mux.HandleFunc("/register", func(w http.ResponseWriter, r *http.Request) {
@@ -85,7 +89,8 @@ func protect(t *testing.T) *protected {
 			p.logins.Add(1)
 		}
 		p.valid.Store(token)
-		answer(w, map[string]any{"access_token": token, "token_type": "Bearer", "refresh_token": "again", "expires_in": 3600})
+		answer(w, map[string]any{"access_token": token, "token_type": "Bearer", "refresh_token": "again",
+			"expires_in": 3600})
 	})
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
@@ -105,7 +110,8 @@ func TestLogin(t *testing.T) {
 		return s, tools, problems
 	}
 	s, tools, problems := connect(p.url + "/mcp")
-	if len(tools) > 0 || len(problems) != 1 || !errors.Is(problems[0], ErrLogin) || !strings.Contains(problems[0].Error(), "wield mcp login p") {
+	if len(tools) > 0 || len(problems) != 1 || !errors.Is(problems[0], ErrLogin) ||
+		!strings.Contains(problems[0].Error(), "wield mcp login p") {
 		t.Fatalf("%d tools, problems %v", len(tools), problems)
 	}
 	if err := s.Login(t.Context(), "", "http://127.0.0.1:1/callback", visited); err != nil {
@@ -130,7 +136,8 @@ func TestLogin(t *testing.T) {
 	}
 	// The same name at another address gets no token of the first one.
 	other := protect(t)
-	if _, tools, problems = connect(other.url + "/mcp"); len(tools) > 0 || !errors.Is(errors.Join(problems...), ErrLogin) {
+	if _, tools, problems = connect(other.url + "/mcp"); len(tools) > 0 ||
+		!errors.Is(errors.Join(problems...), ErrLogin) {
 		t.Errorf("%d tools of another service, problems %v", len(tools), problems)
 	}
 }
@@ -142,7 +149,8 @@ func TestLoginAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := protect(t)
-	for _, address := range []string{p.url + "/token", "http://169.254.169.254/latest/meta-data/", "http://localhost:1/", "http://[::1]:1/"} {
+	for _, address := range []string{p.url + "/token", "http://169.254.169.254/latest/meta-data/",
+		"http://localhost:1/", "http://[::1]:1/"} {
 		if resp, err := client.Get(address); err == nil {
 			resp.Body.Close()
 			t.Errorf("%s was asked", address)
@@ -170,7 +178,8 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	again := &Tokens{File: k.File}
-	if a, b, c, d := again.Get("s", ""), again.Get("s", "ada"), again.Get("s", "eve"), again.Get("t", ""); a.Access != "all" || b.Access != "hers" || c != nil || d != nil {
+	if a, b, c, d := again.Get("s", ""), again.Get("s", "ada"), again.Get("s", "eve"),
+		again.Get("t", ""); a.Access != "all" || b.Access != "hers" || c != nil || d != nil {
 		t.Errorf("%v %v %v %v", a, b, c, d)
 	}
 	if info, err := os.Stat(k.File); err != nil || info.Mode().Perm() != 0o600 {

@@ -26,12 +26,14 @@ type Peer struct {
 
 // options are those of the client that speaks for the peer.
 func (p *Peer) options() *sdk.ClientOptions {
-	o := &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}, MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true}}
+	o := &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{},
+		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true}}
 	if p.Capabilities != nil {
 		o.Capabilities = p.Capabilities
 	}
 	if p.Sample != nil && o.Capabilities.Sampling != nil {
-		o.CreateMessageWithToolsHandler = func(ctx context.Context, r *sdk.CreateMessageWithToolsRequest) (*sdk.CreateMessageWithToolsResult, error) {
+		o.CreateMessageWithToolsHandler = func(ctx context.Context,
+			r *sdk.CreateMessageWithToolsRequest) (*sdk.CreateMessageWithToolsResult, error) {
 			return p.Sample(ctx, r.Params)
 		}
 	}
@@ -39,7 +41,9 @@ func (p *Peer) options() *sdk.ClientOptions {
 		o.LoggingMessageHandler = func(_ context.Context, r *sdk.LoggingMessageRequest) { p.Log(r.Params) }
 	}
 	if p.Updated != nil {
-		o.ResourceUpdatedHandler = func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) { p.Updated(r.Params) }
+		o.ResourceUpdatedHandler = func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
+			p.Updated(r.Params)
+		}
 	}
 	return o
 }

@@ -26,7 +26,8 @@ func (a *asker) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	}
 	session, err := s.Session(ctx)
 	if err != nil {
-		return tool.Result{}, tool.Errorf(tool.ErrNotAvailable, "the MCP server %s cannot be reached: %v", s.o.Name, err)
+		return tool.Result{}, tool.Errorf(tool.ErrNotAvailable, "the MCP server %s cannot be reached: %v", s.o.Name,
+			err)
 	}
 	r, err := a.ask(ctx, session, c.Arguments)
 	if err != nil {
@@ -43,10 +44,12 @@ func ForModels(t *tool.Tool) bool {
 
 // askers returns the tools with which models reach resources and prompts.
 func (s *Server) askers() (list []*tool.Tool) {
-	add := func(name, description, parameters string, ask func(context.Context, *sdk.ClientSession, string) (*sdk.CallToolResult, error)) {
+	add := func(name, description, parameters string, ask func(context.Context, *sdk.ClientSession,
+		string) (*sdk.CallToolResult, error)) {
 		list = append(list, &tool.Tool{
-			Definition: chat.Tool{Name: OfferedName(s.o.Name, name), Description: description, Parameters: json.RawMessage(parameters)},
-			Handler:    &asker{s, ask}, Source: "mcp server " + s.o.Name, Namespace: s.o.Name,
+			Definition: chat.Tool{Name: OfferedName(s.o.Name, name), Description: description,
+				Parameters: json.RawMessage(parameters)},
+			Handler: &asker{s, ask}, Source: "mcp server " + s.o.Name, Namespace: s.o.Name,
 			Facts: tool.Facts{ReadOnly: true, Network: s.o.URL != ""},
 		})
 	}

@@ -14,12 +14,17 @@ import (
 // TestResources reads resources and prompts by tools, where they are switched on.
 func TestResources(t *testing.T) {
 	s := everything("")
-	s.AddResource(&sdk.Resource{URI: "test://a", Name: "a"}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: "test://a", Text: "the content"}}}, nil
-	})
-	s.AddPrompt(&sdk.Prompt{Name: "hi", Arguments: []*sdk.PromptArgument{{Name: "who"}}}, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
-		return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: "Greet " + r.Params.Arguments["who"]}}}}, nil
-	})
+	s.AddResource(&sdk.Resource{URI: "test://a", Name: "a"},
+		func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: "test://a", Text: "the content"}}},
+				nil
+		})
+	s.AddPrompt(&sdk.Prompt{Name: "hi", Arguments: []*sdk.PromptArgument{{Name: "who"}}},
+		func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+			return &sdk.GetPromptResult{
+				Messages: []*sdk.PromptMessage{
+					{Role: "user", Content: &sdk.TextContent{Text: "Greet " + r.Params.Arguments["who"]}}}}, nil
+		})
 	address := service(t, s, true)
 	plain := New(Options{Name: "e", URL: address})
 	r := box(t, plain)

@@ -109,7 +109,8 @@ func (h *handler) await(ctx context.Context, s *Server, id string, c *tool.Call,
 func refused(err error) bool {
 	var e *jsonrpc.Error
 	return errors.As(err, &e) &&
-		slices.Contains([]int64{jsonrpc.CodeInvalidParams, jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidRequest}, e.Code)
+		slices.Contains([]int64{jsonrpc.CodeInvalidParams, jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidRequest},
+			e.Code)
 }
 
 // persist sends a request about a task until the server answers.

@@ -296,7 +296,8 @@ func (h *handler) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 }
 
 // ended makes a result of what came of a call.
-func (h *handler) ended(ctx context.Context, conn *connection, r *sdk.CallToolResult, err error, c *tool.Call, before *asking) (tool.Result, error) {
+func (h *handler) ended(ctx context.Context, conn *connection, r *sdk.CallToolResult, err error, c *tool.Call,
+	before *asking) (tool.Result, error) {
 	var refused *jsonrpc.Error
 	switch {
 	case ctx.Err() != nil:
@@ -313,7 +314,8 @@ func (h *handler) ended(ctx context.Context, conn *connection, r *sdk.CallToolRe
 		h.relay.Needs = r
 		return tool.Result{}, h.failed(tool.ErrTool, "asks its client for input")
 	case r.NeedsInput() && !c.Asks:
-		return tool.Result{}, h.failed(tool.ErrTool, "asks for input that only a person can give, and there is nobody to ask")
+		return tool.Result{}, h.failed(tool.ErrTool, "asks for input that only a person can give, and there is "+
+			"nobody to ask")
 	case r.NeedsInput():
 		return tool.Result{}, h.needed(r, before, "")
 	}
@@ -338,7 +340,8 @@ func result(r *sdk.CallToolResult) tool.Result {
 		case *sdk.AudioContent:
 			out.Parts = append(out.Parts, modelPart(fmt.Sprintf("[audio, %s, %d bytes]", c.MIMEType, len(c.Data)), c))
 		case *sdk.ResourceLink:
-			out.Parts = append(out.Parts, modelPart(strings.TrimSpace(fmt.Sprintf("[resource %s] %s %s", c.URI, c.Name, c.Description)), c))
+			out.Parts = append(out.Parts,
+				modelPart(strings.TrimSpace(fmt.Sprintf("[resource %s] %s %s", c.URI, c.Name, c.Description)), c))
 		case *sdk.EmbeddedResource:
 			out.Parts = append(out.Parts, modelPart(embedded(c.Resource), c))
 		}

@@ -47,7 +47,8 @@ func FuzzRead(f *testing.F) {
 // TestHostileReferences: schemas that lead to each other over and over end, and soon.
 func TestHostileReferences(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("openapi: 3.0.3\nservers: [{url: 'https://x.example'}]\npaths:\n  /a: {post: {requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/S0'}}}}}}\ncomponents:\n  schemas:\n")
+	b.WriteString(
+		"openapi: 3.0.3\nservers: [{url: 'https://x.example'}]\npaths:\n  /a: {post: {requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/S0'}}}}}}\ncomponents:\n  schemas:\n")
 	const n = 60
 	for i := range n {
 		fmt.Fprintf(&b, "    S%d: {type: object, properties: {", i)
@@ -70,7 +71,8 @@ func TestAliases(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n")
 	for i := 1; i < 12; i++ {
-		fmt.Fprintf(&b, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), 10), ","))
+		fmt.Fprintf(&b, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), 10),
+			","))
 	}
 	_, err := Read([]byte(b.String()), Options{File: "doc"})
 	if err == nil || !strings.Contains(err.Error(), "values") {
@@ -83,10 +85,11 @@ func large(n int) string {
 	var b strings.Builder
 	b.WriteString("openapi: 3.0.3\nservers: [{url: 'https://x.example'}]\npaths:\n")
 	for i := range n {
-		fmt.Fprintf(&b, "  /things%d/{id}:\n    put:\n      operationId: changeThing%d\n      summary: Change one of the things of kind %d\n      parameters:\n"+
-			"        - {name: id, in: path, required: true, description: number of the thing, schema: {type: integer}}\n"+
-			"        - {name: dry, in: query, description: whether nothing is changed, schema: {type: boolean}}\n"+
-			"      requestBody: {required: true, content: {application/json: {schema: {$ref: '#/components/schemas/Thing%d'}}}}\n      responses: {'200': {description: ok}}\n", i, i, i, i%100)
+		fmt.Fprintf(&b,
+			"  /things%d/{id}:\n    put:\n      operationId: changeThing%d\n      summary: Change one of the things of kind %d\n      parameters:\n"+
+				"        - {name: id, in: path, required: true, description: number of the thing, schema: {type: integer}}\n"+
+				"        - {name: dry, in: query, description: whether nothing is changed, schema: {type: boolean}}\n"+
+				"      requestBody: {required: true, content: {application/json: {schema: {$ref: '#/components/schemas/Thing%d'}}}}\n      responses: {'200': {description: ok}}\n", i, i, i, i%100)
 	}
 	b.WriteString("components:\n  schemas:\n")
 	for i := range 100 {
@@ -94,7 +97,8 @@ func large(n int) string {
 		for j := range 12 {
 			fmt.Fprintf(&b, "        field%d: {type: string, description: what field %d of the thing means}\n", j, j)
 		}
-		fmt.Fprintf(&b, "        name: {type: string, description: its name}\n        next: {$ref: '#/components/schemas/Thing%d'}\n", i/10*10+(i+1)%10)
+		fmt.Fprintf(&b,
+			"        name: {type: string, description: its name}\n        next: {$ref: '#/components/schemas/Thing%d'}\n", i/10*10+(i+1)%10)
 	}
 	return b.String()
 }

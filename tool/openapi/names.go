@@ -16,7 +16,8 @@ func snake(name string) string {
 	runes := []rune(name)
 	for i, r := range runes {
 		next := i+1 < len(runes) && unicode.IsLower(runes[i+1])
-		if unicode.IsUpper(r) && (unicode.IsLower(before) || unicode.IsDigit(before) || unicode.IsUpper(before) && next) {
+		if unicode.IsUpper(r) &&
+			(unicode.IsLower(before) || unicode.IsDigit(before) || unicode.IsUpper(before) && next) {
 			b.WriteByte('_')
 		}
 		b.WriteRune(unicode.ToLower(r))

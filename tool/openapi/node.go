@@ -190,7 +190,8 @@ func (r *jsonReader) fail(format string, args ...any) error {
 func (r *jsonReader) wrong(err error) error {
 	var syntactic *jsontext.SyntacticError
 	if errors.As(err, &syntactic) {
-		return &Error{r.file, 1 + bytes.Count(r.data[:min(syntactic.ByteOffset, int64(len(r.data)))], []byte("\n")), "no JSON: " + syntactic.Err.Error()}
+		return &Error{r.file, 1 + bytes.Count(r.data[:min(syntactic.ByteOffset, int64(len(r.data)))], []byte("\n")),
+			"no JSON: " + syntactic.Err.Error()}
 	}
 	return r.fail("no JSON: %v", err)
 }

@@ -118,7 +118,8 @@ func (d *document) version() error {
 	v := d.root.get("openapi")
 	switch {
 	case d.root.get("swagger") != nil:
-		return d.fail(d.root.get("swagger").line, "it is of version 2: only 3.0 and 3.1 are read; converters to 3.0 exist")
+		return d.fail(d.root.get("swagger").line, "it is of version 2: only 3.0 and 3.1 are read; converters to 3.0 "+
+			"exist")
 	case v == nil:
 		return d.fail(d.root.line, "it is no OpenAPI document: the key openapi is missing")
 	case !strings.HasPrefix(v.text+".", "3.0.") && !strings.HasPrefix(v.text+".", "3.1."):
@@ -152,7 +153,8 @@ func (op *operation) picked() bool {
 	for _, t := range op.node.list("tags") {
 		tags = append(tags, t.text)
 	}
-	return any(o.Tags, tags...) && any(o.Operations, id, snake(id), op.toolName()) && any(o.Paths, op.path) && any(o.Methods, op.method)
+	return any(o.Tags, tags...) && any(o.Operations, id, snake(id), op.toolName()) && any(o.Paths, op.path) &&
+		any(o.Methods, op.method)
 }
 
 // toolName returns the name that the operation's tool has.
@@ -173,7 +175,8 @@ func (op *operation) tool() (*tool.Tool, error) {
 	}
 	op.name = op.toolName()
 	if line, ok := d.names[op.name]; ok {
-		return nil, d.fail(op.node.line, "a second operation would be called %s; the first is in line %d: give it another operationId", op.name, line)
+		return nil, d.fail(op.node.line, "a second operation would be called %s; the first is in line %d: give it "+
+			"another operationId", op.name, line)
 	}
 	d.names[op.name] = op.node.line
 	parameters, sample, err := op.arguments()
@@ -188,7 +191,8 @@ func (op *operation) tool() (*tool.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := httpcall.Request{Method: op.method, URL: address, Fields: append(op.fields, auth...), Accept: d.Accept, MaxBytes: d.MaxBytes, Secrets: secrets}
+	r := httpcall.Request{Method: op.method, URL: address, Fields: append(op.fields, auth...), Accept: d.Accept,
+		MaxBytes: d.MaxBytes, Secrets: secrets}
 	if op.body {
 		r.Body = appendText(nil, "{"+bodyName+"}")
 	}
@@ -249,10 +253,12 @@ func (op *operation) server() (string, error) {
 			}
 		}
 		if !strings.HasPrefix(address, "http://") && !strings.HasPrefix(address, "https://") {
-			return "", op.doc.fail(s.line, "the server %q has no scheme and host: say where it is with the key server", address)
+			return "", op.doc.fail(s.line, "the server %q has no scheme and host: say where it is with the key "+
+				"server", address)
 		}
 		if strings.ContainsAny(address, "{}?#") {
-			return "", op.doc.fail(s.line, "the server %q is no plain address: say where it is with the key server", address)
+			return "", op.doc.fail(s.line, "the server %q is no plain address: say where it is with the key server",
+				address)
 		}
 		return address, nil
 	}
@@ -274,7 +280,8 @@ func (op *operation) description(sample string) string {
 		text = strings.TrimSuffix(text, ".") + ". " + more
 	}
 	if len(text) < 20 {
-		text = strings.TrimSpace(strings.TrimSuffix(text, ".") + " (" + strings.ToUpper(op.method) + " " + op.path + ")")
+		text = strings.TrimSpace(strings.TrimSuffix(text, ".") + " (" + strings.ToUpper(op.method) + " " + op.path +
+			")")
 	}
 	if len(text) > maxDescription {
 		text = strings.ToValidUTF8(text[:maxDescription], "") + ".."

@@ -31,7 +31,8 @@ func library(t testing.TB) []byte {
 }
 
 // credentials answer all schemes of the library.
-var credentials = map[string]Credential{"key": {Token: "k-secret"}, "user": {User: "ann", Password: "p-secret"}, "extra": {Token: "x-secret"}}
+var credentials = map[string]Credential{"key": {Token: "k-secret"}, "user": {User: "ann", Password: "p-secret"},
+	"extra": {Token: "x-secret"}}
 
 func names(tools []*tool.Tool) string {
 	var list []string
@@ -55,14 +56,17 @@ func TestRead(t *testing.T) {
 		}
 	}
 	book := `{"type":"object","required":["title","format"],"properties":{"title":{"type":"string","description":"as on the cover"},"subtitle":{"type":["string","null"]},"pages":{"type":"integer","exclusiveMinimum":0},"format":{"type":"string","enum":["paper","sound"]}}}`
-	shelf := `{"type":"object","properties":{"name":{"type":"string"},"books":{"type":"array","items":` + book + `},"inside":{"type":"array","items":{"$ref":"#/$defs/Shelf"}}}}`
+	shelf := `{"type":"object","properties":{"name":{"type":"string"},"books":{"type":"array","items":` + book +
+		`},"inside":{"type":"array","items":{"$ref":"#/$defs/Shelf"}}}}`
 	want := []shown{
-		{"list_books", `List the books of the library. Those that are lent are among them. Example: {"author":"author"}`,
+		{"list_books",
+			`List the books of the library. Those that are lent are among them. Example: {"author":"author"}`,
 			`{"type":"object","properties":{"author":{"description":"part of the author's name","type":"string"},"shelf":{"description":"shelf, in the query","type":"array","items":{"type":"string"}},` +
 				`"years":{"description":"years, in the query","type":"array","items":{"type":"integer"}},"filter":{"description":"filter, in the query","type":"object","properties":{"lent":{"type":"boolean"}}},` +
 				`"page":{"description":"page, in the query","type":"integer","default":1},"X-Trace":{"description":"x trace, in the header","type":"string"},"session":{"description":"session, in the cookie","type":"string"}},"additionalProperties":false}`},
 		{"add_book", `Put a new book on a shelf. Example: {"body":{"title":"The Waves","format":"paper"}}`,
-			`{"type":"object","properties":{"body":{"description":"what is sent",` + book[1:] + `},"required":["body"],"additionalProperties":false}`},
+			`{"type":"object","properties":{"body":{"description":"what is sent",` + book[1:] +
+				`},"required":["body"],"additionalProperties":false}`},
 		{"get_books_by_book_id_author", `(GET /books/{book-id}/author). Example: {"book-id":1}`,
 			`{"type":"object","properties":{"book-id":{"description":"number of the book","type":"integer","minimum":1}},"required":["book-id"],"additionalProperties":false}`},
 		{"books_author_delete", `(DELETE /books/{book-id}/author). Example: {"book-id":1}`,
@@ -117,7 +121,8 @@ func TestPick(t *testing.T) {
 			t.Errorf("%+v: %s %v; want %s", tt.o, names(tools), err, tt.want)
 		}
 	}
-	if _, err := Read(library(t), Options{File: "x", Tags: []string{"book"}}); err == nil || !strings.Contains(err.Error(), "no operation is picked") {
+	if _, err := Read(library(t), Options{File: "x", Tags: []string{"book"}}); err == nil ||
+		!strings.Contains(err.Error(), "no operation is picked") {
 		t.Errorf("%v", err)
 	}
 }
@@ -127,7 +132,8 @@ func TestCall(t *testing.T) {
 	var saw string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		saw = strings.TrimSpace(fmt.Sprint(r.Method, " ", r.RequestURI, " ", r.Header.Get("Authorization"), r.Header.Get("X-Extra"), r.Header.Get("X-Trace"), r.Header.Get("Cookie"), " ", string(body)))
+		saw = strings.TrimSpace(fmt.Sprint(r.Method, " ", r.RequestURI, " ", r.Header.Get("Authorization"),
+			r.Header.Get("X-Extra"), r.Header.Get("X-Trace"), r.Header.Get("Cookie"), " ", string(body)))
 		io.WriteString(w, `{"ok":true}`)
 	}))
 	t.Cleanup(s.Close)
@@ -143,19 +149,23 @@ func TestCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := policy.New(policy.Definition{Name: "test", Default: chat.DecisionAllow,
-		Rules: []policy.Rule{{Decision: chat.DecisionAllow, Selector: policy.Selector{Host: []string{s.Listener.Addr().String()}}}}})
+		Rules: []policy.Rule{{Decision: chat.DecisionAllow,
+			Selector: policy.Selector{Host: []string{s.Listener.Addr().String()}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := tool.NewRunner(tool.Settings{Tools: &reg, Policy: p})
 	for _, tt := range []struct{ name, args, want string }{
 		{"list_books", `{}`, "GET /v1/books?api_key=k-secret"},
-		{"list_books", `{"author":"a&b","shelf":["x","y"],"years":[1,2],"filter":{"lent":true},"page":3,"X-Trace":"t","session":"s;t"}`,
+		{"list_books",
+			`{"author":"a&b","shelf":["x","y"],"years":[1,2],"filter":{"lent":true},"page":3,"X-Trace":"t","session":"s;t"}`,
 			"GET /v1/books?author=a%26b&shelf%5B%5D=x&shelf%5B%5D=y&years=1,2&filter%5Blent%5D=true&page=3&api_key=k-secret tsession=s%3Bt"},
-		{"add_book", `{"body":{"title":"T","format":"paper"}}`, `POST /v1/books Basic YW5uOnAtc2VjcmV0x-secret {"title":"T","format":"paper"}`},
+		{"add_book", `{"body":{"title":"T","format":"paper"}}`,
+			`POST /v1/books Basic YW5uOnAtc2VjcmV0x-secret {"title":"T","format":"paper"}`},
 		{"get_books_by_book_id_author", `{"book-id":7}`, "GET /v1/books/7/author"},
 		{"books_author_delete", `{"book-id":7}`, "DELETE /v1/books/7/author"},
-		{"put_shelf", `{"id":"a/b","id_query":"q","where":{"x":1},"body":{"inside":[{"name":"n"}]}}`, `PUT /v1/shelves/a%2Fb?id=q&where=%7B%22x%22%3A1%7D&api_key=k-secret  {"inside":[{"name":"n"}]}`},
+		{"put_shelf", `{"id":"a/b","id_query":"q","where":{"x":1},"body":{"inside":[{"name":"n"}]}}`,
+			`PUT /v1/shelves/a%2Fb?id=q&where=%7B%22x%22%3A1%7D&api_key=k-secret  {"inside":[{"name":"n"}]}`},
 	} {
 		saw = ""
 		res, err := r.Call(t.Context(), tt.name, tt.args)
@@ -191,30 +201,44 @@ func TestWrong(t *testing.T) {
 		{strings.Repeat("- ", 1000), 1, "nested deeper than 500", ""},
 		{`{"a":` + strings.Repeat("[", 5000), 1, "nested deeper", ""},
 		{head + "paths:\n  /a: {get: {parameters: [{$ref: '#/nowhere'}]}}\n" + good, 4, "leads nowhere", "good_one"},
-		{head + "paths:\n  /a: {get: {parameters: [{$ref: 'other.yaml#/x'}]}}\n" + good, 4, "leads out of the document", "good_one"},
+		{head + "paths:\n  /a: {get: {parameters: [{$ref: 'other.yaml#/x'}]}}\n" + good, 4,
+			"leads out of the document", "good_one"},
 		{head + "paths:\n  /a: {get: {parameters: [{$ref: '#x'}]}}\n" + good, 4, "begins with #/", "good_one"},
-		{head + "paths:\n  /a:\n    $ref: '#/paths/~1b'\n  /b:\n    $ref: '#/paths/~1a'\n" + good, 0, "in a circle", "good_one"},
-		{head + "paths:\n  /a: {get: {parameters: [{name: x, in: body}]}}\n" + good, 4, "in path, query, header or cookie", "good_one"},
+		{head + "paths:\n  /a:\n    $ref: '#/paths/~1b'\n  /b:\n    $ref: '#/paths/~1a'\n" + good, 0, "in a circle",
+			"good_one"},
+		{head + "paths:\n  /a: {get: {parameters: [{name: x, in: body}]}}\n" + good, 4,
+			"in path, query, header or cookie", "good_one"},
 		{head + "paths:\n  /a/{x}: {get: {}}\n" + good, 4, `no parameter "x" in the path`, "good_one"},
 		{head + "paths:\n  /a/{x: {get: {}}\n" + good, 4, "a brace is open", "good_one"},
-		{head + "paths:\n  /a: {get: {parameters: [{name: x, in: path}]}}\n" + good, 4, "the parameter x has no place", "good_one"},
-		{head + "paths:\n  /a: {get: {parameters: [{name: x, in: query, style: matrix}]}}\n" + good, 4, `the style "matrix"`, "good_one"},
-		{head + "paths:\n  /a: {get: {parameters: [{name: x, in: query, schema: 5}]}}\n" + good, 4, "a schema is an object", "good_one"},
-		{head + "paths:\n  /a: {get: {parameters: [{name: x, in: query, schema: {type: 5}}]}}\n" + good, 4, "schema: at", "good_one"},
-		{head + "paths:\n  /a: {post: {requestBody: {required: true, content: {text/plain: {}}}}}\n" + good, 4, "its body is no JSON", "good_one"},
-		{head + "paths:\n  /a: {get: {operationId: good_one}}\n" + good, 5, "a second operation would be called good_one; the first is in line 4", "good_one"},
-		{head + "paths:\n  /a: {get: {operationId: '!!', security: [{k: []}]}}\n" + good, 4, "get_a needs credentials for k", "good_one"},
+		{head + "paths:\n  /a: {get: {parameters: [{name: x, in: path}]}}\n" + good, 4, "the parameter x has no place",
+			"good_one"},
+		{head + "paths:\n  /a: {get: {parameters: [{name: x, in: query, style: matrix}]}}\n" + good, 4,
+			`the style "matrix"`, "good_one"},
+		{head + "paths:\n  /a: {get: {parameters: [{name: x, in: query, schema: 5}]}}\n" + good, 4,
+			"a schema is an object", "good_one"},
+		{head + "paths:\n  /a: {get: {parameters: [{name: x, in: query, schema: {type: 5}}]}}\n" + good, 4,
+			"schema: at", "good_one"},
+		{head + "paths:\n  /a: {post: {requestBody: {required: true, content: {text/plain: {}}}}}\n" + good, 4,
+			"its body is no JSON", "good_one"},
+		{head + "paths:\n  /a: {get: {operationId: good_one}}\n" + good, 5,
+			"a second operation would be called good_one; the first is in line 4", "good_one"},
+		{head + "paths:\n  /a: {get: {operationId: '!!', security: [{k: []}]}}\n" + good, 4,
+			"get_a needs credentials for k", "good_one"},
 		{head + "paths:\n  /a: 5\n" + good, 4, "no path item", "good_one"},
 		{head + "paths:\n  /a: {get: 5}\n" + good, 4, "no operation", "good_one"},
 		{"openapi: 3.0.3\npaths:\n  /a: {get: {}}\n", 1, "it names no server", ""},
 		{"openapi: 3.0.3\nservers:\n- url: /v1\npaths:\n  /a: {get: {}}\n", 3, "has no scheme and host", ""},
-		{"openapi: 3.0.3\nservers: [{url: 'https://me:pw@x.example'}]\npaths:\n  /a: {get: {}}\n", 4, "a user or password", ""},
-		{"openapi: 3.0.3\nservers: [{url: 'https://{h}.example'}]\npaths:\n  /a: {get: {}}\n", 2, "is no plain address", ""},
+		{"openapi: 3.0.3\nservers: [{url: 'https://me:pw@x.example'}]\npaths:\n  /a: {get: {}}\n", 4,
+			"a user or password", ""},
+		{"openapi: 3.0.3\nservers: [{url: 'https://{h}.example'}]\npaths:\n  /a: {get: {}}\n", 2,
+			"is no plain address", ""},
 	} {
 		tools, err := Read([]byte(tt.text), Options{File: "doc.yaml"})
 		var e *Error
-		if !errors.As(err, &e) || !strings.Contains(e.Msg, tt.says) || e.Line != tt.line && tt.line != 0 || names(tools) != tt.tools || e.File != "doc.yaml" {
-			t.Errorf("%.200q: %v, tools %q; want line %d %q, tools %q", tt.text, err, names(tools), tt.line, tt.says, tt.tools)
+		if !errors.As(err, &e) || !strings.Contains(e.Msg, tt.says) || e.Line != tt.line && tt.line != 0 ||
+			names(tools) != tt.tools || e.File != "doc.yaml" {
+			t.Errorf("%.200q: %v, tools %q; want line %d %q, tools %q", tt.text, err, names(tools), tt.line, tt.says,
+				tt.tools)
 		}
 	}
 }
@@ -227,7 +251,9 @@ func TestCredentials(t *testing.T) {
 		{"{type: mutualTLS}", `of type "mutualTLS" is not supported`},
 		{"{type: apiKey, in: body, name: x}", `there is no place "body"`},
 	} {
-		_, err := Read([]byte("openapi: 3.0.3\nservers: [{url: 'https://x.example'}]\nsecurity: [{k: []}]\npaths: {/a: {get: {}}}\ncomponents: {securitySchemes: {k: "+tt.scheme+"}}\n"),
+		_, err := Read(
+			[]byte(
+				"openapi: 3.0.3\nservers: [{url: 'https://x.example'}]\nsecurity: [{k: []}]\npaths: {/a: {get: {}}}\ncomponents: {securitySchemes: {k: "+tt.scheme+"}}\n"),
 			Options{File: "doc.yaml", Auth: map[string]Credential{"k": {Token: "t"}}})
 		if err == nil || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v; want %q", tt.scheme, err, tt.says)

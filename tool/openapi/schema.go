@@ -35,7 +35,8 @@ func (d *document) resolve(n *node) (*node, error) {
 func (d *document) target(ref *node) (*node, error) {
 	pointer, local := strings.CutPrefix(ref.text, "#")
 	if !local {
-		return nil, d.fail(ref.line, "the reference %q leads out of the document: nothing else is read; put what it means into the document", ref.text)
+		return nil, d.fail(ref.line, "the reference %q leads out of the document: nothing else is read; put what it "+
+			"means into the document", ref.text)
 	}
 	if t, ok := d.targets[pointer]; ok {
 		return t, nil
@@ -68,14 +69,16 @@ type definition struct {
 }
 
 // dropped are keywords that say nothing to a model, or nothing that holds for arguments.
-var dropped = []string{"example", "examples", "xml", "externalDocs", "discriminator", "deprecated", "readOnly", "writeOnly", "nullable", "$schema", "$id",
-	"$anchor", "$comment", "$defs", "definitions", "contentMediaType", "contentEncoding"}
+var dropped = []string{"example", "examples", "xml", "externalDocs", "discriminator", "deprecated", "readOnly",
+	"writeOnly", "nullable", "$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "contentMediaType",
+	"contentEncoding"}
 
 // What stands under these keywords is a schema, a list of schemas, schemas by name.
 var (
-	schemaKeywords = []string{"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties"}
-	listKeywords   = []string{"allOf", "anyOf", "oneOf", "prefixItems"}
-	mapKeywords    = []string{"properties", "patternProperties", "dependentSchemas"}
+	schemaKeywords = []string{"items", "additionalProperties", "not", "if", "then", "else", "contains",
+		"propertyNames", "unevaluatedItems", "unevaluatedProperties"}
+	listKeywords = []string{"allOf", "anyOf", "oneOf", "prefixItems"}
+	mapKeywords  = []string{"properties", "patternProperties", "dependentSchemas"}
 )
 
 // schema appends a schema.

@@ -40,7 +40,8 @@ func (op *operation) security() (fields []httpcall.Field, secrets []string, err 
 	if optional {
 		return nil, nil, nil
 	}
-	return nil, nil, op.doc.fail(requirements.line, "%s needs credentials for %s: give them under auth", op.name, strings.Join(missing, ", or "))
+	return nil, nil, op.doc.fail(requirements.line, "%s needs credentials for %s: give them under auth", op.name,
+		strings.Join(missing, ", or "))
 }
 
 // credentials returns the fields for some schemes; lacks names those for which there is no credential.
@@ -71,7 +72,8 @@ func (op *operation) credentials(names []string) (fields []httpcall.Field, secre
 // credential returns the field that answers one scheme.
 func (op *operation) credential(name string, scheme *node, c Credential) (httpcall.Field, []string, error) {
 	authorization := func(kind, secret string, more ...string) (httpcall.Field, []string, error) {
-		return httpcall.Field{In: httpcall.InHeader, Name: "Authorization", Secret: kind + " " + secret}, append(more, secret), nil
+		return httpcall.Field{In: httpcall.InHeader, Name: "Authorization", Secret: kind + " " + secret},
+			append(more, secret), nil
 	}
 	kind := scheme.str("type")
 	if kind == "http" {

@@ -14,7 +14,8 @@ func TestAlways(t *testing.T) {
 		want string // "" if no rule would have been enough
 	}{
 		{Action{Tool: "sh", Shell: "make test"}, `allow: {tool: [sh], command: ["make test"]}`},
-		{Action{Tool: "sh", Shell: "uniq f | tail -3"}, "allow: {tool: [sh], command: [uniq]}\nallow: {tool: [sh], command: [tail]}"},
+		{Action{Tool: "sh", Shell: "uniq f | tail -3"},
+			"allow: {tool: [sh], command: [uniq]}\nallow: {tool: [sh], command: [tail]}"},
 		{Action{Tool: "sh", Shell: "git push origin main"}, `allow: {tool: [sh], command: ["git push origin main"]}`},
 		{Action{Tool: "sh", Shell: "git branch"}, `allow: {tool: [sh], command: ["git branch"]}`},
 		{Action{Tool: "sh", Shell: "git log --output=x"}, `allow: {tool: [sh], command: ["git log --output=x"]}`},
@@ -23,8 +24,10 @@ func TestAlways(t *testing.T) {
 		{Action{Tool: "sh", Shell: "echo x > notes.txt"}, `allow: {tool: [sh], path: [notes.txt], op: [write]}`},
 		{Action{Tool: "sh", Shell: "cat /usr/share/x"}, `allow: {tool: [sh], path: ["/usr/share/x"], op: [read]}`},
 		{Action{Tool: "sh", Argv: []string{"make", "a; b"}}, `allow: {tool: [sh], command: ["make 'a; b'"]}`},
-		{Action{Tool: "files", Paths: []PathUse{{Path: "a/b.txt", Op: OpWrite}}}, `allow: {tool: [files], path: [a/b.txt], op: [write]}`},
-		{Action{Tool: "mail", Arguments: `{"to":"anna","urgent":true}`}, `allow: {tool: [mail], args: {"*": {in: [anna, "true"]}, to: {in: [anna]}, urgent: {in: ["true"]}}}`},
+		{Action{Tool: "files", Paths: []PathUse{{Path: "a/b.txt", Op: OpWrite}}},
+			`allow: {tool: [files], path: [a/b.txt], op: [write]}`},
+		{Action{Tool: "mail", Arguments: `{"to":"anna","urgent":true}`},
+			`allow: {tool: [mail], args: {"*": {in: [anna, "true"]}, to: {in: [anna]}, urgent: {in: ["true"]}}}`},
 		{Action{Tool: "clock"}, `allow: {tool: [clock]}`},
 		{Action{Tool: "sh", Shell: "ls"}, ""},   // allowed
 		{Action{Tool: "sh", Shell: "rm x"}, ""}, // denied
@@ -135,23 +138,29 @@ func TestBrief(t *testing.T) {
 
 func TestRules(t *testing.T) {
 	for text, r := range map[string]Rule{
-		"names its program in full":              {Decision: "allow", Selector: Selector{Command: []string{"git*"}}},
-		"about different things":                 {Decision: "deny", Selector: Selector{Command: []string{"a"}, Path: []string{"b"}}},
-		"says nothing":                           {Decision: "deny"},
-		"no operation":                           {Decision: "deny", Selector: Selector{Op: []Op{"append"}}},
-		"op is about paths":                      {Decision: "deny", Selector: Selector{Op: []Op{"read"}, Host: []string{"*"}}},
-		"a decision is":                          {Decision: "maybe", Selector: Selector{Tool: []string{"a"}}},
-		"goes down":                              {Decision: "deny", Selector: Selector{Path: []string{"a/../b"}}},
-		"alone between slashes":                  {Decision: "deny", Selector: Selector{Path: []string{"a**/b"}}},
-		"nothing is expanded":                    {Decision: "deny", Selector: Selector{Path: []string{"~/x"}}},
-		"not a URL":                              {Decision: "deny", Selector: Selector{Host: []string{"http://x"}}},
-		"the port is":                            {Decision: "deny", Selector: Selector{Host: []string{"x:99999"}}},
-		"a quote is not closed":                  {Decision: "deny", Selector: Selector{Command: []string{"git 'a"}}},
-		"an alternative is empty":                {Decision: "deny", Selector: Selector{Command: []string{"git a||b"}}},
-		"no condition":                           {Decision: "deny", Selector: Selector{Args: map[string]Predicate{"a": {}}}},
-		"error parsing regexp":                   {Decision: "deny", Selector: Selector{Args: map[string]Predicate{"a": {Pattern: "("}}}},
-		`match: the rule does not match "b"`:     {Decision: "deny", Selector: Selector{Tool: []string{"a"}}, Match: []string{"b"}},
-		`not_match: the rule matches "ls; rm x"`: {Decision: "deny", Selector: Selector{Command: []string{"rm"}}, NotMatch: []string{"ls; rm x"}, File: "f.yaml", Line: 7},
+		"names its program in full": {Decision: "allow", Selector: Selector{Command: []string{"git*"}}},
+		"about different things": {Decision: "deny",
+			Selector: Selector{Command: []string{"a"}, Path: []string{"b"}}},
+		"says nothing": {Decision: "deny"},
+		"no operation": {Decision: "deny", Selector: Selector{Op: []Op{"append"}}},
+		"op is about paths": {Decision: "deny",
+			Selector: Selector{Op: []Op{"read"}, Host: []string{"*"}}},
+		"a decision is":           {Decision: "maybe", Selector: Selector{Tool: []string{"a"}}},
+		"goes down":               {Decision: "deny", Selector: Selector{Path: []string{"a/../b"}}},
+		"alone between slashes":   {Decision: "deny", Selector: Selector{Path: []string{"a**/b"}}},
+		"nothing is expanded":     {Decision: "deny", Selector: Selector{Path: []string{"~/x"}}},
+		"not a URL":               {Decision: "deny", Selector: Selector{Host: []string{"http://x"}}},
+		"the port is":             {Decision: "deny", Selector: Selector{Host: []string{"x:99999"}}},
+		"a quote is not closed":   {Decision: "deny", Selector: Selector{Command: []string{"git 'a"}}},
+		"an alternative is empty": {Decision: "deny", Selector: Selector{Command: []string{"git a||b"}}},
+		"no condition": {Decision: "deny",
+			Selector: Selector{Args: map[string]Predicate{"a": {}}}},
+		"error parsing regexp": {Decision: "deny",
+			Selector: Selector{Args: map[string]Predicate{"a": {Pattern: "("}}}},
+		`match: the rule does not match "b"`: {Decision: "deny", Selector: Selector{Tool: []string{"a"}},
+			Match: []string{"b"}},
+		`not_match: the rule matches "ls; rm x"`: {Decision: "deny", Selector: Selector{Command: []string{"rm"}},
+			NotMatch: []string{"ls; rm x"}, File: "f.yaml", Line: 7},
 	} {
 		_, err := New(Definition{Rules: []Rule{r}})
 		if err == nil || !strings.Contains(err.Error(), text) {
@@ -194,7 +203,8 @@ func TestArguments(t *testing.T) {
 		{"deny", map[string]Predicate{"l.*.a": {In: []string{"x"}}}, `{"l":[{"a":"y"},{"a":"x"}]}`, true},
 		{"allow", map[string]Predicate{"l.*": {In: []string{"x"}}}, `{"l":[]}`, false},
 	} {
-		p, err := New(Definition{Default: "ask", Rules: []Rule{{Decision: c.decision, Selector: Selector{Args: c.predicate}}}})
+		p, err := New(Definition{Default: "ask",
+			Rules: []Rule{{Decision: c.decision, Selector: Selector{Args: c.predicate}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

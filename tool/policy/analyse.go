@@ -94,7 +94,8 @@ func analyse(words []field) *analysis {
 func (a *analysis) program(p *program, name string, words []field) {
 	rest := words[1:]
 	canonical := words[:1:1]
-	if q := programs()[name+"."+rest0(rest)]; q != nil && (p.subs == nil || strings.HasPrefix(rest0(rest), "-")) { // a word that makes it another program
+	if q := programs()[name+"."+rest0(rest)]; q != nil && (p.subs == nil || strings.HasPrefix(rest0(rest), "-")) {
+		// a word that makes it another program
 		p, canonical, rest = q, words[:2:2], rest[1:]
 	}
 	for p.subs != nil {
@@ -147,7 +148,8 @@ func (a *analysis) program(p *program, name string, words []field) {
 // script puts run or exec before what is the name of a script of the project, or of a program that a package brings.
 func script(p *program, name string, rest []field) []field {
 	sub := rest[0].text
-	if !slices.Contains(p.scripts, name) || !rest[0].known || p.subs[sub] || programs()[name+"."+sub] != nil || strings.HasPrefix(sub, "-") {
+	if !slices.Contains(p.scripts, name) || !rest[0].known || p.subs[sub] || programs()[name+"."+sub] != nil ||
+		strings.HasPrefix(sub, "-") {
 		return rest
 	}
 	if q := programs()[sub]; q != nil && q.skip != nil { // one with a --version of its own is no word of the shell
@@ -232,7 +234,8 @@ func (a *analysis) options(p *program, words []field) {
 			}
 			continue
 		}
-		if ended || !w.known || len(w.text) < 2 || w.text[0] != '-' && w.text[0] != '+' || w.text[0] == '+' && !p.options[w.text].declared {
+		if ended || !w.known || len(w.text) < 2 || w.text[0] != '-' && w.text[0] != '+' ||
+			w.text[0] == '+' && !p.options[w.text].declared {
 			if p.wraps && operands >= p.before {
 				if (p.asks && !p.joins || p.assigns) && w.known && assignment.MatchString(w.text) {
 					if name, value, _ := strings.Cut(w.text, "="); !p.assigns || !harmlessBefore(name, value) {
@@ -409,7 +412,9 @@ func (a *analysis) hasPattern(p *program, k kind) bool {
 // of a long one, or as one letter of several.
 func (p *program) givesPattern(typed string, k kind) bool {
 	if name, _, _ := strings.Cut(typed, "="); strings.HasPrefix(name, "--") {
-		return len(name) > 2 && slices.ContainsFunc(patternOptions, func(o string) bool { return strings.HasPrefix(o, name) && p.replaces(o, k) })
+		return len(name) > 2 &&
+			slices.ContainsFunc(patternOptions,
+				func(o string) bool { return strings.HasPrefix(o, name) && p.replaces(o, k) })
 	}
 	if !strings.HasPrefix(typed, "-") {
 		return false
@@ -466,11 +471,13 @@ func (a *analysis) expression(p *program, words []field) {
 		w := words[0]
 		o, ok := p.options[w.text]
 		switch {
-		case !ok && (!strings.HasPrefix(w.text, "-") && !slices.Contains([]string{"(", ")", "!", ","}, w.text) || !w.known):
+		case !ok && (!strings.HasPrefix(w.text, "-") && !slices.Contains([]string{"(", ")", "!", ","}, w.text) ||
+			!w.known):
 			a.value(kindRead, w, nil)
 		case o.effect == effectCommand:
 			end := 1
-			for end < len(words) && words[end].text != ";" && (words[end].text != "+" || end > 1 && words[end-1].text != "{}") {
+			for end < len(words) && words[end].text != ";" &&
+				(words[end].text != "+" || end > 1 && words[end-1].text != "{}") {
 				end++
 			}
 			if end == 1 || !onlyLooks(words[1:end]) {
@@ -495,7 +502,8 @@ func (a *analysis) expression(p *program, words []field) {
 // onlyLooks reports whether a command sees no more of files than their names and sizes, whatever files they are.
 func onlyLooks(words []field) bool {
 	a := analyse(words)
-	return a.table && !a.wraps && len(a.inner) == 0 && !slices.ContainsFunc(words, func(w field) bool { return !w.known }) &&
+	return a.table && !a.wraps && len(a.inner) == 0 &&
+		!slices.ContainsFunc(words, func(w field) bool { return !w.known }) &&
 		!slices.ContainsFunc(a.uses, func(u use) bool {
 			return u.flagged != effectNone || u.kind != usePath && u.kind != useMaybe || u.op != OpList
 		})
@@ -566,7 +574,8 @@ func (a *analysis) value(k kind, w field, spelled []string) {
 }
 
 // remoteSource matches what a program that takes files may bring from another machine.
-var remoteSource = lazily(`^[A-Za-z][A-Za-z0-9+.-]*(://|::)|^[a-z]{3,}:[^0-9/]|^(github|gitlab|bitbucket)\.[a-z]+/|^git@`)
+var remoteSource = lazily(
+	`^[A-Za-z][A-Za-z0-9+.-]*(://|::)|^[a-z]{3,}:[^0-9/]|^(github|gitlab|bitbucket)\.[a-z]+/|^git@`)
 
 // listed looks for a value among those that are known to be harmless.
 func (a *analysis) listed(k kind, w field, spelled []string) {

@@ -70,7 +70,8 @@ func compileCondition(name string, p Predicate) (condition, error) {
 	if len(p.In)+len(p.NotIn) == 0 && p.Pattern == "" && p.Min == nil && p.Max == nil && p.Present == nil {
 		return c, errors.New("no condition: give one of in, not_in, pattern, min, max, present")
 	}
-	if p.Present != nil && !*p.Present && (len(p.In)+len(p.NotIn) > 0 || p.Pattern != "" || p.Min != nil || p.Max != nil) {
+	if p.Present != nil && !*p.Present && (len(p.In)+len(p.NotIn) > 0 || p.Pattern != "" || p.Min != nil ||
+		p.Max != nil) {
 		return c, errors.New("what is absent has no value to look at")
 	}
 	if p.Pattern != "" {
@@ -118,7 +119,8 @@ func (c condition) fits(v any) bool {
 	if !ok {
 		return false
 	}
-	return (c.Min == nil || x.Cmp(big.NewRat(int64(*c.Min), 1)) >= 0) && (c.Max == nil || x.Cmp(big.NewRat(int64(*c.Max), 1)) <= 0)
+	return (c.Min == nil || x.Cmp(big.NewRat(int64(*c.Min), 1)) >= 0) &&
+		(c.Max == nil || x.Cmp(big.NewRat(int64(*c.Max), 1)) <= 0)
 }
 
 // lookup appends the values that name leads to; * stands for every element of a list and every member of an object.

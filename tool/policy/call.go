@@ -77,19 +77,21 @@ type Finding struct {
 	Subject  Subject
 	Text     string // the subject in its normal form: words without quotes, a path as it resolves
 	Node     string // the place in the syntax tree of a command line, "CallExpr 1:4"; else ""
-	Depth    int    // of that command line: 1 is the one of the call, 2 one that it hands to a shell, and so on; 0: there is none
-	Rule     string // as in Verdict
-	File     string
-	Line     int
-	Why      string
-	Fix      *Rule // what would make it allow; nil if no rule does
-	builtin  bool
-	ofRule   bool
+	// of that command line: 1 is the one of the call, 2 one that it hands to a shell, and so on; 0: there is none
+	Depth   int
+	Rule    string // as in Verdict
+	File    string
+	Line    int
+	Why     string
+	Fix     *Rule // what would make it allow; nil if no rule does
+	builtin bool
+	ofRule  bool
 }
 
 // tells reports whether another finding says the same, of whatever place.
 func (f Finding) tells(g Finding) bool {
-	return f.Decision == g.Decision && f.Subject == g.Subject && f.Text == g.Text && f.Rule == g.Rule && f.File == g.File && f.Line == g.Line && f.Why == g.Why
+	return f.Decision == g.Decision && f.Subject == g.Subject && f.Text == g.Text && f.Rule == g.Rule &&
+		f.File == g.File && f.Line == g.Line && f.Why == g.Why
 }
 
 // decided sets the verdict's own fields from the strictest finding, the first of them if several are equal.

@@ -96,7 +96,8 @@ func (e *eval) command(words []field, sc scope, node string) {
 	e.hidden(a.hidden, sc, text, node)
 	e.strange(a.strange, text, node)
 	if a.asks {
-		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "wrapper", words[0].text+" runs another command, and what it adds to it is not known in full", nil)
+		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "wrapper",
+			words[0].text+" runs another command, and what it adds to it is not known in full", nil)
 	}
 	if e.byCommandRules(a, words, text, node) {
 		e.uses(a, a.uses, nil, sc, text, node)
@@ -112,7 +113,8 @@ func (e *eval) expand(words []field, sc scope, text, node string) ([]field, bool
 	for i, w := range words {
 		switch {
 		case i == 0 && (!w.known || w.glob || w.text == ""):
-			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "the program is known only at run time", nil)
+			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable",
+				"the program is known only at run time", nil)
 			return nil, false
 		case w.known && w.glob:
 			more, why := []field(nil), "is one of too many"
@@ -120,22 +122,27 @@ func (e *eval) expand(words []field, sc scope, text, node string) ([]field, bool
 				more, why = e.files1(w, sc)
 			}
 			if why != "" {
-				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "the pattern "+w.text+" "+why, nil)
+				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "the pattern "+w.text+" "+why,
+					nil)
 				more = []field{{}}
 			}
 			out = append(out, more...)
 			continue
 		case !w.known && w.shown && !shows(words, i):
-			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "the value of a word is known only at run time", nil)
+			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable",
+				"the value of a word is known only at run time", nil)
 		case w.known:
 			if i == 0 && w.held {
-				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "the name of the program is in a variable", nil)
+				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable",
+					"the name of the program is in a variable", nil)
 			}
 			if r, odd := oddCharacter(w.text); odd {
-				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "characters", fmt.Sprintf("the character %U cannot be seen or changes how others are seen", r), nil)
+				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "characters",
+					fmt.Sprintf("the character %U cannot be seen or changes how others are seen", r), nil)
 			}
 			if i == 0 && !isASCII(w.text) {
-				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "characters", "letters beyond ASCII in the name of a program, which may be mistaken for others", nil)
+				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "characters",
+					"letters beyond ASCII in the name of a program, which may be mistaken for others", nil)
 			}
 		}
 		out = append(out, w)
@@ -156,7 +163,8 @@ var brackets = lazily(`\[[^\]]*\]?`)
 var plainSet = lazily(`^\[([A-Za-z0-9_.]|[0-9]-[0-9])+\]$`)
 
 func plainSets(pattern string) bool {
-	return !slices.ContainsFunc(brackets.FindAllString(pattern, -1), func(s string) bool { return !plainSet.MatchString(s) })
+	return !slices.ContainsFunc(brackets.FindAllString(pattern, -1),
+		func(s string) bool { return !plainSet.MatchString(s) })
 }
 
 // files1 lists what a pattern stands for now. why tells why it is not known.
@@ -165,7 +173,8 @@ func (e *eval) files1(w field, sc scope) (fields []field, why string) {
 	if bare := strings.TrimRight(w.text, "/"); bare != w.text && bare != "" { // directories only
 		w.text = bare
 		fields, why = e.files1(w, sc)
-		if dirs := slices.DeleteFunc(fields, func(f field) bool { return !e.isDir(f.text, sc) }); why != "" || len(dirs) > 0 {
+		if dirs := slices.DeleteFunc(fields, func(f field) bool { return !e.isDir(f.text, sc) }); why != "" ||
+			len(dirs) > 0 {
 			fields = dirs
 		} else {
 			fields = []field{{text: bare, known: true}}
@@ -263,7 +272,10 @@ func (e *eval) byCommandRules(a *analysis, words []field, text, node string) boo
 		if r.Decision == chat.DecisionAllow {
 			return false
 		}
-		return r.subject() == SubjectTool || slices.ContainsFunc(r.commands, func(c commandPattern) bool { return c.reaches(asked) || c.reaches(canonical) })
+		return r.subject() == SubjectTool ||
+			slices.ContainsFunc(r.commands, func(c commandPattern) bool {
+				return c.reaches(asked) || c.reaches(canonical)
+			})
 	})
 	if r == nil {
 		return false
@@ -301,7 +313,8 @@ func (e *eval) strange(words []field, text, node string) {
 			line = append(line, texts(words[i+1:])...)
 		}
 		if len(line) > 0 && e.denies(line) {
-			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "operand", "nothing is known of what "+Visible(w.text)+" is for, and a rule denies a command of that name", nil)
+			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "operand",
+				"nothing is known of what "+Visible(w.text)+" is for, and a rule denies a command of that name", nil)
 			return
 		}
 	}
@@ -309,21 +322,28 @@ func (e *eval) strange(words []field, text, node string) {
 
 // settings asks about a setting of git that no rule allows: many of them name a program that git runs later.
 func (e *eval) settings(a *analysis, words []string, text, node string) {
-	sets := slices.ContainsFunc(a.uses, func(u use) bool { return u.flagged == effectExec || u.flagged == effectUnknown })
-	if len(words) < 3 || words[0] != "git" || words[1] != "config" || !sets || len(words) == 4 && ownSetting.MatchString(words[2]) {
+	sets := slices.ContainsFunc(a.uses, func(u use) bool {
+		return u.flagged == effectExec || u.flagged == effectUnknown
+	})
+	if len(words) < 3 || words[0] != "git" || words[1] != "config" || !sets ||
+		len(words) == 4 && ownSetting.MatchString(words[2]) {
 		return
 	}
-	e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "orders", "settings of git can name programs that it runs later: only a rule for git config lets a command change them", proposed(words, a))
+	e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "orders",
+		"settings of git can name programs that it runs later: only a rule for git config lets a command change "+
+			"them", proposed(words, a))
 }
 
 // ownSetting is a setting of git that names no program and no file.
-var ownSetting = lazily(`^(user\.(name|email)|(color|advice)\.[a-z.]+|core\.(autocrlf|eol|fileMode|ignoreCase|quotePath)|init\.defaultBranch|(pull|fetch|push|rebase)\.[a-zA-Z]+|rerere\.enabled)$`)
+var ownSetting = lazily(
+	`^(user\.(name|email)|(color|advice)\.[a-z.]+|core\.(autocrlf|eol|fileMode|ignoreCase|quotePath)|init\.defaultBranch|(pull|fetch|push|rebase)\.[a-zA-Z]+|rerere\.enabled)$`)
 
 // denies reports whether a rule denies a command.
 func (e *eval) denies(words []string) bool {
 	cmd := commandOf(words)
 	return e.strictest(SubjectCommand, false, func(r *rule) bool {
-		return r.Decision == chat.DecisionDeny && slices.ContainsFunc(r.commands, func(c commandPattern) bool { return c.reaches(cmd) })
+		return r.Decision == chat.DecisionDeny &&
+			slices.ContainsFunc(r.commands, func(c commandPattern) bool { return c.reaches(cmd) })
 	}) != nil
 }
 
@@ -336,13 +356,16 @@ func (e *eval) allowed(a *analysis, words []field, sc scope, text, node string) 
 			continue
 		}
 		if r.subject() == SubjectTool {
-			best = best.better(&allowance{rule: r, shaped: true, missing: missing(a.uses, commandPattern{words: []wordPattern{nil}})})
+			best = best.better(&allowance{rule: r, shaped: true,
+				missing: missing(a.uses, commandPattern{words: []wordPattern{nil}})})
 			continue
 		}
 		for _, c := range r.commands {
-			if (c.begins(asked) || c.begins(canonical) || a.table && !a.wraps && c.later(canonical)) && !c.undone(asked) {
+			if (c.begins(asked) || c.begins(canonical) || a.table && !a.wraps && c.later(canonical)) &&
+				!c.undone(asked) {
 				n := len(canonical)
-				best = best.better(&allowance{rule: r, pattern: c, shaped: a.table || c.open || n <= len(c.words), missing: missing(a.uses, c)})
+				best = best.better(&allowance{rule: r, pattern: c, shaped: a.table || c.open || n <= len(c.words),
+					missing: missing(a.uses, c)})
 			}
 		}
 	}
@@ -354,7 +377,8 @@ func (e *eval) allowed(a *analysis, words []field, sc scope, text, node string) 
 	}
 	e.byRule(best.rule, SubjectCommand, text, node, "the rule matches the command")
 	if !best.shaped {
-		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options", "nothing is known of the options of "+words[0].text+", and the rule does not say that any may follow", proposed(canonical, a))
+		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options", "nothing is known of the options of "+
+			words[0].text+", and the rule does not say that any may follow", proposed(canonical, a))
 	}
 	e.uses(a, a.uses, best, sc, text, node)
 }
@@ -419,7 +443,9 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 	}
 	if a.canonical[0].text == "git" {
 		if dir := first(e.bareRepository(sc.dirs), e.madeRepository(sc.dirs)); dir != "" {
-			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "repository", Visible(dir)+" is a repository without a .git, and what its configuration says can run other programs", nil)
+			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "repository",
+				Visible(dir)+" is a repository without a .git, and what its configuration says can run other "+
+					"programs", nil)
 		}
 	}
 	e.intoDirs(uses, sc, node)
@@ -436,14 +462,17 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 		case useInside:
 			e.within(u.text, sc, node)
 		}
-		if u.flagged == effectNone || by == nil || allowed && u.flagged == effectWrite || u.spelledBy(by.pattern) || u.output && e.isOutput(u, sc) {
+		if u.flagged == effectNone || by == nil || allowed && u.flagged == effectWrite || u.spelledBy(by.pattern) ||
+			u.output && e.isOutput(u, sc) {
 			continue
 		}
 		if len(by.pattern.words) > 0 {
 			fix = proposed(texts(a.canonical), a)
 		}
 		what := first(append(slices.Clone(u.spelled), u.text)...)
-		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options", fmt.Sprintf("%s %s, and the rule that allows the command does not spell it", Visible(first(what, a.canonical[0].text)), effectTexts[u.flagged]), fix)
+		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options",
+			fmt.Sprintf("%s %s, and the rule that allows the command does not spell it",
+				Visible(first(what, a.canonical[0].text)), effectTexts[u.flagged]), fix)
 	}
 }
 
@@ -452,7 +481,8 @@ func (e *eval) intoDirs(uses []use, sc scope, node string) {
 	for _, from := range uses {
 		base := path.Base(from.text)
 		names := foldNames([]string{base})
-		if from.kind != usePath && from.kind != useMaybe || base != "." && !takesOrders(foldName(base)) && protectedName(names)+laterName(names) == "" {
+		if from.kind != usePath && from.kind != useMaybe || base != "." && !takesOrders(foldName(base)) &&
+			protectedName(names)+laterName(names) == "" {
 			continue
 		}
 		for _, to := range uses {
@@ -461,10 +491,12 @@ func (e *eval) intoDirs(uses []use, sc scope, node string) {
 					continue
 				}
 				if base == "." {
-					e.builtin(chat.DecisionAsk, SubjectPath, "write "+to.text, node, "directory", "all that "+from.text+" holds goes there under the names that it has", nil)
+					e.builtin(chat.DecisionAsk, SubjectPath, "write "+to.text, node, "directory",
+						"all that "+from.text+" holds goes there under the names that it has", nil)
 					continue
 				}
-				e.usePath(use{kind: usePath, text: strings.TrimSuffix(to.text, "/") + "/" + base, op: OpWrite, fills: to.fills}, sc, node)
+				e.usePath(use{kind: usePath, text: strings.TrimSuffix(to.text, "/") + "/" + base, op: OpWrite,
+					fills: to.fills}, sc, node)
 			}
 		}
 	}
@@ -484,7 +516,8 @@ func (e *eval) within(text string, sc scope, node string) {
 	if e.depth >= maxDepth {
 		return
 	}
-	probe := &eval{p: e.p, call: e.call, args: e.args, files: e.files, ignored: e.ignored, ignoring: e.ignoring, looked: e.looked, depth: e.depth, lines: e.lines}
+	probe := &eval{p: e.p, call: e.call, args: e.args, files: e.files, ignored: e.ignored, ignoring: e.ignoring,
+		looked: e.looked, depth: e.depth, lines: e.lines}
 	probe.shell(text, sc)
 	for _, f := range probe.findings {
 		if f.ofRule && f.Subject == SubjectCommand && f.Decision != chat.DecisionAllow {
@@ -521,11 +554,13 @@ func (e *eval) useURL(u use, sc scope, node string) {
 			e.usePath(use{kind: useMaybe, text: text, op: OpRead}, sc, node)
 			return
 		case strings.HasPrefix(rest, ":"):
-			e.builtin(chat.DecisionAsk, SubjectHost, text, node, "address", "what stands before :: is a program that git runs", nil)
+			e.builtin(chat.DecisionAsk, SubjectHost, text, node, "address",
+				"what stands before :: is a program that git runs", nil)
 			return
 		case !strings.ContainsAny(text, "./:@") || strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/"):
 			return // the name of a remote, or a directory
-		case scp && strings.Contains(host, "@") || scp && strings.Trim(strings.SplitN(rest, "/", 2)[0], "0123456789") != "":
+		case scp && strings.Contains(host, "@") ||
+			scp && strings.Trim(strings.SplitN(rest, "/", 2)[0], "0123456789") != "":
 			text = "ssh://" + host + "/" + strings.TrimPrefix(rest, "/")
 		default:
 			text = "http://" + text
@@ -545,7 +580,8 @@ func (e *eval) usePath(u use, sc scope, node string) (allowed bool, rel string) 
 	}
 	if dirs == nil {
 		if u.kind == usePath {
-			e.builtin(chat.DecisionAsk, SubjectPath, string(u.op)+" "+u.text, node, "undecidable", "the base directory of the path is unknown", nil)
+			e.builtin(chat.DecisionAsk, SubjectPath, string(u.op)+" "+u.text, node, "undecidable",
+				"the base directory of the path is unknown", nil)
 		}
 		dirs = []string{""}
 	}
@@ -584,7 +620,8 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 	}
 	if u.guess {
 		if u.there && !at.missing && at.err == nil && at.mode.IsRegular() {
-			e.builtin(chat.DecisionAsk, SubjectPath, "write "+at.rel(), node, "options", "a file of that name is there, and nothing is known of what it is for", nil)
+			e.builtin(chat.DecisionAsk, SubjectPath, "write "+at.rel(), node, "options",
+				"a file of that name is there, and nothing is known of what it is for", nil)
 		}
 		e.mayWrite(at, node)
 		return false, at.rel()
@@ -595,7 +632,8 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 		return false, at.rel()
 	}
 	if !at.missing && at.mode.IsRegular() && at.links > 1 && !e.p.def.HardLinks {
-		e.builtin(chat.DecisionDeny, SubjectPath, string(u.op)+" "+at.rel(), node, "hard link", fmt.Sprintf("the file has %d names, and one may be outside of the root", at.links), nil)
+		e.builtin(chat.DecisionDeny, SubjectPath, string(u.op)+" "+at.rel(), node, "hard link",
+			fmt.Sprintf("the file has %d names, and one may be outside of the root", at.links), nil)
 		return false, at.rel()
 	}
 	below, many := e.protectedBelow(at, u)
@@ -642,13 +680,16 @@ func (e *eval) givesOrders(at place, u use, node string) {
 		return
 	}
 	if slices.ContainsFunc(e.p.rules, func(r *rule) bool {
-		return r.Decision == chat.DecisionAllow && e.applies(r, SubjectPath, true) && r.fitsOp(u.op) && slices.ContainsFunc(r.paths, func(p pathPattern) bool {
-			return !p.absolute && takesOrders(p.folded[len(p.folded)-1]) && p.fits(at.names, false)
-		})
+		return r.Decision == chat.DecisionAllow && e.applies(r, SubjectPath, true) && r.fitsOp(u.op) &&
+			slices.ContainsFunc(r.paths, func(p pathPattern) bool {
+				return !p.absolute && takesOrders(p.folded[len(p.folded)-1]) && p.fits(at.names, false)
+			})
 	}) {
 		return
 	}
-	e.builtin(chat.DecisionAsk, SubjectPath, string(u.op)+" "+at.rel(), node, "orders", "programs that build, test or check take orders from "+names[len(names)-1]+": only a rule that names it lets a command write it", allowPath(at.rel(), OpWrite))
+	e.builtin(chat.DecisionAsk, SubjectPath, string(u.op)+" "+at.rel(), node, "orders",
+		"programs that build, test or check take orders from "+names[len(names)-1]+
+			": only a rule that names it lets a command write it", allowPath(at.rel(), OpWrite))
 }
 
 // installedDirs hold programs and libraries that others run by their names.
@@ -665,12 +706,14 @@ func (e *eval) mayWrite(at place, node string) {
 	if at.err != nil {
 		return
 	}
-	part := first(e.protected(at.abs, foldNames(at.names)), protectedName(foldNames(at.asked)), laterName(foldNames(at.names)), laterName(foldNames(at.asked)))
+	part := first(e.protected(at.abs, foldNames(at.names)), protectedName(foldNames(at.asked)),
+		laterName(foldNames(at.names)), laterName(foldNames(at.asked)))
 	if r := e.pathRule(at, OpWrite, true); part == "" && r != nil && r.Decision != chat.DecisionAllow {
 		part = at.rel()
 	}
 	if part != "" {
-		e.builtin(chat.DecisionAsk, SubjectPath, "write "+at.rel(), node, "options", "nothing is known of what it is for: it may be written, and "+part+" is not to be", nil)
+		e.builtin(chat.DecisionAsk, SubjectPath, "write "+at.rel(), node, "options",
+			"nothing is known of what it is for: it may be written, and "+part+" is not to be", nil)
 	}
 }
 

@@ -46,9 +46,14 @@ func commandCases(t testing.TB) []commandCase {
 func narrow(t testing.TB) *Policy {
 	t.Helper()
 	p, err := New(Definition{Rules: []Rule{
-		{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{"ls", "cat", "head", "wc", "echo", "grep", "find", "sed -n", "sort", "git status|diff|log|show", "go test"}}, File: "narrow.yaml", Line: 1},
-		{Decision: chat.DecisionDeny, Selector: Selector{Command: []string{"rm", "dd", "mkfs", "curl", "wget", "nc", "sudo", "su", "chmod", "chown"}}, File: "narrow.yaml", Line: 2},
-		{Decision: chat.DecisionDeny, Selector: Selector{Path: []string{".env", "secrets/**"}}, File: "narrow.yaml", Line: 3},
+		{Decision: chat.DecisionAllow,
+			Selector: Selector{Command: []string{"ls", "cat", "head", "wc", "echo", "grep", "find", "sed -n", "sort",
+				"git status|diff|log|show", "go test"}}, File: "narrow.yaml", Line: 1},
+		{Decision: chat.DecisionDeny,
+			Selector: Selector{Command: []string{"rm", "dd", "mkfs", "curl", "wget", "nc", "sudo", "su", "chmod",
+				"chown"}}, File: "narrow.yaml", Line: 2},
+		{Decision: chat.DecisionDeny, Selector: Selector{Path: []string{".env", "secrets/**"}}, File: "narrow.yaml",
+			Line: 3},
 		{Decision: chat.DecisionDeny, Selector: Selector{Host: []string{"*"}}, File: "narrow.yaml", Line: 4},
 	}})
 	if err != nil {
@@ -96,8 +101,9 @@ var wrappings = []struct {
 }
 
 // programWrappers stand before a simple command.
-var programWrappers = []string{"env ", "env A=b ", "env -i -u X ", "nice ", "nice -n 3 ", "nohup ", "timeout 5 ", "timeout -k 1 -s INT 5 ", "setsid ", "stdbuf -oL ",
-	"ionice -c2 ", "command ", "builtin ", "exec ", "xargs ", "xargs -n 1 -P 2 ", "sudo ", "sudo -u x ", "doas ", "busybox ", "flock l ", "chroot / ", "unshare -r ",
+var programWrappers = []string{"env ", "env A=b ", "env -i -u X ", "nice ", "nice -n 3 ", "nohup ", "timeout 5 ",
+	"timeout -k 1 -s INT 5 ", "setsid ", "stdbuf -oL ", "ionice -c2 ", "command ", "builtin ", "exec ", "xargs ",
+	"xargs -n 1 -P 2 ", "sudo ", "sudo -u x ", "doas ", "busybox ", "flock l ", "chroot / ", "unshare -r ",
 	"watch ", "parallel ", "strace -f ", "find . -exec ", "time "}
 
 // prefixes stand before any command, and only there.
@@ -131,7 +137,8 @@ func TestNeverMilder(t *testing.T) {
 // TestWrappersNeverMilder puts programs that run others before simple commands, several deep.
 func TestWrappersNeverMilder(t *testing.T) {
 	p, root := narrow(t), t.TempDir()
-	simple := []string{"ls", "rm x", "rm -rf x", "git push", "cat ../x", "cat .env", "sort -o f f", "git log --output=x", "make", "sed -i p f", "find . -delete", "/bin/rm x"}
+	simple := []string{"ls", "rm x", "rm -rf x", "git push", "cat ../x", "cat .env", "sort -o f f",
+		"git log --output=x", "make", "sed -i p f", "find . -delete", "/bin/rm x"}
 	rapid.Check(t, func(t *rapid.T) {
 		command := rapid.SampledFrom(simple).Draw(t, "command")
 		plain := p.Decide(Action{Tool: "sh", Shell: command, Root: root}).Decision
@@ -143,7 +150,8 @@ func TestWrappersNeverMilder(t *testing.T) {
 			}
 		}
 		command = rapid.SampledFrom(prefixes).Draw(t, "prefix") + command
-		if got := p.Decide(Action{Tool: "sh", Shell: command, Root: root}).Decision; strictness(got) < strictness(plain) {
+		if got := p.Decide(Action{Tool: "sh", Shell: command, Root: root}).Decision; strictness(got) < strictness(
+			plain) {
 			t.Fatalf("%s, and with the wrappers %s: %q", plain, got, command)
 		}
 	})
@@ -152,7 +160,9 @@ func TestWrappersNeverMilder(t *testing.T) {
 // TestQuotingNeverMilder writes the words of a command in other ways that the shell reads alike.
 func TestQuotingNeverMilder(t *testing.T) {
 	p, root := narrow(t), t.TempDir()
-	commands := [][]string{{"ls", "-la"}, {"rm", "-rf", "x"}, {"cat", ".env"}, {"cat", "secrets/k"}, {"git", "log", "--output=x"}, {"git", "push"}, {"sort", "-o", "f"}, {"sudo", "ls"}, {"cat", "/etc/shadow"}, {"find", ".", "-delete"}, {"chmod", "777", "x"}}
+	commands := [][]string{{"ls", "-la"}, {"rm", "-rf", "x"}, {"cat", ".env"}, {"cat", "secrets/k"},
+		{"git", "log", "--output=x"}, {"git", "push"}, {"sort", "-o", "f"}, {"sudo", "ls"}, {"cat", "/etc/shadow"},
+		{"find", ".", "-delete"}, {"chmod", "777", "x"}}
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SampledFrom(commands).Draw(t, "command")
 		plain := p.Decide(Action{Tool: "sh", Shell: strings.Join(words, " "), Root: root}).Decision
@@ -197,13 +207,15 @@ func TestListIsAsStrictAsItsParts(t *testing.T) {
 	p, root := narrow(t), t.TempDir()
 	var parts []string
 	for _, c := range commandCases(t) {
-		if p.Decide(Action{Tool: "sh", Shell: c.Command, Root: root}).Rule != "built-in: syntax" && !strings.Contains(c.Command, "<<") && len(c.Command) < 200 && !strings.ContainsAny(c.Command, "#\x00") {
+		if p.Decide(Action{Tool: "sh", Shell: c.Command, Root: root}).Rule != "built-in: syntax" &&
+			!strings.Contains(c.Command, "<<") && len(c.Command) < 200 && !strings.ContainsAny(c.Command, "#\x00") {
 			parts = append(parts, strings.ReplaceAll(c.Command, "$WS", root))
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.SampledFrom(parts).Draw(t, "a"), rapid.SampledFrom(parts).Draw(t, "b")
-		if strings.HasSuffix(a, "&") || strings.HasPrefix(a, "cd") || strings.Contains(a, "cd ") || strings.Contains(a, "pushd") {
+		if strings.HasSuffix(a, "&") || strings.HasPrefix(a, "cd") || strings.Contains(a, "cd ") ||
+			strings.Contains(a, "pushd") {
 			t.Skip("it changes where b runs, or cannot stand before an operator")
 		}
 		op := rapid.SampledFrom([]string{" && ", " || ", "; ", " | ", "\n", " & "}).Draw(t, "op")
@@ -211,7 +223,8 @@ func TestListIsAsStrictAsItsParts(t *testing.T) {
 			p.Decide(Action{Tool: "sh", Shell: a, Root: root}).Decision,
 			p.Decide(Action{Tool: "sh", Shell: b, Root: root}).Decision,
 		}, func(a, b chat.Decision) int { return cmp.Compare(strictness(a), strictness(b)) })
-		if got := p.Decide(Action{Tool: "sh", Shell: a + op + b, Root: root}); strictness(got.Decision) < strictness(want) && got.Rule != "built-in: syntax" {
+		if got := p.Decide(Action{Tool: "sh", Shell: a + op + b, Root: root}); strictness(got.Decision) < strictness(
+			want) && got.Rule != "built-in: syntax" {
 			t.Fatalf("%q: %s, want %s", a+op+b, got, want)
 		}
 	})
@@ -234,7 +247,8 @@ func FuzzShell(f *testing.F) {
 				t.Fatalf("%q: %s although %+v", command, v.Decision, find)
 			}
 		}
-		if after := p.Decide(Action{Tool: "sh", Shell: "rm x\n" + command, Root: root}); after.Decision != chat.DecisionDeny {
+		if after := p.Decide(Action{Tool: "sh", Shell: "rm x\n" + command,
+			Root: root}); after.Decision != chat.DecisionDeny {
 			t.Fatalf("rm before %q: %s", command, after)
 		}
 	})
@@ -276,7 +290,8 @@ func BenchmarkShell(b *testing.B) {
 		{"simple", "git status --short"},
 		{"list", "cd src && grep -rn 'func main' --include='*.go' . | head -20"},
 		{"wrapped", "timeout 5 env A=b sh -c 'rm -rf x; ls'"},
-		{"long", "find . -name '*.go' -not -path './vendor/*' -exec grep -l 'x' {} + | sort -u > /dev/null 2>&1 && go test -run TestX ./... || echo failed"},
+		{"long",
+			"find . -name '*.go' -not -path './vendor/*' -exec grep -l 'x' {} + | sort -u > /dev/null 2>&1 && go test -run TestX ./... || echo failed"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -356,7 +371,8 @@ func TestPatterns(t *testing.T) {
 			}
 		}
 		if got := strings.Join(paths, " "); got != tt.paths || runs != tt.runs {
-			t.Errorf("%s: the paths are %q, want %q; something runs: %t, want %t", tt.command, got, tt.paths, runs, tt.runs)
+			t.Errorf("%s: the paths are %q, want %q; something runs: %t, want %t", tt.command, got, tt.paths, runs,
+				tt.runs)
 		}
 	}
 }

@@ -111,14 +111,16 @@ func (e *eval) workingDir() []string {
 		return []string{""}
 	}
 	if at := e.root().locate(dir, ""); e.root().err == nil && at.outside {
-		e.builtin(chat.DecisionDeny, SubjectPath, dir, "", "working directory", "the command would run outside of the root", nil)
+		e.builtin(chat.DecisionDeny, SubjectPath, dir, "", "working directory",
+			"the command would run outside of the root", nil)
 	}
 	return []string{dir}
 }
 
 // builtin adds the finding of a built-in check.
 func (e *eval) builtin(d chat.Decision, s Subject, text, node, check, why string, fix *Rule) {
-	e.add(Finding{Decision: d, Subject: s, Text: Visible(text), Node: node, Rule: "built-in: " + check, Why: Visible(why), Fix: fix, builtin: true})
+	e.add(Finding{Decision: d, Subject: s, Text: Visible(text), Node: node, Rule: "built-in: " + check,
+		Why: Visible(why), Fix: fix, builtin: true})
 }
 
 func (e *eval) add(f Finding) {
@@ -128,7 +130,8 @@ func (e *eval) add(f Finding) {
 
 // byRule adds the finding of a rule.
 func (e *eval) byRule(r *rule, s Subject, text, node, why string) {
-	e.add(Finding{Decision: r.Decision, Subject: s, Text: Visible(text), Node: node, Rule: r.text, File: r.File, Line: r.Line, Why: why, ofRule: true})
+	e.add(Finding{Decision: r.Decision, Subject: s, Text: Visible(text), Node: node, Rule: r.text, File: r.File,
+		Line: r.Line, Why: why, ofRule: true})
 }
 
 // RuleDefault stands for the policy's default, where no rule decides. The reason says so too.
@@ -140,7 +143,8 @@ func (e *eval) byDefault(s Subject, text, node string, fix *Rule) {
 	if name != "" {
 		name = " " + name
 	}
-	f := Finding{Decision: e.p.def.Default, Subject: s, Text: Visible(text), Node: node, Rule: RuleDefault, Why: "no rule of the policy" + name + " matches", Fix: fix}
+	f := Finding{Decision: e.p.def.Default, Subject: s, Text: Visible(text), Node: node, Rule: RuleDefault,
+		Why: "no rule of the policy" + name + " matches", Fix: fix}
 	if f.Decision == chat.DecisionAllow {
 		f.Fix = nil
 	}
@@ -250,7 +254,9 @@ func (e *eval) outside(at place, op Op) {
 		e.builtin(chat.DecisionDeny, SubjectPath, text, "", "system", "the system keeps this place for itself", nil)
 		return
 	}
-	if r := e.strictest(SubjectPath, true, func(r *rule) bool { return r.fitsOp(op) && r.fitsAbsolute(names) }); r != nil {
+	if r := e.strictest(SubjectPath, true, func(r *rule) bool {
+		return r.fitsOp(op) && r.fitsAbsolute(names)
+	}); r != nil {
 		if resolved, err := filepath.EvalSymlinks(at.abs); err == nil && resolved != at.abs {
 			e.builtin(chat.DecisionDeny, SubjectPath, text, "", "outside", "a symbolic link outside of the root", nil)
 			return
@@ -258,7 +264,8 @@ func (e *eval) outside(at place, op Op) {
 		e.byRule(r, SubjectPath, text, "", "the rule matches the path outside of the root")
 		return
 	}
-	e.builtin(chat.DecisionDeny, SubjectPath, text, "", "outside", "Path traversal not allowed: the path leaves the root "+e.call.Root, nil)
+	e.builtin(chat.DecisionDeny, SubjectPath, text, "", "outside",
+		"Path traversal not allowed: the path leaves the root "+e.call.Root, nil)
 }
 
 // systemDirs hold no files but views of processes, devices and the kernel, and aliases of everything else.
@@ -335,7 +342,8 @@ func (e *eval) refused(at place, op Op, maybe bool) (check, why string) {
 	if e.ignoring != nil {
 		return checkIgnored, ignoreFile + " cannot be read: " + e.ignoring.Error()
 	}
-	if rules := e.ignored; len(rules) > 0 && (ignores(rules, names, at.mode.IsDir()) || ignores(rules, asked, at.mode.IsDir())) {
+	if rules := e.ignored; len(rules) > 0 &&
+		(ignores(rules, names, at.mode.IsDir()) || ignores(rules, asked, at.mode.IsDir())) {
 		return checkIgnored, "File is ignored by " + ignoreFile
 	}
 	return "", ""
@@ -350,26 +358,27 @@ func (e *eval) runsLater(at place, op Op, text, node string) {
 	if part == "" || e.namesLater(at, op) {
 		return
 	}
-	e.builtin(chat.DecisionAsk, SubjectPath, text, node, "runs later", part+" is run, or read for orders, by other programs later: only a rule that names it opens it", nil)
+	e.builtin(chat.DecisionAsk, SubjectPath, text, node, "runs later",
+		part+" is run, or read for orders, by other programs later: only a rule that names it opens it", nil)
 }
 
 // namesLater reports whether a rule that allows names what other programs run later, rather than by a star.
 func (e *eval) namesLater(at place, op Op) bool {
 	return slices.ContainsFunc(e.p.rules, func(r *rule) bool {
-		return r.Decision == chat.DecisionAllow && len(r.paths) > 0 && e.applies(r, SubjectPath, true) && r.fitsOp(op) &&
-			slices.ContainsFunc(r.paths, func(p pathPattern) bool {
-				return !p.absolute && laterName(p.folded) != "" && p.fits(at.names, false)
-			})
+		return r.Decision == chat.DecisionAllow && len(r.paths) > 0 && e.applies(r, SubjectPath, true) &&
+			r.fitsOp(op) && slices.ContainsFunc(r.paths, func(p pathPattern) bool {
+			return !p.absolute && laterName(p.folded) != "" && p.fits(at.names, false)
+		})
 	})
 }
 
 // named reports whether a rule that allows names what is sensitive about the place, rather than by a star.
 func (e *eval) named(at place, op Op) bool {
 	return slices.ContainsFunc(e.p.rules, func(r *rule) bool {
-		return r.Decision == chat.DecisionAllow && len(r.paths) > 0 && e.applies(r, SubjectPath, true) && r.fitsOp(op) &&
-			slices.ContainsFunc(r.paths, func(p pathPattern) bool {
-				return !p.absolute && (p.sensitive || sensitiveData(p.folded) != "") && p.fits(at.names, false)
-			})
+		return r.Decision == chat.DecisionAllow && len(r.paths) > 0 && e.applies(r, SubjectPath, true) &&
+			r.fitsOp(op) && slices.ContainsFunc(r.paths, func(p pathPattern) bool {
+			return !p.absolute && (p.sensitive || sensitiveData(p.folded) != "") && p.fits(at.names, false)
+		})
 	})
 }
 
@@ -383,7 +392,8 @@ func (e *eval) protected(abs string, folded []string) string {
 		if abs == p || strings.HasPrefix(abs, p+"/") || strings.EqualFold(abs, p) {
 			return p
 		}
-		if resolved, err := filepath.EvalSymlinks(p); err == nil && (abs == resolved || strings.HasPrefix(abs, resolved+"/")) {
+		if resolved, err := filepath.EvalSymlinks(p); err == nil &&
+			(abs == resolved || strings.HasPrefix(abs, resolved+"/")) {
 			return p
 		}
 	}
@@ -460,7 +470,8 @@ func (e *eval) host(text, node string, derived bool) {
 		text = shown
 		why := "the address belongs to " + class
 		if class != cloudMetadata { // it gives keys away, which nobody should be led to
-			why += "; a rule that names it allows it: allow: {host: [\"" + net.JoinHostPort(strings.Trim(t.host, "[]"), t.port) + "\"]}"
+			why += "; a rule that names it allows it: allow: {host: [\"" +
+				net.JoinHostPort(strings.Trim(t.host, "[]"), t.port) + "\"]}"
 		}
 		deny(why)
 		return
@@ -474,7 +485,8 @@ func (e *eval) host(text, node string, derived bool) {
 	case r != nil:
 		e.byRule(r, SubjectHost, shown, node, "the rule matches the host")
 	default:
-		e.byDefault(SubjectHost, shown, node, &Rule{Decision: chat.DecisionAllow, Selector: Selector{Host: []string{t.ruleHost()}}})
+		e.byDefault(SubjectHost, shown, node,
+			&Rule{Decision: chat.DecisionAllow, Selector: Selector{Host: []string{t.ruleHost()}}})
 	}
 }
 
@@ -494,6 +506,7 @@ func (t target) ruleHost() string {
 // otherwise refused.
 func (p *Policy) opens(tool string, t target) bool {
 	return slices.ContainsFunc(p.rules, func(r *rule) bool {
-		return r.Decision == chat.DecisionAllow && r.fitsTool(tool) && slices.ContainsFunc(r.hosts, func(h hostPattern) bool { return h.names(t) })
+		return r.Decision == chat.DecisionAllow && r.fitsTool(tool) &&
+			slices.ContainsFunc(r.hosts, func(h hostPattern) bool { return h.names(t) })
 	})
 }

@@ -97,15 +97,18 @@ const cloudMetadata = "the metadata service of a cloud"
 // addressClasses are looked through in order. Of IPv6 what is not given out to the public is refused as a
 // whole, with all forms that hold an address of version 4.
 var addressClasses = []addressClass{
-	ranges(cloudMetadata, "169.254.169.254/32", "169.254.170.2/32", "169.254.170.23/32", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::254/128", "fd20:ce::254/128"),
+	ranges(cloudMetadata, "169.254.169.254/32", "169.254.170.2/32", "169.254.170.23/32", "100.100.100.200/32",
+		"168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::254/128", "fd20:ce::254/128"),
 	ranges("this machine", "127.0.0.0/8", "::1/128"),
 	ranges("no address", "0.0.0.0/8", "::/128"),
 	ranges("a private network", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"),
 	ranges("a network of a carrier", "100.64.0.0/10"),
 	ranges("the local link", "169.254.0.0/16", "fe80::/10"),
 	ranges("multicast", "224.0.0.0/4", "ff00::/8"),
-	ranges("a reserved range", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4"),
-	ranges("an address inside of another", "::/96", "::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32"),
+	ranges("a reserved range", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
+		"203.0.113.0/24", "240.0.0.0/4"),
+	ranges("an address inside of another", "::/96", "::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16",
+		"2001::/32"),
 	ranges("a reserved range", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "100::/64"),
 }
 

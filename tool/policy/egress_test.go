@@ -21,7 +21,8 @@ import (
 // hosts is a policy that allows hosts.
 func hosts(t testing.TB, allow ...string) *Policy {
 	t.Helper()
-	p, err := New(Definition{Default: chat.DecisionDeny, Rules: []Rule{{Decision: chat.DecisionAllow, Selector: Selector{Host: allow}}}})
+	p, err := New(Definition{Default: chat.DecisionDeny,
+		Rules: []Rule{{Decision: chat.DecisionAllow, Selector: Selector{Host: allow}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,11 +168,12 @@ func outside(t *testing.T, p *Policy, resolver *fixedResolver, handler http.Hand
 	t.Cleanup(server.Close)
 	var dialled atomic.Int64
 	resolver.asked = map[string]int{}
-	return p.Egress("fetch", EgressOptions{Resolver: resolver, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		dialled.Add(1)
-		var d net.Dialer
-		return d.DialContext(ctx, network, server.Listener.Addr().String())
-	}}), &dialled
+	return p.Egress("fetch",
+		EgressOptions{Resolver: resolver, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			dialled.Add(1)
+			var d net.Dialer
+			return d.DialContext(ctx, network, server.Listener.Addr().String())
+		}}), &dialled
 }
 
 // TestX_E28 goes to addresses of the own network in all the ways that an address can be reached: by name, by any of
@@ -188,7 +190,9 @@ func TestX_E28(t *testing.T) {
 	mux.HandleFunc("/to/", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.URL.Query().Get("u"), http.StatusFound)
 	})
-	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
+	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/loop", http.StatusFound)
+	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("body")) })
 	g, dialled := outside(t, hosts(t, "*"), resolver, mux)
 	client := g.Client()
@@ -201,7 +205,8 @@ func TestX_E28(t *testing.T) {
 		return err
 	}
 	for _, url := range []string{
-		"http://evil.example/", "http://mixed.example/", "http://six.example/", "http://127.0.0.1:8000/v1/models", "http://169.254.169.254/latest/meta-data/", "http://[::1]/", "http://0x7f000001/", "http://ok.example:6379/",
+		"http://evil.example/", "http://mixed.example/", "http://six.example/", "http://127.0.0.1:8000/v1/models",
+		"http://169.254.169.254/latest/meta-data/", "http://[::1]/", "http://0x7f000001/", "http://ok.example:6379/",
 	} {
 		before := dialled.Load()
 		if err := get(url); !errors.Is(err, ErrEgress) {
@@ -211,12 +216,14 @@ func TestX_E28(t *testing.T) {
 			t.Errorf("%s: %d connections", url, n)
 		}
 	}
-	for _, to := range []string{"http://127.0.0.1/", "http://evil.example/", "file:///etc/passwd", "http://localhost/", "//169.254.169.254/", "http://ok.example:22/", "http://u:p@ok.example/"} {
+	for _, to := range []string{"http://127.0.0.1/", "http://evil.example/", "file:///etc/passwd", "http://localhost/",
+		"//169.254.169.254/", "http://ok.example:22/", "http://u:p@ok.example/"} {
 		if err := get("http://ok.example/to/?u=" + to); !errors.Is(err, ErrEgress) {
 			t.Errorf("redirect to %s: %v", to, err)
 		}
 	}
-	if err := get("http://ok.example/loop"); !errors.Is(err, ErrEgress) || !strings.Contains(err.Error(), "more than 5 redirects") {
+	if err := get("http://ok.example/loop"); !errors.Is(err, ErrEgress) ||
+		!strings.Contains(err.Error(), "more than 5 redirects") {
 		t.Errorf("a loop of redirects: %v", err)
 	}
 	if err := get("http://ok.example/to/?u=http://ok.example/fine"); err != nil {
@@ -236,7 +243,9 @@ func TestX_E28(t *testing.T) {
 func TestControl(t *testing.T) {
 	g := hosts(t, "*", "10.1.0.0/16").Egress("fetch", EgressOptions{})
 	for address, ok := range map[string]bool{
-		publicAddr + ":443": true, "10.1.2.3:80": true, "10.2.2.3:80": false, "127.0.0.1:80": false, "[::1]:443": false, "[::ffff:10.0.0.1]:80": false, "[fe80::1%eth0]:80": false, "[2606:4700::1]:443": true, "nonsense": false,
+		publicAddr + ":443": true, "10.1.2.3:80": true, "10.2.2.3:80": false, "127.0.0.1:80": false,
+		"[::1]:443": false, "[::ffff:10.0.0.1]:80": false, "[fe80::1%eth0]:80": false, "[2606:4700::1]:443": true,
+		"nonsense": false,
 	} {
 		if err := g.Control("tcp", address, nil); (err == nil) != ok {
 			t.Errorf("%s: %v", address, err)
@@ -256,11 +265,14 @@ func TestControl(t *testing.T) {
 // TestProxyOfEnvironment_arg056 checks that a proxy that the environment names is not used: it would hide where
 // connections go.
 func TestProxyOfEnvironment_arg056(t *testing.T) {
-	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") }))
+	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("the proxy was asked")
+	}))
 	defer proxy.Close()
 	t.Setenv("HTTP_PROXY", proxy.URL)
 	t.Setenv("http_proxy", proxy.URL)
-	g, _ := outside(t, hosts(t, "*"), &fixedResolver{answers: map[string][][]string{"ok.example": {{publicAddr}}}}, http.NotFoundHandler())
+	g, _ := outside(t, hosts(t, "*"), &fixedResolver{answers: map[string][][]string{"ok.example": {{publicAddr}}}},
+		http.NotFoundHandler())
 	client := g.Client()
 	defer client.CloseIdleConnections()
 	resp, err := client.Get("http://ok.example/")
@@ -290,7 +302,8 @@ func TestSlowAnswer(t *testing.T) {
 				}()
 				return near, nil
 			}
-			resolver := &fixedResolver{answers: map[string][][]string{"slow.example.com": {{"93.184.216.34"}}}, asked: map[string]int{}}
+			resolver := &fixedResolver{answers: map[string][][]string{"slow.example.com": {{"93.184.216.34"}}},
+				asked: map[string]int{}}
 			client := p.Egress("test", EgressOptions{Resolver: resolver, Dial: dial, Answer: wait}).Client()
 			resp, err := client.Get("http://slow.example.com/")
 			if err == nil {
@@ -306,7 +319,8 @@ func TestSlowAnswer(t *testing.T) {
 
 // TestRefusedAddressNamesItsRule takes the rule that a refusal proposes, and asks again.
 func TestRefusedAddressNamesItsRule(t *testing.T) {
-	for _, url := range []string{"http://localhost:8080/v1", "http://127.0.0.1/", "https://10.1.2.3:8443/x", "http://[::1]:9000/"} {
+	for _, url := range []string{"http://localhost:8080/v1", "http://127.0.0.1/", "https://10.1.2.3:8443/x",
+		"http://[::1]:9000/"} {
 		v := hosts(t, "*").Decide(Action{Tool: "fetch", URLs: []string{url}})
 		_, rule, ok := strings.Cut(v.String(), `allow: {host: ["`)
 		rule, _, _ = strings.Cut(rule, `"`)

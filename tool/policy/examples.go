@@ -23,7 +23,8 @@ func (r *rule) examples() error {
 				return fmt.Errorf("%s: %q: %w", key, text, err)
 			}
 			if got != want {
-				return fmt.Errorf("%s: the rule %s %q", key, map[bool]string{true: "matches", false: "does not match"}[got], text)
+				return fmt.Errorf("%s: the rule %s %q", key,
+					map[bool]string{true: "matches", false: "does not match"}[got], text)
 			}
 		}
 	}

@@ -49,7 +49,8 @@ func listed(stages []*syntax.Stmt) *listing {
 		}
 	}
 	l := lists(words[1:])
-	if l == nil || slices.ContainsFunc(l.dirs, func(d string) bool { return d == "" || strings.ContainsAny(d[:1], "-~/") }) {
+	if l == nil ||
+		slices.ContainsFunc(l.dirs, func(d string) bool { return d == "" || strings.ContainsAny(d[:1], "-~/") }) {
 		return nil
 	}
 	return l
@@ -58,7 +59,8 @@ func listed(stages []*syntax.Stmt) *listing {
 // staticWords returns the words of a simple command in which nothing is expanded; nil if it is another one.
 func staticWords(s *syntax.Stmt) []string {
 	c, ok := s.Cmd.(*syntax.CallExpr)
-	if !ok || len(c.Assigns) > 0 || s.Negated || s.Background || slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool { return r.N == nil || r.N.Value != "2" }) {
+	if !ok || len(c.Assigns) > 0 || s.Negated || s.Background ||
+		slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool { return r.N == nil || r.N.Value != "2" }) {
 		return nil
 	}
 	var words []string
@@ -92,7 +94,8 @@ func staticWord(w *syntax.Word) (string, bool) {
 		switch {
 		case lit == nil:
 			return "", false
-		case bare && len(w.Parts) == 1 && (lit.Value == `\(` || lit.Value == `\)` || lit.Value == `\!`): // signs of find
+		case bare && len(w.Parts) == 1 && (lit.Value == `\(` || lit.Value == `\)` || lit.Value == `\!`):
+			// signs of find
 			return lit.Value[1:], true
 		case strings.Contains(lit.Value, `\`) || bare && lit.Value != "{}" && strings.ContainsAny(lit.Value, "*?[{~"):
 			return "", false
@@ -135,15 +138,18 @@ var listers = map[string]func(words []string) *listing{
 	},
 	"ls": func(words []string) *listing { return onlyWords(words, "-1", "-a", "-A", "-t", "-r", "-1t") },
 	"grep": func(words []string) *listing {
-		return under(words, below(words, []string{"-l", "-L", "--files-with-matches"}, []string{"--include"}, grepLetters))
+		return under(words, below(words, []string{"-l", "-L", "--files-with-matches"}, []string{"--include"},
+			grepLetters))
 	},
 	"rg": func(words []string) *listing {
-		return under(words, below(words, []string{"-l", "--files", "--files-with-matches"}, []string{"-g", "--glob"}, append(grepLetters, "-t=", "-0", "-u", "--type=", "--hidden")))
+		return under(words, below(words, []string{"-l", "--files", "--files-with-matches"}, []string{"-g", "--glob"},
+			append(grepLetters, "-t=", "-0", "-u", "--type=", "--hidden")))
 	},
 	"git": gitLists,
 }
 
-var grepLetters = []string{"-r", "-R", "-l", "-L", "-i", "-E", "-F", "-w", "-I", "-n", "-s", "-Z", "-e=", "--include=", "--exclude=", "--exclude-dir=", "--null"}
+var grepLetters = []string{"-r", "-R", "-l", "-L", "-i", "-E", "-F", "-w", "-I", "-n", "-s", "-Z", "-e=", "--include=",
+	"--exclude=", "--exclude-dir=", "--null"}
 
 // findLists is for find: what it prints begins with where it started.
 func findLists(words []string) *listing {
@@ -160,7 +166,8 @@ func findLists(words []string) *listing {
 			if i+1 < len(words) && (i == 0 || words[i-1] != "-not" && words[i-1] != "!") {
 				l.filters = append(l.filters, words[i+1])
 			}
-		case "-printf", "-fprintf", "-fprint", "-fprint0", "-fls", "-ls", "-exec", "-execdir", "-ok", "-okdir", "-delete", "-follow", "-L", "-files0-from":
+		case "-printf", "-fprintf", "-fprint", "-fprint0", "-fls", "-ls", "-exec", "-execdir", "-ok", "-okdir",
+			"-delete", "-follow", "-L", "-files0-from":
 			return nil
 		case "-o", "-or", ",":
 			if len(l.filters) == 0 {
@@ -243,7 +250,10 @@ func below(words, need, filters, options []string) *listing {
 
 // under takes the directories that a search is given behind its pattern: what it prints begins with one of them.
 func under(words []string, l *listing) *listing {
-	if l == nil || slices.ContainsFunc(words, func(w string) bool { return w == "-t" || w == "-g" || w == "-e" || w == "--files" }) {
+	if l == nil ||
+		slices.ContainsFunc(words, func(w string) bool {
+			return w == "-t" || w == "-g" || w == "-e" || w == "--files"
+		}) {
 		return l
 	}
 	operands := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.HasPrefix(w, "-") })
@@ -269,17 +279,21 @@ func gitLists(words []string) *listing {
 	var l *listing
 	switch words[0] {
 	case "ls-files":
-		l = below(words[1:], nil, nil, []string{"-z", "-o", "-c", "-m", "--others", "--cached", "--modified", "--exclude-standard", "--"})
+		l = below(words[1:], nil, nil, []string{"-z", "-o", "-c", "-m", "--others", "--cached", "--modified",
+			"--exclude-standard", "--"})
 	case "diff":
-		l = below(words[1:], []string{"--name-only"}, nil, []string{"-z", "--cached", "--staged", "--diff-filter=", "--relative", "--"})
+		l = below(words[1:], []string{"--name-only"}, nil, []string{"-z", "--cached", "--staged", "--diff-filter=",
+			"--relative", "--"})
 	case "grep":
-		l = below(words[1:], []string{"-l", "--name-only", "--files-with-matches"}, nil, append(grepLetters, "-z", "--"))
+		l = below(words[1:], []string{"-l", "--name-only", "--files-with-matches"}, nil,
+			append(grepLetters, "-z", "--"))
 	}
 	if l == nil {
 		return nil
 	}
 	operands := slices.DeleteFunc(slices.Clone(words[1:]), func(w string) bool { return strings.HasPrefix(w, "-") })
-	if words[0] == "ls-files" && len(operands) > 0 && !slices.ContainsFunc(operands, func(w string) bool { return !strings.HasPrefix(w, "*.") }) {
+	if words[0] == "ls-files" && len(operands) > 0 &&
+		!slices.ContainsFunc(operands, func(w string) bool { return !strings.HasPrefix(w, "*.") }) {
 		l.filters = operands
 	}
 	return l
@@ -293,7 +307,8 @@ func (e *eval) handed(words []field, inner []field, in *listing, sc scope) ([]fi
 		return nil, true // it shows what it reads
 	}
 	p := lookUp(inner[0].text)
-	if p == nil || p.wraps || p.subs != nil || slices.ContainsFunc(words, func(w field) bool { return !w.known }) || optionOf(options, "-a") {
+	if p == nil || p.wraps || p.subs != nil || slices.ContainsFunc(words, func(w field) bool { return !w.known }) ||
+		optionOf(options, "-a") {
 		return inner, false
 	}
 	if onlyShows(p) {
@@ -334,12 +349,14 @@ func (e *eval) found(words, inner []field, sc scope) ([]field, bool) {
 	if at < 1 || words[at].text != "-exec" || slices.ContainsFunc(words, func(w field) bool { return !w.known }) {
 		return inner, false
 	}
-	return e.handed(append(literal([]string{"xargs", "-0", "-I", "{}"}), inner...), inner, findLists(texts(words[1:at])), sc)
+	return e.handed(append(literal([]string{"xargs", "-0", "-I", "{}"}), inner...), inner,
+		findLists(texts(words[1:at])), sc)
 }
 
 // onlyShows reports whether a program does nothing but show its words, whatever they are.
 func onlyShows(p *program) bool {
-	if slices.ContainsFunc(p.operands, func(k kind) bool { return k != kindText && k != kindFree }) || len(p.operands) == 0 || p.bare != effectNone {
+	if slices.ContainsFunc(p.operands, func(k kind) bool { return k != kindText && k != kindFree }) ||
+		len(p.operands) == 0 || p.bare != effectNone {
 		return false
 	}
 	for _, o := range p.options {
@@ -354,7 +371,8 @@ func onlyShows(p *program) bool {
 func readsOnly(p *program) bool {
 	reads := []kind{kindText, kindFree, kindRead, kindLook, kindList, kindSeen, kindGlob}
 	for _, o := range p.options {
-		if o.effect != effectNone || slices.ContainsFunc(o.kinds, func(k kind) bool { return !slices.Contains(reads, k) }) {
+		if o.effect != effectNone ||
+			slices.ContainsFunc(o.kinds, func(k kind) bool { return !slices.Contains(reads, k) }) {
 			return false
 		}
 	}
@@ -364,7 +382,8 @@ func readsOnly(p *program) bool {
 // optionOf reports whether xargs is given an option, which may be one of several letters.
 func optionOf(options []field, name string) bool {
 	return slices.ContainsFunc(options, func(w field) bool {
-		return w.text == name || len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.Contains(w.text, name[1:]) ||
+		return w.text == name || len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' &&
+			strings.Contains(w.text, name[1:]) ||
 			name == "-0" && w.text == "--null" || name == "-a" && strings.HasPrefix(w.text, "--a")
 	})
 }
@@ -503,7 +522,8 @@ func (t *walked) harms(name string, top bool, entry fs.DirEntry) bool {
 	if t.split && strings.ContainsAny(base, " \t\n\r\v\f'\"\\") || t.options && top && strings.HasPrefix(base, "-") {
 		return true
 	}
-	if !t.content || entry.IsDir() || len(t.l.filters) > 0 && !slices.ContainsFunc(t.l.filters, func(f string) bool { return fitsFilter(f, base) }) {
+	if !t.content || entry.IsDir() ||
+		len(t.l.filters) > 0 && !slices.ContainsFunc(t.l.filters, func(f string) bool { return fitsFilter(f, base) }) {
 		return false
 	}
 	if entry.Type()&os.ModeSymlink != 0 {
@@ -535,14 +555,16 @@ func (e *eval) names(l *listing, sc scope) []field {
 			if err != nil || entry.IsDir() && entry.Name() == ".git" {
 				return fs.SkipDir
 			}
-			if t.seen++; t.seen > maxTree || len(names) > maxNames || name != at.abs && t.harms(name, path.Dir(name) == at.abs, entry) {
+			if t.seen++; t.seen > maxTree || len(names) > maxNames ||
+				name != at.abs && t.harms(name, path.Dir(name) == at.abs, entry) {
 				return fs.ErrInvalid
 			}
 			rel, err := filepath.Rel(at.abs, name)
 			if err != nil {
 				return err
 			}
-			if len(l.filters) == 0 || slices.ContainsFunc(l.filters, func(f string) bool { return fitsFilter(f, entry.Name()) }) {
+			if len(l.filters) == 0 ||
+				slices.ContainsFunc(l.filters, func(f string) bool { return fitsFilter(f, entry.Name()) }) {
 				names = append(names, field{text: path.Join(d, filepath.ToSlash(rel)), known: true, held: true})
 			}
 			return nil

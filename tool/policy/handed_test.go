@@ -74,7 +74,8 @@ func TestHanded(t *testing.T) {
 		for _, name := range append(tidy, c.files...) {
 			put(t, filepath.Join(root, name))
 		}
-		p := commands(t, "", []string{"find", "xargs", "cat", "wc", "head", "grep", "sort", "uniq", "echo", "printf", "sed", "sh", "git ls-files"}, []string{"rm"})
+		p := commands(t, "", []string{"find", "xargs", "cat", "wc", "head", "grep", "sort", "uniq", "echo", "printf",
+			"sed", "sh", "git ls-files"}, []string{"rm"})
 		if v := p.Decide(Action{Tool: "run", Root: root, Shell: c.line}); v.Decision != c.want {
 			t.Errorf("%s beside %q: %s, want %s", c.line, c.files, v, c.want)
 		}
@@ -84,7 +85,8 @@ func TestHanded(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := commands(t, "", []string{"find", "xargs", "cat"}, []string{"rm"})
-	if v := p.Decide(Action{Tool: "run", Root: root, Shell: "find . -name '*.py' | xargs cat"}); v.Decision == chat.DecisionAllow {
+	if v := p.Decide(Action{Tool: "run", Root: root,
+		Shell: "find . -name '*.py' | xargs cat"}); v.Decision == chat.DecisionAllow {
 		t.Errorf("a link is read: %s", v)
 	}
 }

@@ -28,9 +28,11 @@ func TestDenyHoldsInLaunchers(t *testing.T) {
 	for _, line := range lines {
 		launcher := quoteWord(strings.Fields(line)[0])
 		for name, def := range map[string]Definition{
-			"all else is allowed":     {Default: chat.DecisionAllow, Rules: []Rule{deny}},
-			"the launcher is allowed": {Rules: []Rule{deny, {Decision: chat.DecisionAllow, Selector: Selector{Command: []string{launcher}}}}},
-			"the line is allowed":     {Rules: []Rule{deny, {Decision: chat.DecisionAllow, Selector: Selector{Tool: []string{"sh"}}}}},
+			"all else is allowed": {Default: chat.DecisionAllow, Rules: []Rule{deny}},
+			"the launcher is allowed": {
+				Rules: []Rule{deny, {Decision: chat.DecisionAllow, Selector: Selector{Command: []string{launcher}}}}},
+			"the line is allowed": {
+				Rules: []Rule{deny, {Decision: chat.DecisionAllow, Selector: Selector{Tool: []string{"sh"}}}}},
 		} {
 			p, err := New(def)
 			if err != nil {
@@ -49,18 +51,23 @@ func TestDenyHoldsInLaunchers(t *testing.T) {
 }
 
 // launchers run the command in the place of %s, %q is that in quotes of a shell.
-var launchers = []string{"%s", "timeout 5 %s", "nice -n 3 %s", "time -f %%e %s", "env -i %s", "command %s", "sh -c %q", "sh -ceu %q", "bash -c -- %q", "bash -c +x %q",
-	"bash -o errexit -c %q", "dash -ec %q", "eval %q", "tox exec -- %s", "tox -- %s", "nox -- %s", "bundle exec %s", "nerdctl exec c %s", "docker run i %s", "ssh-agent %s",
-	"poetry -C d run %s", "hatch -e t run %s", "uv run %s", "npx %s", "bun run %s", "find . -exec %s \\;", "xargs %s", "unknowntool run %s", "unknowntool --opt v exec -- %s",
-	"if true; then %s; fi", "for i in 1 2; do %s; done", "while true; do %s; done", "echo $( %s)", "x=$( %s)", "%s > /dev/null", "{ %s; }", "(cd d && %s)", "! %s", "ls | %s", "true || %s"}
+var launchers = []string{"%s", "timeout 5 %s", "nice -n 3 %s", "time -f %%e %s", "env -i %s", "command %s", "sh -c %q",
+	"sh -ceu %q", "bash -c -- %q", "bash -c +x %q", "bash -o errexit -c %q", "dash -ec %q", "eval %q",
+	"tox exec -- %s", "tox -- %s", "nox -- %s", "bundle exec %s", "nerdctl exec c %s", "docker run i %s",
+	"ssh-agent %s", "poetry -C d run %s", "hatch -e t run %s", "uv run %s", "npx %s", "bun run %s",
+	"find . -exec %s \\;", "xargs %s", "unknowntool run %s", "unknowntool --opt v exec -- %s",
+	"if true; then %s; fi", "for i in 1 2; do %s; done", "while true; do %s; done", "echo $( %s)", "x=$( %s)",
+	"%s > /dev/null", "{ %s; }", "(cd d && %s)", "! %s", "ls | %s", "true || %s"}
 
 // deniedSpellings write a program that a rule denies.
-var deniedSpellings = []string{"rm", "/bin/rm", "RM", `r""m`, `\rm`, `'rm'`, `r'm'`, "rm.exe", "/usr/bin/../bin/rm", "{rm,-f}"}
+var deniedSpellings = []string{"rm", "/bin/rm", "RM", `r""m`, `\rm`, `'rm'`, `r'm'`, "rm.exe", "/usr/bin/../bin/rm",
+	"{rm,-f}"}
 
 // TestDenyHoldsInside puts a denied program, however it is spelled, into others that run it, several deep.
 func TestDenyHoldsInside(t *testing.T) {
 	root := t.TempDir()
-	p, err := New(Definition{Default: chat.DecisionAllow, Rules: []Rule{{Decision: chat.DecisionDeny, Selector: Selector{Command: []string{"rm"}}}}})
+	p, err := New(Definition{Default: chat.DecisionAllow,
+		Rules: []Rule{{Decision: chat.DecisionDeny, Selector: Selector{Command: []string{"rm"}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,14 +100,18 @@ func simple(command string) bool { return !strings.ContainsAny(command, ";|!()>&
 // a command that is denied.
 func TestStrangeOperand(t *testing.T) {
 	root := t.TempDir()
-	p, err := New(Definition{Default: chat.DecisionAllow, Rules: []Rule{{Decision: chat.DecisionDeny, Selector: Selector{Command: []string{"rm", "git push"}}}}})
+	p, err := New(Definition{Default: chat.DecisionAllow,
+		Rules: []Rule{{Decision: chat.DecisionDeny, Selector: Selector{Command: []string{"rm", "git push"}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]chat.Decision{
-		"unknowntool rm x": "ask", "unknowntool --opt 3 rm x": "ask", "unknowntool 'rm x'": "ask", "unknowntool --opt /bin/rm": "ask", "unknowntool git push": "ask",
-		"docker strange rm": "ask", "unknowntool --cmd=rm": "ask", "unknowntool --cmd='rm x'": "ask", "unknowntool -c=git push": "ask", "grep --strange rm x": "ask", "unknowntool exec rm x": "deny", "ls && ! ! ! rm x": "deny",
-		"unknowntool x": "allow", "unknowntool git status": "allow", "echo rm x": "allow", "grep rm x": "allow", "git rm x": "allow",
+		"unknowntool rm x": "ask", "unknowntool --opt 3 rm x": "ask", "unknowntool 'rm x'": "ask",
+		"unknowntool --opt /bin/rm": "ask", "unknowntool git push": "ask", "docker strange rm": "ask",
+		"unknowntool --cmd=rm": "ask", "unknowntool --cmd='rm x'": "ask", "unknowntool -c=git push": "ask",
+		"grep --strange rm x": "ask", "unknowntool exec rm x": "deny", "ls && ! ! ! rm x": "deny",
+		"unknowntool x": "allow", "unknowntool git status": "allow", "echo rm x": "allow", "grep rm x": "allow",
+		"git rm x": "allow",
 	} {
 		if v := p.Decide(Action{Tool: "sh", Shell: line, Root: root}); v.Decision != want {
 			t.Errorf("%s: %s, want %s", line, v, want)
@@ -109,12 +120,15 @@ func TestStrangeOperand(t *testing.T) {
 }
 
 // harmless puts another program in the place of rm.
-var harmless = strings.NewReplacer(" rm", " ls", "'rm", "'ls", "=rm", "=ls", `"rm`, `"ls`, "!rm", "!ls", "(rm", "(ls", "`rm", "`ls")
+var harmless = strings.NewReplacer(" rm", " ls", "'rm", "'ls", "=rm", "=ls", `"rm`, `"ls`, "!rm", "!ls", "(rm", "(ls",
+	"`rm", "`ls")
 
 // harmfulInside are lines that ask where the program is allowed, the program and what it is given.
-var harmfulInside = [][2]string{{"jest", "--globalSetup=./x.js"}, {"jest", "-c x.js"}, {"mocha", "-r ./evil.js"}, {"mocha", "--require ./evil.js"}, {"eslint", "-f ./evil.js ."},
-	{"eslint", "-o .git/hooks/pre-commit ."}, {"tsc", "--outFile main.go"}, {"tsc", "--outDir .git/hooks"}, {"prettier", "--plugin=./x.js ."}, {"pytest", "-p evil"},
-	{"pytest", "--junitxml=setup.py"}, {"vitest", "--config evil.js"}, {"rspec", "-r ./evil"}, {"ruff", "check --config evil.toml"}, {"mypy", "--config-file ../x"}, {"tsc", "-p ../x"}}
+var harmfulInside = [][2]string{{"jest", "--globalSetup=./x.js"}, {"jest", "-c x.js"}, {"mocha", "-r ./evil.js"},
+	{"mocha", "--require ./evil.js"}, {"eslint", "-f ./evil.js ."}, {"eslint", "-o .git/hooks/pre-commit ."},
+	{"tsc", "--outFile main.go"}, {"tsc", "--outDir .git/hooks"}, {"prettier", "--plugin=./x.js ."},
+	{"pytest", "-p evil"}, {"pytest", "--junitxml=setup.py"}, {"vitest", "--config evil.js"}, {"rspec", "-r ./evil"},
+	{"ruff", "check --config evil.toml"}, {"mypy", "--config-file ../x"}, {"tsc", "-p ../x"}}
 
 // TestDashesOfRunners: a -- before or behind the program that another one runs never makes what is decided about
 // it milder than it is alone, since nobody knows which of the two programs takes it.
@@ -127,7 +141,10 @@ func TestDashesOfRunners(t *testing.T) {
 		runners++
 		runner := strings.ReplaceAll(name, ".", " ")
 		for _, inside := range harmfulInside {
-			p, err := New(Definition{Rules: []Rule{{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{runner, inside[0], inside[0] + " check"}}}}})
+			p, err := New(
+				Definition{
+					Rules: []Rule{{Decision: chat.DecisionAllow,
+						Selector: Selector{Command: []string{runner, inside[0], inside[0] + " check"}}}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,8 +155,9 @@ func TestDashesOfRunners(t *testing.T) {
 			if alone == chat.DecisionAllow {
 				t.Fatalf("%s %s is allowed by itself", inside[0], inside[1])
 			}
-			for _, words := range [][]string{{runner, inside[0], inside[1]}, {runner, "--", inside[0], inside[1]}, {runner, inside[0], "--", inside[1]},
-				{runner, "--", inside[0], "--", inside[1]}, {runner, inside[0], "x", "--", inside[1]}, {runner, inside[0], "--", "--", inside[1]}} {
+			for _, words := range [][]string{{runner, inside[0], inside[1]}, {runner, "--", inside[0], inside[1]},
+				{runner, inside[0], "--", inside[1]}, {runner, "--", inside[0], "--", inside[1]},
+				{runner, inside[0], "x", "--", inside[1]}, {runner, inside[0], "--", "--", inside[1]}} {
 				if got := decide(words...); strictness(got) < strictness(alone) {
 					t.Errorf("%s: %s, alone %s", strings.Join(words, " "), got, alone)
 				}
@@ -154,12 +172,19 @@ func TestDashesOfRunners(t *testing.T) {
 // TestRunnersStillAllow: what is harmless by itself needs no question behind a runner, with a -- or without.
 func TestRunnersStillAllow(t *testing.T) {
 	root := t.TempDir()
-	p, err := New(Definition{Rules: []Rule{{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{"npm exec", "npm test|run", "yarn exec", "bundle exec", "hatch test", "rye test", "uv run", "jest", "tsc", "eslint", "rspec", "pytest", "bun test", "nx test", "turbo run"}}}}})
+	p, err := New(
+		Definition{
+			Rules: []Rule{{Decision: chat.DecisionAllow,
+				Selector: Selector{Command: []string{"npm exec", "npm test|run", "yarn exec", "bundle exec",
+					"hatch test", "rye test", "uv run", "jest", "tsc", "eslint", "rspec", "pytest", "bun test",
+					"nx test", "turbo run"}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"npm exec jest -- --coverage", "npm exec -- tsc --noEmit", "npm exec tsc -- --noEmit", "yarn exec eslint -- src", "bundle exec rspec -- spec", "uv run -- pytest -q",
-		"hatch test -- -k foo", "rye test -- -q", "npm test -- --watch=false", "npm run test -- -t name", "bun test -- -t name", "nx test app", "turbo run test"} {
+	for _, line := range []string{"npm exec jest -- --coverage", "npm exec -- tsc --noEmit",
+		"npm exec tsc -- --noEmit", "yarn exec eslint -- src", "bundle exec rspec -- spec", "uv run -- pytest -q",
+		"hatch test -- -k foo", "rye test -- -q", "npm test -- --watch=false", "npm run test -- -t name",
+		"bun test -- -t name", "nx test app", "turbo run test"} {
 		if v := p.Decide(Action{Tool: "sh", Shell: line, Root: root}); v.Decision != chat.DecisionAllow {
 			t.Errorf("%s: %s", line, v)
 		}

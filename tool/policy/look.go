@@ -19,7 +19,8 @@ func lookMaybe(a *analysis, w field, _ []string) {
 func lookAny(a *analysis, w field, _ []string) {
 	lookMaybe(a, w, nil)
 	for _, text := range insideOf(w.text) {
-		a.uses = append(a.uses, use{kind: useMaybe, text: text, tilde: strings.HasPrefix(text, "~"), op: OpWrite, guess: true})
+		a.uses = append(a.uses, use{kind: useMaybe, text: text, tilde: strings.HasPrefix(text, "~"), op: OpWrite,
+			guess: true})
 	}
 }
 
@@ -98,7 +99,8 @@ func lookReport(a *analysis, w field, spelled []string) {
 		a.notKnown(w.text, spelled)
 	}
 	if ok && file != "" {
-		a.uses = append(a.uses, use{kind: usePath, text: file, tilde: file[0] == '~', op: OpWrite, flagged: effectWrite, output: true, spelled: spelled})
+		a.uses = append(a.uses, use{kind: usePath, text: file, tilde: file[0] == '~', op: OpWrite,
+			flagged: effectWrite, output: true, spelled: spelled})
 	}
 }
 
@@ -117,7 +119,8 @@ func lookVariable(a *analysis, w field, spelled []string) {
 var variableName = lazily(`^[a-z][a-z0-9_]*$`)
 
 // orderVariables are names in small letters that shells and programs take orders from.
-var orderVariables = lazily(`^(path|cdpath|fpath|manpath|module_path|mailpath|argv|status|options|functions|aliases|commands|[a-z]*_proxy|npm_.*|pip_.*|git_.*|ld_.*)$`)
+var orderVariables = lazily(
+	`^(path|cdpath|fpath|manpath|module_path|mailpath|argv|status|options|functions|aliases|commands|[a-z]*_proxy|npm_.*|pip_.*|git_.*|ld_.*)$`)
 
 func harmlessVariable(name string) bool {
 	return variableName.MatchString(name) && !orderVariables.MatchString(name)
@@ -171,7 +174,8 @@ func lookTarget(a *analysis, w field, spelled []string) {
 }
 
 // builtTarget is a file that compilers make.
-var builtTarget = lazily(`^[A-Za-z0-9_/-]+\.(o|a|so|d|exe|obj|wasm|pdf|html)$|^(build|bin|out|dist|target)/[A-Za-z0-9_-]+$`)
+var builtTarget = lazily(
+	`^[A-Za-z0-9_/-]+\.(o|a|so|d|exe|obj|wasm|pdf|html)$|^(build|bin|out|dist|target)/[A-Za-z0-9_-]+$`)
 
 // makeVariables name programs that make runs, or where it finds them.
 var makeVariables = lazily(`^(SHELL|\.SHELLFLAGS|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|MAKE|VPATH|[A-Z_]*PATH|` +
@@ -182,12 +186,15 @@ var (
 	settingName  = lazily(`^[A-Za-z][A-Z0-9_]*$`)
 	settingValue = lazily(`^([0-9]{0,6}|y|n|yes|no|on|off|true|false)$`)
 	// namedSettings choose what is built or tested, and are no programs.
-	namedSettings = lazily(`^(BUILD_?TYPE|BUILD|CONFIG|CONFIGURATION|MODE|TARGET|ARCH|GOOS|GOARCH|CGO_ENABLED|OS|PLATFORM|VERSION|NODE_ENV|PROFILE|PREFIX|COUNT|LOG_?LEVEL|VARIANT|TESTS?|PKGS?|PACKAGES?|FILTER)$`)
-	namedValue    = lazily(`^[A-Za-z0-9_][A-Za-z0-9_.+%-]*$`)
-	pathSettings  = lazily(`^(TESTS?|PKGS?|PACKAGES?)$`)
-	pathValue     = lazily(`^(\./)?[A-Za-z0-9_][A-Za-z0-9_./:-]*$`)
-	flagSettings  = lazily(`^(CFLAGS|CXXFLAGS|CPPFLAGS|GO_?FLAGS|(GO_?)?TEST_?(FLAGS|ARGS|OPTS)|(PY)?TEST_?(ARGS|FLAGS)|ARGS)$`)
-	flagsValue    = lazily(`^(\s*(-O[0-3sgz]?|-g[0-3]?|-W[a-z0-9-]+|-Werror=[a-z0-9-]+|-std=[a-z0-9+]+|-D[A-Za-z_0-9]+(=[A-Za-z0-9_.]*)?|-fsanitize=[a-z,]+|-fPIC|-pedantic|-m(32|64)|-march=[a-z0-9-]+|-pg|-vv?|-q|-x|-s|-race|-short|-count=[0-9]+|-run=\w+|-mod=(mod|readonly|vendor)|-tags=[a-z0-9,_]+))*\s*$`)
+	namedSettings = lazily(
+		`^(BUILD_?TYPE|BUILD|CONFIG|CONFIGURATION|MODE|TARGET|ARCH|GOOS|GOARCH|CGO_ENABLED|OS|PLATFORM|VERSION|NODE_ENV|PROFILE|PREFIX|COUNT|LOG_?LEVEL|VARIANT|TESTS?|PKGS?|PACKAGES?|FILTER)$`)
+	namedValue   = lazily(`^[A-Za-z0-9_][A-Za-z0-9_.+%-]*$`)
+	pathSettings = lazily(`^(TESTS?|PKGS?|PACKAGES?)$`)
+	pathValue    = lazily(`^(\./)?[A-Za-z0-9_][A-Za-z0-9_./:-]*$`)
+	flagSettings = lazily(
+		`^(CFLAGS|CXXFLAGS|CPPFLAGS|GO_?FLAGS|(GO_?)?TEST_?(FLAGS|ARGS|OPTS)|(PY)?TEST_?(ARGS|FLAGS)|ARGS)$`)
+	flagsValue = lazily(
+		`^(\s*(-O[0-3sgz]?|-g[0-3]?|-W[a-z0-9-]+|-Werror=[a-z0-9-]+|-std=[a-z0-9+]+|-D[A-Za-z_0-9]+(=[A-Za-z0-9_.]*)?|-fsanitize=[a-z,]+|-fPIC|-pedantic|-m(32|64)|-march=[a-z0-9-]+|-pg|-vv?|-q|-x|-s|-race|-short|-count=[0-9]+|-run=\w+|-mod=(mod|readonly|vendor)|-tags=[a-z0-9,_]+))*\s*$`)
 )
 
 // harmlessSetting reports whether a variable of make, or one in front of a program that builds, is known to
@@ -196,7 +203,8 @@ func harmlessSetting(name, value string) bool {
 	switch {
 	case strings.Contains(strings.TrimSuffix(value, "/..."), "..") || makeVariables.MatchString(name):
 		return false
-	case namedSettings.MatchString(name) && namedValue.MatchString(value), pathSettings.MatchString(name) && pathValue.MatchString(value):
+	case namedSettings.MatchString(name) && namedValue.MatchString(value), pathSettings.MatchString(name) &&
+		pathValue.MatchString(value):
 		return true
 	case flagSettings.MatchString(name) && flagsValue.MatchString(value):
 		return true
@@ -205,8 +213,9 @@ func harmlessSetting(name, value string) bool {
 }
 
 // harmlessDefine are settings of cmake that choose what is built.
-var harmlessDefine = lazily(`^(CMAKE_(BUILD_TYPE|C_STANDARD|CXX_STANDARD|EXPORT_COMPILE_COMMANDS|VERBOSE_MAKEFILE|POSITION_INDEPENDENT_CODE|INTERPROCEDURAL_OPTIMIZATION|OSX_ARCHITECTURES|OSX_DEPLOYMENT_TARGET|CXX_EXTENSIONS|COLOR_MAKEFILE|UNITY_BUILD|COMPILE_WARNING_AS_ERROR)(:[A-Z]+)?=[A-Za-z0-9_.;-]*|` +
-	`([A-BD-Z][A-Z0-9_]*|C[A-LN-Z][A-Z0-9_]*)(:BOOL)?=(ON|OFF|TRUE|FALSE|YES|NO|on|off|true|false|0|1))$`)
+var harmlessDefine = lazily(
+	`^(CMAKE_(BUILD_TYPE|C_STANDARD|CXX_STANDARD|EXPORT_COMPILE_COMMANDS|VERBOSE_MAKEFILE|POSITION_INDEPENDENT_CODE|INTERPROCEDURAL_OPTIMIZATION|OSX_ARCHITECTURES|OSX_DEPLOYMENT_TARGET|CXX_EXTENSIONS|COLOR_MAKEFILE|UNITY_BUILD|COMPILE_WARNING_AS_ERROR)(:[A-Z]+)?=[A-Za-z0-9_.;-]*|` +
+		`([A-BD-Z][A-Z0-9_]*|C[A-LN-Z][A-Z0-9_]*)(:BOOL)?=(ON|OFF|TRUE|FALSE|YES|NO|on|off|true|false|0|1))$`)
 
 // lookDefine is for NAME=VALUE of cmake, whose settings name compilers and files that it runs.
 func lookDefine(a *analysis, w field, spelled []string) {
@@ -231,7 +240,8 @@ func lookSeen(a *analysis, w field, spelled []string) {
 
 // lookGlob finds keys among the names of files that a search is limited to.
 func lookGlob(a *analysis, w field, spelled []string) {
-	if names := foldNames(strings.Split(strings.TrimLeft(w.text, "!"), "/")); (sensitiveName(names) != "" || aimsAtKeys(names[len(names)-1])) && !strings.HasPrefix(w.text, "!") {
+	if names := foldNames(strings.Split(strings.TrimLeft(w.text, "!"), "/")); (sensitiveName(names) != "" ||
+		aimsAtKeys(names[len(names)-1])) && !strings.HasPrefix(w.text, "!") {
 		a.effect(effectRead, spelled...)
 	}
 }
@@ -273,7 +283,8 @@ func lookSplit(a *analysis, w field, spelled []string) {
 // lookData finds the file in @FILE and NAME=@FILE.
 func lookData(a *analysis, w field, _ []string) {
 	for _, sign := range []string{"@", "<"} {
-		if _, file, ok := strings.Cut(w.text, sign); ok && (strings.HasPrefix(w.text, sign) || strings.Contains(w.text, "="+sign)) {
+		if _, file, ok := strings.Cut(w.text, sign); ok &&
+			(strings.HasPrefix(w.text, sign) || strings.Contains(w.text, "="+sign)) {
 			a.uses = append(a.uses, use{kind: usePath, text: file, tilde: strings.HasPrefix(file, "~"), op: OpRead})
 			return
 		}
@@ -282,7 +293,8 @@ func lookData(a *analysis, w field, _ []string) {
 }
 
 // plainFlags are those of Go's compiler and linker that only change what is built.
-var plainFlags = lazily(`^([A-Za-z0-9_./]+=)?(\s*(-s|-w|-N|-l|-m|-m=[0-9]|-B|-c=[0-9]+|-race|-d=checkptr(=[0-9])?|-X(=|\s+)('[\w./-]+=[^']*'|[\w./-]+=[^'"\s]*)))*\s*$`)
+var plainFlags = lazily(
+	`^([A-Za-z0-9_./]+=)?(\s*(-s|-w|-N|-l|-m|-m=[0-9]|-B|-c=[0-9]+|-race|-d=checkptr(=[0-9])?|-X(=|\s+)('[\w./-]+=[^']*'|[\w./-]+=[^'"\s]*)))*\s*$`)
 
 // lookFlags looks at the flags that go passes on.
 func lookFlags(a *analysis, w field, spelled []string) {

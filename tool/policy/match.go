@@ -209,7 +209,8 @@ func compileCommand(text string, d chat.Decision) (commandPattern, error) {
 				if c.asks = asksOnly(words); c.asks {
 					continue
 				}
-				return c, fmt.Errorf("command %q: a rule that allows names its program in full, since %q fits programs of any origin", text, a)
+				return c, fmt.Errorf("command %q: a rule that allows names its program in full, since %q fits "+
+					"programs of any origin", text, a)
 			}
 			if literal {
 				alternatives[k] = quoteGlob(a)
@@ -360,7 +361,8 @@ func (c commandPattern) undone(words []string) bool {
 // before lists the words up to a program that the pattern names behind -m, which has options of its own.
 func (c commandPattern) before(words []string) []string {
 	for i, w := range c.words {
-		if o := programs()[baseName(words[0])]; i > 0 && o != nil && slices.Contains(o.options[w[0]].kinds, kindModule) {
+		if o := programs()[baseName(words[0])]; i > 0 && o != nil &&
+			slices.Contains(o.options[w[0]].kinds, kindModule) {
 			return words[:i+1]
 		}
 	}
@@ -430,7 +432,9 @@ func (w wordPattern) program(cmd command) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(w, func(a string) bool { return strings.EqualFold(a, cmd.names[0]) || cmd.clean != "" && a == cmd.clean })
+	return slices.ContainsFunc(w, func(a string) bool {
+		return strings.EqualFold(a, cmd.names[0]) || cmd.clean != "" && a == cmd.clean
+	})
 }
 
 func baseName(name string) string {
@@ -452,7 +456,8 @@ func reaches(pattern []wordPattern, words []string) bool {
 			}
 		}
 		// What stands between may be options and their values, nothing else.
-		if !strings.HasPrefix(words[i], "-") && !(i > 0 && strings.HasPrefix(words[i-1], "-") && !strings.Contains(words[i-1], "=")) {
+		if !strings.HasPrefix(words[i], "-") &&
+			!(i > 0 && strings.HasPrefix(words[i-1], "-") && !strings.Contains(words[i-1], "=")) {
 			return false
 		}
 	}

@@ -27,7 +27,9 @@ func TestAnyProgramSaysWhatItIs(t *testing.T) {
 		}
 	}
 	for _, pattern := range []string{"*", "* --version --x", "* x", "* --version|-x", "* *"} {
-		if _, err := New(Definition{Default: chat.DecisionAsk, Rules: []Rule{{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{pattern}}}}}); err == nil {
+		if _, err := New(Definition{Default: chat.DecisionAsk,
+			Rules: []Rule{{Decision: chat.DecisionAllow,
+				Selector: Selector{Command: []string{pattern}}}}}); err == nil {
 			t.Errorf("a rule may allow %q", pattern)
 		}
 	}
@@ -37,12 +39,15 @@ func TestAnyProgramSaysWhatItIs(t *testing.T) {
 // be spelled.
 func TestStarsSpellNothing(t *testing.T) {
 	p := commands(t, chat.DecisionAsk, []string{"git * HEAD*", "sort -* a.txt", "kubectl ?* pods"}, nil)
-	for _, line := range []string{"git log HEAD --output=x", "git diff HEAD --ext-diff", "git log HEAD --output x", "kubectl get pods --kubeconfig ../x"} {
-		if v := p.Decide(Action{Tool: "command_exec", Shell: line, Root: t.TempDir()}); v.Decision == chat.DecisionAllow {
+	for _, line := range []string{"git log HEAD --output=x", "git diff HEAD --ext-diff", "git log HEAD --output x",
+		"kubectl get pods --kubeconfig ../x"} {
+		if v := p.Decide(Action{Tool: "command_exec", Shell: line,
+			Root: t.TempDir()}); v.Decision == chat.DecisionAllow {
 			t.Errorf("%s: %s", line, v)
 		}
 	}
-	if v := p.Decide(Action{Tool: "command_exec", Shell: "git log HEAD", Root: t.TempDir()}); v.Decision != chat.DecisionAllow {
+	if v := p.Decide(Action{Tool: "command_exec", Shell: "git log HEAD",
+		Root: t.TempDir()}); v.Decision != chat.DecisionAllow {
 		t.Errorf("git log HEAD: %s", v)
 	}
 }

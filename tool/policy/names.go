@@ -29,8 +29,9 @@ func foldNames(names []string) []string {
 var sensitiveDirs = []string{".ssh", ".aws", ".gcp", ".gnupg", ".azure", ".kube", ".docker", ".password-store"}
 
 // sensitiveNames are files of keys and accounts.
-var sensitiveNames = []string{".env", ".npmrc", ".netrc", "_netrc", ".pypirc", ".pgpass", ".my.cnf", ".git-credentials", ".htpasswd", ".dockercfg",
-	"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "passwd", "shadow", "gshadow", "sudoers", "credentials", "master.key"}
+var sensitiveNames = []string{".env", ".npmrc", ".netrc", "_netrc", ".pypirc", ".pgpass", ".my.cnf",
+	".git-credentials", ".htpasswd", ".dockercfg", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "passwd", "shadow",
+	"gshadow", "sudoers", "credentials", "master.key"}
 
 // sensitiveEndings are those of files that hold keys.
 var sensitiveEndings = []string{".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".gpg", ".asc"}
@@ -39,7 +40,8 @@ var sensitiveEndings = []string{".pem", ".key", ".p12", ".pfx", ".jks", ".keysto
 var sensitiveWords = lazily(`(^|[^a-z])(credentials?|secrets?|passwords?|passwd|shadow|private[-_]?key)([^a-z]|$)`)
 
 // dataEndings are those of files that hold values rather than programs or prose.
-var dataEndings = []string{"", ".json", ".yaml", ".yml", ".toml", ".ini", ".txt", ".cfg", ".conf", ".csv", ".xml", ".properties", ".env", ".db", ".sqlite", ".bak", ".old", ".enc"}
+var dataEndings = []string{"", ".json", ".yaml", ".yml", ".toml", ".ini", ".txt", ".cfg", ".conf", ".csv", ".xml",
+	".properties", ".env", ".db", ".sqlite", ".bak", ".old", ".enc"}
 
 // harmlessEnvs are examples that come with programs.
 var harmlessEnvs = []string{".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults"}
@@ -58,7 +60,8 @@ func sensitiveName(folded []string) string {
 	switch {
 	case slices.Contains(harmlessEnvs, name):
 		return ""
-	case slices.Contains(sensitiveNames, name), strings.HasPrefix(name, ".env."), strings.HasPrefix(name, "id_rsa"), strings.HasPrefix(name, "id_ed25519"):
+	case slices.Contains(sensitiveNames, name), strings.HasPrefix(name, ".env."), strings.HasPrefix(name, "id_rsa"),
+		strings.HasPrefix(name, "id_ed25519"):
 		return name
 	case slices.ContainsFunc(sensitiveEndings, func(e string) bool { return strings.HasSuffix(name, e) }):
 		return name
@@ -153,5 +156,7 @@ func badText(p string) string {
 
 // hidden reports whether a character cannot be seen, or changes how others are seen.
 func hidden(r rune) bool {
-	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) || unicode.IsControl(r) || r >= 0xfe00 && r <= 0xfe0f || r >= 0xe0100 && r <= 0xe01ef || r == 0x3164 || r == 0x115f || r == 0x1160 || r == 0x2800
+	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) || unicode.IsControl(r) ||
+		r >= 0xfe00 && r <= 0xfe0f || r >= 0xe0100 && r <= 0xe01ef || r == 0x3164 || r == 0x115f || r == 0x1160 ||
+		r == 0x2800
 }

@@ -7,7 +7,8 @@ import (
 
 // globals reads the options before a sub-command. Those that do nothing are not among the ones that are kept.
 func (a *analysis) globals(p *program, words []field) (kept, rest []field) {
-	for len(words) > 0 && words[0].known && strings.HasPrefix(words[0].text, "-") && (words[0].text != "--" || p.behind == "") {
+	for len(words) > 0 && words[0].known && strings.HasPrefix(words[0].text, "-") &&
+		(words[0].text != "--" || p.behind == "") {
 		o, name, value, joined := p.find(p.global, words[0].text)
 		n := 1
 		if !o.declared {
@@ -148,7 +149,8 @@ func (a *analysis) unknown(p *program, name, value string, joined bool, words []
 }
 
 // plainSetting is a value that names no file and no program.
-var plainSetting = lazily(`^([0-9]+[A-Za-z%]?|true|false|yes|no|on|off|auto|always|never|none|all|short|long|full|json|text|)$`)
+var plainSetting = lazily(
+	`^([0-9]+[A-Za-z%]?|true|false|yes|no|on|off|auto|always|never|none|all|short|long|full|json|text|)$`)
 
 // mayTake records that the word behind an option that nobody knows may be its value, and a file that is written.
 func (a *analysis) mayTake(words []field) {
@@ -179,7 +181,8 @@ func (a *analysis) cluster(p *program, words []field) (n int, last option) {
 		}
 		if i+1 < len(typed) {
 			value := typed[i+1:]
-			a.optionValue(o.kinds[0], field{text: strings.TrimPrefix(value, "="), known: true, tilde: strings.HasPrefix(value, "~")}, spelled)
+			a.optionValue(o.kinds[0], field{text: strings.TrimPrefix(value, "="), known: true,
+				tilde: strings.HasPrefix(value, "~")}, spelled)
 			return 1, option{}
 		}
 		if o.joined {

@@ -50,8 +50,8 @@ type Selector struct {
 	// diff|log". A last word * says that any words may follow, also of a program that the table of programs does not
 	// know.
 	Command []string
-	// Path lists patterns relative to the root: * stands for characters of one name, ** for any number of directories. A
-	// pattern that begins with a slash is about paths outside of the root.
+	// Path lists patterns relative to the root: * stands for characters of one name, ** for any number of directories.
+	// A pattern that begins with a slash is about paths outside of the root.
 	Path []string
 	// Op lists what is done with the path. Empty: anything.
 	Op []Op
@@ -138,7 +138,8 @@ func (p *Policy) Rules() []Rule { return slices.Clone(p.def.Rules) }
 // Hides reports whether every call of a tool is denied whatever its arguments, so that there is no use in offering it.
 func (p *Policy) Hides(tool string) bool {
 	for _, r := range p.rules {
-		if r.Decision == chat.DecisionDeny && len(r.Tool) > 0 && r.subject() == SubjectTool && len(r.args) == 0 && r.fitsTool(tool) {
+		if r.Decision == chat.DecisionDeny && len(r.Tool) > 0 && r.subject() == SubjectTool && len(r.args) == 0 &&
+			r.fitsTool(tool) {
 			return true
 		}
 	}
@@ -213,7 +214,8 @@ func compile(d Rule) (*rule, error) {
 	if n := count(d.Command, d.Path, d.Host); n > 1 {
 		return nil, errors.New("command, path and host are about different things: write a rule for each")
 	} else if n == 0 && len(d.Tool) == 0 && len(d.Args) == 0 && len(d.Op) == 0 {
-		return nil, errors.New("says nothing about which calls are meant: give one of tool, command, path, op, host, args")
+		return nil, errors.New("says nothing about which calls are meant: give one of tool, command, path, op, host, " +
+			"args")
 	}
 	if len(d.Op) > 0 && (len(d.Command) > 0 || len(d.Host) > 0) {
 		return nil, errors.New("op is about paths: it does not go with command or host")
@@ -333,7 +335,8 @@ func (r Rule) String() string {
 // yamlWord writes text so that YAML reads it back as the same text inside of a flow list.
 func yamlWord(s string) string {
 	for i, c := range s {
-		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || i > 0 && (c >= '0' && c <= '9' || c == '.' || c == '/' || c == '-' || c == '_')
+		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
+			i > 0 && (c >= '0' && c <= '9' || c == '.' || c == '/' || c == '-' || c == '_')
 		if !plain {
 			return strconv.Quote(s)
 		}

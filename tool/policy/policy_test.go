@@ -11,10 +11,12 @@ func commands(t *testing.T, def chat.Decision, allow, deny []string) *Policy {
 	t.Helper()
 	d := Definition{Default: def}
 	if len(allow) > 0 {
-		d.Rules = append(d.Rules, Rule{Decision: chat.DecisionAllow, Selector: Selector{Command: allow}, File: "p.yaml", Line: 3})
+		d.Rules = append(d.Rules, Rule{Decision: chat.DecisionAllow, Selector: Selector{Command: allow},
+			File: "p.yaml", Line: 3})
 	}
 	if len(deny) > 0 {
-		d.Rules = append(d.Rules, Rule{Decision: chat.DecisionDeny, Selector: Selector{Command: deny}, File: "p.yaml", Line: 4})
+		d.Rules = append(d.Rules, Rule{Decision: chat.DecisionDeny, Selector: Selector{Command: deny}, File: "p.yaml",
+			Line: 4})
 	}
 	p, err := New(d)
 	if err != nil {

@@ -31,12 +31,14 @@ func TestAbbreviations(t *testing.T) {
 			continue
 		}
 		seen[row] = true
-		p, err := New(Definition{Rules: []Rule{{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{command}}}}})
+		p, err := New(
+			Definition{Rules: []Rule{{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{command}}}}})
 		if err != nil {
 			continue // a name that no rule can spell
 		}
 		allows := func(option string) bool {
-			return p.Decide(Action{Tool: "sh", Shell: command + " " + option, Root: root}).Decision == chat.DecisionAllow
+			return p.Decide(Action{Tool: "sh", Shell: command + " " + option,
+				Root: root}).Decision == chat.DecisionAllow
 		}
 		for full, o := range row.options {
 			short := full[:len(full)-1]

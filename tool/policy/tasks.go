@@ -6,7 +6,8 @@ import (
 )
 
 // taskVerbs begin the names of what a project builds, tests and checks.
-var taskVerbs = strings.Fields(`all help default run boot build rebuild compile make assemble bundle pack package test tests unit integration e2e check checks checkstyle ci verify
+var taskVerbs = strings.Fields(
+	`all help default run boot build rebuild compile make assemble bundle pack package test tests unit integration e2e check checks checkstyle ci verify
 	validate lint lints fmt format style vet typecheck types type tsc mypy ruff black isort flake8 pylint eslint prettier stylelint clippy staticcheck golangci
 	clean distclean mostlyclean doc docs javadoc generate gen codegen proto protos bench benchmark benchmarks cover coverage cov race fuzz smoke spec specs
 	dev watch debug deps dependencies dependency tidy vendor download prepare pretest posttest prebuild postbuild typings tags list tasks projects properties
@@ -17,7 +18,8 @@ var taskVerbs = strings.Fields(`all help default run boot build rebuild compile 
 	precommit pre-commit preflight presubmit info version show print outdated size report reports stats kover dokka`)
 
 // taskOutward are words of tasks that others see, that change the machine, or that cannot be taken back.
-var taskOutward = strings.Fields(`deploy deployment publish release releases push upload install uninstall live ship promote rollout rollback sign
+var taskOutward = strings.Fields(
+	`deploy deployment publish release releases push upload install uninstall live ship promote rollout rollback sign
 	notarize send mail notify delete destroy drop reset purge wipe nuke prune kill stop start restart migrate migration migrations migrator seed db database
 	remote registry dockerhub npm pypi maven sonatype nexus s3 gcs aws gcp azure kubernetes k8s helm terraform apply tf exec execute eval shell ssh sudo root
 	su admin runner script hook hooks secret secrets login logout auth token upgrade bootstrap setup provision commit tag merge docker image images up down rm remove`)
@@ -48,5 +50,6 @@ func isTask(name string) bool {
 		}
 	}
 	verb := func(p string) bool { return slices.Contains(taskVerbs, strings.ToLower(p)) }
-	return verb(parts[0]) || strings.HasPrefix(name, ":") && verb(last[0]) || strings.Contains(name, ":") && verb(last[0])
+	return verb(parts[0]) || strings.HasPrefix(name, ":") && verb(last[0]) ||
+		strings.Contains(name, ":") && verb(last[0])
 }

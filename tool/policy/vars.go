@@ -13,10 +13,12 @@ import (
 const maxTurns = 500
 
 // shownVariables are of no use to anybody but to be shown.
-var shownVariables = []string{"HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "PATH", "SHELL", "LANG", "TERM", "HOSTNAME", "GOPATH", "GOROOT", "GOBIN", "JAVA_HOME", "VIRTUAL_ENV", "NODE_ENV", "CI", "RANDOM", "SECONDS", "LINENO", "COLUMNS"}
+var shownVariables = []string{"HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "PATH", "SHELL", "LANG", "TERM", "HOSTNAME",
+	"GOPATH", "GOROOT", "GOBIN", "JAVA_HOME", "VIRTUAL_ENV", "NODE_ENV", "CI", "RANDOM", "SECONDS", "LINENO", "COLUMNS"}
 
 // ownVariables are names in capitals that scripts use for themselves.
-var ownVariables = lazily(`^(VERSION|COMMIT|BRANCH|DATE|NOW|COUNT|FILES?|DIRS?|NAME|RESULT|STATUS|RC|TOTAL|START|END|LINE|PKG|[A-Z])$`)
+var ownVariables = lazily(
+	`^(VERSION|COMMIT|BRANCH|DATE|NOW|COUNT|FILES?|DIRS?|NAME|RESULT|STATUS|RC|TOTAL|START|END|LINE|PKG|[A-Z])$`)
 
 // expanded returns what an expansion stands for, as far as that is known, and judges the commands in it. What
 // is neither known nor shown is undecidable.
@@ -75,12 +77,14 @@ func (e *eval) trimmed(p *syntax.ParamExp, sc scope) bool {
 }
 
 // textExpansions are those that give a text and set nothing.
-var textExpansions = []syntax.ParExpOperator{syntax.AlternateUnset, syntax.AlternateUnsetOrNull, syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.RemSmallPrefix, syntax.RemLargePrefix,
-	syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll}
+var textExpansions = []syntax.ParExpOperator{syntax.AlternateUnset, syntax.AlternateUnsetOrNull, syntax.DefaultUnset,
+	syntax.DefaultUnsetOrNull, syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix,
+	syntax.RemLargeSuffix, syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll}
 
 // plainOutputs are commands that give a number or a revision, and what stands for it.
 var plainOutputs = map[string]string{
-	"nproc": "1", "git rev-parse HEAD": "0000000", "git rev-parse --short HEAD": "0000000", "git rev-parse --verify HEAD": "0000000",
+	"nproc": "1", "git rev-parse HEAD": "0000000", "git rev-parse --short HEAD": "0000000",
+	"git rev-parse --verify HEAD": "0000000",
 }
 
 // literals returns the words of a command as they stand there; those that are more than a text are empty.
@@ -144,7 +148,8 @@ func (e *eval) document(p *syntax.CmdSubst, sc scope) (string, bool) {
 
 // variable returns what is known of a variable that is looked at without any change.
 func (e *eval) variable(p *syntax.ParamExp) (field, bool) {
-	if p.Param == nil || p.Excl || p.Length || p.Width || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Names != 0 || p.Exp != nil {
+	if p.Param == nil || p.Excl || p.Length || p.Width || p.Index != nil || p.Slice != nil || p.Repl != nil ||
+		p.Names != 0 || p.Exp != nil {
 		return field{}, false
 	}
 	name := p.Param.Value
@@ -167,7 +172,8 @@ func (e *eval) set(name string, f field) {
 }
 
 // setters are programs of the shell that set variables, to what is not known.
-var setters = []string{"read", "unset", "getopts", "mapfile", "readarray", "wait", "eval", "source", ".", "export", "declare", "typeset", "readonly", "local", "let", "trap"}
+var setters = []string{"read", "unset", "getopts", "mapfile", "readarray", "wait", "eval", "source", ".", "export",
+	"declare", "typeset", "readonly", "local", "let", "trap"}
 
 // forget takes back what is known of variables where a program may set them. read sets those that it names to a text.
 func (e *eval) forget(words []field) {
@@ -230,7 +236,8 @@ func shows(words []field, i int) bool {
 	case "[[": // no shell makes several words of one there, and testWords has looked at what is worked out
 		return i > 0
 	case "test", "[":
-		return words[i].whole && !slices.ContainsFunc(words, func(w field) bool { return w.known && worksOut.MatchString(w.text) })
+		return words[i].whole &&
+			!slices.ContainsFunc(words, func(w field) bool { return w.known && worksOut.MatchString(w.text) })
 	}
 	return false
 }
@@ -265,10 +272,12 @@ func (e *eval) caseClause(c *syntax.CaseClause, sc scope) scope {
 }
 
 // textTests are the tests of [[ ]] in which no word is worked out.
-var textTests = []syntax.BinTestOperator{syntax.TsReMatch, syntax.TsMatchShort, syntax.TsMatch, syntax.TsNoMatch, syntax.TsBefore, syntax.TsAfter, syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno}
+var textTests = []syntax.BinTestOperator{syntax.TsReMatch, syntax.TsMatchShort, syntax.TsMatch, syntax.TsNoMatch,
+	syntax.TsBefore, syntax.TsAfter, syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno}
 
 // numberTests are those in which each word is a sum.
-var numberTests = []syntax.BinTestOperator{syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr}
+var numberTests = []syntax.BinTestOperator{syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss,
+	syntax.TsGtr}
 
 // testClause judges [[ ]]; ok is false if a word of it may be worked out.
 func (e *eval) testClause(c *syntax.TestClause, sc scope) (ok bool) {
@@ -437,8 +446,9 @@ func (e *eval) readLoop(s *syntax.Stmt, in *listing, sc scope) (after scope, ok 
 		return sc, false
 	}
 	call, isCall := c.Cond[0].Cmd.(*syntax.CallExpr)
-	if !isCall || len(c.Cond[0].Redirs) > 0 || c.Cond[0].Negated || len(call.Assigns) > 1 || len(call.Args) < 2 || len(call.Args) > 3 || call.Args[0].Lit() != "read" ||
-		len(call.Args) == 3 && call.Args[1].Lit() != "-r" || len(call.Assigns) == 1 && (call.Assigns[0].Name.Value != "IFS" || call.Assigns[0].Value != nil) {
+	if !isCall || len(c.Cond[0].Redirs) > 0 || c.Cond[0].Negated || len(call.Assigns) > 1 || len(call.Args) < 2 ||
+		len(call.Args) > 3 || call.Args[0].Lit() != "read" || len(call.Args) == 3 && call.Args[1].Lit() != "-r" ||
+		len(call.Assigns) == 1 && (call.Assigns[0].Name.Value != "IFS" || call.Assigns[0].Value != nil) {
 		return sc, false
 	}
 	name := call.Args[len(call.Args)-1].Lit()

@@ -55,8 +55,9 @@ func (e *eval) braces(parts []syntax.WordPart, sc scope) []field {
 		var next []field
 		for _, f := range fields {
 			for _, a := range alternatives {
-				next = append(next, field{text: f.text + a.text, known: f.known && a.known, glob: f.glob || a.glob, tilde: f.tilde || f.text == "" && a.tilde,
-					shown: (f.known || f.shown) && (a.known || a.shown), held: f.held || a.held})
+				next = append(next, field{text: f.text + a.text, known: f.known && a.known, glob: f.glob || a.glob,
+					tilde: f.tilde || f.text == "" && a.tilde, shown: (f.known || f.shown) && (a.known || a.shown),
+					held: f.held || a.held})
 			}
 		}
 		fields = next
@@ -83,7 +84,8 @@ func (e *eval) brace(b *syntax.BraceExp, sc scope) []field {
 func sequence(b *syntax.BraceExp) []field {
 	from, err1 := strconv.Atoi(b.Elems[0].Lit())
 	to, err2 := strconv.Atoi(b.Elems[1].Lit())
-	if err1 != nil || err2 != nil || len(b.Elems) > 2 || strings.HasPrefix(b.Elems[0].Lit(), "0") && from != 0 || strings.HasPrefix(b.Elems[1].Lit(), "0") && to != 0 {
+	if err1 != nil || err2 != nil || len(b.Elems) > 2 || strings.HasPrefix(b.Elems[0].Lit(), "0") && from != 0 ||
+		strings.HasPrefix(b.Elems[1].Lit(), "0") && to != 0 {
 		return []field{{}}
 	}
 	step := 1
@@ -244,7 +246,8 @@ func unescapeQuoted(s string) string {
 }
 
 // ansiEscapes are the escapes of one letter in $'..'.
-var ansiEscapes = map[byte]byte{'a': 7, 'b': 8, 'e': 27, 'E': 27, 'f': 12, 'n': 10, 'r': 13, 't': 9, 'v': 11, '\\': '\\', '\'': '\'', '"': '"', '?': '?'}
+var ansiEscapes = map[byte]byte{'a': 7, 'b': 8, 'e': 27, 'E': 27, 'f': 12, 'n': 10, 'r': 13, 't': 9, 'v': 11,
+	'\\': '\\', '\'': '\'', '"': '"', '?': '?'}
 
 // ansiC reads the escapes of $'..'. What it does not know, or would make a NUL, is no text.
 func ansiC(s string) (string, bool) {

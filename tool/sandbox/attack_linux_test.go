@@ -63,19 +63,22 @@ var attacks = map[string]func(args []string) error{
 	"dotdot":       func(a []string) error { return reads("../" + a[0]) },
 	"chmod":        func(a []string) error { return os.Chmod(a[0], 0o777) },
 
-	"tcp":             dial("tcp"),
-	"udp":             udp,
-	"unix":            dial("unix"),
-	"abstract":        dial("unix"),
-	"mptcp":           mptcp,
-	"listen":          func([]string) error { l, err := net.Listen("tcp4", "127.0.0.1:0"); return closes(l, err) },
-	"packet":          makesSocket(unix.AF_PACKET, unix.SOCK_RAW, 0),
-	"raw":             makesSocket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP),
-	"netlink":         makesSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE),
-	"netlink-uevent":  makesSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT),
-	"vsock":           makesSocket(unix.AF_VSOCK, unix.SOCK_STREAM, 0),
-	"alg":             makesSocket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0),
-	"unix-socketpair": func([]string) error { _, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); return err },
+	"tcp":            dial("tcp"),
+	"udp":            udp,
+	"unix":           dial("unix"),
+	"abstract":       dial("unix"),
+	"mptcp":          mptcp,
+	"listen":         func([]string) error { l, err := net.Listen("tcp4", "127.0.0.1:0"); return closes(l, err) },
+	"packet":         makesSocket(unix.AF_PACKET, unix.SOCK_RAW, 0),
+	"raw":            makesSocket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP),
+	"netlink":        makesSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE),
+	"netlink-uevent": makesSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT),
+	"vsock":          makesSocket(unix.AF_VSOCK, unix.SOCK_STREAM, 0),
+	"alg":            makesSocket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0),
+	"unix-socketpair": func([]string) error {
+		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		return err
+	},
 
 	"ptrace":           func(a []string) error { return syscall.PtraceAttach(pid(a)) },
 	"process-vm-readv": processVMReadv,
@@ -115,7 +118,9 @@ var attacks = map[string]func(args []string) error{
 	"hog-closed": hogClosed,
 	"hog-sysv":   hogSystemV,
 	"hog-socket": hogSockets,
-	"hog-shm":    func([]string) error { return fills(unix.Open("/dev/shm/wield-hog", unix.O_CREAT|unix.O_RDWR, 0o600)) },
+	"hog-shm": func([]string) error {
+		return fills(unix.Open("/dev/shm/wield-hog", unix.O_CREAT|unix.O_RDWR, 0o600))
+	},
 }
 
 func reads(name string) error {
@@ -358,7 +363,8 @@ func mount([]string) error {
 }
 
 func perf([]string) error {
-	_, err := unix.PerfEventOpen(&unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_DUMMY, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{}))}, 0, -1, -1, 0)
+	_, err := unix.PerfEventOpen(&unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_DUMMY,
+		Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{}))}, 0, -1, -1, 0)
 	return err
 }
 

@@ -19,7 +19,8 @@ func TestGroupHoldsMemory(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %s", name, b, err, want)
 		}
 	}
-	for events, want := range map[string]bool{"low 0\nhigh 0\nmax 3\noom 0\noom_kill 0\n": false, "low 0\nmax 3\noom 1\noom_kill 1\n": true} {
+	for events, want := range map[string]bool{"low 0\nhigh 0\nmax 3\noom 0\noom_kill 0\n": false,
+		"low 0\nmax 3\noom 1\noom_kill 1\n": true} {
 		if err := os.WriteFile(filepath.Join(g.Dir, "memory.events"), []byte(events), 0o600); err != nil {
 			t.Fatal(err)
 		}

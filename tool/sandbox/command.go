@@ -150,8 +150,8 @@ const marker = "WIELD_RUN"
 
 // inherited are the variables that Environ takes over: what programs need to find themselves and to write
 // text, and nothing that tells who somebody is to a service.
-var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TZ", "TERM",
-	"TMPDIR", "NO_COLOR", "SYSTEMROOT", "PATHEXT", "TEMP", "TMP", "USERPROFILE"}
+var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES",
+	"TZ", "TERM", "TMPDIR", "NO_COLOR", "SYSTEMROOT", "PATHEXT", "TEMP", "TMP", "USERPROFILE"}
 
 // Environ returns an environment for a Command: the few variables of the caller that every program needs, and
 // those that are named besides. Names, not patterns, so that no secret slips through.
@@ -207,7 +207,8 @@ func (c Command) checked() (Command, error) {
 				return c, err
 			}
 			if isTop((*list)[i]) && c.Level.atLeast(Workspace) {
-				return c, badCommand("with all of %s open there are no walls; name the directories that the program needs", (*list)[i])
+				return c, badCommand("with all of %s open there are no walls; name the directories that the program "+
+					"needs", (*list)[i])
 			}
 		}
 	}
@@ -223,7 +224,9 @@ func (c Command) protected() []string {
 	var list []string
 	for _, p := range c.Protected {
 		p, err := real(p)
-		if err == nil && !isTop(p) && !slices.Contains(list, p) && (!c.Level.atLeast(Workspace) || under(p, c.Writable) || slices.ContainsFunc(c.Writable, func(w string) bool { return under(w, []string{p}) })) {
+		if err == nil && !isTop(p) && !slices.Contains(list, p) &&
+			(!c.Level.atLeast(Workspace) || under(p, c.Writable) ||
+				slices.ContainsFunc(c.Writable, func(w string) bool { return under(w, []string{p}) })) {
 			list = append(list, p)
 		}
 	}

@@ -214,9 +214,12 @@ var escapes = []escape{
 	{name: "hard-link", args: theSecret},
 	{name: "symlink", args: theSecret},
 	{name: "symlink-swap", args: func(w world) []string { return []string{w.secret, "10000"} }},
-	{name: "shared-temp", as: "write", args: at(func(world) string { return "/dev/shm/wield-test-" + strconv.Itoa(os.Getpid()) }), open: []sandbox.Level{sandbox.Strict}},
+	{name: "shared-temp", as: "write",
+		args: at(func(world) string { return "/dev/shm/wield-test-" + strconv.Itoa(os.Getpid()) }),
+		open: []sandbox.Level{sandbox.Strict}},
 	{name: "chmod", args: theSecret, open: []sandbox.Level{sandbox.Workspace}},
-	{name: "system-write", as: "write", args: at(func(world) string { return "/usr/local/lib/wield-test-" + strconv.Itoa(os.Getpid()) }), root: true},
+	{name: "system-write", as: "write",
+		args: at(func(world) string { return "/usr/local/lib/wield-test-" + strconv.Itoa(os.Getpid()) }), root: true},
 	{name: "sysctl", as: "open-write", args: at(func(world) string { return "/proc/sys/kernel/hostname" }), root: true},
 	{name: "shadow", as: "open-write", args: at(func(world) string { return "/etc/shadow" }), root: true},
 	{name: "proc-root-self", as: "proc-root", args: func(w world) []string { return []string{"self", w.secret} }},
@@ -235,7 +238,8 @@ var escapes = []escape{
 	{name: "raw", args: nothing, root: true, net: true},
 
 	{name: "ptrace", args: theVictim, root: true},
-	{name: "process-vm-readv", args: func(w world) []string { return []string{strconv.Itoa(os.Getpid()), w.addr} }, root: true},
+	{name: "process-vm-readv", args: func(w world) []string { return []string{strconv.Itoa(os.Getpid()), w.addr} },
+		root: true},
 	{name: "proc-mem", args: theVictim, root: true},
 	{name: "proc-environ", args: theVictim},
 	{name: "signal", args: theVictim},
@@ -447,7 +451,8 @@ func TestOtherEnvironment(t *testing.T) {
 			t.Fatal(err)
 		}
 		of := "/proc/" + strings.TrimSpace(pid)
-		said, _, _ := sh(t, sandbox.Command{Level: l}, "(cat "+of+"/environ; head -c1 "+of+"/maps; readlink "+of+"/fd/0) 2>/dev/null; echo end")
+		said, _, _ := sh(t, sandbox.Command{Level: l}, "(cat "+of+"/environ; head -c1 "+of+"/maps; readlink "+of+
+			"/fd/0) 2>/dev/null; echo end")
 		if said != "end\n" {
 			t.Errorf("%s: %q", l, said)
 		}

@@ -32,7 +32,8 @@ func (s *spec) starts() []*syscall.SysProcAttr {
 	if s.Bubblewrap != "" || len(s.fenced()) == 0 && s.Level != Limits || mayMount() {
 		return []*syscall.SysProcAttr{plain}
 	}
-	own := &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWUSER, AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
+	own := &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWUSER,
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}}
 	return []*syscall.SysProcAttr{own, plain}
@@ -91,12 +92,14 @@ const sharedMemory = "/dev/shm"
 // there, and goes with the run. It is twice as large as the limit, so that the supervisor sees that too much is in it.
 // It reports whether it did: not where the run works in that place.
 func (s *spec) ownShared() bool {
-	if s.Level != Limits || s.Limits.Memory <= 0 || slices.ContainsFunc(append([]string{s.Dir, s.Program}, s.Walls.Writable...), func(p string) bool {
-		return under(p, []string{sharedMemory})
-	}) {
+	if s.Level != Limits || s.Limits.Memory <= 0 ||
+		slices.ContainsFunc(append([]string{s.Dir, s.Program}, s.Walls.Writable...), func(p string) bool {
+			return under(p, []string{sharedMemory})
+		}) {
 		return false
 	}
-	return unix.Mount("tmpfs", sharedMemory, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777,size="+strconv.FormatInt(2*s.Limits.Memory, 10)) == nil
+	return unix.Mount("tmpfs", sharedMemory, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV,
+		"mode=1777,size="+strconv.FormatInt(2*s.Limits.Memory, 10)) == nil
 }
 
 // readOnly gives this thread mounts of its own, and makes paths read-only in them, but for what is writable
@@ -170,8 +173,8 @@ var betweenWalls = []int{unix.CAP_DAC_OVERRIDE}
 
 // unwalled lists what a superuser keeps at the level limits: rights on files and users. No mounts, no limits
 // of others, no devices.
-var unwalled = []int{unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID,
-	unix.CAP_NET_BIND_SERVICE}
+var unwalled = []int{unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_KILL,
+	unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_NET_BIND_SERVICE}
 
 // weaken takes from this thread, and from what it starts, all capabilities but some.
 func weaken(keep []int) ([]Layer, error) {
@@ -184,7 +187,8 @@ func weaken(keep []int) ([]Layer, error) {
 		if slices.Contains(keep, c) {
 			continue
 		}
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil && err != unix.EINVAL && err != unix.EPERM {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil && err != unix.EINVAL &&
+			err != unix.EPERM {
 			return nil, describe("capabilities", err)
 		}
 	}

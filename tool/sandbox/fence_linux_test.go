@@ -27,14 +27,17 @@ func fencedTree(t *testing.T) (dir string, protected []string) {
 			t.Fatal(err)
 		}
 	}
-	return dir, []string{filepath.Join(dir, "tools"), filepath.Join(dir, "a/b/tools"), filepath.Join(dir, "wield.yaml"), filepath.Join(dir, "not-there")}
+	return dir, []string{filepath.Join(dir, "tools"), filepath.Join(dir, "a/b/tools"),
+		filepath.Join(dir, "wield.yaml"), filepath.Join(dir, "not-there")}
 }
 
 // changes are lines for a shell that change what is protected, or put something else in its place.
 var changes = []string{
-	"echo after > tools/x.py", "echo after >> tools/x.py", "echo after > wield.yaml", "rm -f wield.yaml", "mv wield.yaml other.yaml", "echo x > new; mv -f new wield.yaml",
-	"echo after > tools/new.py", "mkdir tools/d", "rm -rf tools", "mv tools elsewhere", "chmod 0 tools/x.py", "touch -d 2000-01-01 tools/x.py",
-	"mv a elsewhere", "mv a/b a/c", "echo after > a/b/tools/x.py", "ln -f plain/x tools/x.py", "truncate -s 0 tools/x.py", "ln -s plain/x tools/link",
+	"echo after > tools/x.py", "echo after >> tools/x.py", "echo after > wield.yaml", "rm -f wield.yaml",
+	"mv wield.yaml other.yaml", "echo x > new; mv -f new wield.yaml", "echo after > tools/new.py", "mkdir tools/d",
+	"rm -rf tools", "mv tools elsewhere", "chmod 0 tools/x.py", "touch -d 2000-01-01 tools/x.py",
+	"mv a elsewhere", "mv a/b a/c", "echo after > a/b/tools/x.py", "ln -f plain/x tools/x.py",
+	"truncate -s 0 tools/x.py", "ln -s plain/x tools/link",
 	"mount -o remount,rw $PWD/tools && echo after > tools/x.py", "umount -l $PWD/tools && echo after > tools/x.py",
 	"unshare -Urm sh -c 'umount -l tools; mount -o remount,bind,rw tools; echo after > tools/x.py'",
 	"ln wield.yaml second; echo after > second",
@@ -43,10 +46,12 @@ var changes = []string{
 // TestProtected checks that nothing changes what is protected though it lies in a directory that may be
 // changed, and that each change works where nothing is.
 func TestProtected(t *testing.T) {
-	line := "(" + strings.Join(changes, "); (") + "); echo later > plain/x; echo new > plain/y; echo open > a/b/tools/open/x; cat plain/x plain/y a/b/tools/open/x"
+	line := "(" + strings.Join(changes, "); (") +
+		"); echo later > plain/x; echo new > plain/y; echo open > a/b/tools/open/x; cat plain/x plain/y a/b/tools/open/x"
 	for _, l := range levels(t, sandbox.Limits, sandbox.Workspace, sandbox.Strict) {
 		dir, protected := fencedTree(t)
-		c := sandbox.Command{Level: l, Dir: dir, Writable: []string{dir, filepath.Join(dir, "a/b/tools/open")}, Protected: protected}
+		c := sandbox.Command{Level: l, Dir: dir, Writable: []string{dir, filepath.Join(dir, "a/b/tools/open")},
+			Protected: protected}
 		p, out := fencedRun(t, c, line)
 		if !slices.ContainsFunc(p.Effective().Layers, func(l sandbox.Layer) bool { return l.Name == "read-only" }) {
 			t.Logf("%s: this machine gives no mount namespace, so that nothing is protected", l)
@@ -89,7 +94,8 @@ func TestProtectedFromAbove(t *testing.T) {
 	for _, l := range levels(t, sandbox.Limits) {
 		dir, protected := fencedTree(t)
 		c := sandbox.Command{Level: l, Dir: t.TempDir(), Protected: protected}
-		p, out := fencedRun(t, c, "mv "+dir+" "+dir+"2; mv "+filepath.Dir(dir)+" "+dir+"3; mv "+dir+"/a "+dir+"/c; mv "+dir+"/a/b "+dir+"/a/c; echo new > "+dir+"/a/new")
+		p, out := fencedRun(t, c, "mv "+dir+" "+dir+"2; mv "+filepath.Dir(dir)+" "+dir+"3; mv "+dir+"/a "+dir+"/c; mv "+
+			dir+"/a/b "+dir+"/a/c; echo new > "+dir+"/a/new")
 		if !slices.ContainsFunc(p.Effective().Layers, func(l sandbox.Layer) bool { return l.Name == "read-only" }) {
 			t.Skip("this machine gives no mount namespace, so that nothing is protected")
 		}
@@ -104,7 +110,8 @@ func TestProtectedFromAbove(t *testing.T) {
 // TestUnprotected checks that what TestProtected tries is tried in earnest.
 func TestUnprotected(t *testing.T) {
 	dir, _ := fencedTree(t)
-	_, out := fencedRun(t, sandbox.Command{Level: sandbox.None, Dir: dir}, "echo after > tools/x.py; rm wield.yaml; mv a/b a/c; cat a/c/tools/x.py tools/x.py; ls")
+	_, out := fencedRun(t, sandbox.Command{Level: sandbox.None, Dir: dir},
+		"echo after > tools/x.py; rm wield.yaml; mv a/b a/c; cat a/c/tools/x.py tools/x.py; ls")
 	if want := "beforeafter\na\nplain\ntools\n"; out != want {
 		t.Errorf("%q, want %q", out, want)
 	}
@@ -120,11 +127,15 @@ func TestMachine(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	for _, line := range []string{`printf '%s' "$0" > ` + file, `mount -o remount,rw /proc/sys; printf '%s' "$0" > ` + file, `umount -l /proc/sys; printf '%s' "$0" > ` + file,
-		`mount -t proc proc /mnt; printf '%s' "$0" > /mnt/sys/kernel/core_pattern`, `printf '%s' "$0" > /proc/1/root` + file} {
+	for _, line := range []string{`printf '%s' "$0" > ` + file, `mount -o remount,rw /proc/sys; printf '%s' "$0" > ` +
+		file, `umount -l /proc/sys; printf '%s' "$0" > ` + file,
+		`mount -t proc proc /mnt; printf '%s' "$0" > /mnt/sys/kernel/core_pattern`,
+		`printf '%s' "$0" > /proc/1/root` + file} {
 		dir := t.TempDir()
 		var out strings.Builder
-		c := sandbox.Command{Level: sandbox.Limits, Dir: dir, Argv: []string{"/bin/sh", "-c", line + "; echo $? > f; chown 1:1 f; cat f", strings.TrimSpace(string(before))}, Stdout: &out}
+		c := sandbox.Command{Level: sandbox.Limits, Dir: dir,
+			Argv: []string{"/bin/sh", "-c", line + "; echo $? > f; chown 1:1 f; cat f",
+				strings.TrimSpace(string(before))}, Stdout: &out}
 		if _, err := sandbox.Run(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +172,8 @@ func TestInstallation(t *testing.T) {
 	}
 	env := []string{"HOME=" + home, "PATH=" + home + "/bin:" + home + "/.env/shims:" + version + "/bin:/usr/bin:/bin"}
 	for _, l := range levels(t, sandbox.Workspace, sandbox.Strict) {
-		_, out := fencedRun(t, sandbox.Command{Level: l, Dir: t.TempDir(), Env: env}, "snake; shimmed; script; cat "+home+"/lib/private")
+		_, out := fencedRun(t, sandbox.Command{Level: l, Dir: t.TempDir(), Env: env},
+			"snake; shimmed; script; cat "+home+"/lib/private")
 		if strings.Count(out, "library\n") != 3 || slices.Contains(strings.Split(out, "\n"), "private") {
 			t.Errorf("%s: %s", l, out)
 		}

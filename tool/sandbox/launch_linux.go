@@ -220,7 +220,8 @@ func limitDetail(l ProcessLimits) string {
 		n    int64
 		unit string
 	}{
-		{"memory", l.Memory >> 20, " MiB"}, {"processes", int64(l.Processes), ""}, {"file size", l.FileSize >> 20, " MiB"}, {"open files", int64(l.OpenFiles), ""},
+		{"memory", l.Memory >> 20, " MiB"}, {"processes", int64(l.Processes), ""},
+		{"file size", l.FileSize >> 20, " MiB"}, {"open files", int64(l.OpenFiles), ""},
 	} {
 		if v.n <= 0 {
 			continue

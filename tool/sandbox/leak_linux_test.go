@@ -43,7 +43,8 @@ func alive(text string) []string {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, f := range files {
 		b, err := os.ReadFile(f)
-		if err == nil && bytes.Contains(b, []byte(text)) && filepath.Base(filepath.Dir(f)) != strconv.Itoa(os.Getpid()) {
+		if err == nil && bytes.Contains(b, []byte(text)) &&
+			filepath.Base(filepath.Dir(f)) != strconv.Itoa(os.Getpid()) {
 			line, _ := os.ReadFile(filepath.Dir(f) + "/cmdline")
 			found = append(found, filepath.Base(filepath.Dir(f))+" "+strings.ReplaceAll(string(line), "\x00", " "))
 		}
@@ -84,7 +85,8 @@ func TestNothingIsLeft(t *testing.T) {
 		calls, _ = strconv.Atoi(s)
 	}
 	given := levels(t)
-	if _, err := sandbox.Run(t.Context(), sandbox.Command{Argv: []string{"true"}}); err != nil { // what is opened once and kept
+	if _, err := sandbox.Run(t.Context(), sandbox.Command{Argv: []string{"true"}}); err != nil {
+		// what is opened once and kept
 		t.Fatal(err)
 	}
 	temp := t.TempDir()
@@ -107,8 +109,9 @@ func TestNothingIsLeft(t *testing.T) {
 				level := given[n/len(shapes)%len(given)]
 				moment := time.Duration(n*7919%40) * time.Millisecond
 				ctx, cancel := context.WithCancel(context.Background())
-				c := sandbox.Command{Argv: []string{"sh", "-c", shape.line}, Dir: "/", Level: level, Stdout: new(bytes.Buffer), Stderr: new(bytes.Buffer),
-					Env: []string{"PATH=/usr/bin:/bin", mark}, Limits: sandbox.ProcessLimits{Grace: 5 * time.Millisecond}}
+				c := sandbox.Command{Argv: []string{"sh", "-c", shape.line}, Dir: "/", Level: level,
+					Stdout: new(bytes.Buffer), Stderr: new(bytes.Buffer), Env: []string{"PATH=/usr/bin:/bin", mark},
+					Limits: sandbox.ProcessLimits{Grace: 5 * time.Millisecond}}
 				if n%2 == 0 {
 					c.Limits.Time = moment + 1
 				} else {
@@ -133,7 +136,8 @@ func TestNothingIsLeft(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	t.Logf("%d calls in %v: %d timed out, %d cancelled, %d ended by themselves", calls, time.Since(start).Round(time.Millisecond), timeouts.Load(), cancels.Load(), ended.Load())
+	t.Logf("%d calls in %v: %d timed out, %d cancelled, %d ended by themselves", calls,
+		time.Since(start).Round(time.Millisecond), timeouts.Load(), cancels.Load(), ended.Load())
 
 	for _, text := range []string{mark, sandbox.Marker + "="} {
 		if left := alive(text); len(left) > 0 && text == mark {

@@ -97,7 +97,8 @@ func TestMemoryThatIsNotPrivate(t *testing.T) {
 	given := levels(t, sandbox.Limits, sandbox.Workspace, sandbox.Strict)
 	for _, hog := range []string{"hog-memfd", "hog-shared", "hog-temp", "hog-shm", "hog-closed", "hog-socket"} {
 		for _, l := range given {
-			if l == sandbox.Workspace && (hog == "hog-shm" || hog == "hog-closed") || l != sandbox.Strict && hog == "hog-temp" {
+			if l == sandbox.Workspace && (hog == "hog-shm" || hog == "hog-closed") ||
+				l != sandbox.Strict && hog == "hog-temp" {
 				continue // the one is refused, the other on a disk
 			}
 			t.Run(hog+"/"+string(l), func(t *testing.T) {
@@ -108,7 +109,8 @@ func TestMemoryThatIsNotPrivate(t *testing.T) {
 					}
 				})
 				var out bytes.Buffer
-				c := sandbox.Command{Level: l, Dir: t.TempDir(), Argv: []string{exe, attackArg, hog}, Limits: sandbox.ProcessLimits{Memory: hogLimit, Time: 50 * time.Second}, Stdout: &out, Stderr: &out}
+				c := sandbox.Command{Level: l, Dir: t.TempDir(), Argv: []string{exe, attackArg, hog},
+					Limits: sandbox.ProcessLimits{Memory: hogLimit, Time: 50 * time.Second}, Stdout: &out, Stderr: &out}
 				if exit, err := sandbox.Run(t.Context(), c); !errors.Is(err, sandbox.ErrMemory) {
 					t.Errorf("it ended with %v, %+v: %s", err, exit, &out)
 				}
@@ -160,7 +162,8 @@ func TestSystemV(t *testing.T) {
 	before := segments()
 	for _, l := range levels(t, sandbox.Limits, sandbox.Workspace, sandbox.Strict) {
 		var out bytes.Buffer
-		c := sandbox.Command{Level: l, Dir: t.TempDir(), Argv: []string{exe, attackArg, "hog-sysv"}, Limits: sandbox.ProcessLimits{Memory: hogLimit}, Stdout: &out, Stderr: &out}
+		c := sandbox.Command{Level: l, Dir: t.TempDir(), Argv: []string{exe, attackArg, "hog-sysv"},
+			Limits: sandbox.ProcessLimits{Memory: hogLimit}, Stdout: &out, Stderr: &out}
 		_, err := sandbox.Run(t.Context(), c)
 		if l == sandbox.Limits && os.Geteuid() != 0 {
 			continue // more than the limit can stand there, for as long as the run

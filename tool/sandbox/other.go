@@ -19,8 +19,9 @@ func plant(_ context.Context, p *Process, c Command, program string, s *streams)
 	if c.Level.atLeast(Workspace) {
 		return nil, &Error{Kind: ErrLevel, Text: string(c.Level), Missing: missing()}
 	}
-	cmd := &exec.Cmd{Path: program, Args: c.Argv, Dir: c.Dir, Env: append(c.Env[:len(c.Env):len(c.Env)], marker+"="+p.id),
-		Stdin: s.stdin, Stdout: s.stdout, Stderr: s.stderr, SysProcAttr: grouped()}
+	cmd := &exec.Cmd{Path: program, Args: c.Argv, Dir: c.Dir,
+		Env: append(c.Env[:len(c.Env):len(c.Env)], marker+"="+p.id), Stdin: s.stdin, Stdout: s.stdout,
+		Stderr: s.stderr, SysProcAttr: grouped()}
 	if err := cmd.Start(); err != nil {
 		return nil, &Error{Kind: ErrCommand, Err: err}
 	}
@@ -30,7 +31,8 @@ func plant(_ context.Context, p *Process, c Command, program string, s *streams)
 }
 
 func missing() []Missing {
-	return []Missing{{"walls around processes on " + runtime.GOOS, "wield builds them on Linux only; use the level limits, or run wield in a container or a virtual machine"}}
+	return []Missing{{"walls around processes on " + runtime.GOOS, "wield builds them on Linux only; use the level " +
+		"limits, or run wield in a container or a virtual machine"}}
 }
 
 // A groupTree is a process and what the system lets us reach with it.

@@ -38,7 +38,8 @@ const patience = 30 * time.Second
 // plant starts a supervisor and has it start the program.
 func plant(ctx context.Context, p *Process, c Command, program string, s *streams) (tree, error) {
 	if helping() {
-		return nil, &Error{Kind: ErrHelper, Text: "this process is itself a supervisor: its program does not call sandbox.Main first"}
+		return nil, &Error{Kind: ErrHelper, Text: "this process is itself a supervisor: its program does not call " +
+			"sandbox.Main first"}
 	}
 	sp, err := p.spec(c, program)
 	if err != nil {
@@ -83,7 +84,8 @@ func (p *Process) spec(c Command, program string) (*spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	sp := &spec{ID: p.id, Program: program, Argv: c.Argv, Dir: c.Dir, Env: c.Env, Level: level, Net: c.Net, Limits: c.Limits, Bubblewrap: bubblewrap, Protected: c.Protected}
+	sp := &spec{ID: p.id, Program: program, Argv: c.Argv, Dir: c.Dir, Env: c.Env, Level: level, Net: c.Net,
+		Limits: c.Limits, Bubblewrap: bubblewrap, Protected: c.Protected}
 	if level.atLeast(Workspace) {
 		if sp.Walls, err = newWalls(c, program); err != nil {
 			return nil, &Error{Kind: ErrHelper, Err: err}
@@ -126,7 +128,8 @@ func (t *supervisorTree) start(s *streams, sp *spec) error {
 	}
 	defer statusTheirs.Close()
 	t.status, t.lines = stat, bufio.NewReader(stat)
-	attr := &os.ProcAttr{Dir: "/", Env: []string{marker + "=" + t.id}, Files: append(s.theirs(), controlTheirs, statusTheirs)}
+	attr := &os.ProcAttr{Dir: "/", Env: []string{marker + "=" + t.id},
+		Files: append(s.theirs(), controlTheirs, statusTheirs)}
 	for _, attr.Sys = range sp.starts() {
 		if t.supervisor, err = os.StartProcess(self, []string{"wield-sandbox", hidden}, attr); err == nil {
 			return nil
@@ -168,7 +171,9 @@ func startError(c Command, sp *spec, f *failure, s *streams) error {
 	case f.Layer == "exec":
 		e.Kind, e.Text = ErrCommand, fmt.Sprintf("%q", c.Argv[0])
 		if f.Errno == syscall.EACCES && sp.Level.atLeast(Workspace) {
-			e.Missing = []Missing{{"the level " + string(sp.Level) + " may not allow the program's directory, or that of its interpreter", "let " + filepath.Dir(sp.Program) + " be read, and put the interpreter's directory into PATH"}}
+			e.Missing = []Missing{{"the level " + string(sp.Level) + " may not allow the program's directory, or " +
+				"that of its interpreter", "let " + filepath.Dir(sp.Program) + " be read, and put the interpreter's " +
+				"directory into PATH"}}
 		}
 	case fixes[f.Layer] != "":
 		e.Kind = ErrLevel

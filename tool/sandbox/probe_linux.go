@@ -14,11 +14,15 @@ import (
 
 // fixes say how to get what is missing.
 var fixes = map[string]string{
-	"landlock":     "it needs Linux 6.12 with Landlock switched on (lsm=landlock,... on the kernel's command line); or install bubblewrap",
-	"seccomp":      "it needs a kernel with seccomp filters, on amd64 or arm64",
-	"bubblewrap":   "install it (Debian, Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap; Alpine: apk add bubblewrap); where it is there, the system must let it make user namespaces (in a container: run with --security-opt seccomp=unconfined, or as a user who may)",
+	"landlock": "it needs Linux 6.12 with Landlock switched on (lsm=landlock,... on the kernel's command line); " +
+		"or install bubblewrap",
+	"seccomp": "it needs a kernel with seccomp filters, on amd64 or arm64",
+	"bubblewrap": "install it (Debian, Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap; Alpine: " +
+		"apk add bubblewrap); where it is there, the system must let it make user namespaces (in a container: run " +
+		"with --security-opt seccomp=unconfined, or as a user who may)",
 	"capabilities": "run wield as an ordinary user",
-	"mounts":       "run wield as an ordinary user: this superuser may neither mount nor is kept from writing /proc/sys",
+	"mounts": "run wield as an ordinary user: this superuser may neither mount nor is kept from writing " +
+		"/proc/sys",
 }
 
 func lacks(what string) Missing { return Missing{What: what, Fix: fixes[strings.Fields(what)[0]]} }
@@ -82,7 +86,8 @@ func Probe() Machine {
 		{Name: "rlimits", OK: true, Detail: "memory, file size, open files, processor time of each process"},
 		{Name: "no_new_privs", OK: true},
 		probeGroup(),
-		{Name: "landlock", OK: abi >= enoughLandlock, Detail: "ABI " + strconv.Itoa(abi) + ", needed " + strconv.Itoa(enoughLandlock)},
+		{Name: "landlock", OK: abi >= enoughLandlock,
+			Detail: "ABI " + strconv.Itoa(abi) + ", needed " + strconv.Itoa(enoughLandlock)},
 		{Name: "seccomp", OK: found.seccomp, Detail: "filters on " + runtime.GOARCH},
 		{Name: "bubblewrap", OK: wrapOK, Detail: wrap},
 	}
@@ -153,7 +158,8 @@ func probeBubblewrap() (detail string, ok bool) {
 	defer cancel()
 	version, _ := exec.CommandContext(ctx, path, "--version").Output()
 	detail = strings.TrimSpace(string(version))
-	cmd := exec.CommandContext(ctx, path, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "/proc/self/exe", "--version")
+	cmd := exec.CommandContext(ctx, path, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
+		"--", "/proc/self/exe", "--version")
 	cmd.Env = []string{}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

@@ -43,7 +43,9 @@ func TestMeans(t *testing.T) {
 		}
 		var e *Error
 		if !errors.Is(err, ErrLevel) || !errors.As(err, &e) ||
-			!slices.ContainsFunc(e.Missing, func(m Missing) bool { return strings.HasPrefix(m.What, c.needs) && m.Fix != "" }) {
+			!slices.ContainsFunc(e.Missing, func(m Missing) bool {
+				return strings.HasPrefix(m.What, c.needs) && m.Fix != ""
+			}) {
 			t.Errorf("%s, %s: %v does not say that %s is missing and how to get it", c.name, c.level, err, c.needs)
 		}
 	}

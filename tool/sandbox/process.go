@@ -178,7 +178,8 @@ func (p *Process) supervise(ctx context.Context, l ProcessLimits, t tree, s *str
 	streamErr := s.wait()
 	t.cleanup()
 
-	p.exit = Exit{Code: r.Code, Signal: r.Signal, SignalNumber: r.Number, Time: time.Since(started), User: r.User, System: r.System, MaxMemory: r.MaxMemory, Survivors: r.Survivors}
+	p.exit = Exit{Code: r.Code, Signal: r.Signal, SignalNumber: r.Number, Time: time.Since(started), User: r.User,
+		System: r.System, MaxMemory: r.MaxMemory, Survivors: r.Survivors}
 	p.exit.Stdout, p.exit.Stderr, p.exit.Truncated = s.counts()
 	p.err = reason(why, streamErr, r)
 }

@@ -68,8 +68,9 @@ func TestRun(t *testing.T) {
 			dir := t.TempDir()
 			var stdout, stderr bytes.Buffer
 			p, err := sandbox.Start(t.Context(), sandbox.Command{
-				Argv: []string{"sh", "-c", `cat; pwd; echo "$0" "$1" "$A$B$HIDDEN"; echo trouble >&2; exit 3`, "name", "; rm -rf $HOME"},
-				Dir:  dir, Level: l, Stdin: strings.NewReader("input\n"), Stdout: &stdout, Stderr: &stderr,
+				Argv: []string{"sh", "-c", `cat; pwd; echo "$0" "$1" "$A$B$HIDDEN"; echo trouble >&2; exit 3`, "name",
+					"; rm -rf $HOME"},
+				Dir: dir, Level: l, Stdin: strings.NewReader("input\n"), Stdout: &stdout, Stderr: &stderr,
 				Env: []string{"PATH=/usr/bin:/bin", "A=1", "B=2"},
 			})
 			if err != nil {
@@ -115,20 +116,26 @@ func TestBadCommands(t *testing.T) {
 		{"empty", sandbox.Command{Argv: []string{"", "x"}}, sandbox.ErrCommand, "no program"},
 		{"NUL", sandbox.Command{Argv: []string{"true", "a\x00b"}}, sandbox.ErrCommand, "argument 1 holds a NUL"},
 		{"NUL in the environment", sandbox.Command{Argv: true_, Env: []string{"A=\x00"}}, sandbox.ErrCommand, `"A"`},
-		{"no name in the environment", sandbox.Command{Argv: true_, Env: []string{"=x"}}, sandbox.ErrCommand, "NAME=value"},
-		{"level", sandbox.Command{Argv: true_, Level: "high"}, sandbox.ErrCommand, "none, limits, workspace and strict"},
+		{"no name in the environment", sandbox.Command{Argv: true_, Env: []string{"=x"}}, sandbox.ErrCommand,
+			"NAME=value"},
+		{"level", sandbox.Command{Argv: true_, Level: "high"}, sandbox.ErrCommand,
+			"none, limits, workspace and strict"},
 		{"missing", sandbox.Command{Argv: []string{"no-such-program"}}, sandbox.ErrNotFound, "in no directory of PATH"},
-		{"a relative PATH", sandbox.Command{Argv: []string{"script"}, Dir: dir, Env: []string{"PATH=.:" + "::"}}, sandbox.ErrNotFound, "PATH"},
+		{"a relative PATH", sandbox.Command{Argv: []string{"script"}, Dir: dir, Env: []string{"PATH=.:" + "::"}},
+			sandbox.ErrNotFound, "PATH"},
 		{"missing file", sandbox.Command{Argv: []string{"./none"}, Dir: dir}, fs.ErrNotExist, "none"},
 		{"not executable", sandbox.Command{Argv: []string{"./file"}, Dir: dir}, sandbox.ErrNotFound, "not executable"},
 		{"a directory", sandbox.Command{Argv: []string{dir}}, sandbox.ErrNotFound, "is a directory"},
-		{"missing interpreter", sandbox.Command{Argv: []string{"./script"}, Dir: dir, Level: sandbox.None}, sandbox.ErrNotFound, "interpreter"},
+		{"missing interpreter", sandbox.Command{Argv: []string{"./script"}, Dir: dir, Level: sandbox.None},
+			sandbox.ErrNotFound, "interpreter"},
 		{"no directory", sandbox.Command{Argv: true_, Dir: file}, sandbox.ErrCommand, "no directory"},
 		{"missing directory", sandbox.Command{Argv: true_, Dir: dir + "/none"}, fs.ErrNotExist, "none"},
 		{"missing writable", sandbox.Command{Argv: true_, Writable: []string{dir + "/none"}}, fs.ErrNotExist, "none"},
 		{"everything writable", sandbox.Command{Argv: true_, Writable: []string{"/"}}, sandbox.ErrCommand, "no walls"},
-		{"too little memory", sandbox.Command{Argv: true_, Limits: sandbox.ProcessLimits{Memory: 1 << 20}}, sandbox.ErrCommand, "the least is"},
-		{"too few files", sandbox.Command{Argv: true_, Limits: sandbox.ProcessLimits{OpenFiles: 3}}, sandbox.ErrCommand, "the least is"},
+		{"too little memory", sandbox.Command{Argv: true_, Limits: sandbox.ProcessLimits{Memory: 1 << 20}},
+			sandbox.ErrCommand, "the least is"},
+		{"too few files", sandbox.Command{Argv: true_, Limits: sandbox.ProcessLimits{OpenFiles: 3}},
+			sandbox.ErrCommand, "the least is"},
 	} {
 		_, err := sandbox.Run(t.Context(), c.c)
 		var typed *sandbox.Error
@@ -138,7 +145,8 @@ func TestBadCommands(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := sandbox.Run(ctx, sandbox.Command{Argv: true_}); !errors.Is(err, sandbox.ErrCanceled) || !errors.Is(err, context.Canceled) {
+	if _, err := sandbox.Run(ctx, sandbox.Command{Argv: true_}); !errors.Is(err, sandbox.ErrCanceled) ||
+		!errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before: %v", err)
 	}
 }
@@ -158,7 +166,8 @@ func TestEnvironment(t *testing.T) {
 			name, _, _ := strings.Cut(line, "=")
 			names[name]++
 		}
-		if strings.Contains(out, "secret") || !strings.Contains(out, "WIELD_TEST_SHOWN=shown\n") || names[sandbox.Marker] != 1 {
+		if strings.Contains(out, "secret") || !strings.Contains(out, "WIELD_TEST_SHOWN=shown\n") ||
+			names[sandbox.Marker] != 1 {
 			t.Errorf("%s: the environment is\n%s", l, out)
 		}
 		for name, n := range names {
@@ -177,7 +186,8 @@ func TestEnvironment(t *testing.T) {
 // afterwards.
 func TestPrivateDirectories(t *testing.T) {
 	for _, l := range levels(t, sandbox.Workspace, sandbox.Strict) {
-		out, exit, err := sh(t, sandbox.Command{Level: l}, `echo x >"$TMPDIR/x" && echo y >"$HOME/y" && echo "$TMPDIR" && echo "$HOME"`)
+		out, exit, err := sh(t, sandbox.Command{Level: l},
+			`echo x >"$TMPDIR/x" && echo y >"$HOME/y" && echo "$TMPDIR" && echo "$HOME"`)
 		if err != nil || exit.Code != 0 {
 			t.Fatalf("%s: %+v, %v: %s", l, exit, err, out)
 		}
@@ -199,7 +209,8 @@ func TestWorkspace(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			c := sandbox.Command{Level: l, Dir: work, Writable: []string{work, more}, Readable: []string{fixed}, Env: []string{"PATH=/usr/bin:/bin", "MORE=" + more, "FIXED=" + fixed}}
+			c := sandbox.Command{Level: l, Dir: work, Writable: []string{work, more}, Readable: []string{fixed},
+				Env: []string{"PATH=/usr/bin:/bin", "MORE=" + more, "FIXED=" + fixed}}
 			for line, ok := range map[string]bool{
 				`echo x >new && mkdir -p a/b && mv new a/b/ && ln a/b/new link && ln -s old soft && cat soft && rm -r a link soft`: true,
 				`chmod 600 old && touch old && cat old >copy && rm copy`:                                                           true,
@@ -237,7 +248,8 @@ func TestOutputLimit(t *testing.T) {
 	}{
 		{"all", sandbox.ProcessLimits{Output: 10}, "printf 1234567890", 10, 10, false},
 		{"more", sandbox.ProcessLimits{Output: 10, Excess: 10}, "printf 12345678901234567890", 10, 20, false},
-		{"too much", sandbox.ProcessLimits{Output: 10, Excess: 10}, "printf 123456789012345678901; sleep 1000", 10, -1, true},
+		{"too much", sandbox.ProcessLimits{Output: 10, Excess: 10}, "printf 123456789012345678901; sleep 1000", 10, -1,
+			true},
 		{"endless", sandbox.ProcessLimits{Output: 1000, Excess: 1 << 20}, "yes", 1000, -1, true},
 		{"no limit", sandbox.ProcessLimits{Output: -1}, "head -c 3000000 /dev/zero", 3000000, 3000000, false},
 		{"no excess", sandbox.ProcessLimits{Output: 5, Excess: -1}, "head -c 3000000 /dev/zero", 5, 3000000, false},
@@ -260,7 +272,8 @@ func (failingWriter) Write([]byte) (int, error) { return 0, errWriter }
 
 func TestWriterFails(t *testing.T) {
 	unixOnly(t)
-	_, err := sandbox.Run(t.Context(), sandbox.Command{Argv: []string{"sh", "-c", "echo x; sleep 1000"}, Level: sandbox.None, Stdout: failingWriter{}})
+	_, err := sandbox.Run(t.Context(), sandbox.Command{Argv: []string{"sh", "-c", "echo x; sleep 1000"},
+		Level: sandbox.None, Stdout: failingWriter{}})
 	if !errors.Is(err, errWriter) || !errors.Is(err, sandbox.ErrCanceled) {
 		t.Errorf("it ended with %v", err)
 	}
@@ -293,12 +306,14 @@ func TestGrace(t *testing.T) {
 		t.Run(string(l), func(t *testing.T) {
 			ctx := &overdue{Context: t.Context(), done: make(chan struct{})}
 			var out bytes.Buffer
-			exit, err := sandbox.Run(ctx, sandbox.Command{Level: l, Dir: t.TempDir(), Limits: sandbox.ProcessLimits{Grace: time.Minute},
-				Argv: []string{"sh", "-c", `trap "echo asked; exit 4" TERM; echo ready; while :; do sleep 0.01; done`},
-				Stdout: writerFunc(func(b []byte) {
-					out.Write(b)
-					ctx.end() // its time is over when it has set its trap, however long that takes
-				})})
+			exit, err := sandbox.Run(ctx,
+				sandbox.Command{Level: l, Dir: t.TempDir(), Limits: sandbox.ProcessLimits{Grace: time.Minute},
+					Argv: []string{"sh", "-c",
+						`trap "echo asked; exit 4" TERM; echo ready; while :; do sleep 0.01; done`},
+					Stdout: writerFunc(func(b []byte) {
+						out.Write(b)
+						ctx.end() // its time is over when it has set its trap, however long that takes
+					})})
 			if !errors.Is(err, sandbox.ErrTimeout) || out.String() != "ready\nasked\n" || exit.Code != 4 {
 				t.Errorf("%+v, %v: %q", exit, err, &out)
 			}
@@ -338,7 +353,8 @@ func TestEndsWhileStarting(t *testing.T) {
 	for at := range 4 {
 		for range 5 {
 			ctx := &hasty{overdue: overdue{Context: t.Context(), done: make(chan struct{})}, at: at + 1}
-			p, err := sandbox.Start(ctx, sandbox.Command{Argv: []string{"sleep", "1000"}, Level: sandbox.None, Dir: t.TempDir(), Limits: sandbox.ProcessLimits{Time: time.Minute}})
+			p, err := sandbox.Start(ctx, sandbox.Command{Argv: []string{"sleep", "1000"}, Level: sandbox.None,
+				Dir: t.TempDir(), Limits: sandbox.ProcessLimits{Time: time.Minute}})
 			if err != nil {
 				continue
 			}
@@ -359,12 +375,14 @@ func TestStreaming(t *testing.T) {
 	}
 	defer r.Close()
 	// The program goes on only when its first line has come back to it.
-	p, err := sandbox.Start(t.Context(), sandbox.Command{Argv: []string{"sh", "-c", "echo first; read answer; echo $answer"}, Level: sandbox.None, Stdin: r, Stdout: writerFunc(func(b []byte) {
-		if strings.HasPrefix(string(b), "first") {
-			w.Write([]byte("second\n"))
-			w.Close()
-		}
-	})})
+	p, err := sandbox.Start(t.Context(),
+		sandbox.Command{Argv: []string{"sh", "-c", "echo first; read answer; echo $answer"}, Level: sandbox.None,
+			Stdin: r, Stdout: writerFunc(func(b []byte) {
+				if strings.HasPrefix(string(b), "first") {
+					w.Write([]byte("second\n"))
+					w.Close()
+				}
+			})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,43 +46,61 @@ const (
 const ours = unix.EPERM
 
 // namespaces are the flags of clone that make new ones. In a new user namespace a program has rights over walls.
-const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
 // refusals hold for every kind of processor; moreRefusals has what only some have.
 var refusals = []refusal{
 	// Other processes: their memory, their descriptors, their execution.
-	{call: unix.SYS_PTRACE}, {call: unix.SYS_PROCESS_VM_READV}, {call: unix.SYS_PROCESS_VM_WRITEV}, {call: unix.SYS_PIDFD_GETFD},
-	{call: unix.SYS_KCMP}, {call: unix.SYS_PROCESS_MADVISE}, {call: unix.SYS_MOVE_PAGES}, {call: unix.SYS_MIGRATE_PAGES},
+	{call: unix.SYS_PTRACE}, {call: unix.SYS_PROCESS_VM_READV}, {call: unix.SYS_PROCESS_VM_WRITEV},
+	{call: unix.SYS_PIDFD_GETFD}, {call: unix.SYS_KCMP}, {call: unix.SYS_PROCESS_MADVISE}, {call: unix.SYS_MOVE_PAGES},
+	{call: unix.SYS_MIGRATE_PAGES},
 	// The limits of another process. 0 is oneself.
 	{call: unix.SYS_PRLIMIT64, arg: 0, test: isNot, want: 0},
 	// A second way to do most system calls, unseen by this filter.
-	{call: unix.SYS_IO_URING_SETUP, errn: unix.ENOSYS}, {call: unix.SYS_IO_URING_ENTER, errn: unix.ENOSYS}, {call: unix.SYS_IO_URING_REGISTER, errn: unix.ENOSYS},
+	{call: unix.SYS_IO_URING_SETUP, errn: unix.ENOSYS}, {call: unix.SYS_IO_URING_ENTER, errn: unix.ENOSYS},
+	{call: unix.SYS_IO_URING_REGISTER, errn: unix.ENOSYS},
 	// Keys of the session, programs in the kernel, tools to break it.
-	{call: unix.SYS_KEYCTL}, {call: unix.SYS_ADD_KEY}, {call: unix.SYS_REQUEST_KEY}, {call: unix.SYS_BPF}, {call: unix.SYS_USERFAULTFD}, {call: unix.SYS_PERF_EVENT_OPEN},
+	{call: unix.SYS_KEYCTL}, {call: unix.SYS_ADD_KEY}, {call: unix.SYS_REQUEST_KEY}, {call: unix.SYS_BPF},
+	{call: unix.SYS_USERFAULTFD}, {call: unix.SYS_PERF_EVENT_OPEN},
 	// Views of the file system, and names for files that do without one.
-	{call: unix.SYS_MOUNT}, {call: unix.SYS_UMOUNT2}, {call: unix.SYS_PIVOT_ROOT}, {call: unix.SYS_CHROOT}, {call: unix.SYS_MOVE_MOUNT}, {call: unix.SYS_OPEN_TREE},
-	{call: unix.SYS_FSOPEN}, {call: unix.SYS_FSCONFIG}, {call: unix.SYS_FSMOUNT}, {call: unix.SYS_FSPICK}, {call: unix.SYS_MOUNT_SETATTR},
-	{call: unix.SYS_OPEN_BY_HANDLE_AT}, {call: unix.SYS_FANOTIFY_INIT}, {call: unix.SYS_QUOTACTL}, {call: unix.SYS_QUOTACTL_FD},
+	{call: unix.SYS_MOUNT}, {call: unix.SYS_UMOUNT2}, {call: unix.SYS_PIVOT_ROOT}, {call: unix.SYS_CHROOT},
+	{call: unix.SYS_MOVE_MOUNT}, {call: unix.SYS_OPEN_TREE}, {call: unix.SYS_FSOPEN}, {call: unix.SYS_FSCONFIG},
+	{call: unix.SYS_FSMOUNT}, {call: unix.SYS_FSPICK}, {call: unix.SYS_MOUNT_SETATTR},
+	{call: unix.SYS_OPEN_BY_HANDLE_AT}, {call: unix.SYS_FANOTIFY_INIT}, {call: unix.SYS_QUOTACTL},
+	{call: unix.SYS_QUOTACTL_FD},
 	// Namespaces. The flags of clone3 lie in memory, where a filter cannot see them; programs take clone when there
 	// is no clone3.
-	{call: unix.SYS_UNSHARE}, {call: unix.SYS_SETNS}, {call: unix.SYS_CLONE, arg: 0, test: has, want: namespaces}, {call: unix.SYS_CLONE3, errn: unix.ENOSYS},
+	{call: unix.SYS_UNSHARE}, {call: unix.SYS_SETNS}, {call: unix.SYS_CLONE, arg: 0, test: has, want: namespaces},
+	{call: unix.SYS_CLONE3, errn: unix.ENOSYS},
 	// The machine.
-	{call: unix.SYS_INIT_MODULE}, {call: unix.SYS_FINIT_MODULE}, {call: unix.SYS_DELETE_MODULE}, {call: unix.SYS_KEXEC_LOAD}, {call: unix.SYS_REBOOT},
-	{call: unix.SYS_SWAPON}, {call: unix.SYS_SWAPOFF}, {call: unix.SYS_ACCT}, {call: unix.SYS_SETTIMEOFDAY}, {call: unix.SYS_CLOCK_SETTIME},
-	{call: unix.SYS_CLOCK_ADJTIME}, {call: unix.SYS_ADJTIMEX}, {call: unix.SYS_SYSLOG}, {call: unix.SYS_VHANGUP}, {call: unix.SYS_SETHOSTNAME}, {call: unix.SYS_SETDOMAINNAME},
+	{call: unix.SYS_INIT_MODULE}, {call: unix.SYS_FINIT_MODULE}, {call: unix.SYS_DELETE_MODULE},
+	{call: unix.SYS_KEXEC_LOAD}, {call: unix.SYS_REBOOT}, {call: unix.SYS_SWAPON}, {call: unix.SYS_SWAPOFF},
+	{call: unix.SYS_ACCT}, {call: unix.SYS_SETTIMEOFDAY}, {call: unix.SYS_CLOCK_SETTIME},
+	{call: unix.SYS_CLOCK_ADJTIME}, {call: unix.SYS_ADJTIMEX}, {call: unix.SYS_SYSLOG}, {call: unix.SYS_VHANGUP},
+	{call: unix.SYS_SETHOSTNAME}, {call: unix.SYS_SETDOMAINNAME},
 	// Characters put into a terminal's input, as if somebody had typed them.
-	{call: unix.SYS_IOCTL, arg: 1, test: is, want: unix.TIOCSTI}, {call: unix.SYS_IOCTL, arg: 1, test: is, want: tioclinux},
+	{call: unix.SYS_IOCTL, arg: 1, test: is, want: unix.TIOCSTI},
+	{call: unix.SYS_IOCTL, arg: 1, test: is, want: tioclinux},
 	// Devices, and programs that run with their owner's rights.
-	{call: unix.SYS_MKNODAT, arg: 2, test: isMasked, mask: unix.S_IFMT, want: unix.S_IFCHR}, {call: unix.SYS_MKNODAT, arg: 2, test: isMasked, mask: unix.S_IFMT, want: unix.S_IFBLK},
-	{call: unix.SYS_FCHMOD, arg: 1, test: has, want: setid}, {call: unix.SYS_FCHMODAT, arg: 2, test: has, want: setid}, {call: unix.SYS_FCHMODAT2, arg: 2, test: has, want: setid},
+	{call: unix.SYS_MKNODAT, arg: 2, test: isMasked, mask: unix.S_IFMT, want: unix.S_IFCHR},
+	{call: unix.SYS_MKNODAT, arg: 2, test: isMasked, mask: unix.S_IFMT, want: unix.S_IFBLK},
+	{call: unix.SYS_FCHMOD, arg: 1, test: has, want: setid}, {call: unix.SYS_FCHMODAT, arg: 2, test: has, want: setid},
+	{call: unix.SYS_FCHMODAT2, arg: 2, test: has, want: setid},
 	// Attributes that Landlock does not watch. Few programs need them, and those do without.
-	{call: unix.SYS_SETXATTR, errn: unix.ENOTSUP}, {call: unix.SYS_LSETXATTR, errn: unix.ENOTSUP}, {call: unix.SYS_REMOVEXATTR, errn: unix.ENOTSUP}, {call: unix.SYS_LREMOVEXATTR, errn: unix.ENOTSUP},
-	// Segments of System V that the limit of memory does not see once nothing has them mapped: none of a mebibyte or more.
-	{call: unix.SYS_SHMGET, arg: 1, test: has, want: ^uint32(1<<20 - 1)}, {call: unix.SYS_SHMGET, arg: 1, high: true, test: has, want: ^uint32(0)},
+	{call: unix.SYS_SETXATTR, errn: unix.ENOTSUP}, {call: unix.SYS_LSETXATTR, errn: unix.ENOTSUP},
+	{call: unix.SYS_REMOVEXATTR, errn: unix.ENOTSUP}, {call: unix.SYS_LREMOVEXATTR, errn: unix.ENOTSUP},
+	// Segments of System V that the limit of memory does not see once nothing has them mapped: none of a mebibyte or
+	// more.
+	{call: unix.SYS_SHMGET, arg: 1, test: has, want: ^uint32(1<<20 - 1)},
+	{call: unix.SYS_SHMGET, arg: 1, high: true, test: has, want: ^uint32(0)},
 	// Memory and queues shared with any process of the same user.
-	{call: unix.SYS_SHMGET, where: shared}, {call: unix.SYS_SHMAT, where: shared}, {call: unix.SYS_SHMCTL, where: shared}, {call: unix.SYS_SEMGET, where: shared}, {call: unix.SYS_SEMCTL, where: shared},
-	{call: unix.SYS_MSGGET, where: shared}, {call: unix.SYS_MSGCTL, where: shared}, {call: unix.SYS_MSGSND, where: shared}, {call: unix.SYS_MSGRCV, where: shared},
-	{call: unix.SYS_MQ_OPEN, where: shared}, {call: unix.SYS_MQ_UNLINK, where: shared},
+	{call: unix.SYS_SHMGET, where: shared}, {call: unix.SYS_SHMAT, where: shared},
+	{call: unix.SYS_SHMCTL, where: shared}, {call: unix.SYS_SEMGET, where: shared},
+	{call: unix.SYS_SEMCTL, where: shared}, {call: unix.SYS_MSGGET, where: shared},
+	{call: unix.SYS_MSGCTL, where: shared}, {call: unix.SYS_MSGSND, where: shared},
+	{call: unix.SYS_MSGRCV, where: shared}, {call: unix.SYS_MQ_OPEN, where: shared},
+	{call: unix.SYS_MQ_UNLINK, where: shared},
 }
 
 const (

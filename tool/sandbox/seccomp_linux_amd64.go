@@ -8,7 +8,9 @@ const auditArch = unix.AUDIT_ARCH_X86_64
 const secondNumbers = 0x40000000
 
 var moreRefusals = []refusal{
-	{call: unix.SYS_IOPL}, {call: unix.SYS_IOPERM}, {call: unix.SYS_KEXEC_FILE_LOAD}, {call: unix.SYS_MODIFY_LDT}, {call: unix.SYS_SEMOP, where: shared}, {call: unix.SYS_SEMTIMEDOP, where: shared},
-	{call: unix.SYS_MKNOD, arg: 1, test: isMasked, mask: unix.S_IFMT, want: unix.S_IFCHR}, {call: unix.SYS_MKNOD, arg: 1, test: isMasked, mask: unix.S_IFMT, want: unix.S_IFBLK},
+	{call: unix.SYS_IOPL}, {call: unix.SYS_IOPERM}, {call: unix.SYS_KEXEC_FILE_LOAD}, {call: unix.SYS_MODIFY_LDT},
+	{call: unix.SYS_SEMOP, where: shared}, {call: unix.SYS_SEMTIMEDOP, where: shared},
+	{call: unix.SYS_MKNOD, arg: 1, test: isMasked, mask: unix.S_IFMT, want: unix.S_IFCHR},
+	{call: unix.SYS_MKNOD, arg: 1, test: isMasked, mask: unix.S_IFMT, want: unix.S_IFBLK},
 	{call: unix.SYS_CHMOD, arg: 1, test: has, want: setid},
 }

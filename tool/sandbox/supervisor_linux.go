@@ -106,10 +106,12 @@ func keep() int {
 	if err != nil {
 		return supervisorFailed
 	}
-	k := &supervisor{spec: s, stat: stat, orders: make(chan byte, 2), ended: make(chan death, 1), gone: make(chan struct{})}
+	k := &supervisor{spec: s, stat: stat, orders: make(chan byte, 2), ended: make(chan death, 1),
+		gone: make(chan struct{})}
 	// Signals that reach everybody on a terminal are for the caller to act on. They are caught, not ignored:
 	// the tree would inherit that.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT,
+		syscall.SIGPIPE)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		k.tell(status{Failed: failed("subreaper", err)})
 		return supervisorFailed

@@ -53,7 +53,8 @@ func TestWritten(t *testing.T) {
 	if _, err := syscall.Wait4(pid, &ws, 0, nil); err != nil || ws.ExitStatus() != 7 {
 		t.Errorf("it ended with %d, %v", ws.ExitStatus(), err)
 	}
-	if err := written(func() error { return syscall.ENOENT }, func(time.Duration) { t.Error("what is not there is waited for") }); err != syscall.ENOENT {
+	if err := written(func() error { return syscall.ENOENT },
+		func(time.Duration) { t.Error("what is not there is waited for") }); err != syscall.ENOENT {
 		t.Error(err)
 	}
 }

@@ -18,7 +18,8 @@ import (
 )
 
 // recordLimits are the limits of the command records that are run.
-var recordLimits = sandbox.ProcessLimits{Time: time.Second, Output: 64 << 10, Memory: 256 << 20, Processes: 64, FileSize: 64 << 20}
+var recordLimits = sandbox.ProcessLimits{Time: time.Second, Output: 64 << 10, Memory: 256 << 20, Processes: 64,
+	FileSize: 64 << 20}
 
 // A hog is a command that takes more than it should. The names are those of the attack records.
 type hog struct {
@@ -37,23 +38,27 @@ var hogs = []hog{
 	{name: "HeldPipe_cmd205", line: `sleep 3600 & echo started`, want: []error{nil}},
 	{name: "ManyProcesses_cmd206", line: `while :; do sleep 3600 & done`, want: []error{sandbox.ErrProcesses}},
 	{name: "ForkBomb_cmd206", line: `bomb() { bomb | bomb & }; bomb; sleep 3600`, want: []error{sandbox.ErrProcesses}},
-	{name: "MemoryOfOne_cmd207", line: `x=aaaaaaaaaaaaaaaa; while :; do x=$x$x; done`, want: []error{nil, sandbox.ErrMemory}, check: func(t *testing.T, _ string, exit sandbox.Exit) {
-		if exit.Code == 0 {
-			t.Error("it got all the memory it asked for")
-		}
-	}},
+	{name: "MemoryOfOne_cmd207", line: `x=aaaaaaaaaaaaaaaa; while :; do x=$x$x; done`,
+		want: []error{nil, sandbox.ErrMemory}, check: func(t *testing.T, _ string, exit sandbox.Exit) {
+			if exit.Code == 0 {
+				t.Error("it got all the memory it asked for")
+			}
+		}},
 	{name: "ReadsInput_cmd209", line: "cat", want: []error{nil}},
-	{name: "ManyLines_cmd210", line: `head -c 10000000 /dev/zero | tr "\0" "\n"`, want: []error{nil}, truncated: true, check: func(t *testing.T, out string, _ sandbox.Exit) {
-		if len(out) > 64<<10 {
-			t.Errorf("kept %d bytes", len(out))
-		}
-	}},
-	{name: "DeepDirectory_cmd212", line: `while :; do mkdir d && cd d || exit; done`, want: []error{sandbox.ErrTimeout, nil}},
-	{name: "DiskFilling_cmd213", line: `dd if=/dev/zero of=big bs=1M count=1000`, want: []error{sandbox.ErrFileSize, nil}, check: func(t *testing.T, out string, exit sandbox.Exit) {
-		if exit.Code == 0 && exit.Signal == "" {
-			t.Errorf("it wrote all it wanted: %s", out)
-		}
-	}},
+	{name: "ManyLines_cmd210", line: `head -c 10000000 /dev/zero | tr "\0" "\n"`, want: []error{nil}, truncated: true,
+		check: func(t *testing.T, out string, _ sandbox.Exit) {
+			if len(out) > 64<<10 {
+				t.Errorf("kept %d bytes", len(out))
+			}
+		}},
+	{name: "DeepDirectory_cmd212", line: `while :; do mkdir d && cd d || exit; done`,
+		want: []error{sandbox.ErrTimeout, nil}},
+	{name: "DiskFilling_cmd213", line: `dd if=/dev/zero of=big bs=1M count=1000`,
+		want: []error{sandbox.ErrFileSize, nil}, check: func(t *testing.T, out string, exit sandbox.Exit) {
+			if exit.Code == 0 && exit.Signal == "" {
+				t.Errorf("it wrote all it wanted: %s", out)
+			}
+		}},
 	{name: "Processor", line: `while :; do :; done`, want: []error{sandbox.ErrCPU}},
 }
 
@@ -64,7 +69,8 @@ func TestHogs(t *testing.T) {
 			t.Parallel() // most of them wait
 			for _, l := range given {
 				dir := t.TempDir()
-				c := sandbox.Command{Level: l, Dir: dir, Writable: []string{dir}, Limits: recordLimits, Env: []string{"PATH=/usr/bin:/bin", treeMark + "=" + t.Name()}}
+				c := sandbox.Command{Level: l, Dir: dir, Writable: []string{dir}, Limits: recordLimits,
+					Env: []string{"PATH=/usr/bin:/bin", treeMark + "=" + t.Name()}}
 				c.Limits.Grace = 100 * time.Millisecond
 				if !slices.Contains(h.want, sandbox.ErrTimeout) {
 					c.Limits.Time = time.Minute // so that it is not the time that ends it
@@ -104,7 +110,8 @@ func TestDeepPrivateDirectory(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	for _, l := range levels(t, sandbox.Workspace, sandbox.Strict) {
-		out, exit, err := sh(t, sandbox.Command{Level: l, Dir: "/"}, `cd "$TMPDIR"; d=$(printf %0200d 0); i=0; while [ $i -lt 50 ]; do mkdir $d && cd -P $d || exit; i=$((i+1)); done; mkdir closed && chmod 0 closed`)
+		out, exit, err := sh(t, sandbox.Command{Level: l, Dir: "/"},
+			`cd "$TMPDIR"; d=$(printf %0200d 0); i=0; while [ $i -lt 50 ]; do mkdir $d && cd -P $d || exit; i=$((i+1)); done; mkdir closed && chmod 0 closed`)
 		if err != nil || exit.Code != 0 {
 			t.Fatalf("%s: %+v, %v: %s", l, exit, err, out)
 		}
@@ -122,7 +129,9 @@ func nestedMain() {
 	if len(os.Args) < 4 || os.Args[1] != nestedArg {
 		return
 	}
-	_, err := sandbox.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", os.Args[3]}, Level: sandbox.Level(os.Args[2]), Env: []string{"PATH=/usr/bin:/bin", treeMark + "=" + os.Getenv(treeMark)}, Stdout: os.Stdout})
+	_, err := sandbox.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", os.Args[3]},
+		Level: sandbox.Level(os.Args[2]), Env: []string{"PATH=/usr/bin:/bin", treeMark + "=" + os.Getenv(treeMark)},
+		Stdout: os.Stdout})
 	fmt.Println("ended:", err)
 	syscall.Exit(0) // without the second that os.Exit waits under the race detector
 }
@@ -134,7 +143,8 @@ func TestCallerIsKilled(t *testing.T) {
 	for _, l := range levels(t) {
 		mark := t.Name() + "-" + string(l)
 		temp := t.TempDir()
-		cmd := exec.Command(exe, nestedArg, string(l), `trap "" TERM; (env -i setsid sleep 2009 &) ; echo ready; sleep 2009`)
+		cmd := exec.Command(exe, nestedArg, string(l),
+			`trap "" TERM; (env -i setsid sleep 2009 &) ; echo ready; sleep 2009`)
 		cmd.Env = append(os.Environ(), treeMark+"="+mark, "TMPDIR="+temp)
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -155,7 +165,8 @@ func TestCallerIsKilled(t *testing.T) {
 				break
 			}
 			if time.Now().After(end) {
-				t.Fatalf("%s: left over: %v, %d processes without a marker, %v", l, left, count("sleep\x002009\x00"), dirs)
+				t.Fatalf("%s: left over: %v, %d processes without a marker, %v", l, left, count("sleep\x002009\x00"),
+					dirs)
 			}
 		}
 	}
@@ -166,7 +177,8 @@ func TestCallerIsKilled(t *testing.T) {
 func TestSupervisorIsKilled(t *testing.T) {
 	for _, l := range levels(t, sandbox.None, sandbox.Limits) {
 		// The input comes when the supervisor has said that the program runs.
-		c := sandbox.Command{Level: l, Env: []string{"PATH=/usr/bin:/bin", treeMark + "=" + t.Name()}, Stdin: strings.NewReader("go\n")}
+		c := sandbox.Command{Level: l, Env: []string{"PATH=/usr/bin:/bin", treeMark + "=" + t.Name()},
+			Stdin: strings.NewReader("go\n")}
 		_, exit, err := sh(t, c, `(setsid sleep 1000 &) ; read go; kill -9 $PPID; sleep 1000`)
 		if !errors.Is(err, sandbox.ErrLost) || exit.Survivors != 0 {
 			t.Errorf("%s: %+v, %v", l, exit, err)

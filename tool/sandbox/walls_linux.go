@@ -20,21 +20,26 @@ type walls struct {
 }
 
 // programs are the directories of the system's programs and libraries.
-var programs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store", "/snap"}
+var programs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store",
+	"/gnu/store", "/snap"}
 
 // settings lists the files that programs need to know of the system: names, certificates, time, fonts, their own
 // defaults. It is a list and not all of /etc, which holds passwords and keys too.
 var settings = []string{
-	"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld-musl-x86_64.path", "/etc/ld-musl-aarch64.path",
-	"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/etc/host.conf", "/etc/resolv.conf", "/etc/gai.conf", "/etc/protocols", "/etc/services",
-	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/pki/tls/openssl.cnf",
-	"/etc/localtime", "/etc/timezone", "/etc/locale.conf", "/etc/default/locale", "/etc/mime.types", "/etc/magic", "/etc/terminfo", "/etc/inputrc", "/etc/fonts",
-	"/etc/os-release", "/etc/debian_version", "/etc/lsb-release", "/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/gitconfig", "/etc/vimrc", "/etc/nanorc",
-	"/etc/python3", "/etc/python3.11", "/etc/perl", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/maven",
+	"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld-musl-x86_64.path",
+	"/etc/ld-musl-aarch64.path", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/etc/host.conf",
+	"/etc/resolv.conf", "/etc/gai.conf", "/etc/protocols", "/etc/services", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
+	"/etc/ssl/cert.pem", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/pki/tls/certs",
+	"/etc/pki/ca-trust", "/etc/pki/tls/openssl.cnf", "/etc/localtime", "/etc/timezone", "/etc/locale.conf",
+	"/etc/default/locale", "/etc/mime.types", "/etc/magic", "/etc/terminfo", "/etc/inputrc", "/etc/fonts",
+	"/etc/os-release", "/etc/debian_version", "/etc/lsb-release", "/etc/profile", "/etc/profile.d", "/etc/bash.bashrc",
+	"/etc/gitconfig", "/etc/vimrc", "/etc/nanorc", "/etc/python3", "/etc/python3.11", "/etc/perl",
+	"/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/maven",
 }
 
 // kernel are files by which programs learn what machine they are on.
-var kernel = []string{"/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage"}
+var kernel = []string{"/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/fs/cgroup",
+	"/sys/kernel/mm/transparent_hugepage"}
 
 // devices are the harmless ones.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
@@ -120,7 +125,8 @@ func (w walls) home() string { return filepath.Join(w.Temp, "home") }
 func (w walls) environ(env []string) []string {
 	env = setenv(env, "TMPDIR", w.tmp())
 	home, ok := lookup(env, "HOME")
-	if p, err := filepath.EvalSymlinks(home); ok && err == nil && under(p, slices.Concat(w.Readable, w.Writable, []string{w.Dir})) {
+	if p, err := filepath.EvalSymlinks(home); ok && err == nil &&
+		under(p, slices.Concat(w.Readable, w.Writable, []string{w.Dir})) {
 		return env
 	}
 	return setenv(env, "HOME", w.home())
@@ -150,7 +156,8 @@ func existing(paths []string) []string {
 
 // bubblewrap returns the command line that builds the namespaces.
 func (w walls) bubblewrap(s *spec) []string {
-	args := []string{"bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"}
+	args := []string{"bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc", "--dev",
+		"/dev", "--tmpfs", "/tmp"}
 	if s.Net {
 		args = append(args, "--share-net")
 	}
@@ -191,7 +198,8 @@ func (w walls) binds() []bind {
 		list = append(list, bind{from: p, to: p, writable: true})
 	}
 	for _, p := range points(w.Protected, w.Writable) {
-		list = append(list, bind{from: p, to: p, fixed: slices.Contains(w.Protected, p), writable: !slices.Contains(w.Protected, p)})
+		list = append(list, bind{from: p, to: p, fixed: slices.Contains(w.Protected, p),
+			writable: !slices.Contains(w.Protected, p)})
 	}
 	// What may be written goes last at its place, so that it wins over being readable, and what is protected
 	// behind that.

@@ -354,7 +354,8 @@ func (l *Log) reverse(root *files.Root, a *Action) ([]edit.Change, error) {
 			continue
 		case f.After:
 		default:
-			return nil, &patch.Failure{Reason: patch.Stale, Path: f.Path, Hint: "Undo what came later first, or put the file right by hand."}
+			return nil, &patch.Failure{Reason: patch.Stale, Path: f.Path,
+				Hint: "Undo what came later first, or put the file right by hand."}
 		}
 		if c.Exists {
 			if c.After, err = l.before(a, i); err != nil {

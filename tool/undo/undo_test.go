@@ -97,7 +97,8 @@ func TestUndo(t *testing.T) {
 	before := tree(t, dir)
 	l := &Log{Dir: filepath.Join(t.TempDir(), "undo")}
 	a := act(t, l, root, several)
-	if now := tree(t, dir); now["a.txt"] != "ONE\r\ntwo" || now["new/b.txt"] != "made\n" || now["moved.sh"] != "y\n" || len(now) != 3 {
+	if now := tree(t, dir); now["a.txt"] != "ONE\r\ntwo" || now["new/b.txt"] != "made\n" || now["moved.sh"] != "y\n" ||
+		len(now) != 3 {
 		t.Fatalf("the action made %q", now)
 	}
 	last, err := l.Last(root, nil)
@@ -110,7 +111,8 @@ func TestUndo(t *testing.T) {
 	if now := tree(t, dir); fmt.Sprint(now) != fmt.Sprint(before) {
 		t.Errorf("undone: %q, want %q", now, before)
 	}
-	if info, err := os.Stat(filepath.Join(dir, "old.sh")); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o755 {
+	if info, err := os.Stat(filepath.Join(dir, "old.sh")); err != nil ||
+		runtime.GOOS != "windows" && info.Mode().Perm() != 0o755 {
 		t.Errorf("old.sh: %v, %v", info.Mode(), err)
 	}
 	if _, err := l.Undo(root, a.ID); !errors.Is(err, ErrUndone) {
@@ -130,7 +132,8 @@ func TestUndoRefuses(t *testing.T) {
 	root, dir := workspace(t, map[string]string{"a.txt": "one\n", "gone.txt": "gone", "old.sh": "x\n"})
 	l := &Log{Dir: t.TempDir()}
 	a := act(t, l, root, several)
-	for _, c := range []struct{ name, text string }{{"a.txt", "mine\n"}, {"gone.txt", "made again"}, {"moved.sh", "y\nz\n"}} {
+	for _, c := range []struct{ name, text string }{{"a.txt", "mine\n"}, {"gone.txt", "made again"},
+		{"moved.sh", "y\nz\n"}} {
 		before := tree(t, dir)
 		put(t, dir, c.name, c.text)
 		want := tree(t, dir)
@@ -147,7 +150,8 @@ func TestUndoRefuses(t *testing.T) {
 		}
 	}
 	other, _ := workspace(t, nil)
-	for id, want := range map[string]error{"": ErrUnknown, "../" + a.ID: ErrUnknown, "u000000000000000000": ErrUnknown} {
+	for id, want := range map[string]error{"": ErrUnknown, "../" + a.ID: ErrUnknown,
+		"u000000000000000000": ErrUnknown} {
 		if _, err := l.Undo(root, id); !errors.Is(err, want) {
 			t.Errorf("Undo(%q) = %v, want %v", id, err, want)
 		}
@@ -204,7 +208,8 @@ func TestDamaged(t *testing.T) {
 func TestKeep(t *testing.T) {
 	root, dir := workspace(t, map[string]string{"a.txt": "0\n"})
 	swap := func(l *Log, from, to int) Action {
-		return act(t, l, root, fmt.Sprintf("=== FILE: a.txt\n<<<<<<< SEARCH\n%d\n=======\n%d\n>>>>>>> REPLACE\n", from, to))
+		return act(t, l, root, fmt.Sprintf("=== FILE: a.txt\n<<<<<<< SEARCH\n%d\n=======\n%d\n>>>>>>> REPLACE\n", from,
+			to))
 	}
 	for _, l := range []*Log{{Dir: t.TempDir(), Keep: 3}, {Dir: t.TempDir(), Bytes: 1}} {
 		put(t, dir, "a.txt", "0\n")
@@ -239,7 +244,8 @@ func TestKeep(t *testing.T) {
 func TestDoFails(t *testing.T) {
 	root, dir := workspace(t, map[string]string{"a.txt": "one\n"})
 	l := &Log{Dir: t.TempDir()}
-	changes := []edit.Change{{Path: "a.txt", Existed: true, Exists: true, Before: []byte("other\n"), After: []byte("x\n")}}
+	changes := []edit.Change{{Path: "a.txt", Existed: true, Exists: true, Before: []byte("other\n"),
+		After: []byte("x\n")}}
 	if _, err := l.Do(root, "edit", "", changes); !errors.Is(err, ErrStale) {
 		t.Errorf("Do = %v", err)
 	}
@@ -277,10 +283,12 @@ func TestChanges(t *testing.T) {
 	same("nothing was done", sum(all), map[string]string{})
 	act(t, log, root, several)
 	last := act(t, log, root, "=== FILE: a.txt\n<<<<<<< SEARCH\ntwo\n=======\n2\n>>>>>>> REPLACE\n")
-	want := map[string]string{"a.txt": `"one\ntwo\n" to "ONE\n2\n", since false`, "new/b.txt": `"" to "made\n", since false`,
-		"gone.txt": `"gone" to "", since false`, "old.sh": `"x\n" to "", since false`, "moved.sh": `"" to "y\n", since false`}
+	want := map[string]string{"a.txt": `"one\ntwo\n" to "ONE\n2\n", since false`,
+		"new/b.txt": `"" to "made\n", since false`, "gone.txt": `"gone" to "", since false`,
+		"old.sh": `"x\n" to "", since false`, "moved.sh": `"" to "y\n", since false`}
 	same("all of it", sum(all), want)
-	same("the last alone", sum(func(a *Action) bool { return a.ID == last.ID }), map[string]string{"a.txt": `"ONE\ntwo\n" to "ONE\n2\n", since false`})
+	same("the last alone", sum(func(a *Action) bool { return a.ID == last.ID }),
+		map[string]string{"a.txt": `"ONE\ntwo\n" to "ONE\n2\n", since false`})
 	put(t, dir, "a.txt", "mine\n")
 	if got := sum(all)["a.txt"]; got != `"one\ntwo\n" to "mine\n", since true` {
 		t.Errorf("changed by somebody else: %s", got)

@@ -26,23 +26,28 @@ func agentRequest(rounds int) []byte {
 		}
 		return b
 	}
-	names := []string{"Agent", "Bash", "Edit", "Find", "List", "Notes", "Plan", "Read", "Review", "Skill", "Wait", "Write"}
+	names := []string{"Agent", "Bash", "Edit", "Find", "List", "Notes", "Plan", "Read", "Review", "Skill", "Wait",
+		"Write"}
 	var tools []map[string]any
 	for i, name := range names {
 		properties := map[string]any{}
 		for j := range 2 + i%4 {
 			properties[fmt.Sprintf("%s_%d", strings.ToLower(name), j)] = map[string]any{
-				"type": []string{"string", "integer", "boolean", "array"}[j%4], "description": prose(120 + 40*j), "items": map[string]any{"type": "string"}}
+				"type": []string{"string", "integer", "boolean", "array"}[j%4], "description": prose(120 + 40*j),
+				"items": map[string]any{"type": "string"}}
 		}
-		tools = append(tools, map[string]any{"name": name, "description": prose(400 + 170*i), "input_schema": map[string]any{
-			"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": properties,
-			"required": []string{strings.ToLower(name) + "_0"}, "additionalProperties": false}})
+		tools = append(tools, map[string]any{"name": name, "description": prose(400 + 170*i),
+			"input_schema": map[string]any{
+				"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": properties,
+				"required": []string{strings.ToLower(name) + "_0"}, "additionalProperties": false}})
 	}
-	tools[5] = map[string]any{"name": "Placeholder", "description": "Stands for tools that are loaded later.", "input_schema": map[string]any{"type": "object", "properties": map[string]any{}}, "defer_loading": true}
+	tools[5] = map[string]any{"name": "Placeholder", "description": "Stands for tools that are loaded later.",
+		"input_schema": map[string]any{"type": "object", "properties": map[string]any{}}, "defer_loading": true}
 	tools[11]["cache_control"] = mark
 
 	messages := []map[string]any{
-		{"role": "user", "content": []any{block("<reminder>\n" + prose(560) + "\n</reminder>\n"), block("Change the greeting in \"/tmp/w\" to a farewell — 再见 🌙")}},
+		{"role": "user", "content": []any{block("<reminder>\n" + prose(560) + "\n</reminder>\n"),
+			block("Change the greeting in \"/tmp/w\" to a farewell — 再见 🌙")}},
 		{"role": "system", "content": prose(9000)},
 	}
 	for i := range rounds {
@@ -51,12 +56,15 @@ func agentRequest(rounds int) []byte {
 			map[string]any{"role": "assistant", "content": []any{
 				map[string]any{"type": "thinking", "thinking": "", "signature": fmt.Sprintf("c2lnbmF0dXJl%d==", i)},
 				block("I read it first."),
-				map[string]any{"type": "tool_use", "id": id, "name": "Read", "input": map[string]any{"read_0": "/tmp/w/a.txt", "read_1": json.Number("9007199254740993")}},
-				map[string]any{"type": "tool_use", "id": other, "name": "Bash", "input": map[string]any{"bash_0": "printf 'a\\n\"b\"' | tr a b"}},
+				map[string]any{"type": "tool_use", "id": id, "name": "Read",
+					"input": map[string]any{"read_0": "/tmp/w/a.txt", "read_1": json.Number("9007199254740993")}},
+				map[string]any{"type": "tool_use", "id": other, "name": "Bash",
+					"input": map[string]any{"bash_0": "printf 'a\\n\"b\"' | tr a b"}},
 			}},
 			map[string]any{"role": "user", "content": []any{
 				map[string]any{"tool_use_id": id, "type": "tool_result", "content": "1\thello, world\n2\t"},
-				map[string]any{"tool_use_id": other, "type": "tool_result", "content": []any{block("exit status 1")}, "is_error": true},
+				map[string]any{"tool_use_id": other, "type": "tool_result", "content": []any{block("exit status 1")},
+					"is_error": true},
 			}})
 	}
 	if rounds > 0 {
@@ -71,15 +79,16 @@ func agentRequest(rounds int) []byte {
 	err := e.Encode(map[string]any{
 		"model":    "coder",
 		"messages": messages,
-		"system": []any{block("x-client-header: version=1.2.3; entrypoint=cli;"), block("You are an agent.", "cache_control", mark),
-			block(prose(6700), "cache_control", mark)},
-		"tools":              tools,
-		"metadata":           map[string]string{"user_id": strings.Repeat("u", 150)},
-		"max_tokens":         32000,
-		"thinking":           map[string]string{"type": "adaptive", "display": "omitted"},
-		"context_management": map[string]any{"edits": []any{map[string]string{"type": "clear_thinking", "keep": "all"}}},
-		"output_config":      map[string]string{"effort": "high"},
-		"stream":             true,
+		"system": []any{block("x-client-header: version=1.2.3; entrypoint=cli;"),
+			block("You are an agent.", "cache_control", mark), block(prose(6700), "cache_control", mark)},
+		"tools":      tools,
+		"metadata":   map[string]string{"user_id": strings.Repeat("u", 150)},
+		"max_tokens": 32000,
+		"thinking":   map[string]string{"type": "adaptive", "display": "omitted"},
+		"context_management": map[string]any{
+			"edits": []any{map[string]string{"type": "clear_thinking", "keep": "all"}}},
+		"output_config": map[string]string{"effort": "high"},
+		"stream":        true,
 	})
 	if err != nil {
 		panic(err)
@@ -89,7 +98,8 @@ func agentRequest(rounds int) []byte {
 
 // prose writes n bytes of sentences with the characters that codecs stumble over.
 func prose(n int) string {
-	words := strings.Fields("the tool `reads` a <file> and \"returns\" its lines; use {\"path\": 1} or C:\\temp, — never & always\t| naïve 文件 🙂 </tag>")
+	words := strings.Fields(
+		"the tool `reads` a <file> and \"returns\" its lines; use {\"path\": 1} or C:\\temp, — never & always\t| naïve 文件 🙂 </tag>")
 	var b strings.Builder
 	for i := 0; b.Len() < n; i++ {
 		b.WriteString(words[(i*i+i/7)%len(words)])

@@ -3,10 +3,12 @@
 //
 // Words:
 //
-//   - A request is the JSON body of POST /v1/messages, a message the object that answers one which did not ask for a stream.
+//   - A request is the JSON body of POST /v1/messages, a message the object that answers one which did not ask for a
+//     stream.
 //   - A block is one piece of a message's content: text, thinking, a call (tool_use), a result (tool_result), an image.
 //   - A frame is one server-sent event of a streamed answer; its name is the type of its data.
-//   - A signature vouches for thinking. Clients hand it back in their history; only the server that made it can read it.
+//   - A signature vouches for thinking. Clients hand it back in their history; only the server that made it can read
+//     it.
 //
 // A server uses DecodeRequest, then StreamWriter or Response, and AppendError. A client uses AppendRequest, then
 // StreamReader or DecodeResponse, and DecodeError. What is written is strict and follows the protocol to the letter;

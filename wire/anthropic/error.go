@@ -76,7 +76,8 @@ func DecodeError(status int, header openai.Header, body []byte) *chat.Error {
 		return e
 	}
 	if kind, ok := errorTypes[errorType(body)]; ok && e.Code != chat.CodeToolsUnsupported {
-		if kind != chat.ErrBadRequest || e.Kind != chat.ErrContextLength && e.Kind != chat.ErrFiltered { // which words tell
+		if kind != chat.ErrBadRequest || e.Kind != chat.ErrContextLength && e.Kind != chat.ErrFiltered {
+			// which words tell
 			e.Kind = kind
 		}
 	}

@@ -12,7 +12,8 @@ import (
 // write is what a writer makes of events, as a stream and as a body.
 func write(t *testing.T, notation string) (frames, body string) {
 	t.Helper()
-	w, r := NewStreamWriter(ResponseOptions{ID: "msg_1", Model: "m"}), NewResponse(ResponseOptions{ID: "msg_1", Model: "m"})
+	w, r := NewStreamWriter(ResponseOptions{ID: "msg_1", Model: "m"}),
+		NewResponse(ResponseOptions{ID: "msg_1", Model: "m"})
 	var b []byte
 	for _, e := range parseNotation(t, notation) {
 		b = w.Append(b, e)
@@ -37,7 +38,8 @@ func reencoded(t *testing.T, body string) string {
 
 // TestL02L03_IndexPerBlock: each block has an index of its own, which counts over the whole stream.
 func TestL02L03_IndexPerBlock(t *testing.T) {
-	frames, _ := write(t, "text \"a\"\nstart 0 toolu_a f\nargs 0 \"{}\"\nend 0 toolu_a f {} complete\ntext \"b\"\nstart 1 toolu_b g\nargs 1 \"{}\"\nend 1 toolu_b g {} complete\nfinish tool_calls")
+	frames, _ := write(t,
+		"text \"a\"\nstart 0 toolu_a f\nargs 0 \"{}\"\nend 0 toolu_a f {} complete\ntext \"b\"\nstart 1 toolu_b g\nargs 1 \"{}\"\nend 1 toolu_b g {} complete\nfinish tool_calls")
 	next, open := 0, -1
 	for line := range strings.Lines(frames) {
 		var f struct {
@@ -69,7 +71,8 @@ func TestL02L03_IndexPerBlock(t *testing.T) {
 
 // TestL04L07_IDOnce: a call has its id and its name once, where it begins, and the id is never empty.
 func TestL04L07_IDOnce(t *testing.T) {
-	frames, body := write(t, "start 0 none f\nargs 0 \"{\\\"x\\\":\"\nargs 0 \"1}\"\nend 0 none f {\"x\":1} complete\nfinish tool_calls")
+	frames, body := write(t,
+		"start 0 none f\nargs 0 \"{\\\"x\\\":\"\nargs 0 \"1}\"\nend 0 none f {\"x\":1} complete\nfinish tool_calls")
 	if n := strings.Count(frames, `"id":"toolu_`); n != 1 || strings.Count(frames, `"name":"f"`) != 1 {
 		t.Errorf("%d ids in\n%s", n, frames)
 	}
@@ -82,7 +85,8 @@ func TestL04L07_IDOnce(t *testing.T) {
 // differed, and are themselves again in its next request. A server of the protocol never gets one that it refuses.
 func TestL09_IDsOfEachSide(t *testing.T) {
 	seen := map[string]string{}
-	for _, id := range []string{"call_1", "toolu_01AbC", "functions.f:0", "functions.f_x3a0", "toolu_w_call_1", "toolu_w_", "_x", "_x5fx", "_", "", "é", "a b", "9aB3x_x", "toolu_w__x", "toolu_w__xzz"} {
+	for _, id := range []string{"call_1", "toolu_01AbC", "functions.f:0", "functions.f_x3a0", "toolu_w_call_1",
+		"toolu_w_", "_x", "_x5fx", "_", "", "é", "a b", "9aB3x_x", "toolu_w__x", "toolu_w__xzz"} {
 		client, server := clientID(id), serverID(id)
 		if other, ok := seen[client]; ok {
 			t.Errorf("%q and %q are both %q", id, other, client)
@@ -103,9 +107,12 @@ func TestL12_CallWithoutArguments(t *testing.T) {
 	if !strings.Contains(frames, `"partial_json":"{}"`) || !strings.Contains(body, `"input":{}`) {
 		t.Errorf("%s\n%s", frames, body)
 	}
-	events, err := readData([]string{`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f","input":{}}}`,
-		`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":""}}`,
-		`{"type":"content_block_stop","index":0}`, `{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`, `{"type":"message_stop"}`})
+	events, err := readData(
+		[]string{
+			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f","input":{}}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":""}}`,
+			`{"type":"content_block_stop","index":0}`, `{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`,
+			`{"type":"message_stop"}`})
 	if got := notation(events); err != nil || !strings.Contains(got, "end 0 a f {} complete") {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -114,7 +121,8 @@ func TestL12_CallWithoutArguments(t *testing.T) {
 // TestL13L14L16_OneStopReason: exactly one, tool_use exactly when there is a call, and only words that the protocol
 // has.
 func TestL13L14L16_OneStopReason(t *testing.T) {
-	for reason, want := range map[string]string{"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal", "tool_calls": "end_turn", "eof": "end_turn", "": "end_turn"} {
+	for reason, want := range map[string]string{"stop": "end_turn", "length": "max_tokens",
+		"content_filter": "refusal", "tool_calls": "end_turn", "eof": "end_turn", "": "end_turn"} {
 		for _, call := range []bool{false, true} {
 			events := "text \"a\"\n"
 			if call {
@@ -122,7 +130,9 @@ func TestL13L14L16_OneStopReason(t *testing.T) {
 				want = "tool_use"
 			}
 			frames, body := write(t, events+"finish "+reason+" \"\"")
-			if strings.Count(frames, `"stop_reason":"`) != 1 || !strings.Contains(frames, `"stop_reason":"`+want+`"`) || !strings.Contains(body, `"stop_reason":"`+want+`"`) {
+			if strings.Count(frames, `"stop_reason":"`) != 1 ||
+				!strings.Contains(frames, `"stop_reason":"`+want+`"`) ||
+				!strings.Contains(body, `"stop_reason":"`+want+`"`) {
 				t.Errorf("%s, call %v:\n%s\n%s", reason, call, frames, body)
 			}
 		}
@@ -135,7 +145,8 @@ func TestL15_CallsDecide(t *testing.T) {
 		`{"content":[{"type":"tool_use","id":"a","name":"f","input":{}}],"stop_reason":"end_turn"}`,
 		`{"content":[{"type":"tool_use","id":"a","name":"f","input":{}}],"stop_reason":null}`,
 	} {
-		if events, err := DecodeResponse(nil, []byte(body)); err != nil || !strings.HasSuffix(notation(events), `finish tool_calls ""`) {
+		if events, err := DecodeResponse(nil, []byte(body)); err != nil ||
+			!strings.HasSuffix(notation(events), `finish tool_calls ""`) {
 			t.Errorf("%s: %s, %v", body, notation(events), err)
 		}
 	}
@@ -144,14 +155,17 @@ func TestL15_CallsDecide(t *testing.T) {
 // TestL18_EmptyContent: whatever stands for no text beside calls is read, and a server gets none.
 func TestL18_EmptyContent(t *testing.T) {
 	for _, text := range []string{`{"type":"text","text":""},`, ``, `"",`} {
-		out := reencoded(t, `{"messages":[{"role":"user","content":"w"},{"role":"assistant","content":[`+text+`{"type":"tool_use","id":"a","name":"f","input":{}}]},`+
+		out := reencoded(t, `{"messages":[{"role":"user","content":"w"},{"role":"assistant","content":[`+text+
+			`{"type":"tool_use","id":"a","name":"f","input":{}}]},`+
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":""}]}]}`)
-		if !strings.Contains(out, `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}`) {
+		if !strings.Contains(out,
+			`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}`) {
 			t.Error(out)
 		}
 	}
 	for _, content := range []string{`""`, `[]`, `null`} {
-		if out := reencoded(t, `{"messages":[{"role":"user","content":"w"},{"role":"assistant","content":`+content+`},{"role":"user","content":"x"}]}`); strings.Contains(out, "assistant") {
+		if out := reencoded(t, `{"messages":[{"role":"user","content":"w"},{"role":"assistant","content":`+content+
+			`},{"role":"user","content":"x"}]}`); strings.Contains(out, "assistant") {
 			t.Error(out)
 		}
 	}
@@ -159,8 +173,11 @@ func TestL18_EmptyContent(t *testing.T) {
 
 // TestL19_ResultContent: the content of a result is a string, blocks, or absent.
 func TestL19_ResultContent(t *testing.T) {
-	for _, content := range []string{`,"content":"1"`, `,"content":[{"type":"text","text":"1"}]`, ``, `,"content":null`, `,"content":[]`} {
-		req, err := DecodeRequest([]byte(`{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"` + content + `}]}]}`))
+	for _, content := range []string{`,"content":"1"`, `,"content":[{"type":"text","text":"1"}]`, ``,
+		`,"content":null`, `,"content":[]`} {
+		req, err := DecodeRequest(
+			[]byte(`{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"` + content +
+				`}]}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +193,8 @@ func TestL19_ResultContent(t *testing.T) {
 
 // TestL20_TextBeforeCalls: a text is closed before a call begins, and begins as "", not without a text.
 func TestL20_TextBeforeCalls(t *testing.T) {
-	frames, _ := write(t, "text \"a\"\nstart 0 toolu_a f\nargs 0 \"{}\"\nend 0 toolu_a f {} complete\nfinish tool_calls")
+	frames, _ := write(t,
+		"text \"a\"\nstart 0 toolu_a f\nargs 0 \"{}\"\nend 0 toolu_a f {} complete\nfinish tool_calls")
 	stop, use := strings.Index(frames, `"content_block_stop","index":0`), strings.Index(frames, `"tool_use"`)
 	if !strings.Contains(frames, `"content_block":{"type":"text","text":""}`) || stop < 0 || use < stop {
 		t.Error(frames)
@@ -186,7 +204,9 @@ func TestL20_TextBeforeCalls(t *testing.T) {
 // TestL22_UnknownKeys: what nobody knows is no error, and does not reach a server unless it is on its list.
 func TestL22_UnknownKeys(t *testing.T) {
 	body := `{"messages":[{"role":"user","content":[{"type":"text","text":"w","glow":1}],"mood":"x"}],"keep_alive":5,"tools":[{"name":"f","aura":{}}],"context_management":{}}`
-	if out := reencoded(t, body); strings.Contains(out, "glow") || strings.Contains(out, "mood") || strings.Contains(out, "keep_alive") || strings.Contains(out, "aura") || strings.Contains(out, "context_management") {
+	if out := reencoded(t, body); strings.Contains(out, "glow") || strings.Contains(out, "mood") ||
+		strings.Contains(out, "keep_alive") || strings.Contains(out, "aura") ||
+		strings.Contains(out, "context_management") {
 		t.Error(out)
 	}
 	req, err := DecodeRequest([]byte(body))
@@ -203,9 +223,11 @@ func TestL22_UnknownKeys(t *testing.T) {
 
 // TestL23_OrphanResults: a result without its call, and a call without its result, do not reach a server as such.
 func TestL23_OrphanResults(t *testing.T) {
-	out := reencoded(t, `{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"lost","content":"0"}]},`+
-		`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":"x"}]}`)
-	if strings.Contains(out, `"tool_use_id":"lost"`) || !strings.Contains(out, `"text":"0"`) || !strings.Contains(out, `"tool_use_id":"a"`) {
+	out := reencoded(t,
+		`{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"lost","content":"0"}]},`+
+			`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":"x"}]}`)
+	if strings.Contains(out, `"tool_use_id":"lost"`) || !strings.Contains(out, `"text":"0"`) ||
+		!strings.Contains(out, `"tool_use_id":"a"`) {
 		t.Error(out)
 	}
 }
@@ -214,8 +236,10 @@ func TestL23_OrphanResults(t *testing.T) {
 // with a choice of them.
 func TestL24_ServerTools(t *testing.T) {
 	for _, choice := range []string{`{"type":"auto"}`, `{"type":"any"}`, `{"type":"tool","name":"web_search"}`} {
-		out := reencoded(t, `{"messages":[{"role":"user","content":"w"}],"tools":[{"type":"web_search_20250305","name":"web_search"},{"type":"mcp_toolset"}],"tool_choice":`+choice+`}`)
-		if !strings.Contains(out, `"tools":[{"type":"web_search_20250305","name":"web_search"},{"type":"mcp_toolset"}]`) ||
+		out := reencoded(t,
+			`{"messages":[{"role":"user","content":"w"}],"tools":[{"type":"web_search_20250305","name":"web_search"},{"type":"mcp_toolset"}],"tool_choice":`+choice+`}`)
+		if !strings.Contains(out,
+			`"tools":[{"type":"web_search_20250305","name":"web_search"},{"type":"mcp_toolset"}]`) ||
 			strings.Contains(out, "tool_choice") == (choice == `{"type":"auto"}`) {
 			t.Error(out)
 		}
@@ -226,7 +250,9 @@ func TestL24_ServerTools(t *testing.T) {
 func TestManyBlocks(t *testing.T) {
 	var r StreamReader
 	for i := range 10_000 {
-		events, err := r.Feed(nil, fmt.Appendf(nil, `{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"c%d","name":"f","input":{}}}`, i, i))
+		events, err := r.Feed(nil,
+			fmt.Appendf(nil,
+				`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"c%d","name":"f","input":{}}}`, i, i))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -121,13 +121,15 @@ func parseNotation(t *testing.T, text string) (events []chat.Event) {
 			e.Kind, e.Text = chat.KindReasoning, quoted()
 		case "opaque":
 			e.Kind = chat.KindReasoning
-			e.Detail = chat.Opaque{{Protocol: chat.ProtocolAnthropic, Key: f[0], Value: []byte(strings.TrimPrefix(rest, f[0]+" "))}}
+			e.Detail = chat.Opaque{{Protocol: chat.ProtocolAnthropic, Key: f[0],
+				Value: []byte(strings.TrimPrefix(rest, f[0]+" "))}}
 		case "start":
 			e.Kind, e.Index, e.ID, e.Name = chat.KindCallStart, number(0), strings.TrimSuffix(f[1], "none"), f[2]
 		case "args":
 			e.Kind, e.Index, e.Text = chat.KindCallArgs, number(0), quoted()
 		case "end":
-			c := &chat.Call{Index: number(0), ID: strings.TrimSuffix(f[1], "none"), Name: f[2], Arguments: f[3], Complete: f[4] == "complete"}
+			c := &chat.Call{Index: number(0), ID: strings.TrimSuffix(f[1], "none"), Name: f[2], Arguments: f[3],
+				Complete: f[4] == "complete"}
 			e.Kind, e.Index, e.ID, e.Name, e.Detail = chat.KindCallEnd, c.Index, c.ID, c.Name, c
 		case "rejected":
 			e.Kind, e.Index = chat.KindRejected, -1

@@ -32,7 +32,8 @@ func spoil(t *rapid.T, text string) string {
 			end := min(at+rapid.IntRange(1, 30).Draw(t, "size"), len(b))
 			b = append(b[:end:end], b[at:]...)
 		case 4: // another value
-			b = append(append(b[:at:at], rapid.SampledFrom([]string{"null", "{}", "[]", `""`, "1", "true"}).Draw(t, "value")...), b[at:]...)
+			b = append(append(b[:at:at], rapid.SampledFrom([]string{"null", "{}", "[]", `""`, "1", "true"}).Draw(t,
+				"value")...), b[at:]...)
 		}
 	}
 	return string(b)
@@ -113,7 +114,8 @@ func TestAnyStream(t *testing.T) {
 func BenchmarkStreamReader(b *testing.B) {
 	delta := []byte(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" some text"}}`)
 	var r StreamReader
-	events, _ := r.Feed(nil, []byte(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`))
+	events, _ := r.Feed(nil,
+		[]byte(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`))
 	b.SetBytes(int64(len(delta)))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -79,7 +79,8 @@ func (r *StreamReader) Finished() bool { return r.reason != "" }
 // message_stop is a *chat.Error of the kind ErrProtocol.
 func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 	if r.failed == nil && !r.done && r.reason == "" {
-		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the stream ended without a stop reason and without message_stop"}
+		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the stream ended without a stop reason and without " +
+			"message_stop"}
 	}
 	if r.failed == nil && !r.started {
 		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the stream ended without an answer"}
@@ -109,7 +110,8 @@ func (r *StreamReader) finish() {
 }
 
 // finishReasons translates the protocol's stop reasons; any other is a stop.
-var finishReasons = map[string]chat.FinishReason{"max_tokens": chat.FinishLength, "model_context_window_exceeded": chat.FinishLength, "refusal": chat.FinishFiltered}
+var finishReasons = map[string]chat.FinishReason{"max_tokens": chat.FinishLength,
+	"model_context_window_exceeded": chat.FinishLength, "refusal": chat.FinishFiltered}
 
 func (r *StreamReader) finishReason() chat.FinishReason {
 	reason := finishReasons[r.reason]
@@ -152,7 +154,8 @@ func DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
 	s.End()
 	switch {
 	case s.Err != nil:
-		return dst, &chat.Error{Kind: chat.ErrProtocol, Message: s.Err.Error() + ": " + jsonbody.Excerpt(body), Cause: s.Err}
+		return dst, &chat.Error{Kind: chat.ErrProtocol, Message: s.Err.Error() + ": " + jsonbody.Excerpt(body),
+			Cause: s.Err}
 	case failed && !content:
 		return dst, DecodeError(0, nil, body)
 	case !content:
@@ -382,12 +385,14 @@ func (r *StreamReader) start(index int64, raw []byte) {
 // sign takes in a signature.
 func (b *inBlock) sign(signature string) {
 	if signature != "" {
-		b.opaque = append(b.opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: opaqueSignature, Value: shape.AppendQuoted(nil, signature)})
+		b.opaque = append(b.opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: opaqueSignature,
+			Value: shape.AppendQuoted(nil, signature)})
 	}
 }
 
 // kindOfDelta says what block a delta belongs to.
-var kindOfDelta = map[string]string{"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "thinking", "input_json_delta": "tool_use"}
+var kindOfDelta = map[string]string{"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "thinking",
+	"input_json_delta": "tool_use"}
 
 // delta takes in a delta. One of a block that was never started starts a block, unless it would be a call without a
 // name.
@@ -501,7 +506,8 @@ func (r *StreamReader) showCall(b *inBlock) {
 		if b.id == "" {
 			b.id = "call_" + strconv.Itoa(b.number)
 		}
-		r.emit(chat.Event{Kind: chat.KindCallStart, Origin: chat.OriginFunction, Index: b.number, ID: b.id, Name: b.name})
+		r.emit(chat.Event{Kind: chat.KindCallStart, Origin: chat.OriginFunction, Index: b.number, ID: b.id,
+			Name: b.name})
 	}
 	if !b.solid {
 		return
@@ -526,9 +532,11 @@ func (r *StreamReader) end(b *inBlock) {
 			block = shape.AppendQuoted(append(block, `,"toolset_name":`...), b.toolset)
 		}
 		block = append(appendInput(append(block, `,"input":`...), b.text.String()), '}')
-		r.emit(chat.Event{Kind: chat.KindNativeCall, Origin: chat.OriginNative, ID: b.id, Name: b.name, Text: b.text.String(), Detail: served(b.kind, block)})
+		r.emit(chat.Event{Kind: chat.KindNativeCall, Origin: chat.OriginNative, ID: b.id, Name: b.name,
+			Text: b.text.String(), Detail: served(b.kind, block)})
 	case strings.HasSuffix(b.kind, "_tool_result"):
-		r.emit(chat.Event{Kind: chat.KindNativeResult, Origin: chat.OriginNative, ID: b.id, Name: strings.TrimSuffix(b.kind, "_tool_result"), Text: b.text.String(),
+		r.emit(chat.Event{Kind: chat.KindNativeResult, Origin: chat.OriginNative, ID: b.id,
+			Name: strings.TrimSuffix(b.kind, "_tool_result"), Text: b.text.String(),
 			Detail: served(b.kind, []byte(b.text.String()))})
 	case len(b.opaque) > 0:
 		r.emit(chat.Event{Kind: chat.KindReasoning, At: r.at, End: r.at, Detail: chat.Opaque(b.opaque)})
@@ -554,8 +562,9 @@ func (b *inBlock) setArguments() {
 func (r *StreamReader) endCall(b *inBlock) {
 	if b.name == "" {
 		if b.text.Len() > 0 {
-			r.emit(chat.Event{Kind: chat.KindRejected, Origin: chat.OriginFunction, Index: -1, Detail: &chat.RejectedDetail{Reason: chat.ReasonMalformed, Raw: b.text.String(), Arguments: b.text.String(),
-				Message: "the server sent a call that has no name"}})
+			r.emit(chat.Event{Kind: chat.KindRejected, Origin: chat.OriginFunction, Index: -1,
+				Detail: &chat.RejectedDetail{Reason: chat.ReasonMalformed, Raw: b.text.String(),
+					Arguments: b.text.String(), Message: "the server sent a call that has no name"}})
 		}
 		return
 	}
@@ -567,5 +576,6 @@ func (r *StreamReader) endCall(b *inBlock) {
 	if call.Complete {
 		r.whole++
 	}
-	r.emit(chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginFunction, Index: b.number, ID: b.id, Name: b.name, Detail: call})
+	r.emit(chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginFunction, Index: b.number, ID: b.id, Name: b.name,
+		Detail: call})
 }

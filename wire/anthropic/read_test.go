@@ -80,7 +80,8 @@ func checkStream(t interface{ Errorf(string, ...any) }, events []chat.Event) {
 			args += e.Text
 		case chat.KindCallEnd:
 			if e.Index != open || e.Detail.(*chat.Call).Arguments != args {
-				t.Errorf("call %d ends with %q, its deltas were %q of call %d", e.Index, e.Detail.(*chat.Call).Arguments, args, open)
+				t.Errorf("call %d ends with %q, its deltas were %q of call %d", e.Index,
+					e.Detail.(*chat.Call).Arguments, args, open)
 			}
 			open = -1
 		}

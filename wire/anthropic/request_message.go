@@ -113,7 +113,8 @@ func (d *requestReader) finishTurn(t *partialMessage) {
 func (d *requestReader) instruct(t *partialMessage) (joined bool) {
 	if d.spoken {
 		t.Role = chat.RoleUser
-		t.Opaque = append(t.Opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: opaqueInside, Value: json.RawMessage("true")})
+		t.Opaque = append(t.Opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: opaqueInside,
+			Value: json.RawMessage("true")})
 		return false
 	}
 	for _, x := range t.Opaque {
@@ -413,7 +414,8 @@ func (d *requestReader) resultBlock(t *partialMessage) {
 		case "is_error":
 			if v := d.Boolean(); v != nil && *v {
 				m.IsError = true
-				m.Opaque = append(m.Opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: keyFailed, Value: json.RawMessage("true")})
+				m.Opaque = append(m.Opaque, chat.Extra{Protocol: chat.ProtocolAnthropic, Key: keyFailed,
+					Value: json.RawMessage("true")})
 			}
 		default:
 			if raw := d.Raw(); len(raw) > 0 && raw[0] != 'n' {

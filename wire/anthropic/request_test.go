@@ -65,7 +65,8 @@ func checkRefused(t *testing.T, err error, want string) {
 func TestOlderFormat(t *testing.T) {
 	const rest = `"messages":[{"role":"user","content":"hi"}],"max_tokens":1`
 	for _, c := range []struct{ fields, want string }{
-		{`"output_format":{"type":"json_schema","schema":{"type":"object"}}`, `{"format":{"type":"json_schema","schema":{"type":"object"}}}`},
+		{`"output_format":{"type":"json_schema","schema":{"type":"object"}}`,
+			`{"format":{"type":"json_schema","schema":{"type":"object"}}}`},
 		{`"output_format":{"type":"json_schema","schema":{}},"output_config":{"effort":"low","format":null}`,
 			`{"format":{"type":"json_schema","schema":{}},"effort":"low"}`},
 		{`"output_format":null`, ""},

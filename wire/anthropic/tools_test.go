@@ -10,15 +10,17 @@ import (
 	"wield/chat"
 )
 
-// TestFoundTools shows that a deferred tool is described where a result first names it, and that a server of the protocol gets
-// the reference as it came.
+// TestFoundTools shows that a deferred tool is described where a result first names it, and that a server of the
+// protocol gets the reference as it came.
 func TestFoundTools(t *testing.T) {
 	const reference = `{"type":"tool_reference","tool_name":"look"}`
-	req, err := DecodeRequest([]byte(`{"model":"m","max_tokens":1,"tools":[{"name":"find","input_schema":{"type":"object"}},
+	req, err := DecodeRequest(
+		[]byte(`{"model":"m","max_tokens":1,"tools":[{"name":"find","input_schema":{"type":"object"}},
 		{"name":"look","description":"Looks around.","input_schema":{"type":"object","required":["at"]},"defer_loading":true}],
 		"messages":[{"role":"user","content":"hi"},
 		{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"find","input":{}}]},
-		{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[` + reference + `,` + reference + `]}]}]}`))
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[` + reference + `,` + reference +
+			`]}]}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -166,7 +166,8 @@ func (w *StreamWriter) appendStart(dst []byte) []byte {
 	w.started = true
 	dst = append(dst, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":"...)
 	dst = appendHead(dst, w.o)
-	return append(dst, `],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":0,"output_tokens":0}}}`+"\n\n"...)
+	return append(dst, `],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":0,"output_tokens":0}}}`+
+		"\n\n"...)
 }
 
 // appendHead appends a message up to its first block.

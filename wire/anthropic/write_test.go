@@ -69,7 +69,8 @@ func TestStreamError(t *testing.T) {
 	w := NewStreamWriter(ResponseOptions{ID: "x", Model: "m"})
 	frames := w.Append(nil, chat.Event{Kind: chat.KindText, Text: "a"})
 	frames = w.AppendError(frames[:0], &chat.Error{Kind: chat.ErrOverloaded, Message: "it broke\noff"})
-	want := `event: error` + "\n" + `data: {"type":"error","error":{"type":"overloaded_error","message":"it broke\noff"}}` + "\n\n"
+	want := `event: error` + "\n" +
+		`data: {"type":"error","error":{"type":"overloaded_error","message":"it broke\noff"}}` + "\n\n"
 	if string(frames) != want {
 		t.Errorf("error frame %q, want %q", frames, want)
 	}
@@ -103,7 +104,8 @@ func TestRoundTrip(t *testing.T) {
 				for _, piece := range cut(t, text) {
 					add(chat.Event{Kind: chat.KindReasoning, Text: piece})
 				}
-				add(chat.Event{Kind: chat.KindReasoning, Detail: chat.Opaque{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: []byte(`"s"`)}}})
+				add(chat.Event{Kind: chat.KindReasoning,
+					Detail: chat.Opaque{{Protocol: chat.ProtocolAnthropic, Key: "signature", Value: []byte(`"s"`)}}})
 				want.WriteString("R" + text + "/s")
 			case 2:
 				args := string(appendInput(nil, "{\"x\":"+string(mustJSON(text))+"}"))
@@ -111,7 +113,8 @@ func TestRoundTrip(t *testing.T) {
 				for _, piece := range cut(t, args) {
 					add(chat.Event{Kind: chat.KindCallArgs, Index: calls, Text: piece})
 				}
-				add(chat.Event{Kind: chat.KindCallEnd, Index: calls, Detail: &chat.Call{ID: "toolu_1", Name: "f", Arguments: args, Complete: true}})
+				add(chat.Event{Kind: chat.KindCallEnd, Index: calls,
+					Detail: &chat.Call{ID: "toolu_1", Name: "f", Arguments: args, Complete: true}})
 				want.WriteString("C" + args)
 				calls++
 			}

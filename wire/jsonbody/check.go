@@ -22,10 +22,12 @@ func check(body string) error {
 	case c.i == len(body):
 		return &FieldError{Code: CodeInvalidJSON, Message: "the body is empty; it must be a JSON object"}
 	case !c.value(0):
-		return &FieldError{Code: CodeInvalidJSON, Message: fmt.Sprintf("the body is not valid JSON at byte %d: %s", c.i, c.fault)}
+		return &FieldError{Code: CodeInvalidJSON, Message: fmt.Sprintf("the body is not valid JSON at byte %d: %s",
+			c.i, c.fault)}
 	}
 	if c.space(); c.i < len(body) {
-		return &FieldError{Code: CodeInvalidJSON, Message: "the body is not valid JSON: something follows the JSON text"}
+		return &FieldError{Code: CodeInvalidJSON, Message: "the body is not valid JSON: something follows the JSON " +
+			"text"}
 	}
 	return nil
 }

@@ -20,12 +20,15 @@ func strictly(s string) bool {
 }
 
 var checked = []string{
-	``, ` `, `0`, `-0`, `-`, `01`, `1.`, `1.5`, `.5`, `1e`, `1e5`, `1E+5`, `1e-05`, `1e+`, `--1`, `+1`, `1 2`, `0x1`, `NaN`, `Infinity`,
-	`true`, `tru`, `truex`, `false`, `null`, `nul`, `True`, `""`, `"`, `"a`, `"\`, `"\"`, `"\"\\\/\b\f\n\r\t"`, `"\x41"`, `"\u00e9"`, `"\u12"`,
-	`"\u12g4"`, `"\ud800"`, `"\ud83d\ude00"`, `"\udc00\ud800x"`, "\"\t\"", "\"\x7f\"", "\"\x00\"", "\x00", "\u00a01", "\ufeff{}", `"` + "\u5929\u6c14" + `"`,
-	`[]`, `[ ]`, `[1]`, `[1,]`, `[,1]`, `[1 2]`, `[1,2`, `[`, `]`, `[[[]]]`, `[}`, `{}`, `{ }`, `{"a":1}`, `{"a":1,}`, `{,}`, `{"a"}`, `{"a":}`, `{a:1}`,
-	`{"a":1 "b":2}`, `{"a":1;"b":2}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `{"a":{"a":{"a":1}}}`, `[{"a":1},{"a":1}]`, `{"a":{"b":1},"b":2}`,
-	`{"a":{"b":1,"c":1},"b":2,"a":3}`, `{"":1,"":2}`, `{"A":1,"a":2}`, `{"\ud800":1,"\udfff":2}`, ` {"a" : [ 1 , "x" ] } ` + "\n", "{\"a\":1}\v", `'a'`, `/**/1`,
+	``, ` `, `0`, `-0`, `-`, `01`, `1.`, `1.5`, `.5`, `1e`, `1e5`, `1E+5`, `1e-05`, `1e+`, `--1`, `+1`, `1 2`, `0x1`,
+	`NaN`, `Infinity`, `true`, `tru`, `truex`, `false`, `null`, `nul`, `True`, `""`, `"`, `"a`, `"\`, `"\"`,
+	`"\"\\\/\b\f\n\r\t"`, `"\x41"`, `"\u00e9"`, `"\u12"`, `"\u12g4"`, `"\ud800"`, `"\ud83d\ude00"`, `"\udc00\ud800x"`,
+	"\"\t\"", "\"\x7f\"", "\"\x00\"", "\x00", "\u00a01", "\ufeff{}", `"` + "\u5929\u6c14" + `"`,
+	`[]`, `[ ]`, `[1]`, `[1,]`, `[,1]`, `[1 2]`, `[1,2`, `[`, `]`, `[[[]]]`, `[}`, `{}`, `{ }`, `{"a":1}`, `{"a":1,}`,
+	`{,}`, `{"a"}`, `{"a":}`, `{a:1}`, `{"a":1 "b":2}`, `{"a":1;"b":2}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`,
+	`{"a":{"a":{"a":1}}}`, `[{"a":1},{"a":1}]`, `{"a":{"b":1},"b":2}`, `{"a":{"b":1,"c":1},"b":2,"a":3}`,
+	`{"":1,"":2}`, `{"A":1,"a":2}`, `{"\ud800":1,"\udfff":2}`, ` {"a" : [ 1 , "x" ] } ` + "\n", "{\"a\":1}\v", `'a'`,
+	`/**/1`,
 }
 
 // TestCheckAgrees compares the checker with another reader of strict JSON, over texts and everything near to them.
@@ -42,7 +45,8 @@ func TestCheckAgrees(t *testing.T) {
 		s := rapid.SampledFrom(checked).Draw(rt, "text")
 		for range rapid.IntRange(0, 3).Draw(rt, "changes") {
 			at := rapid.IntRange(0, len(s)).Draw(rt, "at")
-			piece := rapid.SampledFrom(append([]string{" ", ",", ":", `"a":1`, `\`, "5", "e", ".", "-", "{", "}", "[", "]", `"`, "\u00e9"}, checked...)).Draw(rt, "piece")
+			piece := rapid.SampledFrom(append([]string{" ", ",", ":", `"a":1`, `\`, "5", "e", ".", "-", "{", "}", "[",
+				"]", `"`, "\u00e9"}, checked...)).Draw(rt, "piece")
 			s = s[:at] + piece + s[min(len(s), at+rapid.IntRange(0, 2).Draw(rt, "cut")):]
 		}
 		check(rt.Fatalf, s)
@@ -79,7 +83,8 @@ func TestCheckDepth(t *testing.T) {
 }
 
 func BenchmarkCheckJSON(b *testing.B) {
-	message := `{"role":"user","content":"` + strings.Repeat(`lorem ipsum \"dolor\"\n`, 100) + `","tags":[1,true,{"a":null}]}`
+	message := `{"role":"user","content":"` + strings.Repeat(`lorem ipsum \"dolor\"\n`, 100) +
+		`","tags":[1,true,{"a":null}]}`
 	body := `{"model":"m","messages":[` + strings.Repeat(message+",", 20) + message + `]}`
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()

@@ -37,7 +37,8 @@ func (e *FieldError) Unwrap() error { return chat.ErrBadRequest }
 func (e *FieldError) As(target any) bool {
 	t, ok := target.(**chat.Error)
 	if ok {
-		*t = &chat.Error{Kind: chat.ErrBadRequest, Status: 400, Message: e.Message, Param: e.Param, Code: e.Code, Cause: e}
+		*t = &chat.Error{Kind: chat.ErrBadRequest, Status: 400, Message: e.Message, Param: e.Param, Code: e.Code,
+			Cause: e}
 	}
 	return ok
 }

@@ -12,8 +12,9 @@ import (
 // A Allowed says what the value of a field may be. null is no value, and is always allowed. The zero value allows
 // everything.
 type Allowed struct {
-	types       string // first bytes of JSON's types: " [ { t 0, the last two for any boolean and any number; empty: all
-	whole       bool   // a number is an integer
+	// first bytes of JSON's types: " [ { t 0, the last two for any boolean and any number; empty: all
+	types       string
+	whole       bool // a number is an integer
 	least, most float64
 	words       []string // a string is one of them; nil: any
 	code        string   // of an error about a word; empty: CodeInvalidValue

@@ -244,7 +244,8 @@ func (w *requestWriter) format() {
 }
 
 // levels are the words of efforts in this protocol. An effort that is not among them goes out as it is.
-var levels = map[string]string{"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
+var levels = map[string]string{"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high",
+	"max": "high"}
 
 // think writes how much the model shall think: as the client said it, if it speaks this protocol.
 func (w *requestWriter) think() {

@@ -54,19 +54,23 @@ func TestDecodeRequest(t *testing.T) {
 		return chat.Call{Index: i, ID: id, Name: name, Arguments: args, Complete: true, Origin: chat.OriginFunction}
 	}
 	want := &chat.Request{
-		Model: "m", Temperature: &half, TopP: &nine, Seed: &seed, Stop: []string{"x"}, Effort: "high", LogProbs: true, TopLogProbs: 2,
-		Messages: []chat.Message{
+		Model: "m", Temperature: &half, TopP: &nine, Seed: &seed, Stop: []string{"x"}, Effort: "high", LogProbs: true,
+		TopLogProbs: 2, Messages: []chat.Message{
 			{Role: chat.RoleSystem, Parts: chat.Text("Be brief.")},
-			{Role: chat.RoleUser, Parts: []chat.Part{{Text: "Look"}, {Kind: chat.PartImage, MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")}}},
+			{Role: chat.RoleUser,
+				Parts: []chat.Part{{Text: "Look"},
+					{Kind: chat.PartImage, MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")}}},
 			{Role: chat.RoleAssistant, Reasoning: "hm", Calls: []chat.Call{
-				call(0, "call_2_0", "a", `{"n": 12345678901234567890}`), call(1, "x1", "b", `{"s": "t"}`), call(2, "call_2_2", "a", "ls -la")}},
+				call(0, "call_2_0", "a", `{"n": 12345678901234567890}`), call(1, "x1", "b", `{"s": "t"}`),
+				call(2, "call_2_2", "a", "ls -la")}},
 			{Role: chat.RoleTool, CallID: "x1", Name: "b", Parts: chat.Text("two")},
 			{Role: chat.RoleTool, CallID: "call_2_0", Name: "a", Parts: chat.Text("one")},
 			{Role: chat.RoleTool, CallID: "call_2_2", Name: "a", Parts: chat.Text("three")},
 			{Role: chat.RoleUser, Parts: chat.Text("And?")},
 		},
 		Tools: []chat.Tool{{Name: "a", Description: "A", Parameters: json.RawMessage(`{"type": "object"}`)},
-			{Name: "web_search", Raw: json.RawMessage("{\"type\": \"web_search\"}"), Hosted: chat.HostedOptional}, {Name: "b"}},
+			{Name: "web_search", Raw: json.RawMessage("{\"type\": \"web_search\"}"), Hosted: chat.HostedOptional},
+			{Name: "b"}},
 		Format: &chat.Format{Kind: chat.FormatSchema, Schema: json.RawMessage(`{"type": "object"}`)},
 		Extra: []chat.Extra{
 			{Protocol: chat.ProtocolOllama, Key: "keep_alive", Value: json.RawMessage(`"5m"`)},
@@ -80,7 +84,8 @@ func TestDecodeRequest(t *testing.T) {
 }
 
 func TestDecodeDefaults(t *testing.T) {
-	req, err := ollama.DecodeRequest([]byte(`{"model":"m","messages":null,"format":"","think":null,"options":null,"tools":null}`))
+	req, err := ollama.DecodeRequest(
+		[]byte(`{"model":"m","messages":null,"format":"","think":null,"options":null,"tools":null}`))
 	if err != nil || !req.Stream || len(req.Messages) != 0 || req.Format != nil || req.Effort != "" {
 		t.Errorf("%+v, %v", req, err)
 	}
@@ -105,16 +110,19 @@ func TestDecodeErrors(t *testing.T) {
 		{`{"messages":{}}`, "messages", jsonbody.CodeInvalidType},
 		{`{"messages":[7]}`, "messages[0]", jsonbody.CodeInvalidType},
 		{`{"messages":[{"role":"user","content":7}]}`, "messages[0].content", jsonbody.CodeInvalidType},
-		{`{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, "messages[0].content[0]", jsonbody.CodeInvalidType},
+		{`{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, "messages[0].content[0]",
+			jsonbody.CodeInvalidType},
 		{`{"messages":[{"role":"user"},{"role":"bot"}]}`, "messages[1].role", jsonbody.CodeInvalidValue},
 		{`{"messages":[{"role":"user","thinking":[]}]}`, "messages[0].thinking", jsonbody.CodeInvalidType},
 		{`{"messages":[{"role":"user","images":["%%"]}]}`, "messages[0].images[0]", jsonbody.CodeInvalidValue},
 		{`{"messages":[{"role":"user","images":[7]}]}`, "messages[0].images[0]", jsonbody.CodeInvalidType},
-		{`{"messages":[{"role":"assistant","tool_calls":[{}]}]}`, "messages[0].tool_calls[0].function.name", jsonbody.CodeMissing},
+		{`{"messages":[{"role":"assistant","tool_calls":[{}]}]}`, "messages[0].tool_calls[0].function.name",
+			jsonbody.CodeMissing},
 		{`{"messages":[{"role":"assistant","tool_calls":"x"}]}`, "messages[0].tool_calls", jsonbody.CodeInvalidType},
 		{`{"tools":{}}`, "tools", jsonbody.CodeInvalidType},
 		{`{"tools":[{"type":"function","function":{}}]}`, "tools[0].function.name", jsonbody.CodeMissing},
-		{`{"tools":[{"function":{"name":"a"}},{"function":{"name":"a"}}]}`, "tools[1].function.name", jsonbody.CodeInvalidValue},
+		{`{"tools":[{"function":{"name":"a"}},{"function":{"name":"a"}}]}`, "tools[1].function.name",
+			jsonbody.CodeInvalidValue},
 		{`{"format":"xml"}`, "format", jsonbody.CodeInvalidValue},
 		{`{"format":[]}`, "format", jsonbody.CodeInvalidType},
 		{`{"think":7}`, "think", jsonbody.CodeInvalidType},
@@ -129,7 +137,8 @@ func TestDecodeErrors(t *testing.T) {
 			t.Errorf("%.60s: %v", c.body, err)
 			continue
 		}
-		if e.Kind != chat.ErrBadRequest || e.Param != c.param || e.Code != c.code || !strings.HasPrefix(e.Message, e.Param) {
+		if e.Kind != chat.ErrBadRequest || e.Param != c.param || e.Code != c.code ||
+			!strings.HasPrefix(e.Message, e.Param) {
 			t.Errorf("%.60s: kind %s, param %q, code %q: %s", c.body, e.Kind, e.Param, e.Code, e.Message)
 		}
 	}
@@ -147,7 +156,8 @@ func FuzzDecodeRequest(f *testing.F) {
 			}
 			return
 		}
-		if b, err := ollama.AppendRequest(nil, req, ollama.RequestOptions{Forward: []string{"options", "keep_alive"}}); err == nil && !json.Valid(b) {
+		if b, err := ollama.AppendRequest(nil, req,
+			ollama.RequestOptions{Forward: []string{"options", "keep_alive"}}); err == nil && !json.Valid(b) {
 			t.Fatalf("not JSON: %s", b)
 		}
 	})
@@ -158,7 +168,8 @@ func TestAppendRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := ollama.AppendRequest(nil, req, ollama.RequestOptions{Model: "there", Stream: true, Forward: []string{"keep_alive", "options"}})
+	got, err := ollama.AppendRequest(nil, req, ollama.RequestOptions{Model: "there", Stream: true,
+		Forward: []string{"keep_alive", "options"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,15 +196,22 @@ func TestAppendRequestParts(t *testing.T) {
 		o    ollama.RequestOptions
 		want string // part of the body
 	}{
-		{"named choice", chat.Request{Tools: tools, Choice: chat.Choice{Mode: chat.ChoiceNamed, Name: "b"}}, ollama.RequestOptions{}, `"tools":[{"type":"function","function":{"name":"b",`},
-		{"no choice", chat.Request{Tools: tools, Choice: chat.Choice{Mode: chat.ChoiceNone}}, ollama.RequestOptions{}, `"content":"hi"}],"stream":false}`},
+		{"named choice", chat.Request{Tools: tools, Choice: chat.Choice{Mode: chat.ChoiceNamed, Name: "b"}},
+			ollama.RequestOptions{}, `"tools":[{"type":"function","function":{"name":"b",`},
+		{"no choice", chat.Request{Tools: tools, Choice: chat.Choice{Mode: chat.ChoiceNone}}, ollama.RequestOptions{},
+			`"content":"hi"}],"stream":false}`},
 		{"effort", chat.Request{Effort: "minimal"}, ollama.RequestOptions{}, `"think":true`},
 		{"effort in levels", chat.Request{Effort: "minimal"}, ollama.RequestOptions{Levels: true}, `"think":"low"`},
 		{"no effort", chat.Request{Effort: "none"}, ollama.RequestOptions{Levels: true}, `"think":false`},
 		{"tokens", chat.Request{MaxTokens: 7}, ollama.RequestOptions{}, `"options":{"num_predict":7}`},
 		{"JSON", chat.Request{Format: &chat.Format{Kind: chat.FormatJSON}}, ollama.RequestOptions{}, `"format":"json"`},
-		{"foreign extra", chat.Request{Extra: []chat.Extra{{Protocol: chat.ProtocolOpenAI, Key: "options", Value: []byte(`{"x": 1}`)}}}, ollama.RequestOptions{Forward: []string{"options"}}, `"stream":false}`},
-		{"extra not listed", chat.Request{Extra: []chat.Extra{{Protocol: chat.ProtocolOllama, Key: "shift", Value: []byte(`true`)}}}, ollama.RequestOptions{}, `"stream":false}`},
+		{"foreign extra",
+			chat.Request{
+				Extra: []chat.Extra{{Protocol: chat.ProtocolOpenAI, Key: "options", Value: []byte(`{"x": 1}`)}}},
+			ollama.RequestOptions{Forward: []string{"options"}}, `"stream":false}`},
+		{"extra not listed",
+			chat.Request{Extra: []chat.Extra{{Protocol: chat.ProtocolOllama, Key: "shift", Value: []byte(`true`)}}},
+			ollama.RequestOptions{}, `"stream":false}`},
 	} {
 		c.req.Model, c.req.Messages = "m", user
 		got, err := ollama.AppendRequest(nil, &c.req, c.o)
@@ -201,8 +219,11 @@ func TestAppendRequestParts(t *testing.T) {
 			t.Errorf("%s: %s, %v", c.name, got, err)
 		}
 	}
-	for _, part := range []chat.Part{{Kind: chat.PartImage, URL: "https://host.example/a.png"}, {Kind: chat.PartAudio, Data: []byte("x")}} {
-		_, err := ollama.AppendRequest(nil, &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{part}}}}, ollama.RequestOptions{})
+	for _, part := range []chat.Part{{Kind: chat.PartImage, URL: "https://host.example/a.png"},
+		{Kind: chat.PartAudio, Data: []byte("x")}} {
+		_, err := ollama.AppendRequest(nil,
+			&chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{part}}}},
+			ollama.RequestOptions{})
 		var e *chat.Error
 		if !errors.As(err, &e) || e.Kind != chat.ErrBadRequest || e.Param != "messages[0].content[0]" {
 			t.Errorf("%v: %v", part, err)
@@ -220,10 +241,12 @@ func TestStreamWriter(t *testing.T) {
 	want := head + `"","thinking":"hm"},"done":false}` + "\n" +
 		head + `"a\nb"},"done":false}` + "\n" +
 		head + `"é"},"done":false}` + "\n" +
-		head + `"","tool_calls":[{"id":"c1","function":{"index":0,"name":"f","arguments":{"x":1}},"index":0}]},"done":false}` + "\n" +
+		head +
+		`"","tool_calls":[{"id":"c1","function":{"index":0,"name":"f","arguments":{"x":1}},"index":0}]},"done":false}` + "\n" +
 		head + `"{\"x\":"},"done":false}` + "\n" +
 		head + `"<raw>"},"done":false}` + "\n" +
-		head + `""},"done_reason":"stop","done":true,"total_duration":1000000000,"prompt_eval_count":3,"eval_count":4}` + "\n"
+		head +
+		`""},"done_reason":"stop","done":true,"total_duration":1000000000,"prompt_eval_count":3,"eval_count":4}` + "\n"
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -308,7 +331,8 @@ func TestRoundTrip(t *testing.T) {
 				calls += call.ID + call.Name + call.Arguments
 			}
 		}
-		if text != "a\nbé{\"x\":<raw>" || calls != `c1f{"x":1}` || last.Kind != chat.KindFinish || last.Detail.(*chat.Finish).Reason != chat.FinishCalls {
+		if text != "a\nbé{\"x\":<raw>" || calls != `c1f{"x":1}` || last.Kind != chat.KindFinish ||
+			last.Detail.(*chat.Finish).Reason != chat.FinishCalls {
 			t.Errorf("%s: text %q, calls %s, last %+v", name, text, calls, last)
 		}
 	}
@@ -323,16 +347,23 @@ func TestStreamReader(t *testing.T) {
 		kind  chat.ErrorKind
 	}{
 		{"text", []string{`{"message":{"content":"a"}}`, end}, "text:a finish:stop", ""},
-		{"thinking first", []string{`{"message":{"thinking":"t","content":"a"}}`, end}, "reasoning:t text:a finish:stop", ""},
-		{"calls in one line", []string{`{"message":{"tool_calls":[{"function":{"name":"f"}},{"function":{"index":0,"name":"g","arguments":{"a":1}}}]}}`, end},
+		{"thinking first", []string{`{"message":{"thinking":"t","content":"a"}}`, end},
+			"reasoning:t text:a finish:stop", ""},
+		{"calls in one line",
+			[]string{
+				`{"message":{"tool_calls":[{"function":{"name":"f"}},{"function":{"index":0,"name":"g","arguments":{"a":1}}}]}}`, end},
 			`call_start:call_0 f call_args:{} call_end:{} call_start:call_1 g call_args:{"a":1} call_end:{"a":1} finish:tool_calls`, ""},
-		{"cut at the limit", []string{`{"message":{"content":"a"},"done":true,"done_reason":"length"}`}, "text:a finish:length", ""},
-		{"after the end", []string{`{"message":{"content":"a"}}`, end, `{"message":{"content":"b"}}`}, "text:a finish:stop", ""},
-		{"usage", []string{`{"message":{"content":"a"}}`, `{"done":true,"prompt_eval_count":3,"eval_count":4}`}, "text:a usage:3+4 finish:stop", ""},
+		{"cut at the limit", []string{`{"message":{"content":"a"},"done":true,"done_reason":"length"}`},
+			"text:a finish:length", ""},
+		{"after the end", []string{`{"message":{"content":"a"}}`, end, `{"message":{"content":"b"}}`},
+			"text:a finish:stop", ""},
+		{"usage", []string{`{"message":{"content":"a"}}`, `{"done":true,"prompt_eval_count":3,"eval_count":4}`},
+			"text:a usage:3+4 finish:stop", ""},
 		{"loaded", []string{`{"message":{"content":""},"done_reason":"load","done":true}`}, "finish:stop", ""},
 		{"broken off", []string{`{"message":{"content":"a"}}`}, "text:a", chat.ErrProtocol},
 		{"no JSON", []string{`<html>`}, "", chat.ErrProtocol},
-		{"an error", []string{`{"message":{"content":"a"}}`, `{"error":"model runner has unexpectedly stopped"}`}, "text:a", chat.ErrUnavailable},
+		{"an error", []string{`{"message":{"content":"a"}}`, `{"error":"model runner has unexpectedly stopped"}`},
+			"text:a", chat.ErrUnavailable},
 	} {
 		var r ollama.StreamReader
 		var got []chat.Event
@@ -380,7 +411,8 @@ func TestDecodeError(t *testing.T) {
 		kind   chat.ErrorKind
 		code   string
 	}{
-		{400, `{"error":"registry.ollama.ai/library/gemma:2b does not support tools"}`, chat.ErrBadRequest, chat.CodeToolsUnsupported},
+		{400, `{"error":"registry.ollama.ai/library/gemma:2b does not support tools"}`, chat.ErrBadRequest,
+			chat.CodeToolsUnsupported},
 		{400, `{"error":"invalid options"}`, chat.ErrBadRequest, ""},
 		{404, `{"error":"model 'x' not found"}`, chat.ErrNotFound, ""},
 		{404, "404 page not found", chat.ErrNotFound, ""},
@@ -399,14 +431,18 @@ func TestDecodeError(t *testing.T) {
 }
 
 func TestGenerate(t *testing.T) {
-	req, err := ollama.DecodeGenerate([]byte(`{"model":"m","prompt":"Why?","system":"Be brief.","images":["iVBORw0KGgo="],"suffix":"","raw":false,"context":[],"options":{"seed":1}}`))
+	req, err := ollama.DecodeGenerate(
+		[]byte(
+			`{"model":"m","prompt":"Why?","system":"Be brief.","images":["iVBORw0KGgo="],"suffix":"","raw":false,"context":[],"options":{"seed":1}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(req.Messages) != 2 || req.Messages[0].Text() != "Be brief." || req.Messages[1].Text() != "Why?" || len(req.Messages[1].Parts) != 2 || *req.Seed != 1 {
+	if len(req.Messages) != 2 || req.Messages[0].Text() != "Be brief." || req.Messages[1].Text() != "Why?" ||
+		len(req.Messages[1].Parts) != 2 || *req.Seed != 1 {
 		t.Errorf("%+v", req)
 	}
-	for _, body := range []string{`{"prompt":"a","raw":true}`, `{"prompt":"a","suffix":"b"}`, `{"prompt":"a","template":"{{.}}"}`, `{"prompt":"a","context":[1,2]}`, `{"prompt":7}`} {
+	for _, body := range []string{`{"prompt":"a","raw":true}`, `{"prompt":"a","suffix":"b"}`,
+		`{"prompt":"a","template":"{{.}}"}`, `{"prompt":"a","context":[1,2]}`, `{"prompt":7}`} {
 		var e *chat.Error
 		if _, err := ollama.DecodeGenerate([]byte(body)); !errors.As(err, &e) || e.Param == "" {
 			t.Errorf("%s: %v", body, err)
@@ -426,7 +462,8 @@ func TestGenerate(t *testing.T) {
 	}
 	const head = `{"model":"m","created_at":"2026-01-02T03:04:06Z","response":`
 	const end = `,"done_reason":"stop","done":true,"total_duration":1000000000}`
-	want := head + `"","thinking":"hm","done":false}` + "\n" + head + `"a\nb","done":false}` + "\n" + head + `""` + end + "\n"
+	want := head + `"","thinking":"hm","done":false}` + "\n" + head + `"a\nb","done":false}` + "\n" + head + `""` +
+		end + "\n"
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -437,7 +474,8 @@ func TestGenerate(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	for body, reason := range map[string]string{
-		`{"model":"m"}`: "load", `{"model":"m","keep_alive":0}`: "unload", `{"model":"m","keep_alive":"0s"}`: "unload", `{"model":"m","keep_alive":-1}`: "load",
+		`{"model":"m"}`: "load", `{"model":"m","keep_alive":0}`: "unload", `{"model":"m","keep_alive":"0s"}`: "unload",
+		`{"model":"m","keep_alive":-1}`: "load",
 	} {
 		req, err := ollama.DecodeRequest([]byte(body))
 		if err != nil {
@@ -470,14 +508,16 @@ func TestLogProbs(t *testing.T) {
 	const one, two = `{"token":"a","logprob":-0.1}`, `{"token":"b","logprob":-0.2}`
 	w, whole := ollama.NewStreamWriter(options()), ollama.NewResponse(options())
 	var stream []byte
-	e := chat.Event{Kind: chat.KindText, Text: "ab", Detail: chat.LogProbs(json.RawMessage(`{"refusal":null,"content":[` + one + "," + two + `]}`))}
+	e := chat.Event{Kind: chat.KindText, Text: "ab",
+		Detail: chat.LogProbs(json.RawMessage(`{"refusal":null,"content":[` + one + "," + two + `]}`))}
 	stream = w.Append(stream, e)
 	whole.Add(e)
 	whole.Add(e)
 	if !strings.HasSuffix(string(stream), `"content":"ab"},"logprobs":[`+one+","+two+`],"done":false}`+"\n") {
 		t.Errorf("%s", stream)
 	}
-	if body := string(whole.Append(nil)); !strings.Contains(body, `"logprobs":[`+one+","+two+","+one+","+two+`],"done_reason"`) || !json.Valid([]byte(body)) {
+	if body := string(whole.Append(nil)); !strings.Contains(body, `"logprobs":[`+one+","+two+","+one+","+two+
+		`],"done_reason"`) || !json.Valid([]byte(body)) {
 		t.Errorf("%s", body)
 	}
 }

@@ -59,7 +59,8 @@ func (r *StreamReader) Feed(dst []chat.Event, line []byte) ([]chat.Event, error)
 	}
 	var b lineBody
 	if err := json.Unmarshal(line, &b); err != nil {
-		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: fmt.Sprintf("%v: %s", err, jsonbody.Excerpt(line)), Cause: err}
+		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: fmt.Sprintf("%v: %s", err, jsonbody.Excerpt(line)),
+			Cause: err}
 		return dst, r.failed
 	}
 	if len(b.Error) > 0 && string(b.Error) != "null" {
@@ -95,7 +96,8 @@ func (r *StreamReader) text(dst []chat.Event, kind chat.Kind, text string, logpr
 		return dst
 	}
 	e := chat.Event{Kind: kind, At: r.at, End: r.at + len(text), Text: text}
-	if len(logprobs) > 0 && logprobs[0] == '[' { // the same elements as in the OpenAI protocol, without what is around them
+	if len(logprobs) > 0 && logprobs[0] == '[' {
+		// the same elements as in the OpenAI protocol, without what is around them
 		e.Detail = chat.LogProbs(append(append([]byte(`{"content":`), logprobs...), '}'))
 	}
 	r.at = e.End
@@ -104,12 +106,14 @@ func (r *StreamReader) text(dst []chat.Event, kind chat.Kind, text string, logpr
 
 // call emits a whole call.
 func (r *StreamReader) call(dst []chat.Event, b *callBody) []chat.Event {
-	c := &chat.Call{Index: r.calls, ID: b.ID, Name: strings.TrimSpace(b.Function.Name), Arguments: argumentsText(b.Function.Arguments), Complete: true, Origin: chat.OriginFunction}
+	c := &chat.Call{Index: r.calls, ID: b.ID, Name: strings.TrimSpace(b.Function.Name),
+		Arguments: argumentsText(b.Function.Arguments), Complete: true, Origin: chat.OriginFunction}
 	if c.ID == "" {
 		c.ID = fmt.Sprintf("call_%d", c.Index)
 	}
 	r.calls++
-	e := chat.Event{Kind: chat.KindCallStart, Origin: c.Origin, Index: c.Index, ID: c.ID, Name: c.Name, At: r.at, End: r.at}
+	e := chat.Event{Kind: chat.KindCallStart, Origin: c.Origin, Index: c.Index, ID: c.ID, Name: c.Name, At: r.at,
+		End: r.at}
 	args, end := e, e
 	args.Kind, args.Text = chat.KindCallArgs, c.Arguments
 	end.Kind, end.Detail = chat.KindCallEnd, c
@@ -181,7 +185,8 @@ func DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
 	}
 	r.done = true // a server that answers as a whole need not say so
 	if !r.seen {
-		return dst, &chat.Error{Kind: chat.ErrProtocol, Message: "the answer holds no message: " + jsonbody.Excerpt(body)}
+		return dst,
+			&chat.Error{Kind: chat.ErrProtocol, Message: "the answer holds no message: " + jsonbody.Excerpt(body)}
 	}
 	return r.Close(dst)
 }

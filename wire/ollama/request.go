@@ -55,7 +55,8 @@ func DecodeGenerate(body []byte) (*chat.Request, error) {
 			d.list(func() { user.Parts = append(user.Parts, d.image()) })
 		case "suffix", "template", "raw", "context": // context holds the tokens of an earlier prompt and its answer
 			if raw := string(d.Raw()); d.Bad == nil && !slices.Contains(nothing, raw) {
-				d.Refuse(jsonbody.CodeUnsupported, "the model is asked in a conversation, which has no place for this; earlier turns can be sent to /api/chat as messages")
+				d.Refuse(jsonbody.CodeUnsupported, "the model is asked in a conversation, which has no place for "+
+					"this; earlier turns can be sent to /api/chat as messages")
 			}
 		case "messages", "tools":
 			d.Unread()
@@ -226,7 +227,8 @@ func (d *requestReader) stop() {
 // integer reads a whole number, which clients in some languages write as 42.0.
 func (d *requestReader) integer() *int64 {
 	at := d.Mark()
-	if f, err := strconv.ParseFloat(string(d.Bytes[at:d.Pos]), 64); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+	if f, err := strconv.ParseFloat(string(d.Bytes[at:d.Pos]), 64); err == nil && f == math.Trunc(f) &&
+		math.Abs(f) < 1<<53 {
 		n := int64(f)
 		return &n
 	}
@@ -254,7 +256,8 @@ func (d *requestReader) tool() {
 	switch {
 	case d.Bad != nil:
 	case kind != "function" && kind != "": // nothing of this protocol: no server of it would run it
-		d.req.Tools = append(d.req.Tools, chat.Tool{Name: kind, Raw: d.Bytes[start:d.Pos:d.Pos], Hosted: chat.HostedOptional})
+		d.req.Tools = append(d.req.Tools, chat.Tool{Name: kind, Raw: d.Bytes[start:d.Pos:d.Pos],
+			Hosted: chat.HostedOptional})
 	case function >= 0:
 		d.Again(function, "function", d.function)
 	default:

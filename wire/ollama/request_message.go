@@ -20,7 +20,8 @@ type rawMessage struct {
 }
 
 var roles = map[string]chat.Role{
-	"system": chat.RoleSystem, "developer": chat.RoleDeveloper, "user": chat.RoleUser, "assistant": chat.RoleAssistant, "tool": chat.RoleTool,
+	"system": chat.RoleSystem, "developer": chat.RoleDeveloper, "user": chat.RoleUser, "assistant": chat.RoleAssistant,
+	"tool": chat.RoleTool,
 }
 
 func (d *requestReader) message() {

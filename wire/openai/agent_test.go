@@ -25,7 +25,8 @@ func TestRecordedRequest_Agent(t *testing.T) {
 	for _, x := range req.Extra {
 		forward = append(forward, x.Key)
 	}
-	written, err := AppendRequest(nil, req, RequestOptions{Stream: req.Stream, Usage: IncludeUsage(req), Forward: forward})
+	written, err := AppendRequest(nil, req, RequestOptions{Stream: req.Stream, Usage: IncludeUsage(req),
+		Forward: forward})
 	if err != nil {
 		t.Fatal(err)
 	}

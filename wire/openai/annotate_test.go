@@ -14,14 +14,17 @@ func TestAnnotations(t *testing.T) {
 		{Kind: chat.KindText, Text: "a"},
 		{Kind: chat.KindNativeCall, ID: "1", Name: "web_search", Text: `{"query":"x"}`},
 		{Kind: chat.KindNativeCall, ID: "2", Name: "weather", Text: `{}`},
-		{Kind: chat.KindNativeResult, ID: "1", Name: "web_search", Text: `{"results":[{"title":"T\n","url":"https://host.example/1"},{"title":"no page"}]}`},
+		{Kind: chat.KindNativeResult, ID: "1", Name: "web_search",
+			Text: `{"results":[{"title":"T\n","url":"https://host.example/1"},{"title":"no page"}]}`},
 		{Kind: chat.KindNativeResult, ID: "9", Name: "title", Text: "News", Detail: &chat.Result{IsError: true}},
 		{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishStop}},
 	}
 	native := func(id, name, args, result, failed string) string {
-		return `{"type":"native_tool","native_tool":{"id":"` + id + `","name":"` + name + `","arguments":` + args + `,"result":` + result + `,"is_error":` + failed + `}}`
+		return `{"type":"native_tool","native_tool":{"id":"` + id + `","name":"` + name + `","arguments":` + args +
+			`,"result":` + result + `,"is_error":` + failed + `}}`
 	}
-	search := native("1", "web_search", `"{\"query\":\"x\"}"`, `"{\"results\":[{\"title\":\"T\\n\",\"url\":\"https://host.example/1\"},{\"title\":\"no page\"}]}"`, "false") +
+	search := native("1", "web_search", `"{\"query\":\"x\"}"`,
+		`"{\"results\":[{\"title\":\"T\\n\",\"url\":\"https://host.example/1\"},{\"title\":\"no page\"}]}"`, "false") +
 		`,{"type":"url_citation","url_citation":{"url":"https://host.example/1","title":"T\n","start_index":0,"end_index":0}}`
 	title := native("9", "title", `""`, `"News"`, "true")
 	open := native("2", "weather", `"{}"`, `null`, "false")
@@ -39,7 +42,8 @@ func TestAnnotations(t *testing.T) {
 			t.Fatalf("not JSON: %s", body)
 		}
 		all := `"annotations":[` + search + "," + title + "," + open + "]"
-		if got := strings.Contains(string(body), all); got != wanted || !wanted && strings.Contains(string(body), "annotations") {
+		if got := strings.Contains(string(body), all); got != wanted ||
+			!wanted && strings.Contains(string(body), "annotations") {
 			t.Errorf("wanted %v: %s", wanted, body)
 		}
 		for _, list := range []string{search, title, open} {

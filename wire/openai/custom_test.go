@@ -65,7 +65,8 @@ func TestCustomTools(t *testing.T) {
 			same(t, name+" for Responses", itemBody(c.item), out, err)
 			out, err = openai.AppendRequest(nil, req, openai.RequestOptions{})
 			text := string(out)
-			if err != nil || strings.Contains(text, `"custom"`) || !strings.Contains(text, `{"input":{"type":"string"`) {
+			if err != nil || strings.Contains(text, `"custom"`) ||
+				!strings.Contains(text, `{"input":{"type":"string"`) {
 				t.Errorf("%s for a server that does not know them: %s, %v", name, out, err)
 			}
 		}

@@ -192,7 +192,8 @@ func (f *errorFields) details(s *jsonbody.Scanner) {
 }
 
 // waitWords find the time to wait in a message such as "Please try again in 1m20.5s".
-var waitWords = regexp.MustCompile(`(?i)\b(?:try again|retry) (?:in|after) ((?:[0-9]+(?:\.[0-9]+)?(?:ms|h|m|s))+|[0-9]+(?:\.[0-9]+)? ?seconds?)`)
+var waitWords = regexp.MustCompile(
+	`(?i)\b(?:try again|retry) (?:in|after) ((?:[0-9]+(?:\.[0-9]+)?(?:ms|h|m|s))+|[0-9]+(?:\.[0-9]+)? ?seconds?)`)
 
 // waitIn returns how long a message says to wait, 0 if it does not.
 func waitIn(message string) time.Duration {
@@ -241,7 +242,8 @@ func plainMessage(body []byte) string {
 // statusKinds class the statuses that mean one thing only.
 var statusKinds = map[int]chat.ErrorKind{
 	401: chat.ErrAuth, 403: chat.ErrAuth, 404: chat.ErrNotFound, 408: chat.ErrTimeout, 413: chat.ErrContextLength,
-	429: chat.ErrRateLimit, 499: chat.ErrCanceled, 503: chat.ErrOverloaded, 504: chat.ErrTimeout, 529: chat.ErrOverloaded,
+	429: chat.ErrRateLimit, 499: chat.ErrCanceled, 503: chat.ErrOverloaded, 504: chat.ErrTimeout,
+	529: chat.ErrOverloaded,
 }
 
 // wordKinds class errors by what their type, code or message says, in lower case, where the status leaves it open.
@@ -307,24 +309,30 @@ type refusalWords struct{ what, how []string }
 var toolWords = refusalWords{
 	what: []string{"tool", "function call", "functions"},
 	how: []string{"not support", "n't support", "unsupported", "support tool use", "not enabled", "cannot use tools",
-		"requires --jinja", "requires --enable-auto-tool-choice", "requires --tool-call-parser", "requires jinja", "not capable of"},
+		"requires --jinja", "requires --enable-auto-tool-choice", "requires --tool-call-parser", "requires jinja",
+		"not capable of"},
 }
 
 var formatWords = refusalWords{
-	what: []string{"response_format", "output_config", "output_format", "json_schema", "json_object", "structured output", "structured_outputs", "guided", "grammar"},
-	how: []string{"not support", "n't support", "unsupported", "not enabled", "cannot use", "invalid", "failed to parse", "not permitted",
-		"extra inputs", "unrecognized", "unknown", "error converting", "failed to initialize", "must be", "not implemented", "input should be"},
+	what: []string{"response_format", "output_config", "output_format", "json_schema", "json_object",
+		"structured output", "structured_outputs", "guided", "grammar"},
+	how: []string{"not support", "n't support", "unsupported", "not enabled", "cannot use", "invalid",
+		"failed to parse", "not permitted", "extra inputs", "unrecognized", "unknown", "error converting",
+		"failed to initialize", "must be", "not implemented", "input should be"},
 }
 
 // roleWords are those in which chat templates refuse a sequence of messages.
 var roleWords = refusalWords{
 	what: []string{"role", "system message", "system prompt", "user query"},
-	how: []string{"must alternate", "should alternate", "alternate user", "role not supported", "roles are supported", "role is not supported", "at the beginning", "must be first",
-		"optional system message", "unexpected role", "unknown role", "invalid role", "no user query"},
+	how: []string{"must alternate", "should alternate", "alternate user", "role not supported", "roles are supported",
+		"role is not supported", "at the beginning", "must be first", "optional system message", "unexpected role",
+		"unknown role", "invalid role", "no user query"},
 }
 
 // formatKindWords are those of formatWords.how that do not speak of what the form holds.
-var formatKindWords = refusalWords{what: formatWords.what, how: []string{"input should be", "extra inputs", "not permitted", "unrecognized", "unknown field", "unknown parameter"}}
+var formatKindWords = refusalWords{what: formatWords.what,
+	how: []string{"input should be", "extra inputs", "not permitted", "unrecognized", "unknown field",
+		"unknown parameter"}}
 
 // refuses recognises the words in which servers say that a model, or the way it is run, does not do something.
 func refuses(e *chat.Error, words *refusalWords) bool {

@@ -66,9 +66,11 @@ func TestWait_DR07(t *testing.T) {
 		h      header
 		want   time.Duration
 	}{
-		{429, `{"error":{"code":429,"message":"quota","details":[{"@type":"type.googleapis.com/google.rpc.Help"},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"30s"}]}}`, nil, 30 * time.Second},
+		{429,
+			`{"error":{"code":429,"message":"quota","details":[{"@type":"type.googleapis.com/google.rpc.Help"},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"30s"}]}}`, nil, 30 * time.Second},
 		{429, `[{"error":{"code":429,"details":[{"retryDelay":"1.5s"}]}}]`, nil, 1500 * time.Millisecond},
-		{429, `{"error":{"message":"Rate limit reached. Please try again in 6m0.5s. Visit"}}`, nil, 6*time.Minute + 500*time.Millisecond},
+		{429, `{"error":{"message":"Rate limit reached. Please try again in 6m0.5s. Visit"}}`, nil,
+			6*time.Minute + 500*time.Millisecond},
 		{429, `{"error":{"message":"Retry after 20 seconds"}}`, nil, 20 * time.Second},
 		{429, `{"error":{"message":"try again in 20ms."}}`, nil, 20 * time.Millisecond},
 		{429, `{"error":{"message":"try again in 20s"}}`, header{"Retry-After": "3"}, 3 * time.Second},

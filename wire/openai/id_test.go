@@ -21,7 +21,8 @@ func TestL09_NineLettersAndDigits(t *testing.T) {
 		}
 		seen[short] = id
 	}
-	for _, id := range []string{"a", "", "search:0", "toolu_01", "abcdefghi", "ABCdef123", "abcdefgh!", strings.Repeat("x", 200)} {
+	for _, id := range []string{"a", "", "search:0", "toolu_01", "abcdefghi", "ABCdef123", "abcdefgh!",
+		strings.Repeat("x", 200)} {
 		var one, two shortener
 		two.of("call_1")
 		got := one.of(id)
@@ -35,7 +36,8 @@ func TestL09_NineLettersAndDigits(t *testing.T) {
 func TestL09_CallIDsNine(t *testing.T) {
 	req := &chat.Request{Model: "m", Messages: []chat.Message{
 		{Role: chat.RoleUser, Parts: chat.Text("x")},
-		{Role: chat.RoleAssistant, Calls: []chat.Call{{ID: "toolu_w_1", Name: "f", Arguments: "{}"}, {ID: "abcdef123", Name: "f", Arguments: "{}"}}},
+		{Role: chat.RoleAssistant, Calls: []chat.Call{{ID: "toolu_w_1", Name: "f", Arguments: "{}"},
+			{ID: "abcdef123", Name: "f", Arguments: "{}"}}},
 		{Role: chat.RoleTool, CallID: "toolu_w_1", Parts: chat.Text("1")},
 		{Role: chat.RoleTool, CallID: "abcdef123", Parts: chat.Text("2")},
 	}}
@@ -44,12 +46,14 @@ func TestL09_CallIDsNine(t *testing.T) {
 		t.Fatal(err)
 	}
 	short := (&shortener{}).of("toolu_w_1")
-	for _, want := range []string{`{"id":"` + short + `",`, `"tool_call_id":"` + short + `"`, `{"id":"abcdef123",`, `"tool_call_id":"abcdef123"`} {
+	for _, want := range []string{`{"id":"` + short + `",`, `"tool_call_id":"` + short + `"`, `{"id":"abcdef123",`,
+		`"tool_call_id":"abcdef123"`} {
 		if !strings.Contains(string(body), want) {
 			t.Errorf("%s is missing in %s", want, body)
 		}
 	}
-	if body, _ := AppendRequest(nil, req, RequestOptions{}); !strings.Contains(string(body), `"tool_call_id":"toolu_w_1"`) {
+	if body, _ := AppendRequest(nil, req, RequestOptions{}); !strings.Contains(string(body),
+		`"tool_call_id":"toolu_w_1"`) {
 		t.Errorf("other servers get %s", body)
 	}
 }

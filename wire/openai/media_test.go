@@ -25,7 +25,8 @@ func TestMediaOfResults(t *testing.T) {
 		`{"role":"tool","tool_call_id":"a","content":"A map:\n[see the next message: image, image/png, 3 bytes]"},` +
 		`{"role":"tool","tool_call_id":"b","content":"text"},` + shown + `,` +
 		`{"role":"user","content":[` + image + `]},` +
-		`{"role":"tool","tool_call_id":"c","content":"[see the next message: image, image/png, 3 bytes]"},` + shown + `]`
+		`{"role":"tool","tool_call_id":"c","content":"[see the next message: image, image/png, 3 bytes]"},` +
+		shown + `]`
 	got, err := AppendRequest(nil, req, RequestOptions{})
 	if err != nil || string(got[:min(len(got), len(want))]) != want {
 		t.Errorf("%s\n%v, want it to begin with\n%s", got, err, want)

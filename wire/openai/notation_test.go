@@ -137,7 +137,8 @@ func parseNotation(t *testing.T, text string) (events []chat.Event) {
 			if c.ID == "none" {
 				c.ID = ""
 			}
-			events = append(events, chat.Event{Kind: chat.KindCallEnd, Index: c.Index, ID: c.ID, Name: c.Name, Detail: c})
+			events = append(events, chat.Event{Kind: chat.KindCallEnd, Index: c.Index, ID: c.ID, Name: c.Name,
+				Detail: c})
 		case "rejected":
 			raw := quoted()
 			last().Kind, last().Index = chat.KindRejected, -1
@@ -149,7 +150,8 @@ func parseNotation(t *testing.T, text string) (events []chat.Event) {
 			u := &chat.Usage{Known: true, In: number(0), Out: number(1), Cached: number(3), Reasoning: number(5)}
 			events = append(events, chat.Event{Kind: chat.KindUsage, Detail: u})
 		case "finish":
-			events = append(events, chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishReason(f[0])}})
+			events = append(events,
+				chat.Event{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishReason(f[0])}})
 		case "idle":
 			events = append(events, chat.Event{Kind: chat.KindIdle})
 		default:

@@ -75,7 +75,8 @@ func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 		return dst, r.failed
 	}
 	if !r.done && r.reason == "" {
-		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the stream ended without a finish reason and without [DONE]"}
+		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the stream ended without a finish reason and " +
+			"without [DONE]"}
 		return dst, r.failed
 	}
 	if !r.seen {
@@ -455,7 +456,8 @@ func (t *template) learn(data []byte, events []chat.Event) {
 
 // match returns the text of a chunk that is the template with another one.
 func (t *template) match(data []byte) (raw []byte, escaped, ok bool) {
-	if t.kind == 0 || len(data) < len(t.head)+len(t.tail) || !bytes.HasPrefix(data, t.head) || !bytes.HasSuffix(data, t.tail) {
+	if t.kind == 0 || len(data) < len(t.head)+len(t.tail) || !bytes.HasPrefix(data, t.head) ||
+		!bytes.HasSuffix(data, t.tail) {
 		return nil, false, false
 	}
 	raw = data[len(t.head) : len(data)-len(t.tail)]

@@ -214,7 +214,8 @@ func (c *calls) emit(r *StreamReader, s *slot) {
 		if s.id == "" {
 			s.id = "call_" + strconv.Itoa(s.number)
 		}
-		r.emit(chat.Event{Kind: chat.KindCallStart, Origin: chat.OriginFunction, Index: s.number, ID: s.id, Name: s.name})
+		r.emit(chat.Event{Kind: chat.KindCallStart, Origin: chat.OriginFunction, Index: s.number, ID: s.id,
+			Name: s.name})
 	}
 	if text := s.args.String()[s.sent:]; s.told && text != "" {
 		s.sent += len(text)
@@ -226,8 +227,9 @@ func (c *calls) emit(r *StreamReader, s *slot) {
 func (c *calls) end(r *StreamReader, s *slot, reason chat.FinishReason) {
 	if s.name == "" {
 		if s.args.Len() > 0 {
-			r.emit(chat.Event{Kind: chat.KindRejected, Origin: chat.OriginFunction, Index: -1, Detail: &chat.RejectedDetail{Reason: chat.ReasonMalformed, Raw: s.args.String(), Arguments: s.args.String(),
-				Message: "the server sent a call that has no name"}})
+			r.emit(chat.Event{Kind: chat.KindRejected, Origin: chat.OriginFunction, Index: -1,
+				Detail: &chat.RejectedDetail{Reason: chat.ReasonMalformed, Raw: s.args.String(),
+					Arguments: s.args.String(), Message: "the server sent a call that has no name"}})
 		}
 		return
 	}
@@ -243,11 +245,13 @@ func (c *calls) end(r *StreamReader, s *slot, reason chat.FinishReason) {
 		s.json.write("{}")
 	}
 	c.emit(r, s)
-	call := &chat.Call{Index: s.number, ID: s.id, Name: s.name, Arguments: s.args.String(), Complete: s.json.done || !cut, Origin: chat.OriginFunction}
+	call := &chat.Call{Index: s.number, ID: s.id, Name: s.name, Arguments: s.args.String(),
+		Complete: s.json.done || !cut, Origin: chat.OriginFunction}
 	if call.Complete {
 		c.complete++
 	}
-	r.emit(chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginFunction, Index: s.number, ID: s.id, Name: s.name, Detail: call})
+	r.emit(chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginFunction, Index: s.number, ID: s.id, Name: s.name,
+		Detail: call})
 }
 
 // close closes all calls.

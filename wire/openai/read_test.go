@@ -109,13 +109,16 @@ func TestStreamReaderFinal(t *testing.T) {
 	var d StreamReader
 	d.Feed(nil, []byte(`{"choices":[{"delta":{"content":"a"}}]}`))
 	d.Feed(nil, []byte("[DONE]"))
-	if events, err := d.Feed(nil, []byte(`{"choices":[{"delta":{"content":"late"}}]}`)); len(events) > 0 || err != nil || !d.Done() {
+	if events, err := d.Feed(nil, []byte(`{"choices":[{"delta":{"content":"late"}}]}`)); len(events) > 0 ||
+		err != nil || !d.Done() {
 		t.Errorf("after [DONE]: %v, %v", events, err)
 	}
 }
 
 func TestFinishTellsTheServer(t *testing.T) {
-	events, err := readData([]string{`{"id":"cmpl-9","model":"qwen","choices":[{"delta":{"content":"a"},"finish_reason":"stop","stop_reason":"END"}]}`, "[DONE]"})
+	events, err := readData(
+		[]string{
+			`{"id":"cmpl-9","model":"qwen","choices":[{"delta":{"content":"a"},"finish_reason":"stop","stop_reason":"END"}]}`, "[DONE]"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +135,8 @@ func FuzzStream(f *testing.F) {
 		`{"choices":[{"delta":{"content":"a\ud83d\ude00\u00e9\\"}}]}` + "\n[DONE]",
 		`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}},{"function":{"name":"g"}}]},"finish_reason":"length"}]}`,
 		`{"error":{"code":5,"message":[1]}}`,
-		`{"choices":[{"delta":{"function_call":{"name":"f","arguments":{"a":[]}}}}],"usage":{"prompt_tokens":1e3}}` + "\n[DONE]",
+		`{"choices":[{"delta":{"function_call":{"name":"f","arguments":{"a":[]}}}}],"usage":{"prompt_tokens":1e3}}` +
+			"\n[DONE]",
 	} {
 		f.Add([]byte(c))
 	}
@@ -182,7 +186,8 @@ func checkWritten(t *testing.T, events []chat.Event) {
 	var lines []string
 	for frame := range bytes.SplitSeq(bytes.TrimSpace(frames), []byte("\n\n")) {
 		data, ok := bytes.CutPrefix(frame, []byte("data: "))
-		if !ok || bytes.IndexByte(data, '\n') >= 0 || string(data) != "[DONE]" && !json.Valid(data) || !utf8.Valid(data) {
+		if !ok || bytes.IndexByte(data, '\n') >= 0 || string(data) != "[DONE]" && !json.Valid(data) ||
+			!utf8.Valid(data) {
 			t.Fatalf("frame %q", frame)
 		}
 		lines = append(lines, string(data))
@@ -213,7 +218,8 @@ func TestTemplate(t *testing.T) {
 				`{"id":"x","choices":[{"index":0,"delta":{"content":"TEXT"},"logprobs":{"content":[]}}]}`,
 				`{"id":"x","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"TEXT"}}]}}]}`,
 			}).Draw(t, "chunk")
-			text := rapid.SampledFrom([]string{"", "a", "bc", `\n`, `\\`, `\"`, `\u00e9`, "é", `","content":"x`, `"}}],"choices":[{"delta":{"content":"y`, `\`, "\xff"}).Draw(t, "text")
+			text := rapid.SampledFrom([]string{"", "a", "bc", `\n`, `\\`, `\"`, `\u00e9`, "é", `","content":"x`,
+				`"}}],"choices":[{"delta":{"content":"y`, `\`, "\xff"}).Draw(t, "text")
 			chunk = strings.ReplaceAll(chunk, "TEXT", text)
 			var fresh StreamReader
 			want, wantErr := fresh.Feed(nil, []byte(chunk))
@@ -242,7 +248,8 @@ func texts(events []chat.Event) string {
 }
 
 func chunkOf180() []byte {
-	return []byte(`{"id":"chatcmpl-bench","object":"chat.completion.chunk","created":1700000000,"model":"mock-1","choices":[{"index":0,"delta":{"content":" lorem ipsum"},"logprobs":null,"finish_reason":null}]}`)
+	return []byte(
+		`{"id":"chatcmpl-bench","object":"chat.completion.chunk","created":1700000000,"model":"mock-1","choices":[{"index":0,"delta":{"content":" lorem ipsum"},"logprobs":null,"finish_reason":null}]}`)
 }
 
 func BenchmarkReadChunk(b *testing.B) {

@@ -95,7 +95,8 @@ func (d *requestReader) finishMessage(m *rawMessage) {
 		d.DropIf(m.refusal != "", "messages.refusal")
 	case "tool":
 		if !m.hasID || m.CallID == "" {
-			d.RefuseAt("tool_call_id", jsonbody.CodeMissing, "a message of the role tool must say which call it answers")
+			d.RefuseAt("tool_call_id", jsonbody.CodeMissing,
+				"a message of the role tool must say which call it answers")
 			return
 		}
 	case "function":
@@ -110,7 +111,8 @@ func (d *requestReader) finishMessage(m *rawMessage) {
 		return
 	}
 	if n := len(d.req.Messages); n == cap(d.req.Messages) {
-		d.req.Messages = slices.Grow(d.req.Messages, n+1) // twice as many: append alone would copy large histories five times
+		// twice as many: append alone would copy large histories five times
+		d.req.Messages = slices.Grow(d.req.Messages, n+1)
 	}
 	d.req.Messages = append(d.req.Messages, m.Message)
 }
@@ -251,7 +253,8 @@ func (d *requestReader) part() (part chat.Part) {
 		return part
 	}
 	start, kind := d.Pos, ""
-	values := make(map[string]int, 1) // where each of the value keys stands: some clients send others beside the one that counts
+	// where each of the value keys stands: some clients send others beside the one that counts
+	values := make(map[string]int, 1)
 	d.Members(func(k string) {
 		switch k {
 		case "type":
@@ -273,7 +276,8 @@ func (d *requestReader) part() (part chat.Part) {
 	case kind == "":
 		d.RefuseAt("type", jsonbody.CodeMissing, "a part must have a type")
 	case !known:
-		return chat.Part{Kind: chat.PartOpaque, Name: kind, Raw: json.RawMessage(d.Bytes[start:d.Pos:d.Pos]), Protocol: chat.ProtocolOpenAI}
+		return chat.Part{Kind: chat.PartOpaque, Name: kind, Raw: json.RawMessage(d.Bytes[start:d.Pos:d.Pos]),
+			Protocol: chat.ProtocolOpenAI}
 	default:
 		at, ok := values[want]
 		if !ok {
@@ -344,7 +348,8 @@ func (d *requestReader) file(part *chat.Part) {
 		case "file_id":
 			if id := d.Optional(); id != "" {
 				raw := shape.AppendQuoted([]byte(`{"type":"file","file":{"file_id":`), id)
-				*part = chat.Part{Kind: chat.PartOpaque, Name: "file", Raw: append(raw, "}}"...), Protocol: chat.ProtocolOpenAI}
+				*part = chat.Part{Kind: chat.PartOpaque, Name: "file", Raw: append(raw, "}}"...),
+					Protocol: chat.ProtocolOpenAI}
 			}
 		default:
 			d.Unread()

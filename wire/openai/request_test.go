@@ -59,10 +59,12 @@ func checkRefused(t *testing.T, err error, want string) {
 	f := strings.SplitN(want, "|", 3)
 	param, code, message := strings.TrimSpace(f[0]), strings.TrimSpace(f[1]), strings.TrimSpace(f[2])
 	if field.Param != param || field.Code != code || !strings.HasPrefix(field.Message, message) {
-		t.Errorf("refused with %q, %q, %q, want %q, %q, %q", field.Param, field.Code, field.Message, param, code, message)
+		t.Errorf("refused with %q, %q, %q, want %q, %q, %q", field.Param, field.Code, field.Message, param, code,
+			message)
 	}
 	e := chat.AsError(err)
-	if !errors.Is(err, chat.ErrBadRequest) || e.Kind != chat.ErrBadRequest || e.Param != field.Param || e.Code != field.Code || e.Message != field.Message {
+	if !errors.Is(err, chat.ErrBadRequest) || e.Kind != chat.ErrBadRequest || e.Param != field.Param ||
+		e.Code != field.Code || e.Message != field.Message {
 		t.Errorf("as a chat.Error it is %+v", e)
 	}
 }
@@ -115,18 +117,21 @@ func TestRequestOptions(t *testing.T) {
 		want string
 	}{
 		{RequestOptions{Model: "x", Developer: true, MaxCompletionTokens: true},
-			`{"model":"x","messages":[{"role":"developer","content":"d"},{"role":"assistant","content":null` + call + `],"max_completion_tokens":5}`},
+			`{"model":"x","messages":[{"role":"developer","content":"d"},{"role":"assistant","content":null` + call +
+				`],"max_completion_tokens":5}`},
 		{RequestOptions{EmptyContent: contentString, Usage: true, Reasoning: "reasoning"},
 			`{"model":"m","messages":[{"role":"system","content":"d"},{"role":"assistant","content":"","reasoning":"Hm."` + call + `],"max_tokens":5}`},
 		{RequestOptions{EmptyContent: contentAbsent, Stream: true},
-			`{"model":"m","messages":[{"role":"system","content":"d"},{"role":"assistant"` + call + `],"max_tokens":5,"stream":true}`},
+			`{"model":"m","messages":[{"role":"system","content":"d"},{"role":"assistant"` + call +
+				`],"max_tokens":5,"stream":true}`},
 	} {
 		got, err := AppendRequest(nil, req, c.o)
 		if err != nil || string(got) != c.want {
 			t.Errorf("%+v:\n%s\nwant:\n%s\n%v", c.o, got, c.want, err)
 		}
 	}
-	audio := &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Kind: chat.PartAudio, URL: "http://x"}}}}}
+	audio := &chat.Request{
+		Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Kind: chat.PartAudio, URL: "http://x"}}}}}
 	_, err := AppendRequest(nil, audio, RequestOptions{})
 	if e := chat.AsError(err); e == nil || e.Kind != chat.ErrBadRequest || e.Param != "messages[0].content[0]" {
 		t.Errorf("audio by address: %v", err)
@@ -136,7 +141,8 @@ func TestRequestOptions(t *testing.T) {
 // TestLegacy tells the older form of offering tools from the newer, which counts where both are there.
 func TestLegacy(t *testing.T) {
 	const tools = `"tools":[{"type":"function","function":{"name":"f"}}]`
-	for body, want := range map[string]bool{`"functions":[{"name":"f"}]`: true, tools: false, tools + `,"functions":[{"name":"g"}]`: false, `"functions":null`: false} {
+	for body, want := range map[string]bool{`"functions":[{"name":"f"}]`: true, tools: false,
+		tools + `,"functions":[{"name":"g"}]`: false, `"functions":null`: false} {
 		req, err := DecodeRequest([]byte(`{"messages":[{"role":"user","content":"x"}],` + body + `}`))
 		if err != nil {
 			t.Fatal(err)
@@ -159,7 +165,8 @@ func TestManyTools(t *testing.T) {
 	}
 	for _, c := range []struct{ last, want string }{
 		{"f5", "tools[40].function.name | invalid_value | tools[40].function.name: there is another tool of this name"},
-		{"f39", "tools[40].function.name | invalid_value | tools[40].function.name: there is another tool of this name"},
+		{"f39",
+			"tools[40].function.name | invalid_value | tools[40].function.name: there is another tool of this name"},
 		{"f40", ""},
 	} {
 		_, err := DecodeRequest([]byte(body + `{"type":"function","function":{"name":"` + c.last + `"}}]}`))
@@ -173,12 +180,15 @@ func TestManyTools(t *testing.T) {
 
 // TestUnknownContent refuses content that would not reach the server, and names it.
 func TestUnknownContent(t *testing.T) {
-	req, err := DecodeRequest([]byte(`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"video","video":{}}]}]}`))
+	req, err := DecodeRequest(
+		[]byte(
+			`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"video","video":{}}]}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = AppendRequest(nil, req, RequestOptions{})
-	if e := chat.AsError(err); e == nil || e.Kind != chat.ErrBadRequest || e.Param != "messages[0].content[1]" || !strings.Contains(e.Message, `"video"`) {
+	if e := chat.AsError(err); e == nil || e.Kind != chat.ErrBadRequest || e.Param != "messages[0].content[1]" ||
+		!strings.Contains(e.Message, `"video"`) {
 		t.Errorf("got %+v", e)
 	}
 	out, err := AppendRequest(nil, req, RequestOptions{Forward: []string{"video"}})
@@ -189,8 +199,12 @@ func TestUnknownContent(t *testing.T) {
 
 // FuzzRequest checks that what is read of any body is written as a valid one that is read again alike.
 func FuzzRequest(f *testing.F) {
-	f.Add([]byte(`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"}]}],"tools":[{"type":"function","name":"f"}],"x":{"y":[1,null]}}`))
-	f.Add([]byte(`{"messages":[{"role":"function","name":"f","content":""},{"role":"assistant","function_call":{"name":"f","arguments":{}}}],"stop":["a"],"n":1.0}`))
+	f.Add(
+		[]byte(
+			`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"}]}],"tools":[{"type":"function","name":"f"}],"x":{"y":[1,null]}}`))
+	f.Add(
+		[]byte(
+			`{"messages":[{"role":"function","name":"f","content":""},{"role":"assistant","function_call":{"name":"f","arguments":{}}}],"stop":["a"],"n":1.0}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		before := bytes.Clone(body)
 		req, err := DecodeRequest(body)
@@ -224,8 +238,11 @@ func FuzzRequest(f *testing.F) {
 func bigRequest() []byte {
 	req := &chat.Request{Model: "m"}
 	for i := range 20 {
-		req.Messages = append(req.Messages, chat.Message{Role: chat.RoleUser, Parts: chat.Text(strings.Repeat("lorem ipsum \"dolor\"\n", 100))})
-		req.Tools = append(req.Tools, chat.Tool{Name: fmt.Sprintf("get_weather_%d", i), Description: "Looks.", Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string","description":"the city"}},"required":["city"]}`)})
+		req.Messages = append(req.Messages,
+			chat.Message{Role: chat.RoleUser, Parts: chat.Text(strings.Repeat("lorem ipsum \"dolor\"\n", 100))})
+		req.Tools = append(req.Tools, chat.Tool{Name: fmt.Sprintf("get_weather_%d", i), Description: "Looks.",
+			Parameters: json.RawMessage(
+				`{"type":"object","properties":{"city":{"type":"string","description":"the city"}},"required":["city"]}`)})
 	}
 	b, _ := AppendRequest(nil, req, RequestOptions{Stream: true})
 	return b

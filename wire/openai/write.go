@@ -52,7 +52,8 @@ type StreamWriter struct {
 
 // NewStreamWriter returns a writer for one answer.
 func NewStreamWriter(o ResponseOptions) *StreamWriter {
-	w := &StreamWriter{usage: o.Usage, legacy: o.Legacy, custom: o.Custom, id: o.ID, natives: annotations{wanted: o.Annotations}}
+	w := &StreamWriter{usage: o.Usage, legacy: o.Legacy, custom: o.Custom, id: o.ID,
+		natives: annotations{wanted: o.Annotations}}
 	b := make([]byte, 0, 256+2*len(o.ID)+2*len(o.Model))
 	b = append(b, "data: "...)
 	b = appendHead(b, o, "chat.completion.chunk")

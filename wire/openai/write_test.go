@@ -15,8 +15,8 @@ func TestWrite(t *testing.T) {
 	const head = `{"id":"chatcmpl-1","object":"OBJECT","created":7,"model":"m","choices":`
 	for _, c := range goldens(t, "writes.txt", 12) {
 		t.Run(c.name, func(t *testing.T) {
-			o := ResponseOptions{ID: "chatcmpl-1", Created: 7, Model: "m", Usage: strings.HasSuffix(c.name, "usage"), Legacy: strings.HasSuffix(c.name, "legacy"),
-				Custom: map[string]bool{"patch": true}}
+			o := ResponseOptions{ID: "chatcmpl-1", Created: 7, Model: "m", Usage: strings.HasSuffix(c.name, "usage"),
+				Legacy: strings.HasSuffix(c.name, "legacy"), Custom: map[string]bool{"patch": true}}
 			events := parseNotation(t, c.sections["events"])
 			w, r := NewStreamWriter(o), NewResponse(o)
 			var frames []byte
@@ -60,7 +60,8 @@ func TestStreamError(t *testing.T) {
 // TestTextSurvives checks that any text, cut anywhere, arrives as encoding/json would have it.
 func TestTextSurvives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		raw := rapid.SliceOfN(rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"\\\n"))), 0, 40).Draw(t, "text")
+		raw := rapid.SliceOfN(rapid.OneOf(rapid.Byte(),
+			rapid.SampledFrom([]byte("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"\\\n"))), 0, 40).Draw(t, "text")
 		text := string(raw)
 		w := NewStreamWriter(ResponseOptions{ID: "x", Model: "m"})
 		var r StreamReader
@@ -100,7 +101,8 @@ func validUTF8(s string) string {
 // TestCompletion: a request with a prompt is one of a completion, whose text is read like that of an answer.
 func TestCompletion(t *testing.T) {
 	zero := 0.0
-	req := &chat.Request{Model: "m", Prompt: "<|user|>hi", MaxTokens: 9, MaxCompletion: true, Temperature: &zero, LogProbs: true, Effort: "low", Stop: []string{"<|user|>"},
+	req := &chat.Request{Model: "m", Prompt: "<|user|>hi", MaxTokens: 9, MaxCompletion: true, Temperature: &zero,
+		LogProbs: true, Effort: "low", Stop: []string{"<|user|>"},
 		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("hi")}}, Tools: []chat.Tool{{Name: "look"}},
 		Format: &chat.Format{Kind: chat.FormatGrammar, Grammar: `root ::= "x"`}}
 	got, err := AppendRequest(nil, req, RequestOptions{Constrain: ConstrainLlamaCPP})
@@ -108,13 +110,16 @@ func TestCompletion(t *testing.T) {
 	if err != nil || string(got) != want {
 		t.Errorf("%s, %v\nwant %s", got, err, want)
 	}
-	events, err := DecodeResponse(nil, []byte(`{"object":"text_completion","choices":[{"index":0,"text":"hello","finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`))
+	events, err := DecodeResponse(nil,
+		[]byte(
+			`{"object":"text_completion","choices":[{"index":0,"text":"hello","finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`))
 	if err != nil || len(events) != 3 || events[0].Kind != chat.KindText || events[0].Text != "hello" {
 		t.Errorf("%+v, %v", events, err)
 	}
 	var r StreamReader
 	text := ""
-	for _, chunk := range []string{`{"choices":[{"index":0,"text":"he","finish_reason":null}]}`, `{"choices":[{"index":0,"text":"llo\"","finish_reason":null}]}`,
+	for _, chunk := range []string{`{"choices":[{"index":0,"text":"he","finish_reason":null}]}`,
+		`{"choices":[{"index":0,"text":"llo\"","finish_reason":null}]}`,
 		`{"choices":[{"index":0,"text":"","finish_reason":"length"}]}`, "[DONE]"} {
 		events, err := r.Feed(nil, []byte(chunk))
 		if err != nil {
@@ -124,7 +129,8 @@ func TestCompletion(t *testing.T) {
 			text += e.Text
 		}
 	}
-	if events, err := r.Close(nil); err != nil || text != `hello"` || events[0].Detail.(*chat.Finish).Reason != chat.FinishLength {
+	if events, err := r.Close(nil); err != nil || text != `hello"` ||
+		events[0].Detail.(*chat.Finish).Reason != chat.FinishLength {
 		t.Errorf("%q %+v, %v", text, events, err)
 	}
 }

@@ -18,7 +18,8 @@ func agentRequest() []byte {
 	prose := func(n int, topic string) string {
 		var b strings.Builder
 		for i := 0; b.Len() < n; i++ {
-			fmt.Fprintf(&b, "%d. On %s: keep to the \"plan\", say what was done, and never <guess> a path like C:\\tmp or /tmp/é.\n", i, topic)
+			fmt.Fprintf(&b,
+				"%d. On %s: keep to the \"plan\", say what was done, and never <guess> a path like C:\\tmp or /tmp/é.\n", i, topic)
 		}
 		return b.String()
 	}
@@ -32,36 +33,43 @@ func agentRequest() []byte {
 	function := func(name string, properties int) map[string]any {
 		props := map[string]any{}
 		for i := range properties {
-			props[fmt.Sprintf("field_%d", i)] = map[string]any{"type": []any{"string", "null"}, "description": prose(150, name),
-				"enum": []any{"a", "b", nil}}
+			props[fmt.Sprintf("field_%d", i)] = map[string]any{"type": []any{"string", "null"},
+				"description": prose(150, name), "enum": []any{"a", "b", nil}}
 		}
-		props["list"] = map[string]any{"type": "array", "items": map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "number", "minimum": 0.5}}}}
+		props["list"] = map[string]any{"type": "array",
+			"items": map[string]any{"type": "object",
+				"properties": map[string]any{"n": map[string]any{"type": "number", "minimum": 0.5}}}}
 		return map[string]any{"type": "function", "name": name, "description": prose(500, name), "strict": false,
-			"parameters": map[string]any{"type": "object", "properties": props, "required": []any{"list"}, "additionalProperties": false}}
+			"parameters": map[string]any{"type": "object", "properties": props, "required": []any{"list"},
+				"additionalProperties": false}}
 	}
 	var tools []any
-	for i, name := range []string{"run_command", "write_stdin", "ask_person", "look_at_image", "get_goal", "create_goal", "update_goal"} {
+	for i, name := range []string{"run_command", "write_stdin", "ask_person", "look_at_image", "get_goal",
+		"create_goal", "update_goal"} {
 		tools = append(tools, function(name, i))
 	}
 	var team []any
 	for i, name := range []string{"stop_helper", "go_on", "tell_helper", "start_helper", "wait_for"} {
 		team = append(team, function(name, i))
 	}
-	tools = append(tools, map[string]any{"type": "namespace", "name": "helpers", "description": "Helpers.", "tools": team},
+	tools = append(tools, map[string]any{"type": "namespace", "name": "helpers", "description": "Helpers.",
+		"tools": team},
 		map[string]any{"type": "web_search", "external_web_access": false})
 	message := text("assistant")
 	message["content"] = []any{map[string]any{"type": "output_text", "text": "I read it first.\n"}}
 	body := map[string]any{
-		"model": "m", "stream": true, "store": false, "tool_choice": "auto", "parallel_tool_calls": true, "prompt_cache_key": "01a1fd7f",
-		"include": []any{"reasoning.encrypted_content"}, "reasoning": map[string]any{"summary": "auto"},
-		"client_metadata": map[string]any{"session": "01a1", "nested": "{\"turn\":\"x\"}"},
-		"tools":           tools,
+		"model": "m", "stream": true, "store": false, "tool_choice": "auto", "parallel_tool_calls": true,
+		"prompt_cache_key": "01a1fd7f", "include": []any{"reasoning.encrypted_content"},
+		"reasoning":       map[string]any{"summary": "auto"},
+		"client_metadata": map[string]any{"session": "01a1", "nested": "{\"turn\":\"x\"}"}, "tools": tools,
 		"input": []any{
 			text("developer", prose(15000, "work")), text("developer", prose(2000, "safety"), prose(500, "style")),
 			text("user", prose(900, "surroundings")), text("user", "Add a second line to notes.txt"),
 			message,
-			map[string]any{"type": "function_call", "name": "run_command", "call_id": "call_1", "arguments": `{"cmd": "cat notes.txt", "list": []}`},
-			map[string]any{"type": "function_call", "name": "go_on", "namespace": "helpers", "call_id": "call_2", "arguments": `{"list": [{"n": 12345678901234567890}]}`},
+			map[string]any{"type": "function_call", "name": "run_command", "call_id": "call_1",
+				"arguments": `{"cmd": "cat notes.txt", "list": []}`},
+			map[string]any{"type": "function_call", "name": "go_on", "namespace": "helpers", "call_id": "call_2",
+				"arguments": `{"list": [{"n": 12345678901234567890}]}`},
 			map[string]any{"type": "function_call_output", "call_id": "call_1", "output": prose(6000, "a file")},
 			map[string]any{"type": "function_call_output", "call_id": "call_2", "output": "ok"},
 		},
@@ -77,7 +85,8 @@ func agentRequest() []byte {
 // apart comes back as it was.
 func TestAgentRequest(t *testing.T) {
 	req := writtenAgain(t, agentRequest())
-	if len(req.Tools) != 13 || len(req.Messages) != 7 || req.Messages[4].Role != chat.RoleAssistant || len(req.Messages[4].Calls) != 2 {
+	if len(req.Tools) != 13 || len(req.Messages) != 7 || req.Messages[4].Role != chat.RoleAssistant ||
+		len(req.Messages[4].Calls) != 2 {
 		t.Errorf("%d tools, %d messages", len(req.Tools), len(req.Messages))
 	}
 }

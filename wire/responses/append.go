@@ -62,12 +62,14 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 
 // isInstructions reports whether a message came as the field instructions.
 func isInstructions(m *chat.Message) bool {
-	return slices.ContainsFunc(m.Opaque, func(x chat.Extra) bool { return x.Protocol == chat.ProtocolResponses && x.Key == keyInstructions })
+	return slices.ContainsFunc(m.Opaque, func(x chat.Extra) bool {
+		return x.Protocol == chat.ProtocolResponses && x.Key == keyInstructions
+	})
 }
 
 // written are the keys that AppendRequest may write itself and that an Extra must not repeat.
-var written = []string{"model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "max_output_tokens", "temperature", "top_p",
-	"top_logprobs", "text", "reasoning", "user", "stream"}
+var written = []string{"model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls",
+	"max_output_tokens", "temperature", "top_p", "top_logprobs", "text", "reasoning", "user", "stream"}
 
 type requestWriter struct {
 	b     []byte
@@ -155,7 +157,9 @@ func (w *requestWriter) opaque(m *chat.Message, key string) {
 }
 
 func (w *requestWriter) reasoning(m *chat.Message) {
-	sealed := slices.ContainsFunc(m.Opaque, func(x chat.Extra) bool { return x.Key == "encrypted_content" && w.forwards(x) })
+	sealed := slices.ContainsFunc(m.Opaque, func(x chat.Extra) bool {
+		return x.Key == "encrypted_content" && w.forwards(x)
+	})
 	if m.Role != chat.RoleAssistant || m.Reasoning == "" && !sealed {
 		return
 	}
@@ -218,7 +222,8 @@ func (w *requestWriter) part(p *chat.Part, text string) *chat.Error {
 		return chat.Errorf(chat.ErrBadRequest, "this protocol takes no audio")
 	default:
 		if p.Protocol != chat.ProtocolResponses || !slices.Contains(w.o.Forward, p.Name) {
-			return chat.Errorf(chat.ErrBadRequest, "content of the type %q is not passed on to this server, unless the backend's forward lists it", p.Name)
+			return chat.Errorf(chat.ErrBadRequest, "content of the type %q is not passed on to this server, unless "+
+				"the backend's forward lists it", p.Name)
 		}
 		w.b = append(w.b, p.Raw...)
 		return nil
@@ -235,7 +240,8 @@ func (w *requestWriter) settings(req *chat.Request) {
 	}
 	w.float("temperature", req.Temperature)
 	w.float("top_p", req.TopP)
-	if req.LogProbs && !slices.ContainsFunc(req.Extra, func(x chat.Extra) bool { return x.Key == "include" && w.forwards(x) }) {
+	if req.LogProbs &&
+		!slices.ContainsFunc(req.Extra, func(x chat.Extra) bool { return x.Key == "include" && w.forwards(x) }) {
 		w.b = append(w.b, `,"include":["message.output_text.logprobs"]`...)
 	}
 	if req.TopLogProbs > 0 {

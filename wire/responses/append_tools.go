@@ -38,7 +38,8 @@ func NamesOf(tools []chat.Tool) Names {
 			c.form = forms[memberOf(t.Raw, "type")]
 		} else if freeform.Is(t) {
 			c.form = customForm
-		} else if prefix := joined(c.space, ""); c.space != "" && len(t.Name) > len(prefix) && t.Name[:len(prefix)] == prefix {
+		} else if prefix := joined(c.space, ""); c.space != "" && len(t.Name) > len(prefix) &&
+			t.Name[:len(prefix)] == prefix {
 			c.name = t.Name[len(prefix):]
 		}
 		if c == (called{name: t.Name}) {
@@ -84,7 +85,9 @@ func opaqueOf(t *chat.Tool, key string) json.RawMessage {
 }
 
 func indexOpaque(all []chat.Extra, key string) int {
-	return slices.IndexFunc(all, func(x chat.Extra) bool { return x.Protocol == chat.ProtocolResponses && x.Key == key })
+	return slices.IndexFunc(all, func(x chat.Extra) bool {
+		return x.Protocol == chat.ProtocolResponses && x.Key == key
+	})
 }
 
 func (w *requestWriter) know(tools []chat.Tool) { w.named = NamesOf(tools) }

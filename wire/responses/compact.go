@@ -80,5 +80,6 @@ func (d *requestReader) compactionItem(it *rawItem) {
 // opaqueItem keeps what the protocol's own server did, which only such a server can go on with.
 func (d *requestReader) opaqueItem(it *rawItem) {
 	it.message.Role = chat.RoleAssistant
-	it.message.Parts = []chat.Part{{Kind: chat.PartOpaque, Name: it.Type, Raw: it.Raw, Protocol: chat.ProtocolResponses}}
+	it.message.Parts = []chat.Part{{Kind: chat.PartOpaque, Name: it.Type, Raw: it.Raw,
+		Protocol: chat.ProtocolResponses}}
 }

@@ -6,8 +6,8 @@
 //
 //   - A request is the JSON body of POST /responses. Beside the question to a model it says what is to be kept of it.
 //   - A response is the object that answers, whole or as the beginning and the end of a stream.
-//   - An item is one entry of a request's input or a response's output: a message, a call, the output of a call, reasoning. Its
-//     id names the item; a call's call_id is another, and it alone joins calls and their outputs.
+//   - An item is one entry of a request's input or a response's output: a message, a call, the output of a call,
+//     reasoning. Its id names the item; a call's call_id is another, and it alone joins calls and their outputs.
 //   - An item reference stands for an item that the service keeps.
 //   - A namespace is a group of tools under a name. Its functions are offered to the model one by one.
 //

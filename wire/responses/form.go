@@ -24,11 +24,11 @@ type form struct {
 
 var (
 	customForm = &form{kind: customKind, call: "custom_tool_call", output: "custom_tool_call_output", holds: "input"}
-	searchForm = &form{kind: toolSearchKind, call: "tool_search_call", output: "tool_search_output", holds: "arguments", name: "tool_search",
-		about:  "Finds tools that are not listed here by what they are for.",
+	searchForm = &form{kind: toolSearchKind, call: "tool_search_call", output: "tool_search_output",
+		holds: "arguments", name: "tool_search", about: "Finds tools that are not listed here by what they are for.",
 		schema: `{"type":"object","properties":{"query":{"type":"string","description":"What the tool is needed for"}},"required":["query"]}`}
-	localShellForm = &form{kind: localShellKind, call: "local_shell_call", output: "local_shell_call_output", holds: "action", name: "local_shell",
-		about: "Runs a program on the user's machine and returns its output.",
+	localShellForm = &form{kind: localShellKind, call: "local_shell_call", output: "local_shell_call_output",
+		holds: "action", name: "local_shell", about: "Runs a program on the user's machine and returns its output.",
 		schema: `{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"},"description":"The program and its arguments"},` +
 			`"working_directory":{"type":"string"},"timeout_ms":{"type":"integer"},"env":{"type":"object","additionalProperties":{"type":"string"}},` +
 			`"user":{"type":"string"}},"required":["command"]}`}
@@ -36,15 +36,17 @@ var (
 		about: "Runs shell commands on the user's machine and returns their output.",
 		schema: `{"type":"object","properties":{"commands":{"type":"array","items":{"type":"string"},"description":"Commands, each run by a shell of its own"},` +
 			`"timeout_ms":{"type":"integer"},"max_output_length":{"type":"integer"}},"required":["commands"]}`}
-	patchForm = &form{kind: patchKind, call: "apply_patch_call", output: "apply_patch_call_output", holds: "operation", name: "apply_patch",
-		about: "Creates, changes or deletes one file. A diff has a line @@ before each place, lines that stay behind a space, " +
+	patchForm = &form{kind: patchKind, call: "apply_patch_call", output: "apply_patch_call_output", holds: "operation",
+		name: "apply_patch", about: "Creates, changes or deletes one file. A diff has a line @@ before each place, " +
+			"lines that stay behind a space, " +
 			"those that go behind - and those that come behind +; in a new file every line stands behind +.",
 		schema: `{"type":"object","properties":{"type":{"enum":["create_file","update_file","delete_file"]},"path":{"type":"string"},` +
 			`"diff":{"type":"string","description":"Not for delete_file"}},"required":["type","path"]}`}
 )
 
 // forms are the types of tools that clients run and that are no functions.
-var forms = map[string]*form{"custom": customForm, "tool_search": searchForm, "local_shell": localShellForm, "shell": shellForm, "apply_patch": patchForm}
+var forms = map[string]*form{"custom": customForm, "tool_search": searchForm, "local_shell": localShellForm,
+	"shell": shellForm, "apply_patch": patchForm}
 
 // formOf finds a form, formOfCall one by the type of an item.
 func formOf(is func(*form) bool) *form {
@@ -87,7 +89,8 @@ func (d *requestReader) typed(kind string, raw []byte) (t chat.Tool, f *form) {
 				d.Again(at, "", func() { hosted, more = d.remote() })
 			}
 			if more {
-				t.Opaque = append(t.Opaque, chat.Extra{Protocol: chat.ProtocolResponses, Key: key, Value: d.Bytes[at:d.Pos:d.Pos]})
+				t.Opaque = append(t.Opaque, chat.Extra{Protocol: chat.ProtocolResponses, Key: key,
+					Value: d.Bytes[at:d.Pos:d.Pos]})
 			}
 		case "type":
 			d.Skip()

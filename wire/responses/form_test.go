@@ -19,13 +19,17 @@ const formTools = `[{"type":"custom","name":"patch","description":"Edits.","form
 
 // forms of calls: the arguments as a model writes them, and the item that a client gets, without its id.
 var formCalls = []struct{ tool, args, item string }{
-	{"patch", `{"input": "*** a\n\"b\" \u00e9\ud83d\ude00"}`, `{"type":"custom_tool_call","name":"patch","input":"*** a\n\"b\" é😀"}`},
+	{"patch", `{"input": "*** a\n\"b\" \u00e9\ud83d\ude00"}`,
+		`{"type":"custom_tool_call","name":"patch","input":"*** a\n\"b\" é😀"}`},
 	{"exec", `{"input":"text(1)"}`, `{"type":"custom_tool_call","namespace":"n","name":"exec","input":"text(1)"}`},
 	{"wait", `{"n":1}`, `{"type":"function_call","namespace":"n","name":"wait","arguments":"{\"n\":1}"}`},
-	{"tool_search", `{"query":"mail"}`, `{"type":"tool_search_call","execution":"client","arguments":{"query":"mail"}}`},
-	{"local_shell", `{"command":["ls","-l"]}`, `{"type":"local_shell_call","action":{"type":"exec","env":{},"command":["ls","-l"]}}`},
+	{"tool_search", `{"query":"mail"}`,
+		`{"type":"tool_search_call","execution":"client","arguments":{"query":"mail"}}`},
+	{"local_shell", `{"command":["ls","-l"]}`,
+		`{"type":"local_shell_call","action":{"type":"exec","env":{},"command":["ls","-l"]}}`},
 	{"shell", `{"commands":["ls"]}`, `{"type":"shell_call","action":{"commands":["ls"]}}`},
-	{"apply_patch", `{"type":"delete_file","path":"a"}`, `{"type":"apply_patch_call","operation":{"type":"delete_file","path":"a"}}`},
+	{"apply_patch", `{"type":"delete_file","path":"a"}`,
+		`{"type":"apply_patch_call","operation":{"type":"delete_file","path":"a"}}`},
 }
 
 func TestFormsToClients(t *testing.T) {
@@ -83,7 +87,8 @@ func checkItem(t *testing.T, name string, want map[string]any, items []json.RawM
 func deltas(stream []byte, kind string) (all string) {
 	for line := range strings.Lines(string(stream)) {
 		var e struct{ Type, Delta string }
-		if data, ok := strings.CutPrefix(line, "data: "); ok && json.Unmarshal([]byte(data), &e) == nil && e.Type == kind {
+		if data, ok := strings.CutPrefix(line, "data: "); ok && json.Unmarshal([]byte(data), &e) == nil &&
+			e.Type == kind {
 			all += e.Delta
 		}
 	}
@@ -94,8 +99,10 @@ func deltas(stream []byte, kind string) (all string) {
 // were.
 func TestFormsInHistory(t *testing.T) {
 	outputs := map[string]string{
-		"patch": `{"type":"custom_tool_call_output","output":"done"}`, "exec": `{"type":"custom_tool_call_output","output":"1"}`,
-		"wait": `{"type":"function_call_output","output":"late"}`, "local_shell": `{"type":"local_shell_call_output","output":"a b"}`,
+		"patch":       `{"type":"custom_tool_call_output","output":"done"}`,
+		"exec":        `{"type":"custom_tool_call_output","output":"1"}`,
+		"wait":        `{"type":"function_call_output","output":"late"}`,
+		"local_shell": `{"type":"local_shell_call_output","output":"a b"}`,
 		"tool_search": `{"type":"tool_search_output","execution":"client","status":"completed","tools":[{"type":"function","name":"send","description":"Sends mail.","parameters":{"type":"object"}}]}`,
 		"shell":       `{"type":"shell_call_output","output":[{"stdout":"a","stderr":"","outcome":{"type":"exit","exit_code":0}}]}`,
 		"apply_patch": `{"type":"apply_patch_call_output","status":"completed","output":"gone"}`,
@@ -109,7 +116,9 @@ func TestFormsInHistory(t *testing.T) {
 		input = append(input, "{"+id+tt.item[1:], fmt.Sprintf(`{"call_id":"c%d",`, i)+outputs[tt.tool][1:])
 	}
 	added := `{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"m","description":"M.","tools":[{"type":"custom","name":"run"}]}]}`
-	body := `{"model":"m","input":[` + added + `,{"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]},` + strings.Join(input, ",") + `],"tools":` + formTools + `}`
+	body := `{"model":"m","input":[` + added +
+		`,{"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]},` + strings.Join(input, ",") +
+		`],"tools":` + formTools + `}`
 	req := decode(t, body)
 	for i, tt := range formCalls {
 		c, result := req.Messages[1+2*i].Calls[0], req.Messages[2+2*i]
@@ -151,8 +160,10 @@ func TestReadForms(t *testing.T) {
 		call := &chat.Call{ID: "c1", Name: tt.tool, Arguments: tt.args, Complete: true}
 		w, whole := NewStreamWriter(o), NewResponse(o)
 		var out []byte
-		for _, e := range []chat.Event{{Kind: chat.KindText, Text: "I "}, {Kind: chat.KindText, Text: "call."}, {Kind: chat.KindCallStart, ID: "c1", Name: tt.tool},
-			{Kind: chat.KindCallArgs, Text: tt.args[:5]}, {Kind: chat.KindCallArgs, Text: tt.args[5:]}, {Kind: chat.KindCallEnd, Detail: call}, finishEvent(chat.FinishCalls)} {
+		for _, e := range []chat.Event{{Kind: chat.KindText, Text: "I "}, {Kind: chat.KindText, Text: "call."},
+			{Kind: chat.KindCallStart, ID: "c1", Name: tt.tool}, {Kind: chat.KindCallArgs, Text: tt.args[:5]},
+			{Kind: chat.KindCallArgs, Text: tt.args[5:]}, {Kind: chat.KindCallEnd, Detail: call},
+			finishEvent(chat.FinishCalls)} {
 			out = w.Append(out, e)
 			whole.Add(e)
 		}

@@ -62,8 +62,10 @@ func (d *requestReader) items() {
 	case '"':
 		at := d.Pos
 		text := d.Str()
-		raw := append([]byte(`{"type":"message","role":"user","content":[{"type":"input_text","text":`), d.Bytes[at:d.Pos]...)
-		d.req.Input = []Item{{Type: "message", Raw: append(raw, "}]}"...), message: chat.Message{Role: chat.RoleUser, Parts: chat.Text(text)}}}
+		raw := append([]byte(`{"type":"message","role":"user","content":[{"type":"input_text","text":`),
+			d.Bytes[at:d.Pos]...)
+		d.req.Input = []Item{{Type: "message", Raw: append(raw, "}]}"...),
+			message: chat.Message{Role: chat.RoleUser, Parts: chat.Text(text)}}}
 	case '[':
 		d.Each(func() { d.req.Input = append(d.req.Input, d.item()) })
 	default:
@@ -142,7 +144,8 @@ func (d *requestReader) itemField(it *rawItem, key string) {
 		it.places[key] = d.Mark()
 	case "encrypted_content", "phase":
 		if raw := d.Raw(); len(raw) > 0 && raw[0] != 'n' {
-			it.message.Opaque = append(it.message.Opaque, chat.Extra{Protocol: chat.ProtocolResponses, Key: key, Value: raw})
+			it.message.Opaque = append(it.message.Opaque, chat.Extra{Protocol: chat.ProtocolResponses, Key: key,
+				Value: raw})
 		}
 	default:
 		d.Unread()
@@ -295,7 +298,8 @@ func (d *requestReader) foundItem(it *rawItem) {
 	}
 	if it.call.ID == "" && !it.hasCallID {
 		it.message.Role = chat.RoleAssistant
-		it.message.Parts = []chat.Part{{Kind: chat.PartOpaque, Name: it.Type, Raw: it.Raw, Protocol: chat.ProtocolResponses}}
+		it.message.Parts = []chat.Part{{Kind: chat.PartOpaque, Name: it.Type, Raw: it.Raw,
+			Protocol: chat.ProtocolResponses}}
 		d.itemTools(it)
 		return
 	}
@@ -430,7 +434,8 @@ func (d *requestReader) part() (part chat.Part) {
 		return part
 	}
 	if !known {
-		return chat.Part{Kind: chat.PartOpaque, Name: kind, Raw: d.Bytes[start:d.Pos:d.Pos], Protocol: chat.ProtocolResponses}
+		return chat.Part{Kind: chat.PartOpaque, Name: kind, Raw: d.Bytes[start:d.Pos:d.Pos],
+			Protocol: chat.ProtocolResponses}
 	}
 	part.Kind = p.kind
 	found := false
@@ -500,7 +505,8 @@ func (d *requestReader) partField(part *chat.Part, keys []string, key string) (v
 			part.Data = d.base64(text)
 		}
 	case key == "file_id":
-		d.Refuse(jsonbody.CodeUnsupported, "files that are kept by the service are not offered; send the content itself")
+		d.Refuse(jsonbody.CodeUnsupported, "files that are kept by the service are not offered; send the content "+
+			"itself")
 	case key == "input_audio":
 		d.Members(func(key string) {
 			switch key {
@@ -610,7 +616,8 @@ func (f *folder) end() {
 		m.Reasoning = strings.Join(f.reasoning, "\n")
 		f.reasoning = f.reasoning[:0]
 	}
-	if m.Role == chat.RoleAssistant && len(m.Parts) == 0 && len(m.Calls) == 0 && m.Reasoning == "" && len(m.Opaque) == 0 {
+	if m.Role == chat.RoleAssistant && len(m.Parts) == 0 && len(m.Calls) == 0 && m.Reasoning == "" &&
+		len(m.Opaque) == 0 {
 		f.messages = f.messages[:n]
 	}
 }

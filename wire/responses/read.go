@@ -153,7 +153,8 @@ func (r *StreamReader) frame(data []byte) error {
 		}
 	case "response.output_item.done":
 		r.item(f.place, f.item)
-	case "response.created", "response.in_progress", "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+	case "response.created", "response.in_progress", "response.completed", "response.incomplete", "response.failed",
+		"response.cancelled":
 		return r.response(f.response, false)
 	case "error":
 		return openai.DecodeError(0, nil, errorOf(data))
@@ -364,7 +365,8 @@ func (r *StreamReader) added(place int64, raw []byte) {
 }
 
 func (r *StreamReader) start(it *outItem) {
-	r.emit(chat.Event{Kind: chat.KindCallStart, Origin: chat.OriginFunction, Index: r.index, ID: it.callID, Name: r.seen(it)})
+	r.emit(chat.Event{Kind: chat.KindCallStart, Origin: chat.OriginFunction, Index: r.index, ID: it.callID,
+		Name: r.seen(it)})
 }
 
 // delta adds to the arguments of the open call. The text of a custom tool's is written as the argument that it is.
@@ -402,7 +404,8 @@ func (r *StreamReader) item(place int64, raw []byte) {
 				{Protocol: chat.ProtocolResponses, Key: keySealed, Value: bytes.Clone(sealed)}}})
 		}
 	case it.kind != "":
-		r.emit(chat.Event{Kind: chat.KindNativeCall, Origin: chat.OriginNative, ID: it.id, Name: strings.TrimSuffix(it.kind, "_call"), At: r.at, End: r.at,
+		r.emit(chat.Event{Kind: chat.KindNativeCall, Origin: chat.OriginNative, ID: it.id,
+			Name: strings.TrimSuffix(it.kind, "_call"), At: r.at, End: r.at,
 			Detail: chat.Opaque{{Protocol: chat.ProtocolResponses, Key: keyItem, Value: bytes.Clone(raw)}}})
 	}
 }
@@ -427,7 +430,9 @@ func (r *StreamReader) call(place int64, it *outItem) {
 		}
 	}
 	complete := memberOf(it.raw, "status") != statusIncomplete
-	r.emit(chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginFunction, Index: r.index, ID: it.callID, Name: r.seen(it), Detail: &chat.Call{Index: r.index, ID: it.callID, Name: r.seen(it), Arguments: args, Complete: complete, Origin: chat.OriginFunction}})
+	r.emit(chat.Event{Kind: chat.KindCallEnd, Origin: chat.OriginFunction, Index: r.index, ID: it.callID,
+		Name: r.seen(it), Detail: &chat.Call{Index: r.index, ID: it.callID, Name: r.seen(it), Arguments: args,
+			Complete: complete, Origin: chat.OriginFunction}})
 	r.index++
 	if complete {
 		r.complete++

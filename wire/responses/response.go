@@ -50,8 +50,9 @@ var echoed = map[string]string{
 }
 
 // echoOrder is the order of the repeated fields.
-var echoOrder = []string{"instructions", "max_output_tokens", "max_tool_calls", "metadata", "parallel_tool_calls", "previous_response_id",
-	"prompt_cache_key", "reasoning", "safety_identifier", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user"}
+var echoOrder = []string{"instructions", "max_output_tokens", "max_tool_calls", "metadata", "parallel_tool_calls",
+	"previous_response_id", "prompt_cache_key", "reasoning", "safety_identifier", "temperature", "text", "tool_choice",
+	"tools", "top_logprobs", "top_p", "truncation", "user"}
 
 // The statuses of a response and of an item.
 const (
@@ -210,7 +211,8 @@ var (
 		form:   "custom_tool_call",
 		delta:  "response.custom_tool_call_input.delta", done: "response.custom_tool_call_input.done",
 	}
-	toolSearchKind = &itemKind{prefix: "tsc_", head: `"type":"tool_search_call","execution":"client"`, form: "tool_search_call"}
+	toolSearchKind = &itemKind{prefix: "tsc_", head: `"type":"tool_search_call","execution":"client"`,
+		form: "tool_search_call"}
 	localShellKind = &itemKind{prefix: "lsh_", head: `"type":"local_shell_call"`, form: "local_shell_call"}
 	shellKind      = &itemKind{prefix: "sh_", head: `"type":"shell_call"`, form: "shell_call"}
 	patchKind      = &itemKind{prefix: "apc_", head: `"type":"apply_patch_call"`, form: "apply_patch_call"}
@@ -336,7 +338,8 @@ func addLogProbs(raw []byte) (elements []byte) {
 }
 
 // incompleteReasons are the words for answers that are not whole.
-var incompleteReasons = map[chat.FinishReason]string{chat.FinishLength: "max_output_tokens", chat.FinishFiltered: "content_filter"}
+var incompleteReasons = map[chat.FinishReason]string{chat.FinishLength: "max_output_tokens",
+	chat.FinishFiltered: "content_filter"}
 
 // ended is the status of a response that ended for a reason, and what it lacks.
 func ended(reason chat.FinishReason) (status, lack string) {

@@ -45,7 +45,9 @@ func (d *requestReader) tool(p place) {
 	switch {
 	case d.Bad != nil:
 	case kind == "namespace" && nested >= 0 && p.space == "":
-		p.space, p.opaque = name, append(slices.Clip(p.opaque), chat.Extra{Protocol: chat.ProtocolResponses, Key: keyNamespace, Value: around.object()})
+		p.space, p.opaque = name,
+			append(slices.Clip(p.opaque), chat.Extra{Protocol: chat.ProtocolResponses, Key: keyNamespace,
+				Value: around.object()})
 		d.Again(nested, "tools", func() { d.Each(func() { d.tool(p) }) })
 	case kind != "function" && kind != "":
 		d.Again(start, "", func() {
@@ -223,7 +225,8 @@ func (d *requestReader) choice() {
 	}
 }
 
-var choiceModes = map[string]chat.ChoiceMode{"auto": chat.ChoiceAuto, "none": chat.ChoiceNone, "required": chat.ChoiceRequired}
+var choiceModes = map[string]chat.ChoiceMode{"auto": chat.ChoiceAuto, "none": chat.ChoiceNone,
+	"required": chat.ChoiceRequired}
 
 func (d *requestReader) choiceObject() {
 	c := &d.req.Choice

@@ -35,7 +35,8 @@ func callEvents(id, name string, args ...string) []chat.Event {
 }
 
 func rejectedEvent(raw string, reason chat.Reason, flags chat.Flags) chat.Event {
-	return chat.Event{Kind: chat.KindRejected, Index: -1, Flags: flags, Detail: &chat.RejectedDetail{Reason: reason, Raw: raw}}
+	return chat.Event{Kind: chat.KindRejected, Index: -1, Flags: flags,
+		Detail: &chat.RejectedDetail{Reason: reason, Raw: raw}}
 }
 
 func joinEvents(lists ...[]chat.Event) (all []chat.Event) {
@@ -84,7 +85,8 @@ func shorten(t *testing.T, b []byte) (frames []string) {
 		}
 		if err := json.Unmarshal([]byte(data), &whole); err == nil && whole.Response != nil {
 			r := whole.Response
-			frames = append(frames, fmt.Sprintf("%s %s %s %s %s %s", name, r.Status, r.Output, r.Incomplete, r.Error, r.Usage))
+			frames = append(frames, fmt.Sprintf("%s %s %s %s %s %s", name, r.Status, r.Output, r.Incomplete, r.Error,
+				r.Usage))
 			continue
 		}
 		frames = append(frames, name+" {"+strings.TrimPrefix(data, head))
@@ -106,7 +108,8 @@ func TestStreams(t *testing.T) {
 		events []chat.Event
 		want   []string
 	}{
-		{"text", plainOptions, []chat.Event{textEvent("Hel"), {Kind: chat.KindIdle}, textEvent("lo"), usageEvent(chat.Usage{Known: true, In: 10, Out: 5, Cached: 2}), finishEvent(chat.FinishStop)}, []string{
+		{"text", plainOptions, []chat.Event{textEvent("Hel"), {Kind: chat.KindIdle}, textEvent("lo"),
+			usageEvent(chat.Usage{Known: true, In: 10, Out: 5, Cached: 2}), finishEvent(chat.FinishStop)}, []string{
 			created, running,
 			`response.output_item.added {"output_index":0,"item":{"id":"msg_1_0","type":"message","role":"assistant","status":"in_progress","content":[]}}`,
 			`response.content_part.added {"item_id":"msg_1_0","output_index":0,"content_index":0,"part":{"type":"output_text","annotations":[],"text":"","logprobs":[]}}`,
@@ -118,42 +121,46 @@ func TestStreams(t *testing.T) {
 			`response.completed completed [{"id":"msg_1_0","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","annotations":[],"text":"Hello","logprobs":[]}]}] null null ` +
 				`{"input_tokens":10,"input_tokens_details":{"cached_tokens":2},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":15}`,
 		}},
-		{"reasoning, text, two calls", plainOptions, joinEvents([]chat.Event{thoughtEvent("Hm."), textEvent("I look.")}, callEvents("call_a", "f", `{"a":`, `1}`), callEvents("", "g"), []chat.Event{finishEvent(chat.FinishCalls)}), []string{
-			created, running,
-			`response.output_item.added {"output_index":0,"item":{"id":"rs_1_0","type":"reasoning","summary":[]}}`,
-			`response.reasoning_summary_part.added {"item_id":"rs_1_0","output_index":0,"summary_index":0,"part":{"type":"summary_text","text":""}}`,
-			`response.reasoning_summary_text.delta {"item_id":"rs_1_0","output_index":0,"summary_index":0,"delta":"Hm."}`,
-			`response.reasoning_summary_text.done {"item_id":"rs_1_0","output_index":0,"summary_index":0,"text":"Hm."}`,
-			`response.reasoning_summary_part.done {"item_id":"rs_1_0","output_index":0,"summary_index":0,"part":{"type":"summary_text","text":"Hm."}}`,
-			`response.output_item.done {"output_index":0,"item":{"id":"rs_1_0","type":"reasoning","summary":[{"type":"summary_text","text":"Hm."}]}}`,
-			`response.output_item.added {"output_index":1,"item":{"id":"msg_1_1","type":"message","role":"assistant","status":"in_progress","content":[]}}`,
-			`response.content_part.added {"item_id":"msg_1_1","output_index":1,"content_index":0,"part":{"type":"output_text","annotations":[],"text":"","logprobs":[]}}`,
-			`response.output_text.delta {"item_id":"msg_1_1","output_index":1,"content_index":0,"delta":"I look.","logprobs":[]}`,
-			`response.output_text.done {"item_id":"msg_1_1","output_index":1,"content_index":0,"text":"I look.","logprobs":[]}`,
-			`response.content_part.done {"item_id":"msg_1_1","output_index":1,"content_index":0,"part":{"type":"output_text","annotations":[],"text":"I look.","logprobs":[]}}`,
-			`response.output_item.done {"output_index":1,"item":{"id":"msg_1_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","annotations":[],"text":"I look.","logprobs":[]}]}}`,
-			`response.output_item.added {"output_index":2,"item":{"id":"fc_1_2","type":"function_call","status":"in_progress","call_id":"call_a","name":"f","arguments":""}}`,
-			`response.function_call_arguments.delta {"item_id":"fc_1_2","output_index":2,"delta":"{\"a\":"}`,
-			`response.function_call_arguments.delta {"item_id":"fc_1_2","output_index":2,"delta":"1}"}`,
-			`response.function_call_arguments.done {"item_id":"fc_1_2","output_index":2,"arguments":"{\"a\":1}"}`,
-			`response.output_item.done {"output_index":2,"item":{"id":"fc_1_2","type":"function_call","status":"completed","call_id":"call_a","name":"f","arguments":"{\"a\":1}"}}`,
-			`response.output_item.added {"output_index":3,"item":{"id":"fc_1_3","type":"function_call","status":"in_progress","call_id":"call_1_3","name":"g","arguments":""}}`,
-			`response.function_call_arguments.delta {"item_id":"fc_1_3","output_index":3,"delta":"{}"}`,
-			`response.function_call_arguments.done {"item_id":"fc_1_3","output_index":3,"arguments":"{}"}`,
-			`response.output_item.done {"output_index":3,"item":{"id":"fc_1_3","type":"function_call","status":"completed","call_id":"call_1_3","name":"g","arguments":"{}"}}`,
-			`response.completed completed [{"id":"rs_1_0","type":"reasoning","summary":[{"type":"summary_text","text":"Hm."}]},` +
-				`{"id":"msg_1_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","annotations":[],"text":"I look.","logprobs":[]}]},` +
-				`{"id":"fc_1_2","type":"function_call","status":"completed","call_id":"call_a","name":"f","arguments":"{\"a\":1}"},` +
-				`{"id":"fc_1_3","type":"function_call","status":"completed","call_id":"call_1_3","name":"g","arguments":"{}"}] null null null`,
-		}},
-		{"a tool of a namespace", spaces, joinEvents(callEvents("c", "f", `{}`), []chat.Event{finishEvent(chat.FinishCalls)}), []string{
-			created, running,
-			`response.output_item.added {"output_index":0,"item":{"id":"fc_1_0","type":"function_call","status":"in_progress","call_id":"c","namespace":"crm","name":"f","arguments":""}}`,
-			`response.function_call_arguments.delta {"item_id":"fc_1_0","output_index":0,"delta":"{}"}`,
-			`response.function_call_arguments.done {"item_id":"fc_1_0","output_index":0,"arguments":"{}"}`,
-			`response.output_item.done {"output_index":0,"item":{"id":"fc_1_0","type":"function_call","status":"completed","call_id":"c","namespace":"crm","name":"f","arguments":"{}"}}`,
-			`response.completed completed [{"id":"fc_1_0","type":"function_call","status":"completed","call_id":"c","namespace":"crm","name":"f","arguments":"{}"}] null null null`,
-		}},
+		{"reasoning, text, two calls", plainOptions,
+			joinEvents([]chat.Event{thoughtEvent("Hm."), textEvent("I look.")},
+				callEvents("call_a", "f", `{"a":`, `1}`), callEvents("", "g"),
+				[]chat.Event{finishEvent(chat.FinishCalls)}), []string{
+				created, running,
+				`response.output_item.added {"output_index":0,"item":{"id":"rs_1_0","type":"reasoning","summary":[]}}`,
+				`response.reasoning_summary_part.added {"item_id":"rs_1_0","output_index":0,"summary_index":0,"part":{"type":"summary_text","text":""}}`,
+				`response.reasoning_summary_text.delta {"item_id":"rs_1_0","output_index":0,"summary_index":0,"delta":"Hm."}`,
+				`response.reasoning_summary_text.done {"item_id":"rs_1_0","output_index":0,"summary_index":0,"text":"Hm."}`,
+				`response.reasoning_summary_part.done {"item_id":"rs_1_0","output_index":0,"summary_index":0,"part":{"type":"summary_text","text":"Hm."}}`,
+				`response.output_item.done {"output_index":0,"item":{"id":"rs_1_0","type":"reasoning","summary":[{"type":"summary_text","text":"Hm."}]}}`,
+				`response.output_item.added {"output_index":1,"item":{"id":"msg_1_1","type":"message","role":"assistant","status":"in_progress","content":[]}}`,
+				`response.content_part.added {"item_id":"msg_1_1","output_index":1,"content_index":0,"part":{"type":"output_text","annotations":[],"text":"","logprobs":[]}}`,
+				`response.output_text.delta {"item_id":"msg_1_1","output_index":1,"content_index":0,"delta":"I look.","logprobs":[]}`,
+				`response.output_text.done {"item_id":"msg_1_1","output_index":1,"content_index":0,"text":"I look.","logprobs":[]}`,
+				`response.content_part.done {"item_id":"msg_1_1","output_index":1,"content_index":0,"part":{"type":"output_text","annotations":[],"text":"I look.","logprobs":[]}}`,
+				`response.output_item.done {"output_index":1,"item":{"id":"msg_1_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","annotations":[],"text":"I look.","logprobs":[]}]}}`,
+				`response.output_item.added {"output_index":2,"item":{"id":"fc_1_2","type":"function_call","status":"in_progress","call_id":"call_a","name":"f","arguments":""}}`,
+				`response.function_call_arguments.delta {"item_id":"fc_1_2","output_index":2,"delta":"{\"a\":"}`,
+				`response.function_call_arguments.delta {"item_id":"fc_1_2","output_index":2,"delta":"1}"}`,
+				`response.function_call_arguments.done {"item_id":"fc_1_2","output_index":2,"arguments":"{\"a\":1}"}`,
+				`response.output_item.done {"output_index":2,"item":{"id":"fc_1_2","type":"function_call","status":"completed","call_id":"call_a","name":"f","arguments":"{\"a\":1}"}}`,
+				`response.output_item.added {"output_index":3,"item":{"id":"fc_1_3","type":"function_call","status":"in_progress","call_id":"call_1_3","name":"g","arguments":""}}`,
+				`response.function_call_arguments.delta {"item_id":"fc_1_3","output_index":3,"delta":"{}"}`,
+				`response.function_call_arguments.done {"item_id":"fc_1_3","output_index":3,"arguments":"{}"}`,
+				`response.output_item.done {"output_index":3,"item":{"id":"fc_1_3","type":"function_call","status":"completed","call_id":"call_1_3","name":"g","arguments":"{}"}}`,
+				`response.completed completed [{"id":"rs_1_0","type":"reasoning","summary":[{"type":"summary_text","text":"Hm."}]},` +
+					`{"id":"msg_1_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","annotations":[],"text":"I look.","logprobs":[]}]},` +
+					`{"id":"fc_1_2","type":"function_call","status":"completed","call_id":"call_a","name":"f","arguments":"{\"a\":1}"},` +
+					`{"id":"fc_1_3","type":"function_call","status":"completed","call_id":"call_1_3","name":"g","arguments":"{}"}] null null null`,
+			}},
+		{"a tool of a namespace", spaces,
+			joinEvents(callEvents("c", "f", `{}`), []chat.Event{finishEvent(chat.FinishCalls)}), []string{
+				created, running,
+				`response.output_item.added {"output_index":0,"item":{"id":"fc_1_0","type":"function_call","status":"in_progress","call_id":"c","namespace":"crm","name":"f","arguments":""}}`,
+				`response.function_call_arguments.delta {"item_id":"fc_1_0","output_index":0,"delta":"{}"}`,
+				`response.function_call_arguments.done {"item_id":"fc_1_0","output_index":0,"arguments":"{}"}`,
+				`response.output_item.done {"output_index":0,"item":{"id":"fc_1_0","type":"function_call","status":"completed","call_id":"c","namespace":"crm","name":"f","arguments":"{}"}}`,
+				`response.completed completed [{"id":"fc_1_0","type":"function_call","status":"completed","call_id":"c","namespace":"crm","name":"f","arguments":"{}"}] null null null`,
+			}},
 		{"cut off", plainOptions, []chat.Event{textEvent("Hel"), finishEvent(chat.FinishLength)}, []string{
 			created, running,
 			`response.output_item.added {"output_index":0,"item":{"id":"msg_1_0","type":"message","role":"assistant","status":"in_progress","content":[]}}`,
@@ -205,9 +212,11 @@ func TestNativeCalls(t *testing.T) {
 		r.Add(e)
 	}
 	const text = `{"id":"msg_1_%d","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","annotations":[],"text":%q,"logprobs":[]}]}`
-	want := []string{fmt.Sprintf(text, 0, "I search."), `{"id":"ws_1_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"tea"}}`,
+	want := []string{fmt.Sprintf(text, 0, "I search."),
+		`{"id":"ws_1_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"tea"}}`,
 		`{"id":"mcp_1_2","type":"mcp_call","server_label":"native","status":"completed","name":"weather","arguments":"{\"city\":\"Rome\"}","output":null,"error":"no"}`,
-		fmt.Sprintf(text, 3, "Found."), `{"id":"mcp_1_4","type":"mcp_call","server_label":"native","status":"completed","name":"stock","arguments":"{}","output":null,"error":null}`}
+		fmt.Sprintf(text, 3, "Found."),
+		`{"id":"mcp_1_4","type":"mcp_call","server_label":"native","status":"completed","name":"stock","arguments":"{}","output":null,"error":null}`}
 	for name, items := range map[string][]json.RawMessage{"stream": w.Items(), "whole": r.Items()} {
 		var got []string
 		for _, raw := range items {
@@ -217,10 +226,12 @@ func TestNativeCalls(t *testing.T) {
 			t.Errorf("%s: items differ (-want +got):\n%s", name, diff)
 		}
 	}
-	if frames := strings.Join(shorten(t, b), "\n"); strings.Count(frames, `"type":"web_search_call"`) != 3 || strings.Count(frames, "output_item.added") != 5 {
+	if frames := strings.Join(shorten(t, b), "\n"); strings.Count(frames, `"type":"web_search_call"`) != 3 ||
+		strings.Count(frames, "output_item.added") != 5 {
 		t.Errorf("frames:\n%s", frames)
 	}
-	if frames := strings.Join(streamed(t, plainOptions, events), "\n"); strings.Contains(frames, "web_search") || strings.Contains(frames, "mcp_call") {
+	if frames := strings.Join(streamed(t, plainOptions, events), "\n"); strings.Contains(frames, "web_search") ||
+		strings.Contains(frames, "mcp_call") {
 		t.Errorf("they are told of unasked:\n%s", frames)
 	}
 }
@@ -229,7 +240,8 @@ func TestNativeCalls(t *testing.T) {
 // stream its text is in the message.
 func TestBrokenCall(t *testing.T) {
 	raw := `{"name":"f","arguments":{"a":`
-	events := []chat.Event{{Kind: chat.KindCallStart, ID: "c", Name: "f"}, {Kind: chat.KindCallArgs, Text: `{"a":`}, rejectedEvent(raw, chat.ReasonIncomplete, 0), finishEvent(chat.FinishLength)}
+	events := []chat.Event{{Kind: chat.KindCallStart, ID: "c", Name: "f"}, {Kind: chat.KindCallArgs, Text: `{"a":`},
+		rejectedEvent(raw, chat.ReasonIncomplete, 0), finishEvent(chat.FinishLength)}
 	frames := streamed(t, plainOptions, events)
 	want := `response.incomplete incomplete [{"id":"fc_1_0","type":"function_call","status":"incomplete","call_id":"c","name":"f","arguments":"{\"a\":"}] {"reason":"max_output_tokens"} null null`
 	if got := frames[len(frames)-1]; got != want {
@@ -239,13 +251,15 @@ func TestBrokenCall(t *testing.T) {
 	for _, e := range events {
 		r.Add(e)
 	}
-	if body := string(r.Append(nil)); strings.Contains(body, "function_call") || !strings.Contains(body, `"text":"{\"name\":\"f\",\"arguments\":{\"a\":"`) {
+	if body := string(r.Append(nil)); strings.Contains(body, "function_call") ||
+		!strings.Contains(body, `"text":"{\"name\":\"f\",\"arguments\":{\"a\":"`) {
 		t.Errorf("the whole answer is %s", body)
 	}
 }
 
 func TestRejectedText(t *testing.T) {
-	frames := strings.Join(streamed(t, plainOptions, []chat.Event{rejectedEvent("hidden", chat.ReasonMalformed, 0), rejectedEvent("seen", chat.ReasonMalformed, chat.FlagSpent), finishEvent(chat.FinishStop)}), "\n")
+	frames := strings.Join(streamed(t, plainOptions, []chat.Event{rejectedEvent("hidden", chat.ReasonMalformed, 0),
+		rejectedEvent("seen", chat.ReasonMalformed, chat.FlagSpent), finishEvent(chat.FinishStop)}), "\n")
 	if strings.Contains(frames, "hidden") || !strings.Contains(frames, `"delta":"seen"`) {
 		t.Errorf("frames:\n%s", frames)
 	}
@@ -282,7 +296,8 @@ func TestStreamFails(t *testing.T) {
 }
 
 func TestErrorBody(t *testing.T) {
-	got := string(AppendError(nil, &chat.Error{Kind: chat.ErrBadRequest, Message: "no", Param: "input", Code: CodeMissingInput}))
+	got := string(AppendError(nil, &chat.Error{Kind: chat.ErrBadRequest, Message: "no", Param: "input",
+		Code: CodeMissingInput}))
 	if want := `{"error":{"message":"no","type":"invalid_request_error","param":"input","code":"missing_input"}}`; got != want {
 		t.Errorf("error is %s, want %s", got, want)
 	}
@@ -293,7 +308,9 @@ func TestErrorBody(t *testing.T) {
 
 // TestWholeFields: the response has every field that clients read, and repeats what it was asked.
 func TestWholeFields(t *testing.T) {
-	req, err := DecodeRequest([]byte(`{"model":"m","input":"hi","instructions":"Be brief.","metadata":{"a":"b"},"tools":[{"type":"function","name":"f"}],
+	req, err := DecodeRequest(
+		[]byte(
+			`{"model":"m","input":"hi","instructions":"Be brief.","metadata":{"a":"b"},"tools":[{"type":"function","name":"f"}],
 		"tool_choice":{"type":"function","name":"f"},"text":{"verbosity":"low"},"temperature":0.5,"store":false,"max_output_tokens":9,
 		"conversation":{"id":"conv_1"},"user":"u","reasoning":{"effort":"low"}}`))
 	if err != nil {
@@ -317,7 +334,8 @@ func TestWholeFields(t *testing.T) {
 
 func TestLogProbs(t *testing.T) {
 	e := textEvent("Hi")
-	e.Detail = chat.LogProbs(json.RawMessage(`{"content":[{"token":"Hi","logprob":-0.1,"top_logprobs":[]}],"refusal":null}`))
+	e.Detail = chat.LogProbs(
+		json.RawMessage(`{"content":[{"token":"Hi","logprob":-0.1,"top_logprobs":[]}],"refusal":null}`))
 	got := strings.Join(streamed(t, plainOptions, []chat.Event{e, finishEvent(chat.FinishStop)}), "\n")
 	if n := strings.Count(got, `"logprobs":[{"token":"Hi","logprob":-0.1,"top_logprobs":[]}]`); n != 5 {
 		t.Errorf("log probabilities stand %d times, want 5:\n%s", n, got)
@@ -345,7 +363,8 @@ func TestOneIDPerItem(t *testing.T) {
 					events = append(events, thoughtEvent(p))
 				}
 			case 2:
-				events = append(events, callEvents(rapid.SampledFrom([]string{"", "call_x"}).Draw(rt, "id"), "f", pieces...)...)
+				events = append(events, callEvents(rapid.SampledFrom([]string{"", "call_x"}).Draw(rt, "id"), "f",
+					pieces...)...)
 			}
 		}
 		events = append(events, finishEvent(chat.FinishStop))

@@ -191,7 +191,8 @@ func TestAppendFrame(t *testing.T) {
 }
 
 func FuzzSplit(f *testing.F) {
-	for _, s := range []string{"data: a\n\n", "data:a\r\n\r\ndata: b", "\ufeffdata: é\n\n", ":c\n\nevent: e\rdata\rdata:\r\r", "data: x\n\r\n\r"} {
+	for _, s := range []string{"data: a\n\n", "data:a\r\n\r\ndata: b", "\ufeffdata: é\n\n",
+		":c\n\nevent: e\rdata\rdata:\r\r", "data: x\n\r\n\r"} {
 		f.Add([]byte(s), int64(1))
 	}
 	f.Fuzz(func(t *testing.T, stream []byte, seed int64) {

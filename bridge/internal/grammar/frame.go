@@ -218,7 +218,8 @@ func (w calls) param(f *frame, t *Tool, props []shape.Prop, i int) (p paramFrame
 		p.next = p.first[front:]
 	}
 	if strings.HasSuffix(p.first, `"`) && strings.HasPrefix(p.back, `"`) && written == markText {
-		p.first, p.next, p.close, p.back = p.first[:len(p.first)-1], strings.TrimSuffix(p.next, `"`), strings.TrimPrefix(p.close, `"`), p.back[1:]
+		p.first, p.next, p.close, p.back = p.first[:len(p.first)-1], strings.TrimSuffix(p.next, `"`),
+			strings.TrimPrefix(p.close, `"`), p.back[1:]
 		f.kind = kindLiteral
 	} else if w.d.Class == pythonic {
 		f.kind = kindLiteral
@@ -326,6 +327,8 @@ func (f *frame) tags() []string {
 	}
 	// One that begins with another is found with it.
 	return slices.DeleteFunc(list, func(tag string) bool {
-		return slices.ContainsFunc(list, func(other string) bool { return other != tag && strings.Contains(tag, other) })
+		return slices.ContainsFunc(list, func(other string) bool {
+			return other != tag && strings.Contains(tag, other)
+		})
 	})
 }

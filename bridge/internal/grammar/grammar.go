@@ -3,11 +3,12 @@
 //
 // Words:
 //
-//   - A frame is what a dialect writes around the values of a call. It is read off calls that the dialect writes, so that
-//     there is one description of a dialect, and a new one needs nothing here.
-//   - An opener is the beginning of a call that free text does not have: a tag, a fence with what follows it, a name on its line.
-//   - Widened is what a grammar says less strictly than a schema: patterns, bounds and numbers of elements, and with many tools
-//     their arguments. Whoever reads the call checks it.
+//   - A frame is what a dialect writes around the values of a call. It is read off calls that the dialect writes, so
+//     that there is one description of a dialect, and a new one needs nothing here.
+//   - An opener is the beginning of a call that free text does not have: a tag, a fence with what follows it, a name on
+//     its line.
+//   - Widened is what a grammar says less strictly than a schema: patterns, bounds and numbers of elements, and with
+//     many tools their arguments. Whoever reads the call checks it.
 package grammar
 
 import (

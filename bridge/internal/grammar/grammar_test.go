@@ -37,9 +37,11 @@ func toolsOf(t testing.TB, list ...string) (tools []Tool, shapes []shape.Tool, a
 }
 
 var harbour = []string{
-	"water_depth", `{"type":"object","required":["berth"],"additionalProperties":false,"properties":{"berth":{"type":"integer"},"note":{"type":"string"},"unit":{"enum":["m","ft"],"type":"string"},"exact":{"type":"boolean"}}}`,
+	"water_depth",
+	`{"type":"object","required":["berth"],"additionalProperties":false,"properties":{"berth":{"type":"integer"},"note":{"type":"string"},"unit":{"enum":["m","ft"],"type":"string"},"exact":{"type":"boolean"}}}`,
 	"next_tide", `{"type":"object","properties":{},"additionalProperties":false}`,
-	"book.berth", `{"type":"object","required":["boat","crew"],"additionalProperties":false,"properties":{"boat":{"type":"object","required":["name"],"additionalProperties":false,"properties":{"name":{"type":"string"},"length":{"type":"number"}}},"crew":{"type":"array","items":{"type":"string"}}}}`,
+	"book.berth",
+	`{"type":"object","required":["boat","crew"],"additionalProperties":false,"properties":{"boat":{"type":"object","required":["name"],"additionalProperties":false,"properties":{"name":{"type":"string"},"length":{"type":"number"}}},"crew":{"type":"array","items":{"type":"string"}}}}`,
 }
 
 func TestUnsupported(t *testing.T) {
@@ -76,8 +78,10 @@ func TestSamples(t *testing.T) {
 			for range 8 {
 				text := p.sample(r)
 				read, err := dialect.Parse(text, dialect.Options{Cache: &decoders, Dialect: name, Tools: shapes})
-				if err != nil || len(read.Calls) != 1 || !read.Calls[0].Complete || strings.TrimSpace(read.Content()) != "" {
-					t.Fatalf("not one call: %q\n%+v\ncontent %q, rejected %+v\n%v", text, read.Calls, read.Content(), read.Rejected, list)
+				if err != nil || len(read.Calls) != 1 || !read.Calls[0].Complete ||
+					strings.TrimSpace(read.Content()) != "" {
+					t.Fatalf("not one call: %q\n%+v\ncontent %q, rejected %+v\n%v", text, read.Calls, read.Content(),
+						read.Rejected, list)
 				}
 				c := read.Calls[0]
 				i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == c.Name })
@@ -119,14 +123,16 @@ func TestWritten(t *testing.T) {
 				var calls []chat.Call
 				for i := range 1 + r.IntN(2) {
 					n := r.IntN(len(tools))
-					calls = append(calls, chat.Call{Index: i, Name: tools[n].Name, Arguments: randomArgs(r, tools[n].Args)})
+					calls = append(calls,
+						chat.Call{Index: i, Name: tools[n].Name, Arguments: randomArgs(r, tools[n].Args)})
 				}
 				b, err := d.AppendCalls(nil, calls)
 				if err != nil {
 					continue // the dialect has no way to write them
 				}
 				if !f.accepts(prose+string(b)) || !q.accepts(string(b)) {
-					t.Fatalf("%q: free %v, required %v", prose+string(b), f.accepts(prose+string(b)), q.accepts(string(b)))
+					t.Fatalf("%q: free %v, required %v", prose+string(b), f.accepts(prose+string(b)),
+						q.accepts(string(b)))
 				}
 			}
 		}
@@ -143,7 +149,8 @@ func TestHeld(t *testing.T) {
 		{"hermes", "<tool_call>"},
 		{"json-fence", "```json\n{\"name\": \"tool_name\", \"arguments\": {}}\n```"},
 		{"mistral-args", "[TOOL_CALLS]nothing[ARGS]{}"},
-		{"qwen3-coder", "<tool_call>\n<function=water_depth>\n<parameter=unit>\nm\n</parameter>\n</function>\n</tool_call>"},
+		{"qwen3-coder",
+			"<tool_call>\n<function=water_depth>\n<parameter=unit>\nm\n</parameter>\n</function>\n</tool_call>"},
 		{"react", "Thinking.\nAction: nothing\nAction Input: {}"},
 	} {
 		g, err := New(Options{Dialect: tc.dialect, Tools: tools})
@@ -198,17 +205,21 @@ func TestMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := parse(t, g)
-	if !p.accepts(`<tool_call>`+"\n"+`{"name": "tool_99", "arguments": {"any": [1]}}`+"\n</tool_call>") || p.accepts(`<tool_call>`+"\n"+`{"name": "tool_100"`) {
+	if !p.accepts(`<tool_call>`+"\n"+`{"name": "tool_99", "arguments": {"any": [1]}}`+"\n</tool_call>") ||
+		p.accepts(`<tool_call>`+"\n"+`{"name": "tool_100"`) {
 		t.Error("a name is not held, or arguments are")
 	}
 	if n := len(g.GBNF()); n > 40<<10 {
 		t.Errorf("%d bytes", n)
 	}
-	tools, _, _ = toolsOf(t, "tree", `{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"below":{"type":"array","items":{"$ref":"#"}}}}`)
+	tools, _, _ = toolsOf(t, "tree",
+		`{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"below":{"type":"array","items":{"$ref":"#"}}}}`)
 	if g, err = New(Options{Dialect: "hermes", Tools: tools}); err != nil {
 		t.Fatal(err)
 	}
-	if !parse(t, g).accepts("<tool_call>\n" + `{"name": "tree", "arguments": {"name": "a", "below": [{"name": "b", "below": []}]}}` + "\n</tool_call>") {
+	if !parse(t,
+		g).accepts("<tool_call>\n" +
+		`{"name": "tree", "arguments": {"name": "a", "below": [{"name": "b", "below": []}]}}` + "\n</tool_call>") {
 		t.Error("a tree is not accepted")
 	}
 }
@@ -243,12 +254,14 @@ func randomSchema(r *rand.Rand) string {
 			need = append(need, fmt.Sprintf("%q", name))
 		}
 	}
-	return `{"type":"object","additionalProperties":false,"properties":{` + strings.Join(props, ",") + `},"required":[` + strings.Join(need, ",") + `]}`
+	return `{"type":"object","additionalProperties":false,"properties":{` + strings.Join(props, ",") +
+		`},"required":[` + strings.Join(need, ",") + `]}`
 }
 
 func randomType(r *rand.Rand, depth int) string {
-	kinds := []string{`{"type":"string"}`, `{"type":"integer"}`, `{"type":"number"}`, `{"type":"boolean"}`, `{"type":"string","enum":["red","dark blue"]}`,
-		`{"type":"integer","enum":[1,22]}`, `{"type":["integer","null"]}`}
+	kinds := []string{`{"type":"string"}`, `{"type":"integer"}`, `{"type":"number"}`, `{"type":"boolean"}`,
+		`{"type":"string","enum":["red","dark blue"]}`, `{"type":"integer","enum":[1,22]}`,
+		`{"type":["integer","null"]}`}
 	switch n := r.IntN(len(kinds) + 2); {
 	case n < len(kinds):
 		return kinds[n]
@@ -257,7 +270,8 @@ func randomType(r *rand.Rand, depth int) string {
 	case n == len(kinds):
 		return `{"type":"array","items":` + randomType(r, depth-1) + `}`
 	}
-	return `{"type":"object","additionalProperties":false,"properties":{"x":` + randomType(r, depth-1) + `,"y":` + randomType(r, depth-1) + `},"required":["y"]}`
+	return `{"type":"object","additionalProperties":false,"properties":{"x":` + randomType(r, depth-1) + `,"y":` +
+		randomType(r, depth-1) + `},"required":["y"]}`
 }
 
 // randomArgs returns a value of a shape.
@@ -313,8 +327,10 @@ func TestStructuralTag(t *testing.T) {
 				t.Errorf("no trigger begins %q", one.Begin)
 			}
 			args := []string{`{"berth": 3}`, `{}`, `{"boat": {"name": "Ondine"}, "crew": ["Ada"]}`}[i]
-			read, err := dialect.Parse(one.Begin+args+one.End, dialect.Options{Cache: &decoders, Dialect: name, Tools: shapes})
-			if err != nil || len(read.Calls) != 1 || read.Calls[0].Name != tools[i].Name || string(one.Content.Schema) != string(tools[i].Schema) {
+			read, err := dialect.Parse(one.Begin+args+one.End, dialect.Options{Cache: &decoders, Dialect: name,
+				Tools: shapes})
+			if err != nil || len(read.Calls) != 1 || read.Calls[0].Name != tools[i].Name ||
+				string(one.Content.Schema) != string(tools[i].Schema) {
 				t.Errorf("%q: %+v %v", one.Begin+args+one.End, read, err)
 			}
 		}

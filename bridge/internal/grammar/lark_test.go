@@ -152,7 +152,8 @@ func TestLarkHostile(t *testing.T) {
 
 // TestPattern writes texts by regular expressions, and holds them to these.
 func TestPattern(t *testing.T) {
-	for _, pattern := range []string{`a|b"`, `[a-z"\\]{2,5}(\.[^x]|\d+)?`, `(?i:Key)=\S*[\n\x00]`, `[^"]+`, `[\x01-\x05]`} {
+	for _, pattern := range []string{`a|b"`, `[a-z"\\]{2,5}(\.[^x]|\d+)?`, `(?i:Key)=\S*[\n\x00]`, `[^"]+`,
+		`[\x01-\x05]`} {
 		g, err := ofRegexp(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -40,8 +40,9 @@ type larkReader struct {
 // common are the terminals of Lark's own that grammars import.
 var common = map[string]string{
 	"DIGIT": `[0-9]`, "HEXDIGIT": `[0-9a-fA-F]`, "INT": `[0-9]+`, "SIGNED_INT": `[+-]?[0-9]+`,
-	"DECIMAL": `[0-9]+\.[0-9]*|\.[0-9]+`, "FLOAT": `[0-9]+[eE][+-]?[0-9]+|(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?`,
-	"NUMBER": `[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+`, "ESCAPED_STRING": `"(?:[^"\\\n]|\\.)*"`,
+	"DECIMAL": `[0-9]+\.[0-9]*|\.[0-9]+`,
+	"FLOAT":   `[0-9]+[eE][+-]?[0-9]+|(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?`,
+	"NUMBER":  `[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+`, "ESCAPED_STRING": `"(?:[^"\\\n]|\\.)*"`,
 	"LCASE_LETTER": `[a-z]`, "UCASE_LETTER": `[A-Z]`, "LETTER": `[a-zA-Z]`, "WORD": `[a-zA-Z]+`,
 	"CNAME": `[_a-zA-Z][_a-zA-Z0-9]*`, "WS_INLINE": `[ \t]+`, "WS": `[ \t\f\r\n]+`, "CR": `\r`, "LF": `\n`,
 	"NEWLINE": `(?:\r?\n)+`,

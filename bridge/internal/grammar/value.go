@@ -21,7 +21,8 @@ var (
 	jsonNotation   = notation{"json", "null", "true", "false", "string", stringBody}
 	pythonNotation = notation{"python", "None", "True", "False", "string", stringBody}
 	// A string in an element has no sign that begins a tag, except as an escape.
-	elementNotation = notation{"element", "null", "true", "false", "string", strings.Replace(stringBody, `[^"\\`, `[^"\\<`, 1)}
+	elementNotation = notation{"element", "null", "true", "false", "string",
+		strings.Replace(stringBody, `[^"\\`, `[^"\\<`, 1)}
 )
 
 const (
@@ -44,8 +45,8 @@ func (v *values) any() string {
 	name := v.n.kind + "-any"
 	if !v.w.named[name] {
 		object := v.object()
-		v.w.once(name, choice(object, `"[" (`+name+` ("," " "? `+name+`)*)? "]"`, v.string(), v.w.once("number", numberBody),
-			literal(v.n.yes), literal(v.n.no), literal(v.n.null)))
+		v.w.once(name, choice(object, `"[" (`+name+` ("," " "? `+name+`)*)? "]"`, v.string(),
+			v.w.once("number", numberBody), literal(v.n.yes), literal(v.n.no), literal(v.n.null)))
 	}
 	return name
 }

@@ -11,7 +11,8 @@ import (
 // covers tells which kinds of events stand for bytes of the text. Notes and candidates only point at some.
 func covers(e *chat.Event) bool {
 	switch e.Kind {
-	case chat.KindText, chat.KindReasoning, chat.KindMarkup, chat.KindCallStart, chat.KindCallArgs, chat.KindCallEnd, chat.KindRejected:
+	case chat.KindText, chat.KindReasoning, chat.KindMarkup, chat.KindCallStart, chat.KindCallArgs, chat.KindCallEnd,
+		chat.KindRejected:
 		return e.Flags&chat.FlagPromoted == 0
 	}
 	return false
@@ -179,7 +180,8 @@ func (s *structure) check(e *chat.Event) error {
 		return fmt.Errorf("no detail")
 	}
 	switch {
-	case c.Index != e.Index, c.Name != s.start.Name, c.ID != s.start.ID, c.Origin != s.start.Origin, e.Flags != s.start.Flags:
+	case c.Index != e.Index, c.Name != s.start.Name, c.ID != s.start.ID, c.Origin != s.start.Origin,
+		e.Flags != s.start.Flags:
 		return fmt.Errorf("differs from its start, %s", Format(s.start))
 	case c.Arguments != s.args.String():
 		return fmt.Errorf("the deltas give %s", Short(s.args.String()))
@@ -187,7 +189,8 @@ func (s *structure) check(e *chat.Event) error {
 		return fmt.Errorf("the call's span does not hold those of its events, which begin at %d", s.start.At)
 	case e.Flags&chat.FlagPromoted == 0 && c.At < s.end:
 		return fmt.Errorf("the call's span overlaps that of the one before, which ends at %d", s.end)
-	case c.Complete && (!json.Valid([]byte(c.Arguments)) || !strings.HasPrefix(strings.TrimLeft(c.Arguments, " \t\r\n"), "{")):
+	case c.Complete &&
+		(!json.Valid([]byte(c.Arguments)) || !strings.HasPrefix(strings.TrimLeft(c.Arguments, " \t\r\n"), "{")):
 		return fmt.Errorf("the arguments are no JSON object")
 	}
 	s.end = c.End

@@ -47,13 +47,15 @@ type Object struct {
 
 // An AttributeTags holds the part of forms whose names are attributes.
 type AttributeTags struct {
-	Attributes bool      // others may follow; string="true" or "false" says how a value is meant, and a tag may close itself
+	// others may follow; string="true" or "false" says how a value is meant, and a tag may close itself
+	Attributes bool
 	Loose      bool      // paramOpen ends before the attribute, whose spelling is that of a tokenizer that leaks
 	Between    [4]string // may stand between calls, and before the first
-	Unwrap     [2]string // the names of a first parameter that holds all arguments, unless the tool has one of that name
-	TagEnd     string    // ends a tag behind its attributes, if that is more than nameEnd; names have character references
-	Typed      string    // the value of the attribute type that says that a value is a string
-	Cdata      bool      // a value may stand in a CDATA section
+	// the names of a first parameter that holds all arguments, unless the tool has one of that name
+	Unwrap [2]string
+	TagEnd string // ends a tag behind its attributes, if that is more than nameEnd; names have character references
+	Typed  string // the value of the attribute type that says that a value is a string
+	Cdata  bool   // a value may stand in a CDATA section
 }
 
 // A Header describes how a family of dialects writes a call whose name comes first, with a JSON object of

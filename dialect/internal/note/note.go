@@ -20,9 +20,10 @@ const (
 	ExtraCloser      chat.NoteKind = "extra_closer"
 	Envelope         chat.NoteKind = "envelope" // an extra layer around the call was removed
 	MissingCloser    chat.NoteKind = "missing_json_closer"
-	Coerced          chat.NoteKind = "coerced"                 // a scalar was made to fit its schema without loss
-	PythonObject     chat.NoteKind = "python_object"           // a Python dict or list became JSON
-	SourceText       chat.NoteKind = "source_text"             // a value that is no literal was taken as its source text
-	Name             chat.NoteKind = "name"                    // the name was written differently than declared
-	Promoted         chat.NoteKind = "promoted_from_reasoning" // a call in reasoning that was never closed
+	Coerced          chat.NoteKind = "coerced"       // a scalar was made to fit its schema without loss
+	PythonObject     chat.NoteKind = "python_object" // a Python dict or list became JSON
+	// a value that is no literal was taken as its source text
+	SourceText chat.NoteKind = "source_text"
+	Name       chat.NoteKind = "name"                    // the name was written differently than declared
+	Promoted   chat.NoteKind = "promoted_from_reasoning" // a call in reasoning that was never closed
 )

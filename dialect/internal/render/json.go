@@ -208,7 +208,8 @@ func space(raw string, i int) int {
 
 // Unquote returns the text of the JSON string in raw, and whether raw is one.
 func Unquote(raw string) (string, bool) {
-	if n := len(raw) - 1; n > 0 && raw[0] == '"' && raw[n] == '"' && chars.Escaped.None(raw[1:n]) && utf8.ValidString(raw) {
+	if n := len(raw) - 1; n > 0 && raw[0] == '"' && raw[n] == '"' && chars.Escaped.None(raw[1:n]) &&
+		utf8.ValidString(raw) {
 		return raw[1:n], true
 	}
 	var s string

@@ -25,7 +25,8 @@ var (
 	ResultsMistral  = Frame{open: "[TOOL_RESULTS] ", close: "[/TOOL_RESULTS]"}
 	ResultsCohere   = Frame{open: "<|START_TOOL_RESULT|>[", close: "]<|END_TOOL_RESULT|>"}
 	ResultsDeepseek = Frame{open: "<｜tool▁output▁begin｜>", close: "<｜tool▁output▁end｜>"}
-	ResultsOutputs  = Frame{open: "<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>", close: "<｜tool▁output▁end｜><｜tool▁outputs▁end｜>"}
+	ResultsOutputs  = Frame{open: "<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>",
+		close: "<｜tool▁output▁end｜><｜tool▁outputs▁end｜>"}
 	ResultsReact    = Frame{open: "Observation: "}
 	ResultsFunction = Frame{open: "<function_results>\n<result>", close: "</result>\n</function_results>"}
 	ResultsMinimax  = Frame{open: "<response>", close: "</response>"}
@@ -34,7 +35,8 @@ var (
 )
 
 // frames are the frames that only one dialect has.
-var frames = [...]*Frame{&ResultsLongcat, &ResultsNemotron, &ResultsMistral, &ResultsCohere, &ResultsDeepseek, &ResultsOutputs, &ResultsReact, &ResultsFunction, &ResultsMinimax}
+var frames = [...]*Frame{&ResultsLongcat, &ResultsNemotron, &ResultsMistral, &ResultsCohere, &ResultsDeepseek,
+	&ResultsOutputs, &ResultsReact, &ResultsFunction, &ResultsMinimax}
 
 // envelope is a result as it is read. The Tool Calling Protocol has the first three keys; the others
 // say which call it answers.

@@ -94,7 +94,8 @@ func toolsList(dst []byte, tools []chat.Tool) []byte {
 func definition(dst []byte, t *chat.Tool) []byte {
 	dst = append(dst, `{"name":`...)
 	dst = appendString(dst, t.Name, safe)
-	dst = append(dst, `,"description":`...) // an empty one too: a name with parameters behind it is a call in some dialects
+	// an empty one too: a name with parameters behind it is a call in some dialects
+	dst = append(dst, `,"description":`...)
 	dst = appendString(dst, t.Description, safe)
 	dst = append(dst, `,"parameters":`...)
 	if raw := string(t.Parameters); IsObject(raw) {
@@ -203,7 +204,9 @@ func (s *signature) typ(dst []byte, raw string, depth int) []byte {
 	case f.union != "" && depth < maxDepth:
 		return s.join(dst, f.union, func(dst []byte, v string) []byte { return s.typ(dst, v, depth+1) })
 	case strings.HasPrefix(f.kind, "["):
-		return s.join(dst, f.kind, func(dst []byte, v string) []byte { return s.one(dst, raw, v, f.items, f.properties, depth) })
+		return s.join(dst, f.kind, func(dst []byte, v string) []byte {
+			return s.one(dst, raw, v, f.items, f.properties, depth)
+		})
 	}
 	return s.one(dst, raw, f.kind, f.items, f.properties, depth)
 }
@@ -320,8 +323,9 @@ func (s *signature) describe(dst []byte) []byte {
 
 // limits are the keywords that bound a value, in the words of a prompt.
 var limits = []struct{ key, before, after string }{
-	{"minimum", "at least ", ""}, {"exclusiveMinimum", "above ", ""}, {"maximum", "at most ", ""}, {"exclusiveMaximum", "below ", ""},
-	{"multipleOf", "a multiple of ", ""}, {"minLength", "at least ", " characters"}, {"maxLength", "at most ", " characters"},
+	{"minimum", "at least ", ""}, {"exclusiveMinimum", "above ", ""}, {"maximum", "at most ", ""},
+	{"exclusiveMaximum", "below ", ""}, {"multipleOf", "a multiple of ", ""},
+	{"minLength", "at least ", " characters"}, {"maxLength", "at most ", " characters"},
 	{"minItems", "at least ", " items"}, {"maxItems", "at most ", " items"}, {"uniqueItems", "no item twice", ""},
 	{"format", "format ", ""}, {"pattern", "pattern ", ""},
 }

@@ -42,7 +42,8 @@ const (
 
 // Reset makes a ready to read arguments of the shape s with v, which out writes, and returns it.
 func (a *Arguments) Reset(out Writer, v *Reader, s *shape.Shape, repair Level) *Arguments {
-	*a = Arguments{out: out, repair: repair, shape: s, val: v.Reset(out, s, repair, false), esc: a.esc[:0], word: a.word[:0]}
+	*a = Arguments{out: out, repair: repair, shape: s, val: v.Reset(out, s, repair, false), esc: a.esc[:0],
+		word: a.word[:0]}
 	return a
 }
 
@@ -137,7 +138,8 @@ func (a *Arguments) endWord(i int) Progress {
 // empty writes arguments that were left out.
 func (a *Arguments) empty(i int) {
 	a.out.Write("{}", a.pos(i))
-	a.out.Note(chat.NoteDetail{Kind: note.MissingArguments, Before: string(a.word), After: "{}", At: a.pos(i), End: a.pos(i)})
+	a.out.Note(chat.NoteDetail{Kind: note.MissingArguments, Before: string(a.word), After: "{}", At: a.pos(i),
+		End: a.pos(i)})
 }
 
 // runString reads the string that holds the object. What its escapes stand for is read by the value machine.
@@ -173,7 +175,8 @@ func (a *Arguments) runString(in string, i int) (int, Progress) {
 // escape reads a byte of an escape of the outer string.
 func (a *Arguments) escape(c byte, i int) int {
 	a.esc = append(a.esc, c)
-	if a.esc[1] == 'u' && (len(a.esc) < 6 || isHighSurrogate(a.esc) && len(a.esc) < 12 && !(len(a.esc) == 7 && c != '\\')) {
+	if a.esc[1] == 'u' &&
+		(len(a.esc) < 6 || isHighSurrogate(a.esc) && len(a.esc) < 12 && !(len(a.esc) == 7 && c != '\\')) {
 		if len(a.esc) > 2 && len(a.esc) <= 6 && !isHex(c) {
 			a.fail("a broken escape in the arguments")
 		}

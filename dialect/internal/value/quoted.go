@@ -122,7 +122,8 @@ func (v *Reader) behindQuote(c byte, i int) {
 // what shows where it ends. It returns its length, else 0.
 func (v *Reader) WholeText(in string, i int) int {
 	q := in[i]
-	if q != '"' && q != '\'' || !v.pauses || v.state != vValue || len(v.stack) != 1 || v.Quoted || v.Discard || v.hold.on {
+	if q != '"' && q != '\'' || !v.pauses || v.state != vValue || len(v.stack) != 1 || v.Quoted || v.Discard ||
+		v.hold.on {
 		return 0
 	}
 	to := 0

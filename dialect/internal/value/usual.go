@@ -12,7 +12,8 @@ import (
 
 // plainly reports whether what follows may be the usual: nothing is kept back, and what is written stands in the text.
 func (v *Reader) plainly() bool {
-	return v.stays && !v.hold.on && len(v.pend) == 0 && !v.pauses && !v.python && (v.state <= vAfter && len(v.stack) > 0 || v.inJSON())
+	return v.stays && !v.hold.on && len(v.pend) == 0 && !v.pauses && !v.python &&
+		(v.state <= vAfter && len(v.stack) > 0 || v.inJSON())
 }
 
 // inJSON reports whether v is in a string as JSON has it.

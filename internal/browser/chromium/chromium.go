@@ -2,11 +2,12 @@
 //
 // Words:
 //
-//   - A browser is one process of Chromium with all that it starts. Nobody but this program can reach it: it is spoken to over a
-//     pipe, not through a port that any user of the machine could connect to.
-//   - The profile is the directory in which it keeps cookies and the like. One that nobody named is new, and gone with the browser.
-//   - A tab is one page in it, with a world of its own: scripts that see the page's elements, but neither see its scripts nor
-//     are seen by them.
+//   - A browser is one process of Chromium with all that it starts. Nobody but this program can reach it: it is spoken
+//     to over a pipe, not through a port that any user of the machine could connect to.
+//   - The profile is the directory in which it keeps cookies and the like. One that nobody named is new, and gone with
+//     the browser.
+//   - A tab is one page in it, with a world of its own: scripts that see the page's elements, but neither see its
+//     scripts nor are seen by them.
 package chromium
 
 import (
@@ -76,8 +77,8 @@ func Find(program string) (string, error) {
 }
 
 // programs are names and places of browsers that understand the protocol, the freest first.
-var programs = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge",
-	"/Applications/Chromium.app/Contents/MacOS/Chromium",
+var programs = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
+	"microsoft-edge", "/Applications/Chromium.app/Contents/MacOS/Chromium",
 	"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 	`C:\Program Files\Google\Chrome\Application\chrome.exe`,
 	`C:\Program Files (x86)\Google\Chrome\Application\chrome.exe`,
@@ -216,11 +217,13 @@ func (b *Browser) options(program string, o Options) []chromedp.ExecAllocatorOpt
 // two in each window of each guest, which take more time than most of the pages that are asked for; and a process in
 // store for the next page. What a feature is called is up to a version of Chromium, and one that does not know a name
 // goes on without it. The first two are those that chromedp leaves out.
-var unseen = []string{"Translate", "BlinkGenPropertyTrees", "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "SpareRendererForSitePerProcess"}
+var unseen = []string{"Translate", "BlinkGenPropertyTrees", "WebUIOmniboxPopup", "WebUIOmniboxAimPopup",
+	"SpareRendererForSitePerProcess"}
 
 // passed are the variables that a browser gets from this program's environment. Keys of servers stand in others.
-var passed = []string{"PATH", "LANG", "LC_ALL", "LANGUAGE", "TZ", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR",
-	"SYSTEMROOT", "WINDIR", "PROGRAMFILES", "PROGRAMFILES(X86)", "FONTCONFIG_PATH", "FONTCONFIG_FILE"}
+var passed = []string{"PATH", "LANG", "LC_ALL", "LANGUAGE", "TZ", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
+	"XDG_RUNTIME_DIR", "SYSTEMROOT", "WINDIR", "PROGRAMFILES", "PROGRAMFILES(X86)", "FONTCONFIG_PATH",
+	"FONTCONFIG_FILE"}
 
 // environment returns the variables of a browser, which writes nowhere but into dir and its profile.
 func environment(dir string) []string {
@@ -286,7 +289,8 @@ func (b *Browser) Close() {
 		defer close(b.ended)
 		if b.pid != 0 && b.ctx.Err() == nil {
 			ctx, cancel := context.WithTimeout(b.ctx, closeTime)
-			_ = chromedp.Cancel(ctx) // an orderly end, so that the profile is written; one that does not come to it is killed
+			// an orderly end, so that the profile is written; one that does not come to it is killed
+			_ = chromedp.Cancel(ctx)
 			cancel()
 		}
 		b.cancel()

@@ -61,12 +61,15 @@ func TestTab(t *testing.T) {
 			_, _ = w.Write([]byte(`<svg xmlns="http://www.w3.org/2000/svg" width="3" height="3"/>`))
 			return
 		}
-		_, _ = w.Write([]byte("<title>One</title><script>setTimeout(() => { if (window.wield) document.title = 'Seen' }, 0)</script>"))
+		_, _ = w.Write(
+			[]byte(
+				"<title>One</title><script>setTimeout(() => { if (window.wield) document.title = 'Seen' }, 0)</script>"))
 	}))
 	defer page.Close()
 	b := start(t, chromium.Options{Hosts: []string{"127.0.0.1"}})
 	for _, pid := range chromium.Running(dir) {
-		if env, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ")); strings.Contains(string(env), "hidden") {
+		if env, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ")); strings.Contains(string(env),
+			"hidden") {
 			t.Errorf("process %d has the environment of this one", pid)
 		}
 	}
@@ -82,7 +85,8 @@ func TestTab(t *testing.T) {
 	if fresh, err := tab.Call(t.Context(), &sum, "sum", 1, 2); err != nil || fresh || sum != 3 {
 		t.Errorf("%d, fresh %v, %v", sum, fresh, err)
 	}
-	if _, err := tab.Call(t.Context(), nil, "nothing"); err == nil || !strings.Contains(err.Error(), "is not a function") {
+	if _, err := tab.Call(t.Context(), nil, "nothing"); err == nil ||
+		!strings.Contains(err.Error(), "is not a function") {
 		t.Errorf("a function that is not there: %v", err)
 	}
 	width := -1
@@ -90,14 +94,16 @@ func TestTab(t *testing.T) {
 		t.Errorf("an image of an allowed host: %d, %v", width, err)
 	}
 	other := strings.Replace(page.URL, "127.0.0.1", "localhost", 1)
-	if _, err := tab.Call(t.Context(), &width, "image", other+"/image"); err != nil || width != 0 || images.Load() != 1 {
+	if _, err := tab.Call(t.Context(), &width, "image", other+"/image"); err != nil || width != 0 ||
+		images.Load() != 1 {
 		t.Errorf("an image of another host: %d, %v, %d requests", width, err, images.Load())
 	}
 	tab.Close()
 	if _, err := tab.Call(t.Context(), nil, "title"); !errors.Is(err, chromium.ErrTabClosed) {
 		t.Errorf("a closed tab: %v", err)
 	}
-	if _, err := b.Open(t.Context(), "http://127.0.0.1:1/", library); err == nil || !strings.Contains(err.Error(), "cannot load the page") {
+	if _, err := b.Open(t.Context(), "http://127.0.0.1:1/", library); err == nil ||
+		!strings.Contains(err.Error(), "cannot load the page") {
 		t.Errorf("a page that is not there: %v", err)
 	}
 	b.Close()
@@ -114,7 +120,9 @@ func TestTab(t *testing.T) {
 // them.
 func TestGuest(t *testing.T) {
 	tmp(t)
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("<title>One</title>")) }))
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("<title>One</title>"))
+	}))
 	defer page.Close()
 	b := start(t, chromium.Options{Hosts: []string{"127.0.0.1"}})
 	const library = `{ keep: (s) => { if (s) document.cookie = 'kept=' + s; return document.cookie; }, seen: () => document.visibilityState }`
@@ -188,7 +196,8 @@ func TestGuest(t *testing.T) {
 func TestMute(t *testing.T) {
 	tmp(t)
 	b := start(t, chromium.Options{Patience: 1})
-	if _, err := b.Open(t.Context(), "about:blank", library); err == nil || err.Error() != "the page did not react for 1ns" {
+	if _, err := b.Open(t.Context(), "about:blank", library); err == nil ||
+		err.Error() != "the page did not react for 1ns" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -198,7 +207,8 @@ func TestProfile(t *testing.T) {
 	dir := tmp(t)
 	profile := filepath.Join(dir, "profile")
 	b := start(t, chromium.Options{Profile: profile})
-	if _, err := chromium.Start(t.Context(), chromium.Options{Profile: profile, NoSandbox: os.Getuid() == 0}); !errors.Is(err, chromium.ErrInUse) {
+	if _, err := chromium.Start(t.Context(),
+		chromium.Options{Profile: profile, NoSandbox: os.Getuid() == 0}); !errors.Is(err, chromium.ErrInUse) {
 		t.Errorf("a second browser: %v", err)
 	}
 	if len(chromium.Running(dir)) == 0 && runtime.GOOS == "linux" {
@@ -215,7 +225,8 @@ func TestProfile(t *testing.T) {
 
 // TestNone: why there is no browser.
 func TestNone(t *testing.T) {
-	if _, err := chromium.Start(t.Context(), chromium.Options{Program: filepath.Join(t.TempDir(), "chromium")}); !errors.Is(err, chromium.ErrMissing) {
+	if _, err := chromium.Start(t.Context(),
+		chromium.Options{Program: filepath.Join(t.TempDir(), "chromium")}); !errors.Is(err, chromium.ErrMissing) {
 		t.Errorf("no program: %v", err)
 	}
 	if _, err := chromium.Find(""); err != nil {
@@ -234,7 +245,9 @@ func TestNone(t *testing.T) {
 	}
 	t.Setenv("DISPLAY", "")
 	t.Setenv("WAYLAND_DISPLAY", "")
-	if _, err := chromium.Start(t.Context(), chromium.Options{NoSandbox: true, Visible: true}); runtime.GOOS == "linux" && !errors.Is(err, chromium.ErrDisplay) {
+	if _, err := chromium.Start(t.Context(),
+		chromium.Options{NoSandbox: true, Visible: true}); runtime.GOOS == "linux" &&
+		!errors.Is(err, chromium.ErrDisplay) {
 		t.Errorf("no display: %v", err)
 	}
 	if list, _ := os.ReadDir(dir); len(list) > 0 {

@@ -20,7 +20,8 @@ func (b *Browser) Guest(ctx context.Context) (*Guest, error) {
 	g := &Guest{b: b}
 	err := b.do(ctx, func(ctx context.Context, browser *chromedp.Browser) error {
 		yes := true
-		r, err := cdp.Call(ctx, browser, target.CreateBrowserContext, target.CreateBrowserContextParams{DisposeOnDetach: &yes})
+		r, err := cdp.Call(ctx, browser, target.CreateBrowserContext,
+			target.CreateBrowserContextParams{DisposeOnDetach: &yes})
 		g.id = r.BrowserContextID
 		return err
 	})
@@ -37,8 +38,10 @@ func (g *Guest) Open(ctx context.Context, address, library string) (*Tab, error)
 
 // Close ends the guest and all of its tabs.
 func (g *Guest) Close() {
-	_ = g.b.do(context.Background(), func(ctx context.Context, browser *chromedp.Browser) error { // a browser that is gone has no guests
-		_, err := cdp.Call(ctx, browser, target.DisposeBrowserContext, target.DisposeBrowserContextParams{BrowserContextID: g.id})
+	_ = g.b.do(context.Background(), func(ctx context.Context, browser *chromedp.Browser) error {
+		// a browser that is gone has no guests
+		_, err := cdp.Call(ctx, browser, target.DisposeBrowserContext,
+			target.DisposeBrowserContextParams{BrowserContextID: g.id})
 		return err
 	})
 }

@@ -13,8 +13,8 @@ import (
 func (t *Tab) Permit(ctx context.Context, origin, name string) error {
 	return t.do(ctx, func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, browser.SetPermission, browser.SetPermissionParams{
-			Permission: &browser.PermissionDescriptor{Name: name}, Setting: browser.PermissionSettingGranted, Origin: origin,
-			BrowserContextID: chromedp.FromContext(t.ctx).BrowserContextID})
+			Permission: &browser.PermissionDescriptor{Name: name}, Setting: browser.PermissionSettingGranted,
+			Origin: origin, BrowserContextID: chromedp.FromContext(t.ctx).BrowserContextID})
 		return err
 	})
 }

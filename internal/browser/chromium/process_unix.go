@@ -30,7 +30,8 @@ const reapTime = 30 * time.Second
 func reap(pid int, dirs ...string) {
 	for end := time.Now().Add(reapTime); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if pid != 0 {
-			_ = syscall.Kill(-pid, syscall.SIGKILL) // that it finds somebody says nothing: the dead are there until they are waited for
+			// that it finds somebody says nothing: the dead are there until they are waited for
+			_ = syscall.Kill(-pid, syscall.SIGKILL)
 		}
 		left := Running(dirs...)
 		if len(left) == 0 {

@@ -66,7 +66,8 @@ func (b *Browser) open(ctx context.Context, address, library string, more ...chr
 		return nil, err
 	}
 	if err := t.navigate(ctx, address); err != nil {
-		if errors.Is(t.evaluate(ctx, "0", nil), ErrTabClosed) { // a page that crashed is told as one that was not loaded
+		if errors.Is(t.evaluate(ctx, "0", nil), ErrTabClosed) {
+			// a page that crashed is told as one that was not loaded
 			err = ErrTabClosed
 		}
 		t.Close()
@@ -140,7 +141,8 @@ func (t *Tab) navigate(ctx context.Context, address string) error {
 // Before has a script run in each page that the tab loads from now on, among the page's own scripts and before them.
 func (t *Tab) Before(ctx context.Context, script string) error {
 	return t.do(ctx, func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+		_, err := cdp.Call(ctx, target, page.AddScriptToEvaluateOnNewDocument,
+			page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 		return err
 	})
 }
@@ -151,7 +153,8 @@ func (t *Tab) listen(ev any) {
 	case *page.EventJavascriptDialogOpening:
 		t.work.Go(func() {
 			_ = t.do(t.ctx, func(ctx context.Context, target *chromedp.Target) error {
-				_, err := cdp.Call(ctx, target, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
+				_, err := cdp.Call(ctx, target, page.HandleJavaScriptDialog,
+					page.HandleJavaScriptDialogParams{Accept: true})
 				return err
 			})
 		})
@@ -262,7 +265,8 @@ func (t *Tab) enter(ctx context.Context) (made bool, err error) {
 		if err != nil {
 			return err
 		}
-		w, err := cdp.Call(ctx, target, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: tree.FrameTree.Frame.ID, WorldName: "wield"})
+		w, err := cdp.Call(ctx, target, page.CreateIsolatedWorld,
+			page.CreateIsolatedWorldParams{FrameID: tree.FrameTree.Frame.ID, WorldName: "wield"})
 		t.world = w.ExecutionContextID
 		return err
 	})
@@ -277,8 +281,9 @@ func (t *Tab) enter(ctx context.Context) (made bool, err error) {
 func (t *Tab) evaluate(ctx context.Context, expression string, result any) error {
 	return t.do(ctx, func(ctx context.Context, target *chromedp.Target) error {
 		yes := true
-		r, err := cdp.Call(ctx, target, runtime.Evaluate, runtime.EvaluateParams{Expression: expression, ContextID: t.world,
-			ReturnByValue: &yes, AwaitPromise: &yes})
+		r, err := cdp.Call(ctx, target, runtime.Evaluate,
+			runtime.EvaluateParams{Expression: expression, ContextID: t.world,
+				ReturnByValue: &yes, AwaitPromise: &yes})
 		if err != nil {
 			return err
 		}

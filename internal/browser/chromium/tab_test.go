@@ -27,11 +27,15 @@ func TestExplain(t *testing.T) {
 		ctx       context.Context
 		err, want error
 	}{
-		"lost":       {&Tab{ctx: t.Context(), browser: &Browser{ctx: t.Context(), lost: lost}}, t.Context(), failed, ErrTabClosed},
-		"ended":      {&Tab{ctx: t.Context(), browser: &Browser{ctx: ended, lost: make(chan struct{})}}, t.Context(), failed, ErrTabClosed},
-		"closed":     {&Tab{ctx: ended, browser: alive()}, t.Context(), failed, ErrTabClosed},
-		"crashed":    {crashed, t.Context(), failed, ErrTabClosed},
-		"forgotten":  {open, t.Context(), fmt.Errorf("call: %w", &cdproto.Error{Code: codeNoSession, Message: "Session with given id not found."}), ErrTabClosed},
+		"lost": {&Tab{ctx: t.Context(), browser: &Browser{ctx: t.Context(), lost: lost}}, t.Context(), failed,
+			ErrTabClosed},
+		"ended": {&Tab{ctx: t.Context(), browser: &Browser{ctx: ended, lost: make(chan struct{})}}, t.Context(),
+			failed, ErrTabClosed},
+		"closed":  {&Tab{ctx: ended, browser: alive()}, t.Context(), failed, ErrTabClosed},
+		"crashed": {crashed, t.Context(), failed, ErrTabClosed},
+		"forgotten": {open, t.Context(),
+			fmt.Errorf("call: %w", &cdproto.Error{Code: codeNoSession, Message: "Session with given id not found."}),
+			ErrTabClosed},
 		"given up":   {open, ended, failed, context.Canceled},
 		"open still": {open, t.Context(), failed, failed},
 		"no error":   {open, t.Context(), nil, nil},

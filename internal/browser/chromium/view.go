@@ -36,8 +36,10 @@ func (t *Tab) Show(ctx context.Context, v View) error {
 			Width: int64(v.Width), Height: int64(v.Height), DeviceScaleFactor: 1}); err != nil {
 			return err
 		}
-		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-			media("prefers-color-scheme", v.Dark, "dark", "light"), media("prefers-reduced-motion", v.Still, "reduce", "no-preference")}})
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia,
+			emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+				media("prefers-color-scheme", v.Dark, "dark", "light"),
+				media("prefers-reduced-motion", v.Still, "reduce", "no-preference")}})
 		return err
 	})
 }
@@ -54,12 +56,14 @@ func (t *Tab) Picture(ctx context.Context) (png []byte, err error) {
 
 // named are keys that write no character.
 var named = map[string]string{
-	"Enter": kb.Enter, "Tab": kb.Tab, "Escape": kb.Escape, "Backspace": kb.Backspace, "Delete": kb.Delete, "Up": kb.ArrowUp, "Down": kb.ArrowDown,
-	"Left": kb.ArrowLeft, "Right": kb.ArrowRight, "Home": kb.Home, "End": kb.End, "PageUp": kb.PageUp, "PageDown": kb.PageDown,
+	"Enter": kb.Enter, "Tab": kb.Tab, "Escape": kb.Escape, "Backspace": kb.Backspace, "Delete": kb.Delete,
+	"Up": kb.ArrowUp, "Down": kb.ArrowDown, "Left": kb.ArrowLeft, "Right": kb.ArrowRight, "Home": kb.Home,
+	"End": kb.End, "PageUp": kb.PageUp, "PageDown": kb.PageDown,
 }
 
 // modifiers are keys that are held.
-var modifiers = map[string]chromedp.Modifier{"Shift": chromedp.ModifierShift, "Control": chromedp.ModifierCtrl, "Alt": chromedp.ModifierAlt, "Meta": chromedp.ModifierMeta}
+var modifiers = map[string]chromedp.Modifier{"Shift": chromedp.ModifierShift, "Control": chromedp.ModifierCtrl,
+	"Alt": chromedp.ModifierAlt, "Meta": chromedp.ModifierMeta}
 
 // Press presses a key, such as a, Enter, Shift+Tab or Control+Enter. As with a keyboard, a page that takes the key
 // for itself keeps its character from being written.
@@ -108,8 +112,10 @@ func (t *Tab) Point(ctx context.Context, x, y float64, click bool) error {
 	return t.do(ctx, func(ctx context.Context, target *chromedp.Target) error {
 		events := []input.DispatchMouseEventParams{{Type: "mouseMoved", X: x, Y: y}}
 		if click {
-			events = append(events, input.DispatchMouseEventParams{Type: "mousePressed", X: x, Y: y, Button: input.MouseButtonLeft, ClickCount: 1},
-				input.DispatchMouseEventParams{Type: "mouseReleased", X: x, Y: y, Button: input.MouseButtonLeft, ClickCount: 1})
+			events = append(events, input.DispatchMouseEventParams{Type: "mousePressed", X: x, Y: y,
+				Button: input.MouseButtonLeft, ClickCount: 1},
+				input.DispatchMouseEventParams{Type: "mouseReleased", X: x, Y: y, Button: input.MouseButtonLeft,
+					ClickCount: 1})
 		}
 		for _, e := range events {
 			if _, err := cdp.Call(ctx, target, input.DispatchMouseEvent, e); err != nil {

@@ -122,7 +122,8 @@ func runTune(cmd *cobra.Command, app *cli.App, f *tuneFlags, args []string) erro
 	switch {
 	case f.write && !inFile:
 		return cli.UsageErrorf(
-			"--write: the model %s does not stand in a configuration file; put what is printed without --write into one", name)
+			"--write: the model %s does not stand in a configuration file; put what is printed without --write into "+
+				"one", name)
 	case c.Models[name].Expose == "tool_request":
 		return cli.UsageErrorf(
 			"models.%s.expose is tool_request, which has one dialect only: there is nothing to choose", name)
@@ -214,7 +215,8 @@ func tunedModel(app *cli.App, c *config.Config, f *tuneFlags, args []string) (na
 		return names[0], true, nil
 	case len(names) == 0:
 		fmt.Fprintf(app.Stderr,
-			"no model is configured; measuring the scripted model %s. For your own: --upstream URL --model NAME\n", practiceModel)
+			"no model is configured; measuring the scripted model %s. For your own: --upstream URL --model NAME\n",
+			practiceModel)
 		c.AddScripted(practiceModel, practiceModel)
 		return practiceModel, false, nil
 	}

@@ -519,7 +519,8 @@ func writeLine(w io.Writer, l *parsedLine) error {
 	if len(l.ID) == 0 {
 		l.ID = json.RawMessage("null")
 	}
-	l.ID = bytes.ToValidUTF8(l.ID, []byte(`\ufffd`)) // raw JSON is written as it stands; strings are escaped like this anyway
+	// raw JSON is written as it stands; strings are escaped like this anyway
+	l.ID = bytes.ToValidUTF8(l.ID, []byte(`\ufffd`))
 	if l.Error != "" {
 		return e.Encode(struct {
 			ID    json.RawMessage `json:"id"`

@@ -49,7 +49,9 @@ func TestParse(t *testing.T) {
 		{"nothing may be called", strings.ReplaceAll(call, `\"`, `"`), nil, []string{`"calls":[]`}, false},
 		{"a record", record(`"text":"` + call + `"`), []string{"--jsonl"},
 			[]string{`"id":7`, `"arguments":{"city":"Rome"}`}, false},
-		{"a flag wins over a record", record(`"repair":"full","text":"<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Rome\",}}</tool_call>"`),
+		{"a flag wins over a record",
+			record(
+				`"repair":"full","text":"<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Rome\",}}</tool_call>"`),
 			[]string{"--jsonl", "--repair", "off"}, []string{`"calls":[]`, `"reason":"malformed"`}, false},
 		{"a bad record stands in its place", "{\"id\":1}\n" + record(`"text":"Hi"`), []string{"--jsonl"},
 			[]string{`{"id":1,"error":`, `"content":"Hi"`}, true},

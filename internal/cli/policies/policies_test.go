@@ -29,8 +29,8 @@ func TestExplain(t *testing.T) {
 	err := explain(&out, policy.Verdict{Decision: chat.DecisionDeny, Why: "a rule denies it",
 		Findings: []policy.Finding{
 			{Decision: chat.DecisionAllow, Subject: policy.SubjectCommand, Text: "ls", Rule: "default"},
-			{Decision: chat.DecisionDeny, Subject: policy.SubjectCommand, Text: "rm x", Rule: "deny: rm", File: "p.yaml",
-				Line: 3},
+			{Decision: chat.DecisionDeny, Subject: policy.SubjectCommand, Text: "rm x", Rule: "deny: rm",
+				File: "p.yaml", Line: 3},
 			{Decision: chat.DecisionAsk, Subject: policy.SubjectPath, Text: "/etc", Rule: "built-in: paths",
 				Node: "> /etc"},
 		}})

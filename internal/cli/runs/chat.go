@@ -256,8 +256,10 @@ func flagsOfRun(given []string) []string {
 func (f *chatFlags) instructions(root string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b,
-		"You help somebody in a terminal, in the directory %s on %s. Today is %s. Use the tools to find out what you do not know, and read "+
-			"files before you change them. The person sees every change and every command before it happens and may refuse it; then ask or find another "+
+		"You help somebody in a terminal, in the directory %s on %s. Today is %s. Use the tools to find out what you "+
+			"do not know, and read "+
+			"files before you change them. The person sees every change and every command before it happens and may "+
+			"refuse it; then ask or find another "+
 			"way. Answer briefly, in Markdown.", root, runtime.GOOS, time.Now().Format("Monday, 2 January 2006"))
 	if f.system != "" {
 		b.WriteString("\n\n" + f.system)

@@ -10,16 +10,19 @@ import (
 // TestChatProject: the model is told what AGENTS.md says, and files that the project ignores are not offered behind @.
 func TestChatProject(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"AGENTS.md": "Speak like a pirate.\n", ".gitignore": "secret*\n", "secret.txt": "x", "seen.txt": "y"} {
+	for name, text := range map[string]string{"AGENTS.md": "Speak like a pirate.\n", ".gitignore": "secret*\n",
+		"secret.txt": "x", "seen.txt": "y"} {
 		writeFile(t, filepath.Join(dir, name), text)
 	}
 	var f chatFlags
 	f.system = "Be brief."
 	text, err := f.instructions(dir)
-	if err != nil || !strings.Contains(text, "Speak like a pirate.") || !strings.Contains(text, "Be brief.") || !strings.Contains(text, dir) {
+	if err != nil || !strings.Contains(text, "Speak like a pirate.") || !strings.Contains(text, "Be brief.") ||
+		!strings.Contains(text, dir) {
 		t.Errorf("the model is told %q (%v)", text, err)
 	}
-	if files := strings.Join(mentionable(t.Context(), dir), " "); !strings.Contains(files, "seen.txt") || strings.Contains(files, "secret.txt") {
+	if files := strings.Join(mentionable(t.Context(), dir), " "); !strings.Contains(files, "seen.txt") ||
+		strings.Contains(files, "secret.txt") {
 		t.Errorf("the files %s are offered", files)
 	}
 	writeFile(t, filepath.Join(dir, "AGENTS.md"), strings.Repeat("x", maxInstructions+1))

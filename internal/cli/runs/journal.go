@@ -67,7 +67,8 @@ func printReport(app *cli.App, r *journal.Report, asJSON bool) error {
 		}
 	} else {
 		fmt.Fprintf(app.Stdout,
-			"%d entries, %d of them deleted, %d streams, %d calls, %d without a result\nlast hash %s\n", r.Entries, r.Deleted, r.Streams, r.Calls, r.Open, r.Head)
+			"%d entries, %d of them deleted, %d streams, %d calls, %d without a result\nlast hash %s\n", r.Entries,
+			r.Deleted, r.Streams, r.Calls, r.Open, r.Head)
 		for _, p := range r.Problems {
 			fmt.Fprintf(app.Stdout, "position %d", p.Position)
 			if p.Stream != "" {

@@ -272,7 +272,8 @@ func (f *runFlags) with(ctx context.Context, app *cli.App, r *config.Result,
 	}
 	if f.cost > 0 && !o.Prices.Known {
 		return cli.UsageErrorf(
-			"--max-cost: it is not known what %s costs; say so in the configuration, such as prices: {%q: {in: 2.5, out: 10}}", model.Name, model.Name)
+			"--max-cost: it is not known what %s costs; say so in the configuration, such as prices: {%q: {in: 2.5, "+
+				"out: 10}}", model.Name, model.Name)
 	}
 	box, err := f.box(app, r)
 	if err != nil {
@@ -330,7 +331,8 @@ func (f *runFlags) request(stdin io.Reader, args []string) (*chat.Request, error
 	}
 	if strings.TrimSpace(task) == "" {
 		return nil, cli.UsageErrorf(
-			"there is no task: write it behind the flags, such as wield run \"Read package.json and tell me the version\"")
+			"there is no task: write it behind the flags, such as wield run \"Read package.json and tell me the " +
+				"version\"")
 	}
 	req := &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(task)}}}
 	if f.system != "" {

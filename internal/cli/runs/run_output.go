@@ -75,7 +75,8 @@ func (t *runText) event(e chat.Event) {
 			fmt.Fprintln(t.log, policy.Visible(retry.Sentence(time.Now())))
 		}
 	case chat.KindCallEnd:
-		fmt.Fprintf(t.log, "%s %s\n", e.Name, policy.Visible(cli.Shorten(onOneLine(e.Detail.(*chat.Call).Arguments), 200)))
+		fmt.Fprintf(t.log, "%s %s\n", e.Name,
+			policy.Visible(cli.Shorten(onOneLine(e.Detail.(*chat.Call).Arguments), 200)))
 	case chat.KindResult:
 		if r := e.Detail.(*chat.Result); r.IsError {
 			m := r.Message()

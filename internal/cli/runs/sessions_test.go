@@ -21,7 +21,8 @@ func TestDescribeResult(t *testing.T) {
 		{"a failure", tool.Result{Error: "it is stuck"}, "press failed: it is stuck"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := describe(&journal.Record{Kind: journal.KindResult, Result: &tool.FinishRecord{Tool: "press", Result: tt.result}})
+			got := describe(&journal.Record{Kind: journal.KindResult,
+				Result: &tool.FinishRecord{Tool: "press", Result: tt.result}})
 			if got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}

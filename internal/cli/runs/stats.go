@@ -282,8 +282,10 @@ func printTable(w io.Writer, title string, columns []column, rows []*stats.Row) 
 			}
 			return r.Time.Format("2006-01-02 15:04")
 		}},
-		{"MODEL", func(r *stats.Row) string { return orDash(cli.Plain(r.Model)) }}, {"CLIENT", func(r *stats.Row) string { return orDash(cli.Plain(r.Client)) }},
-		{"DIALECT", func(r *stats.Row) string { return orDash(cli.Plain(r.Dialect)) }}, {"TOOL", func(r *stats.Row) string { return orDash(cli.Plain(r.Tool)) }},
+		{"MODEL", func(r *stats.Row) string { return orDash(cli.Plain(r.Model)) }},
+		{"CLIENT", func(r *stats.Row) string { return orDash(cli.Plain(r.Client)) }},
+		{"DIALECT", func(r *stats.Row) string { return orDash(cli.Plain(r.Dialect)) }},
+		{"TOOL", func(r *stats.Row) string { return orDash(cli.Plain(r.Tool)) }},
 	}
 	columns = slices.DeleteFunc(slices.Concat(names, columns), func(c column) bool {
 		return !slices.ContainsFunc(rows, func(r *stats.Row) bool { return c.value(r) != "-" })

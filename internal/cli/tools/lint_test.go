@@ -13,8 +13,10 @@ import (
 
 // good is a definition with nothing wrong.
 func good() chat.Tool {
-	return chat.Tool{Name: "read_file", Description: `Reads a text file and gives back its content. Example: {"path":"a.txt"}`,
-		Parameters: []byte(`{"type":"object","properties":{"path":{"type":"string","description":"path in the workspace"}},"required":["path"]}`)}
+	return chat.Tool{Name: "read_file",
+		Description: `Reads a text file and gives back its content. Example: {"path":"a.txt"}`,
+		Parameters: []byte(
+			`{"type":"object","properties":{"path":{"type":"string","description":"path in the workspace"}},"required":["path"]}`)}
 }
 
 func TestLint_C47_D25_D26(t *testing.T) {
@@ -34,17 +36,23 @@ func TestLint_C47_D25_D26(t *testing.T) {
 		{"vague", func(d *chat.Tool) { d.Name = "do_stuff" }, "name-vague"},
 		{"short", func(d *chat.Tool) { d.Description = `{"path":"a"}` }, "description description-vague"},
 		{"says nothing", func(d *chat.Tool) { d.Description = `This tool reads a file. {"path":"a.txt"}` }, ""},
-		{"nothing but the name", func(d *chat.Tool) { d.Description = "This is a tool to read the file." }, "description-vague description-example"},
-		{"no example", func(d *chat.Tool) { d.Description = "Reads a text file and gives back its content." }, "description-example"},
-		{"wrong example", func(d *chat.Tool) { d.Description = `Reads a text file, gives back its content. {"file":"a"}` }, "description-example"},
+		{"nothing but the name", func(d *chat.Tool) { d.Description = "This is a tool to read the file." },
+			"description-vague description-example"},
+		{"no example", func(d *chat.Tool) { d.Description = "Reads a text file and gives back its content." },
+			"description-example"},
+		{"wrong example", func(d *chat.Tool) {
+			d.Description = `Reads a text file, gives back its content. {"file":"a"}`
+		}, "description-example"},
 		{"no words for a parameter", func(d *chat.Tool) {
-			d.Parameters = []byte(`{"type":"object","properties":{"path":{"type":"string"},"o":{"type":"object","description":"options","properties":{"deep":{"type":"boolean"}}}}}`)
+			d.Parameters = []byte(
+				`{"type":"object","properties":{"path":{"type":"string"},"o":{"type":"object","description":"options","properties":{"deep":{"type":"boolean"}}}}}`)
 		}, "parameter-description parameter-description"},
 		{"no type", func(d *chat.Tool) {
 			d.Parameters = []byte(`{"type":"object","properties":{"path":{"description":"path"}}}`)
 		}, "parameter-type"},
 		{"required is none", func(d *chat.Tool) {
-			d.Parameters = []byte(`{"type":"object","properties":{"path":{"type":"string","description":"path"}},"required":["file"]}`)
+			d.Parameters = []byte(
+				`{"type":"object","properties":{"path":{"type":"string","description":"path"}},"required":["file"]}`)
 		}, "description-example required-exists"},
 		{"schema", func(d *chat.Tool) { d.Parameters = []byte(`{"type":"objekt"}`) }, "schema"},
 	} {

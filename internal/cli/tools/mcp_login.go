@@ -165,7 +165,8 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // visit sends a person to an address, and waits for where the browser ends, or for that address to be pasted.
 func (c *callback) visit(ctx context.Context, address string) (*url.URL, error) {
 	fmt.Fprintf(c.app.Stderr,
-		"Log in here: %s\n(where the browser is on another machine, paste the address that it ends at)\n", policy.Visible(address))
+		"Log in here: %s\n(where the browser is on another machine, paste the address that it ends at)\n",
+		policy.Visible(address))
 	if !c.quiet {
 		openBrowser(address)
 	}

@@ -114,7 +114,8 @@ func serves(w io.Writer, file string, tools []chat.Tool, allow []policy.Rule) {
 	all := cmp.Or(strings.Join(names, ", "), "none")
 	fmt.Fprintf(w, "wield: serving tools over standard input and output: %s\n", all)
 	if file == "" {
-		fmt.Fprintln(w, "wield: no configuration was found. It says which tools and MCP servers there are: name it with "+
+		fmt.Fprintln(w, "wield: no configuration was found. It says which tools and MCP servers there are: name it "+
+			"with "+
 			"--config FILE, write one with wield init, or name tools with --tool.")
 	}
 	for _, rule := range allow {

@@ -64,7 +64,8 @@ keywords. --mode rw allows it to change things.`,
 				}
 				if auto && len(e.Tool.Auto.Words) == 0 && !e.Tool.Auto.Always {
 					fmt.Fprintf(app.Stderr,
-						"wield: %s has no words that it is offered for: give it some as tools.builtin.%s.auto in the configuration\n", args[0], args[0])
+						"wield: %s has no words that it is offered for: give it some as tools.builtin.%s.auto in the "+
+							"configuration\n", args[0], args[0])
 				}
 				if err := setMode(t, mode); err != nil {
 					return err
@@ -222,7 +223,8 @@ func newToolConfigCmd(app *cli.App, file *string) *cobra.Command {
 				row := rowOf(e)
 				known := false
 				for _, pair := range [][2]string{{"state", row.State}, {"mode", string(row.Mode)},
-					{"timeout", row.Timeout}, {"requires_approval", strconv.FormatBool(row.RequiresApproval)}, {"whitelist", cli.ListOr(row.Whitelist, "(none)", "(empty)")}} {
+					{"timeout", row.Timeout}, {"requires_approval", strconv.FormatBool(row.RequiresApproval)},
+					{"whitelist", cli.ListOr(row.Whitelist, "(none)", "(empty)")}} {
 					switch only {
 					case "":
 						fmt.Fprintf(app.Stdout, "%s=%s\n", pair[0], pair[1])
@@ -268,7 +270,8 @@ func applySettings(e *tool.Entry, t *compose.ToolChange, pairs []string) error {
 		})
 		if !ok || i < 0 {
 			return cli.UsageErrorf(
-				"%q is no KEY=VALUE; the keys are state, mode, timeout and requires_approval, and the whitelist has a command of its own", pair)
+				"%q is no KEY=VALUE; the keys are state, mode, timeout and requires_approval, and the whitelist has "+
+					"a command of its own", pair)
 		}
 		if err := toolSettings[i].set(e, t, value); err != nil {
 			return err
@@ -306,9 +309,9 @@ path. Without a whitelist only the policy decides.`
 			},
 		},
 		&cobra.Command{
-			Use: "add NAME PATTERN", Short: "Add a pattern", Long: long, Example: "  wield tool whitelist add NAME '**/*.md'",
-			Args: cobra.ExactArgs(2), ValidArgsFunction: toolNames(app, file),
-			RunE: func(_ *cobra.Command, args []string) error {
+			Use: "add NAME PATTERN", Short: "Add a pattern", Long: long,
+			Example: "  wield tool whitelist add NAME '**/*.md'", Args: cobra.ExactArgs(2),
+			ValidArgsFunction: toolNames(app, file), RunE: func(_ *cobra.Command, args []string) error {
 				return changeTool(app, *file, args[0], func(e *tool.Entry, t *compose.ToolChange) error {
 					if args[1] == "" || slices.Contains(whitelistOf(e), args[1]) {
 						return cli.UsageErrorf("%q is empty or on the whitelist already", args[1])
@@ -320,9 +323,9 @@ path. Without a whitelist only the policy decides.`
 			},
 		},
 		&cobra.Command{
-			Use: "remove NAME PATTERN|NUMBER", Short: "Remove a pattern", Long: long, Example: "  wield tool whitelist remove NAME '**/*.md'",
-			Args: cobra.ExactArgs(2), ValidArgsFunction: toolNames(app, file),
-			RunE: func(_ *cobra.Command, args []string) error {
+			Use: "remove NAME PATTERN|NUMBER", Short: "Remove a pattern", Long: long,
+			Example: "  wield tool whitelist remove NAME '**/*.md'", Args: cobra.ExactArgs(2),
+			ValidArgsFunction: toolNames(app, file), RunE: func(_ *cobra.Command, args []string) error {
 				return changeTool(app, *file, args[0], func(e *tool.Entry, t *compose.ToolChange) error {
 					pattern, list := args[1], whitelistOf(e)
 					if n, err := strconv.Atoi(pattern); err == nil && n >= 1 && n <= len(list) {

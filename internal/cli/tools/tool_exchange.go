@@ -212,7 +212,8 @@ func importLLF(app *cli.App, file, from string) error {
 	fmt.Fprint(app.Stdout, made.String())
 	if n := len(made.Rules); n > 0 {
 		fmt.Fprintf(app.Stderr,
-			"wield: %s allow what the registry let run without asking, whoever calls it; everything else asks. Remove what you do not want\n", cli.Count(n, "rule"))
+			"wield: %s allow what the registry let run without asking, whoever calls it; everything else asks. "+
+				"Remove what you do not want\n", cli.Count(n, "rule"))
 	}
 	return nil
 }
@@ -290,7 +291,8 @@ type exportForm struct {
 
 // exportForms are the forms of wield tool export.
 var exportForms = []exportForm{
-	{"openai", "OpenAI chat completions and compatible APIs", func(all []*tool.Entry) any { return eachEntry(all, functionForm) }},
+	{"openai", "OpenAI chat completions and compatible APIs",
+		func(all []*tool.Entry) any { return eachEntry(all, functionForm) }},
 	{"ollama", "Ollama chat", func(all []*tool.Entry) any { return eachEntry(all, functionForm) }},
 	{"anthropic", "Messages of Anthropic", func(all []*tool.Entry) any {
 		return eachEntry(all, func(e *tool.Entry) any {
@@ -391,7 +393,8 @@ func registryOf(entries []*tool.Entry, now time.Time) registry {
 	for _, e := range entries {
 		row := rowOf(e)
 		one := registryEntry{Name: row.Name, DisplayName: title(row.Name), Description: row.Description,
-			Type: "llm_invokable", Enabled: false, Directory: row.Name, CreatedDate: day, LastModified: day, SupportedStates: []string{"false", "auto", "true"},
+			Type: "llm_invokable", Enabled: false, Directory: row.Name, CreatedDate: day, LastModified: day,
+			SupportedStates: []string{"false", "auto", "true"},
 			Metadata: registryMetadata{Category: "general", RequiresApproval: row.RequiresApproval,
 				Dependencies: []string{}, Mode: string(row.Mode), Whitelist: row.Whitelist}}
 		if s, ok := states[e.State]; ok {
@@ -423,7 +426,8 @@ func newToolExportCmd(app *cli.App, file *string) *cobra.Command {
 					row(f.name, f.doc)
 				}
 			}) + "\n\nFor a dialect use wield tool show --as.",
-		Example:           "  wield tool export get_current_time --as anthropic\n  wield tool export --as openai --out tools.json",
+		Example: "  wield tool export get_current_time --as anthropic\n  wield tool export --as openai " +
+			"--out tools.json",
 		ValidArgsFunction: toolNames(app, file),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var form *exportForm

@@ -110,7 +110,8 @@ var toolName = regexp.MustCompile(`\A[a-z][a-z0-9]*(_[a-z0-9]+)*\z`)
 func checkToolName(name string) error {
 	if !toolName.MatchString(name) || len(name) > 64 {
 		return cli.UsageErrorf(
-			"%q is no name for a tool: small letters, digits and single underscores, a letter first, as in read_file", name)
+			"%q is no name for a tool: small letters, digits and single underscores, a letter first, as in "+
+				"read_file", name)
 	}
 	return nil
 }

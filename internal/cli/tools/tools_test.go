@@ -60,7 +60,9 @@ func TestImportCodex(t *testing.T) {
 
 // TestCallArguments reads NAME=VALUE as the tool's parameters want it.
 func TestCallArguments(t *testing.T) {
-	s, err := schema.Compile([]byte(`{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string"},"l":{"type":"array","items":{"type":"string"}},"any":{}}}`))
+	s, err := schema.Compile(
+		[]byte(
+			`{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string"},"l":{"type":"array","items":{"type":"string"}},"any":{}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +143,8 @@ func TestReadsFrom(t *testing.T) {
 		}
 	}
 	for arg, want := range map[string]string{
-		"venv/bin/server": "venv", "plain/bin/server": "plain/bin", "plain": "plain", "node_modules/x/index.js": "node_modules",
+		"venv/bin/server": "venv", "plain/bin/server": "plain/bin", "plain": "plain",
+		"node_modules/x/index.js": "node_modules",
 	} {
 		if got := readsFrom(filepath.Join(dir, arg)); got != filepath.Join(dir, want) {
 			t.Errorf("%s reads %s, want %s", arg, got, want)

@@ -173,7 +173,8 @@ func (s *Store) entries(ctx context.Context, q *journal.Query, after int64, left
 	if q.Stream != "" {
 		order = "seq" // which is the same order, and the one of the index
 	}
-	query := fmt.Sprintf("SELECT position, stream, seq, session, at, body, salt, leaf, hash FROM {entries}%s ORDER BY %s LIMIT %d", f.where(), order, limit)
+	query := fmt.Sprintf("SELECT position, stream, seq, session, at, body, salt, leaf, hash FROM {entries}%s ORDER "+
+		"BY %s LIMIT %d", f.where(), order, limit)
 	rows, err := s.reader.QueryContext(ctx, s.flavour.rewrite(query), f.args...)
 	if err != nil {
 		return nil, err
@@ -238,7 +239,8 @@ func (s *Store) Heads(ctx context.Context, q journal.HeadQuery) iter.Seq2[journa
 	}
 }
 
-func (s *Store) heads(ctx context.Context, q *journal.HeadQuery, before int64, left int) (page []journal.Head, err error) {
+func (s *Store) heads(ctx context.Context, q *journal.HeadQuery, before int64, left int) (page []journal.Head,
+	err error) {
 	err = s.inTime(ctx, func(ctx context.Context) (err error) {
 		page, err = s.streams(ctx, q, before, left)
 		return err

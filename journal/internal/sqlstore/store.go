@@ -22,12 +22,14 @@ import (
 
 // A Flavour holds what databases do differently.
 type Flavour struct {
-	Prefix   string                               // of the names of tables
-	Dollars  bool                                 // parameters are written $1 instead of ?
-	Before   map[bool]string                      // statement before a transaction, by whether it must outlive a loss of power; empty: none
-	Within   map[bool][]string                    // first statements of a transaction, likewise
-	Flush    []string                             // of a transaction that brings what was committed before to the disk
-	Clock    string                               // query for the time in microseconds; empty: this process's clock counts
+	Prefix  string // of the names of tables
+	Dollars bool   // parameters are written $1 instead of ?
+	// statement before a transaction, by whether it must outlive a loss of power; empty: none
+	Before map[bool]string
+	Within map[bool][]string // first statements of a transaction, likewise
+	Flush  []string          // of a transaction that brings what was committed before to the disk
+	// query for the time in microseconds; empty: this process's clock counts
+	Clock    string
 	Classify func(error) error                    // gives an error its kind
 	Sticky   func(error) bool                     // after this error nothing may be written any more
 	Vacuum   []string                             // gives unused room back
@@ -67,7 +69,8 @@ type operation struct {
 
 // New returns the store in a database whose tables are there. The store closes it.
 func New(writer, reader *sql.DB, f Flavour, o journal.Options) *Store {
-	return &Store{flavour: f, options: o, writer: writer, reader: reader, turn: make(chan struct{}, 1), ended: make(chan struct{})}
+	return &Store{flavour: f, options: o, writer: writer, reader: reader, turn: make(chan struct{}, 1),
+		ended: make(chan struct{})}
 }
 
 // Writer returns the connection that writes, for what concerns the whole database.

@@ -40,7 +40,8 @@ const headColumns = `stream, session, opened, state, seq, first, last, bytes, be
 // scan reads a row of headColumns and what follows them.
 func (h *head) scan(row interface{ Scan(...any) error }, more ...any) error {
 	var begun, changed int64
-	err := row.Scan(append([]any{&h.Stream, &h.Session, &h.Opened, &h.State, &h.Seq, &h.First, &h.Last, &h.Bytes, &begun, &changed}, more...)...)
+	err := row.Scan(append([]any{&h.Stream, &h.Session, &h.Opened, &h.State, &h.Seq, &h.First, &h.Last, &h.Bytes,
+		&begun, &changed}, more...)...)
 	h.Begun, h.Changed = time.UnixMicro(begun).UTC(), time.UnixMicro(changed).UTC()
 	return err
 }
@@ -48,7 +49,8 @@ func (h *head) scan(row interface{ Scan(...any) error }, more ...any) error {
 // head looks a stream up. One that does not exist has the number 0.
 func (tx *transaction) head(stream string) (head, error) {
 	var h head
-	err := h.scan(tx.row(`SELECT `+headColumns+`, owner, token, until FROM {heads} WHERE stream = ?`, stream), &h.owner, &h.token, &h.until)
+	err := h.scan(tx.row(`SELECT `+headColumns+`, owner, token, until FROM {heads} WHERE stream = ?`, stream),
+		&h.owner, &h.token, &h.until)
 	if errors.Is(err, sql.ErrNoRows) {
 		return head{}, nil
 	}
@@ -68,7 +70,8 @@ func (tx *transaction) append(b *journal.Batch) (head, error) {
 		return h, err
 	}
 	if b.After == 0 {
-		h.Head = journal.Head{Stream: b.Stream, Session: b.Session, Opened: b.Opened, First: tx.position + 1, Begun: tx.now}
+		h.Head = journal.Head{Stream: b.Stream, Session: b.Session, Opened: b.Opened, First: tx.position + 1,
+			Begun: tx.now}
 	}
 	for i := range b.Rows {
 		if err := tx.insert(&h, &b.Rows[i]); err != nil {
@@ -79,8 +82,11 @@ func (tx *transaction) append(b *journal.Batch) (head, error) {
 		h.State = b.State
 	}
 	if b.After == 0 {
-		return h, tx.exec(`INSERT INTO {heads}(`+headColumns+`, owner, token, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 0, 0)`,
-			h.Stream, h.Session, string(h.Opened), string(h.State), h.Seq, h.First, h.Last, h.Bytes, h.Begun.UnixMicro(), h.Changed.UnixMicro())
+		return h,
+			tx.exec(`INSERT INTO {heads}(`+headColumns+
+				`, owner, token, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 0, 0)`,
+				h.Stream, h.Session, string(h.Opened), string(h.State), h.Seq, h.First, h.Last, h.Bytes,
+				h.Begun.UnixMicro(), h.Changed.UnixMicro())
 	}
 	return h, tx.exec(`UPDATE {heads} SET state = ?, seq = ?, last = ?, bytes = ?, changed = ? WHERE stream = ?`,
 		string(h.State), h.Seq, h.Last, h.Bytes, h.Changed.UnixMicro(), h.Stream)
@@ -92,11 +98,14 @@ func (tx *transaction) duplicate(b *journal.Batch) error {
 		if row.Call == "" {
 			continue
 		}
-		if slices.ContainsFunc(b.Rows[:i], func(r journal.Row) bool { return r.Kind == row.Kind && r.Call == row.Call }) {
+		if slices.ContainsFunc(b.Rows[:i], func(r journal.Row) bool {
+			return r.Kind == row.Kind && r.Call == row.Call
+		}) {
 			return journal.ErrDuplicate
 		}
 		var one int
-		err := tx.row(`SELECT 1 FROM {entries} WHERE stream = ? AND kind = ? AND call = ?`, b.Stream, string(row.Kind), row.Call).Scan(&one)
+		err := tx.row(`SELECT 1 FROM {entries} WHERE stream = ? AND kind = ? AND call = ?`, b.Stream, string(row.Kind),
+			row.Call).Scan(&one)
 		switch {
 		case err == nil:
 			return journal.ErrDuplicate
@@ -109,18 +118,22 @@ func (tx *transaction) duplicate(b *journal.Batch) error {
 
 // insert adds one row at the end of the journal.
 func (tx *transaction) insert(h *head, row *journal.Row) error {
-	e := journal.Entry{Position: tx.position + 1, Stream: h.Stream, Seq: h.Seq + 1, Session: h.Session, At: tx.now, Body: row.Body}
+	e := journal.Entry{Position: tx.position + 1, Stream: h.Stream, Seq: h.Seq + 1, Session: h.Session, At: tx.now,
+		Body: row.Body}
 	journal.SealEntry(&e, tx.hash)
 	call := sql.NullString{String: row.Call, Valid: row.Call != ""}
-	err := tx.exec(`INSERT INTO {entries}(position, stream, seq, session, kind, call, at, body, salt, leaf, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.Position, e.Stream, e.Seq, e.Session, string(row.Kind), call, e.At.UnixMicro(), e.Body, e.Seal.Salt, e.Seal.Leaf[:], e.Seal.Hash[:])
+	err := tx.exec(
+		`INSERT INTO {entries}(position, stream, seq, session, kind, call, at, body, salt, leaf, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.Position, e.Stream, e.Seq, e.Session, string(row.Kind), call, e.At.UnixMicro(), e.Body, e.Seal.Salt,
+		e.Seal.Leaf[:], e.Seal.Hash[:])
 	tx.position, tx.hash = e.Position, e.Seal.Hash
 	h.Seq, h.Last, h.Bytes = e.Seq, e.Position, h.Bytes+int64(len(row.Body))
 	return err
 }
 
 func (h *head) lease() journal.Lease {
-	return journal.Lease{Stream: h.Stream, Owner: h.owner, Token: h.token, Seq: h.Seq, Until: time.UnixMicro(h.until).UTC()}
+	return journal.Lease{Stream: h.Stream, Owner: h.owner, Token: h.token, Seq: h.Seq,
+		Until: time.UnixMicro(h.until).UTC()}
 }
 
 // Claim gives a lease.
@@ -147,7 +160,8 @@ func (s *Store) Claim(ctx context.Context, stream, owner string, ttl time.Durati
 		}
 		h.until = tx.now.Add(journal.LeaseTime(ttl)).UnixMicro()
 		lease = h.lease()
-		return tx.exec(`UPDATE {heads} SET owner = ?, token = ?, until = ? WHERE stream = ?`, h.owner, h.token, h.until, stream)
+		return tx.exec(`UPDATE {heads} SET owner = ?, token = ?, until = ? WHERE stream = ?`, h.owner, h.token,
+			h.until, stream)
 	})
 	if err != nil {
 		return journal.Lease{}, err
@@ -158,7 +172,8 @@ func (s *Store) Claim(ctx context.Context, stream, owner string, ttl time.Durati
 // Release ends a lease.
 func (s *Store) Release(ctx context.Context, l journal.Lease) error {
 	return s.submit(ctx, false, func(tx *transaction) error {
-		return tx.exec(`UPDATE {heads} SET owner = '', until = 0 WHERE stream = ? AND owner = ? AND token = ?`, l.Stream, l.Owner, l.Token)
+		return tx.exec(`UPDATE {heads} SET owner = '', until = 0 WHERE stream = ? AND owner = ? AND token = ?`,
+			l.Stream, l.Owner, l.Token)
 	})
 }
 
@@ -195,7 +210,8 @@ func (tx *transaction) remove(session string, why journal.DeleteReason) error {
 	if err != nil {
 		return err
 	}
-	err = tx.exec(`UPDATE {entries} SET stream = NULL, seq = NULL, session = NULL, kind = NULL, call = NULL, at = NULL, body = NULL, salt = NULL
+	err = tx.exec(
+		`UPDATE {entries} SET stream = NULL, seq = NULL, session = NULL, kind = NULL, call = NULL, at = NULL, body = NULL, salt = NULL
 		WHERE session = ?`, session)
 	if err == nil {
 		err = tx.exec(`DELETE FROM {heads} WHERE session = ?`, session)
@@ -207,7 +223,8 @@ func (tx *transaction) remove(session string, why journal.DeleteReason) error {
 }
 
 func (tx *transaction) leases(session string) ([]head, error) {
-	rows, err := tx.tx.QueryContext(tx.ctx, tx.store.flavour.rewrite(`SELECT `+headColumns+`, owner, token, until FROM {heads} WHERE session = ?`), session)
+	rows, err := tx.tx.QueryContext(tx.ctx,
+		tx.store.flavour.rewrite(`SELECT `+headColumns+`, owner, token, until FROM {heads} WHERE session = ?`), session)
 	if err != nil {
 		return nil, tx.fail(err)
 	}
@@ -224,7 +241,8 @@ func (tx *transaction) leases(session string) ([]head, error) {
 }
 
 func (tx *transaction) positions(session string) ([]int64, error) {
-	rows, err := tx.tx.QueryContext(tx.ctx, tx.store.flavour.rewrite(`SELECT position FROM {entries} WHERE session = ? ORDER BY position`), session)
+	rows, err := tx.tx.QueryContext(tx.ctx,
+		tx.store.flavour.rewrite(`SELECT position FROM {entries} WHERE session = ? ORDER BY position`), session)
 	if err != nil {
 		return nil, tx.fail(err)
 	}

@@ -36,12 +36,14 @@ type day struct {
 // Tools returns both tools.
 func (c Clock) Tools() []*tool.Tool {
 	list := []*tool.Tool{
-		tool.Func("get_current_time", `Returns the current date and time in a time zone. Example: {"timezone":"Europe/Oslo"}`,
+		tool.Func("get_current_time",
+			`Returns the current date and time in a time zone. Example: {"timezone":"Europe/Oslo"}`,
 			func(_ context.Context, in timeIn) (moment, error) {
 				now, err := c.now(in.Timezone)
 				return moment{now.Format(time.RFC3339), zoneOf(now), now.Unix()}, err
 			}),
-		tool.Func("get_current_date", `Returns today's date, weekday and day of the year in a time zone. Example: {"timezone":"Asia/Tokyo"}`,
+		tool.Func("get_current_date",
+			`Returns today's date, weekday and day of the year in a time zone. Example: {"timezone":"Asia/Tokyo"}`,
 			func(_ context.Context, in timeIn) (day, error) {
 				now, err := c.now(in.Timezone)
 				_, week := now.ISOWeek()
@@ -64,7 +66,8 @@ func (c Clock) now(zone string) (time.Time, error) {
 	}
 	location, err := time.LoadLocation(zone)
 	if err != nil {
-		return time.Time{}, tool.Errorf(tool.ErrInvalid, "There is no time zone %q; write one like Europe/Oslo or UTC", zone)
+		return time.Time{}, tool.Errorf(tool.ErrInvalid, "There is no time zone %q; write one like Europe/Oslo or "+
+			"UTC", zone)
 	}
 	return now().In(location), nil
 }

@@ -67,10 +67,12 @@ type page struct {
 // Tools returns the tools.
 func Tools() []*tool.Tool {
 	list := []*tool.Tool{
-		tool.Stream("conversation_search", `Search the messages of earlier conversations; returns {messages, count}, latest conversation first. `+
-			`Example: {"query": "invoice lisbon", "limit": 5}`, search),
-		tool.Stream("conversation_read", `Return messages of an earlier conversation: {session, title, messages, total, next}. `+
-			`Example: {"session": "ses_1a2b3c4d5e6f", "from": 1, "limit": 20}`, read),
+		tool.Stream("conversation_search",
+			`Search the messages of earlier conversations; returns {messages, count}, latest conversation first. `+
+				`Example: {"query": "invoice lisbon", "limit": 5}`, search),
+		tool.Stream("conversation_read",
+			`Return messages of an earlier conversation: {session, title, messages, total, next}. `+
+				`Example: {"session": "ses_1a2b3c4d5e6f", "from": 1, "limit": 20}`, read),
 	}
 	for _, t := range list {
 		t.Facts.ReadOnly = true
@@ -82,7 +84,8 @@ func Tools() []*tool.Tool {
 // conversations returns those that the call may see.
 func conversations(c *tool.Call) (tool.Conversations, error) {
 	if c.Scope.Conversations == nil {
-		return nil, tool.Errorf(tool.ErrNotAvailable, "There are no conversations to look into: this one is recorded nowhere")
+		return nil, tool.Errorf(tool.ErrNotAvailable, "There are no conversations to look into: this one is recorded "+
+			"nowhere")
 	}
 	return c.Scope.Conversations, nil
 }
@@ -103,7 +106,8 @@ func search(ctx context.Context, c *tool.Call, in searchIn) (found, error) {
 	out := found{Messages: []message{}, Count: len(list)}
 	for i := range list {
 		p := &list[i]
-		out.Messages = append(out.Messages, message{p.Session, p.Title, p.Number, p.Role, excerpt(p.Text, words[0]), stamp(p.At)})
+		out.Messages = append(out.Messages, message{p.Session, p.Title, p.Number, p.Role, excerpt(p.Text, words[0]),
+			stamp(p.At)})
 	}
 	return out, nil
 }
@@ -117,7 +121,8 @@ func read(ctx context.Context, c *tool.Call, in readIn) (page, error) {
 	list, total, err := all.Read(ctx, in.Session, from, bound(in.Limit, defaultRead, mostRead))
 	switch {
 	case errors.Is(err, tool.ErrNoConversation):
-		return page{}, tool.Errorf(tool.ErrInvalid, "There is no conversation %q; conversation_search finds those that there are", in.Session)
+		return page{}, tool.Errorf(tool.ErrInvalid, "There is no conversation %q; conversation_search finds those "+
+			"that there are", in.Session)
 	case err != nil:
 		return page{}, failed(err)
 	}
@@ -125,7 +130,8 @@ func read(ctx context.Context, c *tool.Call, in readIn) (page, error) {
 	for i := range list {
 		p := &list[i]
 		out.Title = p.Title
-		out.Messages = append(out.Messages, message{Number: p.Number, Role: p.Role, Text: cut(p.Text, 0, messageBytes), At: stamp(p.At)})
+		out.Messages = append(out.Messages, message{Number: p.Number, Role: p.Role, Text: cut(p.Text, 0, messageBytes),
+			At: stamp(p.At)})
 	}
 	if next := from + len(list); len(list) > 0 && next <= total {
 		out.Next = next

@@ -131,13 +131,16 @@ func TestExcerpt(t *testing.T) {
 				t.Errorf("searched for %q", p.words)
 			}
 			m := got.Messages[0]
-			if got.Count != 1 || !strings.HasPrefix(m.Text, tt.begin) || !strings.HasSuffix(m.Text, tt.end) || len(m.Text) > 420 || !utf8.ValidString(m.Text) {
+			if got.Count != 1 || !strings.HasPrefix(m.Text, tt.begin) || !strings.HasSuffix(m.Text, tt.end) ||
+				len(m.Text) > 420 || !utf8.ValidString(m.Text) {
 				t.Errorf("%d bytes: %s", len(m.Text), m.Text)
 			}
-			if strings.Contains(strings.ToLower(tt.text), "invoice") != strings.Contains(strings.ToLower(m.Text), "invoice") {
+			if strings.Contains(strings.ToLower(tt.text), "invoice") != strings.Contains(strings.ToLower(m.Text),
+				"invoice") {
 				t.Errorf("the word is missing: %s", m.Text)
 			}
-			if m.Session != "ses_1" || m.Title != "Old" || m.Number != 1 || m.Role != "user" || m.At != "2026-03-04T04:06:07Z" {
+			if m.Session != "ses_1" || m.Title != "Old" || m.Number != 1 || m.Role != "user" ||
+				m.At != "2026-03-04T04:06:07Z" {
 				t.Errorf("%+v", m)
 			}
 		})
@@ -154,7 +157,8 @@ func TestRead(t *testing.T) {
 	var numbers []int
 	for from := 1; from != 0; {
 		var got conversation.Page
-		into(t, call(t, tool.Scope{Conversations: p}, "conversation_read", fmt.Sprintf(`{"session":"ses_1","from":%d,"limit":3}`, from)), &got)
+		into(t, call(t, tool.Scope{Conversations: p}, "conversation_read",
+			fmt.Sprintf(`{"session":"ses_1","from":%d,"limit":3}`, from)), &got)
 		if got.Session != "ses_1" || got.Title != "Old" || got.Total != 7 {
 			t.Errorf("%+v", got)
 		}
@@ -189,7 +193,8 @@ func TestRefused(t *testing.T) {
 		{broken, "conversation_search", `{"query":"a"}`, tool.ErrTool, "cannot be read: the disk is gone"},
 		{broken, "conversation_read", `{"session":"ses_1"}`, tool.ErrTool, "cannot be read: the disk is gone"},
 	} {
-		if r := call(t, tt.scope, tt.name, tt.args); r.OK || r.ErrorType != tt.kind || !strings.Contains(r.Error, tt.say) {
+		if r := call(t, tt.scope, tt.name, tt.args); r.OK || r.ErrorType != tt.kind ||
+			!strings.Contains(r.Error, tt.say) {
 			t.Errorf("%s %s: %+v", tt.name, tt.args, r)
 		}
 	}

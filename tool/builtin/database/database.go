@@ -149,7 +149,8 @@ func timed(ctx context.Context, err error) error {
 	case nil:
 		return err
 	case context.DeadlineExceeded:
-		return &tool.Error{Kind: tool.ErrTimeout, Message: "The query took too long and was stopped; ask for less", Cause: err}
+		return &tool.Error{Kind: tool.ErrTimeout, Message: "The query took too long and was stopped; ask for less",
+			Cause: err}
 	}
 	return &tool.Error{Kind: tool.ErrCanceled, Cause: ctx.Err()}
 }
@@ -187,7 +188,8 @@ type source interface {
 	ask(ctx context.Context, c *tool.Call, q *request) (*queryResult, error)
 }
 
-var errWhich = errors.New("say which database: path for an SQLite file of the workspace, or database for a configured one")
+var errWhich = errors.New("say which database: path for an SQLite file of the workspace, or database for a " +
+	"configured one")
 
 func (o Options) source(in *query) (source, error) {
 	if (in.Path == "") == (in.Database == "") {

@@ -56,7 +56,8 @@ func call(t *testing.T, r *tool.Runner, args string) string {
 
 func TestSQLite(t *testing.T) {
 	dir := shop(t)
-	ro, rw := runner(t, Options{Sources: map[string]Source{"stock": {URL: "sqlite:shop.db"}}}, dir, tool.ModeRO), runner(t, Options{}, dir, tool.ModeRW)
+	ro, rw := runner(t, Options{Sources: map[string]Source{"stock": {URL: "sqlite:shop.db"}}}, dir, tool.ModeRO),
+		runner(t, Options{}, dir, tool.ModeRW)
 	for _, test := range []struct {
 		r          *tool.Runner
 		args, want string
@@ -95,13 +96,15 @@ func TestSQLiteRefuses(t *testing.T) {
 	ro, rw := runner(t, Options{}, dir, tool.ModeRO), runner(t, Options{}, dir, tool.ModeRW)
 	always := []string{
 		`ATTACH 'other.db' AS o`, `VACUUM INTO 'copy.db'`, `SELECT load_extension('x')`, `PRAGMA writable_schema=1`,
-		`PRAGMA query_only=0`, `PRAGMA hard_heap_limit=1`, `PRAGMA temp_store_directory='/tmp'`, `EXPLAIN PRAGMA hard_heap_limit=1`,
-		`PRAGMA journal_mode=OFF`, `SELECT 1; SELECT 2`, `SELECT $a('); PRAGMA hard_heap_limit=1; --')`, `BEGIN`,
-		`UPDATE sqlite_master SET sql = ''`, `SELECT length(zeroblob(900000000))`,
+		`PRAGMA query_only=0`, `PRAGMA hard_heap_limit=1`, `PRAGMA temp_store_directory='/tmp'`,
+		`EXPLAIN PRAGMA hard_heap_limit=1`, `PRAGMA journal_mode=OFF`, `SELECT 1; SELECT 2`,
+		`SELECT $a('); PRAGMA hard_heap_limit=1; --')`, `BEGIN`, `UPDATE sqlite_master SET sql = ''`,
+		`SELECT length(zeroblob(900000000))`,
 	}
 	for _, query := range always {
 		for mode, r := range map[string]*tool.Runner{"ro": ro, "rw": rw} {
-			if got := call(t, r, `{"path":"shop.db","mode":"`+mode+`","query":"`+query+`"}`); !strings.HasPrefix(got, `{"success":false`) {
+			if got := call(t, r, `{"path":"shop.db","mode":"`+mode+`","query":"`+query+`"}`); !strings.HasPrefix(got,
+				`{"success":false`) {
 				t.Errorf("%s in mode %s: %s", query, mode, got)
 			}
 		}
@@ -132,7 +135,8 @@ func TestSQLiteRefuses(t *testing.T) {
 func TestSQLiteStops(t *testing.T) {
 	r := runner(t, Options{}, shop(t), tool.ModeRO)
 	r = r.With(func(s *tool.Settings) { s.Limits.Timeout = 200 * time.Millisecond })
-	got := call(t, r, `{"path":"shop.db","query":"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n"}`)
+	got := call(t, r,
+		`{"path":"shop.db","query":"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n"}`)
 	if !strings.Contains(got, `"error_type":"TimeoutError"`) {
 		t.Error(got)
 	}
@@ -140,7 +144,8 @@ func TestSQLiteStops(t *testing.T) {
 
 func TestVerb(t *testing.T) {
 	for query, want := range map[string]string{
-		"select 1": "SELECT", " -- x\n(/* a /* b */ DO */ WITH x": "WITH", "DO $$": "DO", "/* open": "", "copy(select 1) to program 'x'": "COPY",
+		"select 1": "SELECT", " -- x\n(/* a /* b */ DO */ WITH x": "WITH", "DO $$": "DO", "/* open": "",
+		"copy(select 1) to program 'x'": "COPY",
 	} {
 		if got := verb(query); got != want {
 			t.Errorf("%q: %q, want %q", query, got, want)
@@ -162,7 +167,8 @@ func TestCaps(t *testing.T) {
 		{"as many as are asked for", numbers + `i FROM n`, `,"max_rows":7`, 7, 1, true, `[7]]`},
 		{"as many as there are", numbers + `i FROM n LIMIT 7`, `,"max_rows":7`, 7, 1, false, `[7]]`},
 		{"columns", `SELECT ` + strings.Repeat("1,", 250) + `2`, ``, 1, 200, true, ``},
-		{"a text", `SELECT hex(zeroblob(100))`, ``, 1, 1, true, `"0000000000000000000000000000000000000000… (40 of 200 bytes)"`},
+		{"a text", `SELECT hex(zeroblob(100))`, ``, 1, 1, true,
+			`"0000000000000000000000000000000000000000… (40 of 200 bytes)"`},
 		{"bytes", `SELECT zeroblob(100)`, ``, 1, 1, true, `"bytes":100,"truncated":true`},
 	} {
 		got := call(t, r, `{"path":"shop.db","query":"`+tt.query+`"`+tt.more+`}`)
@@ -170,8 +176,10 @@ func TestCaps(t *testing.T) {
 		if err := json.Unmarshal([]byte(got), &out); err != nil {
 			t.Fatalf("%s: %v: %s", tt.name, err, got)
 		}
-		if len(out.Rows) != tt.rows || out.Count != tt.rows || len(out.Columns) != tt.columns || out.Truncated != tt.cut || !strings.Contains(got, tt.holds) {
-			t.Errorf("%s: %d rows, %d columns, cut %v: %.300s", tt.name, len(out.Rows), len(out.Columns), out.Truncated, got)
+		if len(out.Rows) != tt.rows || out.Count != tt.rows || len(out.Columns) != tt.columns ||
+			out.Truncated != tt.cut || !strings.Contains(got, tt.holds) {
+			t.Errorf("%s: %d rows, %d columns, cut %v: %.300s", tt.name, len(out.Rows), len(out.Columns),
+				out.Truncated, got)
 		}
 	}
 	// A thousand rows of the largest values end when the result is large.
@@ -194,8 +202,10 @@ func TestCompanions(t *testing.T) {
 		if err := os.Symlink(outside, filepath.Join(dir, "shop.db"+end)); err != nil {
 			t.Skip(err)
 		}
-		for _, args := range []string{`{"path":"shop.db","query":"SELECT 1"}`, `{"path":"shop.db","mode":"rw","query":"DELETE FROM items"}`} {
-			if got := call(t, runner(t, Options{}, dir, tool.ModeRW), args); !strings.Contains(got, "no file of its own") {
+		for _, args := range []string{`{"path":"shop.db","query":"SELECT 1"}`,
+			`{"path":"shop.db","mode":"rw","query":"DELETE FROM items"}`} {
+			if got := call(t, runner(t, Options{}, dir, tool.ModeRW), args); !strings.Contains(got,
+				"no file of its own") {
 				t.Errorf("%s, %s: %s", end, args, got)
 			}
 		}

@@ -27,7 +27,8 @@ type server struct {
 // reach beyond a transaction, and the rest is about sessions that end with the call.
 var verbs = map[string]bool{
 	"SELECT": false, "WITH": false, "VALUES": false, "TABLE": false, "SHOW": false, "EXPLAIN": false,
-	"INSERT": true, "UPDATE": true, "DELETE": true, "MERGE": true, "TRUNCATE": true, "CREATE": true, "ALTER": true, "DROP": true, "COMMENT": true,
+	"INSERT": true, "UPDATE": true, "DELETE": true, "MERGE": true, "TRUNCATE": true, "CREATE": true, "ALTER": true,
+	"DROP": true, "COMMENT": true,
 }
 
 // closing limits the time to take leave of a server.
@@ -38,7 +39,9 @@ func (s server) ask(ctx context.Context, _ *tool.Call, q *request) (*queryResult
 	write, known := verbs[word]
 	switch {
 	case !known:
-		return nil, tool.Errorf(tool.ErrSecurity, "A statement cannot begin with %q; it can with SELECT, WITH, VALUES, TABLE, SHOW and EXPLAIN, in mode rw with INSERT, UPDATE, DELETE, MERGE, TRUNCATE, CREATE, ALTER, DROP and COMMENT", word)
+		return nil, tool.Errorf(tool.ErrSecurity, "A statement cannot begin with %q; it can with SELECT, WITH, "+
+			"VALUES, TABLE, SHOW and EXPLAIN, in mode rw with INSERT, UPDATE, DELETE, MERGE, TRUNCATE, CREATE, "+
+			"ALTER, DROP and COMMENT", word)
 	case write && !q.write:
 		return nil, tool.Errorf(tool.ErrSecurity, "%s needs mode rw", word)
 	}
@@ -67,7 +70,9 @@ func verb(s string) string {
 		case strings.HasPrefix(s, "/*"):
 			s = behindComment(s)
 		default:
-			end := strings.IndexFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != '_' })
+			end := strings.IndexFunc(s, func(r rune) bool {
+				return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != '_'
+			})
 			if end < 0 {
 				end = len(s)
 			}
@@ -99,7 +104,8 @@ func behindComment(s string) string {
 func (s server) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	config, err := pgconn.ParseConfig(s.url)
 	if err != nil { // its words may hold parts of the address
-		return nil, tool.Errorf(tool.ErrNotAvailable, "The address of database %s cannot be read; it is like postgres://user@host/name", s.name)
+		return nil, tool.Errorf(tool.ErrNotAvailable, "The address of database %s cannot be read; it is like "+
+			"postgres://user@host/name", s.name)
 	}
 	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
 		f := pgproto3.NewFrontend(r, w)
@@ -114,9 +120,11 @@ func (s server) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	}
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
-		return nil, &tool.Error{Kind: tool.ErrNotAvailable, Message: fmt.Sprintf("Database %s refuses the connection: %s", s.name, e.Code), Cause: err}
+		return nil, &tool.Error{Kind: tool.ErrNotAvailable, Message: fmt.Sprintf("Database %s refuses the "+
+			"connection: %s", s.name, e.Code), Cause: err}
 	}
-	return nil, &tool.Error{Kind: tool.ErrNotAvailable, Message: fmt.Sprintf("Database %s cannot be reached", s.name), Cause: err}
+	return nil, &tool.Error{Kind: tool.ErrNotAvailable, Message: fmt.Sprintf("Database %s cannot be reached", s.name),
+		Cause: err}
 }
 
 // leave ends a connection and what runs on it, whatever became of the call.
@@ -147,7 +155,8 @@ func (s server) begin(ctx context.Context, conn *pgconn.PgConn, q *request) erro
 	if err := s.exec(ctx, conn, how); err != nil {
 		return err
 	}
-	if err := s.exec(ctx, conn, fmt.Sprintf("SET LOCAL statement_timeout = %d", max(1, q.limit.Milliseconds()))); err != nil {
+	if err := s.exec(ctx, conn, fmt.Sprintf("SET LOCAL statement_timeout = %d",
+		max(1, q.limit.Milliseconds()))); err != nil {
 		return err
 	}
 	r := conn.ExecParams(ctx, mighty, nil, nil, nil, nil).Read()
@@ -155,7 +164,9 @@ func (s server) begin(ctx context.Context, conn *pgconn.PgConn, q *request) erro
 		return s.fail(r.Err)
 	}
 	if len(r.Rows) > 0 {
-		return tool.Errorf(tool.ErrSecurity, "Database %s is not asked: its role has the rights of %s, with which a statement reaches the files of the server. Configure a role that only has what it needs", s.name, r.Rows[0][0])
+		return tool.Errorf(tool.ErrSecurity, "Database %s is not asked: its role has the rights of %s, with which a "+
+			"statement reaches the files of the server. Configure a role that only has what it needs", s.name,
+			r.Rows[0][0])
 	}
 	return nil
 }
@@ -239,7 +250,8 @@ func read(b []byte, oid uint32) any {
 func (s server) fail(err error) error {
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {
-		return &tool.Error{Kind: tool.ErrTool, Message: fmt.Sprintf("Database %s: the connection broke or the answer was too large", s.name), Cause: err}
+		return &tool.Error{Kind: tool.ErrTool, Message: fmt.Sprintf("Database %s: the connection broke or the answer "+
+			"was too large", s.name), Cause: err}
 	}
 	kind := tool.ErrTool
 	switch e.Code {

@@ -37,7 +37,8 @@ func (f file) ask(ctx context.Context, c *tool.Call, q *request) (*queryResult, 
 	args := make([]any, len(q.params))
 	for i, p := range q.params {
 		if n, ok := p.v.(bigNumber); ok {
-			return nil, tool.Errorf(tool.ErrInvalid, "parameters[%d]: SQLite has no whole number as large as %s; give it as a text", i, n)
+			return nil, tool.Errorf(tool.ErrInvalid, "parameters[%d]: SQLite has no whole number as large as %s; "+
+				"give it as a text", i, n)
 		}
 		args[i] = p.v
 	}
@@ -126,7 +127,8 @@ func (f file) existing(name string) (string, error) {
 
 // dsn is the address of a file as the driver reads it. The file is never made.
 func dsn(name string, write bool) string {
-	options := url.Values{"mode": {"ro"}, "_defensive": {"1"}, "_busy_timeout": {"2000"}, "_pragma": {"trusted_schema(0)", "cell_size_check(1)"}}
+	options := url.Values{"mode": {"ro"}, "_defensive": {"1"}, "_busy_timeout": {"2000"},
+		"_pragma": {"trusted_schema(0)", "cell_size_check(1)"}}
 	if write {
 		options.Set("mode", "rw")
 	} else {
@@ -162,7 +164,8 @@ func confine(conn *sql.Conn, write bool) error {
 		if !ok {
 			return errors.New("the driver has no authorizer")
 		}
-		return r.RegisterAuthorizer(func(action sqlite.AuthorizerActionCode, arg1, arg2, _, _ string) sqlite.AuthorizerReturnCode {
+		return r.RegisterAuthorizer(func(action sqlite.AuthorizerActionCode,
+			arg1, arg2, _, _ string) sqlite.AuthorizerReturnCode {
 			if permitted(action, arg1, arg2, write) {
 				return sqlite.AuthorizerOK
 			}
@@ -175,20 +178,22 @@ func confine(conn *sql.Conn, write bool) error {
 var (
 	reading = []sqlite.AuthorizerActionCode{sqlite.AuthRead, sqlite.AuthSelect, sqlite.AuthRecursive}
 	writing = []sqlite.AuthorizerActionCode{
-		sqlite.AuthInsert, sqlite.AuthUpdate, sqlite.AuthDelete, sqlite.AuthAlterTable, sqlite.AuthReindex, sqlite.AuthAnalyze,
-		sqlite.AuthCreateTable, sqlite.AuthCreateIndex, sqlite.AuthCreateView, sqlite.AuthCreateTrigger,
-		sqlite.AuthDropTable, sqlite.AuthDropIndex, sqlite.AuthDropView, sqlite.AuthDropTrigger,
+		sqlite.AuthInsert, sqlite.AuthUpdate, sqlite.AuthDelete, sqlite.AuthAlterTable, sqlite.AuthReindex,
+		sqlite.AuthAnalyze, sqlite.AuthCreateTable, sqlite.AuthCreateIndex, sqlite.AuthCreateView,
+		sqlite.AuthCreateTrigger, sqlite.AuthDropTable, sqlite.AuthDropIndex, sqlite.AuthDropView,
+		sqlite.AuthDropTrigger,
 	}
 )
 
 // pragmas tell about a database and change nothing without an argument. Those with true take the name of a table or
 // an index.
 var pragmas = map[string]bool{
-	"table_info": true, "table_xinfo": true, "table_list": true, "index_list": true, "index_info": true, "index_xinfo": true,
-	"foreign_key_list": true, "foreign_key_check": true, "integrity_check": true, "quick_check": true,
-	"database_list": false, "collation_list": false, "function_list": false, "compile_options": false,
-	"user_version": false, "schema_version": false, "application_id": false, "encoding": false, "journal_mode": false,
-	"page_count": false, "page_size": false, "freelist_count": false, "query_only": false,
+	"table_info": true, "table_xinfo": true, "table_list": true, "index_list": true, "index_info": true,
+	"index_xinfo": true, "foreign_key_list": true, "foreign_key_check": true, "integrity_check": true,
+	"quick_check": true, "database_list": false, "collation_list": false, "function_list": false,
+	"compile_options": false, "user_version": false, "schema_version": false, "application_id": false,
+	"encoding": false, "journal_mode": false, "page_count": false, "page_size": false, "freelist_count": false,
+	"query_only": false,
 }
 
 // functions that reach beyond the database.

@@ -107,7 +107,8 @@ func newWorkshop(t testing.TB, o Options) *workshop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policy.New(policy.Definition{Default: "ask", Rules: []policy.Rule{{Decision: "allow", Selector: policy.Selector{Op: []policy.Op{policy.OpRead}}}}})
+	p, err := policy.New(policy.Definition{Default: "ask",
+		Rules: []policy.Rule{{Decision: "allow", Selector: policy.Selector{Op: []policy.Op{policy.OpRead}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,8 @@ func (w *workshop) another(t testing.TB) *workshop {
 		t.Fatal(err)
 	}
 	a := &workshop{t: t, dir: dir, approvals: &tool.MemoryApprovals{}, shapes: w.shapes}
-	a.runner = tool.NewRunner(tool.Settings{Tools: w.runner.Settings().Tools, Policy: w.runner.Settings().Policy, Approvals: a.approvals, Root: dir})
+	a.runner = tool.NewRunner(tool.Settings{Tools: w.runner.Settings().Tools, Policy: w.runner.Settings().Policy,
+		Approvals: a.approvals, Root: dir})
 	return a
 }
 
@@ -150,7 +152,8 @@ func (w *workshop) write(files map[string]string) {
 		if strings.HasSuffix(name, ".sh") {
 			mode = 0o751
 		}
-		if err := errors.Join(os.WriteFile(path, content(files[name]), mode), os.Chmod(path, mode)); err != nil { // whatever the umask says
+		if err := errors.Join(os.WriteFile(path, content(files[name]), mode), os.Chmod(path, mode)); err != nil {
+			// whatever the umask says
 			w.t.Fatal(err)
 		}
 	}

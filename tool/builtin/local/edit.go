@@ -29,7 +29,8 @@ type editInput struct {
 }
 
 func (b *tracker) editTool() *tool.Tool {
-	t := tool.Stream("edit", "Replace lines of a file. Copy the lines between <<<<<<< SEARCH and ======= exactly from the file, where they must occur once; "+
+	t := tool.Stream("edit", "Replace lines of a file. Copy the lines between <<<<<<< SEARCH and ======= exactly "+
+		"from the file, where they must occur once; "+
 		`the lines up to >>>>>>> REPLACE replace them. One block per file, with any number of such groups. `+
 		`Example: {"path": "main.go", "edits": "<<<<<<< SEARCH\nx := 1\n=======\nx := 2\n>>>>>>> REPLACE\n"}`,
 		func(_ context.Context, c *tool.Call, in editInput) (string, error) {
@@ -56,13 +57,16 @@ func (in *editInput) ops() ([]patch.Op, error) {
 	for _, op := range ops {
 		switch {
 		case named && strings.Contains(in.Path, op.Path) && in.Path != op.Path && len(ops) == 1:
-			return nil, &patch.SyntaxError{Syntax: patch.Detect(text), Line: max(op.Line, 1), Msg: "write the name of the file as it is, with nothing around it: " + headerMark + " " + op.Path}
+			return nil, &patch.SyntaxError{Syntax: patch.Detect(text), Line: max(op.Line, 1),
+				Msg: "write the name of the file as it is, with nothing around it: " + headerMark + " " + op.Path}
 		case named && op.Path != in.Path:
 			return nil, &patch.SyntaxError{Syntax: patch.Detect(text), Line: max(op.Line, 1),
-				Msg: "Edit block contains multiple files (" + in.Path + ", " + op.Path + "). Use one edit block per file."}
+				Msg: "Edit block contains multiple files (" + in.Path + ", " + op.Path + "). Use one edit block per " +
+					"file."}
 		case op.Kind == patch.Create && !op.New: // a whole file, or a part of one that was meant to be found
 			return nil, &patch.SyntaxError{Syntax: patch.SyntaxBlocks, Line: max(op.Line, 1),
-				Msg: "the edit has no <<<<<<< SEARCH. Write groups of <<<<<<< SEARCH, =======, >>>>>>> REPLACE, or the whole file in a create block"}
+				Msg: "the edit has no <<<<<<< SEARCH. Write groups of <<<<<<< SEARCH, =======, >>>>>>> REPLACE, or " +
+					"the whole file in a create block"}
 		}
 	}
 	return ops, nil

@@ -20,7 +20,10 @@ const mostCode = 128<<10 - 1
 
 // tool makes the tool of an executor.
 func (e Executor) tool() *tool.Tool {
-	t := tool.Stream(e.Name, fmt.Sprintf(`Run code with %s in the workspace and return its output. Standard input is empty. Example: {"code": %q}`, e.Name, e.example()),
+	t := tool.Stream(e.Name,
+		fmt.Sprintf(
+			`Run code with %s in the workspace and return its output. Standard input is empty. Example: {"code": %q}`,
+			e.Name, e.example()),
 		func(context.Context, *tool.Call, execInput) (string, error) { return "", nil })
 	t.Handler = tool.HandlerFunc(e.run) // beside an error it returns what came out before
 	t.Facts = tool.Facts{Program: e.Argv, Code: "code"}
@@ -74,7 +77,8 @@ func (e *Executor) runnable(code string) error {
 	case strings.TrimSpace(code) == "":
 		return tool.Errorf(tool.ErrInvalid, "the block is empty")
 	case len(code) > mostCode:
-		return tool.Errorf(tool.ErrInvalid, "the block has %d bytes; %s takes at most %d: write it to a file with a create block and run that", len(code), e.Name, mostCode)
+		return tool.Errorf(tool.ErrInvalid, "the block has %d bytes; %s takes at most %d: write it to a file with a "+
+			"create block and run that", len(code), e.Name, mostCode)
 	case strings.IndexByte(code, 0) >= 0:
 		return tool.Errorf(tool.ErrInvalid, "the block holds a zero byte, which no program takes")
 	}

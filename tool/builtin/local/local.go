@@ -37,7 +37,8 @@ const DefaultMaxRead = 360 << 10
 
 // DefaultExecutors returns the executors that are usual.
 func DefaultExecutors() []Executor {
-	return []Executor{{"bash", []string{"bash", "-c"}}, {"python", []string{"python3", "-c"}}, {"sh", []string{"sh", "-c"}}}
+	return []Executor{{"bash", []string{"bash", "-c"}}, {"python", []string{"python3", "-c"}},
+		{"sh", []string{"sh", "-c"}}}
 }
 
 // A kind is a kind of block that is no executor.

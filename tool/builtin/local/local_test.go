@@ -51,20 +51,26 @@ func (w *workshop) block(answer string) (tool.Result, string) {
 }
 
 func TestExecutors(t *testing.T) {
-	w := executing(t, Executor{"shout", []string{"sh", "-c", `echo "$0!"`}}, Executor{"none", []string{"no-such-program-here"}})
+	w := executing(t, Executor{"shout", []string{"sh", "-c", `echo "$0!"`}},
+		Executor{"none", []string{"no-such-program-here"}})
 	for _, tt := range []struct{ name, answer, want string }{
-		{"output", "```sh\necho one; echo two >&2; echo three\n```\n", "sh executed successfully (exit code 0):\n```\none\ntwo\nthree\n```"},
+		{"output", "```sh\necho one; echo two >&2; echo three\n```\n",
+			"sh executed successfully (exit code 0):\n```\none\ntwo\nthree\n```"},
 		{"exit code", "```sh\necho no\nexit 3\n```\n", "sh failed (exit code 3):\n```\nno\n```"},
 		{"nothing", "```sh\ntrue\n```\n", "sh executed successfully (exit code 0):\n```\n```"},
 		{"no end of line", "```sh\nprintf x\n```\n", "sh executed successfully (exit code 0):\n```\nx\n```"},
 		{"fence", "````sh\necho '```'\n````\n", "sh executed successfully (exit code 0):\n````\n```\n````"},
 		{"no input", "```sh\ncat\n```\n", "sh executed successfully (exit code 0):\n```\n```"},
-		{"last argument", "```shout\nboats ahoy\n```\n", "shout executed successfully (exit code 0):\n```\nboats ahoy!\n```"},
-		{"lines", "```sh\nif true\nthen\n  echo in\nfi\n```\n", "sh executed successfully (exit code 0):\n```\nin\n```"},
-		{"here document", "````sh\ncat <<'END'\n```\nx\n```\nEND\n````\n", "sh executed successfully (exit code 0):\n````\n```\nx\n```\n````"},
+		{"last argument", "```shout\nboats ahoy\n```\n",
+			"shout executed successfully (exit code 0):\n```\nboats ahoy!\n```"},
+		{"lines", "```sh\nif true\nthen\n  echo in\nfi\n```\n",
+			"sh executed successfully (exit code 0):\n```\nin\n```"},
+		{"here document", "````sh\ncat <<'END'\n```\nx\n```\nEND\n````\n",
+			"sh executed successfully (exit code 0):\n````\n```\nx\n```\n````"},
 		{"empty", "```sh\n\n```\n", "Error: the block is empty"},
 		{"zero byte", "```sh\necho a\x00b\n```\n", "Error: the block holds a zero byte, which no program takes"},
-		{"too long", "```sh\n" + strings.Repeat("# x\n", 40_000) + "```\n", "Error: the block has 159999 bytes; sh takes at most 131071: write it to a file with a create block and run that"},
+		{"too long", "```sh\n" + strings.Repeat("# x\n", 40_000) + "```\n",
+			"Error: the block has 159999 bytes; sh takes at most 131071: write it to a file with a create block and run that"},
 	} {
 		if _, got := w.block(tt.answer); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
@@ -86,7 +92,8 @@ func TestFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.runner = w.runner.With(func(s *tool.Settings) { s.Policy = p })
-	for _, answer := range []string{"```bash\ncd sub && rm x\n```\n", "```sh\necho $(rm x)\n```\n", "```python\nprint(1)\n```\n"} {
+	for _, answer := range []string{"```bash\ncd sub && rm x\n```\n", "```sh\necho $(rm x)\n```\n",
+		"```python\nprint(1)\n```\n"} {
 		plan, err := w.runner.Plan(t.Context(), w.calls(answer)[0])
 		if err != nil || plan.Outcome != tool.OutcomeRejected || plan.Result.ErrorType != tool.ErrSecurity {
 			t.Errorf("%q: %s %+v, %v", answer, plan.Outcome, plan.Result, err)
@@ -106,7 +113,9 @@ func TestSummary(t *testing.T) {
 	for _, tt := range []struct{ name, arguments, want string }{
 		{"read", quoted(readInput{[]string{"a.go", "b.go"}}), "[read: a.go, b.go]"},
 		{"edit", quoted(editInput{"f.go", groups}), "[edit: f.go (−2 +4)]"},
-		{"edit", quoted(editInput{"", "*** Begin Patch\n*** Delete File: a\n*** Add File: b\n+x\n*** Update File: c\n*** Move to: d\n-x\n+y\n*** End Patch"}), "[edit: a (deleted), b (1 line), c to d (−1 +1)]"},
+		{"edit",
+			quoted(editInput{"",
+				"*** Begin Patch\n*** Delete File: a\n*** Add File: b\n+x\n*** Update File: c\n*** Move to: d\n-x\n+y\n*** End Patch"}), "[edit: a (deleted), b (1 line), c to d (−1 +1)]"},
 		{"edit", quoted(editInput{"f.go", "nothing"}), "[edit: f.go]"},
 		{"create", quoted(createInput{"f.txt", "a\nb\nc"}), "[create: f.txt (3 lines)]"},
 		{"create", quoted(createInput{"f.txt", ""}), "[create: f.txt (0 lines)]"},
@@ -131,7 +140,8 @@ func TestPreview(t *testing.T) {
 	w.write(map[string]string{"a.txt": "one\ntwo\n"})
 	call := w.calls("```edit\n=== FILE: a.txt\n" + g("two\n", "2\n3\n") + "```\n")[0]
 	changes, err := w.runner.Preview(t.Context(), call)
-	if err != nil || len(changes) != 1 || changes[0].Summary() != "[edit: a.txt (−1 +2)]" || !strings.Contains(changes[0].Diff(3), "-two\n+2\n+3\n") {
+	if err != nil || len(changes) != 1 || changes[0].Summary() != "[edit: a.txt (−1 +2)]" ||
+		!strings.Contains(changes[0].Diff(3), "-two\n+2\n+3\n") {
 		t.Fatalf("Preview = %+v, %v", changes, err)
 	}
 	if got := w.files()["a.txt"]; got != "one\ntwo\n" {
@@ -141,10 +151,12 @@ func TestPreview(t *testing.T) {
 	if res, text := w.run(call, true); res.OK || !strings.Contains(text, "has changed since it was read") {
 		t.Errorf("the file is not what was shown: %q", text)
 	}
-	if changes, err := w.runner.Preview(t.Context(), chat.Call{Name: "read", Arguments: `{"paths":["a.txt"]}`, Complete: true}); changes != nil || err != nil {
+	if changes, err := w.runner.Preview(t.Context(), chat.Call{Name: "read", Arguments: `{"paths":["a.txt"]}`,
+		Complete: true}); changes != nil || err != nil {
 		t.Errorf("Preview of a read = %v, %v", changes, err)
 	}
-	if _, err := w.runner.Preview(t.Context(), chat.Call{Name: "no_such", Arguments: `{}`, Complete: true}); !errors.Is(err, tool.ErrNotFound) {
+	if _, err := w.runner.Preview(t.Context(), chat.Call{Name: "no_such", Arguments: `{}`, Complete: true}); !errors.Is(
+		err, tool.ErrNotFound) {
 		t.Errorf("Preview of no tool = %v", err)
 	}
 }
@@ -154,7 +166,8 @@ func TestNobodyIsAsked(t *testing.T) {
 	w := newWorkshop(t, Options{})
 	w.write(map[string]string{"a.txt": "one\n"})
 	plan, err := w.runner.Plan(t.Context(), w.calls("```edit\n=== FILE: a.txt\n" + g("nine\n", "2\n") + "```\n")[0])
-	if err != nil || plan.Outcome != tool.OutcomeRejected || !strings.Contains(plan.Result.Error, "search text not found") {
+	if err != nil || plan.Outcome != tool.OutcomeRejected ||
+		!strings.Contains(plan.Result.Error, "search text not found") {
 		t.Errorf("%s %+v, %v", plan.Outcome, plan.Result, err)
 	}
 }
@@ -174,7 +187,8 @@ func TestUndo(t *testing.T) {
 	}
 	defer root.Close()
 	actions, err := log.Actions()
-	if err != nil || len(actions) != 3 || actions[0].Tool != "edit" || actions[1].Files[0].Summary != "[create: sub/b.txt (1 line)]" {
+	if err != nil || len(actions) != 3 || actions[0].Tool != "edit" ||
+		actions[1].Files[0].Summary != "[create: sub/b.txt (1 line)]" {
 		t.Fatalf("Actions = %+v, %v", actions, err)
 	}
 	if _, err := log.Undo(root, actions[2].ID); !errors.Is(err, patch.Stale) {
@@ -192,12 +206,15 @@ func TestUndo(t *testing.T) {
 func TestReads(t *testing.T) {
 	w := newWorkshop(t, Options{MaxRead: 100})
 	w.write(map[string]string{"long.txt": strings.Repeat("x", 101), "exact.txt": strings.Repeat("x", 100)})
-	if _, text := w.block("```read\nlong.txt\nexact.txt\n```\n"); !strings.HasPrefix(text, "File contents:\n\n=== FILE: long.txt\nError: read \"long.txt\": too large") || !strings.HasSuffix(text, strings.Repeat("x", 100)) {
+	if _, text := w.block("```read\nlong.txt\nexact.txt\n```\n"); !strings.HasPrefix(text,
+		"File contents:\n\n=== FILE: long.txt\nError: read \"long.txt\": too large") ||
+		!strings.HasSuffix(text, strings.Repeat("x", 100)) {
 		t.Errorf("%q", text)
 	}
 	off := newWorkshop(t, Options{NoReads: true})
 	off.write(map[string]string{"a.txt": "x"})
-	if _, text := off.block("```read\na.txt\n```\n"); text != "Error: File reads are disabled in configuration (tools.localActions.fileReads.enabled)" {
+	if _, text := off.block(
+		"```read\na.txt\n```\n"); text != "Error: File reads are disabled in configuration (tools.localActions.fileReads.enabled)" {
 		t.Errorf("%q", text)
 	}
 	large := newWorkshop(t, Options{})
@@ -267,7 +284,8 @@ func TestA25_Executors(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	asked := newWorkshop(t, Options{})
-	if res, text := asked.run(asked.calls("```create\n=== FILE: a.txt\nx\n```\n")[0], false); res.OK || text != "Error: User denied approval" {
+	if res, text := asked.run(asked.calls("```create\n=== FILE: a.txt\nx\n```\n")[0], false); res.OK ||
+		text != "Error: User denied approval" {
 		t.Errorf("declined: %q", text)
 	}
 }
@@ -278,7 +296,8 @@ func TestA21_InfoStrings(t *testing.T) {
 	w := newWorkshop(t, Options{Executors: DefaultExecutors()})
 	for _, info := range []string{"c++", "objective-c", "text title=x", " text", "sh-session", "c#"} {
 		for _, end := range []string{"\n", "\r\n"} {
-			answer := strings.ReplaceAll("```"+info+"\nbash\n```\nThen:\n```bash title=x\nls\n```\nDone.\n```\n", "\n", end)
+			answer := strings.ReplaceAll("```"+info+"\nbash\n```\nThen:\n```bash title=x\nls\n```\nDone.\n```\n", "\n",
+				end)
 			calls := w.calls(answer)
 			if len(calls) != 1 || calls[0].Name != "bash" || calls[0].Arguments != `{"code":"ls"}` {
 				t.Errorf("%q: %+v", answer, calls)
@@ -295,7 +314,8 @@ func TestA22_NestedFences(t *testing.T) {
 		"a.py":      "    indented\n\n\n",
 		"tilde.md":  "~~~go\nx\n~~~\n",
 	} {
-		if _, got := w.block("```create\n=== FILE: " + name + "\n" + text + "```\n"); !strings.Contains(got, "created successfully") {
+		if _, got := w.block("```create\n=== FILE: " + name + "\n" + text + "```\n"); !strings.Contains(got,
+			"created successfully") {
 			t.Errorf("%s: %q", name, got)
 		}
 		if got := w.files()[name]; got != text {
@@ -318,9 +338,11 @@ func TestA23_LiteralReplacement(t *testing.T) {
 // never matched, and bytes that are no UTF-8 were destroyed.
 func TestA24_Edits(t *testing.T) {
 	w := newWorkshop(t, Options{})
-	w.write(map[string]string{"a.txt": "=== FILE: b.txt\none\r\n", "b.txt": "one\n", "c.txt": "Title\n=======\n", "w.txt": "one\r\ntwo\r\n", "raw.txt": "base64://5vbmUK"})
+	w.write(map[string]string{"a.txt": "=== FILE: b.txt\none\r\n", "b.txt": "one\n", "c.txt": "Title\n=======\n",
+		"w.txt": "one\r\ntwo\r\n", "raw.txt": "base64://5vbmUK"})
 	for _, tt := range []struct{ answer, name, want string }{
-		{"```edit\n=== FILE: a.txt\n" + g("=== FILE: b.txt\n", "=== FILE: c.txt\n") + "```\n", "a.txt", "=== FILE: c.txt\none\r\n"},
+		{"```edit\n=== FILE: a.txt\n" + g("=== FILE: b.txt\n", "=== FILE: c.txt\n") + "```\n", "a.txt",
+			"=== FILE: c.txt\none\r\n"},
 		{"```edit\n=== FILE: c.txt\n" + g("Title\n=======\n", "Name\n") + "```\n", "c.txt", "Title\n=======\n"},
 		{"```edit\n=== FILE: b.txt\n" + g("one\n", "1\n") + g("none\n", "x\n") + "```\n", "b.txt", "one\n"},
 		{"```edit\n=== FILE: w.txt\n" + g("one\n", "1\n") + "```\n", "w.txt", "1\r\ntwo\r\n"},
@@ -345,7 +367,8 @@ func TestXA01_Reads(t *testing.T) {
 		names = append(names, "link")
 	}
 	for _, name := range names {
-		if res, text := w.block("```read\n" + name + "\n```\n"); res.OK || !strings.Contains(text, "File read failed:") || strings.Contains(text, "root:") {
+		if res, text := w.block("```read\n" + name + "\n```\n"); res.OK ||
+			!strings.Contains(text, "File read failed:") || strings.Contains(text, "root:") {
 			t.Errorf("%s: %q", name, text)
 		}
 	}
@@ -368,9 +391,11 @@ func TestReadsWhatIsAllowed(t *testing.T) {
 		ok          bool
 		has, lacks  []string
 	}{
-		{"one outside", "a.txt\n../x.txt\nb.txt", true, []string{"Left out, because it is denied: ../x.txt (", "first", "second"}, nil},
+		{"one outside", "a.txt\n../x.txt\nb.txt", true, []string{"Left out, because it is denied: ../x.txt (", "first",
+			"second"}, nil},
 		{"one by a rule", "key.pem\na.txt", true, []string{"denied: key.pem (", "first"}, []string{"secret"}},
-		{"two denied", "../x.txt\na.txt\nkey.pem", true, []string{"../x.txt (", "; key.pem (", "first"}, []string{"secret"}},
+		{"two denied", "../x.txt\na.txt\nkey.pem", true, []string{"../x.txt (", "; key.pem (", "first"},
+			[]string{"secret"}},
 		{"all denied", "../x.txt\nkey.pem", false, []string{"Security violation"}, []string{"secret"}},
 		{"none denied", "a.txt\nb.txt", true, []string{"first", "second"}, []string{"denied"}},
 		{"one that is not there", "a.txt\nnone.txt", true, []string{"first", "Error: "}, []string{"denied"}},
@@ -393,7 +418,8 @@ func TestReadsWhatIsAllowed(t *testing.T) {
 	// What runs is what was looked at: the plan holds the paths that are left, and nothing more runs when it is read
 	// from a store.
 	plan, err := w.runner.Plan(t.Context(), w.calls("```read\na.txt\nkey.pem\n```\n")[0])
-	if err != nil || plan.Outcome != tool.OutcomeReady || plan.Call.Arguments != `{"paths":["a.txt"]}` || !strings.HasPrefix(plan.Denied, "key.pem (") {
+	if err != nil || plan.Outcome != tool.OutcomeReady || plan.Call.Arguments != `{"paths":["a.txt"]}` ||
+		!strings.HasPrefix(plan.Denied, "key.pem (") {
 		t.Errorf("the plan is %+v, %v", plan, err)
 	}
 }
@@ -482,7 +508,8 @@ func TestTools(t *testing.T) {
 	var names []string
 	for _, one := range (Options{Executors: DefaultExecutors()}).Tools() {
 		names = append(names, one.Name())
-		if one.State != tool.StateDisabled || one.Source != Source || !one.Facts.ReadOnly && (one.Guard == nil || one.Guard.Mode != tool.ModeRO) {
+		if one.State != tool.StateDisabled || one.Source != Source ||
+			!one.Facts.ReadOnly && (one.Guard == nil || one.Guard.Mode != tool.ModeRO) {
 			t.Errorf("%s: %+v", one.Name(), one)
 		}
 	}

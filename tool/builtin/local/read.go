@@ -29,7 +29,8 @@ type readInput struct {
 }
 
 func (b *tracker) readTool() *tool.Tool {
-	t := tool.Stream("read", `Read whole text files. Write one path per line. Example: {"paths": ["src/main.go", "go.mod"]}`,
+	t := tool.Stream("read",
+		`Read whole text files. Write one path per line. Example: {"paths": ["src/main.go", "go.mod"]}`,
 		func(ctx context.Context, c *tool.Call, in readInput) (string, error) {
 			if b.o.NoReads {
 				return "", tool.Errorf(tool.ErrNotAvailable, "%s", readsAreOff)
@@ -48,7 +49,8 @@ func (b *tracker) read(ctx context.Context, c *tool.Call, paths []string) (strin
 	case len(paths) == 0:
 		return "", tool.Errorf(tool.ErrInvalid, "the block names no file: write one path a line")
 	case len(paths) > mostPaths:
-		return "", tool.Errorf(tool.ErrInvalid, "the block names %d files; at most %d are read at once", len(paths), mostPaths)
+		return "", tool.Errorf(tool.ErrInvalid, "the block names %d files; at most %d are read at once", len(paths),
+			mostPaths)
 	}
 	root, err := open(c, b.o.MaxRead)
 	if err != nil {

@@ -17,7 +17,8 @@ type tracker struct {
 
 	mu    sync.Mutex
 	files map[place]*fileState
-	shown map[[32]byte][]edit.Change // without their content: how files were when a preview was made, by the arguments of the call
+	// without their content: how files were when a preview was made, by the arguments of the call
+	shown map[[32]byte][]edit.Change
 }
 
 // A place is a file of a workspace.
@@ -68,8 +69,10 @@ func (b *tracker) stale(root *files.Root, changes []edit.Change, id [32]byte) er
 		c := &changes[i]
 		s := b.at(root, c.Path)
 		was := shown[c.Path]
-		if s.seen && c.Existed && sha256.Sum256(c.Before) != s.hash || was != nil && (was.Existed != c.Existed || string(was.Before) != sum(c.Before)) {
-			all.List = append(all.List, &patch.Failure{Reason: patch.Stale, Path: c.Path, Hint: "Read it again, and make the edit for what is there now."})
+		if s.seen && c.Existed && sha256.Sum256(c.Before) != s.hash ||
+			was != nil && (was.Existed != c.Existed || string(was.Before) != sum(c.Before)) {
+			all.List = append(all.List, &patch.Failure{Reason: patch.Stale, Path: c.Path,
+				Hint: "Read it again, and make the edit for what is there now."})
 		}
 	}
 	if len(all.List) > 0 {
@@ -118,7 +121,8 @@ func (b *tracker) follow(c *edit.Change) {
 	before := sum(c.Before)
 	for _, changes := range b.shown {
 		for i := range changes {
-			if was := &changes[i]; was.Path == c.Path && was.Existed == c.Existed && (!was.Existed || string(was.Before) == before) {
+			if was := &changes[i]; was.Path == c.Path && was.Existed == c.Existed &&
+				(!was.Existed || string(was.Before) == before) {
 				was.Existed, was.Before = c.Exists, []byte(sum(c.After))
 			}
 		}
@@ -189,7 +193,8 @@ func (b *tracker) fresh(root *files.Root, name string, s *fileState) []string {
 		s.seen, s.hash = true, sha256.Sum256(content)
 	}
 	if len(lines) <= wholeLines {
-		all = append(all, "Instead of an edit, write the whole file: a create block with === FILE: "+name+" and all of its lines.")
+		all = append(all, "Instead of an edit, write the whole file: a create block with === FILE: "+name+
+			" and all of its lines.")
 	}
 	return all
 }

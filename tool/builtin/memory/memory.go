@@ -60,14 +60,20 @@ var tools = []struct {
 	writes                            bool
 	run                               func(context.Context, *store, []byte) (any, error)
 }{
-	{"add_memory", `Save a memory for later conversations; returns it with its memory_id. Example: {"content": "Prefers metric units", "memory_type": "preference", "tags": ["units"]}`,
-		`"content":{"type":"string","minLength":1,"description":"text to remember, at most 16 KiB"},` + properties, `"content"`, true, add},
-	{"search_memories", `Find memories by words in the text or tags; returns {memories, count}, best match first. Without query: the latest ones. Example: {"query": "units", "limit": 5}`,
+	{"add_memory",
+		`Save a memory for later conversations; returns it with its memory_id. Example: {"content": "Prefers metric units", "memory_type": "preference", "tags": ["units"]}`,
+		`"content":{"type":"string","minLength":1,"description":"text to remember, at most 16 KiB"},` + properties,
+		`"content"`, true, add},
+	{"search_memories",
+		`Find memories by words in the text or tags; returns {memories, count}, best match first. Without query: the latest ones. Example: {"query": "units", "limit": 5}`,
 		`"query":{"type":"string","description":"words to find, or beginnings of words"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"maximum number of memories. Default: 10"},` + properties[:strings.Index(properties, `,`+"\n"+`"importance"`)], ``, false, search},
 	{"get_memory", `Return one memory. Example: {"memory_id": "mem_1a2b3c4d5e6f"}`, id, `"memory_id"`, false, get},
-	{"update_memory", `Change a memory. Omitted fields stay as they are. Example: {"memory_id": "mem_1a2b3c4d5e6f", "importance": 0.9}`,
-		id + `,"content":{"type":"string","minLength":1,"description":"new text"},` + properties, `"memory_id"`, true, update},
-	{"delete_memory", `Delete a memory permanently. Example: {"memory_id": "mem_1a2b3c4d5e6f"}`, id, `"memory_id"`, true, remove},
+	{"update_memory",
+		`Change a memory. Omitted fields stay as they are. Example: {"memory_id": "mem_1a2b3c4d5e6f", "importance": 0.9}`,
+		id + `,"content":{"type":"string","minLength":1,"description":"new text"},` + properties, `"memory_id"`, true,
+		update},
+	{"delete_memory", `Delete a memory permanently. Example: {"memory_id": "mem_1a2b3c4d5e6f"}`, id, `"memory_id"`,
+		true, remove},
 	{"get_memory_stats", `Return the number of memories by type and by age. Example: {}`, ``, ``, false, stats},
 }
 
@@ -85,8 +91,10 @@ func (o Options) Tools() []*tool.Tool {
 	turn := make(chan struct{}, 1)
 	var list []*tool.Tool
 	for _, d := range tools {
-		schema := `{"type":"object","properties":{` + d.properties + `},"required":[` + d.required + `],"additionalProperties":false}`
-		t := tool.Raw(d.name, d.about, json.RawMessage(schema), func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+		schema := `{"type":"object","properties":{` + d.properties + `},"required":[` + d.required +
+			`],"additionalProperties":false}`
+		t := tool.Raw(d.name, d.about, json.RawMessage(schema), func(ctx context.Context, c *tool.Call) (tool.Result,
+			error) {
 			return o.call(ctx, c, turn, d.writes, d.run)
 		})
 		t.Facts.ReadOnly = !d.writes
@@ -98,7 +106,8 @@ func (o Options) Tools() []*tool.Tool {
 
 // call carries a call out on the file. Calls take turns: SQLite lets whoever finds a file in use ask again now and
 // then, and on a slow disk it is always another one who is there first, until there is no patience left.
-func (o Options) call(ctx context.Context, c *tool.Call, turn chan struct{}, writes bool, run func(context.Context, *store, []byte) (any, error)) (tool.Result, error) {
+func (o Options) call(ctx context.Context, c *tool.Call, turn chan struct{}, writes bool,
+	run func(context.Context, *store, []byte) (any, error)) (tool.Result, error) {
 	if writes && c.Guard != nil && c.Guard.Mode != tool.ModeRW {
 		return tool.Result{}, tool.Errorf(tool.ErrSecurity, "Operation write not allowed in read-only mode")
 	}
@@ -157,7 +166,8 @@ func (v *in) into(m *memory) error {
 	case strings.TrimSpace(m.Content) == "":
 		return tool.Errorf(tool.ErrInvalid, "content is empty")
 	case len(m.Content) > maxContent:
-		return tool.Errorf(tool.ErrLimit, "content has %d bytes; a memory holds %d. Keep what matters, or write a file", len(m.Content), maxContent)
+		return tool.Errorf(tool.ErrLimit, "content has %d bytes; a memory holds %d. Keep what matters, or write a "+
+			"file", len(m.Content), maxContent)
 	case len(m.Tags) > maxTags:
 		return tool.Errorf(tool.ErrLimit, "%d tags; a memory has at most %d", len(m.Tags), maxTags)
 	}

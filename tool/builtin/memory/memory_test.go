@@ -94,24 +94,29 @@ func TestLife(t *testing.T) {
 	if _, err := os.Stat(path); err == nil {
 		t.Error("reading made a file")
 	}
-	id := made(t, r, `{"content":"Likes tea, not coffee","memory_type":"preference","tags":["Drinks"],"importance":0.7}`)
+	id := made(t, r,
+		`{"content":"Likes tea, not coffee","memory_type":"preference","tags":["Drinks"],"importance":0.7}`)
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file: %v, %v", info.Mode(), err)
 	}
-	want := fmt.Sprintf(`{"success":true,"memory_id":%q,"content":"Likes tea, not coffee","memory_type":"preference","tags":["Drinks"],"importance":0.7,"created_at":"2026-02-03T04:05:07Z","updated_at":"2026-02-03T04:05:07Z"}`, id)
+	want := fmt.Sprintf(
+		`{"success":true,"memory_id":%q,"content":"Likes tea, not coffee","memory_type":"preference","tags":["Drinks"],"importance":0.7,"created_at":"2026-02-03T04:05:07Z","updated_at":"2026-02-03T04:05:07Z"}`, id)
 	if got := do(t, r, "get_memory", `{"memory_id":"`+id+`"}`); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	again := over(t, path, tool.ModeRW, 0) // another program
-	want = fmt.Sprintf(`{"success":true,"memory_id":%q,"content":"Likes green tea","memory_type":"preference","tags":[],"importance":0.7,"created_at":"2026-02-03T04:05:07Z","updated_at":"2026-02-03T04:05:07Z"}`, id)
-	if got := do(t, again, "update_memory", `{"memory_id":"`+id+`","content":"Likes green tea","tags":[]}`); got != want {
+	want = fmt.Sprintf(
+		`{"success":true,"memory_id":%q,"content":"Likes green tea","memory_type":"preference","tags":[],"importance":0.7,"created_at":"2026-02-03T04:05:07Z","updated_at":"2026-02-03T04:05:07Z"}`, id)
+	if got := do(t, again, "update_memory",
+		`{"memory_id":"`+id+`","content":"Likes green tea","tags":[]}`); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if got := contents(t, r, `{"query":"coffee"}`); got != "" {
 		t.Errorf("the old words are found: %s", got)
 	}
-	if got := do(t, r, "get_memory_stats", `{}`); got != `{"success":true,"total":1,"by_type":{"preference":1},"oldest":"2026-02-03T04:05:07Z","newest":"2026-02-03T04:05:07Z","bytes":15}` {
+	if got := do(t, r, "get_memory_stats",
+		`{}`); got != `{"success":true,"total":1,"by_type":{"preference":1},"oldest":"2026-02-03T04:05:07Z","newest":"2026-02-03T04:05:07Z","bytes":15}` {
 		t.Errorf("statistics: %s", got)
 	}
 	if got := do(t, r, "delete_memory", `{"memory_id":"`+id+`"}`); !strings.Contains(got, `"deleted":true`) {
@@ -185,7 +190,8 @@ func TestRefused(t *testing.T) {
 		{bad, "search_memories", `{}`, "The memories cannot be used"},
 		{bad, "add_memory", `{"content":"x"}`, "The memories cannot be used"},
 	} {
-		if got := do(t, tt.r, tt.name, tt.args); !strings.Contains(got, tt.want) || !strings.Contains(got, `"success":false`) {
+		if got := do(t, tt.r, tt.name, tt.args); !strings.Contains(got, tt.want) ||
+			!strings.Contains(got, `"success":false`) {
 			t.Errorf("%s %.80s: %s, want %s", tt.name, tt.args, got, tt.want)
 		}
 	}
@@ -202,7 +208,8 @@ func TestTogether(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			for j := range 3 {
-				if got := do(t, r, "add_memory", fmt.Sprintf(`{"content":"note %d %d"}`, i, j)); !strings.Contains(got, `"success":true`) {
+				if got := do(t, r, "add_memory", fmt.Sprintf(`{"content":"note %d %d"}`, i, j)); !strings.Contains(got,
+					`"success":true`) {
 					t.Error(got)
 				}
 			}
@@ -215,7 +222,8 @@ func TestTogether(t *testing.T) {
 	}
 	defer db.Close()
 	var n, words int
-	if err := db.QueryRow("SELECT (SELECT count(*) FROM memory), (SELECT count(*) FROM memory_text)").Scan(&n, &words); err != nil || n != 24 || words != 24 {
+	if err := db.QueryRow("SELECT (SELECT count(*) FROM memory), (SELECT count(*) FROM memory_text)").Scan(&n,
+		&words); err != nil || n != 24 || words != 24 {
 		t.Errorf("%d memories and %d texts, %v", n, words, err)
 	}
 }

@@ -37,7 +37,8 @@ CREATE VIRTUAL TABLE IF NOT EXISTS memory_text USING fts5 (id UNINDEXED, content
 // open opens the file, which is made if something is to be written.
 func (o Options) open(ctx context.Context, writes bool) (*store, error) {
 	if o.Path == "" {
-		return nil, tool.Errorf(tool.ErrNotAvailable, "There is no place to keep memories: set data in the configuration")
+		return nil, tool.Errorf(tool.ErrNotAvailable, "There is no place to keep memories: set data in the "+
+			"configuration")
 	}
 	if _, err := os.Stat(o.Path); errors.Is(err, fs.ErrNotExist) {
 		if !writes {
@@ -56,7 +57,9 @@ func (o Options) open(ctx context.Context, writes bool) (*store, error) {
 	} else if err != nil {
 		return nil, failed(err)
 	}
-	address := url.URL{Scheme: "file", Opaque: (&url.URL{Path: o.Path}).EscapedPath(), RawQuery: fmt.Sprintf("_pragma=busy_timeout(%d)&_pragma=trusted_schema(0)&_txlock=immediate", o.others.Milliseconds())}
+	address := url.URL{Scheme: "file", Opaque: (&url.URL{Path: o.Path}).EscapedPath(),
+		RawQuery: fmt.Sprintf("_pragma=busy_timeout(%d)&_pragma=trusted_schema(0)&_txlock=immediate",
+			o.others.Milliseconds())}
 	db, err := sql.Open("sqlite", address.String())
 	if err != nil {
 		return nil, failed(err)
@@ -116,7 +119,8 @@ func (s *store) add(ctx context.Context, m *memory) error {
 			return err
 		}
 		if n >= s.o.Max {
-			return tool.Errorf(tool.ErrLimit, "There are %d memories, which is as many as are kept; delete some with delete_memory", n)
+			return tool.Errorf(tool.ErrLimit, "There are %d memories, which is as many as are kept; delete some with "+
+				"delete_memory", n)
 		}
 		return s.put(ctx, tx, m, s.o.Now())
 	})
@@ -141,7 +145,8 @@ func (s *store) put(ctx context.Context, tx *sql.Tx, m *memory, now time.Time) e
 	if _, err := tx.ExecContext(ctx, "DELETE FROM memory_text WHERE id = ?", m.ID); err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, "INSERT INTO memory_text (id, content, tags) VALUES (?, ?, ?)", m.ID, m.Content, strings.Join(m.Tags, " "))
+	_, err = tx.ExecContext(ctx, "INSERT INTO memory_text (id, content, tags) VALUES (?, ?, ?)", m.ID, m.Content,
+		strings.Join(m.Tags, " "))
 	return err
 }
 
@@ -219,7 +224,8 @@ func (s *store) search(ctx context.Context, v *in) ([]memory, error) {
 	if match := words(v.Query); match != "" {
 		from = "memory_text t JOIN memory m ON m.id = t.id"
 		where, args = append(where, "memory_text MATCH ?"), append(args, match)
-		order = "bm25(memory_text, 0, 1, 2) * (0.5 + m.importance), m.updated DESC" // bm25 is the less the better a row fits
+		// bm25 is the less the better a row fits
+		order = "bm25(memory_text, 0, 1, 2) * (0.5 + m.importance), m.updated DESC"
 	} else if strings.TrimSpace(v.Query) != "" {
 		return list, nil // nothing that could be found
 	} else {
@@ -230,7 +236,8 @@ func (s *store) search(ctx context.Context, v *in) ([]memory, error) {
 	}
 	if v.Tags != nil {
 		for _, t := range *v.Tags {
-			where, args = append(where, "EXISTS (SELECT 1 FROM json_each(m.tags) WHERE value = ? COLLATE NOCASE)"), append(args, t)
+			where, args = append(where, "EXISTS (SELECT 1 FROM json_each(m.tags) WHERE value = ? COLLATE NOCASE)"),
+				append(args, t)
 		}
 	}
 	query := "SELECT m." + strings.ReplaceAll(columns, ", ", ", m.") + " FROM " + from
@@ -255,7 +262,9 @@ func (s *store) search(ctx context.Context, v *in) ([]memory, error) {
 // words makes a query of FTS5 of a text: any of its words, or what begins with one. Nothing in it has a meaning of
 // its own.
 func words(text string) string {
-	list := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
+	list := strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
+	})
 	for i, w := range list[:min(len(list), 32)] {
 		list[i] = `"` + w + `"*`
 	}
@@ -276,7 +285,8 @@ func (s *store) stats(ctx context.Context) (*summary, error) {
 	if s.db == nil {
 		return sum, nil
 	}
-	rows, err := s.db.QueryContext(ctx, "SELECT type, count(*), min(created), max(created), sum(length(CAST(content AS BLOB))) FROM memory GROUP BY type")
+	rows, err := s.db.QueryContext(ctx, "SELECT type, count(*), min(created), max(created), sum(length(CAST(content "+
+		"AS BLOB))) FROM memory GROUP BY type")
 	if err != nil {
 		return nil, failed(err)
 	}

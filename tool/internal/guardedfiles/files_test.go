@@ -24,13 +24,16 @@ func write(t *testing.T, dir, name, text string) string {
 
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{".git/hooks/x", ".github/workflows/ci.yml", ".github/readme", "a/b/conftest.py", "node_modules/x/conftest.py", ".wield.yaml", "a/main.go"} {
+	for _, name := range []string{".git/hooks/x", ".github/workflows/ci.yml", ".github/readme", "a/b/conftest.py",
+		"node_modules/x/conftest.py", ".wield.yaml", "a/main.go"} {
 		write(t, dir, name, "")
 	}
-	for _, part := range []string{"HEAD", "objects/x", "refs/x", "config", "hooks/x", "worktrees/w/HEAD", "worktrees/w/commondir"} {
+	for _, part := range []string{"HEAD", "objects/x", "refs/x", "config", "hooks/x", "worktrees/w/HEAD",
+		"worktrees/w/commondir"} {
 		write(t, dir, "store/"+part, "") // what git takes for a repository
 	}
-	for _, name := range []string{"scripts/conv", "scripts/dep.sh", "tools/other", "vendor/lib/.git/HEAD", "target/x/y/.git", "dist/x/.envrc"} {
+	for _, name := range []string{"scripts/conv", "scripts/dep.sh", "tools/other", "vendor/lib/.git/HEAD",
+		"target/x/y/.git", "dist/x/.envrc"} {
 		write(t, dir, name, "")
 	}
 	write(t, dir, ".git/config", `[core]
@@ -54,8 +57,8 @@ func TestFind(t *testing.T) {
 		rel, _ := filepath.Rel(dir, p)
 		got = append(got, filepath.ToSlash(rel))
 	}
-	if want := []string{".git", "scripts/hooks", "shared.gitconfig", "scripts/conv", "scripts/dep.sh", ".wield.yaml", ".github/workflows", "store/hooks", "store/config",
-		"store/worktrees/w/commondir", "a/b/conftest.py",
+	if want := []string{".git", "scripts/hooks", "shared.gitconfig", "scripts/conv", "scripts/dep.sh", ".wield.yaml",
+		".github/workflows", "store/hooks", "store/config", "store/worktrees/w/commondir", "a/b/conftest.py",
 		"vendor/lib/.git", "target/x/y/.git"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -171,7 +174,8 @@ func TestUnlisted(t *testing.T) {
 	}
 	found, _ := Find(dir)
 	changes := Snapshot{}.Changes(Take(found))
-	if want := []Change{{Path: filepath.Join(dir, ".husky")}, {Path: filepath.Join(dir, "sub")}}; len(changes) != 2 || changes[0].Path != want[0].Path || changes[1].Path != want[1].Path {
+	if want := []Change{{Path: filepath.Join(dir, ".husky")}, {Path: filepath.Join(dir, "sub")}}; len(changes) != 2 ||
+		changes[0].Path != want[0].Path || changes[1].Path != want[1].Path {
 		t.Errorf("%v", changes)
 	}
 }
@@ -185,7 +189,8 @@ func TestProject(t *testing.T) {
 	t.Setenv("HOME", dir)
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for name, want := range map[string][2]string{
-		"main/src": {in("main"), ""}, "main": {in("main"), ""}, "tree": {in("tree"), in("main/.git")}, "none": {in("none"), ""},
+		"main/src": {in("main"), ""}, "main": {in("main"), ""}, "tree": {in("tree"), in("main/.git")},
+		"none": {in("none"), ""},
 	} {
 		if top, git := Project(in(name)); top != want[0] || git != want[1] {
 			t.Errorf("%s: %s, %s", name, top, git)

@@ -23,38 +23,43 @@ const (
 var decidingDirs = []string{".git", ".hg", ".svn", ".jj", ".wield"}
 
 // decidingNames are files that are never changed, at any depth.
-var decidingNames = []string{".wield.yaml", ".wield.yml", ".aiignore", ".gitmodules", "tools_registry.json", ".envrc", ".mcp.json",
-	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
-	".kshrc", ".cshrc", ".tcshrc", ".login", ".xprofile", ".xinitrc", ".xsession", ".inputrc", ".gitconfig", ".pam_environment"}
+var decidingNames = []string{".wield.yaml", ".wield.yml", ".aiignore", ".gitmodules", "tools_registry.json", ".envrc",
+	".mcp.json", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc",
+	".zshenv", ".zprofile", ".zlogin", ".kshrc", ".cshrc", ".tcshrc", ".login", ".xprofile", ".xinitrc", ".xsession",
+	".inputrc", ".gitconfig", ".pam_environment"}
 
 // later are files and directories that other programs run: names, or the names that lead to one. A star at
 // the beginning of a name stands for any characters, one at its end too.
 var later = []string{
 	// Services that build and deploy what is pushed.
-	".github/workflows", ".github/actions", ".gitea/workflows", ".forgejo/workflows", ".gitlab-ci.yml", ".gitlab/ci", ".circleci", ".buildkite",
-	".woodpecker", ".woodpecker.yml", ".travis.yml", ".drone.yml", ".cirrus.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml", "jenkinsfile",
-	".build.yml", ".builds", ".semaphore", ".tekton", ".teamcity", ".screwdriver.yaml", "screwdriver.yaml", ".gitpod.yml", "wercker.yml", ".scrutinizer.yml",
+	".github/workflows", ".github/actions", ".gitea/workflows", ".forgejo/workflows", ".gitlab-ci.yml", ".gitlab/ci",
+	".circleci", ".buildkite", ".woodpecker", ".woodpecker.yml", ".travis.yml", ".drone.yml", ".cirrus.yml",
+	"azure-pipelines.yml", "bitbucket-pipelines.yml", "jenkinsfile", ".build.yml", ".builds", ".semaphore", ".tekton",
+	".teamcity", ".screwdriver.yaml", "screwdriver.yaml", ".gitpod.yml", "wercker.yml", ".scrutinizer.yml",
 	"appveyor.yml", ".appveyor.yml", "cloudbuild.yaml", "buildspec.yml",
 	// Hooks of repositories, and which filters and drivers run over their files.
-	".gitattributes", ".husky", ".githooks", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", "lefthook-local.yml", "lefthook.toml", "lefthook.json", ".overcommit.yml", ".simple-git-hooks.*", "simple-git-hooks.*",
-	".arcconfig", ".lintstagedrc*", "lint-staged.config.*",
+	".gitattributes", ".husky", ".githooks", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml",
+	"lefthook-local.yml", "lefthook.toml", "lefthook.json", ".overcommit.yml", ".simple-git-hooks.*",
+	"simple-git-hooks.*", ".arcconfig", ".lintstagedrc*", "lint-staged.config.*",
 	// Editors and development containers.
-	".vscode", ".idea", ".devcontainer", ".devcontainer.json", ".fleet", ".zed", ".helix", "*.code-workspace", "*.sublime-project", ".lvimrc", ".vimrc", ".exrc", ".nvimrc", ".nvim.lua",
-	".dir-locals.el", ".projectile",
+	".vscode", ".idea", ".devcontainer", ".devcontainer.json", ".fleet", ".zed", ".helix", "*.code-workspace",
+	"*.sublime-project", ".lvimrc", ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".dir-locals.el", ".projectile",
 	// Agents and their hooks.
-	".claude", ".cursor", ".codex", ".gemini", ".continue", ".windsurf", ".roo", ".junie", ".aider.conf.yml", ".opencode", "opencode.json*", ".kiro", ".kilocode",
-	".roomodes", ".amazonq", ".qwen", ".trae", ".augment", ".goose", ".crush.json", "crush.json",
+	".claude", ".cursor", ".codex", ".gemini", ".continue", ".windsurf", ".roo", ".junie", ".aider.conf.yml",
+	".opencode", "opencode.json*", ".kiro", ".kilocode", ".roomodes", ".amazonq", ".qwen", ".trae", ".augment",
+	".goose", ".crush.json", "crush.json",
 	// What agents read as orders, whoever wrote it.
-	"agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md", ".cursorrules", ".windsurfrules", ".clinerules", ".goosehints", "qwen.md", "warp.md",
-	".github/copilot-instructions.md", ".github/instructions",
+	"agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md", ".cursorrules", ".windsurfrules",
+	".clinerules", ".goosehints", "qwen.md", "warp.md", ".github/copilot-instructions.md", ".github/instructions",
 	// Interpreters, test runners and debuggers that load a file because it is there.
-	"conftest.py", "sitecustomize.py", "usercustomize.py", "*.pth", ".rprofile", ".irbrc", ".pryrc", ".rspec", ".mocharc.*", ".gdbinit", ".lldbinit",
-	".pdbrc", ".byebugrc", ".rdbgrc", ".psysh.php", ".iex.exs", ".ghci", ".ocamlinit", ".utoprc", ".octaverc", ".renviron", ".tclshrc", ".pylintrc",
+	"conftest.py", "sitecustomize.py", "usercustomize.py", "*.pth", ".rprofile", ".irbrc", ".pryrc", ".rspec",
+	".mocharc.*", ".gdbinit", ".lldbinit", ".pdbrc", ".byebugrc", ".rdbgrc", ".psysh.php", ".iex.exs", ".ghci",
+	".ocamlinit", ".utoprc", ".octaverc", ".renviron", ".tclshrc", ".pylintrc",
 	// Build tools and package managers: which program is run in place of another one.
-	".cargo/config.toml", ".cargo/config", ".yarnrc", ".yarnrc.yml", ".yarn/releases", ".yarn/plugins", ".pnp.cjs", ".pnp.loader.mjs", ".pnpmfile.cjs",
-	".mvn", "gradle/wrapper", "init.gradle", "init.gradle.kts", ".bazelrc", ".bazeliskrc", "mise.toml", ".mise.toml",
-	"mise.local.toml", ".mise.local.toml", ".mise", ".prototools", ".tool-versions", ".sbtopts", ".jvmopts", "bunfig.toml",
-	".npmrc", ".tmux.conf", ".direnvrc",
+	".cargo/config.toml", ".cargo/config", ".yarnrc", ".yarnrc.yml", ".yarn/releases", ".yarn/plugins", ".pnp.cjs",
+	".pnp.loader.mjs", ".pnpmfile.cjs", ".mvn", "gradle/wrapper", "init.gradle", "init.gradle.kts", ".bazelrc",
+	".bazeliskrc", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".mise", ".prototools",
+	".tool-versions", ".sbtopts", ".jvmopts", "bunfig.toml", ".npmrc", ".tmux.conf", ".direnvrc",
 }
 
 // patterns are those of later, taken apart.

@@ -76,7 +76,8 @@ func (c *change) apply(root *files.Root) error {
 	}
 	var err error
 	if c.Exists {
-		err = root.WriteFile(c.Path, c.After, files.WriteOptions{New: !c.Existed, Parents: true, Mode: c.Mode, Expect: c.expect})
+		err = root.WriteFile(c.Path, c.After, files.WriteOptions{New: !c.Existed, Parents: true, Mode: c.Mode,
+			Expect: c.expect})
 	} else if err = c.check(root); err == nil {
 		err = root.Remove(c.Path)
 	}

@@ -81,7 +81,8 @@ func TestLadder(t *testing.T) {
 		step                        edit.Step
 		reason                      FailureReason
 	}{
-		{"exact", program, "\tprintln(\"two\")\n", "\tprintln(\"2\")\n", strings.Replace(program, `"two"`, `"2"`, 1), stepExact, ""},
+		{"exact", program, "\tprintln(\"two\")\n", "\tprintln(\"2\")\n", strings.Replace(program, `"two"`, `"2"`, 1),
+			stepExact, ""},
 		{"a whole line before a part of one", "foo\nfoobar\n", "foo\n", "x\n", "x\nfoobar\n", stepExact, ""},
 		{"part of a line", "a foo b\n", "foo\n", "x\n", "a x b\n", stepInline, ""},
 		{"part of a line, twice", "a foo b foo\n", "foo\n", "x\n", "", "", Ambiguous},
@@ -101,28 +102,39 @@ func TestLadder(t *testing.T) {
 		{"a byte order mark", "\ufeffa\nb\n", "a\n", "x\n", "\ufeffx\nb\n", stepLineEnds, ""},
 		{"trailing blanks", "a  \nb\t\nc\n", "a\nb\n", "a\nx\n", "a  \nx\nc\n", stepTrailing, ""},
 		{"trailing blanks in the edit", "a\nb\nc\n", "a \nb \n", "x\n", "x\nc\n", stepTrailing, ""},
-		{"less indented", program, "println(\"one\")\nprintln(\"two\")\n", "println(\"one\")\nif x {\n\tprintln(\"2\")\n}\n",
-			strings.Replace(program, "\tprintln(\"two\")\n", "\tif x {\n\t\tprintln(\"2\")\n\t}\n", 1), stepIndent, ""},
-		{"indented too far", "a:\n  b: 1\n  c: 2\n", "    b: 1\n    c: 2\n", "    b: 1\n      d: 3\n    c: 4\n", "a:\n  b: 1\n    d: 3\n  c: 4\n", stepIndent, ""},
+		{"less indented", program, "println(\"one\")\nprintln(\"two\")\n",
+			"println(\"one\")\nif x {\n\tprintln(\"2\")\n}\n", strings.Replace(program, "\tprintln(\"two\")\n",
+				"\tif x {\n\t\tprintln(\"2\")\n\t}\n", 1), stepIndent, ""},
+		{"indented too far", "a:\n  b: 1\n  c: 2\n", "    b: 1\n    c: 2\n", "    b: 1\n      d: 3\n    c: 4\n",
+			"a:\n  b: 1\n    d: 3\n  c: 4\n", stepIndent, ""},
 		{"a line that cannot be indented as little", "a:\n  b: 1\n", "    b: 1\n", "b: 2\n", "", "", NotFound},
-		{"blanks for tabs", "f {\n\tif a {\n\t\tb()\n\t}\n}\n", "    if a {\n        b()\n    }\n", "    if a {\n        c()\n        d()\n    }\n",
-			"f {\n\tif a {\n\t\tc()\n\t\td()\n\t}\n}\n", stepIndent, ""},
-		{"tabs for blanks", "def f:\n  if a:\n    b()\n", "\tif a:\n\t\tb()\n", "\tif a:\n\t\tc()\n", "def f:\n  if a:\n    c()\n", stepIndent, ""},
+		{"blanks for tabs", "f {\n\tif a {\n\t\tb()\n\t}\n}\n", "    if a {\n        b()\n    }\n",
+			"    if a {\n        c()\n        d()\n    }\n", "f {\n\tif a {\n\t\tc()\n\t\td()\n\t}\n}\n", stepIndent,
+			""},
+		{"tabs for blanks", "def f:\n  if a:\n    b()\n", "\tif a:\n\t\tb()\n", "\tif a:\n\t\tc()\n",
+			"def f:\n  if a:\n    c()\n", stepIndent, ""},
 		{"uneven indentation is no rule", "a:\n  b\n    c\n", "b\nc\n", "x\n", "", "", NotFound},
-		{"typographic signs", "it’s “here” – now\u00a0then\nz\n", "it's \"here\" - now then\n", "gone\n", "gone\nz\n", stepUnicode, ""},
+		{"typographic signs", "it’s “here” – now\u00a0then\nz\n", "it's \"here\" - now then\n", "gone\n", "gone\nz\n",
+			stepUnicode, ""},
 		{"typographic signs of lines that stay", "it’s\nb\n", "it's\nb\n", "it's\nc\n", "it’s\nc\n", stepUnicode, ""},
-		{"escaped once too often", "say(\"a\")\nb\n", "say(\\\"a\\\")\\nb\n", "say(\\\"c\\\")\\nb\n", "say(\"c\")\nb\n", stepEscapes, ""},
-		{"entities in the edit", "if a < b && c {\n", "if a &lt; b &amp;&amp; c {\n", "if a &gt; b {\n", "if a > b {\n", stepEscapes, ""},
-		{"entities in the file", "<p>a &lt; b</p>\n&lt;x&gt;\n", "<x>\n", "<y>\n", "<p>a &lt; b</p>\n&lt;y&gt;\n", stepEscapes, ""},
-		{"line numbers", program, "    4| \tprintln(\"one\")\n    5| \tprintln(\"two\")\n", "    4| \tprintln(\"1\")\n\tprintln(\"two\")\n",
-			strings.Replace(program, `"one"`, `"1"`, 1), stepNumbers, ""},
+		{"escaped once too often", "say(\"a\")\nb\n", "say(\\\"a\\\")\\nb\n", "say(\\\"c\\\")\\nb\n",
+			"say(\"c\")\nb\n", stepEscapes, ""},
+		{"entities in the edit", "if a < b && c {\n", "if a &lt; b &amp;&amp; c {\n", "if a &gt; b {\n",
+			"if a > b {\n", stepEscapes, ""},
+		{"entities in the file", "<p>a &lt; b</p>\n&lt;x&gt;\n", "<x>\n", "<y>\n", "<p>a &lt; b</p>\n&lt;y&gt;\n",
+			stepEscapes, ""},
+		{"line numbers", program, "    4| \tprintln(\"one\")\n    5| \tprintln(\"two\")\n",
+			"    4| \tprintln(\"1\")\n\tprintln(\"two\")\n", strings.Replace(program, `"one"`, `"1"`, 1), stepNumbers,
+			""},
 		{"numbers that do not count", "a\nb\n", "1: a\n7: b\n", "x\n", "", "", NotFound},
 		{"a fence around it", "a\nb\n", "```go\na\n```\n", "```go\nx\n```\n", "x\nb\n", stepFence, ""},
-		{"lines left out", program, "func main() {\n\t// ...\n\tprintln(\"two\")\n}\n", "func start() {\n\t// ...\n\tprintln(\"2\")\n}\n",
-			strings.NewReplacer("func main", "func start", `"two"`, `"2"`).Replace(program), stepElided, ""},
+		{"lines left out", program, "func main() {\n\t// ...\n\tprintln(\"two\")\n}\n",
+			"func start() {\n\t// ...\n\tprintln(\"2\")\n}\n", strings.NewReplacer("func main", "func start", `"two"`,
+				`"2"`).Replace(program), stepElided, ""},
 		{"left out between what stands twice", "a\nb\na\nc\n", "a\n...\nc\n", "x\n...\nc\n", "", "", NotFound},
 		{"left out and gone", "a\nb\nc\n", "a\n...\nc\n", "a\nc\n", "", "", NotFound},
-		{"text that looks like a reference", "cost\n", "cost\n", "$& $1 $$ $` \\1 &\n", "$& $1 $$ $` \\1 &\n", stepExact, ""},
+		{"text that looks like a reference", "cost\n", "cost\n", "$& $1 $$ $` \\1 &\n", "$& $1 $$ $` \\1 &\n",
+			stepExact, ""},
 		{"similar is not enough", "return value + 1\n", "return value + 2\n", "x\n", "", "", NotFound},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -156,29 +168,40 @@ func TestSyntaxes(t *testing.T) {
 		syntax     Syntax
 		want       map[string]string // "-": the file goes
 	}{
-		{"blocks", "=== FILE: a.txt\n<<<<<<< SEARCH\ntwo\n=======\n2\n>>>>>>> REPLACE\n\n<<<<<<< SEARCH\nfour\n=======\n4\n>>>>>>> REPLACE",
+		{"blocks",
+			"=== FILE: a.txt\n<<<<<<< SEARCH\ntwo\n=======\n2\n>>>>>>> REPLACE\n\n<<<<<<< SEARCH\nfour\n=======\n4\n>>>>>>> REPLACE",
 			SyntaxBlocks, map[string]string{"a.txt": "one\n2\nthree\n4\n"}},
-		{"blocks with longer markers", "=== FILE: `a.txt`\n<<<<<<<<< SEARCH\ntwo\n=========\n<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n>>>>>>>>> REPLACE\n",
+		{"blocks with longer markers",
+			"=== FILE: `a.txt`\n<<<<<<<<< SEARCH\ntwo\n=========\n<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n>>>>>>>>> REPLACE\n",
 			SyntaxBlocks, map[string]string{"a.txt": "one\n<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\nthree\nfour\n"}},
-		{"whole", "=== FILE: new/c.txt\n\n  indented\nlast", SyntaxWhole, map[string]string{"new/c.txt": "\n  indented\nlast"}},
+		{"whole", "=== FILE: new/c.txt\n\n  indented\nlast", SyntaxWhole,
+			map[string]string{"new/c.txt": "\n  indented\nlast"}},
 		{"whole, over a file", "=== FILE: dir/b.txt\ny\n", SyntaxWhole, map[string]string{"dir/b.txt": "y\n"}},
-		{"aider", "Here it is:\n\na.txt\n```text\n<<<<<<< SEARCH\ntwo\n=======\n2\n>>>>>>> REPLACE\n```\n\n**`dir/b.txt`:**\n```\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n```\n",
+		{"aider",
+			"Here it is:\n\na.txt\n```text\n<<<<<<< SEARCH\ntwo\n=======\n2\n>>>>>>> REPLACE\n```\n\n**`dir/b.txt`:**\n```\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n```\n",
 			SyntaxAider, map[string]string{"a.txt": "one\n2\nthree\nfour\n", "dir/b.txt": "y\n"}},
-		{"aider, a new file", "c.txt\n<<<<<<< SEARCH\n=======\nnew\n>>>>>>> REPLACE\n", SyntaxAider, map[string]string{"c.txt": "new\n"}},
-		{"aider, the same file again", "a.txt\n<<<<<<< SEARCH\none\n=======\n1\n>>>>>>> REPLACE\nand\n<<<<<<< SEARCH\nfour\n=======\n4\n>>>>>>> REPLACE\n",
+		{"aider, a new file", "c.txt\n<<<<<<< SEARCH\n=======\nnew\n>>>>>>> REPLACE\n", SyntaxAider,
+			map[string]string{"c.txt": "new\n"}},
+		{"aider, the same file again",
+			"a.txt\n<<<<<<< SEARCH\none\n=======\n1\n>>>>>>> REPLACE\nand\n<<<<<<< SEARCH\nfour\n=======\n4\n>>>>>>> REPLACE\n",
 			SyntaxAider, map[string]string{"a.txt": "1\ntwo\nthree\n4\n"}},
-		{"patch", "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+2\n three\n*** Add File: c.txt\n+new\n+file\n*** Delete File: gone.txt\n*** End Patch\n",
+		{"patch",
+			"*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+2\n three\n*** Add File: c.txt\n+new\n+file\n*** Delete File: gone.txt\n*** End Patch\n",
 			SyntaxPatch, map[string]string{"a.txt": "one\n2\nthree\nfour\n", "c.txt": "new\nfile\n", "gone.txt": "-"}},
-		{"patch that moves", "*** Begin Patch\n*** Update File: dir/b.txt\n*** Move to: dir/c.txt\n@@\n-x\n+y\n*** End Patch", SyntaxPatch,
-			map[string]string{"dir/b.txt": "-", "dir/c.txt": "y\n"}},
-		{"patch at the end", "*** Begin Patch\n*** Update File: a.txt\n@@\n+five\n*** End of File\n*** End Patch", SyntaxPatch,
-			map[string]string{"a.txt": "one\ntwo\nthree\nfour\nfive\n"}},
+		{"patch that moves",
+			"*** Begin Patch\n*** Update File: dir/b.txt\n*** Move to: dir/c.txt\n@@\n-x\n+y\n*** End Patch",
+			SyntaxPatch, map[string]string{"dir/b.txt": "-", "dir/c.txt": "y\n"}},
+		{"patch at the end", "*** Begin Patch\n*** Update File: a.txt\n@@\n+five\n*** End of File\n*** End Patch",
+			SyntaxPatch, map[string]string{"a.txt": "one\ntwo\nthree\nfour\nfive\n"}},
 		{"patch behind a scope", "*** Begin Patch\n*** Update File: a.txt\n@@ two\n+2.5\n*** End Patch", SyntaxPatch,
 			map[string]string{"a.txt": "one\ntwo\n2.5\nthree\nfour\n"}},
-		{"unified", "--- a/a.txt\n+++ b/a.txt\n@@ -40,3 +41,3 @@ nonsense\n one\n-two\n+2\n three\n", SyntaxUnified, map[string]string{"a.txt": "one\n2\nthree\nfour\n"}},
-		{"unified, new and gone", "diff --git a/c b/c\nnew file mode 100644\n--- /dev/null\n+++ b/c\n@@ -0,0 +1 @@\n+new\n\\ No newline at end of file\n--- a/gone.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-bye\n",
+		{"unified", "--- a/a.txt\n+++ b/a.txt\n@@ -40,3 +41,3 @@ nonsense\n one\n-two\n+2\n three\n", SyntaxUnified,
+			map[string]string{"a.txt": "one\n2\nthree\nfour\n"}},
+		{"unified, new and gone",
+			"diff --git a/c b/c\nnew file mode 100644\n--- /dev/null\n+++ b/c\n@@ -0,0 +1 @@\n+new\n\\ No newline at end of file\n--- a/gone.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-bye\n",
 			SyntaxUnified, map[string]string{"c": "new", "gone.txt": "-"}},
-		{"unified, renamed", "--- a/dir/b.txt\n+++ b/dir/d.txt\n@@ -1 +1 @@\n-x\n+y\n", SyntaxUnified, map[string]string{"dir/b.txt": "-", "dir/d.txt": "y\n"}},
+		{"unified, renamed", "--- a/dir/b.txt\n+++ b/dir/d.txt\n@@ -1 +1 @@\n-x\n+y\n", SyntaxUnified,
+			map[string]string{"dir/b.txt": "-", "dir/d.txt": "y\n"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root := open(t, before)
@@ -236,16 +259,22 @@ func TestNoEdits(t *testing.T) {
 		line             int
 	}{
 		{"prose", "Nothing to do.", "no edit in any syntax", 1},
-		{"two files in a block", "=== FILE: safe.txt\n=== FILE: target.sh\n<<<<<<< SEARCH\nAAA\n=======\nevil\n>>>>>>> REPLACE", "multiple files (safe.txt, target.sh)", 2},
-		{"a divider in the text", "=== FILE: f\n<<<<<<< SEARCH\na\n=======\nb\n=======\nc\n>>>>>>> REPLACE", "two dividers", 6},
-		{"a group in a group", "=== FILE: f\n<<<<<<< SEARCH\na\n<<<<<<< SEARCH\n=======\nb\n>>>>>>> REPLACE", "begins inside the one of line 2", 4},
+		{"two files in a block",
+			"=== FILE: safe.txt\n=== FILE: target.sh\n<<<<<<< SEARCH\nAAA\n=======\nevil\n>>>>>>> REPLACE",
+			"multiple files (safe.txt, target.sh)", 2},
+		{"a divider in the text", "=== FILE: f\n<<<<<<< SEARCH\na\n=======\nb\n=======\nc\n>>>>>>> REPLACE",
+			"two dividers", 6},
+		{"a group in a group", "=== FILE: f\n<<<<<<< SEARCH\na\n<<<<<<< SEARCH\n=======\nb\n>>>>>>> REPLACE",
+			"begins inside the one of line 2", 4},
 		{"no divider", "=== FILE: f\n<<<<<<< SEARCH\na\n>>>>>>> REPLACE", "no divider", 4},
 		{"cut short", "=== FILE: f\n<<<<<<< SEARCH\na\n=======\nb\n", "does not end", 5},
-		{"text outside", "=== FILE: f\nhello\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE", "outside of any group", 2},
+		{"text outside", "=== FILE: f\nhello\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE",
+			"outside of any group", 2},
 		{"no file", "=== FILE: \n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE", "Empty filename", 1},
 		{"aider without a name", "a b c\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE", "no file is named", 2},
 		{"patch cut short", "*** Begin Patch\n*** Update File: f\n@@\n-a\n+b\n", "no line *** End Patch", 5},
-		{"patch with a strange line", "*** Begin Patch\n*** Update File: f\n@@\n-a\nb\n*** End Patch\n", "begins with a blank, - or +", 5},
+		{"patch with a strange line", "*** Begin Patch\n*** Update File: f\n@@\n-a\nb\n*** End Patch\n",
+			"begins with a blank, - or +", 5},
 		{"patch without changes", "*** Begin Patch\n*** Update File: f\n*** End Patch\n", "changes nothing", 3},
 		{"empty patch", "*** Begin Patch\n*** End Patch\n", "empty", 2},
 		{"diff without hunks", "--- a/f\n+++ b/f\n", "no hunk for f", 1},
@@ -263,7 +292,8 @@ func TestNoEdits(t *testing.T) {
 func TestAllOrNothing(t *testing.T) {
 	before := map[string]string{"a": "one\n", "b": "two\n"}
 	root := open(t, before)
-	_, err := run(root, "`a`\n<<<<<<< SEARCH\none\n=======\n1\n>>>>>>> REPLACE\n`b`\n<<<<<<< SEARCH\nzwei\n=======\n2\n>>>>>>> REPLACE\n`c`\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n")
+	_, err := run(root,
+		"`a`\n<<<<<<< SEARCH\none\n=======\n1\n>>>>>>> REPLACE\n`b`\n<<<<<<< SEARCH\nzwei\n=======\n2\n>>>>>>> REPLACE\n`c`\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n")
 	var f *Failures
 	if !errors.As(err, &f) || len(f.List) != 2 || f.Good != 1 || !errors.Is(err, NotFound) || !errors.Is(err, NoFile) {
 		t.Fatalf("%v", err)
@@ -298,7 +328,8 @@ func TestRollback(t *testing.T) {
 // TestStale: a file that changed after it was read is left alone, with all others.
 func TestStale(t *testing.T) {
 	root := open(t, map[string]string{"a": "one\n", "b": "two\n"})
-	changes, err := Plan(root, []Op{{Kind: Replace, Path: "a", Old: "one", With: "1"}, {Kind: Replace, Path: "b", Old: "two", With: "2"}})
+	changes, err := Plan(root, []Op{{Kind: Replace, Path: "a", Old: "one", With: "1"},
+		{Kind: Replace, Path: "b", Old: "two", With: "2"}})
 	if err != nil {
 		t.Fatal(err)
 	}

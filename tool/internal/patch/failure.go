@@ -87,12 +87,13 @@ var messages = map[FailureReason]string{
 	Ambiguous: "search text found several times (ambiguous)",
 	NoScope:   "a line that must stand before the change is not in the file",
 	Empty:     "there is no search text, and the file is not empty",
-	Already:   "search text not found, but the text that should replace it is in the file: this edit seems to be applied already",
-	NoFile:    "there is no such file",
-	Exists:    "the file exists already",
-	NotText:   "the file is not UTF-8 text and cannot be edited",
-	Stale:     "the file has changed since it was read",
-	Unusable:  "the file cannot be used",
+	Already: "search text not found, but the text that should replace it is in the file: this edit seems to be " +
+		"applied already",
+	NoFile:   "there is no such file",
+	Exists:   "the file exists already",
+	NotText:  "the file is not UTF-8 text and cannot be edited",
+	Stale:    "the file has changed since it was read",
+	Unusable: "the file cannot be used",
 }
 
 // Failures are all failures of a list of operations. None of the operations was carried out.
@@ -111,7 +112,8 @@ func (f *Failures) Error() string {
 		b.WriteString(one.Error())
 	}
 	if f.Good > 0 {
-		fmt.Fprintf(&b, "\nNothing was written. %s would have worked; send all edits again.", counted(f.Good, "other edit"))
+		fmt.Fprintf(&b, "\nNothing was written. %s would have worked; send all edits again.",
+			counted(f.Good, "other edit"))
 	}
 	return b.String()
 }
@@ -269,7 +271,8 @@ func (d *document) alike(search []string) (best, most int) {
 }
 
 func words(l string) []string {
-	all := strings.FieldsFunc(strings.ToLower(l), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
+	all := strings.FieldsFunc(strings.ToLower(l),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
 	return slices.DeleteFunc(all, func(w string) bool { return len(w) < tellingWord })
 }
 

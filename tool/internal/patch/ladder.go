@@ -73,14 +73,17 @@ func (d *document) place(h *Hunk, ordered bool, from int) (placement, *miss) {
 	for _, r := range ladder {
 		places := r.find(d, h)
 		if h.AtEnd {
-			places = slices.DeleteFunc(places, func(f found) bool { return f.splices[len(f.splices)-1].to != len(d.lines) })
+			places = slices.DeleteFunc(places, func(f found) bool {
+				return f.splices[len(f.splices)-1].to != len(d.lines)
+			})
 		}
 		if len(h.Scope) > 0 {
 			places = slices.DeleteFunc(places, func(f found) bool { return f.line < scope })
 			places = places[:min(1, len(places))] // the first behind its scope is what is meant
 		}
 		if ordered && len(places) > 1 {
-			if later := slices.DeleteFunc(slices.Clone(places), func(f found) bool { return f.line < from }); len(later) > 0 {
+			if later := slices.DeleteFunc(slices.Clone(places), func(f found) bool { return f.line < from }); len(
+				later) > 0 {
 				places = later
 			}
 		}
@@ -203,8 +206,8 @@ func equalButSigns(file, want string) bool {
 var plainSigns = strings.NewReplacer(
 	"‘", "'", "’", "'", "‚", "'", "‛", "'", "′", "'", "“", `"`, "”", `"`, "„", `"`, "‟", `"`, "″", `"`,
 	"‐", "-", "‑", "-", "‒", "-", "–", "-", "—", "-", "―", "-", "−", "-", "…", "...",
-	"\u00a0", " ", "\u2002", " ", "\u2003", " ", "\u2007", " ", "\u2009", " ", "\u200a", " ", "\u202f", " ", "\u3000", " ",
-	"\u200b", "", "\ufeff", "")
+	"\u00a0", " ", "\u2002", " ", "\u2003", " ", "\u2007", " ", "\u2009", " ", "\u200a", " ", "\u202f", " ", "\u3000",
+	" ", "\u200b", "", "\ufeff", "")
 
 // within finds a text that is part of a line, or of several.
 func within(d *document, h *Hunk) []found {
@@ -246,7 +249,8 @@ func (d *document) inline(old, with string) []found {
 		}
 		text := whole[lineAt:i] + with + whole[i+len(old):to-1]
 		lines := strings.Split(text, "\n")
-		all = append(all, found{line, []splice{{from: line, to: last + 1, lines: lines, keep: d.keepEnds(line, last+1, len(lines))}}})
+		all = append(all,
+			found{line, []splice{{from: line, to: last + 1, lines: lines, keep: d.keepEnds(line, last+1, len(lines))}}})
 		at = i + len(old)
 	}
 }

@@ -166,7 +166,8 @@ func rewritten(writings ...func(search, replace []string) (s, r []string, ok boo
 				continue
 			}
 			again := newHunk(search, replace, h.Line)
-			for _, find := range []func(*document, *Hunk) []found{whereLines(equal), whereLines(equalButTrailing), shifted} {
+			for _, find := range []func(*document, *Hunk) []found{whereLines(equal), whereLines(equalButTrailing),
+				shifted} {
 				if all := find(d, &again); len(all) > 0 {
 					return all
 				}

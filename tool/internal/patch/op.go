@@ -53,11 +53,12 @@ type Op struct {
 
 // A Hunk is one place of a file.
 type Hunk struct {
-	Lines  []Line
-	Scope  []string // lines that stand before the place, each behind the one before
-	AtEnd  bool     // the place is the end of the file
-	Inline bool     // its text may be part of a line: that of a search and replace block may, a patch is made of whole lines
-	Line   int      // where the hunk begins in the text, from 1
+	Lines []Line
+	Scope []string // lines that stand before the place, each behind the one before
+	AtEnd bool     // the place is the end of the file
+	// its text may be part of a line: that of a search and replace block may, a patch is made of whole lines
+	Inline bool
+	Line   int // where the hunk begins in the text, from 1
 }
 
 // A Line is one line of a hunk, without its line end.
@@ -126,7 +127,8 @@ func newHunk(search, replace []string, line int) Hunk {
 		head++
 	}
 	tail := 0
-	for tail < len(search)-head && tail < len(replace)-head && search[len(search)-1-tail] == replace[len(replace)-1-tail] {
+	for tail < len(search)-head && tail < len(replace)-head &&
+		search[len(search)-1-tail] == replace[len(replace)-1-tail] {
 		tail++
 	}
 	add(Keep, search[:head]...)

@@ -50,7 +50,8 @@ func Parse(text string) ([]Op, error) {
 	case SyntaxWhole:
 		return parseWhole(text)
 	}
-	return nil, &SyntaxError{Syntax: "unknown", Line: 1, Msg: "this is no edit in any syntax: write \"=== FILE: path\" and then groups of " +
+	return nil, &SyntaxError{Syntax: "unknown", Line: 1, Msg: "this is no edit in any syntax: write \"=== FILE: " +
+		"path\" and then groups of " +
 		"<<<<<<< SEARCH, =======, >>>>>>> REPLACE"}
 }
 
@@ -80,8 +81,8 @@ func unquotePath(p string) string {
 	return p
 }
 
-// marker returns how often mark stands at the beginning of a line that otherwise says word, or 0. A longer row of marks is
-// what a group is written with whose text has lines that look like markers.
+// marker returns how often mark stands at the beginning of a line that otherwise says word, or 0. A longer row of marks
+// is what a group is written with whose text has lines that look like markers.
 func marker(l string, mark byte, word string) int {
 	n := 0
 	for n < len(l) && l[n] == mark {
@@ -113,20 +114,26 @@ func readGroup(s Syntax, lines []string, i int) (group, error) {
 		switch {
 		case marker(l, '=', "") == n:
 			if divider > 0 {
-				return group{}, &SyntaxError{s, k + 1, "the group that begins on line " + itoa(i+1) + " has two dividers; if its text holds such a " +
-					"line, write all three markers of the group with more of their signs"}
+				return group{},
+					&SyntaxError{s, k + 1, "the group that begins on line " + itoa(i+1) +
+						" has two dividers; if its text holds such a " + "line, write all three markers of the group " +
+						"with more of their signs"}
 			}
 			divider = k
 		case marker(l, '<', searchWord) == n:
-			return group{}, &SyntaxError{s, k + 1, "a group begins inside the one of line " + itoa(i+1) + ", which has no >>>>>>> REPLACE yet"}
+			return group{},
+				&SyntaxError{s, k + 1, "a group begins inside the one of line " + itoa(i+1) +
+					", which has no >>>>>>> REPLACE yet"}
 		case marker(l, '>', replaceWord) == n:
 			if divider == 0 {
-				return group{}, &SyntaxError{s, k + 1, "the group that begins on line " + itoa(i+1) + " has no divider ======="}
+				return group{},
+					&SyntaxError{s, k + 1, "the group that begins on line " + itoa(i+1) + " has no divider ======="}
 			}
 			return group{search: lines[i+1 : divider], replace: lines[divider+1 : k], end: k + 1}, nil
 		}
 	}
-	return group{}, &SyntaxError{s, len(lines), "the group that begins on line " + itoa(i+1) + " does not end with >>>>>>> REPLACE"}
+	return group{},
+		&SyntaxError{s, len(lines), "the group that begins on line " + itoa(i+1) + " does not end with >>>>>>> REPLACE"}
 }
 
 // parseBlocks reads SyntaxBlocks: one file, and the groups that change it.
@@ -207,7 +214,8 @@ func parseAider(text string) ([]Op, error) {
 			path = ops[len(ops)-1].Path
 		}
 		if path == "" {
-			return nil, &SyntaxError{SyntaxAider, i + 1, "Missing === FILE: header, and no file is named in the three lines before the group"}
+			return nil, &SyntaxError{SyntaxAider, i + 1, "Missing === FILE: header, and no file is named in the " +
+				"three lines before the group"}
 		}
 		g, err := readGroup(SyntaxAider, lines, i)
 		if err != nil {
@@ -222,7 +230,8 @@ func parseAider(text string) ([]Op, error) {
 	return ops, nil
 }
 
-// addGroup adds a group to the operation on its file, if that is the last one. A group without search text makes the file.
+// addGroup adds a group to the operation on its file, if that is the last one. A group without search text makes the
+// file.
 func addGroup(ops []Op, path string, g group, line int) []Op {
 	if len(strings.TrimSpace(strings.Join(g.search, ""))) == 0 {
 		return append(ops, Op{Kind: Create, Path: path, New: true, Content: joinLines(g.replace), Line: line})
@@ -236,11 +245,11 @@ func addGroup(ops []Op, path string, g group, line int) []Op {
 }
 
 // bareNames are names of files that look like words.
-var bareNames = []string{"Makefile", "Dockerfile", "Containerfile", "Justfile", "Rakefile", "Gemfile", "Procfile", "Vagrantfile",
-	"LICENSE", "README", "CHANGELOG", "AUTHORS", "NOTICE", "OWNERS", "CODEOWNERS"}
+var bareNames = []string{"Makefile", "Dockerfile", "Containerfile", "Justfile", "Rakefile", "Gemfile", "Procfile",
+	"Vagrantfile", "LICENSE", "README", "CHANGELOG", "AUTHORS", "NOTICE", "OWNERS", "CODEOWNERS"}
 
-// nameIn returns the name of a file that a line consists of, with what models put around it, or "". A word alone is a name
-// only if it is marked as code or is a usual one.
+// nameIn returns the name of a file that a line consists of, with what models put around it, or "". A word alone is a
+// name only if it is marked as code or is a usual one.
 func nameIn(l string) string {
 	l = strings.TrimSpace(l)
 	if strings.HasPrefix(l, "```") || strings.HasPrefix(l, "~~~") {

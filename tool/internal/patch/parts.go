@@ -10,9 +10,10 @@ type Part struct {
 	Op   Op  // what it does, if it stands alone
 	Line int // where it begins in the text, from 1
 
-	at      lineRange
-	section lineRange // all that is about its file, which goes with its last part; of groups, which need no section, their own lines
-	op      int       // which operation of the text it belongs to
+	at lineRange
+	// all that is about its file, which goes with its last part; of groups, which need no section, their own lines
+	section lineRange
+	op      int // which operation of the text it belongs to
 }
 
 // A lineRange is the lines [from, to) of a text, from 0.

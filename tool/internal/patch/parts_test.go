@@ -15,13 +15,18 @@ var partsTexts = []struct {
 	name, text string
 	paths      []string
 }{
-	{"blocks", "=== FILE: a\n" + pairOf("1", "2") + "\n" + pairOf("3", "4") + pairOf("5", "6"), []string{"a", "a", "a"}},
+	{"blocks", "=== FILE: a\n" + pairOf("1", "2") + "\n" + pairOf("3", "4") + pairOf("5", "6"),
+		[]string{"a", "a", "a"}},
 	{"blocks alone", "=== FILE: a\n" + pairOf("1", "2"), []string{"a"}},
-	{"aider", "a.x\n" + pairOf("1", "2") + "\nb.x\n" + pairOf("3", "4") + "c.x\n" + pairOf("", "5"), []string{"a.x", "b.x", "c.x"}},
-	{"aider unnamed", "a.x\n" + pairOf("1", "2") + "b.x\n" + pairOf("3", "4") + "\n" + pairOf("5", "6"), []string{"a.x", "b.x", "b.x"}},
-	{"patch", "*** Begin Patch\n*** Update File: a\n@@\n-1\n+2\n@@ f()\n-3\n+4\n*** Add File: b\n+x\n*** Delete File: c\n*** Update File: d\n*** Move to: e\n@@\n-1\n+2\n*** End Patch\n",
+	{"aider", "a.x\n" + pairOf("1", "2") + "\nb.x\n" + pairOf("3", "4") + "c.x\n" + pairOf("", "5"),
+		[]string{"a.x", "b.x", "c.x"}},
+	{"aider unnamed", "a.x\n" + pairOf("1", "2") + "b.x\n" + pairOf("3", "4") + "\n" + pairOf("5", "6"),
+		[]string{"a.x", "b.x", "b.x"}},
+	{"patch",
+		"*** Begin Patch\n*** Update File: a\n@@\n-1\n+2\n@@ f()\n-3\n+4\n*** Add File: b\n+x\n*** Delete File: c\n*** Update File: d\n*** Move to: e\n@@\n-1\n+2\n*** End Patch\n",
 		[]string{"a", "a", "b", "c", "d"}},
-	{"unified", "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n@@ -9 +9 @@\n-3\n+4\ndiff --git a/b b/b\n--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+x\n--- a/c\n+++ b/c\n@@ -1 +1 @@\n-5\n+6\n",
+	{"unified",
+		"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n@@ -9 +9 @@\n-3\n+4\ndiff --git a/b b/b\n--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+x\n--- a/c\n+++ b/c\n@@ -1 +1 @@\n-5\n+6\n",
 		[]string{"a", "a", "b", "c"}},
 }
 
@@ -99,7 +104,8 @@ func shown(op Op) string {
 
 // TestPartsTogether carries out a text at once and part by part, and compares what becomes of the files.
 func TestPartsTogether(t *testing.T) {
-	before := memory{"a": []byte("1\nf()\n3\n5\n"), "a.x": []byte("1\n"), "b.x": []byte("3\n5\n"), "c": []byte("5\n"), "d": []byte("1\n")}
+	before := memory{"a": []byte("1\nf()\n3\n5\n"), "a.x": []byte("1\n"), "b.x": []byte("3\n5\n"), "c": []byte("5\n"),
+		"d": []byte("1\n")}
 	for _, c := range partsTexts {
 		ops, err := Parse(c.text)
 		if err != nil {

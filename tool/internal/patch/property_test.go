@@ -15,7 +15,8 @@ import (
 // TestAnyEdit takes a piece out of a random file, gives it to the ladder as a model might have written it down, and
 // checks that the piece is replaced, that nothing else changes, and that a piece which stands twice is refused.
 func TestAnyEdit(t *testing.T) {
-	word := rapid.SampledFrom([]string{"a", "b := 1", "\tif x {", "\t\treturn y", "}", "", "  key: value", "don’t", "x &amp; y", "\"q\""})
+	word := rapid.SampledFrom([]string{"a", "b := 1", "\tif x {", "\t\treturn y", "}", "", "  key: value", "don’t",
+		"x &amp; y", "\"q\""})
 	spoil := map[string]func(string) string{
 		"as it is":        func(l string) string { return l },
 		"trailing blanks": func(l string) string { return l + "  " },
@@ -63,7 +64,8 @@ func TestAnyEdit(t *testing.T) {
 		s := place.splices[0]
 		got := d.apply(place.splices).String()
 		want := strings.Join(slices.Concat(lines[:from], []string{added}, lines[to:]), ending)
-		if strings.TrimRight(got, "\r\n") != strings.TrimRight(want, "\r\n") && s.from == from && place.step != stepInline {
+		if strings.TrimRight(got, "\r\n") != strings.TrimRight(want, "\r\n") && s.from == from &&
+			place.step != stepInline {
 			t.Fatalf("%s (%s): got %q, want %q", how, place.step, got, want)
 		}
 		if strings.HasSuffix(got, "\n") != strings.HasSuffix(text, "\n") && got != "" {
@@ -78,8 +80,10 @@ func TestAnyEdit(t *testing.T) {
 // FuzzParse: no text makes the readers fail otherwise than with an error, and what they read can be looked for.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
-		"=== FILE: f\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n", "*** Begin Patch\n*** Update File: f\n@@ x\n-a\n+b\n*** End of File\n*** End Patch\n",
-		"--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n", "f.go\n```\n<<<<<<< SEARCH\n...\na\n=======\n...\nb\n>>>>>>> REPLACE\n```\n",
+		"=== FILE: f\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n",
+		"*** Begin Patch\n*** Update File: f\n@@ x\n-a\n+b\n*** End of File\n*** End Patch\n",
+		"--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n",
+		"f.go\n```\n<<<<<<< SEARCH\n...\na\n=======\n...\nb\n>>>>>>> REPLACE\n```\n",
 	} {
 		f.Add(text, "a\nx\r\na\n\ta")
 	}
@@ -105,7 +109,8 @@ func FuzzParse(f *testing.F) {
 		}
 		for i := range changes {
 			changes[i].Summary()
-			if d := changes[i].Diff(3); (d == "") == (string(changes[i].Before) != string(changes[i].After)) && len(changes[i].Before)+len(changes[i].After) > 0 {
+			if d := changes[i].Diff(3); (d == "") == (string(changes[i].Before) != string(changes[i].After)) &&
+				len(changes[i].Before)+len(changes[i].After) > 0 {
 				t.Errorf("a change and its diff differ: %q", d)
 			}
 		}

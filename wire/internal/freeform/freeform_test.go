@@ -38,11 +38,13 @@ func TestFill(t *testing.T) {
 	}{
 		{"none", Grammar{}, "d", `{"type":"string"}`},
 		{"a regular expression", Grammar{"regex", `a|b"`}, "d", `{"type":"string","pattern":"^(?:a|b\")$"}`},
-		{"another", Grammar{"lark", "start: A"}, "d\n\nThe whole text of input follows this grammar (lark):\nstart: A", `{"type":"string"}`},
+		{"another", Grammar{"lark", "start: A"}, "d\n\nThe whole text of input follows this grammar (lark):\nstart: A",
+			`{"type":"string"}`},
 	} {
 		tool := chat.Tool{Description: "d"}
 		c.g.Fill(&tool)
-		want := `{"type":"object","properties":{"input":` + c.want + `},"required":["input"],"additionalProperties":false}`
+		want := `{"type":"object","properties":{"input":` + c.want +
+			`},"required":["input"],"additionalProperties":false}`
 		if string(tool.Parameters) != want || tool.Description != c.about {
 			t.Errorf("%s: %s, %q", c.name, tool.Parameters, tool.Description)
 		}
