@@ -6,7 +6,8 @@ import "wield/dialect/internal/render"
 var jsonRows = []Dialect{
 	{Name: "longcat", Class: classJSON, Models: "LongCat-Flash",
 		Summary: "a JSON object between <longcat_tool_call> tags",
-		Example: `<longcat_tool_call>{"name":"N","arguments":{"k":"v"}}</longcat_tool_call>`, openers: []opener{
+		Example: `<longcat_tool_call>{"name":"N","arguments":{"k":"v"}}</longcat_tool_call>`,
+		openers: []opener{
 			{literal: "<longcat_tool_call>", use: useJSON, closer: "</longcat_tool_call>"},
 			{literal: "</longcat_tool_call>", use: useEnd},
 		},
@@ -14,7 +15,8 @@ var jsonRows = []Dialect{
 			Results: &render.ResultsLongcat}},
 	{Name: "tool-calls-json", Class: classJSON, Models: "Jamba, Hunyuan-A13B, Apriel 1.5 and 1.6, MiniMax-M1",
 		Summary: "a JSON list, or one object per line, between <tool_calls> tags",
-		Example: `<tool_calls>[{"name":"N","arguments":{"k":"v"}}]</tool_calls>`, openers: []opener{
+		Example: `<tool_calls>[{"name":"N","arguments":{"k":"v"}}]</tool_calls>`,
+		openers: []opener{
 			{literal: "<tool_calls>", use: useJSON, closer: "</tool_calls>"},
 			{literal: "</tool_calls>", use: useEnd},
 		},
@@ -22,7 +24,8 @@ var jsonRows = []Dialect{
 			Tools: render.ToolsTag}},
 	{Name: "nemotron", Class: classJSON, Models: "Nemotron Nano v2",
 		Summary: "a JSON list between <TOOLCALL> tags",
-		Example: `<TOOLCALL>[{"name":"N","arguments":{"k":"v"}}]</TOOLCALL>`, openers: []opener{
+		Example: `<TOOLCALL>[{"name":"N","arguments":{"k":"v"}}]</TOOLCALL>`,
+		openers: []opener{
 			{literal: "<TOOLCALL>", use: useJSON, closer: "</TOOLCALL>"},
 			{literal: "</TOOLCALL>", use: useEnd},
 		},
@@ -30,7 +33,8 @@ var jsonRows = []Dialect{
 			Tools: render.ToolsAvailable, Results: &render.ResultsNemotron}},
 	{Name: "granite3", Class: classJSON, Models: "Granite 3.0 to 3.3",
 		Summary: "a JSON list after <|tool_call|>, without a closing token",
-		Example: `<|tool_call|>[{"name":"N","arguments":{"k":"v"}}]`, openers: []opener{
+		Example: `<|tool_call|>[{"name":"N","arguments":{"k":"v"}}]`,
+		openers: []opener{
 			{literal: "<|tool_call|>", use: useJSON},
 			{literal: "<tool_call>", use: useJSON, optional: true},
 		},
@@ -62,7 +66,8 @@ var jsonRows = []Dialect{
 			Tools: render.ToolsMistral, Results: &render.ResultsMistral}},
 	{Name: "internlm2", Class: classJSON, Models: "InternLM2, Intern-S1",
 		Summary: "a JSON object between <|action_start|><|plugin|> and <|action_end|>",
-		Example: `<|action_start|><|plugin|>{"name":"N","parameters":{"k":"v"}}<|action_end|>`, openers: []opener{
+		Example: `<|action_start|><|plugin|>{"name":"N","parameters":{"k":"v"}}<|action_end|>`,
+		openers: []opener{
 			{literal: "<|action_start|>", use: useBody, then: "<|plugin|>", body: jsonBody(false),
 				closer: "<|action_end|>"},
 			{literal: "<|action_end|>", use: useEnd},
@@ -71,7 +76,8 @@ var jsonRows = []Dialect{
 			Call: render.CallObject(`{"name": `, `, "parameters": `)}},
 	{Name: "gigachat3", Class: classJSON, Models: "GigaChat 3 and 3.1",
 		Summary: "a JSON object in a message whose role is function call",
-		Example: `<|function_call|>{"name":"N","arguments":{"k":"v"}}`, openers: []opener{
+		Example: `<|function_call|>{"name":"N","arguments":{"k":"v"}}`,
+		openers: []opener{
 			{literal: "<|message_sep|>", use: useBody, then: "function call<|role_sep|>", body: jsonBody(false)},
 			{literal: "<|message_sep|>", use: useBody, then: "user<|role_sep|>", body: newForeign},
 			{literal: "<|message_sep|>", use: useBody, then: "system<|role_sep|>", body: newForeign},
@@ -82,14 +88,16 @@ var jsonRows = []Dialect{
 		write: render.Row{Open: "<|function_call|>", Call: render.CallName}},
 	{Name: "pangu", Class: classJSON, Models: "openPangu",
 		Summary: "a JSON list between <|tool_call_start|> and <|tool_call_end|>",
-		Example: `<|tool_call_start|>[{"name":"N","arguments":{"k":"v"}}]<|tool_call_end|>`, openers: []opener{
+		Example: `<|tool_call_start|>[{"name":"N","arguments":{"k":"v"}}]<|tool_call_end|>`,
+		openers: []opener{
 			{literal: "<|tool_call_start|>", use: useJSON, closer: "<|tool_call_end|>"},
 			{literal: "<|tool_call_end|>", use: useEnd},
 		},
 		write: render.Row{Head: "<|tool_call_start|>[", Sep: ", ", Tail: "]<|tool_call_end|>", Call: render.CallName}},
 	{Name: "apertus", Class: classJSON, Models: "Apertus", bareJSON: true, keyed: true,
 		Summary: "a JSON list of objects with the name as their only key",
-		Example: `<|tools_prefix|>[{"N":{"k":"v"}}]<|tools_suffix|>`, openers: []opener{
+		Example: `<|tools_prefix|>[{"N":{"k":"v"}}]<|tools_suffix|>`,
+		openers: []opener{
 			{literal: "<|tools_prefix|>", use: useJSON, closer: "<|tools_suffix|>", keyed: true},
 			{literal: "<|tools_suffix|>", use: useEnd},
 		},
@@ -113,7 +121,8 @@ var jsonRows = []Dialect{
 		write:   render.Row{Head: "-> tool/function_call\n[", Sep: ", ", Tail: "]", Call: render.CallName}},
 	{Name: "label-json", Class: classJSON, Models: "RWKV, Command R+, any instructed model",
 		Summary: "a label on a line of its own, then JSON, bare or in a fence",
-		Example: "**Tool Call:**\n```json\n{\"name\":\"N\",\"arguments\":{\"k\":\"v\"}}\n```", openers: []opener{
+		Example: "**Tool Call:**\n```json\n{\"name\":\"N\",\"arguments\":{\"k\":\"v\"}}\n```",
+		openers: []opener{
 			{literal: "**Tool Call:**", use: useLabel, lineStart: true},
 			{literal: "**Tool Calls:**", use: useLabel, lineStart: true},
 			{literal: "**Tool call:**", use: useLabel, lineStart: true},

@@ -10,21 +10,24 @@ import (
 var pairRows = []Dialect{
 	{Name: "glm", Class: classTagged, Models: "GLM 4.5 to 5.3, Ling 3",
 		Summary: "a name and arg_key and arg_value elements between <tool_call> tags",
-		Example: "<tool_call>N\n<arg_key>k</arg_key>\n<arg_value>v</arg_value>\n</tool_call>", openers: []opener{
+		Example: "<tool_call>N\n<arg_key>k</arg_key>\n<arg_value>v</arg_value>\n</tool_call>",
+		openers: []opener{
 			{literal: "<tool_call>", use: useBody, word: true, body: tagBody(&pairTags), closer: "</tool_call>"},
 		},
 		write: render.Row{Open: "<tool_call>", End: "</tool_call>", Call: render.CallTags(&pairTags),
 			Tools: render.ToolsTag, Results: &render.ResultsTag}},
 	{Name: "spark25", Class: classTagged, Models: "Spark 2.5 and 3",
 		Summary: "as glm; null may be in any case",
-		Example: "<tool_call>N\n<arg_key>k</arg_key>\n<arg_value>v</arg_value>\n</tool_call>", openers: []opener{
+		Example: "<tool_call>N\n<arg_key>k</arg_key>\n<arg_value>v</arg_value>\n</tool_call>",
+		openers: []opener{
 			{literal: "<tool_call>", use: useBody, word: true, body: tagBody(&sparkTags), closer: "</tool_call>"},
 		},
 		write: render.Row{Open: "<tool_call>", End: "</tool_call>", Call: render.CallTags(&sparkTags),
 			Tools: render.ToolsTag, Results: &render.ResultsTag}},
 	{Name: "poolside", Class: classTagged, Models: "Poolside v1, Laguna",
 		Summary: "a name and a JSON object, or a glm call, between <tool_call> or <user> tags",
-		Example: "<tool_call>N\n{\"k\":\"v\"}</tool_call>", openers: []opener{
+		Example: "<tool_call>N\n{\"k\":\"v\"}</tool_call>",
+		openers: []opener{
 			{literal: "<tool_call>", use: useBody, word: true, body: tagBody(&pairTags), closer: "</tool_call>"},
 			{literal: "<user>", use: useJSON, closer: "</user>"},
 			{literal: "<user>", use: useBody, word: true, body: tagBody(&userTags), closer: "</user>"},

@@ -14,7 +14,8 @@ var pythonRows = []Dialect{
 		write:   render.Row{Head: "<function_calls>", Tail: "</function_calls>", Call: render.CallKeywords}},
 	{Name: "lfm2", Class: classPythonic, Models: "LFM2, LFM2.5",
 		Summary: "a list of function calls between markers",
-		Example: "<|tool_call_start|>[N(k=\"v\")]<|tool_call_end|>", openers: []opener{
+		Example: "<|tool_call_start|>[N(k=\"v\")]<|tool_call_end|>",
+		openers: []opener{
 			{literal: "<|tool_call_start|>", use: useCalls, closer: "<|tool_call_end|>"},
 			{literal: "<|tool_call_start|>", use: useJSON, closer: "<|tool_call_end|>"},
 			{literal: "<|tool_call_end|>", use: useEnd},
@@ -23,7 +24,8 @@ var pythonRows = []Dialect{
 			Call: render.CallKeywords}},
 	{Name: "gemma4", Class: classKeyValue, Models: "Gemma 4",
 		Summary: "a name and an object with bare keys and strings between tokens",
-		Example: "<|tool_call>call:N{k:<|\"|>v<|\"|>}<tool_call|>", openers: []opener{
+		Example: "<|tool_call>call:N{k:<|\"|>v<|\"|>}<tool_call|>",
+		openers: []opener{
 			{literal: "<|tool_call>", use: useBody, then: "call:", body: literalBody(&gemmaForm),
 				closer: "<tool_call|>"},
 			{literal: "<|tool_call>", use: useBody, then: ":", body: literalBody(&gemmaForm), closer: "<tool_call|>"},
@@ -33,7 +35,8 @@ var pythonRows = []Dialect{
 			Call: render.CallLiteral(&gemmaForm)}},
 	{Name: "functiongemma", Class: classKeyValue, Models: "FunctionGemma",
 		Summary: "as gemma4, with other tokens",
-		Example: "<start_function_call>call:N{k:<escape>v<escape>}<end_function_call>", openers: []opener{
+		Example: "<start_function_call>call:N{k:<escape>v<escape>}<end_function_call>",
+		openers: []opener{
 			{literal: "<start_function_call>", use: useBody, then: "call:", body: literalBody(&functionGemmaForm),
 				closer: "<end_function_call>"},
 			{literal: "<end_function_call>", use: useEnd},
