@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"wield/journal"
@@ -73,8 +74,8 @@ func (tx *transaction) append(b *journal.Batch) (head, error) {
 		h.Head = journal.Head{Stream: b.Stream, Session: b.Session, Opened: b.Opened, First: tx.position + 1,
 			Begun: tx.now}
 	}
-	for i := range b.Rows {
-		if err := tx.insert(&h, &b.Rows[i]); err != nil {
+	for rows := range slices.Chunk(b.Rows, maxInsert) {
+		if err := tx.insert(&h, rows); err != nil {
 			return h, err
 		}
 	}
@@ -116,19 +117,27 @@ func (tx *transaction) duplicate(b *journal.Batch) error {
 	return nil
 }
 
-// insert adds one row at the end of the journal.
-func (tx *transaction) insert(h *head, row *journal.Row) error {
-	e := journal.Entry{Position: tx.position + 1, Stream: h.Stream, Seq: h.Seq + 1, Session: h.Session, At: tx.now,
-		Body: row.Body}
-	journal.SealEntry(&e, tx.hash)
-	call := sql.NullString{String: row.Call, Valid: row.Call != ""}
-	err := tx.exec(
-		`INSERT INTO {entries}(position, stream, seq, session, kind, call, at, body, salt, leaf, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.Position, e.Stream, e.Seq, e.Session, string(row.Kind), call, e.At.UnixMicro(), e.Body, e.Seal.Salt,
-		e.Seal.Leaf[:], e.Seal.Hash[:])
-	tx.position, tx.hash = e.Position, e.Seal.Hash
-	h.Seq, h.Last, h.Bytes = e.Seq, e.Position, h.Bytes+int64(len(row.Body))
-	return err
+// maxInsert bounds the rows of one statement. Databases bound its parameters.
+const maxInsert = 64
+
+// insert adds rows at the end of the journal, in one statement: to parse and send one for each takes most of the time.
+func (tx *transaction) insert(h *head, rows []journal.Row) error {
+	var values []string
+	var args []any
+	for i := range rows {
+		row := &rows[i]
+		e := journal.Entry{Position: tx.position + 1, Stream: h.Stream, Seq: h.Seq + 1, Session: h.Session, At: tx.now,
+			Body: row.Body}
+		journal.SealEntry(&e, tx.hash)
+		call := sql.NullString{String: row.Call, Valid: row.Call != ""}
+		values = append(values, `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+		args = append(args, e.Position, e.Stream, e.Seq, e.Session, string(row.Kind), call, e.At.UnixMicro(), e.Body,
+			e.Seal.Salt, e.Seal.Leaf[:], e.Seal.Hash[:])
+		tx.position, tx.hash = e.Position, e.Seal.Hash
+		h.Seq, h.Last, h.Bytes = e.Seq, e.Position, h.Bytes+int64(len(row.Body))
+	}
+	return tx.exec(`INSERT INTO {entries}(position, stream, seq, session, kind, call, at, body, salt, leaf, hash) VALUES `+
+		strings.Join(values, ", "), args...)
 }
 
 func (h *head) lease() journal.Lease {
