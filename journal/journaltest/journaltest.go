@@ -39,7 +39,7 @@ func Run(t *testing.T, open Open) {
 		{"Sessions", sessions}, {"Rename", rename}, {"Watch", watch}, {"WatchAtOnce", watchAtOnce}, {"Claim", claim},
 		{"ClaimAtOnce", claimAtOnce}, {"Fence", fence}, {"Delete", remove}, {"DeleteHeld", removeHeld},
 		{"Writer", writer}, {"Calls", calls}, {"Chain", chain}, {"Canceled", canceled}, {"Closed", closed},
-		{"Prune", prune}, {"Large", large},
+		{"Prune", prune}, {"Large", large}, {"Long", long},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, journal.Options{})) })
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -195,6 +196,25 @@ func large(t *testing.T, s journal.Store) {
 		t.Error("the text is another one")
 	}
 	Whole(t, s)
+}
+
+// long appends as many records at once as a long history has.
+func long(t *testing.T, s journal.Store) {
+	records := []journal.Record{testrecord.Run("ses")}
+	for i := range 299 {
+		records = append(records, testrecord.Message(strconv.Itoa(i)))
+	}
+	if p := testrecord.Add(t, s, "run_1", 0, records...); p != 300 {
+		t.Errorf("position %d, want 300", p)
+	}
+	for i, e := range List(t, s.Read(t.Context(), journal.Query{Stream: "run_1", Seq: 1})) {
+		if e.Seq != int64(i+2) || e.Record.Message.Text() != strconv.Itoa(i) {
+			t.Errorf("entry %d: %+v", i, e)
+		}
+	}
+	if r := Whole(t, s); r.Entries != 300 {
+		t.Errorf("%d entries, want 300", r.Entries)
+	}
 }
 
 // mask checks that a secret is nowhere in the store, however it is written, and that what is stored can still be read.
