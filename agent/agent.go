@@ -67,8 +67,8 @@ func (a *Agent) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 	if tools := a.runner.Settings().Tools; tools != nil {
 		for i := range req.Tools {
 			if e, ok := tools.Lookup(req.Tools[i].Name); ok && e.State != tool.StateDisabled {
-				return chat.Fail(chat.Errorf(chat.ErrBadRequest, "the tool %s of the request has the name of one "+
-					"that runs on the server: rename one of them",
+				return chat.Fail(chat.Errorf(chat.ErrBadRequest,
+					"the tool %s of the request has the name of one that runs on the server: rename one of them",
 					req.Tools[i].Name))
 			}
 		}

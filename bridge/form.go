@@ -50,8 +50,8 @@ func (r *run) prepareForm() error {
 			return r.formatError(err)
 		}
 		if r.o.Log != nil {
-			r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, "an answer is not held to patterns that need backtracking, or "+
-				"references that lead nowhere",
+			r.o.Log.LogAttrs(r.ctx, slog.LevelWarn,
+				"an answer is not held to patterns that need backtracking, or references that lead nowhere",
 				slog.Any("places", skipped))
 		}
 		for _, place := range skipped {

@@ -55,9 +55,9 @@ func (r *run) count() {
 	if !r.o.Support.claim(key) {
 		return
 	}
-	described := chat.Tool{Name: probeTool, Description: "Answers pong, as long as the line is open and somebody " +
-		"listens at the other end.",
-		Parameters: []byte(`{"type":"object","properties":{}}`)}
+	described := chat.Tool{Name: probeTool,
+		Description: "Answers pong, as long as the line is open and somebody listens at the other end.",
+		Parameters:  []byte(`{"type":"object","properties":{}}`)}
 	without, err := r.tokens("Hello.", nil)
 	if err == nil && without > 0 {
 		var with, longer int

@@ -183,8 +183,8 @@ func (x *relaxed) tool(r *run, t *chat.Tool, err error) (tool, error) {
 		return tool{}, err
 	}
 	if r.o.Log != nil {
-		r.o.Log.LogAttrs(r.ctx, slog.LevelWarn, "a tool's arguments are not held to patterns that need backtracking, "+
-			"or references that lead nowhere",
+		r.o.Log.LogAttrs(r.ctx, slog.LevelWarn,
+			"a tool's arguments are not held to patterns that need backtracking, or references that lead nowhere",
 			slog.String("tool", t.Name), slog.Any("places", skipped))
 	}
 	if x.tools == nil || len(x.tools) >= maxRelaxed {

@@ -7,8 +7,8 @@ import (
 
 // The dialects with the name first and a JSON object behind it.
 var headerRows = []Dialect{
-	{Name: "mistral-args", Class: classHeaderJSON, bareName: true, Models: "Mistral Small 3.2, Magistral, Devstral, " +
-		"Ministral 3",
+	{Name: "mistral-args", Class: classHeaderJSON, bareName: true,
+		Models:  "Mistral Small 3.2, Magistral, Devstral, Ministral 3",
 		Summary: "a marker, the name, a marker, a JSON object", Example: `[TOOL_CALLS]N[ARGS]{"k":"v"}`,
 		openers: mistralOpeners,
 		write: render.Row{Joined: true, Open: "[TOOL_CALLS]", Call: render.CallHeader("[ARGS]"),

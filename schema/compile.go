@@ -125,8 +125,8 @@ func (c *compiler) chooseDraft() {
 		return
 	}
 	if c.tokens[i].kind != shape.String {
-		c.fail((*place)(nil).to("$schema"), "$schema must be a string, such as "+
-			"\"https://json-schema.org/draft/2020-12/schema\"")
+		c.fail((*place)(nil).to("$schema"),
+			"$schema must be a string, such as \"https://json-schema.org/draft/2020-12/schema\"")
 		return
 	}
 	switch s := c.str(i); {
@@ -571,8 +571,8 @@ func (c *compiler) flag(v int, at *place) bool {
 func (c *compiler) bounded() bool {
 	for _, n := range c.order {
 		if !n.measure() {
-			c.fail(n.pointer, "the schema refers to itself without going deeper into the value, so checking it would "+
-				"never end")
+			c.fail(n.pointer,
+				"the schema refers to itself without going deeper into the value, so checking it would never end")
 			return false
 		}
 		if n.cost > maxSchemaCost {

@@ -57,8 +57,9 @@ func (f *Form) check(content json.RawMessage) error {
 func (x *execution) ask(ctx context.Context, f *Form) error {
 	r := x.runner
 	if r.s.Approvals == nil {
-		return Errorf(ErrApproval, "The tool asks something that only a person can answer (%s), and there is nobody "+
-			"to ask", f.Why)
+		return Errorf(ErrApproval,
+			"The tool asks something that only a person can answer (%s), and there is nobody to ask",
+			f.Why)
 	}
 	if len(f.Draft) == 0 {
 		f.Draft = json.RawMessage("{}")

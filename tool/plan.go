@@ -314,15 +314,15 @@ func (r *Runner) current(p Plan) Plan {
 		return p.reject(err)
 	}
 	if p.Definition != was.Definition {
-		return p.reject(Errorf(ErrSecurity, "Security violation: the definition of the tool is another one than when "+
-			"the call was planned"))
+		return p.reject(Errorf(ErrSecurity,
+			"Security violation: the definition of the tool is another one than when the call was planned"))
 	}
 	if err := r.read(&p); err != nil {
 		return p.reject(err)
 	}
 	if p.Binding != was.Binding && p.Outcome != OutcomeNeedsInput { // the form is bound to the call
-		return p.reject(Errorf(ErrSecurity, "Security violation: the call is another one than the one that was "+
-			"planned"))
+		return p.reject(Errorf(ErrSecurity,
+			"Security violation: the call is another one than the one that was planned"))
 	}
 	verdict, _, err := r.decide(&p)
 	switch {

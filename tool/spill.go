@@ -138,8 +138,9 @@ func (s *Shared) output(ctx context.Context, c *Call, id string) (string, error)
 	case err != nil:
 		return "", err
 	case !ok:
-		return "", Errorf(ErrInvalid, "There is no output %s: it was never kept, or it was the oldest when there was "+
-			"no more room", cut(id, 64))
+		return "", Errorf(ErrInvalid,
+			"There is no output %s: it was never kept, or it was the oldest when there was no more room",
+			cut(id, 64))
 	}
 	return text, nil
 }

@@ -58,10 +58,11 @@ func (s *site) countCluster() {
 		{"wield_cluster_calls_waiting", "Calls of this service that wait for a worker.",
 			func() float64 { _, _, _, n := c.Counts(); return float64(n) }},
 		{"wield_cluster_runs", "Runs whose lease this service has.", func() float64 { return float64(s.load().Runs) }},
-		{"wield_cluster_journal_lag_seconds", "Time until this service saw what another one wrote into the journal " +
-			"last.", func() float64 {
-			return s.load().Lag.Seconds()
-		}},
+		{"wield_cluster_journal_lag_seconds",
+			"Time until this service saw what another one wrote into the journal last.",
+			func() float64 {
+				return s.load().Lag.Seconds()
+			}},
 	} {
 		s.environment.Metrics.Observe(g.name, g.help, g.value)
 	}

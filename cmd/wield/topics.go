@@ -22,8 +22,8 @@ var exitCodes = []exitCodeDoc{
 	{cli.ExitFailed, "something failed; wield parse: a line could not be read; wield eval: a threshold is missed"},
 	{cli.ExitUsage, "invalid command line or configuration; wield eval: it could not run"},
 	{cli.ExitModel, "the model server is unreachable, fails, is overloaded, rejects the key, or has no such model"},
-	{cli.ExitDenied, "a call needs an approval, is denied, or its tool is disabled: wield policy test, wield tool " +
-		"run, wield run"},
+	{cli.ExitDenied,
+		"a call needs an approval, is denied, or its tool is disabled: wield policy test, wield tool run, wield run"},
 	{cli.ExitLimit, "a limit was reached: wield run, wield sandbox run"},
 	{cli.ExitTool, "a tool failed: wield tool run; repeatedly: wield run"},
 	{cli.ExitMalformed, "the model wrote no valid call, even after repair: wield tune, wield run"},

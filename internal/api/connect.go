@@ -51,8 +51,9 @@ type Connector interface {
 // connectRoutes returns the routes by which the first model is connected.
 func connectRoutes() []route {
 	return []route{
-		{method: http.MethodGet, path: "/connect", name: "findServers", doc: "Look for servers of models on the " +
-			"machine of the service, while no model is configured.", may: onlyAdmin,
+		{method: http.MethodGet, path: "/connect", name: "findServers",
+			doc: "Look for servers of models on the machine of the service, while no model is configured.",
+			may: onlyAdmin,
 			out: of(FoundServers{}), fails: []Kind{KindConflict}, serve: (*call).findServers},
 		{method: http.MethodPost, path: "/connect", name: "connectModel", doc: "Try a server and a model there, " +
 			"while none is configured, and keep it in the configuration if that is asked for.", may: onlyAdmin,

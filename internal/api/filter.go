@@ -42,8 +42,8 @@ var truth = []string{"true", "false"}
 // filterFields are the fields of filters.
 var filterFields = []*field{
 	{name: "tool", of: func(i *Inspected) []string { return i.Tools }, doc: "a tool that was called"},
-	{name: "model", of: func(i *Inspected) []string { return []string{i.Model} }, doc: "the model, as the client " +
-		"knows it"},
+	{name: "model", of: func(i *Inspected) []string { return []string{i.Model} },
+		doc: "the model, as the client knows it"},
 	{name: "dialect", of: func(i *Inspected) []string { return i.Dialects }, doc: "a dialect that a call was read in"},
 	{name: "status", words: journal.Statuses(), of: func(i *Inspected) []string { return []string{string(i.Status)} },
 		doc: "where it stands"},

@@ -209,8 +209,9 @@ func logRoutes() []route {
 		{method: "GET", path: "/log", name: "readLog", doc: "Read the last lines of the service's log.",
 			may: onlyAdmin, query: append(logParams(), limitParam, beforeParam), out: of(LogLines{}),
 			fails: []Kind{KindNotFound}, serve: (*call).readLog},
-		{method: "GET", path: "/log/events", name: "followLog", doc: "Follow the service's log. The id of an event " +
-			"is its number, its name line, its data a LogLine.", may: onlyAdmin,
+		{method: "GET", path: "/log/events", name: "followLog",
+			doc:   "Follow the service's log. The id of an event is its number, its name line, its data a LogLine.",
+			may:   onlyAdmin,
 			query: append(logParams(), after), media: mediaEvents, fails: []Kind{KindNotFound}, write: (*call).
 				followLog},
 	}

@@ -94,15 +94,18 @@ func settingRoutes() []route {
 			"configuration that is in force, and where it comes from, and who has keys. No secret is told.",
 			may: onlyAdmin,
 			out: of(Settings{}), fails: []Kind{KindNotFound}, serve: (*call).showSettings},
-		{method: http.MethodGet, path: "/rules", name: "listRules", doc: "List the rules that were kept when " +
-			"approvals were decided.", may: deciding, driven: true, out: of(KeptRules{}), serve: (*call).listRules},
+		{method: http.MethodGet, path: "/rules", name: "listRules",
+			doc: "List the rules that were kept when approvals were decided.", may: deciding, driven: true,
+			out: of(KeptRules{}), serve: (*call).listRules},
 		{method: http.MethodDelete, path: "/rules/{rule}", name: "forgetRule", doc: "Take a kept rule back.",
 			may: deciding, driven: true, serve: (*call).forgetRule},
-		{method: http.MethodPost, path: "/policy/test", name: "testPolicy", doc: "Tell what the rules of an agent " +
-			"say of a command, a file, an address or a call. Nothing is run.", may: onlyAdmin, driven: true,
+		{method: http.MethodPost, path: "/policy/test", name: "testPolicy",
+			doc: "Tell what the rules of an agent say of a command, a file, an address or a call. Nothing is run.",
+			may: onlyAdmin, driven: true,
 			in: of(Case{}), out: of(Review{}), serve: (*call).testPolicy},
-		{method: http.MethodPost, path: "/tools/{tool}/run", name: "runTool", doc: "Run a tool by hand, by the rules " +
-			"of an agent. Nothing of it is recorded.", may: onlyAdmin, driven: true,
+		{method: http.MethodPost, path: "/tools/{tool}/run", name: "runTool",
+			doc: "Run a tool by hand, by the rules of an agent. Nothing of it is recorded.",
+			may: onlyAdmin, driven: true,
 			in: of(Trial{}), out: of(Tried{}), serve: (*call).runTool},
 	}
 }

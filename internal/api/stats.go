@@ -31,22 +31,25 @@ func statsRoutes() []route {
 		{name: "since", doc: "how far to look back, such as 24h, 7d or 4w; 7d if neither this nor from is given"},
 		{name: "from", doc: "the beginning, as a time of RFC 3339"},
 		{name: "to", doc: "the end, as a time of RFC 3339; now if it is left out"},
-		{name: "by", doc: "one row for each value of these: of model, client, dialect and tool, with commas between " +
-			"them"},
+		{name: "by",
+			doc: "one row for each value of these: of model, client, dialect and tool, with commas between them"},
 		{name: "step", doc: "one row for each so long time, in whole hours, such as 1h or 7d"},
 		{name: "model", doc: "of this model alone"}, {name: "client", doc: "of this client alone"},
 		{name: "dialect", doc: "of this dialect alone"}, {name: "tool", doc: "of this tool alone"},
 	}
 	return []route{
-		{method: http.MethodGet, path: "/stats/overview", name: "overviewStats", doc: "The same by each of model, " +
-			"client, dialect and tool, and over time, at once.", may: asking,
+		{method: http.MethodGet, path: "/stats/overview", name: "overviewStats",
+			doc:   "The same by each of model, client, dialect and tool, and over time, at once.",
+			may:   asking,
 			query: slices.DeleteFunc(slices.Clone(query), func(p param) bool { return p.name == "by" }),
 			out:   of(StatsOverview{}), serve: (*call).overviewStats},
-		{method: http.MethodGet, path: "/stats", name: "showStats", doc: "Count what models and tools did. Clients " +
-			"see what was done for them.", may: asking, query: query, out: of(Stats{}),
+		{method: http.MethodGet, path: "/stats", name: "showStats",
+			doc: "Count what models and tools did. Clients see what was done for them.",
+			may: asking, query: query, out: of(Stats{}),
 			serve: (*call).showStats},
-		{method: http.MethodGet, path: "/stats/export", name: "exportStats", doc: "The same as a table for " +
-			"spreadsheets.", may: asking, query: query, media: mediaCSV, write: (*call).exportStats},
+		{method: http.MethodGet, path: "/stats/export", name: "exportStats",
+			doc: "The same as a table for spreadsheets.", may: asking, query: query, media: mediaCSV,
+			write: (*call).exportStats},
 	}
 }
 

@@ -58,16 +58,19 @@ func table() []route {
 				words: []string{"open", "waiting", "ended"}}}},
 		{method: get, path: "/runs/{run}", name: "showRun", doc: "Show a run.", may: asking, out: of(Run{}),
 			serve: (*call).showRun},
-		{method: get, path: "/runs/{run}/records", name: "readRecords", doc: "Read what the journal has of a run, in " +
-			"order.", may: asking,
+		{method: get, path: "/runs/{run}/records", name: "readRecords",
+			doc: "Read what the journal has of a run, in order.", may: asking,
 			query: []param{limitParam, afterSeq}, out: of(Records{}), serve: (*call).readRecords},
-		{method: get, path: "/runs/{run}/timeline", name: "showTimeline", doc: "Show what happened in a run, turn by " +
-			"turn, with times.", may: asking, out: of(Timeline{}), serve: (*call).runTimeline},
-		{method: get, path: "/runs/{run}/scenario", name: "exportScenario", doc: "Export a run as a scenario, from " +
-			"which a scripted model answers the same.", may: asking, media: mediaScenario,
+		{method: get, path: "/runs/{run}/timeline", name: "showTimeline",
+			doc: "Show what happened in a run, turn by turn, with times.", may: asking, out: of(Timeline{}),
+			serve: (*call).runTimeline},
+		{method: get, path: "/runs/{run}/scenario", name: "exportScenario",
+			doc: "Export a run as a scenario, from which a scripted model answers the same.",
+			may: asking, media: mediaScenario,
 			write: (*call).exportScenario, fails: []Kind{KindConflict}},
-		{method: get, path: "/runs/{run}/turns/{turn}", name: "readTurn", doc: "Show the text of one answer of the " +
-			"model, the first being 0, and how it is read.", may: asking,
+		{method: get, path: "/runs/{run}/turns/{turn}", name: "readTurn",
+			doc: "Show the text of one answer of the model, the first being 0, and how it is read.",
+			may: asking,
 			query: []param{{name: "dialect", doc: "that it is to be read as; auto if it is left out"},
 				{name: "only", doc: "without the safe others", words: truth}}, out: of(TurnText{}),
 			serve: (*call).readTurn},
@@ -77,24 +80,26 @@ func table() []route {
 			query: []param{session, {name: "after",
 				doc: "the id of the last event that was seen, as the header Last-Event-ID", number: true, min: 0,
 				max: 1<<53 - 1},
-				{name: "largest", doc: "leave out records of more bytes than this, 0 for all; how large one is " +
-					"stands in its place", number: true, min: 0, max: largestRecord}},
+				{name: "largest", number: true, min: 0, max: largestRecord,
+					doc: "leave out records of more bytes than this, 0 for all; how large one is stands in its place"}},
 			media: mediaEvents, write: (*call).tail, fails: []Kind{KindInvalid}},
 
-		{method: get, path: "/approvals", name: "listApprovals", doc: "List approvals, the latest first: those that " +
-			"wait for a decision, if nothing else is asked for.", may: reading,
+		{method: get, path: "/approvals", name: "listApprovals",
+			doc: "List approvals, the latest first: those that wait for a decision, if nothing else is asked for.",
+			may: reading,
 			query: []param{limitParam, beforeParam, {name: "state", doc: "pending, decided or all",
 				words: []string{"pending", "decided", "all"}}},
 			out: of(Approvals{}), serve: (*call).listApprovals},
 		{method: get, path: "/approvals/{approval}", name: "showApproval", doc: "Show an approval.", may: reading,
 			link: true, out: of(Approval{}), serve: (*call).showApproval},
-		{method: post, path: "/approvals/{approval}", name: "decideApproval", doc: "Decide an approval. The first " +
-			"decision stands.", may: deciding, link: true,
+		{method: post, path: "/approvals/{approval}", name: "decideApproval",
+			doc: "Decide an approval. The first decision stands.", may: deciding, link: true,
 			in: of(Decision{}), out: of(Approval{}), fails: []Kind{KindDecided, KindExpired}, serve: (*call).decide},
 		reviewRoute(),
 
-		{method: get, path: "/sessions", name: "listSessions", doc: "List sessions, those that changed last first. A " +
-			"page may be short, or empty, and have a next one.", may: asking,
+		{method: get, path: "/sessions", name: "listSessions",
+			doc: "List sessions, those that changed last first. A page may be short, or empty, and have a next one.",
+			may: asking,
 			query: []param{limitParam, beforeParam,
 				{name: "q", doc: "only those in whose title or messages all these words stand"},
 				{name: "from", doc: "only those that began here, in the service, or at the command line",
@@ -103,13 +108,15 @@ func table() []route {
 			out: of(Session{}), serve: (*call).showSession},
 		{method: patch, path: "/sessions/{session}", name: "renameSession", doc: "Give a session another title.",
 			may: asking, in: of(Rename{}), out: of(Session{}), serve: (*call).renameSession},
-		{method: del, path: "/sessions/{session}", name: "deleteSession", doc: "Delete a session with all that is " +
-			"recorded of it.", may: asking, fails: []Kind{KindConflict}, serve: (*call).deleteSession},
+		{method: del, path: "/sessions/{session}", name: "deleteSession",
+			doc: "Delete a session with all that is recorded of it.", may: asking, fails: []Kind{KindConflict},
+			serve: (*call).deleteSession},
 		{method: get, path: "/sessions/{session}/transcript", name: "readTranscript",
 			doc: "Read what was said and done in a session, in order.", may: asking,
 			query: []param{limitParam, afterSeq}, out: of(Transcript{}), serve: (*call).readTranscript},
-		{method: get, path: "/sessions/{session}/export", name: "exportSession", doc: "Export all records of a " +
-			"session as JSON Lines.", may: asking, media: mediaLines, write: (*call).exportSession},
+		{method: get, path: "/sessions/{session}/export", name: "exportSession",
+			doc: "Export all records of a session as JSON Lines.", may: asking, media: mediaLines,
+			write: (*call).exportSession},
 	}...), statsRoutes(), []route{
 		{method: post, path: "/parse", name: "parse", doc: "Read a text of a model for calls, as one dialect or " +
 			"several, and say of every value which bytes it was read from.", may: reading,
@@ -117,20 +124,24 @@ func table() []route {
 		{method: get, path: "/inspect", name: "inspect", doc: "Search runs and exchanges of the gateway, the latest " +
 			"first. A page may be short, or empty, and have a next one.", may: asking,
 			query: []param{limitParam, beforeParam, filterParam}, out: of(Inspections{}), serve: (*call).inspect},
-		{method: get, path: "/captures/{capture}/timeline", name: "showExchange", doc: "Show what stands behind an " +
-			"exchange, turn by turn, masked.", may: onlyAdmin, out: of(Timeline{}), serve: (*call).exchangeTimeline},
-		{method: get, path: "/captures", name: "listCaptures", doc: "List the last exchanges of the gateway, the " +
-			"latest first.", may: onlyAdmin, query: []param{limitParam, beforeParam},
-			out: of(Captures{}), fails: []Kind{KindNotFound}, serve: (*call).listCaptures},
-		{method: get, path: "/captures/{capture}", name: "showCapture", doc: "Show an exchange with its bodies, " +
-			"masked.", may: onlyAdmin, out: of(capture.Record{}), serve: (*call).showCapture},
+		{method: get, path: "/captures/{capture}/timeline", name: "showExchange",
+			doc: "Show what stands behind an exchange, turn by turn, masked.", may: onlyAdmin, out: of(Timeline{}),
+			serve: (*call).exchangeTimeline},
+		{method: get, path: "/captures", name: "listCaptures",
+			doc: "List the last exchanges of the gateway, the latest first.", may: onlyAdmin,
+			query: []param{limitParam, beforeParam}, out: of(Captures{}), fails: []Kind{KindNotFound},
+			serve: (*call).listCaptures},
+		{method: get, path: "/captures/{capture}", name: "showCapture",
+			doc: "Show an exchange with its bodies, masked.", may: onlyAdmin, out: of(capture.Record{}),
+			serve: (*call).showCapture},
 		{method: get, path: "/tools", name: "listTools", doc: "List the tools that wield runs.", may: reading,
 			out: of(Tools{}), serve: (*call).listTools},
 		{method: get, path: "/models", name: "listModels", doc: "List the models that the caller may use.",
 			may: reading, out: of(Models{}), serve: (*call).listModels},
 
-		{method: get, path: "/models/{model}/reach", name: "reachModel", doc: "Try whether the server behind a model " +
-			"can be reached.", may: asking, out: of(Reach{}), serve: (*call).reachModel},
+		{method: get, path: "/models/{model}/reach", name: "reachModel",
+			doc: "Try whether the server behind a model can be reached.", may: asking, out: of(Reach{}),
+			serve: (*call).reachModel},
 
 		{method: get, path: "/cluster", name: "showCluster", doc: "Show which services and workers there are.",
 			may: onlyAdmin, out: of(cluster.Status{}), fails: []Kind{KindNotFound}, serve: (*call).showCluster},
@@ -139,8 +150,9 @@ func table() []route {
 			serve: (*call).whoami},
 		{method: post, path: "/login", name: "logIn", doc: "Exchange a key for a cookie.", open: true, in: of(Login{}),
 			out: of(Me{}), fails: []Kind{KindUnknown, KindForbidden}, serve: (*call).logIn},
-		{method: get, path: "/login", name: "logInByToken", doc: "Exchange the token of a printed address for a " +
-			"cookie, once, and go to the page.", open: true, made: http.StatusSeeOther,
+		{method: get, path: "/login", name: "logInByToken",
+			doc:  "Exchange the token of a printed address for a cookie, once, and go to the page.",
+			open: true, made: http.StatusSeeOther,
 			query: []param{{name: "token", doc: "as it was printed"}}, fails: []Kind{KindUnknown}, write: (*call).
 				logInByToken},
 		{method: post, path: "/logout", name: "logOut", doc: "End the login of the cookie.", open: true,

@@ -164,8 +164,8 @@ func (a *pageAnswer) end(ctx context.Context, r reading) error {
 	}
 	rest, ok := after(a.text, a.sent)
 	if !ok {
-		return &chat.Error{Kind: chat.ErrProtocol, Code: CodeChanged, Message: "the page changed what it had long " +
-			"written, so that the rest of the answer fits nothing"}
+		return &chat.Error{Kind: chat.ErrProtocol, Code: CodeChanged,
+			Message: "the page changed what it had long written, so that the rest of the answer fits nothing"}
 	}
 	return a.send(rest)
 }

@@ -393,8 +393,8 @@ var starts = []struct {
 	code string
 	fix  string
 }{
-	{chromium.ErrMissing, CodeBrowser, "install Chromium (on Debian: apt-get install chromium), or put the path of " +
-		"one under browser.program"},
+	{chromium.ErrMissing, CodeBrowser,
+		"install Chromium (on Debian: apt-get install chromium), or put the path of one under browser.program"},
 	{chromium.ErrSandbox, CodeSandbox, "run wield as a user other than root where user namespaces are allowed, or, " +
 		"if nothing but pages that you trust are " +
 		"opened, set browser.sandbox: false, which takes down the wall between a page and this machine"},

@@ -269,8 +269,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 // closedError is the error of a page that went away while it answered.
 func closedError(err error) error {
 	if errors.Is(err, chromium.ErrTabClosed) {
-		return &chat.Error{Kind: chat.ErrUnavailable, Code: CodeClosed, Message: "the page was closed, or crashed, " +
-			"before its answer was whole", Cause: err}
+		return &chat.Error{Kind: chat.ErrUnavailable, Code: CodeClosed,
+			Message: "the page was closed, or crashed, before its answer was whole",
+			Cause:   err}
 	}
 	return err
 }

@@ -104,7 +104,8 @@ func (m *Model) checkBrowserModel(d *decoder, path string, c *Config) {
 	}
 	if dialect := string(m.Dialect); dialect != "auto" && !slices.Contains(surviving, dialect) &&
 		d.has(path+".dialect") {
-		d.warn(path+".dialect", "a page may drop or change what is not in a code block, and %s is not written in "+
-			"one: %s is", dialect, browserDialect)
+		d.warn(path+".dialect",
+			"a page may drop or change what is not in a code block, and %s is not written in one: %s is",
+			dialect, browserDialect)
 	}
 }

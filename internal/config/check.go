@@ -99,8 +99,8 @@ func (b *Backend) check(d *decoder, path string) {
 	case b.Kind == "script" && b.Scenario == "":
 		d.at(path, "the key scenario is missing: a scenario file, a directory of them, or the name of a built-in one")
 	case b.Kind == "script" && b.URL != "":
-		d.at(path+".url", "a backend of kind script runs inside wield and has no URL; to use a scripted server, "+
-			"write kind: openai")
+		d.at(path+".url",
+			"a backend of kind script runs inside wield and has no URL; to use a scripted server, write kind: openai")
 	}
 	if b.Kind == "script" {
 		for _, key := range []string{"key", "headers", "concurrent", "queue", "retry", "constrain", "forward"} {
@@ -126,8 +126,8 @@ func checkHeader(d *decoder, path, name string, value Value) {
 	case !headerName.MatchString(name):
 		d.at(path, "not a header name")
 	case secretHeader.MatchString(name) && !value.IsSecret() && value.String() != "":
-		d.at(path, "by its name this header carries a secret, which does not stand in the file: write env:NAME or "+
-			"file:PATH")
+		d.at(path,
+			"by its name this header carries a secret, which does not stand in the file: write env:NAME or file:PATH")
 		d.hide(d.places[path].value)
 	}
 }

@@ -46,8 +46,8 @@ func (m *Model) checkAgent(d *decoder, path string, c *Config) {
 			near.Hint(m.Agent.Policy, slices.Sorted(maps.Keys(c.Policies))))
 	}
 	if m.ServerTools.CodeExecution != "" && len(c.Policies) == 0 {
-		d.warn(path+".server_tools.code_execution", "every call is refused, since nobody can be asked: write a "+
-			"policy that allows the tool")
+		d.warn(path+".server_tools.code_execution",
+			"every call is refused, since nobody can be asked: write a policy that allows the tool")
 	}
 	if m.Runs() {
 		if m.Expose == "tool_request" {
@@ -62,8 +62,8 @@ func (m *Model) checkAgent(d *decoder, path string, c *Config) {
 	}
 	for _, key := range unused {
 		if d.has(path+".agent."+key) && !d.has(path+".agent.tools") && !d.has(path+".mcp") && !d.has(path+".workers") {
-			d.warn(path+".agent."+key, "no effect without agent.tools, mcp or workers: wield runs no tools for this "+
-				"model")
+			d.warn(path+".agent."+key,
+				"no effect without agent.tools, mcp or workers: wield runs no tools for this model")
 		}
 	}
 }

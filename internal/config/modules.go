@@ -81,8 +81,9 @@ func (m *Module) check(d *decoder, path string, c *Config) {
 		d.at(path+".model", "no model %q%s", m.Model, near.Hint(m.Model, c.ModelNames()))
 	}
 	if slices.Contains(m.Hooks, string(module.OnChunk)) && slices.Contains(m.Hooks, string(module.OnComplete)) {
-		d.at(path+".hooks", "%s and %s exclude one another: an answer is given to the program as it comes or when it "+
-			"is whole", module.OnChunk, module.OnComplete)
+		d.at(path+".hooks",
+			"%s and %s exclude one another: an answer is given to the program as it comes or when it is whole",
+			module.OnChunk, module.OnComplete)
 	}
 }
 

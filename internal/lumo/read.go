@@ -241,13 +241,13 @@ func (r *streamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 		r.failed = &chat.Error{Kind: chat.ErrProtocol,
 			Message: "the answer cannot be read: " + jsonbody.Excerpt(r.unread)}
 	case !r.Finished():
-		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the stream ended without a sign that the answer is " +
-			"whole"}
+		r.failed = &chat.Error{Kind: chat.ErrProtocol,
+			Message: "the stream ended without a sign that the answer is whole"}
 	case r.secret > 0 && !r.shown:
 		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the answer is encrypted, and was not asked to be"}
 	case r.secret > 0:
-		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "a part of the answer is encrypted, and was not " +
-			"asked to be: what could be read is not all of it"}
+		r.failed = &chat.Error{Kind: chat.ErrProtocol,
+			Message: "a part of the answer is encrypted, and was not asked to be: what could be read is not all of it"}
 	}
 	if r.failed != nil {
 		return dst, r.failed

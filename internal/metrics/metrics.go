@@ -80,10 +80,11 @@ func newHTTPMetrics(r registry) httpMetrics {
 	return httpMetrics{
 		requests: r.counter("wield_http_requests_total", "HTTP requests that were answered.", "endpoint", "method",
 			"status", "streaming"),
-		duration: r.histogram("wield_http_request_duration_seconds", "Time from a request to the end of its "+
-			"answer.", httpBuckets, "endpoint", "method"),
-		authFailures: r.counter("wield_auth_failures_total", "Requests whose key was missing, wrong, or not good for "+
-			"what they asked.", "reason"),
+		duration: r.histogram("wield_http_request_duration_seconds",
+			"Time from a request to the end of its answer.", httpBuckets, "endpoint", "method"),
+		authFailures: r.counter("wield_auth_failures_total",
+			"Requests whose key was missing, wrong, or not good for what they asked.",
+			"reason"),
 		errors: r.counter("wield_errors_total", "Requests that ended with an error, by its kind.", "type"),
 	}
 }
@@ -105,14 +106,16 @@ type answerMetrics struct {
 
 func newAnswerMetrics(r registry) answerMetrics {
 	return answerMetrics{
-		ended: r.counter("wield_answers_total", "Requests for an answer of a model, by how it ended: "+
-			"a finish reason or the kind of an error.", "model", "backend", "dialect", "outcome"),
-		messages: r.counter("wield_messages_total", "Messages that were new in their conversation, "+
-			"answers among them.", "role"),
+		ended: r.counter("wield_answers_total",
+			"Requests for an answer of a model, by how it ended: a finish reason or the kind of an error.",
+			"model", "backend", "dialect", "outcome"),
+		messages: r.counter("wield_messages_total",
+			"Messages that were new in their conversation, answers among them.", "role"),
 		conversations: r.counter("wield_conversations_created_total", "Requests that began a conversation.",
 			"model"),
-		invalidContinuations: r.counter("wield_invalid_continuations_total", "Requests that named a conversation and "+
-			"contradicted what was said in it.", "model"),
+		invalidContinuations: r.counter("wield_invalid_continuations_total",
+			"Requests that named a conversation and contradicted what was said in it.",
+			"model"),
 		tokens: r.counter("wield_tokens_total", "Tokens as backends count them, all requests of an answer "+
 			"together. Cached is part of input, reasoning of output.", "model", "type"),
 		inFlight: r.gauge("wield_requests_in_flight", "Requests for an answer of a model that are under way.", "model"),
@@ -120,14 +123,16 @@ func newAnswerMetrics(r registry) answerMetrics {
 			"Hard: at the header of another party; soft: at what may be text.", "model", "backend", "dialect", "end"),
 		bounces: r.counter("wield_bounces_total", "Answers that were asked for again.", "model", "backend", "dialect",
 			"reason"),
-		duration: r.histogram("gen_ai_server_request_duration_seconds", "Time from a client's request for an answer "+
-			"to its end.", durationBuckets,
+		duration: r.histogram("gen_ai_server_request_duration_seconds",
+			"Time from a client's request for an answer to its end.", durationBuckets,
 			"gen_ai_operation_name", "gen_ai_request_model", "error_type"),
-		firstToken: r.histogram("gen_ai_server_time_to_first_token_seconds", "Time from a client's request to the "+
-			"first text, reasoning or call for it.", firstBuckets,
+		firstToken: r.histogram("gen_ai_server_time_to_first_token_seconds",
+			"Time from a client's request to the first text, reasoning or call for it.",
+			firstBuckets,
 			"gen_ai_operation_name", "gen_ai_request_model"),
-		perToken: r.histogram("gen_ai_server_time_per_output_token_seconds", "Time between two tokens, on average "+
-			"over an answer, after the first.", perTokenBuckets,
+		perToken: r.histogram("gen_ai_server_time_per_output_token_seconds",
+			"Time between two tokens, on average over an answer, after the first.",
+			perTokenBuckets,
 			"gen_ai_operation_name", "gen_ai_request_model"),
 	}
 }
@@ -146,12 +151,13 @@ func newCallMetrics(r registry) callMetrics {
 		tools: r.counter("wield_tool_calls_total", "Calls of tools. Detected: found in an answer. Invalid, "+
 			"misrouted: no use as it was. Completed: its result has come back, counted once.", "type", "status",
 			"tool_name"),
-		whole: r.counter("wield_calls_total", "Whole calls that went to clients, by the channel they came "+
-			"through.", "model", "backend", "dialect", "origin"),
+		whole: r.counter("wield_calls_total",
+			"Whole calls that went to clients, by the channel they came through.", "model", "backend", "dialect",
+			"origin"),
 		rejected: r.counter("wield_rejected_calls_total", "Attempts at a call that could not be used.", "model",
 			"backend", "dialect", "reason"),
-		converted: r.counter("wield_converted_calls_total", "Calls that came through the wrong channel and were "+
-			"taken over.", "model", "backend", "dialect"),
+		converted: r.counter("wield_converted_calls_total",
+			"Calls that came through the wrong channel and were taken over.", "model", "backend", "dialect"),
 		repairs: r.counter("wield_repairs_total", "Repairs and conversions of calls, by kind.", "model", "kind"),
 	}
 }
@@ -171,8 +177,8 @@ func newBackendMetrics(r registry) backendMetrics {
 		duration: r.histogram("gen_ai_client_operation_duration_seconds", "Time of one request to a backend.",
 			durationBuckets, "gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "backend",
 			"error_type"),
-		firstToken: r.histogram("gen_ai_client_operation_time_to_first_chunk_seconds", "Time from a request to a "+
-			"backend to the first piece of its answer.", firstBuckets,
+		firstToken: r.histogram("gen_ai_client_operation_time_to_first_chunk_seconds",
+			"Time from a request to a backend to the first piece of its answer.", firstBuckets,
 			"gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "backend"),
 		tokens: r.histogram("gen_ai_client_token_usage", "Tokens of one request to a backend.", tokenBuckets,
 			"gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "backend", "gen_ai_token_type"),

@@ -116,8 +116,8 @@ func (f *field) json(l *dialect.Layout, place, where string, open []part, closin
 	if f.Args.UnquotedKeys || len(f.Args.StringDelims) > 0 {
 		if len(f.Args.StringDelims) != 1 || f.Args.StringDelims[0][0] != f.Args.StringDelims[0][1] ||
 			len(trim(after)) > 0 {
-			return &Error{place + ".content_args", "wield reads bare keys with one delimiter of strings, the same at " +
-				"both ends"}
+			return &Error{place + ".content_args",
+				"wield reads bare keys with one delimiter of strings, the same at both ends"}
 		}
 		l.Token, l.Close, l.CallClose = f.Args.StringDelims[0][0], l.CallClose, ""
 		l.Open, l.Then = strings.TrimSuffix(l.Open, "call:"), "call:"

@@ -88,8 +88,8 @@ func (t *Turn) failed(v *view, state string) []string {
 		need(v.result != nil && v.result.tool == w.tool, "last result is from %s, not from %s", v.resultTool(), w.tool)
 	}
 	if w.resultContains != nil {
-		need(v.result != nil && strings.Contains(v.result.text, *w.resultContains), "last result does not "+
-			"contain %q", *w.resultContains)
+		need(v.result != nil && strings.Contains(v.result.text, *w.resultContains),
+			"last result does not contain %q", *w.resultContains)
 	}
 	for _, name := range w.toolsOffered {
 		need(v.offers(name), "tool %s is not offered", name)

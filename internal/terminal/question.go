@@ -253,8 +253,9 @@ func answerKeys() []answerKey {
 			c.decide(ctx, tool.Answer{State: tool.ApprovalApproved})
 		}},
 		{"nN", "no", "no; the model is told", func(c *conversation, ctx context.Context) { c.deny(ctx, "") }},
-		{"aA", "always", "always: show the rule that would allow it, and keep it for this conversation or this " +
-			"directory", (*conversation).always},
+		{"aA", "always",
+			"always: show the rule that would allow it, and keep it for this conversation or this directory",
+			(*conversation).always},
 		{"gG", "group", "group by group: decide on each part of an edit; the model is told what was left out",
 			(*conversation).byParts},
 		{"eE", "edit", "edit the arguments in $EDITOR, then run the call", (*conversation).editArguments},

@@ -132,8 +132,8 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return fmt.Errorf("%w: the tables have version %d, and this wield knows up to %d; use the newer one, or "+
 			"another schema", journal.ErrVersion, version, len(files))
 	case version == 0:
-		if _, err := tx.ExecContext(ctx, "CREATE TABLE wield_version (version int NOT NULL); INSERT INTO "+
-			"wield_version VALUES (0)"); err != nil {
+		if _, err := tx.ExecContext(ctx,
+			"CREATE TABLE wield_version (version int NOT NULL); INSERT INTO wield_version VALUES (0)"); err != nil {
 			return err
 		}
 	}

@@ -221,8 +221,8 @@ func (s *Server) request(ctx context.Context, req *chat.Request) (r *http.Reques
 		return nil, false, s.broken
 	}
 	if req.Prompt != "" && !s.o.Completes {
-		return nil, false, chat.Errorf(chat.ErrBadRequest, "this backend takes no prompt that is already rendered: "+
-			"it has no completions")
+		return nil, false, chat.Errorf(chat.ErrBadRequest,
+			"this backend takes no prompt that is already rendered: it has no completions")
 	}
 	stream = (req.Stream || s.o.AlwaysStream) && !s.o.NoStream
 	body, err := s.p.AppendRequest(make([]byte, 0, sizeOf(req)), req, stream)

@@ -86,8 +86,9 @@ func (l *Limiter) enter() (turn chan struct{}, err error) {
 		return nil, nil
 	}
 	if len(l.queue) >= l.o.Queue {
-		return nil, chat.Errorf(chat.ErrOverloaded, "all %d slots of the backend are taken and %d requests wait "+
-			"already; try again later", l.o.Concurrent, l.o.Queue)
+		return nil, chat.Errorf(chat.ErrOverloaded,
+			"all %d slots of the backend are taken and %d requests wait already; try again later",
+			l.o.Concurrent, l.o.Queue)
 	}
 	turn = make(chan struct{})
 	l.queue = append(l.queue, turn)

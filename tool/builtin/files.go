@@ -247,8 +247,8 @@ func listFiles(o *Options) *tool.Tool {
 
 func list(ctx context.Context, root *files.Root, in listInput) (listing, error) {
 	if in.Path != "" && in.Dir != "" && in.Path != in.Dir {
-		return listing{}, tool.Errorf(tool.ErrInvalid, "path and directory are two names of one argument: give one "+
-			"of them")
+		return listing{}, tool.Errorf(tool.ErrInvalid,
+			"path and directory are two names of one argument: give one of them")
 	}
 	in.Path = cmp.Or(in.Path, in.Dir, ".")
 	base, err := root.Rel(in.Path)

@@ -105,8 +105,9 @@ func (p *page) shorten(most int, more bool) {
 func get(ctx context.Context, client *http.Client, address string, header http.Header) (*http.Response, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, tool.Errorf(tool.ErrInvalid, "url: %q is no address of the web; it begins with http:// or "+
-			"https://", address)
+		return nil, tool.Errorf(tool.ErrInvalid,
+			"url: %q is no address of the web; it begins with http:// or https://",
+			address)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -134,8 +134,9 @@ func ask(ctx context.Context, o *Options, address string, header http.Header) ([
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK { // DuckDuckGo tells a program by 202
 		if resp.StatusCode/100 == 2 || resp.StatusCode == http.StatusForbidden {
-			return nil, tool.Errorf(tool.ErrTool, "rate limited: %s answers %s to a search; wait, or configure "+
-				"another search engine", resp.Request.URL.Host, resp.Status)
+			return nil, tool.Errorf(tool.ErrTool,
+				"rate limited: %s answers %s to a search; wait, or configure another search engine",
+				resp.Request.URL.Host, resp.Status)
 		}
 		return nil, statusError(resp)
 	}
@@ -161,8 +162,9 @@ func readSearxng(body []byte) ([]hit, error) {
 		Results []struct{ Title, Content, URL string }
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, tool.Errorf(tool.ErrTool, "the search engine's answer is no JSON: is the format json switched on "+
-			"in its settings? (%w)", err)
+		return nil, tool.Errorf(tool.ErrTool,
+			"the search engine's answer is no JSON: is the format json switched on in its settings? (%w)",
+			err)
 	}
 	hits := []hit{}
 	for _, r := range answer.Results {
@@ -238,12 +240,12 @@ func readDuckDuckGo(body []byte) ([]hit, error) {
 	}
 	for _, sign := range botSigns {
 		if strings.Contains(string(body), sign) {
-			return nil, tool.Errorf(tool.ErrTool, "rate limited: the search engine takes wield for a robot; wait, or "+
-				"configure another search engine")
+			return nil, tool.Errorf(tool.ErrTool,
+				"rate limited: the search engine takes wield for a robot; wait, or configure another search engine")
 		}
 	}
-	return nil, tool.Errorf(tool.ErrTool, "the search engine's page has no results and does not say that there are "+
-		"none; it may have changed")
+	return nil, tool.Errorf(tool.ErrTool,
+		"the search engine's page has no results and does not say that there are none; it may have changed")
 }
 
 // duckTarget returns the address that a link of DuckDuckGo leads to by way of its own server.

@@ -155,8 +155,8 @@ func silverBullet(o *Options) *tool.Tool {
 		func(ctx context.Context, _ *tool.Call, in pageInput) (string, error) {
 			if o.SilverBullet == "" {
 				return "",
-					tool.Errorf(tool.ErrNotAvailable, "no SilverBullet server is configured: tools.silverbullet.url "+
-						"says where it is")
+					tool.Errorf(tool.ErrNotAvailable,
+						"no SilverBullet server is configured: tools.silverbullet.url says where it is")
 			}
 			name := strings.TrimSuffix(strings.Trim(in.Page, "/"), ".md")
 			parts := strings.Split(name, "/")

@@ -67,8 +67,8 @@ func (p *program) redirects(check func(*http.Request,
 	[]*http.Request) error) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		if siteOf(req.URL) != p.site {
-			return tool.Errorf(tool.ErrSecurity, "%s redirects to %s, and redirects are followed only within one "+
-				"site", p.host(), siteOf(req.URL))
+			return tool.Errorf(tool.ErrSecurity,
+				"%s redirects to %s, and redirects are followed only within one site", p.host(), siteOf(req.URL))
 		}
 		return check(req, via)
 	}

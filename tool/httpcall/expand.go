@@ -55,8 +55,9 @@ func (p *program) build(ctx context.Context, args arguments) (*http.Request, err
 		address += "?" + strings.Join(query, "&")
 	}
 	if len(address) > maxURL {
-		return nil, tool.Errorf(tool.ErrInvalid, "the address would have %d bytes, and %d are the most: use shorter "+
-			"arguments", len(address), maxURL)
+		return nil, tool.Errorf(tool.ErrInvalid,
+			"the address would have %d bytes, and %d are the most: use shorter arguments",
+			len(address), maxURL)
 	}
 	return p.request(ctx, address, header, p.body(args))
 }

@@ -205,8 +205,8 @@ func (h *handler) follow(ctx context.Context, call *waitingCall, c *tool.Call) (
 func (h *handler) continueCall(ctx context.Context, call *waitingCall, c *tool.Call) (tool.Result, error) {
 	if call == nil {
 		return tool.Result{},
-			h.failed(tool.ErrInterrupted, "does not wait for the answer any more: wield or the server was started "+
-				"again")
+			h.failed(tool.ErrInterrupted,
+				"does not wait for the answer any more: wield or the server was started again")
 	}
 	call.asked.answer <- elicited(c.Reply)
 	return h.follow(ctx, call, c)

@@ -81,8 +81,9 @@ func (h *handler) await(ctx context.Context, s *Server, id string, c *tool.Call,
 			h.cancel(s, id)
 			return tool.Result{}, ctx.Err()
 		case refused(err):
-			return tool.Result{}, h.failed(tool.ErrInterrupted, "does not know the task of the call any more, "+
-				"and it is not known whether it took effect: %v", err)
+			return tool.Result{}, h.failed(tool.ErrInterrupted,
+				"does not know the task of the call any more, and it is not known whether it took effect: %v",
+				err)
 		case err != nil:
 			return tool.Result{}, h.failed(tool.ErrInterrupted, "went away during a task: %v", err)
 		}
@@ -150,8 +151,8 @@ func (h *handler) taskEnded(s *Server, t *taskState, c *tool.Call, before *askin
 		}
 		if !c.Asks {
 			h.cancel(s, t.TaskID)
-			return tool.Result{}, h.failed(tool.ErrTool, "asks for input that only a person can give, "+
-				"and there is nobody to ask"), true
+			return tool.Result{}, h.failed(tool.ErrTool,
+				"asks for input that only a person can give, and there is nobody to ask"), true
 		}
 		err := h.needed(&sdk.CallToolResult{InputRequests: t.InputRequests}, before, t.TaskID)
 		if asks := (*tool.InputError)(nil); !errors.As(err, &asks) {

@@ -314,8 +314,8 @@ func (h *handler) ended(ctx context.Context, conn *connection, r *sdk.CallToolRe
 		h.relay.Needs = r
 		return tool.Result{}, h.failed(tool.ErrTool, "asks its client for input")
 	case r.NeedsInput() && !c.Asks:
-		return tool.Result{}, h.failed(tool.ErrTool, "asks for input that only a person can give, and there is "+
-			"nobody to ask")
+		return tool.Result{}, h.failed(tool.ErrTool,
+			"asks for input that only a person can give, and there is nobody to ask")
 	case r.NeedsInput():
 		return tool.Result{}, h.needed(r, before, "")
 	}

@@ -118,8 +118,8 @@ func (d *document) version() error {
 	v := d.root.get("openapi")
 	switch {
 	case d.root.get("swagger") != nil:
-		return d.fail(d.root.get("swagger").line, "it is of version 2: only 3.0 and 3.1 are read; converters to 3.0 "+
-			"exist")
+		return d.fail(d.root.get("swagger").line,
+			"it is of version 2: only 3.0 and 3.1 are read; converters to 3.0 exist")
 	case v == nil:
 		return d.fail(d.root.line, "it is no OpenAPI document: the key openapi is missing")
 	case !strings.HasPrefix(v.text+".", "3.0.") && !strings.HasPrefix(v.text+".", "3.1."):
@@ -175,8 +175,9 @@ func (op *operation) tool() (*tool.Tool, error) {
 	}
 	op.name = op.toolName()
 	if line, ok := d.names[op.name]; ok {
-		return nil, d.fail(op.node.line, "a second operation would be called %s; the first is in line %d: give it "+
-			"another operationId", op.name, line)
+		return nil, d.fail(op.node.line,
+			"a second operation would be called %s; the first is in line %d: give it another operationId",
+			op.name, line)
 	}
 	d.names[op.name] = op.node.line
 	parameters, sample, err := op.arguments()
@@ -253,8 +254,9 @@ func (op *operation) server() (string, error) {
 			}
 		}
 		if !strings.HasPrefix(address, "http://") && !strings.HasPrefix(address, "https://") {
-			return "", op.doc.fail(s.line, "the server %q has no scheme and host: say where it is with the key "+
-				"server", address)
+			return "", op.doc.fail(s.line,
+				"the server %q has no scheme and host: say where it is with the key server",
+				address)
 		}
 		if strings.ContainsAny(address, "{}?#") {
 			return "", op.doc.fail(s.line, "the server %q is no plain address: say where it is with the key server",

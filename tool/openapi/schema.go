@@ -35,8 +35,9 @@ func (d *document) resolve(n *node) (*node, error) {
 func (d *document) target(ref *node) (*node, error) {
 	pointer, local := strings.CutPrefix(ref.text, "#")
 	if !local {
-		return nil, d.fail(ref.line, "the reference %q leads out of the document: nothing else is read; put what it "+
-			"means into the document", ref.text)
+		return nil, d.fail(ref.line,
+			"the reference %q leads out of the document: nothing else is read; put what it means into the document",
+			ref.text)
 	}
 	if t, ok := d.targets[pointer]; ok {
 		return t, nil

@@ -31,8 +31,8 @@ func plant(_ context.Context, p *Process, c Command, program string, s *streams)
 }
 
 func missing() []Missing {
-	return []Missing{{"walls around processes on " + runtime.GOOS, "wield builds them on Linux only; use the level " +
-		"limits, or run wield in a container or a virtual machine"}}
+	return []Missing{{"walls around processes on " + runtime.GOOS,
+		"wield builds them on Linux only; use the level limits, or run wield in a container or a virtual machine"}}
 }
 
 // A groupTree is a process and what the system lets us reach with it.

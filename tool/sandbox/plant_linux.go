@@ -38,8 +38,8 @@ const patience = 30 * time.Second
 // plant starts a supervisor and has it start the program.
 func plant(ctx context.Context, p *Process, c Command, program string, s *streams) (tree, error) {
 	if helping() {
-		return nil, &Error{Kind: ErrHelper, Text: "this process is itself a supervisor: its program does not call " +
-			"sandbox.Main first"}
+		return nil, &Error{Kind: ErrHelper,
+			Text: "this process is itself a supervisor: its program does not call sandbox.Main first"}
 	}
 	sp, err := p.spec(c, program)
 	if err != nil {

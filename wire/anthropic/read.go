@@ -79,8 +79,8 @@ func (r *StreamReader) Finished() bool { return r.reason != "" }
 // message_stop is a *chat.Error of the kind ErrProtocol.
 func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 	if r.failed == nil && !r.done && r.reason == "" {
-		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the stream ended without a stop reason and without " +
-			"message_stop"}
+		r.failed = &chat.Error{Kind: chat.ErrProtocol,
+			Message: "the stream ended without a stop reason and without message_stop"}
 	}
 	if r.failed == nil && !r.started {
 		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the stream ended without an answer"}

@@ -47,8 +47,9 @@ func TestTypedTools(t *testing.T) {
 			"command file_text insert_line insert_text new_str old_str path view_range", "insert puts insert_text"},
 		{`{"type":"text_editor_20250124","name":"str_replace_editor"}`,
 			"command file_text insert_line new_str old_str path view_range", "insert puts new_str"},
-		{`{"type":"memory_20250818","name":"memory"}`, "command file_text insert_line insert_text new_path new_str " +
-			"old_path old_str path view_range", "below /memories"},
+		{`{"type":"memory_20250818","name":"memory"}`,
+			"command file_text insert_line insert_text new_path new_str old_path old_str path view_range",
+			"below /memories"},
 		{`{"type":"computer_20251124","name":"computer","display_width_px":800,"display_height_px":600}`,
 			"action coordinate duration region scroll_amount scroll_direction start_coordinate text",
 			"The screen is 800 pixels wide and 600 high."},

@@ -26,8 +26,8 @@ func check(body string) error {
 			c.i, c.fault)}
 	}
 	if c.space(); c.i < len(body) {
-		return &FieldError{Code: CodeInvalidJSON, Message: "the body is not valid JSON: something follows the JSON " +
-			"text"}
+		return &FieldError{Code: CodeInvalidJSON,
+			Message: "the body is not valid JSON: something follows the JSON text"}
 	}
 	return nil
 }

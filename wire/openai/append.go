@@ -156,8 +156,9 @@ func (w *requestWriter) message(m *chat.Message) *chat.Error {
 func (w *requestWriter) content(m *chat.Message) *chat.Error {
 	parts := m.Parts
 	if i := slices.IndexFunc(parts, w.leavesOut); i >= 0 && m.Role != chat.RoleAssistant {
-		err := chat.Errorf(chat.ErrBadRequest, "content of the type %q is not passed on to this server, unless the "+
-			"backend's forward lists it", parts[i].Name)
+		err := chat.Errorf(chat.ErrBadRequest,
+			"content of the type %q is not passed on to this server, unless the backend's forward lists it",
+			parts[i].Name)
 		err.Param, err.Status = fmt.Sprintf("content[%d]", i), 400
 		return err
 	}

@@ -75,8 +75,8 @@ func (r *StreamReader) Close(dst []chat.Event) ([]chat.Event, error) {
 		return dst, r.failed
 	}
 	if !r.done && r.reason == "" {
-		r.failed = &chat.Error{Kind: chat.ErrProtocol, Message: "the stream ended without a finish reason and " +
-			"without [DONE]"}
+		r.failed = &chat.Error{Kind: chat.ErrProtocol,
+			Message: "the stream ended without a finish reason and without [DONE]"}
 		return dst, r.failed
 	}
 	if !r.seen {

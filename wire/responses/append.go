@@ -222,8 +222,9 @@ func (w *requestWriter) part(p *chat.Part, text string) *chat.Error {
 		return chat.Errorf(chat.ErrBadRequest, "this protocol takes no audio")
 	default:
 		if p.Protocol != chat.ProtocolResponses || !slices.Contains(w.o.Forward, p.Name) {
-			return chat.Errorf(chat.ErrBadRequest, "content of the type %q is not passed on to this server, unless "+
-				"the backend's forward lists it", p.Name)
+			return chat.Errorf(chat.ErrBadRequest,
+				"content of the type %q is not passed on to this server, unless the backend's forward lists it",
+				p.Name)
 		}
 		w.b = append(w.b, p.Raw...)
 		return nil

@@ -505,8 +505,8 @@ func (d *requestReader) partField(part *chat.Part, keys []string, key string) (v
 			part.Data = d.base64(text)
 		}
 	case key == "file_id":
-		d.Refuse(jsonbody.CodeUnsupported, "files that are kept by the service are not offered; send the content "+
-			"itself")
+		d.Refuse(jsonbody.CodeUnsupported,
+			"files that are kept by the service are not offered; send the content itself")
 	case key == "input_audio":
 		d.Members(func(key string) {
 			switch key {

@@ -199,8 +199,8 @@ func (d *requestReader) around(key string) {
 			}
 		case "prompt":
 			if !d.Null() {
-				d.Refuse(jsonbody.CodeUnsupported, "prompts that are kept by the service are not offered; send their "+
-					"text as instructions or input")
+				d.Refuse(jsonbody.CodeUnsupported,
+					"prompts that are kept by the service are not offered; send their text as instructions or input")
 			}
 		case "include":
 			d.include()
@@ -257,8 +257,8 @@ func (d *requestReader) check() {
 	r := d.req
 	switch {
 	case r.Previous != "" && r.Kept != "":
-		d.RefuseAt("previous_response_id", CodeExclusive, "this cannot stand beside conversation, which says as well "+
-			"what was said before")
+		d.RefuseAt("previous_response_id", CodeExclusive,
+			"this cannot stand beside conversation, which says as well what was said before")
 	case r.Background && !r.Store:
 		d.RefuseAt("background", CodeExclusive, "an answer in the background is asked for later, so that it must be "+
 			"stored: leave store out, or set it to true")

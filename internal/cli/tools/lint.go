@@ -135,8 +135,9 @@ const minDescription = 20
 
 func lintDescription(l *linted, report reporter) {
 	if n := len(strings.TrimSpace(l.Description)); n < minDescription {
-		report("", "the description has %d characters; say what the tool does, when to use it and what it gives "+
-			"back", n)
+		report("",
+			"the description has %d characters; say what the tool does, when to use it and what it gives back",
+			n)
 	}
 }
 

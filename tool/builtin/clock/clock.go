@@ -66,8 +66,8 @@ func (c Clock) now(zone string) (time.Time, error) {
 	}
 	location, err := time.LoadLocation(zone)
 	if err != nil {
-		return time.Time{}, tool.Errorf(tool.ErrInvalid, "There is no time zone %q; write one like Europe/Oslo or "+
-			"UTC", zone)
+		return time.Time{}, tool.Errorf(tool.ErrInvalid,
+			"There is no time zone %q; write one like Europe/Oslo or UTC", zone)
 	}
 	return now().In(location), nil
 }

@@ -84,8 +84,8 @@ func Tools() []*tool.Tool {
 // conversations returns those that the call may see.
 func conversations(c *tool.Call) (tool.Conversations, error) {
 	if c.Scope.Conversations == nil {
-		return nil, tool.Errorf(tool.ErrNotAvailable, "There are no conversations to look into: this one is recorded "+
-			"nowhere")
+		return nil, tool.Errorf(tool.ErrNotAvailable,
+			"There are no conversations to look into: this one is recorded nowhere")
 	}
 	return c.Scope.Conversations, nil
 }
@@ -121,8 +121,9 @@ func read(ctx context.Context, c *tool.Call, in readIn) (page, error) {
 	list, total, err := all.Read(ctx, in.Session, from, bound(in.Limit, defaultRead, mostRead))
 	switch {
 	case errors.Is(err, tool.ErrNoConversation):
-		return page{}, tool.Errorf(tool.ErrInvalid, "There is no conversation %q; conversation_search finds those "+
-			"that there are", in.Session)
+		return page{}, tool.Errorf(tool.ErrInvalid,
+			"There is no conversation %q; conversation_search finds those that there are",
+			in.Session)
 	case err != nil:
 		return page{}, failed(err)
 	}

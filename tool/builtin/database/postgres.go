@@ -104,8 +104,9 @@ func behindComment(s string) string {
 func (s server) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	config, err := pgconn.ParseConfig(s.url)
 	if err != nil { // its words may hold parts of the address
-		return nil, tool.Errorf(tool.ErrNotAvailable, "The address of database %s cannot be read; it is like "+
-			"postgres://user@host/name", s.name)
+		return nil, tool.Errorf(tool.ErrNotAvailable,
+			"The address of database %s cannot be read; it is like postgres://user@host/name",
+			s.name)
 	}
 	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
 		f := pgproto3.NewFrontend(r, w)

@@ -37,8 +37,9 @@ func (f file) ask(ctx context.Context, c *tool.Call, q *request) (*queryResult, 
 	args := make([]any, len(q.params))
 	for i, p := range q.params {
 		if n, ok := p.v.(bigNumber); ok {
-			return nil, tool.Errorf(tool.ErrInvalid, "parameters[%d]: SQLite has no whole number as large as %s; "+
-				"give it as a text", i, n)
+			return nil, tool.Errorf(tool.ErrInvalid,
+				"parameters[%d]: SQLite has no whole number as large as %s; give it as a text",
+				i, n)
 		}
 		args[i] = p.v
 	}

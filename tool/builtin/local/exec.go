@@ -77,8 +77,9 @@ func (e *Executor) runnable(code string) error {
 	case strings.TrimSpace(code) == "":
 		return tool.Errorf(tool.ErrInvalid, "the block is empty")
 	case len(code) > mostCode:
-		return tool.Errorf(tool.ErrInvalid, "the block has %d bytes; %s takes at most %d: write it to a file with a "+
-			"create block and run that", len(code), e.Name, mostCode)
+		return tool.Errorf(tool.ErrInvalid,
+			"the block has %d bytes; %s takes at most %d: write it to a file with a create block and run that",
+			len(code), e.Name, mostCode)
 	case strings.IndexByte(code, 0) >= 0:
 		return tool.Errorf(tool.ErrInvalid, "the block holds a zero byte, which no program takes")
 	}

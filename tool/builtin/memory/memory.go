@@ -166,8 +166,9 @@ func (v *in) into(m *memory) error {
 	case strings.TrimSpace(m.Content) == "":
 		return tool.Errorf(tool.ErrInvalid, "content is empty")
 	case len(m.Content) > maxContent:
-		return tool.Errorf(tool.ErrLimit, "content has %d bytes; a memory holds %d. Keep what matters, or write a "+
-			"file", len(m.Content), maxContent)
+		return tool.Errorf(tool.ErrLimit,
+			"content has %d bytes; a memory holds %d. Keep what matters, or write a file",
+			len(m.Content), maxContent)
 	case len(m.Tags) > maxTags:
 		return tool.Errorf(tool.ErrLimit, "%d tags; a memory has at most %d", len(m.Tags), maxTags)
 	}

@@ -37,8 +37,8 @@ CREATE VIRTUAL TABLE IF NOT EXISTS memory_text USING fts5 (id UNINDEXED, content
 // open opens the file, which is made if something is to be written.
 func (o Options) open(ctx context.Context, writes bool) (*store, error) {
 	if o.Path == "" {
-		return nil, tool.Errorf(tool.ErrNotAvailable, "There is no place to keep memories: set data in the "+
-			"configuration")
+		return nil, tool.Errorf(tool.ErrNotAvailable,
+			"There is no place to keep memories: set data in the configuration")
 	}
 	if _, err := os.Stat(o.Path); errors.Is(err, fs.ErrNotExist) {
 		if !writes {
@@ -119,8 +119,9 @@ func (s *store) add(ctx context.Context, m *memory) error {
 			return err
 		}
 		if n >= s.o.Max {
-			return tool.Errorf(tool.ErrLimit, "There are %d memories, which is as many as are kept; delete some with "+
-				"delete_memory", n)
+			return tool.Errorf(tool.ErrLimit,
+				"There are %d memories, which is as many as are kept; delete some with delete_memory",
+				n)
 		}
 		return s.put(ctx, tx, m, s.o.Now())
 	})

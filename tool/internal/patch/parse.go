@@ -214,8 +214,8 @@ func parseAider(text string) ([]Op, error) {
 			path = ops[len(ops)-1].Path
 		}
 		if path == "" {
-			return nil, &SyntaxError{SyntaxAider, i + 1, "Missing === FILE: header, and no file is named in the " +
-				"three lines before the group"}
+			return nil, &SyntaxError{SyntaxAider, i + 1,
+				"Missing === FILE: header, and no file is named in the three lines before the group"}
 		}
 		g, err := readGroup(SyntaxAider, lines, i)
 		if err != nil {
