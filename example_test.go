@@ -145,11 +145,10 @@ func ExampleNewDecoder() {
 // A schema that cannot be read is an error that names the tool and the place.
 func ExampleNewDecoder_error() {
 	_, err := wield.NewDecoder(dialect.Options{}, chat.Tool{
-		Name:       "get_weather",
+		Name:       "weather",
 		Parameters: json.RawMessage(`{"type": "object", "properties": {"city": {"$ref": "#/$defs/city"}}}`),
 	})
 	fmt.Println(err)
 	// Output:
-	// tool "get_weather": parameters: schema: at /properties/city/$ref: "#/$defs/city" leads nowhere: the schema has no
-	// /$defs
+	// tool "weather": parameters: schema: at /properties/city/$ref: "#/$defs/city" leads nowhere: the schema has no /$defs
 }
