@@ -22,6 +22,7 @@ import (
 	"wield/internal/browser"
 	"wield/internal/browser/chromium"
 	"wield/internal/chatpage"
+	"wield/internal/testlevel"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(withBrowser{m}) }
@@ -81,6 +82,7 @@ func open(t *testing.T, answer func(ctx context.Context, talk []chatpage.Message
 
 func needChromium(t *testing.T) {
 	t.Helper()
+	testlevel.Long(t)
 	if _, err := chromium.Find(""); err != nil {
 		t.Skipf("SKIPPED, nothing behind a web page is tested: %v", err)
 	}

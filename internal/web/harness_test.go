@@ -36,6 +36,7 @@ import (
 	"wield/internal/gateway"
 	"wield/internal/runs"
 	"wield/internal/stats"
+	"wield/internal/testlevel"
 	"wield/internal/web"
 	"wield/journal"
 	"wield/tool"
@@ -481,6 +482,7 @@ func browser(t *testing.T) *chromium.Browser {
 // only is browser for what is measured, and has the machine for itself.
 func only(t testing.TB) *chromium.Browser {
 	t.Helper()
+	testlevel.Long(t)
 	if _, err := chromium.Find(""); err != nil {
 		t.Skipf("SKIPPED, the page is not tested in a browser: %v", err)
 	}

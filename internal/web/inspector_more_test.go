@@ -13,7 +13,6 @@ import (
 
 	"wield/chat"
 	"wield/dialect/dialecttest"
-	"wield/internal/testlevel"
 	"wield/journal"
 )
 
@@ -285,7 +284,6 @@ func TestInspectorCost(t *testing.T) {
 // TestInspectorGoTest: what is copied as a test of Go is one: it passes as it is, whatever the text and the
 // calls hold, and fails when another call is wanted.
 func TestInspectorGoTest(t *testing.T) {
-	testlevel.Long(t)
 	b := browser(t)
 	odd := "\ufeff`${x}` \u2028 \"quoted\" \\ <b>\n"
 	call := func(formula string) string {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"wield/internal/testlevel"
 )
 
 // steered gives what has the focus: its kind and name, and what is wrong with it for somebody who sees only where it
@@ -205,21 +204,18 @@ func TestKeyboard(t *testing.T) {
 }
 
 // TestKeyboardRing: from the first to the last, everything that takes the focus is marked, seen and has a name, in
-// the order in which it is read. Without WIELD_TEST=all only some of the views are gone through.
+// the order in which it is read.
 func TestKeyboardRing(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, shop, shopFiles)
 	w.countedEvenly()
 	id := w.begins("shop", "Open the shop on Sundays.")
-	for i, at := range []struct{ path, wait string }{
+	for _, at := range []struct{ path, wait string }{
 		{"#/approvals/" + id, ".diff"}, {"#/chat", "select"}, {"#/inspector", ".inspect-item"},
 		{"#/playground", ".inputs"}, {"#/analytics", ".tiles"}, {"#/settings/tools", "table"},
 		{"#/settings/policy", "textarea"}, {"#/settings/log", ".log"},
 	} {
-		for j, wide := range []int{1440, 390} {
-			if !testlevel.All() && (i > 1 || i != j) {
-				continue
-			}
+		for _, wide := range []int{1440, 390} {
 			s := w.open(b, adminKey, at.path)
 			s.wait(at.wait)
 			s.view(wide, 900, false)

@@ -384,16 +384,11 @@ var shown = []struct {
 		}},
 }
 
-// TestPictures compares the views with pictures of them. With -update it takes the pictures. Without
-// WIELD_TEST=all, or -update, only some of the views are looked at.
+// TestPictures compares the views with pictures of them. With -update it takes the pictures.
 func TestPictures(t *testing.T) {
 	b := only(t) // so that nothing else takes the time in which a view comes to rest
 	g := newGallery(t, b)
-	all := *update || testlevel.All()
-	for i, v := range seen {
-		if !all && i%5 != 1 {
-			continue
-		}
+	for _, v := range seen {
 		t.Run(v.name, func(t *testing.T) {
 			s := v.open(t, b)
 			g.show(s, v.name)
@@ -401,9 +396,6 @@ func TestPictures(t *testing.T) {
 		})
 	}
 	for _, v := range shown {
-		if !all {
-			break
-		}
 		t.Run(v.file, func(t *testing.T) {
 			s := v.open(t, b)
 			s.view(v.width, v.height, false)
