@@ -157,7 +157,7 @@ func (r *Ring) compare(rec *Record) {
 	later := rec.prompt != nil && len(rec.prompt.turns) > 1
 	for i := len(r.records) - 1; later && i >= 0; i-- {
 		old := r.records[i]
-		if old.prompt != nil && rec.prompt.follows(old.prompt) && old.Key == rec.Key && old.Model == rec.Model {
+		if old.prompt != nil && old.Key == rec.Key && old.Model == rec.Model && rec.prompt.follows(old.prompt) {
 			rec.Prefix = rec.prompt.behind(old.prompt, rec.sent)
 			break
 		}

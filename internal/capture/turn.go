@@ -178,7 +178,7 @@ func (r *Record) begin(req *chat.Request, d *chat.TurnDetail, now time.Time) {
 		}
 	}
 	if len(r.Turns) == 0 && req != nil {
-		t.Tools = r.offered(req.Tools)
+		t.Tools = offered(req.Tools)
 	}
 	r.Turns = append(r.Turns, t)
 }
@@ -204,16 +204,14 @@ func said(req *chat.Request) []Said {
 }
 
 // offered returns tools as they are kept: the first ones, as far as there is room.
-func (r *Record) offered(tools []chat.Tool) []Offered {
+func offered(tools []chat.Tool) []Offered {
 	list := make([]Offered, 0, min(len(tools), MaxBody/entrySize))
 	room := MaxBody
 	for i := range tools {
-		o := Offered{tools[i].Name, tools[i].Parameters}
+		// They may be part of the request's body, or of one before it, which is not kept for them.
+		o := Offered{strings.Clone(tools[i].Name), bytes.Clone(tools[i].Parameters)}
 		if room -= o.size(); room < 0 {
 			break
-		}
-		if r.RequestBytes > MaxBody { // else they are part of the body that is kept
-			o = Offered{strings.Clone(o.Name), bytes.Clone(o.Parameters)}
 		}
 		list = append(list, o)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -257,7 +258,8 @@ func (t *Toolbox) fill(c *config.Config, env *ToolEnvironment, shared *tool.Shar
 		}
 	}
 	for _, name := range c.Tools.Disable {
-		if !slices.Contains(known, name) {
+		later := strings.Contains(name, tool.Separator) || strings.Contains(name, "*") // a server's, a worker's, or several
+		if !later && !slices.Contains(known, name) {
 			t.Problems = append(t.Problems, fmt.Errorf("tools.disable: %w",
 				&tool.Error{Kind: tool.ErrNotFound, Tool: name}))
 		}

@@ -140,7 +140,7 @@ policies:
   default: {default: ask}
   allowing: {default: ask, rules: [{allow: {tool: ["FORM"]}}]}
   denying: {default: ask, rules: [{deny: {tool: ["FORM"]}}]}
-tools: {disable: ["FORM"]}
+tools: {disable: ["FORM"], around: [{command: ["true"], tools: ["FORM"]}]}
 `)), config.Options{Getenv: env()})
 	}
 	decides := func(t *testing.T, c *config.Result, name, tool string) chat.Decision {
@@ -172,8 +172,9 @@ tools: {disable: ["FORM"]}
 				"deny":               decides(t, c, "denying", name) == chat.DecisionDeny,
 				"keys.tools":         named(c.Keys[1].Tools, name),
 				"mcp.serve.tools":    named(c.MCP.Serve.Tools, name),
+				"tools.around":       c.Tools.Around[0].Tools[0].Matches(name),
 				"tasks.required":     named(c.MCP.Serve.Tasks.Required, name),
-				"tools.disable":      c.Disabled(name) || tt.exact == "" && is,
+				"tools.disable":      c.Disabled(name),
 				"models.agent.tools": slices.Contains(c.Models["m"].Agent.Tools, name) || tt.exact == "" && is,
 			} {
 				if got != is {

@@ -440,6 +440,12 @@ func mayBeSecret(s scalar, text string) bool {
 // setText gives v the value that text stands for, within the bounds of f. It serves the file, the environment
 // and flags alike.
 func setText(v reflect.Value, text string, f field) error {
+	if f.tools {
+		var err error
+		if text, err = toolName(text); err != nil {
+			return err
+		}
+	}
 	if s, ok := asScalar(v); ok {
 		if err := s.Parse(text); err != nil {
 			return err
@@ -466,11 +472,6 @@ func setText(v reflect.Value, text string, f field) error {
 			return fmt.Errorf("%q is not known here: write %s", text, f.enum[0])
 		case len(f.enum) > 0 && !slices.Contains(f.enum, text):
 			return fmt.Errorf("%q is none of %s%s", text, strings.Join(f.enum, ", "), near.Hint(text, f.enum))
-		case f.tools:
-			var err error
-			if text, err = toolName(text); err != nil {
-				return err
-			}
 		}
 		v.SetString(text)
 	}

@@ -14,7 +14,7 @@ type Project struct {
 
 // ProjectTools switches tools off.
 type ProjectTools struct {
-	Disable []string `key:"disable" names:"tools" doc:"Tools never to offer."`
+	Disable []string `key:"disable" names:"tools" doc:"Tools never to offer; * is a wildcard."`
 }
 
 // LoadProject reads a project's file. The error is a Problems, or tells that the file cannot be read.

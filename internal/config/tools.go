@@ -22,7 +22,7 @@ type Tools struct {
 	Databases map[string]Database     `key:"databases" doc:"Databases that query_database may ask, by name."`
 	Local     LocalActions            `key:"localActions" doc:"Tools for models that write text blocks."`
 	Around    []AroundProgram         `key:"around" doc:"Hook programs that check calls; the first is outermost."`
-	Disable   []string                `key:"disable" names:"tools" doc:"Tools never to offer."`
+	Disable   []string                `key:"disable" names:"tools" doc:"Tools never to offer; * is a wildcard."`
 	Sh        map[string]ShTool       `key:"sh" doc:"Tools that are one line of shell, by name."`
 	HTTP      map[string]HTTPTool     `key:"http" doc:"Tools that are one HTTP request, by name."`
 	OpenAPI   map[string]OpenAPITools `key:"openapi" doc:"Tools from OpenAPI documents, by name."`
@@ -138,4 +138,6 @@ func ParseToolTimeout(text string) (time.Duration, error) {
 }
 
 // Disabled reports whether the configuration says that a tool is never offered.
-func (c *Config) Disabled(name string) bool { return slices.Contains(c.Tools.Disable, name) }
+func (c *Config) Disabled(name string) bool {
+	return slices.ContainsFunc(c.Tools.Disable, func(n string) bool { return Glob(n).Matches(name) })
+}

@@ -93,12 +93,12 @@ func readFunction(s *jsonbody.Scanner, d *callDelta) {
 		return
 	}
 	for s.Enter('{'); s.Next('}'); {
-		switch string(s.Key()) {
-		case "name":
+		switch key := string(s.Key()); {
+		case key == "name":
 			d.name = sameOrSkip(s, "")
-		case "arguments":
+		case key == "arguments" && !d.free:
 			d.args = argumentsText(s)
-		case "input":
+		case key == "input" && d.free:
 			d.args = sameOrSkip(s, "")
 		default:
 			s.Skip()

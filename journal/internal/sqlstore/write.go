@@ -74,10 +74,12 @@ func (tx *transaction) append(b *journal.Batch) (head, error) {
 		h.Head = journal.Head{Stream: b.Stream, Session: b.Session, Opened: b.Opened, First: tx.position + 1,
 			Begun: tx.now}
 	}
-	for rows := range slices.Chunk(b.Rows, maxInsert) {
-		if err := tx.insert(&h, rows); err != nil {
+	for rows := b.Rows; len(rows) > 0; {
+		n := atOnce(rows)
+		if err := tx.insert(&h, rows[:n]); err != nil {
 			return h, err
 		}
+		rows = rows[n:]
 	}
 	if h.Changed = tx.now; b.State != "" {
 		h.State = b.State
@@ -117,8 +119,22 @@ func (tx *transaction) duplicate(b *journal.Batch) error {
 	return nil
 }
 
-// maxInsert bounds the rows of one statement. Databases bound its parameters.
-const maxInsert = 64
+// Bounds of one statement: databases bound its parameters and its size. A single row may be larger.
+const (
+	maxInsert      = 64
+	maxInsertBytes = 16 << 20
+)
+
+// atOnce returns how many of the rows one statement takes.
+func atOnce(rows []journal.Row) int {
+	size := 0
+	for i := range rows {
+		if size += len(rows[i].Body); i == maxInsert || i > 0 && size > maxInsertBytes {
+			return i
+		}
+	}
+	return len(rows)
+}
 
 // insert adds rows at the end of the journal, in one statement: to parse and send one for each takes most of the time.
 func (tx *transaction) insert(h *head, rows []journal.Row) error {
