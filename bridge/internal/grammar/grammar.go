@@ -29,7 +29,7 @@ type Tool struct {
 	Schema json.RawMessage // of its arguments
 
 	// The notation and the text of the grammar that its only argument, a string, follows: "regex" or "lark". The
-	// argument is any string where that cannot be held.
+	// argument is any string where that cannot be held, or the grammars of the tools are too large together.
 	Syntax, Definition string
 }
 
@@ -70,13 +70,20 @@ func New(o Options) (*Grammar, error) {
 	}
 	o.Tools = slices.Clone(o.Tools)
 	g := &Grammar{o: o, f: f, texts: map[*shape.Shape]textGrammar{}}
+	size := 0
 	for i := range o.Tools {
 		t := &o.Tools[i]
-		if text, err := textOf(t.Syntax, t.Definition); err == nil && t.Args != nil && len(t.Args.Props) == 1 {
-			args := *t.Args // tools of the same schema share it
-			t.Args = &args
-			g.texts[t.Args] = text
+		if len(o.Tools) > maxTools || t.Args == nil || len(t.Args.Props) != 1 {
+			continue
 		}
+		text, err := textOf(t.Syntax, t.Definition)
+		if err != nil || size+text.size() > maxSize {
+			continue
+		}
+		size += text.size()
+		args := *t.Args // tools of the same schema share it
+		t.Args = &args
+		g.texts[t.Args] = text
 	}
 	return g, g.check(d)
 }

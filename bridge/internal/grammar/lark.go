@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"fmt"
+	"regexp"
 	"regexp/syntax"
 	"strconv"
 	"strings"
@@ -34,19 +35,34 @@ type textGrammar map[string]*symbol
 // start is the rule of the whole text.
 const start = "start"
 
+// MaxCost limits the cost of a grammar of a text that is read, and of those of all tools of a request together.
+const MaxCost = 64 << 10
+
+// Cost returns what it costs to read a grammar: its bytes, and more for each class of Unicode and each range that may
+// be wide, which take long.
+func Cost(definition string) int {
+	if len(definition) > MaxCost {
+		return len(definition)
+	}
+	return len(definition) + 250*len(costly.FindAllStringIndex(definition, -1))
+}
+
+var costly = regexp.MustCompile(`\\[pPdsw]|-[^\x00-\x5b\x5d-\x7f]`)
+
 const (
-	maxLark  = 64 << 10 // bytes of a grammar that is read
-	maxSize  = 20_000   // symbols of one that is written
+	maxSize  = 20_000 // symbols of those that are written for some tools
 	maxRules = 500
 	maxDepth = 100 // of parentheses
 )
 
 // textOf reads the grammar of a text in one of the notations that clients have.
 func textOf(syntax, definition string) (textGrammar, error) {
-	switch syntax {
-	case "lark":
+	switch {
+	case Cost(definition) > MaxCost:
+		return nil, fmt.Errorf("the grammar costs too much to read")
+	case syntax == "lark":
 		return ofLark(definition)
-	case "regex":
+	case syntax == "regex":
 		return ofRegexp(definition)
 	}
 	return nil, fmt.Errorf("there is no notation %q", syntax)
@@ -126,12 +142,8 @@ func folds(r rune, fold bool) []rune {
 // check finds rules that are not there, and those that llama.cpp refuses: that begin with themselves, or repeat what
 // may be empty.
 func (g textGrammar) check() error {
-	size := 0
-	for _, n := range g {
-		size += n.size()
-	}
 	switch {
-	case size > maxSize || len(g) > maxRules:
+	case g.size() > maxSize || len(g) > maxRules:
 		return fmt.Errorf("the grammar is too large")
 	case g[start] == nil:
 		return fmt.Errorf("there is no rule start")
@@ -157,9 +169,16 @@ func (g textGrammar) check() error {
 	return nil
 }
 
-// size returns how many characters a server has to look at, which write repetitions out.
+func (g textGrammar) size() (size int) {
+	for _, n := range g {
+		size += n.size()
+	}
+	return size
+}
+
+// size returns how many characters and ranges of them a server has to look at, which write repetitions out.
 func (n *symbol) size() int {
-	size := 1
+	size := max(1, len(n.chars)/2)
 	for _, s := range n.list {
 		size = min(size+s.size(), maxSize+1)
 	}
@@ -240,7 +259,6 @@ func (g textGrammar) string(w *writer, n notation) string {
 
 // gbnf returns a symbol as a string of a notation has it.
 func (n *symbol) gbnf(names map[string]string, in notation) string {
-	var parts []string
 	switch n.op {
 	case opRule:
 		return names[n.rule]
@@ -258,36 +276,52 @@ func (n *symbol) gbnf(names map[string]string, in notation) string {
 		}
 		return fmt.Sprintf("%s{%d,%d}", part, n.least, n.most)
 	}
-	for _, s := range n.list {
-		parts = append(parts, s.gbnf(names, in))
+	var parts []string
+	for i := 0; i < len(n.list); i++ {
+		text := ""
+		for ; n.op == opSequence && i < len(n.list) && n.list[i].single(); i++ { // neighbours are one literal
+			text += charInString(n.list[i].chars[0], in)
+		}
+		if text != "" {
+			parts = append(parts, literal(text))
+		}
+		if i < len(n.list) {
+			parts = append(parts, n.list[i].gbnf(names, in))
+		}
 	}
 	if n.op == opChoice {
 		return choice(nonEmpty(parts)...)
 	}
-	return strings.ReplaceAll(sequence(parts...), `" "`, "") // neighbouring literals are one
+	return sequence(parts...)
+}
+
+// single reports whether a symbol is one certain character.
+func (n *symbol) single() bool {
+	return n.op == opChars && len(n.chars) == 2 && n.chars[0] == n.chars[1]
 }
 
 // escapes are the characters that stand in a string as an escape.
 var escapes = map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`}
 
+// special reports whether a character stands in a string as an escape only.
+func special(r rune, in notation) bool {
+	return r < 0x20 || r == 0x7f || escapes[r] != "" || r == '<' && in.kind == elementNotation.kind
+}
+
+// charInString returns a character as a string has it.
+func charInString(r rune, in notation) string {
+	switch {
+	case escapes[r] != "":
+		return escapes[r]
+	case special(r, in):
+		return fmt.Sprintf(`\u%04x`, r)
+	}
+	return string(r)
+}
+
 // inString returns what one character of some ranges is within a string. Out of many, control characters without a
 // short escape are left out.
 func inString(chars []rune, in notation) string {
-	escaped := func(r rune) string {
-		if s, ok := escapes[r]; ok {
-			return literal(s)
-		}
-		return literal(fmt.Sprintf(`\u%04x`, r))
-	}
-	special := func(r rune) bool {
-		return r < 0x20 || r == 0x7f || escapes[r] != "" || r == '<' && in.kind == elementNotation.kind
-	}
-	if len(chars) == 2 && chars[0] == chars[1] {
-		if special(chars[0]) {
-			return escaped(chars[0])
-		}
-		return literal(string(chars[0]))
-	}
 	var alternatives []string
 	var set strings.Builder
 	add := func(first, last rune) {
@@ -302,19 +336,19 @@ func inString(chars []rune, in notation) string {
 	for i := 0; i < len(chars); i += 2 {
 		first, last := chars[i], chars[i+1]
 		for r := first; r <= min(last, 0x7f); r++ {
-			if !special(r) {
+			if !special(r, in) {
 				continue
 			}
 			add(first, r-1)
 			first = r + 1
 			if escapes[r] != "" || r == '<' || chars[i] == last {
-				alternatives = append(alternatives, escaped(r))
+				alternatives = append(alternatives, literal(charInString(r, in)))
 			}
 		}
 		add(first, last)
 	}
 	if set.Len() == 0 && len(alternatives) == 0 { // nothing but such characters
-		return escaped(chars[0])
+		return literal(charInString(chars[0], in))
 	}
 	if set.Len() > 0 {
 		alternatives = append(alternatives, "["+set.String()+"]")

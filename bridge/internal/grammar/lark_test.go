@@ -2,6 +2,8 @@ package grammar
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -40,13 +42,18 @@ func TestLark(t *testing.T) {
 			"*** Begin\n*** Update: a.txt\n@@\n x\n-y\n+<z>\t😀\n*** End of File\n*** End\n",
 		}, []string{
 			"", "*** Begin\n*** End\n", "*** Begin\n*** Add: a\nx\n*** End\n",
-			"*** Begin\n*** Add: a\"b\n+x\n*** End\n",
+			"*** Begin\n*** Add: a\"b\n+x\n*** End\n", "*** Begin\n*** Update: a.txt\n@@\nx\n-y\n*** End\n",
 		}},
 		{"operators", `start: "a"~2 B? ("x".."z")~1..2` + "\n" + `B: "b"i | /c\/[d-f]{2}/i`,
 			[]string{"aax", "aaBxy", "aac/dEz", "aabz"}, []string{"ax", "aaaxy", "aaxyz", "aac/dgz", "aa"}},
 		{"imports", "start: INT (WS_INLINE W)*\n%import common (INT, WS_INLINE)\n%import common.CNAME -> W",
 			[]string{"1", "12 a_1\tb"}, []string{"", "a", "1a"}},
 		{"any text", `start: /(?s).*/`, []string{"", "a\n\"\\\u0080\U0010fffd"}, nil},
+		{"blanks", `start: " a" (" " | "+") "b " /[a-z] [0-9]/`, []string{" a b c 1", " a+b c 1"},
+			[]string{"a b c 1", " ab c 1", " a bc 1", " a b c1"}},
+		{"classes", `start: /\d[\w.]\s[^\s][^\\\]\w]\S\W/`, []string{"1a x!x ", "\u0663\u00e9\u00a0x!x ", "1. x!x\\",
+			"1a \u00a0!x "},
+			[]string{"aa x!x ", "1! x!x ", "1axx!x ", "1a  !x ", "1a x]x ", "1a x!xx"}},
 		{"recursion", `start: "(" start? ")"`, []string{"()", "((()))"}, []string{"(", "(()"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -72,12 +79,53 @@ func TestLark(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			for range 100 {
 				var s string
-				if text := p.sample(r); json.Unmarshal([]byte(text), &s) != nil {
-					t.Fatalf("%q is no string", text)
+				if text := p.sample(r); json.Unmarshal([]byte(text), &s) != nil || !g.derives(s) {
+					t.Fatalf("%q is no string of the grammar", text)
 				}
 			}
 		})
 	}
+}
+
+// derives reports whether a text is of the grammar, apart from how that is written.
+func (g textGrammar) derives(s string) bool {
+	text := []rune(s)
+	return g.ends(g[start], text, map[int]bool{0: true})[len(text)]
+}
+
+// ends returns where a symbol that begins at some places of a text may end.
+func (g textGrammar) ends(n *symbol, text []rune, from map[int]bool) map[int]bool {
+	to := map[int]bool{}
+	switch {
+	case len(from) == 0:
+	case n.op == opRule:
+		return g.ends(g[n.rule], text, from)
+	case n.op == opChars:
+		for at := range from {
+			for i := 0; at < len(text) && i < len(n.chars); i += 2 {
+				if n.chars[i] <= text[at] && text[at] <= n.chars[i+1] {
+					to[at+1] = true
+				}
+			}
+		}
+	case n.op == opChoice:
+		for _, s := range n.list {
+			maps.Copy(to, g.ends(s, text, from))
+		}
+	case n.op == opSequence:
+		for _, s := range n.list {
+			from = g.ends(s, text, from)
+		}
+		return from
+	default:
+		for i := 0; len(from) > 0 && (n.most < 0 || i <= n.most); i++ {
+			if i >= n.least {
+				maps.Copy(to, from)
+			}
+			from = g.ends(n.list[0], text, from)
+		}
+	}
+	return to
 }
 
 // encoded writes a text as a JSON string as models do.
@@ -107,12 +155,17 @@ func TestLarkUnheld(t *testing.T) {
 		{"start: A\n%import common.A", "not known"},
 		{`start: "x"~5000`, "repetitions"},
 		{`start: (/x{1000}/)~1000`, "too large"},
-		{strings.Repeat("// \n", maxLark), "too large"},
+		{strings.Repeat("// \n", MaxCost), "costs too much"},
+		{"start: /" + strings.Repeat(`\pL`, 40) + "/", "too large"},
+		{`start: "a"~3..1`, "repetitions"},
+		{`start: "\xe9"`, "no string"},
+		{`start: /[^a\W]/`, "other characters"},
+		{`start: /[[:alpha:]]/`, "other characters"},
 		{"start: " + strings.Repeat("(", 1000) + `"x"` + strings.Repeat(")+", 1000), "too deep"},
 		{"start: /a # b/x", "(?x"},
 		{"start: \"\u00e9\" .. \"b\"", "begins no range"},
 	} {
-		if _, err := ofLark(tt.grammar); err == nil || !strings.Contains(err.Error(), tt.why) {
+		if _, err := textOf("lark", tt.grammar); err == nil || !strings.Contains(err.Error(), tt.why) {
 			t.Errorf("%.40s: %v, want an error with %q", tt.grammar, err, tt.why)
 		}
 	}
@@ -153,7 +206,7 @@ func TestLarkHostile(t *testing.T) {
 // TestPattern writes texts by regular expressions, and holds them to these.
 func TestPattern(t *testing.T) {
 	for _, pattern := range []string{`a|b"`, `[a-z"\\]{2,5}(\.[^x]|\d+)?`, `(?i:Key)=\S*[\n\x00]`, `[^"]+`,
-		`[\x01-\x05]`} {
+		`[\x01-\x05]`, `a b`, ` a`, `[a-z]+ [0-9]`, `"( |x)" "`} {
 		g, err := ofRegexp(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -169,6 +222,40 @@ func TestPattern(t *testing.T) {
 			if text := p.sample(r); json.Unmarshal([]byte(text), &s) != nil || !whole.MatchString(s) {
 				t.Errorf("%s: %q was written", pattern, text)
 			}
+		}
+	}
+}
+
+// TestLarge: the model is only told of regular expressions that are too large, and of the grammars of tools that are
+// too many or too large together.
+func TestLarge(t *testing.T) {
+	for _, pattern := range []string{strings.Repeat("a", 250), `\pL`, `\w`, "(?i)[B-\U00010fff]", `(?i)[B-\x{10fff}]`} {
+		pattern = strings.Repeat(pattern, MaxCost/250+1)
+		if _, err := textOf("regex", pattern); err == nil || err.Error() != "the grammar costs too much to read" {
+			t.Errorf("%.20s: %v", pattern, err)
+		}
+	}
+	const one = `{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}`
+	for _, tt := range []struct {
+		definition  string
+		tools, held int
+	}{
+		{`[0-9]+`, 2, 2}, {`[0-9]+`, maxTools + 1, 0}, {`\pL{20}`, 3, 1}, {`x{900}`, 30, 7},
+	} {
+		var list []string
+		for i := range tt.tools {
+			list = append(list, fmt.Sprintf("tool_%d", i), one)
+		}
+		tools, _, _ := toolsOf(t, list...)
+		for i := range tools {
+			tools[i].Syntax, tools[i].Definition = "regex", tt.definition
+		}
+		g, err := New(Options{Decoders: &decoders, Dialect: "hermes", Tools: tools})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(g.texts) != tt.held {
+			t.Errorf("%d tools of %s: %d are held, want %d", tt.tools, tt.definition, len(g.texts), tt.held)
 		}
 	}
 }

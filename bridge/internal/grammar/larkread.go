@@ -1,12 +1,14 @@
 package grammar
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 func sorted(g textGrammar) []string { return slices.Sorted(maps.Keys(g)) }
@@ -64,9 +66,6 @@ func ofLark(text string) (g textGrammar, err error) {
 		}
 	}()
 	r := &larkReader{rest: strings.ReplaceAll(text, "\r\n", "\n")}
-	if len(text) > maxLark {
-		r.fail("the grammar is too large")
-	}
 	g = textGrammar{}
 	for r.next(); r.kind != larkEnd; {
 		switch {
@@ -192,6 +191,9 @@ func (r *larkReader) item() *symbol {
 		if r.sign("..") {
 			most = r.number()
 		}
+		if most < least {
+			r.fail("%d..%d is no number of repetitions", least, most)
+		}
 		return repeat(least, most)
 	}
 	return n
@@ -225,7 +227,7 @@ func (r *larkReader) atom() *symbol {
 		return first
 	case larkRegexp:
 		end := strings.LastIndexByte(token, '/')
-		n, err := ofPattern(strings.ReplaceAll(token[1:end], `\/`, "/"), strings.Trim(token[end+1:], "lu"))
+		n, err := ofPattern(r.widened(strings.ReplaceAll(token[1:end], `\/`, "/")), strings.Trim(token[end+1:], "lu"))
 		if err != nil {
 			r.fail("%v", err)
 		}
@@ -241,11 +243,38 @@ func (r *larkReader) atom() *symbol {
 	return n
 }
 
+// unicodeClasses are what Go's classes of ASCII have to be in Lark, or more.
+var unicodeClasses = map[string]string{`\d`: `\p{Nd}`, `\w`: `\pL\pM\pN\p{Pc}`, `\s`: `\t-\r\x1c- \x85\pZ`}
+
+var (
+	larkEscape  = regexp.MustCompile(`(?s)\\.`)
+	larkClass   = regexp.MustCompile(`(?s)\\.|\[\^?\]?(?:\\.|[^\\\]])*\]`) // or an escape
+	larkNegated = regexp.MustCompile(`^\[\^.*\\[DSW]|\[:`)
+)
+
+// widened returns a regular expression with its classes of ASCII as those of Unicode. What a class excludes stays as
+// it is, since that allows more.
+func (r *larkReader) widened(pattern string) string {
+	return larkClass.ReplaceAllStringFunc(pattern, func(class string) string {
+		switch {
+		case larkNegated.MatchString(class):
+			r.fail("%s has other characters in Lark", class)
+		case unicodeClasses[class] != "":
+			return "[" + unicodeClasses[class] + "]"
+		case class[0] == '[' && class[1] != '^':
+			return larkEscape.ReplaceAllStringFunc(class, func(escape string) string {
+				return cmp.Or(unicodeClasses[escape], escape)
+			})
+		}
+		return class
+	})
+}
+
 // text reads a string.
 func (r *larkReader) text(token string) *symbol {
 	quoted, fold := strings.CutSuffix(token, "i")
 	s, err := strconv.Unquote(quoted)
-	if err != nil {
+	if err != nil || !utf8.ValidString(s) { // \xe9 is a byte in Go, and a character in Lark
 		r.fail("%s is no string", token)
 	}
 	n := &symbol{}
