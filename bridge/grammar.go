@@ -87,20 +87,47 @@ func (r *run) grammarOptions(h cachedGrammar) grammar.Options {
 	return o
 }
 
-// textGrammar returns the grammar in the definition of a freeform tool, as either of OpenAI's protocols has it.
-func textGrammar(raw json.RawMessage) (syntax, definition string) {
-	type format struct{ Syntax, Definition string }
-	var tool struct {
-		Format format
-		Custom struct {
-			Format struct{ Grammar format }
+// textGrammars takes the grammars of freeform tools over from their definitions, as long as they do not cost too
+// much together.
+func textGrammars(tools []tool, offered []chat.Tool) {
+	cost := 0
+	for i := range offered {
+		syntax, definition := textGrammar(&offered[i])
+		if more := grammar.Cost(definition); cost+more <= grammar.MaxCost { // of others the model is told
+			cost += more
+			tools[i].syntax, tools[i].definition = syntax, definition
 		}
 	}
-	if len(raw) == 0 || json.Unmarshal(raw, &tool) != nil {
+}
+
+// textGrammar returns the grammar of a freeform tool from where its protocol has it.
+func textGrammar(t *chat.Tool) (syntax, definition string) {
+	var kind string
+	if json.Unmarshal(member(t.Raw, "type"), &kind) != nil || kind != "custom" {
 		return "", ""
 	}
-	of := cmp.Or(tool.Format, tool.Custom.Format.Grammar)
-	return of.Syntax, of.Definition
+	format := member(t.Raw, "format")
+	if t.Protocol == chat.ProtocolOpenAI {
+		format = member(member(t.Raw, "custom"), "format")
+		if inner := member(format, "grammar"); inner != nil {
+			format = inner
+		}
+	}
+	if json.Unmarshal(member(format, "syntax"), &syntax) != nil ||
+		json.Unmarshal(member(format, "definition"), &definition) != nil {
+		return "", ""
+	}
+	return syntax, definition
+}
+
+// member returns a member of an object, nil if there is none. Unlike with the fields of a struct, its case counts, as
+// for whoever reads the request.
+func member(object json.RawMessage, key string) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(object, &members) != nil {
+		return nil
+	}
+	return members[key]
 }
 
 func (r *run) newGrammar(h cachedGrammar) *chat.Format {

@@ -146,9 +146,7 @@ func (r *run) offered() ([]tool, error) {
 		}
 		tools[i].hidden = t.Hidden
 	}
-	for i := range offered {
-		tools[i].syntax, tools[i].definition = textGrammar(offered[i].Raw)
-	}
+	textGrammars(tools, offered)
 	return tools, nil
 }
 
