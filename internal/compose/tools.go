@@ -258,7 +258,8 @@ func (t *Toolbox) fill(c *config.Config, env *ToolEnvironment, shared *tool.Shar
 		}
 	}
 	for _, name := range c.Tools.Disable {
-		later := strings.Contains(name, tool.Separator) || strings.Contains(name, "*") // a server's, a worker's, or several
+		// Tools of servers and workers are known later.
+		later := strings.Contains(name, tool.Separator) || strings.Contains(name, "*")
 		if !later && !slices.Contains(known, name) {
 			t.Problems = append(t.Problems, fmt.Errorf("tools.disable: %w",
 				&tool.Error{Kind: tool.ErrNotFound, Tool: name}))
