@@ -336,7 +336,7 @@ func (e *eval) settings(a *analysis, words []string, text, node string) {
 
 // ownSetting is a setting of git that names no program and no file.
 var ownSetting = lazily(
-	`^(user\.(name|email)|(color|advice)\.[a-z.]+|core\.(autocrlf|eol|fileMode|ignoreCase|quotePath)|init\.defaultBranch|(pull|fetch|push|rebase)\.[a-zA-Z]+|rerere\.enabled)$`)
+	`(?i)^(user\.(name|email)|(color|advice)\.[a-z.]+|core\.(autocrlf|eol|fileMode|ignoreCase|quotePath)|init\.defaultBranch|pull\.(ff|rebase)|fetch\.(all|parallel|prune|pruneTags)|push\.(autoSetupRemote|default|followTags)|rebase\.(autoSquash|autoStash|updateRefs)|rerere\.enabled)$`)
 
 // denies reports whether a rule denies a command.
 func (e *eval) denies(words []string) bool {
@@ -639,7 +639,8 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 	below, many := e.protectedBelow(at, u)
 	if many && below == "" {
 		e.builtin(chat.DecisionAsk, SubjectPath, string(u.op)+" "+at.rel(), node, "protected",
-			"it holds too many files to see whether one of them controls what is allowed or runs later", nil)
+			"it holds too many files, or files that cannot be read, to see whether one of them controls what is "+
+				"allowed or runs later", nil)
 	}
 	if below != "" {
 		e.builtin(chat.DecisionDeny, SubjectPath, string(u.op)+" "+at.rel(), node, "protected",

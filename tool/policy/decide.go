@@ -39,6 +39,8 @@ type eval struct {
 	vars       map[string]field // what is known of variables that the command line sets
 	input      *listing         // what the command that is judged next reads from a pipe
 	made       []string         // places that the command line writes to
+	sets       []setting        // what the command line has set them to
+	trapped    bool             // they may change at any time
 	turns      int              // of loops
 	plainShell bool             // the line is read without the extensions of bash
 	source     string           // the command line that is being judged

@@ -74,7 +74,7 @@ func (d *deletion) takes(start, rel string, entry fs.DirEntry) bool {
 }
 
 // protectedBelow names what must not be changed among the files that a use deletes with a directory; "" if there is
-// nothing. many: the directory holds too many files to see all of them.
+// nothing. many: the directory holds too many files to see all of them, or some that cannot be read.
 func (e *eval) protectedBelow(at place, u use) (found string, many bool) {
 	if u.drops == nil || at.missing || at.err != nil || !at.mode.IsDir() {
 		return "", false
@@ -82,7 +82,7 @@ func (e *eval) protectedBelow(at place, u use) (found string, many bool) {
 	seen := 0
 	err := filepath.WalkDir(at.abs, func(name string, entry fs.DirEntry, err error) error {
 		rel, relErr := filepath.Rel(at.abs, name)
-		if err != nil || relErr != nil || name == at.abs {
+		if many = many || err != nil; err != nil || relErr != nil || name == at.abs {
 			return relErr
 		}
 		names := strings.Split(filepath.ToSlash(rel), "/")

@@ -28,9 +28,9 @@ type scope struct {
 func (e *eval) shell(text string, sc scope) {
 	e.depth++
 	e.lines++
-	outer, vars := e.source, e.vars
+	outer, vars, sets := e.source, e.vars, len(e.sets)
 	e.source, e.vars = text, nil // a shell of its own has none of the variables
-	defer func() { e.depth--; e.lines--; e.source, e.vars = outer, vars }()
+	defer func() { e.depth--; e.lines--; e.source, e.vars, e.sets = outer, vars, e.sets[:sets] }()
 	refuse := func(d chat.Decision, check, why string) {
 		e.builtin(d, SubjectCommand, text, "", check, why, nil)
 	}
@@ -202,9 +202,16 @@ func (e *eval) stmt(s *syntax.Stmt, sc scope) (success, after scope) {
 		e.branch(func() scope { return second(e.cmd(s.Cmd, sc)) })
 		return sc, sc
 	}
-	success, after = e.cmd(s.Cmd, sc)
-	switch {
-	case s.Negated:
+	run := func() scope {
+		success, after = e.cmd(s.Cmd, sc)
+		return after
+	}
+	if len(s.Redirs) > 0 { // it does not run if one of them fails
+		e.branch(run)
+	} else {
+		run()
+	}
+	if s.Negated {
 		return after, after
 	}
 	return success, after

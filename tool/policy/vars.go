@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,8 +10,10 @@ import (
 
 // What is known of variables: those that the command line sets itself, and a few that are only looked at.
 
-// maxTurns limits how often bodies of loops are judged in one call.
-const maxTurns = 500
+const (
+	maxTurns  = 1000 // bodies of loops that are judged in one call with what is known of variables
+	maxRounds = 8    // of one loop, until what is known no longer changes
+)
 
 // shownVariables are of no use to anybody but to be shown.
 var shownVariables = []string{"HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "PATH", "SHELL", "LANG", "TERM", "HOSTNAME",
@@ -38,7 +41,7 @@ func (e *eval) expanded(p syntax.WordPart, sc scope) field {
 	case *syntax.CmdSubst:
 		if text, ok := plainOutputs[strings.Join(literals(onlyCall(p)), " ")]; ok {
 			e.stmts(p.Stmts, sc)
-			return field{text: text, known: true}
+			return field{text: text, known: true, number: isDigits(text)}
 		}
 		if text, ok := e.document(p, sc); ok {
 			return field{text: text, known: true}
@@ -110,25 +113,34 @@ func onlyCall(p *syntax.CmdSubst) *syntax.CallExpr {
 	return c
 }
 
-// plainSum is arithmetic of numbers and names.
-var plainSum = lazily(`^[A-Za-z0-9_ $+*/%()<>-]+$`)
+// plainSum is arithmetic of numbers and names that cannot fail: a shell leaves out the rest of a line that fails, and
+// what it would have set.
+var plainSum = lazily(`^(\$[A-Za-z_]|[/%] *[1-9]|[A-Za-z0-9_ +*()<>-])+$`)
+
+// joinedSum finds operators that set a variable or may fail, and a value behind a digit: 0$n is 08, which does.
+var joinedSum = lazily(`\+\+|--|\*\*|[A-Za-z0-9_]\$`)
 
 // sum reports whether nothing stands in arithmetic that a shell works out but variables that hold numbers.
 func (e *eval) sum(n syntax.Node) bool {
-	text := strings.TrimPrefix(e.sourceOf(n), "$")
-	if !plainSum.MatchString(text) || strings.Contains(text, "$(") ||
-		strings.Contains(text, "++") || strings.Contains(text, "--") {
+	text := e.sourceOf(n)
+	if inner, ok := strings.CutPrefix(text, "$(("); ok {
+		text = "((" + inner
+	}
+	if !plainSum.MatchString(text) || joinedSum.MatchString(text) {
 		return false
 	}
 	names := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" $+*/%()<>-", r) })
 	return !slices.ContainsFunc(names, func(name string) bool { return !isDigits(name) && !e.vars[name].number })
 }
 
-func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
+// isDigits reports whether a text is a number that all shells read alike: 08 is none for some.
+func isDigits(text string) bool {
+	return text == "0" || strings.Trim(text, "0123456789") == "" && text != "" && text[0] != '0'
+}
 
-// plainSlice reports whether the bounds of ${x:0:7} are numbers.
+// plainSlice reports whether the bounds of ${x:0:7} are numbers, and no length is negative, with which it fails.
 func (e *eval) plainSlice(s *syntax.Slice) bool {
-	return s == nil || (s.Offset == nil || e.sum(s.Offset)) && (s.Length == nil || e.sum(s.Length))
+	return s == nil || (s.Offset == nil || e.sum(s.Offset)) && (s.Length == nil || isDigits(e.sourceOf(s.Length)))
 }
 
 // document returns the text of $(cat <<'X' ..), which people give to git commit -m.
@@ -157,30 +169,46 @@ func (e *eval) variable(p *syntax.ParamExp) (field, bool) {
 		return f, true
 	}
 	if name == "?" || name == "#" {
-		return field{text: "0", known: true}, true // a number
+		return field{text: "0", known: true, number: true}, true
 	}
 	return field{shown: true}, slices.Contains(shownVariables, name)
 }
 
-// set notes what a variable holds from here on.
+// A setting is a value that a variable got; without a name: nothing is known of any from here on.
+type setting struct {
+	name  string
+	value field
+}
+
+// set notes what a variable holds from here on. The name of a file is no number: another one may be there by then.
 func (e *eval) set(name string, f field) {
 	if e.vars == nil {
 		e.vars = map[string]field{}
 	}
-	number := f.number || f.known && isDigits(f.text)
-	e.vars[name] = field{text: f.text, known: f.known && !f.glob && !f.tilde, shown: true, number: number}
+	f = field{text: f.text, known: f.known && !f.glob && !f.tilde && !e.trapped, shown: true,
+		number: (f.number || f.known && !f.held && isDigits(f.text)) && !e.trapped}
+	e.vars[name] = f
+	e.sets = append(e.sets, setting{name, f})
+}
+
+func (e *eval) forgetAll() {
+	e.vars = nil
+	e.sets = append(e.sets, setting{})
 }
 
 // setters are programs of the shell that set variables, to what is not known.
 var setters = []string{"read", "unset", "getopts", "mapfile", "readarray", "wait", "eval", "source", ".", "export",
-	"declare", "typeset", "readonly", "local", "let", "trap"}
+	"declare", "typeset", "readonly", "local", "let", "trap", "printf"}
 
 // forget takes back what is known of variables where a program may set them. read sets those that it names to a text.
+// What a trap may set, it sets at any time.
 func (e *eval) forget(words []field) {
-	if !slices.Contains(setters, words[0].text) {
+	if !slices.Contains(setters, words[0].text) ||
+		words[0].text == "printf" && len(words) > 1 && words[1].known && !strings.HasPrefix(words[1].text, "-") {
 		return
 	}
-	e.vars = nil
+	e.trapped = e.trapped || words[0].text == "trap" && (len(words) != 3 || words[2].text != "EXIT")
+	e.forgetAll()
 	for _, w := range words[1:] {
 		if words[0].text == "read" && w.known && harmlessVariable(w.text) {
 			e.set(w.text, field{})
@@ -334,10 +362,10 @@ func isNumber(x syntax.TestExpr) bool {
 	return isDigits(w.Lit())
 }
 
-// declares judges export, and local and readonly, without options: variables for all that follows. ok is false for any
-// other form.
+// declares judges export without options: variables for all that follows. ok is false for any other form: outside of a
+// function, local sets nothing, and what is readonly stays as it is.
 func (e *eval) declares(c *syntax.DeclClause, sc scope) (ok bool) {
-	if !slices.Contains([]string{"export", "local", "readonly"}, c.Variant.Value) || len(c.Args) == 0 {
+	if c.Variant.Value != "export" || len(c.Args) == 0 {
 		return false
 	}
 	for _, a := range c.Args {
@@ -346,34 +374,49 @@ func (e *eval) declares(c *syntax.DeclClause, sc scope) (ok bool) {
 		}
 	}
 	for _, a := range c.Args {
-		e.assign(a, c.Variant.Value == "export", sc)
+		e.assign(a, true, sc)
 	}
 	return true
 }
 
-// branch judges what may run or not: what it sets is not known behind it.
+// branch judges what may run or not, or end at any place in it: what it sets on its way is not known behind it.
 func (e *eval) branch(run func() scope) scope {
-	before := map[string]field{}
-	for name, f := range e.vars {
-		before[name] = f
-	}
+	vars, from := map[string]field{}, len(e.sets)
+	maps.Copy(vars, e.vars)
 	out := run()
-	for name, f := range e.vars {
-		if old, ok := before[name]; !ok || old != f {
-			e.set(name, field{number: old.number && f.number})
+	for _, s := range e.sets[from:] {
+		if old, ok := vars[s.name]; s.name == "" {
+			clear(vars)
+		} else if !ok || old != s.value {
+			vars[s.name] = field{shown: true, number: old.number && s.value.number}
 		}
 	}
+	e.vars = vars
 	return out
 }
 
-// loop judges a body that runs any number of times. Where it goes to another directory, nobody knows where it runs.
+// loop judges a body that runs any number of times, until it changes nothing more of what is known. Where it goes to
+// another directory, nobody knows where it runs.
 func (e *eval) loop(sc scope, body func(sc scope) scope) scope {
-	once := func(sc scope) scope { return e.branch(func() scope { return body(sc) }) }
-	out := once(sc)
-	again := once(out) // with what the first time has set
-	if slices.Equal(out.dirs, sc.dirs) && slices.Equal(again.dirs, sc.dirs) {
+	once := func(sc scope) scope {
+		e.turns++
+		return e.branch(func() scope { return body(sc) })
+	}
+	out := sc
+	var before map[string]field
+	for n := 0; n == 0 || !maps.Equal(before, e.vars); n++ {
+		if n == maxRounds || e.turns > maxTurns {
+			e.forgetAll()
+			once(scope{})
+			return scope{}
+		}
+		before = maps.Clone(e.vars)
+		out = once(sc)
+	}
+	if slices.Equal(out.dirs, sc.dirs) {
 		return sc
 	}
+	once(out)
 	once(scope{})
 	return scope{}
 }
@@ -401,11 +444,15 @@ func (e *eval) forClause(c *syntax.ForClause, sc scope) (out scope, ok bool) {
 	return e.turnsOf(over.Name.Value, values, c.Do, sc), true
 }
 
-// turnsOf judges the body of a loop once for every value of its variable.
+// turnsOf judges the body of a loop once for every value of its variable. Where there is none now, there may be some by
+// then.
 func (e *eval) turnsOf(name string, values []field, body []*syntax.Stmt, sc scope) scope {
+	if len(values) == 0 {
+		values = []field{{}}
+	}
 	from := len(e.findings)
 	for _, v := range values {
-		if e.turns++; e.turns > maxTurns {
+		if e.turns > maxTurns {
 			v = field{}
 		}
 		first := len(e.findings)
@@ -476,6 +523,9 @@ func (e *eval) namesOf(f field, sc scope) []field {
 	names, why := e.files1(f, sc)
 	if why != "" {
 		return []field{{}}
+	}
+	for i := range names {
+		names[i].held = true
 	}
 	return names
 }

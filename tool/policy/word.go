@@ -142,6 +142,7 @@ func (e *eval) parts(parts []syntax.WordPart, sc scope, document bool) field {
 			}
 			in := e.quoted(p.Parts, sc)
 			f.known, f.shown, f.held = f.known && in.known, f.shown && (in.known || in.shown), f.held || in.held
+			f.number = in.number && len(parts) == 1
 			b.WriteString(in.text)
 		default:
 			f.held = true
@@ -168,7 +169,7 @@ func (e *eval) quoted(parts []syntax.WordPart, sc scope) field {
 			continue
 		}
 		in := e.expanded(p, sc)
-		f.held = true
+		f.held, f.number = true, in.number && len(parts) == 1
 		f.known, f.shown = f.known && in.known, f.shown && (in.known || in.shown)
 		f.text += in.text
 	}
