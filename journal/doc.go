@@ -15,9 +15,9 @@
 //   - A lease says that one owner drives a run for now. Whoever takes a run over adds a record to it, so that the
 //     append of an owner that was thought dead fails.
 //
-// [Store] is the interface; this package has the one in memory, wield/journal/sqlite and wield/journal/postgres have
-// the others, and wield/journal/journaltest has what all of them must do. What a program makes of the records
-// (transcripts, sessions, open calls) is computed from them by functions and stored nowhere.
+// [Store] is the interface; this package has the one in memory, and its directories sqlite and postgres have the
+// others. What all of them must do is in journaltest. What a program makes of the records (transcripts, sessions, open
+// calls) is computed from them by functions and stored nowhere.
 //
 // # What lasts
 //
