@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"sync"
 
@@ -87,47 +86,16 @@ func (r *run) grammarOptions(h cachedGrammar) grammar.Options {
 	return o
 }
 
-// textGrammars takes the grammars of freeform tools over from their definitions, as long as they do not cost too
-// much together.
+// textGrammars takes the grammars of freeform tools over, as long as they do not cost too much together.
 func textGrammars(tools []tool, offered []chat.Tool) {
 	cost := 0
 	for i := range offered {
-		syntax, definition := textGrammar(&offered[i])
-		if more := grammar.Cost(definition); cost+more <= grammar.MaxCost { // of others the model is told
+		t := &offered[i]
+		if more := grammar.Cost(t.Grammar); cost+more <= grammar.MaxCost { // of others the model is told
 			cost += more
-			tools[i].syntax, tools[i].definition = syntax, definition
+			tools[i].syntax, tools[i].definition = t.Syntax, t.Grammar
 		}
 	}
-}
-
-// textGrammar returns the grammar of a freeform tool from where its protocol has it.
-func textGrammar(t *chat.Tool) (syntax, definition string) {
-	var kind string
-	if json.Unmarshal(member(t.Raw, "type"), &kind) != nil || kind != "custom" {
-		return "", ""
-	}
-	format := member(t.Raw, "format")
-	if t.Protocol == chat.ProtocolOpenAI {
-		format = member(member(t.Raw, "custom"), "format")
-		if inner := member(format, "grammar"); inner != nil {
-			format = inner
-		}
-	}
-	if json.Unmarshal(member(format, "syntax"), &syntax) != nil ||
-		json.Unmarshal(member(format, "definition"), &definition) != nil {
-		return "", ""
-	}
-	return syntax, definition
-}
-
-// member returns a member of an object, nil if there is none. Unlike with the fields of a struct, its case counts, as
-// for whoever reads the request.
-func member(object json.RawMessage, key string) json.RawMessage {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(object, &members) != nil {
-		return nil
-	}
-	return members[key]
 }
 
 func (r *run) newGrammar(h cachedGrammar) *chat.Format {

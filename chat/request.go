@@ -37,6 +37,10 @@ type Tool struct {
 	Raw      json.RawMessage
 	Protocol Protocol // of Raw
 
+	// Grammar describes the text that a tool takes in the place of arguments, in the notation Syntax: lark or regex.
+	// Empty: any text, or the tool takes arguments.
+	Grammar, Syntax string
+
 	// Hosted says that the protocol's own server runs the tool, so that no other can offer it.
 	Hosted Hosting
 	// Deferred says that the prompt does not describe the tool, since the conversation does. It can be called like

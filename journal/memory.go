@@ -72,7 +72,6 @@ func (m *Memory) append(b Batch) (int64, error) {
 		}
 		m.heads[b.Stream] = h
 	}
-	m.entries = slices.Grow(m.entries, len(b.Rows))
 	for _, row := range b.Rows {
 		m.add(h, row, now)
 	}

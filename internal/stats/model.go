@@ -3,7 +3,6 @@ package stats
 import (
 	"context"
 	"iter"
-	"slices"
 	"time"
 
 	"wield/agent"
@@ -215,7 +214,6 @@ func (a *modelRequest) end() {
 	if a.failed == "" && !a.finished {
 		a.failed = string(chat.ErrCanceled)
 	}
-	a.counts = slices.Grow(a.counts, 2*len(a.req.Tools)+8) // two of each tool, and those of the answer
 	for i := range a.req.Tools {
 		t := &a.req.Tools[i]
 		a.offered(t.Name, len(t.Name)+len(t.Description)+len(t.Parameters))

@@ -86,3 +86,42 @@ func same(t *testing.T, what, want string, got []byte, err error) {
 		t.Errorf("%s:\n%s\nwant\n%s\n%v", what, got, want, err)
 	}
 }
+
+// TestGrammar: the grammar of a custom tool is read from where its protocol has it, and nowhere else.
+func TestGrammar(t *testing.T) {
+	const form = `"format":{"type":"grammar","syntax":"regex","definition":"a"}`
+	const nested = `"format":{"type":"grammar","grammar":{"syntax":"regex","definition":"a"}}`
+	read := func(name, tool string) (*chat.Request, error) {
+		if name == "chat completions" {
+			return openai.DecodeRequest([]byte(`{"model":"m","messages":[{"role":"user","content":"go"}],"tools":[` + tool + `]}`))
+		}
+		r, err := responses.DecodeRequest([]byte(`{"model":"m","input":"go","tools":[` + tool + `]}`))
+		if err != nil {
+			return nil, err
+		}
+		return &r.Request, nil
+	}
+	for _, tt := range []struct {
+		protocol, tool string
+		held           bool
+	}{
+		{"chat completions", `{"type":"custom","custom":{"name":"p",` + nested + `}}`, true},
+		{"chat completions", `{"type":"custom","custom":{"name":"p",` + form + `}}`, true},
+		{"chat completions", `{"type":"custom","custom":{"name":"p"},` + form + `}`, false},
+		{"chat completions", `{"type":"custom","custom":{"name":"p",` + strings.ToUpper(form[:8]) + form[8:] + `}}`, false},
+		{"chat completions", `{"type":"custom","custom":{"name":"p","format":null}}`, false},
+		{"Responses", `{"type":"custom","name":"p",` + form + `}`, true},
+		{"Responses", `{"type":"custom","name":"p",` + nested + `}`, false},
+		{"Responses", `{"type":"tool_search","execution":"client",` + form + `}`, false},
+	} {
+		req, err := read(tt.protocol, tt.tool)
+		if err != nil {
+			t.Errorf("%s: %s: %v", tt.protocol, tt.tool, err)
+			continue
+		}
+		got := req.Tools[0]
+		if held := got.Syntax == "regex" && got.Grammar == "a"; held != tt.held || !held && got.Grammar != "" {
+			t.Errorf("%s: %s: %q in %q", tt.protocol, tt.tool, got.Grammar, got.Syntax)
+		}
+	}
+}

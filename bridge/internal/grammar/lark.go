@@ -2,8 +2,10 @@ package grammar
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -242,17 +244,13 @@ func (g textGrammar) begins(n *symbol, rule string, empty, seen map[string]bool)
 
 // string writes the rules for a string that holds the text, and returns its body.
 func (g textGrammar) string(w *writer, n notation) string {
+	from, rules := len(w.rules), slices.Sorted(maps.Keys(g))
 	names := map[string]string{}
-	for _, name := range sorted(g) {
-		names[name] = w.next("input")
-		w.add(names[name], "")
+	for _, name := range rules {
+		names[name] = w.add(w.next("input"), "") // a rule may stand in one before it
 	}
-	rules := map[string]int{}
-	for i, r := range w.rules {
-		rules[r.name] = i
-	}
-	for name, rule := range names {
-		w.rules[rules[rule]].body = g[name].gbnf(names, n)
+	for i, name := range rules {
+		w.rules[from+i].body = g[name].gbnf(names, n)
 	}
 	return sequence(`"\""`, names[start], `"\""`)
 }

@@ -3,17 +3,13 @@ package grammar
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-func sorted(g textGrammar) []string { return slices.Sorted(maps.Keys(g)) }
-
-// larkToken is what Lark's notation is made of. A line that begins with | goes on with the rule before it.
+// larkToken is what Lark's notation is made of. A line that begins with | continues the rule before it.
 var larkToken = regexp.MustCompile(`^(?:(?:[ \t\f]|//[^\n]*)+|(\s*\n\s*\|)|(\s*\n\s*)` +
 	`|([?!]*[_a-zA-Z]\w*(?:\.-?\d+)?[ \t]*:)|([_a-zA-Z]\w*)` +
 	`|("(?:[^"\\\n]|\\.)*"i?)|(/(?:[^/\\\n]|\\.)+/[imslux]*)|(\d+)|(%[a-z]+)|(->|\.\.|[.,|()\[\]?*+~]))`)

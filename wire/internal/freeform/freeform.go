@@ -13,8 +13,8 @@ import (
 // A Grammar describes the text. The zero value is any text.
 type Grammar struct{ Syntax, Definition string }
 
-// Fill gives a tool the parameters that a function in its place has: one text. A regular expression is held to like any
-// other pattern; of another grammar the model is told.
+// Fill gives a tool the grammar, and the parameters that a function in its place has: one text. A regular expression is
+// held to like any other pattern; of another grammar the model is told.
 func (g Grammar) Fill(t *chat.Tool) {
 	b := []byte(`{"type":"object","properties":{"input":{"type":"string"`)
 	switch {
@@ -27,6 +27,7 @@ func (g Grammar) Fill(t *chat.Tool) {
 			t.Description = strings.Replace(t.Description, " ()", "", 1)
 		}
 	}
+	t.Syntax, t.Grammar = g.Syntax, g.Definition
 	t.Parameters = append(b, `}},"required":["input"],"additionalProperties":false}`...)
 }
 

@@ -45,7 +45,8 @@ func TestFill(t *testing.T) {
 		c.g.Fill(&tool)
 		want := `{"type":"object","properties":{"input":` + c.want +
 			`},"required":["input"],"additionalProperties":false}`
-		if string(tool.Parameters) != want || tool.Description != c.about {
+		if string(tool.Parameters) != want || tool.Description != c.about || tool.Syntax != c.g.Syntax ||
+			tool.Grammar != c.g.Definition {
 			t.Errorf("%s: %s, %q", c.name, tool.Parameters, tool.Description)
 		}
 	}
