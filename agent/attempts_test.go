@@ -10,6 +10,7 @@ import (
 	"wield/agent"
 	"wield/bridge"
 	"wield/chat"
+	"wield/dialect"
 	"wield/internal/runtest"
 	"wield/journal"
 )
@@ -63,7 +64,8 @@ func TestAttempts_D21(t *testing.T) {
 				`{"type":"object","properties":{"at":{"type":"string"}},"required":["at"]}`)
 			model := &writer{answers: []string{"Wait.\n" + tt.answer}}
 			store := new(journal.Memory)
-			a := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeText, Dialect: "hermes"}), tools(t, look),
+			a := agent.New(bridge.New(model,
+				bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Dialect: "hermes"}}), tools(t, look),
 				agent.Options{Whole: whole, Journal: store})
 			run := a.Run(ask("go"))
 			open := map[string]bool{}

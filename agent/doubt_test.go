@@ -7,6 +7,7 @@ import (
 	"wield/agent"
 	"wield/bridge"
 	"wield/chat"
+	"wield/dialect"
 )
 
 // TestBlocksThatEndEarly_A22: a file with a bare fence in it is never cut there under a word of success.
@@ -41,7 +42,8 @@ func TestBlocksThatEndEarly_A22(t *testing.T) {
 			made.Definition.Parameters = []byte(
 				`{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}`)
 			model := &writer{answers: []string{tt.answer}}
-			a := agent.New(bridge.New(model, bridge.Options{Mode: bridge.ModeText, Dialect: "cli-block"}),
+			a := agent.New(bridge.New(model,
+				bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Dialect: "cli-block"}}),
 				tools(t, made), agent.Options{Whole: whole})
 			var results []string
 			for _, e := range play(t, a.Run(ask("write a README"))) {

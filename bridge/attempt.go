@@ -23,8 +23,8 @@ func (r *run) attempted(e chat.Event, d *chat.RejectedDetail) {
 // argumentsIn returns the arguments of a call of a tool that is not declared, which a decoder that does not
 // know the tool leaves out.
 func (r *run) argumentsIn(d *chat.RejectedDetail) string {
-	c, err := dialect.Parse(d.Raw, dialect.Options{Dialect: r.o.Dialect, Own: r.o.Own,
-		Tools: []shape.Tool{{Name: d.Name}}, Repair: r.o.Repair, Cache: r.o.Decoders})
+	c, err := dialect.Parse(d.Raw, dialect.Options{Dialect: r.o.Decode.Dialect, Own: r.o.Decode.Own,
+		Tools: []shape.Tool{{Name: d.Name}}, Repair: r.o.Decode.Repair, Cache: r.o.Decode.Cache})
 	if err != nil || len(c.Calls) == 0 {
 		return ""
 	}

@@ -155,7 +155,7 @@ func (r *run) constrainRetry(req *chat.Request) *chat.Request {
 
 func (r *run) prefix() string {
 	if r.mode == ModeText {
-		return r.o.Prefix
+		return r.o.Decode.Prefix
 	}
 	return ""
 }

@@ -85,38 +85,26 @@ type BounceOptions struct {
 type Options struct {
 	Server
 
-	Mode     Mode             // "": ModeAuto
-	Dialect  string           // that has priority in reading and is taught; "" or "auto": all are read
-	Own      *dialect.Dialect // one that is not in the table, as in [dialect.Options]
-	Prefer   []string         // dialects that are likely; they come first where several could read a text
-	Thinking dialect.Thinking // reasoning tags in text. Open counts only for backends that leave reasoning in the text
-	Drop     []string         // special tokens to leave out of text
-	Headers  dialect.Headers  // of turns, besides the built-in ones
-	Repair   dialect.Repair   // of calls, whatever way they came
-	Release  Release          // "": ReleaseAuto
+	Mode Mode // "": ModeAuto
+	// Decode says how text is read. A named Dialect is also the one that is taught. Repair applies to function calls
+	// too, Prefix to ModeText only (no client sees it), and Thinking.Open to backends that leave reasoning in the text.
+	// The tools are those of each request. nil Cache: the Bridge has its own.
+	Decode  dialect.Options
+	Release Release // "": ReleaseAuto
 	// a whole answer without the form that was asked for is an error, once no second try is left
 	Strict   bool
 	Bounce   BounceOptions
 	MaxCalls int            // calls a response; 0: no limit. A request that wants no parallel calls has 1
-	Prefix   string         // in front of every custom tool's name towards a model in text mode; no client sees it
 	NoTools  bool           // leave the tools of requests out, as if there were none
 	NamedIDs bool           // ids of calls begin with the tool's name: NAME__ and 24 hexadecimal digits
 	Passive  bool           // read strict tool_request messages and nothing else; nothing is checked or bounced
 	Prompt   prompt.Options // Dialect (if empty), Prefix, MaxCalls and Cache are filled in
 	Schemas  *schema.Cache  // nil: the Bridge has its own
-	Decoders *dialect.Cache // nil: the Bridge has its own
-
-	// Edits makes fenced blocks that are plainly edits calls of edit and create, whatever the dialect, as in
-	// [dialect.Options].
-	Edits bool
-	// Trace makes the stream tell of every place where a call could have begun (KindCandidate).
-	Trace    bool
-	Template Template     // for ModeTemplate
-	Log      *slog.Logger // gets a warning of every tool whose schema cannot be applied in full; nil: none
+	Template Template       // for ModeTemplate
+	Log      *slog.Logger   // gets a warning of every tool whose schema cannot be applied in full; nil: none
 }
 
-// A Server describes the server behind a model. The zero value is one of which nothing is
-// known.
+// A Server describes the server behind a model. Nothing is known of the zero value.
 type Server struct {
 	Backend    string        // shown in TurnStart
 	Notice     string        // the same: what a person should know of how the model is asked
@@ -164,12 +152,12 @@ func New(m chat.Model, o Options) *Bridge {
 		o.Bounce.Role = chat.RoleUser
 	}
 	if o.Passive {
-		o.Mode, o.Dialect, o.Repair, o.Bounce.Off, o.Prompt.DropOrphans = ModeText, "tool-request", dialect.RepairOff,
-			true, true
-		o.Prefix = "" // nobody tells this model of one
+		o.Mode, o.Bounce.Off, o.Prompt.DropOrphans = ModeText, true, true
+		o.Decode.Dialect, o.Decode.Only, o.Decode.Repair = "tool-request", true, dialect.RepairOff
+		o.Decode.Prefix = "" // nobody tells this model of one
 	}
 	if o.Prompt.Dialect == "" {
-		o.Prompt.Dialect = o.Dialect
+		o.Prompt.Dialect = o.Decode.Dialect
 	}
 	if o.Prompt.Cache == nil {
 		o.Prompt.Cache = new(prompt.Cache)
@@ -177,8 +165,8 @@ func New(m chat.Model, o Options) *Bridge {
 	if o.Schemas == nil {
 		o.Schemas = new(schema.Cache)
 	}
-	if o.Decoders == nil {
-		o.Decoders = new(dialect.Cache)
+	if o.Decode.Cache == nil {
+		o.Decode.Cache = new(dialect.Cache)
 	}
 	if o.Support == nil {
 		o.Support = new(Support)

@@ -11,6 +11,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	"wield/dialect"
 	"wield/prompt"
 )
 
@@ -148,7 +149,8 @@ var cases = []struct {
 		want: seen{Content: "No.", Calls: []string{`get_weather({"city": "Paris"})`}, Finish: chat.FinishCalls,
 			Bounces: []string{
 				"TOOL_ERROR: No tool was called, but one must be. Please try again with correct format."}}},
-	{name: "prefix", o: bridge.Options{Mode: bridge.ModeText, Prefix: "user:"}, req: ask(weather),
+	{name: "prefix", o: bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Prefix: "user:"}},
+		req:     ask(weather),
 		answers: []answer{{text("```json\n{\"name\":\"user:get_weather\",\"arguments\":{\"city\":\"Paris\"}}\n```")}},
 		want:    seen{Calls: []string{`get_weather({"city":"Paris"})`}, Finish: chat.FinishCalls}},
 	{name: "glued arguments", o: bridge.Options{Mode: bridge.ModeNative}, req: ask(weather),
@@ -392,12 +394,14 @@ func TestXE27(t *testing.T) {
 		chat.Message{Role: chat.RoleTool, CallID: "c1", Parts: chat.Text(page)})
 	for _, d := range []string{"json-fence", "hermes", "tool-call-tag", "qwen3-coder", "pythonic"} {
 		f := &fake{t: t, answers: []answer{nil}}
-		b := bridge.New(f, bridge.Options{Mode: bridge.ModeText, Dialect: d})
+		b := bridge.New(f, bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Dialect: d}})
 		collect(t, b.Stream(t.Context(), req))
 		echo := lastOf(f.requests[0])
 		for _, cut := range []func(string) []string{nil, chunkings()["bytes"]} {
 			g := &fake{t: t, cut: cut, answers: []answer{{text(echo)}}}
-			s := collect(t, bridge.New(g, bridge.Options{Mode: bridge.ModeText, Dialect: d}).Stream(t.Context(), req))
+			s := collect(t,
+				bridge.New(g, bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Dialect: d}}).Stream(
+					t.Context(), req))
 			compare(t, seen{Content: echo, Finish: chat.FinishStop}, s)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	"wield/dialect"
 )
 
 // TestOneBudget spends the one bounce on any reason: a failure of another kind in the second answer is not sent back.
@@ -133,22 +134,22 @@ func TestSentenceStandsLast(t *testing.T) {
 // TestPrefixIsHidden keeps the prefix out of what the client is told, and tells the model the name that it wrote.
 func TestPrefixIsHidden(t *testing.T) {
 	wrong := answer{text("<tool_call>{\"name\":\"user:get_weather\",\"arguments\":{}}</tool_call>")}
-	s, f := play(t, bridge.Options{Mode: bridge.ModeText, Prefix: "user:"}, ask(weather), wrong,
-		join(native("", "user:get_weather", `{}`, ""), answer{text(apology)}))
+	s, f := play(t, bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Prefix: "user:"}}, ask(weather),
+		wrong, join(native("", "user:get_weather", `{}`, ""), answer{text(apology)}))
 	if s.Content != "The model could not call get_weather: missing required parameter: city" {
 		t.Errorf("content %q", s.Content)
 	}
 	if !strings.Contains(f.requests[0].Messages[0].Text(), "user:get_weather") {
 		t.Error("the model does not know the tool under its prefix")
 	}
-	s, _ = play(t, bridge.Options{Mode: bridge.ModeText, Prefix: "user:"}, ask(weather),
+	s, _ = play(t, bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Prefix: "user:"}}, ask(weather),
 		answer{text("<tool_call>{\"name\":\"user:nope\",\"arguments\":{}}</tool_call>")}, answer{text("No.")})
 	if s.Bounces[0] != "TOOL_ERROR: Unknown tool: user:nope. Please try again with correct format." {
 		t.Errorf("the model is told %q", s.Bounces)
 	}
 	nope := "<tool_call>{\"name\":\"user:nope\",\"arguments\":{}}</tool_call>"
-	s, _ = play(t, bridge.Options{Mode: bridge.ModeText, Prefix: "user:"}, ask(weather), answer{text(nope)},
-		answer{text(nope)})
+	s, _ = play(t, bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Prefix: "user:"}}, ask(weather),
+		answer{text(nope)}, answer{text(nope)})
 	if want := nope + "\n\nThe model could not call nope: unknown tool"; s.Content != want {
 		t.Errorf("content %q, want %q", s.Content, want)
 	}

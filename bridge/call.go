@@ -116,7 +116,7 @@ func (r *run) complete(e chat.Event, call chat.Call) {
 		return
 	}
 	if !c.released {
-		call.Arguments = c.once(call.Arguments, r.o.Repair)
+		call.Arguments = c.once(call.Arguments, r.o.Decode.Repair)
 	}
 	if why := r.check(c.tool, call.Arguments); why != nil && !c.released {
 		r.fail(e, failure{reason: chat.ReasonInvalid, call: call, message: why.message, missing: why.missing})
@@ -371,7 +371,7 @@ const maxViolations = 8
 
 // arguments reads the arguments of a backend's call by the rules for text. If they cannot be read it says why.
 func (r *run) arguments(t *tool, raw string) (args string, notes []chat.NoteDetail, why string) {
-	args, notes, err := dialect.Arguments(raw, t.shape, r.o.Repair)
+	args, notes, err := dialect.Arguments(raw, t.shape, r.o.Decode.Repair)
 	switch {
 	case err != nil:
 		return raw, nil, strings.TrimPrefix(err.Error(), "dialect: ")

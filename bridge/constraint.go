@@ -137,7 +137,7 @@ func (r *run) callsForm(root bool) *chat.Format {
 	}
 	var f callsSchema
 	for i := range tools {
-		if !f.add(r.o.Prefix+tools[i].Name, tools[i].Parameters) {
+		if !f.add(r.o.Decode.Prefix+tools[i].Name, tools[i].Parameters) {
 			return nil
 		}
 	}

@@ -117,7 +117,7 @@ func (r *run) asTool() bool {
 func (r *run) answered(e *chat.Event) bool {
 	switch e.Kind {
 	case chat.KindCallStart:
-		r.turn.answering = strings.TrimPrefix(e.Name, r.o.Prefix) == answerTool
+		r.turn.answering = strings.TrimPrefix(e.Name, r.o.Decode.Prefix) == answerTool
 		return !r.turn.answering
 	case chat.KindCallArgs:
 		return !r.turn.answering
@@ -210,7 +210,7 @@ func (r *run) endForm() error {
 			b.WriteString(e.Text)
 		}
 	}
-	value, notes, why := r.form.read(b.String(), r.o.Repair)
+	value, notes, why := r.form.read(b.String(), r.o.Decode.Repair)
 	switch {
 	case why == "" && value == b.String():
 		r.flushText()

@@ -12,6 +12,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	"wield/dialect"
 	"wield/prompt"
 	"wield/schema"
 )
@@ -230,7 +231,8 @@ func TestHoldSchema(t *testing.T) {
 		req.Choice.Mode = chat.ChoiceRequired
 		calls := wrap[0] +
 			`[{"name":"u:get_weather","arguments":{"city":"Rome"}},{"name":"u:bare","arguments":{}},{"name":"u:tree","arguments":{"root":{"v":1,"next":{"v":2}}}}]` + wrap[1]
-		s, f := play(t, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Constraint: hold}, Prefix: "u:"},
+		s, f := play(t, bridge.Options{Mode: bridge.ModeText, Server: bridge.Server{Constraint: hold},
+			Decode: dialect.Options{Prefix: "u:"}},
 			req, answer{text(calls)})
 		if want := []string{`get_weather({"city":"Rome"})`, `bare({})`,
 			`tree({"root":{"v":1,"next":{"v":2}}})`}; !cmp.Equal(want, s.Calls) {
@@ -457,7 +459,7 @@ func TestHeldFree(t *testing.T) {
 		{"an answer in a form", bridge.Options{Server: bridge.Server{Constraint: bridge.ConstraintLlamaCPP}},
 			formed(chat.FormatSchema, weather), ""},
 		{"a dialect that cannot be held", bridge.Options{Server: bridge.Server{Constraint: bridge.ConstraintLlamaCPP},
-			Dialect: "yaml-style"}, ask(weather), ""},
+			Decode: dialect.Options{Dialect: "yaml-style"}}, ask(weather), ""},
 		{"words of the user's own", bridge.Options{Server: bridge.Server{Constraint: bridge.ConstraintLlamaCPP},
 			Prompt: prompt.Options{ForTools: "Call {{tools}} as you like."}}, ask(weather), ""},
 	} {
@@ -531,7 +533,7 @@ func TestRequiredRepetition(t *testing.T) {
 	} {
 		req := ask(weather)
 		req.Choice.Mode = tc.mode
-		tc.o.Mode, tc.o.Dialect = bridge.ModeText, "hermes"
+		tc.o.Mode, tc.o.Decode.Dialect = bridge.ModeText, "hermes"
 		s, _ := play(t, tc.o, req, answer{text(call("Rome")), text(call("Paris")), text(call("Rome")),
 			text(call("Oslo"))})
 		if len(s.Calls) != tc.want || s.Content != "" {

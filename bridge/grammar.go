@@ -62,7 +62,7 @@ func (r *run) grammar(must bool) *chat.Format {
 	}
 	h := cachedGrammar{dialect: r.taught(), tools: r.tools, must: must, most: r.most()}
 	if must && r.opens() {
-		h.behind = cmp.Or(r.o.Thinking.Closer, "</think>")
+		h.behind = cmp.Or(r.o.Decode.Thinking.Closer, "</think>")
 	}
 	if f, ok := r.grammars.find(h); ok {
 		return f
@@ -75,7 +75,7 @@ func (r *run) grammar(must bool) *chat.Format {
 // grammarOptions says which calls are written.
 func (r *run) grammarOptions(h cachedGrammar) grammar.Options {
 	o := grammar.Options{Dialect: r.taught(), Required: h.must, MaxCalls: h.most, Behind: h.behind,
-		Decoders: r.o.Decoders}
+		Decoders: r.o.Decode.Cache}
 	for _, t := range r.tools {
 		if t.hidden {
 			continue

@@ -7,11 +7,12 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	"wield/dialect"
 )
 
 // TestA27 bounces a fenced call of a declared tool that lacks the prefix of this model's tools.
 func TestA27(t *testing.T) {
-	o := bridge.Options{Mode: bridge.ModeText, Prefix: "user:"}
+	o := bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Prefix: "user:"}}
 	bare := "I'll check.\n```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n```"
 	right := "```json\n{\"name\":\"user:get_weather\",\"arguments\":{\"city\":\"Paris\"}}\n```"
 	const sent = "TOOL_ERROR: Unknown tool: get_weather; the tool is called user:get_weather. Please try again with correct format."
@@ -57,7 +58,8 @@ func TestFailuresAreLogged(t *testing.T) {
 		"<tool_call>{\"name\": \"user:get_weather\", \"arguments\": {}}</tool_call>":      `reason=invalid tool=get_weather why="missing required parameter: city"`,
 	} {
 		var log strings.Builder
-		o := bridge.Options{Mode: bridge.ModeText, Prefix: "user:", Log: slog.New(slog.NewTextHandler(&log, nil))}
+		o := bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Prefix: "user:"},
+			Log: slog.New(slog.NewTextHandler(&log, nil))}
 		play(t, o, ask(weather), answer{text(raw)}, answer{text("Never mind.")})
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("%s: %s without %s", raw, log.String(), want)

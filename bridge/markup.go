@@ -129,7 +129,7 @@ func opens(raw string) bool {
 // meaningless reports whether text is one of the tags and tokens that are left out of any answer: inside reasoning or
 // outside of it.
 func (r *run) meaningless(text string, inReasoning bool) bool {
-	o := dialect.Options{Thinking: r.o.Thinking, Drop: r.o.Drop, Cache: r.o.Decoders}
+	o := dialect.Options{Thinking: r.o.Decode.Thinking, Drop: r.o.Decode.Drop, Cache: r.o.Decode.Cache}
 	o.Thinking.Open = inReasoning
 	d, err := dialect.New(o)
 	if err != nil {

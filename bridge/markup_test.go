@@ -98,7 +98,8 @@ func TestRejectedDialects(t *testing.T) {
 				}
 				s := frame[0] + string(written) + frame[1]
 				for _, cut := range []func(string) []string{nil, chunkings()["bytes"]} {
-					if got, n := content(t, bridge.Options{Dialect: name}, s, cut); got != s || n > 0 {
+					if got, n := content(t, bridge.Options{Decode: dialect.Options{Dialect: name}}, s,
+						cut); got != s || n > 0 {
 						t.Errorf("%s: %q gives %d calls and %q", name, s, n, got)
 					}
 				}

@@ -44,7 +44,7 @@ func (r *run) backendStart(e chat.Event) {
 	if r.turn.call.open && r.turn.call.channel == channelText {
 		r.closeText() // a call cannot open inside another
 	}
-	e.Name = strings.TrimPrefix(e.Name, r.o.Prefix)
+	e.Name = strings.TrimPrefix(e.Name, r.o.Decode.Prefix)
 	e.At, e.End = len(r.turn.raw), len(r.turn.raw)
 	if e.Origin == chat.OriginText {
 		e.Origin = chat.OriginFunction
@@ -90,7 +90,7 @@ func (r *run) backendEnd(e chat.Event) {
 	e.At, e.End, e.Origin = len(r.turn.raw), len(r.turn.raw), c.start.Origin
 	call := *e.Detail.(*chat.Call)
 	call.At, call.End, call.Origin, call.ID = 0, 0, e.Origin, c.start.ID
-	call.Name = strings.TrimPrefix(call.Name, r.o.Prefix)
+	call.Name = strings.TrimPrefix(call.Name, r.o.Decode.Prefix)
 	if c.start.Name != "" {
 		call.Name = c.start.Name
 	}
@@ -135,7 +135,7 @@ func (r *run) namesIn(name string) []string {
 		if at > 0 && ends[at] == "" {
 			continue
 		}
-		rest := strings.TrimPrefix(name[at:], r.o.Prefix)
+		rest := strings.TrimPrefix(name[at:], r.o.Decode.Prefix)
 		from := len(name) - len(rest)
 		for i := range r.tools {
 			if n := r.tools[i].name; n != "" && strings.HasPrefix(rest, n) && len(n) > len(ends[from+len(n)]) {
@@ -145,7 +145,7 @@ func (r *run) namesIn(name string) []string {
 	}
 	var names []string
 	for at := len(name); at > 0 && ends[at] != ""; at -= len(ends[at]) {
-		names = append(names, strings.TrimPrefix(ends[at], r.o.Prefix))
+		names = append(names, strings.TrimPrefix(ends[at], r.o.Decode.Prefix))
 	}
 	slices.Reverse(names)
 	return names
@@ -237,8 +237,8 @@ func (r *run) functionCall(e chat.Event, call chat.Call, raw string) {
 // arguments when the event has a name, else calls.
 func (r *run) nativeCall(e chat.Event) {
 	e.At, e.End = len(r.turn.raw), len(r.turn.raw)
-	calls := []chat.Call{{ID: e.ID, Name: strings.TrimPrefix(e.Name, r.o.Prefix), Arguments: e.Text, Origin: e.Origin,
-		Complete: true}}
+	calls := []chat.Call{{ID: e.ID, Name: strings.TrimPrefix(e.Name, r.o.Decode.Prefix), Arguments: e.Text,
+		Origin: e.Origin, Complete: true}}
 	if e.Origin == chat.OriginText {
 		calls[0].Origin = chat.OriginNative
 	}
@@ -282,7 +282,7 @@ func (r *run) glued(all chat.Call) []chat.Call {
 			}
 		}
 		c := all
-		c.Name, c.Arguments = strings.TrimPrefix(o.Name, r.o.Prefix), args
+		c.Name, c.Arguments = strings.TrimPrefix(o.Name, r.o.Decode.Prefix), args
 		calls = append(calls, c)
 	}
 	return calls

@@ -52,12 +52,10 @@ func (b *Bridge) decoder(mode Mode, reads string, open bool, tools []tool) (*dec
 		tools[i].name = strings.Clone(tools[i].name)
 		shapes[i] = shape.Tool{Name: tools[i].name, Args: tools[i].shape}
 	}
-	o := dialect.Options{Dialect: reads, Only: b.o.Passive, Own: b.o.Own, Prefer: b.o.Prefer, Tools: shapes,
-		Repair: b.o.Repair, Thinking: b.o.Thinking, Drop: b.o.Drop, Headers: b.o.Headers, Cache: b.o.Decoders,
-		Trace: b.o.Trace, Edits: b.o.Edits}
-	o.Thinking.Open = open
-	if mode == ModeText {
-		o.Prefix = b.o.Prefix
+	o := b.o.Decode
+	o.Dialect, o.Tools, o.Thinking.Open = reads, shapes, open
+	if mode != ModeText {
+		o.Prefix = ""
 	}
 	d, err := dialect.New(o)
 	if err != nil {

@@ -3,7 +3,6 @@ package bridge
 import (
 	"slices"
 
-	"wield/dialect"
 	"wield/dialect/profile"
 )
 
@@ -13,15 +12,12 @@ func (o *Options) SetProfile(p *profile.Profile) {
 	if o.Passive {
 		return // one strict form is read, whatever the model
 	}
-	read := dialect.Options{Dialect: o.Dialect, Prefer: o.Prefer, Thinking: o.Thinking, Drop: o.Drop,
-		Headers: o.Headers}
-	p.Apply(&read)
-	o.Prefer, o.Thinking, o.Drop, o.Headers = read.Prefer, read.Thinking, read.Drop, read.Headers
+	p.Apply(&o.Decode)
 	o.Native = append(slices.Clip(o.Native), p.Native...)
 	if o.Bounce.Role == "" {
 		o.Bounce.Role = p.Role
 	}
-	if o.Prompt.Dialect == "" && (o.Dialect == "" || o.Dialect == "auto") {
+	if o.Prompt.Dialect == "" && (o.Decode.Dialect == "" || o.Decode.Dialect == "auto") {
 		o.Prompt.Dialect = p.Taught()
 	}
 }
@@ -30,7 +26,7 @@ func (o *Options) SetProfile(p *profile.Profile) {
 // says so only for a backend that leaves reasoning in the text: one that sends it apart sends text when the
 // block is over.
 func (r *run) opens() bool {
-	open := r.o.Thinking.Open
+	open := r.o.Decode.Thinking.Open
 	if r.mode == ModeTemplate {
 		open = r.template.Opens
 	}
@@ -39,7 +35,7 @@ func (r *run) opens() bool {
 
 // split takes note of a backend that sends reasoning apart. Text that has not begun yet then begins outside of any.
 func (r *run) split() {
-	if !r.o.Thinking.Open || r.req.InReasoning || !r.dec.open || len(r.turn.raw) > 0 {
+	if !r.o.Decode.Thinking.Open || r.req.InReasoning || !r.dec.open || len(r.turn.raw) > 0 {
 		return
 	}
 	r.splits.Store(true)

@@ -19,21 +19,22 @@ func TestSetProfile(t *testing.T) {
 		Headers: dialect.Headers{Others: []string{"<p>"}}, Native: []string{"search"}, Role: chat.RoleSystem}
 	var o bridge.Options
 	o.SetProfile(&p)
-	if !slices.Equal(o.Prefer, p.Dialects) || o.Dialect != "" || o.Thinking != p.Thinking ||
-		!slices.Equal(o.Drop, p.Drop) || len(o.Headers.Others) != 1 || !slices.Equal(o.Native, p.Native) ||
-		o.Bounce.Role != chat.RoleSystem || o.Prompt.Dialect != "glm" {
+	if !slices.Equal(o.Decode.Prefer, p.Dialects) || o.Decode.Dialect != "" || o.Decode.Thinking != p.Thinking ||
+		!slices.Equal(o.Decode.Drop, p.Drop) || len(o.Decode.Headers.Others) != 1 ||
+		!slices.Equal(o.Native, p.Native) || o.Bounce.Role != chat.RoleSystem || o.Prompt.Dialect != "glm" {
 		t.Errorf("empty options became %+v", o)
 	}
-	named := bridge.Options{Dialect: "yaml-style", Bounce: bridge.BounceOptions{Role: chat.RoleUser}}
+	named := bridge.Options{Decode: dialect.Options{Dialect: "yaml-style"},
+		Bounce: bridge.BounceOptions{Role: chat.RoleUser}}
 	named.SetProfile(&p)
-	if named.Prefer != nil || named.Dialect != "yaml-style" || named.Prompt.Dialect != "" ||
-		named.Bounce.Role != chat.RoleUser || len(named.Drop) != 1 {
+	if named.Decode.Prefer != nil || named.Decode.Dialect != "yaml-style" || named.Prompt.Dialect != "" ||
+		named.Bounce.Role != chat.RoleUser || len(named.Decode.Drop) != 1 {
 		t.Errorf("options with a dialect became %+v", named)
 	}
 	passive := bridge.Options{Passive: true}
 	passive.SetProfile(&p)
-	if passive.Prefer != nil || passive.Drop != nil || passive.Prompt.Dialect != "" ||
-		passive.Thinking != (dialect.Thinking{}) {
+	if passive.Decode.Prefer != nil || passive.Decode.Drop != nil || passive.Prompt.Dialect != "" ||
+		passive.Decode.Thinking != (dialect.Thinking{}) {
 		t.Errorf("passive options became %+v", passive)
 	}
 }

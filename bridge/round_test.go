@@ -30,7 +30,8 @@ func TestRounds(t *testing.T) {
 			}
 			for _, cut := range []func(string) []string{nil, chunkings()["bytes"]} {
 				f := &fake{t: t, cut: cut, answers: []answer{{text(string(written))}, {text("18 degrees.")}}}
-				b := bridge.New(f, bridge.Options{Mode: bridge.ModeText, Dialect: name, Prefix: prefix})
+				b := bridge.New(f,
+					bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Dialect: name, Prefix: prefix}})
 				req := ask(weather)
 				s := collect(t, b.Stream(t.Context(), req))
 				if !cmp.Equal(s.Calls, []string{`get_weather({"city":"Paris"})`}) || s.Content != "" ||
@@ -83,9 +84,9 @@ func TestCorrectiveRequest(t *testing.T) {
 		{"as user", bridge.Options{}, answer{text(wrong)}, []string{"assistant: " + wrong, "user: " + problem}},
 		{"as system", bridge.Options{Bounce: bridge.BounceOptions{Role: chat.RoleSystem}}, answer{text(wrong)},
 			[]string{"assistant: " + wrong, "system: " + problem}},
-		{"nothing was said", bridge.Options{Dialect: "function-style"},
+		{"nothing was said", bridge.Options{Decode: dialect.Options{Dialect: "function-style"}},
 			native("", "get_weather", `{"city":"Rome"}`, ""), []string{"user: " + bounced(`get_weather(city="Rome")`)}},
-		{"several failures", bridge.Options{Dialect: "function-style"},
+		{"several failures", bridge.Options{Decode: dialect.Options{Dialect: "function-style"}},
 			join(native("", "get_weather", `{"city":"Rome"}`, ""), native("", "get_weather", `{"city":"Bonn"}`, ""),
 				answer{text(apology)}),
 			[]string{"assistant: " + apology,

@@ -213,7 +213,7 @@ func (r *run) render() (*chat.Request, error) {
 	switch r.mode {
 	case ModeText:
 		o := r.o.Prompt
-		o.Prefix, o.MaxCalls, o.OnlyCalls = r.o.Prefix, r.max, ""
+		o.Prefix, o.MaxCalls, o.OnlyCalls = r.o.Decode.Prefix, r.max, ""
 		if listed(r.constrained) {
 			o.OnlyCalls = r.listExample()
 		}
@@ -266,7 +266,7 @@ func (r *run) ended(req *chat.Request) *chat.Request {
 		o.Dialect = r.taught()
 		add(o.ResultOpener())
 	}
-	for _, header := range slices.Concat(r.template.Stop, r.o.Headers.Others) {
+	for _, header := range slices.Concat(r.template.Stop, r.o.Decode.Headers.Others) {
 		add(header)
 	}
 	if r.must && r.mode == ModeText {

@@ -87,10 +87,10 @@ func (r *run) taught() string {
 
 // reads returns the dialect that has priority in reading; "" or "auto": none has.
 func (r *run) reads() string {
-	if r.mode == ModeTemplate && (r.o.Dialect == "" || r.o.Dialect == "auto") {
+	if r.mode == ModeTemplate && (r.o.Decode.Dialect == "" || r.o.Decode.Dialect == "auto") {
 		return r.template.Dialect
 	}
-	return r.o.Dialect
+	return r.o.Decode.Dialect
 }
 
 // prompted returns req with its prompt as the model's template writes it. An answer that has to be a call, and that the

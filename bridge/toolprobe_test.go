@@ -8,6 +8,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	"wield/dialect"
 )
 
 // A counting server says how long prompts are. It may leave tools out of them.
@@ -154,11 +155,14 @@ func TestStopsAtResults(t *testing.T) {
 		stop []string
 		want string
 	}{
-		{bridge.Options{Dialect: "hermes", Server: bridge.Server{Stops: true}}, nil, "<tool_response>"},
-		{bridge.Options{Dialect: "react", Server: bridge.Server{Stops: true}}, []string{"END"}, "END|\nObservation:"},
+		{bridge.Options{Decode: dialect.Options{Dialect: "hermes"}, Server: bridge.Server{Stops: true}}, nil,
+			"<tool_response>"},
+		{bridge.Options{Decode: dialect.Options{Dialect: "react"}, Server: bridge.Server{Stops: true}},
+			[]string{"END"}, "END|\nObservation:"},
 		{bridge.Options{Server: bridge.Server{Stops: true}}, []string{"a", "b", "c", "d"}, "a|b|c|d"},
-		{bridge.Options{Dialect: "hermes"}, nil, ""},
-		{bridge.Options{Dialect: "hermes", Server: bridge.Server{Stops: true}, Mode: bridge.ModeNative}, nil, ""},
+		{bridge.Options{Decode: dialect.Options{Dialect: "hermes"}}, nil, ""},
+		{bridge.Options{Decode: dialect.Options{Dialect: "hermes"}, Server: bridge.Server{Stops: true},
+			Mode: bridge.ModeNative}, nil, ""},
 	} {
 		if tc.o.Mode == "" {
 			tc.o.Mode = bridge.ModeText

@@ -270,9 +270,9 @@ func play(ctx context.Context, s *script.Scenario, p *watcher) (*script.DriveOut
 		}
 	}
 	if s.Client != nil && s.Client.Dialect != "" {
-		o.Dialect = s.Client.Dialect
+		o.Decode.Dialect = s.Client.Dialect
 	}
-	model := script.New(s, script.Options{Speed: -1, Dialect: o.Dialect})
+	model := script.New(s, script.Options{Speed: -1, Dialect: o.Decode.Dialect})
 	var backend chat.Model = model
 	var watch func(script.Exchange)
 	if p != nil {

@@ -281,17 +281,24 @@ func (w *builder) bridgeOptions(m *config.Model, name string) (bridge.Options, e
 		return bridge.Options{}, fmt.Errorf("models.%s.repair: no level %q", name, m.Repair)
 	}
 	o := bridge.Options{
-		Mode:     bridge.Mode(m.Mode),
-		Dialect:  string(m.Dialect),
-		Repair:   repair,
+		Mode: bridge.Mode(m.Mode),
+		Decode: dialect.Options{
+			Dialect: string(m.Dialect),
+			Repair:  repair,
+			Prefix:  m.Calls.Prefix,
+			Trace:   w.env.Candidates,
+			Edits:   w.env.Edits,
+			Cache:   w.decoders,
+		},
 		Release:  bridge.Release(m.Release),
 		Strict:   m.StrictFormat,
 		Bounce:   bridge.BounceOptions{Off: m.Bounce.Max == 0 || len(m.Bounce.On) == 0, Max: m.Bounce.Max},
 		MaxCalls: m.Calls.MaxPerTurn,
-		Prefix:   m.Calls.Prefix,
 		Passive:  m.Expose == "tool_request",
+		NoTools:  !m.Calls.Enabled,
+		NamedIDs: m.Calls.IDs == "named",
 		Schemas:  w.schemas,
-		Decoders: w.decoders,
+		Log:      w.env.Log,
 		Server: bridge.Server{
 			Backend:    m.Backend,
 			Protocol:   config.Kinds[w.config.Backends[m.Backend].Kind].Speaks,
@@ -301,14 +308,6 @@ func (w *builder) bridgeOptions(m *config.Model, name string) (bridge.Options, e
 			NoImages:   !m.Images,
 			Constraint: w.hold(m),
 		},
-
-		Log: w.env.Log,
-
-		NoTools:  !m.Calls.Enabled,
-		NamedIDs: m.Calls.IDs == "named",
-
-		Trace: w.env.Candidates,
-		Edits: w.env.Edits,
 		Prompt: prompt.Options{
 			Template:      m.Instructions.Template,
 			ForTools:      m.Instructions.ForTools,
@@ -354,9 +353,7 @@ func (w *builder) readTemplate(m *config.Model, name string, o *bridge.Options) 
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", at, m.ResponseTemplate, err)
 	}
-	read := dialect.Options{Thinking: o.Thinking, Drop: o.Drop}
-	imported.Apply(&read)
-	o.Own, o.Thinking, o.Drop = read.Own, read.Thinking, read.Drop
+	imported.Apply(&o.Decode)
 	return nil
 }
 

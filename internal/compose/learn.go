@@ -45,7 +45,7 @@ func (w *builder) learner(backend chat.Model, m *config.Model, o bridge.Options)
 	b := w.config.Backends[m.Backend]
 	if !slices.Contains([]string{"openai", "ollama"}, b.Kind) || !w.env.Templates || w.env.Backend != nil ||
 		!strings.HasPrefix(string(b.URL), "http://") ||
-		len(o.Prefer) > 0 || o.Own != nil || o.Passive || o.NoTools || o.Mode == bridge.ModeNative ||
+		len(o.Decode.Prefer) > 0 || o.Decode.Own != nil || o.Passive || o.NoTools || o.Mode == bridge.ModeNative ||
 		o.Mode == bridge.ModeTemplate ||
 		!isAuto(m.Profile) || !isAuto(string(m.Dialect)) {
 		return bridge.New(backend, o), nil

@@ -271,7 +271,7 @@ func (v *visit) answer(req *chat.Request) (text string, pieces int, err error) {
 func (v *visit) calls() {
 	dialects := v.o.Dialects
 	if dialects == nil {
-		dialects = append(append(dialects, v.p.Bridge.Prefer...), common...)
+		dialects = append(append(dialects, v.p.Bridge.Decode.Prefer...), common...)
 		if d := v.p.Set.Dialect; d != "" && d != "auto" {
 			dialects = append([]string{d}, dialects...)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	"wield/dialect"
 	"wield/internal/firstchoice"
 )
 
@@ -58,8 +59,9 @@ func TestChoice(t *testing.T) {
 		{`I choose depth`, call, "", `depth({"berth": 3})`, "depth"},
 	} {
 		c := &chooser{choice: tt.choice, answer: tt.answer}
-		m := firstchoice.New(bridge.New(c, bridge.Options{Mode: bridge.ModeText, Dialect: "hermes",
-			Bounce: bridge.BounceOptions{Off: true}}))
+		m := firstchoice.New(bridge.New(c,
+			bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Dialect: "hermes"},
+				Bounce: bridge.BounceOptions{Off: true}}))
 		var text, calls string
 		var turns []int
 		var usage chat.Usage

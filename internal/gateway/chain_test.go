@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"wield/bridge"
+	"wield/dialect"
 	"wield/model/openai"
 )
 
@@ -246,7 +247,8 @@ func TestB16PassiveChain(t *testing.T) {
 		m.Close()
 		backend.Close()
 	})
-	b := bridge.New(m, bridge.Options{Mode: bridge.ModeText, Dialect: "tool-request", Passive: true})
+	b := bridge.New(m, bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Dialect: "tool-request"},
+		Passive: true})
 	srv := serve(t, Options{Models: []Model{{Name: "b", Model: b, Expose: ExposeToolRequest}}})
 
 	answer = "\n {\"tool_request\":{\"name\":\"lookup_weather\",\"arguments\":{\"city\":\"Lisbon\"}}} \n"

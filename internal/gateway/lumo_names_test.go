@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"wield/bridge"
+	"wield/dialect"
 	"wield/model/openai"
 )
 
@@ -36,7 +37,7 @@ func prefixed(t *testing.T) *httptest.Server {
 		m.Close()
 		backend.Close()
 	})
-	o := one(bridge.New(m, bridge.Options{Mode: bridge.ModeText, Prefix: "user:"}))
+	o := one(bridge.New(m, bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Prefix: "user:"}}))
 	o.Models[0].Name = "lumo-max"
 	return serve(t, o)
 }

@@ -11,6 +11,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	"wield/dialect"
 	"wield/model/openai"
 )
 
@@ -41,7 +42,7 @@ func overheard(t *testing.T, o bridge.Options) (*httptest.Server, func() string)
 
 // TestA16: a result that is shown in text says of which tool it is, under the name that the model knows.
 func TestA16(t *testing.T) {
-	srv, told := overheard(t, bridge.Options{Mode: bridge.ModeText, Prefix: "user:"})
+	srv, told := overheard(t, bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Prefix: "user:"}})
 	resp, body := ask(t, srv, `{"model":"m",`+weatherTool+`,"messages":[{"role":"user","content":"hi"},
 		{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Rome\"}"}}]},
 		{"role":"tool","tool_call_id":"c1","content":"18"}]}`)
@@ -54,7 +55,7 @@ func TestA16(t *testing.T) {
 // TestA17: nothing of a client's history is lost on the way to a model that is shown it in text, and broken arguments
 // in it are no error.
 func TestA17(t *testing.T) {
-	srv, told := overheard(t, bridge.Options{Mode: bridge.ModeText, Prefix: "user:"})
+	srv, told := overheard(t, bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Prefix: "user:"}})
 	for _, arguments := range []string{`{\"city\":\"Rome\"}`, `{\"city\":`, `]`, ``, `{'city': 'Rome',}`, `\u0000`} {
 		resp, body := ask(t, srv,
 			`{"model":"m",`+weatherTool+`,"messages":[{"role":"system","content":"First."},{"role":"user","content":[

@@ -7,6 +7,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	"wield/dialect"
 	"wield/internal/script"
 )
 
@@ -14,12 +15,12 @@ import (
 func drive(t *testing.T, s *script.Scenario, prefix string) *script.DriveOutcome {
 	t.Helper()
 	m := script.New(s, script.Options{Speed: -1})
-	o := bridge.Options{Mode: bridge.ModeText, Prefix: prefix}
+	o := bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Prefix: prefix}}
 	if s.NativeTools {
 		o.Mode = bridge.ModeNative
 	}
 	if s.Client != nil {
-		o.Dialect = s.Client.Dialect
+		o.Decode.Dialect = s.Client.Dialect
 	}
 	out, err := script.Drive(context.Background(), bridge.New(m, o), s, nil)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"wield/agent"
 	"wield/bridge"
 	"wield/chat"
+	"wield/dialect"
 	"wield/internal/script"
 	"wield/internal/terminal/vt"
 	"wield/journal"
@@ -73,7 +74,8 @@ func scripted(t testing.TB, turns string) chat.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bridge.New(script.New(s, script.Options{}), bridge.Options{Mode: bridge.ModeText, Trace: true})
+	return bridge.New(script.New(s, script.Options{}),
+		bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Trace: true}})
 }
 
 // clock is a time that stands still.

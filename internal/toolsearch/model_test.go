@@ -11,6 +11,7 @@ import (
 
 	"wield/bridge"
 	"wield/chat"
+	"wield/dialect"
 )
 
 // A backend answers one request after another with texts, and keeps what it was asked.
@@ -90,7 +91,8 @@ func call(name, arguments string) string {
 func TestSearch(t *testing.T) {
 	b := &backend{answers: []string{"I look.\n" + call("search_tools", `{"query": "weather forecast"}`),
 		call("meteo__forecast", `{"city": "Ghent"}`), "It rains."}}
-	m := New(bridge.New(b, bridge.Options{Mode: bridge.ModeText, Dialect: "hermes"}), Options{Above: 20})
+	m := New(bridge.New(b, bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Dialect: "hermes"}}),
+		Options{Above: 20})
 	req := &chat.Request{Model: "m", Tools: many(500),
 		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("Rain in Ghent?")}}}
 	got := collect(t, m.Stream(t.Context(), req))
@@ -111,7 +113,9 @@ func TestSearch(t *testing.T) {
 		t.Errorf("the second prompt does not begin with the first:\n%s\n---\n%s", first, second)
 	}
 	all := &backend{answers: []string{"no"}}
-	collect(t, bridge.New(all, bridge.Options{Mode: bridge.ModeText, Dialect: "hermes"}).Stream(t.Context(), req))
+	collect(t,
+		bridge.New(all, bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Dialect: "hermes"}}).Stream(
+			t.Context(), req))
 	if share := float64(len(second)) / float64(len(prompt(all.asked[0]))); share > 0.05 {
 		t.Errorf("the prompt is %.1f %% of that with all tools", 100*share)
 	}
@@ -240,7 +244,8 @@ func TestWhole(t *testing.T) {
 // TestEndless: a model that does nothing but search is stopped.
 func TestEndless(t *testing.T) {
 	b := &backend{answers: []string{call("search_tools", `{"query": "weather"}`)}}
-	m := New(bridge.New(b, bridge.Options{Mode: bridge.ModeText, Dialect: "hermes"}), Options{Above: 2})
+	m := New(bridge.New(b, bridge.Options{Mode: bridge.ModeText, Decode: dialect.Options{Dialect: "hermes"}}),
+		Options{Above: 2})
 	got := collect(t,
 		m.Stream(t.Context(),
 			&chat.Request{Model: "m", Tools: many(9),

@@ -160,7 +160,8 @@ func (a *asks) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Eve
 func TestRequests(t *testing.T) {
 	a := &asks{character: character{text: faithful}}
 	all, err := Trials(t.Context(), a, Options{Model: "boat", Native: true, Dialects: []string{"hermes"}, Rounds: 1,
-		All: true, Bridge: bridge.Options{Dialect: "react", Bounce: bridge.BounceOptions{Max: 3}}})
+		All: true, Bridge: bridge.Options{Decode: dialect.Options{Dialect: "react"},
+			Bounce: bridge.BounceOptions{Max: 3}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func (o *Options) Candidates() ([]Candidate, error) {
 	}
 	names := o.Dialects
 	if names == nil {
-		names = append(slices.Clone(o.Bridge.Prefer), DefaultDialects...)
+		names = append(slices.Clone(o.Bridge.Decode.Prefer), DefaultDialects...)
 	}
 	for _, name := range names {
 		d, ok := dialect.Lookup(name)
@@ -134,7 +134,7 @@ type Trial struct {
 func bridgeFor(model chat.Model, c Candidate, o bridge.Options) *bridge.Bridge {
 	o.Mode = c.Mode
 	if c.Mode == bridge.ModeText {
-		o.Dialect, o.Prompt.Dialect = c.Dialect, c.Dialect
+		o.Decode.Dialect, o.Prompt.Dialect = c.Dialect, c.Dialect
 	}
 	o.Release, o.Bounce.Off, o.Passive = bridge.ReleaseChecked, true, false
 	o.Support = nil // a refusal counts for this candidate only

@@ -320,7 +320,7 @@ func TestFails(t *testing.T) {
 		len(r.Rows) != 2 || !r.Rows[1].Candidate.Required {
 		t.Errorf("a model that never calls is of use: %+v", r.Rows)
 	}
-	o := Options{Bridge: bridge.Options{Prefer: []string{"kimi-k2", "hermes"}}}
+	o := Options{Bridge: bridge.Options{Decode: dialect.Options{Prefer: []string{"kimi-k2", "hermes"}}}}
 	if c, err := o.Candidates(); err != nil || c[0].Dialect != "kimi-k2" || len(c) != len(DefaultDialects)+1 {
 		t.Errorf("the dialects of the profile do not come first: %v, %v", c, err)
 	}

@@ -203,7 +203,7 @@ func taughtBy(c *config.Config, env compose.Environment, name string) (string, e
 		return "", err
 	}
 	done()
-	o.Prompt.Dialect = cmp.Or(o.Prompt.Dialect, o.Dialect)
+	o.Prompt.Dialect = cmp.Or(o.Prompt.Dialect, o.Decode.Dialect)
 	return o.Prompt.Taught(), nil
 }
 
