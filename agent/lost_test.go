@@ -2,29 +2,15 @@ package agent_test
 
 import (
 	"context"
-	"errors"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"wield/agent"
+	"wield/internal/runtest"
 	"wield/journal"
 	"wield/tool"
 )
-
-// A cutOff store cannot be asked for leases while it is cut off.
-type cutOff struct {
-	journal.Store
-	off atomic.Bool
-}
-
-func (c *cutOff) Claim(ctx context.Context, stream, owner string, ttl time.Duration) (journal.Lease, error) {
-	if c.off.Load() {
-		return journal.Lease{}, errors.New("the network is down")
-	}
-	return c.Store.Claim(ctx, stream, owner, ttl)
-}
 
 // TestLost takes a run over from a process that could not renew its lease for a while. The first process hears of it,
 // whether the other one still drives the run or has left it, and its call under way is cancelled.
@@ -33,7 +19,7 @@ func TestLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				memory := new(journal.Memory)
-				store := &cutOff{Store: memory}
+				store := &runtest.CutOff{Store: memory}
 				slow := func(ctx context.Context, _ string) (string, error) {
 					select {
 					case <-ctx.Done():
@@ -55,7 +41,7 @@ func TestLost(t *testing.T) {
 					ended <- time.Since(begun)
 				}()
 				time.Sleep(time.Second)
-				store.off.Store(true)
+				store.Off.Store(true)
 				time.Sleep(50 * time.Second) // the lease is over
 				second, err := agent.New(model, runner, agent.Options{Journal: memory, Wait: true}).Resume(t.Context(),
 					first.ID(), nil)
@@ -67,7 +53,7 @@ func TestLost(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				store.off.Store(false)
+				store.Off.Store(false)
 				if took := <-ended; took > 2*time.Minute {
 					t.Errorf("it was told after %v", took)
 				}

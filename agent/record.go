@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"sync"
 	"time"
 
 	"wield/chat"
@@ -147,43 +146,7 @@ func (l *runRecorder) hold(ctx context.Context, lost func()) (release func(), er
 			journal.ErrConflict)
 	}
 	l.writer, l.fence = journal.NewWriter(l.store, l.id, lease.Seq), lease.Token
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if !l.renew(ctx, &lease) {
-			lost()
-		}
-	})
-	return func() {
-		cancel()
-		wg.Wait()
-		_ = l.store.Release(context.WithoutCancel(ctx), lease) // it ends by itself
-	}, nil
-}
-
-// renew asks for more time until ctx ends. It returns false when the run is another process's. A journal that
-// cannot be reached is no reason to give up: if another process has the run then, the next record fails.
-func (l *runRecorder) renew(ctx context.Context, lease *journal.Lease) bool {
-	tick := time.NewTicker(leaseTime / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			next, err := l.store.Claim(ctx, l.id, l.owner, leaseTime)
-			switch {
-			case errors.Is(err, journal.ErrHeld):
-				return false
-			case err == nil && next.Token != lease.Token:
-				// it was another's, who has left it: what stands there is not known here
-				*lease = next
-				return false
-			case err == nil:
-				*lease = next
-			}
-		case <-ctx.Done():
-			return true
-		}
-	}
+	return lease.Hold(ctx, l.store, leaseTime, lost), nil
 }
 
 // note records what happened. It is done even if whoever asked has gone: it did happen.

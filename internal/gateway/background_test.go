@@ -456,6 +456,38 @@ func TestBackgroundBounds(t *testing.T) {
 	}
 }
 
+// TestBackgroundTaken: a process that could not renew its lease stops making a response that another one has taken over,
+// and writes nothing more of it.
+func TestBackgroundTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := new(journal.Memory)
+		store := &runtest.CutOff{Store: memory}
+		p, g, id := begun(t, store)
+		p <- "one"
+		synctest.Wait()
+		store.Off.Store(true)
+		time.Sleep(2 * jobLease)
+		stream := recordKey{id: id}.stream()
+		other, err := memory.Claim(t.Context(), stream, "own_other", journal.MaxLease)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store.Off.Store(false)
+		time.Sleep(jobLease)
+		if r := look(t, g, id); r.Status != "queued" { // as the journal has it
+			t.Errorf("it is %s", r.Status)
+		}
+		if g.jobs.get(recordKey{id: id}) != nil {
+			t.Error("it is still made here")
+		}
+		for h := range memory.Heads(t.Context(), journal.HeadQuery{Stream: stream}) {
+			if h.Seq != other.Seq {
+				t.Errorf("written after it was taken over: %d entries, then %d", other.Seq, h.Seq)
+			}
+		}
+	})
+}
+
 // A gated journal gives leases back when the test lets it.
 type gatedJournal struct {
 	journal.Store

@@ -31,6 +31,7 @@ type Lasting interface {
 var (
 	errCancelled = errors.New("the response was cancelled")
 	errForgotten = errors.New("the response was deleted")
+	errTaken     = errors.New("another process makes the response")
 )
 
 // A job is a response that is made in the background: whether or not anybody waits for it.
@@ -221,7 +222,8 @@ func (j *job) conclude(ctx context.Context, err error) {
 	cause := context.Cause(ctx)
 	switch {
 	case err == nil:
-	case j.last != nil && (errors.Is(cause, errDraining) || chat.AsError(err).Code == codeStopping):
+	case errors.Is(cause, errTaken),
+		j.last != nil && (errors.Is(cause, errDraining) || chat.AsError(err).Code == codeStopping):
 		j.letGo() // another process may go on with it at once
 		j.mu.Lock()
 		defer j.mu.Unlock()
@@ -422,7 +424,7 @@ func (g *Gateway) launch(j *job, req *chat.Request, lease *journal.Lease, releas
 		defer g.jobs.dismiss(j)
 		drop := func() {}
 		if lease != nil {
-			drop = holdLease(g.opts.Journal, *lease)
+			drop = lease.Hold(j.ctx, g.opts.Journal, jobLease, func() { j.cancel(errTaken) })
 		}
 		j.letGo = sync.OnceFunc(func() {
 			drop()
@@ -436,28 +438,3 @@ func (g *Gateway) launch(j *job, req *chat.Request, lease *journal.Lease, releas
 // jobLease is how long a process has a response in the background for its own. It asks for more when a third of that
 // has passed.
 const jobLease = 30 * time.Second
-
-// holdLease keeps a lease until the function that it returns is called.
-func holdLease(store journal.Store, lease journal.Lease) (release func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(jobLease / 3)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				if next, err := store.Claim(ctx, lease.Stream, lease.Owner, jobLease); err == nil {
-					lease = next
-				} // else somebody else continues it, and what is written here fails
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	return func() {
-		cancel()
-		wg.Wait()
-		_ = store.Release(context.Background(), lease) // it ends by itself
-	}
-}

@@ -30,6 +30,7 @@ type log struct {
 	session string
 	writer  *journal.Writer
 	lease   journal.Lease // of a task
+	free    func()        // gives the lease of a call under way back
 	call    string        // id of the call that waited for an approval; empty: none did
 	waits   bool          // for an approval
 }
@@ -147,11 +148,9 @@ func (l *log) hold(ctx context.Context, owner string, call *chat.Call) error {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	lease, err := l.store.Claim(ctx, l.id(), owner, taskLease)
-	if err != nil {
+	if err := l.claim(ctx, l.id(), owner); err != nil {
 		return err
 	}
-	l.lease, l.writer = lease, journal.NewWriter(l.store, l.id(), lease.Seq)
 	if l.call != "" {
 		return nil // it is recorded
 	}
@@ -159,31 +158,25 @@ func (l *log) hold(ctx context.Context, owner string, call *chat.Call) error {
 	return l.writer.Append(ctx, journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: said}})
 }
 
-// renew asks for more time to carry out the call until ctx ends, and calls lost when it is another process's.
-func (l *log) renew(ctx context.Context, lost func(), owner string) {
-	if l == nil {
-		return
+// claim takes the lease of a run.
+func (l *log) claim(ctx context.Context, run, owner string) (err error) {
+	if l.lease, err = l.store.Claim(ctx, run, owner, taskLease); err == nil {
+		l.writer = journal.NewWriter(l.store, run, l.lease.Seq)
 	}
-	tick := time.NewTicker(taskLease / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			lease, err := l.store.Claim(ctx, l.id(), owner, taskLease)
-			if errors.Is(err, journal.ErrHeld) || err == nil && lease.Token != l.lease.Token {
-				lost()
-				return
-			}
-		}
+	return err
+}
+
+// keep renews the lease until the call is over. It calls lost when the call is another process's.
+func (l *log) keep(ctx context.Context, lost func()) {
+	if l != nil {
+		l.free = l.lease.Hold(ctx, l.store, taskLease, lost)
 	}
 }
 
 // release lets another process have the run, which is over.
-func (l *log) release(ctx context.Context) {
+func (l *log) release() {
 	if l != nil {
-		_ = l.store.Release(context.WithoutCancel(ctx), l.lease) // it ends by itself
+		l.free()
 	}
 }
 
@@ -250,14 +243,12 @@ func (s *Server) recall(ctx context.Context, id string, meta sdk.Meta) (*task, e
 		return t, nil
 	}
 	t.log = &log{store: s.o.Journal, session: r.run.Session, waits: r.waits}
-	lease, err := s.o.Journal.Claim(ctx, id, s.o.tasks.owner, taskLease)
-	if errors.Is(err, journal.ErrHeld) {
+	switch err := t.log.claim(ctx, id, s.o.tasks.owner); {
+	case errors.Is(err, journal.ErrHeld):
 		return t, nil // another process carries it out
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
-	t.log.lease, t.log.writer = lease, journal.NewWriter(s.o.Journal, id, lease.Seq)
 	if err := t.log.resume(ctx); err != nil {
 		return nil, err
 	}
@@ -272,7 +263,7 @@ func (s *Server) recall(ctx context.Context, id string, meta sdk.Meta) (*task, e
 	if r.last != nil && r.last.Result != nil {
 		r.end, r.ended = &journal.End{Reason: endStop}, time.Now()
 		t.log.end(ctx, endStop, nil)
-		t.log.release(ctx)
+		_ = s.o.Journal.Release(ctx, t.log.lease) // it ends by itself
 		t.recorded(&r)
 		return t, nil
 	}

@@ -290,7 +290,7 @@ func (t *task) over() bool { return t.status != taskWorking && t.status != taskA
 // run carries out the call, again and again while it asks for something, and keeps its lease meanwhile.
 func (t *task) run(ctx context.Context, r *sdk.CallToolRequest, call chat.Call) {
 	defer t.cancel()
-	t.server.o.tasks.all.Go(func() { t.log.renew(ctx, t.lose, t.server.o.tasks.owner) })
+	t.log.keep(ctx, t.lose)
 	for {
 		result, err := t.server.carry(ctx, r, call, t.log, t.progress)
 		again, ok := t.take(ctx, r, result, err)
@@ -331,7 +331,7 @@ func (t *task) take(
 	if t.early = !t.polled; t.early {
 		t.mu.Unlock()
 		t.log.end(ctx, endStop, nil)
-		t.log.release(ctx)
+		t.log.release()
 		close(t.first)
 		return nil, false
 	}
@@ -406,7 +406,7 @@ func (t *task) finish(ctx context.Context) {
 		t.status = taskCompleted
 	}
 	t.log.end(ctx, end, t.err)
-	t.log.release(ctx)
+	t.log.release()
 }
 
 // state returns the task as its client sees it; whole: with what it came to and what it asks for.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"wield/journal"
@@ -77,4 +78,18 @@ func (s *Dying) Kinds() []journal.Kind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.kinds
+}
+
+// A CutOff store cannot be asked for leases while Off says so.
+type CutOff struct {
+	journal.Store
+	Off atomic.Bool
+}
+
+// Claim fails while the store is cut off.
+func (c *CutOff) Claim(ctx context.Context, stream, owner string, ttl time.Duration) (journal.Lease, error) {
+	if c.Off.Load() {
+		return journal.Lease{}, journal.ErrLost
+	}
+	return c.Store.Claim(ctx, stream, owner, ttl)
 }
