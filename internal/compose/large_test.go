@@ -27,6 +27,7 @@ const (
 	largeSize   = 8<<20 - 1<<16
 	mostSeconds = 2.0
 	mostMemory  = 200e6
+	mostObjects = 50_000 // that a service takes
 )
 
 // TestLargeRequests sends requests of at most 8 MiB, each large in one dimension, through every protocol, and measures
@@ -46,27 +47,48 @@ func TestLargeRequests(t *testing.T) {
 				f := costFronts[w.front]
 				body := func(n int) []byte { return d.weight(n).body(t, f.body, w.model, i%2 == 0) }
 				path := strings.ReplaceAll(f.path, "MODEL", w.model)
-				n, status := atSize(largeSize, func(n int) int { return len(body(n)) }), 400
-				for ; status == 400 && n > 1000; n = n * 4 / 5 { // a smaller one where there is another bound
-					text := body(n)
-					var seconds, memory float64
-					status, seconds, memory = service.measure(t, path, text)
-					t.Logf("%5.2f s %4.0f MB, status %d, %d KiB", seconds, memory/1e6, status, len(text)>>10)
-					if seconds > mostSeconds || memory > mostMemory {
-						t.Errorf("at most %.0f s and %.0f MB", mostSeconds, mostMemory/1e6)
-					}
+				n, text := within(body, largeSize, func(text []byte) int { return len(text) })
+				status := service.check(t, path, text)
+				if status == 400 && objects(text) > mostObjects {
+					n, text = within(body, mostObjects, objects)
+					status = service.check(t, path, text)
+				}
+				for status == 400 && n > 1000 { // a smaller one where there is another bound
+					n = n * 4 / 5
+					status = service.check(t, path, body(n))
 				}
 			})
 		}
 	}
 }
 
-// atSize returns the largest n whose size is at most most, at most a thousandth below it where size grows that far.
-func atSize(most int, size func(n int) int) int {
-	few := size(1000)
-	n := 1000 + int(float64(most-few)/max(float64(few-size(500))/500, 1))
-	for n > 1000 && size(n) > most {
-		n -= n/200 + 1
+// within returns the largest n, and its body, whose measure is at most most. It grows with n, about as much each time.
+func within(body func(n int) []byte, most int, measure func(text []byte) int) (n int, text []byte) {
+	few, more := measure(body(500)), measure(body(1000))
+	n = 1000 + int(float64(most-more)/max(float64(more-few)/500, 1))
+	for {
+		text = body(n)
+		if size := measure(text); size <= most || n <= 1000 {
+			return n, text
+		} else {
+			n = min(n-1, int(float64(n)*float64(most)/float64(size)))
+		}
+	}
+}
+
+// objects counts the braces outside strings that begin an object.
+func objects(text []byte) (n int) {
+	for inside, i := false, 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			inside = !inside
+		case '{':
+			if !inside {
+				n++
+			}
+		}
 	}
 	return n
 }
@@ -170,6 +192,17 @@ func (p *costProcess) measure(t *testing.T, path string, text []byte) (status in
 	_, _ = io.Copy(io.Discard, resp.Body)
 	_ = resp.Body.Close()
 	return resp.StatusCode, p.usedSeconds(t) - used, p.peakMemory(t) - before
+}
+
+// check measures a request, and fails the test if it costs too much.
+func (p *costProcess) check(t *testing.T, path string, text []byte) (status int) {
+	t.Helper()
+	status, seconds, memory := p.measure(t, path, text)
+	t.Logf("%5.2f s %4.0f MB, status %d, %d KiB", seconds, memory/1e6, status, len(text)>>10)
+	if seconds > mostSeconds || memory > mostMemory {
+		t.Errorf("at most %.0f s and %.0f MB", mostSeconds, mostMemory/1e6)
+	}
+	return status
 }
 
 // peakMemory returns the most memory that the process had since it was last reset.

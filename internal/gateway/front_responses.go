@@ -155,6 +155,7 @@ type storedResponse struct {
 func (k *storedResponse) resume(named bool, left *room) *failure {
 	req, ctx := k.req, k.x.r.Context()
 	var before []responses.Item
+	changed := false
 	switch {
 	case req.Previous != "":
 		found, missing, err := k.responses.chain(ctx, recordKey{k.owner, req.Previous}, left)
@@ -196,8 +197,11 @@ func (k *storedResponse) resume(named bool, left *room) *failure {
 			if left.take([]responses.Item{found}) != nil {
 				return k.x.tooLong("input[" + strconv.Itoa(i) + "].id")
 			}
-			*it = found
+			*it, changed = found, true
 		}
+	}
+	if len(before) == 0 && !changed {
+		return nil // the messages are those of the input
 	}
 	// What is kept was taken apart when it was kept, which is as good as any time.
 	for i := range before {
@@ -273,12 +277,12 @@ func (k *storedResponse) keep(ctx context.Context, result []byte, items []json.R
 	}
 }
 
-// input returns what was asked, as it is kept.
+// input returns what was asked, as it is kept. It takes the place of what was sent, whose messages have been read, so
+// that a large request is not held twice.
 func (k *storedResponse) input() []responses.Item {
-	stem := k.o.ID[len("resp_"):]
-	input := make([]responses.Item, len(k.req.Input))
-	for i := range k.req.Input {
-		input[i] = k.req.Input[i].Named(stem + "_in" + strconv.Itoa(i))
+	stem, input := k.o.ID[len("resp_"):], k.req.Input
+	for i := range input {
+		input[i] = input[i].Named(stem + "_in" + strconv.Itoa(i))
 	}
 	return input
 }

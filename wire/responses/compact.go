@@ -45,7 +45,7 @@ func (c *Compaction) Append(dst []byte) []byte {
 	stem := strings.TrimPrefix(c.o.ID, prefixResponse)
 	for _, items := range [][]Item{c.o.Request.Before, c.o.Request.Input} {
 		for i := range items {
-			if it := &items[i]; it.Type == "message" && it.message.Role == chat.RoleUser {
+			if it := &items[i]; it.Type == "message" && it.message != nil && it.message.Role == chat.RoleUser {
 				stem += "m"
 				dst = append(jsonbody.AppendCompact(dst, it.Named(stem).Raw), ',')
 			}

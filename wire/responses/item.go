@@ -17,8 +17,8 @@ type Item struct {
 	ID   string          // empty: it has none
 	Raw  json.RawMessage // as it was sent
 
-	message chat.Message // what it adds to the conversation; without a role: nothing
-	space   string       // of the tool that is called
+	message *chat.Message // what it adds to the conversation; nil: nothing
+	space   string        // of the tool that is called
 }
 
 // Reference reports whether the item stands for one that the service keeps, and is named by ID.
@@ -65,7 +65,7 @@ func (d *requestReader) items() {
 		raw := append([]byte(`{"type":"message","role":"user","content":[{"type":"input_text","text":`),
 			d.Bytes[at:d.Pos]...)
 		d.req.Input = []Item{{Type: "message", Raw: append(raw, "}]}"...),
-			message: chat.Message{Role: chat.RoleUser, Parts: chat.Text(text)}}}
+			message: &chat.Message{Role: chat.RoleUser, Parts: chat.Text(text)}}}
 	case '[':
 		d.Each(func() { d.req.Input = append(d.req.Input, d.item()) })
 	default:
@@ -76,6 +76,7 @@ func (d *requestReader) items() {
 // rawItem is an item whose type is not known yet, since keys come in any order.
 type rawItem struct {
 	Item
+	message   chat.Message
 	role      string
 	call      chat.Call
 	hasCallID bool
@@ -102,13 +103,15 @@ func (d *requestReader) item() Item {
 		d.RefuseAt("type", jsonbody.CodeMissing, "an item must have a type")
 		return Item{}
 	}
-	read := itemTypes[it.Type]
-	if read == nil {
+	if read := itemTypes[it.Type]; read != nil {
+		read(d, &it)
+		d.misplaced(&it)
+	} else {
 		d.opaqueItem(&it)
-		return it.Item
 	}
-	read(d, &it)
-	d.misplaced(&it)
+	if m := it.message; m.Role != "" {
+		it.Item.message = &m
+	}
 	return it.Item
 }
 
@@ -541,9 +544,11 @@ type folder struct {
 func (f *folder) add(items []Item) {
 	for i := range items {
 		it := &items[i]
-		m := it.message
+		if it.message == nil {
+			continue
+		}
+		m := *it.message
 		switch m.Role {
-		case "":
 		case chat.RoleAssistant:
 			f.assistant(m, it.space)
 		case chat.RoleTool:
@@ -562,12 +567,14 @@ func (f *folder) add(items []Item) {
 func (f *folder) assistant(m chat.Message, space string) {
 	if len(m.Calls) > 0 {
 		c := m.Calls[0]
-		c.Name = seenName(f.seen, spaced{space, c.Name})
+		if name := seenName(f.seen, spaced{space, c.Name}); name != c.Name {
+			c.Name = name
+			m.Calls = []chat.Call{c} // those of the item stay
+		}
 		if f.names == nil {
 			f.names = make(map[string]string)
 		}
 		f.names[c.ID] = c.Name
-		m.Calls = []chat.Call{c}
 	}
 	n := len(f.messages) - 1
 	if n < 0 || f.messages[n].Role != chat.RoleAssistant {
@@ -598,7 +605,7 @@ func hasContent(parts []chat.Part) bool {
 // begin adds a message. Its lists are still those of the item, and to grow they are copied.
 func (f *folder) begin(m chat.Message) {
 	f.end()
-	m.Parts, m.Opaque = slices.Clip(m.Parts), slices.Clip(m.Opaque)
+	m.Parts, m.Calls, m.Opaque = slices.Clip(m.Parts), slices.Clip(m.Calls), slices.Clip(m.Opaque)
 	if m.Reasoning != "" {
 		f.reasoning = append(f.reasoning, m.Reasoning)
 	}
