@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"wield/internal/apikey"
 )
 
 // A Role says what a caller may do.
@@ -167,7 +169,7 @@ const keyPlace = "one of the configuration (keys; wield config key makes one), "
 // identify finds out who sends a request.
 func (x *call) identify() (Caller, error) {
 	s := x.s
-	if key := bearer(x.r.Header); key != "" {
+	if key := apikey.FromHeader(x.r.Header); key != "" {
 		if c, ok := s.holder(sha256.Sum256([]byte(key))); ok {
 			return c, nil
 		}
@@ -210,15 +212,6 @@ func (s *Server) holder(hash [sha256.Size]byte) (Caller, bool) {
 		return Caller{}, false
 	}
 	return s.o.Holder(hash)
-}
-
-// bearer returns the key in a header.
-func bearer(h http.Header) string {
-	scheme, key, ok := strings.Cut(h.Get("Authorization"), " ")
-	if ok && strings.EqualFold(scheme, "Bearer") {
-		return strings.TrimSpace(key)
-	}
-	return h.Get("X-Api-Key")
 }
 
 // sameOrigin refuses what a browser sends along a cookie with for another page than the service's own. The cookie is

@@ -107,8 +107,12 @@ func TestLogin(t *testing.T) {
 		{"POST", "/logout", "", []string{"Sec-Fetch-Site", "cross-site"}, 403},
 		{"POST", "/logout", "", nil, 204},
 		{"GET", "/whoami", "", nil, 401},
+		{"GET", "/whoami", "", []string{"X-Goog-Api-Key", "k-admin"}, 200},
+		{"GET", "/whoami", "", []string{"Authorization", "k-admin"}, 200},
+		{"GET", "/whoami", "", []string{"Authorization", "Bearer k-wrong"}, 401},
 		{"GET", "/login?token=" + s.api.Token(), "", nil, 303},
 		{"GET", "/whoami", "", nil, 200},
+		{"GET", "/whoami", "", []string{"Authorization", "Basic dTpw"}, 200}, // of a proxy, beside the cookie
 	}
 	for _, tt := range steps {
 		if status, body := do(tt.method, tt.path, tt.body, tt.headers...); status != tt.status {

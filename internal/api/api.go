@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"wield/agent"
+	"wield/internal/apikey"
 	"wield/internal/capture"
 	"wield/internal/cluster"
 	"wield/internal/runs"
@@ -299,7 +300,7 @@ func (x *call) read() error {
 	}
 	_ = rc.SetReadDeadline(time.Time{})
 	if kind, _, _ := mime.ParseMediaType(x.r.Header.Get("Content-Type")); kind != "application/json" &&
-		bearer(x.r.Header) == "" {
+		apikey.FromHeader(x.r.Header) == "" {
 		// A form of another page can send everything but this type.
 		return fault(KindMedia, "the body is of the type %s", quote(kind)).
 			with("send JSON, with Content-Type: application/json")

@@ -82,7 +82,8 @@ func TestKeys(t *testing.T) {
 			srv := serve(t, Options{Models: models, Keys: tt.keys, Open: tt.open})
 			body := `{"model":"` + tt.model + `","messages":[{"role":"user","content":"hi"}]}`
 			for _, header := range [][]string{{"Authorization", "Bearer " + tt.key},
-				{"Authorization", "bearer " + tt.key}, {"X-Api-Key", tt.key}} {
+				{"Authorization", "bearer " + tt.key}, {"X-Api-Key", tt.key}, {"X-Goog-Api-Key", tt.key},
+				{"Authorization", tt.key}} {
 				if resp, got := ask(t, srv, body, header...); resp.StatusCode != tt.status {
 					t.Errorf("%v: status %d, want %d: %s", header, resp.StatusCode, tt.status, got)
 				} else if strings.Contains(got, "work") && tt.key == "k-home" && tt.model != "work" {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/apikey"
 	"wield/internal/capture"
 	"wield/internal/mask"
 	"wield/internal/trace"
@@ -103,7 +104,7 @@ func (x *exchange) capture(now time.Time) {
 // administer lets those in who may see what others have said: holders of a key of the role admin, or, where
 // there are no keys, whoever sits at this machine.
 func (x *exchange) administer() *failure {
-	if len(x.g.holders) == 0 || x.g.opts.Open && secretOf(x.r.Header) == "" {
+	if len(x.g.holders) == 0 || x.g.opts.Open && apikey.FromHeader(x.r.Header) == "" {
 		host, _, _ := net.SplitHostPort(x.r.RemoteAddr)
 		if addr, err := netip.ParseAddr(host); err == nil && addr.Unmap().IsLoopback() {
 			return nil

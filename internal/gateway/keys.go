@@ -5,9 +5,10 @@ import (
 	"crypto/subtle"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	"wield/internal/apikey"
 )
 
 // A Role says what the holder of a key may do.
@@ -140,7 +141,7 @@ func (g *Gateway) identify(r *http.Request) (*holder, *failure) {
 	if len(g.holders) == 0 {
 		return nil, nil
 	}
-	secret := secretOf(r.Header)
+	secret := apikey.FromHeader(r.Header)
 	found := g.holderOf(secret)
 	if found != nil || g.opts.Open {
 		return found, nil
@@ -150,7 +151,7 @@ func (g *Gateway) identify(r *http.Request) (*holder, *failure) {
 
 // unknownKey refuses a request that needs a key and has none that is right.
 func (g *Gateway) unknownKey(r *http.Request) *failure {
-	if secretOf(r.Header) == "" || len(g.holders) == 0 {
+	if apikey.FromHeader(r.Header) == "" || len(g.holders) == 0 {
 		return noKey
 	}
 	return g.refuseKey(r)
@@ -169,21 +170,6 @@ func (g *Gateway) holderOf(secret string) *holder {
 		}
 	}
 	return found
-}
-
-// secretOf returns the key that a client sent, in the header of the OpenAI protocol or in that of the Anthropic one.
-func secretOf(h http.Header) string {
-	if v := h.Get("Authorization"); v != "" {
-		scheme, secret, ok := strings.Cut(v, " ")
-		if ok && strings.EqualFold(scheme, "Bearer") {
-			return strings.TrimSpace(secret)
-		}
-		return v
-	}
-	if v := h.Get("X-Api-Key"); v != "" {
-		return v
-	}
-	return h.Get("X-Goog-Api-Key")
 }
 
 // match reports whether name fits pattern, in which * stands for any text, slashes included, and ? for one byte.

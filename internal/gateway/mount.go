@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/apikey"
 )
 
 // A Caller identifies the sender of a request. The zero value is nobody in particular.
@@ -144,7 +145,7 @@ func (x *exchange) serveMount(m *Mount) *failure {
 		x.preflight(mountMethods)
 		return nil
 	}
-	secret := secretOf(x.r.Header)
+	secret := apikey.FromHeader(x.r.Header)
 	h := x.g.holderOf(secret)
 	var by Caller
 	if h == nil && m.Tokens != nil && len(m.Roles) > 0 && (secret == "" || strings.Count(secret, ".") == 2) {

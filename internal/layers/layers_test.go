@@ -102,6 +102,7 @@ var rooms = []room{
 	{path: "tool/builtin", floor: 6, modules: anyModule},
 	{path: "agent", floor: 7, modules: toolModules},
 	{path: "wield", floor: 8, modules: toolModules},
+	{path: "internal/apikey", floor: 1, modules: none, only: []string{}},
 	{path: "internal/rate", floor: 1, modules: none, only: []string{}},
 	{path: "internal/jinja", floor: 1, modules: none, only: []string{}},
 	{path: "internal/gocache", floor: 1, modules: none, only: []string{}},
