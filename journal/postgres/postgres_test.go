@@ -50,6 +50,7 @@ func schemas(tb testing.TB) func(tb testing.TB) string {
 }
 
 func TestPostgres(t *testing.T) {
+	t.Parallel()
 	next := schemas(t)
 	journaltest.Run(t, func(t *testing.T, o journal.Options) journal.Store {
 		return open(t, next(t), postgres.Options{Options: o})
@@ -65,6 +66,7 @@ func TestPostgres(t *testing.T) {
 	t.Run("Broken", func(t *testing.T) { broken(t, next(t)) })
 	t.Run("Vacuum", func(t *testing.T) { vacuum(t, next(t)) })
 	t.Run("Reopen", func(t *testing.T) { reopen(t, next(t)) })
+	t.Run("StandsStill", func(t *testing.T) { standsStill(t, next(t)) })
 }
 
 // raw opens the database as any program does.
@@ -212,6 +214,7 @@ func TestAddress(t *testing.T) {
 // TestLost takes the database away from under a store: whatever is asked of it then fails as out of reach,
 // and with the database back it goes on.
 func TestLost(t *testing.T) {
+	t.Parallel()
 	c := pgtest.Start(t)
 	address := c.Database(t)
 	s := open(t, address, postgres.Options{})
@@ -243,11 +246,10 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestStandsStill lets a process take the lock of the journal and then do nothing. The server ends its transaction
+// standsStill lets a process take the lock of the journal and then do nothing. The server ends its transaction
 // before others have waited for too long.
-func TestStandsStill(t *testing.T) {
-	t.Parallel()
-	address := schemas(t)(t)
+func standsStill(t *testing.T, address string) {
+	t.Parallel() // it waits
 	still, other := open(t, address, postgres.Options{}), open(t, address, postgres.Options{})
 	tx, err := still.Writer().BeginTx(t.Context(), nil)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 
 // TestSilent checks that a server that accepts and never answers, from the start or from some moment on, is given up.
 func TestSilent(t *testing.T) {
+	t.Parallel()
 	direct := pgtest.Start(t).Database(t)
 	config, err := pgx.ParseConfig(direct)
 	if err != nil {
