@@ -84,6 +84,7 @@ func run(t *testing.T, ctx context.Context, r *tool.Runner, c chat.Call) (result
 
 // TestTaskClient: wield's client polls what a server made a task of, answers its questions, and cancels it.
 func TestTaskClient(t *testing.T) {
+	t.Parallel()
 	front := serveTasks(t, soon, &journal.Memory{}, slowServer(t, later))
 	store := &journal.Memory{}
 	r := taskClient(t, front.url, store)
@@ -123,6 +124,7 @@ func TestTaskClient(t *testing.T) {
 
 // TestTaskClientCancels: a call that nobody waits for any more is cancelled at the server.
 func TestTaskClientCancels(t *testing.T) {
+	t.Parallel()
 	started, ended := make(chan struct{}), make(chan struct{})
 	slow := &tool.Tool{Definition: chat.Tool{Name: "slow", Parameters: json.RawMessage(`{"type":"object"}`)},
 		Handler: tool.HandlerFunc(func(ctx context.Context, _ *tool.Call) (tool.Result, error) {
@@ -213,6 +215,7 @@ func must(p tool.Plan, err error) tool.Plan {
 
 // TestTaskClientPersists: requests about a task that do not reach the server are sent again.
 func TestTaskClientPersists(t *testing.T) {
+	t.Parallel()
 	front := serveTasks(t, soon, &journal.Memory{}, slowServer(t, later))
 	at, err := url.Parse(strings.TrimSuffix(front.url, "/mcp/be"))
 	if err != nil {
@@ -250,6 +253,7 @@ func TestTaskClientPersists(t *testing.T) {
 
 // TestTaskRelayed: a client that does not know tasks gets the result of a call that the server behind wield made one.
 func TestTaskRelayed(t *testing.T) {
+	t.Parallel()
 	behind := serveTasks(t, soon, &journal.Memory{}, slowServer(t, later))
 	m := mcp.New(mcp.Options{Name: "be", URL: behind.url})
 	t.Cleanup(func() { m.Close() })
