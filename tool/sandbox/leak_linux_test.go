@@ -75,7 +75,7 @@ func openFiles(t *testing.T) int {
 }
 
 // callsOfTest is how many runs TestNothingIsLeft makes, unless WIELD_SANDBOX_CALLS says otherwise.
-const callsOfTest = 132
+const callsOfTest = 44
 
 // TestNothingIsLeft cancels, times out and ends runs of every shape at every level, at moments that differ, and looks
 // for what is left of them: processes, goroutines, files, directories.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"wield/internal/testlevel"
 	"wield/tool/sandbox"
 )
 
@@ -38,6 +39,15 @@ func levels(t *testing.T, want ...sandbox.Level) []sandbox.Level {
 		}
 	}
 	return list
+}
+
+// sample returns one of the levels, in turn for the cases of a table, or all of them where everything is asked for.
+func sample(given []sandbox.Level, i int) []sandbox.Level {
+	if testlevel.Every(2) == 1 || len(given) == 0 {
+		return given
+	}
+	i %= len(given)
+	return given[i : i+1]
 }
 
 // sh runs a line of shell and returns what it wrote.
