@@ -58,6 +58,7 @@ func promptOf(seed maphash.Seed, req *chat.Request) *prompt {
 	eachPart(req, func(role, text string) {
 		n := 0
 		role = strings.Clone(role) // it may be part of the request's body
+		p.lines = slices.Grow(p.lines, min(strings.Count(text, "\n")+1, maxLines-len(p.lines)))
 		for l := range strings.SplitSeq(text, "\n") {
 			if n++; len(p.lines) == maxLines {
 				break

@@ -310,7 +310,7 @@ const maxObjects = 50_000
 
 // more reports whether a body of JSON holds more of some signs than n: braces begin objects, brackets and commas
 // further values. What stands in strings does not count.
-func more(body []byte, signs string, n int) bool { return fewer(body, signs, n) < 0 }
+func more(body []byte, signs string, n int) bool { return len(body) > n && fewer(body, signs, n) < 0 }
 
 // fewer returns n without the signs that a body holds, or what is below zero as soon as it is.
 func fewer(body []byte, signs string, n int) int {

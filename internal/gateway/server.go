@@ -24,7 +24,7 @@ const (
 // heapFloor is memory that is reserved and never touched, so that it costs address space alone. A gateway holds next to
 // nothing between two requests, and the collector, which runs when the heap has doubled, would run all the time for so
 // small a heap. With the floor it waits for that much garbage first; to a large heap it makes no difference.
-const heapFloor = 16 << 20
+const heapFloor = 4 << 20
 
 // errDraining is the cause of the contexts that end because the server stops.
 var errDraining = errors.New("the server is shutting down")

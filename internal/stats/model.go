@@ -3,6 +3,7 @@ package stats
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"wield/agent"
@@ -214,6 +215,7 @@ func (a *modelRequest) end() {
 	if a.failed == "" && !a.finished {
 		a.failed = string(chat.ErrCanceled)
 	}
+	a.counts = slices.Grow(a.counts, 2*len(a.req.Tools)+8)
 	for i := range a.req.Tools {
 		t := &a.req.Tools[i]
 		a.offered(t.Name, len(t.Name)+len(t.Description)+len(t.Parameters))

@@ -77,9 +77,11 @@ func (h *host) hidden(req *chat.Request) []chat.Tool {
 
 // isSearch reports whether a tool is the search of a protocol's own server.
 func isSearch(t chat.Tool) bool {
+	if t.Hosted == chat.HostedNot {
+		return false
+	}
 	var raw struct{ Type string }
-	return t.Hosted != chat.HostedNot && json.Unmarshal(t.Raw, &raw) == nil &&
-		strings.HasPrefix(raw.Type, "tool_search")
+	return json.Unmarshal(t.Raw, &raw) == nil && strings.HasPrefix(raw.Type, "tool_search")
 }
 
 // deferred reports whether the client says that a tool is to be found first.

@@ -153,7 +153,7 @@ func (x *roundTrip) stream(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if reader.Finished() {
+		if reader.Finished() && !src.Ready() {
 			x.timer.phase(min(x.s.o.Idle, finishGrace), "the server did not end the stream")
 		}
 	}
@@ -176,8 +176,10 @@ const (
 
 // drain reads the end of an answer behind its terminator, without which the connection could not be used again.
 func (x *roundTrip) drain(src *sse.Reader) {
-	x.timer.phase(drainGrace, "the server did not end its answer")
 	for range 8 {
+		if !src.Ready() { // mostly the end came with the terminator
+			x.timer.phase(drainGrace, "the server did not end its answer")
+		}
 		if _, err := src.Next(); err != nil {
 			return
 		}

@@ -2,6 +2,7 @@ package shape
 
 import (
 	"bytes"
+	"math/bits"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -110,44 +111,43 @@ func AppendQuoted(dst []byte, s string) []byte {
 
 // AppendEscaped appends s as it stands between the quotes of a JSON string.
 func AppendEscaped(dst []byte, s string) []byte {
-	from := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			if plain[c] {
-				i += PlainLen(s[i:])
-				continue
+	for {
+		n := PlainLen(s)
+		for n < len(s) && s[n] >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[n:])
+			if r == utf8.RuneError && size == 1 {
+				break
 			}
-			dst = append(dst, s[from:i]...)
-			dst = appendEscape(dst, c)
-			i++
-			from = i
-			continue
+			n += size
 		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
-			dst = append(dst, s[from:i]...)
+		dst = append(dst, s[:n]...)
+		if n == len(s) {
+			return dst
+		}
+		switch c := s[n]; {
+		case c >= utf8.RuneSelf:
 			dst = append(dst, "\ufffd"...)
-			i++
-			from = i
-			continue
+			n++
+		case !plain[c]:
+			dst = appendEscape(dst, c)
+			n++
 		}
-		i += n
+		s = s[n:]
 	}
-	return append(dst, s[from:]...)
 }
 
 // PlainLen returns how many bytes at the beginning of s are ASCII characters that need no escape. It looks at eight
-// bytes at a time, of which a set bit in the mask means that one is none of them.
+// bytes at a time, of which the lowest set bit in the mask marks the first that is none of them.
 func PlainLen(s string) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	i := 0
 	for ; i+8 <= len(s); i += 8 {
-		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
-			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		b := s[i : i+8]
+		w := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 		quote, slash := w^'"'*ones, w^'\\'*ones // a byte that is equal becomes 0
-		if (w|(w-' '*ones)|(quote-ones)|(slash-ones))&highs != 0 {
-			break
+		if special := (w | (w - ' '*ones) | (quote - ones) | (slash - ones)) & highs; special != 0 {
+			return i + bits.TrailingZeros64(special)/8 // a borrow spoils only what is behind the first
 		}
 	}
 	for i < len(s) && s[i] < utf8.RuneSelf && plain[s[i]] {

@@ -40,6 +40,7 @@ func BenchmarkEscape(b *testing.B) {
 	for name, text := range map[string]string{
 		"prose":   strings.Repeat("lorem ipsum ", 58),
 		"code":    strings.Repeat("\tif x == \"\" {\n\t\treturn nil\n\t}\n", 23),
+		"schema":  strings.Repeat(`{"type":"object","properties":{"path":{"type":"string","description":"where"}}}`, 9),
 		"chinese": strings.Repeat("\u5929\u6c14\u5f88\u597d", 58),
 	} {
 		b.Run(fmt.Sprintf("%s%d", name, len(text)), func(b *testing.B) {

@@ -226,8 +226,7 @@ func (r *Reader) Ready() bool {
 		return true
 	}
 	// A frame ends at two line ends in a row. Data lines of a frame under way are never kept between two calls of
-	// Next, so looking at the buffer is enough. A frame of comments alone is not told apart: then Next reads although
-	// Ready was true, unless the data of another frame follows.
+	// Next, so looking at the buffer is enough.
 	rest := r.buf[r.r:r.w]
 	if r.skipLF && len(rest) > 0 && rest[0] == '\n' {
 		rest = rest[1:]
@@ -238,7 +237,7 @@ func (r *Reader) Ready() bool {
 		if i < 0 {
 			return false
 		}
-		if i == 0 && data || i > 0 && r.lines {
+		if i == 0 && data || r.lines && len(bytes.TrimSpace(rest[:i])) > 0 {
 			return true
 		}
 		data = data || bytes.HasPrefix(rest[:i], dataKey)
@@ -250,7 +249,7 @@ func (r *Reader) Ready() bool {
 	return false
 }
 
-var dataKey = []byte("data")
+var dataKey = []byte("data:")
 
 // fill reads once from the source into the free end of the buffer, which it moves together or makes bigger first.
 func (r *Reader) fill() {

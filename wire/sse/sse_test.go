@@ -147,7 +147,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // TestReady checks that Next reads from the source exactly when Ready was false.
 func TestReady(t *testing.T) {
-	stream := "data: a\n\n: ping\n\ndata: b\r\n\r\ndata: c\rdata: d\r\rdata: e\n\nevent: x\ndata: f"
+	stream := "data: a\n\n: ping\n\ndata2: x\n\ndata: b\r\n\r\ndata: c\rdata: d\r\rdata: e\n\nevent: x\ndata: f"
 	for size := 1; size <= len(stream); size++ {
 		reads := 0
 		src := strings.NewReader(stream)
