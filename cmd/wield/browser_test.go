@@ -13,11 +13,13 @@ import (
 	"wield/internal/chatpage"
 	"wield/internal/cli"
 	"wield/internal/script"
+	"wield/internal/testlevel"
 )
 
 // TestServeBrowser plays rounds with a tool with a model behind a web page: the model writes its calls into the page,
 // results are typed into it, and when the service ends, so has the browser.
 func TestServeBrowser(t *testing.T) {
+	testlevel.Long(t)
 	if _, err := chromium.Find(""); err != nil {
 		t.Skipf("SKIPPED, nothing behind a web page is tested: %v", err)
 	}

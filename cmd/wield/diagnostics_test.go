@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"wield/internal/testlevel"
 )
 
 // TestDiagnosticsCompileNothingAgain: get_diagnostics reads what the person's go command has compiled, so that Go's
 // own packages are not compiled once more, and leaves that as it was.
 func TestDiagnosticsCompileNothingAgain(t *testing.T) {
+	testlevel.Long(t)
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go command here")
 	}

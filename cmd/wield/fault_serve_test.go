@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"wield/internal/cli"
+	"wield/internal/testlevel"
 )
 
 // refused continues a conversation that the service has to refuse, with these words.
@@ -29,6 +30,9 @@ func TestServeDiskFull(t *testing.T) {
 		t.Skip("files cannot be limited here: a full disk is not tested")
 	}
 	for i, room := range []int{60 << 10, 120 << 10, 200 << 10} {
+		if i%testlevel.Every(3) > 0 {
+			continue
+		}
 		f := &fronts[i]
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
@@ -80,6 +84,9 @@ func TestServeClockJumps(t *testing.T) {
 // goes on at the next service when it is made again.
 func TestServeDrainClient(t *testing.T) {
 	for i := range fronts {
+		if i%testlevel.Every(3) > 0 {
+			continue
+		}
 		f := &fronts[i]
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()

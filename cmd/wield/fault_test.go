@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"wield/internal/cli"
+	"wield/internal/testlevel"
 	"wield/journal/journaltest"
 	"wield/journal/sqlite"
 )
@@ -165,6 +166,9 @@ func TestClockJumps(t *testing.T) {
 // if it had been killed.
 func TestTwoGoOn(t *testing.T) {
 	for i, ahead := range []time.Duration{time.Hour, time.Hour, time.Hour + time.Minute, time.Hour + time.Minute} {
+		if i%testlevel.Every(2) > 0 {
+			continue
+		}
 		t.Run(fmt.Sprint(i, " ", ahead), func(t *testing.T) {
 			t.Parallel()
 			twoGoOn(t, ahead)

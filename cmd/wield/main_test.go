@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -13,7 +14,11 @@ import (
 	"wield/tool/sandbox"
 )
 
+// collects is the variable that says how often a process collects garbage.
+const collects = "GOGC"
+
 func TestMain(m *testing.M) {
+	os.Setenv(collects, "400") // most processes of these tests end before there is anything to collect
 	sandbox.Main()
 	gocache.Main()
 	testscript.Main(m, map[string]func(){"wield": main, "wield-mortal": mainMortal})
@@ -36,6 +41,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("XDG_CONFIG_HOME", "")
 			name, value, _ := strings.Cut(quickEnd, "=")
 			e.Setenv(name, value)
+			e.Setenv(collects, os.Getenv(collects))
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"code": checkCode},

@@ -24,6 +24,7 @@ func sharing(t *testing.T) (requests int) {
 	if _, err := fmt.Sscan(os.Getenv("WIELD_SHARING"), &requests); err != nil {
 		t.Skip("it measures and checks nothing (WIELD_SHARING=20000)")
 	}
+	t.Setenv(collects, "100")
 	return requests
 }
 
