@@ -77,7 +77,7 @@ func (a *Agent) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 }
 
 // Ask carries out one task, given in words, and returns the text of the answer. A run that ends otherwise
-// than with an answer is an [NoAnswerError].
+// than with an answer is a [NoAnswerError].
 func (a *Agent) Ask(ctx context.Context, task string) (string, error) {
 	r := a.Run(&chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(task)}}})
 	for _, err := range r.Events(ctx) {

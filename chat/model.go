@@ -11,6 +11,9 @@ import (
 // stream without an error ends with exactly one Finish. Breaking out of the loop, or cancelling ctx, cancels whatever
 // the model has under way. Events are yielded from one goroutine only.
 //
+// A Model that cannot take the tools of a request fails with an *Error of the code CodeToolsUnsupported. A bridge
+// then writes the tools into the prompt; tools that a Model ignores are not written anywhere.
+//
 // Everything between a model and a person is a Model around a Model.
 type Model interface {
 	Stream(ctx context.Context, req *Request) iter.Seq2[Event, error]

@@ -40,7 +40,7 @@ func (s *site) addDemo(c *config.Result) {
 	if s.demoDir == "" {
 		dir, temporary, err := makeDemoDir(c.DataDir(s.app.Getenv))
 		if err != nil {
-			s.environment.Log.Warn("the model "+demoAgent+" is left out", "because", err)
+			s.environment.Log.Warn("the model "+demoAgent+" is left out", "error", err)
 			return
 		}
 		s.demoDir, s.demoIsTemporary = dir, temporary

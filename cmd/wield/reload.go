@@ -108,7 +108,7 @@ func (s *site) build(ctx context.Context) (*config.Result, error) {
 		s.before = append(s.before, s.service)
 		if len(s.before) > keptServices {
 			if err := giveBack(s.before[0]); err != nil {
-				env.Log.Error("what an earlier configuration used cannot be given back", "error", err)
+				env.Log.Error("resources of the earlier configuration were not released", "error", err)
 			}
 			s.before = s.before[1:]
 		}
@@ -147,12 +147,12 @@ func (s *site) close() {
 	}
 	err = errors.Join(err, s.closeDemo())
 	if err != nil {
-		s.environment.Log.Error("not all was given back", "error", err)
+		s.environment.Log.Error("resources were not released", "error", err)
 	}
 	s.environment.Trace.Close()
 	if ring := s.environment.Capture; ring != nil {
 		if err := ring.Close(); err != nil {
-			s.environment.Log.Error("the captures are not whole on disk", "error", err)
+			s.environment.Log.Error("captures were not flushed to disk", "error", err)
 		}
 	}
 }
@@ -208,8 +208,8 @@ func (s *site) reload(ctx context.Context, g *gateway.Gateway, why string) error
 	c, err := s.build(ctx)
 	if err != nil {
 		log.Error(
-			"the configuration was not changed: what is wrong must be put right first; the old one stays in force",
-			"config", old.File, "because", why, "error", err)
+			"cannot reload the configuration; keeping the old one",
+			"config", old.File, "cause", why, "error", err)
 		return err
 	}
 	s.tell(g.Replace)
@@ -217,13 +217,13 @@ func (s *site) reload(ctx context.Context, g *gateway.Gateway, why string) error
 	if s.key != key { // models that need one are new
 		fmt.Fprintf(s.app.Stdout, "key: %s\n", s.key)
 	}
-	log.Info("the configuration was read again", "config", c.File, "because", why, "models",
+	log.Info("configuration reloaded", "config", c.File, "cause", why, "models",
 		strings.Join(c.ModelNames(), ","))
 	if s.environment.Cluster != nil && why != whyOther && why != whyFile { // of a file that has changed the others know
 		s.environment.Cluster.Tell(topicReload, nil)
 	}
 	for _, key := range restartKeys(old.Config, c.Config) {
-		log.Warn("the change of a key has no effect before the next start", "key", key)
+		log.Warn("a changed key needs a restart", "key", key)
 	}
 	return nil
 }

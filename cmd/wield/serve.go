@@ -128,7 +128,7 @@ func serve(ctx context.Context, app *cli.App, f *serveFlags, cmd *cobra.Command)
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
 	if err := s.sender.Begin(ctx); err != nil && ctx.Err() == nil {
-		log.Error("other services may not be told of what happens first", "error", err)
+		log.Error("cannot send events to other services", "error", err)
 	}
 	printWelcome(app.Stdout, address, base, c, s.key, s.api.Token)
 	for _, name := range c.ModelNames() {
@@ -140,11 +140,11 @@ func serve(ctx context.Context, app *cli.App, f *serveFlags, cmd *cobra.Command)
 	following, leave := context.WithCancel(ctx)
 	followed := s.follow(following, g, hangUp)
 	if err := s.environment.Hub.Recover(ctx); err != nil {
-		log.Error("runs of an earlier process do not go on", "error", err)
+		log.Error("cannot resume runs of an earlier process", "error", err)
 	}
 	g.Recover(ctx)
 	if err := s.hearOthers(); err != nil {
-		log.Error("other services are not answered", "error", err)
+		log.Error("cannot answer requests of other services", "error", err)
 	}
 	keys := s.tellKeys(following, g)
 	told := s.tellOthers(following)

@@ -127,7 +127,7 @@ func (s *site) tellOthers(ctx context.Context) <-chan struct{} {
 	go func() {
 		defer close(over)
 		if err := s.sender.Run(ctx); err != nil && ctx.Err() == nil {
-			s.environment.Log.Error("other services are told nothing more", "error", err)
+			s.environment.Log.Error("events no longer reach other services", "error", err)
 		}
 	}()
 	return over

@@ -102,7 +102,7 @@ func (s *site) shareJournal(store journal.Store) journal.Store {
 		return store
 	}
 	if err := c.Hear("journal", func(string, []byte) { own.Look() }); err != nil {
-		s.environment.Log.Warn("what other services write is seen later", "error", err)
+		s.environment.Log.Warn("cannot listen for changes by other services; polling instead", "error", err)
 	}
 	return &toldStore{Store: store, tell: func() { c.Tell("journal", nil) }}
 }

@@ -24,7 +24,7 @@ func (s *site) openRuns(ctx context.Context, c *config.Result) error {
 		return fmt.Errorf(
 			"%w (journal.path of the configuration names another place; journal.store: memory does without one)", err)
 	case err != nil:
-		s.environment.Log.Debug("runs are kept in memory, and gone with this process", "because", err)
+		s.environment.Log.Debug("runs are kept in memory only and lost on exit", "error", err)
 		store = new(journal.Memory)
 	}
 	s.environment.Stats = compose.OpenStats(c.Config, s.app.Getenv, s.environment.Log)
@@ -108,7 +108,7 @@ func (s *site) drainAfter(ctx context.Context, limit time.Duration) <-chan struc
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 		defer cancel()
 		if err := s.environment.Hub.Drain(drain); err != nil {
-			s.environment.Log.Warn("runs were cut off, and go on with the next start", "error", err)
+			s.environment.Log.Warn("runs were interrupted and resume at the next start", "error", err)
 		}
 	}()
 	return over

@@ -12,7 +12,7 @@ func (s *Suite) hostile() []string { return check.Compact(slices.Concat(s.marker
 
 // markers returns the literals of the format, as far as they are known.
 func (s *Suite) markers() []string {
-	all := slices.Clone(s.Markers)
+	var all []string
 	if s.Calls != nil {
 		call := chat.Call{ID: "call_0", Name: check.HostileTool, Arguments: `{"path":"x-x"}`, Complete: true}
 		if text, err := s.Calls([]chat.Call{call}); err == nil {

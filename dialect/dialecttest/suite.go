@@ -22,11 +22,6 @@ type Suite struct {
 
 	// Alone says that a message of the format holds calls and nothing else, so that no prose is put around them.
 	Alone bool
-	// Markers are literals of the format. They are put into arguments and results, and repeated. If there is Calls,
-	// what it writes around a name and a value is added to them.
-	Markers []string
-	// Prose is text without a call in it; "": one that the suite has. It is repeated.
-	Prose string
 	// Rounds counts the random messages that are written and read back; 0: 100. They depend on nothing but this number.
 	Rounds int
 

@@ -225,10 +225,7 @@ func (s *Suite) prose() []Failure {
 	if f != nil {
 		return []Failure{*f}
 	}
-	block := s.Prose
-	if block == "" {
-		block = check.Prose(1 << 10)
-	}
+	block := check.Prose(1 << 10)
 	text := strings.Repeat(block, proseSize/len(block)+1)
 	events, f := s.reader.use(mk).checkText(text[:min(len(text), 4*len(block))], blockChecks[:])
 	if f == nil && !s.Alone {

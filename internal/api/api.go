@@ -332,7 +332,7 @@ func (x *call) tell(status int, v any) {
 	}
 	text, err := encode(v)
 	if err != nil {
-		x.s.o.Log.ErrorContext(x.r.Context(), "an answer cannot be written", "route", x.route.name, "error", err)
+		x.s.o.Log.ErrorContext(x.r.Context(), "cannot write the response", "route", x.route.name, "error", err)
 		status, text = http.StatusInternalServerError, []byte(
 			`{"error":{"kind":"internal","message":"the service failed; its log says why"}}`)
 	}
@@ -352,7 +352,7 @@ func (x *call) deadline() {
 func (x *call) fail(err error) {
 	f := faultOf(err)
 	if f.Kind == KindInternal {
-		x.s.o.Log.ErrorContext(x.r.Context(), "a request of the interface failed", "path", x.r.URL.Path, "error", err)
+		x.s.o.Log.ErrorContext(x.r.Context(), "API request failed", "path", x.r.URL.Path, "error", err)
 	}
 	body := Failure{Error: *f}
 	var d *decidedError

@@ -184,7 +184,7 @@ func (x *call) exportSession() error {
 	h.Set("Content-Disposition", `attachment; filename="`+s.ID+`.jsonl"`)
 	x.begun = true
 	if _, err := journal.Export(x.r.Context(), x.s.o.Journal, journal.Query{Session: s.ID}, &patient{x}); err != nil {
-		x.s.o.Log.WarnContext(x.r.Context(), "an export broke off", "session", s.ID, "error", err)
+		x.s.o.Log.WarnContext(x.r.Context(), "export interrupted", "session", s.ID, "error", err)
 		panic(errAbort) // the client must not take it for whole
 	}
 	return nil

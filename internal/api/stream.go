@@ -130,7 +130,7 @@ func (s *stream) end(err error) {
 	if err != nil && s.ctx.Err() == nil {
 		f := faultOf(err)
 		if f.Kind == KindInternal {
-			s.x.s.o.Log.ErrorContext(s.x.r.Context(), "a stream of the interface failed", "path", s.x.r.URL.Path,
+			s.x.s.o.Log.ErrorContext(s.x.r.Context(), "API stream failed", "path", s.x.r.URL.Path,
 				"error", err)
 		}
 		if data, err := encode(Failure{Error: *f}); err == nil {

@@ -327,7 +327,7 @@ func (c *Cluster) frame(m *nats.Msg) {
 	}
 	f := &Frame{}
 	if err := json.Unmarshal(m.Data, f); err != nil {
-		c.o.Log.Warn("a worker sends what is no frame", "worker", x.worker.String(), "error", err)
+		c.o.Log.Warn("a worker sent an invalid frame", "worker", x.worker.String(), "error", err)
 		return
 	}
 	x.add(f)

@@ -98,7 +98,7 @@ func (c *Cluster) ID() string { return c.id }
 
 // join connects this process to its server.
 func (c *Cluster) join() (err error) {
-	warn := func(_ *nats.Conn, _ *nats.Subscription, err error) { c.o.Log.Warn("messages of workers", "error", err) }
+	warn := func(_ *nats.Conn, _ *nats.Subscription, err error) { c.o.Log.Warn("NATS error", "error", err) }
 	c.conn, err = nats.Connect("", nats.InProcessServer(c.server), nats.Token(c.secret), nats.Name("service"),
 		nats.MaxReconnects(-1), nats.ErrorHandler(warn))
 	if err != nil {
@@ -207,7 +207,7 @@ func (c *Cluster) tellServices(gone bool) {
 		err = c.conn.Publish(Services, data)
 	}
 	if err != nil {
-		c.o.Log.Warn("other services and workers do not hear of this one", "error", err)
+		c.o.Log.Warn("cannot announce this service", "error", err)
 	}
 }
 
@@ -229,9 +229,9 @@ func (c *Cluster) service(m *nats.Msg) {
 	switch {
 	case s.ID == c.id:
 	case s.Gone && before != nil:
-		c.o.Log.Info("another service has left", "service", s.Name)
+		c.o.Log.Info("service disconnected", "service", s.Name)
 	case !s.Gone && before == nil:
-		c.o.Log.Info("another service is here", "service", s.Name, "version", s.Version)
+		c.o.Log.Info("service connected", "service", s.Name, "version", s.Version)
 		c.tellServices(false) // it may not have heard of this one
 	}
 }
@@ -262,7 +262,7 @@ func (c *Cluster) sweep(now time.Time) {
 		if now.Sub(p.seen) > LostAfter {
 			delete(c.services, id)
 			c.silent[id] = now
-			c.o.Log.Warn("another service is lost", "service", p.Name)
+			c.o.Log.Warn("service lost", "service", p.Name)
 		}
 	}
 	for id, since := range c.silent {
@@ -278,7 +278,7 @@ func (c *Cluster) sweep(now time.Time) {
 	}
 	c.mu.Unlock()
 	for _, w := range silent {
-		c.o.Log.Warn("a worker is lost", "worker", w.String(), "silent",
+		c.o.Log.Warn("worker lost", "worker", w.String(), "silent",
 			now.Sub(w.seen).Round(time.Millisecond).String())
 	}
 	for _, l := range old {

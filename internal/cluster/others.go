@@ -32,7 +32,7 @@ const (
 // Tell tells all other services something about a topic. A service that is cut off does not hear it.
 func (c *Cluster) Tell(topic string, data []byte) {
 	if err := c.conn.PublishMsg(c.message(tellSubject+topic, data)); err != nil {
-		c.o.Log.Debug("other services are not told", "topic", topic, "error", err)
+		c.o.Log.Debug("cannot publish to other services", "topic", topic, "error", err)
 	}
 }
 
@@ -120,7 +120,7 @@ func (c *Cluster) Answer(topic string, answer func(ctx context.Context, question
 				reply.Header.Set(headerHas, "1")
 			}
 			if err := c.conn.PublishMsg(reply); err != nil {
-				c.o.Log.Warn("another service cannot be answered", "topic", topic, "error", err)
+				c.o.Log.Warn("cannot answer another service", "topic", topic, "error", err)
 			}
 		}()
 	})

@@ -86,7 +86,7 @@ func (c *Cluster) meet(a Address, h *Hello) {
 		if len(c.workers) >= maxWorkers {
 			return
 		}
-		c.o.Log.Info("a worker is here", "worker", w.String(), "version", h.Version, "tools", len(h.Tools))
+		c.o.Log.Info("worker connected", "worker", w.String(), "version", h.Version, "tools", len(h.Tools))
 		c.workers[a] = w
 	} else { // what is under way goes on
 		old.seen = w.seen
@@ -115,12 +115,12 @@ func (c *Cluster) beat(a Address, b *Beat) {
 	}
 	w.seen, w.busy = time.Now(), b.Busy
 	if b.Leaving && !w.leaving {
-		c.o.Log.Info("a worker takes no more calls", "worker", w.String(), "running", b.Busy)
+		c.o.Log.Info("worker is draining", "worker", w.String(), "running", b.Busy)
 		w.leaving = true
 		c.edition++
 	}
 	if b.Gone {
-		c.o.Log.Info("a worker has left", "worker", w.String())
+		c.o.Log.Info("worker disconnected", "worker", w.String())
 		c.drop(w)
 	}
 	listed := map[string]bool{}

@@ -36,7 +36,7 @@ func (w *builder) connecting(model chat.Model, name string, m *config.Model) (ch
 	}
 	for _, server := range t.MCPServers {
 		if servers := w.box.Servers(); servers[server] == nil && server != "*" {
-			w.env.Log.Warn("requests may name an MCP server that there is none of", "key",
+			w.env.Log.Warn("requests may name an unknown MCP server", "key",
 				"models."+name+".server_tools.mcp_servers", "server", server,
 				"hint", near.Hint(server, slices.Sorted(maps.Keys(servers))))
 		}

@@ -35,7 +35,7 @@ func (w *builder) openTools() (err error) {
 		return err
 	}
 	for _, p := range w.box.Problems {
-		w.env.Log.Error("a tool cannot be loaded", "error", p)
+		w.env.Log.Error("cannot load a tool", "error", p)
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (w *builder) pick(name string) *pick {
 	p.pools, p.servers = m.Workers, m.MCP
 	for _, server := range p.servers {
 		if servers := box.Servers(); servers[server] == nil && server != "*" {
-			w.env.Log.Warn("a model has an MCP server that there is none of", "key", "models."+name+".mcp", "server",
+			w.env.Log.Warn("a model names an unknown MCP server", "key", "models."+name+".mcp", "server",
 				server, "hint", near.Hint(server, slices.Sorted(maps.Keys(servers))))
 		}
 	}
@@ -196,10 +196,10 @@ func (w *builder) pickNames(key string, names []string) *pick {
 		case !ok && w.config.PoolOf(n) != "": // its workers come later
 		case !ok && w.box.Registry.Missing(n) != nil: // its error names the server
 		case !ok:
-			w.env.Log.Warn("a model has a tool that there is none of", "key", key, "tool", n, "hint",
+			w.env.Log.Warn("a model names an unknown tool", "key", key, "tool", n, "hint",
 				near.Hint(n, known))
 		case w.config.Disabled(n):
-			w.env.Log.Warn("a model has a tool that is never offered, because of tools.disable", "key", key, "tool", n)
+			w.env.Log.Warn("a model names a tool that tools.disable turns off", "key", key, "tool", n)
 		}
 	}
 	return p

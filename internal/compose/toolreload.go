@@ -65,11 +65,11 @@ func (t *Toolbox) Follow(ctx context.Context, every time.Duration, log *slog.Log
 		}
 		news, errs := t.Refresh(ctx)
 		if !news.Empty() {
-			log.Info("the tools have changed", "added", news.Added, "changed", news.Changed, "removed", news.Removed)
+			log.Info("tools changed", "added", news.Added, "changed", news.Changed, "removed", news.Removed)
 		}
 		now := errors.Join(errs...)
 		if now != nil && ctx.Err() == nil && (told == nil || told.Error() != now.Error()) {
-			log.Error("there are tools that cannot be loaded", "error", now)
+			log.Error("cannot load some tools", "error", now)
 		}
 		told = now
 	}

@@ -55,9 +55,9 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		c.checked = now
 		if c.stampNow() != c.stamps {
 			if err := c.read(); err != nil {
-				c.log.Error("the new certificate cannot be used; the old one stays", "error", err)
+				c.log.Error("cannot use the new certificate; keeping the old one", "error", err)
 			} else {
-				c.log.Info("certificate read again", "file", c.files.Cert)
+				c.log.Info("certificate reloaded", "file", c.files.Cert)
 			}
 		}
 	}

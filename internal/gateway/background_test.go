@@ -559,7 +559,7 @@ func TestBackgroundPlaces(t *testing.T) {
 		p := newPaced()
 		o := one(p.model())
 		o.Keys = []Key{{Name: "k", Hash: HashKey("k"), Concurrent: 1}}
-		o.Log = slog.New(muteLog{slog.DiscardHandler, "a response was made in the background", until})
+		o.Log = slog.New(muteLog{slog.DiscardHandler, "background response completed", until})
 		g, key := New(o), []string{"Authorization", "Bearer k"}
 		ids := []string{begin(t, g, inBackground, key...)}
 		p <- "one"

@@ -360,7 +360,7 @@ func (g *Gateway) Recover(ctx context.Context) {
 		defer cancel()
 		defer context.AfterFunc(g.jobs.base, cancel)()
 		if err := g.adoptJobs(ctx); err != nil && ctx.Err() == nil {
-			g.opts.Log.ErrorContext(ctx, "responses of an earlier process are not taken up", "error", err)
+			g.opts.Log.ErrorContext(ctx, "cannot resume responses of an earlier process", "error", err)
 		}
 	})
 }

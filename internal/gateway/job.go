@@ -158,13 +158,13 @@ func (j *job) run(ctx context.Context, req *chat.Request) {
 	j.conclude(ctx, err)
 	log := j.g.opts.Log
 	if err == nil {
-		log.InfoContext(ctx, "a response was made in the background", "response", j.storedResponse.o.ID, "model",
+		log.InfoContext(ctx, "background response completed", "response", j.storedResponse.o.ID, "model",
 			j.storedResponse.o.Model, "key", j.storedResponse.owner, "took", time.Since(begun))
 		return
 	}
-	log.WarnContext(ctx, "a response in the background has broken off", "response", j.storedResponse.o.ID, "model",
+	log.WarnContext(ctx, "background response failed", "response", j.storedResponse.o.ID, "model",
 		j.storedResponse.o.Model, "key", j.storedResponse.owner, "took", time.Since(begun), "error",
-		string(chat.AsError(err).Kind), "goes_on", j.left)
+		string(chat.AsError(err).Kind), "resumes", j.left)
 }
 
 // listen takes in what the model says, but for the end, which conclude sees to.

@@ -209,8 +209,8 @@ func (s *responseStore) put(ctx context.Context, r *record) {
 	if s.journal != nil {
 		seq, err := s.write(ctx, r, r.object())
 		if err != nil {
-			s.log.ErrorContext(ctx, "a response is kept in memory alone, and not for long", "id", r.key.id, "error",
-				err)
+			s.log.ErrorContext(ctx, "cannot store a response; it is kept in memory for a short time", "id", r.key.id,
+				"error", err)
 		} else {
 			r.seq = seq
 		}
@@ -252,8 +252,8 @@ func (s *responseStore) revise(ctx context.Context, key recordKey, created int64
 			s.uncache(key)
 			continue
 		case err != nil:
-			s.log.ErrorContext(ctx, "a conversation goes on in memory alone, and not for long", "id", key.id, "error",
-				err)
+			s.log.ErrorContext(ctx, "cannot store a conversation; it is kept in memory for a short time", "id", key.id,
+				"error", err)
 		default:
 			next.revise(&o, items)
 			s.cache(next)
@@ -270,8 +270,8 @@ func (s *responseStore) update(ctx context.Context, r *record) {
 		seq, err := s.write(ctx, r, keptObject{Owner: r.key.owner, ID: r.key.id, Kind: r.kind, Body: r.body,
 			Output: rawOf(r.output), Making: r.making})
 		if err != nil {
-			s.log.ErrorContext(ctx, "what became of a response is kept in memory alone, and not for long", "id",
-				r.key.id, "error", err)
+			s.log.ErrorContext(ctx, "cannot store the outcome of a response; it is kept in memory for a short time",
+				"id", r.key.id, "error", err)
 		} else {
 			r.seq = seq
 		}
@@ -439,7 +439,7 @@ func (s *responseStore) drop(e *list.Element) {
 
 // storeFailure is what a client is told when what was kept cannot be read or deleted.
 func (x *exchange) storeFailure(err error) *failure {
-	x.g.opts.Log.ErrorContext(x.r.Context(), "what was kept cannot be reached", "request", x.id, "error", err)
+	x.g.opts.Log.ErrorContext(x.r.Context(), "response store unavailable", "request", x.id, "error", err)
 	return refuse(http.StatusServiceUnavailable, chat.ErrOverloaded, codeInternal,
 		"what this service keeps cannot be reached now; try again")
 }

@@ -167,7 +167,7 @@ func (a *toolLoop) turn(ctx context.Context, yield func(chat.Event, error) bool)
 	a.turns += t.last + 1
 	again := len(t.asked) > 0 && t.calls == 0
 	if a.ran += len(t.asked); a.ran > cmp.Or(a.Session.Calls, defaultCalls) {
-		a.o.Log.Warn("the model called hosted tools too often, and its answer was ended", "calls", a.ran,
+		a.o.Log.Warn("answer ended: too many calls of hosted tools", "calls", a.ran,
 			"tool", t.asked[0].Name)
 		again = false
 	} else if len(t.asked) > 0 {

@@ -241,7 +241,7 @@ func (s *session) reached(v *server) error {
 		works = slices.ContainsFunc(s.own.Entries(),
 			func(e *tool.Entry) bool { return e.Tool.Namespace == v.at.Name() })
 		if works && len(problems) > 0 {
-			s.o.Log.Warn("an MCP server that a request names has tools that cannot be used", "server",
+			s.o.Log.Warn("cannot use some tools of an MCP server that a request names", "server",
 				policy.Visible(v.label), "error", errors.Join(problems...))
 		}
 	}

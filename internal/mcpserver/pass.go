@@ -68,7 +68,7 @@ func (s *Server) guarded(uri string, add func()) func() {
 	return func() {
 		defer func() {
 			if r := recover(); r != nil && s.o.Log != nil {
-				s.o.Log.Warn("a resource cannot be offered by MCP", "resource", uri, "error", fmt.Sprint(r))
+				s.o.Log.Warn("cannot offer a resource by MCP", "resource", uri, "error", fmt.Sprint(r))
 			}
 		}()
 		add()

@@ -158,7 +158,7 @@ func (s *Server) tools(offers map[string]offer) {
 func (s *Server) addTool(t *sdk.Tool) {
 	defer func() {
 		if r := recover(); r != nil && s.o.Log != nil {
-			s.o.Log.Warn("a tool cannot be offered by MCP", "tool", t.Name, "error", fmt.Sprint(r))
+			s.o.Log.Warn("cannot offer a tool by MCP", "tool", t.Name, "error", fmt.Sprint(r))
 		}
 	}()
 	s.SDK.AddTool(t, s.call)

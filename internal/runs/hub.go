@@ -267,7 +267,7 @@ func (h *Hub) carry(l *Live) {
 		defer cancel(nil)
 		defer func() {
 			if p := recover(); p != nil {
-				h.log.Error("a run ended in a panic", "run", l.ID, "panic", fmt.Sprint(p), "stack",
+				h.log.Error("run panicked", "run", l.ID, "panic", fmt.Sprint(p), "stack",
 					string(debug.Stack()))
 				l.outcome = agent.Outcome{Reason: agent.EndError, Err: fmt.Errorf("runs: an internal error ended "+
 					"run %s", l.ID)}
@@ -280,7 +280,7 @@ func (h *Hub) carry(l *Live) {
 				continue
 			}
 			if o := &l.outcome; o.Err != nil && journal.Passes(o.Err) {
-				h.log.Error("a run stops, and is tried again", "run", l.ID, "error", o.Err)
+				h.log.Error("run stopped; it will be retried", "run", l.ID, "error", o.Err)
 				h.later(l.ID, latest)
 			}
 			return

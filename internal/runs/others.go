@@ -124,7 +124,7 @@ func (h *Hub) Answer(ctx context.Context, question []byte) ([]byte, bool) {
 	}
 	answer, err := json.Marshal(&r)
 	if err != nil {
-		h.log.Error("another service cannot be answered", "run", e.Run, "error", err)
+		h.log.Error("cannot answer another service", "run", e.Run, "error", err)
 		return nil, false
 	}
 	return answer, true
@@ -253,7 +253,7 @@ func (r *reading) listenIn(ctx context.Context) (there bool, err error) {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	case err != nil:
-		r.hub.log.Debug("the service that drives a run is not heard", "run", r.run, "error", err)
+		r.hub.log.Debug("no message from the service that drives a run", "run", r.run, "error", err)
 		return false, nil
 	case !ok:
 		r.heard = 0

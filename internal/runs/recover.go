@@ -35,7 +35,7 @@ func (h *Hub) Recover(ctx context.Context) error {
 			return fmt.Errorf("runs: %w", err)
 		}
 		if err := h.recoverRun(ctx, head.Stream, true); err != nil {
-			h.log.Error("a run of an earlier process cannot go on", "run", head.Stream, "error", err)
+			h.log.Error("cannot resume a run of an earlier process", "run", head.Stream, "error", err)
 			if journal.Passes(err) {
 				h.later(head.Stream, soonest)
 			}
@@ -65,9 +65,8 @@ func (h *Hub) recoverRun(ctx context.Context, run string, start bool) error {
 		return nil
 	case !k.carried: // who asked made the request again, or does not want the answer any more
 		if start {
-			h.log.Info("a run was cut off with the request that it belonged to; who wants its answer can go on "+
-				"with it", "run", run,
-				"how", "wield sessions resume "+run+", or POST /api/v1/runs/"+run+"/resume")
+			h.log.Info("run interrupted with its request", "run", run, "resume",
+				"wield sessions resume "+run+", or POST /api/v1/runs/"+run+"/resume")
 		}
 		return nil
 	}
@@ -122,7 +121,7 @@ func (h *Hub) resumeWhenFree(run string) {
 		errors.Is(err, ErrUnknownAgent), errors.Is(err, ErrDraining), h.base.Err() != nil:
 		// it goes on, here or elsewhere, or is none of this hub
 	default:
-		h.log.Error("a run cannot go on", "run", run, "error", err)
+		h.log.Error("cannot resume a run", "run", run, "error", err)
 		switch {
 		case errors.Is(err, journal.ErrLost):
 			h.later(run, soonest)
@@ -178,7 +177,7 @@ func (h *Hub) later(run string, wait time.Duration) {
 		case journal.Passes(err): // listen says that the store is gone, once for all runs
 			h.later(run, soonest)
 		default:
-			h.log.Error("a run cannot go on", "run", run, "error", err)
+			h.log.Error("cannot resume a run", "run", run, "error", err)
 		}
 	})
 }
@@ -203,11 +202,11 @@ func (h *Hub) listen(after int64) {
 		case h.base.Err() != nil:
 			return
 		case !journal.Passes(err):
-			h.log.Error("other processes are not heard any more", "error", err)
+			h.log.Error("no longer listening to other processes", "error", err)
 			return
 		}
 		if time.Since(failed) > latest {
-			h.log.Warn("other processes are not heard for a while", "error", err)
+			h.log.Warn("interrupted while listening to other processes", "error", err)
 		}
 		failed = time.Now()
 		select {

@@ -109,14 +109,14 @@ func (l *Live) reload() {
 		switch {
 		case l.cur == nil:
 		case errors.Is(err, fs.ErrNotExist):
-			l.log.Warn("scenario file is gone", "file", l.name)
+			l.log.Warn("scenario file is missing", "file", l.name)
 		default:
-			l.log.Warn("scenario does not load, the old version stays", "file", l.name, "error", err)
+			l.log.Warn("cannot load the scenario; keeping the old version", "file", l.name, "error", err)
 		}
 		return
 	}
 	if l.cur != nil {
-		l.log.Info("scenario loaded again", "file", l.name)
+		l.log.Info("scenario reloaded", "file", l.name)
 	}
 	l.stamps = map[string]stamp{}
 	for _, name := range s.Files {

@@ -52,7 +52,7 @@ func (r *records) Append(ctx context.Context, stream string, after int64, list .
 // the records are whole.
 func (r *records) Close() error {
 	if err := r.stats.Flush(); err != nil {
-		r.stats.o.Log.Warn("statistics are not kept", "error", err)
+		r.stats.o.Log.Warn("cannot write statistics", "error", err)
 	}
 	return r.Store.Close()
 }

@@ -172,7 +172,7 @@ func (s *Store) Run(ctx context.Context) {
 	for {
 		if now := s.o.Now(); now.Sub(tidied) > time.Hour {
 			if err := s.tidy(now); err != nil {
-				s.o.Log.Warn("statistics are not tidied up", "error", err)
+				s.o.Log.Warn("cannot compact statistics", "error", err)
 			}
 			tidied = now
 		}
@@ -182,7 +182,7 @@ func (s *Store) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := s.Flush(); err != nil {
-			s.o.Log.Warn("statistics are not kept", "error", err)
+			s.o.Log.Warn("cannot write statistics", "error", err)
 		}
 	}
 }

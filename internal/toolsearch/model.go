@@ -193,7 +193,7 @@ func (s *search) Run(_ context.Context, c *chat.Call) (hosted.Outcome, error) {
 	var arguments struct{ Query string }
 	json.Unmarshal([]byte(c.Arguments), &arguments)
 	found := s.index.search(arguments.Query, maxFound)
-	s.o.Log.Debug("tools were searched for", "query", arguments.Query, "found", len(found))
+	s.o.Log.Debug("tools searched", "query", arguments.Query, "found", len(found))
 	return hosted.Outcome{Result: chat.Result{Parts: chat.Text(definitions(found))}, Tools: described(found)}, nil
 }
 

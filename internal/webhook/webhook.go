@@ -197,7 +197,7 @@ func (s *Sender) follow(ctx context.Context, e *endpoint, after int64) error {
 		if !journal.Passes(err) || ctx.Err() != nil {
 			return err
 		}
-		s.log.WarnContext(ctx, "events are sent when the journal can be read again", "host", e.host, "error", err)
+		s.log.WarnContext(ctx, "cannot read the journal; events wait", "host", e.host, "error", err)
 		select {
 		case <-time.After(again):
 		case <-ctx.Done():
@@ -229,7 +229,7 @@ func (s *Sender) tell(ctx context.Context, e *endpoint, entry *journal.Entry) er
 	}
 	log := s.log.With("host", e.host, "event", string(kind), "position", entry.Position)
 	if time.Since(entry.At) > maxAge {
-		log.WarnContext(ctx, "an event was not sent: it is too old")
+		log.WarnContext(ctx, "event expired unsent")
 		return nil
 	}
 	body, err := s.body(ctx, e, kind, entry)
@@ -240,7 +240,7 @@ func (s *Sender) tell(ctx context.Context, e *endpoint, entry *journal.Entry) er
 		return err
 	}
 	if err := e.deliver(ctx, strconv.FormatInt(entry.Position, 10), body); err != nil && ctx.Err() == nil {
-		log.ErrorContext(ctx, "an event was not delivered", "error", err)
+		log.ErrorContext(ctx, "event not delivered", "error", err)
 	}
 	return nil
 }

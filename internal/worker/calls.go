@@ -139,7 +139,7 @@ func (r *run) report(w *Worker) {
 func (w *Worker) send(c *cluster.CallRequest, f *cluster.Frame) {
 	data, err := json.Marshal(f)
 	if err != nil {
-		w.o.Log.Error("a frame cannot be sent", "error", err)
+		w.o.Log.Error("cannot send a frame", "error", err)
 		return
 	}
 	w.publish(w.address.Out(c.Service, c.ID), data)

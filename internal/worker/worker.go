@@ -110,16 +110,16 @@ func (w *Worker) connect(ctx context.Context) error {
 			nats.IgnoreDiscoveredServers(), nats.IgnoreAuthErrorAbort(), nats.Timeout(dialTime),
 			nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 				if err != nil {
-					w.o.Log.Warn("the connection to the service is broken", "error", err)
+					w.o.Log.Warn("connection to the service lost", "error", err)
 				}
 			}),
 			nats.ReconnectHandler(func(*nats.Conn) {
-				w.o.Log.Info("connected again", "service",
+				w.o.Log.Info("reconnected", "service",
 					w.o.Connect)
 				w.introduce(true)
 			}),
 			nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
-				w.o.Log.Debug("the service cannot be reached",
+				w.o.Log.Debug("cannot reach the service",
 					"error", err)
 			}),
 			nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription,
@@ -136,7 +136,7 @@ func (w *Worker) connect(ctx context.Context) error {
 		} else if last != nil {
 			err = last
 		}
-		w.o.Log.Warn("the service cannot be reached; trying again", "service", w.o.Connect, "error", err, "after",
+		w.o.Log.Warn("cannot reach the service; retrying", "service", w.o.Connect, "error", err, "after",
 			pause.String())
 		select {
 		case <-ctx.Done():
@@ -187,7 +187,7 @@ func (w *Worker) introduce(asked bool) {
 	}
 	data, err := json.Marshal(&cluster.FromWorker{Hello: &h})
 	if err != nil {
-		w.o.Log.Error("the tools cannot be offered", "error", err)
+		w.o.Log.Error("cannot offer the tools", "error", err)
 		return
 	}
 	w.mu.Lock()
@@ -201,7 +201,7 @@ func (w *Worker) introduce(asked bool) {
 
 func (w *Worker) publish(subject string, data []byte) {
 	if err := w.conn.Publish(subject, data); err != nil {
-		w.o.Log.Warn("a message cannot be sent", "error", err)
+		w.o.Log.Warn("cannot send a message", "error", err)
 	}
 }
 
@@ -235,7 +235,7 @@ func (w *Worker) beats(ctx context.Context) {
 			running := w.busy
 			w.mu.Unlock()
 			w.beat(false)
-			w.o.Log.Info("no more calls are taken", "running", running)
+			w.o.Log.Info("draining: no new calls", "running", running)
 			enough = time.After(w.o.Drain)
 			go func() {
 				w.calls.Wait()
@@ -247,7 +247,7 @@ func (w *Worker) beats(ctx context.Context) {
 			_ = w.conn.FlushTimeout(time.Second) // who does not hear it misses the beats
 			return
 		case <-enough:
-			w.o.Log.Warn("calls are cut off: the time to end them is over")
+			w.o.Log.Warn("drain timeout: remaining calls are cut off")
 			w.cancel(func(*run) bool { return true })
 		case <-tick.C:
 			if late := time.Since(last) - cluster.BeatEvery; late > cluster.BeatEvery/2 {
@@ -324,9 +324,9 @@ func (w *Worker) look() {
 		r.report(w)
 	}
 	if broken && w.conn.IsConnected() {
-		w.o.Log.Warn("the service is silent; connecting anew")
+		w.o.Log.Warn("no message from the service; reconnecting")
 		if err := w.conn.ForceReconnect(); err != nil {
-			w.o.Log.Warn("the service cannot be reached", "error", err)
+			w.o.Log.Warn("cannot reach the service", "error", err)
 		}
 	}
 }
@@ -335,7 +335,7 @@ func (w *Worker) look() {
 func (w *Worker) handleMessage(m *nats.Msg) {
 	var t cluster.ToWorker
 	if err := json.Unmarshal(m.Data, &t); err != nil {
-		w.o.Log.Warn("a service says what this worker does not understand", "error", err)
+		w.o.Log.Warn("unknown message from the service", "error", err)
 		return
 	}
 	switch {

@@ -412,7 +412,7 @@ func (s *Server) start(c *connection) (sdk.Transport, error) {
 		defer close(ended)
 		exit, err := p.Wait()
 		if text := s.o.Watch.End(s.o.Name); text != "" && s.o.Log != nil {
-			s.o.Log.Warn("the program of an MCP server", "server", s.o.Name, "error", strings.TrimSpace(text))
+			s.o.Log.Warn("MCP server stderr", "server", s.o.Name, "error", strings.TrimSpace(text))
 		}
 		if err == nil {
 			err = asError(exit)

@@ -81,7 +81,7 @@ func work(ctx context.Context, app *cli.App, r *config.Result, log *slog.Logger)
 		return err
 	}
 	for _, p := range side.Box.Problems {
-		log.Error("a tool cannot be loaded", "error", p)
+		log.Error("cannot load a tool", "error", p)
 	}
 	o := side.Options
 	o.Connect, o.Name, o.Version, o.Log = c.Connect, c.Name, cli.ThisBuild().Version, log
