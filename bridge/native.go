@@ -408,8 +408,10 @@ func split(text string) []string {
 		return []string{text}
 	}
 	distinct := list[:0]
+	seen := map[string]bool{"{}": true}
 	for _, raw := range list {
-		if raw != "{}" && !slices.Contains(distinct, raw) {
+		if !seen[raw] {
+			seen[raw] = true
 			distinct = append(distinct, raw)
 		}
 	}

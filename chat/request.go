@@ -126,12 +126,24 @@ var remembered = map[Protocol]bool{
 	"responses.tool_search_output": true, "responses.item": true, "responses.defer_loading": true,
 }
 
-// keyOutput is Anthropic's field with the format and the effort of an answer.
-const keyOutput = "output_config"
+// honoredMembers are objects that are named by their members, and the members that are honored for every backend.
+var honoredMembers = map[Protocol][]string{
+	"openai.stream_options": {"include_usage", "include_obfuscation"}, "anthropic.output_config": {"format"},
+	"ollama.options": nil,
+}
 
 // Fields returns the names of the fields that are lost if nobody reads an Extra.
 func (x Extra) Fields() (names []string) {
+	honored, parted := honoredMembers[x.Protocol+"."+Protocol(x.Key)]
 	switch {
+	case parted:
+		var members map[string]json.RawMessage
+		json.Unmarshal(x.Value, &members)
+		for _, key := range slices.Sorted(maps.Keys(members)) {
+			if !slices.Contains(honored, key) {
+				names = append(names, x.Key+"."+key)
+			}
+		}
 	case x.Protocol == ProtocolResponses && x.Key == "namespace":
 		var space struct{ Description string }
 		if json.Unmarshal(x.Value, &space); space.Description != "" {
@@ -144,14 +156,6 @@ func (x Extra) Fields() (names []string) {
 			more, _ := b.(map[string]any)
 			for _, key := range slices.Sorted(maps.Keys(more)) {
 				names = append(names, "content."+key)
-			}
-		}
-	case x.Protocol == ProtocolAnthropic && x.Key == keyOutput, x.Protocol == ProtocolOllama && x.Key == "options":
-		var members map[string]json.RawMessage
-		json.Unmarshal(x.Value, &members)
-		for _, key := range slices.Sorted(maps.Keys(members)) {
-			if x.Key != keyOutput || key != "format" { // every backend is held to that format
-				names = append(names, x.Key+"."+key)
 			}
 		}
 	case !x.Remembers():

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"fmt"
 	"io"
 	"net/http/httptest"
 	"strings"
@@ -8,6 +9,22 @@ import (
 
 	"wield/internal/gateway"
 )
+
+// manyFields returns n fields that nobody knows, firstFields the names of the first n.
+func manyFields(n int) (s string) {
+	for i := range n {
+		s += fmt.Sprintf(`,"k%02d":1`, i)
+	}
+	return s
+}
+
+func firstFields(n int) string {
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf("k%02d", i))
+	}
+	return strings.Join(names, ", ")
+}
 
 // TestDropped: what a request holds and a backend of another protocol has no place for is told or refused, wherever it
 // stands.
@@ -39,6 +56,10 @@ models:
 		text, native     string // the header
 	}{
 		{"a field", chats, hi + `,"logit_bias":{"1":2}`, "logit_bias", "logit_bias"},
+		{"a member of an option", chats, hi + `,"stream":true,"stream_options":{"include_usage":true,"zz":1}`,
+			"stream_options.zz", "stream_options.zz"},
+		{"more fields than are named", chats, hi + manyFields(70), firstFields(64) + ", 6_more_fields",
+			firstFields(64) + ", 6_more_fields"},
 		{"a field that says nothing", chats, hi + `,"logit_bias":null`, "", ""},
 		{"a tool's field", chats,
 			hi + `,"tools":[{"type":"function","function":{"name":"f","examples":[1]},"cache_control":{"a":1}}]`,

@@ -10,7 +10,7 @@ import (
 
 // Limits of the report on dropped fields.
 const (
-	maxDropped  = 32
+	maxDropped  = 128 // a backend names 64 and counts the others
 	maxDropName = 64
 )
 

@@ -292,6 +292,8 @@ func (g *Gateway) route(x *exchange) *failure {
 	case x.r.Method == http.MethodOptions && g.allowsOrigin(x.r.Header.Get("Origin")):
 		x.preflight(methods(found))
 		return nil
+	case x.front == geminiFront && x.r.Method == http.MethodPost: // MODEL:embedContent and the like
+		return g.unknownURL(x.r)
 	}
 	f := refuse(http.StatusMethodNotAllowed, chat.ErrBadRequest, codeMethod,
 		quote(x.r.Method)+" is not answered at this URL, only "+methods(found))

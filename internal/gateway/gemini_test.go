@@ -39,6 +39,7 @@ func TestGemini(t *testing.T) {
 			"responseSchema"},
 		{"POST", "/v1beta/models/google/m:countTokens", `{"generateContentRequest":{"model":"models/google/m",` +
 			ask[1:] + "}", 200, `{"totalTokens":`},
+		{"POST", "/v1beta/models/google/m:embedContent", ask, 404, `unknown URL: POST`},
 		{"POST", "/v1beta/models/google/m:countTokens", ask, 200, `{"totalTokens":`},
 		{"GET", "/v1beta/models", "", 200, `{"models":[{"name":"models/google/m"`},
 		{"GET", "/v1beta/models/google/m", "", 200, `"supportedGenerationMethods"`},

@@ -84,6 +84,14 @@ func TestPieces(t *testing.T) {
 	}
 }
 
+// TestThoughtOfUser: what a user marks as a thought is said all the same.
+func TestThoughtOfUser(t *testing.T) {
+	req := decode(t, `{"contents":[{"role":"user","parts":[{"text":"hi","thought":true}]}]}`)
+	if len(req.Messages) != 1 || req.Messages[0].Text() != "hi" {
+		t.Errorf("messages %+v", req.Messages)
+	}
+}
+
 // TestTools reads functions and what Google's servers run, and makes JSON Schema of OpenAPI's.
 func TestTools(t *testing.T) {
 	req := decode(t,

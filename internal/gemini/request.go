@@ -226,6 +226,9 @@ func (d *requestReader) content() {
 		d.answered()
 		d.DropIf(len(m.Calls) > 0, "contents.parts.functionCall")
 		m.Role, m.Calls = chat.RoleUser, nil
+		if len(m.thoughts) > 0 { // only a model's are none of its answer
+			m.Parts = append(m.Parts, chat.Part{Text: string(m.thoughts)})
+		}
 		d.req.Messages = append(d.req.Messages, m.results...)
 		if len(m.Parts) > 0 || len(m.results) == 0 {
 			d.req.Messages = append(d.req.Messages, m.Message)

@@ -19,15 +19,18 @@ import (
 const minValue = 4
 
 // Values returns what replaces these secrets with [Masked] wherever they stand in a text: as they are, and as
-// they are written in JSON, HTML and addresses, in base64 and in hex. It is fast, and several goroutines may use
-// it at once.
+// they are written in JSON, HTML and addresses, in base64 and in hex. The beginning of a secret goes as well where a
+// text ends or was shortened. It is fast, and several goroutines may use it at once.
 func Values(secrets []string) func(string) string {
-	var known []string
+	var known, long []string
 	for _, s := range secrets {
 		if len(s) < minValue {
 			continue
 		}
 		known = append(known, Forms(s)...)
+		if len(s) > minBeginning {
+			long = append(long, s)
+		}
 	}
 	slices.SortFunc(known, func(a, b string) int { return len(b) - len(a) }) // one within another goes with it
 	var pairs []string
@@ -37,7 +40,41 @@ func Values(secrets []string) func(string) string {
 	if pairs == nil {
 		return func(text string) string { return text }
 	}
-	return strings.NewReplacer(pairs...).Replace
+	whole := strings.NewReplacer(pairs...)
+	return func(text string) string {
+		text = whole.Replace(text)
+		for _, s := range long {
+			text = hideBeginnings(text, s)
+		}
+		return text
+	}
+}
+
+// minBeginning is how much of a secret is too much to show. Services shorten keys to no more than their kind.
+const minBeginning = 8
+
+// hideBeginnings masks the beginning of a secret where the text ends or says that it was shortened.
+func hideBeginnings(text, secret string) string {
+	for at := 0; ; {
+		i := strings.Index(text[at:], secret[:minBeginning])
+		if i < 0 {
+			return text
+		}
+		from := at + i
+		to := from + minBeginning
+		for to < len(text) && to-from < len(secret) && text[to] == secret[to-from] {
+			to++
+		}
+		at = to
+		if rest := strings.TrimLeft(text[to:], space); rest == "" || startsWithAny(rest, "..", "…", "*", "[...") {
+			text = text[:from] + Masked + text[to:]
+			at = from + len(Masked)
+		}
+	}
+}
+
+func startsWithAny(text string, beginnings ...string) bool {
+	return slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(text, b) })
 }
 
 // minCoded is how long a secret must be to be looked for in what was encoded.

@@ -10,7 +10,7 @@ import (
 
 // TestValues hides secrets that have no form of their own, however they are written.
 func TestValues(t *testing.T) {
-	hide := Values([]string{"plain words", `quo"te/+`, "abc", "plain words and more"})
+	hide := Values([]string{"plain words", `quo"te/+`, "abc", "plain words and more", "plain-spoken words"})
 	for text, want := range map[string]string{
 		"the key plain words is wrong":       "the key [masked] is wrong",
 		"plain words and more":               "[masked]",
@@ -30,7 +30,14 @@ func TestValues(t *testing.T) {
 		"%70%6C%61%69%6E%20%77%6F%72%64%73":  "[masked]",
 		`"\u0070\u006c\u0061\u0069\u006e\u0020\u0077\u006f\u0072\u0064\u0073"`: `"[masked]"`,
 		"&#112;&#108;&#97;&#105;&#110;&#32;&#119;&#111;&#114;&#100;&#115;":     "[masked]",
-		"abc": "abc", // too short to be told from a word
+		"no plain words an ...":   "no [masked] an ...", // shortened by who repeats it
+		"no plain wor…, sorry":    "no [masked]…, sorry",
+		"no plain words***":       "no [masked]***",
+		"no plain wo":             "no [masked]",
+		"no plain w":              "no plain w", // what is left says no more than a kind
+		"no plain-spoken wor ...": "no [masked] ...",
+		"a plain word says more":  "a plain word says more",
+		"abc":                     "abc", // too short to be told from a word
 	} {
 		if got := hide(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

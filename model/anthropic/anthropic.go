@@ -77,11 +77,12 @@ func withBetas(all http.Header, req *chat.Request) http.Header {
 		return all
 	}
 	list := strings.Split(strings.ReplaceAll(strings.Join(all.Values(headerBetas), ","), " ", ""), ",")
-	for _, name := range asked {
-		if !slices.Contains(list, name) {
-			list = append(list, name)
-		}
-	}
+	seen := map[string]bool{}
+	list = slices.DeleteFunc(append(list, asked...), func(name string) bool {
+		again := seen[name]
+		seen[name] = true
+		return again
+	})
 	h := maps.Clone(all)
 	h.Set(headerBetas, strings.TrimLeft(strings.Join(list, ","), ","))
 	return h

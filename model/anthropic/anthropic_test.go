@@ -62,6 +62,23 @@ func play(m chat.Model, req *chat.Request) (string, error) {
 	return b.String(), nil
 }
 
+// TestTemperature reports a temperature that is lowered, since the protocol ends at 1.
+func TestTemperature(t *testing.T) {
+	s := scripted(t, "  - {id: a, reply: [{text: hi}]}\n")
+	warm := 1.7
+	req := request(true)
+	req.Temperature = &warm
+	for e, err := range model(t, s).Stream(t.Context(), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, ok := e.Detail.(*chat.NoteDetail); ok && n.Kind == chat.NoteUnsent && n.Path == "temperature=1.7" {
+			return
+		}
+	}
+	t.Error("no note names the temperature")
+}
+
 func scripted(t *testing.T, turns string) *scriptserver.Server {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "t.scenario.yaml")

@@ -1,7 +1,9 @@
 package exchange
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"wield/chat"
@@ -9,7 +11,7 @@ import (
 
 // carried are the fields of requests that are carried out before a backend is asked, or that say nothing to one.
 var carried = map[chat.Protocol][]string{
-	chat.ProtocolOpenAI:    {"stream_options", "n", "tool_execution_mode", "conversation_id", "functions"},
+	chat.ProtocolOpenAI:    {"n", "tool_execution_mode", "conversation_id", "functions"},
 	chat.ProtocolResponses: {"previous_response_id", "conversation", "store", "background", "stream_options"},
 	chat.ProtocolAnthropic: {"metadata"},
 	chat.ProtocolOllama:    {"keep_alive"},
@@ -54,11 +56,24 @@ func effort(x chat.Extra) bool {
 }
 
 // unsent returns the fields of a request that the server is not sent: those of other protocols, those that it is not
-// known to understand, and those that its own protocol has no place for.
-func (s *Server) unsent(req *chat.Request) (names []string) {
+// known to understand, and those that its own protocol has no place for. Clients make up names: after maxUnsent the
+// others are counted.
+func (s *Server) unsent(req *chat.Request) (names []string, more int) {
+	seen := map[string]bool{}
 	add := func(name string) {
-		if !slices.Contains(names, name) {
+		switch {
+		case seen[name]:
+			return
+		case len(names) == maxUnsent:
+			more++
+		default:
 			names = append(names, name)
+		}
+		seen[name] = true
+	}
+	for _, x := range settings { // first, since an answer depends on them
+		if slices.Contains(s.o.Lacks, x.name) && x.set(req) {
+			add(x.name)
 		}
 	}
 	for _, x := range req.Extra {
@@ -73,16 +88,17 @@ func (s *Server) unsent(req *chat.Request) (names []string) {
 		add(name)
 	}
 	s.unsentInside(req, add)
+	if t := req.Temperature; t != nil && *t > 1 && s.o.Speaks == chat.ProtocolAnthropic {
+		add("temperature=" + strconv.FormatFloat(*t, 'g', -1, 64)) // 1 is the highest there
+	}
 	if req.TopLogProbs > 0 && !req.LogProbs && s.o.Speaks != chat.ProtocolResponses {
 		add("top_logprobs")
 	}
-	for _, x := range settings {
-		if slices.Contains(s.o.Lacks, x.name) && x.set(req) {
-			add(x.name)
-		}
-	}
-	return names
+	return names, more
 }
+
+// maxUnsent is how many fields are named.
+const maxUnsent = 64
 
 // knows reports whether the server is sent an Extra.
 func (s *Server) knows(x chat.Extra) bool {
@@ -144,7 +160,11 @@ func messagesOf(p chat.Protocol) string {
 // tell says what the server was not sent, in front of its first event.
 func (x *roundTrip) tell() bool {
 	x.told = true
-	for _, name := range x.s.unsent(x.req) {
+	names, more := x.s.unsent(x.req)
+	if more > 0 {
+		names = append(names, fmt.Sprintf("%d more fields", more))
+	}
+	for _, name := range names {
 		note := &chat.NoteDetail{Kind: chat.NoteUnsent, Path: name}
 		if !x.yield(chat.Event{Kind: chat.KindNote, Detail: note}, nil) {
 			x.gone = true
