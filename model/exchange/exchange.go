@@ -193,8 +193,8 @@ func newTransport(connect time.Duration) *http.Transport {
 		MaxIdleConns:        256,
 		MaxIdleConnsPerHost: 256,
 		IdleConnTimeout:     90 * time.Second,
-		DisableCompression:  true,     // compressors hold frames back
-		WriteBufferSize:     16 << 10, // a request with some tools goes out at once
+		DisableCompression:  true,    // compressors hold frames back
+		WriteBufferSize:     8 << 10, // a request with some tools goes out at once
 	}
 }
 
