@@ -64,6 +64,40 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestFindLinks checks that what guarded names are links to is guarded too, and that links in a circle, outside or to
+// everything hide and close nothing.
+func TestFindLinks(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"tools/hooks/pre-commit", "ci/workflows/ci.yml", "ci/other", "src/conf.py", "docs/a"} {
+		write(t, dir, name, "a")
+	}
+	for link, to := range map[string]string{".Husky": "tools/hooks", ".github": "ci", "conftest.py": "src/conf.py",
+		".vscode": ".", "docs/.gitea": "..", ".idea": "/", ".claude": ".claude", "docs/.forgejo": "../docs"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, all := Find(dir)
+	was := Take(before)
+	want := []string{write(t, dir, "ci/workflows/new.yml", "b"), write(t, dir, "src/conf.py", "b"),
+		write(t, dir, "tools/hooks/pre-commit", "b")}
+	write(t, dir, "docs/a", "b")
+	write(t, dir, "ci/other", "b")
+	found, _ := Find(dir)
+	var got []string
+	for _, c := range was.Changes(Take(found)) {
+		if path, err := filepath.EvalSymlinks(c.Path); err != nil || !slices.Contains(got, path) {
+			got = append(got, path)
+		}
+	}
+	if slices.Sort(got); !all || !slices.Equal(got, want) || slices.Contains(found, dir) {
+		t.Errorf("%v, %q, want %q; guarded: %q", all, got, want, found)
+	}
+}
+
 // TestFindInCrowd checks that no number of other entries hides what is near the root.
 func TestFindInCrowd(t *testing.T) {
 	dir := t.TempDir()

@@ -36,7 +36,7 @@ func find(root string, most int) (found []string, all bool) {
 			switch {
 			case whole(root, path):
 				s.add(path)
-			case leads(e.Name()) && e.IsDir():
+			case leads(e.Name()) && (e.IsDir() || s.within(path) != "" && isDir(s.within(path))):
 				dirs = slices.Insert(dirs, 1, path) // at once: a crowd of other entries must not hide it
 			case !e.IsDir() || bare:
 			case slices.Contains(passed, e.Name()):
@@ -83,11 +83,25 @@ func (s *search) read(dir string) (entries []fs.DirEntry, bare bool) {
 	return entries, bare
 }
 
-// add notes what is guarded itself, and what the configuration of a repository names.
+// add notes what is guarded itself, what it is a link to, and what the configuration of a repository names.
 func (s *search) add(path string) {
-	if s.found = append(s.found, path); filepath.Base(path) == ".git" {
+	s.found = append(s.found, path)
+	if to := s.within(path); to != "" && !slices.Contains(s.found, to) {
+		s.found = append(s.found, to)
+	}
+	if filepath.Base(path) == ".git" {
 		s.found = append(s.found, named(s.root, path)...)
 	}
+}
+
+// within returns where a path really leads, if that is another place below root that does not hold the path itself.
+func (s *search) within(path string) string {
+	to, err := filepath.EvalSymlinks(path)
+	if err != nil || to == path || !strings.HasPrefix(to, s.root+string(filepath.Separator)) ||
+		strings.HasPrefix(path, to+string(filepath.Separator)) {
+		return ""
+	}
+	return to
 }
 
 // isRepository reports whether a directory is what git takes for a repository, under whatever name: one without
