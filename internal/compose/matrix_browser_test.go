@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"wield/internal/browser/chromium"
 	"wield/internal/chatpage"
 	"wield/internal/script"
+	"wield/internal/testlevel"
 )
 
 // matrixBrowser is the row of a model behind a web page.
@@ -20,7 +22,11 @@ const matrixBrowser = "browser"
 // skipped.
 func (p *matrixPage) showChat(t *testing.T, scenario string) string {
 	t.Helper()
-	if _, err := chromium.Find(""); err != nil {
+	_, err := chromium.Find("")
+	if err == nil && !testlevel.All() {
+		err = errors.New("it takes long: set WIELD_TEST=all")
+	}
+	if err != nil {
 		p.mu.Lock()
 		p.missed = append(p.missed, matrixBrowser)
 		p.mu.Unlock()
