@@ -9,7 +9,6 @@ import (
 	"wield/chat"
 	"wield/dialect/internal/chars"
 	"wield/dialect/internal/render"
-	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
 
@@ -288,7 +287,7 @@ func (r *blockReader) endLine(d *driver, at int) {
 	case r.head && strings.HasPrefix(d.text.held(line.at, at), blockFile):
 		r.head, r.file = false, true
 		path := strings.TrimSpace(d.text.held(line.at+len(blockFile), at))
-		d.call.Write(string(value.AppendQuoted(append(value.AppendQuoted([]byte{'{'}, r.plan.path), ':'), path)), at+1)
+		d.call.Write(string(shape.AppendQuoted(append(shape.AppendQuoted([]byte{'{'}, r.plan.path), ':'), path)), at+1)
 		r.from = at + 1
 	case r.file:
 		r.add(d, at+1)
@@ -356,7 +355,7 @@ func (r *blockReader) begin(d *driver, at int) {
 	if r.file {
 		before = ','
 	}
-	d.call.Write(string(append(value.AppendQuoted([]byte{before}, r.plan.text), `:"`...)), at)
+	d.call.Write(string(append(shape.AppendQuoted([]byte{before}, r.plan.text), `:"`...)), at)
 }
 
 // addPath takes a line of a block that holds paths.
@@ -371,10 +370,10 @@ func (r *blockReader) addPath(d *driver, l blockLine) {
 		if r.open {
 			out = append(out, ',')
 		} else {
-			out = append(value.AppendQuoted([]byte{'{'}, r.plan.list), ":["...)
+			out = append(shape.AppendQuoted([]byte{'{'}, r.plan.list), ":["...)
 		}
 		r.open = true
-		d.call.Write(string(value.AppendQuoted(out, path)), l.end)
+		d.call.Write(string(shape.AppendQuoted(out, path)), l.end)
 	}
 }
 
@@ -391,7 +390,7 @@ func (r *blockReader) finish(d *driver, i int) verdict {
 	case r.plan.list != "" && r.open:
 		d.call.Write("]}", r.lineAt)
 	case r.plan.list != "" && r.lines > 0:
-		d.call.Write(string(append(value.AppendQuoted([]byte{'{'}, r.plan.list), ":[]}"...)), r.lineAt)
+		d.call.Write(string(append(shape.AppendQuoted([]byte{'{'}, r.plan.list), ":[]}"...)), r.lineAt)
 	case len(r.paths) > 0:
 		r.callEach(d)
 	default:
@@ -409,7 +408,7 @@ func (r *blockReader) callEach(d *driver) {
 			d.call.start(r.tool, r.word, "", l.at, l.at)
 		}
 		path := strings.TrimSpace(d.text.held(l.at, l.end))
-		d.call.Write(string(append(value.AppendQuoted(append(value.AppendQuoted([]byte{'{'}, r.plan.path), ':'), path),
+		d.call.Write(string(append(shape.AppendQuoted(append(shape.AppendQuoted([]byte{'{'}, r.plan.path), ':'), path),
 			'}')), l.end)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"wield/dialect/internal/chars"
 	"wield/dialect/internal/note"
 	"wield/dialect/internal/value"
+	"wield/schema/shape"
 )
 
 // beginArguments begins the arguments: they are written as they come if the name is known, else remembered.
@@ -281,7 +282,7 @@ func (r *callReader) flatArguments(d *driver) string {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(value.AppendQuoted(out, f.key), ':')
+		out = append(shape.AppendQuoted(out, f.key), ':')
 		out = append(out, d.text.held(f.from, f.to)...)
 	}
 	return string(append(out, '}'))

@@ -53,7 +53,7 @@ func appendElements(dst []byte, text string, f *form.Tags, s *shape.Shape, depth
 			dst = append(dst, ',')
 		}
 		prop, _ := s.Prop(l.name)
-		dst = append(value.AppendQuoted(dst, l.name), ':')
+		dst = append(shape.AppendQuoted(dst, l.name), ':')
 		if len(l.texts) > 1 {
 			dst = appendItems(dst, l.texts, f, prop.Item(), depth)
 		} else {

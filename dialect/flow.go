@@ -92,7 +92,7 @@ func (p *flowParser) pair(dst []byte, s *shape.Shape) ([]byte, bool) {
 		key = key[1 : n-1]
 	}
 	prop, _ := s.Prop(key)
-	return p.value(append(value.AppendQuoted(dst, key), ':'), prop)
+	return p.value(append(shape.AppendQuoted(dst, key), ':'), prop)
 }
 
 // word reads a scalar, quotes included, up to one of the bytes in stop.

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"wield/dialect/internal/value"
 	"wield/schema/shape"
 )
 
@@ -384,8 +383,8 @@ func (d *Decoder) startForm(r *formReader, k int) {
 	d.call.dialect = "cli-block"
 	d.call.start(tool.tool, b.word, "", d.text.candAt, a.body)
 	if b.file {
-		d.call.Write(string(append(value.AppendQuoted([]byte{'{'}, tool.plan.path), ':')), a.body)
-		d.call.Write(string(value.AppendQuoted(nil, a.path)), a.body)
+		d.call.Write(string(append(shape.AppendQuoted([]byte{'{'}, tool.plan.path), ':')), a.body)
+		d.call.Write(string(shape.AppendQuoted(nil, a.path)), a.body)
 	}
 	d.body, d.state = b, inBody
 }

@@ -9,6 +9,7 @@ import (
 	"wield/dialect/internal/form"
 	"wield/dialect/internal/note"
 	"wield/dialect/internal/value"
+	"wield/schema/shape"
 )
 
 // A literalReader reads a call of a form. What it reads it hands to a value machine as JSON.
@@ -386,7 +387,7 @@ func (r *literalReader) scalar() string {
 	case "true", "false", "null":
 		return strings.ToLower(s)
 	}
-	return string(value.AppendQuoted(nil, s))
+	return string(shape.AppendQuoted(nil, s))
 }
 
 // finish ends the call behind its closer, which ends before i.

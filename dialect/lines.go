@@ -339,7 +339,7 @@ func (p *blockParser) member(dst []byte, keys *value.Keys, key, rest string, ind
 		if len(p.keys) > keys.From {
 			dst = append(dst, ',')
 		}
-		dst = append(value.AppendQuoted(dst, key), ':')
+		dst = append(shape.AppendQuoted(dst, key), ':')
 	}
 	prop, _ := s.Prop(key)
 	k.from = len(dst)
@@ -382,7 +382,7 @@ func (p *blockParser) again(key string, before, after []byte) bool {
 func (p *blockParser) value(dst []byte, rest string, indent int, s *shape.Shape) ([]byte, bool) {
 	switch {
 	case isBlockStyle(rest):
-		return value.AppendQuoted(dst, p.block(rest, indent)), true
+		return shape.AppendQuoted(dst, p.block(rest, indent)), true
 	case rest == "":
 		if p.at < len(p.lines) {
 			next := p.lines[p.at]
@@ -477,7 +477,7 @@ func appendYAMLScalar(dst []byte, text string, s *shape.Shape) []byte {
 		} else if u, ok := value.Unquote(inner); ok {
 			inner = u
 		}
-		out, _, _ := shape.FitScalar(string(value.AppendQuoted(nil, inner)), s, false)
+		out, _, _ := shape.FitScalar(string(shape.AppendQuoted(nil, inner)), s, false)
 		return append(dst, out...)
 	}
 	out, _ := shape.Coerce(text, s, shape.CoerceOptions{Untyped: shape.UntypedPython})

@@ -56,7 +56,7 @@ func (t *tape) str(i int) string {
 	if !tok.escaped {
 		return s
 	}
-	return unescape(s)
+	return string(shape.AppendUnquoted(make([]byte, 0, len(s)), []byte(s)))
 }
 
 // member returns the token of the value that object obj has under name.
@@ -137,41 +137,6 @@ func (t *tape) length(i int) int {
 
 // isHigh reports whether r is the first half of a surrogate pair.
 func isHigh(r rune) bool { return 0xD800 <= r && r < 0xDC00 }
-
-// unescape decodes the escapes of s, the inside of a JSON string that was read without an error.
-func unescape(s string) string {
-	b := make([]byte, 0, len(s))
-	for {
-		i := strings.IndexByte(s, '\\')
-		if i < 0 {
-			return string(append(b, s...))
-		}
-		b = append(b, s[:i]...)
-		switch c := s[i+1]; c {
-		case 'u':
-			r := hex4(s[i+2:])
-			i += 4
-			if isHigh(r) {
-				r = 0x10000 + (r-0xD800)<<10 + (hex4(s[i+4:]) - 0xDC00)
-				i += 6
-			}
-			b = utf8.AppendRune(b, r)
-		case 'b':
-			b = append(b, '\b')
-		case 'f':
-			b = append(b, '\f')
-		case 'n':
-			b = append(b, '\n')
-		case 'r':
-			b = append(b, '\r')
-		case 't':
-			b = append(b, '\t')
-		default:
-			b = append(b, c)
-		}
-		s = s[i+2:]
-	}
-}
 
 // hex4 reads four hexadecimal digits; -1 if there are none.
 func hex4(s string) rune {

@@ -80,7 +80,7 @@ func (v *Reader) readKey(c byte, i int) int {
 			break
 		}
 		v.quote = 0
-		v.note(note.UnquotedKey, string(v.tok), string(AppendQuoted(nil, string(v.tok))), i-len(v.tok), i)
+		v.note(note.UnquotedKey, string(v.tok), string(shape.AppendQuoted(nil, string(v.tok))), i-len(v.tok), i)
 		v.endKey(i)
 		return i
 	case c == '\\':
@@ -161,7 +161,7 @@ func (v *Reader) releaseHold(i int) {
 		v.NoteAt(chat.NoteKind(c), got, out, h.At, v.pos(i))
 	}
 	if c == shape.Uncoerced && h.shape.Type().Only(shape.String) && v.repair == Full {
-		out = string(AppendQuoted(nil, got))
+		out = string(shape.AppendQuoted(nil, got))
 		v.NoteAt(note.SourceText, got, out, h.At, v.pos(i))
 	}
 	v.write(out, i)

@@ -92,7 +92,7 @@ func (v *Reader) Key(key string, end int) bool {
 	if v.state == vAfter || v.state == vScalar {
 		v.Run(",", 0)
 	}
-	v.Run(string(AppendQuoted(nil, key))+":", 0)
+	v.Run(string(shape.AppendQuoted(nil, key))+":", 0)
 	v.pauses = pauses
 	return v.Err == ""
 }

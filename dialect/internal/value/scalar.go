@@ -101,7 +101,7 @@ func (v *Reader) endScalar(i int) {
 		return
 	}
 	if v.python && v.shape.Type().Only(shape.String) && out[0] != '"' && text != "None" {
-		out, kind = string(AppendQuoted(nil, text)), note.SourceText
+		out, kind = string(shape.AppendQuoted(nil, text)), note.SourceText
 	}
 	if kind != "" {
 		v.NoteAt(kind, text, out, v.pos(from), v.pos(to))
@@ -109,7 +109,7 @@ func (v *Reader) endScalar(i int) {
 	if v.repair != Off && v.shape.Type() != 0 {
 		fit, c, _ := shape.FitScalar(out, v.shape, v.repair == Full)
 		if c == shape.Uncoerced && v.textual() && out != "null" {
-			fit, c = string(AppendQuoted(nil, text)), shape.Coercion(note.SourceText)
+			fit, c = string(shape.AppendQuoted(nil, text)), shape.Coercion(note.SourceText)
 		}
 		if c != shape.Fits && c != shape.Uncoerced {
 			v.NoteAt(chat.NoteKind(c), out, fit, v.pos(from), v.pos(to))
@@ -213,10 +213,10 @@ func (v *Reader) scalar(text string) (json string, kind chat.NoteKind, ok bool) 
 				return n, note.Coerced, true
 			}
 		}
-		return string(AppendQuoted(nil, text)), note.SourceText, true
+		return string(shape.AppendQuoted(nil, text)), note.SourceText, true
 	}
 	if v.textual() && chars.IsWord(text[0]) {
-		return string(AppendQuoted(nil, text)), note.SourceText, true
+		return string(shape.AppendQuoted(nil, text)), note.SourceText, true
 	}
 	return "", "", false
 }
@@ -292,12 +292,7 @@ func clip(s string) string {
 	return s[:n] + "..."
 }
 
-// AppendQuoted appends s as a JSON string.
-func AppendQuoted(b []byte, s string) []byte {
-	return append(AppendEscaped(append(b, '"'), s), '"')
-}
-
-// AppendEscaped appends s as the inside of a JSON string.
+// AppendEscaped appends s as the inside of a JSON string. A part of a text may end within a character.
 func AppendEscaped(b []byte, s string) []byte {
 	from := 0
 	for i := 0; i < len(s); i++ {
