@@ -62,6 +62,10 @@ func (r *run) unhost(all bool) error {
 			req.Tools = append(req.Tools, *t)
 			continue
 		}
+		if len(t.Members) > 0 {
+			req.Tools, gone[t.Name] = append(req.Tools, t.Members...), true
+			continue
+		}
 		path := "tools[" + strconv.Itoa(i) + "]"
 		if t.Hosted == chat.HostedRequired {
 			return &chat.Error{Kind: chat.ErrBadRequest, Param: path, Code: codeHostedTool, Message: fmt.Sprintf(

@@ -26,6 +26,8 @@ func TestHosted(t *testing.T) {
 		Hosted: chat.HostedOptional}
 	files := search
 	files.Name, files.Hosted = "file_search", chat.HostedRequired
+	set := chat.Tool{Name: "set", Raw: files.Raw, Protocol: chat.ProtocolAnthropic, Hosted: chat.HostedRequired,
+		Members: []chat.Tool{{Name: "set__a"}, {Name: "set__b"}}}
 	plain := chat.Tool{Name: "f"}
 	named := func(name string) chat.Choice { return chat.Choice{Mode: chat.ChoiceNamed, Name: name} }
 	for _, tt := range []struct {
@@ -44,6 +46,11 @@ func TestHosted(t *testing.T) {
 			[]chat.Tool{search, plain}, chat.Choice{}, 0, 1, ""},
 		{"one that cannot be left out", Options{Mode: ModeNative}, []chat.Tool{plain, files}, chat.Choice{}, 0, 0,
 			"tools[1]"},
+		{"a set that the client can run", Options{Mode: ModeNative}, []chat.Tool{plain, set}, named("set__b"), 3, 0, ""},
+		{"a set of its own protocol", Options{Mode: ModeNative, Server: Server{Protocol: chat.ProtocolAnthropic}},
+			[]chat.Tool{plain, set}, chat.Choice{}, 2, 0, ""},
+		{"a set that must be called as a whole", Options{Mode: ModeNative}, []chat.Tool{plain, set}, named("set"), 0, 0,
+			"tool_choice"},
 		{"one that must be called", Options{Mode: ModeNative}, []chat.Tool{search, plain}, named("web_search"), 0, 0,
 			"tool_choice"},
 		{"one of none must be called", Options{Mode: ModeNative}, []chat.Tool{search},

@@ -43,6 +43,8 @@ type Tool struct {
 
 	// Hosted says that the protocol's own server runs the tool, so that no other can offer it.
 	Hosted Hosting
+	// Members are what other servers can offer in its place: the client runs them.
+	Members []Tool
 	// Deferred says that the prompt does not describe the tool, since the conversation does. It can be called like
 	// any other.
 	Deferred bool
@@ -122,6 +124,7 @@ func (x Extra) Remembers() bool { return remembered[x.Protocol+"."+Protocol(x.Ke
 
 var remembered = map[Protocol]bool{
 	"anthropic.inside": true, "anthropic.blocks": true, "anthropic.defer_loading": true,
+	"anthropic.toolset_name": true,
 	"responses.instructions": true, "responses.namespace": true, "responses.additional_tools": true,
 	"responses.tool_search_output": true, "responses.item": true, "responses.defer_loading": true,
 }
@@ -155,7 +158,9 @@ func (x Extra) Fields() (names []string) {
 		for _, b := range blocks {
 			more, _ := b.(map[string]any)
 			for _, key := range slices.Sorted(maps.Keys(more)) {
-				names = append(names, "content."+key)
+				if key != "toolset_name" { // the name of the call holds it
+					names = append(names, "content."+key)
+				}
 			}
 		}
 	case !x.Remembers():

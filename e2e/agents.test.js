@@ -59,7 +59,7 @@ const agents = [
   {
     name: 'aider-chat', // it has no tools: the model writes its edit as text
     version: '0.86.2',
-    what: 'an edit as text',
+    does: 'edits a file',
     command: 'aider',
     install: aider,
     args: (task, note) => ['--model', 'openai/agent', '--edit-format', 'diff', '--yes-always', '--no-git', '--no-check-update', '--analytics-disable',
@@ -69,9 +69,11 @@ const agents = [
   },
 ];
 
+let python;
+
 /** Installs aider, which is written in Python. */
 async function aider(t, name, version) {
-  const { path, reason } = await pythonWith(`${name}==${version}`);
+  const { path, reason } = await (python ??= pythonWith(`${name}==${version}`));
   if (!path) t.skip(`${name}==${version} cannot be installed here: ${reason}`);
   return path && dirname(path);
 }
@@ -93,10 +95,9 @@ const backends = {
 };
 
 for (const agent of agents) for (const [backend, { mode, kind, speaks }] of Object.entries(backends)) {
-  if (agent.what ? mode !== 'text' : agent.how && backend === own) continue;
-  const what = agent.what ?? backend;
-  const row = { kind: 'agent', client: agent.name, version: agent.version, how: agent.how ?? 'chat completions', stream: true, what };
-  test(`${agent.name} ${agent.version}: ${agent.what ?? `reads a file, edits it and runs a command, with ${what}`}`, { timeout: 1_200_000 }, (t) => noted(row, async () => {
+  if (agent.how && backend === own) continue;
+  const row = { kind: 'agent', client: agent.name, version: agent.version, how: agent.how ?? 'chat completions', stream: true, what: backend };
+  test(`${agent.name} ${agent.version} ${agent.does ?? 'reads a file, edits it and runs a command'}, with ${backend}`, { timeout: 1_200_000 }, (t) => noted(row, async () => {
     const bin = await (agent.install ?? installed)(t, agent.name, agent.version, agent.command);
     if (!bin) return 'skipped';
     const dir = directory(t);

@@ -1,6 +1,6 @@
 """The Python package openai, through the tool rounds of matrix.test.js: prints one JSON line a case.
 
-usage: clients.py BASE_URL
+usage: clients.py BASE_URL USES  (JSON: how and model of each)
 """
 
 import json
@@ -9,7 +9,6 @@ import traceback
 
 from openai import OpenAI
 
-MODEL = "clients"
 CITIES = ["Paris", "Rome", "Oslo", "Lima", "Cairo", "Delhi", "Quito", "Seoul", "Turin", "Accra"]
 TOOLS = [
     {
@@ -33,14 +32,14 @@ def execute(asked, name, arguments):
     return f"mackerel over {args['city']}"
 
 
-def chat(client, asked, stream):
+def chat(client, model, asked, stream):
     messages = []
     tools = [{"type": "function", "function": tool} for tool in TOOLS]
 
     def ask():
         if not stream:
-            return client.chat.completions.create(model=MODEL, messages=messages, tools=tools)
-        with client.chat.completions.stream(model=MODEL, messages=messages, tools=tools) as events:
+            return client.chat.completions.create(model=model, messages=messages, tools=tools)
+        with client.chat.completions.stream(model=model, messages=messages, tools=tools) as events:
             for _ in events:
                 pass
             return events.get_final_completion()
@@ -62,15 +61,15 @@ def chat(client, asked, stream):
 
 
 def responses(stored):
-    def session(client, asked, stream):
+    def session(client, model, asked, stream):
         history = []
         previous = None
         tools = [{"type": "function", "strict": False, **tool} for tool in TOOLS]
 
         def ask(**body):
             if not stream:
-                return client.responses.create(model=MODEL, tools=tools, **body)
-            with client.responses.stream(model=MODEL, tools=tools, **body) as events:
+                return client.responses.create(model=model, tools=tools, **body)
+            with client.responses.stream(model=model, tools=tools, **body) as events:
                 for number, event in enumerate(events):
                     assert event.sequence_number == number, event
                 return events.get_final_response()
@@ -138,15 +137,15 @@ CASES = {
 def main():
     client = OpenAI(base_url=sys.argv[1], api_key="unused", max_retries=0, timeout=30)
     sessions = {"chat completions": chat, "responses with the history": responses(False), "responses with previous_response_id": responses(True)}
-    for name, session in sessions.items():
+    for use in json.loads(sys.argv[2]):
         for stream in (False, True):
             for what, case in CASES.items():
                 asked, fault = [], None
                 try:
-                    case(session(client, asked, stream), asked)
+                    case(sessions[use["how"]](client, use["model"], asked, stream), asked)
                 except Exception:  # whatever it is, it is the result
                     fault = traceback.format_exc()
-                print(json.dumps({"how": name, "stream": stream, "what": what, "fault": fault}), flush=True)
+                print(json.dumps({**use, "stream": stream, "what": what, "fault": fault}), flush=True)
 
 
 main()

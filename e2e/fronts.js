@@ -75,6 +75,8 @@ export const quiet = [
   { of: /^Responses \w+(\.\w+Call|ToolCall)\.call_id$/, why: 'the same' },
   { of: /^Gemini FunctionCall\.id$/, why: 'the same' },
   { of: /^Messages ToolUseBlockParam\.id$/, why: 'the same' },
+  { of: /^Messages (Browser|Computer)Toolset(\d+\.configs|Configs\.\w+)$/, why: 'members that are on are so by default; enabled has its own row' },
+  { of: /^Messages ToolResultBlockParam\.toolset_name$/, why: 'the call that it answers has it' },
   { of: /^Responses [\w.]+\.(id|status|execution)$/, why: 'of an item that is over; the server that made it is not asked for it again' },
   { of: /^Responses ResponseInputItem\.FunctionCallOutput\.name$/, why: 'the call that it answers has the name' },
   { of: /^Responses [\w.]+(Call|Output)\.namespace$/, why: 'tools are found by the namespaces that they stand in' },

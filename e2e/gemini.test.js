@@ -1,8 +1,11 @@
-// Google's SDK against a wield with a scripted model that only writes text: rounds of a call, whole and streamed.
+// Google's SDK with what may stand behind wield: rounds of a call, whole and streamed.
 
 import assert from 'node:assert/strict';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { GoogleGenAI, Type } from '@google/genai';
+import { standing, startAll } from './backends.js';
 import { noted, pinned } from './results.js';
 import { start } from './wield.js';
 
@@ -16,8 +19,8 @@ const tools = [{
 }];
 
 /** Asks once, and returns the parts of the answer and why it ended. */
-async function ask(ai, contents, stream) {
-  const params = { model: 'demo', contents, config: { tools, temperature: 0.5, topK: 4 } };
+async function ask(ai, model, contents, stream) {
+  const params = { model, contents, config: { tools, temperature: 0.5, topK: 4 } };
   const chunks = stream ? await ai.models.generateContentStream(params) : [await ai.models.generateContent(params)];
   const answer = { parts: [], reason: undefined };
   for await (const { candidates: [{ content, finishReason }] } of chunks) {
@@ -27,17 +30,17 @@ async function ask(ai, contents, stream) {
   return answer;
 }
 
-for (const stream of [false, true]) {
-  test(`a call and its result${stream ? ', streamed' : ''}`, (t) => noted({ ...row, stream, what: 'one call' }, async () => {
-    const server = await start(t, ['serve', '--listen', '127.0.0.1:0']);
+for (const { behind, model } of standing(row.how)) for (const stream of [false, true]) {
+  test(`a call and its result${stream ? ', streamed' : ''}, with ${behind}`, (t) => noted({ ...row, behind, stream, what: 'one call' }, async () => {
+    const server = await startAll(t, join(dirname(fileURLToPath(import.meta.url)), 'clients.scenario.yaml'));
     const ai = new GoogleGenAI({ apiKey: 'any', httpOptions: { baseUrl: server.url } });
     const contents = [{ role: 'user', parts: [{ text: 'What is the weather in Rome?' }] }];
-    const called = await ask(ai, contents, stream);
+    const called = await ask(ai, model, contents, stream);
     const { name, args } = called.parts.find((part) => part.functionCall).functionCall;
     assert.deepEqual({ name, args }, { name: 'get_weather', args: { city: 'Rome' } });
     assert.equal(called.reason, 'STOP');
     contents.push({ role: 'model', parts: called.parts }, { role: 'user', parts: [{ functionResponse: { name, response: { output: '18 degrees' } } }] });
-    const told = await ask(ai, contents, stream);
+    const told = await ask(ai, model, contents, stream);
     assert.match(told.parts.map((part) => part.text).join(''), /18 degrees/);
   }));
 }

@@ -1,6 +1,6 @@
-"""Python's libraries over the fronts, each through the tool rounds of clients.scenario.yaml: prints one JSON line a case.
+"""Python's libraries over the fronts, each through the tool rounds of clients.scenario.yaml: prints each case as a line of JSON.
 
-usage: libraries.py URL  (without /v1)
+usage: libraries.py URL CASES  (without /v1; JSON: client, how, model and stream of each)
 """
 
 import asyncio
@@ -12,7 +12,6 @@ import traceback
 
 URL = sys.argv[1]
 BASE = URL + "/v1"
-MODEL = "clients"
 os.environ.update(OPENAI_API_KEY="any", OPENAI_BASE_URL=BASE, ANTHROPIC_API_KEY="any", ANTHROPIC_BASE_URL=URL, OPENAI_AGENTS_DISABLE_TRACING="1",
                   LITELLM_LOCAL_MODEL_COST_MAP="True", LITELLM_MODE="PRODUCTION", DO_NOT_TRACK="1")
 
@@ -38,14 +37,14 @@ def expect(answers):
     assert "mackerel over Rome" in both or "mackerel over Oslo" in both, both
 
 
-def anthropic(stream):
+def anthropic(model, stream):
     import anthropic as sdk
 
     client = sdk.Anthropic(max_retries=0)
     tool = {"name": "get_weather", "description": "The weather in a city, now.", "input_schema": SCHEMA}
 
     def ask(messages):
-        body = {"model": MODEL, "max_tokens": 500, "messages": messages, "tools": [tool]}
+        body = {"model": model, "max_tokens": 500, "messages": messages, "tools": [tool]}
         if not stream:
             return client.messages.create(**body)
         with client.messages.stream(**body) as events:
@@ -64,14 +63,14 @@ def anthropic(stream):
     expect([say(ONE), say(BOTH)])
 
 
-def anthropic_runner(stream):
+def anthropic_runner(model, stream):
     import anthropic as sdk
 
     client = sdk.Anthropic(max_retries=0)
     tool = sdk.beta_tool(get_weather)
 
     def say(text):
-        runner = client.beta.messages.tool_runner(model=MODEL, max_tokens=500, messages=[{"role": "user", "content": text}], tools=[tool], stream=stream)
+        runner = client.beta.messages.tool_runner(model=model, max_tokens=500, messages=[{"role": "user", "content": text}], tools=[tool], stream=stream)
         for last in runner:
             if stream:
                 last = last.get_final_message()
@@ -81,16 +80,16 @@ def anthropic_runner(stream):
 
 
 def langchain(make):
-    def case(stream):
+    def case(model, stream):
         from langchain_core.messages import HumanMessage, ToolMessage
 
-        model = make().bind_tools([FUNCTION])
+        bound = make(model).bind_tools([FUNCTION])
 
         def ask(messages):
             if not stream:
-                return model.invoke(messages)
+                return bound.invoke(messages)
             whole = None
-            for chunk in model.stream(messages):
+            for chunk in bound.stream(messages):
                 whole = chunk if whole is None else whole + chunk
             return whole
 
@@ -109,28 +108,28 @@ def langchain(make):
 
 
 def langchain_openai(**options):
-    def make():
+    def make(model):
         from langchain_openai import ChatOpenAI
 
-        return ChatOpenAI(model=MODEL, max_retries=0, **options)
+        return ChatOpenAI(model=model, max_retries=0, **options)
 
     return make
 
 
-def langchain_anthropic():
+def langchain_anthropic(model):
     from langchain_anthropic import ChatAnthropic
 
-    return ChatAnthropic(model=MODEL, max_retries=0)
+    return ChatAnthropic(model=model, max_retries=0)
 
 
-def litellm(model, **options):
-    def case(stream):
+def litellm(prefix, **options):
+    def case(model, stream):
         import litellm as library
 
         library.suppress_debug_info = True
 
         def ask(messages):
-            body = {"model": model, "messages": messages, "tools": [FUNCTION], "num_retries": 0, **options}
+            body = {"model": prefix + model, "messages": messages, "tools": [FUNCTION], "num_retries": 0, **options}
             if not stream:
                 return library.completion(**body)
             return library.stream_chunk_builder(list(library.completion(stream=True, **body)), messages=messages)
@@ -152,10 +151,10 @@ def litellm(model, **options):
 
 
 def pydantic_ai(make):
-    def case(stream):
+    def case(model, stream):
         from pydantic_ai import Agent
 
-        agent = Agent(make(), tools=[get_weather], retries=0)
+        agent = Agent(make(model), tools=[get_weather], retries=0)
 
         async def say(text):
             async def watch(_, events):
@@ -172,22 +171,22 @@ def pydantic_ai(make):
     return case
 
 
-def pydantic_chat():
+def pydantic_chat(model):
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    return OpenAIChatModel(MODEL, provider=OpenAIProvider(base_url=BASE, api_key="any"))
+    return OpenAIChatModel(model, provider=OpenAIProvider(base_url=BASE, api_key="any"))
 
 
-def pydantic_responses():
+def pydantic_responses(model):
     from pydantic_ai.models.openai import OpenAIResponsesModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    return OpenAIResponsesModel(MODEL, provider=OpenAIProvider(base_url=BASE, api_key="any"))
+    return OpenAIResponsesModel(model, provider=OpenAIProvider(base_url=BASE, api_key="any"))
 
 
 def openai_agents(kind):
-    def case(stream):
+    def case(model, stream):
         import agents
         from openai import AsyncOpenAI
 
@@ -195,8 +194,8 @@ def openai_agents(kind):
 
         async def say(text):
             client = AsyncOpenAI(max_retries=0)
-            model = getattr(agents, kind)(model=MODEL, openai_client=client)
-            agent = agents.Agent(name="weather", model=model, tools=[agents.function_tool(get_weather)])
+            chosen = getattr(agents, kind)(model=model, openai_client=client)
+            agent = agents.Agent(name="weather", model=chosen, tools=[agents.function_tool(get_weather)])
             if not stream:
                 return (await agents.Runner.run(agent, text)).final_output
             result = agents.Runner.run_streamed(agent, text)
@@ -212,20 +211,20 @@ def openai_agents(kind):
     return case
 
 
-def smolagents(stream):
+def smolagents(model, stream):
     from smolagents import OpenAIModel, tool
 
     tools = [tool(get_weather)]
-    model = OpenAIModel(model_id=MODEL, api_base=BASE, api_key="any")
+    chosen = OpenAIModel(model_id=model, api_base=BASE, api_key="any")
 
     def say(text):
         messages = [{"role": "user", "content": [{"type": "text", "text": text}]}]
         if stream:
-            calls = [d for delta in model.generate_stream(messages, tools_to_call_from=tools) for d in delta.tool_calls or []]
+            calls = [d for delta in chosen.generate_stream(messages, tools_to_call_from=tools) for d in delta.tool_calls or []]
             name = "".join(call.function.name or "" for call in calls if call.index in (0, None))
             arguments = "".join(call.function.arguments or "" for call in calls if call.index in (0, None))
         else:
-            call = model.generate(messages, tools_to_call_from=tools).tool_calls[0].function
+            call = chosen.generate(messages, tools_to_call_from=tools).tool_calls[0].function
             name, arguments = call.name, call.arguments
         assert name == "get_weather", name
         return get_weather(**(json.loads(arguments) if isinstance(arguments, str) else arguments))
@@ -233,7 +232,7 @@ def smolagents(stream):
     expect([say(ONE), say(BOTH)])
 
 
-def instructor(stream):
+def instructor(model, stream):
     import instructor as library
     from openai import OpenAI
     from pydantic import BaseModel
@@ -243,7 +242,7 @@ def instructor(stream):
 
     get_weather_arguments.__name__ = "get_weather"
     client = library.from_openai(OpenAI(max_retries=0), mode=library.Mode.TOOLS)
-    body = {"model": MODEL, "messages": [{"role": "user", "content": ONE}], "max_retries": 0}
+    body = {"model": model, "messages": [{"role": "user", "content": ONE}], "max_retries": 0}
     if not stream:
         assert client.chat.completions.create(response_model=get_weather_arguments, **body).city == "Paris"
         return
@@ -251,7 +250,7 @@ def instructor(stream):
     assert parts and parts[-1].city == "Paris", parts
 
 
-def google(stream):
+def google(model, stream):
     from google import genai
     from google.genai import types
 
@@ -259,7 +258,7 @@ def google(stream):
     config = types.GenerateContentConfig(tools=[get_weather])
 
     def say(text):
-        chat = client.chats.create(model=MODEL, config=config)
+        chat = client.chats.create(model=model, config=config)
         if not stream:
             return chat.send_message(text).text
         return "".join(chunk.text or "" for chunk in chat.send_message_stream(text))
@@ -267,16 +266,16 @@ def google(stream):
     expect([say(ONE), say(BOTH)])
 
 
-def ollama(stream):
+def ollama(model, stream):
     import ollama as library
 
     client = library.Client(host=URL)
 
     def ask(messages):
         if not stream:
-            return client.chat(model=MODEL, messages=messages, tools=[get_weather]).message
+            return client.chat(model=model, messages=messages, tools=[get_weather]).message
         text, calls = "", []
-        for chunk in client.chat(model=MODEL, messages=messages, tools=[get_weather], stream=True):
+        for chunk in client.chat(model=model, messages=messages, tools=[get_weather], stream=True):
             text += chunk.message.content or ""
             calls += chunk.message.tool_calls or []
         return library.Message(role="assistant", content=text, tool_calls=calls or None)
@@ -300,9 +299,9 @@ CASES = {
     ("langchain-openai", "chat completions"): langchain(langchain_openai()),
     ("langchain-openai", "responses"): langchain(langchain_openai(use_responses_api=True)),
     ("langchain-anthropic", "Messages"): langchain(langchain_anthropic),
-    ("litellm", "chat completions"): litellm("openai/" + MODEL, api_base=BASE),
-    ("litellm", "Messages"): litellm("anthropic/" + MODEL, api_base=URL),
-    ("litellm", "Ollama"): litellm("ollama_chat/" + MODEL, api_base=URL),
+    ("litellm", "chat completions"): litellm("openai/", api_base=BASE),
+    ("litellm", "Messages"): litellm("anthropic/", api_base=URL),
+    ("litellm", "Ollama"): litellm("ollama_chat/", api_base=URL),
     ("pydantic-ai-slim", "chat completions"): pydantic_ai(pydantic_chat),
     ("pydantic-ai-slim", "responses"): pydantic_ai(pydantic_responses),
     ("openai-agents", "chat completions"): openai_agents("OpenAIChatCompletionsModel"),
@@ -320,21 +319,19 @@ def load():
     import pydantic_ai.models.openai, pydantic_ai.providers.openai  # noqa: E401, F401
 
 
-def run(key, stream):
+def run(case):
     fault = None
     try:
-        CASES[key](stream)
+        CASES[case["client"], case["how"]](case["model"], case["stream"])
     except Exception:  # whatever it is, it is the result
         fault = traceback.format_exc()
-    return json.dumps({"client": key[0], "how": key[1], "stream": stream, "fault": fault})
+    return json.dumps({**case, "fault": fault})
 
 
 def main():
     load()
-    only = sys.argv[2:]
-    keys = [key for key in CASES if not only or key[0] in only]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        for line in pool.map(lambda case: run(*case), [(key, stream) for key in keys for stream in (False, True)]):
+        for line in pool.map(run, json.loads(sys.argv[2])):
             print(line, flush=True)
 
 

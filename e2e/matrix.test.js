@@ -1,8 +1,8 @@
-// Clients of the OpenAI protocols, of Anthropic's and of Ollama's in front of a model that only writes text: every client, streamed and whole, makes the same
-// tool rounds. What a client is given, and what it must come back with, does not depend on the client.
+// Clients of the OpenAI protocols, of Anthropic's and of Ollama's, with all that may stand behind wield: every client, streamed and
+// whole, makes the same tool rounds. What a client is given, and what it must come back with, does not depend on the client.
 
 import assert from 'node:assert/strict';
-import { suite, test } from 'node:test';
+import { test } from 'node:test';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { generateText, jsonSchema, stepCountIs, streamText, tool as aiTool } from 'ai';
@@ -17,13 +17,12 @@ import { createTool } from '@mastra/core/tools';
 import { Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, run, setTracingDisabled, tool as agentTool, user } from '@openai/agents';
 import { Ollama } from 'ollama';
 import OpenAI from 'openai';
+import { standing, startAll } from './backends.js';
 import { noted, pinned } from './results.js';
-import { start } from './wield.js';
 
 setTracingDisabled(true);
 
 const scenario = join(dirname(fileURLToPath(import.meta.url)), 'clients.scenario.yaml');
-const model = 'clients';
 
 /** The tools: what they are called with is kept in `asked`. */
 function toolbox(asked) {
@@ -72,7 +71,7 @@ function chatSession(server, tools, stream) {
   return async (text) => {
     messages.push({ role: 'user', content: text });
     for (;;) {
-      const body = { model, messages, tools: offered };
+      const body = { model: server.model, messages, tools: offered };
       const completion = stream
         ? await openai.chat.completions.stream(body).finalChatCompletion()
         : await openai.chat.completions.create(body);
@@ -96,7 +95,7 @@ function runToolsSession(server, tools, stream) {
   }));
   return async (text) => {
     messages.push({ role: 'user', content: text });
-    const runner = openai.chat.completions.runTools({ model, messages, tools: offered, stream });
+    const runner = openai.chat.completions.runTools({ model: server.model, messages, tools: offered, stream });
     const answer = await runner.finalContent();
     messages = runner.messages;
     return answer;
@@ -112,7 +111,7 @@ function responsesSession(server, tools, stream, { stored }) {
   return async (text) => {
     let input = [{ role: 'user', content: text }];
     for (;;) {
-      const body = { model, tools: offered };
+      const body = { model: server.model, tools: offered };
       if (stored) Object.assign(body, { input, previous_response_id: previous });
       else Object.assign(body, { input: [...history, ...input], store: false });
       const response = stream ? await streamedResponse(openai, body) : await openai.responses.create(body);
@@ -160,7 +159,7 @@ function messagesSession(server, tools, stream, { thinking }) {
   return async (text) => {
     messages.push({ role: 'user', content: [{ type: 'text', text, cache_control: { type: 'ephemeral' } }] });
     for (;;) {
-      const body = { model, max_tokens: 2048, system: 'Answer with the tools.', messages, tools: offered, thinking };
+      const body = { model: server.model, max_tokens: 2048, system: 'Answer with the tools.', messages, tools: offered, thinking };
       const message = stream ? await streamedMessage(anthropic, body) : await anthropic.messages.create(body);
       messages.push({ role: 'assistant', content: message.content });
       const calls = message.content.filter((block) => block.type === 'tool_use');
@@ -209,7 +208,7 @@ function agentsSession(server, tools, stream, { api }) {
   const agent = new Agent({
     name: 'clients',
     instructions: 'Answer with the tools.',
-    model: new { chat: OpenAIChatCompletionsModel, responses: OpenAIResponsesModel }[api](openai, model),
+    model: new { chat: OpenAIChatCompletionsModel, responses: OpenAIResponsesModel }[api](openai, server.model),
     tools: tools.map(({ name, description, parameters, run: execute }) => agentTool({ name, description, parameters, strict: false, execute, errorFunction: (_, err) => `Error: ${err.message}` })),
   });
   let history = [];
@@ -249,7 +248,7 @@ function aiSession(server, tools, stream, { provider, maxOutputTokens }) {
 }
 
 function langchainSession(server, tools, stream, { responses }) {
-  const chat = new ChatOpenAI({ model, apiKey: 'unused', maxRetries: 0, useResponsesApi: responses, configuration: { baseURL: server.baseURL } }).bindTools(
+  const chat = new ChatOpenAI({ model: server.model, apiKey: 'unused', maxRetries: 0, useResponsesApi: responses, configuration: { baseURL: server.baseURL } }).bindTools(
     tools.map(({ name, description, parameters }) => ({ type: 'function', function: { name, description, parameters } })),
   );
   const messages = [];
@@ -271,10 +270,10 @@ function langchainSession(server, tools, stream, { responses }) {
 
 function mastraSession(server, tools, stream) {
   const agent = new MastraAgent({
-    id: model,
-    name: model,
+    id: 'clients',
+    name: 'clients',
     instructions: 'Answer with the tools.',
-    model: { id: `wield/${model}`, url: server.baseURL, apiKey: 'unused' },
+    model: { id: `wield/${server.model}`, url: server.baseURL, apiKey: 'unused' },
     tools: Object.fromEntries(tools.map(({ name, description, parameters, run: execute }) => [
       name, createTool({ id: name, description, inputSchema: jsonSchema(parameters), execute }),
     ])),
@@ -300,8 +299,8 @@ function ollamaSession(server, tools, stream, { named, think }) {
   return async (text) => {
     messages.push({ role: 'user', content: text });
     for (;;) {
-      const body = { model: `${model}:latest`, messages, tools: offered, think, keep_alive: '1m', options: { temperature: 0, num_ctx: 4096 } };
-      const message = stream ? await streamedLines(ollama, body) : (await ollama.chat(body)).message;
+      const body = { model: `${server.model}:latest`, messages, tools: offered, think, keep_alive: '1m', options: { temperature: 0, num_ctx: 4096 } };
+      const message = stream ? await streamedLines(ollama, body, server.model) : (await ollama.chat(body)).message;
       messages.push(message);
       if (!message.tool_calls?.length) return message.content;
       for (const call of message.tool_calls) {
@@ -314,7 +313,7 @@ function ollamaSession(server, tools, stream, { named, think }) {
 }
 
 /** Reads a stream line by line, and holds it to the rules of the protocol. */
-async function streamedLines(ollama, body) {
+async function streamedLines(ollama, body, model) {
   const message = { role: 'assistant', content: '', tool_calls: [] };
   let last;
   for await (const part of await ollama.chat({ ...body, stream: true })) {
@@ -344,14 +343,14 @@ const clients = {
   '@langchain/openai, chat completions': [langchainSession, { responses: false }],
   '@langchain/openai, responses': [langchainSession, { responses: true }],
   '@mastra/core, chat completions': [mastraSession],
-  'ai with @ai-sdk/openai, responses': [aiSession, { provider: (server) => createOpenAI(settings(server)).responses(model) }],
-  'ai with @ai-sdk/openai, chat completions': [aiSession, { provider: (server) => createOpenAI(settings(server)).chat(model) }],
-  'ai with @ai-sdk/openai-compatible, chat completions': [aiSession, { provider: (server) => createOpenAICompatible(settings(server))(model) }],
+  'ai with @ai-sdk/openai, responses': [aiSession, { provider: (server) => createOpenAI(settings(server)).responses(server.model) }],
+  'ai with @ai-sdk/openai, chat completions': [aiSession, { provider: (server) => createOpenAI(settings(server)).chat(server.model) }],
+  'ai with @ai-sdk/openai-compatible, chat completions': [aiSession, { provider: (server) => createOpenAICompatible(settings(server))(server.model) }],
   '@anthropic-ai/sdk, Messages': [messagesSession, {}],
   '@anthropic-ai/sdk, Messages with thinking': [messagesSession, { thinking: { type: 'enabled', budget_tokens: 1024 } }],
   'ollama, results by the name of the tool': [ollamaSession, { named: true }],
   'ollama, results in their order, with think': [ollamaSession, { named: false, think: true }],
-  'ai with @ai-sdk/anthropic, Messages': [aiSession, { provider: (server) => createAnthropic(settings(server))(model), maxOutputTokens: 2048 }],
+  'ai with @ai-sdk/anthropic, Messages': [aiSession, { provider: (server) => createAnthropic(settings(server))(server.model), maxOutputTokens: 2048 }],
 };
 
 const cases = {
@@ -379,21 +378,21 @@ const cases = {
   },
 };
 
-for (const [name, [session, options]] of Object.entries(clients)) {
-  const [client] = name.split(', ');
-  const how = name.slice(client.length + 2);
-  suite(name, () => {
-    for (const stream of [false, true]) {
-      test(stream ? 'streamed' : 'whole', async (t) => {
-        const upstream = await start(t, ['script', 'serve', '--listen', '127.0.0.1:0', scenario]);
-        const server = await start(t, ['serve', '--listen', '127.0.0.1:0', '--upstream', upstream.baseURL, '--model', model]);
+test('clients, with all that may stand behind wield', async (t) => {
+  const server = await startAll(t, scenario);
+  for (const [name, [session, options]] of Object.entries(clients)) {
+    const [client] = name.split(', ');
+    const how = name.slice(client.length + 2);
+    for (const { behind, model } of standing(how)) for (const stream of [false, true]) {
+      await t.test(`${name}, ${stream ? 'streamed' : 'whole'}, with ${behind}`, async (t) => {
         for (const [what, play] of Object.entries(cases)) {
           await t.test(what, async () => {
             const asked = [];
-            await noted({ kind: 'library', client, version: pinned(client), how, stream, what }, () => play(session(server, toolbox(asked), stream, options), asked));
+            const row = { kind: 'library', client, version: pinned(client), how, behind, stream, what };
+            await noted(row, () => play(session({ ...server, model }, toolbox(asked), stream, options), asked));
           });
         }
       });
     }
-  });
-}
+  }
+});

@@ -30,7 +30,7 @@ export function pinned(client) {
   }).join(' with ');
 }
 
-const name = ({ kind, client, how, stream, what }) => [kind, client, how, stream, what].join('\t');
+const name = ({ kind, client, how, behind, stream, what }) => [kind, client, how, behind, stream, what].join('\t');
 
 function read(lines) {
   const rows = readFileSync(lines, 'utf8').trim().split('\n').map((line) => JSON.parse(line));

@@ -16,6 +16,7 @@ import (
 // A clientResult is how one case of a client of e2e ended, as the run noted it.
 type clientResult struct {
 	Kind, Client, Version, How, What string
+	Behind                           string // what stood behind wield, of a library
 	Stream                           bool
 	Outcome                          string // passed, failed or skipped
 }
@@ -164,10 +165,11 @@ func (c *clientTable) cell(row [3]string, what string) string {
 		if r.Outcome == "passed" {
 			passed = append(passed, form)
 		} else {
-			other = append(other, form+": "+r.Outcome)
+			other = append(other, form+" with "+r.Behind+": "+r.Outcome)
 		}
 	}
 	slices.Sort(passed)
+	passed = slices.Compact(passed)
 	if len(passed)+len(other) == 0 {
 		return "not run"
 	}

@@ -32,7 +32,8 @@ var messagesFront = &clientProtocol{
 }
 
 func messagesHead(h head) anthropic.ResponseOptions {
-	return anthropic.ResponseOptions{ID: newID("msg_"), Model: h.model, Thinking: anthropic.ThinkingOf(h.req)}
+	return anthropic.ResponseOptions{ID: newID("msg_"), Model: h.model, Thinking: anthropic.ThinkingOf(h.req),
+		Request: h.req}
 }
 
 // countTokens answers POST /v1/messages/count_tokens with an estimate. No model is asked.

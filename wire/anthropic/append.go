@@ -491,7 +491,8 @@ func (w *requestWriter) part(m *chat.Message, i int) *chat.Error {
 // text writes a text, or the block that it is the text of.
 func (w *requestWriter) text(p *chat.Part) {
 	kind := typeOf(p.Raw) // a reference has a definition as its text
-	if p.Protocol == chat.ProtocolAnthropic && kind != "" && (textOf(p.Raw) == p.Text || kind == "tool_reference") {
+	if p.Protocol == chat.ProtocolAnthropic && kind != "" &&
+		(textOf(p.Raw) == p.Text || kind == "tool_reference" || string(p.Raw) == p.Text) {
 		w.b = append(w.b, p.Raw...)
 		return
 	}
@@ -563,7 +564,11 @@ func (w *requestWriter) call(c *chat.Call, more []byte) {
 	w.item()
 	w.b = append(w.b, `{"type":"tool_use","id":`...)
 	w.b = shape.AppendQuoted(w.b, serverID(c.ID))
-	w.str("name", c.Name)
+	name := c.Name
+	if family := familyOf(more); family != "" {
+		name = strings.TrimPrefix(name, memberName(family, ""))
+	}
+	w.str("name", name)
 	w.key("input")
 	w.b = appendInput(w.b, c.Arguments)
 	if more != nil {

@@ -158,6 +158,8 @@ func (d *requestReader) reader(kind string) func(t *partialMessage) {
 		return d.documentBlock
 	case "search_result", "tool_reference":
 		return d.readable
+	case "browser_state":
+		return d.verbatim
 	case "thinking":
 		return d.thinkingBlock
 	case "tool_use":
@@ -282,7 +284,13 @@ func (d *requestReader) source() (s source) {
 
 // located reads an image or document whose content is there, or at an address. Any other is kept raw.
 func (d *requestReader) located(t *partialMessage, p chat.Part) {
-	raw := d.ahead()
+	switch sourceType(d.Bytes[d.Pos:]) {
+	case "base64", "url", "":
+	default: // a file of the server's, which only it has
+		raw := d.Raw()
+		t.add(chat.Part{Kind: chat.PartOpaque, Name: typeOf(raw), Raw: raw, Protocol: chat.ProtocolAnthropic})
+		return
+	}
 	var s source
 	var more rest
 	d.Members(func(key string) {
@@ -307,15 +315,11 @@ func (d *requestReader) located(t *partialMessage, p chat.Part) {
 			return
 		}
 		p.Data, p.MediaType = data, s.media
-	case s.kind == "url" && s.url != "":
-		p.URL = s.url
-	case s.kind == "":
+	case s.url == "":
 		d.RefuseAt("source", jsonbody.CodeMissing, "this must say where the content is")
 		return
-	default: // a file of the server's, which only it has
-		p = chat.Part{Kind: chat.PartOpaque, Name: typeOf(raw), Raw: raw, Protocol: chat.ProtocolAnthropic}
-		t.add(p)
-		return
+	default:
+		p.URL = s.url
 	}
 	more.set(&p)
 	t.add(p)
@@ -339,6 +343,12 @@ func (d *requestReader) documentBlock(t *partialMessage) {
 func (d *requestReader) readable(t *partialMessage) {
 	raw := d.Raw()
 	t.add(chat.Part{Text: textOf(raw), Raw: raw, Protocol: chat.ProtocolAnthropic})
+}
+
+// verbatim keeps a block whole, which is text as it stands to everybody else.
+func (d *requestReader) verbatim(t *partialMessage) {
+	raw := d.Raw()
+	t.add(chat.Part{Text: string(raw), Raw: raw, Protocol: chat.ProtocolAnthropic})
 }
 
 func (d *requestReader) thinkingBlock(t *partialMessage) {
@@ -389,11 +399,14 @@ func (d *requestReader) useBlock(t *partialMessage) {
 		d.RefuseAt("name", jsonbody.CodeMissing, "a call must have the name of its tool")
 		return
 	}
+	object := more.object()
+	if family := familyOf(object); family != "" {
+		c.Name = memberName(family, c.Name)
+	}
 	if c.ID == "" { // its result, if it has one, cannot be told
 		c.ID = fmt.Sprintf("call_%d_%d", len(d.req.Messages), len(t.Calls))
 	}
 	t.Calls = append(t.Calls, c)
-	object := more.object()
 	if object == nil {
 		object = json.RawMessage("{}")
 	}

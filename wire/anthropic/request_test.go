@@ -24,6 +24,9 @@ func TestRequests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if c.name == "images" && len(req.Unread) > 0 { // one is kept whole
+				t.Errorf("%v are said to be lost", req.Unread)
+			}
 			o := RequestOptions{Stream: req.Stream}
 			out, err := AppendRequest(nil, req, o)
 			if err != nil {

@@ -66,6 +66,10 @@ func typedTool(t *chat.Tool, kind string, raw []byte) {
 			return
 		}
 	}
+	t.Members = membersOf(kind, raw)
+	if len(t.Members) > 0 {
+		t.Members[0].Opaque = slices.DeleteFunc(t.Opaque, func(x chat.Extra) bool { return x.Key == "configs" })
+	}
 	t.Opaque = nil
 	if t.Name == "" {
 		t.Name = kind

@@ -77,3 +77,63 @@ func TestTypedTools(t *testing.T) {
 		}
 	}
 }
+
+// TestToolsets shows that the tools of a set that clients run are told one by one to a model that was not trained on
+// them, that its calls name the set to the client, and that a server of the protocol gets all of it as it came.
+func TestToolsets(t *testing.T) {
+	const computer = `{"type":"computer_toolset_20260801","configs":{"zoom":{"enabled":false}}}`
+	const use = `{"type":"tool_use","id":"toolu_a","name":"left_click","toolset_name":"computer","input":{"coordinate":[3,4]}}`
+	const state = `{"type":"browser_state","tabs":[]}`
+	body := `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[` + use +
+		`]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_a","content":[` + state +
+		`]}]}],"tools":[` + computer + `,{"type":"browser_toolset_20260801","configs":{"file_upload":{"enabled":true}}}]}`
+	req, err := DecodeRequest([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]*chat.Tool{}
+	for i := range req.Tools {
+		for j := range req.Tools[i].Members {
+			m := &req.Tools[i].Members[j]
+			names[m.Name] = m
+			if !json.Valid(m.Parameters) || m.Description == "" {
+				t.Errorf("%s takes %s", m.Name, m.Parameters)
+			}
+		}
+	}
+	if len(names) != 16+28 || names["computer__zoom"] != nil || names["browser__javascript_exec"] != nil ||
+		names["browser__file_upload"] == nil {
+		t.Errorf("%d tools: %v", len(names), slices.Sorted(maps.Keys(names)))
+	}
+	if got := string(names["computer__scroll"].Parameters); !strings.HasSuffix(got,
+		`,"required":["scroll_direction","scroll_amount"]}`) || !strings.Contains(got, `"text":{"type":"string","description":"Keys`) {
+		t.Errorf("scroll takes %s", got)
+	}
+	if c := req.Messages[1].Calls[0]; c.Name != "computer__left_click" {
+		t.Errorf("the call that the model made is one of %s", c.Name)
+	}
+	if p := req.Messages[2].Parts[0]; p.Text != state {
+		t.Errorf("the result says %q", p.Text)
+	}
+	out, err := AppendRequest(nil, req, RequestOptions{})
+	for _, want := range []string{`"name":"left_click"`, `"toolset_name":"computer"`, state, computer} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("the server gets %s without %s, %v", out, want, err)
+		}
+	}
+	call := chat.Call{ID: "a", Name: "computer__left_click", Arguments: "{}", Complete: true}
+	r, w := NewResponse(ResponseOptions{ID: "x", Request: req}), NewStreamWriter(ResponseOptions{ID: "x", Request: req})
+	var stream []byte
+	for _, e := range []chat.Event{
+		{Kind: chat.KindCallStart, Detail: nil, ID: call.ID, Name: call.Name},
+		{Kind: chat.KindCallEnd, Detail: &call},
+		{Kind: chat.KindFinish, Detail: &chat.Finish{Reason: chat.FinishCalls}},
+	} {
+		r.Add(e)
+		stream = w.Append(stream, e)
+	}
+	const want = `"name":"left_click","toolset_name":"computer","input":{}}`
+	if got := string(r.Append(nil)); !strings.Contains(got, want) || !strings.Contains(string(stream), want) {
+		t.Errorf("the client gets %s and %s", got, stream)
+	}
+}

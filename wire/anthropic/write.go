@@ -59,6 +59,7 @@ type ResponseOptions struct {
 	ID       string // such as msg_...; also the stem of ids for calls that come without one
 	Model    string // as the client knows it
 	Thinking Thinking
+	Request  *chat.Request // that it answers; nil: it declares no sets of tools
 }
 
 // blockKind is the type of a block that is written.
@@ -295,8 +296,7 @@ func (w *StreamWriter) appendCall(dst []byte, id, name string) []byte {
 	dst = w.begin(dst, useBlock)
 	dst = append(dst, `{"type":"tool_use","id":`...)
 	dst = appendCallID(dst, id, w.o.ID, w.calls)
-	dst = append(dst, `,"name":`...)
-	dst = shape.AppendQuoted(dst, name)
+	dst = appendName(dst, w.o.Request, name)
 	dst = append(dst, `,"input":{}}}`+"\n\n"...)
 	w.calls++
 	w.sent = false
@@ -534,8 +534,7 @@ func (r *Response) addCall(c *chat.Call) {
 	r.next()
 	r.content = append(r.content, `{"type":"tool_use","id":`...)
 	r.content = appendCallID(r.content, c.ID, r.o.ID, r.calls)
-	r.content = append(r.content, `,"name":`...)
-	r.content = shape.AppendQuoted(r.content, c.Name)
+	r.content = appendName(r.content, r.o.Request, c.Name)
 	r.content = append(r.content, `,"input":`...)
 	r.content = appendInput(r.content, c.Arguments)
 	r.content = append(r.content, '}')

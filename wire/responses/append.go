@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"wield/chat"
 	"wield/schema/shape"
@@ -217,7 +218,11 @@ func (w *requestWriter) part(p *chat.Part, text string) *chat.Error {
 		if p.Name != "" {
 			w.str("filename", p.Name)
 		}
-		w.str("file_data", jsonbody.Location(p, "application/octet-stream"))
+		key := "file_data"
+		if p.URL != "" && !strings.HasPrefix(p.URL, "data:") {
+			key = "file_url"
+		}
+		w.str(key, jsonbody.Location(p, "application/octet-stream"))
 	case chat.PartAudio:
 		return chat.Errorf(chat.ErrBadRequest, "this protocol takes no audio")
 	default:

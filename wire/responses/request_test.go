@@ -366,6 +366,24 @@ func TestLongRequests(t *testing.T) {
 	}
 }
 
+// TestFilesSent shows that a file reaches a server by the field that says where it is.
+func TestFilesSent(t *testing.T) {
+	for _, tt := range []struct{ sent, want string }{
+		{`"file_url":"https://x/y.pdf"`, `"file_url":"https://x/y.pdf"`},
+		{`"file_data":"data:text/plain;base64,aGk="`, `"file_data":"data:text/plain;base64,aGk="`},
+		{`"file_data":"aGk="`, `"file_data":"data:application/octet-stream;base64,aGk="`},
+	} {
+		req, err := DecodeRequest([]byte(`{"input":[{"role":"user","content":[{"type":"input_file",` + tt.sent + `}]}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := AppendRequest(nil, &req.Request, RequestOptions{})
+		if err != nil || !strings.Contains(string(out), `{"type":"input_file",`+tt.want+`}`) {
+			t.Errorf("%s is sent as %s, %v", tt.sent, out, err)
+		}
+	}
+}
+
 // FuzzRequest reads anything: no panic, and what is read can be written and read again.
 func FuzzRequest(f *testing.F) {
 	f.Add(
