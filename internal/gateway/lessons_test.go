@@ -310,7 +310,7 @@ func TestL09_IDsPerTarget(t *testing.T) {
 		*sent = string(body)
 		fmt.Fprint(w, `{"choices":[{"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}`)
 	}))
-	mistral := openai.New(openai.Options{URL: backend.URL + "/v1", CallIDs: wire.CallIDsNine})
+	mistral := openai.New(openai.Options{URL: backend.URL + "/v1", Request: wire.RequestOptions{CallIDs: wire.CallIDsNine}})
 	t.Cleanup(func() {
 		mistral.Close()
 		backend.Close()

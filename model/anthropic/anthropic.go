@@ -30,13 +30,8 @@ type Options struct {
 	Key     string      // sent as x-api-key; empty: none is sent
 	Headers http.Header // sent with every request; they win over those that a Model sets itself
 	Model   string      // name of the model there; empty: the request's
-	// bound on answers to requests that have none; 0: anthropic.DefaultMaxTokens of wire/anthropic
-	MaxTokens int
-	// further fields of a client's request that the server understands, perhaps for a header anthropic-beta
-	Forward []string
-
-	// SystemInside says that the server takes instructions among the messages, wherever a client put them.
-	SystemInside bool
+	// what the server understands; Model and Stream are filled in
+	Request anthropic.RequestOptions
 
 	exchange.Connection
 }
@@ -60,7 +55,7 @@ func New(o Options) *Model {
 		Header:     header,
 		Headers:    o.Headers,
 		Speaks:     chat.ProtocolAnthropic,
-		Knows:      (&anthropic.RequestOptions{Forward: o.Forward}).Understands,
+		Knows:      o.Request.Understands,
 		Asked:      withBetas,
 		Lacks:      []string{"seed", "logprobs", "messages.name", "messages.content.detail"},
 		Connection: o.Connection,
@@ -106,13 +101,9 @@ func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 type protocol struct{ o *Options }
 
 func (p protocol) AppendRequest(dst []byte, req *chat.Request, stream bool) ([]byte, error) {
-	return anthropic.AppendRequest(dst, req, anthropic.RequestOptions{
-		Model:        p.o.Model,
-		Stream:       stream,
-		MaxTokens:    p.o.MaxTokens,
-		Forward:      p.o.Forward,
-		SystemInside: p.o.SystemInside,
-	})
+	o := p.o.Request
+	o.Model, o.Stream = p.o.Model, stream
+	return anthropic.AppendRequest(dst, req, o)
 }
 
 func (protocol) NewReader(*chat.Request) exchange.Reader { return &anthropic.StreamReader{} }

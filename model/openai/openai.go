@@ -34,14 +34,7 @@ type Options struct {
 	AlwaysStream bool // ask for a stream even so, for servers behind something that cuts silent connections
 	NoUsage      bool // the server does not know stream_options
 
-	// What the server understands: see the fields of the same names of openai.RequestOptions in wire/openai.
-	Developer           bool
-	MaxCompletionTokens bool
-	Reasoning           string
-	EmptyContent        openai.EmptyContent
-	Constrain           openai.Constrain
-	CallIDs             openai.CallIDs
-	Forward             []string
+	Request openai.RequestOptions // what the server understands; Model, Stream and Usage are filled in
 
 	exchange.Connection
 }
@@ -65,7 +58,7 @@ func New(o Options) *Model {
 		Header:       header,
 		Headers:      o.Headers,
 		Speaks:       chat.ProtocolOpenAI,
-		Knows:        func(key string) bool { return slices.Contains(o.Forward, key) },
+		Knows:        func(key string) bool { return slices.Contains(o.Request.Forward, key) },
 		NoStream:     o.NoStream,
 		AlwaysStream: o.AlwaysStream,
 		NotFound:     protocol{&o}.suggest,
@@ -103,18 +96,9 @@ func (m *Model) Relay(ctx context.Context, q exchange.Relayed) (*http.Response, 
 type protocol struct{ o *Options }
 
 func (p protocol) AppendRequest(dst []byte, req *chat.Request, stream bool) ([]byte, error) {
-	return openai.AppendRequest(dst, req, openai.RequestOptions{
-		Model:               p.o.Model,
-		Stream:              stream,
-		Usage:               !p.o.NoUsage,
-		Developer:           p.o.Developer,
-		MaxCompletionTokens: p.o.MaxCompletionTokens,
-		Reasoning:           p.o.Reasoning,
-		EmptyContent:        p.o.EmptyContent,
-		Constrain:           p.o.Constrain,
-		CallIDs:             p.o.CallIDs,
-		Forward:             p.o.Forward,
-	})
+	o := p.o.Request
+	o.Model, o.Stream, o.Usage = p.o.Model, stream, !p.o.NoUsage
+	return openai.AppendRequest(dst, req, o)
 }
 
 func (protocol) NewReader(*chat.Request) exchange.Reader { return &openai.StreamReader{} }

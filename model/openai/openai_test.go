@@ -17,6 +17,7 @@ import (
 
 	"wield/chat"
 	"wield/model/exchange"
+	"wield/wire/openai"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -207,7 +208,7 @@ func TestWhatIsSent(t *testing.T) {
 		stream       bool
 		accept, body string
 	}{
-		{Options{Key: "secret", Model: "there", Forward: []string{"keep_alive"},
+		{Options{Key: "secret", Model: "there", Request: openai.RequestOptions{Forward: []string{"keep_alive"}},
 			Headers: http.Header{"x-team": {"blue"}}}, true,
 			"text/event-stream, application/json",
 			`{"model":"there","messages":[{"role":"user","content":"hi"}],"stream":true,"stream_options":{"include_usage":true},"keep_alive":"5m"}`},
