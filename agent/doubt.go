@@ -16,7 +16,7 @@ const doubtful = "The call was not run: a line of back-ticks inside of the block
 	"Write the block again, between fences that are longer than any fence in it, such as ````."
 
 // doubt makes attempts of the calls whose block may have ended too early.
-func (t *turn) doubt() {
+func (t *answerCollector) doubt() {
 	if len(t.raw) != t.last+1 {
 		return // nobody tells what was written
 	}

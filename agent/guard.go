@@ -10,13 +10,13 @@ import (
 	"wield/chat"
 )
 
-// A mark stands for a call or a result, so that two can be compared.
-type mark [sha256.Size]byte
+// A fingerprint stands for a call or a result, so that two can be compared.
+type fingerprint [sha256.Size]byte
 
 // A streak counts how often one call was made, in a row, with one result.
 type streak struct {
 	count  int // results that were the same
-	result mark
+	result fingerprint
 }
 
 // blocked begins the result of a call that the guard did not let run; repeated begins the note on one that it did.
@@ -53,11 +53,11 @@ func ordinal(n int) string {
 }
 
 // markCall returns the mark of a call: its name and its arguments, however they are written.
-func markCall(c *chat.Call) mark {
+func markCall(c *chat.Call) fingerprint {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q ", c.Name)
 	h.Write(plainJSON(c.Arguments))
-	return mark(h.Sum(nil))
+	return fingerprint(h.Sum(nil))
 }
 
 // plainJSON returns JSON text with sorted keys and without white space. Numbers stay as they are written. What is no
@@ -77,14 +77,14 @@ func plainJSON(text string) []byte {
 }
 
 // markResult returns the mark of a result, without what the guard added to it.
-func markResult(m *chat.Message) mark {
+func markResult(m *chat.Message) fingerprint {
 	h := sha256.New()
 	for i := range m.Parts {
 		if p := &m.Parts[i]; i == 0 || !strings.HasPrefix(p.Text, repeated) {
 			fmt.Fprintf(h, "%d %q %q %q %x\n", p.Kind, p.Text, p.URL, p.Raw, p.Data)
 		}
 	}
-	return mark(h.Sum(nil))
+	return fingerprint(h.Sum(nil))
 }
 
 // isBlocked reports whether a result is one that the guard gave in place of a run.

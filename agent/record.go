@@ -161,7 +161,7 @@ func (l *runRecorder) note(ctx context.Context, records ...journal.Record) error
 }
 
 // records returns what is kept of a turn: what had to be repaired, and the answer.
-func (t *turn) records(failed error, broken bool) []journal.Record {
+func (t *answerCollector) records(failed error, broken bool) []journal.Record {
 	var list []journal.Record
 	for _, n := range t.notes {
 		switch d := n.event.Detail; n.event.Kind {

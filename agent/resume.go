@@ -188,8 +188,9 @@ func (r *Run) replay(rec *journal.Record, in bool) {
 
 // restoredTurn returns a recorded turn, as far as the end of a run needs it: a run may have been cut off when only that
 // was missing.
-func (r *Run) restoredTurn(end *journal.TurnEnd) *turn {
-	t := &turn{run: r, state: r.state, turn: end.Turn, model: r.req.Model, calls: end.Message.Calls, finish: end.Finish}
+func (r *Run) restoredTurn(end *journal.TurnEnd) *answerCollector {
+	t := &answerCollector{run: r, state: r.state, turn: end.Turn, model: r.req.Model, calls: end.Message.Calls,
+		finish: end.Finish}
 	t.text.WriteString(end.Message.Text())
 	return t
 }

@@ -59,7 +59,7 @@ func (l *listener) emit(e chat.Event) bool {
 type progress struct {
 	turns int // that have begun, bounced ones included
 	calls int
-	last  *turn
+	last  *answerCollector
 }
 
 // turn returns the number of the turn that an event belongs to.
@@ -291,7 +291,7 @@ func (r *Run) answer(ctx context.Context, req *chat.Request, v View, attempt int
 	if err := r.log.note(ctx, journal.Record{Kind: journal.KindTurn, Turn: begins}); err != nil {
 		return err
 	}
-	t := &turn{run: r, state: r.state, turn: r.progress.turns, index: r.progress.calls, model: req.Model,
+	t := &answerCollector{run: r, state: r.state, turn: r.progress.turns, index: r.progress.calls, model: req.Model,
 		offered: req.Tools}
 	r.progress.last = t
 	var failed error
@@ -332,12 +332,12 @@ func (r *Run) answer(ctx context.Context, req *chat.Request, v View, attempt int
 }
 
 // detail describes a turn of a model that does not do so itself.
-func (t *turn) detail() chat.Detail {
+func (t *answerCollector) detail() chat.Detail {
 	return &chat.TurnDetail{Model: t.model, Attempt: 1}
 }
 
 // broken keeps what was said in an answer that broke off.
-func (r *Run) broken(t *turn) {
+func (r *Run) broken(t *answerCollector) {
 	if m := t.message(true); len(m.Parts) > 0 {
 		r.state.Add(m)
 	}

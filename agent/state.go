@@ -24,7 +24,7 @@ type state struct {
 	turns    int             // answers in this run
 	calls    int             // in this run
 	byTool   map[string]int
-	streaks  map[mark]*streak
+	streaks  map[fingerprint]*streak
 	most     int  // the longest of streaks
 	warned   bool // the model was told that the next answer is the last one
 	finished bool // it gave that one
@@ -39,13 +39,13 @@ type openCall struct {
 	number int // among the calls of the run, from 1
 	tool   int // among those of the same tool
 	same   int // among those with the same arguments and the same result so far
-	mark   mark
+	mark   fingerprint
 }
 
 // newState returns the state of a run that begins. history is the conversation before it; its calls are not the run's.
 func newState(l Limits, history []chat.Message) *state {
 	s := &state{Limits: l.filled(), Messages: slices.Clone(history), ids: map[string]bool{}, byTool: map[string]int{},
-		streaks: map[mark]*streak{}}
+		streaks: map[fingerprint]*streak{}}
 	for i := range history {
 		for j := range history[i].Calls {
 			s.ids[history[i].Calls[j].ID] = true

@@ -56,7 +56,7 @@ func (r *Run) fitting(tools []chat.Tool) Fitting { return r.shown.fitting(r.agen
 
 // refused learns from a server that says that what it was sent is too long. It reports whether there is something less
 // to send.
-func (r *Run) refused(t *turn, sent View, tools []chat.Tool) bool {
+func (r *Run) refused(t *answerCollector, sent View, tools []chat.Tool) bool {
 	if !t.silent() {
 		return false
 	}

@@ -10,8 +10,8 @@ import (
 	"wield/chat"
 )
 
-// A turn gathers one answer of the model while it goes by, and makes of its events those of the whole run.
-type turn struct {
+// An answerCollector gathers one answer of the model while it goes by, and makes of its events those of the whole run.
+type answerCollector struct {
 	run   *Run
 	state *state
 	model string // that was asked
@@ -43,7 +43,7 @@ type note struct {
 }
 
 // take takes the next event, and returns it as one of the run. It reports false for one that does not go on.
-func (t *turn) take(e chat.Event) (chat.Event, bool) {
+func (t *answerCollector) take(e chat.Event) (chat.Event, bool) {
 	if e.Kind == chat.KindTurnStart && t.framed { // after a bounce
 		t.last++
 	}
@@ -77,7 +77,7 @@ func (t *turn) take(e chat.Event) (chat.Event, bool) {
 }
 
 // number gives an event of a call the number and the id that the call has in the run.
-func (t *turn) number(e *chat.Event) {
+func (t *answerCollector) number(e *chat.Event) {
 	id, ok := t.ids[e.Index]
 	if !ok {
 		if t.ids == nil {
@@ -94,7 +94,7 @@ func (t *turn) number(e *chat.Event) {
 	e.ID, e.Index = id, t.numbers[e.Index]
 }
 
-func (t *turn) call(e *chat.Event) {
+func (t *answerCollector) call(e *chat.Event) {
 	t.number(e)
 	c := *e.Detail.(*chat.Call)
 	c.ID, c.Index = e.ID, e.Index
@@ -111,7 +111,7 @@ func (t *turn) call(e *chat.Event) {
 
 // attempt makes a call of an attempt at one, which gets an error for a result, and returns its events. What
 // stands behind the end of the model's turn is only recorded.
-func (t *turn) attempt(e chat.Event) []chat.Event {
+func (t *answerCollector) attempt(e chat.Event) []chat.Event {
 	d := e.Detail.(*chat.RejectedDetail)
 	e.Turn = t.turn + t.last
 	if d.Reason == chat.ReasonOverrun {
@@ -155,7 +155,7 @@ func (t *turn) attempt(e chat.Event) []chat.Event {
 }
 
 // problem tells the model what was wrong with an attempt.
-func (t *turn) problem(d *chat.RejectedDetail) string {
+func (t *answerCollector) problem(d *chat.RejectedDetail) string {
 	if d.Reason != chat.ReasonUnknownTool {
 		return "The call was not run: " + d.Message
 	}
@@ -183,7 +183,7 @@ const (
 
 // nameOf returns the name under which an attempt stands in the history. One that the model made up may be
 // none that a server takes.
-func (t *turn) nameOf(name string) string {
+func (t *answerCollector) nameOf(name string) string {
 	if slices.ContainsFunc(t.offered, func(o chat.Tool) bool { return o.Name == name }) {
 		return name
 	}
@@ -201,7 +201,7 @@ func (t *turn) nameOf(name string) string {
 
 // message returns the answer as the message that enters the conversation. Of one that broke off the calls are
 // left out: none of them runs.
-func (t *turn) message(broken bool) chat.Message {
+func (t *answerCollector) message(broken bool) chat.Message {
 	m := t.thinking.Message(t.text.String())
 	if !broken {
 		m.Calls = t.calls
@@ -210,7 +210,7 @@ func (t *turn) message(broken bool) chat.Message {
 }
 
 // silent reports whether nothing of the answer was shown.
-func (t *turn) silent() bool { return t.empty() && t.thinking.Empty() && len(t.ids) == 0 }
+func (t *answerCollector) silent() bool { return t.empty() && t.thinking.Empty() && len(t.ids) == 0 }
 
 // empty reports whether the model said nothing at all.
-func (t *turn) empty() bool { return t.text.Len() == 0 && len(t.calls) == 0 }
+func (t *answerCollector) empty() bool { return t.text.Len() == 0 && len(t.calls) == 0 }

@@ -16,7 +16,7 @@ func (r *run) attempted(e chat.Event, d *chat.RejectedDetail) {
 	promoted := e.Flags&chat.FlagPromoted != 0
 	r.reject(e, &told, false)
 	if d.Reason == chat.ReasonMalformed && d.At < d.End && !promoted {
-		r.turn.rest = tail{closer: closerOf(d.Raw), from: d.End, to: d.End}
+		r.turn.rest = callRest{closer: closerOf(d.Raw), from: d.End, to: d.End}
 	}
 }
 
@@ -31,9 +31,9 @@ func (r *run) argumentsIn(d *chat.RejectedDetail) string {
 	return c.Calls[0].Arguments
 }
 
-// A tail is text behind a broken call which may be the rest of it: where the closer of the call follows it
+// A callRest is text behind a broken call which may be the rest of it: where the closer of the call follows it
 // is left out, as the call is.
-type tail struct {
+type callRest struct {
 	closer   string // empty: there is no tail
 	from, to int
 }
@@ -76,7 +76,7 @@ func (r *run) remains(e *chat.Event) bool {
 		text := *e
 		text.Text, text.At = string(r.turn.raw[at:m.to]), at
 		r.place(chat.Event{Kind: chat.KindMarkup, At: m.from, End: at, Text: string(r.turn.raw[m.from:at])}, false)
-		*m = tail{}
+		*m = callRest{}
 		switch {
 		case text.At == text.End:
 		case text.Kind == chat.KindText:
@@ -95,7 +95,7 @@ func (r *run) remains(e *chat.Event) bool {
 // endTail shows text that waited for a closer which did not come.
 func (r *run) endTail() {
 	m := r.turn.rest
-	r.turn.rest = tail{}
+	r.turn.rest = callRest{}
 	if m.from < m.to {
 		r.text(chat.Event{Kind: chat.KindText, Text: string(r.turn.raw[m.from:m.to]), At: m.from, End: m.to})
 	}

@@ -54,7 +54,7 @@ type turn struct {
 	tried     bool // a call was made or attempted
 	over      overrun
 	goesOn    bool // its text continues what the client has
-	rest      tail
+	rest      callRest
 	counted   bool // the backend said what was used
 	failures  []failure
 	repeats   repetition

@@ -37,7 +37,7 @@ func (r *callReader) endValue(end int) {
 func (r *callReader) closeArray(d *driver, i int) (verdict, bool) {
 	r.stack = r.stack[:len(r.stack)-1]
 	if len(r.stack) > 0 {
-		r.record = record{at: d.text.at(i) + 1, argsFrom: -1}
+		r.record = callParts{at: d.text.at(i) + 1, argsFrom: -1}
 		r.state = cAfter
 		return more, true
 	}

@@ -29,7 +29,7 @@ type callReader struct {
 	val     *value.Reader
 	args    *value.Arguments
 	text    value.Text
-	record  record
+	record  callParts
 	blanks  int
 	slash   bool              // a back-slash was read between values
 	doom    string            // the JSON is read to its end, and then rejected for this reason
@@ -440,7 +440,7 @@ func (r *callReader) element(d *driver, c byte, i int) (verdict, bool) {
 		if len(r.stack) == 1 && !r.ended || !d.text.confirmed && r.got == 0 {
 			at = d.callAt()
 		}
-		r.record = record{at: at, argsFrom: -1}
+		r.record = callParts{at: at, argsFrom: -1}
 		r.state, r.headAt = cKeyOr, d.text.at(i)+1
 		return more, true
 	case c == '[' && r.state == cStart:

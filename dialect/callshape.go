@@ -1,7 +1,7 @@
 package dialect
 
-// A record holds the parts of one call that have been read.
-type record struct {
+// callParts hold the parts of one call that have been read.
+type callParts struct {
 	at        int // where its text begins
 	name      string
 	named     bool

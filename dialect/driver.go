@@ -13,7 +13,7 @@ type driver struct {
 	text    scanner
 	call    callWriter
 	cand    candidate
-	turn    turn
+	turn    turnEnd
 	readers bodies
 	body    body
 	plain   int // bytes before this offset are text whatever they look like

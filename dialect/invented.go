@@ -159,12 +159,12 @@ func (l preamble) invents(text string, s, reply *speaker, sign string) bool {
 	case !l.seen && strings.Contains(strings.TrimRight(said, " \t"), "\n\n"): // the conversation has ended
 		return false
 	}
-	return isSpeech(said) && !hasKeys(text[s.at:])
+	return isSentence(said) && !hasKeys(text[s.at:])
 }
 
-// isSpeech reports whether the first line of text that has a word is a sentence: it begins and ends as one, or says who
+// isSentence reports whether the first line of text that has a word is a sentence: it begins and ends as one, or says who
 // speaks and to whom.
-func isSpeech(text string) bool {
+func isSentence(text string) bool {
 	text = strings.TrimLeftFunc(text, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 	line, _, _ := strings.Cut(text, "\n")
 	first, _ := utf8.DecodeRuneInString(line)

@@ -1,21 +1,21 @@
 package dialect
 
 // use says what an opener begins.
-type use uint8
+type openerUse uint8
 
 const (
-	useNone     use = iota
-	useJSON         // a section with JSON calls
-	useCalls        // a section with a list of function calls
-	useBody         // a body machine: at once, or in a section, when what must follow was read
-	useThink        // reasoning
-	useDrop         // a token without a meaning here
-	useBOM          // a byte order mark
-	useVerbatim     // the result of a tool, which is never read for calls
-	useLabel        // a line that says that a call follows, in the form of one that needs no opener
-	useEnd          // ends what calls stand in: left out behind a call
-	useTurn         // tells whose turn it is, see turnMark
-	useSection      // what openers with the same literal amount to: what follows decides the body
+	useNone     openerUse = iota
+	useJSON               // a section with JSON calls
+	useCalls              // a section with a list of function calls
+	useBody               // a body machine: at once, or in a section, when what must follow was read
+	useThink              // reasoning
+	useDrop               // a token without a meaning here
+	useBOM                // a byte order mark
+	useVerbatim           // the result of a tool, which is never read for calls
+	useLabel              // a line that says that a call follows, in the form of one that needs no opener
+	useEnd                // ends what calls stand in: left out behind a call
+	useTurn               // tells whose turn it is, see turnMark
+	useSection            // what openers with the same literal amount to: what follows decides the body
 )
 
 // An opener is a literal that may begin a call, and what the table says of it. Several dialects may share
@@ -23,7 +23,7 @@ const (
 // calls, a literal, or a word.
 type opener struct {
 	literal   string
-	use       use
+	use       openerUse
 	closer    string // sections, useThink, useVerbatim: the literal that ends it; "": its value does
 	then      string // useBody: the literal that must follow in the section; the body begins behind it
 	word      bool   // useBody: anything else may follow in the section, such as a name; the body begins with it

@@ -2,8 +2,8 @@ package dialect
 
 import "slices"
 
-// A template holds the words by which a family of models marks whose turn begins.
-type template struct {
+// turnHeaders hold the words by which a family of models marks whose turn begins.
+type turnHeaders struct {
 	name   string
 	open   string   // what stands before the party
 	close  string   // and behind it
@@ -14,7 +14,7 @@ type template struct {
 
 // templates are those of the families that profiles know, and of some that went before them. Their headers
 // are read in every text.
-var templates = []template{
+var templates = []turnHeaders{
 	{name: "chatml", open: "<|im_start|>", others: []string{"user", "system", "developer", "tool", "function", "human",
 		"observation", "environment", "ipython", "question"}, own: []string{"assistant", "answer"}},
 	{name: "llama-3", open: "<|start_header_id|>", close: "<|end_header_id|>",

@@ -27,8 +27,8 @@ const (
 	markQuery  // a line that does so behind a result, and else is as markRole
 )
 
-// A turn holds what the decoder knows about the end of the model's turn.
-type turn struct {
+// A turnEnd holds what the decoder knows about the end of the model's turn.
+type turnEnd struct {
 	over        bool
 	hard        bool   // what follows is markup; else text
 	called      bool   // the answer holds a call, or an attempt at one
@@ -346,17 +346,17 @@ func (d *Decoder) scanHeader(i int) int {
 	return d.talkedAbout(i, o)
 }
 
-// A place locates a special token.
-type place uint8
+// A tokenPlace locates a special token.
+type tokenPlace uint8
 
 const (
-	placeFree     place = iota // at the start of a line, behind another token, or right behind a word
-	placeSentence              // behind the blank that follows a sentence
-	placeProse                 // in the middle of a sentence, or in quotes
+	placeFree     tokenPlace = iota // at the start of a line, behind another token, or right behind a word
+	placeSentence                   // behind the blank that follows a sentence
+	placeProse                      // in the middle of a sentence, or in quotes
 )
 
 // place tells where the candidate stands.
-func (d *driver) place() place {
+func (d *driver) place() tokenPlace {
 	if d.cand.ctx.bol && !d.cand.ctx.torn || d.cand.ctx.after || d.cand.ctx.gap || d.turn.closed == d.text.candAt {
 		return placeFree
 	}

@@ -67,8 +67,8 @@ const (
 	StateKept     State = "kept"     // an object
 )
 
-// A rule says what a store and a reader have to know of a kind.
-type rule struct {
+// A kindRule says what a store and a reader have to know of a kind.
+type kindRule struct {
 	has     func(r *Record) bool // the part that the kind needs
 	opens   bool                 // a stream begins with it
 	durable bool                 // on the disk when Append returns
@@ -77,7 +77,7 @@ type rule struct {
 	call    func(r *Record) string
 }
 
-var rules = map[Kind]rule{
+var rules = map[Kind]kindRule{
 	KindRun:     {has: func(r *Record) bool { return r.Run != nil }, opens: true, durable: true, state: StateOpen},
 	KindSession: {has: func(r *Record) bool { return r.Session != nil }},
 	KindClaimed: {has: func(r *Record) bool { return r.Claimed != nil }, store: true},

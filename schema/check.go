@@ -10,7 +10,7 @@ const maxDepth = 64
 // surrogates, no number beyond the range of a float64, at most 64 levels deep, nothing after the value. The error is
 // a *SyntaxError.
 func Check(doc string) error {
-	t, err := read(doc, reading{depth: maxDepth, exact: true})
+	t, err := read(doc, strictness{depth: maxDepth, exact: true})
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func compile(src string) (*Schema, error) {
 	if src == "" || src == "null" {
 		return &Schema{}, nil
 	}
-	t, serr := read(src, reading{depth: maxSchemaDepth})
+	t, serr := read(src, strictness{depth: maxSchemaDepth})
 	if serr != nil {
 		return &Schema{}, &Error{Pointer: serr.Pointer, Message: serr.Error()}
 	}

@@ -8,13 +8,13 @@ import (
 )
 
 // reading says how strictly a text is read.
-type reading struct {
+type strictness struct {
 	depth int  // how deep values may be nested
 	exact bool // names that differ only in ASCII case, and numbers beyond a float64, are errors
 }
 
 // read makes the tape of a JSON text.
-func read(src string, how reading) (*tape, *SyntaxError) {
+func read(src string, how strictness) (*tape, *SyntaxError) {
 	t := tapes.Get().(*tape)
 	t.src = src
 	r := reader{tape: t, src: src, how: how, path: t.path[:0]}
@@ -32,7 +32,7 @@ type reader struct {
 	*tape
 	src  string
 	pos  int
-	how  reading
+	how  strictness
 	path []step
 	err  *SyntaxError
 }

@@ -63,7 +63,7 @@ const (
 // Strict means as for Check, except that names may differ only in case and numbers may have any size, since
 // JSON Schema has no opinion on either.
 func (s *Schema) Validate(doc string) []Violation {
-	t, err := read(doc, reading{depth: maxDepth})
+	t, err := read(doc, strictness{depth: maxDepth})
 	if err != nil {
 		return []Violation{{Pointer: err.Pointer, Message: err.Error()}}
 	}

@@ -99,7 +99,7 @@ func (t *parallelCalls) units() [][]int {
 
 // unit runs calls that start together, and returns when they have ended.
 func (t *parallelCalls) unit(ctx context.Context, unit []int) {
-	var g *group
+	var g *batchGroup
 	if p := &t.plans[unit[0]]; p.Outcome == OutcomeReady && p.entry.Tool.Batch != nil {
 		g = newGroup(p.entry, len(unit))
 	}
@@ -110,7 +110,7 @@ func (t *parallelCalls) unit(ctx context.Context, unit []int) {
 	wg.Wait()
 }
 
-func (t *parallelCalls) call(ctx context.Context, i int, g *group) {
+func (t *parallelCalls) call(ctx context.Context, i int, g *batchGroup) {
 	p := t.plans[i]
 	x := t.runner.execution(p, func(e chat.Event) bool {
 		select {
@@ -166,9 +166,9 @@ func (t *parallelCalls) listen(yield func(chat.Event, error) bool, cancel contex
 	}
 }
 
-// A group is a number of calls of one batch tool. Each goes through its own stages up to the handler, and waits there
-// for the others. When all have come that will come, they run as one.
-type group struct {
+// A batchGroup is a number of calls of one batch tool. Each goes through its own stages up to the handler, and waits
+// there for the others. When all have come that will come, they run as one.
+type batchGroup struct {
 	entry *Entry
 
 	mu      sync.Mutex
@@ -186,8 +186,8 @@ type waiter struct {
 	done  chan outcome
 }
 
-func newGroup(e *Entry, n int) *group {
-	return &group{entry: e, waiting: n, left: make(map[*execution]bool)}
+func newGroup(e *Entry, n int) *batchGroup {
+	return &batchGroup{entry: e, waiting: n, left: make(map[*execution]bool)}
 }
 
 // joined is the handler of a call in a group.
@@ -211,14 +211,14 @@ func (x *execution) joined(ctx context.Context, c *Call) (Result, error) {
 }
 
 // running reports whether the group has begun to run.
-func (g *group) running() bool {
+func (g *batchGroup) running() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.ran
 }
 
 // join adds a call to the group. One that comes when the group has run, for a second try, runs alone.
-func (g *group) join(x *execution, m waiter) {
+func (g *batchGroup) join(x *execution, m waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -233,7 +233,7 @@ func (g *group) join(x *execution, m waiter) {
 }
 
 // leave says that a call will not come. A nil group is none.
-func (g *group) leave(x *execution) {
+func (g *batchGroup) leave(x *execution) {
 	if g == nil {
 		return
 	}
@@ -247,7 +247,7 @@ func (g *group) leave(x *execution) {
 }
 
 // check runs the group when nobody is missing.
-func (g *group) check() {
+func (g *batchGroup) check() {
 	if g.waiting > 0 || g.ran || len(g.members) == 0 {
 		return
 	}
@@ -256,7 +256,7 @@ func (g *group) check() {
 }
 
 // run runs the calls of members together. The batch ends when the first of them has to: they share one run.
-func (g *group) run(members []waiter) {
+func (g *batchGroup) run(members []waiter) {
 	sortMembers(members)
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(members[0].ctx))
 	defer cancel(nil)
@@ -293,7 +293,7 @@ func (g *group) run(members []waiter) {
 	g.answer(members, results, err)
 }
 
-func (g *group) answer(members []waiter, results []Result, err error) {
+func (g *batchGroup) answer(members []waiter, results []Result, err error) {
 	for i, m := range members {
 		o := outcome{err: err}
 		if err == nil {

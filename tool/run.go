@@ -39,7 +39,7 @@ type execution struct {
 	runner  *Runner
 	plan    Plan
 	emit    func(chat.Event) bool // called by one goroutine
-	group   *group                // of the calls that run together with this one; nil: it runs alone
+	group   *batchGroup           // of the calls that run together with this one; nil: it runs alone
 	order   int                   // among the calls of the turn
 	limits  CallLimits
 	style   Style

@@ -20,7 +20,7 @@ type Shared struct {
 
 	mu      sync.Mutex
 	entries map[string]*list.Element // by binding
-	recent  list.List                // of *kept; the front was used last
+	recent  list.List                // of *cachedResult; the front was used last
 	bytes   int
 	flights map[string]*flight // by binding
 
@@ -39,8 +39,8 @@ type Cache interface {
 // Close removes what was kept on disk.
 func (s *Shared) Close() error { return s.spills.close() }
 
-// A kept result is good until its time is over.
-type kept struct {
+// A cachedResult result is good until its time is over.
+type cachedResult struct {
 	binding string
 	result  Result
 	size    int
@@ -73,7 +73,7 @@ func (s *Shared) recalled(binding string) *Result {
 	if el == nil {
 		return nil
 	}
-	k := el.Value.(*kept)
+	k := el.Value.(*cachedResult)
 	if !time.Now().Before(k.until) {
 		s.drop(el)
 		return nil
@@ -94,7 +94,7 @@ func (s *Shared) keep(ctx context.Context, t *Tool, binding string, r Result) {
 		// then it is not kept, which is no reason to fail
 		_ = s.Cache.Put(context.WithoutCancel(ctx), binding, r, until)
 	}
-	k := &kept{binding: binding, result: r, size: r.size() + len(binding), until: until}
+	k := &cachedResult{binding: binding, result: r, size: r.size() + len(binding), until: until}
 	entries, bytes := or(s.CacheEntries, defaultCacheEntries), or(s.CacheBytes, defaultCacheBytes)
 	if k.size > bytes {
 		return
@@ -115,7 +115,7 @@ func (s *Shared) keep(ctx context.Context, t *Tool, binding string, r Result) {
 }
 
 func (s *Shared) drop(el *list.Element) {
-	k := s.recent.Remove(el).(*kept)
+	k := s.recent.Remove(el).(*cachedResult)
 	delete(s.entries, k.binding)
 	s.bytes -= k.size
 }

@@ -59,7 +59,7 @@ func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandP
 // manPage returns a command's page in the man macros of troff. It holds no date, so that the same program writes the
 // same page.
 func manPage(cmd *cobra.Command) string {
-	var p page
+	var p manualPage
 	p.macro("TH", strings.ToUpper(manName(cmd)), "1", "", "wield "+cli.Release, "wield")
 	p.section("NAME")
 	p.text(manName(cmd) + " - " + cmd.Short)
@@ -103,10 +103,10 @@ func seeAlso(cmd *cobra.Command) []string {
 	return names
 }
 
-// A page is a manual page in the making.
-type page struct{ b strings.Builder }
+// A manualPage is a manual page in the making.
+type manualPage struct{ b strings.Builder }
 
-func (p *page) macro(name string, args ...string) {
+func (p *manualPage) macro(name string, args ...string) {
 	p.b.WriteString("." + name)
 	for _, a := range args {
 		p.b.WriteString(` "` + strings.ReplaceAll(escapeRoff(a), `"`, `\(dq`) + `"`)
@@ -114,10 +114,10 @@ func (p *page) macro(name string, args ...string) {
 	p.b.WriteByte('\n')
 }
 
-func (p *page) section(title string) { p.macro("SH", title) }
+func (p *manualPage) section(title string) { p.macro("SH", title) }
 
 // text writes paragraphs, which empty lines part.
-func (p *page) text(s string) {
+func (p *manualPage) text(s string) {
 	for i, paragraph := range strings.Split(strings.TrimSpace(s), "\n\n") {
 		if i > 0 {
 			p.macro("PP")
@@ -127,14 +127,14 @@ func (p *page) text(s string) {
 }
 
 // literal writes lines that stay as they are.
-func (p *page) literal(s string) {
+func (p *manualPage) literal(s string) {
 	p.macro("PP")
 	p.macro("nf")
 	p.lines(strings.TrimRight(s, "\n"))
 	p.macro("fi")
 }
 
-func (p *page) lines(s string) {
+func (p *manualPage) lines(s string) {
 	for line := range strings.SplitSeq(s, "\n") {
 		line = escapeRoff(line)
 		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
@@ -144,7 +144,7 @@ func (p *page) lines(s string) {
 	}
 }
 
-func (p *page) flags(title string, flags *pflag.FlagSet) {
+func (p *manualPage) flags(title string, flags *pflag.FlagSet) {
 	if !flags.HasAvailableFlags() {
 		return
 	}

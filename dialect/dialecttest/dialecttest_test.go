@@ -226,7 +226,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			return d.Feed(dst, strings.ToValidUTF8(chunk, "?"))
 		}}, ""},
 		"Reset forgets nothing": {bug{reset: func(d *toy) {}}, "after Reset"},
-		"buffer is kept":        {keeper(), "cut at"},
+		"buffer is kept":        {bufferReader(), "cut at"},
 	}
 	for name, b := range bugs {
 		t.Run(name, func(t *testing.T) {
@@ -252,8 +252,8 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	}
 }
 
-// keeper looks at an event it appended one chunk ago, in the caller's buffer.
-func keeper() bug {
+// bufferReader looks at an event it appended one chunk ago, in the caller's buffer.
+func bufferReader() bug {
 	return bug{feed: func(d *toy, dst []chat.Event, chunk string) []chat.Event {
 		dst = d.Feed(dst, chunk)
 		if c := dst[:cap(dst)]; len(chunk) > 0 && len(dst) == 0 && len(c) > 0 && c[0].Kind == 0 {

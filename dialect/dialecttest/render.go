@@ -336,7 +336,7 @@ func (s *Suite) results() []Failure {
 	if s.Results == nil {
 		return nil
 	}
-	return s.echoes(ruleResults, func(text string) string {
+	return s.holdsNoCall(ruleResults, func(text string) string {
 		return s.Results([]chat.Result{
 			{CallID: "call_0", Name: check.HostileTool, Parts: chat.Text(text)},
 			{CallID: text, Name: text, Parts: chat.Text(text), IsError: true},
@@ -349,14 +349,14 @@ func (s *Suite) definitions() []Failure {
 	if s.Tools == nil {
 		return nil
 	}
-	return s.echoes(ruleTools, func(text string) string {
+	return s.holdsNoCall(ruleTools, func(text string) string {
 		return s.Tools([]chat.Tool{{Name: check.HostileTool, Description: text,
 			Parameters: hostileTools[0].Function.Parameters}})
 	})
 }
 
-// echoes reads texts that hold hostile strings: no call may stand in them, nor the attempt at one.
-func (s *Suite) echoes(rule Rule, write func(text string) string) []Failure {
+// holdsNoCall reads texts that hold hostile strings: no call may stand in them, nor the attempt at one.
+func (s *Suite) holdsNoCall(rule Rule, write func(text string) string) []Failure {
 	mk, f := s.made(string(rule), hostileTools)
 	if f != nil {
 		return []Failure{*f}

@@ -167,7 +167,7 @@ const keyPlace = "one of the configuration (keys; wield config key makes one), "
 	"or the one that wield serve prints when it starts"
 
 // identify finds out who sends a request.
-func (x *call) identify() (Caller, error) {
+func (x *exchange) identify() (Caller, error) {
 	s := x.s
 	if key := apikey.FromHeader(x.r.Header); key != "" {
 		if c, ok := s.holder(sha256.Sum256([]byte(key))); ok {
@@ -202,7 +202,7 @@ func (x *call) identify() (Caller, error) {
 
 // stillIn reports whether who sent the request is still let in: a key may be removed, and a login ended, while an
 // answer goes on.
-func (x *call) stillIn() bool {
+func (x *exchange) stillIn() bool {
 	now, err := x.identify()
 	return err == nil && now.Name == x.caller.Name && now.Role == x.caller.Role
 }
@@ -216,7 +216,7 @@ func (s *Server) holder(hash [sha256.Size]byte) (Caller, bool) {
 
 // sameOrigin refuses what a browser sends along a cookie with for another page than the service's own. The cookie is
 // for the same site alone, but another program on this machine is of the same site.
-func (x *call) sameOrigin() error {
+func (x *exchange) sameOrigin() error {
 	if err := x.s.origin.Check(x.r); err != nil {
 		return fault(KindForbidden, "a page of another origin may not use this login").
 			with("send a key instead of the cookie")
@@ -225,7 +225,7 @@ func (x *call) sameOrigin() error {
 }
 
 // allow reports a caller whose role the route is not for.
-func (x *call) allow() error {
+func (x *exchange) allow() error {
 	may := x.route.may
 	if slices.Contains(may, x.caller.Role) {
 		return nil
@@ -250,7 +250,7 @@ type Me struct {
 }
 
 // logIn answers POST /login: a key becomes a cookie.
-func (x *call) logIn() (any, error) {
+func (x *exchange) logIn() (any, error) {
 	in := x.body.(*Login)
 	if err := x.sameOrigin(); err != nil {
 		return nil, err
@@ -267,7 +267,7 @@ func (x *call) logIn() (any, error) {
 
 // logInByToken answers GET /login: the token of a printed address becomes a cookie. Of one that is of no use a
 // program is told so, and a person by the page, which may know them already.
-func (x *call) logInByToken() error {
+func (x *exchange) logInByToken() error {
 	if !x.s.logins.redeem(time.Now(), x.query("token")) {
 		if strings.Contains(x.r.Header.Get("Accept"), "text/html") {
 			x.toPage("/#used")
@@ -282,7 +282,7 @@ func (x *call) logInByToken() error {
 }
 
 // toPage sends a browser to the page. Where it came from is a secret.
-func (x *call) toPage(address string) {
+func (x *exchange) toPage(address string) {
 	h := x.w.Header()
 	h.Set("Location", address)
 	h.Set("Referrer-Policy", "no-referrer")
@@ -291,7 +291,7 @@ func (x *call) toPage(address string) {
 }
 
 // logOut answers POST /logout.
-func (x *call) logOut() (any, error) {
+func (x *exchange) logOut() (any, error) {
 	if err := x.sameOrigin(); err != nil {
 		return nil, err
 	}
@@ -302,11 +302,11 @@ func (x *call) logOut() (any, error) {
 	return nil, nil
 }
 
-func (x *call) cookie(value string, age int) {
+func (x *exchange) cookie(value string, age int) {
 	// #nosec G124 -- without TLS, which loopback needs none of, a browser would not send a Secure cookie back
 	http.SetCookie(x.w, &http.Cookie{Name: sessionCookie(x.r.Host), Value: value, Path: "/", MaxAge: age,
 		HttpOnly: true, Secure: x.r.TLS != nil, SameSite: http.SameSiteStrictMode})
 }
 
 // whoami answers GET /whoami.
-func (x *call) whoami() (any, error) { return &Me{x.caller.Name, x.caller.Role}, nil }
+func (x *exchange) whoami() (any, error) { return &Me{x.caller.Name, x.caller.Role}, nil }

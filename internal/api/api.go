@@ -122,8 +122,8 @@ func (s *Server) Close() { s.closing.Do(func() { close(s.closed) }) }
 // Token returns a token that lets somebody in once, at /login, as whoever sits at this machine.
 func (s *Server) Token() string { return s.logins.token(time.Now()) }
 
-// A call is one request and its answer.
-type call struct {
+// An exchange is one request and its answer.
+type exchange struct {
 	s      *Server
 	w      http.ResponseWriter
 	r      *http.Request
@@ -135,7 +135,7 @@ type call struct {
 }
 
 // arg returns what stands for a name in the path.
-func (x *call) arg(name string) string {
+func (x *exchange) arg(name string) string {
 	for i, n := range x.route.names() {
 		if n == name {
 			return x.args[i]
@@ -145,10 +145,10 @@ func (x *call) arg(name string) string {
 }
 
 // query returns a parameter, or "".
-func (x *call) query(name string) string { return x.r.URL.Query().Get(name) }
+func (x *exchange) query(name string) string { return x.r.URL.Query().Get(name) }
 
 // number returns a parameter that is a number, or what it is without one.
-func (x *call) number(name string, without int64) int64 {
+func (x *exchange) number(name string, without int64) int64 {
 	if n, err := strconv.ParseInt(x.query(name), 10, 64); err == nil {
 		return n
 	}
@@ -156,7 +156,7 @@ func (x *call) number(name string, without int64) int64 {
 }
 
 // limit returns how many things a page holds.
-func (x *call) limit() int { return int(x.number("limit", defaultPage)) }
+func (x *exchange) limit() int { return int(x.number("limit", defaultPage)) }
 
 // A bound ends a page when it holds enough, or when enough was looked at for it.
 type bound struct {
@@ -170,7 +170,7 @@ type bound struct {
 const maxLooked = 500
 
 // bound returns that of the request's page.
-func (x *call) bound() bound { return bound{most: x.limit()} }
+func (x *exchange) bound() bound { return bound{most: x.limit()} }
 
 // reached reports whether a page that holds so many things ends before the one at a position, and otherwise
 // counts that.
@@ -187,7 +187,7 @@ func (b *bound) next() string { return strconv.FormatInt(b.last, 10) }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &call{s: s, w: w, r: r}
+	x := &exchange{s: s, w: w, r: r}
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -197,7 +197,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // answer finds the route and lets it answer.
-func (x *call) answer() error {
+func (x *exchange) answer() error {
 	var wrong *Fault
 	path := strings.TrimPrefix(x.r.URL.Path, Prefix)
 	if x.route, x.args, wrong = x.s.find(x.r.Method, path); wrong != nil {
@@ -239,7 +239,7 @@ func (x *call) answer() error {
 }
 
 // admit lets a caller in who may use the route.
-func (x *call) admit() (err error) {
+func (x *exchange) admit() (err error) {
 	if x.route.open {
 		return nil
 	}
@@ -250,7 +250,7 @@ func (x *call) admit() (err error) {
 }
 
 // checkQuery reports a parameter that the route does not have, or that makes no sense.
-func (x *call) checkQuery() error {
+func (x *exchange) checkQuery() error {
 	for name, values := range x.r.URL.Query() {
 		if name == "token" && x.route.link {
 			continue
@@ -284,7 +284,7 @@ func (r *route) parameters() string {
 }
 
 // read reads the body, holds it to the schema of the route, and takes it apart.
-func (x *call) read() error {
+func (x *exchange) read() error {
 	limit := max(x.s.o.MaxBody, x.route.most)
 	rc := http.NewResponseController(x.w)
 	_ = rc.SetReadDeadline(time.Now().Add(x.s.o.BodyTimeout)) // not every ResponseWriter has deadlines
@@ -323,7 +323,7 @@ func (x *call) read() error {
 }
 
 // tell answers with a value as JSON, or without a body.
-func (x *call) tell(status int, v any) {
+func (x *exchange) tell(status int, v any) {
 	x.begun = true
 	x.deadline()
 	if v == nil {
@@ -344,12 +344,12 @@ func (x *call) tell(status int, v any) {
 }
 
 // deadline gives the client its time to take what is written next.
-func (x *call) deadline() {
+func (x *exchange) deadline() {
 	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(x.s.o.WriteTimeout))
 }
 
 // fail answers with an error.
-func (x *call) fail(err error) {
+func (x *exchange) fail(err error) {
 	f := faultOf(err)
 	if f.Kind == KindInternal {
 		x.s.o.Log.ErrorContext(x.r.Context(), "API request failed", "path", x.r.URL.Path, "error", err)

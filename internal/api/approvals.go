@@ -93,7 +93,7 @@ var verdicts = map[Verdict]tool.ApprovalState{
 // longestReason is how many bytes the reason of a decision has at most.
 const longestReason = 4 << 10
 
-func (x *call) approvalOf(p *journal.Pending) Approval {
+func (x *exchange) approvalOf(p *journal.Pending) Approval {
 	a := Approval{ID: p.ID, Run: p.Run, Session: p.Session, State: p.State, Asked: p.Asked, Expires: p.Expires,
 		CallID: p.CallID, Tool: p.Tool, Arguments: p.Arguments, Dir: p.Dir, Env: p.Env, Rule: p.Rule, Why: p.Why,
 		Always: p.Always}
@@ -133,7 +133,7 @@ var approvalStates = map[string][]journal.State{
 }
 
 // listApprovals answers GET /approvals.
-func (x *call) listApprovals() (any, error) {
+func (x *exchange) listApprovals() (any, error) {
 	state := x.query("state")
 	if state == "" {
 		state = "pending"
@@ -176,7 +176,7 @@ func (s *Server) lookUp(ctx context.Context, id string) (journal.Pending, error)
 }
 
 // approval returns the approval that the path names, if it is there for the caller.
-func (x *call) approval() (journal.Pending, error) {
+func (x *exchange) approval() (journal.Pending, error) {
 	id := x.arg("approval")
 	p, err := x.s.lookUp(x.r.Context(), id)
 	switch {
@@ -193,7 +193,7 @@ func (x *call) approval() (journal.Pending, error) {
 }
 
 // showApproval answers GET /approvals/{approval}.
-func (x *call) showApproval() (any, error) {
+func (x *exchange) showApproval() (any, error) {
 	p, err := x.approval()
 	if err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func (x *call) showApproval() (any, error) {
 }
 
 // decide answers POST /approvals/{approval}.
-func (x *call) decide() (any, error) {
+func (x *exchange) decide() (any, error) {
 	p, err := x.approval()
 	if err != nil {
 		return nil, err
@@ -254,7 +254,7 @@ func tooLate(a *Approval) *Fault {
 }
 
 // checkDecision reports a decision that makes no sense for the approval.
-func (x *call) checkDecision(in *Decision, p *journal.Pending) error {
+func (x *exchange) checkDecision(in *Decision, p *journal.Pending) error {
 	edits := in.Decision == VerdictEdit
 	switch {
 	case len(in.Refused) > 0 && !edits:
@@ -281,7 +281,7 @@ func (x *call) checkDecision(in *Decision, p *journal.Pending) error {
 
 // checkArguments holds edited arguments to the schema of the tool. One that is not there any more takes any object
 // here; its call will not run.
-func (x *call) checkArguments(raw json.RawMessage, name string) error {
+func (x *exchange) checkArguments(raw json.RawMessage, name string) error {
 	if len(raw) == 0 || raw[0] != '{' {
 		return invalid("/arguments", "the arguments must be an object")
 	}

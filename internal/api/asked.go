@@ -47,11 +47,11 @@ func askedRoute() route {
 	return route{method: http.MethodGet, path: "/runs/{run}/turns/{turn}/request", name: "showAsked", may: asking,
 		out: of(TurnRequest{}), driven: true,
 		doc: "Show what the model was asked for one answer, the first being 0: the messages as they went to the " +
-			"server, put together again from the journal, masked.", serve: (*call).showAsked}
+			"server, put together again from the journal, masked.", serve: (*exchange).showAsked}
 }
 
 // showAsked answers GET /runs/{run}/turns/{turn}/request.
-func (x *call) showAsked() (any, error) {
+func (x *exchange) showAsked() (any, error) {
 	run, err := x.run()
 	if err != nil {
 		return nil, err

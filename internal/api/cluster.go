@@ -1,7 +1,7 @@
 package api
 
 // showCluster answers GET /cluster.
-func (x *call) showCluster() (any, error) {
+func (x *exchange) showCluster() (any, error) {
 	if x.s.o.Cluster == nil {
 		return nil, noWorkers
 	}

@@ -54,15 +54,15 @@ func connectRoutes() []route {
 		{method: http.MethodGet, path: "/connect", name: "findServers",
 			doc: "Look for servers of models on the machine of the service, while no model is configured.",
 			may: onlyAdmin,
-			out: of(FoundServers{}), fails: []Kind{KindConflict}, serve: (*call).findServers},
+			out: of(FoundServers{}), fails: []Kind{KindConflict}, serve: (*exchange).findServers},
 		{method: http.MethodPost, path: "/connect", name: "connectModel", doc: "Try a server and a model there, " +
 			"while none is configured, and keep it in the configuration if that is asked for.", may: onlyAdmin,
-			in: of(Connection{}), out: of(Connected{}), fails: []Kind{KindConflict}, serve: (*call).connectModel},
+			in: of(Connection{}), out: of(Connected{}), fails: []Kind{KindConflict}, serve: (*exchange).connectModel},
 	}
 }
 
 // wantsModel reports whether no model is configured and the caller may connect one.
-func (x *call) wantsModel() bool {
+func (x *exchange) wantsModel() bool {
 	return x.s.o.Connector != nil && x.caller.Role == RoleAdmin && x.s.o.Connector.Wanted()
 }
 
@@ -73,7 +73,7 @@ func errConnected() error {
 }
 
 // findServers answers GET /connect.
-func (x *call) findServers() (any, error) {
+func (x *exchange) findServers() (any, error) {
 	if !x.wantsModel() {
 		return nil, errConnected()
 	}
@@ -85,7 +85,7 @@ func (x *call) findServers() (any, error) {
 }
 
 // connectModel answers POST /connect.
-func (x *call) connectModel() (any, error) {
+func (x *exchange) connectModel() (any, error) {
 	if !x.wantsModel() {
 		return nil, errConnected()
 	}

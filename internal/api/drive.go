@@ -29,7 +29,7 @@ type Say struct {
 }
 
 // startRun answers POST /runs.
-func (x *call) startRun() (any, error) {
+func (x *exchange) startRun() (any, error) {
 	in := x.body.(*Task)
 	said, err := spokenMessage(in.Input, "/input", "there is nothing to do: say in input what the run is for",
 		in.Attachments)
@@ -62,7 +62,7 @@ func (x *call) startRun() (any, error) {
 }
 
 // earlier returns what was said before the message of a task.
-func (x *call) earlier(ctx context.Context, in *Task) ([]chat.Message, error) {
+func (x *exchange) earlier(ctx context.Context, in *Task) ([]chat.Message, error) {
 	if in.Session == "" {
 		return nil, nil
 	}
@@ -87,7 +87,7 @@ func (x *call) earlier(ctx context.Context, in *Task) ([]chat.Message, error) {
 }
 
 // asked returns how many messages of users a session has from a position on, at which one has to stand.
-func (x *call) asked(ctx context.Context, s *journal.Session, position int64) (n int, err error) {
+func (x *exchange) asked(ctx context.Context, s *journal.Session, position int64) (n int, err error) {
 	there := false
 	for step, err := range x.steps(ctx, s, position-1) {
 		if err != nil {
@@ -119,7 +119,7 @@ func until(messages []chat.Message, n int) []chat.Message {
 }
 
 // checkAgent reports a name that is no agent's, or that the caller may not use.
-func (x *call) checkAgent(name string) error {
+func (x *exchange) checkAgent(name string) error {
 	var known []string
 	for _, a := range x.s.o.Hub.Agents() {
 		if !x.caller.sees(a) {
@@ -138,7 +138,7 @@ func (x *call) checkAgent(name string) error {
 }
 
 // cancelRun answers POST /runs/{run}/cancel.
-func (x *call) cancelRun() (any, error) {
+func (x *exchange) cancelRun() (any, error) {
 	run, err := x.run()
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (x *call) cancelRun() (any, error) {
 }
 
 // resumeRun answers POST /runs/{run}/resume.
-func (x *call) resumeRun() (any, error) {
+func (x *exchange) resumeRun() (any, error) {
 	run, err := x.run()
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func (x *call) resumeRun() (any, error) {
 }
 
 // tellRun answers POST /runs/{run}/messages.
-func (x *call) tellRun() (any, error) {
+func (x *exchange) tellRun() (any, error) {
 	in := x.body.(*Say)
 	said, err := spokenMessage(in.Text, "/text", "the message is empty", in.Attachments)
 	if err != nil {

@@ -152,7 +152,7 @@ func bounced(out *Event, e *chat.Event) {
 }
 
 // followRun answers GET /runs/{run}/events.
-func (x *call) followRun() error {
+func (x *exchange) followRun() error {
 	run, err := x.run()
 	if err != nil {
 		return err

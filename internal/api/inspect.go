@@ -45,7 +45,7 @@ type Inspections struct {
 const maxTitle = 120
 
 // inspect answers GET /inspect.
-func (x *call) inspect() (any, error) {
+func (x *exchange) inspect() (any, error) {
 	f, err := ParseFilter(x.query("q"))
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func sameTime(a, b *Inspected) bool { return a.Time.UnixMicro() == b.Time.UnixMi
 // searchExchanges returns the exchanges before a time that the filter asks for, the latest first: as many as
 // a page may have, what began at the same time as the last of those, and one more. They are kept in the order
 // in which they ended.
-func (x *call) searchExchanges(f *Filter, before time.Time) []Inspected {
+func (x *exchange) searchExchanges(f *Filter, before time.Time) []Inspected {
 	if x.s.o.Captures == nil || x.caller.Role != RoleAdmin { // only who may see captures sees any
 		return nil
 	}
@@ -168,7 +168,7 @@ func titleOf(s string) string {
 
 // searchRuns returns the runs before a time that the filter asks for. more is the time of the run that was
 // looked at last, if there may be others.
-func (x *call) searchRuns(f *Filter, before time.Time) (list []Inspected, more time.Time, err error) {
+func (x *exchange) searchRuns(f *Filter, before time.Time) (list []Inspected, more time.Time, err error) {
 	if x.s.o.Journal == nil {
 		return nil, more, nil
 	}

@@ -208,22 +208,22 @@ func logRoutes() []route {
 	return []route{
 		{method: "GET", path: "/log", name: "readLog", doc: "Read the last lines of the service's log.",
 			may: onlyAdmin, query: append(logParams(), limitParam, beforeParam), out: of(LogLines{}),
-			fails: []Kind{KindNotFound}, serve: (*call).readLog},
+			fails: []Kind{KindNotFound}, serve: (*exchange).readLog},
 		{method: "GET", path: "/log/events", name: "followLog",
 			doc:   "Follow the service's log. The id of an event is its number, its name line, its data a LogLine.",
 			may:   onlyAdmin,
-			query: append(logParams(), after), media: mediaEvents, fails: []Kind{KindNotFound}, write: (*call).
-				followLog},
+			query: append(logParams(), after), media: mediaEvents, fails: []Kind{KindNotFound},
+			write: (*exchange).followLog},
 	}
 }
 
 // wanted returns what chooses lines as the query says.
-func (x *call) wanted() func(*LogLine) bool {
+func (x *exchange) wanted() func(*LogLine) bool {
 	level, category := rank(x.query("level")), x.query("category")
 	return func(l *LogLine) bool { return rank(l.Level) >= level && (category == "" || l.Category == category) }
 }
 
-func (x *call) log() (*Log, error) {
+func (x *exchange) log() (*Log, error) {
 	if x.s.o.Lines == nil {
 		return nil, fault(KindNotFound, "this service keeps no log").with("look at its standard error")
 	}
@@ -231,7 +231,7 @@ func (x *call) log() (*Log, error) {
 }
 
 // readLog answers GET /log.
-func (x *call) readLog() (any, error) {
+func (x *exchange) readLog() (any, error) {
 	log, err := x.log()
 	if err != nil {
 		return nil, err
@@ -254,7 +254,7 @@ func (x *call) readLog() (any, error) {
 }
 
 // followLog answers GET /log/events.
-func (x *call) followLog() error {
+func (x *exchange) followLog() error {
 	log, err := x.log()
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ type Captures struct {
 }
 
 // listCaptures answers GET /captures.
-func (x *call) listCaptures() (any, error) {
+func (x *exchange) listCaptures() (any, error) {
 	ring, err := x.ring()
 	if err != nil {
 		return nil, err
@@ -38,12 +38,12 @@ func (x *call) listCaptures() (any, error) {
 }
 
 // showCapture answers GET /captures/{capture}.
-func (x *call) showCapture() (any, error) {
+func (x *exchange) showCapture() (any, error) {
 	return x.exchange()
 }
 
 // exchange returns the exchange of the path.
-func (x *call) exchange() (*capture.Record, error) {
+func (x *exchange) exchange() (*capture.Record, error) {
 	ring, err := x.ring()
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (x *call) exchange() (*capture.Record, error) {
 	return r, nil
 }
 
-func (x *call) ring() (*capture.Ring, error) {
+func (x *exchange) ring() (*capture.Ring, error) {
 	if x.s.o.Captures == nil {
 		return nil, fault(KindNotFound, "nothing is captured").with("set capture.requests in the configuration")
 	}
@@ -90,7 +90,7 @@ func toolOf(e *tool.Entry) Tool {
 }
 
 // listTools answers GET /tools.
-func (x *call) listTools() (any, error) {
+func (x *exchange) listTools() (any, error) {
 	list := &Tools{Items: []Tool{}}
 	if x.s.o.Tools != nil {
 		for _, e := range x.s.o.Tools() {
@@ -115,7 +115,7 @@ type Models struct {
 }
 
 // listModels answers GET /models.
-func (x *call) listModels() (any, error) {
+func (x *exchange) listModels() (any, error) {
 	list := &Models{Items: []Model{}, Connect: x.wantsModel()}
 	if x.s.o.Models != nil {
 		for _, m := range x.s.o.Models() {
@@ -128,7 +128,7 @@ func (x *call) listModels() (any, error) {
 }
 
 // showDocument answers GET /openapi.json.
-func (x *call) showDocument() error {
+func (x *exchange) showDocument() error {
 	x.w.Header().Set("Content-Type", "application/json")
 	x.begun = true
 	x.deadline()

@@ -59,21 +59,21 @@ type AcceptedTool struct {
 func mcpRoutes() []route {
 	return []route{
 		{method: http.MethodGet, path: "/mcp", name: "listMCPServers", may: onlyAdmin, out: of(MCPServers{}),
-			serve: (*call).listMCP,
+			serve: (*exchange).listMCP,
 			doc:   "List the MCP servers whose tools the service runs, with what they offer and what is withheld."},
 		{method: http.MethodPost, path: "/mcp/{server}/accept", name: "acceptMCPTool", may: onlyAdmin,
 			in:    of(AcceptedTool{}),
-			fails: []Kind{KindNotFound, KindConflict}, serve: (*call).acceptMCP,
+			fails: []Kind{KindNotFound, KindConflict}, serve: (*exchange).acceptMCP,
 			doc: "Accept the changed definition of a tool, which is offered again."},
 		{method: http.MethodGet, path: "/tools/{tool}/app", name: "showApp", may: asking, media: mediaHTML,
-			write: (*call).showApp, fails: []Kind{KindUnavailable},
+			write: (*exchange).showApp, fails: []Kind{KindUnavailable},
 			doc: "Read the document with which an MCP server shows the results of a tool, for a frame of wield's " +
 				"page."},
 	}
 }
 
 // listMCP answers GET /mcp.
-func (x *call) listMCP() (any, error) {
+func (x *exchange) listMCP() (any, error) {
 	list := &MCPServers{Items: []MCPServer{}}
 	if m := x.mcp(); m != nil {
 		list.Items = append(list.Items, m.MCPServers()...)
@@ -82,7 +82,7 @@ func (x *call) listMCP() (any, error) {
 }
 
 // acceptMCP answers POST /mcp/{server}/accept.
-func (x *call) acceptMCP() (any, error) {
+func (x *exchange) acceptMCP() (any, error) {
 	m := x.mcp()
 	if m == nil {
 		return nil, notFound("MCP server", x.arg("server"))
@@ -90,7 +90,7 @@ func (x *call) acceptMCP() (any, error) {
 	return nil, m.AcceptMCP(x.r.Context(), x.arg("server"), *x.body.(*AcceptedTool))
 }
 
-func (x *call) mcp() MCP {
+func (x *exchange) mcp() MCP {
 	if x.s.o.MCP == nil {
 		return nil
 	}
@@ -108,7 +108,7 @@ const appPolicy = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe
 
 // showApp answers GET /tools/{tool}/app. In a tab of its own an app could say that it is wield, and go where it likes;
 // within a frame it could lead to another app. Browsers say what asks only over https and on this machine.
-func (x *call) showApp() error {
+func (x *exchange) showApp() error {
 	dest, site := x.r.Header.Get("Sec-Fetch-Dest"), x.r.Header.Get("Sec-Fetch-Site")
 	if dest != "" && dest != "iframe" || site != "" && site != "same-origin" {
 		return fault(KindForbidden, "an app is shown in wield's page alone").with("open the run in wield's page")

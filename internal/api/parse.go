@@ -117,7 +117,7 @@ type ParsedEvent struct {
 }
 
 // parse answers POST /parse.
-func (x *call) parse() (any, error) {
+func (x *exchange) parse() (any, error) {
 	in := x.body.(*Parsing)
 	if len(in.Text) > maxReadText {
 		return nil, invalid("/text", "the text has %d bytes, and at most %d are read", len(in.Text), maxReadText)

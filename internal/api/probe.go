@@ -19,7 +19,7 @@ type Probe func(ctx context.Context, model string) error
 const probeTime = 2 * time.Second
 
 // reachModel answers GET /models/{model}/reach. A model that nobody knows how to try is taken to be there.
-func (x *call) reachModel() (any, error) {
+func (x *exchange) reachModel() (any, error) {
 	name := x.arg("model")
 	known := false
 	if x.s.o.Models != nil {

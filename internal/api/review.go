@@ -104,11 +104,11 @@ func reviewRoute() route {
 	return route{method: http.MethodPost, path: "/approvals/{approval}/review", name: "reviewApproval", may: deciding,
 		link: true, driven: true, doc: "Tell what the rules say of a call now, where they say it, and what it would " +
 			"change; of other arguments as well. Nothing is run.",
-		in: of(Look{}), out: of(Review{}), fails: []Kind{KindConflict}, serve: (*call).reviewApproval}
+		in: of(Look{}), out: of(Review{}), fails: []Kind{KindConflict}, serve: (*exchange).reviewApproval}
 }
 
 // reviewApproval answers POST /approvals/{approval}/review.
-func (x *call) reviewApproval() (any, error) {
+func (x *exchange) reviewApproval() (any, error) {
 	p, err := x.approval()
 	if err != nil {
 		return nil, err

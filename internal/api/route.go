@@ -30,8 +30,8 @@ type route struct {
 	none   bool         // it may also answer 204: there is nothing more, and there will be nothing
 	fails  []Kind       // errors beside those that every route can answer with
 
-	serve func(*call) (any, error)
-	write func(*call) error // in place of serve: writes the answer itself
+	serve func(*exchange) (any, error)
+	write func(*exchange) error // in place of serve: writes the answer itself
 }
 
 // A param is a parameter in the query.

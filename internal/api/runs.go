@@ -184,7 +184,7 @@ func (s *Server) owner(ctx context.Context, run string) (by string, known bool, 
 }
 
 // ownsRun reports whether a run is there for the caller.
-func (x *call) ownsRun(ctx context.Context, run string) (bool, error) {
+func (x *exchange) ownsRun(ctx context.Context, run string) (bool, error) {
 	if x.caller.Role != RoleClient {
 		return true, nil
 	}
@@ -193,7 +193,7 @@ func (x *call) ownsRun(ctx context.Context, run string) (bool, error) {
 }
 
 // listRuns answers GET /runs.
-func (x *call) listRuns() (any, error) {
+func (x *exchange) listRuns() (any, error) {
 	ctx := x.r.Context()
 	page := &Runs{Items: []Run{}}
 	q := journal.HeadQuery{Opened: journal.KindRun, Session: x.query("session"), Before: x.number("before", 0)}
@@ -221,7 +221,7 @@ func (x *call) listRuns() (any, error) {
 }
 
 // run returns the run that the path names, if it is there for the caller.
-func (x *call) run() (Run, error) {
+func (x *exchange) run() (Run, error) {
 	id := x.arg("run")
 	run, err := x.s.head(x.r.Context(), id)
 	if errors.Is(err, journal.ErrNotFound) || err == nil && !x.caller.owns(run.By) {
@@ -231,7 +231,7 @@ func (x *call) run() (Run, error) {
 }
 
 // showRun answers GET /runs/{run}.
-func (x *call) showRun() (any, error) {
+func (x *exchange) showRun() (any, error) {
 	run, err := x.run()
 	if err != nil {
 		return nil, err
@@ -263,7 +263,7 @@ func entryOf(e *journal.Entry) Entry {
 }
 
 // readRecords answers GET /runs/{run}/records.
-func (x *call) readRecords() (any, error) {
+func (x *exchange) readRecords() (any, error) {
 	run, err := x.run()
 	if err != nil {
 		return nil, err
@@ -284,7 +284,7 @@ func (x *call) readRecords() (any, error) {
 }
 
 // tail answers GET /events: what is recorded of all runs, as it happens.
-func (x *call) tail() error {
+func (x *exchange) tail() error {
 	after, err := x.lastEvent()
 	if err != nil {
 		return err
@@ -305,7 +305,7 @@ const largestRecord = 1<<53 - 1
 
 // follow sends entries that are there for the caller, without those parts of them that are larger than a
 // number of bytes: a page that follows everything would otherwise be sent every picture.
-func (x *call) follow(s *stream, largest int64, entries iter.Seq2[journal.Entry, error]) error {
+func (x *exchange) follow(s *stream, largest int64, entries iter.Seq2[journal.Entry, error]) error {
 	for e, err := range entries {
 		if err != nil {
 			return err
@@ -339,7 +339,7 @@ func (x *call) follow(s *stream, largest int64, entries iter.Seq2[journal.Entry,
 var approving = map[journal.Kind]bool{journal.KindQuestion: true, journal.KindAnswer: true, journal.KindConsumed: true}
 
 // mayFollow reports whether an entry is there for the caller.
-func (x *call) mayFollow(ctx context.Context, e *journal.Entry) (bool, error) {
+func (x *exchange) mayFollow(ctx context.Context, e *journal.Entry) (bool, error) {
 	switch {
 	case x.caller.Role == RoleAdmin:
 		return true, nil
@@ -359,7 +359,7 @@ func (x *call) mayFollow(ctx context.Context, e *journal.Entry) (bool, error) {
 }
 
 // lastEvent returns the position that a client goes on behind, negative if it wants what comes from now on.
-func (x *call) lastEvent() (int64, error) {
+func (x *exchange) lastEvent() (int64, error) {
 	id, field := x.r.Header.Get("Last-Event-ID"), "Last-Event-ID"
 	if id == "" {
 		id, field = x.query("after"), "after"

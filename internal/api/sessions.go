@@ -55,7 +55,7 @@ func beganAt(s *journal.Session) string {
 }
 
 // listSessions answers GET /sessions.
-func (x *call) listSessions() (any, error) {
+func (x *exchange) listSessions() (any, error) {
 	ctx := x.r.Context()
 	page := &Sessions{Items: []Session{}}
 	words, from := strings.Fields(strings.ToLower(x.query("q"))), x.query("from")
@@ -84,7 +84,7 @@ func (x *call) listSessions() (any, error) {
 }
 
 // speaksOf reports whether all words stand in the title of a session, or in what was said in it.
-func (x *call) speaksOf(ctx context.Context, s *journal.Session, words []string) (bool, error) {
+func (x *exchange) speaksOf(ctx context.Context, s *journal.Session, words []string) (bool, error) {
 	left := missing(words, s.Title)
 	if len(left) == 0 {
 		return true, nil
@@ -118,7 +118,7 @@ func missing(words []string, text string) []string {
 }
 
 // session returns the session that the path names, if it is there for the caller.
-func (x *call) session() (journal.Session, error) {
+func (x *exchange) session() (journal.Session, error) {
 	id := x.arg("session")
 	s, err := journal.LookUp(x.r.Context(), x.s.o.Journal, id)
 	if errors.Is(err, journal.ErrNotFound) || err == nil && (s.Runs == 0 || !x.caller.owns(s.By)) {
@@ -128,7 +128,7 @@ func (x *call) session() (journal.Session, error) {
 }
 
 // showSession answers GET /sessions/{session}.
-func (x *call) showSession() (any, error) {
+func (x *exchange) showSession() (any, error) {
 	s, err := x.session()
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ type Rename struct {
 const longestTitle = 200
 
 // renameSession answers PATCH /sessions/{session}.
-func (x *call) renameSession() (any, error) {
+func (x *exchange) renameSession() (any, error) {
 	title := strings.TrimSpace(x.body.(*Rename).Title)
 	if n := len([]rune(title)); n == 0 || n > longestTitle {
 		return nil, invalid("/title", "a title has from 1 to %d characters, not %d", longestTitle, n)
@@ -162,7 +162,7 @@ func (x *call) renameSession() (any, error) {
 }
 
 // deleteSession answers DELETE /sessions/{session}.
-func (x *call) deleteSession() (any, error) {
+func (x *exchange) deleteSession() (any, error) {
 	s, err := x.session()
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (x *call) deleteSession() (any, error) {
 }
 
 // exportSession answers GET /sessions/{session}/export with JSON Lines.
-func (x *call) exportSession() error {
+func (x *exchange) exportSession() error {
 	s, err := x.session()
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (x *call) exportSession() error {
 }
 
 // A patient writer gives the client its time for each piece.
-type patient struct{ x *call }
+type patient struct{ x *exchange }
 
 // Write writes to the client.
 func (p *patient) Write(b []byte) (int, error) {
@@ -236,7 +236,7 @@ var spoken = []journal.Kind{journal.KindMessage, journal.KindTurnEnd, journal.Ki
 	journal.KindWait, journal.KindEnd}
 
 // readTranscript answers GET /sessions/{session}/transcript.
-func (x *call) readTranscript() (any, error) {
+func (x *exchange) readTranscript() (any, error) {
 	s, err := x.session()
 	if err != nil {
 		return nil, err
@@ -256,7 +256,7 @@ func (x *call) readTranscript() (any, error) {
 }
 
 // steps yields what was said and done in a session behind a position, each thing once.
-func (x *call) steps(ctx context.Context, s *journal.Session, after int64) iter.Seq2[Step, error] {
+func (x *exchange) steps(ctx context.Context, s *journal.Session, after int64) iter.Seq2[Step, error] {
 	first := firstRun(s)
 	repeated := map[string]int64{}
 	return func(yield func(Step, error) bool) {
@@ -300,7 +300,7 @@ func firstRun(s *journal.Session) string {
 // repeated returns the number of the last record with which a run that is not the first of its session
 // repeats what was said before it: those up to the last answer or result that stand before it asks a model.
 // What follows them is new.
-func (x *call) repeated(run string) (int64, error) {
+func (x *exchange) repeated(run string) (int64, error) {
 	last := int64(0)
 	for e, err := range x.s.o.Journal.Read(x.r.Context(),
 		journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindMessage, journal.KindTurn}}) {

@@ -93,25 +93,25 @@ func settingRoutes() []route {
 		{method: http.MethodGet, path: "/settings", name: "showSettings", doc: "Tell every value of the " +
 			"configuration that is in force, and where it comes from, and who has keys. No secret is told.",
 			may: onlyAdmin,
-			out: of(Settings{}), fails: []Kind{KindNotFound}, serve: (*call).showSettings},
+			out: of(Settings{}), fails: []Kind{KindNotFound}, serve: (*exchange).showSettings},
 		{method: http.MethodGet, path: "/rules", name: "listRules",
 			doc: "List the rules that were kept when approvals were decided.", may: deciding, driven: true,
-			out: of(KeptRules{}), serve: (*call).listRules},
+			out: of(KeptRules{}), serve: (*exchange).listRules},
 		{method: http.MethodDelete, path: "/rules/{rule}", name: "forgetRule", doc: "Take a kept rule back.",
-			may: deciding, driven: true, serve: (*call).forgetRule},
+			may: deciding, driven: true, serve: (*exchange).forgetRule},
 		{method: http.MethodPost, path: "/policy/test", name: "testPolicy",
 			doc: "Tell what the rules of an agent say of a command, a file, an address or a call. Nothing is run.",
 			may: onlyAdmin, driven: true,
-			in: of(Case{}), out: of(Review{}), serve: (*call).testPolicy},
+			in: of(Case{}), out: of(Review{}), serve: (*exchange).testPolicy},
 		{method: http.MethodPost, path: "/tools/{tool}/run", name: "runTool",
 			doc: "Run a tool by hand, by the rules of an agent. Nothing of it is recorded.",
 			may: onlyAdmin, driven: true,
-			in: of(Trial{}), out: of(Tried{}), serve: (*call).runTool},
+			in: of(Trial{}), out: of(Tried{}), serve: (*exchange).runTool},
 	}
 }
 
 // showSettings answers GET /settings.
-func (x *call) showSettings() (any, error) {
+func (x *exchange) showSettings() (any, error) {
 	if x.s.o.Settings == nil {
 		return nil, fault(KindNotFound, "this service does not tell how it is configured")
 	}
@@ -121,7 +121,7 @@ func (x *call) showSettings() (any, error) {
 }
 
 // listRules answers GET /rules.
-func (x *call) listRules() (any, error) {
+func (x *exchange) listRules() (any, error) {
 	list := &KeptRules{Items: []KeptRule{}}
 	for _, r := range x.s.o.Hub.Rules() {
 		list.Items = append(list.Items, KeptRule(r))
@@ -130,7 +130,7 @@ func (x *call) listRules() (any, error) {
 }
 
 // forgetRule answers DELETE /rules/{rule}.
-func (x *call) forgetRule() (any, error) {
+func (x *exchange) forgetRule() (any, error) {
 	id := x.arg("rule")
 	err := x.s.o.Hub.Forget(x.r.Context(), id)
 	if errors.Is(err, runs.ErrNoRule) {
@@ -140,7 +140,7 @@ func (x *call) forgetRule() (any, error) {
 }
 
 // agent reports a name that is no agent's.
-func (x *call) agent(name string) error {
+func (x *exchange) agent(name string) error {
 	names := sorted(x.s.o.Hub.Agents())
 	if slices.Contains(names, name) {
 		return nil
@@ -149,7 +149,7 @@ func (x *call) agent(name string) error {
 }
 
 // testPolicy answers POST /policy/test.
-func (x *call) testPolicy() (any, error) {
+func (x *exchange) testPolicy() (any, error) {
 	in := x.body.(*Case)
 	if err := x.agent(in.Agent); err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (x *call) testPolicy() (any, error) {
 }
 
 // runTool answers POST /tools/{tool}/run.
-func (x *call) runTool() (any, error) {
+func (x *exchange) runTool() (any, error) {
 	in, name := x.body.(*Trial), x.arg("tool")
 	if x.s.tool(name) == nil {
 		return nil, notFound("tool", name)

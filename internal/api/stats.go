@@ -42,19 +42,19 @@ func statsRoutes() []route {
 			doc:   "The same by each of model, client, dialect and tool, and over time, at once.",
 			may:   asking,
 			query: slices.DeleteFunc(slices.Clone(query), func(p param) bool { return p.name == "by" }),
-			out:   of(StatsOverview{}), serve: (*call).overviewStats},
+			out:   of(StatsOverview{}), serve: (*exchange).overviewStats},
 		{method: http.MethodGet, path: "/stats", name: "showStats",
 			doc: "Count what models and tools did. Clients see what was done for them.",
 			may: asking, query: query, out: of(Stats{}),
-			serve: (*call).showStats},
+			serve: (*exchange).showStats},
 		{method: http.MethodGet, path: "/stats/export", name: "exportStats",
 			doc: "The same as a table for spreadsheets.", may: asking, query: query, media: mediaCSV,
-			write: (*call).exportStats},
+			write: (*exchange).exportStats},
 	}
 }
 
 // showStats answers GET /stats.
-func (x *call) showStats() (any, error) {
+func (x *exchange) showStats() (any, error) {
 	q, err := x.statsQuery()
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ type StatsOverview struct {
 }
 
 // overviewStats answers GET /stats/overview.
-func (x *call) overviewStats() (any, error) {
+func (x *exchange) overviewStats() (any, error) {
 	q, err := x.statsQuery()
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func meaningsOfRates() []Meaning {
 }
 
 // exportStats answers GET /stats/export.
-func (x *call) exportStats() error {
+func (x *exchange) exportStats() error {
 	q, err := x.statsQuery()
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (x *call) exportStats() error {
 }
 
 // statsQuery reads what is asked for.
-func (x *call) statsQuery() (stats.Query, error) {
+func (x *exchange) statsQuery() (stats.Query, error) {
 	q := stats.Query{Only: stats.Dims{Model: x.query("model"), Client: x.query("client"), Dialect: x.query("dialect"),
 		Tool: x.query("tool")}}
 	if x.caller.Role != RoleAdmin {

@@ -16,7 +16,7 @@ const roomOfStream = 64 << 10
 // A stream is an answer of events. What is sent is gathered and written by one goroutine, which also keeps the
 // connection alive.
 type stream struct {
-	x      *call
+	x      *exchange
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -30,7 +30,7 @@ type stream struct {
 }
 
 // stream begins an answer of events. It ends with the client, with the service, or with end.
-func (x *call) stream() *stream {
+func (x *exchange) stream() *stream {
 	ctx, cancel := context.WithCancel(x.r.Context())
 	s := &stream{x: x, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1)}
 	s.room.L = &s.mu

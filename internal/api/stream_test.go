@@ -173,7 +173,7 @@ func TestSlowReader(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := &stuck{http.Header{}, make(chan struct{})}
-		x := &call{s: a, w: w, r: httptest.NewRequest("GET", Prefix+"/events", nil)}
+		x := &exchange{s: a, w: w, r: httptest.NewRequest("GET", Prefix+"/events", nil)}
 		x.r.Header.Set("Authorization", "Bearer k-admin")
 		if x.caller, err = x.identify(); err != nil {
 			t.Fatal(err)

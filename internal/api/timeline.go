@@ -135,7 +135,7 @@ func clip(s string, most int) (text string, cut bool) {
 }
 
 // recording returns the run that the path names as it is recorded.
-func (x *call) recording() (*playback.Recording, error) {
+func (x *exchange) recording() (*playback.Recording, error) {
 	if _, err := x.run(); err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (x *call) recording() (*playback.Recording, error) {
 }
 
 // recorded is recording for a run that is there for the caller.
-func (x *call) recorded() (*playback.Recording, error) {
+func (x *exchange) recorded() (*playback.Recording, error) {
 	list, err := playback.Load(x.r.Context(), x.s.o.Journal, x.arg("run"))
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (x *call) recorded() (*playback.Recording, error) {
 }
 
 // runTimeline answers GET /runs/{run}/timeline.
-func (x *call) runTimeline() (any, error) {
+func (x *exchange) runTimeline() (any, error) {
 	run, err := x.run()
 	if err != nil {
 		return nil, err
@@ -283,7 +283,7 @@ func timelineCall(c *playback.RecordedCall) TimelineCall {
 }
 
 // readTurn answers GET /runs/{run}/turns/{turn}.
-func (x *call) readTurn() (any, error) {
+func (x *exchange) readTurn() (any, error) {
 	r, err := x.recording()
 	if err != nil {
 		return nil, err
@@ -322,7 +322,7 @@ func (x *call) readTurn() (any, error) {
 const mediaScenario = "application/yaml"
 
 // exportScenario answers GET /runs/{run}/scenario.
-func (x *call) exportScenario() error {
+func (x *exchange) exportScenario() error {
 	r, err := x.recording()
 	if err != nil {
 		return err
@@ -342,7 +342,7 @@ func (x *call) exportScenario() error {
 }
 
 // exchangeTimeline answers GET /captures/{capture}/timeline.
-func (x *call) exchangeTimeline() (any, error) {
+func (x *exchange) exchangeTimeline() (any, error) {
 	r, err := x.exchange()
 	if err != nil {
 		return nil, err

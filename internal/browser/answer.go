@@ -34,8 +34,8 @@ type pageAnswer struct {
 	running bool   // the stop button has been there
 }
 
-// A reading tells how an answer has grown: how many bytes of the text are as they were, and what follows them.
-type reading struct {
+// A growth tells how an answer has grown: how many bytes of the text are as they were, and what follows them.
+type growth struct {
 	There, Marked, Stop, Login, Done bool
 	Like                             bool // there is one, which is like the one before: it may be that one
 	Keep, Safe                       int
@@ -75,7 +75,7 @@ func (a *pageAnswer) read(ctx context.Context) error {
 }
 
 // look takes in what the page shows, and reports whether that has changed.
-func (a *pageAnswer) look(ctx context.Context, settled bool) (r reading, moved bool, err error) {
+func (a *pageAnswer) look(ctx context.Context, settled bool) (r growth, moved bool, err error) {
 	if err := a.p.call(ctx, &r, "read", settled); err != nil {
 		return r, false, closedError(err)
 	}
@@ -103,7 +103,7 @@ func (a *pageAnswer) look(ctx context.Context, settled bool) (r reading, moved b
 
 // isWhole reports whether an answer has come to its end: by what the page shows where there are selectors for that,
 // by silence otherwise.
-func (a *pageAnswer) isWhole(r reading, same int, still time.Duration) bool {
+func (a *pageAnswer) isWhole(r growth, same int, still time.Duration) bool {
 	s := &a.o.Selectors
 	switch {
 	case r.Stop:
@@ -148,7 +148,7 @@ func (a *pageAnswer) emit() error {
 }
 
 // end hands on the rest.
-func (a *pageAnswer) end(ctx context.Context, r reading) error {
+func (a *pageAnswer) end(ctx context.Context, r growth) error {
 	if !r.There { // an answer like the one before is one now
 		var err error
 		if r, _, err = a.look(ctx, true); err != nil {

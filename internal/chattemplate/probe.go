@@ -20,16 +20,16 @@ type conversation struct {
 }
 
 type message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
-	Calls   []call `json:"tool_calls,omitempty"`
-	CallID  string `json:"tool_call_id,omitempty"`
-	Name    string `json:"name,omitempty"`
+	Role    string     `json:"role"`
+	Content string     `json:"content"`
+	Calls   []toolCall `json:"tool_calls,omitempty"`
+	CallID  string     `json:"tool_call_id,omitempty"`
+	Name    string     `json:"name,omitempty"`
 
 	Reasoning string `json:"reasoning_content,omitempty"`
 }
 
-type call struct {
+type toolCall struct {
 	ID       string   `json:"id"`
 	Type     string   `json:"type"`
 	Function function `json:"function"`
@@ -83,7 +83,8 @@ var (
 )
 
 func called(args json.RawMessage) message {
-	return message{Role: "assistant", Calls: []call{{callID, "function", function{Name: toolName, Arguments: args}}}}
+	return message{Role: "assistant",
+		Calls: []toolCall{{callID, "function", function{Name: toolName, Arguments: args}}}}
 }
 
 // quoted returns arguments as a text, which some templates want them to be.

@@ -32,8 +32,10 @@ func openAIServer(b *config.Backend, o exchange.Options, key string) serverModel
 	// A stream can be stopped where the answer should end, is cut off by no timeout for silence while a slow model
 	// writes, and stops when its client leaves: llama-server finishes a whole answer for nobody while another slot
 	// streams.
-	return openai.New(openai.Options{AlwaysStream: true, URL: o.URL, Key: key, Headers: o.Headers, Connection: o.Connection,
-		Request: wireopenai.RequestOptions{Forward: b.Forward, Constrain: Constrain(*b), CallIDs: callIDs[b.CallIDs]}})
+	return openai.New(openai.Options{AlwaysStream: true, URL: o.URL, Key: key, Headers: o.Headers,
+		Connection: o.Connection, Request: wireopenai.RequestOptions{
+			Forward: b.Forward, Constrain: Constrain(*b), CallIDs: callIDs[b.CallIDs],
+		}})
 }
 
 // callIDs has the words of the configuration for ids that not every server takes.

@@ -24,7 +24,7 @@ type decoder struct {
 	file     string
 	lines    []string
 	problems Problems
-	places   map[string]place // of the keys that stand in the file, by path
+	places   map[string]keyPlace // of the keys that stand in the file, by path
 	anchors  map[string]ast.Node
 	hidden   []span
 	sources  map[string]string // where values come from that are not the file's, by path
@@ -34,8 +34,8 @@ type decoder struct {
 // A span is a part of a line that may be a secret, from a column to before another; 0: to the end of the line.
 type span struct{ line, from, to int }
 
-// A place locates a key and its value.
-type place struct {
+// A keyPlace locates a key and its value.
+type keyPlace struct {
 	key   *token.Token // nil for the items of a list
 	value ast.Node
 }
@@ -43,7 +43,7 @@ type place struct {
 func newDecoder(file string) *decoder {
 	return &decoder{
 		file:    file,
-		places:  map[string]place{},
+		places:  map[string]keyPlace{},
 		anchors: map[string]ast.Node{},
 		sources: map[string]string{},
 	}
@@ -284,7 +284,7 @@ func (d *decoder) object(path string, n ast.Node, v reflect.Value) {
 			d.unknownKey(below, pair, name, fields)
 			continue
 		}
-		d.places[below] = place{pair.Key.GetToken(), pair.Value}
+		d.places[below] = keyPlace{pair.Key.GetToken(), pair.Value}
 		d.value(below, pair.Value, v.FieldByIndex(fields[i].index), fields[i])
 	}
 	for _, f := range fields {
@@ -343,7 +343,7 @@ func (d *decoder) mapping(path string, n ast.Node, v reflect.Value) {
 		if !ok {
 			continue
 		}
-		d.places[below] = place{pair.Key.GetToken(), pair.Value}
+		d.places[below] = keyPlace{pair.Key.GetToken(), pair.Value}
 		item := reflect.New(v.Type().Elem()).Elem()
 		setDefaults(item)
 		d.value(below, pair.Value, item, field{})
@@ -364,7 +364,7 @@ func (d *decoder) list(path string, n ast.Node, v reflect.Value, f field) {
 	items := reflect.MakeSlice(v.Type(), len(nodes), len(nodes))
 	for i, item := range nodes {
 		below := fmt.Sprintf("%s[%d]", path, i)
-		d.places[below] = place{nil, item}
+		d.places[below] = keyPlace{nil, item}
 		setDefaults(items.Index(i))
 		d.value(below, item, items.Index(i), f)
 	}

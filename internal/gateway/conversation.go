@@ -22,11 +22,11 @@ const window = 20
 
 // A resumption tells how a request continues a conversation.
 type resumption struct {
-	past    conversation    // as it was
-	all     []chat.Message  // what the model is to be told
-	turn    []chat.Message  // what is to be remembered of it
-	ignored []ignoredResult // results that nobody waits for
-	taken   *kept           // where past is kept, if the results answer what is pending there; nil: there are none
+	past    conversation      // as it was
+	all     []chat.Message    // what the model is to be told
+	turn    []chat.Message    // what is to be remembered of it
+	ignored []ignoredResult   // results that nobody waits for
+	taken   *keptConversation // where past is kept, if the results answer what is pending there; nil: there are none
 }
 
 // resume puts together what the model is to be told: the instructions of this request, what was said before,
@@ -183,11 +183,11 @@ type conversationKey struct{ holder, model, id string }
 type conversations struct {
 	mu    sync.Mutex
 	byKey map[conversationKey]*list.Element
-	order list.List // of *kept, last used first
+	order list.List // of *keptConversation, last used first
 	bytes int
 }
 
-type kept struct {
+type keptConversation struct {
 	key conversationKey
 	conversation
 	bytes int
@@ -210,7 +210,7 @@ func (s *conversations) resume(key conversationKey, sent []chat.Message, raw []p
 		return conversation{}.resume(sent, raw)
 	}
 	s.order.MoveToFront(e)
-	k := e.Value.(*kept)
+	k := e.Value.(*keptConversation)
 	next := k.resume(sent, raw)
 	if name := resultFor(next.turn); name != "" {
 		k.pending, k.answered = nil, name
@@ -239,7 +239,7 @@ func (s *conversations) put(key conversationKey, c conversation) {
 	if s.byKey == nil {
 		s.byKey = make(map[conversationKey]*list.Element)
 	}
-	k := &kept{key: key, conversation: c, bytes: c.size()}
+	k := &keptConversation{key: key, conversation: c, bytes: c.size()}
 	s.byKey[key] = s.order.PushFront(k)
 	s.bytes += k.bytes
 	for s.order.Len() > maxConversations || s.bytes > maxConversationBytes {
@@ -248,7 +248,7 @@ func (s *conversations) put(key conversationKey, c conversation) {
 }
 
 func (s *conversations) remove(e *list.Element) {
-	k := s.order.Remove(e).(*kept)
+	k := s.order.Remove(e).(*keptConversation)
 	delete(s.byKey, k.key)
 	s.bytes -= k.bytes
 }

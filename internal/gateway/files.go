@@ -30,7 +30,7 @@ const headerModel = "X-Wield-Model"
 // keep passes on a request for files or batches to the server that keeps them. The names of models in a batch become
 // those that the server knows.
 func (x *exchange) keep(body []byte) *failure {
-	m, f := x.keeper()
+	m, f := x.owner()
 	if f != nil {
 		return f
 	}
@@ -63,9 +63,9 @@ func (x *exchange) keep(body []byte) *failure {
 	return x.passOn(ctx, resp)
 }
 
-// keeper returns the model whose server keeps what a request is about: the one of the header, or of the only backend of
+// owner returns the model whose server keeps what a request is about: the one of the header, or of the only backend of
 // the protocol.
-func (x *exchange) keeper() (*Model, *failure) {
+func (x *exchange) owner() (*Model, *failure) {
 	speaks := []chat.Protocol{chat.ProtocolOpenAI, chat.ProtocolResponses}
 	if x.front == messagesFront {
 		speaks = []chat.Protocol{chat.ProtocolAnthropic}

@@ -111,8 +111,8 @@ func TestBatchFile(t *testing.T) {
 	}
 }
 
-// TestKeeper: which server is asked, and what is said where that is not clear.
-func TestKeeper(t *testing.T) {
+// TestFileOwner: which server is asked, and what is said where that is not clear.
+func TestFileOwner(t *testing.T) {
 	elsewhere := openai.New(openai.Options{URL: "http://127.0.0.1:1/v1"})
 	t.Cleanup(elsewhere.Close)
 	srv := keeping(t, Model{Name: "e", Model: elsewhere, Relay: elsewhere, Backend: "e", Speaks: chat.ProtocolOpenAI})

@@ -38,11 +38,11 @@ func HashKey(secret string) [sha256.Size]byte { return sha256.Sum256([]byte(secr
 // A holder is a key in use.
 type holder struct {
 	Key
-	*use
+	*keyUse
 }
 
-// A use counts against the limits of a key.
-type use struct {
+// A keyUse counts against the limits of a key.
+type keyUse struct {
 	mu     sync.Mutex
 	tokens float64   // completions it may start now
 	filled time.Time // when tokens was right
@@ -114,7 +114,7 @@ func (h *holder) end() {
 func newHolders(keys []Key, now time.Time) []*holder {
 	holders := make([]*holder, len(keys))
 	for i, k := range keys {
-		holders[i] = &holder{Key: k, use: &use{tokens: float64(k.RPM), filled: now}}
+		holders[i] = &holder{Key: k, keyUse: &keyUse{tokens: float64(k.RPM), filled: now}}
 	}
 	return holders
 }
@@ -123,7 +123,7 @@ func newHolders(keys []Key, now time.Time) []*holder {
 func takeUses(next, before []*holder) {
 	for _, h := range next {
 		if b := holderNamed(before, h.Name); b != nil {
-			h.use = b.use
+			h.keyUse = b.keyUse
 		}
 	}
 }

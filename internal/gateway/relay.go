@@ -39,7 +39,7 @@ func (x *exchange) relay(body []byte) *failure {
 	own := sent.model == "" && ownModel[x.r.URL.Path]
 	m, f := (*Model)(nil), (*failure)(nil)
 	if own {
-		m, f = x.keeper()
+		m, f = x.owner()
 	} else {
 		m, f = x.find(sent.model)
 	}
@@ -87,7 +87,7 @@ func (x *exchange) passOn(ctx context.Context, resp *http.Response) *failure {
 	}
 	x.head(resp.StatusCode)
 	var buf [16 << 10]byte
-	var end tail
+	var end streamEnd
 	for {
 		n, err := resp.Body.Read(buf[:])
 		if n > 0 {
@@ -133,13 +133,13 @@ func (x *exchange) breakOff(events bool, f *failure) *failure {
 	return nil
 }
 
-// A tail is the end of a stream.
-type tail struct {
+// A streamEnd is the end of a stream.
+type streamEnd struct {
 	buf [32]byte
 	n   int
 }
 
-func (t *tail) add(b []byte) {
+func (t *streamEnd) add(b []byte) {
 	if len(b) >= len(t.buf) {
 		t.n = copy(t.buf[:], b[len(b)-len(t.buf):])
 		return
@@ -150,7 +150,9 @@ func (t *tail) add(b []byte) {
 }
 
 // done reports whether the stream ended with its terminator.
-func (t *tail) done() bool { return bytes.HasSuffix(bytes.TrimSpace(t.buf[:t.n]), []byte("[DONE]")) }
+func (t *streamEnd) done() bool {
+	return bytes.HasSuffix(bytes.TrimSpace(t.buf[:t.n]), []byte("[DONE]"))
+}
 
 // A relayedBody is a request's body with the name of a model in it.
 type relayedBody struct {

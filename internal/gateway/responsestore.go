@@ -28,8 +28,8 @@ type responseStore struct {
 
 	mu    sync.Mutex
 	byKey map[recordKey]*list.Element
-	items map[recordKey]place // where the items are, by their ids
-	order list.List           // of *record, last used first
+	items map[recordKey]storedItem // where the items are, by their ids
+	order list.List                // of *record, last used first
 	bytes int
 }
 
@@ -70,8 +70,8 @@ type making struct {
 // unfinished reports whether a response is being made, or was when its process ended.
 func (r *record) unfinished() bool { return r.making != nil }
 
-// A place locates an item.
-type place struct {
+// A storedItem locates an item.
+type storedItem struct {
 	record *record
 	item   *responses.Item
 }
@@ -398,13 +398,13 @@ func (s *responseStore) keep(r *record) {
 	s.drop(s.byKey[r.key])
 	if s.byKey == nil {
 		s.byKey = make(map[recordKey]*list.Element)
-		s.items = make(map[recordKey]place)
+		s.items = make(map[recordKey]storedItem)
 	}
 	r.bytes = 512 + len(r.body) + len(r.metadata)
 	for _, items := range [][]responses.Item{r.input, r.output} {
 		for i := range items {
 			r.bytes += 256 + len(items[i].Raw)
-			s.items[recordKey{r.key.owner, items[i].ID}] = place{r, &items[i]}
+			s.items[recordKey{r.key.owner, items[i].ID}] = storedItem{r, &items[i]}
 		}
 	}
 	s.byKey[r.key] = s.order.PushFront(r)

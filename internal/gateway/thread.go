@@ -18,11 +18,11 @@ import (
 // apart.
 type thread struct {
 	key   conversationKey
-	chain []mark // of its messages; each depends on those before it
+	chain []historyHash // of its messages; each depends on those before it
 }
 
-// A mark tells a message apart, and all before it.
-type mark [16]byte
+// A historyHash tells a message apart, and all before it.
+type historyHash [16]byte
 
 // threads remembers the threads that were used last. The zero value is ready, and safe for concurrent use.
 type threads struct {
@@ -37,7 +37,7 @@ type threads struct {
 // A threadMark is a mark of a holder's conversation with a model.
 type threadMark struct {
 	holder, model string
-	mark          mark
+	mark          historyHash
 }
 
 const (
@@ -99,9 +99,9 @@ func (s *threads) own() []byte {
 }
 
 // chain returns the marks of the messages that tell a conversation apart. A result is told by the call it answers.
-func (s *threads) chain(messages []chat.Message) []mark {
+func (s *threads) chain(messages []chat.Message) []historyHash {
 	h := hmac.New(sha256.New, s.own())
-	var chain []mark
+	var chain []historyHash
 	for i := range messages {
 		m := &messages[i]
 		if m.Role != chat.RoleUser && m.Role != chat.RoleTool {
@@ -124,7 +124,7 @@ func (s *threads) chain(messages []chat.Message) []mark {
 				h.Write(p.Data)
 			}
 		}
-		chain = append(chain, mark(h.Sum(nil)[:16]))
+		chain = append(chain, historyHash(h.Sum(nil)[:16]))
 	}
 	return chain
 }
@@ -132,7 +132,7 @@ func (s *threads) chain(messages []chat.Message) []mark {
 // find returns the id of the thread that a chain continues: the one whose last message stands farthest back in it. A
 // chain that leaves a thread before its end is a branch, and a conversation of its own, like one that begins with its
 // only message.
-func (s *threads) find(key conversationKey, chain []mark) string {
+func (s *threads) find(key conversationKey, chain []historyHash) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := len(chain) - 1; i >= 0 && len(chain) > 1; i-- {
@@ -150,7 +150,7 @@ func (s *threads) find(key conversationKey, chain []mark) string {
 
 // continues reports whether a chain continues what was said in the thread of this key, or says the last of it again.
 // A thread that is not known can be gone on with by anything.
-func (s *threads) continues(key conversationKey, chain []mark) bool {
+func (s *threads) continues(key conversationKey, chain []historyHash) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.byKey[key]
@@ -162,7 +162,7 @@ func (s *threads) continues(key conversationKey, chain []mark) bool {
 }
 
 // put remembers what a thread is now, and forgets those that were not used for the longest time if there are too many.
-func (s *threads) put(key conversationKey, chain []mark) {
+func (s *threads) put(key conversationKey, chain []historyHash) {
 	if len(chain) == 0 {
 		return
 	}

@@ -133,13 +133,13 @@ func TestThreadsOfResponses(t *testing.T) {
 func TestThreadLimits(t *testing.T) {
 	var s threads
 	for i := range maxThreads + 10 {
-		s.put(conversationKey{id: fmt.Sprint(i)}, []mark{{1}, {byte(i), byte(i >> 8), 2}})
+		s.put(conversationKey{id: fmt.Sprint(i)}, []historyHash{{1}, {byte(i), byte(i >> 8), 2}})
 	}
 	if len(s.byKey) != maxThreads || s.order.Len() != maxThreads || s.marks != 2*maxThreads ||
 		len(s.byMark) != maxThreads+1 {
 		t.Errorf("%d threads, %d in order, %d marks, %d by mark", len(s.byKey), s.order.Len(), s.marks, len(s.byMark))
 	}
-	s.put(conversationKey{id: "giant"}, make([]mark, maxThreadMarks+1))
+	s.put(conversationKey{id: "giant"}, make([]historyHash, maxThreadMarks+1))
 	if len(s.byKey) != 1 {
 		t.Errorf("%d threads beside a giant", len(s.byKey)-1)
 	}

@@ -14,7 +14,7 @@ var globals map[string]function
 
 func init() { // they call into the interpreter, which looks them up
 	globals = map[string]function{
-		"namespace": func(e *env, c *call) value {
+		"namespace": func(e *env, c *callArgs) value {
 			d := newDict()
 			for _, a := range c.args {
 				if from, ok := a.(*dict); ok {
@@ -26,7 +26,7 @@ func init() { // they call into the interpreter, which looks them up
 			}
 			return d
 		},
-		"range": func(e *env, c *call) value {
+		"range": func(e *env, c *callArgs) value {
 			from, to, step := 0, 0, 1
 			switch n := c.ints(); len(n) {
 			case 1:
@@ -46,10 +46,10 @@ func init() { // they call into the interpreter, which looks them up
 			}
 			return l
 		},
-		"raise_exception": func(e *env, c *call) value {
+		"raise_exception": func(e *env, c *callArgs) value {
 			panic(&Raised{c.line, text(c.or(0, "message", ""))})
 		},
-		"strftime_now": func(e *env, c *call) value { return strftime(e.now, c.str(0, "format", "")) },
+		"strftime_now": func(e *env, c *callArgs) value { return strftime(e.now, c.str(0, "format", "")) },
 	}
 	globals["dict"] = globals["namespace"]
 }
@@ -69,7 +69,7 @@ func merge(d, from *dict) {
 	}
 }
 
-func (c *call) ints() (all []int) {
+func (c *callArgs) ints() (all []int) {
 	for _, a := range c.args {
 		n, ok := a.(int)
 		if !ok {
@@ -105,7 +105,7 @@ func strftime(t time.Time, format string) string {
 	return b.String()
 }
 
-func test(name string, v value, c *call) bool {
+func test(name string, v value, c *callArgs) bool {
 	switch name {
 	case "defined", "undefined":
 		_, un := v.(undefined)
@@ -172,13 +172,13 @@ func test(name string, v value, c *call) bool {
 	return false
 }
 
-type filter func(e *env, v value, c *call) value
+type filter func(e *env, v value, c *callArgs) value
 
 var filters map[string]filter
 
 func init() { // as globals
 	filters = map[string]filter{
-		"tojson": func(e *env, v value, c *call) value {
+		"tojson": func(e *env, v value, c *callArgs) value {
 			indent := -1
 			if n, ok := c.or(1, "indent", nil).(int); ok {
 				indent = n
@@ -187,12 +187,12 @@ func init() { // as globals
 			}
 			return string(appendJSON(nil, v, indent, 0, truth(c.or(9, "ensure_ascii", false))))
 		},
-		"trim": func(e *env, v value, c *call) value {
+		"trim": func(e *env, v value, c *callArgs) value {
 			return strings.Trim(text(v), c.str(0, "chars", spaces))
 		},
 		"length": length, "count": length,
 		"default": orDefault, "d": orDefault,
-		"join": func(e *env, v value, c *call) value {
+		"join": func(e *env, v value, c *callArgs) value {
 			parts := []string{}
 			for _, item := range iterate(v, c.line) {
 				if name, ok := c.arg(1, "attribute"); ok {
@@ -202,24 +202,24 @@ func init() { // as globals
 			}
 			return strings.Join(parts, c.str(0, "d", ""))
 		},
-		"first":      func(e *env, v value, c *call) value { return end(v, c, 0) },
-		"last":       func(e *env, v value, c *call) value { return end(v, c, -1) },
-		"upper":      func(e *env, v value, c *call) value { return strings.ToUpper(text(v)) },
-		"lower":      func(e *env, v value, c *call) value { return strings.ToLower(text(v)) },
-		"title":      func(e *env, v value, c *call) value { return title(text(v)) },
-		"capitalize": func(e *env, v value, c *call) value { return capitalize(text(v)) },
-		"replace": func(e *env, v value, c *call) value {
+		"first":      func(e *env, v value, c *callArgs) value { return end(v, c, 0) },
+		"last":       func(e *env, v value, c *callArgs) value { return end(v, c, -1) },
+		"upper":      func(e *env, v value, c *callArgs) value { return strings.ToUpper(text(v)) },
+		"lower":      func(e *env, v value, c *callArgs) value { return strings.ToLower(text(v)) },
+		"title":      func(e *env, v value, c *callArgs) value { return title(text(v)) },
+		"capitalize": func(e *env, v value, c *callArgs) value { return capitalize(text(v)) },
+		"replace": func(e *env, v value, c *callArgs) value {
 			return replace(c, text(v), text(c.or(0, "old", "")), text(c.or(1, "new", "")), c.or(2, "count", -1))
 		},
-		"list": func(e *env, v value, c *call) value { return &list{items: iterate(v, c.line)} },
-		"items": func(e *env, v value, c *call) value {
+		"list": func(e *env, v value, c *callArgs) value { return &list{items: iterate(v, c.line)} },
+		"items": func(e *env, v value, c *callArgs) value {
 			d, ok := v.(*dict)
 			if !ok {
 				fail(c.line, "items of %s", kindOf(v))
 			}
 			return itemsOf(d)
 		},
-		"dictsort": func(e *env, v value, c *call) value {
+		"dictsort": func(e *env, v value, c *callArgs) value {
 			d, ok := v.(*dict)
 			if !ok {
 				fail(c.line, "dictsort of %s", kindOf(v))
@@ -230,7 +230,7 @@ func init() { // as globals
 			})
 			return l
 		},
-		"map": func(e *env, v value, c *call) value {
+		"map": func(e *env, v value, c *callArgs) value {
 			l := &list{}
 			for _, item := range iterate(v, c.line) {
 				if name, ok := c.named["attribute"]; ok {
@@ -240,7 +240,7 @@ func init() { // as globals
 					if !ok {
 						fail(c.line, "map names no filter")
 					}
-					item = f(e, item, &call{args: c.args[1:], line: c.line})
+					item = f(e, item, &callArgs{args: c.args[1:], line: c.line})
 				}
 				l.items = append(l.items, item)
 			}
@@ -250,10 +250,10 @@ func init() { // as globals
 		"reject":     chosen(false, false),
 		"selectattr": chosen(true, true),
 		"rejectattr": chosen(true, false),
-		"string":     func(e *env, v value, c *call) value { return text(v) },
-		"safe":       func(e *env, v value, c *call) value { return text(v) },
+		"string":     func(e *env, v value, c *callArgs) value { return text(v) },
+		"safe":       func(e *env, v value, c *callArgs) value { return text(v) },
 		"escape":     escape, "e": escape,
-		"int": func(e *env, v value, c *call) value {
+		"int": func(e *env, v value, c *callArgs) value {
 			if f, ok := number(v); ok {
 				return int(f)
 			}
@@ -262,35 +262,35 @@ func init() { // as globals
 			}
 			return c.or(0, "default", 0)
 		},
-		"float": func(e *env, v value, c *call) value {
+		"float": func(e *env, v value, c *callArgs) value {
 			if f, ok := number(v); ok {
 				return f
 			}
 			f, _ := strconv.ParseFloat(strings.TrimSpace(text(v)), 64)
 			return f
 		},
-		"abs": func(e *env, v value, c *call) value {
+		"abs": func(e *env, v value, c *callArgs) value {
 			if n, ok := v.(int); ok {
 				return max(n, -n)
 			}
 			f, _ := number(v)
 			return math.Abs(f)
 		},
-		"round": func(e *env, v value, c *call) value {
+		"round": func(e *env, v value, c *callArgs) value {
 			f, _ := number(v)
 			n, _ := c.or(0, "precision", 0).(int)
 			p := math.Pow10(n)
 			return math.RoundToEven(f*p) / p
 		},
-		"reverse": func(e *env, v value, c *call) value {
+		"reverse": func(e *env, v value, c *callArgs) value {
 			items := iterate(v, c.line)
 			slices.Reverse(items)
 			if _, ok := v.(string); ok {
-				return filters["join"](e, &list{items: items}, &call{})
+				return filters["join"](e, &list{items: items}, &callArgs{})
 			}
 			return &list{items: items}
 		},
-		"sort": func(e *env, v value, c *call) value {
+		"sort": func(e *env, v value, c *callArgs) value {
 			items := iterate(v, c.line)
 			by, has := c.arg(2, "attribute")
 			slices.SortStableFunc(items, func(a, b value) int {
@@ -304,7 +304,7 @@ func init() { // as globals
 			}
 			return &list{items: items}
 		},
-		"unique": func(e *env, v value, c *call) value {
+		"unique": func(e *env, v value, c *callArgs) value {
 			l := &list{}
 			for _, item := range iterate(v, c.line) {
 				if e.step(c.line); !contains(l, item, c.line) {
@@ -313,7 +313,7 @@ func init() { // as globals
 			}
 			return l
 		},
-		"indent": func(e *env, v value, c *call) value {
+		"indent": func(e *env, v value, c *callArgs) value {
 			pad := "    "
 			switch w := c.or(0, "width", 4).(type) {
 			case int:
@@ -330,25 +330,25 @@ func init() { // as globals
 			}
 			return strings.Join(lines, "\n")
 		},
-		"sum": func(e *env, v value, c *call) value {
+		"sum": func(e *env, v value, c *callArgs) value {
 			var total value = 0
 			for _, item := range iterate(v, c.line) {
 				total = (&binaryExpr{op: "+", line: c.line}).arithmetic(total, item)
 			}
 			return total
 		},
-		"min": func(e *env, v value, c *call) value { return extreme(v, c, -1) },
-		"max": func(e *env, v value, c *call) value { return extreme(v, c, 1) },
-		"attr": func(e *env, v value, c *call) value {
+		"min": func(e *env, v value, c *callArgs) value { return extreme(v, c, -1) },
+		"max": func(e *env, v value, c *callArgs) value { return extreme(v, c, 1) },
+		"attr": func(e *env, v value, c *callArgs) value {
 			return attribute(v, c.str(0, "name", ""))
 		},
-		"wordcount": func(e *env, v value, c *call) value { return len(strings.Fields(text(v))) },
+		"wordcount": func(e *env, v value, c *callArgs) value { return len(strings.Fields(text(v))) },
 	}
 }
 
 const spaces = " \t\r\n\v\f"
 
-func extreme(v value, c *call, sign int) value {
+func extreme(v value, c *callArgs, sign int) value {
 	items := iterate(v, c.line)
 	if len(items) == 0 {
 		return undefined{"the extreme of nothing"}
@@ -362,11 +362,11 @@ func extreme(v value, c *call, sign int) value {
 	return best
 }
 
-func escape(e *env, v value, c *call) value {
+func escape(e *env, v value, c *callArgs) value {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;").Replace(text(v))
 }
 
-func length(e *env, v value, c *call) value {
+func length(e *env, v value, c *callArgs) value {
 	switch v := v.(type) {
 	case string:
 		return len([]rune(v))
@@ -381,7 +381,7 @@ func length(e *env, v value, c *call) value {
 	return nil
 }
 
-func orDefault(e *env, v value, c *call) value {
+func orDefault(e *env, v value, c *callArgs) value {
 	_, un := v.(undefined)
 	if un || truth(c.or(1, "boolean", false)) && !truth(v) {
 		return c.or(0, "default_value", "")
@@ -389,7 +389,7 @@ func orDefault(e *env, v value, c *call) value {
 	return v
 }
 
-func end(v value, c *call, i int) value {
+func end(v value, c *callArgs, i int) value {
 	if items := iterate(v, c.line); len(items) > 0 {
 		return items[(i+len(items))%len(items)]
 	}
@@ -420,7 +420,7 @@ func attribute(v value, path string) value {
 
 // chosen returns the filter that keeps the items, or those whose attribute, a test says yes to, or no.
 func chosen(attr, want bool) filter {
-	return func(e *env, v value, c *call) value {
+	return func(e *env, v value, c *callArgs) value {
 		l := &list{}
 		if !truth(v) { // of nothing nothing is chosen, even of none
 			return l
@@ -435,7 +435,7 @@ func chosen(attr, want bool) filter {
 			}
 			is := truth(of)
 			if len(args) > 0 {
-				is = test(text(args[0]), of, &call{args: args[1:], line: c.line})
+				is = test(text(args[0]), of, &callArgs{args: args[1:], line: c.line})
 			}
 			if is == want {
 				l.items = append(l.items, item)
@@ -471,7 +471,7 @@ func capitalize(s string) string {
 	return string(runes)
 }
 
-func replace(c *call, s, old, by string, count value) string {
+func replace(c *callArgs, s, old, by string, count value) string {
 	n, ok := count.(int)
 	if !ok {
 		n = -1
@@ -498,11 +498,11 @@ func method(of value, name string) function {
 func dictMethod(d *dict, name string) function {
 	switch name {
 	case "items":
-		return func(e *env, c *call) value { return itemsOf(d) }
+		return func(e *env, c *callArgs) value { return itemsOf(d) }
 	case "keys":
-		return func(e *env, c *call) value { return &list{items: keysOf(d)} }
+		return func(e *env, c *callArgs) value { return &list{items: keysOf(d)} }
 	case "values":
-		return func(e *env, c *call) value {
+		return func(e *env, c *callArgs) value {
 			l := &list{}
 			for _, k := range d.keys {
 				l.items = append(l.items, d.values[k])
@@ -510,7 +510,7 @@ func dictMethod(d *dict, name string) function {
 			return l
 		}
 	case "get", "pop":
-		return func(e *env, c *call) value {
+		return func(e *env, c *callArgs) value {
 			k := text(c.or(0, "key", ""))
 			v, ok := d.values[k]
 			if !ok {
@@ -522,7 +522,7 @@ func dictMethod(d *dict, name string) function {
 			return v
 		}
 	case "update":
-		return func(e *env, c *call) value {
+		return func(e *env, c *callArgs) value {
 			if from, ok := c.or(0, "other", nil).(*dict); ok {
 				merge(d, from)
 			}
@@ -532,7 +532,7 @@ func dictMethod(d *dict, name string) function {
 			return nil
 		}
 	case "copy":
-		return func(e *env, c *call) value {
+		return func(e *env, c *callArgs) value {
 			n := newDict()
 			merge(n, d)
 			return n
@@ -544,23 +544,23 @@ func dictMethod(d *dict, name string) function {
 func listMethod(l *list, name string) function {
 	switch name {
 	case "append":
-		return func(e *env, c *call) value {
+		return func(e *env, c *callArgs) value {
 			l.items = append(l.items, c.args...)
 			return nil
 		}
 	case "extend":
-		return func(e *env, c *call) value {
+		return func(e *env, c *callArgs) value {
 			l.items = append(l.items, iterate(c.or(0, "items", undefined{}), c.line)...)
 			return nil
 		}
 	case "insert":
-		return func(e *env, c *call) value {
+		return func(e *env, c *callArgs) value {
 			i, _ := c.or(0, "index", 0).(int)
 			l.items = slices.Insert(l.items, min(max(i, 0), len(l.items)), c.or(1, "item", nil))
 			return nil
 		}
 	case "pop":
-		return func(e *env, c *call) value {
+		return func(e *env, c *callArgs) value {
 			i, _ := c.or(0, "index", -1).(int)
 			if i < 0 {
 				i += len(l.items)
@@ -573,11 +573,11 @@ func listMethod(l *list, name string) function {
 			return v
 		}
 	case "index":
-		return func(e *env, c *call) value {
+		return func(e *env, c *callArgs) value {
 			return slices.IndexFunc(l.items, func(v value) bool { return equal(v, c.or(0, "item", nil)) })
 		}
 	case "count":
-		return func(e *env, c *call) value {
+		return func(e *env, c *callArgs) value {
 			n := 0
 			for _, v := range l.items {
 				if equal(v, c.or(0, "item", nil)) {
@@ -587,54 +587,54 @@ func listMethod(l *list, name string) function {
 			return n
 		}
 	case "copy":
-		return func(e *env, c *call) value { return &list{items: slices.Clone(l.items)} }
+		return func(e *env, c *callArgs) value { return &list{items: slices.Clone(l.items)} }
 	}
 	return nil
 }
 
 func stringMethod(s, name string) function {
-	plain := func(f func(c *call) value) function { return func(e *env, c *call) value { return f(c) } }
+	plain := func(f func(c *callArgs) value) function { return func(e *env, c *callArgs) value { return f(c) } }
 	switch name {
 	case "strip":
-		return plain(func(c *call) value { return strings.Trim(s, c.str(0, "chars", spaces)) })
+		return plain(func(c *callArgs) value { return strings.Trim(s, c.str(0, "chars", spaces)) })
 	case "lstrip":
-		return plain(func(c *call) value { return strings.TrimLeft(s, c.str(0, "chars", spaces)) })
+		return plain(func(c *callArgs) value { return strings.TrimLeft(s, c.str(0, "chars", spaces)) })
 	case "rstrip":
-		return plain(func(c *call) value { return strings.TrimRight(s, c.str(0, "chars", spaces)) })
+		return plain(func(c *callArgs) value { return strings.TrimRight(s, c.str(0, "chars", spaces)) })
 	case "upper":
-		return plain(func(c *call) value { return strings.ToUpper(s) })
+		return plain(func(c *callArgs) value { return strings.ToUpper(s) })
 	case "lower":
-		return plain(func(c *call) value { return strings.ToLower(s) })
+		return plain(func(c *callArgs) value { return strings.ToLower(s) })
 	case "title":
-		return plain(func(c *call) value { return title(s) })
+		return plain(func(c *callArgs) value { return title(s) })
 	case "capitalize":
-		return plain(func(c *call) value { return capitalize(s) })
+		return plain(func(c *callArgs) value { return capitalize(s) })
 	case "startswith":
-		return plain(func(c *call) value { return affix(s, c, strings.HasPrefix) })
+		return plain(func(c *callArgs) value { return affix(s, c, strings.HasPrefix) })
 	case "endswith":
-		return plain(func(c *call) value { return affix(s, c, strings.HasSuffix) })
+		return plain(func(c *callArgs) value { return affix(s, c, strings.HasSuffix) })
 	case "removeprefix":
-		return plain(func(c *call) value { return strings.TrimPrefix(s, c.str(0, "prefix", "")) })
+		return plain(func(c *callArgs) value { return strings.TrimPrefix(s, c.str(0, "prefix", "")) })
 	case "removesuffix":
-		return plain(func(c *call) value { return strings.TrimSuffix(s, c.str(0, "suffix", "")) })
+		return plain(func(c *callArgs) value { return strings.TrimSuffix(s, c.str(0, "suffix", "")) })
 	case "find":
-		return plain(func(c *call) value { return runeIndex(s, strings.Index(s, c.str(0, "sub", ""))) })
+		return plain(func(c *callArgs) value { return runeIndex(s, strings.Index(s, c.str(0, "sub", ""))) })
 	case "rfind":
-		return plain(func(c *call) value { return runeIndex(s, strings.LastIndex(s, c.str(0, "sub", ""))) })
+		return plain(func(c *callArgs) value { return runeIndex(s, strings.LastIndex(s, c.str(0, "sub", ""))) })
 	case "count":
-		return plain(func(c *call) value { return strings.Count(s, c.str(0, "sub", "")) })
+		return plain(func(c *callArgs) value { return strings.Count(s, c.str(0, "sub", "")) })
 	case "replace":
-		return plain(func(c *call) value {
+		return plain(func(c *callArgs) value {
 			return replace(c, s, c.str(0, "old", ""), c.str(1, "new", ""), c.or(2, "count", -1))
 		})
 	case "split", "rsplit":
-		return plain(func(c *call) value { return split(s, c, name == "rsplit") })
+		return plain(func(c *callArgs) value { return split(s, c, name == "rsplit") })
 	case "splitlines":
-		return plain(func(c *call) value {
+		return plain(func(c *callArgs) value {
 			return textList(strings.Split(strings.TrimSuffix(strings.ReplaceAll(s, "\r\n", "\n"), "\n"), "\n"))
 		})
 	case "join":
-		return plain(func(c *call) value {
+		return plain(func(c *callArgs) value {
 			parts := []string{}
 			for _, v := range iterate(c.or(0, "items", undefined{}), c.line) {
 				parts = append(parts, text(v))
@@ -642,18 +642,18 @@ func stringMethod(s, name string) function {
 			return strings.Join(parts, s)
 		})
 	case "format":
-		return plain(func(c *call) value { return format(s, c) })
+		return plain(func(c *callArgs) value { return format(s, c) })
 	case "isdigit", "isalpha", "isspace", "isupper", "islower":
 		is := map[string]func(rune) bool{"isdigit": unicode.IsDigit, "isalpha": unicode.IsLetter,
 			"isspace": unicode.IsSpace, "isupper": unicode.IsUpper, "islower": unicode.IsLower}[name]
-		return plain(func(c *call) value {
+		return plain(func(c *callArgs) value {
 			return s != "" && strings.IndexFunc(s, func(r rune) bool { return !is(r) }) < 0
 		})
 	}
 	return nil
 }
 
-func affix(s string, c *call, has func(s, part string) bool) bool {
+func affix(s string, c *callArgs, has func(s, part string) bool) bool {
 	if l, ok := c.or(0, "prefix", "").(*list); ok {
 		return slices.ContainsFunc(l.items, func(v value) bool { return has(s, text(v)) })
 	}
@@ -675,7 +675,7 @@ func textList(parts []string) *list {
 	return l
 }
 
-func split(s string, c *call, right bool) value {
+func split(s string, c *callArgs, right bool) value {
 	sep := c.or(0, "sep", nil)
 	if sep == nil {
 		return textList(strings.Fields(s))
@@ -699,7 +699,7 @@ func split(s string, c *call, right bool) value {
 }
 
 // format fills in the {} and {name} of a text; formats behind a colon are not known.
-func format(s string, c *call) string {
+func format(s string, c *callArgs) string {
 	var b strings.Builder
 	next := 0
 	for i := 0; i < len(s); i++ {

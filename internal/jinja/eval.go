@@ -194,7 +194,7 @@ func loopAt(items []value, i int) *dict {
 	if i+1 < len(items) {
 		d.set("nextitem", items[i+1])
 	}
-	d.set("cycle", function(func(e *env, c *call) value {
+	d.set("cycle", function(func(e *env, c *callArgs) value {
 		if len(c.args) == 0 {
 			fail(c.line, "cycle takes arguments")
 		}
@@ -307,7 +307,7 @@ type macroNode struct {
 
 func (n *macroNode) run(e *env) {
 	around := e.scope
-	e.scope.vars[n.name] = function(func(e *env, c *call) value {
+	e.scope.vars[n.name] = function(func(e *env, c *callArgs) value {
 		if len(c.args) > len(n.params) {
 			fail(c.line, "%s takes %d arguments", n.name, len(n.params))
 		}
@@ -649,15 +649,15 @@ type argument struct {
 	value expr
 }
 
-// A call holds the arguments of a function.
-type call struct {
+// callArgs hold the arguments of a function.
+type callArgs struct {
 	args  []value
 	named map[string]value
 	line  int
 }
 
 // arg returns an argument by its place or its name.
-func (c *call) arg(i int, name string) (value, bool) {
+func (c *callArgs) arg(i int, name string) (value, bool) {
 	if i < len(c.args) {
 		return c.args[i], true
 	}
@@ -666,14 +666,14 @@ func (c *call) arg(i int, name string) (value, bool) {
 }
 
 // or returns an argument, or d.
-func (c *call) or(i int, name string, d value) value {
+func (c *callArgs) or(i int, name string, d value) value {
 	if v, ok := c.arg(i, name); ok {
 		return v
 	}
 	return d
 }
 
-func (c *call) str(i int, name, d string) string {
+func (c *callArgs) str(i int, name, d string) string {
 	v, ok := c.arg(i, name)
 	if s, isString := v.(string); isString {
 		return s
@@ -684,8 +684,8 @@ func (c *call) str(i int, name, d string) string {
 	return d
 }
 
-func (e *env) arguments(args []argument, line int) *call {
-	c := &call{line: line}
+func (e *env) arguments(args []argument, line int) *callArgs {
+	c := &callArgs{line: line}
 	for _, a := range args {
 		v := a.value.eval(e)
 		if a.name == "" {

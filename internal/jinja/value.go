@@ -37,7 +37,7 @@ func (d *dict) key(k string) value {
 }
 
 // A function is a macro, a method or one of the built-in ones.
-type function func(e *env, c *call) value
+type function func(e *env, c *callArgs) value
 
 func newDict() *dict { return &dict{values: map[string]value{}} }
 

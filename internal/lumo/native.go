@@ -19,17 +19,17 @@ const maxNative = 8 << 20
 // since whoever listens may have to stop showing the answer there: then it is a call of the origin native with a
 // start and an end.
 type natives struct {
-	calls, results objects // of the targets, in the first version
-	open           *call   // is being written, and was told of
-	deltas         []*call // of the second version, by index
-	pending        []*call // have no result yet, oldest first
-	last           *call
+	calls, results objects       // of the targets, in the first version
+	open           *nativeCall   // is being written, and was told of
+	deltas         []*nativeCall // of the second version, by index
+	pending        []*nativeCall // have no result yet, oldest first
+	last           *nativeCall
 	lastResult     string
 	count          int
 }
 
-// A call is one of a native tool.
-type call struct {
+// A nativeCall is one of a native tool.
+type nativeCall struct {
 	index    int // in the answer
 	wire     int // of its pieces, in the second version
 	id, name string
@@ -113,11 +113,11 @@ func (n *natives) whole(r *streamReader, id, name, args string) {
 	r.emit(chat.Event{Kind: chat.KindNativeCall, Origin: chat.OriginNative, ID: c.id, Name: name, Text: args})
 }
 
-func (n *natives) begin(id, name string) *call {
+func (n *natives) begin(id, name string) *nativeCall {
 	if id == "" {
 		id = fmt.Sprintf("native_%d", n.count)
 	}
-	c := &call{index: n.count, id: id, name: name}
+	c := &nativeCall{index: n.count, id: id, name: name}
 	n.count++
 	n.last = c
 	n.pending = append(n.pending, c)
@@ -125,13 +125,13 @@ func (n *natives) begin(id, name string) *call {
 }
 
 // tell says that a call is being written.
-func (n *natives) tell(r *streamReader, c *call) {
+func (n *natives) tell(r *streamReader, c *nativeCall) {
 	c.told = true
 	r.emit(chat.Event{Kind: chat.KindCallStart, Origin: chat.OriginNative, Index: c.index, ID: c.id, Name: c.name})
 }
 
 // end ends a call that was told of.
-func (n *natives) end(r *streamReader, c *call) {
+func (n *natives) end(r *streamReader, c *nativeCall) {
 	args := c.args.String()
 	if strings.TrimSpace(args) == "" {
 		args = "{}"
@@ -168,7 +168,7 @@ func (n *natives) delta(r *streamReader, d *callDelta) {
 		if d.Function.Name == "" || len(n.deltas) == maxDeltas {
 			return
 		}
-		n.deltas = append(n.deltas, &call{wire: d.Index, id: d.ID, name: d.Function.Name})
+		n.deltas = append(n.deltas, &nativeCall{wire: d.Index, id: d.ID, name: d.Function.Name})
 		at = len(n.deltas) - 1
 	}
 	c := n.deltas[at]
@@ -179,7 +179,7 @@ func (n *natives) delta(r *streamReader, d *callDelta) {
 }
 
 // tellDelta says that a call is being written, under the index that it has in the answer.
-func (n *natives) tellDelta(r *streamReader, c *call) {
+func (n *natives) tellDelta(r *streamReader, c *nativeCall) {
 	place := n.begin(c.id, c.name)
 	c.index, c.id = place.index, place.id
 	n.tell(r, c)

@@ -12,16 +12,16 @@ import (
 // Masked stands in the place of a secret.
 const Masked = "[masked]"
 
-// A rule is a form of secrets. Looking for what every match begins with is far cheaper than trying the expression at
-// every byte, and texts can be long.
-type rule struct {
+// A secretForm is a form of secrets. Looking for what every match begins with is far cheaper than trying the expression
+// at every byte, and texts can be long.
+type secretForm struct {
 	marks []string       // one of them stands where a match begins
 	fold  bool           // they may be written in upper case
 	word  bool           // and nothing of a word stands before them
 	re    *regexp.Regexp // from there on; its first group is the secret, without one it is the whole match
 }
 
-var rules = []rule{
+var rules = []secretForm{
 	{marks: []string{"bearer"}, fold: true, word: true,
 		re: regexp.MustCompile(`^(?i:bearer)\s+((?i)[a-z0-9._~+/=-]{8,})`)},
 	{marks: []string{"://"}, re: regexp.MustCompile(`^://[^/\s:@"\\]+:([^/\s@"\\]+)@`)},
@@ -47,7 +47,7 @@ func services(names ...string) (marks []string) {
 }
 
 // find appends where matches of the rule stand in text. lower is the text in lower case, made when it is first wanted.
-func (r *rule) find(all []Span, text string, lower func() string) []Span {
+func (r *secretForm) find(all []Span, text string, lower func() string) []Span {
 	in := text
 	if r.fold {
 		in = lower()

@@ -12,8 +12,8 @@ import (
 	"wield/tool"
 )
 
-// A call is one on its way.
-type call struct {
+// A runningCall is one on its way.
+type runningCall struct {
 	by        *served
 	arguments string
 	id        string // of the block or of the question
@@ -47,8 +47,8 @@ func (s *session) Shown(ctx context.Context, c *chat.Call) chat.Detail {
 }
 
 // begin looks at a call: one of the model, or one that waited.
-func (s *session) begin(ctx context.Context, c *chat.Call) *call {
-	x := &call{by: s.by[c.Name], arguments: c.Arguments, callID: journal.NewID("mcp")}
+func (s *session) begin(ctx context.Context, c *chat.Call) *runningCall {
+	x := &runningCall{by: s.by[c.Name], arguments: c.Arguments, callID: journal.NewID("mcp")}
 	for i := range s.asked {
 		x.resumed = x.resumed || s.asked[i].ID == c.ID
 	}
@@ -72,7 +72,7 @@ func (s *session) begin(ctx context.Context, c *chat.Call) *call {
 }
 
 // propose plans a call. One that the policy asks about waits, and has a run in the journal.
-func (s *session) propose(ctx context.Context, x *call, prefix string) {
+func (s *session) propose(ctx context.Context, x *runningCall, prefix string) {
 	x.log = &log{store: s.o.Journal, by: s.req.Caller, run: journal.NewID("run"), session: journal.NewID("ses"),
 		call: x}
 	s.prepare(ctx, x, "")
@@ -85,7 +85,7 @@ func (s *session) propose(ctx context.Context, x *call, prefix string) {
 }
 
 // prepare plans a call with the questions of its run. approved is the binding of the call that was approved.
-func (s *session) prepare(ctx context.Context, x *call, approved string) {
+func (s *session) prepare(ctx context.Context, x *runningCall, approved string) {
 	store := journal.Approvals{Store: s.o.Journal, Session: x.log.session, Run: x.log.run}
 	questions := &questions{store, x.log, approved}
 	x.runner = s.runner.With(func(set *tool.Settings) { set.Approvals = questions })
@@ -94,7 +94,7 @@ func (s *session) prepare(ctx context.Context, x *call, approved string) {
 }
 
 // resume looks whether a call that waited may run now.
-func (s *session) resume(ctx context.Context, x *call) {
+func (s *session) resume(ctx context.Context, x *runningCall) {
 	said := s.answers[x.id]
 	id := approvalOf(x.id)
 	switch {
@@ -112,7 +112,7 @@ func (s *session) resume(ctx context.Context, x *call) {
 }
 
 // decided looks at the approval of a call in the journal, which a client's answer decides unless somebody has before.
-func (s *session) decided(ctx context.Context, x *call, id string, said *approvalReply) {
+func (s *session) decided(ctx context.Context, x *runningCall, id string, said *approvalReply) {
 	l, err := s.reopen(ctx, id)
 	if errors.Is(err, tool.ErrNoApproval) {
 		x.denied = "there is no such approval"
@@ -138,7 +138,7 @@ func (s *session) decided(ctx context.Context, x *call, id string, said *approva
 }
 
 // settle makes of the state of an approval what becomes of its call.
-func (s *session) settle(ctx context.Context, x *call, id string) {
+func (s *session) settle(ctx context.Context, x *runningCall, id string) {
 	store := journal.Approvals{Store: s.o.Journal}
 	a, err := store.Get(ctx, id)
 	x.asks = false
@@ -215,7 +215,7 @@ func waits() chat.Result {
 }
 
 // outcome is a result as the client of the request is shown it.
-func (x *call) outcome(r chat.Result) hosted.Outcome {
+func (x *runningCall) outcome(r chat.Result) hosted.Outcome {
 	o := hosted.Outcome{Result: r}
 	switch {
 	case x.by == nil:
@@ -228,7 +228,7 @@ func (x *call) outcome(r chat.Result) hosted.Outcome {
 }
 
 // hold waits for an approval that the client of the request cannot give.
-func (s *session) hold(ctx context.Context, x *call) {
+func (s *session) hold(ctx context.Context, x *runningCall) {
 	id := approvalOf(x.id)
 	wait, cancel := context.WithTimeout(ctx, max(s.o.Hold, time.Millisecond))
 	defer cancel()
@@ -241,7 +241,7 @@ func (s *session) hold(ctx context.Context, x *call) {
 }
 
 // run carries out a call that may run. Its run ends with it, whatever happens.
-func (x *call) run(ctx context.Context) (r chat.Result, err error) {
+func (x *runningCall) run(ctx context.Context) (r chat.Result, err error) {
 	defer x.log.end(ctx)
 	runner := x.runner.With(func(set *tool.Settings) {
 		if x.log == nil {

@@ -67,7 +67,7 @@ type callItem struct {
 }
 
 // item is a call in the Responses protocol, with its result once there is one.
-func (x *call) item(result *chat.Result) chat.Detail {
+func (x *runningCall) item(result *chat.Result) chat.Detail {
 	it := callItem{ID: x.callID, Type: typeCall, Label: x.by.server.label, Name: x.by.own, Arguments: x.arguments,
 		Error: json.RawMessage("null"), Status: "in_progress"}
 	if x.resumed {
@@ -98,7 +98,7 @@ type textBlock struct {
 }
 
 // request asks the client to approve a call.
-func (x *call) request() chat.Detail {
+func (x *runningCall) request() chat.Detail {
 	return opaque(chat.ProtocolResponses, "item", struct {
 		ID        string `json:"id"`
 		Type      string `json:"type"`
@@ -109,7 +109,7 @@ func (x *call) request() chat.Detail {
 }
 
 // use is a call in the Messages protocol.
-func (x *call) use() chat.Detail {
+func (x *runningCall) use() chat.Detail {
 	input := json.RawMessage(x.arguments)
 	if !json.Valid(input) {
 		input = json.RawMessage("{}")
@@ -124,7 +124,7 @@ func (x *call) use() chat.Detail {
 }
 
 // result is the result of a call in the Messages protocol.
-func (x *call) result(r *chat.Result) chat.Detail {
+func (x *runningCall) result(r *chat.Result) chat.Detail {
 	m := r.Message()
 	return opaque(chat.ProtocolAnthropic, typeResult, struct {
 		Type    string      `json:"type"`

@@ -16,7 +16,7 @@ type log struct {
 	store        journal.Store
 	by           string
 	session, run string
-	call         *call
+	call         *runningCall
 	writer       *journal.Writer // nil: nothing is recorded yet
 }
 

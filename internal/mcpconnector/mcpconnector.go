@@ -65,7 +65,7 @@ type host struct{ o Options }
 
 // Begin implements hosted.Host.
 func (h *host) Begin(ctx context.Context, req *chat.Request) (*hosted.Session, error) {
-	s := &session{host: h, req: *req, by: map[string]*served{}, calls: map[string]*call{}, own: &tool.Registry{}}
+	s := &session{host: h, req: *req, by: map[string]*served{}, calls: map[string]*runningCall{}, own: &tool.Registry{}}
 	servers, err := s.servers(req)
 	if err != nil {
 		return nil, err
@@ -96,10 +96,10 @@ type session struct {
 	*host
 	req     chat.Request
 	runner  *tool.Runner
-	own     *tool.Registry     // tools of servers that the request names by address
-	live    []*mcp.Server      // these servers
-	by      map[string]*served // by the name that the model sees
-	calls   map[string]*call   // by the id of the model's call
+	own     *tool.Registry          // tools of servers that the request names by address
+	live    []*mcp.Server           // these servers
+	by      map[string]*served      // by the name that the model sees
+	calls   map[string]*runningCall // by the id of the model's call
 	opening []chat.Event
 	past
 }

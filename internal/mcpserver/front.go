@@ -33,7 +33,7 @@ type Front struct {
 	tasks *tasks
 
 	mu     sync.Mutex
-	places map[place]*served
+	places map[callerPath]*served
 }
 
 // A Caller identifies the sender of requests.
@@ -42,8 +42,8 @@ type Caller struct {
 	Key  string // whose rights the caller has
 }
 
-// A place is a path as somebody reaches it.
-type place struct {
+// A callerPath is a path as somebody reaches it.
+type callerPath struct {
 	caller Caller
 	server string
 }
@@ -84,7 +84,7 @@ func NewFront(o FrontOptions) *Front {
 	if o.Log != nil {
 		o.Log = slog.New(quiet{o.Log.Handler()})
 	}
-	return &Front{o: o, tasks: newTasks(), places: map[place]*served{}}
+	return &Front{o: o, tasks: newTasks(), places: map[callerPath]*served{}}
 }
 
 // quiet leaves out what the library says of each request.
@@ -99,7 +99,7 @@ const noLimit = -1
 
 // Serve answers a request. Who calls it sees to hosts and origins, and has read the body within its limits.
 func (f *Front) Serve(w http.ResponseWriter, r *http.Request, caller Caller) {
-	s := f.at(place{caller, Below(r.URL.Path)})
+	s := f.at(callerPath{caller, Below(r.URL.Path)})
 	if s == nil {
 		http.Error(w, "there is no MCP server of this name", http.StatusNotFound)
 		return
@@ -141,7 +141,7 @@ func (f *Front) sessions(caller Caller) int {
 }
 
 // at returns what is served at a place; nil: nothing is.
-func (f *Front) at(p place) *served {
+func (f *Front) at(p callerPath) *served {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s := f.places[p]; s != nil {
@@ -217,7 +217,7 @@ func (f *Front) Sync() {
 func (f *Front) Reset() {
 	gone := f.served()
 	f.mu.Lock()
-	f.places = map[place]*served{}
+	f.places = map[callerPath]*served{}
 	f.mu.Unlock()
 	for _, s := range gone {
 		for _, one := range s.all() {

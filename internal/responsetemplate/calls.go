@@ -269,7 +269,7 @@ func around(where string, list []part, name string) (before, after []part, err e
 }
 
 // call is what a transform makes: the shape of the chat completions protocol, or that without its outer part.
-type call struct {
+type rawCall struct {
 	Function  json.RawMessage `json:"function"`
 	Name      json.RawMessage `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
@@ -291,7 +291,7 @@ func (f *field) made(place string) (name, args string, err error) {
 			}
 			return "", "", &Error{where, fmt.Sprintf("wield knows no %s there", whole)}
 		}
-		var c call
+		var c rawCall
 		if err := json.Unmarshal(raw, &c); err != nil {
 			return "", "", &Error{where, "it makes no call"}
 		}

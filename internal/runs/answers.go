@@ -128,7 +128,7 @@ func (h *Hub) tellAnswer(ctx context.Context, name string, s *answerStream) erro
 		return err
 	}
 	t := telling{answerStream: s, runs: map[string]bool{}}
-	r := reading{hub: h, run: run, agent: k.run.Agent, place: place{seq: from}, calls: map[string]int{}, every: true,
+	r := reading{hub: h, run: run, agent: k.run.Agent, place: position{seq: from}, calls: map[string]int{}, every: true,
 		yield: t.take}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -22,21 +22,21 @@ type Numbered struct {
 	Record *journal.Record
 }
 
-// A place tells how far somebody has followed a run.
-type place struct {
+// A position tells how far somebody has followed a run.
+type position struct {
 	seq  int64  // the last record that was read
 	part int    // how many of its events were seen
 	said [2]int // how much of the answer that is being written was seen: reasoning, text
 }
 
 // String returns the place as a client keeps it.
-func (p *place) String() string {
+func (p *position) String() string {
 	return fmt.Sprintf("%d-%d-%d-%d", p.seq, p.part, p.said[saidReasoning], p.said[saidText])
 }
 
 // parsePlace reads what String wrote. The empty text is the beginning.
-func parsePlace(text string) (place, error) {
-	var p place
+func parsePlace(text string) (position, error) {
+	var p position
 	if text == "" {
 		return p, nil
 	}
@@ -98,7 +98,7 @@ type reading struct {
 	hub   *Hub
 	run   string
 	agent string
-	place place
+	place position
 	turn  int            // of the last turn's record
 	told  int            // of what the tail tells besides
 	from  *Live          // that told is about

@@ -70,7 +70,7 @@ type Hub struct {
 	driving sync.WaitGroup // runs that are carried on by the hub itself
 	around  sync.WaitGroup // everything else
 
-	rules    kept
+	rules    keptRules
 	claiming sync.Mutex // held from asking for a run's lease until it is live, so that nobody here meets it in between
 
 	mu        sync.Mutex

@@ -33,7 +33,7 @@ type KeptRule struct {
 }
 
 // kept are the rules that people let stand. They are those of the last record of their stream.
-type kept struct {
+type keptRules struct {
 	mu      sync.Mutex
 	list    []keptRule
 	seq     int64 // of the record that the list is
@@ -48,7 +48,7 @@ type keptRule struct {
 // rulesStream is the stream of the kept rules of all agents.
 const rulesStream = "rules"
 
-func (k *kept) now(agent string) (rules []policy.Rule, changed int) {
+func (k *keptRules) now(agent string) (rules []policy.Rule, changed int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for i := range k.list {
@@ -60,12 +60,12 @@ func (k *kept) now(agent string) (rules []policy.Rule, changed int) {
 }
 
 // set takes the list of a record. Whoever calls it holds mu.
-func (k *kept) set(seq int64, list []keptRule) {
+func (k *keptRules) set(seq int64, list []keptRule) {
 	k.list, k.seq, k.changed = list, seq, k.changed+1
 }
 
 // take takes the list that a record holds, if it is a later one. What cannot be read allows nothing.
-func (k *kept) take(e *journal.Entry) error {
+func (k *keptRules) take(e *journal.Entry) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if e.Seq <= k.seq {
@@ -81,7 +81,7 @@ func (k *kept) take(e *journal.Entry) error {
 }
 
 // change writes what f makes of the list into the journal, from where every hub takes it. Whoever calls it holds mu.
-func (k *kept) change(ctx context.Context, store journal.Store, f func([]keptRule) ([]keptRule, error)) error {
+func (k *keptRules) change(ctx context.Context, store journal.Store, f func([]keptRule) ([]keptRule, error)) error {
 	for {
 		list, err := f(slices.Clone(k.list))
 		if err != nil {
@@ -110,7 +110,7 @@ func (k *kept) change(ctx context.Context, store journal.Store, f func([]keptRul
 }
 
 // loadRules takes the rules that the journal has.
-func loadRules(ctx context.Context, store journal.Store, k *kept) error {
+func loadRules(ctx context.Context, store journal.Store, k *keptRules) error {
 	for head, err := range store.Heads(ctx, journal.HeadQuery{Stream: rulesStream}) {
 		if err != nil {
 			return err
@@ -132,7 +132,7 @@ func loadRules(ctx context.Context, store journal.Store, k *kept) error {
 type ruled struct {
 	base  *policy.Policy
 	agent string
-	kept  *kept
+	kept  *keptRules
 
 	mu      sync.Mutex
 	policy  *policy.Policy // with the rules as they were when they had changed so often

@@ -151,7 +151,7 @@ func (t *tail) tellChange() {
 
 // since returns what somebody has not seen who has read the records up to p, has of the answer that is being
 // written what p says, and has been told the pieces up to told. It moves p and told on.
-func (t *tail) since(p *place, told *int) []Numbered {
+func (t *tail) since(p *position, told *int) []Numbered {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var list []Numbered

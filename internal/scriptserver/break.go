@@ -25,7 +25,7 @@ type httpResponse struct {
 	status      int
 	header      http.Header
 	headersWait time.Duration // before the status line
-	body        []frame
+	body        []piece
 	end         ending
 }
 
@@ -52,7 +52,7 @@ func (a *httpResponse) fail(do *script.Do, errorBody func(int, string) []byte) {
 	if do.HTML502 {
 		a.status = http.StatusBadGateway
 		a.header.Set("Content-Type", "text/html")
-		a.body = []frame{{data: []byte(html502)}}
+		a.body = []piece{{data: []byte(html502)}}
 		return
 	}
 	a.status = do.Status
@@ -68,12 +68,12 @@ func (a *httpResponse) fail(do *script.Do, errorBody func(int, string) []byte) {
 			a.header.Set("Content-Type", "text/plain; charset=utf-8")
 		}
 	}
-	a.body = []frame{{data: body}}
+	a.body = []piece{{data: body}}
 }
 
 func (a *httpResponse) breakFrames(do *script.Do, f framing) {
 	if do.DropDone {
-		a.body = without(a.body, func(fr *frame) bool { return fr.done })
+		a.body = without(a.body, func(fr *piece) bool { return fr.done })
 	}
 	a.swap(do)
 	if do.BadUTF8 {
@@ -83,7 +83,7 @@ func (a *httpResponse) breakFrames(do *script.Do, f framing) {
 		a.body = hugeLine(a.body, f, do.HugeLine)
 	}
 	if do.BadSSE {
-		a.body = slices.Insert(a.body, a.point(do), frame{data: []byte(brokenFrame[f])})
+		a.body = slices.Insert(a.body, a.point(do), piece{data: []byte(brokenFrame[f])})
 	}
 	if do.Cut != nil || do.Reset || do.HalfClose {
 		a.cut(do)
@@ -102,7 +102,7 @@ var brokenFrame = map[framing]string{framingSSE: "data: {\"choices\":[{\n\n", fr
 // stall puts a silence before the cut if there is one, else into the middle: of the chunks, or of a body of one frame.
 func (a *httpResponse) stall(do *script.Do) {
 	if do.Cut != nil {
-		a.body = append(a.body, frame{wait: do.Stall})
+		a.body = append(a.body, piece{wait: do.Stall})
 		return
 	}
 	at := a.point(do)
@@ -110,10 +110,10 @@ func (a *httpResponse) stall(do *script.Do) {
 		first, second := a.body[0], a.body[0]
 		half := len(first.data) / 2
 		first.data, second.data, second.wait = first.data[:half], second.data[half:], do.Stall
-		a.body = []frame{first, second}
+		a.body = []piece{first, second}
 		return
 	}
-	a.body = slices.Insert(a.body, at, frame{wait: do.Stall})
+	a.body = slices.Insert(a.body, at, piece{wait: do.Stall})
 }
 
 // cut ends the body at the fault's point, or after the last frame, and says how the connection ends there.
@@ -135,7 +135,7 @@ func (a *httpResponse) cut(do *script.Do) {
 	}
 }
 
-func firstBytes(body []frame, n int) []frame {
+func firstBytes(body []piece, n int) []piece {
 	for i := range body {
 		if n <= len(body[i].data) {
 			last := body[i]
@@ -161,7 +161,7 @@ func (a *httpResponse) pieces() []script.Piece {
 
 // swap carries out dup_chunk and reorder. What is sent again does not wait again.
 func (a *httpResponse) swap(do *script.Do) {
-	var out []frame
+	var out []piece
 	sent := make([]bool, len(a.body))
 	for _, i := range do.Order(a.pieces()) {
 		f := a.body[i]
@@ -174,8 +174,8 @@ func (a *httpResponse) swap(do *script.Do) {
 	a.body = out
 }
 
-func without(body []frame, drop func(*frame) bool) []frame {
-	var out []frame
+func without(body []piece, drop func(*piece) bool) []piece {
+	var out []piece
 	for i := range body {
 		if !drop(&body[i]) {
 			out = append(out, body[i])
@@ -186,7 +186,7 @@ func without(body []frame, drop func(*frame) bool) []frame {
 
 // badUTF8 takes a byte out of the first character of several bytes, or puts a byte that UTF-8 never has behind the
 // first text.
-func badUTF8(body []frame) {
+func badUTF8(body []piece) {
 	for i := range body {
 		if s, ok := script.BreakUTF8(string(body[i].data)); ok && body[i].chunk {
 			body[i].data = []byte(s)
@@ -203,7 +203,7 @@ func badUTF8(body []frame) {
 
 // hugeLine makes the line of the first chunk n bytes long by blanks inside its JSON, which change nothing that it says.
 // A body without JSON gets a line of its own.
-func hugeLine(body []frame, f framing, n int) []frame {
+func hugeLine(body []piece, f framing, n int) []piece {
 	for i := range body {
 		open := bytes.IndexByte(body[i].data, '{')
 		if !body[i].chunk && len(body) > 1 || open < 0 || f == framingNone && len(body) > 1 {
@@ -222,15 +222,15 @@ func hugeLine(body []frame, f framing, n int) []frame {
 		}
 		return body
 	}
-	return slices.Insert(body, 0, frame{data: append(bytes.Repeat([]byte("x"), max(n-1, 0)), '\n')})
+	return slices.Insert(body, 0, piece{data: append(bytes.Repeat([]byte("x"), max(n-1, 0)), '\n')})
 }
 
 // drip makes a frame of every byte.
-func drip(body []frame, d time.Duration) []frame {
-	var out []frame
+func drip(body []piece, d time.Duration) []piece {
+	var out []piece
 	for _, f := range body {
 		for i := range f.data {
-			out = append(out, frame{data: f.data[i : i+1], wait: f.wait + d})
+			out = append(out, piece{data: f.data[i : i+1], wait: f.wait + d})
 			f.wait = 0
 		}
 	}

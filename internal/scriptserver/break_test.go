@@ -16,7 +16,7 @@ func TestTimetable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := &httpResponse{status: 200, header: http.Header{}, body: []frame{
+		a := &httpResponse{status: 200, header: http.Header{}, body: []piece{
 			{data: []byte("head")}, {data: []byte("one"), chunk: true, wait: time.Second},
 			{data: []byte("two"), chunk: true, wait: time.Second}, {data: []byte("end"), done: true}}}
 		breakAnswer(a, []script.Fault{f}, framingSSE, func(int, string) []byte { return nil })

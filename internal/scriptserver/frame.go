@@ -10,7 +10,7 @@ import (
 )
 
 // frame is one piece of a body.
-type frame struct {
+type piece struct {
 	data  []byte
 	wait  time.Duration // before it
 	text  int           // offset in data just behind its text; 0: it carries none
@@ -29,20 +29,20 @@ const (
 
 // frames gathers the frames of a body.
 type frames struct {
-	list    []frame
+	list    []piece
 	framing framing
 	wait    time.Duration // of what made no frame, for the next one
 }
 
 // add appends a frame and returns it.
-func (f *frames) add(wait time.Duration, data string) *frame {
-	f.list = append(f.list, frame{data: []byte(data), wait: wait + f.wait})
+func (f *frames) add(wait time.Duration, data string) *piece {
+	f.list = append(f.list, piece{data: []byte(data), wait: wait + f.wait})
 	f.wait = 0
 	return &f.list[len(f.list)-1]
 }
 
 // event appends a frame of the protocol's framing around a JSON text. name is the event's name in SSE, if it has one.
-func (f *frames) event(wait time.Duration, name, json string) *frame {
+func (f *frames) event(wait time.Duration, name, json string) *piece {
 	switch f.framing {
 	case framingSSE:
 		if name != "" {

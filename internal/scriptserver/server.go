@@ -250,7 +250,7 @@ func (s *Server) compose(proto protocol, in *incoming, reply *script.Reply) *htt
 		if status == 0 {
 			status = 500
 		}
-		a.status, a.body = status, []frame{{data: proto.errorBody(status, t.Code, t.Message)}}
+		a.status, a.body = status, []piece{{data: proto.errorBody(status, t.Code, t.Message)}}
 		a.header.Set("Content-Type", "application/json")
 	}
 	breakAnswer(a, reply.Faults, proto.framing(in.stream), func(status int, message string) []byte {

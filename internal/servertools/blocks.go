@@ -68,9 +68,9 @@ func resultBlock(v *served, c *chat.Call, r *result) chat.Detail {
 
 // searchResults are the pages of a search. The first has the text of all. A search that names no pages is one page
 // without an address.
-func searchResults(query, text string, pages []page) []object {
+func searchResults(query, text string, pages []searchHit) []object {
 	if len(pages) == 0 {
-		pages = []page{{title: query}}
+		pages = []searchHit{{title: query}}
 	}
 	list := make([]object, len(pages))
 	for i, p := range pages {

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// A page is one find of a search.
-type page struct{ url, title string }
+// A searchHit is one find of a search.
+type searchHit struct{ url, title string }
 
 // maxPages bounds the pages of one search.
 const maxPages = 50
 
 // pagesOf returns the pages that the result of a search names: the objects with an address, if it is JSON, else the
 // links and addresses in the text.
-func pagesOf(text string) []page {
+func pagesOf(text string) []searchHit {
 	f := finds{known: map[string]bool{}}
 	var value any
 	if json.Unmarshal([]byte(text), &value) == nil {
@@ -30,7 +30,7 @@ func pagesOf(text string) []page {
 }
 
 type finds struct {
-	pages []page
+	pages []searchHit
 	known map[string]bool
 }
 
@@ -43,7 +43,7 @@ func (f *finds) add(address, title string) {
 		return
 	}
 	f.known[address] = true
-	f.pages = append(f.pages, page{address, cmp.Or(title, u.Host)})
+	f.pages = append(f.pages, searchHit{address, cmp.Or(title, u.Host)})
 }
 
 func (f *finds) walk(value any) {

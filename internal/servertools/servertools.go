@@ -243,8 +243,8 @@ func (s *session) Run(ctx context.Context, c *chat.Call) (hosted.Outcome, error)
 // A result holds the output or the error of a call.
 type result struct {
 	chat  chat.Result
-	pages []page // of a search
-	fault string // code of the protocol for what went wrong; empty: nothing
+	pages []searchHit // of a search
+	fault string      // code of the protocol for what went wrong; empty: nothing
 }
 
 // text is what the model reads.

@@ -85,7 +85,7 @@ func TestRecall(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
-	for text, want := range map[string][]page{
+	for text, want := range map[string][]searchHit{
 		`{"a":[{"url":"https://a.example/1","title":"A"},{"link":"http://b.example","name":"B"}],"n":1}`: {
 			{"https://a.example/1", "A"}, {"http://b.example", "B"}},
 		"1. [Weather](https://a.example/w)\n2. see https://b.example/x?y=1. Twice: https://b.example/x?y=1": {

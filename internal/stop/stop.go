@@ -39,20 +39,20 @@ func (m model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Eve
 	}
 }
 
-// A mark is a stop sequence and how much of it the text ends with.
-type mark struct {
+// A partialStop is a stop sequence and how much of it the text ends with.
+type partialStop struct {
 	text string
 	back []int // for each number of bytes that are there: how many are left if the next one does not fit
 	have int
 }
 
-func marksOf(stops []string) []mark {
-	var list []mark
+func marksOf(stops []string) []partialStop {
+	var list []partialStop
 	for _, s := range stops {
 		if s == "" {
 			continue
 		}
-		m := mark{text: s, back: make([]int, len(s)+1)}
+		m := partialStop{text: s, back: make([]int, len(s)+1)}
 		for i, k := 1, 0; i < len(s); i++ {
 			for k > 0 && s[i] != s[k] {
 				k = m.back[k]
@@ -68,7 +68,7 @@ func marksOf(stops []string) []mark {
 }
 
 // add takes the next byte of the text, and reports whether the sequence ends with it.
-func (m *mark) add(b byte) bool {
+func (m *partialStop) add(b byte) bool {
 	for m.have > 0 && m.text[m.have] != b {
 		m.have = m.back[m.have]
 	}
@@ -80,7 +80,7 @@ func (m *mark) add(b byte) bool {
 
 // A cutter looks for the first mark to be complete. The end of the text that may be the beginning of one is held.
 type cutter struct {
-	marks []mark
+	marks []partialStop
 	held  chat.Event // Text is empty if nothing is
 }
 

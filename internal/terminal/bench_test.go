@@ -32,7 +32,7 @@ func BenchmarkKeyToEcho(b *testing.B) {
 		b.Fatal(err)
 	}
 	c.screen.w = vt.New(80, 24)
-	c.turn = &turn{trail: new(trail), md: markdown{columns: c.screen.columns()}}
+	c.turn = &userTurn{trail: new(trail), md: markdown{columns: c.screen.columns()}}
 	c.turn.md.write(strings.Repeat("word ", 100))
 	for b.Loop() {
 		c.presses(b.Context(), c.keys.feed([]byte("x")))

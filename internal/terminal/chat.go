@@ -103,7 +103,7 @@ type conversation struct {
 	draft
 
 	bill    bill
-	turn    *turn // nil: nothing is carried out
+	turn    *userTurn // nil: nothing is carried out
 	ask     *question
 	last    *trail            // of the last answer
 	changes []edit.Change     // that were asked about and happened

@@ -24,9 +24,9 @@ type item struct {
 	err   error
 }
 
-// A turn is one message of the person and all that comes of it. It ends with an answer, when it is stopped,
+// A userTurn is one message of the person and all that comes of it. It ends with an answer, when it is stopped,
 // or when it fails; while it waits for the person it is parked.
-type turn struct {
+type userTurn struct {
 	run      *agent.Run
 	items    chan item
 	cancel   context.CancelFunc
@@ -54,7 +54,7 @@ type turn struct {
 // itemsAtOnce is how many events wait at most for being shown. A run that is faster waits.
 const itemsAtOnce = 256
 
-func (t *turn) stream() <-chan item {
+func (t *userTurn) stream() <-chan item {
 	if t == nil || t.parked {
 		return nil
 	}
@@ -111,7 +111,7 @@ const aboutToEnd = "It is about to end: send it again in a moment."
 func (c *conversation) begin(ctx context.Context) {
 	run := c.stage.Agent.Run(c.request())
 	run.Shorten(c.summary)
-	c.turn = &turn{run: run, began: c.o.Now(), trail: new(trail),
+	c.turn = &userTurn{run: run, began: c.o.Now(), trail: new(trail),
 		md: markdown{color: c.screen.color, columns: c.screen.columns()}, asked: map[string][]edit.Change{},
 		denied: map[string]bool{}}
 	c.last = c.turn.trail
@@ -317,27 +317,27 @@ func (c *conversation) show(e *chat.Event) {
 }
 
 // showers say how events are shown. The others are only kept for /why.
-var showers = map[chat.Kind]func(c *conversation, t *turn, e *chat.Event){
-	chat.KindTurnStart: func(c *conversation, t *turn, _ *chat.Event) {
+var showers = map[chat.Kind]func(c *conversation, t *userTurn, e *chat.Event){
+	chat.KindTurnStart: func(c *conversation, t *userTurn, _ *chat.Event) {
 		c.screen.print(t.flush()...)
 		if t.trail.answers() > 1 {
 			c.screen.print(nil)
 		}
 		t.using = nil
 	},
-	chat.KindIdle: func(c *conversation, t *turn, e *chat.Event) {
+	chat.KindIdle: func(c *conversation, t *userTurn, e *chat.Event) {
 		if retry, ok := e.Detail.(*chat.RetryDetail); ok {
 			t.retry = retry
 			c.say(styleWarn, "%s", clean(t.retry.Sentence(c.o.Now())))
 		}
 	},
-	chat.KindText: func(c *conversation, t *turn, e *chat.Event) {
+	chat.KindText: func(c *conversation, t *userTurn, e *chat.Event) {
 		c.endThought(t)
 		t.written += len(e.Text)
 		t.said, t.answered = true, true
 		c.screen.print(t.md.write(e.Text)...)
 	},
-	chat.KindReasoning: func(c *conversation, t *turn, e *chat.Event) {
+	chat.KindReasoning: func(c *conversation, t *userTurn, e *chat.Event) {
 		if !t.thinking {
 			c.screen.print(t.flush()...)
 			t.thinking, t.thoughtAt = true, c.o.Now()
@@ -345,23 +345,23 @@ var showers = map[chat.Kind]func(c *conversation, t *turn, e *chat.Event){
 		t.written += len(e.Text)
 		t.thought.WriteString(e.Text)
 	},
-	chat.KindCallStart: func(c *conversation, t *turn, e *chat.Event) {
+	chat.KindCallStart: func(c *conversation, t *userTurn, e *chat.Event) {
 		c.endThought(t)
 		c.screen.print(t.flush()...)
 		t.using = append(t.using, e.Name)
 	},
-	chat.KindCallArgs: func(_ *conversation, t *turn, e *chat.Event) { t.written += len(e.Text) },
-	chat.KindCallEnd: func(c *conversation, t *turn, e *chat.Event) {
+	chat.KindCallArgs: func(_ *conversation, t *userTurn, e *chat.Event) { t.written += len(e.Text) },
+	chat.KindCallEnd: func(c *conversation, t *userTurn, e *chat.Event) {
 		c.endThought(t)
 		c.screen.print(t.flush()...)
 		c.screen.print(callRow(e.Detail.(*chat.Call), c.screen.columns()))
 	},
-	chat.KindNativeCall: func(c *conversation, t *turn, e *chat.Event) {
+	chat.KindNativeCall: func(c *conversation, t *userTurn, e *chat.Event) {
 		c.screen.print(t.flush()...)
 		c.screen.print(cut(row{{styleTool, "● "}, {styleText, clean(e.Name)},
 			{styleDim, " (run by the model's server) " + clean(shorten(e.Text, 200))}}, c.screen.columns()))
 	},
-	chat.KindRejected: func(c *conversation, t *turn, e *chat.Event) {
+	chat.KindRejected: func(c *conversation, t *userTurn, e *chat.Event) {
 		r := e.Detail.(*chat.RejectedDetail)
 		if e.Flags&chat.FlagSpent != 0 || r.Reason == chat.ReasonIncomplete {
 			t.said, t.answered = true, true
@@ -369,23 +369,23 @@ var showers = map[chat.Kind]func(c *conversation, t *turn, e *chat.Event){
 		}
 		t.using = nil
 	},
-	chat.KindOverrun: func(c *conversation, t *turn, e *chat.Event) {
+	chat.KindOverrun: func(c *conversation, t *userTurn, e *chat.Event) {
 		if e.Detail.(*chat.OverrunDetail).Hard { // else the text may go on
 			c.screen.print(t.flush()...)
 			c.say(styleDim, "The model went on past its turn; the rest is left out. /why tells more.")
 		}
 	},
-	chat.KindBounce: func(c *conversation, t *turn, e *chat.Event) {
+	chat.KindBounce: func(c *conversation, t *userTurn, e *chat.Event) {
 		c.screen.print(t.flush()...)
 		c.say(styleDim, "The model's call could not be used (%s); it was asked again. /why tells more.",
 			e.Detail.(*chat.BounceDetail).Reason)
 	},
-	chat.KindToolState: func(_ *conversation, t *turn, e *chat.Event) {
+	chat.KindToolState: func(_ *conversation, t *userTurn, e *chat.Event) {
 		if e.Detail.(*tool.StateDetail).State == tool.CallRunning && !slices.Contains(t.using, e.Name) {
 			t.using = append(t.using, e.Name)
 		}
 	},
-	chat.KindProgress: func(c *conversation, t *turn, e *chat.Event) {
+	chat.KindProgress: func(c *conversation, t *userTurn, e *chat.Event) {
 		if e.Detail.(*tool.ProgressDetail).Stream == "summary" { // of a change, which is no output
 			if len(t.asked[e.Detail.(*tool.ProgressDetail).CallID]) > 0 {
 				return // it was seen with the question
@@ -403,7 +403,7 @@ var showers = map[chat.Kind]func(c *conversation, t *turn, e *chat.Event){
 			t.output = append([]byte(nil), t.output[n-keptOutput:]...)
 		}
 	},
-	chat.KindResult: func(c *conversation, t *turn, e *chat.Event) {
+	chat.KindResult: func(c *conversation, t *userTurn, e *chat.Event) {
 		t.output = nil
 		m := e.Detail.(*chat.Result).Message()
 		c.ran[m.CallID] = m.Name
@@ -423,7 +423,7 @@ var showers = map[chat.Kind]func(c *conversation, t *turn, e *chat.Event){
 const keptOutput = 8 << 10
 
 // flush finishes what the model was writing.
-func (t *turn) flush() []row {
+func (t *userTurn) flush() []row {
 	rows := t.md.close()
 	if t.said {
 		t.said = false
@@ -435,7 +435,7 @@ func (t *turn) flush() []row {
 }
 
 // endThought folds reasoning that has ended into one row.
-func (c *conversation) endThought(t *turn) {
+func (c *conversation) endThought(t *userTurn) {
 	if !t.thinking {
 		return
 	}
@@ -458,7 +458,7 @@ func lasted(d time.Duration) string {
 var spinner = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
 // rows returns the tail of a turn: what is being written, the end of what a tool puts out, and the status.
-func (t *turn) rows(c *conversation) []row {
+func (t *userTurn) rows(c *conversation) []row {
 	columns := c.screen.columns()
 	rows := t.md.tail()
 	if most := max(c.screen.height-6, 3); len(rows) > most {

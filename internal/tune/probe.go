@@ -11,11 +11,11 @@ import (
 // A probe is a request and the calls that answer it.
 type probe struct {
 	name string
-	ask  func(round int) (user string, want []call) // no calls: none is needed
+	ask  func(round int) (user string, want []wantedCall) // no calls: none is needed
 }
 
 // A probe wants a call.
-type call struct {
+type wantedCall struct {
 	name string
 	args string // JSON
 }
@@ -26,42 +26,44 @@ type call struct {
 var suite = [Questions]probe{
 	{
 		name: "one call",
-		ask: func(round int) (string, []call) {
+		ask: func(round int) (string, []wantedCall) {
 			berth := round + 1
 			return fmt.Sprintf("How deep is the water at berth %d? Use the tools.", berth),
-				[]call{{"water_depth", fmt.Sprintf(`{"berth":%d}`, berth)}}
+				[]wantedCall{{"water_depth", fmt.Sprintf(`{"berth":%d}`, berth)}}
 		},
 	},
 	{
 		name: "several calls",
-		ask: func(round int) (string, []call) {
+		ask: func(round int) (string, []wantedCall) {
 			a, b := round+1, round+6
 			return fmt.Sprintf("How deep is the water at berth %d, and how deep at berth %d? Look both up at once.", a,
 					b),
-				[]call{{"water_depth", fmt.Sprintf(`{"berth":%d}`, a)}, {"water_depth", fmt.Sprintf(`{"berth":%d}`, b)}}
+				[]wantedCall{{"water_depth", fmt.Sprintf(`{"berth":%d}`, a)},
+					{"water_depth", fmt.Sprintf(`{"berth":%d}`, b)}}
 		},
 	},
 	{
 		name: "nested arguments",
-		ask: func(round int) (string, []call) {
+		ask: func(round int) (string, []wantedCall) {
 			n := round + 2
 			return fmt.Sprintf("Book a berth for the boat Ondine, %d metres long, with a crew of two: Ada and Lin.", n),
-				[]call{{"book_berth", fmt.Sprintf(`{"boat":{"name":"Ondine","length":%d},"crew":["Ada","Lin"]}`, n)}}
+				[]wantedCall{{"book_berth", fmt.Sprintf(`{"boat":{"name":"Ondine","length":%d},"crew":["Ada","Lin"]}`,
+					n)}}
 		},
 	},
 	{
 		name: "hostile strings",
-		ask: func(round int) (string, []call) {
+		ask: func(round int) (string, []wantedCall) {
 			text := fmt.Sprintf("Page %d. %s", round+1, hostile[round%len(hostile)])
 			quoted, _ := json.Marshal(text) // a string always has a form
 			return "Save a note. Its text is exactly what stands between the lines, which do not belong to " +
 					"it:\n-----\n" + text + "\n-----",
-				[]call{{"save_note", `{"text":` + string(quoted) + `}`}}
+				[]wantedCall{{"save_note", `{"text":` + string(quoted) + `}`}}
 		},
 	},
 	{
 		name: "none needed",
-		ask: func(round int) (string, []call) {
+		ask: func(round int) (string, []wantedCall) {
 			return "What is " + strconv.Itoa(round+17) + " and 4, in a word? No tool is needed for that.", nil
 		},
 	},

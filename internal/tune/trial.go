@@ -224,19 +224,21 @@ func answer(events iter.Seq2[chat.Event, error]) (outcome, error) {
 var noRepairs = []chat.NoteKind{chat.NoteDropped, chat.NotePositional}
 
 // judge compares what came with what was wanted. Where no call is needed, none is valid and right.
-func (got *outcome) judge(t *Trial, want []call) {
+func (got *outcome) judge(t *Trial, want []wantedCall) {
 	t.Tried = got.refused || len(got.calls) > 0
 	t.Valid = !got.refused && len(got.calls) == len(want)
 	for i := range got.calls {
 		t.Valid = t.Valid && fits(&got.calls[i])
 	}
 	t.FirstTry = t.Valid && !got.repaired
-	var have []call
+	var have []wantedCall
 	for i := range got.calls {
-		have = append(have, call{got.calls[i].Name, got.calls[i].Arguments})
+		have = append(have, wantedCall{got.calls[i].Name, got.calls[i].Arguments})
 	}
-	t.RightTool = matches(have, want, func(a, b call) bool { return a.name == b.name })
-	t.RightArgs = matches(have, want, func(a, b call) bool { return a.name == b.name && sameJSON(a.args, b.args) })
+	t.RightTool = matches(have, want, func(a, b wantedCall) bool { return a.name == b.name })
+	t.RightArgs = matches(have, want, func(a, b wantedCall) bool {
+		return a.name == b.name && sameJSON(a.args, b.args)
+	})
 }
 
 func fits(c *chat.Call) bool {
@@ -250,10 +252,10 @@ func fits(c *chat.Call) bool {
 }
 
 // matches reports whether each call of have is one of want, in any order, and none is left.
-func matches(have, want []call, same func(a, b call) bool) bool {
+func matches(have, want []wantedCall, same func(a, b wantedCall) bool) bool {
 	left := slices.Clone(want)
 	for _, h := range have {
-		i := slices.IndexFunc(left, func(w call) bool { return same(h, w) })
+		i := slices.IndexFunc(left, func(w wantedCall) bool { return same(h, w) })
 		if i < 0 {
 			return false
 		}

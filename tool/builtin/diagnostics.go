@@ -25,15 +25,15 @@ type diagnosticsInput struct {
 }
 
 type diagnosticsOutput struct {
-	Diagnostics []diagnostic `json:"diagnostics"`
-	Count       int          `json:"count"`
-	Checkers    []string     `json:"checkers"`          // that ran
-	Missing     []string     `json:"missing,omitempty"` // that the project could use and this machine does not have
-	Failed      []failure    `json:"failed,omitempty"`  // that could not check the project
+	Diagnostics []diagnostic     `json:"diagnostics"`
+	Count       int              `json:"count"`
+	Checkers    []string         `json:"checkers"`          // that ran
+	Missing     []string         `json:"missing,omitempty"` // that the project could use and this machine does not have
+	Failed      []checkerFailure `json:"failed,omitempty"`  // that could not check the project
 }
 
-// A failure holds the words of a checker that found nothing and did not end well either.
-type failure struct {
+// A checkerFailure holds the words of a checker that found nothing and did not end well either.
+type checkerFailure struct {
 	Checker string `json:"checker"`
 	Message string `json:"message"`
 }
@@ -126,7 +126,7 @@ func diagnose(ctx context.Context, c *tool.Call, o *Options, in diagnosticsInput
 		}
 		out.Checkers = append(out.Checkers, k.name)
 		if len(found) == 0 && got.Code != 0 {
-			out.Failed = append(out.Failed, failure{k.name, tail(got.Stdout+got.Stderr, failureBytes)})
+			out.Failed = append(out.Failed, checkerFailure{k.name, tail(got.Stdout+got.Stderr, failureBytes)})
 		}
 		for _, d := range found {
 			if file == "" || d.File == file {

@@ -39,7 +39,7 @@ type fetchInput struct {
 	MaxLength int    `json:"max_length,omitempty" jsonschema:"maximum number of characters, 1000 to 50000. Default: 10000"`
 }
 
-type page struct {
+type webPage struct {
 	URL       string `json:"url"`
 	FinalURL  string `json:"final_url"` // after redirects
 	Title     string `json:"title,omitempty"`
@@ -51,31 +51,31 @@ type page struct {
 func fetchWebpage(*Options) *tool.Tool {
 	t := tool.Stream("fetch_webpage",
 		`Fetch a web page and return its text as Markdown. Example: {"url": "https://example.com/"}`,
-		func(ctx context.Context, c *tool.Call, in fetchInput) (page, error) { return fetch(ctx, c, in) })
+		func(ctx context.Context, c *tool.Call, in fetchInput) (webPage, error) { return fetch(ctx, c, in) })
 	t.Facts = tool.Facts{URLs: []string{"url"}, Network: true, ReadOnly: true}
 	t.Style = tool.StyleLLF
 	t.Idempotent = true
 	return t
 }
 
-func fetch(ctx context.Context, c *tool.Call, in fetchInput) (page, error) {
+func fetch(ctx context.Context, c *tool.Call, in fetchInput) (webPage, error) {
 	client := c.Client()
 	defer client.CloseIdleConnections()
 	resp, err := get(ctx, client, in.URL, nil)
 	if err != nil {
-		return page{}, err
+		return webPage{}, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
-		return page{}, statusError(resp)
+		return webPage{}, statusError(resp)
 	}
 	body, cut, err := readBody(resp.Body)
 	if err != nil {
-		return page{}, err
+		return webPage{}, err
 	}
-	p := page{URL: in.URL, FinalURL: resp.Request.URL.String()}
+	p := webPage{URL: in.URL, FinalURL: resp.Request.URL.String()}
 	if p.Title, p.Content, err = readable(body, resp.Header.Get("Content-Type"), resp.Request.URL); err != nil {
-		return page{}, err
+		return webPage{}, err
 	}
 	p.shorten(in.MaxLength, cut)
 	return p, nil
@@ -83,7 +83,7 @@ func fetch(ctx context.Context, c *tool.Call, in fetchInput) (page, error) {
 
 // shorten cuts the text to most characters, and says behind it that it was cut. more says that the page itself was
 // longer than what was read.
-func (p *page) shorten(most int, more bool) {
+func (p *webPage) shorten(most int, more bool) {
 	if most == 0 {
 		most = shownChars
 	}

@@ -15,17 +15,18 @@ import (
 // maxJSON bounds a registry and the files of a tool directory.
 const maxJSON = 4 << 20
 
-// A node is a JSON value with the line in which it begins, so that what is wrong with it can be told where it stands.
-type node struct {
+// A jsonNode is a JSON value with the line in which it begins, so that what is wrong with it can be told where it
+// stands.
+type jsonNode struct {
 	file    string
 	line    int
 	raw     jsontext.Value
-	members map[string]*node // of an object
-	items   []*node          // of a list
+	members map[string]*jsonNode // of an object
+	items   []*jsonNode          // of a list
 }
 
 // readJSON reads a file strictly: a name that stands twice is an error.
-func readJSON(file string) (*node, error) {
+func readJSON(file string) (*jsonNode, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, &Error{File: file, Msg: err.Error()}
@@ -41,7 +42,7 @@ func readJSON(file string) (*node, error) {
 	return parseJSON(file, bytes.TrimPrefix(data, []byte("\ufeff")))
 }
 
-func parseJSON(file string, data []byte) (*node, error) {
+func parseJSON(file string, data []byte) (*jsonNode, error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	n, err := readNode(file, data, dec)
 	if err == nil {
@@ -68,19 +69,19 @@ func lineAt(data []byte, at int64) int {
 }
 
 // readNode reads one value.
-func readNode(file string, data []byte, dec *jsontext.Decoder) (*node, error) {
+func readNode(file string, data []byte, dec *jsontext.Decoder) (*jsonNode, error) {
 	kind := dec.PeekKind()
 	if kind != '{' && kind != '[' {
 		raw, err := dec.ReadValue()
-		return &node{file: file, line: lineAt(data, dec.InputOffset()), raw: raw.Clone()}, err
+		return &jsonNode{file: file, line: lineAt(data, dec.InputOffset()), raw: raw.Clone()}, err
 	}
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, err
 	}
 	begin := dec.InputOffset() - 1
-	n := &node{file: file, line: lineAt(data, begin)}
+	n := &jsonNode{file: file, line: lineAt(data, begin)}
 	if kind == '{' {
-		n.members = map[string]*node{}
+		n.members = map[string]*jsonNode{}
 	}
 	for dec.PeekKind() != '}' && dec.PeekKind() != ']' {
 		name := ""
@@ -109,12 +110,12 @@ func readNode(file string, data []byte, dec *jsontext.Decoder) (*node, error) {
 }
 
 // wrong says what is wrong with the value.
-func (n *node) wrong(format string, args ...any) error {
+func (n *jsonNode) wrong(format string, args ...any) error {
 	return &Error{File: n.file, Line: n.line, Msg: fmt.Sprintf(format, args...)}
 }
 
 // get returns a member; nil if it is not there or null.
-func (n *node) get(name string) *node {
+func (n *jsonNode) get(name string) *jsonNode {
 	if n == nil || n.members == nil {
 		return nil
 	}
@@ -126,7 +127,7 @@ func (n *node) get(name string) *node {
 }
 
 // text returns the string that a member is; "" if it is not there.
-func (n *node) text(name string) (string, error) {
+func (n *jsonNode) text(name string) (string, error) {
 	m := n.get(name)
 	if m == nil {
 		return "", nil
@@ -139,7 +140,7 @@ func (n *node) text(name string) (string, error) {
 }
 
 // truth returns the boolean that a member is, or def.
-func (n *node) truth(name string, def bool) (bool, error) {
+func (n *jsonNode) truth(name string, def bool) (bool, error) {
 	m := n.get(name)
 	switch {
 	case m == nil:
@@ -151,7 +152,7 @@ func (n *node) truth(name string, def bool) (bool, error) {
 }
 
 // texts returns the strings of a member that is a list; nil if it is not there.
-func (n *node) texts(name string) ([]string, error) {
+func (n *jsonNode) texts(name string) ([]string, error) {
 	m := n.get(name)
 	if m == nil {
 		return nil, nil
@@ -174,7 +175,7 @@ func (n *node) texts(name string) ([]string, error) {
 }
 
 // known refuses a member whose name is nearly one of those that have a meaning: a rule that is misspelt would not hold.
-func (n *node) known(names []string) error {
+func (n *jsonNode) known(names []string) error {
 	if n == nil {
 		return nil
 	}

@@ -27,7 +27,7 @@ type registry struct {
 
 // An entry is a tool in a registry.
 type entry struct {
-	node *node
+	node *jsonNode
 	dir  string // beside the registry
 }
 
@@ -128,7 +128,7 @@ func readRegistry(file string, info os.FileInfo) (*registry, error) {
 	return reg, errors.Join(errs...)
 }
 
-func readEntry(n *node) (entry, error) {
+func readEntry(n *jsonNode) (entry, error) {
 	if n.members == nil {
 		return entry{}, n.wrong("a tool is an object")
 	}

@@ -57,21 +57,22 @@ type llfEntry struct {
 }
 
 // readLLF reads an entry.
-func readLLF(n *node) (*llfEntry, error) {
+func readLLF(n *jsonNode) (*llfEntry, error) {
 	m := n.get("metadata")
 	p := m.get("permissions")
 	e := &llfEntry{state: llfState(n.get("enabled"))}
 	err := cmp.Or(n.known(toolKeys), m.known(metadataKeys), p.known(permissionKeys),
-		read(&e.name, n, "name", (*node).text), read(&e.display, n, "display_name", (*node).text),
-		read(&e.description, n, "description", (*node).text), read(&e.kind, n, "type", (*node).text),
-		read(&e.category, m, "category", (*node).text), read(&e.mode, m, "mode", (*node).text),
-		read(&e.root, m, "root_dir", (*node).text), read(&e.activation, m, "activation", (*node).text),
-		read(&e.dependencies, m, "dependencies", (*node).texts), read(&e.whitelist, m, "whitelist", (*node).texts),
-		read(&e.states, m, "supported_states", (*node).states),
-		read(&e.companions, m, "companion_tools", (*node).texts),
-		read(&e.variables, m, "requires_env_vars", (*node).texts), read(&e.fileSize, p, "max_file_size", (*node).size),
-		flag(&e.approval, m, "requires_approval", false), flag(&e.network, p, "network", false),
-		flag(&e.dangerousPaths, p, "dangerous_paths_require_approval", true),
+		read(&e.name, n, "name", (*jsonNode).text), read(&e.display, n, "display_name", (*jsonNode).text),
+		read(&e.description, n, "description", (*jsonNode).text), read(&e.kind, n, "type", (*jsonNode).text),
+		read(&e.category, m, "category", (*jsonNode).text), read(&e.mode, m, "mode", (*jsonNode).text),
+		read(&e.root, m, "root_dir", (*jsonNode).text), read(&e.activation, m, "activation", (*jsonNode).text),
+		read(&e.dependencies, m, "dependencies", (*jsonNode).texts),
+		read(&e.whitelist, m, "whitelist", (*jsonNode).texts),
+		read(&e.states, m, "supported_states", (*jsonNode).states),
+		read(&e.companions, m, "companion_tools", (*jsonNode).texts),
+		read(&e.variables, m, "requires_env_vars", (*jsonNode).texts),
+		read(&e.fileSize, p, "max_file_size", (*jsonNode).size), flag(&e.approval, m, "requires_approval", false),
+		flag(&e.network, p, "network", false), flag(&e.dangerousPaths, p, "dangerous_paths_require_approval", true),
 		flag(&e.dangerousCmds, p, "dangerous_commands_require_approval", true))
 	if err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func readLLF(n *node) (*llfEntry, error) {
 }
 
 // settle checks what several keys say together.
-func (e *llfEntry) settle(n, m *node) error {
+func (e *llfEntry) settle(n, m *jsonNode) error {
 	if e.whitelist == nil {
 		e.whitelist = []string{} // without one nothing is allowed
 	}
@@ -108,7 +109,7 @@ func (e *llfEntry) settle(n, m *node) error {
 	return nil
 }
 
-func (n *node) or(other *node) *node {
+func (n *jsonNode) or(other *jsonNode) *jsonNode {
 	if n == nil {
 		return other
 	}
@@ -116,20 +117,20 @@ func (n *node) or(other *node) *node {
 }
 
 // read puts what a member is into place.
-func read[T any](place *T, n *node, name string, get func(*node, string) (T, error)) error {
+func read[T any](place *T, n *jsonNode, name string, get func(*jsonNode, string) (T, error)) error {
 	v, err := get(n, name)
 	*place = v
 	return err
 }
 
-func flag(place *bool, n *node, name string, def bool) error {
+func flag(place *bool, n *jsonNode, name string, def bool) error {
 	v, err := n.truth(name, def)
 	*place = v
 	return err
 }
 
 // llfState reads the three states: true, false and "auto". Whatever else stands there is off.
-func llfState(n *node) tool.State {
+func llfState(n *jsonNode) tool.State {
 	if n == nil {
 		return tool.StateDisabled
 	}
@@ -147,7 +148,7 @@ var llfStates = map[tool.State]string{tool.StateEnabled: "true", tool.StateAuto:
 func llfStateName(s tool.State) string { return llfStates[s] }
 
 // states reads a list of states, as texts or as they stand in enabled.
-func (n *node) states(name string) ([]string, error) {
+func (n *jsonNode) states(name string) ([]string, error) {
 	m := n.get(name)
 	if m == nil {
 		return nil, nil
@@ -167,7 +168,7 @@ func (n *node) states(name string) ([]string, error) {
 }
 
 // size reads a size such as "10MB"; 0 if it is not there.
-func (n *node) size(name string) (int64, error) {
+func (n *jsonNode) size(name string) (int64, error) {
 	m := n.get(name)
 	if m == nil {
 		return 0, nil
@@ -191,8 +192,8 @@ func (n *node) size(name string) (int64, error) {
 }
 
 // llfTimeout reads how long a run may take, by default a minute.
-func llfTimeout(metadata, permissions *node) (time.Duration, error) {
-	for _, m := range []*node{metadata.get("timeout"), permissions.get("max_timeout")} {
+func llfTimeout(metadata, permissions *jsonNode) (time.Duration, error) {
+	for _, m := range []*jsonNode{metadata.get("timeout"), permissions.get("max_timeout")} {
 		if m == nil {
 			continue
 		}
@@ -221,7 +222,7 @@ func IsLLF(t *tool.Tool) bool {
 }
 
 // llfTool makes the tool of a directory; none if it is no tool but a module. One that no registry lists is off.
-func (s *Set) llfTool(dir string, n *node, reg *registry, listed bool) ([]*tool.Tool, error) {
+func (s *Set) llfTool(dir string, n *jsonNode, reg *registry, listed bool) ([]*tool.Tool, error) {
 	e, err := readLLF(n)
 	if err != nil {
 		return nil, err
@@ -262,7 +263,7 @@ func (s *Set) llfTool(dir string, n *node, reg *registry, listed bool) ([]*tool.
 }
 
 // check looks for what the tool needs.
-func (s *Set) check(e *llfEntry, n *node) error {
+func (s *Set) check(e *llfEntry, n *jsonNode) error {
 	for _, name := range e.variables {
 		if s.getenv(name) == "" && e.state != tool.StateDisabled {
 			return n.wrong("the tool %s needs the variable %s, which is not set", e.name, name)

@@ -23,8 +23,8 @@ type Store struct {
 	mu sync.Mutex
 }
 
-// A record is the content of the file.
-type record struct {
+// A fileContent is the content of the file.
+type fileContent struct {
 	Version int                `json:"version"`
 	Agreed  map[string]string  `json:"agreed"` // sums of what is used, by path
 	Held    map[string]Pending `json:"held"`   // by path
@@ -40,8 +40,8 @@ type Pending struct {
 
 const storeVersion = 1
 
-func (s *Store) load() (record, error) {
-	r := record{Version: storeVersion}
+func (s *Store) load() (fileContent, error) {
+	r := fileContent{Version: storeVersion}
 	data, err := os.ReadFile(s.File)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -66,7 +66,7 @@ func (s *Store) load() (record, error) {
 }
 
 // change changes the file, as a whole.
-func (s *Store) change(f func(*record)) error {
+func (s *Store) change(f func(*fileContent)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, err := s.load()
@@ -90,7 +90,7 @@ func (s *Store) change(f func(*record)) error {
 // AddPending notes what a tool has changed, by path; an empty sum stands for a file that is gone. What is held back
 // already stays another one's.
 func (s *Store) AddPending(tool string, sums map[string]string) error {
-	return s.change(func(r *record) {
+	return s.change(func(r *fileContent) {
 		for path, sum := range sums {
 			if h, is := r.Held[path]; is && h.Sum == sum {
 				continue
@@ -139,12 +139,12 @@ func (s *Store) Agreed(path string) (bool, error) {
 	if was := r.Agreed[path]; was != "" {
 		return was == sum, nil
 	}
-	return true, s.change(func(r *record) { r.Agreed[path] = sum })
+	return true, s.change(func(r *fileContent) { r.Agreed[path] = sum })
 }
 
 // Agree notes that a person has agreed to what a file, or a directory, is now.
 func (s *Store) Agree(path string) error {
-	return s.change(func(r *record) {
+	return s.change(func(r *fileContent) {
 		for p := range r.Held {
 			if p == path || strings.HasPrefix(p, path+string(filepath.Separator)) {
 				delete(r.Held, p)

@@ -50,7 +50,7 @@ type Server struct {
 // A connection is one session with a server.
 type connection struct {
 	session *sdk.ClientSession
-	said    *tail // what a program wrote to its standard error; nil: it is a service
+	said    *outputTail // what a program wrote to its standard error; nil: it is a service
 	end     func()
 	done    chan struct{} // closed when the session is over
 }
@@ -395,7 +395,7 @@ func (c *connection) eventStream(t sdk.Transport) *eventStream {
 func (s *Server) start(c *connection) (sdk.Transport, error) {
 	in, toProgram := io.Pipe()
 	fromProgram, out := io.Pipe()
-	c.said = &tail{}
+	c.said = &outputTail{}
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := s.o.Command
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, c.said
@@ -576,14 +576,14 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// A tail keeps the end of what a program wrote.
-type tail struct {
+// An outputTail keeps the end of what a program wrote.
+type outputTail struct {
 	mu    sync.Mutex
 	b     []byte
 	ended error
 }
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *outputTail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.b = append(t.b, p...)
@@ -593,13 +593,13 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) end(err error) {
+func (t *outputTail) end(err error) {
 	t.mu.Lock()
 	t.ended = err
 	t.mu.Unlock()
 }
 
-func (t *tail) text() (string, error) {
+func (t *outputTail) text() (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.ToValidUTF8(string(t.b), "\ufffd"), t.ended

@@ -14,7 +14,7 @@ const bodyName = "body"
 
 // A parameter is one of the document, and the argument that it becomes.
 type parameter struct {
-	node     *node
+	node     *docNode
 	name, in string
 	argument string
 }
@@ -180,7 +180,7 @@ var styles = []struct {
 var usualStyles = map[string]string{"query": "form", "cookie": "form", "header": "simple", "path": "simple"}
 
 // shapeOf returns the schema of a parameter and how it is written.
-func (op *operation) shapeOf(p parameter) (*node, string, error) {
+func (op *operation) shapeOf(p parameter) (*docNode, string, error) {
 	if content := p.node.get("content"); content.isObject() && len(content.members) > 0 {
 		media, err := op.doc.resolve(content.members[0].value)
 		if err != nil {
@@ -206,11 +206,12 @@ func (op *operation) shapeOf(p parameter) (*node, string, error) {
 }
 
 // schemaOrAny returns the schema of a parameter or body; one that allows text if there is none.
-func schemaOrAny(n *node, line int) *node {
+func schemaOrAny(n *docNode, line int) *docNode {
 	if s := n.get("schema"); s != nil {
 		return s
 	}
-	return &node{kind: '{', line: line, members: []member{{"type", line, &node{kind: '"', text: "string", line: line}}}}
+	return &docNode{kind: '{', line: line,
+		members: []member{{"type", line, &docNode{kind: '"', text: "string", line: line}}}}
 }
 
 // withBody adds the body as one argument.
@@ -223,7 +224,7 @@ func (op *operation) withBody(s *schemas, props []property) ([]property, error) 
 	if err != nil {
 		return nil, err
 	}
-	var media *node
+	var media *docNode
 	if content := body.get("content"); content.isObject() {
 		for _, m := range content.members {
 			kind, _, _ := strings.Cut(strings.ToLower(m.name), ";")

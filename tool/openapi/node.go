@@ -34,23 +34,23 @@ const (
 	maxDepth = 200
 )
 
-// A node is a value of the document and where it stands.
-type node struct {
+// A docNode is a value of the document and where it stands.
+type docNode struct {
 	kind    jsontext.Kind // 0 for no value: n null, t true, f false, " text, 0 number, { object, [ list
 	line    int
 	text    string // of a text or a number
 	members []member
-	items   []*node
+	items   []*docNode
 }
 
 type member struct {
 	name  string
 	line  int
-	value *node
+	value *docNode
 }
 
 // get returns a member of an object; nil if there is none, or n is no object.
-func (n *node) get(name string) *node {
+func (n *docNode) get(name string) *docNode {
 	if n == nil {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (n *node) get(name string) *node {
 }
 
 // str returns the text of a member that is one.
-func (n *node) str(name string) string {
+func (n *docNode) str(name string) string {
 	if m := n.get(name); m != nil && m.kind == '"' {
 		return m.text
 	}
@@ -71,15 +71,15 @@ func (n *node) str(name string) string {
 }
 
 // is reports whether a member is true.
-func (n *node) is(name string) bool {
+func (n *docNode) is(name string) bool {
 	m := n.get(name)
 	return m != nil && m.kind == 't'
 }
 
-func (n *node) isObject() bool { return n != nil && n.kind == '{' }
+func (n *docNode) isObject() bool { return n != nil && n.kind == '{' }
 
 // list returns the items of a member that is a list.
-func (n *node) list(name string) []*node {
+func (n *docNode) list(name string) []*docNode {
 	if m := n.get(name); m != nil {
 		return m.items
 	}
@@ -87,7 +87,7 @@ func (n *node) list(name string) []*node {
 }
 
 // append writes the node as JSON.
-func (n *node) append(dst []byte) []byte {
+func (n *docNode) append(dst []byte) []byte {
 	switch n.kind {
 	case 'n', 0:
 		return append(dst, "null"...)
@@ -129,7 +129,7 @@ func appendText(dst []byte, s string) []byte {
 }
 
 // read makes nodes of a text, as JSON if it begins like it.
-func read(file string, data []byte) (*node, error) {
+func read(file string, data []byte) (*docNode, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	fail := func(line int, format string, args ...any) error {
 		return &Error{file, line, fmt.Sprintf(format, args...)}
@@ -164,7 +164,7 @@ type jsonReader struct {
 	nodes int
 }
 
-func readJSON(file string, data []byte) (*node, error) {
+func readJSON(file string, data []byte) (*docNode, error) {
 	r := &jsonReader{file: file, data: data, dec: jsontext.NewDecoder(bytes.NewReader(data)), line: 1}
 	n, err := r.value(0)
 	if err == nil {
@@ -196,7 +196,7 @@ func (r *jsonReader) wrong(err error) error {
 	return r.fail("no JSON: %v", err)
 }
 
-func (r *jsonReader) value(depth int) (*node, error) {
+func (r *jsonReader) value(depth int) (*docNode, error) {
 	tok, err := r.dec.ReadToken()
 	if err != nil {
 		return nil, r.wrong(err)
@@ -204,7 +204,7 @@ func (r *jsonReader) value(depth int) (*node, error) {
 	if r.nodes++; depth > maxDepth || r.nodes > maxNodes {
 		return nil, r.fail("it is nested deeper than %d, or has more than %d values", maxDepth, maxNodes)
 	}
-	n := &node{kind: tok.Kind(), line: r.count()}
+	n := &docNode{kind: tok.Kind(), line: r.count()}
 	switch n.kind {
 	case '"', '0':
 		n.text = tok.String()
@@ -238,7 +238,7 @@ func (r *jsonReader) value(depth int) (*node, error) {
 }
 
 // pointer returns the value that a JSON pointer leads to; nil if there is none.
-func (n *node) pointer(text string) *node {
+func (n *docNode) pointer(text string) *docNode {
 	if text == "" {
 		return n
 	}

@@ -40,8 +40,8 @@ type Credential struct {
 type document struct {
 	Options
 	file    string
-	root    *node
-	targets map[string]*node
+	root    *docNode
+	targets map[string]*docNode
 	names   map[string]int // line of the operation that has a name
 	work    int
 }
@@ -52,7 +52,7 @@ var methods = []string{"get", "put", "post", "delete", "head", "patch"}
 // Read makes tools of the operations of a document, in its order. Of what is wrong it joins the errors, each an
 // *Error; the other operations are returned all the same.
 func Read(data []byte, o Options) ([]*tool.Tool, error) {
-	d := &document{Options: o, file: o.File, targets: map[string]*node{}, names: map[string]int{}}
+	d := &document{Options: o, file: o.File, targets: map[string]*docNode{}, names: map[string]int{}}
 	var err error
 	if d.root, err = read(o.File, data); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (d *document) version() error {
 type operation struct {
 	doc          *document
 	method, path string
-	item, node   *node
+	item, node   *docNode
 
 	name   string
 	params []parameter
@@ -241,7 +241,7 @@ func (op *operation) server() (string, error) {
 	if op.doc.Server != "" {
 		return op.doc.Server, nil
 	}
-	for _, n := range []*node{op.node, op.item, op.doc.root} {
+	for _, n := range []*docNode{op.node, op.item, op.doc.root} {
 		servers := n.list("servers")
 		if len(servers) == 0 {
 			continue

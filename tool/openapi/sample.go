@@ -42,7 +42,7 @@ var samples = map[string]string{
 }
 
 // example appends a value that fits a schema, as far as one can be told from it.
-func (d *document) example(dst []byte, n *node, name string, depth int) []byte {
+func (d *document) example(dst []byte, n *docNode, name string, depth int) []byte {
 	n, err := d.resolve(n)
 	if err != nil || depth > 8 || len(dst) > maxSample {
 		return append(dst, "null"...)
@@ -89,7 +89,7 @@ func (d *document) example(dst []byte, n *node, name string, depth int) []byte {
 }
 
 // exampleObject appends an object of the required properties.
-func (d *document) exampleObject(dst []byte, n *node, depth int) []byte {
+func (d *document) exampleObject(dst []byte, n *docNode, depth int) []byte {
 	dst = append(dst, '{')
 	first := len(dst)
 	for _, name := range n.list("required") {

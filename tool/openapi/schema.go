@@ -16,7 +16,7 @@ const (
 )
 
 // resolve follows references to what they lead to.
-func (d *document) resolve(n *node) (*node, error) {
+func (d *document) resolve(n *docNode) (*docNode, error) {
 	for range maxReferences {
 		ref := n.get("$ref")
 		if ref == nil || ref.kind != '"' {
@@ -32,7 +32,7 @@ func (d *document) resolve(n *node) (*node, error) {
 }
 
 // target returns what a reference leads to.
-func (d *document) target(ref *node) (*node, error) {
+func (d *document) target(ref *docNode) (*docNode, error) {
 	pointer, local := strings.CutPrefix(ref.text, "#")
 	if !local {
 		return nil, d.fail(ref.line,
@@ -83,7 +83,7 @@ var (
 )
 
 // schema appends a schema.
-func (s *schemas) schema(dst []byte, n *node, depth int) ([]byte, error) {
+func (s *schemas) schema(dst []byte, n *docNode, depth int) ([]byte, error) {
 	switch {
 	case depth > maxDepth/4:
 		return nil, s.doc.fail(n.line, "the schema is nested deeper than %d", maxDepth/4)
@@ -100,7 +100,7 @@ func (s *schemas) schema(dst []byte, n *node, depth int) ([]byte, error) {
 
 // reference writes what a reference leads to in its place, if that ends and is not long, else a reference to a
 // definition.
-func (s *schemas) reference(dst []byte, ref *node, depth int) ([]byte, error) {
+func (s *schemas) reference(dst []byte, ref *docNode, depth int) ([]byte, error) {
 	target, err := s.doc.target(ref)
 	if err != nil {
 		return nil, err
@@ -120,12 +120,12 @@ func (s *schemas) reference(dst []byte, ref *node, depth int) ([]byte, error) {
 	return append(appendText(append(dst, `{"$ref":`...), "#/$defs/"+name), '}'), nil
 }
 
-func (s *schemas) defined(ref *node) bool {
+func (s *schemas) defined(ref *docNode) bool {
 	return slices.ContainsFunc(s.defs, func(d definition) bool { return d.ref == ref.text })
 }
 
 // define makes a definition of what a reference leads to, once.
-func (s *schemas) define(ref, target *node) (string, error) {
+func (s *schemas) define(ref, target *docNode) (string, error) {
 	for _, d := range s.defs {
 		if d.ref == ref.text {
 			return d.name, nil
@@ -152,7 +152,7 @@ func (s *schemas) define(ref, target *node) (string, error) {
 	return name, nil
 }
 
-func (s *schemas) object(dst []byte, n *node, depth int) ([]byte, error) {
+func (s *schemas) object(dst []byte, n *docNode, depth int) ([]byte, error) {
 	dst = append(dst, '{')
 	first := len(dst)
 	var err error
@@ -196,14 +196,14 @@ var (
 )
 
 // keyword appends the value of a keyword of the schema n.
-func (s *schemas) keyword(dst []byte, n *node, m member, depth int) ([]byte, error) {
+func (s *schemas) keyword(dst []byte, n *docNode, m member, depth int) ([]byte, error) {
 	nullable := n.is("nullable")
 	switch {
 	case m.name == "type" && nullable && m.value.kind == '"':
 		return append(appendText(append(dst, '['), m.value.text), `,"null"]`...), nil
 	case m.name == "enum" && nullable && m.value.kind == '[':
-		if !slices.ContainsFunc(m.value.items, func(i *node) bool { return i.kind == 'n' }) {
-			with := node{kind: '[', items: append(slices.Clone(m.value.items), &node{kind: 'n'})}
+		if !slices.ContainsFunc(m.value.items, func(i *docNode) bool { return i.kind == 'n' }) {
+			with := docNode{kind: '[', items: append(slices.Clone(m.value.items), &docNode{kind: 'n'})}
 			return with.append(dst), nil
 		}
 	case m.name == "required" && m.value.kind == '[':
@@ -244,14 +244,14 @@ func (s *schemas) writable(props []member) []member {
 	return slices.DeleteFunc(slices.Clone(props), func(m member) bool { return s.readOnly(m.value) })
 }
 
-func (s *schemas) readOnly(n *node) bool {
+func (s *schemas) readOnly(n *docNode) bool {
 	target, err := s.doc.resolve(n)
 	return err == nil && target.is("readOnly")
 }
 
-func (s *schemas) required(dst []byte, n, names *node) ([]byte, error) {
+func (s *schemas) required(dst []byte, n, names *docNode) ([]byte, error) {
 	props := n.get("properties")
-	kept := node{kind: '['}
+	kept := docNode{kind: '['}
 	for _, name := range names.items {
 		if p := props.get(name.text); p == nil || !s.readOnly(p) {
 			kept.items = append(kept.items, name)
@@ -297,7 +297,7 @@ type property struct {
 	name     string
 	schema   []byte
 	required bool
-	sample   *node // its schema, to make an example of
+	sample   *docNode // its schema, to make an example of
 }
 
 func (d *document) fail(line int, format string, args ...any) *Error {

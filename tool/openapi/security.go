@@ -70,7 +70,7 @@ func (op *operation) credentials(names []string) (fields []httpcall.Field, secre
 }
 
 // credential returns the field that answers one scheme.
-func (op *operation) credential(name string, scheme *node, c Credential) (httpcall.Field, []string, error) {
+func (op *operation) credential(name string, scheme *docNode, c Credential) (httpcall.Field, []string, error) {
 	authorization := func(kind, secret string, more ...string) (httpcall.Field, []string, error) {
 		return httpcall.Field{In: httpcall.InHeader, Name: "Authorization", Secret: kind + " " + secret},
 			append(more, secret), nil

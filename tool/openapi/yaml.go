@@ -27,7 +27,7 @@ type yamlReader struct {
 // itself for each.
 const maxNesting = 500
 
-func readYAML(file string, data []byte) (n *node, err error) {
+func readYAML(file string, data []byte) (n *docNode, err error) {
 	if line := nesting(data); line > 0 {
 		return nil, &Error{file, line, fmt.Sprintf("brackets or lists are nested deeper than %d", maxNesting)}
 	}
@@ -112,11 +112,11 @@ func (r *yamlReader) fail(n ast.Node, format string, args ...any) error {
 	return &Error{r.file, lineOf(n), fmt.Sprintf(format, args...)}
 }
 
-func (r *yamlReader) value(n ast.Node, depth int) (*node, error) {
+func (r *yamlReader) value(n ast.Node, depth int) (*docNode, error) {
 	if r.nodes++; depth > maxDepth || r.nodes > maxNodes {
 		return nil, r.fail(n, "it is nested deeper than %d, or has more than %d values", maxDepth, maxNodes)
 	}
-	out := &node{line: lineOf(n)}
+	out := &docNode{line: lineOf(n)}
 	switch n := n.(type) {
 	case *ast.NullNode:
 		out.kind = 'n'
@@ -164,7 +164,7 @@ func (r *yamlReader) value(n ast.Node, depth int) (*node, error) {
 	return out, nil
 }
 
-func (r *yamlReader) alias(n *ast.AliasNode, depth int) (*node, error) {
+func (r *yamlReader) alias(n *ast.AliasNode, depth int) (*docNode, error) {
 	name := n.Value.GetToken().Value
 	target, ok := r.anchors[name]
 	switch {
@@ -182,7 +182,7 @@ func (r *yamlReader) alias(n *ast.AliasNode, depth int) (*node, error) {
 var plainNumber = regexp.MustCompile(`^[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
 
 // number writes a number as JSON does.
-func (r *yamlReader) number(n ast.Node, out *node) (*node, error) {
+func (r *yamlReader) number(n ast.Node, out *docNode) (*docNode, error) {
 	out.kind, out.text = '0', strings.TrimPrefix(strings.ReplaceAll(n.GetToken().Value, "_", ""), "+")
 	if json.Valid([]byte(out.text)) {
 		return out, nil
@@ -199,7 +199,7 @@ func (r *yamlReader) number(n ast.Node, out *node) (*node, error) {
 	return out, nil
 }
 
-func (r *yamlReader) pairs(out *node, pairs []*ast.MappingValueNode, depth int) error {
+func (r *yamlReader) pairs(out *docNode, pairs []*ast.MappingValueNode, depth int) error {
 	seen := map[string]bool{}
 	for _, pair := range pairs {
 		if pair.Key == nil || pair.Value == nil || pair.Key.GetToken() == nil {
@@ -224,7 +224,7 @@ func (r *yamlReader) pairs(out *node, pairs []*ast.MappingValueNode, depth int) 
 }
 
 // merge adds the members of another object that out does not have.
-func (*yamlReader) merge(out, other *node) {
+func (*yamlReader) merge(out, other *docNode) {
 	for _, m := range other.members {
 		if out.get(m.name) == nil {
 			out.members = append(out.members, m)

@@ -541,7 +541,7 @@ func (e *eval) goesTo(u use, sc scope, node string) scope {
 }
 
 // isName reports whether nothing but the name of a file itself says that it is secret.
-func isName(at place) bool {
+func isName(at resolvedPath) bool {
 	return !at.mode.IsDir() && sensitiveName(foldNames(at.names[:max(0, len(at.names)-1)])) == ""
 }
 
@@ -600,7 +600,7 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 		return false, u.text
 	}
 	if u.tilde {
-		e.outsideCommand(place{abs: u.text, outside: true}, u, node)
+		e.outsideCommand(resolvedPath{abs: u.text, outside: true}, u, node)
 		return false, u.text
 	}
 	r := e.root()
@@ -675,7 +675,7 @@ func exists(name string) bool {
 
 // givesOrders asks before a command puts a text of its own where programs that build and test take orders from, unless
 // a rule names that file: the next command of the line may be such a program, and nobody has seen what was written.
-func (e *eval) givesOrders(at place, u use, node string) {
+func (e *eval) givesOrders(at resolvedPath, u use, node string) {
 	names := foldNames(at.names)
 	if !u.fills || len(names) == 0 || !takesOrders(names[len(names)-1]) && !e.installed(at, names) {
 		return
@@ -697,13 +697,13 @@ func (e *eval) givesOrders(at place, u use, node string) {
 var installedDirs = []string{"node_modules", "site-packages", ".venv", "venv", ".tox", ".nox"}
 
 // installed reports whether a place is among what is installed, or is a program that a rule allows by its path.
-func (e *eval) installed(at place, names []string) bool {
+func (e *eval) installed(at resolvedPath, names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(installedDirs, n) }) ||
 		e.pinned(at.rel()) || e.pinned("./"+at.rel())
 }
 
 // mayWrite asks about a place that nobody knows to be written, if it must not be.
-func (e *eval) mayWrite(at place, node string) {
+func (e *eval) mayWrite(at resolvedPath, node string) {
 	if at.err != nil {
 		return
 	}
@@ -720,7 +720,7 @@ func (e *eval) mayWrite(at place, node string) {
 
 // outsideCommand judges a path outside of the root that a command uses. To read there is asked about, to write is
 // denied.
-func (e *eval) outsideCommand(at place, u use, node string) {
+func (e *eval) outsideCommand(at resolvedPath, u use, node string) {
 	text := string(u.op) + " " + at.abs
 	names := strings.Split(strings.TrimPrefix(at.abs, "/"), "/")
 	folded := foldNames(names)

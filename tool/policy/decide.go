@@ -249,7 +249,7 @@ func allowPath(rel string, op Op) *Rule {
 
 // outside judges a path that leaves the root: only a rule with an absolute pattern opens it, and never what
 // the system keeps there for itself.
-func (e *eval) outside(at place, op Op) {
+func (e *eval) outside(at resolvedPath, op Op) {
 	text := string(op) + " " + at.abs
 	names := strings.Split(strings.TrimPrefix(at.abs, "/"), "/")
 	if systemDir(names) || op.changes() && e.protected(at.abs, names) != "" {
@@ -294,7 +294,7 @@ func folded(names []string, fold bool) []string {
 
 // fitsPlace reports whether the rule is about a place in the root. To ask or deny it is enough that the path
 // as it was asked for fits, whatever the case of its letters; to allow, the place that it leads to must fit.
-func (r *rule) fitsPlace(at place) bool {
+func (r *rule) fitsPlace(at resolvedPath) bool {
 	if len(r.paths) == 0 {
 		return true
 	}
@@ -309,7 +309,7 @@ func (r *rule) fitsPlace(at place) bool {
 }
 
 // pathRule returns the rule that decides about a place in the root; nil if there is none.
-func (e *eval) pathRule(at place, op Op, derived bool) *rule {
+func (e *eval) pathRule(at resolvedPath, op Op, derived bool) *rule {
 	return e.strictest(SubjectPath, derived, func(r *rule) bool {
 		return r.subject() == SubjectTool || r.fitsOp(op) && r.fitsPlace(at)
 	})
@@ -317,7 +317,7 @@ func (e *eval) pathRule(at place, op Op, derived bool) *rule {
 
 // refused says for which built-in check a place in the root is refused, and why; "" if it is not. maybe says
 // that the path may be a word that only looks like one.
-func (e *eval) refused(at place, op Op, maybe bool) (check, why string) {
+func (e *eval) refused(at resolvedPath, op Op, maybe bool) (check, why string) {
 	if at.err != nil {
 		return "path", "the path cannot be followed: " + at.err.Error()
 	}
@@ -352,7 +352,7 @@ func (e *eval) refused(at place, op Op, maybe bool) (check, why string) {
 }
 
 // runsLater asks before what another program runs later is changed, unless a rule that allows names it.
-func (e *eval) runsLater(at place, op Op, text, node string) {
+func (e *eval) runsLater(at resolvedPath, op Op, text, node string) {
 	if !op.changes() {
 		return
 	}
@@ -365,7 +365,7 @@ func (e *eval) runsLater(at place, op Op, text, node string) {
 }
 
 // namesLater reports whether a rule that allows names what other programs run later, rather than by a star.
-func (e *eval) namesLater(at place, op Op) bool {
+func (e *eval) namesLater(at resolvedPath, op Op) bool {
 	return slices.ContainsFunc(e.p.rules, func(r *rule) bool {
 		return r.Decision == chat.DecisionAllow && len(r.paths) > 0 && e.applies(r, SubjectPath, true) &&
 			r.fitsOp(op) && slices.ContainsFunc(r.paths, func(p pathPattern) bool {
@@ -375,7 +375,7 @@ func (e *eval) namesLater(at place, op Op) bool {
 }
 
 // named reports whether a rule that allows names what is sensitive about the place, rather than by a star.
-func (e *eval) named(at place, op Op) bool {
+func (e *eval) named(at resolvedPath, op Op) bool {
 	return slices.ContainsFunc(e.p.rules, func(r *rule) bool {
 		return r.Decision == chat.DecisionAllow && len(r.paths) > 0 && e.applies(r, SubjectPath, true) &&
 			r.fitsOp(op) && slices.ContainsFunc(r.paths, func(p pathPattern) bool {
@@ -415,7 +415,7 @@ const (
 )
 
 // wrongKind refuses what is there but is not a file that the operation is for.
-func (e *eval) wrongKind(at place, u PathUse) (check, why string) {
+func (e *eval) wrongKind(at resolvedPath, u PathUse) (check, why string) {
 	if at.missing {
 		return "", ""
 	}

@@ -75,7 +75,7 @@ func (d *deletion) takes(start, rel string, entry fs.DirEntry) bool {
 
 // protectedBelow names what must not be changed among the files that a use deletes with a directory; "" if there is
 // nothing. many: the directory holds too many files to see all of them, or some that cannot be read.
-func (e *eval) protectedBelow(at place, u use) (found string, many bool) {
+func (e *eval) protectedBelow(at resolvedPath, u use) (found string, many bool) {
 	if u.drops == nil || at.missing || at.err != nil || !at.mode.IsDir() {
 		return "", false
 	}

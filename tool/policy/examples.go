@@ -95,5 +95,5 @@ func (r *rule) fitsPathExample(text string) bool {
 	if path.IsAbs(clean) {
 		return r.fitsAbsolute(names)
 	}
-	return r.fitsPlace(place{names: names, asked: names, abs: "/\x00/" + clean})
+	return r.fitsPlace(resolvedPath{names: names, asked: names, abs: "/\x00/" + clean})
 }

@@ -64,7 +64,7 @@ func (e *eval) isOutput(u use, sc scope) bool {
 	return !slices.ContainsFunc(dirs, func(dir string) bool { return !isOutputAt(r.locate(u.text, dir)) })
 }
 
-func isOutputAt(at place) bool {
+func isOutputAt(at resolvedPath) bool {
 	if at.outside || at.err != nil || len(at.names) == 0 {
 		return false
 	}

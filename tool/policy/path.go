@@ -12,8 +12,8 @@ import (
 // maxLinks limits the symbolic links that a path may lead through.
 const maxLinks = 40
 
-// A place describes where a path leads.
-type place struct {
+// A resolvedPath describes where a path leads.
+type resolvedPath struct {
 	text    string   // the path as it was asked for
 	names   []string // relative to the root, links resolved; empty: the root itself
 	asked   []string // relative to the root, as asked for, cleaned
@@ -26,7 +26,7 @@ type place struct {
 }
 
 // rel is the place in its normal form.
-func (p place) rel() string {
+func (p resolvedPath) rel() string {
 	if p.outside {
 		return p.abs
 	}
@@ -78,8 +78,8 @@ func (r *root) below(abs string) ([]string, bool) {
 
 // locate follows a path, which is relative to dir if it is not absolute, as far as it stays inside of the root. It
 // opens nothing, and what it finds may change: whoever opens the file does it through a Root.
-func (r *root) locate(p, dir string) place {
-	at := place{text: p}
+func (r *root) locate(p, dir string) resolvedPath {
+	at := resolvedPath{text: p}
 	raw := p
 	if !strings.HasPrefix(p, "/") {
 		if !strings.HasPrefix(dir, "/") {
@@ -104,7 +104,7 @@ func (r *root) locate(p, dir string) place {
 }
 
 // follow walks names from the root on.
-func (r *root) follow(at *place, names []string) {
+func (r *root) follow(at *resolvedPath, names []string) {
 	var done []string
 	links := 0
 	for len(names) > 0 {

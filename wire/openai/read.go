@@ -22,7 +22,7 @@ type StreamReader struct {
 	at    int // bytes of text and reasoning so far
 
 	calls calls
-	last  template
+	last  frameTemplate
 
 	id, model string
 	reason    string // as the server wrote it; empty: none yet
@@ -423,10 +423,10 @@ func (a *arena) keep(raw []byte, escaped bool) string {
 	return a.block.String()[at:]
 }
 
-// A template is the last chunk that brought nothing but text. Most chunks of a stream are that one with another text
-// in its place, byte for byte; such a chunk need not be read again. Between the same bytes around it, a string that
-// stays a string changes nothing else.
-type template struct {
+// A frameTemplate is the last chunk that brought nothing but text. Most chunks of a stream are that one with another
+// text in its place, byte for byte; such a chunk need not be read again. Between the same bytes around it, a string
+// that stays a string changes nothing else.
+type frameTemplate struct {
 	head, tail []byte // up to the text's opening quote, and from its closing one
 	kind       chat.Kind
 
@@ -435,7 +435,7 @@ type template struct {
 }
 
 // saw is told of each text in a chunk.
-func (t *template) saw(at, size int) {
+func (t *frameTemplate) saw(at, size int) {
 	if size > 0 {
 		t.strings++
 		t.at, t.size = at, size
@@ -443,7 +443,7 @@ func (t *template) saw(at, size int) {
 }
 
 // learn takes a chunk whose only event was its only text.
-func (t *template) learn(data []byte, events []chat.Event) {
+func (t *frameTemplate) learn(data []byte, events []chat.Event) {
 	if t.other || t.strings != 1 || len(events) != 1 || events[0].Detail != nil {
 		return
 	}
@@ -455,7 +455,7 @@ func (t *template) learn(data []byte, events []chat.Event) {
 }
 
 // match returns the text of a chunk that is the template with another one.
-func (t *template) match(data []byte) (raw []byte, escaped, ok bool) {
+func (t *frameTemplate) match(data []byte) (raw []byte, escaped, ok bool) {
 	if t.kind == 0 || len(data) < len(t.head)+len(t.tail) || !bytes.HasPrefix(data, t.head) ||
 		!bytes.HasSuffix(data, t.tail) {
 		return nil, false, false

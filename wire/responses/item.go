@@ -324,7 +324,7 @@ func (d *requestReader) toolsOf(kind string, raw []byte) []chat.Tool {
 	if d.Null() {
 		return nil
 	}
-	p := place{found: true}
+	p := toolOrigin{found: true}
 	if kind == keyAdditional {
 		var around rest
 		s := jsonbody.Scanner{Bytes: raw}

@@ -139,7 +139,7 @@ func (d *requestReader) field(key string) {
 		d.instructions()
 	case "tools":
 		if !d.Null() {
-			d.Each(func() { d.tool(place{}) })
+			d.Each(func() { d.tool(toolOrigin{}) })
 		}
 	case "tool_choice":
 		d.chosenAt = d.Mark()

@@ -11,15 +11,15 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// A place locates a tool in a request.
-type place struct {
+// A toolOrigin locates a tool in a request.
+type toolOrigin struct {
 	space  string       // name of its namespace
 	opaque []chat.Extra // what a server of this protocol has to know of it
 	found  bool         // the conversation describes it; of several of one name the first stays
 }
 
 // tool reads one tool.
-func (d *requestReader) tool(p place) {
+func (d *requestReader) tool(p toolOrigin) {
 	d.toolsSeen = true
 	kind, name, function, nested := "", "", -1, -1
 	d.Peek()
@@ -78,7 +78,7 @@ func (r rest) object() json.RawMessage {
 }
 
 // function reads the definition of a function. raw is kept where it says more than the vocabulary can.
-func (d *requestReader) function(p place, raw []byte) {
+func (d *requestReader) function(p toolOrigin, raw []byte) {
 	var t chat.Tool
 	d.Members(func(key string) {
 		switch key {
@@ -107,7 +107,7 @@ func (d *requestReader) function(p place, raw []byte) {
 }
 
 // offer adds a tool under the name by which the model sees it.
-func (d *requestReader) offer(t chat.Tool, f *form, p place) {
+func (d *requestReader) offer(t chat.Tool, f *form, p toolOrigin) {
 	r := d.req
 	own := t.Name
 	switch {

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// A node of the automaton that looks for some literals at once, as in Aho and Corasick's.
-type node struct {
+// A matchNode is a node of the automaton that looks for some literals at once, as in Aho and Corasick's.
+type matchNode struct {
 	next map[rune]int
 	fail int
 	end  int // index of the literal that is complete here, -1: none
 }
 
 // automaton builds the states for literals of which none is part of another.
-func automaton(literals []string) []node {
-	nodes := []node{{next: map[rune]int{}, end: -1}}
+func automaton(literals []string) []matchNode {
+	nodes := []matchNode{{next: map[rune]int{}, end: -1}}
 	for i, l := range literals {
 		at := 0
 		for _, r := range l {
 			to, ok := nodes[at].next[r]
 			if !ok {
 				to = len(nodes)
-				nodes = append(nodes, node{next: map[rune]int{}, end: -1})
+				nodes = append(nodes, matchNode{next: map[rune]int{}, end: -1})
 				nodes[at].next[r] = to
 			}
 			at = to
@@ -42,7 +42,7 @@ func automaton(literals []string) []node {
 }
 
 // step returns the state behind a character.
-func step(nodes []node, at int, r rune) int {
+func step(nodes []matchNode, at int, r rune) int {
 	for {
 		if to, ok := nodes[at].next[r]; ok {
 			return to

@@ -28,7 +28,7 @@ func (v *Reader) ReadAll() { v.pauses = false }
 // OpenObject opens the outermost value, an object whose brace the caller has read.
 func (v *Reader) OpenObject() {
 	v.write("{", 0)
-	v.stack = append(v.stack, frame{close: '}', object: true, shape: v.shape})
+	v.stack = append(v.stack, container{close: '}', object: true, shape: v.shape})
 	v.state = vKeyOrEnd
 }
 

@@ -61,7 +61,7 @@ type Reader struct {
 	expression
 
 	state valueState
-	stack []frame
+	stack []container
 	keys  []keySpan // of all open objects, innermost last
 	shape *shape.Shape
 	tok   []byte
@@ -123,8 +123,8 @@ const (
 	vDone
 )
 
-// A frame is an open array or object.
-type frame struct {
+// A container is an open array or object.
+type container struct {
 	close  byte
 	object bool
 	shape  *shape.Shape
@@ -164,7 +164,7 @@ const (
 // Reset makes v ready to read a value of shape s, and returns it. Its buffers are kept.
 func (v *Reader) Reset(out Writer, s *shape.Shape, repair Level, python bool) *Reader {
 	if v.keys == nil {
-		v.stack, v.keys, v.tok = make([]frame, 0, 4), make([]keySpan, 0, 8), make([]byte, 0, 32)
+		v.stack, v.keys, v.tok = make([]container, 0, 4), make([]keySpan, 0, 8), make([]byte, 0, 32)
 	}
 	stack, keys, tok, pend, text := v.stack[:0], v.keys[:0], v.tok[:0], v.pend[:0], v.hold.text[:0]
 	*v = Reader{}
@@ -460,7 +460,7 @@ func (v *Reader) open(c byte, i int) (kept bool) {
 	if v.repair == Full && len(v.stack) > 0 && (c != '{' && t != 0 && !t.Has(shape.Array) || v.textual()) {
 		v.keep(i)
 	}
-	f := frame{close: ']', shape: v.shape, keys: Keys{From: len(v.keys)}}
+	f := container{close: ']', shape: v.shape, keys: Keys{From: len(v.keys)}}
 	v.state = vFirstOrEnd
 	switch c {
 	case '{':

@@ -92,7 +92,7 @@ type Browser struct {
 	lost    <-chan struct{} // closed when it has ended
 	dir     string          // for its temporary files
 	profile string
-	out     *tail
+	out     *outputTail
 	pid     int
 
 	patience time.Duration
@@ -117,7 +117,7 @@ func Start(ctx context.Context, o Options) (*Browser, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Browser{dir: dir, out: &tail{}, patience: cmp.Or(o.Patience, callTime), ended: make(chan struct{})}
+	b := &Browser{dir: dir, out: &outputTail{}, patience: cmp.Or(o.Patience, callTime), ended: make(chan struct{})}
 	if o.Profile == "" {
 		o.Profile = filepath.Join(dir, "profile")
 	}
@@ -316,15 +316,15 @@ func removeAll(dir string) {
 
 func silent(string, ...any) {}
 
-// A tail keeps the last of what a browser says.
-type tail struct {
+// An outputTail keeps the last of what a browser says.
+type outputTail struct {
 	mu sync.Mutex
 	b  []byte
 }
 
 const tailSize = 8 << 10
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *outputTail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.b = append(t.b, p...)
@@ -334,7 +334,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) String() string {
+func (t *outputTail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.b)

@@ -50,13 +50,13 @@ type message struct {
 }
 
 // found is the result of conversation_search.
-type found struct {
+type searchResult struct {
 	Messages []message `json:"messages"`
 	Count    int       `json:"count"`
 }
 
 // page is the result of conversation_read.
-type page struct {
+type conversationPage struct {
 	Session  string    `json:"session"`
 	Title    string    `json:"title,omitempty"`
 	Messages []message `json:"messages"`
@@ -90,20 +90,20 @@ func conversations(c *tool.Call) (tool.Conversations, error) {
 	return c.Scope.Conversations, nil
 }
 
-func search(ctx context.Context, c *tool.Call, in searchIn) (found, error) {
+func search(ctx context.Context, c *tool.Call, in searchIn) (searchResult, error) {
 	all, err := conversations(c)
 	if err != nil {
-		return found{}, err
+		return searchResult{}, err
 	}
 	words := strings.Fields(in.Query)
 	if len(words) == 0 {
-		return found{}, tool.Errorf(tool.ErrInvalid, "query is empty")
+		return searchResult{}, tool.Errorf(tool.ErrInvalid, "query is empty")
 	}
 	list, err := all.Search(ctx, words, bound(in.Limit, defaultFound, mostFound))
 	if err != nil {
-		return found{}, failed(err)
+		return searchResult{}, failed(err)
 	}
-	out := found{Messages: []message{}, Count: len(list)}
+	out := searchResult{Messages: []message{}, Count: len(list)}
 	for i := range list {
 		p := &list[i]
 		out.Messages = append(out.Messages, message{p.Session, p.Title, p.Number, p.Role, excerpt(p.Text, words[0]),
@@ -112,22 +112,22 @@ func search(ctx context.Context, c *tool.Call, in searchIn) (found, error) {
 	return out, nil
 }
 
-func read(ctx context.Context, c *tool.Call, in readIn) (page, error) {
+func read(ctx context.Context, c *tool.Call, in readIn) (conversationPage, error) {
 	all, err := conversations(c)
 	if err != nil {
-		return page{}, err
+		return conversationPage{}, err
 	}
 	from := max(in.From, 1)
 	list, total, err := all.Read(ctx, in.Session, from, bound(in.Limit, defaultRead, mostRead))
 	switch {
 	case errors.Is(err, tool.ErrNoConversation):
-		return page{}, tool.Errorf(tool.ErrInvalid,
+		return conversationPage{}, tool.Errorf(tool.ErrInvalid,
 			"There is no conversation %q; conversation_search finds those that there are",
 			in.Session)
 	case err != nil:
-		return page{}, failed(err)
+		return conversationPage{}, failed(err)
 	}
-	out := page{Session: in.Session, Messages: []message{}, Total: total}
+	out := conversationPage{Session: in.Session, Messages: []message{}, Total: total}
 	for i := range list {
 		p := &list[i]
 		out.Title = p.Title

@@ -2,6 +2,6 @@ package conversation
 
 // What the tools answer, for tests.
 type (
-	Found = found
-	Page  = page
+	Found = searchResult
+	Page  = conversationPage
 )

@@ -92,8 +92,8 @@ const bystander = "bystander.bin"
 
 var bystanding = []byte("\xff\xfe\r\nleft\nalone\x00")
 
-// workshop is a workspace with the tools in it, of which a person is asked about each call that changes anything.
-type workshop struct {
+// testWorkspace is a workspace with the tools in it, of which a person is asked about each call that changes anything.
+type testWorkspace struct {
 	t         testing.TB
 	dir       string
 	runner    *tool.Runner
@@ -101,7 +101,7 @@ type workshop struct {
 	approvals *tool.MemoryApprovals
 }
 
-func newWorkshop(t testing.TB, o Options) *workshop {
+func newWorkspace(t testing.TB, o Options) *testWorkspace {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -112,7 +112,7 @@ func newWorkshop(t testing.TB, o Options) *workshop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &workshop{t: t, dir: dir, approvals: &tool.MemoryApprovals{}}
+	w := &testWorkspace{t: t, dir: dir, approvals: &tool.MemoryApprovals{}}
 	var r tool.Registry
 	for _, one := range o.Tools() {
 		one.State = tool.StateEnabled
@@ -129,19 +129,19 @@ func newWorkshop(t testing.TB, o Options) *workshop {
 }
 
 // another returns a workspace of its own with the same tools, whose memory is by workspace.
-func (w *workshop) another(t testing.TB) *workshop {
+func (w *testWorkspace) another(t testing.TB) *testWorkspace {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &workshop{t: t, dir: dir, approvals: &tool.MemoryApprovals{}, shapes: w.shapes}
+	a := &testWorkspace{t: t, dir: dir, approvals: &tool.MemoryApprovals{}, shapes: w.shapes}
 	a.runner = tool.NewRunner(tool.Settings{Tools: w.runner.Settings().Tools, Policy: w.runner.Settings().Policy,
 		Approvals: a.approvals, Root: dir})
 	return a
 }
 
-func (w *workshop) write(files map[string]string) {
+func (w *testWorkspace) write(files map[string]string) {
 	w.t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		path := filepath.Join(w.dir, filepath.FromSlash(name))
@@ -160,7 +160,7 @@ func (w *workshop) write(files map[string]string) {
 }
 
 // files returns all there is, and fails for a mode that has changed or a file that was left behind.
-func (w *workshop) files() map[string]string {
+func (w *testWorkspace) files() map[string]string {
 	w.t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(w.dir, func(path string, e fs.DirEntry, err error) error {
@@ -183,7 +183,7 @@ func (w *workshop) files() map[string]string {
 }
 
 // calls reads an answer.
-func (w *workshop) calls(answer string) []chat.Call {
+func (w *testWorkspace) calls(answer string) []chat.Call {
 	w.t.Helper()
 	c, err := dialect.Parse(answer, dialect.Options{Dialect: "cli-block", Tools: w.shapes, Repair: dialect.RepairSafe})
 	if err != nil {
@@ -193,7 +193,7 @@ func (w *workshop) calls(answer string) []chat.Call {
 }
 
 // sort answers for a call of which a person refuses some parts.
-func (w *workshop) sort(call *chat.Call, refused []int) tool.Answer {
+func (w *testWorkspace) sort(call *chat.Call, refused []int) tool.Answer {
 	w.t.Helper()
 	parts := PartsOf(call.Name, call.Arguments)
 	if parts == nil {
@@ -210,7 +210,7 @@ func (w *workshop) sort(call *chat.Call, refused []int) tool.Answer {
 }
 
 // run takes one call to what the model is told of it, with a person who says yes or no, or no to some parts.
-func (w *workshop) run(call chat.Call, yes bool, refused ...int) (tool.Result, string) {
+func (w *testWorkspace) run(call chat.Call, yes bool, refused ...int) (tool.Result, string) {
 	w.t.Helper()
 	ctx := w.t.Context()
 	plan, err := w.runner.Plan(ctx, call)
@@ -247,7 +247,7 @@ func (w *workshop) run(call chat.Call, yes bool, refused ...int) (tool.Result, s
 }
 
 // carryOut runs all steps of a case and returns the results.
-func (w *workshop) carryOut(c *corpusCase) [][]string {
+func (w *testWorkspace) carryOut(c *corpusCase) [][]string {
 	var all [][]string
 	for k, s := range c.Steps {
 		w.write(s.Outside)
@@ -305,7 +305,7 @@ func compare(t *testing.T, got, want map[string]string) {
 // TestCorpus has every case carried out from the text of the model to the bytes of the files and the words that come
 // back.
 func TestCorpus(t *testing.T) {
-	tools := newWorkshop(t, Options{})
+	tools := newWorkspace(t, Options{})
 	total := 0
 	seen := map[string]bool{}
 	for name, cases := range corpus(t) {
@@ -358,7 +358,7 @@ func writeCorpus(t *testing.T, name string, cases []corpusCase) {
 // TestCorpusAround carries every case out once more with lines around each file, which no block names: they must come
 // out as they went in, and the rest must become what it became without them.
 func TestCorpusAround(t *testing.T) {
-	tools := newWorkshop(t, Options{})
+	tools := newWorkspace(t, Options{})
 	for _, cases := range corpus(t) {
 		for i := range cases {
 			c := &cases[i]

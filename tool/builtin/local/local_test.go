@@ -30,18 +30,18 @@ func TestMain(m *testing.M) {
 }
 
 // executing makes a workspace whose programs are only kept together, and run without a question.
-func executing(t *testing.T, more ...Executor) *workshop {
+func executing(t *testing.T, more ...Executor) *testWorkspace {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no sh here")
 	}
-	w := newWorkshop(t, Options{Executors: append(more, Executor{"sh", []string{"sh", "-c"}})})
+	w := newWorkspace(t, Options{Executors: append(more, Executor{"sh", []string{"sh", "-c"}})})
 	w.runner = w.runner.With(func(s *tool.Settings) { s.Policy, s.Sandbox.Level = nil, sandbox.None })
 	return w
 }
 
 // block runs the one call of an answer.
-func (w *workshop) block(answer string) (tool.Result, string) {
+func (w *testWorkspace) block(answer string) (tool.Result, string) {
 	w.t.Helper()
 	calls := w.calls(answer)
 	if len(calls) != 1 {
@@ -83,7 +83,7 @@ func TestExecutors(t *testing.T) {
 
 // TestFacts has policies see what a block would run: each command of a shell's, the program of any other.
 func TestFacts(t *testing.T) {
-	w := newWorkshop(t, Options{Executors: DefaultExecutors()})
+	w := newWorkspace(t, Options{Executors: DefaultExecutors()})
 	p, err := policy.New(policy.Definition{Default: "allow", Rules: []policy.Rule{
 		{Decision: "deny", Selector: policy.Selector{Command: []string{"rm"}}},
 		{Decision: "deny", Selector: policy.Selector{Command: []string{"python3"}}},
@@ -136,7 +136,7 @@ func g(search, replace string) string {
 
 // TestPreview tells what a call would do, and the call then does that or nothing.
 func TestPreview(t *testing.T) {
-	w := newWorkshop(t, Options{})
+	w := newWorkspace(t, Options{})
 	w.write(map[string]string{"a.txt": "one\ntwo\n"})
 	call := w.calls("```edit\n=== FILE: a.txt\n" + g("two\n", "2\n3\n") + "```\n")[0]
 	changes, err := w.runner.Preview(t.Context(), call)
@@ -163,7 +163,7 @@ func TestPreview(t *testing.T) {
 
 // TestNobodyIsAsked about an edit that cannot be carried out.
 func TestNobodyIsAsked(t *testing.T) {
-	w := newWorkshop(t, Options{})
+	w := newWorkspace(t, Options{})
 	w.write(map[string]string{"a.txt": "one\n"})
 	plan, err := w.runner.Plan(t.Context(), w.calls("```edit\n=== FILE: a.txt\n" + g("nine\n", "2\n") + "```\n")[0])
 	if err != nil || plan.Outcome != tool.OutcomeRejected ||
@@ -175,7 +175,7 @@ func TestNobodyIsAsked(t *testing.T) {
 // TestUndo takes back what blocks did, the last one first.
 func TestUndo(t *testing.T) {
 	log := &undo.Log{Dir: t.TempDir()}
-	w := newWorkshop(t, Options{Undo: log})
+	w := newWorkspace(t, Options{Undo: log})
 	w.write(map[string]string{"a.txt": "one\r\ntwo"})
 	before := w.files()
 	w.block("```edit\n=== FILE: a.txt\n" + g("two\n", "2\n") + "```\n")
@@ -204,20 +204,20 @@ func TestUndo(t *testing.T) {
 
 // TestReads checks the bounds of read.
 func TestReads(t *testing.T) {
-	w := newWorkshop(t, Options{MaxRead: 100})
+	w := newWorkspace(t, Options{MaxRead: 100})
 	w.write(map[string]string{"long.txt": strings.Repeat("x", 101), "exact.txt": strings.Repeat("x", 100)})
 	if _, text := w.block("```read\nlong.txt\nexact.txt\n```\n"); !strings.HasPrefix(text,
 		"File contents:\n\n=== FILE: long.txt\nError: read \"long.txt\": too large") ||
 		!strings.HasSuffix(text, strings.Repeat("x", 100)) {
 		t.Errorf("%q", text)
 	}
-	off := newWorkshop(t, Options{NoReads: true})
+	off := newWorkspace(t, Options{NoReads: true})
 	off.write(map[string]string{"a.txt": "x"})
 	if _, text := off.block(
 		"```read\na.txt\n```\n"); text != "Error: File reads are disabled in configuration (tools.localActions.fileReads.enabled)" {
 		t.Errorf("%q", text)
 	}
-	large := newWorkshop(t, Options{})
+	large := newWorkspace(t, Options{})
 	content := strings.Repeat("a line of text\n", DefaultMaxRead/15)
 	large.write(map[string]string{"a.txt": content})
 	if _, text := large.block("```read\na.txt\n```\n"); text != "File contents:\n\n=== FILE: a.txt\n"+content {
@@ -283,7 +283,7 @@ func TestA25_Executors(t *testing.T) {
 	if _, text := w.run(w.calls("```create\n=== FILE: a.txt\nx\n```\n")[0], true); !strings.Contains(text, "created") {
 		t.Errorf("%q", text)
 	}
-	asked := newWorkshop(t, Options{})
+	asked := newWorkspace(t, Options{})
 	if res, text := asked.run(asked.calls("```create\n=== FILE: a.txt\nx\n```\n")[0], false); res.OK ||
 		text != "Error: User denied approval" {
 		t.Errorf("declined: %q", text)
@@ -293,7 +293,7 @@ func TestA25_Executors(t *testing.T) {
 // A21: a fence with a language of more than letters was not seen, and its end opened a block that swallowed what
 // followed.
 func TestA21_InfoStrings(t *testing.T) {
-	w := newWorkshop(t, Options{Executors: DefaultExecutors()})
+	w := newWorkspace(t, Options{Executors: DefaultExecutors()})
 	for _, info := range []string{"c++", "objective-c", "text title=x", " text", "sh-session", "c#"} {
 		for _, end := range []string{"\n", "\r\n"} {
 			answer := strings.ReplaceAll("```"+info+"\nbash\n```\nThen:\n```bash title=x\nls\n```\nDone.\n```\n", "\n",
@@ -308,7 +308,7 @@ func TestA21_InfoStrings(t *testing.T) {
 
 // A22: a fence within a file ended the block, and the file lost its indentation and its last line break.
 func TestA22_NestedFences(t *testing.T) {
-	w := newWorkshop(t, Options{})
+	w := newWorkspace(t, Options{})
 	for name, text := range map[string]string{
 		"README.md": "# Title\n\n```sh\nmake\n```\n\nMore.\n",
 		"a.py":      "    indented\n\n\n",
@@ -326,7 +326,7 @@ func TestA22_NestedFences(t *testing.T) {
 
 // A23: signs that mean something in a replacement of a regular expression were read as that.
 func TestA23_LiteralReplacement(t *testing.T) {
-	w := newWorkshop(t, Options{})
+	w := newWorkspace(t, Options{})
 	w.write(map[string]string{"a.txt": "price: COST\n"})
 	w.block("```edit\n=== FILE: a.txt\n" + g("COST\n", "$& $1 $$ $` $' \\0\n") + "```\n")
 	if got := w.files()["a.txt"]; got != "price: $& $1 $$ $` $' \\0\n" {
@@ -337,7 +337,7 @@ func TestA23_LiteralReplacement(t *testing.T) {
 // A24: headers and dividers in texts retargeted and split edits, edits were carried out in part, files with CR LF
 // never matched, and bytes that are no UTF-8 were destroyed.
 func TestA24_Edits(t *testing.T) {
-	w := newWorkshop(t, Options{})
+	w := newWorkspace(t, Options{})
 	w.write(map[string]string{"a.txt": "=== FILE: b.txt\none\r\n", "b.txt": "one\n", "c.txt": "Title\n=======\n",
 		"w.txt": "one\r\ntwo\r\n", "raw.txt": "base64://5vbmUK"})
 	for _, tt := range []struct{ answer, name, want string }{
@@ -357,7 +357,7 @@ func TestA24_Edits(t *testing.T) {
 
 // X-A01: any file of the machine was read without a question, and a pipe waited for ever.
 func TestXA01_Reads(t *testing.T) {
-	w := newWorkshop(t, Options{})
+	w := newWorkspace(t, Options{})
 	w.runner = w.runner.With(func(s *tool.Settings) { s.Policy = nil }) // the tool itself holds
 	names := []string{"/etc/passwd", "~/.ssh/id_rsa", "../x", "/proc/self/status", "/dev/tty"}
 	if makePipe(t, filepath.Join(w.dir, "pipe")) {
@@ -377,7 +377,7 @@ func TestXA01_Reads(t *testing.T) {
 // One path that is denied does not keep the others from being read: the result names it. Where all are denied, so is
 // the call.
 func TestReadsWhatIsAllowed(t *testing.T) {
-	w := newWorkshop(t, Options{})
+	w := newWorkspace(t, Options{})
 	w.write(map[string]string{"a.txt": "first\n", "b.txt": "second\n", "key.pem": "secret\n"})
 	p, err := policy.New(policy.Definition{Default: "allow", Rules: []policy.Rule{
 		{Decision: "deny", Selector: policy.Selector{Path: []string{"*.pem"}}},
@@ -426,7 +426,7 @@ func TestReadsWhatIsAllowed(t *testing.T) {
 
 // X-A02: files outside were written, and nothing told that one would be overwritten.
 func TestXA02_Creates(t *testing.T) {
-	w := newWorkshop(t, Options{})
+	w := newWorkspace(t, Options{})
 	outside := filepath.Join(filepath.Dir(w.dir), "outside.txt")
 	w.write(map[string]string{"there.txt": "old\n"})
 	answer := func(name string) string { return "```create\n=== FILE: " + name + "\nnew\n```\n" }
@@ -454,7 +454,7 @@ func TestXA02_Creates(t *testing.T) {
 
 // X-A03: two headers, of which the person was shown the first and the second was changed.
 func TestXA03_Spoof(t *testing.T) {
-	w := newWorkshop(t, Options{})
+	w := newWorkspace(t, Options{})
 	w.write(map[string]string{"safe.txt": "AAA\n", "target.sh": "AAA\n"})
 	before := w.files()
 	call := w.calls("```edit\n=== FILE: safe.txt\n=== FILE: target.sh\n" + g("AAA\n", "evil\n") + "```\n")[0]
@@ -480,7 +480,7 @@ func TestXA03_Spoof(t *testing.T) {
 // X-A04: what a person was asked about could hide parts of itself. What is shown is a diff of what will be written,
 // byte for byte; the terminal makes its signs visible.
 func TestXA04_Hidden(t *testing.T) {
-	w := newWorkshop(t, Options{})
+	w := newWorkspace(t, Options{})
 	hidden := "echo safe \x1b[2K\x1b[1A\r\u202e\u200b" + strings.Repeat("\n", 500) + "rm -rf boats\n"
 	calls := w.calls("```create\n=== FILE: a.txt\n" + hidden + "```\n")
 	changes, err := w.runner.Preview(t.Context(), calls[0])
@@ -495,7 +495,7 @@ func TestXA04_Hidden(t *testing.T) {
 
 // X-A05: the name of something that every object has was taken for an executor.
 func TestXA05_PrototypeKeys(t *testing.T) {
-	w := newWorkshop(t, Options{Executors: DefaultExecutors()})
+	w := newWorkspace(t, Options{Executors: DefaultExecutors()})
 	for _, name := range []string{"constructor", "__proto__", "toString", "hasOwnProperty", "valueOf"} {
 		if calls := w.calls("```" + name + "\nx\n```\n"); len(calls) > 0 {
 			t.Errorf("%s: %+v", name, calls)

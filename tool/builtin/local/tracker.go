@@ -16,13 +16,13 @@ type tracker struct {
 	o Options
 
 	mu    sync.Mutex
-	files map[place]*fileState
+	files map[fileKey]*fileState
 	// without their content: how files were when a preview was made, by the arguments of the call
 	shown map[[32]byte][]edit.Change
 }
 
-// A place is a file of a workspace.
-type place struct{ root, name string }
+// A fileKey is a file of a workspace.
+type fileKey struct{ root, name string }
 
 // A fileState holds what is known of a file.
 type fileState struct {
@@ -39,9 +39,9 @@ const mostSights = 4096
 
 func (b *tracker) at(root *files.Root, name string) *fileState {
 	if b.files == nil || len(b.files) >= mostSights {
-		b.files = map[place]*fileState{}
+		b.files = map[fileKey]*fileState{}
 	}
-	p := place{root.Path(), name}
+	p := fileKey{root.Path(), name}
 	if b.files[p] == nil {
 		b.files[p] = &fileState{}
 	}
@@ -70,7 +70,7 @@ func (b *tracker) stale(root *files.Root, changes []edit.Change, id [32]byte) er
 		s := b.at(root, c.Path)
 		was := shown[c.Path]
 		if s.seen && c.Existed && sha256.Sum256(c.Before) != s.hash ||
-			was != nil && (was.Existed != c.Existed || string(was.Before) != sum(c.Before)) {
+			was != nil && (was.Existed != c.Existed || string(was.Before) != digest(c.Before)) {
 			all.List = append(all.List, &patch.Failure{Reason: patch.Stale, Path: c.Path,
 				Hint: "Read it again, and make the edit for what is there now."})
 		}
@@ -81,7 +81,7 @@ func (b *tracker) stale(root *files.Root, changes []edit.Change, id [32]byte) er
 	return nil
 }
 
-func sum(content []byte) string {
+func digest(content []byte) string {
 	h := sha256.Sum256(content)
 	return string(h[:])
 }
@@ -98,7 +98,7 @@ func (b *tracker) shows(id [32]byte, changes []edit.Change) {
 	}
 	small := make([]edit.Change, len(changes))
 	for i, c := range changes {
-		small[i] = edit.Change{Path: c.Path, Existed: c.Existed, Before: []byte(sum(c.Before))}
+		small[i] = edit.Change{Path: c.Path, Existed: c.Existed, Before: []byte(digest(c.Before))}
 	}
 	b.shown[id] = small
 }
@@ -118,12 +118,12 @@ func (b *tracker) done(root *files.Root, changes []edit.Change, id [32]byte) {
 // follow brings what was shown of other calls up to date: who agreed to them agreed to this change too, and knows of
 // it.
 func (b *tracker) follow(c *edit.Change) {
-	before := sum(c.Before)
+	before := digest(c.Before)
 	for _, changes := range b.shown {
 		for i := range changes {
 			if was := &changes[i]; was.Path == c.Path && was.Existed == c.Existed &&
 				(!was.Existed || string(was.Before) == before) {
-				was.Existed, was.Before = c.Exists, []byte(sum(c.After))
+				was.Existed, was.Before = c.Exists, []byte(digest(c.After))
 			}
 		}
 	}

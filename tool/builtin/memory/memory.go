@@ -193,7 +193,7 @@ func add(ctx context.Context, s *store, arguments []byte) (any, error) {
 }
 
 // found is the result of search_memories.
-type found struct {
+type searchResult struct {
 	Memories []memory `json:"memories"`
 	Count    int      `json:"count"`
 }
@@ -207,7 +207,7 @@ func search(ctx context.Context, s *store, arguments []byte) (any, error) {
 		v.Limit = 10
 	}
 	list, err := s.search(ctx, &v)
-	return found{list, len(list)}, err
+	return searchResult{list, len(list)}, err
 }
 
 func get(ctx context.Context, s *store, arguments []byte) (any, error) {

@@ -71,7 +71,7 @@ func made(t *testing.T, r *tool.Runner, args string) string {
 // found returns the contents of what a search finds.
 func contents(t *testing.T, r *tool.Runner, args string) string {
 	t.Helper()
-	var f found
+	var f searchResult
 	text := do(t, r, "search_memories", args)
 	if err := json.Unmarshal([]byte(text), &f); err != nil || f.Count != len(f.Memories) {
 		t.Fatalf("%s: %v in %s", args, err, text)

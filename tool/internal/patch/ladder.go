@@ -35,20 +35,20 @@ type miss struct {
 	places []int // lines where it could go, from 1
 }
 
-// A rule looks for a hunk. It returns all places there are; of several none is taken.
-type rule struct {
+// A finder looks for a hunk. It returns all places there are; of several none is taken.
+type finder struct {
 	step edit.Step
-	find func(d *document, h *Hunk) []found
+	find func(d *document, h *Hunk) []hunkFit
 }
 
-// A found is a place where a hunk fits: the line where it begins, and its splices.
-type found struct {
+// A hunkFit is a place where a hunk fits: the line where it begins, and its splices.
+type hunkFit struct {
 	line    int
 	splices []splice
 }
 
 // ladder holds the rules in their order.
-var ladder = []rule{
+var ladder = []finder{
 	{stepExact, whereLines(equal)},
 	{stepInline, within},
 	{stepTrailing, whereLines(equalButTrailing)},
@@ -73,16 +73,16 @@ func (d *document) place(h *Hunk, ordered bool, from int) (placement, *miss) {
 	for _, r := range ladder {
 		places := r.find(d, h)
 		if h.AtEnd {
-			places = slices.DeleteFunc(places, func(f found) bool {
+			places = slices.DeleteFunc(places, func(f hunkFit) bool {
 				return f.splices[len(f.splices)-1].to != len(d.lines)
 			})
 		}
 		if len(h.Scope) > 0 {
-			places = slices.DeleteFunc(places, func(f found) bool { return f.line < scope })
+			places = slices.DeleteFunc(places, func(f hunkFit) bool { return f.line < scope })
 			places = places[:min(1, len(places))] // the first behind its scope is what is meant
 		}
 		if ordered && len(places) > 1 {
-			if later := slices.DeleteFunc(slices.Clone(places), func(f found) bool { return f.line < from }); len(
+			if later := slices.DeleteFunc(slices.Clone(places), func(f hunkFit) bool { return f.line < from }); len(
 				later) > 0 {
 				places = later
 			}
@@ -178,14 +178,14 @@ func (h *Hunk) at(d *document, from int, fit func(string) (string, bool)) (splic
 }
 
 // whereLines returns a rule that compares line by line.
-func whereLines(same func(file, want string) bool) func(*document, *Hunk) []found {
-	return func(d *document, h *Hunk) []found {
+func whereLines(same func(file, want string) bool) func(*document, *Hunk) []hunkFit {
+	return func(d *document, h *Hunk) []hunkFit {
 		want := h.search()
-		var all []found
+		var all []hunkFit
 		for i := 0; i+len(want) <= len(d.lines); i++ {
 			if slices.EqualFunc(d.lines[i:i+len(want)], want, same) {
 				s, _ := h.at(d, i, nil)
-				all = append(all, found{i, []splice{s}})
+				all = append(all, hunkFit{i, []splice{s}})
 			}
 		}
 		return all
@@ -210,7 +210,7 @@ var plainSigns = strings.NewReplacer(
 	" ", "\u200b", "", "\ufeff", "")
 
 // within finds a text that is part of a line, or of several.
-func within(d *document, h *Hunk) []found {
+func within(d *document, h *Hunk) []hunkFit {
 	search := strings.Join(h.search(), "\n")
 	if !h.Inline || strings.TrimSpace(search) == "" {
 		return nil
@@ -228,9 +228,9 @@ func (d *document) allOf(s splice, text string) bool {
 }
 
 // inline finds every place where old stands, and puts with there.
-func (d *document) inline(old, with string) []found {
+func (d *document) inline(old, with string) []hunkFit {
 	whole := strings.Join(d.lines, "\n")
-	var all []found
+	var all []hunkFit
 	line, lineAt := 0, 0 // the line that holds offset at, and where it begins
 	for at := 0; ; {
 		i := strings.Index(whole[at:], old)
@@ -250,7 +250,8 @@ func (d *document) inline(old, with string) []found {
 		text := whole[lineAt:i] + with + whole[i+len(old):to-1]
 		lines := strings.Split(text, "\n")
 		all = append(all,
-			found{line, []splice{{from: line, to: last + 1, lines: lines, keep: d.keepEnds(line, last+1, len(lines))}}})
+			hunkFit{line,
+				[]splice{{from: line, to: last + 1, lines: lines, keep: d.keepEnds(line, last+1, len(lines))}}})
 		at = i + len(old)
 	}
 }

@@ -8,16 +8,16 @@ import (
 
 // shifted finds a hunk whose lines are all indented alike more or less than the file's, or with another unit. The
 // lines that come are indented as the file is.
-func shifted(d *document, h *Hunk) []found {
+func shifted(d *document, h *Hunk) []hunkFit {
 	want := h.search()
-	var all []found
+	var all []hunkFit
 	for i := 0; i+len(want) <= len(d.lines); i++ {
 		fit := reindent(d, d.lines[i:i+len(want)], h)
 		if fit == nil {
 			continue
 		}
 		if s, ok := h.at(d, i, fit); ok {
-			all = append(all, found{i, []splice{s}})
+			all = append(all, hunkFit{i, []splice{s}})
 		}
 	}
 	return all
@@ -158,15 +158,15 @@ func levels(in, unit string) (int, bool) {
 
 // rewritten returns a rule that writes both texts of a hunk differently and looks again with the stricter rules. The
 // first writing that is found counts.
-func rewritten(writings ...func(search, replace []string) (s, r []string, ok bool)) func(*document, *Hunk) []found {
-	return func(d *document, h *Hunk) []found {
+func rewritten(writings ...func(search, replace []string) (s, r []string, ok bool)) func(*document, *Hunk) []hunkFit {
+	return func(d *document, h *Hunk) []hunkFit {
 		for _, write := range writings {
 			search, replace, ok := write(h.search(), h.replace())
 			if !ok || len(search) == 0 {
 				continue
 			}
 			again := newHunk(search, replace, h.Line)
-			for _, find := range []func(*document, *Hunk) []found{whereLines(equal), whereLines(equalButTrailing),
+			for _, find := range []func(*document, *Hunk) []hunkFit{whereLines(equal), whereLines(equalButTrailing),
 				shifted} {
 				if all := find(d, &again); len(all) > 0 {
 					return all
@@ -268,7 +268,7 @@ func unfenced(lines []string) ([]string, bool) {
 
 // elided finds a hunk with lines such as "..." in the place of lines that stay. What stands between them must each be
 // found once, one behind the other.
-func elided(d *document, h *Hunk) []found {
+func elided(d *document, h *Hunk) []hunkFit {
 	parts := h.parts()
 	if parts == nil {
 		return nil
@@ -277,9 +277,9 @@ func elided(d *document, h *Hunk) []found {
 	from := 0
 	for i := range parts {
 		part := &parts[i]
-		var all []found
-		for _, find := range []func(*document, *Hunk) []found{whereLines(equal), whereLines(equalButTrailing)} {
-			all = slices.DeleteFunc(find(d, part), func(f found) bool { return f.line < from })
+		var all []hunkFit
+		for _, find := range []func(*document, *Hunk) []hunkFit{whereLines(equal), whereLines(equalButTrailing)} {
+			all = slices.DeleteFunc(find(d, part), func(f hunkFit) bool { return f.line < from })
 			if len(all) > 0 {
 				break
 			}
@@ -290,7 +290,7 @@ func elided(d *document, h *Hunk) []found {
 		splices = append(splices, all[0].splices...)
 		from = all[0].splices[0].to
 	}
-	return []found{{splices[0].from, splices}}
+	return []hunkFit{{splices[0].from, splices}}
 }
 
 // parts parts a hunk at the lines that stand for others. There are none if it has no such line, or one that goes or

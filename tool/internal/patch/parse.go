@@ -98,15 +98,15 @@ func marker(l string, mark byte, word string) int {
 	return n
 }
 
-// A group is one pair of search and replace text.
-type group struct {
+// A searchReplace is one pair of search and replace text.
+type searchReplace struct {
 	search, replace []string
 	end             int // the line behind it
 }
 
 // readGroup reads the group that begins at lines[i]. Inside, nothing is a marker but rows of the same length; a second
 // divider means that the text holds one, and which is meant cannot be known.
-func readGroup(s Syntax, lines []string, i int) (group, error) {
+func readGroup(s Syntax, lines []string, i int) (searchReplace, error) {
 	n := marker(lines[i], '<', searchWord)
 	divider := 0
 	for k := i + 1; k < len(lines); k++ {
@@ -114,25 +114,25 @@ func readGroup(s Syntax, lines []string, i int) (group, error) {
 		switch {
 		case marker(l, '=', "") == n:
 			if divider > 0 {
-				return group{},
+				return searchReplace{},
 					&SyntaxError{s, k + 1, "the group that begins on line " + itoa(i+1) +
 						" has two dividers; if its text holds such a " + "line, write all three markers of the group " +
 						"with more of their signs"}
 			}
 			divider = k
 		case marker(l, '<', searchWord) == n:
-			return group{},
+			return searchReplace{},
 				&SyntaxError{s, k + 1, "a group begins inside the one of line " + itoa(i+1) +
 					", which has no >>>>>>> REPLACE yet"}
 		case marker(l, '>', replaceWord) == n:
 			if divider == 0 {
-				return group{},
+				return searchReplace{},
 					&SyntaxError{s, k + 1, "the group that begins on line " + itoa(i+1) + " has no divider ======="}
 			}
-			return group{search: lines[i+1 : divider], replace: lines[divider+1 : k], end: k + 1}, nil
+			return searchReplace{search: lines[i+1 : divider], replace: lines[divider+1 : k], end: k + 1}, nil
 		}
 	}
-	return group{},
+	return searchReplace{},
 		&SyntaxError{s, len(lines), "the group that begins on line " + itoa(i+1) + " does not end with >>>>>>> REPLACE"}
 }
 
@@ -232,7 +232,7 @@ func parseAider(text string) ([]Op, error) {
 
 // addGroup adds a group to the operation on its file, if that is the last one. A group without search text makes the
 // file.
-func addGroup(ops []Op, path string, g group, line int) []Op {
+func addGroup(ops []Op, path string, g searchReplace, line int) []Op {
 	if len(strings.TrimSpace(strings.Join(g.search, ""))) == 0 {
 		return append(ops, Op{Kind: Create, Path: path, New: true, Content: joinLines(g.replace), Line: line})
 	}
