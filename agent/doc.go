@@ -6,8 +6,8 @@
 //
 //   - A run goes from a user's message to the answer, through as many turns as it takes. A turn is one answer of the
 //     model.
-//   - A step is what a run does next: ask the model, run calls, or end. state.Next decides it from the messages so far,
-//     and from nothing else but what was used: there is no model, no tool and no clock in it.
+//   - A step is the next thing that a run does: ask the model, run calls, or end. state.Next decides it from the
+//     messages so far, and from nothing else but what was used: there is no model, no tool and no clock in it.
 //   - A call is open as long as it has no result. A turn's calls all get one, before the model is asked again.
 //   - A ruling says of an open call whether it may run, or which result it has without having run.
 //   - The last answer is one that the model is asked for when a limit is reached: it is told to call nothing more, and

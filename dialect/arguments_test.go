@@ -20,7 +20,8 @@ func TestArgumentsDuplicate(t *testing.T) {
 		if err != nil || got != c.want {
 			t.Errorf("%s reads as %s, %v; want %s", c.raw, got, err, c.want)
 		}
-		if len(notes) == 0 || notes[0].Kind != chat.NoteDuplicateKey {
+		if len(notes) == 0 || notes[0].Kind != chat.NoteDuplicateKey || notes[0].At >= notes[0].End ||
+			notes[0].End > len(c.raw) {
 			t.Errorf("%s: notes %v", c.raw, notes)
 		}
 	}

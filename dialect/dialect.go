@@ -4,8 +4,8 @@
 // Words:
 //
 //   - A dialect is one text protocol for calls: a row of the table, read by one of a few body machines.
-//   - An opener is a literal that may begin a call, a closer one that may end it; a carrier is what surrounds a call: a
-//     tag, a code fence, the start of a line.
+//   - An opener is a literal that may begin a call, a closer one that may end it; a carrier surrounds a call: a tag, a
+//     code fence, the start of a line.
 //   - A candidate is a place where a call may have begun. It is confirmed by the shape that must follow, or refused at
 //     the first byte that cannot continue it; a refused candidate is text, byte for byte.
 //   - A repair makes broken syntax whole, a coercion makes a value fit its schema. Each is recorded in a note, and how

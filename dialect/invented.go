@@ -162,8 +162,8 @@ func (l preamble) invents(text string, s, reply *speaker, sign string) bool {
 	return isSentence(said) && !hasKeys(text[s.at:])
 }
 
-// isSentence reports whether the first line of text that has a word is a sentence: it begins and ends as one, or says who
-// speaks and to whom.
+// isSentence reports whether the first line of text that has a word is a sentence: it begins and ends as one, or says
+// who speaks and to whom.
 func isSentence(text string) bool {
 	text = strings.TrimLeftFunc(text, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 	line, _, _ := strings.Cut(text, "\n")

@@ -87,6 +87,11 @@ func TestMentions(t *testing.T) {
 				mentioned(t, strings.Replace(around, "CALL", call, 1), 1)
 			}
 		}
+		said := `He said "`
+		if c, err := dialect.Parse(said+call, dialect.Options{Tools: propertyTools}); err != nil || len(c.Calls) != 1 ||
+			c.Content() != said {
+			t.Errorf("%s%s: the content is %q, and %d calls come out (%v)", said, call, c.Content(), len(c.Calls), err)
+		}
 	}
 	t.Logf("%d forms, %d mentions", len(inLine(forms)), quoted)
 }

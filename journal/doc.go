@@ -10,8 +10,7 @@
 //     the store.
 //   - A session is one conversation. Every stream belongs to a session; deleting a session deletes the words of all of
 //     them.
-//   - A head is what a store knows of a stream without reading it: how long it is and what state its last record left
-//     it in.
+//   - The head of a stream is known without reading it: its length, and the state that its last record left it in.
 //   - A lease says that one owner drives a run for now. Whoever takes a run over adds a record to it, so that the
 //     append of an owner that was thought dead fails.
 //

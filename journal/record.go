@@ -357,7 +357,8 @@ type Consumed struct {
 	Binding string `json:"binding,omitempty"`
 }
 
-// An Object is something else that is to last as long as its session. The last record of its stream is what it is now.
+// An Object is something else that is to last as long as its session. The last record of its stream is its present
+// state.
 type Object struct {
 	Session string          `json:"session,omitempty"`
 	Type    string          `json:"type"`

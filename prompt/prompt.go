@@ -6,8 +6,7 @@
 //
 //   - The tool block is the text that describes the tools on offer and the rules of the dialect.
 //   - The client's instructions are its system and developer messages.
-//   - The instructions are what the model is told in the end: the client's instructions and the tool block, laid out by
-//     a template.
+//   - The instructions that the model gets are the client's and the tool block, laid out by a template.
 //   - Injection is where the instructions go: a system message, or a bracket in front of a user turn for backends that
 //     have no system messages.
 //   - An orphan is a result that answers no call of the turn before it.

@@ -9,7 +9,7 @@
 //     reordered.
 //   - A violation is one way in which a document breaks its schema: a JSON pointer (RFC 6901) into the document and a
 //     message that a model can act on. Validate reports all of them.
-//   - A shape (package shape) is what a reader of calls needs to know of a schema: types, enums, properties in order.
+//   - A shape (package shape) is the part of a schema that a reader of calls needs: types, enums, properties in order.
 //   - Strict reading means RFC 8259 with nothing left to chance: UTF-8 only, no duplicate keys, no lone surrogates,
 //     nothing after the value, names compared exactly (Check).
 //

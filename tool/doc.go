@@ -7,7 +7,7 @@
 //   - Facts say, as data, which arguments of a tool are commands, paths and addresses, so that nothing has to guess.
 //   - A registry holds tools by name. Its session is a view in which some of them are switched otherwise.
 //   - A state says whether a tool is offered: enabled, disabled, or auto, which is offered when its rule matches.
-//   - A plan is what became of a call before anything ran: ready, rejected, needs_approval or cached. It can be stored
+//   - A plan is the state of a call before anything runs: ready, rejected, needs_approval or cached. It can be stored
 //     and run later, by another process too.
 //   - A binding is the hash of everything that a person's answer was about: tool, definition, arguments, directory,
 //     environment.

@@ -98,7 +98,7 @@ func (t *tap) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Even
 	}
 }
 
-// wrote is what a model wrote in one answer, as pieces of one kind each.
+// wrote holds the text of one answer, as pieces of one kind each.
 type wrote struct{ pieces []piece }
 
 type piece struct{ label, text string }

@@ -14,12 +14,12 @@ import (
 // demoAgent is the agent that serve offers beside demoModel where there is no configuration file.
 const demoAgent = "demo-agent"
 
-// demoTries are what demoAgent knows an answer to.
+// demoTries are the questions that demoAgent can answer.
 func demoTries() []string {
 	return []string{"Open the shop on Sundays.", "When is the shop open on Saturdays?"}
 }
 
-// demoFiles is what stands in the directory that demoAgent works in when serve starts.
+// demoFiles are the files in the directory of demoAgent when serve starts.
 var demoFiles = map[string]string{
 	"hours.md": "# Opening hours\n\nMonday to Friday: 9:00 to 18:00\nSaturday: 10:00 to 16:00\nSunday: closed\n",
 }

@@ -31,7 +31,7 @@ import (
 // doctorTimeout limits one request unless told otherwise: a large model may have to be loaded first.
 const doctorTimeout = time.Minute
 
-// doctorFlags are what the command line says.
+// doctorFlags are the flags of wield doctor.
 type doctorFlags struct {
 	file     string
 	upstream config.Upstream

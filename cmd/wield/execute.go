@@ -64,7 +64,7 @@ func (w *keptError) first() error {
 	return nil
 }
 
-// wrongCount is what the library of commands says of too many or too few arguments.
+// wrongCount matches the error of the command library about too many or too few arguments.
 var wrongCount = regexp.MustCompile(`^(?:accepts|requires) .*arg\(s\), (?:received|only received) (\d+)$`)
 
 // argumentsError says in this program's words what is wrong with arguments.

@@ -17,7 +17,7 @@ import (
 	"wield/internal/cli/tools"
 )
 
-// firstSteps is what wield alone prints on a terminal.
+// firstSteps is printed by wield without arguments on a terminal.
 const firstSteps = `wield gives any language model working tools.
 
   wield demo     see what it does, without a model

@@ -29,7 +29,7 @@ import (
 	"wield/internal/web"
 )
 
-// serveFlags are what the command line says.
+// serveFlags are the flags of wield serve.
 type serveFlags struct {
 	listen   string
 	file     string

@@ -1,11 +1,9 @@
 // Package anthropic is the model behind a server that speaks the Anthropic Messages protocol: Anthropic's own, or one
 // of the proxies and servers that offer it.
 //
-// Words:
-//
-//   - The server is what a Model talks to; its answer is a stream or one body, whichever it chooses to send.
-//   - A signature vouches for thinking. It reaches a client of the same protocol with the answer, and the server again
-//     with the client's next request. Clients of other protocols never see it.
+// A server answers with a stream or with one body. A signature vouches for thinking. It reaches a client of the same
+// protocol with the answer, and the server again with the client's next request. Clients of other protocols never see
+// it.
 package anthropic
 
 import (

@@ -1,9 +1,9 @@
-// Package exchange is what all backends that are reached over HTTP have in common: one request and its answer, whatever
-// protocol they are in. A backend is a thin shell around a Server.
+// Package exchange sends one request to a model server over HTTP and reads the answer, in any protocol. A backend is a
+// thin shell around a Server.
 //
 // Words:
 //
-//   - The server is what a backend talks to; its answer is a stream or one body, whichever it chooses to send.
+//   - A server answers with a stream or with one body, whichever it chooses.
 //   - A protocol says how a request is written and an answer is read; it knows no HTTP.
 //   - First byte is the first byte of an answer's body. Until then a server may be loading a model or reading a long
 //     prompt; after it, silence is measured by the idle timeout.

@@ -1,10 +1,8 @@
 // Package ollama is the model behind an Ollama server, spoken with in Ollama's own chat protocol: it carries
-// thinking, the shape of an answer and the model's options, which the server's other faces hide or change.
+// thinking, the form of an answer and the model's options, which the server's other protocols hide or change.
 //
-// Words:
-//
-//   - The server is what a Model talks to; its answer is a stream of lines or one body.
-//   - A level is a word for how much a model shall think. Most models take only yes and no.
+// A server answers with a stream of lines or with one body. How much a model shall think is said with a level, a word;
+// most models take only yes and no.
 //
 // Tools are sent as they stand in the request. A model whose template has no place for them refuses, and whoever
 // stands before it shows them as text.

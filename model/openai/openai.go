@@ -1,12 +1,8 @@
 // Package openai is the model behind any server that speaks the OpenAI chat completions protocol: a hosted one, or
 // llama-server, vLLM, SGLang, Ollama and the like.
 //
-// Words:
-//
-//   - The server is what a Model talks to; its answer is a stream or one body, whichever it chooses to send.
-//
-// Tools are sent as they stand in the request. For a server that takes none, whoever stands before the model
-// shows them as text and sends a request without any.
+// A server answers with a stream or with one body, whichever it chooses. Tools are sent as they stand in the request;
+// for a server that takes none, a bridge shows them as text and sends a request without any.
 package openai
 
 import (

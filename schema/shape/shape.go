@@ -1,4 +1,4 @@
-// Package shape is what a reader of calls needs to know of a JSON Schema: which types a value may have, which
+// Package shape holds the part of a JSON Schema that a reader of calls needs: which types a value may have, which
 // properties an object has and in which order. It is pure data with no parser behind it, so that package dialect, which
 // looks at it for every value it reads, compiles nothing but the standard library. Package schema makes shapes from
 // schemas.

@@ -4,7 +4,7 @@
 //
 //   - A line ends with LF, CR LF or CR. A line that begins with a colon is a comment; servers send them to keep a
 //     connection alive.
-//   - A frame is a group of lines ended by a blank one. Its data is what its data lines hold, joined by newlines; its
+//   - A frame is a group of lines ended by a blank one. Its data are those of its data lines, joined by newlines; its
 //     name is that of its last event line.
 //
 // The format is that of the HTML standard (section "Server-sent events"), with one leniency: data that the end of the

@@ -8,7 +8,7 @@
 // Words:
 //
 //   - A syntax is a notation for edits: blocks of search and replace text, patches, whole files. [Parse] knows five.
-//   - An operation ([Op]) is what is to become of one file: made, changed, deleted, moved.
+//   - An operation ([Op]) says how one file changes: made, changed, deleted, moved.
 //   - A hunk is one place of a file that changes: lines that stay, lines that go, lines that come.
 //   - The ladder is the order of rules by which a hunk is found, from byte for byte to more and more lenient. Each rule
 //     is deterministic, and must find exactly one place. Nothing is ever placed because it is similar.
