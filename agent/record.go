@@ -204,19 +204,18 @@ func (r *Run) closing(ctx context.Context) error {
 		return nil
 	}
 	o := &r.outcome
+	var w *journal.Wait
 	switch o.Reason {
 	case EndWaiting:
-		w := &journal.Wait{For: journal.WaitApproval}
+		w = &journal.Wait{For: journal.WaitApproval}
 		for _, a := range o.Waiting {
 			w.Approvals = append(w.Approvals, a.ID)
 		}
-		return r.log.note(ctx, journal.Record{Kind: journal.KindWait, Wait: w})
 	case EndClient:
-		w := &journal.Wait{For: journal.WaitClient}
+		w = &journal.Wait{For: journal.WaitClient}
 		for _, c := range o.Client {
 			w.Calls = append(w.Calls, c.ID)
 		}
-		return r.log.note(ctx, journal.Record{Kind: journal.KindWait, Wait: w})
 	case EndError, EndCancel:
 		if errors.Is(o.Err, journal.ErrConflict) {
 			return nil // the run is somebody else's
@@ -224,10 +223,12 @@ func (r *Run) closing(ctx context.Context) error {
 		if r.over {
 			return r.log.note(ctx, r.endings()...)
 		}
-		w := &journal.Wait{For: journal.WaitDrain, Note: o.Err.Error()}
+		w = &journal.Wait{For: journal.WaitDrain, Note: o.Err.Error()}
 		if o.Reason == EndError && !journal.Passes(o.Err) { // what the journal could not take is tried again by itself
 			w.For, w.Error = journal.WaitRetry, journal.FailureOf(o.Err)
 		}
+	}
+	if w != nil {
 		return r.log.note(ctx, journal.Record{Kind: journal.KindWait, Wait: w})
 	}
 	end := &journal.End{Reason: string(o.Reason), Detail: string(o.Limit), Usage: o.Usage}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -67,12 +68,8 @@ func checkFiles(app *cli.App, args []string) (config.Problems, error) {
 			return nil, err
 		}
 		warnings = append(r.Warnings, r.UnsetSecrets(app.Getenv)...)
-		name := r.File
-		if name == "" {
-			name = "no file: the defaults"
-		}
-		fmt.Fprintf(app.Stdout, "%s: ok: %s, %s, %s\n", name, cli.Count(len(r.Backends), "backend"),
-			cli.Count(len(r.Models), "model"), cli.Count(len(r.Keys), "key"))
+		fmt.Fprintf(app.Stdout, "%s: ok: %s, %s, %s\n", cmp.Or(r.File, "no file: the defaults"),
+			cli.Count(len(r.Backends), "backend"), cli.Count(len(r.Models), "model"), cli.Count(len(r.Keys), "key"))
 	}
 	project := file
 	if len(args) == 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -196,19 +197,17 @@ func readings(events []chat.Event) []piece {
 		case chat.KindReasoning:
 			list.join("reasoning", e.Text)
 		case chat.KindCallEnd:
-			from := d.(*chat.Call).Origin.String()
-			if d.(*chat.Call).Dialect != "" {
-				from = d.(*chat.Call).Dialect
-			}
-			list.piece("call", fmt.Sprintf("%s %s (%s)", d.(*chat.Call).Name, d.(*chat.Call).Arguments, from))
+			c := d.(*chat.Call)
+			from := cmp.Or(c.Dialect, c.Origin.String())
+			list.piece("call", fmt.Sprintf("%s %s (%s)", c.Name, c.Arguments, from))
 		case chat.KindRejected:
 			list.piece("no call", string(d.(*chat.RejectedDetail).Reason)+": "+d.(*chat.RejectedDetail).Message)
 		case chat.KindOverrun:
 			list.piece("end", "the model went on past its turn, at byte "+strconv.Itoa(d.(*chat.OverrunDetail).At)+": "+
 				strings.TrimSpace(d.(*chat.OverrunDetail).Marker))
 		case chat.KindNote:
-			list.piece("repaired", fmt.Sprintf("%s: %s → %s", d.(*chat.NoteDetail).Kind, d.(*chat.NoteDetail).Before,
-				d.(*chat.NoteDetail).After))
+			n := d.(*chat.NoteDetail)
+			list.piece("repaired", fmt.Sprintf("%s: %s → %s", n.Kind, n.Before, n.After))
 		case chat.KindBounce:
 			list.piece("retry", fmt.Sprintf("%s; sent to the model: %s", d.(*chat.BounceDetail).Reason,
 				d.(*chat.BounceDetail).Sent))

@@ -314,11 +314,10 @@ func (x *exchange) read() error {
 	if found := x.s.bodies[x.route.in].Validate(string(raw)); len(found) > 0 {
 		return invalid(found[0].Pointer, "%s", found[0])
 	}
-	body := reflect.New(x.route.in)
-	if err := json.Unmarshal(raw, body.Interface()); err != nil {
+	x.body = reflect.New(x.route.in).Interface()
+	if err := json.Unmarshal(raw, x.body); err != nil {
 		return invalid("", "the body cannot be read: %s", err)
 	}
-	x.body = body.Interface()
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -46,12 +47,9 @@ func (j *Join) routes(o *server.Options) error {
 	if err != nil {
 		return err
 	}
-	if port == 0 {
-		port = server.RANDOM_PORT
-	}
 	// The server begins with routes when it listens for clients, too. Only those with a grant get in.
 	o.DontListen, o.Host, o.Port = false, "127.0.0.1", server.RANDOM_PORT
-	o.Cluster = server.ClusterOpts{Name: joined, Host: host, Port: port, Username: joined, Password: j.Secret,
+	o.Cluster = server.ClusterOpts{Name: joined, Host: host, Port: cmp.Or(port, server.RANDOM_PORT), Username: joined, Password: j.Secret,
 		TLSConfig: j.TLS, NoAdvertise: true, PingInterval: BeatEvery, MaxPingsOut: 2, WriteDeadline: 10 * time.Second}
 	if j.TLS != nil {
 		o.Cluster.TLSTimeout = 5

@@ -55,7 +55,8 @@ func ReplaceFile(file string, data []byte) error {
 
 // setModel returns text with the keys of the model set.
 func setModel(text, model string, keys [][2]string) (string, error) {
-	rest, hasMark := strings.CutPrefix(text, "\ufeff")
+	rest := strings.TrimPrefix(text, "\ufeff")
+	mark := text[:len(text)-len(rest)]
 	f, err := parser.ParseBytes([]byte(strings.ReplaceAll(rest, "\r\n", "\n")), 0)
 	if err != nil {
 		return "", err
@@ -86,11 +87,7 @@ func setModel(text, model string, keys [][2]string) (string, error) {
 	}
 	changes = append(changes, addedKeys(lines, pairs[0].Key.GetToken().Position, added, isFlow(entry)))
 	apply(lines, changes)
-	rest = strings.Join(lines, "")
-	if hasMark {
-		rest = "\ufeff" + rest
-	}
-	return rest, nil
+	return mark + strings.Join(lines, ""), nil
 }
 
 // addLine adds a line below a path of keys: a key to a mapping or, with "- " before it, an item to a list. It goes

@@ -55,15 +55,13 @@ func spent(u *chat.Usage) []trace.Attribute {
 // spans returns the request to the model and the calls of its answer.
 func (t *Turn) spans(content bool) []*trace.Recorded {
 	ask := &trace.Recorded{Name: "chat " + t.Model, Client: true, Start: t.Asked, End: t.Ended,
-		Attributes: []trace.Attribute{
-			word("gen_ai.operation.name", "chat"), word("gen_ai.provider.name", t.Backend), word("gen_ai.request.model",
-				t.Model), count("wield.turn", int64(t.Number))}}
+		Attributes: []trace.Attribute{word("gen_ai.operation.name", "chat"), word("gen_ai.provider.name", t.Backend),
+			word("gen_ai.request.model", t.Model), count("wield.turn", int64(t.Number))}}
 	if e := t.End; e != nil {
 		ask.Attributes = append(ask.Attributes, spent(&e.Usage)...)
 		if e.Finish != nil {
-			ask.Attributes = append(ask.Attributes, trace.Attribute{Key: "gen_ai.response.finish_reasons",
-				List: []string{string(e.Finish.Reason)}},
-				count("wield.bounces", int64(e.Finish.Bounces)))
+			reasons := trace.Attribute{Key: "gen_ai.response.finish_reasons", List: []string{string(e.Finish.Reason)}}
+			ask.Attributes = append(ask.Attributes, reasons, count("wield.bounces", int64(e.Finish.Bounces)))
 		}
 		if e.Error != nil {
 			ask.Failed = e.Error.Kind

@@ -135,8 +135,7 @@ func (s *Scanner) Quoted() (raw []byte, escaped bool) {
 			break
 		}
 	}
-	end := bytes.IndexByte(rest, '"')
-	if end >= 0 {
+	if end := bytes.IndexByte(rest, '"'); end >= 0 {
 		slash := bytes.IndexByte(rest[:end], '\\')
 		if slash < 0 {
 			s.Pos += end + 1

@@ -112,13 +112,11 @@ func (r *Response) appendChoice(dst []byte) []byte {
 		dst = shape.AppendQuoted(dst, r.text.String())
 	}
 	if r.reasoning.Len() > 0 {
-		dst = append(dst, `,"reasoning_content":`...)
-		dst = shape.AppendQuoted(dst, r.reasoning.String())
+		dst = shape.AppendQuoted(append(dst, `,"reasoning_content":`...), r.reasoning.String())
 	}
 	dst = append(dst, `,"refusal":null`...)
 	if len(r.annotations) > 0 {
-		dst = append(append(dst, `,"annotations":[`...), r.annotations...)
-		dst = append(dst, ']')
+		dst = append(append(append(dst, `,"annotations":[`...), r.annotations...), ']')
 	}
 	switch {
 	case len(r.calls) == 0:

@@ -195,8 +195,7 @@ func anyTool(r *config.Result) bool {
 // open makes what carries out what the person asks, with a model and the dialect that it is told.
 func (f *chatFlags) open(app *cli.App, r *config.Result, o *terminal.Options, name,
 	told string) (*terminal.Stage, error) {
-	own := *r
-	c := *r.Config
+	own, c := *r, *r.Config
 	own.Config = &c
 	chosen := *f
 	chosen.upstream.Model, chosen.trace, chosen.edits = name, true, true
@@ -223,8 +222,8 @@ func (f *chatFlags) open(app *cli.App, r *config.Result, o *terminal.Options, na
 		window.Tokens = f.context
 	}
 	a := agent.New(model.Model, o.Runner, agent.Options{
-		Journal: o.Journal, Wait: o.Journal != nil, By: o.By, Alike: ownNames, Notes: map[string]string{runNote: string(
-			given)},
+		Journal: o.Journal, Wait: o.Journal != nil, By: o.By, Alike: ownNames,
+		Notes:  map[string]string{runNote: string(given)},
 		Limits: f.limits(), Prices: prices, Window: window,
 	})
 	return &terminal.Stage{Agent: a, Name: model.Name, Dialect: told, Window: window.Tokens, Cost: prices.Cost,
