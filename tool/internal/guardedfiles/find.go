@@ -36,7 +36,11 @@ func find(root string, most int) (found []string, all bool) {
 			switch {
 			case whole(root, path):
 				s.add(path)
-			case leads(e.Name()) && (e.IsDir() || s.within(path) != "" && isDir(s.within(path))):
+			case leads(e.Name()) && e.Type()&fs.ModeSymlink != 0:
+				if s.found = append(s.found, path); isDir(s.within(path)) {
+					dirs = slices.Insert(dirs, 1, path)
+				}
+			case leads(e.Name()) && e.IsDir():
 				dirs = slices.Insert(dirs, 1, path) // at once: a crowd of other entries must not hide it
 			case !e.IsDir() || bare:
 			case slices.Contains(passed, e.Name()):
