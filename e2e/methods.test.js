@@ -220,7 +220,7 @@ function anthropic(c) {
       ...under('beta.files', files),
     },
     lacks:
-      /^(beta\.)?(agents|deployments|deploymentRuns|dreams|environments|memoryStores|organization|sessions|skills|tunnels|userProfiles|vaults)\./,
+      /^(beta\.)?(agents|compliance|deployments|deploymentRuns|dreams|environments|memoryStores|organization|sessions|skills|tunnels|userProfiles|vaults)\./,
     local: ['beta.webhooks.parseUnverified', 'beta.webhooks.unwrap', 'beta.environments.work.worker'],
     args: {
       'beta.environments.work.poller': [{ environmentId: 'x', environmentKey: 'x' }],
