@@ -11,7 +11,7 @@ const slow = `wield: scenario/v1
 name: slow
 turns:
   - id: for-ever
-    when: {user: "for ever"}
+    when: {user_contains: "for ever"}
     reply: [{text: "I begin. "}, {pause: 10m}, {text: "I end."}]
   - id: count
     reply: [{text: "one "}, {pause: 200ms}, {text: "two "}, {pause: 200ms}, {text: "three"}]
