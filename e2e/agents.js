@@ -12,7 +12,7 @@ const installs = new Map();
 
 /** The agent Claude Code; env leads it to a server of the Messages protocol. */
 export const claudeCode = {
-  name: '@anthropic-ai/claude-code', version: '2.1.329', command: 'claude',
+  name: '@anthropic-ai/claude-code', version: '2.1.332', command: 'claude',
   env: (server) => ({
     ANTHROPIC_BASE_URL: server.url, ANTHROPIC_API_KEY: 'sesame', ANTHROPIC_SMALL_FAST_MODEL: 'coder',
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1', DISABLE_TELEMETRY: '1', DISABLE_ERROR_REPORTING: '1',
