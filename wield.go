@@ -18,7 +18,7 @@
 // The functions here put together what a first program needs. The parts are packages of their own:
 // [wield/chat] is the vocabulary, packages below model are the backends, [wield/bridge] gets calls out of a
 // model, [wield/tool] runs tools, [wield/agent] is the loop, [wield/dialect] reads and writes the protocols.
-// Who needs their options composes them as New does.
+// To set their options, compose them as New does.
 package wield
 
 import (

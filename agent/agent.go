@@ -37,7 +37,7 @@ type Options struct {
 	// all. Who makes the runner sees to it.
 	Only *[]string
 
-	// Notes are kept with a new session, for whoever continues its runs.
+	// Notes are kept with a new session, for those who continue its runs.
 	Notes map[string]string
 }
 

@@ -76,7 +76,7 @@ const (
 	EndWaiting EndReason = "waiting"  // a person has to decide; another stream of Events continues the run
 	EndClient  EndReason = "client"   // the client has to run the calls in Outcome.Client
 	EndError   EndReason = "error"    // Outcome.Err says what
-	EndCancel  EndReason = "canceled" // whoever asked went away
+	EndCancel  EndReason = "canceled" // the client went away
 )
 
 // An Outcome holds the result of a run.

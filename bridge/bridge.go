@@ -65,12 +65,12 @@ const (
 // autoRelease limits the bytes of arguments that ReleaseAuto holds.
 const autoRelease = 1 << 10
 
-// reasonNoCall is the reason of a bounce when the request requires a call and the answer has none. It needs no leave of
-// BounceOptions.On: the request itself asks for it.
+// reasonNoCall is the reason of a bounce when the request requires a call and the answer has none. The request itself
+// asks for it, whatever BounceOptions.On says.
 const reasonNoCall chat.Reason = "no_call"
 
 // ReasonFormat is the reason of a bounce when the request asks for an answer of a form (Request.Format) and
-// the answer has another. It needs no leave of BounceOptions.On either.
+// the answer has another. BounceOptions.On need not list it.
 const ReasonFormat chat.Reason = "format"
 
 // BounceOptions say which failures are sent back to the model, and how often.
@@ -188,9 +188,9 @@ func (b *Bridge) newID(name string) string {
 // each response, and Rejected, Bounce and Converted where the answer needed help. The one Usage sums all
 // requests to the model.
 //
-// A Rejected event with [chat.FlagSpent] holds raw text that belongs into the content; what stood around it
+// A Rejected event with [chat.FlagSpent] holds raw text that belongs in the content; what stood around it
 // comes as text. One with an Index of 0 or more closes a call that the client may have seen the start of;
-// then its text belongs into the content only of a client that has not. All others are for the record.
+// then its text belongs in the content only of a client that has not. All others are for the record.
 //
 // Errors are those of the model, and a [chat.ErrBadRequest] when a tool's schema or the choice of tools makes no sense.
 func (b *Bridge) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {

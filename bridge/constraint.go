@@ -14,7 +14,7 @@ import (
 // A Constraint is the way in which a backend constrains decoding to the form of an answer.
 type Constraint string
 
-// The ways. How they look on the wire is the backend's affair; this is what the bridge has to know of them.
+// The ways. The backend knows how they are written; the bridge only how they differ.
 const (
 	ConstraintNone     Constraint = "none"     // not at all: the model is told the form, and the answer is checked
 	ConstraintAuto     Constraint = "auto"     // as OpenAI's servers, as long as the server does not refuse

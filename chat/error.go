@@ -20,7 +20,7 @@ const (
 	ErrFiltered      ErrorKind = "filtered"       // refused by the backend's content rules
 	ErrOverloaded    ErrorKind = "overloaded"     // the backend has no capacity now
 	ErrTimeout       ErrorKind = "timeout"        // no answer in time
-	ErrCanceled      ErrorKind = "canceled"       // whoever asked went away
+	ErrCanceled      ErrorKind = "canceled"       // the client went away
 	ErrProtocol      ErrorKind = "protocol"       // the backend's answer cannot be read
 	ErrUnavailable   ErrorKind = "unavailable"    // the backend cannot be reached or broke off
 )

@@ -38,7 +38,7 @@ const (
 	KindAgain   Kind = "again"    // Again: a call that was interrupted and may run again is about to
 	KindResult  Kind = "result"   // Result: what came of a call. Once for each id of a call in a stream
 	KindSummary Kind = "summary"  // Summary: a part of the history was replaced for the model
-	KindWait    Kind = "wait"     // Wait: the run stops and can go on when somebody did something
+	KindWait    Kind = "wait"     // Wait: the run stops, and can continue later
 	KindResume  Kind = "resume"   // Resume: it goes on
 	KindEnd     Kind = "end"      // End: the run is over
 
@@ -318,7 +318,7 @@ const (
 	WaitApproval WaitFor = "approval" // a person
 	WaitClient   WaitFor = "client"   // results of the client's own calls
 	WaitDrain    WaitFor = "drain"    // it was cut off: the service was stopped, or whoever listened has gone
-	WaitRetry    WaitFor = "retry"    // somebody who tries again what failed; Note says what it was
+	WaitRetry    WaitFor = "retry"    // a retry of what failed; Note says what it was
 )
 
 // Resume says that a run goes on.

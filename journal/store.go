@@ -177,7 +177,7 @@ type DeleteReason string
 
 // The reasons.
 const (
-	ReasonAsked DeleteReason = "asked" // somebody wanted it
+	ReasonAsked DeleteReason = "asked" // a person or a program asked for it
 	ReasonAge   DeleteReason = "age"   // it was older than sessions are kept
 	ReasonSize  DeleteReason = "size"  // the journal was larger than it may be
 )

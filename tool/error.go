@@ -21,7 +21,7 @@ const (
 	ErrApproval     ErrorKind = "ApprovalDeniedError"    // a person said no, or there is nobody to ask
 	ErrExpired      ErrorKind = "ApprovalExpiredError"   // nobody answered in time
 	ErrTimeout      ErrorKind = "TimeoutError"           // the run took too long
-	ErrCanceled     ErrorKind = "CanceledError"          // whoever asked went away
+	ErrCanceled     ErrorKind = "CanceledError"          // the client went away
 	ErrLimit        ErrorKind = "LimitError"             // a limit on calls or output
 	ErrTool         ErrorKind = "ToolError"              // the tool says that it failed
 	ErrUnexpected   ErrorKind = "UnexpectedError"        // the tool broke: it panicked, or gave what is no result
