@@ -49,8 +49,9 @@ func (j *Join) routes(o *server.Options) error {
 	}
 	// The server begins with routes when it listens for clients, too. Only those with a grant get in.
 	o.DontListen, o.Host, o.Port = false, "127.0.0.1", server.RANDOM_PORT
-	o.Cluster = server.ClusterOpts{Name: joined, Host: host, Port: cmp.Or(port, server.RANDOM_PORT), Username: joined, Password: j.Secret,
-		TLSConfig: j.TLS, NoAdvertise: true, PingInterval: BeatEvery, MaxPingsOut: 2, WriteDeadline: 10 * time.Second}
+	o.Cluster = server.ClusterOpts{Name: joined, Host: host, Port: cmp.Or(port, server.RANDOM_PORT), Username: joined,
+		Password: j.Secret, TLSConfig: j.TLS, NoAdvertise: true, PingInterval: BeatEvery, MaxPingsOut: 2,
+		WriteDeadline: 10 * time.Second}
 	if j.TLS != nil {
 		o.Cluster.TLSTimeout = 5
 	}
