@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"math/big"
 	"strconv"
 	"strings"
@@ -68,9 +69,9 @@ func (d decimal) cmp(e decimal) int {
 	case d == e:
 		return 0
 	case d.sign() != e.sign():
-		return compare(d.sign(), e.sign())
+		return cmp.Compare(d.sign(), e.sign())
 	case d.exp != e.exp:
-		return compare(d.exp, e.exp) * d.sign()
+		return cmp.Compare(d.exp, e.exp) * d.sign()
 	}
 	return strings.Compare(d.digits, e.digits) * d.sign()
 }
@@ -83,16 +84,6 @@ func (d decimal) sign() int {
 		return -1
 	}
 	return 1
-}
-
-func compare[T int | int64](a, b T) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // multiple reports whether d is a whole multiple of m, which is greater than zero.
@@ -212,7 +203,7 @@ func newBound(text string) *bound {
 func (b *bound) cmp(text string) int {
 	if b.isSmall {
 		if n, ok := smallInt(text); ok {
-			return compare(n, b.small)
+			return cmp.Compare(n, b.small)
 		}
 	}
 	return parseDecimal(text).cmp(b.dec)

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ type ending struct {
 
 // start starts all calls. Those that run together as a batch take one place among the calls that run at a time.
 func (t *parallelCalls) start(ctx context.Context) {
-	places := make(chan struct{}, or(t.runner.s.Parallel, defaultParallel))
+	places := make(chan struct{}, cmp.Or(t.runner.s.Parallel, defaultParallel))
 	units := t.units()
 	go func() {
 		for _, unit := range units {

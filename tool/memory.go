@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -55,7 +56,7 @@ func stands(s ApprovalState) bool {
 
 // forget makes room.
 func (m *MemoryApprovals) forget() {
-	for i := 0; i < len(m.order) && len(m.order) > or(m.Max, defaultMaxApprovals); {
+	for i := 0; i < len(m.order) && len(m.order) > cmp.Or(m.Max, defaultMaxApprovals); {
 		a := m.byID[m.order[i]]
 		if m.expire(a); stands(a.State) {
 			i++

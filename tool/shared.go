@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"encoding/json"
@@ -95,7 +96,7 @@ func (s *Shared) keep(ctx context.Context, t *Tool, binding string, r Result) {
 		_ = s.Cache.Put(context.WithoutCancel(ctx), binding, r, until)
 	}
 	k := &cachedResult{binding: binding, result: r, size: r.size() + len(binding), until: until}
-	entries, bytes := or(s.CacheEntries, defaultCacheEntries), or(s.CacheBytes, defaultCacheBytes)
+	entries, bytes := cmp.Or(s.CacheEntries, defaultCacheEntries), cmp.Or(s.CacheBytes, defaultCacheBytes)
 	if k.size > bytes {
 		return
 	}
@@ -118,13 +119,6 @@ func (s *Shared) drop(el *list.Element) {
 	k := s.recent.Remove(el).(*cachedResult)
 	delete(s.entries, k.binding)
 	s.bytes -= k.size
-}
-
-func or(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
-	}
-	return n
 }
 
 // size returns about how much memory a result takes.

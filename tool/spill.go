@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -44,7 +45,7 @@ func (s *Shared) save(output string) (string, error) {
 	if err := p.open(s.Temp); err != nil {
 		return "", err
 	}
-	most := or(s.SpillBytes, defaultSpillBytes)
+	most := cmp.Or(s.SpillBytes, defaultSpillBytes)
 	if len(output) > most {
 		return "", errors.New("tool: the output is too long to be kept")
 	}
@@ -174,7 +175,7 @@ func (s *Shared) ReadOutput() *Tool {
 				return Result{}, Errorf(ErrInvalid, "The output has %d bytes, so that it cannot be read from %d", size,
 					in.Offset)
 			}
-			return JSON(excerpt(whole, in.Offset, min(or(in.Length, readOutputDefault), readOutputMost)))
+			return JSON(excerpt(whole, in.Offset, min(cmp.Or(in.Length, readOutputDefault), readOutputMost)))
 		})
 	t.Facts.ReadOnly, t.Source = true, "builtin"
 	t.Limits.Output = chat.NoLimit

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
+	"unicode/utf8"
 
 	"wield/internal/playback"
 	"wield/internal/runs"
@@ -160,10 +162,15 @@ func faultOf(err error) *Fault {
 }
 
 // quote puts what a client sent into a message, cut to a length that can be read.
-func quote(s string) string {
-	const most = 80
-	if len(s) > most {
-		s = s[:most] + ".."
+func quote(s string) string { return strconv.Quote(shorten(s, 80)) }
+
+// shorten returns the first bytes of a text, to the last whole character.
+func shorten(s string, most int) string {
+	if len(s) <= most {
+		return s
 	}
-	return fmt.Sprintf("%q", s)
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
 }

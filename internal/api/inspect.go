@@ -160,10 +160,7 @@ func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisec
 func titleOf(s string) string {
 	s = strings.TrimSpace(s)
 	s, _, _ = strings.Cut(s, "\n")
-	if len(s) > maxTitle {
-		s = strings.ToValidUTF8(s[:maxTitle], "") + "…"
-	}
-	return mask.Text(s)
+	return mask.Text(shorten(s, maxTitle))
 }
 
 // searchRuns returns the runs before a time that the filter asks for. more is the time of the run that was

@@ -88,7 +88,7 @@ func (h *logHandler) WithGroup(name string) slog.Handler {
 
 // Handle implements slog.Handler.
 func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
-	line := LogLine{At: r.Time, Level: levelName(r.Level), Category: category(r.PC), Message: short(r.Message),
+	line := LogLine{At: r.Time, Level: levelName(r.Level), Category: category(r.PC), Message: keptText(r.Message),
 		Facts: slices.Clip(h.facts)}
 	r.Attrs(func(a slog.Attr) bool {
 		line.Facts = appendFact(line.Facts, h.group, a)
@@ -138,16 +138,11 @@ func appendFact(list []Fact, group string, a slog.Attr) []Fact {
 		}
 		return list
 	}
-	return append(list, Fact{Name: group + a.Key, Value: short(v.String())})
+	return append(list, Fact{Name: group + a.Key, Value: keptText(v.String())})
 }
 
-// short cuts a text to what is kept of it.
-func short(s string) string {
-	if len(s) > maxLogText {
-		s = s[:maxLogText] + ".."
-	}
-	return strings.ToValidUTF8(s, "\ufffd")
-}
+// keptText is what is kept of a text.
+func keptText(s string) string { return strings.ToValidUTF8(shorten(s, maxLogText), "\ufffd") }
 
 // logLevels are the names of levels, the lowest first.
 var logLevels = []struct {

@@ -118,13 +118,7 @@ type TimelineBounce struct {
 }
 
 // cutText returns a text for a timeline.
-func cutText(s string) string {
-	s, cut := clip(s, maxTold)
-	if cut {
-		s += "…"
-	}
-	return s
-}
+func cutText(s string) string { return mask.Text(shorten(s, maxTold)) }
 
 // clip returns as much of a text as is told, masked, and whether that is not all.
 func clip(s string, most int) (text string, cut bool) {

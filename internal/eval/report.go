@@ -3,6 +3,8 @@ package eval
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"text/tabwriter"
 )
 
@@ -24,7 +26,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t", c.title)
 	}
 	fmt.Fprint(t, "all\tmatched of gold\tstrict\trecovered\tlost\n")
-	for _, model := range sorted(r.Models) {
+	for _, model := range slices.Sorted(maps.Keys(r.Models)) {
 		r.line(t, model, r.Cells[model], r.Models[model])
 	}
 	r.line(t, "total", r.Categories, &r.Total)
@@ -34,12 +36,12 @@ func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintln(w)
 	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "gold by\trows\tmatched\tstrict\n")
-	for _, name := range sorted(r.GoldBy) {
+	for _, name := range slices.Sorted(maps.Keys(r.GoldBy)) {
 		g := r.GoldBy[name]
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", name, g.Rows, share(g.Loose, g.Rows), share(g.Strict, g.Rows))
 	}
 	fmt.Fprint(t, "\nno call wanted\trows\tnone read\tnone official\n")
-	for _, name := range sorted(r.NoCalls) {
+	for _, name := range slices.Sorted(maps.Keys(r.NoCalls)) {
 		n := r.NoCalls[name]
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", name, n.Rows, share(n.None, n.Rows), share(n.Official, n.Rows))
 	}

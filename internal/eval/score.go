@@ -3,7 +3,6 @@ package eval
 import (
 	"encoding/json"
 	"io"
-	"sort"
 )
 
 // scored is one row with what became of it.
@@ -167,13 +166,4 @@ func writeFail(w io.Writer, s *scored) error {
 		Gold       []ComparedCall  `json:"gold"`
 		Got        []ComparedCall  `json:"got"`
 	}{s.row.ID, s.row.Category, s.row.GoldBy, s.row.OfficialOK, s.row.Text, s.row.Tools, s.row.Gold, got})
-}
-
-func sorted[T any](m map[string]*T) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

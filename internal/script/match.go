@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -151,7 +152,7 @@ func (s *Scenario) captures(t *Turn, v *view) map[string]string {
 func (s *Scenario) names() []string {
 	var list []string
 	add := func(n string) {
-		if n != "" && !contains(list, n) {
+		if n != "" && !slices.Contains(list, n) {
 			list = append(list, n)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -116,7 +117,7 @@ func (l *loader) file(name string, open []string) (*loadedFile, error) {
 	var turns []Turn
 	for _, inc := range includes {
 		target := l.join(name, inc.name)
-		if loop := append(open, name); contains(loop, target) {
+		if loop := append(open, name); slices.Contains(loop, target) {
 			r.fail(inc.node, "include of %s is a cycle", inc.name)
 			continue
 		}
@@ -137,15 +138,6 @@ func (l *loader) file(name string, open []string) (*loadedFile, error) {
 		return nil, errors.Join(r.errs...)
 	}
 	return f, nil
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }
 
 type include struct {
@@ -213,7 +205,7 @@ func (r *reader) backend(n ast.Node, s *Scenario) {
 // oneOf reads a string that must be one of a few.
 func (r *reader) oneOf(n ast.Node, what string, allowed ...string) string {
 	s := r.text(n, what)
-	if !contains(allowed, s) {
+	if !slices.Contains(allowed, s) {
 		r.fail(n, "%s is %q, but must be one of %s%s", what, s, strings.Join(allowed, ", "), near.Hint(s, allowed))
 	}
 	return s
@@ -379,7 +371,7 @@ func (r *reader) item(n ast.Node) (item, bool) {
 				if it.target != "" {
 					r.fail(key, "a target item has one target")
 				}
-				if !contains(targets, name) {
+				if !slices.Contains(targets, name) {
 					r.fail(key, "unknown target %q%s", name, near.Hint(name, targets))
 				}
 				it.target, it.text = name, r.template(v, "target")

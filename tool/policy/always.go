@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -60,7 +61,7 @@ func (e *eval) thisCall() *Rule {
 	// The star keeps out arguments that this call does not have.
 	r.Args = map[string]Predicate{"*": {}}
 	var all []string
-	for _, name := range sortedKeys(members) {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if name == "" || name == "*" || strings.Contains(name, ".") {
 			return nil // no rule can name it
 		}

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"regexp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -131,7 +131,7 @@ func lookup(to []any, v any, name []string) []any {
 	switch v := v.(type) {
 	case map[string]any:
 		if name[0] == "*" {
-			for _, k := range sortedKeys(v) {
+			for _, k := range slices.Sorted(maps.Keys(v)) {
 				to = lookup(to, v[k], name[1:])
 			}
 			return to
@@ -172,13 +172,4 @@ func readArguments(text string) (any, error) {
 		return nil, err
 	}
 	return v, nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

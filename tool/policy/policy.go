@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -252,7 +253,7 @@ func compile(d Rule) (*rule, error) {
 		}
 		r.hosts = append(r.hosts, h)
 	}
-	for _, name := range sortedKeys(d.Args) {
+	for _, name := range slices.Sorted(maps.Keys(d.Args)) {
 		c, err := compileCondition(name, d.Args[name])
 		if err != nil {
 			return nil, fmt.Errorf("args.%s: %w", name, err)
@@ -320,7 +321,7 @@ func (r Rule) String() string {
 	list("host", r.Host)
 	if len(r.Args) > 0 {
 		fmt.Fprintf(&b, "%sargs: {", sep)
-		for i, name := range sortedKeys(r.Args) {
+		for i, name := range slices.Sorted(maps.Keys(r.Args)) {
 			if i > 0 {
 				b.WriteString(", ")
 			}

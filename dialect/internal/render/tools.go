@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -161,7 +162,7 @@ func (s *signature) members(dst []byte, raw string, depth int) []byte {
 			dst = append(dst, ", "...)
 		}
 		dst = word(dst, key)
-		if !contains(required, key) {
+		if !slices.Contains(required, key) {
 			dst = append(dst, '?')
 		}
 		dst = append(dst, ": "...)
@@ -351,15 +352,6 @@ func bounds(schema string) string {
 		})
 	}
 	return strings.Join(list, ", ")
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }
 
 // word writes a name bare when it is nothing but letters, digits and the signs that join them, else as a string.

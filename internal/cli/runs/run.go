@@ -2,8 +2,6 @@ package runs
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -538,7 +536,7 @@ func (f *runFlags) carryOut(ctx context.Context, app *cli.App, run *agent.Run, r
 	}
 	p := &runPrinter{id: run.ID(), out: out, log: app.Stderr, model: req.Model, format: req.Format}
 	if p.id == "" {
-		p.id = newRunID()
+		p.id = journal.NewID("run")
 	}
 	show := runOutputs[f.output](p)
 	show.start(runner.Offered(lastText(req)))
@@ -563,12 +561,6 @@ func lastText(req *chat.Request) string {
 		return req.Messages[n-1].Text()
 	}
 	return ""
-}
-
-func newRunID() string {
-	var random [12]byte
-	rand.Read(random[:]) // never fails
-	return "run_" + hex.EncodeToString(random[:])
 }
 
 // exitOf returns the exit code of an outcome, and why it is not 0.
