@@ -137,7 +137,7 @@ func (a *analysis) program(p *program, name string, words []field) {
 	default:
 		a.options(p, rest)
 	}
-	if a.edits {
+	if a.edits || p.edits {
 		a.edited()
 	}
 	for i := range a.uses {
@@ -180,9 +180,15 @@ func (a *analysis) edited() {
 	for _, u := range a.uses {
 		if u.operand && (u.kind == usePath || u.kind == useMaybe && strings.Contains(u.text, "/")) && u.op == OpRead {
 			a.uses = append(a.uses, use{kind: usePath, text: u.text, tilde: u.tilde, op: OpWrite})
+			if hiddenDir.MatchString(u.text) {
+				a.notKnown(u.text, []string{u.text})
+			}
 		}
 	}
 }
+
+// hiddenDir is a path through a directory that programs keep their settings in.
+var hiddenDir = lazily(`(^|/)\.[^./][^/]*/`)
 
 // runWords are sub-commands with which many programs run the words behind them.
 var runWords = []string{"exec", "run", "x", "dlx", "shell", "sh", "ssh", "with", "spawn", "launch"}
@@ -300,6 +306,7 @@ func (a *analysis) options(p *program, words []field) {
 func (a *analysis) behind(entry string, words []field) {
 	if entry != behindRuns { // a second -- is one more that somebody on the way may take
 		a.options(programs()[entry], slices.DeleteFunc(slices.Clone(words), isDashes))
+		a.edits = a.edits || programs()[entry].edits
 		return
 	}
 	if len(words) > 0 {

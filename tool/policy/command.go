@@ -449,6 +449,8 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 		}
 	}
 	e.intoDirs(uses, sc, node)
+	before := len(e.made)
+	defer e.links(a, before)
 	for _, u := range uses {
 		allowed := false
 		var fix *Rule
@@ -481,7 +483,7 @@ func (e *eval) intoDirs(uses []use, sc scope, node string) {
 	for _, from := range uses {
 		base := path.Base(from.text)
 		names := foldNames([]string{base})
-		if from.kind != usePath && from.kind != useMaybe || base != "." && !takesOrders(foldName(base)) &&
+		if from.kind != usePath && from.kind != useMaybe || base != "." && !takesOrders([]string{base}) &&
 			protectedName(names)+laterName(names) == "" {
 			continue
 		}
@@ -677,13 +679,13 @@ func exists(name string) bool {
 // a rule names that file: the next command of the line may be such a program, and nobody has seen what was written.
 func (e *eval) givesOrders(at resolvedPath, u use, node string) {
 	names := foldNames(at.names)
-	if !u.fills || len(names) == 0 || !takesOrders(names[len(names)-1]) && !e.installed(at, names) {
+	if !u.fills || len(names) == 0 || !takesOrders(at.names) && !e.installed(at, names) {
 		return
 	}
 	if slices.ContainsFunc(e.p.rules, func(r *rule) bool {
 		return r.Decision == chat.DecisionAllow && e.applies(r, SubjectPath, true) && r.fitsOp(u.op) &&
 			slices.ContainsFunc(r.paths, func(p pathPattern) bool {
-				return !p.absolute && takesOrders(p.folded[len(p.folded)-1]) && p.fits(at.names, false)
+				return !p.absolute && takesOrders(p.folded) && p.fits(at.names, false)
 			})
 	}) {
 		return

@@ -39,6 +39,7 @@ type eval struct {
 	vars       map[string]field // what is known of variables that the command line sets
 	input      *listing         // what the command that is judged next reads from a pipe
 	made       []string         // places that the command line writes to
+	linked     []string         // those of them that are, or get, a second name
 	sets       []setting        // what the command line has set them to
 	trapped    bool             // they may change at any time
 	turns      int              // of loops
@@ -89,6 +90,7 @@ func (e *eval) facts() {
 		if c.Shell != "" {
 			e.shell(c.Shell, sc)
 		}
+		e.throughLinks()
 	}
 	for _, u := range c.Paths {
 		e.path(u)

@@ -34,16 +34,49 @@ var reportName = lazily(`^(.*[-_.])?(report|results?|coverage|cover|junit|profil
 
 // orderFiles are files that builders, test runners and checkers take orders from, by their names in lower case.
 var orderFiles = lazily(
-	`^((gnu)?makefile|configure|gradlew|mvnw|dockerfile|(rake|gem|proc|jenkins|just|vagrant|brew|pip)file|head` +
-		`|.*\.(mk|ninja|cmake|gradle|gradle\.kts|props|targets|csproj|fsproj|vbproj|sln|slnx|rake|gemspec)` +
-		`|(package(-lock)?|tsconfig.*|jsconfig.*|composer|deno|nx|turbo|lerna|project|global|.*config|.*rc|cmake(user)?presets|settings|appsettings.*|web|app|manifest|tasks|launch)\.jsonc?` +
-		`|(pom|build|phpunit|phpstan|psalm|phpcs|.*config)\.xml(\.dist)?|(requirements.*|constraints.*|cmakelists|cmakecache|meson.*)\.txt|meson\.build` +
-		`|.*\.config\.[cm]?[jt]s|\..*rc(\.[a-z0-9]+)?|\.(golangci|rubocop|eslintrc|prettierrc|mocharc)\..*|\.(flake8|rspec|babelrc)|\.php-cs-fixer.*` +
-		`|(pytest|tox|mypy)\.ini|setup\.(py|cfg)|pyproject\.toml|noxfile\.py|tasks\.py|bunfig\.toml|cargo\.toml|build\.rs|mix\.exs|build\.sbt|package\.swift|build\.zig` +
-		`|gradle\.properties|go\.work|nuget\.config|phpstan\.neon|taskfile\.ya?ml|docker-compose.*\.ya?ml|compose\.ya?ml)$`)
+	`^((gnu)?makefile(\..+)?|configure(\.ac)?|gradlew|mvnw|dockerfile(\..+)?|containerfile|head|magefile\.go|tasks\.py` +
+		`|\.?(rake|gem|proc|jenkins|just|vagrant|brew|pip|pod|danger|fast|cap|guard|steep|tilt|earth|berks|thor)file(\.rb)?` +
+		`|sconstruct(\.py)?|sconscript(\.py)?|site_init\.py|wscript|xmake\.lua|premake5\.lua|dune(-project|-workspace)?` +
+		`|(build|workspace|module|repo)\.bazel|workspace(\.bzlmod)?|buck|\.buckconfig(\.local)?|artisan|doxyfile(\..+)?` +
+		`|.*\.(mk|mak|ninja|cmake|gradle|gradle\.kts|props|targets|[cfv][sb]proj|proj|sln|slnx|rsp|runsettings|rake|gemspec)` +
+		`|.*\.(bzl|bazel|sbt|sc|mill|nix|tf|tf\.json|tofu|hcl|tfvars|just|nims|nimble|cabal|opam|pbxproj|xcconfig|prisma)` +
+		`|(package(-lock)?|tsconfig.*|jsconfig.*|composer|deno|nx|turbo|lerna|project|global|.*config|.*rc)\.jsonc?` +
+		`|(cmake(user)?presets|settings|appsettings.*|web|app|manifest|tasks|launch)\.jsonc?` +
+		`|(angular|nest-cli|workspace|rush|biome|import_map|pint|phpbench|infection|cdk|devbox|dotnet-tools|vcpkg)\.json5?c?` +
+		`|(grumphp|captainhook|cypress|elm|sqlc|dprint)\.json|\.?(cspell|knip|codegen|typedoc|rector|ecs)\.[a-z.]+` +
+		`|(pom|build|phpunit|phpstan|psalm|\.?phpcs|phpmd|ruleset|checkstyle|.*config)\.xml(\.dist)?|conanfile\.(py|txt)` +
+		`|(requirements.*|constraints.*|cmakelists|cmakecache|meson.*)\.txt|meson\.(build|options)` +
+		`|.*\.(config|conf)\.[cm]?[jt]s|(gulp|grunt)file\..*|gatsby-[a-z]+\.[cm]?[jt]sx?|vitest\.workspace\..*|ember-cli-build\.js` +
+		`|\..*rc(\.[a-z0-9]+)?|\.(flake8|rspec|yardopts|flaskenv|sqlfluff|bandit|fasterer|ocamlformat|swiftformat|busted)` +
+		`|\.(golangci|custom-gcl|rubocop|standard|eslintrc|prettierrc|mocharc|markdownlint.*|dependency-cruiser|size-limit)\..*` +
+		`|\.(spectral|htmlvalidate|xo-config|solhint|redocly|php-cs-fixer|goreleaser|checkov|semgrep|(haml|slim|erb|ansible)-lint)(\..*)?` +
+		`|\.(reek|swiftlint|hlint|terraform-docs|credo|formatter|dialyzer_ignore)\..*|\.?(pytest|tox|mypy|vale)\.ini|\.isort\.cfg` +
+		`|(setup|behave|alembic|platformio)\.(py|cfg|ini)|(nim|gcovr|scrapy|ansible)\.cfg|pylintrc|noxfile\.py|dodo\.py|fabfile\.py` +
+		`|(conf|env|manage)\.py|(pyproject|bunfig|cargo|cross|trunk|book|diesel|nextest|makefile|foundry|gleam|cliff|hugo|config)\.toml` +
+		`|(uv|pdm|poetry|hatch|pixi|robot|rust-toolchain|\.?tarpaulin|\.?rustfmt|\.?clippy|\.cz)\.toml|rust-toolchain|build\.rs` +
+		`|(mix|rebar)\.(exs|config|config\.script)|rebar3|package\.swift|build\.zig(\.zon)?|setup\.hs|cabal\.project.*` +
+		`|(project|profiles)\.clj|(deps|bb|shadow-cljs)\.edn|gems\.rb|config\.ru|(build|makefile)\.pl` +
+		`|(gradle|build|liquibase)\.properties|go\.work|nuget\.config|(phpstan|\.phpstan)\.neon(\.dist)?` +
+		`|(\.?taskfile(\.dist)?|(docker-)?compose.*|mkdocs|buf(\.gen|\.work)?|sqlc|pnpm-workspace|redocly|codeception|.*\.suite)\.ya?ml` +
+		`|(behat|deptrac|wp-cli|drush|grumphp|detekt|cucumber|_config|stack|hie|shard|pubspec|analysis_options|dart_test)\.ya?ml(\.dist)?` +
+		`|(pulumi|serverless|kustomization|skaffold|helmfile|environment|dvc|spago)\.(ya?ml|dhall))$`)
 
-// takesOrders reports whether programs take orders from a file of that name, in lower case.
-func takesOrders(name string) bool { return orderFiles.MatchString(name) }
+// orderPlaces are such files whose names say so together with the directory that they lie in.
+var orderPlaces = lazily(`^(bin/(phpunit|console|rails|rake|rspec|rubocop)|project/.*\.scala|config/.*\.exs|` +
+	`\.storybook/.*|tools/bazel|magefiles/.*|(vendor/bin|_plugins|rakelib|site_scons)/.*)$`)
+
+// buildFiles are those whose letters are capitals: in small ones they are directories of what is built.
+var buildFiles = []string{"BUILD", "TARGETS"}
+
+// takesOrders reports whether programs take orders from the file that the names lead to.
+func takesOrders(names []string) bool {
+	if len(names) == 0 {
+		return false
+	}
+	folded := foldNames(names[max(0, len(names)-2):])
+	return orderFiles.MatchString(folded[len(folded)-1]) || orderPlaces.MatchString(strings.Join(folded, "/")) ||
+		slices.Contains(buildFiles, names[len(names)-1])
+}
 
 // proseNames are files without an ending that nobody builds.
 var proseNames = []string{"codeowners", "license", "readme"}
@@ -87,7 +120,7 @@ func isOutputAt(at resolvedPath) bool {
 		return slices.Contains(outputDirs, d) || strings.HasPrefix(d, "cmake-build-") || strings.HasPrefix(d, "build-")
 	})
 	switch {
-	case slices.Contains(proseNames, name), takesOrders(name):
+	case slices.Contains(proseNames, name), takesOrders(at.names):
 		return false
 	case at.mode.IsDir():
 		return inside

@@ -4,9 +4,13 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
+
+	"wield/chat"
 )
 
 // maxLinks limits the symbolic links that a path may lead through.
@@ -167,6 +171,27 @@ func (r *root) follow(at *resolvedPath, names []string) {
 	} else if !at.missing {
 		if fi, err := os.Lstat(at.abs); err == nil { // after a .. the last one seen is another
 			at.mode, at.links = fi.Mode(), linkCount(fi)
+		}
+	}
+}
+
+// links notes the places that a command gives a second name: those that it has written to since before.
+func (e *eval) links(a *analysis, before int) {
+	if n := baseName(a.canonical[0].text); n == "ln" || n == "link" {
+		e.linked = append(e.linked, e.made[before:]...)
+		e.made = e.made[:before]
+	}
+}
+
+// throughLinks asks about a command line that makes a link and writes to a file that may be one of its two names.
+func (e *eval) throughLinks() {
+	for _, to := range e.made {
+		if slices.ContainsFunc(e.linked, func(l string) bool {
+			return l == "." || to == l || strings.HasPrefix(to, l+"/") || path.Base(to) == path.Base(l)
+		}) {
+			e.builtin(chat.DecisionAsk, SubjectPath, "write "+to, "", "link",
+				"the command line makes a link, and may write through it to another file", nil)
+			return
 		}
 	}
 }

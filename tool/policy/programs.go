@@ -56,6 +56,7 @@ type program struct {
 	tasks        bool     // a word that names a task is a script of the project, and no program
 	joins        bool
 	project      bool
+	edits        bool // writes the files that it is given
 	fills        bool // puts a text of the caller's where it is told
 	environments bool // what it runs may have the name of an environment and a colon before it
 	dashes       bool // a -- behind the program that it runs may be its own
@@ -354,6 +355,8 @@ func (p *program) directive(name string, words []string) error {
 		p.environments = true
 	case "dashes":
 		p.dashes = true
+	case "edits":
+		p.edits = true
 	case "fills":
 		p.fills = true
 	case "suffixes":
