@@ -75,12 +75,12 @@ func there(name string) bool {
 // work in; "" if there is none. Nobody has seen its configuration.
 func (e *eval) madeRepository(dirs []string) string {
 	r := e.root()
-	if r.err != nil || len(e.made) == 0 {
+	if r.err != nil || len(e.made)+len(e.linked) == 0 {
 		return ""
 	}
 	for _, dir := range dirs {
 		rel := r.locate(".", dir).rel()
-		for _, made := range e.made {
+		for _, made := range slices.Concat(e.made, e.linked) {
 			if rel != "." && (rel == made || strings.HasPrefix(rel, made+"/")) || path.Base(made) == "HEAD" {
 				return made
 			}
