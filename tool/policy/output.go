@@ -34,27 +34,39 @@ var reportName = lazily(`^(.*[-_.])?(report|results?|coverage|cover|junit|profil
 
 // orderFiles are files that builders, test runners and checkers take orders from, by their names in lower case.
 var orderFiles = lazily(
-	`^((gnu)?makefile(\..+)?|configure(\.ac)?|gradlew|mvnw|dockerfile(\..+)?|containerfile|head|magefile\.go|tasks\.py` +
+	`^((gnu)?makefile(\..+)?|configure(\.ac)?|gradlew|mvnw|dockerfile(\..+)?` +
+		`|containerfile|head|magefile\.go|tasks\.py` +
 		`|\.?(rake|gem|proc|jenkins|just|vagrant|brew|pip|pod|danger|fast|cap|guard|steep|tilt|earth|berks|thor)file(\.rb)?` +
-		`|sconstruct(\.py)?|sconscript(\.py)?|site_init\.py|wscript|xmake\.lua|premake5\.lua|dune(-project|-workspace)?` +
-		`|(build|workspace|module|repo)\.bazel|workspace(\.bzlmod)?|buck|\.buckconfig(\.local)?|artisan|doxyfile(\..+)?` +
+		`|sconstruct(\.py)?|sconscript(\.py)?|site_init\.py|wscript|xmake\.lua` +
+		`|premake5\.lua|dune(-project|-workspace)?` +
+		`|(build|workspace|module|repo)\.bazel|workspace(\.bzlmod)?|buck` +
+		`|\.buckconfig(\.local)?|artisan|doxyfile(\..+)?` +
 		`|.*\.(mk|mak|ninja|cmake|gradle|gradle\.kts|props|targets|[cfv][sb]proj|proj|sln|slnx|rsp|runsettings|rake|gemspec)` +
 		`|.*\.(bzl|bazel|sbt|sc|mill|nix|tf|tf\.json|tofu|hcl|tfvars|just|nims|nimble|cabal|opam|pbxproj|xcconfig|prisma)` +
 		`|(package(-lock)?|tsconfig.*|jsconfig.*|composer|deno|nx|turbo|lerna|project|global|.*config|.*rc)\.jsonc?` +
 		`|(cmake(user)?presets|settings|appsettings.*|web|app|manifest|tasks|launch)\.jsonc?` +
 		`|(angular|nest-cli|workspace|rush|biome|import_map|pint|phpbench|infection|cdk|devbox|dotnet-tools|vcpkg)\.json5?c?` +
-		`|(grumphp|captainhook|cypress|elm|sqlc|dprint)\.json|\.?(cspell|knip|codegen|typedoc|rector|ecs)\.[a-z.]+` +
-		`|(pom|build|phpunit|phpstan|psalm|\.?phpcs|phpmd|ruleset|checkstyle|.*config)\.xml(\.dist)?|conanfile\.(py|txt)` +
+		`|(grumphp|captainhook|cypress|elm|sqlc|dprint)\.json` +
+		`|\.?(cspell|knip|codegen|typedoc|rector|ecs)\.[a-z.]+` +
+		`|(pom|build|phpunit|phpstan|psalm|\.?phpcs|phpmd|ruleset|checkstyle|.*config)\.xml(\.dist)?` +
+		`|conanfile\.(py|txt)` +
 		`|(requirements.*|constraints.*|cmakelists|cmakecache|meson.*)\.txt|meson\.(build|options)` +
-		`|.*\.(config|conf)\.[cm]?[jt]s|(gulp|grunt)file\..*|gatsby-[a-z]+\.[cm]?[jt]sx?|vitest\.workspace\..*|ember-cli-build\.js` +
-		`|\..*rc(\.[a-z0-9]+)?|\.(flake8|rspec|yardopts|flaskenv|sqlfluff|bandit|fasterer|ocamlformat|swiftformat|busted)` +
+		`|.*\.(config|conf)\.[cm]?[jt]s|(gulp|grunt)file\..*|gatsby-[a-z]+\.[cm]?[jt]sx?` +
+		`|vitest\.workspace\..*|ember-cli-build\.js` +
+		`|\..*rc(\.[a-z0-9]+)?` +
+		`|\.(flake8|rspec|yardopts|flaskenv|sqlfluff|bandit|fasterer|ocamlformat|swiftformat|busted)` +
 		`|\.(golangci|custom-gcl|rubocop|standard|eslintrc|prettierrc|mocharc|markdownlint.*|dependency-cruiser|size-limit)\..*` +
 		`|\.(spectral|htmlvalidate|xo-config|solhint|redocly|php-cs-fixer|goreleaser|checkov|semgrep|(haml|slim|erb|ansible)-lint)(\..*)?` +
-		`|\.(reek|swiftlint|hlint|terraform-docs|credo|formatter|dialyzer_ignore)\..*|\.?(pytest|tox|mypy|vale)\.ini|\.isort\.cfg` +
-		`|(setup|behave|alembic|platformio)\.(py|cfg|ini)|(nim|gcovr|scrapy|ansible)\.cfg|pylintrc|noxfile\.py|dodo\.py|fabfile\.py` +
-		`|(conf|env|manage)\.py|(pyproject|bunfig|cargo|cross|trunk|book|diesel|nextest|makefile|foundry|gleam|cliff|hugo|config)\.toml` +
-		`|(uv|pdm|poetry|hatch|pixi|robot|rust-toolchain|\.?tarpaulin|\.?rustfmt|\.?clippy|\.cz)\.toml|rust-toolchain|build\.rs` +
-		`|(mix|rebar)\.(exs|config|config\.script)|rebar3|package\.swift|build\.zig(\.zon)?|setup\.hs|cabal\.project.*` +
+		`|\.(reek|swiftlint|hlint|terraform-docs|credo|formatter|dialyzer_ignore)\..*` +
+		`|\.?(pytest|tox|mypy|vale)\.ini|\.isort\.cfg` +
+		`|(setup|behave|alembic|platformio)\.(py|cfg|ini)|(nim|gcovr|scrapy|ansible)\.cfg` +
+		`|pylintrc|noxfile\.py|dodo\.py|fabfile\.py` +
+		`|(conf|env|manage)\.py` +
+		`|(pyproject|bunfig|cargo|cross|trunk|book|diesel|nextest|makefile|foundry|gleam|cliff|hugo|config)\.toml` +
+		`|(uv|pdm|poetry|hatch|pixi|robot|rust-toolchain|\.?tarpaulin|\.?rustfmt|\.?clippy|\.cz)\.toml` +
+		`|rust-toolchain|build\.rs` +
+		`|(mix|rebar)\.(exs|config|config\.script)|rebar3|package\.swift` +
+		`|build\.zig(\.zon)?|setup\.hs|cabal\.project.*` +
 		`|(project|profiles)\.clj|(deps|bb|shadow-cljs)\.edn|gems\.rb|config\.ru|(build|makefile)\.pl` +
 		`|(gradle|build|liquibase)\.properties|go\.work|nuget\.config|(phpstan|\.phpstan)\.neon(\.dist)?` +
 		`|(\.?taskfile(\.dist)?|(docker-)?compose.*|mkdocs|buf(\.gen|\.work)?|sqlc|pnpm-workspace|redocly|codeception|.*\.suite)\.ya?ml` +
