@@ -65,11 +65,11 @@ func New(m chat.Model, r *tool.Runner, o Options) *Agent {
 // the name of one of the runner's is an error.
 func (a *Agent) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Event, error] {
 	if tools := a.runner.Settings().Tools; tools != nil {
-		for i := range req.Tools {
-			if e, ok := tools.Lookup(req.Tools[i].Name); ok && e.State != tool.StateDisabled {
+		for _, t := range req.Callable() {
+			if e, ok := tools.Lookup(t.Name); ok && e.State != tool.StateDisabled {
 				return chat.Fail(chat.Errorf(chat.ErrBadRequest,
 					"the tool %s of the request has the name of one that runs on the server: rename one of them",
-					req.Tools[i].Name))
+					t.Name))
 			}
 		}
 	}

@@ -63,8 +63,8 @@ type client struct {
 // clientOf returns the client whose tools a request brings.
 func clientOf(req *chat.Request) client {
 	c := client{tools: make(map[string]bool, len(req.Tools))}
-	for i := range req.Tools {
-		c.tools[req.Tools[i].Name] = true
+	for _, t := range req.Callable() {
+		c.tools[t.Name] = true
 	}
 	return c
 }

@@ -174,7 +174,7 @@ func (r *Run) begin(ctx context.Context) (release func(), err error) {
 	o := &r.agent.o
 	opening := journal.RunRecord{Agent: o.Name, Model: r.req.Model, Dir: r.runner.Settings().Root, By: o.By,
 		Detached: o.Detached, Only: o.Only, Offered: journal.Definitions(r.runner.Offered(said(r.state.Messages))),
-		Client: journal.Definitions(r.req.Tools)}
+		Client: journal.Definitions(r.req.Callable())}
 	if !r.log.opened {
 		r.offered = slices.Concat(opening.Offered, opening.Client)
 	}

@@ -123,10 +123,16 @@ func TestIsAModel(t *testing.T) {
 // TestModelWithToolsOfItsClient has an agent asked as any model with tools is: its own calls have results in the
 // stream, those of the client end it, and the next request brings their results.
 func TestModelWithToolsOfItsClient(t *testing.T) {
+	for _, own := range []chat.Tool{{Name: "door"}, {Name: "house", Members: []chat.Tool{{Name: "door"}}}} {
+		t.Run(own.Name, func(t *testing.T) { checkToolOfClient(t, own) })
+	}
+}
+
+func checkToolOfClient(t *testing.T, own chat.Tool) {
 	model := &fakeModel{answers: []answer{calls(call("a", "look", "{}"), call("b", "door", "{}")), {text: "open"}}}
 	var m chat.Model = agent.New(model, tools(t, reads("look", says("x"))), agent.Options{})
 	req := ask("open the door")
-	req.Tools = []chat.Tool{{Name: "door"}}
+	req.Tools = []chat.Tool{own}
 	stream := m.Stream(t.Context(), req)
 	events, err := record(stream)
 	if err != nil {

@@ -430,6 +430,20 @@ func TestAutoMode(t *testing.T) {
 	}
 }
 
+// TestSetInText: the tools of a set are told, and their calls read, however late a model turns out to take no tools.
+func TestSetInText(t *testing.T) {
+	set := chat.Tool{Name: "set", Raw: []byte(`{"type":"set"}`), Protocol: chat.ProtocolAnthropic,
+		Hosted: chat.HostedRequired, Members: []chat.Tool{weather}}
+	server := bridge.Server{Protocol: chat.ProtocolAnthropic, Support: new(bridge.Support)}
+	unsupported := &chat.Error{Kind: chat.ErrBadRequest, Code: chat.CodeToolsUnsupported}
+	f := &fake{t: t, answers: []answer{{}, {text(textCall)}, {text(textCall)}}, errs: []error{unsupported}}
+	b := bridge.New(f, bridge.Options{Server: server})
+	for range 2 { // the second time it is known before
+		compare(t, seen{Calls: []string{`get_weather({"city": "Paris"})`}, Finish: chat.FinishCalls},
+			collect(t, b.Stream(t.Context(), ask(set))))
+	}
+}
+
 func TestErrors(t *testing.T) {
 	down := &chat.Error{Kind: chat.ErrUnavailable, Message: "down"}
 	f := &fake{t: t, answers: []answer{{text("Hello <tool_c")}}, errs: []error{down}}

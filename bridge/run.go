@@ -111,8 +111,10 @@ func (r *run) run() error {
 			continue
 		}
 		if r.turn.dropped {
-			r.mode = ModeText
-			if req, err = r.render(); err == nil {
+			if err = r.toText(); err == nil {
+				req, err = r.render()
+			}
+			if err == nil {
 				err = r.newDecoder()
 			}
 			if err != nil {
@@ -130,6 +132,19 @@ func (r *run) run() error {
 	}
 	r.end()
 	return nil
+}
+
+// toText has the tools written into the prompt. Of those that only a server could run, the members of sets are told.
+func (r *run) toText() error {
+	r.mode = ModeText
+	before := r.req
+	if err := r.unhost(true); err != nil || r.req == before {
+		return err
+	}
+	hidden := slices.DeleteFunc(slices.Clone(r.tools), func(t tool) bool { return !t.hidden })
+	tools, err := r.offered()
+	r.tools = append(tools, hidden...)
+	return err
 }
 
 // prepare settles what holds for the whole request.
@@ -159,7 +174,7 @@ func (r *run) prepare() error {
 		return err
 	}
 	if r.mode = r.modeOf(); r.mode == ModeText {
-		if err := r.unhost(true); err != nil {
+		if err := r.toText(); err != nil {
 			return err
 		}
 	}

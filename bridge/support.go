@@ -249,7 +249,9 @@ func (r *run) refusal(err error) (*chat.Request, bool) {
 		return nil, false
 	case e.Code == chat.CodeToolsUnsupported && r.mode == ModeNative && r.o.Mode == ModeAuto:
 		r.o.Support.SetRefused(r.req.Model, true)
-		r.mode = ModeText
+		if r.toText() != nil {
+			return nil, false
+		}
 	case e.Code == chat.CodeToolsUnsupported && r.asTool():
 		r.form.onlyTold = true
 	default:

@@ -88,7 +88,7 @@ type Part struct {
 // Besides returns the members of Raw that a server of a protocol is not sent because it has no place for them, unless
 // it knows their names. Of a whole part the text repeats some.
 func (p *Part) Besides(speaks Protocol) (keys []string) {
-	if len(p.Raw) == 0 || p.Kind == PartOpaque {
+	if len(p.Raw) == 0 || p.Kind == PartOpaque || p.Text == string(p.Raw) {
 		return nil
 	}
 	var members map[string]json.RawMessage

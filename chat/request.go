@@ -232,6 +232,21 @@ type Request struct {
 	Unread []string
 }
 
+// Callable returns the tools that calls can name: in place of a set its members.
+func (r *Request) Callable() []Tool {
+	if !slices.ContainsFunc(r.Tools, func(t Tool) bool { return len(t.Members) > 0 }) {
+		return r.Tools
+	}
+	var list []Tool
+	for _, t := range r.Tools {
+		if len(t.Members) == 0 {
+			list = append(list, t)
+		}
+		list = append(list, t.Members...)
+	}
+	return list
+}
+
 // Tool returns the definition named name, or nil.
 func (r *Request) Tool(name string) *Tool {
 	for i := range r.Tools {

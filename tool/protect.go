@@ -101,6 +101,8 @@ func (w *Watch) Begin(cmd *sandbox.Command) {
 		switch {
 		case isLink(p) && slices.Contains(w.box.Protected, p):
 			// It can be replaced all the same, and where it leads to is in the list too.
+		case isLink(p) && guardedfiles.Leads(filepath.Base(p)):
+			// Only what is guarded behind it is closed.
 		case git && filepath.Base(p) == ".git":
 			cmd.Protected = append(cmd.Protected, guardedfiles.Git(p)...)
 		default:

@@ -66,7 +66,7 @@ func TestServeReload(t *testing.T) {
 		writeFile(t, file, head+"models: {third: {backend: nowhere}}\n")
 		await(t, "the log tells of it", func() bool {
 			text := s.stderr.String()
-			return strings.Contains(text, "the old one stays in force") &&
+			return strings.Contains(text, "keeping the old one") &&
 				strings.Contains(text, `models.third.backend: no backend`) && strings.Contains(text, "config.yaml:3:")
 		})
 		checkRound(t, s.base, "second")
@@ -80,7 +80,7 @@ func TestServeReload(t *testing.T) {
 		if err := self.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "the log tells of it", func() bool { return strings.Contains(s.stderr.String(), "because=signal") })
+		await(t, "the log tells of it", func() bool { return strings.Contains(s.stderr.String(), "cause=signal") })
 		checkRound(t, s.base, "fourth")
 	})
 }

@@ -128,7 +128,7 @@ func serve(ctx context.Context, app *cli.App, f *serveFlags, cmd *cobra.Command)
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
 	if err := s.sender.Begin(ctx); err != nil && ctx.Err() == nil {
-		log.Error("cannot send events to other services", "error", err)
+		log.Error("early events may not reach webhooks", "error", err)
 	}
 	printWelcome(app.Stdout, address, base, c, s.key, s.api.Token)
 	for _, name := range c.ModelNames() {

@@ -108,7 +108,7 @@ func (s *site) drainAfter(ctx context.Context, limit time.Duration) <-chan struc
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 		defer cancel()
 		if err := s.environment.Hub.Drain(drain); err != nil {
-			s.environment.Log.Warn("runs were interrupted and resume at the next start", "error", err)
+			s.environment.Log.Warn("runs were interrupted", "error", err)
 		}
 	}()
 	return over

@@ -258,7 +258,7 @@ func TestServices(t *testing.T) {
 		}
 		for _, s := range m.services[1:] {
 			await(t, "a reload reaches the others",
-				func() bool { return strings.Contains(s.log.String(), "because=\"another service\"") })
+				func() bool { return strings.Contains(s.log.String(), "cause=\"another service\"") })
 		}
 	})
 	t.Run("workers", func(t *testing.T) { // a worker of c runs a call of a

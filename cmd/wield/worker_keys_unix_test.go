@@ -195,7 +195,7 @@ func endKeys(t *testing.T, database string, change *strings.Replacer) {
 	}
 	for _, v := range visits {
 		await(t, "the configuration is read again", func() bool {
-			return strings.Contains(v.server.log.String(), "configuration was read again")
+			return strings.Contains(v.server.log.String(), "configuration reloaded")
 		})
 		if got := v.status(t, "POST", "/v1/chat/completions", asked, bearer); got != http.StatusUnauthorized {
 			t.Errorf("the key is answered %d", got)

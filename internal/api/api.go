@@ -331,7 +331,7 @@ func (x *exchange) tell(status int, v any) {
 	}
 	text, err := encode(v)
 	if err != nil {
-		x.s.o.Log.ErrorContext(x.r.Context(), "cannot write the response", "route", x.route.name, "error", err)
+		x.s.o.Log.ErrorContext(x.r.Context(), "cannot encode the response", "route", x.route.name, "error", err)
 		status, text = http.StatusInternalServerError, []byte(
 			`{"error":{"kind":"internal","message":"the service failed; its log says why"}}`)
 	}

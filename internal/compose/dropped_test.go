@@ -105,8 +105,11 @@ models:
 		{"a tool that is searched for", messages,
 			hi + `,"tools":[{"name":"f","input_schema":{"type":"object"},"defer_loading":true}]`, "", ""},
 		{"a schema that takes anything", messages, hi + `,"tools":[{"name":"f","input_schema":true}]`, "", ""},
-		{"tools that only a server of the protocol knows", messages,
-			hi + `,"tools":[{"type":"computer_toolset_20260801"}]`, "400 tools[0]", "400 tools[0]"},
+		{"tools that only a server of the protocol runs", messages,
+			hi + `,"tools":[{"type":"code_execution_20250825","name":"code_execution"}]`, "400 tools[0]", "400 tools[0]"},
+		{"tools that the client runs", messages, hi + `,"tools":[{"type":"computer_toolset_20260801"}]`, "", ""},
+		{"the state of a browser", messages, `"messages":[{"role":"user","content":[{"type":"text","text":"hi"},` +
+			`{"type":"browser_state","tabs":[]}]}]`, "", ""},
 		{"a part's fields", messages, `"messages":[{"role":"user","content":[{"type":"text","text":"hi",` +
 			`"citations":[{"a":1}],"cache_control":{"a":1}}]}]`,
 			"messages.content.citations", "messages.content.citations"},

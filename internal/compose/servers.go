@@ -13,6 +13,7 @@ import (
 	"wield/chat"
 	"wield/internal/config"
 	"wield/internal/gateway"
+	"wield/internal/mask"
 	"wield/internal/metrics"
 	"wield/internal/stop"
 	"wield/model/exchange"
@@ -49,8 +50,9 @@ func (w *builder) server(b *config.Backend, name string) (chat.Model, error) {
 		Connection: exchange.Connection{Connect: time.Duration(t.Connect), FirstByte: time.Duration(t.FirstByte),
 			Idle: time.Duration(t.Idle)},
 	}, key)
-	hide := w.config.Hide(w.env.Getenv)
-	var model chat.Model = hidden{server, hide, ownKeys(key, headers)}
+	own := ownKeys(key, headers)
+	hide := hidesShortened(w.config.Hide(w.env.Getenv), own)
+	var model chat.Model = hidden{server, hide, own}
 	if !config.Kinds[b.Kind].Stops {
 		model = stop.New(model)
 	}
@@ -79,6 +81,17 @@ func ownKeys(key string, headers http.Header) (list []string) {
 	slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
 	return slices.Compact(slices.DeleteFunc(list,
 		func(s string) bool { return len(s) < minOwn || strings.ContainsAny(s, " \t") }))
+}
+
+// hidesShortened also hides what is left of keys where a server or wield cut a message short.
+func hidesShortened(hide func(string) string, keys []string) func(string) string {
+	return func(text string) string {
+		text = hide(text)
+		for _, key := range keys {
+			text = mask.Shortened(text, key)
+		}
+		return text
+	}
 }
 
 // use puts a backend to use under its name.

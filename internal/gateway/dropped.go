@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -48,8 +49,21 @@ func (x *exchange) tellDropped() {
 		return hints[name[strings.LastIndexByte(name, '.')+1:]]
 	})
 	if len(matters) > 0 {
-		x.set("X-Wield-Dropped", strings.Join(matters, ", "))
+		x.set("X-Wield-Dropped", joinedNames(matters))
 	}
+}
+
+// joinedNames joins names for a header, of which proxies take a few thousand bytes. The log has all of them.
+func joinedNames(names []string) string {
+	const most = 2048
+	text := names[0]
+	for i, name := range names[1:] {
+		if len(text)+len(name) > most {
+			return text + ", " + strconv.Itoa(len(names)-i-1) + "_more_fields"
+		}
+		text += ", " + name
+	}
+	return text
 }
 
 // loggedNames remembers which fields the log has named for which model, so that it names each once.

@@ -162,7 +162,7 @@ func (j *job) run(ctx context.Context, req *chat.Request) {
 			j.storedResponse.o.Model, "key", j.storedResponse.owner, "took", time.Since(begun))
 		return
 	}
-	log.WarnContext(ctx, "background response failed", "response", j.storedResponse.o.ID, "model",
+	log.WarnContext(ctx, "background response ended early", "response", j.storedResponse.o.ID, "model",
 		j.storedResponse.o.Model, "key", j.storedResponse.owner, "took", time.Since(begun), "error",
 		string(chat.AsError(err).Kind), "resumes", j.left)
 }

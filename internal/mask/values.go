@@ -19,18 +19,15 @@ import (
 const minValue = 4
 
 // Values returns what replaces these secrets with [Masked] wherever they stand in a text: as they are, and as
-// they are written in JSON, HTML and addresses, in base64 and in hex. The beginning of a secret goes as well where a
-// text ends or was shortened. It is fast, and several goroutines may use it at once.
+// they are written in JSON, HTML and addresses, in base64 and in hex. It is fast, and several goroutines may use
+// it at once.
 func Values(secrets []string) func(string) string {
-	var known, long []string
+	var known []string
 	for _, s := range secrets {
 		if len(s) < minValue {
 			continue
 		}
 		known = append(known, Forms(s)...)
-		if len(s) > minBeginning {
-			long = append(long, s)
-		}
 	}
 	slices.SortFunc(known, func(a, b string) int { return len(b) - len(a) }) // one within another goes with it
 	var pairs []string
@@ -40,35 +37,32 @@ func Values(secrets []string) func(string) string {
 	if pairs == nil {
 		return func(text string) string { return text }
 	}
-	whole := strings.NewReplacer(pairs...)
-	return func(text string) string {
-		text = whole.Replace(text)
-		for _, s := range long {
-			text = hideBeginnings(text, s)
-		}
-		return text
-	}
+	return strings.NewReplacer(pairs...).Replace
 }
 
 // minBeginning is how much of a secret is too much to show. Services shorten keys to no more than their kind.
 const minBeginning = 8
 
-// hideBeginnings masks the beginning of a secret where the text ends or says that it was shortened.
-func hideBeginnings(text, secret string) string {
+// Shortened masks the beginning of a secret where a text ends or says that it was shortened. It is for errors: words
+// that begin like a secret go as well.
+func Shortened(text, secret string) string {
+	if len(secret) <= minBeginning {
+		return text
+	}
+	var found []Span
 	for at := 0; ; {
 		i := strings.Index(text[at:], secret[:minBeginning])
 		if i < 0 {
-			return text
+			return Replace(text, found, Masked)
 		}
 		from := at + i
-		to := from + minBeginning
-		for to < len(text) && to-from < len(secret) && text[to] == secret[to-from] {
-			to++
+		at = from + minBeginning
+		for at < len(text) && at-from < len(secret) && text[at] == secret[at-from] {
+			at++
 		}
-		at = to
-		if rest := strings.TrimLeft(text[to:], space); rest == "" || startsWithAny(rest, "..", "…", "*", "[...") {
-			text = text[:from] + Masked + text[to:]
-			at = from + len(Masked)
+		rest := strings.TrimLeft(text[at:min(len(text), at+longestSpace)], space)
+		if rest == "" || startsWithAny(rest, "..", "…", "*", "[...") {
+			found = append(found, Span{from, at})
 		}
 	}
 }

@@ -263,7 +263,7 @@ func (s *Server) recall(ctx context.Context, id string, meta sdk.Meta) (*task, e
 	if r.last != nil && r.last.Result != nil {
 		r.end, r.ended = &journal.End{Reason: endStop}, time.Now()
 		t.log.end(ctx, endStop, nil)
-		_ = s.o.Journal.Release(ctx, t.log.lease) // it ends by itself
+		_ = s.o.Journal.Release(context.WithoutCancel(ctx), t.log.lease) // it ends by itself
 		t.recorded(&r)
 		return t, nil
 	}

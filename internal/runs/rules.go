@@ -32,7 +32,7 @@ type KeptRule struct {
 	At       time.Time
 }
 
-// kept are the rules that people let stand. They are those of the last record of their stream.
+// keptRules are the rules that people let stand. They are those of the last record of their stream.
 type keptRules struct {
 	mu      sync.Mutex
 	list    []keptRule

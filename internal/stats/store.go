@@ -172,7 +172,7 @@ func (s *Store) Run(ctx context.Context) {
 	for {
 		if now := s.o.Now(); now.Sub(tidied) > time.Hour {
 			if err := s.tidy(now); err != nil {
-				s.o.Log.Warn("cannot compact statistics", "error", err)
+				s.o.Log.Warn("cannot compact or remove old statistics", "error", err)
 			}
 			tidied = now
 		}

@@ -335,7 +335,7 @@ func (w *Worker) look() {
 func (w *Worker) handleMessage(m *nats.Msg) {
 	var t cluster.ToWorker
 	if err := json.Unmarshal(m.Data, &t); err != nil {
-		w.o.Log.Warn("unknown message from the service", "error", err)
+		w.o.Log.Warn("invalid message from the service", "error", err)
 		return
 	}
 	switch {

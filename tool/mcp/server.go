@@ -412,7 +412,7 @@ func (s *Server) start(c *connection) (sdk.Transport, error) {
 		defer close(ended)
 		exit, err := p.Wait()
 		if text := s.o.Watch.End(s.o.Name); text != "" && s.o.Log != nil {
-			s.o.Log.Warn("MCP server stderr", "server", s.o.Name, "error", strings.TrimSpace(text))
+			s.o.Log.Warn("an MCP server changed guarded files", "server", s.o.Name, "error", strings.TrimSpace(text))
 		}
 		if err == nil {
 			err = asError(exit)

@@ -483,13 +483,14 @@ func (e *eval) intoDirs(uses []use, sc scope, node string) {
 	for _, from := range uses {
 		base := path.Base(from.text)
 		names := foldNames([]string{base})
-		if from.kind != usePath && from.kind != useMaybe || base != "." && !takesOrders([]string{base}) &&
-			protectedName(names)+laterName(names) == "" {
+		if from.kind != usePath && from.kind != useMaybe {
 			continue
 		}
+		guarded := base == "." || protectedName(names)+laterName(names) != ""
 		for _, to := range uses {
 			if to.kind == usePath && to.op == OpWrite && to.text != from.text && e.isDir(to.text, sc) {
-				if base == "." && !to.fills {
+				if base == "." && !to.fills ||
+					!guarded && !takesOrders(append(strings.Split(path.Clean(to.text), "/"), base)) {
 					continue
 				}
 				if base == "." {
@@ -685,7 +686,7 @@ func (e *eval) givesOrders(at resolvedPath, u use, node string) {
 	if slices.ContainsFunc(e.p.rules, func(r *rule) bool {
 		return r.Decision == chat.DecisionAllow && e.applies(r, SubjectPath, true) && r.fitsOp(u.op) &&
 			slices.ContainsFunc(r.paths, func(p pathPattern) bool {
-				return !p.absolute && takesOrders(p.folded) && p.fits(at.names, false)
+				return !p.absolute && takesOrders(p.segments) && p.fits(at.names, false)
 			})
 	}) {
 		return

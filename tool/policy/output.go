@@ -74,7 +74,7 @@ var orderFiles = lazily(
 		`|(pulumi|serverless|kustomization|skaffold|helmfile|environment|dvc|spago)\.(ya?ml|dhall))$`)
 
 // orderPlaces are such files whose names say so together with the directory that they lie in.
-var orderPlaces = lazily(`^(bin/(phpunit|console|rails|rake|rspec|rubocop)|project/.*\.scala|config/.*\.exs|` +
+var orderPlaces = lazily(`(^|/)(bin/(phpunit|console|rails|rake|rspec|rubocop)|project/[^/]*\.scala|config/.*\.exs|` +
 	`\.storybook/.*|tools/bazel|magefiles/.*|(vendor/bin|_plugins|rakelib|site_scons)/.*)$`)
 
 // buildFiles are those whose letters are capitals: in small ones they are directories of what is built.
@@ -85,7 +85,7 @@ func takesOrders(names []string) bool {
 	if len(names) == 0 {
 		return false
 	}
-	folded := foldNames(names[max(0, len(names)-2):])
+	folded := foldNames(names)
 	return orderFiles.MatchString(folded[len(folded)-1]) || orderPlaces.MatchString(strings.Join(folded, "/")) ||
 		slices.Contains(buildFiles, names[len(names)-1])
 }

@@ -163,6 +163,9 @@ func (k kind) among(text string) bool {
 
 // holds reports whether text is one of the alternatives.
 func (k kind) holds(text string) bool {
+	if strings.Contains(text, "[-") { // a revision in a filter, which git would read as an option
+		return false
+	}
 	for alternative := range strings.SplitSeq(string(k), "|") {
 		if alternative == string(kindTask) {
 			if isTask(text) {

@@ -279,6 +279,13 @@ func (d *requestReader) add(t chat.Tool) {
 		d.known = map[string]bool{}
 	}
 	d.known[t.Name] = true
+	for _, m := range t.Members {
+		if d.known[m.Name] {
+			d.RefuseAt("type", jsonbody.CodeInvalidValue, "the set has a tool of the name "+m.Name+", as another tool has")
+			return
+		}
+		d.known[m.Name] = true
+	}
 	d.req.Tools = append(d.req.Tools, t)
 }
 

@@ -103,6 +103,33 @@ func TestFindLinks(t *testing.T) {
 	}
 }
 
+// TestFindLinksInCircles: links that lead to one another hide nothing, and of a .git that is a link git may write what it
+// writes in any other.
+func TestFindLinksInCircles(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	workflows := filepath.Dir(write(t, dir, ".github/workflows/ci.yml", "a"))
+	hook := write(t, dir, "store.git/hooks/pre-commit", "a")
+	for _, d := range []string{"b", "c"} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"b/.github": "../c", "b/.gitea": "../c", "c/.github": "../b",
+		"c/.gitea": "../b", ".gitlab": "b", ".git": "store.git"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, all := Find(dir)
+	if !all || !slices.Contains(found, workflows) || !slices.Contains(found, filepath.Dir(hook)) ||
+		slices.Contains(found, filepath.Join(dir, "store.git")) {
+		t.Errorf("%v, %q", all, found)
+	}
+}
+
 // TestFindInCrowd checks that no number of other entries hides what is near the root.
 func TestFindInCrowd(t *testing.T) {
 	dir := t.TempDir()

@@ -27,7 +27,7 @@ var passed = []string{"node_modules", "__pycache__", ".venv", "venv", "vendor", 
 func Find(root string) (found []string, all bool) { return find(root, mostLooked) }
 
 func find(root string, most int) (found []string, all bool) {
-	s := search{root: root, left: most}
+	s := search{root: root, left: most, entered: map[string]bool{}}
 	dirs := []string{root}
 	for ; len(dirs) > 0 && s.left > 0; dirs = dirs[1:] {
 		entries, bare := s.read(dirs[0])
@@ -36,11 +36,13 @@ func find(root string, most int) (found []string, all bool) {
 			switch {
 			case whole(root, path):
 				s.add(path)
-			case leads(e.Name()) && e.Type()&fs.ModeSymlink != 0:
-				if s.found = append(s.found, path); isDir(s.within(path)) {
+			case Leads(e.Name()) && e.Type()&fs.ModeSymlink != 0:
+				s.found = append(s.found, path)
+				if to := s.within(path); isDir(to) && !s.entered[to] { // links can lead in circles
+					s.entered[to] = true
 					dirs = slices.Insert(dirs, 1, path)
 				}
-			case leads(e.Name()) && e.IsDir():
+			case Leads(e.Name()) && e.IsDir():
 				dirs = slices.Insert(dirs, 1, path) // at once: a crowd of other entries must not hide it
 			case !e.IsDir() || bare:
 			case slices.Contains(passed, e.Name()):
@@ -68,7 +70,8 @@ func find(root string, most int) (found []string, all bool) {
 // A search looks for guarded files.
 type search struct {
 	root      string
-	left      int // how many entries it may still look at
+	left      int             // how many entries it may still look at
+	entered   map[string]bool // directories by links
 	found     []string
 	installed []string // directories of what was installed or built
 }
@@ -90,7 +93,11 @@ func (s *search) read(dir string) (entries []fs.DirEntry, bare bool) {
 // add notes what is guarded itself, what it is a link to, and what the configuration of a repository names.
 func (s *search) add(path string) {
 	s.found = append(s.found, path)
-	if to := s.within(path); to != "" && !slices.Contains(s.found, to) {
+	to := s.within(path)
+	switch {
+	case filepath.Base(path) == ".git" && to != "":
+		s.found = append(s.found, Git(to)...)
+	case to != "" && !slices.Contains(s.found, to):
 		s.found = append(s.found, to)
 	}
 	if filepath.Base(path) == ".git" {

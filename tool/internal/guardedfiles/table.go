@@ -91,10 +91,12 @@ func Of(names []string) (c Class, part string) {
 	return Free, ""
 }
 
-// leads reports whether a directory of that name may lead to what other programs run.
-func leads(name string) bool {
-	c, _ := Of([]string{strings.ToLower(name)})
-	return c == Later
+// Leads reports whether a directory of that name may hold what other programs run, among other things.
+func Leads(name string) bool {
+	name = strings.ToLower(name)
+	itself, _ := Of([]string{name})
+	other, _ := Of([]string{name, "x"})
+	return itself == Later && other != Later
 }
 
 // common returns how many names a path has in common with the beginning of a pattern.
