@@ -137,11 +137,22 @@ func TestHostileMarkdown(t *testing.T) {
 	s.says("go on")
 	s.wait(".said-model", "The last line.")
 	s.wait(".foot-line")
-	var found []string
-	s.evaluate(&found, `(() => {
+	for _, f := range s.strange(".said-model", "") {
+		t.Error(f)
+	}
+	t.Logf("%d texts", len(all))
+	if n := w.ran.Load(); n > 0 {
+		t.Errorf("a text has run %d times", n)
+	}
+}
+
+// strange lists what within the selected elements no text may become: elements that run or load something, but for
+// those of the page's own, and attributes that do. It also lists what was asked for elsewhere.
+func (s *sheet) strange(selector, own string) (found []string) {
+	s.evaluate(&found, `((selector, own) => {
 		const list = [], elements = 'script img svg math iframe object embed style link meta base form input video audio template details dialog';
-		const strange = new RegExp('^(' + elements.replaceAll(' ', '|') + '|picture|source|slot|portal|noscript)$', 'i');
-		for (const e of document.querySelectorAll('.said-model :not(.icon, .icon *)')) { // which are the page's own
+		const strange = new RegExp('^(' + elements.split(' ').filter((e) => !own.split(' ').includes(e)).join('|') + '|picture|source|slot|portal|noscript)$', 'i');
+		for (const e of document.querySelectorAll(selector + ' :not(.icon, .icon *)')) { // which are the page's own
 			if (strange.test(e.localName)) list.push(e.outerHTML.slice(0, 120));
 			for (const a of e.attributes) {
 				const leads = /^(href|src|xlink:href|action)$/i.test(a.name), loads = /^on|^(ping|srcset|background|poster|formaction|style)$/i.test(a.name);
@@ -152,11 +163,37 @@ func TestHostileMarkdown(t *testing.T) {
 			if (new URL(r.name).origin !== location.origin || r.name.includes('pwned')) list.push('asked for ' + r.name);
 		}
 		return list;
-	})()`)
-	for _, f := range found {
-		t.Error(f)
+	})('`+selector+`', '`+own+`')`)
+	return found
+}
+
+// TestHostileQuestions puts each attack into what a person is asked about: the name and the text of a new file, both
+// sides of a change, a command, and the form in which the arguments can be edited.
+func TestHostileQuestions(t *testing.T) {
+	b := browser(t)
+	text := strings.ReplaceAll(strings.Join(markdownAttacks, "\n"), "\x00", "")
+	call := func(id, tool, args string) string {
+		return "  - {id: " + id + ", when: {user: " + id + ", last: user}, reply: [{call: {name: " + tool + ", args: {" +
+			args + "}}}]}\n"
 	}
-	t.Logf("%d texts", len(all))
+	w := newWorld(t, shop, map[string]string{"work/hours.md": text + "\nan end\n",
+		"trick.scenario.yaml": "wield: scenario/v1\nname: trick\nturns:\n" +
+			call("fresh", "write_file", `path: "<img src=pwned onerror=fetch(1)>.txt", content: `+yamlString(text)) +
+			call("change", "write_file", `path: hours.md, content: `+yamlString("a beginning\n"+text)) +
+			call("command", "command_exec", `shell: `+yamlString("cat << 'THE END'\n"+text+"\nTHE END"))})
+	s := w.open(b, adminKey, "#/approvals")
+	for _, place := range []string{"fresh", "change", "command"} {
+		s.goTo("#/approvals/" + w.begins("trick", place))
+		s.wait(".approval", "<img src=")
+		for _, f := range s.strange(".approval", "details input form") {
+			t.Errorf("%s: %s", place, f)
+		}
+		s.press("e")
+		s.wait(".form")
+		for _, f := range s.strange("main", "details input form") {
+			t.Errorf("%s, edited: %s", place, f)
+		}
+	}
 	if n := w.ran.Load(); n > 0 {
 		t.Errorf("a text has run %d times", n)
 	}
