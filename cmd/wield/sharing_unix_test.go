@@ -100,6 +100,11 @@ func TestWithoutWorkers(t *testing.T) {
 			if one.base == "" {
 				t.Fatalf("the service ends: %s", one.log)
 			}
+			resp, err := http.Get(one.base + "/health") // it may have said that it serves just before it does
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
 			n := listeners(t, one.cmd.Process.Pid)
 			if err := one.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
 				t.Fatal(err)

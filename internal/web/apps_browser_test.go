@@ -19,6 +19,7 @@ import (
 type appServer struct {
 	*httptest.Server
 	app   atomic.Value // its document
+	says  string       // what it says of itself and its tools, as the inside of a JSON string
 	hello atomic.Value // what the client said of itself, as JSON
 	mu    sync.Mutex
 	calls []string // of tools
@@ -46,19 +47,25 @@ func (s *appServer) serve(w http.ResponseWriter, r *http.Request) {
 	switch m.Method {
 	case "initialize":
 		s.hello.Store(string(m.Params))
-		result = json.RawMessage(
-			`{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"board","version":"1"}}`)
+		result = json.RawMessage(strings.ReplaceAll(
+			`{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},"instructions":"SAYS",`+
+				`"serverInfo":{"name":"board","title":"SAYS","version":"1SAYS"}}`, "SAYS", s.says))
 	case "tools/list":
-		result = json.RawMessage(`{"tools":[
-			{"name":"show","inputSchema":{"type":"object","properties":{"city":{"type":"string"}}},"_meta":{"ui":{"resourceUri":"ui://board/view"}}},
+		result = json.RawMessage(strings.ReplaceAll(`{"tools":[
+			{"name":"show","title":"SAYS","description":"SAYS","annotations":{"title":"SAYS"},"inputSchema":{"type":"object",
+				"properties":{"city":{"type":"string","title":"SAYS","description":"SAYS","examples":["SAYS"]}}},"_meta":{"ui":{"resourceUri":"ui://board/view"}}},
 			{"name":"secret","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://board/view","visibility":["app"]}}},
-			{"name":"plain","inputSchema":{"type":"object"}}]}`)
+			{"name":"plain","inputSchema":{"type":"object"}}]}`, "SAYS", s.says))
 	case "tools/call":
 		s.mu.Lock()
 		s.calls = append(s.calls, string(m.Params))
 		s.mu.Unlock()
-		result = json.RawMessage(
-			`{"content":[{"type":"text","text":"{\"degrees\":21}"}],"structuredContent":{"degrees":21}}`)
+		note := ""
+		if s.says != "" {
+			note = `,"note":"` + s.says + `"`
+		}
+		result = json.RawMessage(`{"content":[{"type":"text","text":"{\"degrees\":21}` + s.says +
+			`"}],"structuredContent":{"degrees":21` + note + `}}`)
 	case "resources/read":
 		result = map[string]any{
 			"contents": []any{map[string]any{"uri": "ui://board/view", "mimeType": "text/html;profile=mcp-app",

@@ -155,7 +155,7 @@ func (s *sheet) strange(selector, own string) (found []string) {
 		for (const e of document.querySelectorAll(selector + ' :not(.icon, .icon *)')) { // which are the page's own
 			if (strange.test(e.localName)) list.push(e.outerHTML.slice(0, 120));
 			for (const a of e.attributes) {
-				const leads = /^(href|src|xlink:href|action)$/i.test(a.name), loads = /^on|^(ping|srcset|background|poster|formaction|style)$/i.test(a.name);
+				const leads = /^(href|src|xlink:href|action)$/i.test(a.name), loads = /^on|^(ping|srcset|background|poster|formaction)$/i.test(a.name) || a.name === 'style' && /[:(]/.test(a.value.replace(/\b(height|top): -?[\d.]+px/g, ''));
 				if (loads || leads && !/^https?:$/.test(new URL(a.value, location).protocol)) list.push(a.name + '=' + a.value.slice(0, 80));
 			}
 		}
@@ -195,6 +195,44 @@ func TestHostileQuestions(t *testing.T) {
 		}
 	}
 	if n := w.ran.Load(); n > 0 {
+		t.Errorf("a text has run %d times", n)
+	}
+}
+
+// TestHostileServer has an MCP server say each attack of itself, its tools, their arguments and their results, and looks
+// at the views that show them.
+func TestHostileServer(t *testing.T) {
+	server := newAppServer(t, talkingApp)
+	server.says = strings.Trim(yamlString(strings.ReplaceAll(strings.Join(markdownAttacks, "\n"), "\x00", "")), `"`)
+	b := browser(t)
+	w := server.world(t, true, "allow")
+	var run struct{ ID, Session string }
+	if status := w.ask(adminKey, "POST", "/runs", map[string]string{"agent": "helper", "input": "show"},
+		&run); status != http.StatusCreated {
+		t.Fatal(status)
+	}
+	s := w.open(b, adminKey, "#/chat/"+run.Session)
+	s.wait(".said-model", "It is warm.")
+	s.click("board__show", ".card")
+	s.wait(".card-result", "note:")
+	check := func(view string) {
+		for _, f := range s.strange("main", "details input form") {
+			t.Errorf("%s: %s", view, f)
+		}
+	}
+	check("the call")
+	asking := server.world(t, true, "ask")
+	for _, view := range []string{"#/settings/tools", "#/settings/tools/board__show", "#/settings/mcp", "#/inspector"} {
+		s.goTo(view)
+		s.wait("main")
+		check(view)
+	}
+	s = asking.open(b, adminKey, "#/approvals/"+asking.begins("helper", "show"))
+	s.wait(".approval", "Lisbon")
+	s.press("e")
+	s.wait(".form")
+	check("the question")
+	if n := w.ran.Load() + asking.ran.Load(); n > 0 {
 		t.Errorf("a text has run %d times", n)
 	}
 }
