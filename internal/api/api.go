@@ -21,6 +21,7 @@ import (
 	"wield/internal/capture"
 	"wield/internal/cluster"
 	"wield/internal/runs"
+	"wield/internal/shorten"
 	"wield/internal/stats"
 	"wield/journal"
 	"wield/schema"
@@ -262,7 +263,7 @@ func (x *exchange) checkQuery() error {
 			}
 		}
 		if p == nil {
-			return invalid(name, "there is no parameter %s here", quote(name)).with(x.route.parameters())
+			return invalid(name, "there is no parameter %s here", shorten.Quoted(name)).with(x.route.parameters())
 		}
 		if err := p.check(values[0]); err != nil {
 			return err
@@ -302,7 +303,7 @@ func (x *exchange) read() error {
 	if kind, _, _ := mime.ParseMediaType(x.r.Header.Get("Content-Type")); kind != "application/json" &&
 		apikey.FromHeader(x.r.Header) == "" {
 		// A form of another page can send everything but this type.
-		return fault(KindMedia, "the body is of the type %s", quote(kind)).
+		return fault(KindMedia, "the body is of the type %s", shorten.Quoted(kind)).
 			with("send JSON, with Content-Type: application/json")
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {

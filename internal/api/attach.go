@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/internal/shorten"
 	"wield/tool/files"
 	"wield/tool/policy"
 )
@@ -65,10 +66,10 @@ func (a *Attachment) part(field string) (chat.Part, error) {
 	data, err := base64.StdEncoding.DecodeString(a.Data)
 	switch {
 	case err != nil:
-		return chat.Part{}, invalid(field+"/data", "the content of %s is no base64: %s", quote(a.Name), err).
+		return chat.Part{}, invalid(field+"/data", "the content of %s is no base64: %s", shorten.Quoted(a.Name), err).
 			with("encode it with the standard alphabet, with padding")
 	case len(data) == 0:
-		return chat.Part{}, invalid(field+"/data", "%s is empty", quote(a.Name))
+		return chat.Part{}, invalid(field+"/data", "%s is empty", shorten.Quoted(a.Name))
 	}
 	kind := http.DetectContentType(data)
 	part, known := attachable[kind]
@@ -79,7 +80,7 @@ func (a *Attachment) part(field string) (chat.Part, error) {
 		return chat.Part{Kind: part, MediaType: kind, Data: data, Name: a.Name}, nil
 	case !files.IsText(data):
 		return chat.Part{}, invalid(field+"/data", "%s is neither text nor a picture (PNG, JPEG, GIF, WebP) nor a PDF",
-			quote(a.Name))
+			shorten.Quoted(a.Name))
 	case len(data) > maxText:
 		return chat.Part{}, tooBig(field, a.Name, len(data), maxText)
 	}
@@ -87,7 +88,7 @@ func (a *Attachment) part(field string) (chat.Part, error) {
 }
 
 func tooBig(field, name string, size, most int) *Fault {
-	f := fault(KindTooLarge, "%s has %d bytes, and %d is the most", quote(name), size, most).
+	f := fault(KindTooLarge, "%s has %d bytes, and %d is the most", shorten.Quoted(name), size, most).
 		with("send less of it, or let the model read it with a tool")
 	f.Field = field + "/data"
 	return f

@@ -7,6 +7,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/runs"
+	"wield/internal/shorten"
 	"wield/journal"
 )
 
@@ -130,7 +131,7 @@ func (x *exchange) checkAgent(name string) error {
 		}
 		known = append(known, a)
 	}
-	f := invalid("/agent", "there is no agent %s", quote(name))
+	f := invalid("/agent", "there is no agent %s", shorten.Quoted(name))
 	if len(known) == 0 {
 		return f.with("give a model tools in its agent section of the configuration")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/runs"
+	"wield/internal/shorten"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -162,7 +163,7 @@ func (x *exchange) followRun() error {
 		after, field = x.query("after"), "after"
 	}
 	if !runs.IsPlace(after) {
-		return invalid(field, "%s is no id of an event", quote(after)).
+		return invalid(field, "%s is no id of an event", shorten.Quoted(after)).
 			with("send the id of the last event that was seen, or none")
 	}
 	var s *stream

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
-	"unicode/utf8"
 
 	"wield/internal/playback"
 	"wield/internal/runs"
+	"wield/internal/shorten"
 	"wield/journal"
 	"wield/tool"
 )
@@ -104,7 +103,7 @@ func (f *Fault) with(fix string) *Fault {
 
 // notFound says that something is not there. Whether it is somebody else's is not told.
 func notFound(what, id string) *Fault {
-	return fault(KindNotFound, "there is no %s %s", what, quote(id)).
+	return fault(KindNotFound, "there is no %s %s", what, shorten.Quoted(id)).
 		with("it was deleted, belongs to another key, or the id is wrong")
 }
 
@@ -159,18 +158,4 @@ func faultOf(err error) *Fault {
 		}
 	}
 	return &Fault{Kind: KindInternal, Message: "the service failed; its log says why", cause: err}
-}
-
-// quote puts what a client sent into a message, cut to a length that can be read.
-func quote(s string) string { return strconv.Quote(shorten(s, 80)) }
-
-// shorten returns the first bytes of a text, to the last whole character.
-func shorten(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
 }

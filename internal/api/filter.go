@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"wield/internal/shorten"
 	"wield/journal"
 )
 
@@ -87,7 +88,7 @@ func (f *Filter) take(s string, at int) (int, error) {
 	fd := findField(name)
 	if fd == nil || !colon {
 		if colon && isFieldName(name) && rest != "" && rest[0] != '/' && rest[0] != ' ' {
-			return 0, wrongFilter(at, "there is no field %s", quote(name)).with("fields are " + fieldNames())
+			return 0, wrongFilter(at, "there is no field %s", shorten.Quoted(name)).with("fields are " + fieldNames())
 		}
 		if not {
 			return 0, wrongFilter(from, "only fields can be left out, not words").
@@ -121,11 +122,12 @@ func (f *Filter) add(t term, value string, at int) error {
 	case t.field.dur:
 		d, err := time.ParseDuration(value)
 		if err != nil {
-			return wrongFilter(at, "%s is no duration", quote(value)).with("write 300ms, 2s, 1m30s")
+			return wrongFilter(at, "%s is no duration", shorten.Quoted(value)).with("write 300ms, 2s, 1m30s")
 		}
 		t.dur = d
 	case t.field.words != nil && !slices.Contains(t.field.words, t.value):
-		return wrongFilter(at, "%s is one of %s, not %s", t.field.name, strings.Join(t.field.words, ", "), quote(value))
+		return wrongFilter(at, "%s is one of %s, not %s", t.field.name, strings.Join(t.field.words, ", "),
+			shorten.Quoted(value))
 	}
 	f.terms = append(f.terms, t)
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"wield/internal/capture"
 	"wield/internal/mask"
+	"wield/internal/shorten"
 	"wield/journal"
 )
 
@@ -160,7 +161,7 @@ func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisec
 func titleOf(s string) string {
 	s = strings.TrimSpace(s)
 	s, _, _ = strings.Cut(s, "\n")
-	return mask.Text(shorten(s, maxTitle))
+	return mask.Text(shorten.Text(s, maxTitle))
 }
 
 // searchRuns returns the runs before a time that the filter asks for. more is the time of the run that was

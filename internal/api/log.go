@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"wield/internal/shorten"
 )
 
 // A Log keeps the last lines of a program's log, for people who look at it over the interface. Handler makes what
@@ -142,7 +144,7 @@ func appendFact(list []Fact, group string, a slog.Attr) []Fact {
 }
 
 // keptText is what is kept of a text.
-func keptText(s string) string { return strings.ToValidUTF8(shorten(s, maxLogText), "\ufffd") }
+func keptText(s string) string { return strings.ToValidUTF8(shorten.Text(s, maxLogText), "\ufffd") }
 
 // logLevels are the names of levels, the lowest first.
 var logLevels = []struct {

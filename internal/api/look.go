@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"wield/internal/capture"
+	"wield/internal/shorten"
 	"wield/tool"
 )
 
@@ -50,7 +51,7 @@ func (x *exchange) exchange() (*capture.Record, error) {
 	}
 	r := ring.Get(x.arg("capture"))
 	if r == nil {
-		return nil, fault(KindNotFound, "no exchange of the id %s is kept", quote(x.arg("capture"))).
+		return nil, fault(KindNotFound, "no exchange of the id %s is kept", shorten.Quoted(x.arg("capture"))).
 			with("only the last ones are")
 	}
 	return r, nil

@@ -9,6 +9,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/profile"
+	"wield/internal/shorten"
 	"wield/schema"
 	"wield/schema/shape"
 )
@@ -124,7 +125,7 @@ func (x *exchange) parse() (any, error) {
 	}
 	repair, ok := dialect.ParseRepair(in.Repair)
 	if !ok && in.Repair != "" {
-		return nil, invalid("/repair", "repair must be off, safe or full, not %s", quote(in.Repair))
+		return nil, invalid("/repair", "repair must be off, safe or full, not %s", shorten.Quoted(in.Repair))
 	}
 	tools, err := parseShapes(in.Tools)
 	if err != nil {
@@ -161,7 +162,7 @@ func parseDialects(in *Parsing) ([]string, error) {
 		case name == "auto" || known:
 			names = append(names, name)
 		default:
-			return nil, invalid("/dialects/"+strconv.Itoa(i), "there is no dialect %s", quote(name)).
+			return nil, invalid("/dialects/"+strconv.Itoa(i), "there is no dialect %s", shorten.Quoted(name)).
 				with("wield dialect list prints them")
 		}
 	}
@@ -193,11 +194,11 @@ func parseShapes(tools []ParseTool) ([]shape.Tool, error) {
 			return nil, invalid(field, "the tool has no name").with(`a tool is {"name": .., "parameters": ..}`)
 		}
 		if len(params) > maxReadSchema {
-			return nil, invalid(field, "the schema of %s has more than %d bytes", quote(name), maxReadSchema)
+			return nil, invalid(field, "the schema of %s has more than %d bytes", shorten.Quoted(name), maxReadSchema)
 		}
 		s, err := schema.Compile(params)
 		if err != nil {
-			return nil, invalid(field, "the schema of %s: %v", quote(name), err)
+			return nil, invalid(field, "the schema of %s: %v", shorten.Quoted(name), err)
 		}
 		shapes = append(shapes, shape.Tool{Name: name, Args: s.Shape()})
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"wield/internal/shorten"
 )
 
 // A route answers the requests of one method at the addresses of one pattern. What it says of itself is what the
@@ -61,11 +63,13 @@ func (p *param) check(value string) error {
 	if p.number {
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || n < p.min || n > p.max {
-			return invalid(p.name, "%s must be a number from %d to %d, not %s", p.name, p.min, p.max, quote(value))
+			return invalid(p.name, "%s must be a number from %d to %d, not %s", p.name, p.min, p.max,
+				shorten.Quoted(value))
 		}
 	}
 	if len(p.words) > 0 && !slices.Contains(p.words, value) {
-		return invalid(p.name, "%s must be one of %s, not %s", p.name, strings.Join(p.words, ", "), quote(value))
+		return invalid(p.name, "%s must be one of %s, not %s", p.name, strings.Join(p.words, ", "),
+			shorten.Quoted(value))
 	}
 	return nil
 }
@@ -164,9 +168,9 @@ func (s *Server) find(method, path string) (*route, []string, *Fault) {
 		}
 	}
 	if len(methods) > 0 {
-		return nil, methods, fault(KindMethod, "%s is not answered here, only %s", quote(method),
+		return nil, methods, fault(KindMethod, "%s is not answered here, only %s", shorten.Quoted(method),
 			strings.Join(methods, ", "))
 	}
-	return nil, nil, fault(KindNotFound, "there is nothing at %s", quote(Prefix+path)).
+	return nil, nil, fault(KindNotFound, "there is nothing at %s", shorten.Quoted(Prefix+path)).
 		with("GET " + Prefix + "/openapi.json says what there is")
 }

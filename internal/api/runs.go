@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/shorten"
 	"wield/journal"
 	"wield/tool"
 )
@@ -369,7 +370,7 @@ func (x *exchange) lastEvent() (int64, error) {
 	}
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || n < 0 {
-		return 0, invalid(field, "%s is no id of an event", quote(id)).
+		return 0, invalid(field, "%s is no id of an event", shorten.Quoted(id)).
 			with("send the id of the last event that was seen, or none")
 	}
 	return n, nil

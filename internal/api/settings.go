@@ -11,6 +11,7 @@ import (
 
 	"wield/chat"
 	"wield/internal/runs"
+	"wield/internal/shorten"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -145,7 +146,8 @@ func (x *exchange) agent(name string) error {
 	if slices.Contains(names, name) {
 		return nil
 	}
-	return invalid("/agent", "there is no agent %s", quote(name)).with("there are " + strings.Join(names, ", "))
+	return invalid("/agent", "there is no agent %s", shorten.Quoted(name)).with("there are " +
+		strings.Join(names, ", "))
 }
 
 // testPolicy answers POST /policy/test.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"wield/internal/shorten"
 	"wield/internal/stats"
 )
 
@@ -189,7 +190,7 @@ func (x *exchange) statsQuery() (stats.Query, error) {
 		}
 		t, err := time.Parse(time.RFC3339, text)
 		if err != nil {
-			return q, invalid(p.name, "%s is no time", quote(text)).with("write it as 2026-03-04T12:00:00Z")
+			return q, invalid(p.name, "%s is no time", shorten.Quoted(text)).with("write it as 2026-03-04T12:00:00Z")
 		}
 		*p.to = t.UTC()
 	}

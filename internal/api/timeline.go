@@ -10,6 +10,7 @@ import (
 	"wield/internal/capture"
 	"wield/internal/mask"
 	"wield/internal/playback"
+	"wield/internal/shorten"
 	"wield/journal"
 	"wield/tool"
 	"wield/tool/policy"
@@ -118,7 +119,7 @@ type TimelineBounce struct {
 }
 
 // cutText returns a text for a timeline.
-func cutText(s string) string { return mask.Text(shorten(s, maxTold)) }
+func cutText(s string) string { return mask.Text(shorten.Text(s, maxTold)) }
 
 // clip returns as much of a text as is told, masked, and whether that is not all.
 func clip(s string, most int) (text string, cut bool) {
@@ -291,7 +292,8 @@ func (x *exchange) readTurn() (any, error) {
 		name = "auto"
 	}
 	if _, ok := dialect.Lookup(name); !ok && name != "auto" {
-		return nil, invalid("dialect", "there is no dialect %s", quote(name)).with("wield dialect list prints them")
+		return nil,
+			invalid("dialect", "there is no dialect %s", shorten.Quoted(name)).with("wield dialect list prints them")
 	}
 	t := r.Turns[n]
 	text := ""

@@ -113,14 +113,6 @@ func Shown(w io.Writer) io.Writer {
 	return &PlainWriter{W: w}
 }
 
-// Shorten returns the first n bytes of a text, to the last whole character.
-func Shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + ".."
-}
-
 // longest is how much of a text is shown in a line.
 const longest = 300
 

@@ -14,6 +14,7 @@ import (
 	"wield/internal/apikey"
 	"wield/internal/capture"
 	"wield/internal/mask"
+	"wield/internal/shorten"
 	"wield/internal/trace"
 )
 
@@ -143,7 +144,7 @@ func (x *exchange) showCapture() *failure {
 	}
 	r := ring.Get(x.arg)
 	if r == nil {
-		return refuse(http.StatusNotFound, chat.ErrNotFound, codeURL, "no exchange of the id "+quote(x.arg)+
+		return refuse(http.StatusNotFound, chat.ErrNotFound, codeURL, "no exchange of the id "+shorten.Quoted(x.arg)+
 			" is kept; "+pathCaptures+" lists those that are")
 	}
 	return x.tell(r)

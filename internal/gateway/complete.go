@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/shorten"
 )
 
 // complete answers POST /v1/chat/completions.
@@ -31,9 +32,9 @@ func (x *exchange) complete(body []byte) *failure {
 }
 
 func overLimit(h *holder, limit string, wait time.Duration) *failure {
-	message := "the key " + quote(h.Name) + " may start " + strconv.Itoa(h.RPM) + " requests a minute"
+	message := "the key " + shorten.Quoted(h.Name) + " may start " + strconv.Itoa(h.RPM) + " requests a minute"
 	if limit == "concurrent" {
-		message = "the key " + quote(h.Name) + " may have " + strconv.Itoa(h.Concurrent) +
+		message = "the key " + shorten.Quoted(h.Name) + " may have " + strconv.Itoa(h.Concurrent) +
 			" requests under way at a time"
 	}
 	f := refuse(http.StatusTooManyRequests, chat.ErrRateLimit, codeRate, message)

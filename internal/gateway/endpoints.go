@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/internal/shorten"
 	"wield/schema/near"
 )
 
@@ -296,7 +297,7 @@ func (g *Gateway) route(x *exchange) *failure {
 		return g.unknownURL(x.r)
 	}
 	f := refuse(http.StatusMethodNotAllowed, chat.ErrBadRequest, codeMethod,
-		quote(x.r.Method)+" is not answered at this URL, only "+methods(found))
+		shorten.Quoted(x.r.Method)+" is not answered at this URL, only "+methods(found))
 	f.allow = methods(found)
 	return f
 }
@@ -304,7 +305,7 @@ func (g *Gateway) route(x *exchange) *failure {
 // unknownURL says that nothing is there, and what the client may have meant.
 func (g *Gateway) unknownURL(r *http.Request) *failure {
 	path := r.URL.Path
-	message := "unknown URL: " + r.Method + " " + quote(path) + "; "
+	message := "unknown URL: " + r.Method + " " + shorten.Quoted(path) + "; "
 	if found, _ := g.routes.at(basePath + path); len(found) > 0 || strings.HasPrefix(path, basePath+basePath+"/") {
 		message += "the client's base URL must end in /v1 and hold it once; "
 	}

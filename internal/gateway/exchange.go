@@ -17,6 +17,7 @@ import (
 	"wield/chat"
 	"wield/internal/capture"
 	"wield/internal/metrics"
+	"wield/internal/shorten"
 )
 
 // An exchange is one request and its answer.
@@ -271,7 +272,7 @@ func (x *exchange) readBody() ([]byte, *failure) {
 	}
 	if enc := x.r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return nil, refuse(http.StatusUnsupportedMediaType, chat.ErrBadRequest, codeEncoding,
-			"the content encoding "+quote(enc)+" is not understood here: send the body as it is")
+			"the content encoding "+shorten.Quoted(enc)+" is not understood here: send the body as it is")
 	}
 	x.rc.SetReadDeadline(time.Now().Add(x.g.opts.BodyTimeout))
 	src := x.r.Body

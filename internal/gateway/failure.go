@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"wield/chat"
 	"wield/internal/mask"
+	"wield/internal/shorten"
 	"wield/schema/near"
 )
 
@@ -123,35 +123,21 @@ func retryAfter(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }
 
-// quote puts what a client sent into a message, cut to a length that can be read.
-func quote(s string) string { return strconv.Quote(clip(s, 80)) }
-
-// clip returns the beginning of a text.
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "..."
-}
-
 // shownPath returns a path for logs, captures and messages: a client may have put anything into it.
 func shownPath(path string) string {
 	const plain, most = 24, 300
 	if len(path) <= plain { // such as /v1/chat/completions: no key fits
 		return path
 	}
-	return mask.Text(clip(path, most))
+	return mask.Text(shorten.Text(path, most))
 }
 
 // unknownModel says that there is no model of this name, and which there are.
 func unknownModel(name string, known []string) *failure {
 	var b strings.Builder
-	b.WriteString("there is no model " + quote(name) + "; ")
+	b.WriteString("there is no model " + shorten.Quoted(name) + "; ")
 	if meant := near.Name(name, known); meant != "" {
-		b.WriteString("did you mean " + quote(meant) + "? ")
+		b.WriteString("did you mean " + shorten.Quoted(meant) + "? ")
 	}
 	b.WriteString(listOf(known))
 	f := refuse(http.StatusNotFound, chat.ErrNotFound, codeModel, b.String())

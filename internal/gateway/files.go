@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/internal/shorten"
 	outgoing "wield/model/exchange"
 	"wield/schema/shape"
 	"wield/wire/jsonbody"
@@ -75,7 +76,7 @@ func (x *exchange) owner() (*Model, *failure) {
 		m, f := x.find(name)
 		if f == nil && !keeps(m) {
 			f = refuse(http.StatusNotFound, chat.ErrNotFound, codeNoRelay,
-				"the backend of the model "+quote(m.Name)+" has no "+shownPath(x.r.URL.Path))
+				"the backend of the model "+shorten.Quoted(m.Name)+" has no "+shownPath(x.r.URL.Path))
 		}
 		return m, f
 	}

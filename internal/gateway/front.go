@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/shorten"
 	"wield/internal/trace"
 	"wield/wire/anthropic"
 	"wield/wire/jsonbody"
@@ -231,7 +232,7 @@ func (x *exchange) prepare(req *chat.Request) *failure {
 					"single_pass, or leave the field out")
 		default:
 			return badField(paramPasses, codePasses, "the only value of "+paramPasses+" is single_pass, not "+
-				quote(mode))
+				shorten.Quoted(mode))
 		}
 	}
 	return nil

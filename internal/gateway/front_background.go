@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/shorten"
 	"wield/journal"
 	"wield/wire/jsonbody"
 	"wield/wire/responses"
@@ -191,7 +192,8 @@ func (x *exchange) abandon(r *record, cause error) *failure {
 	}
 	if j == nil {
 		f := refuse(http.StatusConflict, chat.ErrBadRequest, codeElsewhere,
-			"the response "+quote(r.key.id)+" is made by another process of this service, or was a moment ago; try "+
+			"the response "+shorten.Quoted(r.key.id)+" is made by another process of this service, or was a moment "+
+				"ago; try "+
 				"again")
 		f.err.RetryAfter = jobLease
 		return f
@@ -210,9 +212,11 @@ func (x *exchange) cancelResponse() *failure {
 	}
 	req, err := responses.Restore(r.body)
 	if err != nil || !req.Background {
-		return refuse(http.StatusBadRequest, chat.ErrBadRequest, codeNotBackground, "the response "+quote(x.arg)+
-			" was not made in the background, so that there is nothing to cancel: to end such an answer, close the "+
-			"connection that it comes on")
+		return refuse(http.StatusBadRequest, chat.ErrBadRequest, codeNotBackground,
+			"the response "+shorten.Quoted(x.arg)+
+				" was not made in the background, so that there is nothing to cancel: to end such an answer, close "+
+				"the "+
+				"connection that it comes on")
 	}
 	if r.unfinished() {
 		if f := x.abandon(r, errCancelled); f != nil {
@@ -230,7 +234,7 @@ func (x *exchange) cancelResponse() *failure {
 func (x *exchange) showStream(r *record, j *job, after string) *failure {
 	switch {
 	case j == nil && r.unfinished():
-		return refuse(http.StatusConflict, chat.ErrBadRequest, codeElsewhere, "the response "+quote(r.key.id)+
+		return refuse(http.StatusConflict, chat.ErrBadRequest, codeElsewhere, "the response "+shorten.Quoted(r.key.id)+
 			" is made by another process of this service, or was a moment ago; try again, or leave stream out")
 	case j == nil:
 		return badField("stream", codeFrames,

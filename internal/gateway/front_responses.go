@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/internal/shorten"
 	"wield/prompt"
 	"wield/wire/anthropic"
 	"wield/wire/jsonbody"
@@ -164,7 +165,7 @@ func (k *storedResponse) resume(named bool, left *room) *failure {
 			return k.x.tooLong("previous_response_id")
 		case errors.Is(err, errUnfinished):
 			return badField("previous_response_id", codeUnfinished,
-				"the response "+quote(missing)+" is still being made: ask for it until it is done, or cancel it")
+				"the response "+shorten.Quoted(missing)+" is still being made: ask for it until it is done, or cancel it")
 		case err != nil:
 			return k.x.storeFailure(err)
 		}
@@ -249,7 +250,7 @@ const (
 
 // notKept says that something is not remembered. Whether it ever was is not told, since it may be another key's.
 func notKept(param, code, what, id string) *failure {
-	f := refuse(http.StatusNotFound, chat.ErrNotFound, code, "there is no "+what+" "+quote(id)+
+	f := refuse(http.StatusNotFound, chat.ErrNotFound, code, "there is no "+what+" "+shorten.Quoted(id)+
 		" here: it was not stored, was deleted or forgotten, or belongs to another key; send the items themselves")
 	f.err.Param = param
 	return f
@@ -451,7 +452,7 @@ func (x *exchange) listItems(items []responses.Item) *failure {
 		}
 	}
 	if waiting {
-		return badField("after", jsonbody.CodeInvalidValue, "after: there is no item "+quote(after)+" in this list")
+		return badField("after", jsonbody.CodeInvalidValue, "after: there is no item "+shorten.Quoted(after)+" in this list")
 	}
 	x.body(http.StatusOK, appendPage(nil, page))
 	return nil

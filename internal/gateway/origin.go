@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"wield/internal/shorten"
 )
 
 // checkHost refuses a request that addresses the service by a name which is not its own. That is what a page does whose
@@ -25,7 +27,7 @@ func (g *Gateway) checkHost(r *http.Request) *failure {
 		}
 	}
 	return forbidden("host_not_allowed",
-		"this service is not known as "+quote(r.Host)+": use its IP address or localhost, or list the name under "+
+		"this service is not known as "+shorten.Quoted(r.Host)+": use its IP address or localhost, or list the name under "+
 			"hosts in the configuration")
 }
 
@@ -63,7 +65,7 @@ func (g *Gateway) checkOrigin(w http.ResponseWriter, r *http.Request) *failure {
 	if u, err := url.Parse(origin); err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host) {
 		return nil // a page that this service delivered; checkHost has seen to the name
 	}
-	return originFailure("the origin " + quote(origin))
+	return originFailure("the origin " + shorten.Quoted(origin))
 }
 
 func originFailure(who string) *failure {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"wield/chat"
+	"wield/internal/shorten"
 	"wield/wire/jsonbody"
 	"wield/wire/openai"
 )
@@ -88,7 +89,7 @@ func (x *exchange) completePassive(body []byte) *failure {
 func (x *exchange) logIgnored(list []ignoredResult) {
 	for _, r := range list {
 		x.g.opts.Log.LogAttrs(x.r.Context(), slog.LevelInfo, "a tool result is ignored",
-			slog.String("request", x.id), slog.String("model", x.model), slog.String("tool", quote(r.name)),
+			slog.String("request", x.id), slog.String("model", x.model), slog.String("tool", shorten.Quoted(r.name)),
 			slog.String("why", r.why))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/internal/shorten"
 	outgoing "wield/model/exchange"
 	"wield/schema/shape"
 	"wield/wire/jsonbody"
@@ -47,9 +48,10 @@ func (x *exchange) relay(body []byte) *failure {
 		return f
 	}
 	if !m.relays() {
-		return refuse(http.StatusNotFound, chat.ErrNotFound, codeNoRelay, "the backend of the model "+quote(m.Name)+
-			" has no "+shownPath(x.r.URL.Path)+
-			"; a model of a backend that has it can be used here")
+		return refuse(http.StatusNotFound, chat.ErrNotFound, codeNoRelay,
+			"the backend of the model "+shorten.Quoted(m.Name)+
+				" has no "+shownPath(x.r.URL.Path)+
+				"; a model of a backend that has it can be used here")
 	}
 	if !own {
 		if body, err = sent.rename(m.upstream()); err != nil {

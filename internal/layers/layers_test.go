@@ -103,6 +103,7 @@ var rooms = []room{
 	{path: "agent", floor: 7, modules: toolModules},
 	{path: "wield", floor: 8, modules: toolModules},
 	{path: "internal/apikey", floor: 1, modules: none, only: []string{}},
+	{path: "internal/shorten", floor: 1, modules: none, only: []string{}},
 	{path: "internal/rate", floor: 1, modules: none, only: []string{}},
 	{path: "internal/jinja", floor: 1, modules: none, only: []string{}},
 	{path: "internal/gocache", floor: 1, modules: none, only: []string{}},

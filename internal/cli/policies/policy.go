@@ -14,6 +14,7 @@ import (
 	"wield/chat"
 	"wield/internal/cli"
 	"wield/internal/config"
+	"wield/internal/shorten"
 	"wield/tool/policy"
 )
 
@@ -232,7 +233,7 @@ func explain(w io.Writer, v policy.Verdict) error {
 		if f.Node != "" {
 			fmt.Fprintf(&b, "      node:  %s\n", f.Node)
 		}
-		rule := cli.Shorten(f.Rule, 120)
+		rule := shorten.Text(f.Rule, 120)
 		if f.File != "" {
 			rule = fmt.Sprintf("%s:%d: %s", f.File, f.Line, rule)
 		}

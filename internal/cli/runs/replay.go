@@ -19,6 +19,7 @@ import (
 	"wield/internal/config"
 	"wield/internal/playback"
 	"wield/internal/script"
+	"wield/internal/shorten"
 	"wield/journal"
 	"wield/tool"
 	"wield/tool/policy"
@@ -245,7 +246,7 @@ func onLine(text string) string {
 	if text == "" {
 		return "(none)"
 	}
-	return policy.Visible(cli.Shorten(text, 400))
+	return policy.Visible(shorten.Text(text, 400))
 }
 
 // limits returns the limits of a run of these flags.

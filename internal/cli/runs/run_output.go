@@ -12,6 +12,7 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/internal/cli"
+	"wield/internal/shorten"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -76,11 +77,11 @@ func (t *runText) event(e chat.Event) {
 		}
 	case chat.KindCallEnd:
 		fmt.Fprintf(t.log, "%s %s\n", e.Name,
-			policy.Visible(cli.Shorten(onOneLine(e.Detail.(*chat.Call).Arguments), 200)))
+			policy.Visible(shorten.Text(onOneLine(e.Detail.(*chat.Call).Arguments), 200)))
 	case chat.KindResult:
 		if r := e.Detail.(*chat.Result); r.IsError {
 			m := r.Message()
-			fmt.Fprintf(t.log, "%s: %s\n", e.Name, policy.Visible(cli.Shorten(m.Text(), 400)))
+			fmt.Fprintf(t.log, "%s: %s\n", e.Name, policy.Visible(shorten.Text(m.Text(), 400)))
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"wield/internal/cluster"
 	"wield/internal/compose"
 	"wield/internal/config"
+	"wield/internal/shorten"
 )
 
 // NewClusterCmd returns wield cluster.
@@ -151,7 +152,7 @@ func statusText(s *cluster.Status) string {
 				labels = append(labels, name+"="+w.Labels[name])
 			}
 			row(w.Key+"/"+w.Name, w.ID, w.Version, fmt.Sprintf("%d/%d", w.Busy, w.Concurrent), state,
-				cli.Shorten(strings.Join(labels, ","), 60), cli.Shorten(strings.Join(w.Tools, ","), 60))
+				shorten.Text(strings.Join(labels, ","), 60), shorten.Text(strings.Join(w.Tools, ","), 60))
 		}
 	}) + "\n"
 	if s.Waiting > 0 {

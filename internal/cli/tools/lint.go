@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/internal/cli"
+	"wield/internal/shorten"
 	"wield/schema"
 	"wield/schema/shape"
 	"wield/tool"
@@ -173,7 +173,7 @@ func lintExample(l *linted, report reporter) {
 		return
 	}
 	if found := l.schema.Validate(example); found != nil {
-		report("", "the example %s does not fit the schema: %s", cli.Shorten(example, 80), found[0])
+		report("", "the example %s does not fit the schema: %s", shorten.Text(example, 80), found[0])
 	}
 }
 
