@@ -55,7 +55,7 @@ func New(o Options) *Model {
 		Speaks:     chat.ProtocolAnthropic,
 		Knows:      o.Request.Understands,
 		Asked:      withBetas,
-		Lacks:      []string{"seed", "logprobs", "messages.name", "messages.content.detail"},
+		Lacks:      []string{"seed", "logprobs", "temperature above 1", "messages.name", "messages.content.detail"},
 		Connection: o.Connection,
 	})}
 }

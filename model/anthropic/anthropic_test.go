@@ -72,7 +72,7 @@ func TestTemperature(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, ok := e.Detail.(*chat.NoteDetail); ok && n.Kind == chat.NoteUnsent && n.Path == "temperature=1.7" {
+		if n, ok := e.Detail.(*chat.NoteDetail); ok && n.Kind == chat.NoteUnsent && n.Path == "temperature above 1" {
 			return
 		}
 	}

@@ -3,7 +3,6 @@ package exchange
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"wield/chat"
@@ -26,6 +25,7 @@ var settings = []struct {
 	{"seed", func(r *chat.Request) bool { return r.Seed != nil }},
 	{"logprobs", func(r *chat.Request) bool { return r.LogProbs }},
 	{"temperature", func(r *chat.Request) bool { return r.Temperature != nil }},
+	{"temperature above 1", func(r *chat.Request) bool { return r.Temperature != nil && *r.Temperature > 1 }},
 	{"top_p", func(r *chat.Request) bool { return r.TopP != nil }},
 	{"max_tokens", func(r *chat.Request) bool { return r.MaxTokens > 0 }},
 	{"reasoning_effort", func(r *chat.Request) bool { return r.Effort != "" }},
@@ -88,9 +88,6 @@ func (s *Server) unsent(req *chat.Request) (names []string, more int) {
 		add(name)
 	}
 	s.unsentInside(req, add)
-	if t := req.Temperature; t != nil && *t > 1 && s.o.Speaks == chat.ProtocolAnthropic {
-		add("temperature=" + strconv.FormatFloat(*t, 'g', -1, 64)) // 1 is the highest there
-	}
 	if req.TopLogProbs > 0 && !req.LogProbs && s.o.Speaks != chat.ProtocolResponses {
 		add("top_logprobs")
 	}
