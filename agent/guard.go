@@ -52,8 +52,8 @@ func ordinal(n int) string {
 	return fmt.Sprint(n, suffix)
 }
 
-// markCall returns the mark of a call: its name and its arguments, however they are written.
-func markCall(c *chat.Call) fingerprint {
+// fingerprintCall returns the fingerprint of a call: its name and its arguments, however they are written.
+func fingerprintCall(c *chat.Call) fingerprint {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q ", c.Name)
 	h.Write(plainJSON(c.Arguments))
@@ -76,8 +76,8 @@ func plainJSON(text string) []byte {
 	return b.Bytes()
 }
 
-// markResult returns the mark of a result, without what the guard added to it.
-func markResult(m *chat.Message) fingerprint {
+// fingerprintResult returns the fingerprint of a result, without what the guard added to it.
+func fingerprintResult(m *chat.Message) fingerprint {
 	h := sha256.New()
 	for i := range m.Parts {
 		if p := &m.Parts[i]; i == 0 || !strings.HasPrefix(p.Text, repeated) {

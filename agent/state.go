@@ -80,7 +80,7 @@ func (s *state) addCalls(calls []chat.Call) {
 	for _, c := range calls {
 		s.calls++
 		s.byTool[c.Name]++
-		o := &openCall{call: c, number: s.calls, tool: s.byTool[c.Name], same: 1, mark: markCall(&c)}
+		o := &openCall{call: c, number: s.calls, tool: s.byTool[c.Name], same: 1, mark: fingerprintCall(&c)}
 		if k := s.streaks[o.mark]; k != nil {
 			o.same += k.count
 		}
@@ -123,7 +123,7 @@ func (s *state) count(o *openCall, m *chat.Message) {
 		k = new(streak)
 		s.streaks[o.mark] = k
 	}
-	result := markResult(m)
+	result := fingerprintResult(m)
 	switch {
 	case isBlocked(m):
 		k.count++

@@ -40,11 +40,11 @@ func (x *exchange) listCaptures() (any, error) {
 
 // showCapture answers GET /captures/{capture}.
 func (x *exchange) showCapture() (any, error) {
-	return x.exchange()
+	return x.captured()
 }
 
-// exchange returns the exchange of the path.
-func (x *exchange) exchange() (*capture.Record, error) {
+// captured returns the exchange of the path.
+func (x *exchange) captured() (*capture.Record, error) {
 	ring, err := x.ring()
 	if err != nil {
 		return nil, err

@@ -339,7 +339,7 @@ func (x *exchange) exportScenario() error {
 
 // exchangeTimeline answers GET /captures/{capture}/timeline.
 func (x *exchange) exchangeTimeline() (any, error) {
-	r, err := x.exchange()
+	r, err := x.captured()
 	if err != nil {
 		return nil, err
 	}

@@ -93,14 +93,15 @@ func (s *search) read(dir string) (entries []fs.DirEntry, bare bool) {
 // add notes what is guarded itself, what it is a link to, and what the configuration of a repository names.
 func (s *search) add(path string) {
 	s.found = append(s.found, path)
-	to := s.within(path)
+	to, git := s.within(path), filepath.Base(path) == ".git"
 	switch {
-	case filepath.Base(path) == ".git" && to != "":
+	case to == "" || slices.Contains(s.found, to):
+	case git:
 		s.found = append(s.found, Git(to)...)
-	case to != "" && !slices.Contains(s.found, to):
+	default:
 		s.found = append(s.found, to)
 	}
-	if filepath.Base(path) == ".git" {
+	if git {
 		s.found = append(s.found, named(s.root, path)...)
 	}
 }
