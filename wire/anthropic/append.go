@@ -58,7 +58,7 @@ func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, err
 					"set anthropic-beta in the backend's headers and list " + keyServers + " in its forward"}
 		}
 	}
-	w := requestWriter{b: dst, o: &o}
+	w := requestWriter{b: dst, req: req, o: &o}
 	w.b = append(w.b, `{"model":`...)
 	if o.Model != "" {
 		w.b = shape.AppendQuoted(w.b, o.Model)
@@ -89,6 +89,7 @@ func (o *RequestOptions) maxTokens(req *chat.Request) int {
 
 type requestWriter struct {
 	b    []byte
+	req  *chat.Request
 	o    *RequestOptions
 	open bool // the list under way has an element
 
@@ -564,11 +565,11 @@ func (w *requestWriter) call(c *chat.Call, more []byte) {
 	w.item()
 	w.b = append(w.b, `{"type":"tool_use","id":`...)
 	w.b = shape.AppendQuoted(w.b, serverID(c.ID))
-	name := c.Name
-	if family := familyOf(more); family != "" {
-		name = strings.TrimPrefix(name, memberName(family, ""))
+	if family := familyOf(more); family != "" { // the set need not be declared any more
+		w.str("name", strings.TrimPrefix(c.Name, memberName(family, "")))
+	} else {
+		w.b = appendName(w.b, w.req, c.Name)
 	}
-	w.str("name", name)
 	w.key("input")
 	w.b = appendInput(w.b, c.Arguments)
 	if more != nil {

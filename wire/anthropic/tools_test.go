@@ -121,6 +121,11 @@ func TestToolsets(t *testing.T) {
 			t.Errorf("the server gets %s without %s, %v", out, want, err)
 		}
 	}
+	req.Messages[1].Opaque = nil // as of an answer that was changed on the way
+	if out, err = AppendRequest(nil, req, RequestOptions{}); err != nil ||
+		!strings.Contains(string(out), `"name":"left_click","toolset_name":"computer"`) {
+		t.Errorf("a call that does not say its set reaches the server as %s, %v", out, err)
+	}
 	call := chat.Call{ID: "a", Name: "computer__left_click", Arguments: "{}", Complete: true}
 	r, w := NewResponse(ResponseOptions{ID: "x", Request: req}), NewStreamWriter(ResponseOptions{ID: "x", Request: req})
 	var stream []byte
