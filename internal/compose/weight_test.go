@@ -319,24 +319,12 @@ var dimensions = []struct {
 			}) +
 			fmt.Sprintf(`,"d%d":{"type":"string"}}}`, k))}
 	}},
-	{"patterns", false, func(n int) weight {
-		return weight{said: hi,
-			tools: oneTool(`{"type":"object","properties":{` +
-				list(n, func(i int) string {
-					return fmt.Sprintf(`"p%d":{"type":"string","pattern":"^a%d+$"}`, i, i)
-				}) + `}}`)}
-	}},
+	{"patterns", false, func(n int) weight { return patterns(n, func(i int) string { return fmt.Sprintf("^a%d+$", i) }) }},
 	{"patterns that repeat", false, func(n int) weight {
-		return weight{said: hi, tools: oneTool(`{"type":"object","properties":{` + list(n, func(i int) string {
-			return fmt.Sprintf(`"p%d":{"type":"string","pattern":"^(a{1,30}b{1,30}){1,1}$"}`, i)
-		}) + `}}`)}
+		return patterns(n, func(int) string { return "^(a{1,30}b{1,30}){1,1}$" })
 	}},
 	{"patterns that look back", false, func(n int) weight {
-		return weight{said: hi,
-			tools: oneTool(`{"type":"object","properties":{` +
-				list(n, func(i int) string {
-					return fmt.Sprintf(`"p%d":{"type":"string","pattern":"(?=a%d)b"}`, i, i)
-				}) + `}}`)}
+		return patterns(n, func(i int) string { return fmt.Sprintf("(?=a%d)b", i) })
 	}},
 	{"a long pattern", false, func(n int) weight {
 		return weight{said: hi,
@@ -469,4 +457,11 @@ func rounds(n, k, order int) []saidMessage {
 
 func nested(open, close string, n int) string {
 	return strings.Repeat(open, n) + "{}" + strings.Repeat(close, n)
+}
+
+// patterns offers a tool of n properties, each with a pattern.
+func patterns(n int, pattern func(i int) string) weight {
+	return weight{said: hi, tools: oneTool(`{"type":"object","properties":{` + list(n, func(i int) string {
+		return fmt.Sprintf(`"p%d":{"type":"string","pattern":"%s"}`, i, pattern(i))
+	}) + `}}`)}
 }
