@@ -98,7 +98,7 @@ type Options struct {
 	NoTools  bool           // leave the tools of requests out, as if there were none
 	NamedIDs bool           // ids of calls begin with the tool's name: NAME__ and 24 hexadecimal digits
 	Passive  bool           // read strict tool_request messages and nothing else; nothing is checked or bounced
-	Prompt   prompt.Options // Dialect (if empty), Prefix, MaxCalls and Cache are filled in
+	Prompt   prompt.Options // Dialect (if empty), Prefix, MaxCalls, Cache and Schemas are filled in
 	Schemas  *schema.Cache  // nil: the Bridge has its own
 	Template Template       // for ModeTemplate
 	Log      *slog.Logger   // gets a warning of every tool whose schema cannot be applied in full; nil: none
@@ -165,6 +165,7 @@ func New(m chat.Model, o Options) *Bridge {
 	if o.Schemas == nil {
 		o.Schemas = new(schema.Cache)
 	}
+	o.Prompt.Schemas = o.Schemas
 	if o.Decode.Cache == nil {
 		o.Decode.Cache = new(dialect.Cache)
 	}

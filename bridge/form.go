@@ -46,7 +46,7 @@ func (r *run) prepareForm() error {
 	s, err := r.o.Schemas.Compile(f.Schema)
 	if err != nil {
 		var skipped []string
-		if s, skipped = r.withoutPatterns(f.Schema, err); s == nil {
+		if s, skipped = withoutPatterns(f.Schema, err); s == nil {
 			return r.formatError(err)
 		}
 		if r.o.Log != nil {
@@ -62,25 +62,14 @@ func (r *run) prepareForm() error {
 			}
 		}
 	}
-	r.form.schema, r.form.shape = s, schema.ShapeOf(f.Schema)
+	r.form.schema, r.form.shape = s, r.o.Schemas.Shape(f.Schema)
 	return nil
 }
 
 // formatError says what is wrong with the schema of the form, and where.
 func (r *run) formatError(err error) error {
-	var places []string
-	for _, e := range problems(err) {
-		where := "the schema"
-		if e.Pointer != "" {
-			where += " at " + e.Pointer
-		}
-		places = append(places, where+": "+e.Message)
-	}
-	if len(places) == 0 {
-		places = []string{err.Error()}
-	}
 	return &chat.Error{Kind: chat.ErrBadRequest, Code: codeInvalidFormat, Param: "response_format", Cause: err,
-		Message: "the form that is asked for holds no JSON Schema: " + strings.Join(places, "; ")}
+		Message: "the form that is asked for holds no JSON Schema: " + listProblems("the schema", err)}
 }
 
 // formed returns req with the form that the backend is held to, and tells the model of the client's form

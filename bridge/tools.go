@@ -78,6 +78,9 @@ func valuesIn(text []byte) (n int) {
 // short they are written.
 const maxPatterns = 200_000
 
+// maxName limits the name of a tool, in bytes: instructions repeat it. Protocols take no more than 128.
+const maxName = 1024
+
 // codeInvalidSchema is the [chat.Error] code for a tool whose parameters are no JSON Schema.
 const codeInvalidSchema = "invalid_function_parameters"
 
@@ -130,6 +133,10 @@ func (r *run) offered() ([]tool, error) {
 		if err := r.ctx.Err(); err != nil {
 			return nil, err // schemas can be large, and nobody waits any more
 		}
+		if len(t.Name) > maxName {
+			return nil, &chat.Error{Kind: chat.ErrBadRequest, Param: "tools", Message: fmt.Sprintf(
+				"the name of a tool, %.40s..., has %d bytes, more than the %d that are taken", t.Name, len(t.Name), maxName)}
+		}
 		s, err := r.o.Schemas.Compile(t.Parameters)
 		if patterns += s.Patterns(); patterns > maxPatterns {
 			return nil, &chat.Error{Kind: chat.ErrBadRequest, Code: codeInvalidSchema, Param: "tools",
@@ -176,7 +183,7 @@ func (x *relaxed) tool(r *run, t *chat.Tool, err error) (tool, error) {
 		r.noteOpen(t.Name, known.open)
 		return known.tool, nil
 	}
-	s, skipped := r.withoutPatterns(t.Parameters, err)
+	s, skipped := withoutPatterns(t.Parameters, err)
 	if s == nil {
 		return tool{}, err
 	}
@@ -190,7 +197,7 @@ func (x *relaxed) tool(r *run, t *chat.Tool, err error) (tool, error) {
 	}
 	open := slices.DeleteFunc(skipped, func(place string) bool { return !strings.HasSuffix(place, refEnd) })
 	r.noteOpen(t.Name, open)
-	made := tool{name: t.Name, schema: s, shape: schema.ShapeOf(t.Parameters)}
+	made := tool{name: t.Name, schema: s, shape: r.o.Schemas.Shape(t.Parameters)}
 	x.tools[string(t.Parameters)] = relaxedTool{made, open}
 	return made, nil
 }
@@ -217,19 +224,31 @@ func (r *run) schemaError(name string, err error) error {
 			break
 		}
 	}
-	var places []string
-	for _, e := range problems(err) {
-		where := param
-		if e.Pointer != "" {
-			where += " at " + e.Pointer
-		}
-		places = append(places, where+": "+e.Message)
-	}
-	if len(places) == 0 {
-		places = []string{param + ": " + err.Error()}
-	}
 	return &chat.Error{Kind: chat.ErrBadRequest, Code: codeInvalidSchema, Param: param, Cause: err,
-		Message: fmt.Sprintf("the parameters of the tool %q are no JSON Schema: %s", name, strings.Join(places, "; "))}
+		Message: fmt.Sprintf("the parameters of the tool %q are no JSON Schema: %s", name, listProblems(param, err))}
+}
+
+// maxPlaces limits the problems of a schema that an error lists.
+const maxPlaces = 16
+
+// listProblems lists what is wrong with the schema of where.
+func listProblems(where string, err error) string {
+	found := problems(err)
+	if len(found) == 0 {
+		return where + ": " + err.Error()
+	}
+	var places []string
+	for _, e := range found[:min(len(found), maxPlaces)] {
+		at := where
+		if e.Pointer != "" {
+			at += " at " + e.Pointer
+		}
+		places = append(places, at+": "+e.Message)
+	}
+	if len(found) > maxPlaces {
+		places = append(places, "and more")
+	}
+	return strings.Join(places, "; ")
 }
 
 // problems returns what err, of package schema, lists; nil if it is anything else.
@@ -250,38 +269,33 @@ func problems(err error) []*schema.Error {
 	return list
 }
 
-// maxPasses limits how often withoutPatterns looks at a schema, since one error lists only so many problems.
-const maxPasses = 8
-
 // withoutPatterns compiles a schema without its patterns that need backtracking, if these are all that is
-// wrong with it. They are good schemas that other implementations accept, and refusing the request would help
-// nobody. It returns the places of the patterns, and a nil schema if something else is wrong.
-func (r *run) withoutPatterns(raw json.RawMessage, err error) (*schema.Schema, []string) {
+// wrong with it, and if err lists all of them. They are good schemas that other implementations accept, and refusing
+// the request would help nobody. It returns the places of the patterns, and a nil schema if something else is wrong.
+func withoutPatterns(raw json.RawMessage, err error) (*schema.Schema, []string) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var root any
-	if d.Decode(&root) != nil {
+	found := problems(err)
+	if len(found) == 0 || d.Decode(&root) != nil {
 		return nil, nil
 	}
 	var skipped []string
-	for range maxPasses {
-		found := problems(err)
-		for _, e := range found {
-			if !dropPattern(root, e.Pointer) {
-				return nil, nil
-			}
-			skipped = append(skipped, e.Pointer)
-		}
-		rest, merr := json.Marshal(root)
-		if len(found) == 0 || merr != nil {
+	for _, e := range found {
+		if !dropPattern(root, e.Pointer) {
 			return nil, nil
 		}
-		var s *schema.Schema
-		if s, err = r.o.Schemas.Compile(rest); err == nil {
-			return s, skipped
-		}
+		skipped = append(skipped, e.Pointer)
 	}
-	return nil, nil
+	rest, err := json.Marshal(root)
+	if err != nil {
+		return nil, nil
+	}
+	s, err := schema.Compile(rest)
+	if err != nil {
+		return nil, nil
+	}
+	return s, skipped
 }
 
 // dropPattern removes the keyword pattern that pointer leads to, or the row of patternProperties, and reports

@@ -137,11 +137,13 @@ func (o *Options) mask(body []byte) []byte {
 	if o.Mask == nil {
 		return body
 	}
-	if clean := []byte(o.Mask(string(body))); !bytes.Equal(clean, body) {
-		if _, err := DecodeRecord(clean); err != nil {
+	text := string(body)
+	if clean := o.Mask(text); clean != text {
+		masked := []byte(clean)
+		if _, err := DecodeRecord(masked); err != nil {
 			return o.maskStrings(body, false)
 		}
-		body = clean
+		body = masked
 	}
 	return o.maskStrings(body, true)
 }

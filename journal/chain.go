@@ -54,7 +54,7 @@ func link(before, leaf Hash) Hash {
 
 // leaf hashes what an entry says. Lengths stand before the parts, so that no two entries are written alike.
 func (e *Entry) leaf() Hash {
-	b := make([]byte, 0, len(e.Body)+256)
+	b := make([]byte, 0, 256)
 	part := func(s string) { b = append(binary.BigEndian.AppendUint64(b, uint64(len(s))), s...) }
 	part(string(e.Seal.Salt))
 	b = binary.BigEndian.AppendUint64(b, uint64(e.Position))
@@ -62,8 +62,11 @@ func (e *Entry) leaf() Hash {
 	b = binary.BigEndian.AppendUint64(b, uint64(e.Seq))
 	part(e.Session)
 	b = binary.BigEndian.AppendUint64(b, uint64(e.At.UnixMicro()))
-	part(string(e.Body))
-	return sha256.Sum256(b)
+	b = binary.BigEndian.AppendUint64(b, uint64(len(e.Body)))
+	h := sha256.New()
+	h.Write(b)
+	h.Write(e.Body)
+	return Hash(h.Sum(b[:0]))
 }
 
 // A Report holds the findings of Verify.

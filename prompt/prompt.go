@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/schema"
 )
 
 // Inject says where instructions go.
@@ -47,13 +48,14 @@ type Options struct {
 	Template  string // of all instructions; "": the built-in one
 	// of the rules for tools; "": those of the dialect. Definitions follow where it does not name {{tools}}
 	ForTools      string
-	ForToolBounce string    // text that corrects a call through the wrong channel, see [Options.Bounce]
-	Fallback      string    // instructions for requests that have none of their own
-	InjectInto    Inject    // where the instructions go; "": InjectSystem
-	Replace       []Pattern // changes to the client's own instructions, in order
-	Alternate     bool      // merge neighbours so that user and assistant alternate strictly
-	DropOrphans   bool      // leave out orphans; otherwise they are shown like any result
-	Cache         *Cache    // of tool blocks; may be nil
+	ForToolBounce string        // text that corrects a call through the wrong channel, see [Options.Bounce]
+	Fallback      string        // instructions for requests that have none of their own
+	InjectInto    Inject        // where the instructions go; "": InjectSystem
+	Replace       []Pattern     // changes to the client's own instructions, in order
+	Alternate     bool          // merge neighbours so that user and assistant alternate strictly
+	DropOrphans   bool          // leave out orphans; otherwise they are shown like any result
+	Cache         *Cache        // of tool blocks; may be nil
+	Schemas       *schema.Cache // may be nil
 }
 
 // Render returns req as a request for a model that takes nothing but text. req is not changed; what needs no change is

@@ -197,10 +197,10 @@ func (r *ruleSet) text(o *Options, d variant, tools []chat.Tool, definitions str
 			"query does not mention.")
 	case r.dialect == protocolDialect:
 		parts = append(parts, protocolFormat+r.format(d), "IMPORTANT RULES:\n"+numbered(d, r.protocolRules(o)),
-			"EXAMPLES:\n"+r.examples(d, tools))
+			"EXAMPLES:\n"+r.examples(o.Schemas, d, tools))
 	default:
 		parts = append(parts, "TOOL CALLING PROTOCOL:\nWhen you need to use a tool, respond in the EXACT format of "+
-			"this example:\n\n"+r.examples(d, tools),
+			"this example:\n\n"+r.examples(o.Schemas, d, tools),
 			"RULES:\n"+numbered(d, r.rules(o)))
 	}
 	parts = append(parts, r.tail)
@@ -318,8 +318,8 @@ func (r *ruleSet) ownExamples(d variant, tools []chat.Tool) string {
 }
 
 // examples shows one round with a tool that is on offer, so that no example teaches a name that does not exist.
-func (r *ruleSet) examples(d variant, tools []chat.Tool) string {
-	e := exampleOf(tools, r.own)
+func (r *ruleSet) examples(schemas *schema.Cache, d variant, tools []chat.Tool) string {
+	e := exampleOf(schemas, tools, r.own)
 	text, err := d.AppendCalls(nil, []chat.Call{e.call})
 	if err != nil { // the name cannot be written in this dialect
 		fence, _ := variantOf("json-fence")
@@ -352,12 +352,12 @@ type example struct {
 // exampleOf makes an example: that of the Tool Calling Protocol if its tool is among those offered, else one
 // of the first tool's that has parameters, with a value for each required one, or that of its description if own says
 // so.
-func exampleOf(tools []chat.Tool, own bool) example {
+func exampleOf(schemas *schema.Cache, tools []chat.Tool, own bool) example {
 	for i := range tools {
 		if tools[i].Name != "read_file" {
 			continue
 		}
-		s := schema.ShapeOf(tools[i].Parameters)
+		s := schemas.Shape(tools[i].Parameters)
 		if p, ok := s.Prop("path"); ok && p.Type().Any(shape.String) && !requires(s, "path") {
 			return example{
 				ask: `"What's in package.json?"`,
@@ -371,15 +371,15 @@ func exampleOf(tools []chat.Tool, own bool) example {
 	}
 	t := &tools[0]
 	for i := range tools { // one without parameters would not show how arguments are written
-		if s := schema.ShapeOf(tools[i].Parameters); s != nil && len(s.Props) > 0 {
+		if s := schemas.Shape(tools[i].Parameters); s != nil && len(s.Props) > 0 {
 			t = &tools[i]
 			break
 		}
 	}
 	_, written, has := ownExample(t)
-	arguments := sampleOf(t.Parameters)
+	arguments := sampleOf(schemas, t.Parameters)
 	if arguments == "" {
-		arguments = exampleValue(schema.ShapeOf(t.Parameters), 0)
+		arguments = exampleValue(schemas.Shape(t.Parameters), 0)
 		own = own || has // what its author wrote is nearer
 	}
 	if has && own {

@@ -48,14 +48,14 @@ var formats = map[string]string{
 const sampleDepth = 6
 
 // sampleOf returns arguments that fit a schema; "" if none are found.
-func sampleOf(parameters json.RawMessage) string {
+func sampleOf(schemas *schema.Cache, parameters json.RawMessage) string {
 	text := sample(parameters, 0)
 	if text == "{}" { // one argument shows how they are written
-		if name := cheapest(parameters); name != "" {
+		if name := cheapest(schemas, parameters); name != "" {
 			text = sample(requiring(parameters, name), 0)
 		}
 	}
-	s, err := schema.Compile(parameters)
+	s, err := schemas.Compile(parameters)
 	if err != nil || !strings.HasPrefix(text, "{") || len(s.Validate(text)) > 0 {
 		return ""
 	}
@@ -67,9 +67,9 @@ func sampleOf(parameters json.RawMessage) string {
 const maxPattern = 100
 
 // cheapest returns the first property without a long pattern; "" if there is none.
-func cheapest(parameters json.RawMessage) string {
+func cheapest(schemas *schema.Cache, parameters json.RawMessage) string {
 	var s sampled
-	shown := schema.ShapeOf(parameters)
+	shown := schemas.Shape(parameters)
 	if shown == nil || json.Unmarshal(parameters, &s) != nil {
 		return ""
 	}

@@ -30,7 +30,7 @@ func TestSample(t *testing.T) {
 		`{"type":"object","properties":{"l":{"type":"array","minItems":2,"uniqueItems":true,"items":{"enum":["a","b"]}}},"required":["l"]}`:       `{"l": ["a", "b"]}`,
 		`{"type":"object","properties":{"s":{"type":"string","pattern":"^[0-9]{4}$","examples":["1234"]}},"required":["s"]}`:                      `{"s": "1234"}`,
 	} {
-		got := sampleOf([]byte(parameters))
+		got := sampleOf(nil, []byte(parameters))
 		if got != want {
 			t.Errorf("%s: %s; want %s", parameters, got, want)
 		}

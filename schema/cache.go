@@ -5,13 +5,16 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"sync"
+
+	"wield/schema/shape"
 )
 
 // Bounds of a Cache.
 const (
 	maxCached      = 512
-	maxCachedBytes = 16 << 20 // of schema text, and of compiled patterns
-	patternBytes   = 64       // of an instruction of a pattern
+	maxCachedBytes = 32 << 20
+	tokenBytes     = 200 // of a token of the text, and of what is made of it
+	patternBytes   = 64  // of an instruction of a pattern
 )
 
 // A Cache keeps compiled schemas by the hash of their text, the errors of those that do not compile too, and
@@ -35,23 +38,40 @@ type cached struct {
 // Compile returns the schema compiled from raw as Compile does, from the cache if it is there. One text is
 // compiled once, even when several goroutines ask for it at the same time. A nil Cache compiles every time.
 func (c *Cache) Compile(raw json.RawMessage) (*Schema, error) {
+	s, err := c.compile(raw)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Shape returns the shape of the schema in raw as ShapeOf does, from the cache if it is there.
+func (c *Cache) Shape(raw json.RawMessage) *shape.Shape {
+	s, _ := c.compile(raw)
+	return s.Shape()
+}
+
+func (c *Cache) compile(raw json.RawMessage) (*Schema, error) {
 	if c == nil {
-		return Compile(raw)
+		return compile(string(raw))
 	}
 	e := c.entry(raw)
 	e.once.Do(func() {
-		e.schema, e.err = Compile(raw)
+		e.schema, e.err = compile(string(raw))
 		c.weigh(e)
 	})
 	return e.schema, e.err
 }
 
-// weigh adds what the patterns of a schema take, which is known when it is compiled.
+// weigh adds what a schema takes, which is known when it is compiled.
 func (c *Cache) weigh(e *cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if el := c.entries[e.key]; el != nil && el.Value.(*cached) == e {
 		more := patternBytes * e.schema.Patterns()
+		if e.schema.tape != nil {
+			more += tokenBytes * len(e.schema.tape.tokens)
+		}
 		e.size += more
 		c.bytes += more
 		c.forget()

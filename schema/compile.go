@@ -15,7 +15,7 @@ const (
 	maxSchemaDepth = 256
 	maxSchemaCost  = 20_000 // subschemas that look at one and the same value
 	maxPatterns    = 50_000 // instructions of the patterns, see patternSize
-	maxProblems    = 16     // that one error lists
+	maxProblems    = 128    // that one error lists
 )
 
 // draft is a version of JSON Schema.

@@ -196,18 +196,22 @@ func (c *compiler) placeOf(target int) *place {
 
 // regexp compiles a pattern of ECMA-262.
 func (c *compiler) regexp(pattern string, at *place) *regexp.Regexp {
+	if c.patterns > maxPatterns {
+		return nil // it was said
+	}
 	translated := translatePattern(pattern)
-	if parsed, err := syntax.Parse(translated, syntax.Perl); err == nil {
-		if c.patterns > maxPatterns {
-			return nil // it was said
-		}
-		if c.patterns += patternBase + patternSize(parsed); c.patterns > maxPatterns {
-			c.fail(at, "the patterns of the schema are too large together: shorten them, or repeat less in them, as "+
-				"in {1,1000}")
-			return nil
-		}
+	if len(translated) > maxPatterns { // to parse it takes as long as its program
+		c.patterns = len(translated)
+	} else if parsed, err := syntax.Parse(translated, syntax.Perl); err == nil {
+		c.patterns += patternBase + patternSize(parsed)
+	}
+	if c.patterns > maxPatterns {
+		c.fail(at, "the patterns of the schema are too large together: shorten them, or repeat less in them, as in "+
+			"{1,1000}")
+		return nil
 	}
 	re, err := regexp.Compile(translated)
+	pattern = preview(pattern)
 	if err == nil {
 		return re
 	}
@@ -217,14 +221,14 @@ func (c *compiler) regexp(pattern string, at *place) *regexp.Regexp {
 		case syntax.ErrInvalidPerlOp, syntax.ErrMissingRepeatArgument:
 			if strings.Contains(serr.Expr, "(?") {
 				c.fail(at, "the pattern %q uses %q; patterns are matched in linear time, without looking around: say "+
-					"it with not, allOf or another pattern", pattern, serr.Expr)
+					"it with not, allOf or another pattern", pattern, preview(serr.Expr))
 				return nil
 			}
 		case syntax.ErrInvalidEscape:
-			c.fail(at, "the pattern %q uses %q, which patterns here do not have", pattern, serr.Expr)
+			c.fail(at, "the pattern %q uses %q, which patterns here do not have", pattern, preview(serr.Expr))
 			return nil
 		}
-		c.fail(at, "the pattern %q is no regular expression: %s: %s", pattern, serr.Code, serr.Expr)
+		c.fail(at, "the pattern %q is no regular expression: %s: %s", pattern, serr.Code, preview(serr.Expr))
 		return nil
 	}
 	c.fail(at, "the pattern %q cannot be used: %v", pattern, err)

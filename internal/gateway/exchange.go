@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -373,7 +374,7 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 		case err != nil:
 			return b, err
 		case len(b) == cap(b):
-			b = append(b, 0)[:len(b)]
+			b = slices.Grow(b, max(len(b), 1)) // twice as much: append would copy a large body far more often
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Masked stands in the place of a secret.
@@ -46,15 +45,15 @@ func services(names ...string) (marks []string) {
 	return marks
 }
 
-// find appends where matches of the rule stand in text. lower is the text in lower case, made when it is first wanted.
-func (r *secretForm) find(all []Span, text string, lower func() string) []Span {
-	in := text
+// find appends where matches of the rule stand in text.
+func (r *secretForm) find(all []Span, text string) []Span {
+	index := strings.Index
 	if r.fold {
-		in = lower()
+		index = indexFold
 	}
 	for _, mark := range r.marks {
 		for at := 0; ; {
-			i := strings.Index(in[at:], mark)
+			i := index(text[at:], mark)
 			if i < 0 {
 				break
 			}
@@ -70,6 +69,16 @@ func (r *secretForm) find(all []Span, text string, lower func() string) []Span {
 		}
 	}
 	return all
+}
+
+// indexFold returns where the first mark stands in text, in upper or lower case, or -1. The mark is in lower case.
+func indexFold(text, mark string) int {
+	for i := 0; i+len(mark) <= len(text); i++ {
+		if text[i]|0x20 == mark[0] && strings.EqualFold(text[i:i+len(mark)], mark) {
+			return i
+		}
+	}
+	return -1
 }
 
 func isWord(c byte) bool {
@@ -89,11 +98,22 @@ func spelled(first []string, second string) (names []string) {
 	return names
 }
 
+// secretEndings are the secretNames by their last letter.
+var secretEndings = func() (by [256][]string) {
+	for _, n := range secretNames {
+		last := n[len(n)-1]
+		by[last] = append(by[last], n)
+	}
+	return by
+}()
+
 // isSecret reports whether a key ends like the name of a secret.
 func isSecret(key string) bool {
-	key = lowered(key)
-	for _, n := range secretNames {
-		if strings.HasSuffix(key, n) {
+	if key == "" {
+		return false
+	}
+	for _, n := range secretEndings[key[len(key)-1]|0x20] {
+		if len(key) >= len(n) && strings.EqualFold(key[len(key)-len(n):], n) {
 			return true
 		}
 	}
@@ -143,26 +163,14 @@ const (
 	longestSpace = 1 << 10 // between a key and its colon
 )
 
-// lowered returns text with its ASCII letters in lower case, byte for byte.
-func lowered(text string) string {
-	b := []byte(text)
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			b[i] = c | 0x20
-		}
-	}
-	return string(b)
-}
-
 // A Span is a part of a text, in bytes.
 type Span struct{ At, End int }
 
 // Find returns where secrets stand in text, in order. None overlaps another.
 func Find(text string) []Span {
-	lower := sync.OnceValue(func() string { return lowered(text) })
 	all := named(nil, text)
 	for i := range rules {
-		all = rules[i].find(all, text, lower)
+		all = rules[i].find(all, text)
 	}
 	return Join(all)
 }

@@ -1,10 +1,18 @@
 package jsonbody
 
-import "strings"
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
 
 // AppendCompact appends JSON without the line breaks between its tokens, which would end a line of a frame. Line breaks
 // inside strings are escaped anyway.
 func AppendCompact(dst, raw []byte) []byte {
+	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
+		return append(dst, raw...)
+	}
+	dst = slices.Grow(dst, len(raw))
 	for _, c := range raw {
 		if c != '\n' && c != '\r' {
 			dst = append(dst, c)

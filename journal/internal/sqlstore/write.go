@@ -138,22 +138,22 @@ func atOnce(rows []journal.Row) int {
 
 // insert adds rows at the end of the journal, in one statement: to parse and send one for each takes most of the time.
 func (tx *transaction) insert(h *head, rows []journal.Row) error {
-	var values []string
-	var args []any
+	const columns = 11
+	args := make([]any, 0, columns*len(rows))
 	for i := range rows {
 		row := &rows[i]
 		e := journal.Entry{Position: tx.position + 1, Stream: h.Stream, Seq: h.Seq + 1, Session: h.Session, At: tx.now,
 			Body: row.Body}
 		journal.SealEntry(&e, tx.hash)
 		call := sql.NullString{String: row.Call, Valid: row.Call != ""}
-		values = append(values, `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 		args = append(args, e.Position, e.Stream, e.Seq, e.Session, string(row.Kind), call, e.At.UnixMicro(), e.Body,
 			e.Seal.Salt, e.Seal.Leaf[:], e.Seal.Hash[:])
 		tx.position, tx.hash = e.Position, e.Seal.Hash
 		h.Seq, h.Last, h.Bytes = e.Seq, e.Position, h.Bytes+int64(len(row.Body))
 	}
+	one := ", (?" + strings.Repeat(", ?", columns-1) + ")"
 	return tx.exec(`INSERT INTO {entries}(position, stream, seq, session, kind, call, at, body, salt, leaf, hash) VALUES `+
-		strings.Join(values, ", "), args...)
+		strings.Repeat(one, len(rows))[len(", "):], args...)
 }
 
 func (h *head) lease() journal.Lease {
