@@ -11,7 +11,6 @@ type Collector struct {
 	Calls    []chat.Call // complete ones and, with Complete false, one that the text ended in
 	Rejected []chat.RejectedDetail
 	Notes    []chat.NoteDetail
-	Traces   []chat.CandidateDetail
 	Overrun  *chat.OverrunDetail // the model went on past the end of its turn
 
 	content, reasoning strings.Builder
@@ -35,8 +34,6 @@ func (c *Collector) Add(e chat.Event) {
 	case chat.KindNote:
 		c.twice = c.twice || e.Detail.(*chat.NoteDetail).Kind == chat.NoteDuplicateKey
 		c.Notes = append(c.Notes, *e.Detail.(*chat.NoteDetail))
-	case chat.KindCandidate:
-		c.Traces = append(c.Traces, *e.Detail.(*chat.CandidateDetail))
 	}
 }
 

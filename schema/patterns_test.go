@@ -53,3 +53,35 @@ func TestCacheWeighsPatterns(t *testing.T) {
 		t.Errorf("%d schemas are kept", n)
 	}
 }
+
+// TestLibraryCost: what takes quadratic time is bounded, and what schemas really have is not refused.
+func TestLibraryCost(t *testing.T) {
+	for name, doc := range map[string]func(n int) string{
+		"ids": func(n int) string {
+			return `{"$id":"x:/root","$defs":{` + joinN(n, `"d%d":{"$id":"d%[1]d","type":"string"}`) + `},"properties":{` +
+				joinN(n, `"p%d":{"$ref":"d%[1]d"}`) + `}}`
+		},
+		"dynamic references": func(n int) string {
+			return `{"$dynamicAnchor":"a","properties":{` + joinN(n, `"p%d":{"$dynamicRef":"#a"}`) + `}}`
+		},
+		"unevaluated properties": func(n int) string {
+			return `{"unevaluatedProperties":false,"allOf":[` +
+				joinN(n, `{"if":{"required":["a%d"]},"then":{"properties":{"b%[1]d":{}}}}`) + `]}`
+		},
+	} {
+		if _, err := Compile([]byte(doc(50))); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := Compile([]byte(doc(4000))); err == nil || !strings.Contains(err.Error(), "too large for one with") {
+			t.Errorf("%s, 4 000 of them: %v", name, err)
+		}
+	}
+}
+
+func joinN(n int, format string) string {
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = fmt.Sprintf(format, i)
+	}
+	return strings.Join(parts, ",")
+}

@@ -13,8 +13,8 @@ type Schema struct {
 	patterns int // their size
 }
 
-// Patterns returns the size of the schema's compiled patterns, in instructions: what they
-// cost in memory is in proportion to it.
+// Patterns returns the size of the schema's compiled patterns, in instructions: what they cost in memory is in
+// proportion to it. A schema with keywords that take more than linear time is charged for them in the same unit.
 func (s *Schema) Patterns() int {
 	if s == nil {
 		return 0

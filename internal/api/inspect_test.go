@@ -119,6 +119,15 @@ func TestParseChunks(t *testing.T) {
 	}
 }
 
+// TestParseOfMarkers: a text of nothing but beginnings of calls lists some of them, and counts the others.
+func TestParseOfMarkers(t *testing.T) {
+	s := newService(t)
+	r := s.parse(`{"tools":` + weather + `,"text":"` + strings.Repeat("[[", 20_000) + `"}`).Readings[0]
+	if n := len(r.Candidates); n != maxReadEvents || r.Unlisted == 0 {
+		t.Errorf("%d candidates are listed, %d are not", n, r.Unlisted)
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	s := newService(t)
 	many := strings.Repeat(`{"name":"x"},`, maxReadTools+1)

@@ -18,10 +18,12 @@ import (
 const (
 	maxReadText   = 1 << 20   // bytes of one text
 	maxReadAll    = 8 << 20   // bytes of all readings of one request together
-	maxReadEvents = 5_000     // events of one reading: pieces grow until there are no more
+	maxReadEvents = 5_000     // events of one reading: pieces grow until there are no more; and candidates
+	maxReadPiece  = 64 << 10  // bytes of a piece where none is asked for
 	maxReadTools  = 256       // tools
 	maxDialects   = 100       // readings
 	maxReadSchema = 256 << 10 // bytes of one schema
+	maxPatterns   = 200_000   // of all schemas, see [schema.Schema.Patterns]
 )
 
 // A Parsing asks how texts of models are read.
@@ -34,7 +36,7 @@ type Parsing struct {
 	Prefix   string      `json:"prefix,omitempty" jsonschema:"what stands in front of the names of tools in the text"`
 	Repair   string      `json:"repair,omitempty" jsonschema:"off, safe or full, which it is if it is left out"`
 	Open     bool        `json:"starts_in_reasoning,omitempty" jsonschema:"the text begins in reasoning"`
-	Chunk    int         `json:"chunk,omitempty" jsonschema:"bytes of a piece; 0: the whole text at once"`
+	Chunk    int         `json:"chunk,omitempty" jsonschema:"bytes of a piece; 0: the whole text at once, if it is not longer than 64 KiB"`
 }
 
 // A ParseTool is a tool in the form of the OpenAI protocol, or with its parts beside its name.
@@ -71,6 +73,7 @@ type Reading struct {
 	Notes      []chat.NoteDetail     `json:"notes"`
 	Overrun    *chat.OverrunDetail   `json:"overrun,omitempty" jsonschema:"the model went on past the end of its turn: where, and at which marker"`
 	Candidates []Candidate           `json:"candidates" jsonschema:"places where a call could have begun, and what became of them"`
+	Unlisted   int                   `json:"unlisted,omitempty" jsonschema:"how many candidates there are beyond those"`
 	Events     []ParsedEvent         `json:"events"`
 }
 
@@ -181,6 +184,7 @@ func parseShapes(tools []ParseTool) ([]shape.Tool, error) {
 		return nil, invalid("/tools", "at most %d tools are looked at", maxReadTools)
 	}
 	shapes := make([]shape.Tool, 0, len(tools))
+	patterns := 0
 	for i, t := range tools {
 		field := "/tools/" + strconv.Itoa(i)
 		name, params := t.Name, t.Parameters
@@ -199,6 +203,9 @@ func parseShapes(tools []ParseTool) ([]shape.Tool, error) {
 		s, err := schema.Compile(params)
 		if err != nil {
 			return nil, invalid(field, "the schema of %s: %v", shorten.Quoted(name), err)
+		}
+		if patterns += s.Patterns(); patterns > maxPatterns {
+			return nil, invalid("/tools", "the patterns of the schemas are too large together")
 		}
 		shapes = append(shapes, shape.Tool{Name: name, Args: s.Shape()})
 	}
@@ -233,13 +240,17 @@ func read(ctx context.Context, text string, o dialect.Options, chunk int) (Readi
 		return r, err
 	}
 	if chunk <= 0 {
-		chunk = len(text)
+		chunk = maxReadPiece
 	}
 	chunk = max(chunk, len(text)/maxReadEvents, 1)
 	var c dialect.Collector
 	var last strings.Builder // the text of the last event, of which more may come
 	take := func(events []chat.Event, fed int) {
 		for i := range events {
+			if trace, ok := events[i].Detail.(*chat.CandidateDetail); ok {
+				r.addCandidate(trace)
+				continue
+			}
 			c.Add(events[i])
 			r.add(&events[i], fed, &last)
 			if call, ok := events[i].Detail.(*chat.Call); ok && events[i].Kind == chat.KindCallEnd {
@@ -260,17 +271,22 @@ func read(ctx context.Context, text string, o dialect.Options, chunk int) (Readi
 	r.settle(&last)
 	r.Content, r.Reasoning, r.Overrun = c.Content(), c.Reasoning(), c.Overrun
 	r.Rejected, r.Notes = append(r.Rejected, c.Rejected...), append(r.Notes, c.Notes...)
-	for _, t := range c.Traces {
-		r.Candidates = append(r.Candidates, Candidate{t.Dialect, t.At, t.End, t.Outcome, t.Why})
-	}
 	return r, nil
+}
+
+func (r *Reading) addCandidate(t *chat.CandidateDetail) {
+	if len(r.Candidates) == maxReadEvents {
+		r.Unlisted++
+		return
+	}
+	r.Candidates = append(r.Candidates, Candidate{t.Dialect, t.At, t.End, t.Outcome, t.Why})
 }
 
 // add adds an event. Deltas that belong together and came together are one: how a decoder cuts them says nothing.
 func (r *Reading) add(e *chat.Event, fed int, text *strings.Builder) {
 	switch e.Kind {
-	case chat.KindNote, chat.KindCandidate:
-		return // they stand in lists of their own
+	case chat.KindNote:
+		return // they stand in a list of their own
 	case chat.KindText, chat.KindReasoning, chat.KindCallArgs, chat.KindMarkup:
 		if n := len(r.Events); n > 0 {
 			if last := &r.Events[n-1]; last.Kind == e.Kind.String() && last.Fed == fed && last.Index == e.Index {

@@ -326,6 +326,21 @@ var dimensions = []struct {
 	{"patterns that look back", false, func(n int) weight {
 		return patterns(n, func(i int) string { return fmt.Sprintf("(?=a%d)b", i) })
 	}},
+	{"schemas by $id", false, func(n int) weight {
+		return weight{said: hi, tools: oneTool(`{"type":"object","$id":"x:/root","$defs":{` +
+			list(n, func(i int) string { return fmt.Sprintf(`"d%d":{"$id":"d%[1]d","type":"string"}`, i) }) +
+			`},"properties":{` + list(n, func(i int) string { return fmt.Sprintf(`"p%d":{"$ref":"d%[1]d"}`, i) }) + `}}`)}
+	}},
+	{"dynamic references", false, func(n int) weight {
+		return weight{said: hi, tools: oneTool(`{"type":"object","$dynamicAnchor":"a","properties":{` +
+			list(n, func(i int) string { return fmt.Sprintf(`"p%d":{"$dynamicRef":"#a"}`, i) }) + `}}`)}
+	}},
+	{"unevaluated properties", false, func(n int) weight {
+		return weight{said: hi, tools: oneTool(`{"type":"object","unevaluatedProperties":false,"allOf":[` +
+			list(n, func(i int) string {
+				return fmt.Sprintf(`{"if":{"required":["a%d"]},"then":{"properties":{"b%[1]d":{}}}}`, i)
+			}) + `]}`)}
+	}},
 	{"a long pattern", false, func(n int) weight {
 		return weight{said: hi,
 			tools: oneTool(`{"type":"object","properties":{"p":{"type":"string","pattern":"` +

@@ -278,7 +278,7 @@ export function asides(text, reading) {
       h('thead', null, h('tr', null, ['dialect', 'outcome', 'why', 'text'].map((t) => h('th', {scope: 'col'}, t)))),
       h('tbody', null, list.slice(0, 200).map((c) => h('tr', null, h('td', null, c.dialect || '?'), h('td', null, badge(c.outcome, c.outcome === 'accepted' ? 'ok' : '')), h('td', null, c.why || ''),
         h('td', {class: 'mono'}, `@${c.at} `, cut(bytes.slice(c.at, Math.min(c.end, c.at + 60)))))))))));
-    if (list.length > 200) parts.push(h('p', {class: 'soft'}, `and ${list.length - 200} more`));
+    if (list.length > 200) parts.push(h('p', {class: 'soft'}, `and ${list.length - 200 + (reading.unlisted ?? 0)} more`));
   }
   return parts;
 }
