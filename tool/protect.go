@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -196,13 +197,16 @@ func isLink(path string) bool {
 // besideGit are programs that may stand beside git in a line: they write nothing but what a redirection says.
 var besideGit = []string{"cd", "echo", "printf", "true", "cat", "test", "["}
 
+// oddEnd finds an end of a line that the parser reads in another way than shells do.
+var oddEnd = regexp.MustCompile(`\r|\$\w*\\\n|(?s:<<.*\\\n)`)
+
 // onlyGit reports whether a command, or each one of a line for a shell, is git.
 func onlyGit(argv []string) bool {
 	if len(argv) != 3 || argv[1] != "-c" || filepath.Base(argv[0]) != "sh" {
 		return len(argv) > 0 && filepath.Base(argv[0]) == "git"
 	}
-	file, err := syntax.NewParser().Parse(strings.NewReader(argv[2]), "")
-	only, git := err == nil, false
+	file, err := syntax.NewParser(syntax.KeepComments(true)).Parse(strings.NewReader(argv[2]), "")
+	only, git := err == nil && !oddEnd.MatchString(argv[2]), false
 	if file == nil {
 		return false
 	}
@@ -210,6 +214,12 @@ func onlyGit(argv []string) bool {
 		switch n := n.(type) {
 		case *syntax.FuncDecl:
 			only = false
+		case *syntax.Stmt: // shells run what stands behind a comment that ends in a backslash
+			only = only && !slices.ContainsFunc(n.Comments, func(c syntax.Comment) bool {
+				return strings.HasSuffix(c.Text, "\n")
+			})
+		case *syntax.Comment:
+			only = only && !strings.HasSuffix(n.Text, "\n")
 		case *syntax.Redirect:
 			only = only && (n.Op == syntax.DplOut || n.Op == syntax.RdrIn || n.Op == syntax.Hdoc ||
 				n.Op == syntax.DashHdoc || n.Word.Lit() == "/dev/null")

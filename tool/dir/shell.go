@@ -99,7 +99,8 @@ func (l Line) Tool() (*tool.Tool, error) {
 				"and the types are string, integer, number, boolean, path, url, list and paths", name, p.Type)
 		}
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(l.Command), "")
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX),
+		syntax.KeepComments(true)).Parse(strings.NewReader(l.Command), "")
 	if err != nil {
 		return nil, lineError(err)
 	}
@@ -107,9 +108,7 @@ func (l Line) Tool() (*tool.Tool, error) {
 		return nil, errors.New("there is no command")
 	}
 	e := &expansion{line: l, params: map[string]*lineParam{}}
-	for _, stmt := range file.Stmts {
-		e.walk(stmt)
-	}
+	e.walk(file)
 	script := e.script()
 	if e.err != nil {
 		return nil, e.err
@@ -166,6 +165,10 @@ var interpreters = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh"
 func (e *expansion) walk(n syntax.Node) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
+		case *syntax.Comment:
+			if strings.HasSuffix(n.Text, "\n") { // the parser takes the next line for one that shells do not run
+				e.fail("the comment #%s ends in a backslash: take it out", strings.TrimSuffix(n.Text, "\\\n"))
+			}
 		case *syntax.CallExpr:
 			e.call(n)
 			for _, a := range n.Assigns {

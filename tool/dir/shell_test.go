@@ -60,6 +60,7 @@ func TestLineScripts(t *testing.T) {
 		{"echo $(( {n:integer} + 1 ))", "", "", "column 12"},
 		{"cat <<E\n{x:string}\nE", "", "", "where nothing is put in"},
 		{"{cmd} -x", "", "", "the program itself"},
+		{"ls # a \\\n{word} x", "", "", "ends in a backslash"},
 		{`sh -c "grep {word} x"`, "", "", "runs what it is given as text"},
 		{`nice bash -c {word}`, "", "", "runs what it is given as text"},
 		{`eval echo {word}`, "", "", "runs what it is given as text"},

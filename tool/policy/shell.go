@@ -65,6 +65,7 @@ func (e *eval) shell(text string, sc scope) {
 		case silent:
 			refuse(e.p.unjudged(), "syntax", "there is nothing in the command line that could be judged")
 		}
+		e.lineEnds(text, file, syntax.LangBash, sc, before)
 		if otherwise.MatchString(text) {
 			e.posix(text, sc, before)
 		}
@@ -108,13 +109,22 @@ var otherwise = lazily(`\$'|\[\[|\(\(|\$\[|\bfunction\b|\bcoproc\b|\bselect\b`)
 // which shell it will be. What cannot be read in that way was judged in the other one. What comes out as
 // before is told once; from is where the findings of the first reading begin.
 func (e *eval) posix(text string, sc scope, from int) {
-	file, _ := readShell(text, syntax.LangPOSIX)
-	if file == nil {
-		return
-	}
-	e.vars = nil
 	e.plainShell = true
 	defer func() { e.plainShell = false }()
+	if file := e.again(text, syntax.LangPOSIX, sc, from); file != nil {
+		e.lineEnds(text, file, syntax.LangPOSIX, sc, from)
+	}
+}
+
+// again judges another reading of a command line.
+func (e *eval) again(text string, as syntax.LangVariant, sc scope, from int) *syntax.File {
+	file, _ := readShell(text, as)
+	if file == nil {
+		return nil
+	}
+	outer := e.source
+	e.source, e.vars = text, nil
+	defer func() { e.source = outer }()
 	first := e.findings[from:]
 	n := len(e.findings)
 	e.stmts(file.Stmts, sc)
@@ -125,6 +135,7 @@ func (e *eval) posix(text string, sc scope, from int) {
 			e.add(f)
 		}
 	}
+	return file
 }
 
 // oddCharacter finds a character that is not shown as it is.
@@ -461,6 +472,7 @@ var freeFiles = []string{"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"
 // redirect judges where a command reads from or writes to.
 func (e *eval) redirect(r *syntax.Redirect, sc scope) {
 	if r.Hdoc != nil {
+		e.hereEnd(r)
 		e.parts(r.Hdoc.Parts, sc, true)
 	}
 	var op Op

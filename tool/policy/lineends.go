@@ -1,0 +1,124 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"wield/chat"
+)
+
+// The parser and the shells do not agree about every backslash before a newline. What stands here finds those places,
+// and has the line judged as the shells read it.
+
+// lineEnds judges a command line once more where shells end or join lines that the parser does not.
+func (e *eval) lineEnds(text string, file *syntax.File, as syntax.LangVariant, sc scope, from int) {
+	if !strings.Contains(text, "\\\n") {
+		return
+	}
+	lines, why := strings.SplitAfter(text, "\n"), ""
+	within, at := places(text, file), 0
+	for i, line := range lines {
+		start := at
+		at += len(line)
+		cut, goesOn := strings.CutSuffix(line, "\\\n")
+		if !goesOn {
+			continue
+		}
+		comment := strings.ContainsRune(cut, '#') && slices.ContainsFunc(within[start:at], func(p place) bool {
+			return p == placeComment
+		})
+		switch {
+		case comment:
+			why, lines[i] = "a backslash at the end of a comment: shells run the next line", cut+" \n"
+		case within[at-2] != placeQuoted && endsInName.MatchString(cut) && i+1 < len(lines) &&
+			strings.TrimLeft(lines[i+1], " \t\n") == lines[i+1]:
+			why, lines[i] = "an expansion that goes on in the next line", cut
+		}
+	}
+	if why != "" {
+		e.builtin(chat.DecisionAsk, SubjectCommand, text, "", "undecidable", why, nil)
+		e.again(strings.Join(lines, ""), as, sc, from)
+	}
+}
+
+// endsInName matches a line that ends in the sign of an expansion, or in the name behind it.
+var endsInName = lazily(`\$\w*$`)
+
+// A place says what a byte of a command line belongs to.
+type place byte
+
+const (
+	placeOther   place = iota
+	placeText          // a word
+	placeQuoted        // a text in which a backslash is nothing but that
+	placeComment       // a # that may begin a comment
+)
+
+// places finds the texts of a command line. A # outside of them may begin a comment.
+func places(text string, file *syntax.File) []place {
+	found := make([]place, len(text))
+	paint := func(from, to uint, p place) {
+		for i := from; i < min(to, uint(len(found))); i++ {
+			if found[i] == placeOther {
+				found[i] = p
+			}
+		}
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Redirect:
+			if n.Hdoc != nil && quotes.MatchString(text[n.Word.Pos().Offset():n.Word.End().Offset()]) {
+				paint(n.Hdoc.Pos().Offset(), n.Hdoc.End().Offset(), placeQuoted)
+			}
+		case *syntax.SglQuoted:
+			paint(n.Pos().Offset(), n.End().Offset(), placeQuoted)
+		case *syntax.Lit:
+			paint(n.Pos().Offset(), n.End().Offset(), placeText)
+		case *syntax.ParamExp: // ${#a}, ${a#b}, ${a##b}
+			if n.Length && n.Param != nil {
+				paint(n.Pos().Offset(), n.Param.Pos().Offset(), placeText)
+			}
+			if n.Exp != nil && n.Exp.Word != nil {
+				paint(n.Exp.Word.Pos().Offset()-2, n.Exp.Word.Pos().Offset(), placeText)
+			}
+		}
+		return true
+	})
+	for i := range found {
+		if text[i] == '#' && found[i] == placeOther {
+			found[i] = placeComment
+		}
+	}
+	return found
+}
+
+// quotes finds what makes the text of a here-document a literal one, if its delimiter holds it.
+var quotes = lazily(`['"\\]`)
+
+// hereEnd asks about a here-document that a shell may end before the parser does: at a delimiter that is cut by a
+// backslash and a newline, or that ends a substitution as well.
+func (e *eval) hereEnd(r *syntax.Redirect) {
+	from, to := r.Hdoc.Pos().Offset(), r.Hdoc.End().Offset()
+	if from > to || to > uint(len(e.source)) {
+		return
+	}
+	word, body := e.sourceOf(r.Word), e.source[from:to]
+	body = body[:strings.LastIndexByte(body, '\n')+1] // the delimiter follows
+	joined := strings.ReplaceAll(body, "\\\n", "")
+	if quotes.MatchString(word) {
+		joined = ""
+	}
+	delimiter := quotes.regexp().ReplaceAllString(word, "")
+	ends := func(line string) bool {
+		if r.Op == syntax.DashHdoc {
+			line = strings.TrimLeft(line, "\t")
+		}
+		rest, ok := strings.CutPrefix(line, delimiter)
+		return ok && line != "" && (rest == "" || strings.ContainsAny(rest[:1], ")}`"))
+	}
+	if slices.ContainsFunc(strings.Split(body, "\n"), ends) || slices.ContainsFunc(strings.Split(joined, "\n"), ends) {
+		e.undecidable(r, "some shells end the here-document before others do")
+	}
+}
