@@ -3,6 +3,7 @@ package compose
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -114,6 +115,24 @@ func TestEveryday(t *testing.T) {
 		v := p.Decide(policy.Action{Tool: "command_exec", Shell: c.Command, Root: root})
 		if wrong, ok := milder[c.Want]; !ok || slices.Contains(wrong, v.Decision) {
 			t.Errorf("%s: %s, want %s", c.Command, v, c.Want)
+		}
+	}
+}
+
+// TestHandedToScripts: what scripts of a project do with the files that they are given is not known. Files that
+// programs take orders from are asked about, all others need no question.
+func TestHandedToScripts(t *testing.T) {
+	p, root := commonPolicy(t), workspace(t)
+	for _, runner := range []string{"npm run lint -- --fix %s", "npm test -- %s", "yarn lint %s", "pnpm run lint %s",
+		"yarn workspace app lint %s", "bun run lint --fix %s", "pre-commit run --files a.py %s",
+		"pre-commit run black --files %s", "make fmt PKG=%s", "make test TESTS=%s", "hatch run lint %s",
+		"pdm run lint %s", "turbo run lint -- %s", "cd test && npm run lint -- %s"} {
+		for name, want := range map[string]chat.Decision{"conftest.py": "ask", "./setup.py": "ask",
+			"src/../Makefile": "ask", "package.json": "ask", ".github/workflows/ci.yml": "ask", "test_app.py": "allow"} {
+			line := fmt.Sprintf(runner, name)
+			if v := p.Decide(policy.Action{Tool: "command_exec", Shell: line, Root: root}); v.Decision != want {
+				t.Errorf("%s: %s, want %s", line, v, want)
+			}
 		}
 	}
 }

@@ -141,7 +141,7 @@ func (a *analysis) program(p *program, name string, words []field) {
 		a.edited()
 	}
 	for i := range a.uses {
-		a.uses[i].fills = p.fills && a.uses[i].op == OpWrite
+		a.uses[i].fills = a.uses[i].fills || p.fills && a.uses[i].op == OpWrite
 	}
 }
 
@@ -373,6 +373,9 @@ func (a *analysis) operand(p *program, n int, w field, last bool) kind {
 	for i := range a.uses[before:] {
 		a.uses[before+i].operand = true
 	}
+	if p.hands && w.known {
+		a.handsOn(w)
+	}
 	switch {
 	case !w.known || p.style == stylePlain || n == 0 && len(p.operands) > 1 || slices.Contains(programKinds, k):
 	case k == kindText:
@@ -387,6 +390,14 @@ func (a *analysis) operand(p *program, n int, w field, last bool) kind {
 		a.uses = append(a.uses, use{kind: useEffect, text: w.text, flagged: effectUnknown, spelled: []string{w.text}})
 	}
 	return k
+}
+
+// handsOn records that a script of the project, of which nobody knows what it does, is given a file that it may write.
+func (a *analysis) handsOn(w field) {
+	for _, text := range insideOf(w.text) {
+		a.uses = append(a.uses, use{kind: useMaybe, text: text, tilde: strings.HasPrefix(text, "~"), op: OpWrite,
+			guess: true, fills: true})
+	}
 }
 
 // notFile matches arguments that name no file: @FILE for further options, |COMMAND, and FORMAT:FILE, which may run.

@@ -58,6 +58,7 @@ type program struct {
 	project      bool
 	edits        bool // writes the files that it is given
 	fills        bool // puts a text of the caller's where it is told
+	hands        bool // what the project runs is given its operands, and may write them
 	environments bool // what it runs may have the name of an environment and a colon before it
 	dashes       bool // a -- behind the program that it runs may be its own
 	suffixes     bool // what its options take is not known: any of its words may begin the command
@@ -362,6 +363,8 @@ func (p *program) directive(name string, words []string) error {
 		p.edits = true
 	case "fills":
 		p.fills = true
+	case "hands":
+		p.hands = true
 	case "suffixes":
 		p.suffixes = true
 	case "behind":
