@@ -86,17 +86,15 @@ func TestFindLinks(t *testing.T) {
 		write(t, dir, "tools/hooks/pre-commit", "b")}
 	write(t, dir, "docs/a", "b")
 	write(t, dir, "ci/other", "b")
-	want = append(want, t.TempDir()) // a link that leads to what is run later, outside
-	if err := os.Symlink(want[3], filepath.Join(dir, ".cargo")); err != nil {
+	want = append(want, filepath.Join(dir, ".cargo")) // a link that leads to what is run later, outside
+	if err := os.Symlink(t.TempDir(), want[3]); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(want)
 	found, _ := Find(dir)
 	var got []string
 	for _, c := range was.Changes(Take(found)) {
-		if path, err := filepath.EvalSymlinks(c.Path); err != nil || !slices.Contains(got, path) {
-			got = append(got, path)
-		}
+		got = append(got, c.Path)
 	}
 	if slices.Sort(got); !all || !slices.Equal(got, want) || slices.Contains(found, dir) {
 		t.Errorf("%v, %q, want %q; guarded: %q", all, got, want, found)

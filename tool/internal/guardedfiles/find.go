@@ -92,6 +92,11 @@ func (s *search) read(dir string) (entries []fs.DirEntry, bare bool) {
 
 // add notes what is guarded itself, what it is a link to, and what the configuration of a repository names.
 func (s *search) add(path string) {
+	if dir := s.within(filepath.Dir(path)); dir != "" { // behind a link: it is named once, by the place where it lies
+		if path = filepath.Join(dir, filepath.Base(path)); slices.Contains(s.found, path) {
+			return
+		}
+	}
 	s.found = append(s.found, path)
 	to, git := s.within(path), filepath.Base(path) == ".git"
 	switch {
