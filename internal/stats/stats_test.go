@@ -483,6 +483,21 @@ func TestNoPlace(t *testing.T) {
 	}
 }
 
+// TestClockJumps: what is kept in memory stays bounded when the clock was wrong for a while.
+func TestClockJumps(t *testing.T) {
+	for _, wrong := range []time.Time{time.Unix(0, 0), noon.Add(-time.Hour), noon.Add(time.Hour),
+		noon.AddDate(0, 0, 1), noon.AddDate(30, 0, 0)} {
+		s := New("", Options{Now: at(noon)})
+		s.add(wrong, []count{{Dims{Model: "m"}, Answers, 1}}, nil)
+		for i := range 3 * maxInMemory {
+			s.add(noon.Add(time.Duration(i)*time.Hour), []count{{Dims{Model: "m"}, Answers, 1}}, nil)
+		}
+		if n := len(s.pending); n != maxInMemory {
+			t.Errorf("%v: %d cells are kept", wrong, n)
+		}
+	}
+}
+
 func TestBounds(t *testing.T) {
 	s := New("", Options{})
 	for i := range 2 * maxTools {

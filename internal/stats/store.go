@@ -60,7 +60,7 @@ type Store struct {
 	mu      sync.Mutex
 	pending map[key]*cell // what is not in a file yet
 	tools   map[string]bool
-	hour    int64 // of the newest cell
+	hour    int64 // of the last cell
 }
 
 type key struct {
@@ -129,10 +129,12 @@ func (s *Store) add(at time.Time, counts []count, times []took) {
 	for i := range times {
 		s.cell(hour, times[i].Dims).time(times[i].timer, bucket(times[i].d), 1)
 	}
-	if s.dir == "" && hour > s.hour {
-		maps.DeleteFunc(s.pending, func(k key, _ *cell) bool { return k.hour <= hour-maxInMemory })
+	if s.dir == "" && hour != s.hour { // of a clock that was ahead, too
+		maps.DeleteFunc(s.pending, func(k key, _ *cell) bool {
+			return k.hour <= hour-maxInMemory || k.hour >= hour+maxInMemory
+		})
 	}
-	s.hour = max(s.hour, hour)
+	s.hour = hour
 }
 
 func (s *Store) cell(hour int64, d Dims) *cell {
