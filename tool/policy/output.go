@@ -46,36 +46,41 @@ var orderFiles = lazily(
 		`|(package(-lock)?|tsconfig.*|jsconfig.*|composer|deno|nx|turbo|lerna|project|global|.*config|.*rc)\.jsonc?` +
 		`|(cmake(user)?presets|settings|appsettings.*|web|app|manifest|tasks|launch)\.jsonc?` +
 		`|(angular|nest-cli|workspace|rush|biome|import_map|pint|phpbench|infection|cdk|devbox|dotnet-tools|vcpkg)\.json5?c?` +
-		`|(grumphp|captainhook|cypress|elm|sqlc|dprint)\.json` +
+		`|(grumphp|captainhook|cypress|elm|sqlc|dprint|auth|vercel|firebase|renovate)\.json` +
 		`|\.?(cspell|knip|codegen|typedoc|rector|ecs)\.[a-z.]+` +
-		`|(pom|build|phpunit|phpstan|psalm|\.?phpcs|phpmd|ruleset|checkstyle|.*config)\.xml(\.dist)?` +
+		`|(pom|build|phpunit(\.dist)?|phpstan|psalm|\.?phpcs|phpmd|ruleset|checkstyle|.*config)\.xml(\.dist)?` +
 		`|conanfile\.(py|txt)` +
 		`|(requirements.*|constraints.*|cmakelists|cmakecache|meson.*)\.txt|meson\.(build|options)` +
 		`|.*\.(config|conf)\.[cm]?[jt]s|(gulp|grunt)file\..*|gatsby-[a-z]+\.[cm]?[jt]sx?` +
 		`|vitest\.workspace\..*|ember-cli-build\.js` +
 		`|\..*rc(\.[a-z0-9]+)?` +
-		`|\.(flake8|rspec|yardopts|flaskenv|sqlfluff|bandit|fasterer|ocamlformat|swiftformat|busted)` +
+		`|.*[.-]lock(b|\.ya?ml|\.json)?|npm-shrinkwrap\.json|go\.(sum|mod)|dartconfiguration\.tcl` +
+		`|\.(flake8|rspec|simplecov|yardopts|flaskenv|sqlfluff|bandit|fasterer|ocamlformat|swiftformat|busted)` +
 		`|\.(golangci|custom-gcl|rubocop|standard|eslintrc|prettierrc|mocharc|markdownlint.*|dependency-cruiser|size-limit)\..*` +
 		`|\.(spectral|htmlvalidate|xo-config|solhint|redocly|php-cs-fixer|goreleaser|checkov|semgrep|(haml|slim|erb|ansible)-lint)(\..*)?` +
-		`|\.(reek|swiftlint|hlint|terraform-docs|credo|formatter|dialyzer_ignore)\..*` +
+		`|\.(reek|solargraph|swiftlint|hlint|terraform-docs|credo|formatter|dialyzer_ignore)\..*` +
 		`|\.?(pytest|tox|mypy|vale)\.ini|\.isort\.cfg` +
 		`|(setup|behave|alembic|platformio)\.(py|cfg|ini)|(nim|gcovr|scrapy|ansible)\.cfg` +
-		`|pylintrc|noxfile\.py|dodo\.py|fabfile\.py` +
+		`|pylintrc|(noxfile|dodo|fabfile|pavement|hatch_build|\.ycm_extra_conf)\.py|waf` +
 		`|(conf|env|manage)\.py` +
 		`|(pyproject|bunfig|cargo|cross|trunk|book|diesel|nextest|makefile|foundry|gleam|cliff|hugo|config)\.toml` +
-		`|(uv|pdm|poetry|hatch|pixi|robot|rust-toolchain|\.?tarpaulin|\.?rustfmt|\.?clippy|\.cz)\.toml` +
+		`|(uv|pdm|poetry|hatch|pixi|robot|pytest|tox|\.?treefmt|.*\.versions|wrangler|netlify|fly|rust-toolchain|\.?tarpaulin|\.?rustfmt|\.?clippy|\.cz)\.toml` +
 		`|rust-toolchain|build\.rs` +
 		`|(mix|rebar)\.(exs|config|config\.script)|rebar3|package\.swift` +
 		`|build\.zig(\.zon)?|setup\.hs|cabal\.project.*` +
 		`|(project|profiles)\.clj|(deps|bb|shadow-cljs)\.edn|gems\.rb|config\.ru|(build|makefile)\.pl` +
-		`|(gradle|build|liquibase)\.properties|go\.work|nuget\.config|(phpstan|\.phpstan)\.neon(\.dist)?` +
+		`|\.?lefthook(-local)?\..*|\.pre-commit-hooks\.ya?ml|\.lfsconfig|\.bazelversion|terraform\.rc` +
+		`|truffle-config\.js|build\.boot|startup\.jl|package\.yaml` +
+		`|(gradle|build|liquibase|local)\.properties|go\.work|nuget\.config|(phpstan|\.phpstan)\.neon(\.dist)?` +
 		`|(\.?taskfile(\.dist)?|(docker-)?compose.*|mkdocs|buf(\.gen|\.work)?|sqlc|pnpm-workspace|redocly|codeception|.*\.suite)\.ya?ml` +
 		`|(behat|deptrac|wp-cli|drush|grumphp|detekt|cucumber|_config|stack|hie|shard|pubspec|analysis_options|dart_test)\.ya?ml(\.dist)?` +
 		`|(pulumi|serverless|kustomization|skaffold|helmfile|environment|dvc|spago)\.(ya?ml|dhall))$`)
 
 // orderPlaces are such files whose names say so together with the directory that they lie in.
 var orderPlaces = lazily(`(^|/)(bin/(phpunit|console|rails|rake|rspec|rubocop)|project/[^/]*\.scala|config/.*\.exs|` +
-	`\.storybook/.*|tools/bazel|magefiles/.*|(vendor/bin|_plugins|rakelib|site_scons)/.*)$`)
+	`\.storybook/.*|tools/bazel(\..*)?|magefiles/.*|(vendor/bin|_plugins|rakelib|site_scons|buildsrc|mise-tasks)/.*|` +
+	`config/(application|boot|environment|(environments|initializers)/.*)\.rb|renv/activate\.r|` +
+	`\.(terraform|trunk|run|bundle)/.*)$`)
 
 // buildFiles are those whose letters are capitals: in small ones they are directories of what is built.
 var buildFiles = []string{"BUILD", "TARGETS"}
