@@ -183,7 +183,7 @@ func (r *rules) build(o *Options) {
 		for _, literal := range o.Headers.Own {
 			r.add(opener{literal: literal, use: useTurn, mark: markOwn})
 		}
-		for _, c := range turnOpeners {
+		for _, c := range turnOpeners() {
 			r.add(c)
 		}
 	}

@@ -1,6 +1,9 @@
 package dialect
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // turnHeaders hold the words by which a family of models marks whose turn begins.
 type turnHeaders struct {
@@ -182,7 +185,7 @@ var resultMarks = []string{"Observation:", "**Observation:**", "TOOL_RESULT:", "
 var resultFences = map[string]bool{"tool_output": true, "tool_outputs": true, "tool_response": true}
 
 // turnOpeners are the openers of all marks of a turn's end.
-var turnOpeners = func() (list []opener) {
+var turnOpeners = sync.OnceValue(func() (list []opener) {
 	add := func(mark turnMark, style int, line bool, literal string) {
 		list = append(list, opener{literal: literal, use: useTurn, mark: mark, style: uint8(style), lineStart: line})
 	}
@@ -225,4 +228,4 @@ var turnOpeners = func() (list []opener) {
 	// what stands in a comment is not meant
 	list = append(list, opener{literal: "<!--", use: useVerbatim, closer: "-->", anywhere: true})
 	return list
-}()
+})

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"wield/chat"
@@ -278,13 +279,15 @@ func (f *sourceFinder) find(want spelled, keyless bool) (at, end int) {
 
 // marks match what is passed between a key and its value: what is written of the value's type, a tag or an
 // attribute, the letter before a string of Python, and whatever is no letter or digit.
-var marks = regexp.MustCompile(
-	"^(?:<[^<>\\n]*_type>\\w+|<[/|!｜:\\]\\pL][^<>\\n]*>|\\s\\w+=\"[^\"\\n]*\"|[rRfFbBuU][\"']|[^\\pL\\pN])")
+var marks = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		"^(?:<[^<>\\n]*_type>\\w+|<[/|!｜:\\]\\pL][^<>\\n]*>|\\s\\w+=\"[^\"\\n]*\"|[rRfFbBuU][\"']|[^\\pL\\pN])")
+})
 
 // mark returns the length of such a mark at p, or 0.
 func (f *sourceFinder) mark(p int) int {
 	f.work--
-	return len(marks.FindString(f.text[p:min(len(f.text), p+200)]))
+	return len(marks().FindString(f.text[p:min(len(f.text), p+200)]))
 }
 
 // direct returns where a value stands with nothing but marks between p and it, or -1.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // FormatOptions say how [Format] changes an answer.
@@ -87,27 +88,31 @@ func fenceMarks(line string) string {
 }
 
 // markdown is what plain text has in place of a line's Markdown, in this order.
-var markdown = []struct {
+var markdown = sync.OnceValue(func() []replacement {
+	return []replacement{
+		{regexp.MustCompile(`^ {0,3}#{1,6}[ \t]+(.*?)[ \t#]*$`), "$1"},                           // a heading
+		{regexp.MustCompile(`^ {0,3}(?:(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|(?:-[ \t]*){3,})$`), ""}, // a rule
+		{regexp.MustCompile(`^([ \t]*)[*+][ \t]+`), "$1- "},                                      // an item
+		{regexp.MustCompile(`^(?:[ \t]*>[ \t]?)+`), ""},                                          // a quotation
+		{regexp.MustCompile(`!\[([^\]]*)\]\([^)\s]*(?:[ \t]+"[^"]*")?\)`), "$1"},                 // an image
+		{regexp.MustCompile(`\[([^\]]+)\]\(([^)\s]+)(?:[ \t]+"[^"]*")?\)`), "$1 ($2)"},
+		{regexp.MustCompile(`<((?:https?|mailto):[^>\s]+)>`), "$1"},
+		{regexp.MustCompile("`+([^`]+)`+"), "$1"},
+		{regexp.MustCompile(`\*\*\*?(\S(?:[^*]*\S)?)\*\*\*?`), "$1"},
+		{regexp.MustCompile(`\b__(\S(?:[^_]*\S)?)__\b`), "$1"},
+		{regexp.MustCompile(`\*(\S(?:[^*]*\S)?)\*`), "$1"},
+		{regexp.MustCompile(`(^|[^\pL\pN_])_(\S(?:[^_]*\S)?)_($|[^\pL\pN_])`), "$1$2$3"},
+		{regexp.MustCompile(`~~(\S(?:[^~]*\S)?)~~`), "$1"},
+	}
+})
+
+type replacement struct {
 	re   *regexp.Regexp
 	with string
-}{
-	{regexp.MustCompile(`^ {0,3}#{1,6}[ \t]+(.*?)[ \t#]*$`), "$1"},                           // a heading
-	{regexp.MustCompile(`^ {0,3}(?:(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|(?:-[ \t]*){3,})$`), ""}, // a rule
-	{regexp.MustCompile(`^([ \t]*)[*+][ \t]+`), "$1- "},                                      // an item
-	{regexp.MustCompile(`^(?:[ \t]*>[ \t]?)+`), ""},                                          // a quotation
-	{regexp.MustCompile(`!\[([^\]]*)\]\([^)\s]*(?:[ \t]+"[^"]*")?\)`), "$1"},                 // an image
-	{regexp.MustCompile(`\[([^\]]+)\]\(([^)\s]+)(?:[ \t]+"[^"]*")?\)`), "$1 ($2)"},
-	{regexp.MustCompile(`<((?:https?|mailto):[^>\s]+)>`), "$1"},
-	{regexp.MustCompile("`+([^`]+)`+"), "$1"},
-	{regexp.MustCompile(`\*\*\*?(\S(?:[^*]*\S)?)\*\*\*?`), "$1"},
-	{regexp.MustCompile(`\b__(\S(?:[^_]*\S)?)__\b`), "$1"},
-	{regexp.MustCompile(`\*(\S(?:[^*]*\S)?)\*`), "$1"},
-	{regexp.MustCompile(`(^|[^\pL\pN_])_(\S(?:[^_]*\S)?)_($|[^\pL\pN_])`), "$1$2$3"},
-	{regexp.MustCompile(`~~(\S(?:[^~]*\S)?)~~`), "$1"},
 }
 
 func plainLine(line string) string {
-	for _, m := range markdown {
+	for _, m := range markdown() {
 		line = m.re.ReplaceAllString(line, m.with)
 	}
 	return line

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A searchHit is one find of a search.
@@ -75,10 +76,12 @@ func member(o object, names ...string) string {
 }
 
 // links are links of Markdown, or bare addresses.
-var links = regexp.MustCompile(`\[([^\]\n]{1,300})\]\((https?://[^\s)]+)\)|https?://[^\s<>"'` + "`" + `)\]]+`)
+var links = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\[([^\]\n]{1,300})\]\((https?://[^\s)]+)\)|https?://[^\s<>"'` + "`" + `)\]]+`)
+})
 
 func (f *finds) scan(text string) {
-	for _, m := range links.FindAllStringSubmatch(text, -1) {
+	for _, m := range links().FindAllStringSubmatch(text, -1) {
 		if m[2] != "" {
 			f.add(m[2], m[1])
 		} else {

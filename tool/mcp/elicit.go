@@ -76,11 +76,15 @@ func (h *handler) next(a *asking) error {
 
 // secretWords are in the names of what a form may not ask for, and secretQuestion is in words that ask for one.
 var (
-	secretWords = regexp.MustCompile(`(?i)passw|passphrase|secret|token|api[ _-]?key|credential|` +
-		`private[ _-]?key|\bpin\b|cvv`)
-	secretQuestion = regexp.MustCompile(`(?i)\b(enter|provide|give|type|paste|send|share|tell|confirm|what is|need)\b` +
-		`[^.!?\n]{0,40}\b(passwords?|passphrase|secret|(access|bearer|api|auth|session) token|token:|api[ _-]?keys?|` +
-		`credentials?|private[ _-]?key|pin code|cvv)`)
+	secretWords = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)passw|passphrase|secret|token|api[ _-]?key|credential|` +
+			`private[ _-]?key|\bpin\b|cvv`)
+	})
+	secretQuestion = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\b(enter|provide|give|type|paste|send|share|tell|confirm|what is|need)\b` +
+			`[^.!?\n]{0,40}\b(passwords?|passphrase|secret|(access|bearer|api|auth|session) token|token:|api[ _-]?keys?|` +
+			`credentials?|private[ _-]?key|pin code|cvv)`)
+	})
 )
 
 // form returns the error that asks a person what a server wants to know.
@@ -93,7 +97,7 @@ func (h *handler) form(p *sdk.ElicitParams, a *asking) error {
 		f.Why += " Open " + policy.Visible(p.URL) + " in a browser, and approve when you are done there."
 		f.Schema = json.RawMessage(`{"type":"object","additionalProperties":false}`)
 	} else {
-		if secretQuestion.MatchString(p.Message) {
+		if secretQuestion().MatchString(p.Message) {
 			return h.failed(tool.ErrSecurity, "asks a person for a secret (%s)", policy.Visible(cut(p.Message)))
 		}
 		schema, err := json.Marshal(p.RequestedSchema)
@@ -112,7 +116,7 @@ func (h *handler) form(p *sdk.ElicitParams, a *asking) error {
 		}
 		draft := map[string]json.RawMessage{}
 		for name, property := range form.Properties {
-			if secretWords.MatchString(name) || secretWords.MatchString(property.Title) {
+			if secretWords().MatchString(name) || secretWords().MatchString(property.Title) {
 				return h.failed(tool.ErrSecurity, "asks a person for a secret (%s)", name)
 			}
 			if property.Default != nil {

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -432,8 +433,11 @@ var orders = []string{
 }
 
 // crossOrders are descriptions that say what another tool must do.
-var crossOrders = regexp.MustCompile(`(?i)\b(when|whenever|before|after|if|each time|every time)\b[^.\n]{0,80}\b` +
-	`(is|are|was|were|gets?|being)? ?(used|called|invoked|run)\b[^.\n]{0,40}\b(always|must|also|first|instead|secretly|silently)\b`)
+var crossOrders = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(when|whenever|before|after|if|each time|every time)\b[^.\n]{0,80}\b` +
+		`(is|are|was|were|gets?|being)? ?(used|called|invoked|run)\b` +
+		`[^.\n]{0,40}\b(always|must|also|first|instead|secretly|silently)\b`)
+})
 
 // mixed reports whether a name has Latin letters beside Cyrillic or Greek ones, with which other names are imitated.
 func mixed(name string) bool {
@@ -457,7 +461,7 @@ func suspicious(d *Definition) []string {
 			break
 		}
 	}
-	if order := crossOrders.FindString(text); order != "" {
+	if order := crossOrders().FindString(text); order != "" {
 		found = append(found, fmt.Sprintf("its description says how other tools are to be used (%q): look at it first",
 			policy.Visible(order)))
 	}

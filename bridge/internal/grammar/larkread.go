@@ -6,13 +6,16 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
 // larkToken is what Lark's notation is made of. A line that begins with | continues the rule before it.
-var larkToken = regexp.MustCompile(`^(?:(?:[ \t\f]|//[^\n]*)+|(\s*\n\s*\|)|(\s*\n\s*)` +
-	`|([?!]*[_a-zA-Z]\w*(?:\.-?\d+)?[ \t]*:)|([_a-zA-Z]\w*)` +
-	`|("(?:[^"\\\n]|\\.)*"i?)|(/(?:[^/\\\n]|\\.)+/[imslux]*)|(\d+)|(%[a-z]+)|(->|\.\.|[.,|()\[\]?*+~]))`)
+var larkToken = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:(?:[ \t\f]|//[^\n]*)+|(\s*\n\s*\|)|(\s*\n\s*)` +
+		`|([?!]*[_a-zA-Z]\w*(?:\.-?\d+)?[ \t]*:)|([_a-zA-Z]\w*)` +
+		`|("(?:[^"\\\n]|\\.)*"i?)|(/(?:[^/\\\n]|\\.)+/[imslux]*)|(\d+)|(%[a-z]+)|(->|\.\.|[.,|()\[\]?*+~]))`)
+})
 
 // The kinds of tokens, as groups of the expression.
 const (
@@ -89,7 +92,7 @@ func ofLark(text string) (g textGrammar, err error) {
 // next reads a token.
 func (r *larkReader) next() {
 	for r.rest != "" {
-		m := larkToken.FindStringSubmatchIndex(r.rest)
+		m := larkToken().FindStringSubmatchIndex(r.rest)
 		if m == nil {
 			r.fail("nothing begins with %.20q", r.rest)
 		}
