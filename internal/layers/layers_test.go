@@ -3,6 +3,7 @@ package layers
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -328,27 +330,34 @@ func find(name string) *room {
 func list(t *testing.T) []pkg {
 	t.Helper()
 	depend(t)
+	pkgs, err := goList()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pkgs
+}
+
+var goList = sync.OnceValues(func() (pkgs []pkg, err error) {
 	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps,Module", "./...")
-	cmd.Dir = root(t)
+	cmd.Dir = filepath.Join("..", "..")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, stderr.Bytes())
+		return nil, fmt.Errorf("go list: %w\n%s", err, stderr.Bytes())
 	}
-	var pkgs []pkg
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p pkg
 		if err := dec.Decode(&p); err == io.EOF {
 			break
 		} else if err != nil {
-			t.Fatalf("go list: %v", err)
+			return nil, fmt.Errorf("go list: %w", err)
 		}
 		pkgs = append(pkgs, p)
 	}
 	named(pkgs)
-	return pkgs
-}
+	return pkgs, nil
+})
 
 // named calls the module wield, whatever path it was given.
 func named(pkgs []pkg) {
