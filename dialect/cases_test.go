@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,12 @@ import (
 	"wield/dialect/dialecttest"
 	"wield/internal/testlevel"
 )
+
+// TestMain makes collections rare: nearly all that these tests allocate is garbage at once.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	m.Run()
+}
 
 // -dialect.failing FILE writes the cases that fail, one JSON object a line, so that a program can work through them.
 var failing = flag.String("dialect.failing", "", "write the failing cases to this file")
@@ -50,7 +57,7 @@ func TestCases(t *testing.T) {
 	var suite dialecttest.Suite
 	var cache dialect.Cache
 	for i, c := range allCases(t) {
-		allCuts := i%testlevel.Every(5) == 0 || c.Finish != ""
+		allCuts := i%testlevel.Every(10) == 0 || c.Finish != ""
 		if testlevel.Race && !allCuts {
 			continue
 		}

@@ -44,7 +44,7 @@ func suite(t testing.TB, name string) *dialecttest.Suite {
 // TestSuite runs the kit's suite over the whole table. TestCases has the cases.
 func TestSuite(t *testing.T) {
 	for i, name := range append([]string{"auto"}, dialect.Names()...) {
-		if i%testlevel.Every(12) > 0 {
+		if i%testlevel.Every(20) > 0 {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,12 @@ import (
 	"wield/schema"
 	"wield/schema/shape"
 )
+
+// TestMain makes collections rare: nearly all that these tests allocate is garbage at once.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	m.Run()
+}
 
 func tool(name, description, parameters string) chat.Tool {
 	return chat.Tool{Name: name, Description: description, Parameters: json.RawMessage(parameters)}

@@ -3,6 +3,7 @@ package dialecttest_test
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,12 @@ import (
 	"wield/dialect/dialecttest"
 	"wield/dialect/internal/check"
 )
+
+// TestMain makes collections rare: nearly all that these tests allocate is garbage at once.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	m.Run()
+}
 
 // toy is a small right decoder: @NAME[ARGS] is a call, ARGS hold no bracket, names are lower case letters.
 type toy struct {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -16,6 +17,12 @@ import (
 	"wield/dialect/internal/check"
 	"wield/dialect/profile"
 )
+
+// TestMain makes collections rare: nearly all that these tests allocate is garbage at once.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	m.Run()
+}
 
 const conformanceFile = "../../../shared/data/conformance.jsonl.gz"
 

@@ -13,10 +13,17 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
 )
+
+// TestMain makes collections rare: nearly all that these tests allocate is garbage at once.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	m.Run()
+}
 
 const dataDir = "../../../shared/data"
 const scoreDir = "../../../shared/score"
