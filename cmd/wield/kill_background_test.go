@@ -83,7 +83,7 @@ func TestKilledBackground(t *testing.T) {
 		t.Fatalf("it ended by itself: %s", s.log)
 	}
 	c.check(t, w, s)
-	killSteps(t, s.steps(), 59, killBackground)
+	killSteps(t, s.steps(), 83, killBackground)
 }
 
 func killBackground(t *testing.T, d death) {

@@ -424,7 +424,7 @@ func playMixed(t *testing.T, f *front, deaths ...death) (steps []string) {
 //
 // WIELD_KILL says how many of the points are taken, each behind one of the protocols.
 func TestKilledMixed(t *testing.T) {
-	every, often := killing(t, 40)
+	every, often := killing(t, 85)
 	points, kills, kinds := 0, 0, map[string]int{}
 	for i := range fronts {
 		f := &fronts[i]

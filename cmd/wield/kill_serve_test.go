@@ -233,7 +233,7 @@ func TestKilledServe(t *testing.T) {
 	if err := w.check(t.Context()); err != nil {
 		t.Fatalf("not killed: %v", err)
 	}
-	killSteps(t, s.steps(), 61, killServe)
+	killSteps(t, s.steps(), 83, killServe)
 }
 
 // killSteps kills a service at steps that it takes, before, after and within a write, in the worlds that kill makes.

@@ -171,7 +171,7 @@ func TestKilledTasks(t *testing.T) {
 	if c.check(t, w); len(c.tasks) == 0 {
 		t.Error("no call became a task")
 	}
-	killSteps(t, s.steps(), 29, killTasks)
+	killSteps(t, s.steps(), 59, killTasks)
 }
 
 func newTasksClient() *tasksClient {

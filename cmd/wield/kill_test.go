@@ -483,7 +483,7 @@ func killStories(t *testing.T, list []story, database func() string) {
 		}
 		all = append(all, points...)
 	}
-	every, often := killing(t, 131)
+	every, often := killing(t, 403)
 	chosen := choose(all, every, often)
 	for i := range chosen {
 		chosen[i].database = database()

@@ -13,6 +13,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/dialect/dialecttest"
+	"wield/internal/testlevel"
 )
 
 // parsedCalls reads a text and returns its calls.
@@ -41,7 +42,10 @@ func decoderCases(t *testing.T) (list []dialecttest.Case) {
 func TestSourcesOfCases(t *testing.T) {
 	keys, values, same := 0, 0, 0
 	var cache dialect.Cache
-	for _, c := range decoderCases(t) {
+	for i, c := range decoderCases(t) {
+		if i%testlevel.Every(3) > 0 {
+			continue
+		}
 		o, err := c.Options()
 		if err != nil {
 			t.Fatal(err)
@@ -65,7 +69,7 @@ func TestSourcesOfCases(t *testing.T) {
 		}
 	}
 	t.Logf("%d keys, %d values, of which %d stand in the text as they are", keys, values, same)
-	if keys < 1000 || values < 1000 || same < values/2 {
+	if least := 1000 / testlevel.Every(3); keys < least || values < least || same < values/2 {
 		t.Error("that is too little to say anything")
 	}
 }
@@ -252,8 +256,8 @@ func TestSources(t *testing.T) {
 // TestSourcesOfAnything feeds texts that are cut short: whatever is left, the sources lie in the call.
 func TestSourcesOfAnything(t *testing.T) {
 	var cache dialect.Cache
-	for _, c := range decoderCases(t) {
-		if !strings.HasPrefix(c.ID, "mixed/") {
+	for i, c := range decoderCases(t) {
+		if !strings.HasPrefix(c.ID, "mixed/") || i%testlevel.Every(3) > 0 {
 			continue
 		}
 		o, err := c.Options()

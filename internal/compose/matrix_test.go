@@ -19,6 +19,7 @@ import (
 	"wield/internal/gateway"
 	"wield/internal/script"
 	"wield/internal/scriptserver"
+	"wield/internal/testlevel"
 )
 
 // A matrixBackend is one way to reach a model.
@@ -305,10 +306,10 @@ func hearOllama(lines []string, h *heard) {
 func TestMatrix(t *testing.T) {
 	m := matrix{whole: t}
 	t.Run("backends", func(t *testing.T) {
-		for _, b := range matrixBackends {
+		for i, b := range matrixBackends {
 			t.Run(b.name, func(t *testing.T) {
 				t.Parallel()
-				m.testBackend(t, &b)
+				m.testBackend(t, &b, i)
 			})
 		}
 	})
@@ -328,7 +329,10 @@ type matrix struct {
 
 // testBackend makes the row of a backend. The page of a browser takes its time for every answer, so that its clients
 // ask at once.
-func (m *matrix) testBackend(t *testing.T, b *matrixBackend) {
+//
+// A sample takes every third fault, others for each backend and client, so that each client meets each fault.
+func (m *matrix) testBackend(t *testing.T, b *matrixBackend, n int) {
+	every := min(testlevel.Every(3), 3)
 	server, file := matrixServer(m.whole, b.speaks, b.native, b.prefix)
 	if b.name == matrixBrowser {
 		server = m.page.showChat(t, file)
@@ -343,11 +347,16 @@ func (m *matrix) testBackend(t *testing.T, b *matrixBackend) {
 	var clients sync.WaitGroup
 	for _, f := range matrixFronts {
 		for _, stream := range []bool{false, true} {
+			n++
+			first := n
 			ask := func() {
 				if !m.testRound(t, b, &f, stream, patient) || b.speaks == "" {
 					return // without a speaker there is no connection that could break
 				}
 				for i := range matrixFaults {
+					if (first+i)%every > 0 {
+						continue
+					}
 					m.testFault(t, &matrixFaults[i], &f, stream, patient, impatient)
 				}
 			}

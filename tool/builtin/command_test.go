@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"wield/internal/testlevel"
 	"wield/tool"
 	"wield/tool/sandbox"
 )
@@ -178,6 +179,7 @@ func TestDiagnostics(t *testing.T) {
 
 // TestCheckers runs each checker that is here on a project with mistakes.
 func TestCheckers(t *testing.T) {
+	testlevel.Long(t) // TestDiagnostics runs go vet
 	for _, tt := range []struct {
 		name, program string
 		files         map[string]string

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"wield/internal/browser/chromium"
+	"wield/internal/testlevel"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -119,6 +120,7 @@ func TestTab(t *testing.T) {
 // TestGuest: what a guest keeps, nobody else sees, and its tabs are seen while those of others are; its end closes
 // them.
 func TestGuest(t *testing.T) {
+	testlevel.Long(t)
 	tmp(t)
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte("<title>One</title>"))
@@ -194,6 +196,7 @@ func TestGuest(t *testing.T) {
 
 // TestMute: nobody waits forever for a tab that the browser does not finish to open.
 func TestMute(t *testing.T) {
+	testlevel.Long(t)
 	tmp(t)
 	b := start(t, chromium.Options{Patience: 1})
 	if _, err := b.Open(t.Context(), "about:blank", library); err == nil ||
