@@ -94,7 +94,7 @@ func (e *eval) command(words []field, sc scope, node string) {
 	}
 	e.forget(words)
 	e.hidden(a.hidden, sc, text, node)
-	e.strange(a.strange, text, node)
+	e.strange(a.strange, node)
 	if a.asks {
 		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "wrapper",
 			words[0].text+" runs another command, and what it adds to it is not known in full", nil)
@@ -299,7 +299,7 @@ func (e *eval) hidden(words []field, sc scope, text, node string) {
 
 // strange asks about a command with words of which nobody knows what they are for, if one of them names a command that
 // a rule denies.
-func (e *eval) strange(words []field, text, node string) {
+func (e *eval) strange(words []field, node string) {
 	for i, w := range words {
 		text := w.text
 		if _, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(text, "-") {
