@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"wield/chat"
 )
@@ -57,6 +58,15 @@ func (s *Server) Relay(ctx context.Context, address string, q Relayed) (*http.Re
 	}
 	resp.Body = a
 	return resp, nil
+}
+
+// RelayBelow relays a request to a server of the OpenAI protocol, where /v1 stands for the base address.
+func (s *Server) RelayBelow(ctx context.Context, base string, q Relayed) (*http.Response, error) {
+	endpoint, ok := strings.CutPrefix(q.Path, "/v1/")
+	if !ok {
+		return nil, &chat.Error{Kind: chat.ErrNotFound, Message: "servers of the OpenAI protocol have no " + q.Path}
+	}
+	return s.Relay(ctx, base+"/"+endpoint, q)
 }
 
 // A relayed answer is read by somebody else.

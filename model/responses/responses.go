@@ -71,11 +71,7 @@ func (m *Model) Stream(ctx context.Context, req *chat.Request) iter.Seq2[chat.Ev
 // Relay sends a request to another endpoint of the server, such as /v1/embeddings, where /v1 stands for the base
 // address. It returns the answer for the caller to read and close; an answer that is no success is a *chat.Error.
 func (m *Model) Relay(ctx context.Context, q exchange.Relayed) (*http.Response, error) {
-	endpoint, ok := strings.CutPrefix(q.Path, "/v1/")
-	if !ok {
-		return nil, &chat.Error{Kind: chat.ErrNotFound, Message: "servers of the OpenAI protocol have no " + q.Path}
-	}
-	return m.server.Relay(ctx, m.base+"/"+endpoint, q)
+	return m.server.RelayBelow(ctx, m.base, q)
 }
 
 // A protocol is the Responses protocol as a server wants it.
