@@ -13,6 +13,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/internal/jinja"
+	"wield/internal/shorten"
 )
 
 // A Template renders conversations as one prompt.
@@ -187,7 +188,7 @@ func (t *Template) written() (name, example string, quotes bool) {
 				text = rest
 			}
 			if name = read(text); name != "" {
-				return name, clip(strings.TrimSpace(text)), i > 0
+				return name, shorten.Text(strings.TrimSpace(text), 400), i > 0
 			}
 		}
 	}
@@ -265,12 +266,4 @@ func (t *Template) shownDialect(plain string) (name, opener string) {
 		}
 	}
 	return name, opener
-}
-
-func clip(s string) string {
-	const most = 400
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
 }

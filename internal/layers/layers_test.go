@@ -78,7 +78,7 @@ var rooms = []room{
 	{path: "dialect/internal/check", floor: 4, modules: none, only: []string{"chat", "dialect"}},
 	{path: "dialect/dialecttest", floor: 5, modules: schemaModules},
 	{path: "internal/chattemplate", floor: 4, modules: none,
-		only: []string{"chat", "dialect", "internal/jinja", "schema/shape"}},
+		only: []string{"chat", "dialect", "internal/jinja", "internal/shorten", "schema/shape"}},
 	{path: "internal/responsetemplate", floor: 4, modules: none, only: []string{"dialect"}},
 	{path: "bridge/internal/grammar", floor: 4, modules: none, only: []string{"chat", "dialect", "schema/shape"}},
 	{path: "dialect/profile", floor: 4, modules: none, only: []string{"chat", "dialect"}},

@@ -6,6 +6,7 @@ import (
 
 	"wield/agent"
 	"wield/chat"
+	"wield/internal/shorten"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -123,11 +124,7 @@ func (s *answerStream) ends(e *chat.Event) bool {
 
 // short returns text as part of a line.
 func short(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > longestLine {
-		text = string(r[:longestLine]) + "…"
-	}
-	return policy.Visible(text)
+	return policy.Visible(shorten.Text(strings.Join(strings.Fields(text), " "), longestLine))
 }
 
 // add counts what a run has used.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wield/chat"
+	"wield/internal/shorten"
 )
 
 // match returns the first turn whose conditions hold, with its captures. It fails with a 404 that lists the turns that
@@ -33,7 +34,7 @@ func (s *Scenario) unmatched(v *view, misses []miss) error {
 	sort.SliceStable(misses, func(i, j int) bool { return len(misses[i].failed) < len(misses[j].failed) })
 	var b strings.Builder
 	fmt.Fprintf(&b, "no turn of scenario %s matches: the last message is from %s, turn %d, user said %s", s.Name,
-		orDash(string(v.last)), v.turns, quoteShort(v.lastUser()))
+		orDash(string(v.last)), v.turns, shorten.Quoted(v.lastUser()))
 	for i, m := range misses {
 		if i == 3 {
 			fmt.Fprintf(&b, "; and %d more", len(misses)-i)
@@ -50,14 +51,6 @@ func orDash(s string) string {
 		return "nobody"
 	}
 	return s
-}
-
-func quoteShort(s string) string {
-	const most = 60
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "…"
-	}
-	return fmt.Sprintf("%q", s)
 }
 
 // failed lists the conditions of the turn that do not hold.
