@@ -168,17 +168,14 @@ func (t *answerCollector) records(failed error, broken bool) []journal.Record {
 		case chat.KindBounce, chat.KindConverted:
 			list = append(list, journal.Record{Kind: journal.KindBounce, Bounce: d.(*chat.BounceDetail)})
 		case chat.KindRejected:
-			list = append(list,
-				journal.Record{Kind: journal.KindReject,
-					Reject: &journal.Reject{Turn: n.turn, CallID: n.callID, RejectedDetail: *d.(*chat.RejectedDetail)}})
+			list = append(list, journal.Record{Kind: journal.KindReject,
+				Reject: &journal.Reject{Turn: n.turn, CallID: n.callID, RejectedDetail: *d.(*chat.RejectedDetail)}})
 		case chat.KindOverrun:
-			list = append(list,
-				journal.Record{Kind: journal.KindOverrun,
-					Overrun: &journal.Overrun{Turn: n.turn, OverrunDetail: *d.(*chat.OverrunDetail)}})
+			list = append(list, journal.Record{Kind: journal.KindOverrun,
+				Overrun: &journal.Overrun{Turn: n.turn, OverrunDetail: *d.(*chat.OverrunDetail)}})
 		case chat.KindNote:
-			list = append(list,
-				journal.Record{Kind: journal.KindRepair,
-					Repair: &journal.Repair{Turn: n.turn, CallID: n.callID, NoteDetail: *d.(*chat.NoteDetail)}})
+			list = append(list, journal.Record{Kind: journal.KindRepair,
+				Repair: &journal.Repair{Turn: n.turn, CallID: n.callID, NoteDetail: *d.(*chat.NoteDetail)}})
 		}
 	}
 	end := &journal.TurnEnd{Turn: t.turn + t.last, Message: t.message(broken), Usage: t.usage, Finish: t.finish}

@@ -129,8 +129,7 @@ type fitter struct {
 func newFitter(f *Fitting, messages []chat.Message) *fitter {
 	t := &fitter{f: f, messages: messages, size: make([]int, len(messages)), note: make([]string, len(messages)),
 		cut: map[int]string{}, names: map[string]string{}, user: -1, turn: -1}
-	lastUser := 0
-	task := false
+	lastUser, task := 0, false
 	for i := range messages {
 		m := &messages[i]
 		t.size[i] = messageSize(m)

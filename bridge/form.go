@@ -49,21 +49,25 @@ func (r *run) prepareForm() error {
 		if s, skipped = withoutPatterns(f.Schema, err); s == nil {
 			return r.formatError(err)
 		}
-		if r.o.Log != nil {
-			r.o.Log.LogAttrs(r.ctx, slog.LevelWarn,
-				"an answer is not held to patterns that need backtracking, or references that lead nowhere",
-				slog.Any("places", skipped))
-		}
-		for _, place := range skipped {
-			if !constraints[r.o.Constraint].can && strings.HasSuffix(place, refEnd) {
-				// else the backend is sent it as it is
-				r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteUnsent, Path: "response_format",
-					Before: place})
-			}
-		}
+		r.noteSkipped(skipped)
 	}
 	r.form.schema, r.form.shape = s, r.o.Schemas.Shape(f.Schema)
 	return nil
+}
+
+// noteSkipped reports places of the schema that the answer is not held to.
+func (r *run) noteSkipped(places []string) {
+	if r.o.Log != nil {
+		r.o.Log.LogAttrs(r.ctx, slog.LevelWarn,
+			"an answer is not held to patterns that need backtracking, or references that lead nowhere",
+			slog.Any("places", places))
+	}
+	for _, place := range places {
+		if !constraints[r.o.Constraint].can && strings.HasSuffix(place, refEnd) {
+			// else the backend is sent it as it is
+			r.notes = append(r.notes, chat.NoteDetail{Kind: chat.NoteUnsent, Path: "response_format", Before: place})
+		}
+	}
 }
 
 // formatError says what is wrong with the schema of the form, and where.

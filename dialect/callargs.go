@@ -255,12 +255,8 @@ func (r *callReader) heldArguments(d *driver, end int) (doom string) {
 	a := d.arguments(d.call.tool.Args)
 	a.Wrapped = r.enveloped()
 	a.At(end, 0)
-	if _, p := a.Run(raw, 0); p == value.Failed {
+	if _, p := a.Run(raw, 0); p == value.Failed || p == value.Going && a.End() == value.Failed {
 		return a.Err
-	} else if p == value.Going {
-		if a.End() == value.Failed {
-			return a.Err
-		}
 	}
 	return a.Doom
 }

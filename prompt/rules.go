@@ -410,23 +410,7 @@ func exampleValue(s *shape.Shape, depth int) string {
 	case s != nil && len(s.Enum) > 0:
 		return s.Enum[0]
 	case depth == 0 || t.Any(shape.Object) && depth < 2:
-		var b strings.Builder
-		b.WriteByte('{')
-		n := 0
-		for i := 0; s != nil && i < len(s.Props); i++ {
-			if !s.Props[i].Required {
-				continue
-			}
-			if n++; n > 1 {
-				b.WriteString(", ")
-			}
-			key, _ := json.Marshal(s.Props[i].Name)
-			b.Write(key)
-			b.WriteString(": ")
-			b.WriteString(exampleValue(s.Props[i].Shape, depth+1))
-		}
-		b.WriteByte('}')
-		return b.String()
+		return exampleObject(s, depth)
 	case t.Any(shape.String) || t == 0:
 		return `"value"`
 	case t.Any(shape.Integer | shape.Number):
@@ -439,6 +423,18 @@ func exampleValue(s *shape.Shape, depth int) string {
 		return "{}"
 	}
 	return "null"
+}
+
+// exampleObject returns an object of the required members.
+func exampleObject(s *shape.Shape, depth int) string {
+	var members []string
+	for i := 0; s != nil && i < len(s.Props); i++ {
+		if p := &s.Props[i]; p.Required {
+			key, _ := json.Marshal(p.Name)
+			members = append(members, string(key)+": "+exampleValue(p.Shape, depth+1))
+		}
+	}
+	return "{" + strings.Join(members, ", ") + "}"
 }
 
 // inline returns a name for use in a sentence: as it is when it is nothing but letters, digits and the signs that join

@@ -238,8 +238,7 @@ func (q *interview) server(ctx context.Context) []compose.Found {
 		fmt.Fprintf(q.app.Stdout, "%s %s.\n", out.Problem, out.Fix)
 		switch out.Field {
 		case "key", "variable":
-			c.Variable = q.ask("Name of the environment variable that holds the key:")
-			if c.Variable == "" {
+			if c.Variable = q.ask("Name of the environment variable that holds the key:"); c.Variable == "" {
 				c.URL = ""
 			}
 		default:

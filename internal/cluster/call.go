@@ -60,8 +60,7 @@ func (h *handler) Run(ctx context.Context, tc *tool.Call) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	call := &CallRequest{Service: h.cluster.id, Key: h.key(tc), Once: tc.Key(),
-		Run: tc.Scope.Run, Fence: tc.Scope.Fence, Tool: h.name,
-		Definition: h.hash, Arguments: tc.Arguments,
+		Run: tc.Scope.Run, Fence: tc.Scope.Fence, Tool: h.name, Definition: h.hash, Arguments: tc.Arguments,
 		Output: tc.Limits.Spill, By: tc.Scope.By, Approved: approved}
 	var refused []*Worker
 	for {

@@ -278,8 +278,7 @@ func (c *Cluster) sweep(now time.Time) {
 	}
 	c.mu.Unlock()
 	for _, w := range silent {
-		c.o.Log.Warn("worker lost", "worker", w.String(), "silent",
-			now.Sub(w.seen).Round(time.Millisecond).String())
+		c.o.Log.Warn("worker lost", "worker", w.String(), "silent", now.Sub(w.seen).Round(time.Millisecond).String())
 	}
 	for _, l := range old {
 		l.close()

@@ -127,10 +127,8 @@ func (s *mcpSource) Load(ctx context.Context) (tools []*tool.Tool, problems []er
 			continue
 		}
 		s.servers[name] = &mcpServer{text: text, made: made, conn: mcp.New(made), first: make(chan struct{}),
-			options: config.Builtin{
-				Enabled: m.Enabled, Auto: m.Auto, Mode: string(tool.ModeRW),
-				Timeout: m.Timeout, Cache: m.Cache, RequiresApproval: m.RequiresApproval,
-			}}
+			options: config.Builtin{Enabled: m.Enabled, Auto: m.Auto, Mode: string(tool.ModeRW), Timeout: m.Timeout,
+				Cache: m.Cache, RequiresApproval: m.RequiresApproval}}
 	}
 	now := s.servers
 	s.mu.Unlock()

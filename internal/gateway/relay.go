@@ -49,8 +49,7 @@ func (x *exchange) relay(body []byte) *failure {
 	}
 	if !m.relays() {
 		return refuse(http.StatusNotFound, chat.ErrNotFound, codeNoRelay,
-			"the backend of the model "+shorten.Quoted(m.Name)+
-				" has no "+shownPath(x.r.URL.Path)+
+			"the backend of the model "+shorten.Quoted(m.Name)+" has no "+shownPath(x.r.URL.Path)+
 				"; a model of a backend that has it can be used here")
 	}
 	if !own {

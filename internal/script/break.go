@@ -12,9 +12,8 @@ import (
 
 // breakSteps applies faults to a reply that is sent in process. The error, if there is one, ends the stream after the
 // steps. Faults of the framing (drop_done, huge_line, no_index and the like) have no meaning here.
-func breakSteps(steps []Step, faults []Fault) ([]Step, error) {
+func breakSteps(steps []Step, faults []Fault) (_ []Step, broken error) {
 	steps = append([]Step{}, steps...)
-	var broken error
 	for i := range faults {
 		do := &faults[i].Do
 		if do.SlowHeaders > 0 {

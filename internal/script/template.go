@@ -23,24 +23,14 @@ type segment struct {
 // parseTemplate reads ${name} as a reference and $${ as a literal ${.
 func parseTemplate(s string) (template, error) {
 	var t template
-	lit := func(s string) {
-		if s == "" {
-			return
-		}
-		if n := len(t); n > 0 && t[n-1].ref == "" {
-			t[n-1].lit += s
-			return
-		}
-		t = append(t, segment{lit: s})
-	}
 	for {
 		i := strings.Index(s, "${")
 		if i < 0 {
-			lit(s)
+			t.add(s)
 			return t, nil
 		}
 		if i > 0 && s[i-1] == '$' {
-			lit(s[:i-1] + "${")
+			t.add(s[:i-1] + "${")
 			s = s[i+2:]
 			continue
 		}
@@ -52,9 +42,18 @@ func parseTemplate(s string) (template, error) {
 		if !validRef(name) {
 			return nil, fmt.Errorf("%q is no name of a capture; write $${ for a literal ${", name)
 		}
-		lit(s[:i])
+		t.add(s[:i])
 		t = append(t, segment{ref: name})
 		s = s[i+end+1:]
+	}
+}
+
+// add adds a literal, to the one before it if there is one.
+func (t *template) add(s string) {
+	if n := len(*t); n > 0 && (*t)[n-1].ref == "" {
+		(*t)[n-1].lit += s
+	} else if s != "" {
+		*t = append(*t, segment{lit: s})
 	}
 }
 

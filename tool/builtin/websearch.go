@@ -87,38 +87,39 @@ func (s *Search) provider() string {
 func searchInternet(o *Options) *tool.Tool {
 	t := tool.Stream("search_internet",
 		`Search the web and return titles, snippets and URLs. Example: {"query": "weather in Paris", "max_results": 5}`,
-		func(ctx context.Context, _ *tool.Call, in internetInput) (internetOutput, error) {
-			s := o.Search
-			p, ok := providers[s.provider()]
-			if s.URL == "" {
-				s.URL = p.url
-			}
-			if !ok || s.URL == "" {
-				return internetOutput{},
-					tool.Errorf(tool.ErrNotAvailable, "no search engine is configured: there are searxng, with its "+
-						"url, brave, with a key, google, with a key and an id, and duckduckgo")
-			}
-			if in.Max <= 0 {
-				in.Max = usualResults
-			}
-			in.Max = min(in.Max, mostResults)
-			address, header := p.request(&s, in)
-			body, err := ask(ctx, o, address, header)
-			if err != nil {
-				return internetOutput{}, err
-			}
-			hits, err := p.read(body)
-			if err != nil {
-				return internetOutput{}, err
-			}
-			hits = hits[:min(len(hits), in.Max)]
-			return internetOutput{Results: hits, Count: len(hits), Num: len(hits), Query: in.Query}, nil
-		})
+		o.searchInternet)
 	t.Facts = tool.Facts{Network: true, ReadOnly: true}
 	t.Aliases = []string{"search_web", "internet_duckduckgo", "search_internet_duckduckgo"}
 	t.Style = tool.StyleLLF
 	t.Idempotent = true
 	return t
+}
+
+func (o *Options) searchInternet(ctx context.Context, _ *tool.Call, in internetInput) (internetOutput, error) {
+	s := o.Search
+	p, ok := providers[s.provider()]
+	if s.URL == "" {
+		s.URL = p.url
+	}
+	if !ok || s.URL == "" {
+		return internetOutput{}, tool.Errorf(tool.ErrNotAvailable, "no search engine is configured: there are searxng, "+
+			"with its url, brave, with a key, google, with a key and an id, and duckduckgo")
+	}
+	if in.Max <= 0 {
+		in.Max = usualResults
+	}
+	in.Max = min(in.Max, mostResults)
+	address, header := p.request(&s, in)
+	body, err := ask(ctx, o, address, header)
+	if err != nil {
+		return internetOutput{}, err
+	}
+	hits, err := p.read(body)
+	if err != nil {
+		return internetOutput{}, err
+	}
+	hits = hits[:min(len(hits), in.Max)]
+	return internetOutput{Results: hits, Count: len(hits), Num: len(hits), Query: in.Query}, nil
 }
 
 // ask returns the body of a good answer of a service that the configuration names. Its address is the

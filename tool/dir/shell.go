@@ -2,6 +2,7 @@ package dir
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -113,10 +114,8 @@ func (l Line) Tool() (*tool.Tool, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
-	t := &tool.Tool{Definition: chat.Tool{Name: l.Name, Description: l.Description}, Source: "sh: " + l.Command}
-	if t.Definition.Description == "" {
-		t.Definition.Description = "Runs: " + l.Command
-	}
+	t := &tool.Tool{Source: "sh: " + l.Command,
+		Definition: chat.Tool{Name: l.Name, Description: cmp.Or(l.Description, "Runs: "+l.Command)}}
 	if t.Definition.Parameters, err = e.schema(); err != nil {
 		return nil, err
 	}

@@ -184,10 +184,8 @@ func (r *Root) Walk(ctx context.Context, p string, descend func(Entry) bool) ite
 			dir := todo[len(todo)-1]
 			todo = todo[:len(todo)-1]
 			entries, err := r.sorted(dir)
-			if err != nil {
-				if !yield(Entry{Name: dir}, err) {
-					return
-				}
+			if err != nil && !yield(Entry{Name: dir}, err) {
+				return
 			}
 			var below []string
 			for _, e := range entries {

@@ -480,14 +480,12 @@ func (e *eval) host(text, node string, derived bool) {
 		deny(why)
 		return
 	}
-	switch {
-	case r != nil && r.Decision != chat.DecisionAllow:
+	switch open := t.usualPort() || e.p.opens(e.call.Tool, t); {
+	case r != nil && (open || r.Decision != chat.DecisionAllow):
 		e.byRule(r, SubjectHost, shown, node, "the rule matches the host")
-	case !t.usualPort() && !e.p.opens(e.call.Tool, t):
+	case !open:
 		text = shown
 		deny("port " + t.port + " is none of 80 and 443, and no rule names it")
-	case r != nil:
-		e.byRule(r, SubjectHost, shown, node, "the rule matches the host")
 	default:
 		e.byDefault(SubjectHost, shown, node,
 			&Rule{Decision: chat.DecisionAllow, Selector: Selector{Host: []string{t.ruleHost()}}})

@@ -403,11 +403,8 @@ func given(inner, options []field, dirs []string) (full []field, first int) {
 		}
 	}
 	if sign == "" {
-		full = slices.Clone(inner)
-		for range 3 {
-			full = append(full, literal(dirs)...)
-		}
-		return full, len(inner)
+		given := literal(dirs)
+		return slices.Concat(inner, given, given, given), len(inner)
 	}
 	first = -1
 	for i, w := range inner {
@@ -522,8 +519,7 @@ func (t *walked) harms(name string, top bool, entry fs.DirEntry) bool {
 	if t.split && strings.ContainsAny(base, " \t\n\r\v\f'\"\\") || t.options && top && strings.HasPrefix(base, "-") {
 		return true
 	}
-	if !t.content || entry.IsDir() ||
-		len(t.l.filters) > 0 && !slices.ContainsFunc(t.l.filters, func(f string) bool { return fitsFilter(f, base) }) {
+	if !t.content || entry.IsDir() || !t.l.fits(base) {
 		return false
 	}
 	if entry.Type()&os.ModeSymlink != 0 {
@@ -563,8 +559,7 @@ func (e *eval) names(l *listing, sc scope) []field {
 			if err != nil {
 				return err
 			}
-			if len(l.filters) == 0 ||
-				slices.ContainsFunc(l.filters, func(f string) bool { return fitsFilter(f, entry.Name()) }) {
+			if l.fits(entry.Name()) {
 				names = append(names, field{text: path.Join(d, filepath.ToSlash(rel)), known: true, held: true})
 			}
 			return nil
@@ -576,8 +571,10 @@ func (e *eval) names(l *listing, sc scope) []field {
 	return names
 }
 
-// fitsFilter is without regard to case, as some of the programs are.
-func fitsFilter(filter, base string) bool {
-	ok, err := path.Match(strings.ToLower(path.Base(filter)), strings.ToLower(base))
-	return ok || err != nil
+// fits reports whether one of the filters fits a name, without regard to case, as some of the programs are.
+func (l *listing) fits(name string) bool {
+	return len(l.filters) == 0 || slices.ContainsFunc(l.filters, func(filter string) bool {
+		ok, err := path.Match(strings.ToLower(path.Base(filter)), strings.ToLower(name))
+		return ok || err != nil
+	})
 }

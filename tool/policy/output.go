@@ -127,8 +127,7 @@ func isOutputAt(at resolvedPath) bool {
 	}) {
 		return false
 	}
-	name := folded[len(folded)-1]
-	dirs := folded[:len(folded)-1]
+	name, dirs := folded[len(folded)-1], folded[:len(folded)-1]
 	if at.mode.IsDir() || strings.HasSuffix(at.text, "/") {
 		dirs = folded
 	}

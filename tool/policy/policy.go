@@ -297,17 +297,14 @@ func (r *rule) fitsTool(name string) bool {
 
 // String returns the rule as a line of a configuration file, without its examples.
 func (r Rule) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: {", r.Decision)
-	sep := ""
+	var parts []string
 	list := func(key string, words []string) {
 		if len(words) > 0 {
 			quoted := make([]string, len(words))
 			for i, w := range words {
 				quoted[i] = yamlWord(w)
 			}
-			fmt.Fprintf(&b, "%s%s: [%s]", sep, key, strings.Join(quoted, ", "))
-			sep = ", "
+			parts = append(parts, key+": ["+strings.Join(quoted, ", ")+"]")
 		}
 	}
 	list("tool", r.Tool)
@@ -320,17 +317,13 @@ func (r Rule) String() string {
 	list("op", words)
 	list("host", r.Host)
 	if len(r.Args) > 0 {
-		fmt.Fprintf(&b, "%sargs: {", sep)
-		for i, name := range slices.Sorted(maps.Keys(r.Args)) {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			fmt.Fprintf(&b, "%s: %s", yamlWord(name), r.Args[name])
+		var args []string
+		for _, name := range slices.Sorted(maps.Keys(r.Args)) {
+			args = append(args, fmt.Sprintf("%s: %s", yamlWord(name), r.Args[name]))
 		}
-		b.WriteString("}")
+		parts = append(parts, "args: {"+strings.Join(args, ", ")+"}")
 	}
-	b.WriteString("}")
-	return b.String()
+	return fmt.Sprintf("%s: {%s}", r.Decision, strings.Join(parts, ", "))
 }
 
 // yamlWord writes text so that YAML reads it back as the same text inside of a flow list.

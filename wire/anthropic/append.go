@@ -536,16 +536,14 @@ func (w *requestWriter) source(p *chat.Part, media string) {
 		w.b = append(w.b, '}')
 		return
 	}
-	var content []byte
+	content := base64.StdEncoding.AppendEncode(nil, p.Data)
 	if isData {
 		head, body, _ := strings.Cut(data, ",")
 		name, coded := strings.CutSuffix(head, ";base64")
 		media = orWord(name, media)
 		if content = []byte(body); !coded {
-			content = base64.StdEncoding.AppendEncode(nil, []byte(body))
+			content = base64.StdEncoding.AppendEncode(nil, content)
 		}
-	} else {
-		content = base64.StdEncoding.AppendEncode(nil, p.Data)
 	}
 	if media == "text/plain" {
 		if text, err := base64.StdEncoding.DecodeString(string(content)); err == nil {

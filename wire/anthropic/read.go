@@ -129,15 +129,13 @@ func (r *StreamReader) cut() bool { return finishReasons[r.reason] != "" }
 
 // DecodeResponse appends the events of a response's body, Finish last. An error is a *chat.Error.
 func DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
-	var r StreamReader
+	r := StreamReader{out: dst}
 	s := jsonbody.Scanner{Bytes: body}
-	r.out = dst
 	content, failed := false, false
 	for s.Enter('{'); s.Next('}'); {
 		switch key := string(s.Key()); key {
 		case "content":
-			content = s.Peek() == '['
-			if !content {
+			if content = s.Peek() == '['; !content {
 				s.Skip()
 				continue
 			}

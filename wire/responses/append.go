@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -27,11 +28,7 @@ type RequestOptions struct {
 func AppendRequest(dst []byte, req *chat.Request, o RequestOptions) ([]byte, error) {
 	w := requestWriter{b: dst, o: &o}
 	w.b = append(w.b, `{"model":`...)
-	if o.Model != "" {
-		w.b = shape.AppendQuoted(w.b, o.Model)
-	} else {
-		w.b = shape.AppendQuoted(w.b, req.Model)
-	}
+	w.b = shape.AppendQuoted(w.b, cmp.Or(o.Model, req.Model))
 	w.know(req.Tools)
 	messages := req.Messages
 	if len(messages) > 0 && isInstructions(&messages[0]) {

@@ -84,6 +84,15 @@ func sampleOf(s *shape.Shape) (value, written string) {
 	return "null", "null"
 }
 
+// sample is sampleOf, written in the dialect.
+func (w calls) sample(s *shape.Shape) (value, written string) {
+	value, written = sampleOf(s)
+	if w.d.Class == pythonic {
+		written = pythonOf(written)
+	}
+	return value, written
+}
+
 // A frameError says why calls of a dialect cannot be held.
 type frameError struct{ why string }
 
@@ -191,19 +200,13 @@ func (w calls) frame(f *frame, t *Tool) (c callFrame) {
 
 // param finds out what stands around the value of one argument.
 func (w calls) param(f *frame, t *Tool, props []shape.Prop, i int) (p paramFrame) {
-	value, written := sampleOf(props[i].Shape)
+	value, written := w.sample(props[i].Shape)
 	key := quoted(props[i].Name)
-	if w.d.Class == pythonic {
-		written = pythonOf(written)
-	}
 	p.first, p.back = around(w.write(call(t.Name, "{"+key+":"+value+"}")), written)
 	if len(props) > 1 {
 		// The same argument in front of another, and behind it, shows what stands between the two.
 		other := props[(i+1)%len(props)]
-		otherValue, otherWritten := sampleOf(other.Shape)
-		if w.d.Class == pythonic {
-			otherWritten = pythonOf(otherWritten)
-		}
+		otherValue, otherWritten := w.sample(other.Shape)
 		otherFirst, _ := around(w.write(call(t.Name, "{"+quoted(other.Name)+":"+otherValue+"}")), otherWritten)
 		both := w.write(call(t.Name, "{"+key+":"+value+","+quoted(other.Name)+":"+otherValue+"}"))
 		rest := strings.TrimPrefix(both, p.first+written)

@@ -221,11 +221,9 @@ func (f *chatFlags) open(app *cli.App, r *config.Result, o *terminal.Options, na
 	if f.context > 0 {
 		window.Tokens = f.context
 	}
-	a := agent.New(model.Model, o.Runner, agent.Options{
-		Journal: o.Journal, Wait: o.Journal != nil, By: o.By, Alike: ownNames,
-		Notes:  map[string]string{runNote: string(given)},
-		Limits: f.limits(), Prices: prices, Window: window,
-	})
+	a := agent.New(model.Model, o.Runner, agent.Options{Journal: o.Journal, Wait: o.Journal != nil, By: o.By,
+		Alike: ownNames, Notes: map[string]string{runNote: string(given)}, Limits: f.limits(), Prices: prices,
+		Window: window})
 	return &terminal.Stage{Agent: a, Name: model.Name, Dialect: told, Window: window.Tokens, Cost: prices.Cost,
 		Close: model.Close}, nil
 }

@@ -457,12 +457,7 @@ func (f *runFlags) choose(box *compose.Toolbox, r *config.Result) error {
 		}
 		wanted[e.Tool.Name()] = true
 		if f.write {
-			guard := tool.Guard{}
-			if e.Guard != nil {
-				guard = *e.Guard
-			}
-			guard.Mode = tool.ModeRW
-			if err := box.Registry.SetGuard(e.Tool.Name(), &guard); err != nil {
+			if err := letWrite(box.Registry, e); err != nil {
 				return err
 			}
 		}
@@ -477,6 +472,16 @@ func (f *runFlags) choose(box *compose.Toolbox, r *config.Result) error {
 		}
 	}
 	return nil
+}
+
+// letWrite allows a tool to write, and leaves the rest of its guard as it is.
+func letWrite(r *tool.Registry, e *tool.Entry) error {
+	guard := tool.Guard{}
+	if e.Guard != nil {
+		guard = *e.Guard
+	}
+	guard.Mode = tool.ModeRW
+	return r.SetGuard(e.Tool.Name(), &guard)
 }
 
 // judge gives the runner its policy, and what becomes of questions.

@@ -37,12 +37,10 @@ func readValue(raw json.RawMessage) (value, error) {
 			return value{}, errors.New("a text with a NUL character; give bytes as {\"base64\": \"..\"}")
 		}
 		return value{s, []byte(s)}, err
-	case '{':
+	case '{', '[':
 		if b, ok := readBytes(raw); ok {
 			return value{b, fmt.Appendf(nil, `\x%x`, b)}, nil
 		}
-		return value{string(raw), raw}, nil
-	case '[':
 		return value{string(raw), raw}, nil
 	}
 	text := string(raw)
