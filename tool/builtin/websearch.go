@@ -102,8 +102,8 @@ func (o *Options) searchInternet(ctx context.Context, _ *tool.Call, in internetI
 		s.URL = p.url
 	}
 	if !ok || s.URL == "" {
-		return internetOutput{}, tool.Errorf(tool.ErrNotAvailable, "no search engine is configured: there are searxng, "+
-			"with its url, brave, with a key, google, with a key and an id, and duckduckgo")
+		return internetOutput{}, tool.Errorf(tool.ErrNotAvailable, "no search engine is configured: there are "+
+			"searxng, with its url, brave, with a key, google, with a key and an id, and duckduckgo")
 	}
 	if in.Max <= 0 {
 		in.Max = usualResults
