@@ -1,11 +1,11 @@
 package bridge
 
 import (
-	"encoding/json"
 	"slices"
 
 	"wield/chat"
 	"wield/dialect"
+	"wield/schema/shape"
 )
 
 // wholeHistory returns req with a history that a server with function calling can read: every call has its result
@@ -71,13 +71,7 @@ func mendedArguments(raw string) string {
 	if args, _, err := dialect.Arguments(raw, nil, dialect.RepairFull); err == nil && isObject(args) {
 		return args
 	}
-	b, err := json.Marshal(struct {
-		Arguments string `json:"arguments"`
-	}{raw})
-	if err != nil {
-		return "{}" // a string can always be written
-	}
-	return string(b)
+	return string(append(shape.AppendQuoted([]byte(`{"arguments":`), raw), '}'))
 }
 
 // paired returns messages in which each call is followed by its result, nil if they are such. Clients cut

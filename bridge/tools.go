@@ -269,6 +269,9 @@ func problems(err error) []*schema.Error {
 	return list
 }
 
+// maxRelaxedBytes limits a schema that is written and compiled once more.
+const maxRelaxedBytes = 256 << 10
+
 // withoutPatterns compiles a schema without its patterns that need backtracking, if these are all that is
 // wrong with it, and if err lists all of them. They are good schemas that other implementations accept, and refusing
 // the request would help nobody. It returns the places of the patterns, and a nil schema if something else is wrong.
@@ -277,7 +280,7 @@ func withoutPatterns(raw json.RawMessage, err error) (*schema.Schema, []string) 
 	d.UseNumber()
 	var root any
 	found := problems(err)
-	if len(found) == 0 || d.Decode(&root) != nil {
+	if len(found) == 0 || len(raw) > maxRelaxedBytes || d.Decode(&root) != nil {
 		return nil, nil
 	}
 	var skipped []string
