@@ -69,6 +69,8 @@ type analysis struct {
 	edits     bool      // the files that it is given are written
 	untabled  bool      // it is a sub-command of which nothing is known
 	pattern   bool      // an option has taken the place of the first operand
+	reads     bool      // it runs what it reads from its input
+	named     bool      // the same, of an input that it names as a file
 	each      bool      // its inner command is run with the files that find finds
 }
 
@@ -227,6 +229,9 @@ func tarStyle(p *program, rest []field) (*program, []field) {
 // assignment matches what env and its like read as a variable.
 var assignment = lazily(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
+// functionName matches a variable of env with a name that no shell could set.
+var functionName = lazily(`^[^-=/][^=/]*[^=/A-Za-z0-9_][^=/]*=`)
+
 // options reads options and operands in any order, as most programs do.
 func (a *analysis) options(p *program, words []field) {
 	operands, ended, all := 0, false, words
@@ -243,6 +248,11 @@ func (a *analysis) options(p *program, words []field) {
 		if ended || !w.known || len(w.text) < 2 || w.text[0] != '-' && w.text[0] != '+' ||
 			w.text[0] == '+' && !p.options[w.text].declared {
 			if p.wraps && operands >= p.before {
+				if p.assigns && w.known && functionName.MatchString(w.text) {
+					a.asks = true // env takes any name, shells a function from that of some
+					words = words[1:]
+					continue
+				}
 				if (p.asks && !p.joins || p.assigns) && w.known && assignment.MatchString(w.text) {
 					if name, value, _ := strings.Cut(w.text, "="); !p.assigns || !harmlessBefore(name, value) {
 						a.effect(effectExec, w.text)
@@ -278,7 +288,9 @@ func (a *analysis) options(p *program, words []field) {
 		case effectLook:
 			return
 		case effectRest:
-			if n < len(words) {
+			if value := p.joinedRest(words[0].text); value != "" {
+				a.wrapped(p, append(literal([]string{value}), words[n:]...))
+			} else if n < len(words) {
 				a.wrapped(p, words[n:])
 			}
 			return
@@ -467,6 +479,9 @@ func (a *analysis) plain(p *program, words []field) {
 	if len(words) == 0 && p.bare != effectNone {
 		a.effect(p.bare, "")
 	}
+	if len(words) > 0 && words[0].text == "--" && len(p.operands) > 0 && p.operands[0] == kindShell {
+		words = words[1:]
+	}
 	for i, w := range words {
 		for name, o := range p.options {
 			if w.text == name || i == 0 && strings.HasPrefix(w.text, name) {
@@ -622,12 +637,13 @@ func (a *analysis) shell(p *program, words []field) {
 		}
 		if strings.HasPrefix(w.text, "--") {
 			n, _ := a.oneOption(p, append([]field{w}, words...))
+			a.named = a.named || inputFile.MatchString(w.text) || n == 2 && inputName.MatchString(words[0].text)
 			words = words[n-1:]
 			continue
 		}
 		for _, letter := range w.text[1:] {
 			o, ok := p.options[w.text[:1]+string(letter)]
-			line = line || letter == 'c'
+			line, a.reads = line || letter == 'c', a.reads || letter == 's'
 			runs = (runs && letter != 'n') || w.text[0] == '+' || letter == 'o'
 			switch {
 			case !ok:
@@ -640,12 +656,14 @@ func (a *analysis) shell(p *program, words []field) {
 	}
 	switch {
 	case len(words) == 0:
+		a.reads = runs
 		a.effect(p.bare, texts(a.canonical[1:])...)
 	case line:
 		a.value(kindShell, words[0], []string{"-c"})
 	case !runs: // it is read for its syntax
 		a.value(kindRead, words[0], nil)
 	default:
+		a.named = a.named || inputName.MatchString(words[0].text)
 		a.value(kindScript, words[0], []string{words[0].text})
 	}
 }

@@ -92,6 +92,7 @@ func (e *eval) command(words []field, sc scope, node string) {
 	for _, inner := range a.inner {
 		e.command(inner, sc, node)
 	}
+	e.fromInput(a, sc, text, node)
 	e.forget(words)
 	e.hidden(a.hidden, sc, text, node)
 	e.strange(a.strange, node)

@@ -38,6 +38,7 @@ type eval struct {
 	findings   []Finding
 	vars       map[string]field // what is known of variables that the command line sets
 	input      *listing         // what the command that is judged next reads from a pipe
+	fed        *feed            // what the standard input gives; nil: that of the call
 	made       []string         // places that the command line writes to
 	linked     []string         // those of them that are, or get, a second name
 	sets       []setting        // what the command line has set them to

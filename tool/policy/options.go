@@ -213,3 +213,17 @@ func (a *analysis) unknownLetter(p *program, name string, i int, words []field) 
 		a.mayTake(words)
 	}
 }
+
+// joinedRest is the program that is joined to an option which runs the words behind it: -Xrm, --exec-batch=rm.
+func (p *program) joinedRest(typed string) string {
+	if strings.HasPrefix(typed, "--") {
+		_, value, _ := strings.Cut(typed, "=")
+		return value
+	}
+	for i := 1; i < len(typed); i++ {
+		if p.options[typed[:1]+typed[i:i+1]].effect == effectRest {
+			return strings.TrimPrefix(typed[i+1:], "=")
+		}
+	}
+	return ""
+}

@@ -188,13 +188,16 @@ func (e *eval) stmts(list []*syntax.Stmt, sc scope) scope {
 // stmt judges a statement, and returns where the next one runs if it succeeds, and where if nobody knows
 // whether it does.
 func (e *eval) stmt(s *syntax.Stmt, sc scope) (success, after scope) {
-	in := e.input
+	in, fed := e.input, e.fed
 	e.input = nil
 	for _, r := range s.Redirs {
 		if r.Op != syntax.RdrOut && r.Op != syntax.AppOut && r.Op != syntax.DplOut {
 			in = nil
 		}
 		e.redirect(r, sc)
+	}
+	if e.fed = feeds(s.Redirs, fed); !onlyExec(s) {
+		defer func() { e.fed = fed }()
 	}
 	if s.Coprocess || s.Disown {
 		e.undecidable(s, "it goes on after the command line ends")
@@ -371,12 +374,14 @@ func (e *eval) binary(c *syntax.BinaryCmd, sc scope) (success, after scope) {
 		okY, anyY := e.maybe(c.Y, anyX)
 		return either(okX, okY), either(okX, anyY)
 	default: // the sides of a pipe run in shells of their own
-		stages := append(pipeline(c.X), pipeline(c.Y)...)
+		stages, fed := append(pipeline(c.X), pipeline(c.Y)...), e.fed
 		for i, s := range stages {
-			e.input = listed(stages[:i])
+			if e.input = listed(stages[:i]); i > 0 {
+				e.fed = prints(stages[:i])
+			}
 			e.maybe(s, sc)
 		}
-		e.input = nil
+		e.input, e.fed = nil, fed
 		return sc, sc
 	}
 }

@@ -1,0 +1,123 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"wield/chat"
+)
+
+// A shell runs what it reads. Where the text stands in the command line it is judged as any other; where nobody knows
+// it, the shell asks.
+
+// A feed is what the standard input of a command gives.
+type feed struct {
+	text  string
+	known bool
+	piped bool // another program prints it
+}
+
+// inputName is an input of the process, in the place of a file.
+var inputName = lazily(`^(-|/dev/stdin|/dev/fd/\d+|/proc/[^/]+/fd/\d+)$`)
+
+// inputFile is such an input as the value of an option.
+var inputFile = lazily(`=(-|/dev/stdin|/dev/fd/\d+|/proc/[^/]+/fd/\d+)$`)
+
+// fromInput judges what a program runs of what it reads.
+func (e *eval) fromInput(a *analysis, sc scope, text, node string) {
+	name := baseName(a.canonical[0].text)
+	named := slices.ContainsFunc(a.canonical[1:], func(w field) bool { return inputName.MatchString(w.text) })
+	fed := e.fed
+	switch {
+	case a.named:
+	case a.reads && fed != nil:
+	case fed != nil && slices.Contains([]string{"at", "batch", "crontab"}, name):
+	case fed != nil && len(a.inner) == 0 && slices.Contains([]string{"parallel", "su", "chroot"}, name):
+	case named && slices.Contains([]string{"source", ".", "make", "gmake"}, name):
+	default:
+		return
+	}
+	if fed != nil && fed.known && name != "make" && name != "gmake" {
+		e.fed = nil // it is the text that the commands in it read on
+		e.shell(fed.text, sc)
+		e.fed = fed
+		if !fed.piped {
+			return
+		}
+	}
+	e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", name+" runs the text that it reads", nil)
+}
+
+// feeds returns what the redirections of a statement make of its input.
+func feeds(redirects []*syntax.Redirect, fed *feed) *feed {
+	for _, r := range redirects {
+		if r.N != nil && r.N.Value != "0" {
+			continue
+		}
+		switch r.Op {
+		case syntax.WordHdoc:
+			text, known := staticWord(r.Word)
+			fed = &feed{text: text, known: known}
+		case syntax.Hdoc, syntax.DashHdoc:
+			fed = hereText(r)
+		case syntax.RdrIn:
+			if fed = (&feed{}); r.Word.Lit() == "/dev/null" {
+				fed = nil
+			}
+		case syntax.DplIn, syntax.RdrInOut:
+			fed = &feed{}
+		}
+	}
+	return fed
+}
+
+// hereText is the text of a here-document, if nothing in it is expanded.
+func hereText(r *syntax.Redirect) *feed {
+	f := &feed{known: true}
+	if r.Hdoc == nil {
+		return f
+	}
+	for _, p := range r.Hdoc.Parts {
+		l, ok := p.(*syntax.Lit)
+		if !ok {
+			return &feed{}
+		}
+		f.text += l.Value
+	}
+	delimiter, plain := staticWord(r.Word)
+	quoted := !plain || r.Word.Lit() != delimiter
+	f.known = quoted || !strings.Contains(f.text, `\`)
+	return f
+}
+
+// prints is what the stages of a pipe hand on.
+func prints(stages []*syntax.Stmt) *feed {
+	f := &feed{piped: true}
+	if len(stages) != 1 {
+		return f
+	}
+	c, ok := stages[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(c.Assigns) > 0 || stages[0].Negated || stages[0].Background {
+		return f
+	}
+	if len(c.Args) == 1 && c.Args[0].Lit() == "cat" && len(stages[0].Redirs) == 1 {
+		if fed := feeds(stages[0].Redirs, nil); fed != nil {
+			f.text, f.known = fed.text, fed.known
+		}
+		return f
+	}
+	words := staticWords(stages[0])
+	if len(words) > 1 && words[0] == "echo" || len(words) == 2 && words[0] == "printf" {
+		text := strings.ReplaceAll(strings.Join(words[1:], " "), `\n`, "\n")
+		f.text, f.known = text, !strings.ContainsAny(text, `\%`) && !strings.HasPrefix(text, "-")
+	}
+	return f
+}
+
+// onlyExec reports whether the redirections of a statement are those of the shell itself from then on.
+func onlyExec(s *syntax.Stmt) bool {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	return ok && len(c.Args) == 1 && c.Args[0].Lit() == "exec"
+}
