@@ -61,6 +61,10 @@ func TestInput(t *testing.T) {
 			"bash <<< \"$X\"",
 			"bash <<E\n$X\nE",
 			"bash <(echo rm src)",
+			"ls > >(sh)",
+			"echo rm src > >(timeout 5 sh)",
+			"cat a.txt | tee >(bash -s)",
+			"cat <(bash <<< \"$X\")",
 			"bash < <(echo rm src)",
 			". <(echo rm src)",
 			"exec < <(echo rm src); bash",
@@ -85,6 +89,7 @@ func TestInput(t *testing.T) {
 			"mapfile -t a < a.txt",
 			"env A=b ls",
 			"fd -e go -x wc -l",
+			"ls | tee >(wc -l)",
 			"make -C src",
 		},
 	} {

@@ -53,6 +53,10 @@ func (e *eval) expanded(p syntax.WordPart, sc scope) field {
 		}
 	}
 	if p, ok := p.(*syntax.ProcSubst); ok && (p.Op == syntax.CmdIn || p.Op == syntax.CmdOut) {
+		if outer := e.fed; p.Op == syntax.CmdOut {
+			e.fed = &feed{piped: true}
+			defer func() { e.fed = outer }()
+		}
 		e.expansion(p, sc)
 		return field{text: "/dev/stdin", known: true, held: true} // a file that nobody else has
 	}
