@@ -170,7 +170,7 @@ func TestEditsNowhere(t *testing.T) {
 	texts := 0
 	for _, name := range []string{conformanceFile, answersFile} {
 		for i, r := range referenceRows[row](t, name) {
-			if i%testlevel.Every(1) > 0 {
+			if i%testlevel.Every(3) > 0 {
 				continue
 			}
 			texts++
@@ -182,7 +182,7 @@ func TestEditsNowhere(t *testing.T) {
 			}
 		}
 	}
-	if texts < least/testlevel.Every(1) {
+	if texts < least/testlevel.Every(3) {
 		t.Errorf("only %d texts were read", texts)
 	}
 }

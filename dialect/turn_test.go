@@ -93,7 +93,7 @@ func TestInventedTurn(t *testing.T) {
 	var cache dialect.Cache
 	n := 0
 	for k, p := range profile.Builtin() {
-		if k%testlevel.Every(1) > 0 {
+		if k%testlevel.Every(3) > 0 {
 			continue
 		}
 		o := dialect.Options{Tools: propertyTools, Cache: &cache}
@@ -147,7 +147,7 @@ func TestInventedTurnForms(t *testing.T) {
 			}
 		}
 	}) {
-		if n++; n%testlevel.Every(1) > 0 {
+		if n++; n%testlevel.Every(3) > 0 {
 			continue
 		}
 		for k, pair := range dialect.TurnPairs() {

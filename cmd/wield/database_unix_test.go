@@ -13,6 +13,7 @@ import (
 
 	"wield/internal/cli"
 	"wield/internal/pgtest"
+	"wield/internal/testlevel"
 )
 
 // TestDatabaseIsGone kills PostgreSQL under a run, while a tool runs; it, and a run that begins afterwards,
@@ -75,6 +76,7 @@ func (s *server) ready(t *testing.T, is bool) {
 // TestReady ends PostgreSQL under two services, and starts it again. Load balancers are told, and what needs no journal
 // is answered all the time.
 func TestReady(t *testing.T) {
+	testlevel.Long(t)
 	database := pgtest.Start(t)
 	s := busyStory
 	s.config = strings.Replace(s.config, "models: {", "models: {plain: {backend: b}, ", 1)

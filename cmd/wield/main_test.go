@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"wield/internal/gocache"
+	"wield/internal/testlevel"
 	"wield/tool/sandbox"
 )
 
@@ -29,6 +31,8 @@ func TestMain(m *testing.M) {
 // Besides the commands of testscript there is
 //
 //	code N PROGRAM ARGS...    the program must end with this exit code
+//
+// and the condition [all]: everything is asked for.
 func TestScripts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts hundreds of processes")
@@ -43,6 +47,12 @@ func TestScripts(t *testing.T) {
 			e.Setenv(name, value)
 			e.Setenv(collects, os.Getenv(collects))
 			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "all" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			return testlevel.All(), nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"code": checkCode},
 	})

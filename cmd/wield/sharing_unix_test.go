@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"wield/internal/pgtest"
+	"wield/internal/testlevel"
 )
 
 // sharing returns how many requests to measure with, or skips the test.
@@ -89,6 +90,7 @@ func TestWithoutWorkers(t *testing.T) {
 			s.config = strings.Replace(teamConfig, "workers: {enabled: true}", tt.workers, 1) + tt.cluster
 			database := ""
 			if tt.cluster != "" {
+				testlevel.Long(t)
 				database = pgtest.Start(t).Database(t)
 			}
 			w, err := newWorld(t.TempDir(), &s, database)

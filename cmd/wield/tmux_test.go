@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"wield/internal/testlevel"
 )
 
 // A pane is a person in tmux: what wield shows has gone through a terminal that other people wrote.
@@ -192,7 +194,7 @@ func TestTmuxEverythingArrives(t *testing.T) {
 		fmt.Fprintf(&text, "line %d äöü 漢字 `code` **strong** to the end\\n", i)
 	}
 	scenario := scenarioFile(t, "  - id: all\n    when: {}\n    reply: [{text: \""+text.String()+"\"}]\n")
-	for _, tt := range []struct {
+	for i, tt := range []struct {
 		width int
 		env   string
 		line  string
@@ -200,6 +202,9 @@ func TestTmuxEverythingArrives(t *testing.T) {
 		{80, "NO_COLOR=", "line %d äöü 漢字 code strong to the end"},
 		{60, "NO_COLOR=1", "line %d äöü 漢字 `code` **strong** to the end"},
 	} {
+		if i%testlevel.Every(2) > 0 {
+			continue
+		}
 		t.Run(fmt.Sprintf("%d columns, %s", tt.width, tt.env), func(t *testing.T) {
 			p := inTmux(t, t.TempDir(), tt.width, 24, []string{tt.env}, "chat", "--scenario", scenario, "--tools",
 				"read_file")
@@ -222,12 +227,15 @@ func TestTmuxResize(t *testing.T) {
 		fmt.Fprintf(&text, "      - {text: \"line %d of an answer that streams\\n\"}\n      - {pause: 3ms}\n", i)
 	}
 	scenario := scenarioFile(t, "  - id: all\n    when: {}\n    reply:\n"+text.String())
-	for _, tt := range []struct {
+	for i, tt := range []struct {
 		name   string
 		exact  bool
 		widths []int
 	}{{"60 to 120 columns", true, []int{60, 120, 70, 100, 60, 80}},
 		{"40 columns", false, []int{40, 120, 45, 100, 40, 80}}} {
+		if i%testlevel.Every(2) > 0 {
+			continue
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // most of it is the pauses of the answer
 			p := inTmux(t, t.TempDir(), 120, 30, nil, "chat", "--scenario", scenario, "--tools", "read_file")
