@@ -13,6 +13,7 @@ import (
 	"wield/dialect/dialecttest"
 	"wield/dialect/internal/check"
 	"wield/dialect/profile"
+	"wield/internal/testlevel"
 )
 
 // TestFind finds the profiles of names as registries, servers and files have them.
@@ -310,7 +311,7 @@ func TestWrongGuess(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		cases = append(cases, files[name]...)
 	}
-	const part = 16
+	part := 16 * testlevel.Every(4)
 	for k, p := range profile.Builtin() {
 		if bold[p.Name] != "" {
 			continue

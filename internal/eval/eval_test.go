@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"wield/internal/testlevel"
 )
 
 // TestMain makes collections rare: nearly all that these tests allocate is garbage at once.
@@ -262,6 +264,7 @@ func (d decoded) answer(r *Row, tools []toolRow) ([]ComparedCall, error) {
 // TestAgreesWithTheReferenceScorer compares our figures with those of the scorer that comes with the reference data,
 // over answers that are right, wrong and nearly right.
 func TestAgreesWithTheReferenceScorer(t *testing.T) {
+	testlevel.Long(t)
 	rows, script := need(t, filepath.Join(dataDir, "bfcl-dev.jsonl.gz")),
 		need(t, filepath.Join(scoreDir, "bfcl_score.py"))
 	python, err := exec.LookPath("python3")
