@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -201,14 +202,8 @@ func (r *Run) pass(ctx context.Context, e chat.Event, group []ruling) error {
 			return r.stop(ctx, r.parked)
 		}
 	case chat.KindResult:
-		result := *e.Detail.(*chat.Result)
-		for i := range group {
-			if c := &group[i]; c.Call.ID == result.CallID && c.Note != "" {
-				result.Parts = append(result.Parts[:len(result.Parts):len(result.Parts)],
-					chat.Part{Kind: chat.PartText, Text: c.Note})
-				e.Detail = &result
-			}
-		}
+		result := noted(e.Detail.(*chat.Result), group)
+		e.Detail = result
 		delete(r.parked, result.CallID)
 		if !r.state.Add(result.Message()) {
 			return errNoResult
@@ -216,6 +211,18 @@ func (r *Run) pass(ctx context.Context, e chat.Event, group []ruling) error {
 	}
 	r.emit(e)
 	return nil
+}
+
+// noted returns a result with the notes of its call.
+func noted(result *chat.Result, group []ruling) *chat.Result {
+	for i := range group {
+		if c := &group[i]; c.Call.ID == result.CallID && c.Note != "" {
+			with := *result
+			with.Parts = append(slices.Clip(with.Parts), chat.Part{Kind: chat.PartText, Text: c.Note})
+			result = &with
+		}
+	}
+	return result
 }
 
 // refuse gives a call that must not run its result.

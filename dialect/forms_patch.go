@@ -50,10 +50,9 @@ func (r *patchReader) run(d *driver, i int) (int, verdict) {
 		}
 		switch {
 		case !r.begun:
-			if ended = d.text.in[i] == '\n'; ended { // byte by byte: what is refused is refused at the byte that tells
+			end, ended = i+1, d.text.in[i] == '\n'
+			if ended { // byte by byte: what is refused is refused at the byte that tells
 				end = i
-			} else {
-				end = i + 1
 			}
 			if v := r.begins(d, d.text.at(end), ended); v != more {
 				return i, v

@@ -43,15 +43,9 @@ func (o *Options) Prepare(stream string, after int64, records []Record) (Batch, 
 		if err != nil {
 			return b, err
 		}
-		rule := rules[r.Kind]
 		first := after == 0 && i == 0
-		switch {
-		case rule.store:
-			return b, fmt.Errorf("%w: only a store writes records of kind %s", ErrRecord, r.Kind)
-		case first && !rule.opens:
-			return b, fmt.Errorf("%w: a stream does not begin with a record of kind %s", ErrRecord, r.Kind)
-		case !first && rule.opens && r.Object == nil:
-			return b, fmt.Errorf("%w: a record of kind %s only begins a stream", ErrRecord, r.Kind)
+		if err := r.mayStand(first); err != nil {
+			return b, err
 		}
 		if first {
 			if b.Opened, b.Session = r.Kind, r.session(); !isID(b.Session) && r.Kind != KindRules {
@@ -68,6 +62,19 @@ func (o *Options) Prepare(stream string, after int64, records []Record) (Batch, 
 		}
 	}
 	return b, nil
+}
+
+// mayStand checks that a record may begin a stream, or stand behind others.
+func (r *Record) mayStand(first bool) error {
+	switch rule := rules[r.Kind]; {
+	case rule.store:
+		return fmt.Errorf("%w: only a store writes records of kind %s", ErrRecord, r.Kind)
+	case first && !rule.opens:
+		return fmt.Errorf("%w: a stream does not begin with a record of kind %s", ErrRecord, r.Kind)
+	case !first && rule.opens && r.Object == nil:
+		return fmt.Errorf("%w: a record of kind %s only begins a stream", ErrRecord, r.Kind)
+	}
+	return nil
 }
 
 // Claimed returns the batch that gives a stream to a new owner.

@@ -387,25 +387,12 @@ func (v *validator) noneFits(keyword string, list []*node, i int) bool {
 	if v.inner == maxInner {
 		return v.fail(keyword, "fits none of the %d forms allowed", len(list))
 	}
-	depth := len(v.pointer(v.path))
 	reasons := make([][]Violation, len(list))
-	var likely, best []int
 	for k, sub := range list {
-		r := v.reasons(sub, i)
-		reasons[k] = r
-		if len(r) == 0 || len(r[0].Pointer) <= depth && isShallow(r[0].Keyword) {
-			continue
-		}
-		likely = append(likely, k)
-		if !slices.ContainsFunc(r, func(v Violation) bool { return v.Keyword == "const" }) {
-			best = append(best, k)
-		}
+		reasons[k] = v.reasons(sub, i)
 	}
-	if len(likely) != 1 {
-		likely = best // a const tells one form from another
-	}
-	if len(likely) == 1 {
-		v.found = append(v.found, reasons[likely[0]]...)
+	if likely := meant(reasons, len(v.pointer(v.path))); likely != nil {
+		v.found = append(v.found, likely...)
 		return false
 	}
 	var texts []string
@@ -415,6 +402,27 @@ func (v *validator) noneFits(keyword string, list []*node, i int) bool {
 		}
 	}
 	return v.fail(keyword, "fits none of the %d forms allowed: %s", len(list), strings.Join(texts, "; or "))
+}
+
+// meant returns the reasons against the one form that a value was likely meant to have; nil: there is no such form.
+func meant(reasons [][]Violation, depth int) []Violation {
+	var likely, best [][]Violation
+	for _, r := range reasons {
+		if len(r) == 0 || len(r[0].Pointer) <= depth && isShallow(r[0].Keyword) {
+			continue
+		}
+		likely = append(likely, r)
+		if !slices.ContainsFunc(r, func(v Violation) bool { return v.Keyword == "const" }) {
+			best = append(best, r)
+		}
+	}
+	if len(likely) != 1 {
+		likely = best // a const tells one form from another
+	}
+	if len(likely) != 1 {
+		return nil
+	}
+	return likely[0]
 }
 
 // maxInner limits the depth to which nested alternatives are explained.

@@ -262,8 +262,7 @@ func (g *batchGroup) run(members []waiter) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(members[0].ctx))
 	defer cancel(nil)
 	for _, m := range members {
-		stop := context.AfterFunc(m.ctx, func() { cancel(context.Cause(m.ctx)) })
-		defer stop()
+		defer context.AfterFunc(m.ctx, func() { cancel(context.Cause(m.ctx)) })()
 	}
 	if slots := g.entry.slots; slots != nil {
 		select {

@@ -306,6 +306,11 @@ func (x *exchange) read() error {
 		return fault(KindMedia, "the body is of the type %s", shorten.Quoted(kind)).
 			with("send JSON, with Content-Type: application/json")
 	}
+	return x.decode(raw)
+}
+
+// decode checks a body by its schema and decodes it. An empty one stands for an object without members.
+func (x *exchange) decode(raw []byte) error {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		raw = []byte("{}")
 	}

@@ -66,31 +66,39 @@ func Start(o Options) (*Cluster, error) {
 		calls: map[string]*attempt{}, services: map[string]*peer{}, silent: map[string]time.Time{},
 		changed: make(chan struct{}), stop: make(chan struct{}),
 	}
+	if err := c.serve(); err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	if err := c.join(); err != nil {
+		c.server.Shutdown()
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	c.over.Go(c.watch)
+	return c, nil
+}
+
+// serve starts the server of messages.
+func (c *Cluster) serve() error {
 	so := &server.Options{
 		ServerName: c.id, DontListen: true, NoSigs: true, CustomClientAuthentication: c,
 		MaxPayload: maxPayload, MaxControlLine: 4096,
 		PingInterval: 10 * time.Second, MaxPingsOut: 2, WriteDeadline: 10 * time.Second,
 	}
-	if err := o.Join.routes(so); err != nil {
-		return nil, fmt.Errorf("cluster: %w", err)
+	if err := c.o.Join.routes(so); err != nil {
+		return err
 	}
 	s, err := server.NewServer(so)
 	if err != nil {
-		return nil, fmt.Errorf("cluster: %w", err)
+		return err
 	}
 	c.server = s
-	s.SetLoggerV2(serverLog{o.Log}, false, false, false)
+	s.SetLoggerV2(serverLog{c.o.Log}, false, false, false)
 	s.Start()
 	if !s.ReadyForConnections(10 * time.Second) {
 		s.Shutdown()
-		return nil, errors.New("cluster: the server of messages does not start")
+		return errors.New("the server of messages does not start")
 	}
-	if err := c.join(); err != nil {
-		s.Shutdown()
-		return nil, fmt.Errorf("cluster: %w", err)
-	}
-	c.over.Go(c.watch)
-	return c, nil
+	return nil
 }
 
 // ID returns how this service is known to workers.

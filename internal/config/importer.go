@@ -167,6 +167,11 @@ func (i *importer) lumoTamer() {
 		i.put([]any{map[string]any{"name": "client", "secret": "env:WIELD_KEY"}}, "keys")
 		i.note("the key of the clients was not copied: put it into the variable WIELD_KEY")
 	}
+	i.lumoNames()
+}
+
+// lumoNames takes over the models, and what is set for all of them.
+func (i *importer) lumoNames() {
 	names := lumoModels
 	if v, ok := i.take("server.apiModelName", "apiModelName"); ok && !slices.Contains(names, fmt.Sprint(v)) {
 		name := fmt.Sprint(v)

@@ -126,6 +126,11 @@ func (w *Workers) check(d *decoder, at string, c *Config) {
 			}
 		}
 	}
+	c.checkPools(d)
+}
+
+// checkPools checks that the pools of the models exist.
+func (c *Config) checkPools(d *decoder) {
 	for _, name := range c.ModelNames() {
 		for i, pool := range c.Models[name].Workers {
 			if _, ok := c.WorkerPools()[pool]; !ok && pool != "*" {

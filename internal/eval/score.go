@@ -112,14 +112,7 @@ func get[T any](m map[string]*T, key string) *T {
 func (r *Report) add(s *scored, fails io.Writer) error {
 	row := s.row
 	if row.Category == relevance {
-		n := get(r.NoCalls, row.RelevanceClass)
-		n.Rows++
-		if len(s.calls) == 0 {
-			n.None++
-		}
-		if row.OfficialOK {
-			n.Official++
-		}
+		r.addRelevance(s)
 		return nil
 	}
 	if r.Cells[row.Model] == nil {
@@ -144,6 +137,18 @@ func (r *Report) add(s *scored, fails io.Writer) error {
 		return nil
 	}
 	return writeFail(fails, s)
+}
+
+// addRelevance counts a row that asks only whether there is a call.
+func (r *Report) addRelevance(s *scored) {
+	n := get(r.NoCalls, s.row.RelevanceClass)
+	n.Rows++
+	if len(s.calls) == 0 {
+		n.None++
+	}
+	if s.row.OfficialOK {
+		n.Official++
+	}
 }
 
 // writeFail writes a row that was not matched as a JSON line.

@@ -108,13 +108,7 @@ func decodePassive(body []byte) (*chat.Request, passiveExtra, *failure) {
 	var fields map[string]json.RawMessage
 	var raw []json.RawMessage
 	if json.Unmarshal(body, &fields) == nil && json.Unmarshal(fields["messages"], &raw) == nil {
-		extra.messages = make([]passiveMessage, len(raw))
-		for i, r := range raw {
-			if json.Unmarshal(r, &extra.messages[i]) == nil && !plainRole(extra.messages[i].Role) {
-				// holds the place, so that errors name the right one
-				raw[i] = json.RawMessage(`{"role":"user","content":""}`)
-			}
-		}
+		extra.take(raw)
 		if id := fields["conversation_id"]; id != nil && json.Unmarshal(id, &extra.conversation) != nil {
 			return nil, extra, badField("conversation_id", jsonbody.CodeInvalidType,
 				"conversation_id: this must be a string")
@@ -139,6 +133,16 @@ func decodePassive(body []byte) (*chat.Request, passiveExtra, *failure) {
 		return nil, extra, oneAnswer()
 	}
 	return req, extra, nil
+}
+
+// take takes the messages. One of a role of its own leaves a message in its place, so that errors name the right one.
+func (x *passiveExtra) take(raw []json.RawMessage) {
+	x.messages = make([]passiveMessage, len(raw))
+	for i, r := range raw {
+		if json.Unmarshal(r, &x.messages[i]) == nil && !plainRole(x.messages[i].Role) {
+			raw[i] = json.RawMessage(`{"role":"user","content":""}`)
+		}
+	}
 }
 
 // plainRole reports whether a message of this role counts, and means the same in both protocols.

@@ -163,12 +163,10 @@ func (a *toolLoop) turn(ctx context.Context, yield func(chat.Event, error) bool)
 	if !a.open(yield) { // the model said nothing
 		return false
 	}
-	a.calls += t.calls
-	a.turns += t.last + 1
+	a.calls, a.turns = a.calls+t.calls, a.turns+t.last+1
 	again := len(t.asked) > 0 && t.calls == 0
 	if a.ran += len(t.asked); a.ran > cmp.Or(a.Session.Calls, defaultCalls) {
-		a.o.Log.Warn("answer ended: too many calls of hosted tools", "calls", a.ran,
-			"tool", t.asked[0].Name)
+		a.o.Log.Warn("answer ended: too many calls of hosted tools", "calls", a.ran, "tool", t.asked[0].Name)
 		again = false
 	} else if len(t.asked) > 0 {
 		ends, ok := a.run(ctx, &t, yield)

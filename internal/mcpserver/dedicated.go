@@ -35,23 +35,7 @@ func (s *Server) dedicated(client *sdk.ServerSession) *dedicated {
 		return s.own
 	}
 	d := &dedicated{client: client}
-	peer := mcp.Peer{
-		Elicit: func(_ context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
-			return client.Elicit(d.way(), p)
-		},
-		Sample: func(_ context.Context, p *sdk.CreateMessageWithToolsParams) (*sdk.CreateMessageWithToolsResult,
-			error) {
-			return client.CreateMessageWithTools(d.way(), p)
-		},
-		Log:     func(p *sdk.LoggingMessageParams) { client.Log(d.way(), p) },
-		Updated: func(p *sdk.ResourceUpdatedNotificationParams) { s.SDK.ResourceUpdated(context.Background(), p) },
-	}
-	peer.Capabilities = &sdk.ClientCapabilities{}
-	if p := client.InitializeParams(); p != nil && p.Capabilities != nil {
-		peer.Capabilities = &sdk.ClientCapabilities{Elicitation: p.Capabilities.Elicitation,
-			Sampling: p.Capabilities.Sampling}
-	}
-	d.server = s.o.Dedicated(peer)
+	d.server = s.o.Dedicated(s.peer(d))
 	if d.server == nil {
 		return nil
 	}
@@ -61,6 +45,27 @@ func (s *Server) dedicated(client *sdk.ServerSession) *dedicated {
 		d.server.Close()
 	}()
 	return d
+}
+
+// peer returns the client as the servers behind it see it.
+func (s *Server) peer(d *dedicated) mcp.Peer {
+	p := mcp.Peer{
+		Elicit: func(_ context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
+			return d.client.Elicit(d.way(), p)
+		},
+		Sample: func(_ context.Context, p *sdk.CreateMessageWithToolsParams) (*sdk.CreateMessageWithToolsResult,
+			error) {
+			return d.client.CreateMessageWithTools(d.way(), p)
+		},
+		Log:     func(p *sdk.LoggingMessageParams) { d.client.Log(d.way(), p) },
+		Updated: func(p *sdk.ResourceUpdatedNotificationParams) { s.SDK.ResourceUpdated(context.Background(), p) },
+	}
+	p.Capabilities = &sdk.ClientCapabilities{}
+	if i := d.client.InitializeParams(); i != nil && i.Capabilities != nil {
+		p.Capabilities = &sdk.ClientCapabilities{Elicitation: i.Capabilities.Elicitation,
+			Sampling: i.Capabilities.Sampling}
+	}
+	return p
 }
 
 // enter notes a call, until the function that it returns is called.

@@ -98,18 +98,9 @@ var (
 // Read reads a tokenizer_config.json with a response_template, or the template alone, and makes what it says
 // under the name.
 func Read(name string, data []byte) (*Imported, error) {
-	var file struct {
-		Template json.RawMessage `json:"response_template"`
-		Fields   json.RawMessage `json:"fields"`
-	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, fmt.Errorf("response_template: the file is no JSON object: %w", err)
-	}
-	switch {
-	case file.Template != nil:
-		data = file.Template
-	case file.Fields == nil:
-		return nil, fmt.Errorf("response_template: the file has none")
+	data, err := templateIn(data)
+	if err != nil {
+		return nil, err
 	}
 	var t template
 	if err := strict("the template", data, &t); err != nil {
@@ -132,6 +123,24 @@ func Read(name string, data []byte) (*Imported, error) {
 		}
 	}
 	return m, nil
+}
+
+// templateIn returns the template of a file, which may be all of it.
+func templateIn(data []byte) ([]byte, error) {
+	var file struct {
+		Template json.RawMessage `json:"response_template"`
+		Fields   json.RawMessage `json:"fields"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, fmt.Errorf("response_template: the file is no JSON object: %w", err)
+	}
+	if file.Template == nil && file.Fields == nil {
+		return nil, fmt.Errorf("response_template: the file has none")
+	}
+	if file.Template != nil {
+		return file.Template, nil
+	}
+	return data, nil
 }
 
 // strict reads a part of the template, in which every key has to be known.

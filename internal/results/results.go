@@ -80,14 +80,7 @@ func (s *Store) open(ctx context.Context, writes bool) (*sql.DB, error) {
 			return nil, nil
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(s.path, os.O_CREATE|os.O_WRONLY, 0o600) // SQLite would let others read it
-	if err != nil {
-		return nil, err
-	}
-	if err := f.Close(); err != nil {
+	if err := create(s.path); err != nil {
 		return nil, err
 	}
 	slashed := filepath.ToSlash(s.path)
@@ -105,6 +98,18 @@ func (s *Store) open(ctx context.Context, writes bool) (*sql.DB, error) {
 	}
 	s.db = db
 	return db, nil
+}
+
+// create makes the file and its directory, since SQLite would let others read them.
+func create(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // Get implements [tool.Cache].
@@ -132,8 +137,7 @@ func (s *Store) Put(ctx context.Context, binding string, r tool.Result, until ti
 	if err := gob.NewEncoder(&b).Encode(r); err != nil {
 		return failed(err)
 	}
-	body := b.Bytes()
-	if int64(len(body)) > s.o.Bytes {
+	if int64(b.Len()) > s.o.Bytes {
 		return nil
 	}
 	db, err := s.open(ctx, true)
@@ -153,7 +157,7 @@ func (s *Store) Put(ctx context.Context, binding string, r tool.Result, until ti
 		{"DELETE FROM result WHERE until <= ?1 OR kept > ?1", []any{now}}, // of a clock that was ahead, too
 		{"INSERT INTO result (binding, body, kept, until) VALUES (?, ?, ?, ?) ON CONFLICT (binding) DO UPDATE SET " +
 			"body = excluded.body, kept = excluded.kept, until = excluded.until",
-			[]any{binding, body, now, until.UnixMilli()}},
+			[]any{binding, b.Bytes(), now, until.UnixMilli()}},
 		{`DELETE FROM result WHERE binding IN (SELECT binding FROM (SELECT binding, sum(length(body)) OVER (ORDER BY kept DESC, rowid DESC) AS total FROM result) WHERE total > ?)`,
 			[]any{s.o.Bytes}},
 	} {

@@ -3,8 +3,10 @@ package script
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"reflect"
+	"slices"
 	"sort"
 	"strings"
 
@@ -118,27 +120,10 @@ func sameJSON(want, got any) bool {
 		return ok && okA && okB && a.Cmp(b) == 0
 	case map[string]any:
 		g, ok := got.(map[string]any)
-		if !ok || len(g) != len(w) {
-			return false
-		}
-		for k, v := range w {
-			other, ok := g[k]
-			if !ok || !sameJSON(v, other) {
-				return false
-			}
-		}
-		return true
+		return ok && maps.EqualFunc(w, g, sameJSON)
 	case []any:
 		g, ok := got.([]any)
-		if !ok || len(g) != len(w) {
-			return false
-		}
-		for i := range w {
-			if !sameJSON(w[i], g[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(w, g, sameJSON)
 	}
 	return reflect.DeepEqual(want, got)
 }

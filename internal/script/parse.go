@@ -114,14 +114,15 @@ func (l *loader) file(name string, open []string) (*loadedFile, error) {
 		return nil, errors.Join(r.errs...)
 	}
 	includes := f.read(r, root)
+	open = append(open, name)
 	var turns []Turn
 	for _, inc := range includes {
 		target := l.join(name, inc.name)
-		if loop := append(open, name); slices.Contains(loop, target) {
+		if slices.Contains(open, target) {
 			r.fail(inc.node, "include of %s is a cycle", inc.name)
 			continue
 		}
-		sub, err := l.file(target, append(open, name))
+		sub, err := l.file(target, open)
 		if err != nil {
 			r.fail(inc.node, "include of %s: %v", inc.name, err)
 			continue

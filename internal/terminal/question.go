@@ -372,15 +372,7 @@ func legendOf(rules string) string {
 func (c *conversation) answerLine(ctx context.Context, line string) {
 	word := strings.ToLower(strings.TrimSpace(line))
 	if c.ask.mode == askAlways {
-		c.ask.mode = askAnswer
-		switch {
-		case word == "y" || word == "yes":
-			c.keepRule(ctx, false)
-		case (word == "d" || word == "directory") && c.o.Rules.Lasts():
-			c.keepRule(ctx, true)
-		default:
-			c.screen.print(plainRow(choices(c.ask)))
-		}
+		c.alwaysLine(ctx, word)
 		return
 	}
 	if c.ask.mode == askPart {
@@ -405,6 +397,19 @@ func (c *conversation) answerLine(ctx context.Context, line string) {
 		}
 	}
 	c.screen.print(plainRow("Answer with y, n, a, s or q, or r and the reason. Nothing else is taken for a yes."))
+}
+
+// alwaysLine answers whether a rule is kept, and for how long.
+func (c *conversation) alwaysLine(ctx context.Context, word string) {
+	c.ask.mode = askAnswer
+	switch {
+	case word == "y" || word == "yes":
+		c.keepRule(ctx, false)
+	case (word == "d" || word == "directory") && c.o.Rules.Lasts():
+		c.keepRule(ctx, true)
+	default:
+		c.screen.print(plainRow(choices(c.ask)))
+	}
 }
 
 // decide answers the question. Whoever was first has answered it.

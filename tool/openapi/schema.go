@@ -152,10 +152,9 @@ func (s *schemas) define(ref, target *docNode) (string, error) {
 	return name, nil
 }
 
-func (s *schemas) object(dst []byte, n *docNode, depth int) ([]byte, error) {
+func (s *schemas) object(dst []byte, n *docNode, depth int) (_ []byte, err error) {
 	dst = append(dst, '{')
 	first := len(dst)
-	var err error
 	for _, m := range n.members {
 		if slices.Contains(dropped, m.name) || strings.HasPrefix(m.name, "x-") || s.plain && m.name == "pattern" {
 			continue

@@ -50,8 +50,7 @@ func Outline(line string) (parts []Part, cut bool, err error) {
 		}
 		if ok {
 			part.Depth = depth
-			parts = append(parts, part)
-			depth++
+			parts, depth = append(parts, part), depth+1
 		}
 		open = append(open, ok)
 		return true

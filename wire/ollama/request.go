@@ -107,9 +107,7 @@ func (d *requestReader) field(key string) {
 	case "tools":
 		d.list(d.tool)
 	case "stream":
-		if v := d.Boolean(); v != nil {
-			q.Stream = *v
-		}
+		d.flag(&q.Stream)
 	case "format":
 		d.format()
 	case "options":
@@ -117,15 +115,20 @@ func (d *requestReader) field(key string) {
 	case "think":
 		d.think()
 	case "logprobs":
-		if v := d.Boolean(); v != nil {
-			q.LogProbs = *v
-		}
+		d.flag(&q.LogProbs)
 	case "top_logprobs":
 		if n := d.integer(); n != nil {
 			q.TopLogProbs = int(*n)
 		}
 	default:
 		d.extra(key, d.Raw())
+	}
+}
+
+// flag reads true or false; null leaves the field as it is.
+func (d *requestReader) flag(to *bool) {
+	if v := d.Boolean(); v != nil {
+		*to = *v
 	}
 }
 

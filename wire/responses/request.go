@@ -370,16 +370,21 @@ func (d *requestReader) textOptions() {
 		d.req.Extra = append(d.req.Extra, chat.Extra{Protocol: chat.ProtocolResponses, Key: "text", Value: raw})
 	}
 	if d.Bad == nil {
-		s := jsonbody.Scanner{Bytes: raw}
-		for s.Enter('{'); s.Next('}'); {
-			if string(s.Key()) == "verbosity" {
-				echo = append(append(echo, `,"verbosity":`...), s.Raw()...)
-			} else {
-				s.Skip()
-			}
-		}
-		d.repeat("text", append(echo, '}'))
+		d.repeat("text", append(appendVerbosity(echo, raw), '}'))
 	}
+}
+
+// appendVerbosity appends the verbosity that text options ask for, if they do.
+func appendVerbosity(dst, options []byte) []byte {
+	s := jsonbody.Scanner{Bytes: options}
+	for s.Enter('{'); s.Next('}'); {
+		if string(s.Key()) == "verbosity" {
+			dst = append(append(dst, `,"verbosity":`...), s.Raw()...)
+		} else {
+			s.Skip()
+		}
+	}
+	return dst
 }
 
 // reasoning reads how much the model is to think. How it is to tell of that is not ours to say.

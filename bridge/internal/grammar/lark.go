@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 )
@@ -263,16 +262,7 @@ func (n *symbol) gbnf(names map[string]string, in notation) string {
 	case opChars:
 		return inString(n.chars, in)
 	case opRepeat:
-		part := "(" + n.list[0].gbnf(names, in) + ")"
-		switch {
-		case n.most == 1 && n.least == 0:
-			return part + "?"
-		case n.most < 0 && n.least < 2:
-			return part + string("*+"[n.least])
-		case n.most < 0:
-			return part + "{" + strconv.Itoa(n.least) + ",}"
-		}
-		return fmt.Sprintf("%s{%d,%d}", part, n.least, n.most)
+		return "(" + n.list[0].gbnf(names, in) + ")" + n.times()
 	}
 	var parts []string
 	for i := 0; i < len(n.list); i++ {
@@ -291,6 +281,19 @@ func (n *symbol) gbnf(names map[string]string, in notation) string {
 		return choice(nonEmpty(parts)...)
 	}
 	return sequence(parts...)
+}
+
+// times writes how often a part may be repeated.
+func (n *symbol) times() string {
+	switch {
+	case n.most == 1 && n.least == 0:
+		return "?"
+	case n.most < 0 && n.least < 2:
+		return string("*+"[n.least])
+	case n.most < 0:
+		return fmt.Sprintf("{%d,}", n.least)
+	}
+	return fmt.Sprintf("{%d,%d}", n.least, n.most)
 }
 
 // single reports whether a symbol is one certain character.

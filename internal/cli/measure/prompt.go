@@ -269,22 +269,7 @@ func (p *shownPrompt) writeJSON(w io.Writer, constrain openai.Constrain) error {
 
 func (p *shownPrompt) writeText(w io.Writer) error {
 	var b strings.Builder
-	row := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "%-13s%s\n", name, value)
-		}
-	}
-	tokens := fmt.Sprintf("%d, counted by the server", p.Tokens)
-	if !p.Counted {
-		tokens = fmt.Sprintf("about %d, estimated", p.Tokens)
-	}
-	row("model", p.Model+" on "+p.Backend)
-	row("mode", p.Mode)
-	row("dialect", p.Dialect)
-	row("notice", p.Notice)
-	row("tokens", tokens)
-	row("constrained", constrainedBy(p.sent.Format))
-	row("stops at", strings.Join(quotedAll(p.sent.Stop), " "))
+	p.writeFacts(&b)
 	if p.sent.Prompt != "" {
 		fmt.Fprintf(&b, "\n--- prompt\n%s\n", strings.TrimRight(p.sent.Prompt, "\n"))
 		_, err := io.WriteString(w, b.String())
@@ -302,6 +287,21 @@ func (p *shownPrompt) writeText(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeFacts writes the rows in front of the prompt.
+func (p *shownPrompt) writeFacts(b *strings.Builder) {
+	tokens := fmt.Sprintf("%d, counted by the server", p.Tokens)
+	if !p.Counted {
+		tokens = fmt.Sprintf("about %d, estimated", p.Tokens)
+	}
+	for _, row := range [][2]string{{"model", p.Model + " on " + p.Backend}, {"mode", p.Mode}, {"dialect", p.Dialect},
+		{"notice", p.Notice}, {"tokens", tokens}, {"constrained", constrainedBy(p.sent.Format)},
+		{"stops at", strings.Join(quotedAll(p.sent.Stop), " ")}} {
+		if row[1] != "" {
+			fmt.Fprintf(b, "%-13s%s\n", row[0], row[1])
+		}
+	}
 }
 
 // constrainedBy says in words what the server holds the answer to.

@@ -28,11 +28,7 @@ func (r *recordRun) args(rec *policyRecord) (policy.Verdict, error) {
 		return policy.Verdict{}, cli.Mistake("input", err)
 	}
 	if in.Definition != nil {
-		if err := new(tool.Registry).Add(recordTool("t", in.Definition)); err != nil {
-			return policy.Verdict{Decision: chat.DecisionDeny, Rule: "built-in: registration", Why: err.Error()}, nil
-		}
-		return policy.Verdict{Decision: chat.DecisionAllow, Rule: "built-in: registration",
-			Why: "the definition can be used"}, nil
+		return register(in.Definition), nil
 	}
 	arguments, err := joinTexts(in.Arguments)
 	if err != nil {
@@ -52,6 +48,15 @@ func (r *recordRun) args(rec *policyRecord) (policy.Verdict, error) {
 		return policy.Verdict{}, err
 	}
 	return plan(p, []*tool.Tool{t}, chat.Call{Name: in.Tool, Arguments: arguments, Complete: true})
+}
+
+// register says whether a definition can be used.
+func register(definition json.RawMessage) policy.Verdict {
+	v := policy.Verdict{Decision: chat.DecisionAllow, Rule: "built-in: registration", Why: "the definition can be used"}
+	if err := new(tool.Registry).Add(recordTool("t", definition)); err != nil {
+		v.Decision, v.Why = chat.DecisionDeny, err.Error()
+	}
+	return v
 }
 
 // recordTool is a tool that is never run.

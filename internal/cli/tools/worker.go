@@ -84,16 +84,9 @@ func work(ctx context.Context, app *cli.App, r *config.Result, log *slog.Logger)
 		log.Error("cannot load a tool", "error", p)
 	}
 	o := side.Options
-	o.Connect, o.Name, o.Version, o.Log = c.Connect, c.Name, cli.ThisBuild().Version, log
-	if o.Name == "" {
-		if o.Name, err = os.Hostname(); err != nil {
-			return errors.Join(cli.UsageErrorf("this machine has no name: --name NAME"), side.Box.Close())
-		}
-	}
-	if o.Key = app.Getenv("WIELD_KEY"); !c.Key.IsZero() {
-		if o.Key, err = c.Key.Resolve(app.Getenv); err != nil {
-			return errors.Join(err, side.Box.Close())
-		}
+	o.Connect, o.Version, o.Log = c.Connect, cli.ThisBuild().Version, log
+	if err := identify(&o, c, app.Getenv); err != nil {
+		return errors.Join(err, side.Box.Close())
 	}
 	follow, stop := context.WithCancel(context.WithoutCancel(ctx))
 	over := make(chan struct{})
@@ -105,4 +98,17 @@ func work(ctx context.Context, app *cli.App, r *config.Result, log *slog.Logger)
 	stop()
 	<-over
 	return errors.Join(err, side.Box.Close())
+}
+
+// identify sets the worker's name and key.
+func identify(o *worker.Options, c *config.Worker, getenv func(string) string) (err error) {
+	if o.Name = c.Name; o.Name == "" {
+		if o.Name, err = os.Hostname(); err != nil {
+			return cli.UsageErrorf("this machine has no name: --name NAME")
+		}
+	}
+	if o.Key = getenv("WIELD_KEY"); !c.Key.IsZero() {
+		o.Key, err = c.Key.Resolve(getenv)
+	}
+	return err
 }

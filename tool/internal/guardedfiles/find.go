@@ -136,16 +136,8 @@ func isRepository(entries []fs.DirEntry) bool {
 // named returns the files below root that the configuration of a repository, or of its user, names: the directory of
 // its hooks, further configuration, and programs.
 func named(root, git string) (found []string) {
-	files := []string{filepath.Join(git, "config")}
-	if home, err := os.UserHomeDir(); err == nil {
-		files = append(files, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config", "git", "config"))
-	}
 	tree := filepath.Dir(git)
-	if to := linked(git); to != "" {
-		_, main := Project(tree)
-		files = append(files, filepath.Join(to, "config"), filepath.Join(main, "config"))
-	}
-	for _, file := range files {
+	for _, file := range gitConfigs(git) {
 		text, _ := read(file, mostConfig)
 		for line := range strings.Lines(string(text)) {
 			key, value, _ := strings.Cut(line, "=")
@@ -171,6 +163,19 @@ func named(root, git string) (found []string) {
 		}
 	}
 	return found
+}
+
+// gitConfigs lists the files of settings that git reads.
+func gitConfigs(git string) []string {
+	files := []string{filepath.Join(git, "config")}
+	if home, err := os.UserHomeDir(); err == nil {
+		files = append(files, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config", "git", "config"))
+	}
+	if to := linked(git); to != "" {
+		_, main := Project(filepath.Dir(git))
+		files = append(files, filepath.Join(to, "config"), filepath.Join(main, "config"))
+	}
+	return files
 }
 
 // mostConfig bounds how much of a configuration is read.
