@@ -212,7 +212,7 @@ func (r *run) noteOpen(name string, open []string) {
 // isOpen reports whether a note is one of noteOpen's.
 func isOpen(n chat.NoteDetail) bool { return strings.HasSuffix(n.Before, refEnd) }
 
-// refEnd is what places of references end with.
+// refEnd ends the places of references.
 const refEnd = "/$ref"
 
 // schemaError says which schema of the request is broken, where and how to mend it.

@@ -49,7 +49,7 @@ func (c *Call) May(op policy.Op, path string) bool {
 	return c.decider.Decide(use).Decision == chat.DecisionAllow
 }
 
-// maxKey is how long an idempotency key may be.
+// maxKey limits the length of an idempotency key.
 const maxKey = 255
 
 // Key returns the idempotency key of the call, which can be a value of a header: it is the same when the call is tried

@@ -160,7 +160,7 @@ func (s *site) close() {
 // whyFile is why the configuration is read again when its file has changed.
 const whyFile = "file"
 
-// reloadEvery is how often the file is looked at.
+// reloadEvery is the interval between checks of the file.
 const reloadEvery = time.Second
 
 // follow builds anew when the file has changed, and when somebody hangs up, until ctx ends. The channel is

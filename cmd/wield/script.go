@@ -43,7 +43,7 @@ from a conversation. A short one:
 		newScriptServeCmd(app), newScriptRunCmd(app), newScriptLintCmd(app), runs.NewScriptRecordCmd(app))
 }
 
-// catalogueFlag is where the scenarios are that are named without a file.
+// catalogueFlag is the directory of the scenarios that are named without a file.
 type catalogueFlag struct{ dir string }
 
 func (f *catalogueFlag) add(cmd *cobra.Command, app *cli.App) {

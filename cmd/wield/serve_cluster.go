@@ -107,7 +107,7 @@ func (s *site) shareJournal(store journal.Store) journal.Store {
 	return &toldStore{Store: store, tell: func() { c.Tell("journal", nil) }}
 }
 
-// tellEvery is how often others are told of what was written, at most.
+// tellEvery is the least interval between notices of what was written.
 const tellEvery = 20 * time.Millisecond
 
 // A toldStore tells others when something was written.
@@ -212,7 +212,7 @@ func (s *site) tellKeys(ctx context.Context, g *gateway.Gateway) <-chan struct{}
 	return over
 }
 
-// keysEvery is how often services tell each other how keys are used.
+// keysEvery is the interval between reports of the use of keys.
 const keysEvery = 500 * time.Millisecond
 
 // hearKeys takes how another service uses keys.

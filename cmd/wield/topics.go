@@ -81,7 +81,7 @@ of your choice and refer to them as env:NAME.
 	})
 }
 
-// nameWidth is where the texts of a glossary begin. A name that is longer has a line of its own.
+// nameWidth is the column of the texts in a glossary. A longer name has a line of its own.
 const nameWidth = 34
 
 // glossary lines up the names and texts that fill adds.

@@ -97,7 +97,7 @@ func unchecked(err error) *Error {
 var config = oidc.Config{SkipClientIDCheck: true, SupportedSigningAlgs: []string{oidc.RS256, oidc.RS384, oidc.RS512,
 	oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}}
 
-// maxToken is how long a token may be.
+// maxToken limits the length of a token.
 const maxToken = 16 << 10
 
 // Check returns the holder of a token for what is below the resource at a path, or an *Error.

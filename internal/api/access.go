@@ -238,7 +238,7 @@ func (x *exchange) allow() error {
 		with("use one of the role " + strings.Join(words, " or "))
 }
 
-// Login is what logs in.
+// Login holds the credentials of a login.
 type Login struct {
 	Key string `json:"key" jsonschema:"a key of the service"`
 }

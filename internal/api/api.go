@@ -28,7 +28,7 @@ import (
 	"wield/tool"
 )
 
-// Prefix is where the interface stands.
+// Prefix begins the path of every route.
 const Prefix = "/api/v1"
 
 // Options are what a Server answers from. A part that is nil is answered as what does not exist.
@@ -183,7 +183,7 @@ func (b *bound) reached(held int, position int64) bool {
 	return false
 }
 
-// next is where the next page begins.
+// next returns the cursor of the next page.
 func (b *bound) next() string { return strconv.FormatInt(b.last, 10) }
 
 // ServeHTTP answers one request.

@@ -90,7 +90,7 @@ var verdicts = map[Verdict]tool.ApprovalState{
 	VerdictStop: tool.ApprovalDenied,
 }
 
-// longestReason is how many bytes the reason of a decision has at most.
+// longestReason limits the bytes of the reason of a decision.
 const longestReason = 4 << 10
 
 func (x *exchange) approvalOf(p *journal.Pending) Approval {
@@ -240,7 +240,7 @@ func same(a, b json.RawMessage) bool {
 	return bytes.Equal(tool.Canonical(string(a)), tool.Canonical(string(b)))
 }
 
-// tooLate is what a second answer is told.
+// tooLate refuses a second answer.
 func tooLate(a *Approval) *Fault {
 	if a.State == tool.ApprovalExpired {
 		return fault(KindExpired, "the approval expired at %s; the call was not run", a.Expires.Format(time.RFC3339)).

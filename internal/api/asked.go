@@ -40,7 +40,7 @@ type AskedCall struct {
 	Arguments string `json:"arguments"`
 }
 
-// maxAsked is how many bytes of a request are told.
+// maxAsked limits the bytes of a request that are shown.
 const maxAsked = 4 << 20
 
 func askedRoute() route {

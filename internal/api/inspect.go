@@ -42,7 +42,7 @@ type Inspections struct {
 	Next  string      `json:"next,omitempty" jsonschema:"the before of the next page; without it there is none"`
 }
 
-// maxTitle is how much of what was asked stands in a list.
+// maxTitle limits the title of a request in a list.
 const maxTitle = 120
 
 // inspect answers GET /inspect.

@@ -143,7 +143,7 @@ func appendFact(list []Fact, group string, a slog.Attr) []Fact {
 	return append(list, Fact{Name: group + a.Key, Value: keptText(v.String())})
 }
 
-// keptText is what is kept of a text.
+// keptText shortens a text for the log.
 func keptText(s string) string { return strings.ToValidUTF8(shorten.Text(s, maxLogText), "\ufffd") }
 
 // logLevels are the names of levels, the lowest first.

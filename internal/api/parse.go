@@ -57,7 +57,7 @@ type ParseFunction struct {
 	Strict      bool            `json:"strict,omitempty"`
 }
 
-// Parsed is how a text is read.
+// Parsed holds the readings of a text.
 type Parsed struct {
 	Readings []Reading `json:"readings"`
 }

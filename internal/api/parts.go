@@ -15,7 +15,7 @@ type CallPart struct {
 	Cut  bool   `json:"cut,omitempty" jsonschema:"the diff is longer than what is told"`
 }
 
-// maxParts is how many parts of a call are told; one with more is answered as a whole.
+// maxParts limits the parts of a call that are shown; one with more is answered as a whole.
 const maxParts = 500
 
 // partsOf returns the parts of a call; nil: it has none that could be refused by themselves.

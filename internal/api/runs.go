@@ -154,7 +154,7 @@ type owners struct {
 	all map[string]string
 }
 
-// maxOwners is how many are remembered at a time.
+// maxOwners limits the owners that are remembered.
 const maxOwners = 10_000
 
 // owner returns who began a run. One that is not known is nobody's.

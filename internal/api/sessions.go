@@ -142,7 +142,7 @@ type Rename struct {
 	Title string `json:"title" jsonschema:"at most 200 characters"`
 }
 
-// longestTitle is how many characters a title has at most.
+// longestTitle limits the characters of a title.
 const longestTitle = 200
 
 // renameSession answers PATCH /sessions/{session}.

@@ -16,7 +16,7 @@ import (
 	"wield/tool/policy"
 )
 
-// Settings are what is configured, and where.
+// Settings show the configuration, and where each value was set.
 type Settings struct {
 	File     string    `json:"file,omitempty" jsonschema:"that was read; without it there is none"`
 	Version  string    `json:"version,omitempty"`

@@ -10,7 +10,7 @@ import (
 	"wield/internal/stats"
 )
 
-// Stats are what models and tools did in a time.
+// Stats show the usage of models and tools in a period.
 type Stats struct {
 	From  *time.Time     `json:"from,omitempty"`
 	To    *time.Time     `json:"to,omitempty"`

@@ -16,7 +16,7 @@ import (
 	"wield/tool/policy"
 )
 
-// maxTold is how many bytes of a text stand in a timeline; the whole one is in the records.
+// maxTold limits the bytes of a text in a timeline; the records have the whole text.
 const maxTold = 64 << 10
 
 // A Timeline is a run, or an exchange, as a person looks at it: what happened when, turn by turn.

@@ -42,7 +42,7 @@ type Said struct {
 	Text Body   `json:"text"`
 }
 
-// entrySize is what one entry of a list takes beside its text.
+// entrySize is the size of an entry of a list without its text.
 const entrySize = 64
 
 func (s Said) size() int { return entrySize + len(s.Text) }

@@ -23,7 +23,7 @@ type Template struct {
 	eos    string // end of an answer, where it is known beside the template
 }
 
-// Found is what a template says.
+// Found holds the facts about a template.
 type Found struct {
 	Dialect string     `json:"dialect,omitempty"` // "": the template teaches none that is known
 	By      Evidence   `json:"by,omitempty"`

@@ -164,7 +164,7 @@ func (t ollamaTools) String() string {
 	return string(b)
 }
 
-// values are what an Ollama template is rendered with.
+// values are the data of an Ollama template.
 type values struct {
 	System, Prompt, Response, Suffix, ThinkLevel string
 	Think, IsThinkSet                            bool

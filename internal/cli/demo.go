@@ -1,4 +1,4 @@
 package cli
 
-// DemoModel is what serve offers without a configuration.
+// DemoModel is the model that serve offers without a configuration.
 const DemoModel = "demo"

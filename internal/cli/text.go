@@ -113,7 +113,7 @@ func Shown(w io.Writer) io.Writer {
 	return &PlainWriter{W: w}
 }
 
-// longest is how much of a text is shown in a line.
+// longest limits the characters of a text in a line.
 const longest = 300
 
 // Plain makes text of a model or a tool fit for a line of a terminal: nothing in it moves the cursor or hides the rest.

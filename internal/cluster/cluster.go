@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Options are what a Cluster works with.
+// Options configure a Cluster.
 type Options struct {
 	Name    string       // of this service, for people
 	Version string       // of this program
@@ -175,7 +175,7 @@ func (c *Cluster) send(a Address, m *ToWorker, reply string) error {
 	return c.conn.PublishRequest(a.To(), reply, data)
 }
 
-// tick is how often silence is looked for.
+// tick is the interval between checks for silent workers.
 const tick = 500 * time.Millisecond
 
 // watch beats, and notices workers and services that are silent, until the cluster is closed.

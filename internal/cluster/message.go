@@ -28,7 +28,7 @@ const (
 	HeaderToken = "Wield-Worker-Token" // answered: what it connects with, once
 )
 
-// Path is where workers connect.
+// Path is the path that workers connect to.
 const Path = "/api/worker"
 
 // An Address is by whom a worker was let in, in hexadecimal, and which it is.
@@ -158,7 +158,7 @@ type Frame struct {
 	Done   *Done   `json:"done,omitempty"` // the last one
 }
 
-// Output is what a running tool shows.
+// Output carries the output of a running tool.
 type Output struct {
 	Stream string  `json:"stream,omitempty"`
 	Text   string  `json:"text,omitempty"`
@@ -166,7 +166,7 @@ type Output struct {
 	Total  float64 `json:"total,omitempty"`
 }
 
-// Done is how a call ended.
+// Done reports the end of a call.
 type Done struct {
 	Result *tool.Result `json:"result,omitempty"`
 	Parts  int          `json:"parts,omitempty"` // of the result, if it came in parts

@@ -32,7 +32,7 @@ type Worker struct {
 // String returns how people call the worker.
 func (w *Worker) String() string { return w.shown }
 
-// load is how many calls the worker has, as far as this service knows.
+// load returns the number of the worker's calls, as far as this service knows.
 func (w *Worker) load() int { return max(w.busy, w.mine) }
 
 // offers reports whether the worker takes calls of a tool as it is defined.

@@ -277,7 +277,7 @@ func (p *pick) entries() []*tool.Entry {
 	return list
 }
 
-// toolsEvery is how often tools are looked at that may have changed.
+// toolsEvery is the interval between checks for changed tools.
 const toolsEvery = 2 * time.Second
 
 // FollowTools keeps the tools of the service up to date until ctx ends.

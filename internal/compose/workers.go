@@ -45,7 +45,7 @@ type workerSource struct {
 	held     map[string]bool       // pools of which a tool has changed
 }
 
-// toolStays is how long a tool is offered whose last worker has left.
+// toolStays is the time that a tool is offered after its last worker has left.
 const toolStays = 30 * time.Second
 
 // PoolPins is how a pool is known among the definitions that were agreed to. MCP servers have other names.
@@ -122,7 +122,7 @@ func (s *workerSource) offer(pool cluster.Pool, d cluster.Definition, before map
 	delete(s.left, name)
 }
 
-// maxToolName is what all protocols take.
+// maxToolName is the longest name that all protocols accept.
 const maxToolName = 64
 
 // stay keeps a tool that no worker offers at the moment.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// MCPSuffix is how the name of a file ends that holds one MCPServer, in a directory of tools.
+// MCPSuffix ends the name of a file that holds one MCPServer, in a directory of tools.
 const MCPSuffix = ".mcp.yaml"
 
 // PinsFile is the name of the file in the data directory that keeps what MCP servers said of their tools at first.

@@ -33,7 +33,7 @@ type certificate struct {
 	checked time.Time
 }
 
-// certificateCheck is how long a certificate is shown before its files are looked at again.
+// certificateCheck is the interval between checks of a certificate's files.
 const certificateCheck = 10 * time.Second
 
 // Server returns what a TLS server needs, or nil if the service is to speak plain HTTP.

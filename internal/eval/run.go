@@ -35,7 +35,7 @@ type answerer interface {
 	answer(r *Row, tools []toolRow) ([]ComparedCall, error)
 }
 
-// batch is how many rows a worker takes at a time.
+// batch is the number of rows that a worker takes at a time.
 const batch = 128
 
 type job struct {

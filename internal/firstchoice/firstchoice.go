@@ -83,10 +83,10 @@ type choice struct {
 	turns int
 }
 
-// maxDescription is how much of a tool's description is shown: the choice is to cost little.
+// maxDescription limits a tool's description: the choice is to cost little.
 const maxDescription = 200
 
-// around is how many tokens stand around the name in the choice, at most.
+// around limits the tokens around the name in the choice.
 const around = 24
 
 // question returns the request that asks for the choice alone.

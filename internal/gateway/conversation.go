@@ -17,7 +17,7 @@ type conversation struct {
 	answered string         // the tool whose result the last turn brought
 }
 
-// window is how many messages of a conversation are remembered: ten turns.
+// window limits the messages of a conversation that are remembered: ten turns.
 const window = 20
 
 // A resumption tells how a request continues a conversation.

@@ -262,7 +262,7 @@ func (x *exchange) drain() {
 	io.CopyN(io.Discard, x.r.Body, maxDrained)
 }
 
-// maxDrained is how much is read for nothing.
+// maxDrained limits the bytes that are read and dropped.
 const maxDrained = 256 << 20
 
 // readBody reads the whole body of the request.

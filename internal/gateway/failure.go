@@ -43,7 +43,7 @@ const (
 // paramFormat is the name that models know for the field that says which form an answer is to have.
 const paramFormat = "response_format"
 
-// statusGone is what the log says of a client that went away. Nobody reads it as an answer.
+// statusGone is the status in the log for a client that disconnected. No client gets it.
 const statusGone = 499
 
 var (

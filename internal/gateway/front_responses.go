@@ -88,7 +88,7 @@ func (x *exchange) respond(body []byte) *failure {
 	return x.whole(m.Model, &req.Request, &keptResponse{responses.NewResponse(k.o), k})
 }
 
-// summaryWords is how many words the summary of a compacted conversation may have.
+// summaryWords limits the words in the summary of a compacted conversation.
 const summaryWords = 600
 
 // compact answers POST /v1/responses/compact: the model writes a summary of the conversation.

@@ -236,7 +236,7 @@ func (r *relayedBody) readForm() error {
 	}
 }
 
-// maxModelName is how much is read of the name of a model.
+// maxModelName limits the name of a model.
 const maxModelName = 4 << 10
 
 func isModel(p *multipart.Part) bool { return p.FormName() == "model" && p.FileName() == "" }

@@ -437,7 +437,7 @@ func (s *responseStore) drop(e *list.Element) {
 	}
 }
 
-// storeFailure is what a client is told when what was kept cannot be read or deleted.
+// storeFailure is the client's error when a stored response cannot be read or deleted.
 func (x *exchange) storeFailure(err error) *failure {
 	x.g.opts.Log.ErrorContext(x.r.Context(), "response store unavailable", "request", x.id, "error", err)
 	return refuse(http.StatusServiceUnavailable, chat.ErrOverloaded, codeInternal,

@@ -90,7 +90,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 	return nil
 }
 
-// restAfter is how long nobody must have asked for anything until memory is given back.
+// restAfter is the time without requests after which memory is given back.
 const restAfter = 30 * time.Second
 
 // rest calls free, which gives memory back to the system, once after each time of work. The runtime by itself keeps

@@ -9,13 +9,13 @@ type KeyUse struct {
 	Active  int    `json:"active,omitempty"`  // completions that run now
 }
 
-// otherUse is what another service reported of a key.
+// otherUse is another service's report of a key.
 type otherUse struct {
 	active int
 	at     time.Time
 }
 
-// reportLife is how long a report of another service counts.
+// reportLife limits the age of a report of another service.
 const reportLife = 3 * time.Second
 
 // Uses returns how keys with limits were used here since the last call, for other services.

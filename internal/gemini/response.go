@@ -11,7 +11,7 @@ import (
 	"wield/wire/jsonbody"
 )
 
-// ResponseOptions are what an answer says about itself.
+// ResponseOptions describe an answer.
 type ResponseOptions struct {
 	ID     string
 	Model  string // as the client knows it

@@ -38,7 +38,7 @@ func Main() {
 }
 
 // Command returns the command line by which a program serves a cache that reads the person's own; nil: there is no
-// program, or no such cache. It is where the go command has it by default or by GOCACHE.
+// program, or no such cache. The go command has it by default or by GOCACHE.
 func Command(program string, getenv func(string) string) []string {
 	if program == "" {
 		return nil

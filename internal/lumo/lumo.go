@@ -28,7 +28,7 @@ import (
 // titleName is the name of the event that carries a conversation's title.
 const titleName = "title"
 
-// titleGrace is how long a title may come after the answer.
+// titleGrace limits the wait for a title after the answer.
 const titleGrace = 5 * time.Second
 
 // Options describe a server.

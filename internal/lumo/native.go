@@ -322,7 +322,7 @@ func (o *objects) rest() []byte {
 	return o.buf[o.start:]
 }
 
-// nameWithin is how far into an object its name is looked for before it is whole.
+// nameWithin limits how far into an unfinished object its name is searched for.
 const nameWithin = 4 << 10
 
 // name returns the name of the open object, once, as soon as it is there.

@@ -267,7 +267,7 @@ func decodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
 	return dst, decodeError(0, nil, body)
 }
 
-// titleMost is how many characters a title has at most.
+// titleMost limits the characters of a title.
 const titleMost = 100
 
 // shortTitle makes a title presentable: without quotation marks around it, and not too long.

@@ -85,7 +85,7 @@ func isWord(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// secretNames are how the keys of JSON end whose values are secrets, in lower case.
+// secretNames are endings of JSON keys whose values are secrets, in lower case.
 var secretNames = append(spelled([]string{"api", "private"}, "key"),
 	append(spelled([]string{"access", "refresh", "auth", "session", "id", "api", "bearer", "authorization"}, "token"),
 		"authorization", "passwd", "password", "passphrase", "secret", "credential", "credentials")...)
@@ -120,7 +120,7 @@ func isSecret(key string) bool {
 	return false
 }
 
-// longestName is how much of a key is looked at.
+// longestName limits the bytes of a key that are looked at.
 const longestName = 24
 
 // named appends where the values of keys stand that are called like a secret, whether the JSON around them is quoted

@@ -71,7 +71,7 @@ func startsWithAny(text string, beginnings ...string) bool {
 	return slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(text, b) })
 }
 
-// minCoded is how long a secret must be to be looked for in what was encoded.
+// minCoded is the least length of a secret that is searched for in encoded forms.
 const minCoded = 8
 
 // Forms are the ways in which servers repeat a secret, the text itself first.

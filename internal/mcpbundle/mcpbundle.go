@@ -198,7 +198,7 @@ func platform() string {
 	return runtime.GOOS
 }
 
-// start is how the server is started on this system.
+// start returns the command of the server on this system.
 func (m *Manifest) start() Start {
 	s := m.Server.Start
 	if own, ok := s.Platforms[platform()]; ok {

@@ -273,7 +273,7 @@ func (s *Server) suspend(q *tool.Approval, relay *mcp.Relay) *sdk.CallToolResult
 		InputRequests: sdk.InputRequestMap{approvalKey: question(q)}}
 }
 
-// question is what the user of a client is asked.
+// question returns the question to the user of a client.
 func question(q *tool.Approval) *sdk.ElicitParams {
 	about := "Allow this call of " + q.Tool + "?\n\n" + policy.Visible(string(q.Arguments))
 	if q.Why != "" {

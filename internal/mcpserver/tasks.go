@@ -170,7 +170,7 @@ type taskState struct {
 	Error         *jsonrpc.Error      `json:"error,omitempty"`
 }
 
-// ttl is how long a result is kept.
+// ttl returns the time that a result is kept.
 func (o *TaskOptions) ttl() time.Duration {
 	if o.TTL <= 0 {
 		return time.Hour

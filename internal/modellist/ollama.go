@@ -6,7 +6,7 @@ import (
 	"wield/schema/shape"
 )
 
-// OllamaModel is what a server says of a model.
+// OllamaModel is a model in the list of a server.
 type OllamaModel struct {
 	Name         string
 	Modified     time.Time

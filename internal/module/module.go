@@ -79,7 +79,7 @@ type Options struct {
 	MaxPending int
 }
 
-// defaultPending is what Options.MaxPending is if nothing is said.
+// defaultPending is the default of Options.MaxPending.
 const defaultPending = 4 << 20
 
 // New returns model with modules around it. Without modules it is model itself.

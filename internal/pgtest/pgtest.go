@@ -26,7 +26,7 @@ import (
 // Admin is the role that may do everything. Others are made by the test.
 const Admin = "admin"
 
-// startTime is how long a server may take to answer, on a machine with other work.
+// startTime limits the start of a server, on a machine with other work.
 const startTime = time.Minute
 
 // A Cluster is a running server.

@@ -48,7 +48,7 @@ type errand struct {
 	Listen  *listening    `json:"listen,omitempty"`
 }
 
-// listening is how far somebody has heard a run.
+// listening is the position of a listener in a run.
 type listening struct {
 	Place string `json:"place"`
 	Told  int    `json:"told"`

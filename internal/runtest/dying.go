@@ -11,7 +11,7 @@ import (
 	"wield/journal"
 )
 
-// ErrDead is what a store gives whose process is dead.
+// ErrDead is the error of a store whose process is dead.
 var ErrDead = errors.New("runtest: the process is dead")
 
 // A Dying store ends the process, as far as a journal can see that: from one append on, before it or after it,

@@ -60,7 +60,7 @@ type Turn struct {
 	pace      pace
 }
 
-// pace is how fast a reply comes. A nil field is not set.
+// pace is the speed of a reply. A nil field is not set.
 type pace struct {
 	chunk  *int           // characters a chunk; 0: one chunk an item
 	ttft   *time.Duration // before the first byte of the body
@@ -168,7 +168,7 @@ type Fault struct {
 	HasP bool
 }
 
-// Do is what a fault does. Zero fields do nothing.
+// Do holds the actions of a fault. Zero fields do nothing.
 type Do struct {
 	Status      int           // answer with this status in the protocol's error shape
 	RetryAfter  time.Duration // goes with Status
@@ -217,7 +217,7 @@ const (
 	CutTime
 )
 
-// Expect is what a run of the scenario must show.
+// Expect holds the conditions that a run of the scenario must meet.
 type Expect struct {
 	Calls     []ExpectCall
 	HasCalls  bool // calls was given: an empty list means that none may occur

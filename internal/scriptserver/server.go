@@ -399,7 +399,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// halfOpen is how long a connection stays whose write side is closed.
+// halfOpen is the time that a half-closed connection stays open.
 const halfOpen = 30 * time.Second
 
 // breakOff ends the connection as the fault demands. It does not return where the server must not end the body well.

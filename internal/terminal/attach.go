@@ -12,7 +12,7 @@ import (
 	"wield/tool/files"
 )
 
-// maxMention is how large a file may be that is mentioned, maxImage how large a picture.
+// maxMention limits the size of a mentioned file, maxImage that of a picture.
 const (
 	maxMention = 360 << 10
 	maxImage   = 8 << 20

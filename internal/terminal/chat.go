@@ -137,13 +137,13 @@ type draft struct {
 	waiting []string
 }
 
-// tick is how often the status is painted while something runs.
+// tick is the interval between paints of the status while something runs.
 const tick = 100 * time.Millisecond
 
-// frame is how long events are gathered at most before they are painted.
+// frame limits the time that events are gathered before they are painted.
 const frame = 25 * time.Millisecond
 
-// escapeTime is how long an escape character waits for what may follow it.
+// escapeTime is the wait for the rest of an escape sequence.
 const escapeTime = 40 * time.Millisecond
 
 // Run has a conversation until the person ends it.
@@ -589,7 +589,7 @@ func (c *conversation) printUser(text string) {
 	}
 }
 
-// maxShown is how many rows of a message of the person are printed again.
+// maxShown limits the rows of a user's message that are printed again.
 const maxShown = 40
 
 // paint shows how things are.

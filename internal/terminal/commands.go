@@ -431,7 +431,7 @@ func fenced(info, text string) string {
 	return fence + info + "\n" + strings.TrimRight(text, "\n") + "\n" + fence + "\n"
 }
 
-// maxListed is how many conversations are listed.
+// maxListed limits the conversations that are listed.
 const maxListed = 20
 
 func (c *conversation) cmdResume(ctx context.Context, id string) {

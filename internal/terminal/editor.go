@@ -63,7 +63,7 @@ func (e *editor) paste(s string) {
 	e.insert(s)
 }
 
-// label is what stands for a long paste.
+// label returns the placeholder of a long paste.
 func (e *editor) label(r rune) (string, bool) {
 	i := int(r) - pasteBase
 	if i < 0 || i >= len(e.pastes) {

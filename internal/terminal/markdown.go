@@ -20,7 +20,7 @@ type markdown struct {
 	table  []string
 }
 
-// maxTable is how many rows of a table are held until its columns are known.
+// maxTable limits the rows of a table that are held until its columns are known.
 const maxTable = 200
 
 // write takes more text, and returns the rows that are finished. They are the same however the text is cut.

@@ -49,7 +49,7 @@ func (s *sorting) title() string {
 	return fmt.Sprintf("Part %d of %d: %s", s.at+1, len(s.parts.Paths), s.parts.Summary(s.at))
 }
 
-// partChoices are what can be answered about a part.
+// partChoices lists the answers to a question about a part.
 const partChoices = "y\u00a0apply\u00a0it · n\u00a0leave\u00a0it\u00a0out · " +
 	"r\u00a0leave\u00a0it\u00a0out,\u00a0with\u00a0a\u00a0reason · Esc\u00a0back"
 

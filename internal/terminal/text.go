@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/width"
 )
 
-// tabStop is how far apart the columns are that tabs lead to.
+// tabStop is the distance between tab stops.
 const tabStop = 4
 
 // runeWidth returns how many cells of the screen a character takes.

@@ -51,7 +51,7 @@ type userTurn struct {
 	retry     *chat.RetryDetail        // a request failed and is made again; nil: none waits
 }
 
-// itemsAtOnce is how many events wait at most for being shown. A run that is faster waits.
+// itemsAtOnce limits the events that wait to be shown. A run that is faster waits.
 const itemsAtOnce = 256
 
 func (t *userTurn) stream() <-chan item {
@@ -419,7 +419,7 @@ var showers = map[chat.Kind]func(c *conversation, t *userTurn, e *chat.Event){
 	},
 }
 
-// keptOutput is how many bytes of a running tool's output are kept to be shown.
+// keptOutput limits the bytes of a running tool's output that are shown.
 const keptOutput = 8 << 10
 
 // flush finishes what the model was writing.
@@ -539,7 +539,7 @@ func arguments(text string) string {
 // telling are the members that say best what a call is about, the most telling first.
 var telling = []string{"command", "shell", "path", "file", "url", "query", "expression", "code", "edits", "operation"}
 
-// outputRows is how many rows of a result are shown.
+// outputRows limits the rows of a result.
 const outputRows = 8
 
 // resultRows shows what came of a call.

@@ -198,7 +198,7 @@ func words(text string) []string {
 var endings = strings.Fields("ations ation ators ator ates ated ating ate ions ion ments ment ings ing ers er ors " +
 	"or ed es al ly s e")
 
-// shortest is how long what is left of a word must be.
+// shortest is the least length of a stem.
 const shortest = 3
 
 // stem takes the ending off a word, so that forms of a word meet.

@@ -69,7 +69,7 @@ var suite = [Questions]probe{
 	},
 }
 
-// Questions is how many trials a round of a candidate has.
+// Questions is the number of trials in a round of a candidate.
 const Questions = 5
 
 // hostile are texts that end a call, a string or a tag before their time where they are not written with care.

@@ -55,7 +55,7 @@ type race struct {
 	best   *Row // of those that have been asked to the end; nil: none has
 }
 
-// screened is how many questions every candidate is asked at first. They plainly want a call.
+// screened is the number of questions that every candidate is asked first. They plainly want a call.
 const screened = 2
 
 // run reports whether to go on.

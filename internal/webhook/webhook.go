@@ -83,7 +83,7 @@ const (
 // pauses are between one attempt and the next.
 var pauses = [attempts - 1]time.Duration{time.Second, 5 * time.Second, 20 * time.Second, time.Minute, 2 * time.Minute}
 
-// longestPause is what an endpoint can ask for at most.
+// longestPause limits the pause that an endpoint can ask for.
 const longestPause = 5 * time.Minute
 
 // A Sender sends events. Several goroutines may use it at once, once it runs.

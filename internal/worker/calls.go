@@ -86,7 +86,7 @@ func (w *Worker) fence(c *cluster.CallRequest) {
 	w.fences[c.Run] = c.Fence
 }
 
-// failed is how a call ends that does not run.
+// failed reports a call that does not run.
 func failed(kind tool.ErrorKind, format string, args ...any) *cluster.Done {
 	r := tool.Failure(tool.Errorf(kind, format, args...))
 	return &cluster.Done{Result: &r}

@@ -261,7 +261,7 @@ func (w *Worker) beats(ctx context.Context) {
 	}
 }
 
-// lastAcks is how long a worker that ends waits until its results are acknowledged.
+// lastAcks limits the wait of an ending worker for the acknowledgement of its results.
 const lastAcks = 3 * time.Second
 
 // awaitAcks waits until all results have arrived.

@@ -94,7 +94,7 @@ func (s *Server) unsent(req *chat.Request) (names []string, more int) {
 	return names, more
 }
 
-// maxUnsent is how many fields are named.
+// maxUnsent limits the fields that are named.
 const maxUnsent = 64
 
 // knows reports whether the server is sent an Extra.

@@ -21,7 +21,7 @@ import (
 	"wield/wire/openai"
 )
 
-// promptFlags are what the command line says.
+// promptFlags are the flags of wield prompt.
 type promptFlags struct {
 	file     string
 	upstream config.Upstream

@@ -17,7 +17,7 @@ import (
 	"wield/internal/tune"
 )
 
-// tuneFlags are what the command line says.
+// tuneFlags are the flags of wield tune.
 type tuneFlags struct {
 	file     string
 	upstream config.Upstream

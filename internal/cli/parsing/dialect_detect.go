@@ -18,7 +18,7 @@ import (
 	"wield/model/openai"
 )
 
-// detectFlags are what the command line of dialect detect says.
+// detectFlags are the flags of wield dialect detect.
 type detectFlags struct {
 	url, key, model string
 	timeout         time.Duration

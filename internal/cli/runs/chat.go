@@ -45,7 +45,7 @@ func chatTools(c *config.Config) []string {
 	return append(names, "list_files", "search_code")
 }
 
-// maxInstructions is how large the instructions of a project may be.
+// maxInstructions limits the size of a project's instructions.
 const maxInstructions = 64 << 10
 
 // A chatFlags holds the flags of wield chat.
@@ -276,7 +276,7 @@ func (f *chatFlags) instructions(root string) (string, error) {
 	return b.String(), nil
 }
 
-// mostMentionable is how many files can be completed.
+// mostMentionable limits the files that are completed.
 const mostMentionable = 20_000
 
 func mentionable(ctx context.Context, root string) []string {

@@ -81,7 +81,7 @@ error. The exit code is 1 if a server is not connected.`,
 	}
 }
 
-// patience is how long servers may take before it is said what is waited for.
+// patience is the time after which it is said which servers are waited for.
 const patience = 2 * time.Second
 
 // testServers looks at all servers at once. It says which ones take their time.

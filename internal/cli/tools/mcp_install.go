@@ -18,7 +18,7 @@ import (
 	"wield/tool/policy"
 )
 
-// bundlesDir is where bundles are unpacked, in the data directory.
+// bundlesDir is the directory of unpacked bundles, in the data directory.
 const bundlesDir = "bundles"
 
 func newMCPInstallCmd(app *cli.App, file *string) *cobra.Command {

@@ -21,7 +21,7 @@ import (
 	"wield/tool/policy"
 )
 
-// SyncEvery is how often a server of wield's tools looks for tools that have changed.
+// SyncEvery is the interval between checks for changed tools.
 const SyncEvery = 3 * time.Second
 
 func newMCPServeCmd(app *cli.App, file *string) *cobra.Command {

@@ -66,7 +66,7 @@ SIGTERM it finishes running calls (timeouts.drain at most) and accepts no new on
 	return cmd
 }
 
-// toolsEvery is how often tools are looked at that may have changed.
+// toolsEvery is the interval between checks for changed tools.
 const toolsEvery = 2 * time.Second
 
 // work runs calls until ctx ends.
