@@ -142,7 +142,7 @@ func newEndpoint(e Endpoint, t http.RoundTripper) (*endpoint, error) {
 		if err != nil {
 			return nil, fmt.Errorf("webhook: %s: %w", u.Host, err)
 		}
-		client = p.Egress("webhook", policy.EgressOptions{NoRedirects: true}).Client()
+		client = p.Egress("webhook", policy.EgressOptions{}).Client()
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &endpoint{Endpoint: e, host: u.Host, secret: secret, client: client}, nil

@@ -24,8 +24,6 @@ type EgressOptions struct {
 	}
 	// Dial connects to an address that has been checked; nil: a net.Dialer, whose Control checks it once more.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// NoRedirects follows no redirect. Otherwise at most five are followed.
-	NoRedirects bool
 	// Answer limits the wait for the headers of a server's answer; 0: 30 s; [chat.NoLimit]: as long as
 	// the request may take.
 	Answer time.Duration
@@ -181,12 +179,8 @@ func (g *Egress) Client() *http.Client {
 
 // CheckRedirect is for http.Client: it bounds the number of redirects and refuses those that the policy does not allow.
 func (g *Egress) CheckRedirect(req *http.Request, via []*http.Request) error {
-	most := maxRedirects
-	if g.opts.NoRedirects {
-		most = 0
-	}
-	if len(via) > most {
-		return fmt.Errorf("%w: more than %d redirects", ErrEgress, most)
+	if len(via) > maxRedirects {
+		return fmt.Errorf("%w: more than %d redirects", ErrEgress, maxRedirects)
 	}
 	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
 		return fmt.Errorf("%w: a redirect from https to %s", ErrEgress, req.URL.Scheme)
