@@ -277,13 +277,10 @@ func (p *pick) entries() []*tool.Entry {
 	return list
 }
 
-// toolsEvery is the interval between checks for changed tools.
-const toolsEvery = 2 * time.Second
-
 // FollowTools keeps the tools of the service up to date until ctx ends.
 func (s *Service) FollowTools(ctx context.Context, log *slog.Logger) {
 	if s.Tools != nil {
-		s.Tools.Follow(ctx, toolsEvery, log)
+		s.Tools.Follow(ctx, log)
 	}
 }
 

@@ -52,9 +52,12 @@ func (t *Toolbox) Refresh(ctx context.Context) (ToolNews, []error) {
 	return news, errs
 }
 
-// Follow refreshes the tools every so often until ctx ends, and logs what it finds.
-func (t *Toolbox) Follow(ctx context.Context, every time.Duration, log *slog.Logger) {
-	tick := time.NewTicker(every)
+// toolsEvery is the interval between checks for changed tools.
+const toolsEvery = 2 * time.Second
+
+// Follow refreshes the tools until ctx ends, and logs what it finds.
+func (t *Toolbox) Follow(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(toolsEvery)
 	defer tick.Stop()
 	told := errors.Join(t.Problems...)
 	for {

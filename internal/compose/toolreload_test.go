@@ -92,8 +92,8 @@ func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		ctx, cancel := context.WithCancel(t.Context())
-		go box.Follow(ctx, time.Second, slog.New(slog.NewTextHandler(&log, nil)))
-		time.Sleep(3500 * time.Millisecond)
+		go box.Follow(ctx, slog.New(slog.NewTextHandler(&log, nil)))
+		time.Sleep(7 * time.Second)
 		cancel()
 		synctest.Wait()
 		if got := log.String(); strings.Count(got, "added=[one]") != 1 || strings.Count(got, "bad:2:") != 1 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -66,9 +65,6 @@ SIGTERM it finishes running calls (timeouts.drain at most) and accepts no new on
 	return cmd
 }
 
-// toolsEvery is the interval between checks for changed tools.
-const toolsEvery = 2 * time.Second
-
 // work runs calls until ctx ends.
 func work(ctx context.Context, app *cli.App, r *config.Result, log *slog.Logger) error {
 	c := &r.Worker
@@ -92,7 +88,7 @@ func work(ctx context.Context, app *cli.App, r *config.Result, log *slog.Logger)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		side.Box.Follow(follow, toolsEvery, log)
+		side.Box.Follow(follow, log)
 	}()
 	err = worker.Run(ctx, o)
 	stop()
