@@ -29,8 +29,7 @@ type Watch struct {
 	mu      sync.Mutex
 	running int
 	gitOnly bool // nothing but git runs, or has run, since the last look
-	files   []string
-	all     bool // there are no others
+	found   guardedfiles.Found
 	was     guardedfiles.Snapshot
 }
 
@@ -64,23 +63,22 @@ func isRepository(dir string) bool {
 	return err == nil
 }
 
-// find lists what the processes must not change, and reports whether it is all.
-func (w *Watch) find() (list []string, all bool) {
-	all = true
+// find lists what the processes must not change.
+func (w *Watch) find() guardedfiles.Found {
+	list := guardedfiles.Found{All: true}
 	if w.git != "" {
-		list = append(list, w.git)
+		list.Files = append(list.Files, w.git)
 	}
 	for _, dir := range w.dirs {
-		found, whole := guardedfiles.Find(dir)
-		list, all = append(list, found...), all && whole
+		list = list.And(guardedfiles.Find(dir))
 		for _, p := range w.box.Protected {
-			if !strings.HasPrefix(dir+"/", p+"/") && !slices.Contains(list, p) {
+			if !strings.HasPrefix(dir+"/", p+"/") && !slices.Contains(list.Files, p) {
 				// a workspace among the tools would be closed as a whole
-				list = append(list, p)
+				list.Files = append(list.Files, p)
 			}
 		}
 	}
-	return list, all
+	return list
 }
 
 // Begin looks at the files before a process starts, and makes read-only for it what it must not change. Git alone
@@ -91,14 +89,14 @@ func (w *Watch) Begin(cmd *sandbox.Command) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	files, all := w.find()
+	found := w.find()
 	if w.running++; w.running == 1 {
-		w.files, w.all, w.was = files, all, guardedfiles.Take(files)
+		w.found, w.was = found, guardedfiles.Take(found)
 	}
 	git := onlyGit(cmd.Argv)
 	w.gitOnly = git && (w.gitOnly || w.running == 1)
 	cmd.Protected = append(cmd.Protected, w.box.data()...)
-	for _, p := range files {
+	for _, p := range found.Files {
 		switch {
 		case isLink(p) && slices.Contains(w.box.Protected, p):
 			// It can be replaced all the same, and where it leads to is in the list too.
@@ -134,8 +132,8 @@ func (w *Watch) Compare(by string) string {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	files, all := w.find()
-	changes := w.was.Changes(guardedfiles.Take(slices.Concat(files, w.files)))
+	found := w.find()
+	changes := w.was.Changes(guardedfiles.Take(found.And(w.found)))
 	if w.Lasting || w.box.Level != sandbox.None { // walls keep everybody else from there
 		changes = slices.DeleteFunc(changes, func(c guardedfiles.Change) bool {
 			return w.box.Data != "" && strings.HasPrefix(c.Path, w.box.Data+"/")
@@ -145,11 +143,11 @@ func (w *Watch) Compare(by string) string {
 		changes = slices.DeleteFunc(changes, func(c guardedfiles.Change) bool { return guardedfiles.OfGit(c.Path) })
 	}
 	text := ""
-	if w.all && !all {
+	if w.found.All && !found.All {
 		text = "wield: there are more files in " + strings.Join(w.dirs, ", ") +
 			" now than wield looks at, so changes of files that decide about tools, or run later, can be missed\n"
 	}
-	w.files, w.all, w.was = files, all, guardedfiles.Take(files)
+	w.found, w.was = found, guardedfiles.Take(found)
 	if w.Lasting && w.box.Guarded != nil {
 		changes = slices.DeleteFunc(changes, func(c guardedfiles.Change) bool { // another one has told it
 			_, is, _ := w.box.Guarded.Pending(c.Path)

@@ -40,9 +40,6 @@ func (e *eval) gitDirs() []string {
 	return []string{filepath.Clean(dir)}
 }
 
-// bareParts are the entries by which git recognizes a repository without a .git.
-var bareParts = []string{"HEAD", "objects", "refs"}
-
 // bareRepository returns the directory that git would take for a repository without a .git, in one of dirs or above it;
 // "" if there is none. The configuration of such a one lies open among the files of the workspace, and names programs
 // that git runs.
@@ -58,7 +55,7 @@ func (e *eval) bareRepository(dirs []string) string {
 			if there(abs + "/.git") {
 				break
 			}
-			if !slices.ContainsFunc(bareParts, func(part string) bool { return !there(abs + "/" + part) }) {
+			if there(abs+"/HEAD") && (there(abs+"/commondir") || there(abs+"/objects") && there(abs+"/refs")) {
 				return abs
 			}
 		}

@@ -523,6 +523,10 @@ func TestBareRepository(t *testing.T) {
 	}
 	w.commandsIn(t, p, "ask", "git -C src log -1", "cd src && git status", "cd src/pkg && git status",
 		"git -C src/pkg/deep diff", "cd src; git log")
+	// The objects of a repository can lie elsewhere.
+	put(t, filepath.Join(w.root, "docs/sub/HEAD"))
+	put(t, filepath.Join(w.root, "docs/sub/commondir"))
+	w.commandsIn(t, p, "ask", "git -C docs/sub diff")
 	for _, line := range []string{"git status", "git -C docs status", "cd src && ls"} {
 		if v := p.Decide(Action{Tool: "run", Root: w.root, Shell: line}); v.Decision != chat.DecisionAllow {
 			t.Errorf("%s: %s", line, v)

@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -55,6 +57,8 @@ func (s *spec) fence() ([]Layer, error) {
 			}
 		} else if s.Level == Limits && os.Geteuid() == 0 {
 			return nil, describe("mounts", err)
+		} else if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, errors.ErrUnsupported) {
+			return nil, describe("read-only", err) // such as too many mounts, which another process can bring about
 		}
 	}
 	if s.Level != Limits {
@@ -112,7 +116,9 @@ func readOnly(paths, writable []string) error {
 		return err
 	}
 	for _, p := range points(paths, writable) {
-		if err := unix.Mount(p, p, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		if err := unix.Mount(p, p, "", unix.MS_BIND|unix.MS_REC, ""); err == unix.ENOENT {
+			continue // another process has removed it meanwhile: that opens no other path
+		} else if err != nil {
 			return &os.PathError{Op: "mount", Path: p, Err: err}
 		}
 		attr := &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY}

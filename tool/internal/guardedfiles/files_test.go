@@ -1,6 +1,7 @@
 package guardedfiles
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -48,12 +49,12 @@ func TestFind(t *testing.T) {
 	dep = "!./scripts/dep.sh; ls tools"
 `)
 	t.Setenv("HOME", t.TempDir())
-	found, all := Find(dir)
-	if !all {
+	found := Find(dir)
+	if !found.All {
 		t.Error("not all")
 	}
 	var got []string
-	for _, p := range found {
+	for _, p := range found.Files {
 		rel, _ := filepath.Rel(dir, p)
 		got = append(got, filepath.ToSlash(rel))
 	}
@@ -80,7 +81,7 @@ func TestFindLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before, all := Find(dir)
+	before := Find(dir)
 	was := Take(before)
 	want := []string{write(t, dir, "ci/workflows/new.yml", "b"), write(t, dir, "src/conf.py", "b"),
 		write(t, dir, "tools/hooks/pre-commit", "b")}
@@ -91,13 +92,13 @@ func TestFindLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(want)
-	found, _ := Find(dir)
+	found := Find(dir)
 	var got []string
 	for _, c := range was.Changes(Take(found)) {
 		got = append(got, c.Path)
 	}
-	if slices.Sort(got); !all || !slices.Equal(got, want) || slices.Contains(found, dir) {
-		t.Errorf("%v, %q, want %q; guarded: %q", all, got, want, found)
+	if slices.Sort(got); !before.All || !slices.Equal(got, want) || slices.Contains(found.Files, dir) {
+		t.Errorf("%v, %q, want %q; guarded: %+v", before.All, got, want, found)
 	}
 }
 
@@ -121,10 +122,10 @@ func TestFindLinksInCircles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	found, all := Find(dir)
-	if !all || !slices.Contains(found, workflows) || !slices.Contains(found, filepath.Dir(hook)) ||
-		slices.Contains(found, filepath.Join(dir, "store.git")) {
-		t.Errorf("%v, %q", all, found)
+	found := Find(dir)
+	if !found.All || !slices.Contains(found.Files, workflows) || !slices.Contains(found.Files, filepath.Dir(hook)) ||
+		slices.Contains(found.Files, filepath.Join(dir, "store.git")) {
+		t.Errorf("%+v", found)
 	}
 }
 
@@ -140,8 +141,83 @@ func TestFindInCrowd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, all := find(dir, 50); !slices.Equal(got, []string{workflow}) || all {
-		t.Errorf("%q, all %v", got, all)
+	if got := find(dir, 50); !slices.Equal(got.Files, []string{workflow}) || got.All {
+		t.Errorf("%+v", got)
+	}
+
+	// Nor do the objects of a repository hide what is farther away than they are.
+	dir = t.TempDir()
+	write(t, dir, "!/HEAD", "")
+	write(t, dir, "!/refs/x", "")
+	for i := range 50 {
+		write(t, dir, "!/objects/"+strconv.Itoa(i)+"/x", "")
+	}
+	want := []string{write(t, dir, "a/b/c/conftest.py", "")}
+	if got := find(dir, 50); !slices.Equal(got.Files, want) || got.All {
+		t.Errorf("%+v", got)
+	}
+	want = append(want, write(t, dir, "!/objects/49/conftest.py", ""))
+	if got := find(dir, 200); !slices.Equal(got.Files, want) || !got.All {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestFindBelowRepositories checks that nothing that makes git take a directory for a repository hides what lies below
+// it, and that such a directory is told from what it was.
+func TestFindBelowRepositories(t *testing.T) {
+	guarded := []string{"conftest.py", ".github/workflows", "sub/.vscode", "sub/conftest.py", "sub/repo/.git",
+		"objects/ab/conftest.py", "objects/pack/sub/.git", "refs/.husky", "dist/x/.git"}
+	for name, parts := range map[string][]string{
+		"nothing": nil, "bare": {"HEAD", "objects/", "refs/"}, "links": {"HEAD", "objects/", "refs@"},
+		"commondir": {"HEAD", "commondir"},
+	} {
+		for _, at := range []string{".", "a", "vendor"} {
+			t.Run(name+" in "+at, func(t *testing.T) {
+				dir := t.TempDir()
+				place := filepath.Join(dir, at)
+				for _, g := range guarded {
+					write(t, place, g+map[bool]string{true: "", false: "/x"}[strings.HasSuffix(g, ".py")], "")
+				}
+				was := Take(Find(dir))
+				for _, part := range parts {
+					var err error
+					switch path := filepath.Join(place, part); part[len(part)-1] {
+					case '/':
+						err = os.MkdirAll(path, 0o755)
+					case '@':
+						if err = os.Rename(path[:len(path)-1], path[:len(path)-1]+".d"); err == nil {
+							err = os.Symlink(filepath.Base(path[:len(path)-1])+".d", path[:len(path)-1])
+						}
+					default:
+						write(t, place, part, "")
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				found := Find(dir)
+				for _, g := range guarded {
+					if at == "vendor" && !strings.HasSuffix(g, ".git") {
+						continue
+					}
+					if name == "links" {
+						g = strings.Replace(g, "refs/", "refs.d/", 1)
+					}
+					if path := filepath.Join(place, g); !slices.Contains(found.Files, path) {
+						t.Errorf("%s is not guarded", g)
+					}
+				}
+				told := slices.ContainsFunc(was.Changes(Take(found)), func(c Change) bool {
+					return c.Path == place && c.Sum != "" && c.Sum == Sum(place)
+				})
+				if !found.All || told != (parts != nil) || slices.Contains(found.Files, place) {
+					t.Errorf("all %v, told %v, closed: %q", found.All, told, found.Files)
+				}
+				if changes := Take(found).Changes(Take(Find(dir))); len(changes) > 0 {
+					t.Errorf("changed by itself: %v", changes)
+				}
+			})
+		}
 	}
 }
 
@@ -151,7 +227,7 @@ func TestChanges(t *testing.T) {
 	write(t, dir, ".git/hooks/same", "a")
 	write(t, dir, ".git/objects/x", "a")
 	now := func() Snapshot {
-		found, _ := Find(dir)
+		found := Find(dir)
 		return Take(found)
 	}
 	write(t, dir, ".git/rebase-merge/git-rebase-todo", "pick a\npick b\n")
@@ -228,19 +304,25 @@ func TestUnlisted(t *testing.T) {
 		t.Skip("every directory can be listed")
 	}
 	dir := t.TempDir()
-	for _, name := range []string{".husky", "sub"} {
+	for name, mode := range map[string]fs.FileMode{".husky": 0o111, "sub": 0o111, "closed": 0, "unsearched": 0o444} {
 		write(t, dir, name+"/.git/config", "")
 		path := filepath.Join(dir, name)
-		if err := os.Chmod(path, 0o111); err != nil {
+		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { os.Chmod(path, 0o755) })
 	}
-	found, _ := Find(dir)
-	changes := Snapshot{}.Changes(Take(found))
-	if want := []Change{{Path: filepath.Join(dir, ".husky")}, {Path: filepath.Join(dir, "sub")}}; len(changes) != 2 ||
-		changes[0].Path != want[0].Path || changes[1].Path != want[1].Path {
-		t.Errorf("%v", changes)
+	found := Find(dir)
+	was := Take(found)
+	for _, name := range []string{".husky", "closed", "sub", "unsearched"} {
+		path := filepath.Join(dir, name)
+		noted := path
+		if name == "unsearched" { // its entries are known
+			noted = filepath.Join(path, ".git")
+		}
+		if _, is := was[noted]; !is || !slices.Contains(found.Files, path) {
+			t.Errorf("%s is not guarded: %+v, %v", name, found, was)
+		}
 	}
 }
 
@@ -260,7 +342,7 @@ func TestProject(t *testing.T) {
 			t.Errorf("%s: %s, %s", name, top, git)
 		}
 	}
-	if found, _ := Find(in("tree")); !slices.Equal(found, []string{in("tree/.git"), in("tree/hooks")}) {
-		t.Errorf("%q", found)
+	if found := Find(in("tree")); !slices.Equal(found.Files, []string{in("tree/.git"), in("tree/hooks")}) {
+		t.Errorf("%+v", found)
 	}
 }

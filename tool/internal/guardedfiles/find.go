@@ -21,15 +21,32 @@ const mostLooked = 20_000
 var passed = []string{"node_modules", "__pycache__", ".venv", "venv", "vendor", "target", "dist", "site-packages",
 	".tox", ".cache"}
 
-// Find lists the files and directories below root that are guarded, nearest to the root first. It does not look
-// into a directory that is guarded itself, and what was installed or built it searches last, for repositories alone.
-// It looks at 20 000 entries at most, and reports whether these were all.
-func Find(root string) (found []string, all bool) { return find(root, mostLooked) }
+// Found is what a search has found.
+type Found struct {
+	Files []string // files and directories that are guarded, nearest to the root first
+	// Repositories are directories that git takes for a repository by what lies in them, under whatever name. Of such a
+	// one only the parts that name programs are guarded, and that it is there.
+	Repositories []string
+	All          bool // nothing was left out
+}
 
-func find(root string, most int) (found []string, all bool) {
+// And returns both.
+func (f Found) And(more Found) Found {
+	return Found{slices.Concat(f.Files, more.Files), slices.Concat(f.Repositories, more.Repositories),
+		f.All && more.All}
+}
+
+// Find searches below root. It does not look into a directory that is guarded itself, and what was installed or built
+// it searches last, for repositories alone. It looks at 20 000 entries at most.
+func Find(root string) Found { return find(root, mostLooked) }
+
+func find(root string, most int) Found {
 	s := search{root: root, left: most, entered: map[string]bool{}}
-	dirs := []string{root}
-	for ; len(dirs) > 0 && s.left > 0; dirs = dirs[1:] {
+	dirs, objects := []string{root}, []string(nil)
+	for ; len(dirs)+len(objects) > 0 && s.left > 0; dirs = dirs[1:] {
+		if len(dirs) == 0 {
+			dirs, objects = objects, nil
+		}
 		entries, bare := s.read(dirs[0])
 		for _, e := range entries {
 			path := filepath.Join(dirs[0], e.Name())
@@ -37,34 +54,38 @@ func find(root string, most int) (found []string, all bool) {
 			case whole(root, path):
 				s.add(path)
 			case Leads(e.Name()) && e.Type()&fs.ModeSymlink != 0:
-				s.found = append(s.found, path)
+				s.found.Files = append(s.found.Files, path)
 				if to := s.within(path); isDir(to) && !s.entered[to] { // links can lead in circles
 					s.entered[to] = true
 					dirs = slices.Insert(dirs, 1, path)
 				}
 			case Leads(e.Name()) && e.IsDir():
 				dirs = slices.Insert(dirs, 1, path) // at once: a crowd of other entries must not hide it
-			case !e.IsDir() || bare:
+			case !e.IsDir() || bare && slices.Contains(gitParts, e.Name()):
 			case slices.Contains(passed, e.Name()):
 				s.installed = append(s.installed, path)
+			case bare && e.Name() == "objects":
+				// Searched late, since there can be many, but searched: any process can make a repository of a directory.
+				objects = append(objects, path)
 			default:
 				dirs = append(dirs, path)
 			}
 		}
 	}
 	for ; len(s.installed) > 0 && s.left > 0; s.installed = s.installed[1:] {
-		entries, bare := s.read(s.installed[0])
+		entries, _ := s.read(s.installed[0])
 		for _, e := range entries {
 			path := filepath.Join(s.installed[0], e.Name())
 			switch {
 			case slices.Contains(decidingDirs, strings.ToLower(e.Name())):
 				s.add(path)
-			case e.IsDir() && !bare:
+			case e.IsDir():
 				s.installed = append(s.installed, path)
 			}
 		}
 	}
-	return s.found, len(dirs)+len(s.installed) == 0
+	s.found.All = len(dirs)+len(objects)+len(s.installed) == 0 && !s.failed
+	return s.found
 }
 
 // A search looks for guarded files.
@@ -72,20 +93,34 @@ type search struct {
 	root      string
 	left      int             // how many entries it may still look at
 	entered   map[string]bool // directories by links
-	found     []string
+	found     Found
 	installed []string // directories of what was installed or built
+	failed    bool     // a directory could not be read, for example since its path is too long
 }
 
-// read returns the entries of a directory, and whether it is a repository without a working tree. One that cannot be
-// listed is guarded as a whole: git and others open the files in it by name.
+// read returns the entries of a directory, and whether git takes it for a repository. One that cannot be listed
+// or searched is guarded as a whole: others open the files in it by name, or once a process has changed its mode.
 func (s *search) read(dir string) (entries []fs.DirEntry, bare bool) {
 	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrPermission) {
-		s.found = append(s.found, dir)
+	if err == nil {
+		_, err = os.Lstat(dir + "/.") // one that can be listed, but not searched, hides what lies in it too
+	}
+	switch {
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrPermission):
+		s.found.Files = append(s.found.Files, dir)
+		return nil, false
+	default:
+		s.failed = true
 	}
 	s.left -= len(entries) + 1
 	if bare = isRepository(entries); bare {
-		s.found = append(s.found, Git(dir)...)
+		for _, part := range Git(dir) { // what it holds of other working trees is found once more
+			if !slices.Contains(s.found.Files, part) {
+				s.found.Files = append(s.found.Files, part)
+			}
+		}
+		s.found.Repositories = append(s.found.Repositories, dir)
 	}
 	return entries, bare
 }
@@ -93,21 +128,21 @@ func (s *search) read(dir string) (entries []fs.DirEntry, bare bool) {
 // add notes what is guarded itself, what it is a link to, and what the configuration of a repository names.
 func (s *search) add(path string) {
 	if dir := s.within(filepath.Dir(path)); dir != "" { // behind a link: it is named once, by the place where it lies
-		if path = filepath.Join(dir, filepath.Base(path)); slices.Contains(s.found, path) {
+		if path = filepath.Join(dir, filepath.Base(path)); slices.Contains(s.found.Files, path) {
 			return
 		}
 	}
-	s.found = append(s.found, path)
+	s.found.Files = append(s.found.Files, path)
 	to, git := s.within(path), filepath.Base(path) == ".git"
 	switch {
-	case to == "" || slices.Contains(s.found, to):
+	case to == "" || slices.Contains(s.found.Files, to):
 	case git:
-		s.found = append(s.found, Git(to)...)
+		s.found.Files = append(s.found.Files, Git(to)...)
 	default:
-		s.found = append(s.found, to)
+		s.found.Files = append(s.found.Files, to)
 	}
 	if git {
-		s.found = append(s.found, named(s.root, path)...)
+		s.found.Files = append(s.found.Files, named(s.root, path)...)
 	}
 }
 
@@ -122,15 +157,13 @@ func (s *search) within(path string) string {
 }
 
 // isRepository reports whether a directory is what git takes for a repository, under whatever name: one without
-// a working tree, or that of a working tree elsewhere.
+// a working tree, or that of a working tree elsewhere. Each part may be a link, and of a repository with a commondir
+// the objects lie elsewhere.
 func isRepository(entries []fs.DirEntry) bool {
-	parts := 0
-	for _, e := range entries {
-		if name := e.Name(); name == "HEAD" || e.IsDir() && (name == "objects" || name == "refs") {
-			parts++
-		}
+	has := func(name string) bool {
+		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
 	}
-	return parts == 3
+	return has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
 // named returns the files below root that the configuration of a repository, or of its user, names: the directory of

@@ -24,10 +24,16 @@ import (
 // A Snapshot holds what guarded files were at one moment, by path.
 type Snapshot map[string]string
 
-// Take makes a snapshot of files, and of all files in directories. Of a repository it holds what names programs.
-func Take(paths []string) Snapshot {
+// Take makes a snapshot of files, and of all files in directories. Of a repository it holds what names programs, and
+// that it is one.
+func Take(found Found) Snapshot {
 	s := Snapshot{}
-	for _, p := range paths {
+	for _, dir := range found.Repositories {
+		if entries, _ := os.ReadDir(dir); isRepository(entries) {
+			s[dir] = Sum(dir)
+		}
+	}
+	for _, p := range found.Files {
 		if filepath.Base(p) == ".git" && isDir(p) {
 			for _, part := range Git(p) {
 				s.take(part)
@@ -118,7 +124,10 @@ func Sum(path string) string {
 		fmt.Fprintln(h, info.Mode())
 	}
 	switch {
-	case info.IsDir(): // it cannot be listed: an error is what tells it from others
+	case info.IsDir(): // one that cannot be listed, or is a repository
+		if entries, _ := os.ReadDir(path); isRepository(entries) {
+			io.WriteString(h, "repository")
+		}
 	case info.Mode()&fs.ModeSymlink != 0:
 		target, _ := os.Readlink(path)
 		io.WriteString(h, target)
