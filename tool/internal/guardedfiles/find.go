@@ -65,7 +65,7 @@ func find(root string, most int) Found {
 			case slices.Contains(passed, e.Name()):
 				s.installed = append(s.installed, path)
 			case bare && e.Name() == "objects":
-				// Searched late, since there can be many, but searched: any process can make a repository of a directory.
+				// Searched late, as there can be many, but searched: any process can make such a directory.
 				objects = append(objects, path)
 			default:
 				dirs = append(dirs, path)
