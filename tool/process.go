@@ -29,6 +29,8 @@ type Box struct {
 	Guarded *guarded.Store // of what they have changed all the same; nil: it is only told
 	// directory of what they keep for the next run, such as compiled packages; empty: none outlives the program
 	Cache string
+
+	seen *seenFiles // by all watches; nil: each knows what it finds itself
 }
 
 // Command returns a command that is held as the call allows: in its directory, with its environment, within

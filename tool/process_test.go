@@ -3,6 +3,11 @@ package tool
 import (
 	"bytes"
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +56,44 @@ func TestExec(t *testing.T) {
 	}
 	if !strings.HasPrefix(streams, "sandbox=none: ") || !strings.Contains(streams, "stdout=hello") {
 		t.Errorf("shown %q", streams)
+	}
+}
+
+// TestGuardedInCrowd checks that what was once guarded stays closed to processes when one has made more files than are
+// searched, also to those of a runner with other settings, and that this is told.
+func TestGuardedInCrowd(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(name string) string {
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	deep, gone := put("a/b/conftest.py"), put("a/c/conftest.py")
+	r := runner(t).With(func(s *Settings) { s.Sandbox.Level = sandbox.Workspace })
+	box := r.Settings().Sandbox
+	w, cmd := box.Watch(root, root), &sandbox.Command{}
+	w.Begin(cmd)
+	for i := range 20_000 {
+		put("!/" + strconv.Itoa(i))
+	}
+	if told := w.End("x"); !strings.Contains(told, "more files in") || strings.Contains(told, "conftest") {
+		t.Errorf("told %q", told)
+	}
+	if err := os.Remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	box = r.With(func(s *Settings) { s.Env = []string{"A=b"} }).Settings().Sandbox
+	for range 2 {
+		w, cmd = box.Watch(root, root), &sandbox.Command{}
+		if w.Begin(cmd); !slices.Equal(cmd.Protected, []string{deep}) {
+			t.Errorf("closed: %q, want %s", cmd.Protected, deep)
+		}
+		w.End("x")
 	}
 }
 

@@ -70,7 +70,7 @@ func (w *Watch) find() guardedfiles.Found {
 		list.Files = append(list.Files, w.git)
 	}
 	for _, dir := range w.dirs {
-		list = list.And(guardedfiles.Find(dir))
+		list = list.And(w.box.seen.add(dir, guardedfiles.Find(dir)))
 		for _, p := range w.box.Protected {
 			if !strings.HasPrefix(dir+"/", p+"/") && !slices.Contains(list.Files, p) {
 				// a workspace among the tools would be closed as a whole
@@ -79,6 +79,34 @@ func (w *Watch) find() guardedfiles.Found {
 		}
 	}
 	return list
+}
+
+// A seenFiles keeps what was found in directories, so that no crowd of files that a process makes keeps a later search
+// from what an earlier one has found.
+type seenFiles struct {
+	mu    sync.Mutex
+	found map[string]guardedfiles.Found // by directory
+}
+
+// add returns what was found now, and, if that is not all, what was found before and is still there.
+func (s *seenFiles) add(dir string, found guardedfiles.Found) guardedfiles.Found {
+	if s == nil {
+		return found
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !found.All {
+		for _, p := range s.found[dir].Files {
+			if _, err := os.Lstat(p); err == nil && !slices.Contains(found.Files, p) {
+				found.Files = append(found.Files, p)
+			}
+		}
+	}
+	if s.found == nil {
+		s.found = map[string]guardedfiles.Found{}
+	}
+	s.found[dir] = found
+	return found
 }
 
 // Begin looks at the files before a process starts, and makes read-only for it what it must not change. Git alone

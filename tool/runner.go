@@ -65,6 +65,7 @@ func NewRunner(s Settings) *Runner {
 	if s.Tools == nil {
 		s.Tools = new(Registry)
 	}
+	s.Sandbox.seen = &s.Shared.seen
 	return &Runner{s}
 }
 

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Shared joins runners: results that are kept, calls under way, outputs that were too long. The zero
-// value is ready. It must not be copied. Several goroutines may use it at once.
+// Shared joins runners: results that are kept, calls under way, outputs that were too long, guarded files. The
+// zero value is ready. It must not be copied. Several goroutines may use it at once.
 type Shared struct {
 	CacheEntries int    // how many results are kept; 0: 1024
 	CacheBytes   int    // how many bytes of them; 0: 32 MiB
@@ -26,6 +26,7 @@ type Shared struct {
 	flights map[string]*flight // by binding
 
 	spills spills
+	seen   seenFiles
 }
 
 // A Cache keeps results beyond the life of a process, of tools that say for how long (Caching). What fails in it is
