@@ -62,17 +62,22 @@ var later = []string{
 	".tool-versions", ".sbtopts", ".jvmopts", "bunfig.toml", ".npmrc", ".tmux.conf", ".direnvrc",
 }
 
-// patterns are those of later, taken apart.
-func patterns() [][]string {
-	list := make([][]string, len(later))
-	for i, p := range later {
-		list[i] = strings.Split(p, "/")
+// patterns are those of later, taken apart: by their first name, and those that begin with a name with a star.
+func patterns() (plain map[string][][]string, starred [][]string) {
+	plain = map[string][][]string{}
+	for _, p := range later {
+		names := strings.Split(p, "/")
+		if strings.Contains(names[0], "*") {
+			starred = append(starred, names)
+		} else {
+			plain[names[0]] = append(plain[names[0]], names)
+		}
 	}
-	return list
+	return plain, starred
 }
 
-// table is made once and never changed.
-var table = patterns()
+// plain and starred are made once and never changed.
+var plain, starred = patterns()
 
 // Of returns the class of a path by its names, which are in lower case, and the part of it that says so.
 func Of(names []string) (c Class, part string) {
@@ -81,10 +86,12 @@ func Of(names []string) (c Class, part string) {
 			return Decides, n
 		}
 	}
-	for i := range names {
-		for _, p := range table {
-			if n := common(p, names[i:]); n == len(p) || n > 0 && i+n == len(names) {
-				return Later, strings.Join(names[i:i+n], "/")
+	for i, name := range names {
+		for _, list := range [][][]string{plain[name], starred} {
+			for _, p := range list {
+				if n := common(p, names[i:]); n == len(p) || n > 0 && i+n == len(names) {
+					return Later, strings.Join(names[i:i+n], "/")
+				}
 			}
 		}
 	}
