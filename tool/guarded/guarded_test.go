@@ -110,7 +110,7 @@ func TestTodo(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir, ".git/HEAD", "a")
 			write(t, dir, ".git/rebase-merge/git-rebase-todo", tt.before)
-			paths, _ := guardedfiles.Find(dir)
+			paths := guardedfiles.Find(dir)
 			before := guardedfiles.Take(paths)
 			path := write(t, dir, ".git/rebase-merge/git-rebase-todo", tt.after)
 			changes := before.Changes(guardedfiles.Take(paths))
