@@ -1,9 +1,14 @@
 package web_test
 
 import (
+	"context"
+	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const hostileScenario = `wield: scenario/v1
@@ -233,6 +238,73 @@ func TestHostileServer(t *testing.T) {
 	s.wait(".form")
 	check("the question")
 	if n := w.ran.Load() + asking.ran.Load(); n > 0 {
+		t.Errorf("a text has run %d times", n)
+	}
+}
+
+// TestHostileForms has an MCP server ask a person with each attack in the words and the address of its question, and in
+// the names, titles, descriptions, choices and defaults of its form.
+func TestHostileForms(t *testing.T) {
+	// a form that has a word for secrets in it is refused
+	text := strings.NewReplacer("\x00", "", "passwd", "hosts").Replace(strings.Join(markdownAttacks, "\n"))
+	quoted, _ := json.Marshal(text)
+	choices, _ := json.Marshal(strings.Split(text, "\n"))
+	schema := strings.NewReplacer("TEXT", string(quoted), "LIST", string(choices)).Replace(`{"type":"object","title":TEXT,
+		"description":TEXT,"properties":{
+		TEXT:{"type":"string","title":TEXT,"description":TEXT,"default":TEXT},
+		"choice":{"enum":LIST,"enumNames":LIST,"default":TEXT,"description":TEXT},
+		"one":{"oneOf":[{"const":TEXT,"title":TEXT}],"description":TEXT},
+		"many":{"type":"array","items":{"anyOf":[{"const":TEXT,"title":TEXT}],"enum":LIST},"default":LIST},
+		"deep":{"type":"object","properties":{TEXT:{"type":"string","title":TEXT}},"default":{TEXT:TEXT}},
+		"__proto__":{"type":"string","default":TEXT},"constructor":{"default":TEXT}},"required":[TEXT,"choice","one"]}`)
+	server := sdk.NewServer(&sdk.Implementation{Name: "asks", Version: "1"}, nil)
+	asks := func(name string, p *sdk.ElicitParams) {
+		server.AddTool(&sdk.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"q": p}}, nil
+			})
+	}
+	asks("form", &sdk.ElicitParams{Message: text, RequestedSchema: json.RawMessage(schema)})
+	asks("link", &sdk.ElicitParams{Mode: "url", Message: text,
+		URL: `https://x.example/"><img/src=/pwned>?a='onfocus='fetch(1)#[a](javascript:fetch('/pwned'))`})
+	service := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+	t.Cleanup(func() {
+		service.CloseClientConnections()
+		service.Close()
+	})
+	b := browser(t)
+	w := newWorld(t, `backends:
+  b: {kind: script, scenario: "DIR/talk.yaml"}
+models:
+  helper: {backend: b, model: helper, mode: native, agent: {tools: [asks__form, asks__link]}}
+policies:
+  default: {default: allow}
+mcp:
+  servers:
+    asks: {url: "`+service.URL+`"}
+`, map[string]string{"talk.yaml": `wield: scenario/v1
+name: talk
+backend: {native_tools: true}
+turns:
+  - {id: form, when: {user: form, last: user}, reply: [{call: {name: asks__form, args: {}}}]}
+  - {id: link, when: {user: link, last: user}, reply: [{call: {name: asks__link, args: {}}}]}
+  - {id: done, when: {}, reply: [{text: "So it is."}]}
+`})
+	s := w.open(b, adminKey, "#/approvals")
+	for place, seen := range map[string]string{"form": "__proto__", "link": "https://x.example/"} {
+		id := w.begins("helper", place)
+		s.goTo("#/approvals/" + id)
+		s.wait(".approval", "<img src=", seen)
+		s.evaluate(nil, `for (const e of document.querySelectorAll('main details:not([open]) > summary')) e.click()`)
+		for _, f := range s.strange("main", "details input form") {
+			t.Errorf("%s: %s", place, f)
+		}
+		// else the call would wait on
+		if status := w.ask(adminKey, "POST", "/approvals/"+id, map[string]string{"decision": "deny"}, nil); status >= 300 {
+			t.Errorf("%s: status %d", place, status)
+		}
+	}
+	if n := w.ran.Load(); n > 0 {
 		t.Errorf("a text has run %d times", n)
 	}
 }

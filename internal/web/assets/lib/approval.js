@@ -70,6 +70,7 @@ export function card(app, approval, {onDecided, inside = false} = {}) {
     put(head, h('div', {class: 'row'}, !inside && [h('h2', null, exact(a.tool)), stateBadge(a)], facts.dangerous && badge('cannot be taken back', 'bad'), facts.network && badge('reaches the network', 'warn'),
       facts.read_only && badge('changes nothing', 'ok'), h('span', {class: 'grow'}), left),
       !inside && h('p', {class: 'soft'}, 'Asked ', h('time', {datetime: a.asked}, when(a.asked)), ' by ', h('a', {href: `#/chat/${a.session}`}, 'a conversation'), ' · ', h('a', {href: `#/inspector/run/${a.run}`}, 'its run')),
+      !a.rule && a.why && h('p', null, exact(a.why)), // no rule asks, but the tool: by a form or an address
       a.facts?.changed && h('p', {class: 'caution'}, 'The tool has changed since this was asked. The call will not run.'));
   }
 
