@@ -628,7 +628,8 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 				"a file of that name is there, and nothing is known of what it is for", nil)
 		}
 		e.mayWrite(at, node)
-		if strings.ContainsAny(u.text, "./") || !at.missing && at.mode.IsRegular() { // rather than the name of a task or a test
+		// rather than the name of a task or a test
+		if strings.ContainsAny(u.text, "./") || !at.missing && at.mode.IsRegular() {
 			e.givesOrders(at, u, node)
 		}
 		return false, at.rel()
