@@ -75,13 +75,12 @@ func (p *parser) statements(until ...string) (body []node) {
 			p.close()
 		default:
 			word := p.tokens[p.pos+1].text
-			if slices.Contains(until, word) {
-				return body
+			expected := slices.Contains(until, word)
+			ends := strings.HasPrefix(word, "end") || word == "elif" || word == "else"
+			if ends && !expected && len(until) > 0 {
+				fail(t.line, "%s stands where %s is missing", word, until[len(until)-1])
 			}
-			if strings.HasPrefix(word, "end") || word == "elif" || word == "else" {
-				if len(until) > 0 {
-					fail(t.line, "%s stands where %s is missing", word, until[len(until)-1])
-				}
+			if ends || expected {
 				return body
 			}
 			p.pos += 2
