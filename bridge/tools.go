@@ -134,8 +134,8 @@ func (r *run) offered() ([]tool, error) {
 			return nil, err // schemas can be large, and nobody waits any more
 		}
 		if len(t.Name) > maxName {
-			return nil, &chat.Error{Kind: chat.ErrBadRequest, Param: "tools", Message: fmt.Sprintf(
-				"the name of a tool, %.40s..., has %d bytes, more than the %d that are taken", t.Name, len(t.Name), maxName)}
+			return nil, chat.Errorf(chat.ErrBadRequest, "tools: the name %.40s... has %d bytes, and may have %d",
+				t.Name, len(t.Name), maxName)
 		}
 		s, err := r.o.Schemas.Compile(t.Parameters)
 		if patterns += s.Patterns(); patterns > maxPatterns {
