@@ -46,7 +46,7 @@ func (r *run) prepareForm() error {
 	s, err := r.o.Schemas.Compile(f.Schema)
 	if err != nil {
 		var skipped []string
-		if s, skipped = withoutPatterns(f.Schema, err); s == nil {
+		if s, skipped = withoutPatterns(r.o.Schemas, f.Schema, err); s == nil {
 			return r.formatError(err)
 		}
 		r.noteSkipped(skipped)

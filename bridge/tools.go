@@ -138,18 +138,15 @@ func (r *run) offered() ([]tool, error) {
 				t.Name, len(t.Name), maxName)
 		}
 		s, err := r.o.Schemas.Compile(t.Parameters)
-		if patterns += s.Patterns(); patterns > maxPatterns {
+		if err == nil {
+			tools[i] = tool{name: t.Name, schema: s, shape: s.Shape()}
+		} else if tools[i], err = r.relaxed.tool(r, t, err); err != nil {
+			return nil, r.schemaError(t.Name, err)
+		}
+		if patterns += tools[i].schema.Patterns(); patterns > maxPatterns {
 			return nil, &chat.Error{Kind: chat.ErrBadRequest, Code: codeInvalidSchema, Param: "tools",
 				Message: "the patterns in the parameters of the tools are too large together: offer fewer tools, or " +
 					"shorten the patterns and repeat less in them"}
-		}
-		if err == nil {
-			tools[i] = tool{name: t.Name, schema: s, shape: s.Shape(), hidden: t.Hidden}
-			continue
-		}
-		tools[i], err = r.relaxed.tool(r, t, err)
-		if err != nil {
-			return nil, r.schemaError(t.Name, err)
 		}
 		tools[i].hidden = t.Hidden
 	}
@@ -183,7 +180,7 @@ func (x *relaxed) tool(r *run, t *chat.Tool, err error) (tool, error) {
 		r.noteOpen(t.Name, known.open)
 		return known.tool, nil
 	}
-	s, skipped := withoutPatterns(t.Parameters, err)
+	s, skipped := withoutPatterns(r.o.Schemas, t.Parameters, err)
 	if s == nil {
 		return tool{}, err
 	}
@@ -275,7 +272,7 @@ const maxRelaxedBytes = 256 << 10
 // withoutPatterns compiles a schema without its patterns that need backtracking, if these are all that is
 // wrong with it, and if err lists all of them. They are good schemas that other implementations accept, and refusing
 // the request would help nobody. It returns the places of the patterns, and a nil schema if something else is wrong.
-func withoutPatterns(raw json.RawMessage, err error) (*schema.Schema, []string) {
+func withoutPatterns(schemas *schema.Cache, raw json.RawMessage, err error) (*schema.Schema, []string) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var root any
@@ -294,7 +291,7 @@ func withoutPatterns(raw json.RawMessage, err error) (*schema.Schema, []string) 
 	if err != nil {
 		return nil, nil
 	}
-	s, err := schema.Compile(rest)
+	s, err := schemas.Compile(rest)
 	if err != nil {
 		return nil, nil
 	}

@@ -201,7 +201,7 @@ func (c *compiler) regexp(pattern string, at *place) *regexp.Regexp {
 	}
 	translated := translatePattern(pattern)
 	if len(translated) > maxPatterns { // to parse it takes as long as its program
-		c.patterns = len(translated)
+		c.patterns = maxPatterns + 1
 	} else if parsed, err := syntax.Parse(translated, syntax.Perl); err == nil {
 		c.patterns += patternBase + patternSize(parsed)
 	}

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -96,17 +97,30 @@ func (s *seenFiles) add(dir string, found guardedfiles.Found) guardedfiles.Found
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !found.All {
-		for _, p := range s.found[dir].Files {
-			if _, err := os.Lstat(p); err == nil && !slices.Contains(found.Files, p) {
-				found.Files = append(found.Files, p)
-			}
-		}
+		before := s.found[dir]
+		found.Files = stillThere(found.Files, before.Files)
+		found.Repositories = stillThere(found.Repositories, before.Repositories)
 	}
 	if s.found == nil {
 		s.found = map[string]guardedfiles.Found{}
 	}
 	s.found[dir] = found
 	return found
+}
+
+// stillThere adds to paths those of before that are missing among them, unless they are gone: what cannot be looked at
+// may be there again soon.
+func stillThere(paths, before []string) []string {
+	known := make(map[string]bool, len(paths))
+	for _, p := range paths {
+		known[p] = true
+	}
+	for _, p := range before {
+		if _, err := os.Lstat(p); !errors.Is(err, fs.ErrNotExist) && !known[p] {
+			paths = append(paths, p)
+		}
+	}
+	return paths
 }
 
 // Begin looks at the files before a process starts, and makes read-only for it what it must not change. Git alone

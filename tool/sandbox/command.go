@@ -1,8 +1,10 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -216,14 +218,19 @@ func (c Command) checked() (Command, error) {
 	return c, nil
 }
 
-// protected returns what is to be protected and can be changed at all, free of symbolic links, each once.
+// protected returns what is to be protected and can be changed at all, free of symbolic links, each once. In the place of
+// what lies in a directory that may not be searched stands that directory, whose mode a process could change.
 func (c Command) protected() []string {
 	if !c.Level.atLeast(Limits) {
 		return nil
 	}
 	var list []string
-	for _, p := range c.Protected {
-		p, err := real(p)
+	for _, name := range c.Protected {
+		p, err := real(name)
+		for errors.Is(err, fs.ErrPermission) && name != "/" {
+			name = filepath.Dir(name)
+			p, err = real(name)
+		}
 		if err == nil && !isTop(p) && !slices.Contains(list, p) &&
 			(!c.Level.atLeast(Workspace) || under(p, c.Writable) ||
 				slices.ContainsFunc(c.Writable, func(w string) bool { return under(w, []string{p}) })) {

@@ -2,8 +2,8 @@ package sandbox
 
 import (
 	"errors"
-	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,10 +55,8 @@ func (s *spec) fence() ([]Layer, error) {
 			if s.ownShared() {
 				layers = append(layers, Layer{"shared memory", sharedMemory + " of its own"})
 			}
-		} else if s.Level == Limits && os.Geteuid() == 0 {
+		} else if s.Level == Limits && os.Geteuid() == 0 || ofPath(err) {
 			return nil, describe("mounts", err)
-		} else if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, errors.ErrUnsupported) {
-			return nil, describe("read-only", err) // such as too many mounts, which another process can bring about
 		}
 	}
 	if s.Level != Limits {
@@ -116,23 +114,41 @@ func readOnly(paths, writable []string) error {
 		return err
 	}
 	for _, p := range points(paths, writable) {
-		if err := unix.Mount(p, p, "", unix.MS_BIND|unix.MS_REC, ""); err == unix.ENOENT {
+		at, err := bindMount(p)
+		if err == unix.ENOENT {
 			continue // another process has removed it meanwhile: that opens no other path
 		} else if err != nil {
 			return &os.PathError{Op: "mount", Path: p, Err: err}
 		}
 		attr := &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY}
 		switch {
-		case slices.Contains(paths, p):
+		case at != p || slices.Contains(paths, p):
 			attr = &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 		case !slices.Contains(writable, p):
 			continue // on the way to one: a mount cannot be moved
 		}
-		if err := unix.MountSetattr(unix.AT_FDCWD, p, unix.AT_RECURSIVE, attr); err != nil {
+		if err := unix.MountSetattr(unix.AT_FDCWD, at, unix.AT_RECURSIVE, attr); err != nil {
 			return &os.PathError{Op: "mount", Path: p, Err: err}
 		}
 	}
 	return nil
+}
+
+// ofPath reports whether one path could not be made read-only, though mounts can be made here: another process can bring
+// that about.
+func ofPath(err error) bool {
+	var path *os.PathError
+	return errors.As(err, &path) && !errors.Is(err, unix.EPERM) && !errors.Is(err, errors.ErrUnsupported)
+}
+
+// bindMount makes a mount of a path, or of the directory above it that may not be searched: as long as that is read-only,
+// nothing below it can be opened. It returns where the mount is.
+func bindMount(path string) (at string, err error) {
+	for at = path; ; at = filepath.Dir(at) {
+		if err = unix.Mount(at, at, "", unix.MS_BIND|unix.MS_REC, ""); err != unix.EACCES || at == "/" {
+			return at, err
+		}
+	}
 }
 
 // points lists where mounts are made, each before what lies in it: the paths, what is writable inside of one,

@@ -107,6 +107,32 @@ func TestProtectedFromAbove(t *testing.T) {
 	}
 }
 
+// TestProtectedUnsearchable checks that what lies in a directory that may not be searched at the start of a process stays
+// protected when the process opens that directory, and that all else does.
+func TestProtectedUnsearchable(t *testing.T) {
+	for _, l := range levels(t, sandbox.Limits, sandbox.Workspace) {
+		dir, protected := fencedTree(t)
+		b := filepath.Join(dir, "a/b")
+		if err := os.Chmod(b, 0); err != nil {
+			t.Fatal(err)
+		}
+		c := sandbox.Command{Level: l, Dir: dir, Writable: []string{dir}, Protected: protected}
+		p, out := fencedRun(t, c, "chmod 755 a/b; echo after > a/b/tools/x.py; mv a/b/tools a/b/t; echo after > wield.yaml")
+		if err := os.Chmod(b, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(p.Effective().Layers, func(l sandbox.Layer) bool { return l.Name == "read-only" }) {
+			t.Logf("%s: this machine gives no mount namespace, so that nothing is protected", l)
+			continue
+		}
+		for _, f := range []string{"a/b/tools/x.py", "wield.yaml"} {
+			if b, err := os.ReadFile(filepath.Join(dir, f)); err != nil || string(b) != "before" {
+				t.Errorf("%s: %s is now %q, %v: %s", l, f, b, err, out)
+			}
+		}
+	}
+}
+
 // TestUnprotected checks that what TestProtected tries is tried in earnest.
 func TestUnprotected(t *testing.T) {
 	dir, _ := fencedTree(t)
