@@ -78,8 +78,9 @@ const minCoded = 8
 func Forms(s string) []string {
 	query, path := url.QueryEscape(s), url.PathEscape(s)
 	inPath := strings.ReplaceAll(strings.ReplaceAll(query, "%2F", "/"), "+", "%20")
-	list := []string{s, query, path, inPath, html.EscapeString(s), strings.ReplaceAll(html.EscapeString(s), "&#34;",
-		"&quot;")}
+	list := []string{s, query, path, inPath, url.QueryEscape(query), html.EscapeString(s),
+		strings.ReplaceAll(html.EscapeString(s), "&#34;", "&quot;"),
+		strings.ReplaceAll(html.EscapeString(s), "+", "&#43;")}
 	for _, escaped := range []string{query, path, inPath} {
 		list = append(list, lowerEscapes(escaped))
 	}

@@ -12,22 +12,24 @@ import (
 func TestValues(t *testing.T) {
 	hide := Values([]string{"plain words", `quo"te/+`, "abc", "plain words and more"})
 	for text, want := range map[string]string{
-		"the key plain words is wrong":       "the key [masked] is wrong",
-		"plain words and more":               "[masked]",
-		`{"m":"quo\"te/+"}`:                  `{"m":"[masked]"}`,
-		"?key=quo%22te%2F%2B&x=1":            "?key=[masked]&x=1",
-		"?key=plain+words":                   "?key=[masked]",
-		"?key=quo%22te%2f%2b&x=1":            "?key=[masked]&x=1",
-		"<p>quo&quot;te/+</p>":               "<p>[masked]</p>",
-		"?key=quo%22te/%2B":                  "?key=[masked]",
-		"<p>quo&#34;te/+</p>":                "<p>[masked]</p>",
-		"706c61696e20776f726473":             "[masked]",
-		"706C61696E20776F726473":             "[masked]",
-		"cGxhaW4gd29yZHM=":                   "[masked]M=",             // alone
-		"Basic dTpwbGFpbiB3b3Jkcw==":         "Basic dTp[masked]w==",   // after u:
-		"Basic dXM6cGxhaW4gd29yZHM6eA":       "Basic dXM6[masked]M6eA", // after us:, before :x
-		"%70%6c%61%69%6e%20%77%6f%72%64%73!": "[masked]!",
-		"%70%6C%61%69%6E%20%77%6F%72%64%73":  "[masked]",
+		"the key plain words is wrong":        "the key [masked] is wrong",
+		"plain words and more":                "[masked]",
+		`{"m":"quo\"te/+"}`:                   `{"m":"[masked]"}`,
+		"?key=quo%22te%2F%2B&x=1":             "?key=[masked]&x=1",
+		"?key=plain+words":                    "?key=[masked]",
+		"?key=quo%22te%2f%2b&x=1":             "?key=[masked]&x=1",
+		"<p>quo&quot;te/+</p>":                "<p>[masked]</p>",
+		"?key=quo%22te/%2B":                   "?key=[masked]",
+		"?next=%3Fkey%3Dquo%2522te%252F%252B": "?next=%3Fkey%3D[masked]",
+		"<p>quo&#34;te/&#43;</p>":             "<p>[masked]</p>",
+		"<p>quo&#34;te/+</p>":                 "<p>[masked]</p>",
+		"706c61696e20776f726473":              "[masked]",
+		"706C61696E20776F726473":              "[masked]",
+		"cGxhaW4gd29yZHM=":                    "[masked]M=",             // alone
+		"Basic dTpwbGFpbiB3b3Jkcw==":          "Basic dTp[masked]w==",   // after u:
+		"Basic dXM6cGxhaW4gd29yZHM6eA":        "Basic dXM6[masked]M6eA", // after us:, before :x
+		"%70%6c%61%69%6e%20%77%6f%72%64%73!":  "[masked]!",
+		"%70%6C%61%69%6E%20%77%6F%72%64%73":   "[masked]",
 		`"\u0070\u006c\u0061\u0069\u006e\u0020\u0077\u006f\u0072\u0064\u0073"`: `"[masked]"`,
 		"&#112;&#108;&#97;&#105;&#110;&#32;&#119;&#111;&#114;&#100;&#115;":     "[masked]",
 		"abc": "abc", // too short to be told from a word
