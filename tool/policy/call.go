@@ -88,10 +88,31 @@ type Finding struct {
 	ofRule  bool
 }
 
-// tells reports whether another finding says the same, of whatever place.
-func (f Finding) tells(g Finding) bool {
-	return f.Decision == g.Decision && f.Subject == g.Subject && f.Text == g.Text && f.Rule == g.Rule &&
-		f.File == g.File && f.Line == g.Line && f.Why == g.Why
+// a told finding is known by what it says, of whatever place.
+type told struct {
+	decision              chat.Decision
+	subject               Subject
+	text, rule, file, why string
+	line                  int
+}
+
+// newOnes returns those of the findings that say what no one before them does.
+func newOnes(findings, before []Finding) (fresh []Finding) {
+	seen := make(map[told]bool, len(before))
+	isNew := func(f Finding) bool {
+		key := told{f.Decision, f.Subject, f.Text, f.Rule, f.File, f.Why, f.Line}
+		defer func() { seen[key] = true }()
+		return !seen[key]
+	}
+	for _, f := range before {
+		isNew(f)
+	}
+	for _, f := range findings {
+		if isNew(f) {
+			fresh = append(fresh, f)
+		}
+	}
+	return fresh
 }
 
 // decided sets the verdict's own fields from the strictest finding, the first of them if several are equal.

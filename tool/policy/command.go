@@ -521,10 +521,12 @@ func (e *eval) within(text string, sc scope, node string) {
 		return
 	}
 	probe := &eval{p: e.p, call: e.call, args: e.args, files: e.files, ignored: e.ignored, ignoring: e.ignoring,
-		looked: e.looked, depth: e.depth, lines: e.lines}
+		looked: e.looked, depth: e.depth, lines: e.lines, bytes: e.bytes}
 	probe.shell(text, sc)
+	e.bytes = probe.bytes
 	for _, f := range probe.findings {
-		if f.ofRule && f.Subject == SubjectCommand && f.Decision != chat.DecisionAllow {
+		if f.Why == errTooLong.Error() ||
+			f.ofRule && f.Subject == SubjectCommand && f.Decision != chat.DecisionAllow {
 			f.Node = node
 			e.add(f)
 		}

@@ -48,6 +48,7 @@ type eval struct {
 	source     string           // the command line that is being judged
 	depth      int              // of command lines and commands in one another
 	lines      int              // of them that are lines
+	bytes      int              // that were read as command lines
 }
 
 // begin reads the arguments. If they cannot be read nothing else is looked at.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,6 +19,10 @@ func (e *eval) lineEnds(text string, file *syntax.File, as syntax.LangVariant, s
 		return
 	}
 	lines, why := strings.SplitAfter(text, "\n"), ""
+	ends := endsInName
+	if strings.Contains(text, "`") { // where \$ is a $ of what stands between
+		ends = endsInSign
+	}
 	within, at := places(text, file), 0
 	for i, line := range lines {
 		start := at
@@ -32,8 +37,8 @@ func (e *eval) lineEnds(text string, file *syntax.File, as syntax.LangVariant, s
 		switch {
 		case comment:
 			why, lines[i] = "a backslash at the end of a comment: shells run the next line", cut+" \n"
-		case within[at-2] != placeQuoted && endsInName.MatchString(cut) && i+1 < len(lines) &&
-			strings.TrimLeft(lines[i+1], " \t\n") == lines[i+1]:
+		case within[at-2] != placeQuoted && ends.MatchString(cut) && i+1 < len(lines) &&
+			(strings.HasSuffix(cut, "$") && !blankFirst.MatchString(lines[i+1]) || nameFirst.MatchString(lines[i+1])):
 			why, lines[i] = "an expansion that goes on in the next line", cut
 		}
 	}
@@ -43,8 +48,71 @@ func (e *eval) lineEnds(text string, file *syntax.File, as syntax.LangVariant, s
 	}
 }
 
-// endsInName matches a line that ends in the sign of an expansion, or in the name behind it.
-var endsInName = lazily(`\$\w*$`)
+// endsInName matches a line that ends in the sign of an expansion, or in the name behind it, and endsInSign one where a
+// backslash before the sign changes nothing.
+var (
+	endsInName = lazily(`(^|[^\\])(\\\\)*\$\w*$`)
+	endsInSign = lazily(`\$\w*$`)
+	blankFirst = lazily(`^[ \t\n]`)
+	nameFirst  = lazily(`^(\w|\\\n)`)
+)
+
+// commentEnds matches a line that may end in a comment with a backslash at its end.
+var commentEnds = lazily(`(^|[\s;&|()])#.*\\\n$`)
+
+// readAs reads a command line and returns it as it was read. Shells end a comment with its line, and the parser takes a
+// backslash there for one that joins the next: where the parser itself says that a comment ends so, that is left out.
+func (e *eval) readAs(text string, as syntax.LangVariant) (file *syntax.File, read string, err error) {
+	lines, cut := strings.SplitAfter(text, "\n"), map[int]bool{}
+	for i, line := range lines {
+		if commentEnds.MatchString(line) {
+			cut[i] = true
+		}
+	}
+	for tries := 0; len(cut) > 0 && tries < 3; tries++ {
+		without := slices.Clone(lines)
+		for i := range cut {
+			without[i] = strings.TrimSuffix(lines[i], "\\\n") + " \n"
+		}
+		read = strings.Join(without, "")
+		if file, err = e.parse(read, as); err != nil {
+			break
+		}
+		found := map[int]bool{}
+		for _, i := range comments(file) {
+			found[i] = strings.HasSuffix(lines[i], "\\\n")
+		}
+		maps.DeleteFunc(found, func(_ int, ends bool) bool { return !ends })
+		if maps.Equal(cut, found) {
+			return file, read, nil
+		}
+		cut = found
+	}
+	file, err = e.parse(text, as)
+	return file, text, err
+}
+
+// comments lists the lines that end in a comment for every shell. In what stands in an expansion or a here-document,
+// some shells take the backslash out first.
+func comments(file *syntax.File) (lines []int) {
+	texts := map[*syntax.Word]bool{}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Comment:
+			lines = append(lines, int(n.Hash.Line())-1)
+		case *syntax.Redirect:
+			texts[n.Hdoc] = true
+		case *syntax.Word:
+			return !texts[n]
+		case *syntax.CmdSubst:
+			return !n.Backquotes
+		case *syntax.ParamExp, *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.TestClause:
+			return false
+		}
+		return true
+	})
+	return lines
+}
 
 // A place says what a byte of a command line belongs to.
 type place byte
@@ -104,6 +172,10 @@ func (e *eval) hereEnd(r *syntax.Redirect) {
 	if from > to || to > uint(len(e.source)) {
 		return
 	}
+	closes := ""
+	if before := e.source[:r.Pos().Offset()]; strings.ContainsAny(before, "(`") || strings.Contains(before, "${") {
+		closes = ")}`"
+	}
 	word, body := e.sourceOf(r.Word), e.source[from:to]
 	body = body[:strings.LastIndexByte(body, '\n')+1] // the delimiter follows
 	joined := strings.ReplaceAll(body, "\\\n", "")
@@ -116,7 +188,7 @@ func (e *eval) hereEnd(r *syntax.Redirect) {
 			line = strings.TrimLeft(line, "\t")
 		}
 		rest, ok := strings.CutPrefix(line, delimiter)
-		return ok && line != "" && (rest == "" || strings.ContainsAny(rest[:1], ")}`"))
+		return ok && line != "" && (rest == "" || strings.ContainsAny(rest[:1], closes))
 	}
 	if slices.ContainsFunc(strings.Split(body, "\n"), ends) || slices.ContainsFunc(strings.Split(joined, "\n"), ends) {
 		e.undecidable(r, "some shells end the here-document before others do")

@@ -14,6 +14,7 @@ import (
 
 const (
 	maxShell = 64 << 10 // bytes of one command line
+	maxRead  = 8 << 16  // bytes of all that a call is read as: each command line in another one is read several times
 	maxDepth = 8        // command lines in command lines
 	maxWords = 4096     // of one command, after braces
 	maxDirs  = 4        // directories that a command may run in, as far as is known
@@ -49,7 +50,8 @@ func (e *eval) shell(text string, sc scope) {
 		refuse(chat.DecisionAsk, "characters", fmt.Sprintf("the character %U cannot be seen or changes how others "+
 			"are seen", r))
 	}
-	file, err := readShell(text, syntax.LangBash)
+	file, read, err := e.readAs(text, syntax.LangBash)
+	e.source = read
 	if err != nil {
 		refuse(e.p.unjudged(), "syntax", "the command line cannot be read: "+strings.TrimPrefix(err.Error(), ":"))
 	} else if len(file.Stmts) == 0 {
@@ -65,7 +67,7 @@ func (e *eval) shell(text string, sc scope) {
 		case silent:
 			refuse(e.p.unjudged(), "syntax", "there is nothing in the command line that could be judged")
 		}
-		e.lineEnds(text, file, syntax.LangBash, sc, before)
+		e.lineEnds(read, file, syntax.LangBash, sc, before)
 		if otherwise.MatchString(text) {
 			e.posix(text, sc, before)
 		}
@@ -82,6 +84,19 @@ func onlySets(file *syntax.File) bool {
 	})
 }
 
+// errTooLong says that a call has used up what may be read of it.
+var errTooLong = errors.New("too many command lines in command lines to read them all")
+
+// parse reads a command line, as far as the limit of the call allows it.
+func (e *eval) parse(text string, as syntax.LangVariant) (*syntax.File, error) {
+	if e.bytes+len(text) > maxRead {
+		e.builtin(chat.DecisionAsk, SubjectCommand, text, "", "limit", errTooLong.Error(), nil)
+		return nil, errTooLong
+	}
+	e.bytes += len(text)
+	return readShell(text, as)
+}
+
 // maxNegations limits the superfluous ! of a command line that are left out.
 const maxNegations = 16
 
@@ -89,7 +104,7 @@ const maxNegations = 16
 // are left out.
 func readShell(text string, as syntax.LangVariant) (file *syntax.File, err error) {
 	for range maxNegations {
-		file, err = syntax.NewParser(syntax.Variant(as)).Parse(strings.NewReader(text), "")
+		file, err = syntax.NewParser(syntax.Variant(as), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
 		var wrong syntax.ParseError
 		if !errors.As(err, &wrong) || wrong.Text != "cannot negate a command multiple times" {
 			break
@@ -111,31 +126,24 @@ var otherwise = lazily(`\$'|\[\[|\(\(|\$\[|\bfunction\b|\bcoproc\b|\bselect\b`)
 func (e *eval) posix(text string, sc scope, from int) {
 	e.plainShell = true
 	defer func() { e.plainShell = false }()
-	if file := e.again(text, syntax.LangPOSIX, sc, from); file != nil {
-		e.lineEnds(text, file, syntax.LangPOSIX, sc, from)
+	if file, read := e.again(text, syntax.LangPOSIX, sc, from); file != nil {
+		e.lineEnds(read, file, syntax.LangPOSIX, sc, from)
 	}
 }
 
 // again judges another reading of a command line.
-func (e *eval) again(text string, as syntax.LangVariant, sc scope, from int) *syntax.File {
-	file, _ := readShell(text, as)
+func (e *eval) again(text string, as syntax.LangVariant, sc scope, from int) (*syntax.File, string) {
+	file, read, _ := e.readAs(text, as)
 	if file == nil {
-		return nil
+		return nil, ""
 	}
 	outer := e.source
-	e.source, e.vars = text, nil
+	e.source, e.vars = read, nil
 	defer func() { e.source = outer }()
-	first := e.findings[from:]
 	n := len(e.findings)
 	e.stmts(file.Stmts, sc)
-	second := e.findings[n:]
-	e.findings = e.findings[:n:n]
-	for _, f := range second {
-		if !slices.ContainsFunc(first, f.tells) {
-			e.add(f)
-		}
-	}
-	return file
+	e.findings = append(e.findings[:n:n], newOnes(e.findings[n:], e.findings[from:n])...)
+	return file, read
 }
 
 // oddCharacter finds a character that is not shown as it is.

@@ -536,11 +536,5 @@ func (e *eval) namesOf(f field, sc scope) []field {
 
 // dedupe takes findings back that were told since from, before first.
 func (e *eval) dedupe(from, first int) {
-	kept := e.findings[:first:first]
-	for _, f := range e.findings[first:] {
-		if !slices.ContainsFunc(kept[from:], f.tells) {
-			kept = append(kept, f)
-		}
-	}
-	e.findings = kept
+	e.findings = append(e.findings[:first:first], newOnes(e.findings[first:], e.findings[from:first])...)
 }
