@@ -63,8 +63,11 @@ func (e *eval) pinned(name string) bool {
 func (e *eval) command(words []field, sc scope, node string) {
 	e.depth++
 	defer func() { e.depth-- }()
-	in := e.input
+	in, fed := e.input, e.fed
 	e.input = nil
+	if !slices.Contains(ownShell, words[0].text) {
+		defer func() { e.fed = fed }()
+	}
 	text := commandText(words)
 	if e.depth > 4*maxDepth {
 		e.builtin(chat.DecisionDeny, SubjectCommand, text, node, "limit", "too many commands that run commands", nil)
@@ -106,6 +109,9 @@ func (e *eval) command(words []field, sc scope, node string) {
 	}
 	e.allowed(a, words, sc, text, node)
 }
+
+// ownShell lists what runs its words in the shell itself, where exec may give it another input.
+var ownShell = []string{"eval", "command", "builtin", "time"}
 
 // expand replaces patterns by the names that they stand for, and looks at what cannot be in a word.
 func (e *eval) expand(words []field, sc scope, text, node string) ([]field, bool) {

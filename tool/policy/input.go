@@ -17,6 +17,7 @@ type feed struct {
 	text  string
 	known bool
 	piped bool // another program prints it
+	rest  bool // it is what is left of a text that a shell runs
 }
 
 // inputName is an input of the process, in the place of a file.
@@ -30,6 +31,11 @@ func (e *eval) fromInput(a *analysis, sc scope, text, node string) {
 	name := baseName(a.canonical[0].text)
 	named := slices.ContainsFunc(a.canonical[1:], func(w field) bool { return inputName.MatchString(w.text) })
 	fed := e.fed
+	if fed != nil && fed.rest && (named || slices.Contains(lineReaders, name) ||
+		slices.Contains(textReaders, name) && !slices.ContainsFunc(a.uses, use.isFile)) {
+		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable",
+			name+" may read a part of the text that the shell runs, which goes on behind that part", nil)
+	}
 	switch {
 	case a.named:
 	case a.reads && fed != nil:
@@ -40,7 +46,7 @@ func (e *eval) fromInput(a *analysis, sc scope, text, node string) {
 		return
 	}
 	if fed != nil && fed.known && name != "make" && name != "gmake" {
-		e.fed = nil // it is the text that the commands in it read on
+		e.fed = &feed{rest: true} // the commands in it read on in it
 		e.shell(fed.text, sc)
 		e.fed = fed
 		if !fed.piped {
@@ -50,10 +56,24 @@ func (e *eval) fromInput(a *analysis, sc scope, text, node string) {
 	e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", name+" runs the text that it reads", nil)
 }
 
+// Programs that read their standard input, or a part of it: lineReaders whatever they are given, textReaders without a
+// file. What they leave is what a shell goes on with that reads from there, too.
+var (
+	lineReaders = strings.Fields(
+		`read readarray mapfile dd tee tr xargs ssh ftp sftp telnet nc ncat netcat socat ed ex vi vim less more passwd dialog`)
+	textReaders = strings.Fields(`cat tac rev nl head tail wc cut paste sort uniq grep egrep fgrep rg sed awk gawk mawk jq yq
+		bc dc base64 base32 xxd od hexdump hd strings fold fmt column expand unexpand tsort shuf pv split csplit patch iconv
+		gzip gunzip zcat bzip2 xz zstd tar cpio openssl gpg psql mysql mariadb sqlite3 redis-cli mongosh gdb lldb
+		python python3 perl ruby node php lua deno bun irb ipython tclsh expect ghci iex md5sum sha1sum sha256sum sha512sum cksum`)
+)
+
+// isFile reports whether it is a file that a word names.
+func (u use) isFile() bool { return u.operand && (u.kind == usePath || u.kind == useMaybe) }
+
 // feeds returns what the redirections of a statement make of its input.
 func feeds(redirects []*syntax.Redirect, fed *feed) *feed {
 	for _, r := range redirects {
-		if r.N != nil && r.N.Value != "0" {
+		if r.N != nil && strings.Trim(r.N.Value, "0") != "" {
 			continue
 		}
 		switch r.Op {
@@ -73,6 +93,9 @@ func feeds(redirects []*syntax.Redirect, fed *feed) *feed {
 	return fed
 }
 
+// leadingTabs are those that a shell takes from the lines of a here-document behind <<-.
+var leadingTabs = lazily(`(?m)^\t+`)
+
 // hereText is the text of a here-document, if nothing in it is expanded.
 func hereText(r *syntax.Redirect) *feed {
 	f := &feed{known: true}
@@ -85,6 +108,9 @@ func hereText(r *syntax.Redirect) *feed {
 			return &feed{}
 		}
 		f.text += l.Value
+	}
+	if r.Op == syntax.DashHdoc {
+		f.text = leadingTabs.regexp().ReplaceAllString(f.text, "")
 	}
 	delimiter, plain := staticWord(r.Word)
 	quoted := !plain || r.Word.Lit() != delimiter
@@ -119,5 +145,20 @@ func prints(stages []*syntax.Stmt) *feed {
 // onlyExec reports whether the redirections of a statement are those of the shell itself from then on.
 func onlyExec(s *syntax.Stmt) bool {
 	c, ok := s.Cmd.(*syntax.CallExpr)
-	return ok && len(c.Args) == 1 && c.Args[0].Lit() == "exec"
+	if !ok {
+		return false
+	}
+	for i, w := range c.Args {
+		text, _ := staticWord(w)
+		if bare := w.Lit(); bare != "" {
+			text = strings.ReplaceAll(bare, `\`, "")
+		}
+		switch {
+		case text == "exec": // with its options, and nothing that takes the place of the shell
+			return !slices.ContainsFunc(c.Args[i+1:], func(w *syntax.Word) bool { return !strings.HasPrefix(w.Lit(), "-") })
+		case text != "command" && text != "builtin" && !strings.HasPrefix(text, "-"):
+			return false
+		}
+	}
+	return false
 }

@@ -204,7 +204,7 @@ func (e *eval) stmt(s *syntax.Stmt, sc scope) (success, after scope) {
 		}
 		e.redirect(r, sc)
 	}
-	if e.fed = feeds(s.Redirs, fed); !onlyExec(s) {
+	if e.fed = feeds(s.Redirs, fed); len(s.Redirs) > 0 && !onlyExec(s) {
 		defer func() { e.fed = fed }()
 	}
 	if s.Coprocess || s.Disown {

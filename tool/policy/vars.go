@@ -385,9 +385,12 @@ func (e *eval) declares(c *syntax.DeclClause, sc scope) (ok bool) {
 
 // branch judges what may run or not, or end at any place in it: what it sets on its way is not known behind it.
 func (e *eval) branch(run func() scope) scope {
-	vars, from := map[string]field{}, len(e.sets)
+	vars, from, fed := map[string]field{}, len(e.sets), e.fed
 	maps.Copy(vars, e.vars)
 	out := run()
+	if e.fed != fed { // by exec
+		e.fed = &feed{}
+	}
 	for _, s := range e.sets[from:] {
 		if old, ok := vars[s.name]; s.name == "" {
 			clear(vars)
