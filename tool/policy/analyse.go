@@ -70,6 +70,7 @@ type analysis struct {
 	untabled  bool      // it is a sub-command of which nothing is known
 	pattern   bool      // an option has taken the place of the first operand
 	reads     bool      // it runs what it reads from its input
+	foreign   bool      // in a language that is not judged
 	named     bool      // the same, of an input that it names as a file
 	each      bool      // its inner command is run with the files that find finds
 }
@@ -146,6 +147,9 @@ func (a *analysis) program(p *program, name string, words []field) {
 	if a.edits || p.edits {
 		a.edited()
 	}
+	a.foreign = a.foreign || p.foreign
+	a.reads = a.reads || p.reads && p.style != styleShell && len(a.inner) == 0 &&
+		(p.suffixes || !slices.ContainsFunc(a.uses, func(u use) bool { return u.kind == useShell }))
 	for i := range a.uses {
 		a.uses[i].fills = a.uses[i].fills || p.fills && a.uses[i].op == OpWrite
 	}

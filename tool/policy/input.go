@@ -24,32 +24,33 @@ type feed struct {
 var inputName = lazily(`^(-|/dev/stdin|/dev/fd/\d+|/proc/[^/]+/fd/\d+)$`)
 
 // inputFile is such an input as the value of an option.
-var inputFile = lazily(`=(-|/dev/stdin|/dev/fd/\d+|/proc/[^/]+/fd/\d+)$`)
+var inputFile = lazily(`^(-[a-zA-Z]*f|--[a-z-]+=)(-|/dev/stdin|/dev/fd/\d+|/proc/[^/]+/fd/\d+)$`)
 
 // fromInput judges what a program runs of what it reads.
 func (e *eval) fromInput(a *analysis, sc scope, text, node string) {
 	name := baseName(a.canonical[0].text)
 	named := slices.ContainsFunc(a.canonical[1:], func(w field) bool { return inputName.MatchString(w.text) })
 	fed := e.fed
-	if fed != nil && fed.rest && (named || slices.Contains(lineReaders, name) ||
-		slices.Contains(textReaders, name) && !slices.ContainsFunc(a.uses, use.isFile)) {
+	if fed != nil && fed.rest && a.readsOn(name) {
 		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable",
 			name+" may read a part of the text that the shell runs, which goes on behind that part", nil)
 	}
 	switch {
 	case a.named:
 	case a.reads && fed != nil:
-	case fed != nil && slices.Contains([]string{"at", "batch", "crontab"}, name):
-	case fed != nil && len(a.inner) == 0 && slices.Contains([]string{"parallel", "su", "chroot"}, name):
-	case named && slices.Contains([]string{"source", ".", "make", "gmake"}, name):
+	case named && (name == "source" || name == "."):
+	case slices.Contains(makers, name) &&
+		slices.ContainsFunc(a.canonical[1:], func(w field) bool { return inputFile.MatchString(w.text) }) ||
+		named && slices.Contains(makers, name):
+		fed = nil // no text of a shell
 	default:
 		return
 	}
-	if fed != nil && fed.known && name != "make" && name != "gmake" {
+	if fed != nil && fed.known {
 		e.fed = &feed{rest: true} // the commands in it read on in it
 		e.shell(fed.text, sc)
 		e.fed = fed
-		if !fed.piped {
+		if !fed.piped && !a.foreign {
 			return
 		}
 	}
@@ -57,18 +58,39 @@ func (e *eval) fromInput(a *analysis, sc scope, text, node string) {
 }
 
 // Programs that read their standard input, or a part of it: lineReaders whatever they are given, textReaders without a
-// file. What they leave is what a shell goes on with that reads from there, too.
+// file, codeReaders with code in a word. What they leave is what a shell goes on with that reads from there, too.
 var (
-	lineReaders = strings.Fields(
-		`read readarray mapfile dd tee tr xargs ssh ftp sftp telnet nc ncat netcat socat ed ex vi vim less more passwd dialog`)
-	textReaders = strings.Fields(`cat tac rev nl head tail wc cut paste sort uniq grep egrep fgrep rg sed awk gawk mawk jq yq
-		bc dc base64 base32 xxd od hexdump hd strings fold fmt column expand unexpand tsort shuf pv split csplit patch iconv
-		gzip gunzip zcat bzip2 xz zstd tar cpio openssl gpg psql mysql mariadb sqlite3 redis-cli mongosh gdb lldb
-		python python3 perl ruby node php lua deno bun irb ipython tclsh expect ghci iex md5sum sha1sum sha256sum sha512sum cksum`)
+	lineReaders = strings.Fields(`read readarray mapfile dd tee tr xargs ssh ftp sftp telnet nc ncat netcat socat ed ex vi
+		vim less more passwd`)
+	textReaders = strings.Fields(`cat tac rev nl head tail wc cut paste sort uniq grep egrep fgrep rg sed awk gawk mawk jq
+		yq dc base xxd od hexdump hd strings fold fmt column expand unexpand tsort shuf pv split csplit patch`)
+	codeReaders = strings.Fields(`python perl ruby node php lua Rscript tclsh bc`)
 )
+
+// readsOn reports whether a command may read a part of what the shell that runs it reads.
+func (a *analysis) readsOn(name string) bool {
+	words := a.canonical[1:]
+	switch stem := strings.TrimRight(name, "0123456789."); {
+	case slices.ContainsFunc(words, func(w field) bool { return w.text == "--version" || w.text == "--help" }):
+		return false
+	case slices.ContainsFunc(words, func(w field) bool { return inputName.MatchString(w.text) }):
+		return true
+	case slices.Contains(codeReaders, stem):
+		return len(words) == 0 || slices.ContainsFunc(words, func(w field) bool { return codeOption.MatchString(w.text) })
+	default:
+		return slices.Contains(lineReaders, stem) ||
+			slices.Contains(textReaders, stem) && !slices.ContainsFunc(a.uses, use.isFile)
+	}
+}
+
+// codeOption is one with code for an interpreter.
+var codeOption = lazily(`^-[A-Za-z]*[ceErRnp]`)
 
 // isFile reports whether it is a file that a word names.
 func (u use) isFile() bool { return u.operand && (u.kind == usePath || u.kind == useMaybe) }
+
+// makers run what a file says that may be their input.
+var makers = []string{"make", "gmake", "bmake", "remake", "ninja", "samu", "just", "task"}
 
 // feeds returns what the redirections of a statement make of its input.
 func feeds(redirects []*syntax.Redirect, fed *feed) *feed {

@@ -104,8 +104,8 @@ func TestLineEnds(t *testing.T) {
 	}
 }
 
-// TestNestedReadings: however deep command lines stand in one another, no more than a fixed number of bytes is read, and
-// what is not read asks.
+// TestNestedReadings: however deep command lines stand in one another, no more than a fixed number of bytes is read,
+// and what is not read asks.
 func TestNestedReadings(t *testing.T) {
 	p, err := New(Definition{Default: chat.DecisionAllow,
 		Rules: []Rule{{Decision: chat.DecisionDeny, Selector: Selector{Command: []string{"rm"}}}}})

@@ -36,6 +36,7 @@ var tables = sync.OnceValues(func() (map[string]*program, map[string]kind) {
 
 // A program is an entry of the table. The words are those of programs.txt.
 type program struct {
+	handling
 	style    style
 	operands []kind
 	last     kind // of the last operand, if it differs
@@ -56,12 +57,18 @@ type program struct {
 	tasks        bool     // a word that names a task is a script of the project, and no program
 	joins        bool
 	project      bool
-	edits        bool // writes the files that it is given
-	fills        bool // puts a text of the caller's where it is told
-	hands        bool // what the project runs is given its operands, and may write them
 	environments bool // what it runs may have the name of an environment and a colon before it
 	dashes       bool // a -- behind the program that it runs may be its own
 	suffixes     bool // what its options take is not known: any of its words may begin the command
+}
+
+// handling says what a program does with files and with its input.
+type handling struct {
+	edits   bool // writes the files that it is given
+	fills   bool // puts a text of the caller's where it is told
+	reads   bool // what it reads runs, if it is given nothing else to run
+	foreign bool // that is no text of a shell as sh reads it
+	hands   bool // what the project runs is given its operands, and may write them
 }
 
 // An option holds the table's entry for one option.
@@ -363,6 +370,8 @@ func (p *program) directive(name string, words []string) error {
 		p.edits = true
 	case "fills":
 		p.fills = true
+	case "reads", "reads!":
+		p.reads, p.foreign = true, name == "reads!"
 	case "hands":
 		p.hands = true
 	case "suffixes":
