@@ -76,7 +76,8 @@ func (a *analysis) readsOn(name string) bool {
 	case slices.ContainsFunc(words, func(w field) bool { return inputName.MatchString(w.text) }):
 		return true
 	case slices.Contains(codeReaders, stem):
-		return len(words) == 0 || slices.ContainsFunc(words, func(w field) bool { return codeOption.MatchString(w.text) })
+		return len(words) == 0 ||
+			slices.ContainsFunc(words, func(w field) bool { return codeOption.MatchString(w.text) })
 	default:
 		return slices.Contains(lineReaders, stem) ||
 			slices.Contains(textReaders, stem) && !slices.ContainsFunc(a.uses, use.isFile)
@@ -177,7 +178,9 @@ func onlyExec(s *syntax.Stmt) bool {
 		}
 		switch {
 		case text == "exec": // with its options, and nothing that takes the place of the shell
-			return !slices.ContainsFunc(c.Args[i+1:], func(w *syntax.Word) bool { return !strings.HasPrefix(w.Lit(), "-") })
+			return !slices.ContainsFunc(c.Args[i+1:], func(w *syntax.Word) bool {
+				return !strings.HasPrefix(w.Lit(), "-")
+			})
 		case text != "command" && text != "builtin" && !strings.HasPrefix(text, "-"):
 			return false
 		}
