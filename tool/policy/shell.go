@@ -142,7 +142,7 @@ func (e *eval) again(text string, as syntax.LangVariant, sc scope, from int) (*s
 	defer func() { e.source = outer }()
 	n := len(e.findings)
 	e.stmts(file.Stmts, sc)
-	e.findings = append(e.findings[:n:n], newOnes(e.findings[n:], e.findings[from:n])...)
+	e.findings = append(e.findings[:n], newOnes(e.findings[n:], e.findings[from:n])...)
 	return file, read
 }
 

@@ -539,5 +539,5 @@ func (e *eval) namesOf(f field, sc scope) []field {
 
 // dedupe takes findings back that were told since from, before first.
 func (e *eval) dedupe(from, first int) {
-	e.findings = append(e.findings[:first:first], newOnes(e.findings[first:], e.findings[from:first])...)
+	e.findings = append(e.findings[:first], newOnes(e.findings[first:], e.findings[from:first])...)
 }
