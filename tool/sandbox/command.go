@@ -218,8 +218,8 @@ func (c Command) checked() (Command, error) {
 	return c, nil
 }
 
-// protected returns what is to be protected and can be changed at all, free of symbolic links, each once. In the place of
-// what lies in a directory that may not be searched stands that directory, whose mode a process could change.
+// protected returns what is to be protected and can be changed at all, free of symbolic links, each once. In the place
+// of what lies in a directory that may not be searched stands that directory, whose mode a process could change.
 func (c Command) protected() []string {
 	if !c.Level.atLeast(Limits) {
 		return nil

@@ -134,15 +134,15 @@ func readOnly(paths, writable []string) error {
 	return nil
 }
 
-// ofPath reports whether one path could not be made read-only, though mounts can be made here: another process can bring
-// that about.
+// ofPath reports whether one path could not be made read-only, though mounts can be made here: another process can
+// bring that about.
 func ofPath(err error) bool {
 	var path *os.PathError
 	return errors.As(err, &path) && !errors.Is(err, unix.EPERM) && !errors.Is(err, errors.ErrUnsupported)
 }
 
-// bindMount makes a mount of a path, or of the directory above it that may not be searched: as long as that is read-only,
-// nothing below it can be opened. It returns where the mount is.
+// bindMount makes a mount of a path, or of the directory above it that may not be searched: as long as that is
+// read-only, nothing below it can be opened. It returns where the mount is.
 func bindMount(path string) (at string, err error) {
 	for at = path; ; at = filepath.Dir(at) {
 		if err = unix.Mount(at, at, "", unix.MS_BIND|unix.MS_REC, ""); err != unix.EACCES || at == "/" {
