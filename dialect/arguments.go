@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"errors"
+	"sync"
 
 	"wield/chat"
 	"wield/dialect/internal/chars"
@@ -10,6 +11,9 @@ import (
 	"wield/schema/shape"
 )
 
+// scanners are empty ones for the calls of a history, which can be thousands: a scanner has room for what it passed on.
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
+
 // Arguments reads the whole text of a call's arguments, as a backend with function calling delivers it, by
 // the same rules as the decoder: repaired up to level r and made to fit s. An empty text stands for no
 // arguments. The error says what is wrong.
@@ -17,8 +21,12 @@ func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.
 	if chars.Blank(raw) {
 		return "{}", []chat.NoteDetail{{Kind: note.MissingArguments, Before: raw, After: "{}", End: len(raw)}}, nil
 	}
-	var text scanner
-	out := callWriter{text: &text, set: &set{opts: Options{Repair: r}},
+	text := scanners.Get().(*scanner)
+	defer func() {
+		*text = scanner{}
+		scanners.Put(text)
+	}()
+	out := callWriter{text: text, set: &set{opts: Options{Repair: r}},
 		openCall: openCall{open: true, tool: &shape.Tool{Args: s}}}
 	a := new(value.Arguments).Reset(&out, new(value.Reader), s, value.Level(r))
 	a.At(0, 1)
