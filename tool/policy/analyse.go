@@ -121,10 +121,6 @@ func (a *analysis) program(p *program, name string, words []field) {
 		if next == nil {
 			if a.untabled = true; !p.subs[sub.text] {
 				a.unknownWords(words[1:])
-			} else if p.hands {
-				q := *p
-				q.hands = false
-				p = &q
 			}
 			break
 		}
