@@ -88,28 +88,28 @@ type Finding struct {
 	ofRule  bool
 }
 
-// a told finding is known by what it says, of whatever place.
-type told struct {
+// A findingKey is what a finding says, of whatever place.
+type findingKey struct {
 	decision              chat.Decision
 	subject               Subject
 	text, rule, file, why string
 	line                  int
 }
 
+func (f *Finding) key() findingKey {
+	return findingKey{f.Decision, f.Subject, f.Text, f.Rule, f.File, f.Why, f.Line}
+}
+
 // newOnes returns those of the findings that say what no one before them does.
 func newOnes(findings, before []Finding) (fresh []Finding) {
-	seen := make(map[told]bool, len(before))
-	isNew := func(f Finding) bool {
-		key := told{f.Decision, f.Subject, f.Text, f.Rule, f.File, f.Why, f.Line}
-		defer func() { seen[key] = true }()
-		return !seen[key]
+	seen := make(map[findingKey]bool, len(before))
+	for i := range before {
+		seen[before[i].key()] = true
 	}
-	for _, f := range before {
-		isNew(f)
-	}
-	for _, f := range findings {
-		if isNew(f) {
-			fresh = append(fresh, f)
+	for i := range findings {
+		if key := findings[i].key(); !seen[key] {
+			seen[key] = true
+			fresh = append(fresh, findings[i])
 		}
 	}
 	return fresh

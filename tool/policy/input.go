@@ -58,7 +58,7 @@ func (e *eval) fromInput(a *analysis, sc scope, text, node string) {
 }
 
 // Programs that read their standard input, or a part of it: lineReaders whatever they are given, textReaders without a
-// file, codeReaders with code in a word. What they leave is what a shell goes on with that reads from there, too.
+// file, codeReaders with code in a word. A shell with the same input runs what they leave.
 var (
 	lineReaders = strings.Fields(`read readarray mapfile dd tee tr xargs ssh ftp sftp telnet nc ncat netcat socat ed ex vi
 		vim less more passwd`)

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	maxShell = 64 << 10 // bytes of one command line
-	maxRead  = 8 << 16  // bytes of all that a call is read as: each command line in another one is read several times
-	maxDepth = 8        // command lines in command lines
-	maxWords = 4096     // of one command, after braces
-	maxDirs  = 4        // directories that a command may run in, as far as is known
+	maxShell = 64 << 10  // bytes of one command line
+	maxRead  = 512 << 10 // bytes of all that a call is read as: each command line in another one is read several times
+	maxDepth = 8         // command lines in command lines
+	maxWords = 4096      // of one command, after braces
+	maxDirs  = 4         // directories that a command may run in, as far as is known
 )
 
 // A scope holds what is known of where a command runs.
