@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"wield/tool/internal/guardedfiles"
 )
 
 // gitDirs returns where the repository in the root really is, if .git is a file that says so.
@@ -52,20 +54,15 @@ func (e *eval) bareRepository(dirs []string) string {
 		at := r.locate(".", dir)
 		for n := len(at.names); !at.outside && at.err == nil && n >= 0; n-- {
 			abs := strings.Join(append([]string{r.resolved}, at.names[:n]...), "/")
-			if there(abs + "/.git") {
+			if _, err := os.Lstat(abs + "/.git"); err == nil {
 				break
 			}
-			if there(abs+"/HEAD") && (there(abs+"/commondir") || there(abs+"/objects") && there(abs+"/refs")) {
+			if guardedfiles.IsRepository(abs) {
 				return abs
 			}
 		}
 	}
 	return ""
-}
-
-func there(name string) bool {
-	_, err := os.Lstat(name)
-	return err == nil
 }
 
 // madeRepository returns a directory that the command line itself makes, or makes a repository of, and that git would

@@ -114,7 +114,7 @@ func (s *search) read(dir string) (entries []fs.DirEntry, bare bool) {
 		s.failed = true
 	}
 	s.left -= len(entries) + 1
-	if bare = isRepository(entries); bare {
+	if bare = IsRepository(dir); bare {
 		for _, part := range Git(dir) { // what it holds of other working trees is found once more
 			if !slices.Contains(s.found.Files, part) {
 				s.found.Files = append(s.found.Files, part)
@@ -156,12 +156,13 @@ func (s *search) within(path string) string {
 	return to
 }
 
-// isRepository reports whether a directory is what git takes for a repository, under whatever name: one without
-// a working tree, or that of a working tree elsewhere. Each part may be a link, and of a repository with a commondir
-// the objects lie elsewhere.
-func isRepository(entries []fs.DirEntry) bool {
+// IsRepository reports whether git takes a directory for a repository by what lies in it, under whatever name: one
+// without a working tree, or that of a working tree elsewhere. Each part may be a link, and of a repository with a
+// commondir the objects lie elsewhere.
+func IsRepository(dir string) bool {
 	has := func(name string) bool {
-		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
 	}
 	return has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }

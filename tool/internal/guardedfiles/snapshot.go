@@ -29,7 +29,7 @@ type Snapshot map[string]string
 func Take(found Found) Snapshot {
 	s := Snapshot{}
 	for _, dir := range found.Repositories {
-		if entries, _ := os.ReadDir(dir); isRepository(entries) {
+		if IsRepository(dir) {
 			s[dir] = Sum(dir)
 		}
 	}
@@ -125,7 +125,7 @@ func Sum(path string) string {
 	}
 	switch {
 	case info.IsDir(): // one that cannot be listed, or is a repository
-		if entries, _ := os.ReadDir(path); isRepository(entries) {
+		if IsRepository(path) {
 			io.WriteString(h, "repository")
 		}
 	case info.Mode()&fs.ModeSymlink != 0:
