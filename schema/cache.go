@@ -12,9 +12,9 @@ import (
 // Bounds of a Cache.
 const (
 	maxCached      = 512
-	maxCachedBytes = 32 << 20
-	tokenBytes     = 200 // of a token of the text, and of what is made of it
-	patternBytes   = 64  // of an instruction of a pattern
+	maxCachedBytes = 32 << 20 // of texts, and about what is made of them
+	tokenBytes     = 200      // of a token of the text, and of what is made of it
+	patternBytes   = 64       // of an instruction of a pattern
 )
 
 // A Cache keeps compiled schemas by the hash of their text, the errors of those that do not compile too, and

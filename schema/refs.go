@@ -211,10 +211,10 @@ func (c *compiler) regexp(pattern string, at *place) *regexp.Regexp {
 		return nil
 	}
 	re, err := regexp.Compile(translated)
-	pattern = preview(pattern)
 	if err == nil {
 		return re
 	}
+	pattern = preview(pattern)
 	var serr *syntax.Error
 	if errors.As(err, &serr) {
 		switch serr.Code {
