@@ -374,7 +374,12 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 		case err != nil:
 			return b, err
 		case len(b) == cap(b):
-			b = slices.Grow(b, max(len(b), 1)) // twice as much: append would copy a large body far more often
+			// Twice as much: append would copy a large body far more often. But no more than is announced.
+			more := len(b)
+			if left := int(size) + 1 - len(b); left > 0 {
+				more = min(more, left)
+			}
+			b = slices.Grow(b, more)
 		}
 	}
 }
