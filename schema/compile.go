@@ -79,17 +79,15 @@ func compile(src string) (*Schema, error) {
 		draft: draft2020, lenient: true}
 	c.chooseDraft()
 	root := c.schema(0, nil)
+	affordable := c.chargeLibrary()
 	s := &Schema{root: root, tape: t, patterns: c.patterns}
-	if c.bounded() {
+	if affordable && c.bounded() {
 		s.shape = shapeOf(root, len(t.tokens))
 	}
 	if len(c.problems) > 0 {
 		return s, errors.Join(c.problems...)
 	}
 	if c.beyond != "" {
-		if s.patterns = min(s.patterns+c.libraryCost(), maxPatterns+1); s.patterns > maxPatterns {
-			return s, &Error{Message: "the schema is too large for one with " + c.beyond + ": split it, or do without that"}
-		}
 		lib, err := newLibrary(t, c.draft)
 		if err != nil {
 			return s, err
@@ -99,11 +97,18 @@ func compile(src string) (*Schema, error) {
 	return s, nil
 }
 
-// libraryCost is what the library takes, as if it were patterns: references by $id and unevaluated keywords take
+// chargeLibrary counts what the library takes, as if it were patterns: references by $id and unevaluated keywords take
 // quadratic time, of subschemas that are true or false too. 4 000 names and values take at most 0.4 s.
-func (c *compiler) libraryCost() int {
+// It reports whether that is not too much.
+func (c *compiler) chargeLibrary() bool {
+	if c.beyond == "" {
+		return true
+	}
 	n := min(len(c.tokens), 10_000) // more is too much anyway
-	return n * n / 400
+	if c.patterns = min(c.patterns+n*n/400, maxPatterns+1); c.patterns > maxPatterns {
+		c.fail(nil, "the schema is too large for one with %s: split it, or do without that", c.beyond)
+	}
+	return c.patterns <= maxPatterns
 }
 
 // A compiler makes nodes of the tokens of a schema.
