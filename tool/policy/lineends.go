@@ -31,9 +31,10 @@ func (e *eval) lineEnds(text string, file *syntax.File, as syntax.LangVariant, s
 		if !goesOn {
 			continue
 		}
-		comment := strings.ContainsRune(cut, '#') && slices.ContainsFunc(within[start:at], func(p place) bool {
-			return p == placeComment
-		})
+		comment := false
+		for n := range cut {
+			comment = comment || cut[n] == '#' && within[start+n] == placeOther
+		}
 		switch {
 		case comment:
 			why, lines[i] = "a backslash at the end of a comment: shells run the next line", cut+" \n"
@@ -118,13 +119,12 @@ func comments(file *syntax.File) (lines []int) {
 type place byte
 
 const (
-	placeOther   place = iota
-	placeText          // a word
-	placeQuoted        // a text in which a backslash is nothing but that
-	placeComment       // a # that may begin a comment
+	placeOther  place = iota // a # here may begin a comment
+	placeText                // a word
+	placeQuoted              // a text in which a backslash is nothing but that
 )
 
-// places finds the texts of a command line. A # outside of them may begin a comment.
+// places finds the texts of a command line.
 func places(text string, file *syntax.File) []place {
 	found := make([]place, len(text))
 	paint := func(from, to uint, p place) {
@@ -154,11 +154,6 @@ func places(text string, file *syntax.File) []place {
 		}
 		return true
 	})
-	for i := range found {
-		if text[i] == '#' && found[i] == placeOther {
-			found[i] = placeComment
-		}
-	}
 	return found
 }
 
