@@ -262,7 +262,8 @@ func (r *run) reject(e chat.Event, d *chat.RejectedDetail, show bool) {
 	case d.At < d.End && !promoted:
 		e.At, e.End = d.At, d.End // the events of the attempt that were held are part of it
 	}
-	c.open, c.events = false, c.events.empty()
+	c.open = false
+	c.events = c.events.empty()
 	shown := e.Flags&chat.FlagSpent != 0 && e.Index < 0
 	if e.Origin == chat.OriginText && !promoted {
 		r.placeBlanks(shown)

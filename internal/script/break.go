@@ -12,8 +12,9 @@ import (
 
 // breakSteps applies faults to a reply that is sent in process. The error, if there is one, ends the stream after the
 // steps. Faults of the framing (drop_done, huge_line, no_index and the like) have no meaning here.
-func breakSteps(steps []Step, faults []Fault) (_ []Step, broken error) {
+func breakSteps(steps []Step, faults []Fault) ([]Step, error) {
 	steps = append([]Step{}, steps...)
+	var broken error
 	for i := range faults {
 		do := &faults[i].Do
 		if do.SlowHeaders > 0 {
@@ -34,18 +35,22 @@ func breakSteps(steps []Step, faults []Fault) (_ []Step, broken error) {
 		if do.Drip > 0 {
 			steps, at = drip(steps, at, do.Drip)
 		}
-		switch {
-		case do.BadSSE:
-			steps, broken = steps[:at], chat.Errorf(chat.ErrProtocol, "the backend sent a frame that is not JSON")
-		case do.Cut != nil || do.Reset || do.HalfClose:
-			if do.Cut == nil {
-				at = len(steps)
-			}
-			steps, broken = do.cutBytes(steps, at), chat.Errorf(chat.ErrUnavailable, "the backend broke off: %w",
-				io.ErrUnexpectedEOF)
+		if do.BadSSE || do.Cut != nil || do.Reset || do.HalfClose {
+			steps, broken = do.breakOff(steps, at)
 		}
 	}
 	return steps, broken
+}
+
+// breakOff ends a reply at a step, or in it, and returns the error that a client meets there.
+func (d *Do) breakOff(steps []Step, at int) ([]Step, error) {
+	if d.BadSSE {
+		return steps[:at], chat.Errorf(chat.ErrProtocol, "the backend sent a frame that is not JSON")
+	}
+	if d.Cut == nil {
+		at = len(steps)
+	}
+	return d.cutBytes(steps, at), chat.Errorf(chat.ErrUnavailable, "the backend broke off: %w", io.ErrUnexpectedEOF)
 }
 
 // waits keeps the silence before the first step, which is what slow headers are.

@@ -536,17 +536,14 @@ func (w *requestWriter) source(p *chat.Part, media string) {
 		w.b = append(w.b, '}')
 		return
 	}
-	content := base64.StdEncoding.AppendEncode(nil, p.Data)
+	var content string
 	if isData {
-		head, body, _ := strings.Cut(data, ",")
-		name, coded := strings.CutSuffix(head, ";base64")
-		media = orWord(name, media)
-		if content = []byte(body); !coded {
-			content = base64.StdEncoding.AppendEncode(nil, content)
-		}
+		content, media = splitData(data, media)
+	} else {
+		content = base64.StdEncoding.EncodeToString(p.Data)
 	}
 	if media == "text/plain" {
-		if text, err := base64.StdEncoding.DecodeString(string(content)); err == nil {
+		if text, err := base64.StdEncoding.DecodeString(content); err == nil {
 			w.b = append(w.b, `"text","media_type":"text/plain"`...)
 			w.str("data", string(text))
 			w.b = append(w.b, '}')
@@ -555,8 +552,18 @@ func (w *requestWriter) source(p *chat.Part, media string) {
 	}
 	w.b = append(w.b, `"base64"`...)
 	w.str("media_type", media)
-	w.str("data", string(content))
+	w.str("data", content)
 	w.b = append(w.b, '}')
+}
+
+// splitData returns the content of a data URL in base64, without its scheme, and its media type, media if it has none.
+func splitData(data, media string) (content, kind string) {
+	head, content, _ := strings.Cut(data, ",")
+	name, coded := strings.CutSuffix(head, ";base64")
+	if !coded {
+		content = base64.StdEncoding.EncodeToString([]byte(content))
+	}
+	return content, orWord(name, media)
 }
 
 func (w *requestWriter) call(c *chat.Call, more []byte) {

@@ -135,7 +135,8 @@ func DecodeResponse(dst []chat.Event, body []byte) ([]chat.Event, error) {
 	for s.Enter('{'); s.Next('}'); {
 		switch key := string(s.Key()); key {
 		case "content":
-			if content = s.Peek() == '['; !content {
+			content = s.Peek() == '['
+			if !content {
 				s.Skip()
 				continue
 			}
