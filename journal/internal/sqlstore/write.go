@@ -140,14 +140,20 @@ func atOnce(rows []journal.Row) int {
 func (tx *transaction) insert(h *head, rows []journal.Row) error {
 	const columns = 11
 	args := make([]any, 0, columns*len(rows))
+	seals := make([]journal.Seal, len(rows))
+	var stream, session, at any = h.Stream, h.Session, tx.now.UnixMicro()
 	for i := range rows {
-		row := &rows[i]
+		row, seal := &rows[i], &seals[i]
 		e := journal.Entry{Position: tx.position + 1, Stream: h.Stream, Seq: h.Seq + 1, Session: h.Session, At: tx.now,
 			Body: row.Body}
 		journal.SealEntry(&e, tx.hash)
-		call := sql.NullString{String: row.Call, Valid: row.Call != ""}
-		args = append(args, e.Position, e.Stream, e.Seq, e.Session, string(row.Kind), call, e.At.UnixMicro(), e.Body,
-			e.Seal.Salt, e.Seal.Leaf[:], e.Seal.Hash[:])
+		*seal = e.Seal
+		var call any
+		if row.Call != "" {
+			call = row.Call
+		}
+		args = append(args, e.Position, stream, e.Seq, session, string(row.Kind), call, at, e.Body,
+			seal.Salt, seal.Leaf[:], seal.Hash[:])
 		tx.position, tx.hash = e.Position, e.Seal.Hash
 		h.Seq, h.Last, h.Bytes = e.Seq, e.Position, h.Bytes+int64(len(row.Body))
 	}
