@@ -11,8 +11,14 @@ import (
 	"wield/schema/shape"
 )
 
-// scanners are empty ones for the calls of a history, which can be thousands: a scanner has room for what it passed on.
-var scanners = sync.Pool{New: func() any { return new(scanner) }}
+// argumentReaders are empty ones for the calls of a history, which can be thousands: they have room for what they read.
+var argumentReaders = sync.Pool{New: func() any { return new(argumentReader) }}
+
+type argumentReader struct {
+	text  scanner
+	value value.Reader
+	args  value.Arguments
+}
 
 // Arguments reads the whole text of a call's arguments, as a backend with function calling delivers it, by
 // the same rules as the decoder: repaired up to level r and made to fit s. An empty text stands for no
@@ -21,14 +27,15 @@ func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.
 	if chars.Blank(raw) {
 		return "{}", []chat.NoteDetail{{Kind: note.MissingArguments, Before: raw, After: "{}", End: len(raw)}}, nil
 	}
-	text := scanners.Get().(*scanner)
+	read := argumentReaders.Get().(*argumentReader)
 	defer func() {
-		*text = scanner{}
-		scanners.Put(text)
+		read.text = scanner{}
+		read.args.Reset(nil, &read.value, nil, 0)
+		argumentReaders.Put(read)
 	}()
-	out := callWriter{text: text, set: &set{opts: Options{Repair: r}},
+	out := callWriter{text: &read.text, set: &set{opts: Options{Repair: r}},
 		openCall: openCall{open: true, tool: &shape.Tool{Args: s}}}
-	a := new(value.Arguments).Reset(&out, new(value.Reader), s, value.Level(r))
+	a := read.args.Reset(&out, &read.value, s, value.Level(r))
 	a.At(0, 1)
 	n, p := a.Run(raw, 0)
 	if p == value.Going {
@@ -44,7 +51,7 @@ func Arguments(raw string, s *shape.Shape, r Repair) (args string, notes []chat.
 	if why != "" {
 		return "", nil, errors.New("dialect: " + why)
 	}
-	for _, e := range text.dst {
+	for _, e := range read.text.dst {
 		if e.Kind == chat.KindNote {
 			notes = append(notes, *e.Detail.(*chat.NoteDetail))
 		}
