@@ -85,10 +85,12 @@ type rawItem struct {
 
 // item reads one item. One of a type that means nothing to a model that is not its maker's is kept as it is.
 func (d *requestReader) item() Item {
-	var it rawItem
+	it := &d.reading
+	clear(it.places)
+	*it = rawItem{places: it.places}
 	d.Peek()
 	start := d.Pos
-	d.Members(func(key string) { d.itemField(&it, key) })
+	d.Members(func(key string) { d.itemField(it, key) })
 	if d.Bad != nil {
 		return Item{}
 	}
@@ -104,10 +106,10 @@ func (d *requestReader) item() Item {
 		return Item{}
 	}
 	if read := itemTypes[it.Type]; read != nil {
-		read(d, &it)
-		d.misplaced(&it)
+		read(d, it)
+		d.misplaced(it)
 	} else {
-		d.opaqueItem(&it)
+		d.opaqueItem(it)
 	}
 	if m := it.message; m.Role != "" {
 		it.Item.message = &m

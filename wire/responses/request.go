@@ -111,6 +111,7 @@ type requestReader struct {
 	jsonbody.Reader
 	req *Request
 
+	reading   rawItem         // the item that is being read
 	toolsSeen bool            // there were tools
 	hosted    map[string]bool // names of those that only servers of the protocol run
 	limited   bool            // max_output_tokens was there, which wins over its alias
