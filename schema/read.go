@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -73,8 +74,11 @@ func (r *reader) space() {
 	}
 }
 
-// add appends a token that begins at pos.
+// add appends a token that begins at pos. Room doubles: append would leave several times as much behind for a large text.
 func (r *reader) add(kind shape.Types) int {
+	if n := len(r.tokens); n == cap(r.tokens) {
+		r.tokens = slices.Grow(r.tokens, max(n, 16))
+	}
 	r.tokens = append(r.tokens, token{kind: kind, start: r.pos})
 	return len(r.tokens) - 1
 }
