@@ -33,7 +33,7 @@ func wholeHistory(req *chat.Request) *chat.Request {
 		m.Calls = slices.Clone(m.Calls)
 		for j := range m.Calls {
 			if broken(m.Calls[j]) {
-				m.Calls[j].Arguments = mendedArguments(m.Calls[j].Arguments)
+				m.Calls[j].Arguments = repairedArguments(m.Calls[j].Arguments)
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func described(req *chat.Request) *chat.Request {
 	return &out
 }
 
-func mendedArguments(raw string) string {
+func repairedArguments(raw string) string {
 	if args, _, err := dialect.Arguments(raw, nil, dialect.RepairFull); err == nil && isObject(args) {
 		return args
 	}

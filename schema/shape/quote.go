@@ -3,6 +3,7 @@ package shape
 import (
 	"bytes"
 	"math/bits"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -28,6 +29,9 @@ func unquote(v string) (string, bool) {
 // AppendUnquoted appends the string whose JSON form, without quotes, is raw. Surrogates that are no pair become U+FFFD,
 // an escape that JSON does not have stands for its character.
 func AppendUnquoted(dst, raw []byte) []byte {
+	if len(raw) > largeText {
+		dst = slices.Grow(dst, len(raw))
+	}
 	for len(raw) > 0 {
 		i := bytes.IndexByte(raw, '\\')
 		if i < 0 || i+1 >= len(raw) {
@@ -103,6 +107,23 @@ func hexRune(b []byte) (r rune, n int) {
 	return r, n
 }
 
+// largeText is the length of a text from which on room for all of it is made at once: to grow leaves several times as
+// much behind.
+const largeText = 1 << 16
+
+// escapedLen returns how long s is with escapes, if it is UTF-8.
+func escapedLen(s string) (n int) {
+	var escape [6]byte
+	for i := range len(s) {
+		if c := s[i]; c >= utf8.RuneSelf || plain[c] {
+			n++
+		} else {
+			n += len(appendEscape(escape[:0], c))
+		}
+	}
+	return n
+}
+
 // AppendQuoted appends s as a JSON string. Bytes that are no UTF-8 become U+FFFD, so that every output is valid.
 func AppendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
@@ -111,6 +132,9 @@ func AppendQuoted(dst []byte, s string) []byte {
 
 // AppendEscaped appends s as it stands between the quotes of a JSON string.
 func AppendEscaped(dst []byte, s string) []byte {
+	if len(s) > largeText {
+		dst = slices.Grow(dst, escapedLen(s)+largeText/16)
+	}
 	for {
 		n := PlainLen(s)
 		for n < len(s) && s[n] >= utf8.RuneSelf {
