@@ -73,7 +73,7 @@ func (r *run) noteSkipped(places []string) {
 // formatError says what is wrong with the schema of the form, and where.
 func (r *run) formatError(err error) error {
 	return &chat.Error{Kind: chat.ErrBadRequest, Code: codeInvalidFormat, Param: "response_format", Cause: err,
-		Message: "the form that is asked for holds no JSON Schema: " + listProblems("the schema", err)}
+		Message: "the form that is asked for holds no JSON Schema: " + listProblems(err)}
 }
 
 // formed returns req with the form that the backend is held to, and tells the model of the client's form

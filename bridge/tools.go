@@ -212,7 +212,7 @@ func isOpen(n chat.NoteDetail) bool { return strings.HasSuffix(n.Before, refEnd)
 // refEnd ends the places of references.
 const refEnd = "/$ref"
 
-// schemaError says which schema of the request is broken, where and how to mend it.
+// schemaError says which schema of the request is broken, and where.
 func (r *run) schemaError(name string, err error) error {
 	param := "tools"
 	for i := range r.req.Tools {
@@ -222,25 +222,25 @@ func (r *run) schemaError(name string, err error) error {
 		}
 	}
 	return &chat.Error{Kind: chat.ErrBadRequest, Code: codeInvalidSchema, Param: param, Cause: err,
-		Message: fmt.Sprintf("the parameters of the tool %q are no JSON Schema: %s", name, listProblems(param, err))}
+		Message: fmt.Sprintf("the parameters of the tool %q are no JSON Schema: %s", name, listProblems(err))}
 }
 
 // maxPlaces limits the problems of a schema that an error lists.
 const maxPlaces = 16
 
-// listProblems lists what is wrong with the schema of where.
-func listProblems(where string, err error) string {
+// listProblems lists what is wrong with a schema.
+func listProblems(err error) string {
 	found := problems(err)
 	if len(found) == 0 {
-		return where + ": " + err.Error()
+		return err.Error()
 	}
 	var places []string
 	for _, e := range found[:min(len(found), maxPlaces)] {
-		at := where
+		place := e.Message
 		if e.Pointer != "" {
-			at += " at " + e.Pointer
+			place = "at " + e.Pointer + ": " + place
 		}
-		places = append(places, at+": "+e.Message)
+		places = append(places, place)
 	}
 	if len(found) > maxPlaces {
 		places = append(places, "and more")

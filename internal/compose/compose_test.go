@@ -391,10 +391,8 @@ func TestBrokenSchema(t *testing.T) {
 	}
 	srv := httptest.NewServer(gateway.New(s.Gateway))
 	defer srv.Close()
-	post := func(stream bool, schema string) (int, string) {
-		body := fmt.Sprintf(
-			`{"model":"m","stream":%v,"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":%s}}]}`, stream, schema)
-		resp, err := http.Post(srv.URL+"/v1/chat/completions", "application/json", strings.NewReader(body))
+	post := func(path, body string) (int, string) {
+		resp, err := http.Post(srv.URL+path, "application/json", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -405,23 +403,31 @@ func TestBrokenSchema(t *testing.T) {
 		}
 		return resp.StatusCode, string(b)
 	}
-	for _, stream := range []bool{false, true} {
-		status, body := post(stream, `{"type":"object","properties":{"a":{"type":"strin"}}}`)
+	const broken = `{"type":"object","properties":{"a":{"type":"strin"}}}`
+	const completion = `{"model":"m","messages":[{"role":"user","content":"x"}],
+		"tools":[{"type":"function","function":{"name":"f","parameters":%s}}],"stream":%v}`
+	for _, c := range []struct{ path, body, param string }{
+		{"/v1/chat/completions", fmt.Sprintf(completion, broken, false), "tools[0].function.parameters"},
+		{"/v1/chat/completions", fmt.Sprintf(completion, broken, true), "tools[0].function.parameters"},
+		{"/v1/responses", `{"model":"m","input":"x","tools":[{"type":"function","name":"f","parameters":` + broken +
+			`}]}`, "tools[0].parameters"},
+	} {
+		status, body := post(c.path, c.body)
 		var got struct {
 			Error struct{ Message, Type, Param, Code string }
 		}
 		if err := json.Unmarshal([]byte(body), &got); err != nil || status != http.StatusBadRequest ||
-			got.Error.Type != "invalid_request_error" || got.Error.Param != "tools[0].function.parameters" ||
+			got.Error.Type != "invalid_request_error" || got.Error.Param != c.param ||
 			got.Error.Code != "invalid_function_parameters" ||
-			!strings.Contains(got.Error.Message, "tools[0].function.parameters at /properties/a/type: ") {
-			t.Errorf("stream %v: %d %s", stream, status, body)
+			!strings.Contains(got.Error.Message, `"f" are no JSON Schema: at /properties/a/type: `) {
+			t.Errorf("%s: %d %s", c.path, status, body)
 		}
 	}
 	if len(upstream.requests) != 0 {
 		t.Errorf("the server was asked %d times", len(upstream.requests))
 	}
-	if status, body := post(false,
-		`{"type":"object","properties":{"a":{"pattern":"^(?!x)"}}}`); status != http.StatusOK ||
+	if status, body := post("/v1/chat/completions", fmt.Sprintf(completion,
+		`{"type":"object","properties":{"a":{"pattern":"^(?!x)"}}}`, false)); status != http.StatusOK ||
 		!strings.Contains(body, "hi") {
 		t.Errorf("a pattern: %d %s", status, body)
 	}

@@ -43,6 +43,9 @@ const (
 // paramFormat is the name that models know for the field that says which form an answer is to have.
 const paramFormat = "response_format"
 
+// paramSchema is what models know a tool's schema by, below the tool.
+const paramSchema = ".function.parameters"
+
 // statusGone is the status in the log for a client that disconnected. No client gets it.
 const statusGone = 499
 
@@ -106,6 +109,10 @@ func toldError(front *clientProtocol, e *chat.Error) *failure {
 	case e.Param == paramFormat && front.form != "":
 		told := *e
 		told.Param = front.form
+		e = &told
+	case front.schema != "" && strings.HasSuffix(e.Param, paramSchema):
+		told := *e
+		told.Param = strings.TrimSuffix(e.Param, paramSchema) + front.schema
 		e = &told
 	}
 	return &failure{status: front.status(e.Kind), err: e}

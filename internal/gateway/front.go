@@ -38,6 +38,7 @@ type clientProtocol struct {
 
 	messages   string   // the field of a request that holds its messages, for errors about them
 	form       string   // the field that says which form an answer is to have; "": response_format
+	schema     string   // where a tool holds its schema; "": .function.parameters
 	streamType []string // of a stream, as a header's value
 	keepAlive  string   // what is sent into a stream that is silent for long; "": nothing can be
 	idHeader   string   // in which clients of this protocol look for the id of a request, beside X-Request-Id; "": none

@@ -42,6 +42,7 @@ var responsesFront = &clientProtocol{
 	status:      responses.Status,
 	messages:    "input",
 	form:        "text.format",
+	schema:      ".parameters",
 	streamType:  []string{"text/event-stream; charset=utf-8"},
 	keepAlive:   keepAliveComment,
 }

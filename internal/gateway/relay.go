@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -218,13 +219,16 @@ func (r *relayedBody) rename(name string) ([]byte, error) {
 // readForm finds the model in a form.
 func (r *relayedBody) readForm() error {
 	parts := multipart.NewReader(bytes.NewReader(r.body), r.boundary)
-	for {
+	for n := 0; ; n++ {
 		p, err := parts.NextRawPart()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
+		}
+		if n == maxParts {
+			return fmt.Errorf("it has more than %d parts", maxParts)
 		}
 		if isModel(p) && r.model == "" {
 			text, err := io.ReadAll(io.LimitReader(p, maxModelName))
@@ -235,6 +239,9 @@ func (r *relayedBody) readForm() error {
 		}
 	}
 }
+
+// maxParts limits the parts of a form, as net/http does.
+const maxParts = 1000
 
 // maxModelName limits the name of a model.
 const maxModelName = 4 << 10

@@ -110,6 +110,17 @@ func TestRelayForm(t *testing.T) {
 	}
 }
 
+// TestRelayFormParts: a form has no more parts than net/http reads.
+func TestRelayFormParts(t *testing.T) {
+	for n, want := range map[int]string{maxParts: "", maxParts + 1: "more than 1000 parts"} {
+		body := strings.Repeat("--x\r\nContent-Disposition: form-data; name=a\r\n\r\n1\r\n", n) + "--x--\r\n"
+		_, err := readRelayed("multipart/form-data; boundary=x", []byte(body))
+		if got := fmt.Sprint(err); (err != nil) != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%d parts: %v", n, err)
+		}
+	}
+}
+
 // TestRelayWhole: no answer is cut, also by a server that answers before it has read the request. It keeps the
 // connection until the answer was taken: who closes it with a request that was not read takes back what is still on its
 // way.
