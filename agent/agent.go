@@ -114,7 +114,7 @@ func (e *NoAnswerError) Unwrap() error { return e.Outcome.Err }
 //
 // The tools of the request are its client's: the model is offered them beside those of the runner, and when
 // it has called some, the run ends with EndClient as soon as the other calls have their results. It goes on
-// with Resume and Give. Names must differ from those of the runner's tools.
+// with Resume and AddResults. Names must differ from those of the runner's tools.
 func (a *Agent) Run(req *chat.Request) *Run {
 	return a.newRun(req, newRunRecorder(a.o.Journal, req.Conversation))
 }

@@ -53,7 +53,7 @@ func (a *Agent) Asked(ctx context.Context, id string, n int) (*Asked, error) {
 	m.entries = m.entries[:at]
 	r := a.replayed(m, l, nil)
 	if r.shown.summary.Messages == 0 {
-		if r.shown.summary, err = a.recap(ctx, l.session, m.before, position); err != nil {
+		if r.shown.summary, err = a.lastSummary(ctx, l.session, m.before, position); err != nil {
 			return nil, err
 		}
 	}

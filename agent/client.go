@@ -13,7 +13,7 @@ import (
 	"wield/tool"
 )
 
-// Failures of Give.
+// Failures of AddResults.
 var (
 	ErrNoCall  = errors.New("agent: the run waits for no result of this call")
 	ErrMissing = errors.New("agent: a call has no result")
@@ -90,9 +90,9 @@ func (r *Run) Awaits() []chat.Call {
 	return open
 }
 
-// Give hands in the results of the calls that Awaits returns, each of them once and nothing else. It is called before
-// the events are ranged over.
-func (r *Run) Give(results ...chat.Message) error {
+// AddResults takes the results of the calls that Awaits returns, each of them once and nothing else. It is called
+// before the events are ranged over.
+func (r *Run) AddResults(results ...chat.Message) error {
 	awaited := r.Awaits()
 	given := map[string]bool{}
 	for i := range results {

@@ -57,11 +57,11 @@ func TestCompact(t *testing.T) {
 			if store == nil {
 				return
 			}
-			again, err := a.Recap(t.Context(), first.Session(), today("Friday", said))
+			again, err := a.LastSummary(t.Context(), first.Session(), today("Friday", said))
 			if err != nil || again != s {
 				t.Errorf("found %+v (%v), want %+v", again, err, s)
 			}
-			if other, err := a.Recap(t.Context(), first.Session(), today("Friday", said[1:])); err != nil ||
+			if other, err := a.LastSummary(t.Context(), first.Session(), today("Friday", said[1:])); err != nil ||
 				other.Messages != 0 {
 				t.Errorf("another conversation has the summary %+v (%v)", other, err)
 			}

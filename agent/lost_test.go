@@ -49,7 +49,7 @@ func TestLost(t *testing.T) {
 					t.Fatal(err)
 				}
 				if leave {
-					if err := second.Leave(t.Context()); err != nil {
+					if err := second.Release(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				}

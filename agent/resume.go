@@ -325,9 +325,9 @@ func (r *Run) endings() []journal.Record {
 		journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: string(EndCancel), Usage: r.state.Usage}})
 }
 
-// Leave gives a run that Resume returned back, so that another can go on with it at once. It is for who does not range
-// over its events.
-func (r *Run) Leave(ctx context.Context) error {
+// Release gives up the lease of a run that Resume returned and whose events nobody ranged over, so that another process
+// can resume it at once.
+func (r *Run) Release(ctx context.Context) error {
 	if r.log == nil {
 		return nil
 	}

@@ -480,7 +480,7 @@ func TestMessageOfARunThatStopped(t *testing.T) {
 	}
 	for name, get := range map[string]func() ([]chat.Message, error){
 		"here":       func() ([]chat.Message, error) { return run.Messages(), nil },
-		"recalled":   func() ([]chat.Message, error) { return a.Recall(t.Context(), run.Session()) },
+		"recalled":   func() ([]chat.Message, error) { return a.Conversation(t.Context(), run.Session()) },
 		"transcript": func() ([]chat.Message, error) { return a.Transcript(t.Context(), run.ID()) },
 	} {
 		messages, err := get()

@@ -160,16 +160,16 @@ func (a *Agent) Compact(ctx context.Context, req *chat.Request, before Summary) 
 // long.
 const mostRefused = 4
 
-// Recap returns the last summary in the journal that stands for the beginning of a conversation, or none.
-func (a *Agent) Recap(ctx context.Context, session string, messages []chat.Message) (found Summary, err error) {
+// LastSummary returns the last summary in the journal that stands for the beginning of a conversation, or none.
+func (a *Agent) LastSummary(ctx context.Context, session string, messages []chat.Message) (found Summary, err error) {
 	if a.o.Journal == nil || session == "" {
 		return Summary{}, nil
 	}
-	return a.recap(ctx, session, messages, math.MaxInt64)
+	return a.lastSummary(ctx, session, messages, math.MaxInt64)
 }
 
-// recap is Recap of the summaries that were there before a position of the journal.
-func (a *Agent) recap(ctx context.Context, session string, messages []chat.Message, before int64) (found Summary,
+// lastSummary is LastSummary among those that were there before a position of the journal.
+func (a *Agent) lastSummary(ctx context.Context, session string, messages []chat.Message, before int64) (found Summary,
 	err error) {
 	for e, err := range a.o.Journal.Read(ctx,
 		journal.Query{Session: session, Kinds: []journal.Kind{journal.KindSummary}}) {
@@ -233,7 +233,7 @@ func (r *Run) recallSummary(ctx context.Context) error {
 	if r.log.fresh || r.shown.summary.Messages > 0 {
 		return nil
 	}
-	s, err := r.agent.Recap(ctx, r.log.session, r.state.Messages)
+	s, err := r.agent.LastSummary(ctx, r.log.session, r.state.Messages)
 	if s.Messages > 0 {
 		r.shown.summary = s
 	}

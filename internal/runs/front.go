@@ -389,7 +389,7 @@ func (h *Hub) tryWith(ctx context.Context, a *Agent, run string, tail []chat.Mes
 		if known {
 			return nil
 		}
-		return r.Give(results...)
+		return r.AddResults(results...)
 	})
 	if live {
 		err = fmt.Errorf("%w: run %s goes on in this process", ErrHeld, run)

@@ -23,7 +23,7 @@ func (h *Hub) Conversation(ctx context.Context, session string) ([]chat.Message,
 	}
 	// no model is asked
 	return agent.New(nil, tool.NewRunner(tool.Settings{Tools: h.Tools(known.Agent)}),
-		agent.Options{Journal: h.store}).Recall(ctx, session)
+		agent.Options{Journal: h.store}).Conversation(ctx, session)
 }
 
 // rendered returns the result of a call as the model read it.

@@ -501,7 +501,7 @@ func (h *Hub) take(ctx context.Context, a *Agent, k known, like *chat.Request, c
 		err = h.enter(l, carried)
 	}
 	if err != nil {
-		return nil, false, errors.Join(err, r.Leave(context.WithoutCancel(ctx)))
+		return nil, false, errors.Join(err, r.Release(context.WithoutCancel(ctx)))
 	}
 	return l, false, nil
 }

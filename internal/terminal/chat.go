@@ -235,7 +235,7 @@ func (c *conversation) loop(ctx context.Context) error {
 		more <- struct{}{}
 	}
 	if c.session != "" {
-		c.recap(ctx)
+		c.lastSummary(ctx)
 	}
 	c.greet()
 	if c.o.First != "" {

@@ -458,13 +458,13 @@ func (c *conversation) cmdResume(ctx context.Context, id string) {
 		if !strings.HasPrefix(s.ID, id) {
 			continue
 		}
-		messages, err := c.stage.Agent.Recall(ctx, s.ID)
+		messages, err := c.stage.Agent.Conversation(ctx, s.ID)
 		if err != nil {
 			c.say(styleBad, "%v", err)
 			return
 		}
 		c.session, c.title, c.messages, c.last = s.ID, s.Title, spoken(messages), nil
-		c.recap(ctx)
+		c.lastSummary(ctx)
 		c.recall()
 		return
 	}

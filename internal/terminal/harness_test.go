@@ -121,7 +121,7 @@ func recorded(t *testing.T, o Options, id string) []chat.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
-	messages, err := stage.Agent.Recall(t.Context(), id)
+	messages, err := stage.Agent.Conversation(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -132,9 +132,9 @@ func (d *dialog) spokenTo() []chat.Message {
 	return append(list, d.messages...)
 }
 
-// recap finds the summary that stands for the beginning of a conversation that goes on.
-func (c *conversation) recap(ctx context.Context) {
-	s, err := c.stage.Agent.Recap(ctx, c.session, c.spokenTo())
+// lastSummary finds the summary that stands for the beginning of a conversation that goes on.
+func (c *conversation) lastSummary(ctx context.Context) {
+	s, err := c.stage.Agent.LastSummary(ctx, c.session, c.spokenTo())
 	if err != nil {
 		c.say(styleWarn, "%v", err)
 	}

@@ -310,7 +310,7 @@ func (f *chatFlags) recall(ctx context.Context, o *terminal.Options) error {
 		}
 		defer stage.Close()
 		o.Past.Session, o.Past.Title = s.ID, s.Title
-		o.Past.Messages, err = stage.Agent.Recall(ctx, s.ID)
+		o.Past.Messages, err = stage.Agent.Conversation(ctx, s.ID)
 		return err
 	}
 	return cli.UsageErrorf("there is no such conversation; wield sessions list shows all there are")

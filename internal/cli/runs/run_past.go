@@ -28,7 +28,7 @@ func (f *runFlags) past(ctx context.Context, a *agent.Agent, runner *tool.Runner
 		return cli.UsageErrorf("the last run of the session %s is not over; continue it with wield sessions resume %s",
 			cli.Plain(id), cli.Plain(id))
 	}
-	said, err := a.Recall(ctx, id)
+	said, err := a.Conversation(ctx, id)
 	if err != nil {
 		return noSession(id, err)
 	}

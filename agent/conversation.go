@@ -8,9 +8,9 @@ import (
 	"wield/journal"
 )
 
-// Recall returns the conversation of a session as its last run left it, for somebody who continues it in another
-// run. A call that has no result has none here either. It holds nothing and changes nothing.
-func (a *Agent) Recall(ctx context.Context, session string) ([]chat.Message, error) {
+// Conversation returns the messages of a session as its last run left them, to continue them in another run. A call
+// that has no result there has none here. It takes no lease and writes nothing.
+func (a *Agent) Conversation(ctx context.Context, session string) ([]chat.Message, error) {
 	if a.o.Journal == nil {
 		return nil, ErrNoJournal
 	}
