@@ -128,7 +128,8 @@ var harmfulInside = [][2]string{{"jest", "--globalSetup=./x.js"}, {"jest", "-c x
 	{"mocha", "--require ./evil.js"}, {"eslint", "-f ./evil.js ."}, {"eslint", "-o .git/hooks/pre-commit ."},
 	{"tsc", "--outFile main.go"}, {"tsc", "--outDir .git/hooks"}, {"prettier", "--plugin=./x.js ."},
 	{"pytest", "-p evil"}, {"pytest", "--junitxml=setup.py"}, {"vitest", "--config evil.js"}, {"rspec", "-r ./evil"},
-	{"ruff", "check --config evil.toml"}, {"mypy", "--config-file ../x"}, {"tsc", "-p ../x"}}
+	{"pytest", "notes.txt"}, {"pytest", "notes.txt::notes.txt"}, {"mocha", "x.log"}, {"prove", "x.txt"}, {"bats", "x.txt"},
+	{"node", "--test x.json"}, {"ruff", "check --config evil.toml"}, {"mypy", "--config-file ../x"}, {"tsc", "-p ../x"}}
 
 // TestDashesOfRunners: a -- before or behind the program that another one runs never makes what is decided about
 // it milder than it is alone, since nobody knows which of the two programs takes it.

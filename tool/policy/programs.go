@@ -69,6 +69,7 @@ type handling struct {
 	reads   bool // what it reads runs, if it is given nothing else to run
 	foreign bool // that is no text of a shell as sh reads it
 	hands   bool // what the project runs is given its operands, and may write them
+	runs    bool // what it is given runs, as tests do
 }
 
 // An option holds the table's entry for one option.
@@ -374,6 +375,8 @@ func (p *program) directive(name string, words []string) error {
 		p.reads, p.foreign = true, name == "reads!"
 	case "hands":
 		p.hands = true
+	case "runs":
+		p.runs = true
 	case "suffixes":
 		p.suffixes = true
 	case "behind":
