@@ -41,6 +41,7 @@ type use struct {
 	output  bool      // what is written is something that was built or measured
 	drops   *deletion // what is deleted below it, if it is a directory
 	fills   bool      // what is written is a text of the caller's
+	loses   bool      // what is there is overwritten; if nothing is, nothing is written
 }
 
 // useKind says what the text of a use is.
@@ -143,6 +144,9 @@ func (a *analysis) program(p *program, name string, words []field) {
 	if a.edits || p.edits {
 		a.edited()
 	}
+	if p.loses && (p.unless == nil || a.without(p)) {
+		a.loses()
+	}
 	a.foreign = a.foreign || p.foreign
 	a.reads = a.reads || p.reads && p.style != styleShell && len(a.inner) == 0 &&
 		(p.suffixes || !slices.ContainsFunc(a.uses, func(u use) bool { return u.kind == useShell }))
@@ -189,6 +193,21 @@ func (a *analysis) edited() {
 			if hiddenDir.MatchString(u.text) {
 				a.notKnown(u.text, []string{u.text})
 			}
+		}
+	}
+}
+
+// loses adds that the files which a program is given are overwritten. A pattern stands for more files than rules about
+// paths could tell.
+func (a *analysis) loses() {
+	for _, u := range a.uses {
+		switch {
+		case !u.operand || u.guess || u.kind != usePath && u.kind != useMaybe:
+		case strings.ContainsAny(u.text, `*?[\`) || strings.HasPrefix(u.text, ":"):
+			a.effect(effectWrite, u.text)
+		default:
+			a.uses = append(a.uses, use{kind: useMaybe, text: u.text, tilde: u.tilde, op: OpWrite, flagged: effectWrite,
+				spelled: []string{u.text}, loses: true})
 		}
 	}
 }
@@ -339,7 +358,10 @@ func (a *analysis) without(p *program) bool {
 		words = words[:i]
 	}
 	return p.unless != nil && !slices.ContainsFunc(words, func(w field) bool {
-		text := strings.Replace(w.text, "--", "-", 1)
+		text := w.text
+		if p.style == styleGo {
+			text = strings.Replace(text, "--", "-", 1)
+		}
 		name, _, _ := strings.Cut(text, "=")
 		return w.known && (p.unless[text] || p.unless[name])
 	})

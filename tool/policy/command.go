@@ -461,6 +461,9 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 	for _, u := range uses {
 		allowed := false
 		var fix *Rule
+		if u.loses && !e.isThere(u, sc) {
+			continue
+		}
 		switch u.kind {
 		case usePath, useMaybe:
 			allowed, _ = e.usePath(u, sc, node)
@@ -510,6 +513,15 @@ func (e *eval) intoDirs(uses []use, sc scope, node string) {
 			}
 		}
 	}
+}
+
+// isThere reports whether something of that name may be there.
+func (e *eval) isThere(u use, sc scope) bool {
+	r := e.root()
+	return r.err != nil || len(sc.dirs) == 0 || slices.ContainsFunc(sc.dirs, func(dir string) bool {
+		at := r.locate(u.text, dir)
+		return at.err != nil || exists(at.abs)
+	})
 }
 
 // isDir reports whether a path is a directory of the workspace, in one of those that it may begin at.

@@ -68,6 +68,7 @@ type handling struct {
 	fills   bool // puts a text of the caller's where it is told
 	reads   bool // what it reads runs, if it is given nothing else to run
 	foreign bool // that is no text of a shell as sh reads it
+	loses   bool // what it overwrites is lost
 	hands   bool // what the project runs is given its operands, and may write them
 	runs    bool // what it is given runs, as tests do
 }
@@ -373,6 +374,8 @@ func (p *program) directive(name string, words []string) error {
 		p.fills = true
 	case "reads", "reads!":
 		p.reads, p.foreign = true, name == "reads!"
+	case "loses":
+		p.loses = true
 	case "hands":
 		p.hands = true
 	case "runs":
@@ -384,7 +387,7 @@ func (p *program) directive(name string, words []string) error {
 	case "unless":
 		p.unless = map[string]bool{}
 		for _, w := range words {
-			p.unless[strings.Replace(w, "--", "-", 1)] = true // as without looks for it
+			p.unless[w] = true
 		}
 	case "bare":
 		p.bare = effect(words[0])
