@@ -74,7 +74,8 @@ func (r *reader) space() {
 	}
 }
 
-// add appends a token that begins at pos. Room doubles: append would leave several times as much behind for a large text.
+// add appends a token that begins at pos. Room doubles: append would leave several times as much behind for a large
+// text.
 func (r *reader) add(kind shape.Types) int {
 	if n := len(r.tokens); n == cap(r.tokens) {
 		r.tokens = slices.Grow(r.tokens, max(n, 16))
