@@ -73,6 +73,7 @@ type analysis struct {
 	reads     bool      // it runs what it reads from its input
 	foreign   bool      // in a language that is not judged
 	named     bool      // the same, of an input that it names as a file
+	unread    bool      // what it runs stands in a file, or an input that no shell reads
 	each      bool      // its inner command is run with the files that find finds
 }
 
@@ -657,6 +658,7 @@ func (a *analysis) listed(k kind, w field, spelled []string) {
 	a.notKnown(w.text, append(slices.Clip(spelled), w.text))
 	a.value(kindAny, w, nil)
 	lookExec(a, w, nil)
+	lookRecipe(a, w, nil)
 }
 
 // shell reads the words of a shell, whose -c has no value: the first operand is the command line then.
@@ -726,6 +728,8 @@ var kindTable = map[kind]kindRow{
 	kindExec:   {plain: &use{kind: useMaybe, op: OpRead, flagged: effectExec}, look: lookExec},
 	kindModule: {plain: &use{kind: useEffect, flagged: effectExec}},
 	kindScript: {plain: &use{kind: usePath, op: OpRead, flagged: effectExec}},
+	kindRecipe: {plain: &use{kind: usePath, op: OpRead, flagged: effectExec}, look: lookRecipe},
+	kindJob:    {plain: &use{kind: usePath, op: OpRead, flagged: effectExec}, look: lookJob},
 	kindShell:  {plain: &use{kind: useShell, flagged: effectExec}},
 	kindURL:    {plain: &use{kind: useURL}},
 	kindHost:   {plain: &use{kind: useEffect, flagged: effectNet}},

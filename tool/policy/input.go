@@ -36,13 +36,11 @@ func (e *eval) fromInput(a *analysis, sc scope, text, node string) {
 			name+" may read a part of the text that the shell runs, which goes on behind that part", nil)
 	}
 	switch {
+	case a.unread:
+		fed = nil
 	case a.named:
 	case a.reads && fed != nil:
 	case named && (name == "source" || name == "."):
-	case slices.Contains(makers, name) &&
-		slices.ContainsFunc(a.canonical[1:], func(w field) bool { return inputFile.MatchString(w.text) }) ||
-		named && slices.Contains(makers, name):
-		fed = nil // no text of a shell
 	default:
 		return
 	}
@@ -89,9 +87,6 @@ var codeOption = lazily(`^-[A-Za-z]*[ceErRnp]`)
 
 // isFile reports whether it is a file that a word names.
 func (u use) isFile() bool { return u.operand && (u.kind == usePath || u.kind == useMaybe) }
-
-// makers run what a file says that may be their input.
-var makers = []string{"make", "gmake", "bmake", "remake", "ninja", "samu", "just", "task"}
 
 // feeds returns what the redirections of a statement make of its input.
 func feeds(redirects []*syntax.Redirect, fed *feed) *feed {

@@ -100,6 +100,11 @@ func TestInput(t *testing.T) {
 			"remake -f - <<< 'a:; rm src'",
 			"ninja -f /dev/stdin <<< 'rule a'",
 			"pwsh <<< 'iex x'", "xonsh <<< 'ls'", "nu <<< 'ls'",
+			"at -f job now", "at now -f job", "at -fjob now", "batch -f job", "at -f job now <<< ls",
+			"rc -c 'r^m src'", "rc job", "rc < job", "es -c 'r^m src'", "es job", "elvish -c 'e:ls'",
+			"crontab job", "crontab -u x job", "fcrontab job", "crontab - < job",
+			"guix shell < job", "guix shell -- ls", "devbox shell < job", "devbox run ls", "devenv shell < job",
+			"flox activate < job", "lorri shell < job", "nix develop < job", "nix shell x < job",
 			"bash <<'E'\nread -r x\n'\nrm src\n: '\nE",
 			"bash <<'E'\nif read -r x; then ls; fi\nE",
 			"bash <<'E'\nx=$(head -n 1)\nls\nE",
@@ -143,6 +148,7 @@ func TestInput(t *testing.T) {
 			"nix-shell --run ls < a.txt",
 			"script -c ls /dev/null < a.txt",
 			"make -f a.mk < a.txt",
+			"at -l", "crontab -l", "guix search x", "devbox list",
 		},
 	} {
 		for _, line := range lines {

@@ -37,6 +37,17 @@ func insideOf(text string) []string {
 	return list
 }
 
+// lookRecipe is for a script that may be the input.
+func lookRecipe(a *analysis, w field, _ []string) {
+	a.unread = a.unread || inputName.MatchString(w.text)
+}
+
+// lookJob is for a file, or an input, with lines that a shell runs.
+func lookJob(a *analysis, w field, _ []string) {
+	a.named = inputName.MatchString(w.text)
+	a.unread = !a.named
+}
+
 // lookExec is for what is run: a rule that denies holds in it.
 func lookExec(a *analysis, w field, _ []string) {
 	for _, text := range insideOf(w.text) {

@@ -112,6 +112,8 @@ const (
 	kindExec   kind = "exec"
 	kindShell  kind = "shell"
 	kindScript kind = "script"
+	kindRecipe kind = "recipe" // a script that may be the input
+	kindJob    kind = "job"    // a file with lines that a shell runs
 	kindModule kind = "module"
 	kindURL    kind = "url"
 	kindHost   kind = "host"
@@ -200,7 +202,7 @@ func (k kind) holds(text string) bool {
 func (k kind) lists() bool { return strings.Contains(string(k), "|") }
 
 var kinds = []kind{kindText, kindFree, kindRead, kindReadX, kindList, kindWrite, kindMake, kindDrop, kindCopy, kindDir,
-	kindExec, kindShell, kindScript, kindModule, kindURL, kindHost, kindSed, kindAwk, kindRev, kindMaybe, kindSplit,
+	kindExec, kindShell, kindScript, kindRecipe, kindJob, kindModule, kindURL, kindHost, kindSed, kindAwk, kindRev, kindMaybe, kindSplit,
 	kindData, kindFlags, kindAlias, kindAsk, kindNet, kindRange, kindRepo, kindRemote, kindArchive, kindUnpack,
 	kindQuery, kindPage, kindProcs, kindLook, kindOutput, kindReport, kindTask, kindVar, kindSeen, kindTarget,
 	kindDefine, kindResource, kindSource, kindGlob, kindSubscript, kindAny, kindStamp, kindConf, kindNamed, kindPkg}
