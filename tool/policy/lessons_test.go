@@ -487,6 +487,9 @@ func TestPatternsOfFiles(t *testing.T) {
 		"l* x":              "ask",
 		"cd opt && find *":  "ask",
 		"cat src/*.py $(x)": "ask",
+
+		"cat " + w.root + "/src/*.py": "allow",
+		"cat " + w.root + "/keys/*":   "deny",
 	} {
 		if v := p.Decide(Action{Tool: "run", Root: w.root, Shell: line}); v.Decision != want {
 			t.Errorf("%s: %s, want %s", line, v, want)

@@ -32,6 +32,12 @@ func commands(t *testing.T, def chat.Decision, allow, deny []string) *Policy {
 	return p
 }
 
+func TestNoSuchDefault(t *testing.T) {
+	if _, err := New(Definition{Default: "allows"}); err == nil {
+		t.Error("a default that is no decision is taken")
+	}
+}
+
 func TestShell(t *testing.T) {
 	p := commands(t, "", []string{"ls", "git status|log", "go test", "cat", "sed -n", "cd"}, []string{"rm", "curl"})
 	root := t.TempDir()

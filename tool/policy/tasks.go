@@ -33,7 +33,7 @@ var taskName = lazily(`^:?[A-Za-z0-9]([A-Za-z0-9_.:/+-]*[A-Za-z0-9])?$`)
 // isTask reports whether a project builds, tests or checks something by that name: the name, or its last part
 // behind a colon, begins with a word for that, and no part of it is a word for what goes out.
 func isTask(name string) bool {
-	if !taskName.MatchString(name) || strings.Contains(name, "..") || strings.HasPrefix(name, "/") {
+	if !taskName.MatchString(name) || strings.Contains(name, "..") {
 		return false
 	}
 	if p := programs()[name]; p != nil && p.wraps && !slices.Contains(taskVerbs, name) {

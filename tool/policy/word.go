@@ -86,7 +86,8 @@ func sequence(b *syntax.BraceExp) []field {
 	to, err2 := strconv.Atoi(b.Elems[1].Lit())
 	if err1 != nil || err2 != nil || len(b.Elems) > 2 || strings.HasPrefix(b.Elems[0].Lit(), "0") && from != 0 ||
 		strings.HasPrefix(b.Elems[1].Lit(), "0") && to != 0 {
-		return []field{{}}
+		plain := func(w *syntax.Word) bool { return w.Lit() != "" }
+		return []field{{shown: plain(b.Elems[0]) && plain(b.Elems[1])}}
 	}
 	step := 1
 	if to < from {
