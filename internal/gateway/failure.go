@@ -43,7 +43,7 @@ const (
 // paramFormat is the name that models know for the field that says which form an answer is to have.
 const paramFormat = "response_format"
 
-// paramSchema is what models know a tool's schema by, below the tool.
+// paramSchema ends the place of a tool's schema, as models name it.
 const paramSchema = ".function.parameters"
 
 // statusGone is the status in the log for a client that disconnected. No client gets it.

@@ -80,14 +80,13 @@ func (e *eval) brace(b *syntax.BraceExp, sc scope) []field {
 	return fields
 }
 
-// sequence makes the words of {1..3}. Letters and padding are left undecided.
+// sequence makes the words of {1..3}. Letters and padding are not worked out, but may be shown.
 func sequence(b *syntax.BraceExp) []field {
 	from, err1 := strconv.Atoi(b.Elems[0].Lit())
 	to, err2 := strconv.Atoi(b.Elems[1].Lit())
 	if err1 != nil || err2 != nil || len(b.Elems) > 2 || strings.HasPrefix(b.Elems[0].Lit(), "0") && from != 0 ||
 		strings.HasPrefix(b.Elems[1].Lit(), "0") && to != 0 {
-		plain := func(w *syntax.Word) bool { return w.Lit() != "" }
-		return []field{{shown: plain(b.Elems[0]) && plain(b.Elems[1])}}
+		return []field{{shown: b.Elems[0].Lit() != "" && b.Elems[1].Lit() != ""}}
 	}
 	step := 1
 	if to < from {
