@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -187,7 +187,7 @@ func (r *Run) pass(ctx context.Context, e chat.Event, group []ruling) error {
 	case chat.KindPolicy:
 		r.seen.decided(e.ID, e.Detail.(*policy.Detail))
 		if err := r.log.note(ctx,
-			journal.Record{Kind: journal.KindPolicy, Policy: e.Detail.(*policy.Detail)}); err != nil {
+			record.Record{Kind: record.KindPolicy, Policy: e.Detail.(*policy.Detail)}); err != nil {
 			return err
 		}
 	case chat.KindApproval:

@@ -13,6 +13,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -63,7 +64,7 @@ func (a *Agent) Asked(ctx context.Context, id string, n int) (*Asked, error) {
 // turn returns which entry says that the model is about to be asked for the n-th time; -1: none.
 func (m *memory) turn(n int) int {
 	return slices.IndexFunc(m.entries, func(e journal.Entry) bool {
-		if e.Record.Kind == journal.KindTurn {
+		if e.Record.Kind == record.KindTurn {
 			n--
 		}
 		return n < 0
@@ -71,7 +72,7 @@ func (m *memory) turn(n int) int {
 }
 
 // asked returns the request of a turn that comes next.
-func (r *Run) asked(run *journal.RunRecord, turn *journal.Turn) *Asked {
+func (r *Run) asked(run *record.Run, turn *record.Turn) *Asked {
 	req := *r.req
 	req.Tools = append(fromClient(run.Offered), fromClient(run.Client)...)
 	if turn.Tools != nil {
@@ -99,15 +100,15 @@ func (r *Run) asked(run *journal.RunRecord, turn *journal.Turn) *Asked {
 }
 
 // describe notes what it takes to put a request together again.
-func (r *Run) describe(t *journal.Turn, req *chat.Request) {
+func (r *Run) describe(t *record.Turn, req *chat.Request) {
 	t.Room, t.Digest = r.fitting(req.Tools).Budget, digestOf(req)
-	now := journal.Definitions(req.Tools)
+	now := record.Definitions(req.Tools)
 	if r.offered == nil || !slices.EqualFunc(now, r.offered, sameDefinition) {
 		t.Tools = &now
 	}
 }
 
-func sameDefinition(a, b journal.Definition) bool {
+func sameDefinition(a, b record.Definition) bool {
 	return a.Name == b.Name && a.Description == b.Description && string(a.Parameters) == string(b.Parameters)
 }
 

@@ -55,7 +55,7 @@ func TestManyRuns(t *testing.T) {
 		for range runs {
 			wg.Go(func() {
 				run := a.Run(ask("go"))
-				if _, err := record(run.Events(t.Context())); err != nil || run.Outcome().Text != "done" {
+				if _, err := collect(run.Events(t.Context())); err != nil || run.Outcome().Text != "done" {
 					t.Errorf("%v, %+v", err, run.Outcome())
 				}
 			})

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -73,7 +73,7 @@ func clientOf(req *chat.Request) client {
 func (c *client) runs(name string) bool { return c.tools[name] }
 
 // fromClient returns the client's tools that the journal has kept.
-func fromClient(kept []journal.Definition) []chat.Tool {
+func fromClient(kept []record.Definition) []chat.Tool {
 	var list []chat.Tool
 	for _, t := range kept {
 		list = append(list, chat.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters})
@@ -112,8 +112,8 @@ func (r *Run) AddResults(results ...chat.Message) error {
 }
 
 // takeGiven returns the records of the results that were handed in, and puts them into the conversation.
-func (r *Run) takeGiven() []journal.Record {
-	var records []journal.Record
+func (r *Run) takeGiven() []record.Record {
+	var records []record.Record
 	for i := range r.client.given {
 		m := &r.client.given[i]
 		f := tool.FinishRecord{CallID: m.CallID, Tool: r.nameOf(m.CallID), At: time.Now(),
@@ -121,7 +121,7 @@ func (r *Run) takeGiven() []journal.Record {
 		if m.IsError {
 			f.Result.Error = m.Text()
 		}
-		records = append(records, journal.Record{Kind: journal.KindResult, Result: &f})
+		records = append(records, record.Record{Kind: record.KindResult, Result: &f})
 		r.state.Add(r.rendered(&f))
 	}
 	r.client.given = nil

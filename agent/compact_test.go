@@ -10,6 +10,7 @@ import (
 	"wield/chat"
 	"wield/internal/runtest"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -79,10 +80,10 @@ func checkEnded(t *testing.T, store journal.Store, runs int) {
 			t.Fatal(err)
 		}
 		switch e.Record.Kind {
-		case journal.KindRun:
+		case record.KindRun:
 			open[e.Stream] = true
 			n++
-		case journal.KindEnd:
+		case record.KindEnd:
 			delete(open, e.Stream)
 		}
 	}
@@ -144,7 +145,7 @@ func TestHalt(t *testing.T) {
 		t.Fatal(err)
 	}
 	run.Halt()
-	if _, err := record(run.Events(t.Context())); !errors.Is(err, chat.ErrCanceled) {
+	if _, err := collect(run.Events(t.Context())); !errors.Is(err, chat.ErrCanceled) {
 		t.Errorf("it ended with %v", err)
 	}
 	if o := run.Outcome(); o.Reason != agent.EndCancel || len(model.requests) != 1 {
@@ -189,13 +190,13 @@ func TestMoved(t *testing.T) {
 			if want == journal.ErrConflict {
 				play(t, there)
 			}
-			if _, err := record(run.Events(t.Context())); !errors.Is(err, want) {
+			if _, err := collect(run.Events(t.Context())); !errors.Is(err, want) {
 				t.Errorf("going on with it ends with %v", err)
 			}
 			if want == journal.ErrHeld {
 				play(t, there)
 			}
-			if _, err := record(run.Events(t.Context())); !errors.Is(err, agent.ErrEnded) {
+			if _, err := collect(run.Events(t.Context())); !errors.Is(err, agent.ErrEnded) {
 				t.Errorf("going on with what is over ends with %v", err)
 			}
 			if ran != 1 || len(model.requests) != 2 {

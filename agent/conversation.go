@@ -6,6 +6,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 )
 
 // Conversation returns the messages of a session as its last run left them, to continue them in another run. A call
@@ -14,7 +15,7 @@ func (a *Agent) Conversation(ctx context.Context, session string) ([]chat.Messag
 	if a.o.Journal == nil {
 		return nil, ErrNoJournal
 	}
-	for h, err := range a.o.Journal.Heads(ctx, journal.HeadQuery{Session: session, Opened: journal.KindRun, Limit: 1}) {
+	for h, err := range a.o.Journal.Heads(ctx, journal.HeadQuery{Session: session, Opened: record.KindRun, Limit: 1}) {
 		if err != nil {
 			return nil, err
 		}
@@ -42,7 +43,7 @@ func (a *Agent) recalled(ctx context.Context, run string) ([]chat.Message, error
 	in := false
 	for i := range m.entries {
 		rec := &m.entries[i].Record
-		in = in || rec.Kind == journal.KindTurn
+		in = in || rec.Kind == record.KindTurn
 		r.replay(rec, in)
 		if t := rec.TurnEnd; t != nil && t.Error != nil && t.Message.Text() != "" {
 			// what was said before it broke off was seen

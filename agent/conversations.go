@@ -9,6 +9,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -87,30 +88,30 @@ func (c *conversations) Read(ctx context.Context, id string, from, limit int) ([
 func (c *conversations) said(ctx context.Context, session *journal.Session) ([]tool.Passage, error) {
 	last := ""
 	for i := range session.Streams {
-		if h := &session.Streams[i]; h.Opened == journal.KindRun && last == "" {
+		if h := &session.Streams[i]; h.Opened == record.KindRun && last == "" {
 			last = h.Stream
 		}
 	}
 	var list []tool.Passage
 	runs := 0
 	q := journal.Query{Session: session.ID,
-		Kinds: []journal.Kind{journal.KindRun, journal.KindMessage, journal.KindTurnEnd}}
+		Kinds: []record.Kind{record.KindRun, record.KindMessage, record.KindTurnEnd}}
 	for e, err := range c.store.Read(ctx, q) {
 		if err != nil {
 			return nil, fmt.Errorf("agent: session %s: %w", session.ID, err)
 		}
 		p := tool.Passage{Session: session.ID, Title: session.Title, At: e.At}
 		switch r := &e.Record; {
-		case r.Kind == journal.KindRun:
+		case r.Kind == record.KindRun:
 			if runs++; !c.own(r.Run.By) {
 				return nil, tool.ErrNoConversation
 			}
 			continue
 		case e.Stream != last:
 			continue
-		case r.Kind == journal.KindMessage && (r.Message.Role == chat.RoleUser || r.Message.Role == chat.RoleAssistant):
+		case r.Kind == record.KindMessage && (r.Message.Role == chat.RoleUser || r.Message.Role == chat.RoleAssistant):
 			p.Role, p.Text = string(r.Message.Role), r.Message.Text()
-		case r.Kind == journal.KindTurnEnd && r.TurnEnd.Error == nil:
+		case r.Kind == record.KindTurnEnd && r.TurnEnd.Error == nil:
 			p.Role, p.Text = string(chat.RoleAssistant), r.TurnEnd.Message.Text()
 		}
 		if p.Text != "" {

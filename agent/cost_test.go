@@ -10,6 +10,7 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -33,12 +34,12 @@ func TestUnknownCost(t *testing.T) {
 			store := new(journal.Memory)
 			o := agent.Options{Journal: store, Prices: agent.Prices{Known: true, In: 1, Out: 10}}
 			run := agent.New(&fakeModel{answers: tt.answers}, tools(t, reads("look", says("x"))), o).Run(ask("go"))
-			_, err := record(run.Events(t.Context()))
+			_, err := collect(run.Events(t.Context()))
 			if got := run.Outcome(); got.Priced != tt.priced {
 				t.Errorf("the cost is known: %t (%v, %v)", got.Priced, got.Cost, err)
 			}
 			for e := range store.Read(t.Context(),
-				journal.Query{Stream: run.ID(), Kinds: []journal.Kind{journal.KindEnd}}) {
+				journal.Query{Stream: run.ID(), Kinds: []record.Kind{record.KindEnd}}) {
 				if known := e.Record.End.Cost != nil; known != tt.priced || known && *e.Record.End.Cost != 0.004 {
 					t.Errorf("the record of the end is %+v", e.Record.End)
 				}
@@ -102,7 +103,7 @@ func TestTimeAcrossProcesses(t *testing.T) {
 		began := time.Now()
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(5*time.Second, cancel) // one second after the call that was allowed
-		if _, err := record(second.Events(ctx)); !errors.Is(err, chat.ErrCanceled) {
+		if _, err := collect(second.Events(ctx)); !errors.Is(err, chat.ErrCanceled) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)

@@ -14,6 +14,7 @@ import (
 	"wield/chat"
 	"wield/internal/runtest"
 	"wield/journal"
+	"wield/journal/record"
 )
 
 // A turn that called stays in the conversation with the question before it, and its results stay with their names, in
@@ -142,7 +143,7 @@ func TestKilledQueue(t *testing.T) {
 				r := tools(t, once)
 				run = agent.New(s.model(), r, agent.Options{Journal: store}).Run(ask("go"))
 				id := run.ID()
-				if _, err := record(run.Events(t.Context())); err != nil && !store.Dead() {
+				if _, err := collect(run.Events(t.Context())); err != nil && !store.Dead() {
 					t.Fatal(err)
 				}
 				if !store.Dead() {
@@ -153,7 +154,7 @@ func TestKilledQueue(t *testing.T) {
 				time.Sleep(time.Hour)
 				var written []string
 				for e := range store.Store.Read(t.Context(),
-					journal.Query{Stream: id, Kinds: []journal.Kind{journal.KindMessage}}) {
+					journal.Query{Stream: id, Kinds: []record.Kind{record.KindMessage}}) {
 					if text := e.Record.Message.Text(); strings.Contains(text, " of ") {
 						written = append(written, text)
 					}

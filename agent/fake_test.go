@@ -139,14 +139,14 @@ func says(text string) func(context.Context, string) (string, error) {
 // play ranges over a run and returns its events.
 func play(t testing.TB, r *agent.Run) []chat.Event {
 	t.Helper()
-	events, err := record(r.Events(t.Context()))
+	events, err := collect(r.Events(t.Context()))
 	if err != nil {
 		t.Fatalf("the run failed: %v", err)
 	}
 	return events
 }
 
-func record(stream iter.Seq2[chat.Event, error]) (events []chat.Event, err error) {
+func collect(stream iter.Seq2[chat.Event, error]) (events []chat.Event, err error) {
 	for e, failed := range stream {
 		if failed != nil {
 			return events, failed

@@ -8,6 +8,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 )
 
 // An inbox holds messages that are sent while a run goes on. It may be used by several goroutines at once.
@@ -107,8 +108,8 @@ func (r *Run) Accept(ctx context.Context, m chat.Message) error {
 	}
 	err := r.inbox.put(func() (sent, error) {
 		s := sent{message: m, id: journal.NewID("msg")}
-		record := journal.Record{Kind: journal.KindSent, Sent: &journal.Sent{ID: s.id, Message: m, By: r.agent.o.By}}
-		return s, r.log.note(ctx, record)
+		waiting := record.Record{Kind: record.KindSent, Sent: &record.Sent{ID: s.id, Message: m, By: r.agent.o.By}}
+		return s, r.log.note(ctx, waiting)
 	})
 	if err == ErrEnded {
 		return fmt.Errorf("%w: %s", ErrEnded, r.log.id)

@@ -107,7 +107,7 @@ func BenchmarkManyRuns(b *testing.B) {
 		for range runs {
 			wg.Go(func() {
 				run := a.Run(ask("go " + text))
-				if _, err := record(run.Events(b.Context())); err != nil || run.Outcome().Text != "done" {
+				if _, err := collect(run.Events(b.Context())); err != nil || run.Outcome().Text != "done" {
 					b.Errorf("%v, %+v", err, run.Outcome())
 				}
 			})

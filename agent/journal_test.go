@@ -16,6 +16,7 @@ import (
 	"wield/internal/runtest"
 	"wield/journal"
 	"wield/journal/journaltest"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -113,7 +114,7 @@ func killAndResume(t *testing.T, s *scripted, store *runtest.Dying, runner *tool
 	run := a.Run(ask("go"))
 	id := run.ID()
 	for range 6 {
-		_, err := record(run.Events(t.Context()))
+		_, err := collect(run.Events(t.Context()))
 		switch o := run.Outcome(); {
 		case o.Reason == agent.EndWaiting:
 			for _, w := range o.Waiting {
@@ -166,13 +167,13 @@ func checkKilled(t *testing.T, where string, store journal.Store, id string, did
 			t.Fatal(err)
 		}
 		switch r := &e.Record; r.Kind {
-		case journal.KindMessage:
+		case record.KindMessage:
 			state.Add(r.Message.Message)
-		case journal.KindTurnEnd:
+		case record.KindTurnEnd:
 			if r.TurnEnd.Error == nil {
 				state.Add(r.TurnEnd.Message)
 			}
-		case journal.KindResult:
+		case record.KindResult:
 			count[r.Result.CallID]++
 			result := r.Result.Result.Chat(&chat.Call{ID: r.Result.CallID}, tool.StylePlain)
 			if !state.Add(result.Message()) {
@@ -182,7 +183,7 @@ func checkKilled(t *testing.T, where string, store journal.Store, id string, did
 				strings.Contains(string(r.Result.Result.Details), "unknown") && !r.Result.Started {
 				t.Errorf("%s: a call that did not begin is unknown", where)
 			}
-		case journal.KindEnd:
+		case record.KindEnd:
 			ended = true
 		}
 	}
@@ -264,9 +265,9 @@ type endingStore struct {
 	ending func()
 }
 
-func (s *endingStore) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64,
+func (s *endingStore) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64,
 	error) {
-	if records[len(records)-1].Kind == journal.KindEnd {
+	if records[len(records)-1].Kind == record.KindEnd {
 		s.ending()
 	}
 	return s.Store.Append(ctx, stream, after, records...)
@@ -299,7 +300,7 @@ func TestAcceptStopped(t *testing.T) {
 				answer); err != nil {
 				t.Fatal(err)
 			}
-			_, err := record(run.Events(t.Context()))
+			_, err := collect(run.Events(t.Context()))
 			if o := run.Outcome(); stop != (o.Reason == agent.EndCancel) || stop != (err != nil) {
 				t.Fatalf("%v, %+v", err, o)
 			}
@@ -310,14 +311,14 @@ func TestAcceptStopped(t *testing.T) {
 				func(m chat.Message) bool { return m.Text() == "and more" }) {
 				t.Errorf("the conversation is %+v", said)
 			}
-			var last journal.Kind
+			var last record.Kind
 			for e, err := range memory.Read(t.Context(), journal.Query{Stream: run.ID()}) {
 				if err != nil {
 					t.Fatal(err)
 				}
 				last = e.Record.Kind
 			}
-			if last != journal.KindEnd {
+			if last != record.KindEnd {
 				t.Errorf("the last record is of the kind %s", last)
 			}
 			journaltest.Whole(t, memory)
@@ -331,10 +332,10 @@ type promptStore struct {
 	answer tool.Answer
 }
 
-func (s *promptStore) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64,
+func (s *promptStore) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64,
 	error) {
 	n, err := s.Store.Append(ctx, stream, after, records...)
-	if err == nil && records[len(records)-1].Kind == journal.KindQuestion {
+	if err == nil && records[len(records)-1].Kind == record.KindQuestion {
 		_, err = (&journal.Approvals{Store: s.Store}).Decide(ctx, stream, s.answer)
 	}
 	return n, err
@@ -347,7 +348,7 @@ func TestStoppedAtOnce(t *testing.T) {
 		s := &scripted{answers: []answer{calls(call("", "asks", `{"n":1}`)), {text: "Then not."}}}
 		run := agent.New(s.model(), killTools(t, new(effects)), agent.Options{Journal: store, Wait: true}).Run(
 			ask("go"))
-		_, err := record(run.Events(t.Context()))
+		_, err := collect(run.Events(t.Context()))
 		want, turns := agent.EndAnswer, 2
 		if stop {
 			want, turns = agent.EndCancel, 1
@@ -366,7 +367,7 @@ func TestCutBehindTheAnswer(t *testing.T) {
 	s := &scripted{answers: []answer{calls(call("", "look", "{}")), {text: "It is x."}}}
 	first := agent.New(s.model(), killTools(t, new(effects)),
 		agent.Options{Journal: &cutting{memory, "It is x.", cancel}}).Run(ask("go"))
-	if _, err := record(first.Events(ctx)); err == nil || first.Outcome().Reason != agent.EndCancel {
+	if _, err := collect(first.Events(ctx)); err == nil || first.Outcome().Reason != agent.EndCancel {
 		t.Fatalf("%v, %+v", err, first.Outcome())
 	}
 	second, err := agent.New(s.model(), killTools(t, new(effects)), agent.Options{Journal: memory}).Resume(t.Context(),
@@ -380,7 +381,7 @@ func TestCutBehindTheAnswer(t *testing.T) {
 		t.Errorf("the outcome is %+v", o)
 	}
 	for e, err := range memory.Read(t.Context(),
-		journal.Query{Stream: first.ID(), Kinds: []journal.Kind{journal.KindEnd}}) {
+		journal.Query{Stream: first.ID(), Kinds: []record.Kind{record.KindEnd}}) {
 		if err != nil || e.Record.End.Reason != string(agent.EndAnswer) {
 			t.Errorf("%+v, %v", e.Record.End, err)
 		}
@@ -394,7 +395,7 @@ type cutting struct {
 	cut  func()
 }
 
-func (s *cutting) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+func (s *cutting) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error) {
 	if t := records[len(records)-1].TurnEnd; t != nil && t.Message.Text() == s.text {
 		s.cut()
 	}
@@ -415,7 +416,7 @@ func TestOneDrivesARun(t *testing.T) {
 	run := a.Run(ask("go"))
 	done := make(chan error)
 	go func() {
-		_, err := record(run.Events(t.Context()))
+		_, err := collect(run.Events(t.Context()))
 		done <- err
 	}()
 	<-began

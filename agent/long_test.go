@@ -15,6 +15,7 @@ import (
 	"wield/chat"
 	"wield/internal/runtest"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -122,12 +123,12 @@ func checkSummaries(t *testing.T, store journal.Store, run *agent.Run, wanted bo
 			t.Fatal(err)
 		}
 		switch r := &e.Record; r.Kind {
-		case journal.KindSummary:
+		case record.KindSummary:
 			if r.Summary.Messages <= last || r.Summary.Text == "" {
 				t.Errorf("after one of %d messages comes a summary of %d: %q", last, r.Summary.Messages, r.Summary.Text)
 			}
 			last, n, in = r.Summary.Messages, n+1, in+r.Summary.Usage.In
-		case journal.KindTurnEnd:
+		case record.KindTurnEnd:
 			in += r.TurnEnd.Usage.In
 		}
 	}
@@ -202,7 +203,7 @@ func TestContextLength(t *testing.T) {
 	t.Run("still too long", func(t *testing.T) {
 		var sent []*chat.Request
 		run := agent.New(limited(5, &sent), reader(t), o).Run(ask("Read all pages, and tell me what stands in them."))
-		if _, err := record(run.Events(t.Context())); !errors.Is(err, chat.ErrContextLength) || len(sent) != 1 {
+		if _, err := collect(run.Events(t.Context())); !errors.Is(err, chat.ErrContextLength) || len(sent) != 1 {
 			t.Errorf("%d requests, and the error is %v", len(sent), err)
 		}
 	})
@@ -217,7 +218,7 @@ func TestContextLength(t *testing.T) {
 				chat.Message{Role: chat.RoleTool, CallID: id, Parts: chat.Text(page("x"))})
 		}
 		run := agent.New(model, reader(t), o).Run(&chat.Request{Messages: append(history, u("go on"))})
-		if _, err := record(run.Events(t.Context())); !errors.Is(err, chat.ErrContextLength) || n != 2 {
+		if _, err := collect(run.Events(t.Context())); !errors.Is(err, chat.ErrContextLength) || n != 2 {
 			t.Errorf("%d requests, and the error is %v", n, err)
 		}
 	})
@@ -235,7 +236,7 @@ func TestContextLength(t *testing.T) {
 				return model.answer(req)
 			}}
 			run := agent.New(breaks, reader(t), o).Run(ask("Read all pages."))
-			if _, err := record(run.Events(t.Context())); !errors.Is(err, chat.ErrUnavailable) {
+			if _, err := collect(run.Events(t.Context())); !errors.Is(err, chat.ErrUnavailable) {
 				t.Fatal(err)
 			}
 			again, err := agent.New(model, reader(t), o).Resume(t.Context(), run.ID(), nil)
@@ -269,7 +270,7 @@ func TestKilledLongRun(t *testing.T) {
 				o.Journal = store
 				sent = nil
 				run := agent.New(pages(9, &sent), reader(t), o).Run(ask("Read all pages."))
-				_, err := record(run.Events(t.Context()))
+				_, err := collect(run.Events(t.Context()))
 				if !store.Dead() {
 					return
 				}
@@ -380,7 +381,7 @@ func TestReadsTheRestInAnotherProcess(t *testing.T) {
 		}}
 		o := agent.Options{Journal: store}
 		run := agent.New(breaks, made(), o).Run(ask("Read the log."))
-		if _, err := record(run.Events(t.Context())); err == nil {
+		if _, err := collect(run.Events(t.Context())); err == nil {
 			t.Fatal("it did not break off")
 		}
 		again, err := agent.New(model, made(), o).Resume(t.Context(), run.ID(), nil)
@@ -391,10 +392,10 @@ func TestReadsTheRestInAnotherProcess(t *testing.T) {
 		if got := again.Outcome().Text; !strings.Contains(got, "0123456789the end") {
 			t.Errorf("it read %q", got)
 		}
-		if err := store.Delete(t.Context(), run.Session(), journal.ReasonAsked); err != nil {
+		if err := store.Delete(t.Context(), run.Session(), record.ReasonAsked); err != nil {
 			t.Fatal(err)
 		}
-		for h := range store.Heads(t.Context(), journal.HeadQuery{Opened: journal.KindObject}) {
+		for h := range store.Heads(t.Context(), journal.HeadQuery{Opened: record.KindObject}) {
 			t.Errorf("%s outlives its session", h.Stream)
 		}
 	})

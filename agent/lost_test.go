@@ -9,6 +9,7 @@ import (
 	"wield/agent"
 	"wield/internal/runtest"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -35,7 +36,7 @@ func TestLost(t *testing.T) {
 				ended := make(chan time.Duration)
 				go func() {
 					begun := time.Now()
-					if _, err := record(first.Events(t.Context())); err == nil {
+					if _, err := collect(first.Events(t.Context())); err == nil {
 						t.Error("the first process goes on to the end")
 					}
 					ended <- time.Since(begun)
@@ -61,7 +62,7 @@ func TestLost(t *testing.T) {
 					t.Errorf("the first process: %+v", o)
 				}
 				for e := range memory.Read(t.Context(), journal.Query{Stream: first.ID()}) {
-					if e.Record.Kind == journal.KindResult {
+					if e.Record.Kind == record.KindResult {
 						t.Errorf("it has recorded %+v", e.Record.Result)
 					}
 				}

@@ -9,6 +9,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -54,12 +55,12 @@ func (l *runRecorder) output(ctx context.Context, id string) (text string, ok bo
 		return "", false, nil
 	}
 	for e, err := range l.store.Read(ctx,
-		journal.Query{Stream: l.outputStream(id), Kinds: []journal.Kind{journal.KindObject}}) {
+		journal.Query{Stream: l.outputStream(id), Kinds: []record.Kind{record.KindObject}}) {
 		if err != nil {
 			return "", false, fmt.Errorf("agent: output %s: %w", id, err)
 		}
 		if x := e.Record.Object; x.Session == l.session && x.Type == typeOutput {
-			var t journal.Text
+			var t record.Text
 			if err := json.Unmarshal(x.Data, &t); err != nil {
 				return "", false, fmt.Errorf("agent: output %s: %w", id, err)
 			}
@@ -92,12 +93,12 @@ func (r *records) keep(ctx context.Context, id string) error {
 	if !ok {
 		return nil // it was the oldest, and there was no room
 	}
-	data, err := json.Marshal(journal.Text(text))
+	data, err := json.Marshal(record.Text(text))
 	if err != nil {
 		return fmt.Errorf("agent: output %s: %w", id, err)
 	}
-	_, err = r.log.store.Append(ctx, r.log.outputStream(id), 0, journal.Record{Kind: journal.KindObject,
-		Object: &journal.Object{Session: r.log.session, Type: typeOutput, Data: data}})
+	_, err = r.log.store.Append(ctx, r.log.outputStream(id), 0, record.Record{Kind: record.KindObject,
+		Object: &record.Object{Session: r.log.session, Type: typeOutput, Data: data}})
 	if err != nil && !errors.Is(err, journal.ErrConflict) { // else it stands there
 		return fmt.Errorf("agent: output %s cannot be kept: %w", id, err)
 	}

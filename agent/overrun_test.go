@@ -10,6 +10,7 @@ import (
 	"wield/bridge"
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 )
 
 // An eager model asks for consent, and then goes on past its turn: it consents itself, and calls through
@@ -58,18 +59,18 @@ func TestOverrun(t *testing.T) {
 	if o.Usage.Uncounted != 1 || o.Priced {
 		t.Errorf("an answer that was not counted has a price: %+v", o)
 	}
-	var kinds []journal.Kind
+	var kinds []record.Kind
 	for e, err := range store.Read(t.Context(), journal.Query{Stream: run.ID()}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if k := e.Record.Kind; k == journal.KindOverrun &&
+		if k := e.Record.Kind; k == record.KindOverrun &&
 			(e.Record.Overrun.Marker == "" || e.Record.Overrun.At != len(o.Text)) {
 			t.Errorf("recorded as %+v", e.Record.Overrun)
 		}
 		kinds = append(kinds, e.Record.Kind)
 	}
-	for _, want := range []journal.Kind{journal.KindOverrun, journal.KindReject} {
+	for _, want := range []record.Kind{record.KindOverrun, record.KindReject} {
 		if !slices.Contains(kinds, want) {
 			t.Errorf("no record %s among %v", want, kinds)
 		}

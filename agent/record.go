@@ -10,6 +10,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 )
 
 // A runRecorder records a run. A nil one records nothing.
@@ -55,7 +56,7 @@ func title(messages []chat.Message) string {
 }
 
 // open begins the stream of a new run with what is known of it.
-func (l *runRecorder) open(ctx context.Context, run journal.RunRecord, messages []chat.Message,
+func (l *runRecorder) open(ctx context.Context, run record.Run, messages []chat.Message,
 	notes map[string]string) error {
 	if l == nil || l.opened {
 		return nil
@@ -70,14 +71,14 @@ func (l *runRecorder) open(ctx context.Context, run journal.RunRecord, messages 
 			l.fresh = false
 		}
 	}
-	records := make([]journal.Record, 0, len(messages)+2)
-	records = append(records, journal.Record{Kind: journal.KindRun, Run: &run})
+	records := make([]record.Record, 0, len(messages)+2)
+	records = append(records, record.Record{Kind: record.KindRun, Run: &run})
 	note, err := l.about(ctx, messages, notes)
 	if err != nil {
 		return fmt.Errorf("agent: the run cannot be recorded: %w", err)
 	}
 	if note != nil {
-		records = append(records, journal.Record{Kind: journal.KindSession, Session: note})
+		records = append(records, record.Record{Kind: record.KindSession, Session: note})
 	}
 	for i := range messages {
 		records = append(records, entered(messages[i], ""))
@@ -92,22 +93,22 @@ func (l *runRecorder) open(ctx context.Context, run journal.RunRecord, messages 
 // about returns what is known of the session from now on, or nil where nothing is new: the notes are those of
 // its last run.
 func (l *runRecorder) about(ctx context.Context, messages []chat.Message,
-	notes map[string]string) (*journal.SessionNote, error) {
+	notes map[string]string) (*record.Session, error) {
 	if l.fresh {
-		return &journal.SessionNote{Title: title(messages), Notes: notes}, nil
+		return &record.Session{Title: title(messages), Notes: notes}, nil
 	}
 	if notes == nil {
 		return nil, nil
 	}
-	was := journal.SessionNote{}
+	was := record.Session{}
 	for e, err := range l.store.Read(ctx,
-		journal.Query{Session: l.session, Kinds: []journal.Kind{journal.KindSession}}) {
+		journal.Query{Session: l.session, Kinds: []record.Kind{record.KindSession}}) {
 		if err != nil {
 			return nil, err
 		}
 		was = *e.Record.Session
 	}
-	now := journal.SessionNote{Title: was.Title, Notes: maps.Clone(was.Notes)}
+	now := record.Session{Title: was.Title, Notes: maps.Clone(was.Notes)}
 	if now.Notes == nil {
 		now.Notes = map[string]string{}
 	}
@@ -119,8 +120,8 @@ func (l *runRecorder) about(ctx context.Context, messages []chat.Message,
 }
 
 // entered is the record of a message that entered the conversation.
-func entered(m chat.Message, by string) journal.Record {
-	return journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: m, By: by}}
+func entered(m chat.Message, by string) record.Record {
+	return record.Record{Kind: record.KindMessage, Message: &record.Message{Message: m, By: by}}
 }
 
 // hold makes this process the one that drives the run, until the function that it returns is called. lost is
@@ -150,7 +151,7 @@ func (l *runRecorder) hold(ctx context.Context, lost func()) (release func(), er
 }
 
 // note records what happened. It is done even if whoever asked has gone: it did happen.
-func (l *runRecorder) note(ctx context.Context, records ...journal.Record) error {
+func (l *runRecorder) note(ctx context.Context, records ...record.Record) error {
 	if l == nil || len(records) == 0 {
 		return nil
 	}
@@ -161,38 +162,38 @@ func (l *runRecorder) note(ctx context.Context, records ...journal.Record) error
 }
 
 // records returns what is kept of a turn: what had to be repaired, and the answer.
-func (t *answerCollector) records(failed error, broken bool) []journal.Record {
-	var list []journal.Record
+func (t *answerCollector) records(failed error, broken bool) []record.Record {
+	var list []record.Record
 	for _, n := range t.notes {
 		switch d := n.event.Detail; n.event.Kind {
 		case chat.KindBounce, chat.KindConverted:
-			list = append(list, journal.Record{Kind: journal.KindBounce, Bounce: d.(*chat.BounceDetail)})
+			list = append(list, record.Record{Kind: record.KindBounce, Bounce: d.(*chat.BounceDetail)})
 		case chat.KindRejected:
-			list = append(list, journal.Record{Kind: journal.KindReject,
-				Reject: &journal.Reject{Turn: n.turn, CallID: n.callID, RejectedDetail: *d.(*chat.RejectedDetail)}})
+			list = append(list, record.Record{Kind: record.KindReject,
+				Reject: &record.Reject{Turn: n.turn, CallID: n.callID, RejectedDetail: *d.(*chat.RejectedDetail)}})
 		case chat.KindOverrun:
-			list = append(list, journal.Record{Kind: journal.KindOverrun,
-				Overrun: &journal.Overrun{Turn: n.turn, OverrunDetail: *d.(*chat.OverrunDetail)}})
+			list = append(list, record.Record{Kind: record.KindOverrun,
+				Overrun: &record.Overrun{Turn: n.turn, OverrunDetail: *d.(*chat.OverrunDetail)}})
 		case chat.KindNote:
-			list = append(list, journal.Record{Kind: journal.KindRepair,
-				Repair: &journal.Repair{Turn: n.turn, CallID: n.callID, NoteDetail: *d.(*chat.NoteDetail)}})
+			list = append(list, record.Record{Kind: record.KindRepair,
+				Repair: &record.Repair{Turn: n.turn, CallID: n.callID, NoteDetail: *d.(*chat.NoteDetail)}})
 		}
 	}
-	end := &journal.TurnEnd{Turn: t.turn + t.last, Message: t.message(broken), Usage: t.usage, Finish: t.finish}
+	end := &record.TurnEnd{Turn: t.turn + t.last, Message: t.message(broken), Usage: t.usage, Finish: t.finish}
 	for i, text := range t.raw {
 		if i == t.last {
-			end.Raw = journal.Text(text)
+			end.Raw = record.Text(text)
 		} else {
-			end.Before = append(end.Before, journal.Text(text))
+			end.Before = append(end.Before, record.Text(text))
 		}
 	}
 	switch {
 	case failed != nil:
-		end.Error = journal.FailureOf(failed)
+		end.Error = record.FailureOf(failed)
 	case broken:
-		end.Error = &journal.Failure{Kind: string(chat.ErrCanceled), Message: "nobody listened any more"}
+		end.Error = &record.Failure{Kind: string(chat.ErrCanceled), Message: "nobody listened any more"}
 	}
-	return append(list, journal.Record{Kind: journal.KindTurnEnd, TurnEnd: end})
+	return append(list, record.Record{Kind: record.KindTurnEnd, TurnEnd: end})
 }
 
 // closing records how a run ended, or that it waits.
@@ -201,15 +202,15 @@ func (r *Run) closing(ctx context.Context) error {
 		return nil
 	}
 	o := &r.outcome
-	var w *journal.Wait
+	var w *record.Wait
 	switch o.Reason {
 	case EndWaiting:
-		w = &journal.Wait{For: journal.WaitApproval}
+		w = &record.Wait{For: record.WaitApproval}
 		for _, a := range o.Waiting {
 			w.Approvals = append(w.Approvals, a.ID)
 		}
 	case EndClient:
-		w = &journal.Wait{For: journal.WaitClient}
+		w = &record.Wait{For: record.WaitClient}
 		for _, c := range o.Client {
 			w.Calls = append(w.Calls, c.ID)
 		}
@@ -220,17 +221,17 @@ func (r *Run) closing(ctx context.Context) error {
 		if r.over {
 			return r.log.note(ctx, r.endings()...)
 		}
-		w = &journal.Wait{For: journal.WaitDrain, Note: o.Err.Error()}
+		w = &record.Wait{For: record.WaitDrain, Note: o.Err.Error()}
 		if o.Reason == EndError && !journal.Passes(o.Err) { // what the journal could not take is tried again by itself
-			w.For, w.Error = journal.WaitRetry, journal.FailureOf(o.Err)
+			w.For, w.Error = record.WaitRetry, record.FailureOf(o.Err)
 		}
 	}
 	if w != nil {
-		return r.log.note(ctx, journal.Record{Kind: journal.KindWait, Wait: w})
+		return r.log.note(ctx, record.Record{Kind: record.KindWait, Wait: w})
 	}
-	end := &journal.End{Reason: string(o.Reason), Detail: string(o.Limit), Usage: o.Usage}
+	end := &record.End{Reason: string(o.Reason), Detail: string(o.Limit), Usage: o.Usage}
 	if o.Priced {
 		end.Cost = &o.Cost
 	}
-	return r.log.note(ctx, journal.Record{Kind: journal.KindEnd, End: end})
+	return r.log.note(ctx, record.Record{Kind: record.KindEnd, End: end})
 }

@@ -10,6 +10,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -45,12 +46,12 @@ func (a *Agent) Resume(ctx context.Context, id string, like *chat.Request) (*Run
 
 // A memory holds what the journal knows of a run.
 type memory struct {
-	run     *journal.RunRecord
+	run     *record.Run
 	before  []chat.Message // the conversation when the run began
 	entries []journal.Entry
 	asked   bool // a model was
 	ended   bool
-	waits   *journal.Wait
+	waits   *record.Wait
 }
 
 // worked returns how long the run was driven, from its records. Time in which it waited, or in which nobody drove it,
@@ -60,7 +61,7 @@ func (m *memory) worked() time.Duration {
 	var last time.Time // zero: nobody drives it
 	for i := range m.entries {
 		e := &m.entries[i]
-		if kind := e.Record.Kind; kind == journal.KindClaimed || kind == journal.KindResume {
+		if kind := e.Record.Kind; kind == record.KindClaimed || kind == record.KindResume {
 			last = e.At // from here on it is driven again, maybe long after the record before
 			continue
 		}
@@ -68,7 +69,7 @@ func (m *memory) worked() time.Duration {
 			sum += e.At.Sub(last)
 		}
 		last = e.At
-		if e.Record.Kind == journal.KindWait {
+		if e.Record.Kind == record.KindWait {
 			last = time.Time{}
 		}
 	}
@@ -83,17 +84,17 @@ func (a *Agent) recall(ctx context.Context, l *runRecorder) (*memory, error) {
 		}
 		m.entries = append(m.entries, e)
 		switch r := &e.Record; r.Kind {
-		case journal.KindRun:
+		case record.KindRun:
 			m.run = r.Run
-		case journal.KindMessage:
+		case record.KindMessage:
 			if !m.asked {
 				m.before = append(m.before, r.Message.Message)
 			}
-		case journal.KindTurn:
+		case record.KindTurn:
 			m.asked, m.waits = true, nil
-		case journal.KindWait:
+		case record.KindWait:
 			m.waits = r.Wait
-		case journal.KindEnd:
+		case record.KindEnd:
 			m.ended = true
 		}
 	}
@@ -146,29 +147,29 @@ func (a *Agent) replayed(m *memory, l *runRecorder, like *chat.Request) *Run {
 	in := false
 	for i := range m.entries {
 		rec := &m.entries[i].Record
-		in = in || rec.Kind == journal.KindTurn
+		in = in || rec.Kind == record.KindTurn
 		r.replay(rec, in)
 	}
 	return r
 }
 
 // replay takes in what happened before. in says that the run had begun to ask.
-func (r *Run) replay(rec *journal.Record, in bool) {
+func (r *Run) replay(rec *record.Record, in bool) {
 	switch rec.Kind {
-	case journal.KindMessage:
+	case record.KindMessage:
 		r.inbox.entered(rec.Message.Sent)
 		if in {
 			r.state.Add(rec.Message.Message)
 		}
-	case journal.KindSent:
+	case record.KindSent:
 		r.inbox.queue = append(r.inbox.queue, sent{rec.Sent.Message, rec.Sent.ID})
-	case journal.KindTurn:
+	case record.KindTurn:
 		r.progress.turns = rec.Turn.Turn
 		r.shown.learned = rec.Turn.Budget
-	case journal.KindSummary:
+	case record.KindSummary:
 		r.spend(rec.Summary.Usage, nil)
 		r.shown.summary = Summary{Messages: rec.Summary.Messages, Text: rec.Summary.Text}
-	case journal.KindTurnEnd:
+	case record.KindTurnEnd:
 		t := rec.TurnEnd
 		r.progress.turns = t.Turn + 1
 		var failed error
@@ -181,14 +182,14 @@ func (r *Run) replay(rec *journal.Record, in bool) {
 			r.state.Add(t.Message)
 			r.progress.last = r.restoredTurn(t)
 		}
-	case journal.KindResult:
+	case record.KindResult:
 		r.state.Add(r.rendered(rec.Result))
 	}
 }
 
 // restoredTurn returns a recorded turn, as far as the end of a run needs it: a run may have been cut off when only that
 // was missing.
-func (r *Run) restoredTurn(end *journal.TurnEnd) *answerCollector {
+func (r *Run) restoredTurn(end *record.TurnEnd) *answerCollector {
 	t := &answerCollector{run: r, state: r.state, turn: end.Turn, model: r.req.Model, calls: end.Message.Calls,
 		finish: end.Finish}
 	t.text.WriteString(end.Message.Text())
@@ -273,13 +274,13 @@ type interval struct {
 }
 
 // end returns what is recorded when the run goes on.
-func (i *interval) end(o *Options) []journal.Record {
+func (i *interval) end(o *Options) []record.Record {
 	if !i.resumed {
 		return nil
 	}
-	records := []journal.Record{{Kind: journal.KindResume, Resume: &journal.Resume{By: o.By, Detached: o.Detached}}}
+	records := []record.Record{{Kind: record.KindResume, Resume: &record.Resume{By: o.By, Detached: o.Detached}}}
 	for k := range i.unknown {
-		records = append(records, journal.Record{Kind: journal.KindResult, Result: &i.unknown[k]})
+		records = append(records, record.Record{Kind: record.KindResult, Result: &i.unknown[k]})
 	}
 	*i = interval{}
 	return records
@@ -314,15 +315,15 @@ func (a *Agent) Abort(ctx context.Context, id string) error {
 
 // endings are the records with which a run ends for good before its answer: calls without a result get one that says
 // that they did not run.
-func (r *Run) endings() []journal.Record {
-	var records []journal.Record
+func (r *Run) endings() []record.Record {
+	var records []record.Record
 	for _, c := range r.state.Open() {
 		f := tool.FinishRecord{CallID: c.ID, Tool: c.Name,
 			Result: tool.Failure(&tool.Error{Kind: tool.ErrCanceled, Tool: c.Name}), At: time.Now()}
-		records = append(records, journal.Record{Kind: journal.KindResult, Result: &f})
+		records = append(records, record.Record{Kind: record.KindResult, Result: &f})
 	}
 	return append(records,
-		journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: string(EndCancel), Usage: r.state.Usage}})
+		record.Record{Kind: record.KindEnd, End: &record.End{Reason: string(EndCancel), Usage: r.state.Usage}})
 }
 
 // Release gives up the lease of a run that Resume returned and whose events nobody ranged over, so that another process

@@ -52,7 +52,7 @@ func (l *lives) live(t *testing.T, mortal bool) bool {
 		defer time.AfterFunc(time.Duration(l.rnd.IntN(1500))*time.Millisecond, func() { run.Send(said) }).Stop()
 	}
 	for range 4 {
-		_, err := record(run.Events(ctx))
+		_, err := collect(run.Events(ctx))
 		o := run.Outcome()
 		l.kinds[string(o.Reason)]++
 		if store.Dead() {

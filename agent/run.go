@@ -9,6 +9,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -31,7 +32,7 @@ type Run struct {
 	client   client
 	interval interval
 
-	offered []journal.Definition // tools that the journal has, of both
+	offered []record.Definition // tools that the journal has, of both
 
 	outcome Outcome
 	over    bool // a person ended it with an answer: it does not go on
@@ -172,9 +173,9 @@ func (r *Run) begin(ctx context.Context) (release func(), err error) {
 		return func() {}, nil
 	}
 	o := &r.agent.o
-	opening := journal.RunRecord{Agent: o.Name, Model: r.req.Model, Dir: r.runner.Settings().Root, By: o.By,
-		Detached: o.Detached, Only: o.Only, Offered: journal.Definitions(r.runner.Offered(said(r.state.Messages))),
-		Client: journal.Definitions(r.req.Callable())}
+	opening := record.Run{Agent: o.Name, Model: r.req.Model, Dir: r.runner.Settings().Root, By: o.By,
+		Detached: o.Detached, Only: o.Only, Offered: record.Definitions(r.runner.Offered(said(r.state.Messages))),
+		Client: record.Definitions(r.req.Callable())}
 	if !r.log.opened {
 		r.offered = slices.Concat(opening.Offered, opening.Client)
 	}
@@ -283,12 +284,12 @@ func (r *Run) ask(ctx context.Context, step step) error {
 
 // answer makes one request to the model.
 func (r *Run) answer(ctx context.Context, req *chat.Request, v View, attempt int) error {
-	begins := &journal.Turn{Turn: r.progress.turns, Model: req.Model, Attempt: attempt, Budget: r.shown.learned,
+	begins := &record.Turn{Turn: r.progress.turns, Model: req.Model, Attempt: attempt, Budget: r.shown.learned,
 		Pruned: v.Pruned + v.Cut, Dropped: v.Dropped}
 	if r.log != nil {
 		r.describe(begins, req)
 	}
-	if err := r.log.note(ctx, journal.Record{Kind: journal.KindTurn, Turn: begins}); err != nil {
+	if err := r.log.note(ctx, record.Record{Kind: record.KindTurn, Turn: begins}); err != nil {
 		return err
 	}
 	t := &answerCollector{run: r, state: r.state, turn: r.progress.turns, index: r.progress.calls, model: req.Model,

@@ -110,7 +110,7 @@ func dump(messages []chat.Message) string {
 func TestIsAModel(t *testing.T) {
 	model := &fakeModel{answers: []answer{calls(call("", "look", "{}")), {text: "seen"}}}
 	var m chat.Model = agent.New(model, tools(t, reads("look", says("x"))), agent.Options{})
-	events, err := record(m.Stream(t.Context(), ask("look")))
+	events, err := collect(m.Stream(t.Context(), ask("look")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func checkToolOfClient(t *testing.T, own chat.Tool) {
 	req := ask("open the door")
 	req.Tools = []chat.Tool{own}
 	stream := m.Stream(t.Context(), req)
-	events, err := record(stream)
+	events, err := collect(stream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,19 +153,19 @@ func checkToolOfClient(t *testing.T, own chat.Tool) {
 		len(answer.Calls) != 2 || len(results) != 1 || results[0].CallID != "a" {
 		t.Fatalf("the stream ends with %s, calls %+v, results %+v", last.Kind, answer.Calls, results)
 	}
-	if _, err := record(stream); !errors.Is(err, agent.ErrEnded) || len(model.requests) != 1 {
+	if _, err := collect(stream); !errors.Is(err, agent.ErrEnded) || len(model.requests) != 1 {
 		t.Errorf("a second range over the stream: %v, %d requests", err, len(model.requests))
 	}
 	req.Messages = append(req.Messages, answer, results[0],
 		chat.Message{Role: chat.RoleTool, CallID: "b", Name: "door", Parts: chat.Text("ok")})
-	if events, err = record(m.Stream(t.Context(), req)); err != nil {
+	if events, err = collect(m.Stream(t.Context(), req)); err != nil {
 		t.Fatal(err)
 	}
 	if last = events[len(events)-1]; last.Detail.(*chat.Finish).Reason != chat.FinishStop || len(model.requests) != 2 {
 		t.Errorf("with the result: %+v after %d requests", last.Detail, len(model.requests))
 	}
 	req.Tools = append(req.Tools, chat.Tool{Name: "look"})
-	if _, err := record(m.Stream(t.Context(), req)); !errors.Is(err, chat.ErrBadRequest) ||
+	if _, err := collect(m.Stream(t.Context(), req)); !errors.Is(err, chat.ErrBadRequest) ||
 		!strings.Contains(err.Error(), "look") {
 		t.Errorf("a tool of the same name on both sides: %v", err)
 	}
@@ -396,7 +396,7 @@ func TestRetryRepeatsNoTool(t *testing.T) {
 	}}
 	run := agent.New(inner, tools(t, writes("save", counts)),
 		agent.Options{}).Run(ask("Search for X and save the results"))
-	_, err := record(run.Events(t.Context()))
+	_, err := collect(run.Events(t.Context()))
 	if !errors.Is(err, chat.ErrUnavailable) || ran != 1 {
 		t.Fatalf("%d calls ran, and the error is %v", ran, err)
 	}
@@ -604,7 +604,7 @@ func TestCancelled(t *testing.T) {
 		run := agent.New(model, tools(t, reads("slow", slow), writes("save", says("x"))),
 			agent.Options{}).Run(ask("go"))
 		time.AfterFunc(time.Second, cancel)
-		_, err := record(run.Events(ctx))
+		_, err := collect(run.Events(ctx))
 		if !errors.Is(err, chat.ErrCanceled) || run.Outcome().Reason != agent.EndCancel {
 			t.Errorf("the error is %v, the outcome %+v", err, run.Outcome())
 		}

@@ -13,6 +13,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/prompt"
 	"wield/tool"
 )
@@ -78,7 +79,7 @@ func (r *Run) summarize(ctx context.Context, f Fitting, n int, tools []chat.Tool
 	if err != nil {
 		return err
 	}
-	if err := r.log.note(ctx, journal.Record{Kind: journal.KindSummary, Summary: &s}); err != nil {
+	if err := r.log.note(ctx, record.Record{Kind: record.KindSummary, Summary: &s}); err != nil {
 		return err
 	}
 	r.shown.summary = Summary{Messages: n, Text: s.Text}
@@ -89,7 +90,7 @@ func (r *Run) summarize(ctx context.Context, f Fitting, n int, tools []chat.Tool
 const longestSummary = 1024
 
 // sumUp has the model write a summary of the first n messages.
-func (r *Run) sumUp(ctx context.Context, f Fitting, n int, tools []chat.Tool) (journal.Summary, error) {
+func (r *Run) sumUp(ctx context.Context, f Fitting, n int, tools []chat.Tool) (record.Summary, error) {
 	most := max(f.Budget/8, leastResult)
 	if f.Budget == 0 {
 		most = longestSummary
@@ -117,7 +118,7 @@ func (r *Run) sumUp(ctx context.Context, f Fitting, n int, tools []chat.Tool) (j
 		}
 	}
 	r.spend(usage, failed)
-	s := journal.Summary{Messages: n, Digest: digest(r.state.Messages[:n]),
+	s := record.Summary{Messages: n, Digest: digest(r.state.Messages[:n]),
 		Text: strings.TrimSpace(beginning(text.String(), most)), Model: req.Model, Usage: usage}
 	switch {
 	case ctx.Err() != nil:
@@ -151,8 +152,8 @@ func (a *Agent) Compact(ctx context.Context, req *chat.Request, before Summary) 
 		return Summary{}, r.state.Usage, err
 	}
 	defer release()
-	err = r.log.note(ctx, journal.Record{Kind: journal.KindSummary, Summary: &s},
-		journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: string(EndAnswer), Usage: r.state.Usage}})
+	err = r.log.note(ctx, record.Record{Kind: record.KindSummary, Summary: &s},
+		record.Record{Kind: record.KindEnd, End: &record.End{Reason: string(EndAnswer), Usage: r.state.Usage}})
 	return Summary{Messages: s.Messages, Text: s.Text}, r.state.Usage, err
 }
 
@@ -172,7 +173,7 @@ func (a *Agent) LastSummary(ctx context.Context, session string, messages []chat
 func (a *Agent) lastSummary(ctx context.Context, session string, messages []chat.Message, before int64) (found Summary,
 	err error) {
 	for e, err := range a.o.Journal.Read(ctx,
-		journal.Query{Session: session, Kinds: []journal.Kind{journal.KindSummary}}) {
+		journal.Query{Session: session, Kinds: []record.Kind{record.KindSummary}}) {
 		if err != nil {
 			return Summary{}, fmt.Errorf("agent: the summaries of session %s: %w", session, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"time"
 
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -37,8 +38,8 @@ func (a *Approvals) Ask(ctx context.Context, q tool.Question) (tool.Approval, er
 		found, err := a.get(ctx, id)
 		switch {
 		case errors.Is(err, tool.ErrNoApproval):
-			asked := QuestionRecord{ID: id, Session: a.Session, Run: a.Run, Asked: a.Options.Time(), Question: q}
-			_, err := a.Store.Append(ctx, id, 0, Record{Kind: KindQuestion, Question: &asked})
+			asked := record.Question{ID: id, Session: a.Session, Run: a.Run, Asked: a.Options.Time(), Question: q}
+			_, err := a.Store.Append(ctx, id, 0, record.Record{Kind: record.KindQuestion, Question: &asked})
 			if errors.Is(err, ErrConflict) {
 				continue // somebody else asked it at the same time
 			}
@@ -100,12 +101,12 @@ func (a *Approvals) get(ctx context.Context, id string) (approval, error) {
 func (a *approval) add(e *Entry) {
 	a.seq = e.Seq
 	switch r := &e.Record; r.Kind {
-	case KindQuestion:
+	case record.KindQuestion:
 		a.ID, a.Question, a.State, a.Asked = r.Question.ID, r.Question.Question, tool.ApprovalPending, r.Question.Asked
 		a.session, a.run = r.Question.Session, r.Question.Run
-	case KindAnswer:
+	case record.KindAnswer:
 		a.State, a.Answer, a.Decided = r.Answer.State, r.Answer.Answer, r.Answer.At
-	case KindConsumed:
+	case record.KindConsumed:
 		a.State = tool.ApprovalConsumed
 	}
 }
@@ -127,7 +128,7 @@ func (a *Approvals) Decide(ctx context.Context, id string, answer tool.Answer) (
 		}
 		now := a.Options.Time()
 		_, err = a.Store.Append(ctx, id, found.seq,
-			Record{Kind: KindAnswer, Answer: &AnswerRecord{At: now, Answer: answer}})
+			record.Record{Kind: record.KindAnswer, Answer: &record.Answer{At: now, Answer: answer}})
 		if errors.Is(err, ErrConflict) {
 			continue // the other answer was first
 		}
@@ -147,7 +148,7 @@ func (a *Approvals) Wait(ctx context.Context, id string) error {
 		watch, cancel = context.WithDeadline(ctx, found.Expires)
 	}
 	defer cancel()
-	for _, err := range a.Store.Watch(watch, Query{Stream: id, Kinds: []Kind{KindAnswer}}) {
+	for _, err := range a.Store.Watch(watch, Query{Stream: id, Kinds: []record.Kind{record.KindAnswer}}) {
 		if err != nil && (watch.Err() == nil || ctx.Err() != nil) {
 			return err
 		}
@@ -172,7 +173,8 @@ func (a *Approvals) Consume(ctx context.Context, id, binding string) (tool.Appro
 		case !stands(found.State):
 			return found.Approval, tool.ErrRefused
 		}
-		_, err = a.Store.Append(ctx, id, found.seq, Record{Kind: KindConsumed, Consumed: &Consumed{Binding: binding}})
+		_, err = a.Store.Append(ctx, id, found.seq,
+			record.Record{Kind: record.KindConsumed, Consumed: &record.Consumed{Binding: binding}})
 		if errors.Is(err, ErrConflict) {
 			continue
 		}
@@ -192,8 +194,8 @@ type Pending struct {
 // all runs where none is set.
 func (a *Approvals) Waiting(ctx context.Context) iter.Seq2[Pending, error] {
 	return func(yield func(Pending, error) bool) {
-		for h, err := range a.Store.Heads(ctx, HeadQuery{Opened: KindQuestion, Session: a.Session,
-			States: []State{StatePending}}) {
+		for h, err := range a.Store.Heads(ctx, HeadQuery{Opened: record.KindQuestion, Session: a.Session,
+			States: []record.State{record.StatePending}}) {
 			if err != nil {
 				yield(Pending{}, err)
 				return

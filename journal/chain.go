@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+
+	"wield/journal/record"
 )
 
 // A Hash is a SHA-256 sum.
@@ -22,7 +24,7 @@ func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 func (h *Hash) UnmarshalText(text []byte) error {
 	b, err := hex.DecodeString(string(text))
 	if err != nil || len(b) != len(h) {
-		return fmt.Errorf("%w: %q is no hash", ErrRecord, text)
+		return fmt.Errorf("%w: %q is no hash", record.ErrInvalid, text)
 	}
 	copy(h[:], b)
 	return nil
@@ -37,8 +39,8 @@ type Seal struct {
 
 const saltSize = 16
 
-// SealEntry gives an entry its seal. before is the Hash of the entry before it, zero for the first one.
-func SealEntry(e *Entry, before Hash) {
+// SealAfter gives an entry its seal. before is the Hash of the entry before it, zero for the first one.
+func (e *Entry) SealAfter(before Hash) {
 	e.Seal.Salt = make([]byte, saltSize)
 	rand.Read(e.Seal.Salt) // never fails
 	e.Seal.Leaf = e.leaf()
@@ -117,8 +119,8 @@ type verifier struct {
 	last    int64
 	index   []Head // as it was before
 	streams map[string]*streamCheck
-	missing [][2]int64 // ranges of positions without words, ascending
-	covered [][2]int64 // ranges that records of deletions name
+	missing record.Deleted // the positions without words
+	covered [][2]int64     // ranges that records of deletions name
 	since   Hash
 	found   bool
 }
@@ -147,7 +149,7 @@ func (v *verifier) entry(e *Entry) {
 	v.found = v.found || e.Seal.Hash == v.since
 	if e.Deleted() {
 		v.report.Deleted++
-		v.missing = extend(v.missing, e.Position)
+		v.missing.Add(e.Position)
 		return
 	}
 	s := v.place(e)
@@ -155,12 +157,12 @@ func (v *verifier) entry(e *Entry) {
 		v.problem(e.Position, e.Stream, "the entry was changed")
 		return
 	}
-	if err := e.Record.check(); err != nil {
+	if _, err := record.Decode(e.Body); err != nil {
 		v.problem(e.Position, e.Stream, "%v", err)
 		return
 	}
 	v.call(s, e)
-	if e.Record.Kind == KindDeleted {
+	if e.Record.Kind == record.KindDeleted {
 		v.covered = append(v.covered, e.Record.Deleted.Positions...)
 	}
 }
@@ -184,14 +186,14 @@ func (v *verifier) place(e *Entry) *streamCheck {
 // call checks that a call has one start and one result.
 func (v *verifier) call(s *streamCheck, e *Entry) {
 	switch r := &e.Record; r.Kind {
-	case KindStart:
+	case record.KindStart:
 		if s.calls[r.Start.CallID] != 0 {
 			v.problem(e.Position, e.Stream, "call %s was started before", r.Start.CallID)
 		}
 		s.calls[r.Start.CallID] = 1
 		v.report.Calls++
 		v.report.Open++
-	case KindResult:
+	case record.KindResult:
 		switch was := s.calls[r.Result.CallID]; {
 		case was == 2:
 			v.problem(e.Position, e.Stream, "call %s has a second result", r.Result.CallID)
@@ -229,7 +231,7 @@ func (v *verifier) end() {
 			v.problem(h.Last, h.Stream, "the index says that the stream has %d entries, it has %d", h.Seq, s.seq)
 		}
 	}
-	for _, m := range v.missing {
+	for _, m := range v.missing.Positions {
 		for p := m[0]; p <= m[1]; p++ {
 			if !within(v.covered, p) {
 				v.problem(p, "", "the entry was removed, and no record says that it was deleted")
@@ -274,22 +276,4 @@ func within(ranges [][2]int64, p int64) bool {
 		}
 	}
 	return false
-}
-
-// extend adds a position, which is behind all others, to a list of ranges.
-func extend(ranges [][2]int64, p int64) [][2]int64 {
-	if n := len(ranges); n > 0 && ranges[n-1][1] == p-1 {
-		ranges[n-1][1] = p
-		return ranges
-	}
-	return append(ranges, [2]int64{p, p})
-}
-
-// rangesOf returns ascending positions as ranges.
-func rangesOf(positions []int64) [][2]int64 {
-	var list [][2]int64
-	for _, p := range positions {
-		list = extend(list, p)
-	}
-	return list
 }

@@ -7,6 +7,7 @@ import (
 
 	"wield/journal"
 	"wield/journal/internal/testrecord"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -73,9 +74,9 @@ func TestPruneClock(t *testing.T) {
 	for _, jump := range jumps {
 		begin := time.Date(2026, 3, 4, 9, 0, 0, 0, time.UTC)
 		s := &journal.Memory{Options: journal.Options{Now: func() time.Time { return begin }}}
-		object := journal.Object{Session: "ses_1", Type: "responses", Data: []byte("{}")}
-		testrecord.Add(t, s, "kept_1", 0, journal.Record{Kind: journal.KindObject, Object: &object})
-		gone, err := journal.Prune(t.Context(), s, journal.Keep{Age: 30 * time.Minute, Now: begin.Add(jump)})
+		object := record.Object{Session: "ses_1", Type: "responses", Data: []byte("{}")}
+		testrecord.Add(t, s, "kept_1", 0, record.Record{Kind: record.KindObject, Object: &object})
+		gone, err := journal.Prune(t.Context(), s, journal.Retention{Age: 30 * time.Minute, Now: begin.Add(jump)})
 		if want := jump > 30*time.Minute; err != nil || (len(gone) > 0) != want {
 			t.Errorf("%v: gone: %v, %v", jump, gone, err)
 		}

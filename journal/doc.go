@@ -3,7 +3,8 @@
 //
 // The words of this package:
 //
-//   - A record is one thing that happened: a turn began, a call is about to run, its result. It has a kind.
+//   - A record is one thing that happened: a turn began, a call is about to run, its result. Package [record]
+//     has the kinds of them.
 //   - A stream is a sequence of records under one id. Each run is one, each question to a person is one, so that an
 //     answer never gets in the way of the run that waits for it.
 //   - An entry is a record in its place: its number within its stream, from 1, and its position among all entries of
@@ -16,13 +17,14 @@
 //
 // [Store] is the interface; this package has the one in memory, and its directories sqlite and postgres have the
 // others. What all of them must do is in journaltest. What a program makes of the records (transcripts, sessions, open
-// calls) is computed from them by functions and stored nowhere.
+// calls) is computed from them by functions and stored nowhere: [Sessions] lists conversations, [Export] writes entries
+// out, [Verify] checks them, and [Prune] deletes what is too old or too much.
 //
 // # What lasts
 //
-// When Append returns, its records are in the log and every reader sees them. Records of the kinds that [Kind.Durable]
-// names then outlive a loss of power, together with everything that was appended before them; the others outlive the
-// end of the process and reach the disk with the next durable one.
+// When Append returns, its records are in the log and every reader sees them. Records of the kinds that
+// [record.Kind.Durable] names then outlive a loss of power, together with everything that was appended before them; the
+// others outlive the end of the process and reach the disk with the next durable one.
 //
 // # The chain
 //

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"wield/journal/record"
 )
 
 // Memory is a Store for as long as the process runs. The zero value is empty and ready.
@@ -29,15 +31,15 @@ type memoryHead struct {
 }
 
 type memoryCall struct {
-	kind Kind
+	kind record.Kind
 	id   string
 }
 
 var _ Store = (*Memory)(nil)
 
 // Append adds records.
-func (m *Memory) Append(ctx context.Context, stream string, after int64, records ...Record) (int64, error) {
-	b, err := m.Options.Prepare(stream, after, records)
+func (m *Memory) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error) {
+	b, err := m.Options.Mask.Prepare(stream, after, records)
 	if err != nil {
 		return 0, err
 	}
@@ -49,7 +51,7 @@ func (m *Memory) Append(ctx context.Context, stream string, after int64, records
 	return m.append(b)
 }
 
-func (m *Memory) append(b Batch) (int64, error) {
+func (m *Memory) append(b record.Batch) (int64, error) {
 	if m.closed {
 		return 0, ErrClosed
 	}
@@ -86,9 +88,9 @@ func (m *Memory) append(b Batch) (int64, error) {
 }
 
 // duplicate reports a row of a call that the stream, or the rows before it, have already.
-func (h *memoryHead) duplicate(rows []Row) error {
+func (h *memoryHead) duplicate(rows []record.Row) error {
 	for i, row := range rows {
-		same := func(r Row) bool { return r.Kind == row.Kind && r.Call == row.Call }
+		same := func(r record.Row) bool { return r.Kind == row.Kind && r.Call == row.Call }
 		if row.Call != "" && (h.calls[memoryCall{row.Kind, row.Call}] || slices.ContainsFunc(rows[:i], same)) {
 			return ErrDuplicate
 		}
@@ -96,15 +98,15 @@ func (h *memoryHead) duplicate(rows []Row) error {
 	return nil
 }
 
-func (m *Memory) add(h *memoryHead, row Row, now time.Time) {
+func (m *Memory) add(h *memoryHead, row record.Row, now time.Time) {
 	e := Entry{Position: int64(len(m.entries)) + 1, Stream: h.Stream, Seq: h.Seq + 1, Session: h.Session, At: now,
 		Body: row.Body}
-	e.Record, _ = DecodeRecord(row.Body) // it was just written
+	e.Record, _ = record.Decode(row.Body) // it was just written
 	var before Hash
 	if n := len(m.entries); n > 0 {
 		before = m.entries[n-1].Seal.Hash
 	}
-	SealEntry(&e, before)
+	e.SealAfter(before)
 	m.entries = append(m.entries, e)
 	h.at = append(h.at, len(m.entries)-1)
 	h.Seq, h.Last, h.Bytes = e.Seq, e.Position, h.Bytes+int64(len(row.Body))
@@ -290,7 +292,7 @@ func (m *Memory) Claim(ctx context.Context, stream, owner string, ttl time.Durat
 		if h.lease.Held(now) {
 			return Lease{}, &HeldError{stream, h.lease.Owner, h.lease.Until, h.lease.Until.Sub(now)}
 		}
-		b, err := m.Options.Claimed(stream, h.Seq, owner)
+		b, err := record.Claimed{Owner: owner}.Batch(stream, h.Seq)
 		if err == nil {
 			_, err = m.append(b)
 		}
@@ -315,7 +317,7 @@ func (m *Memory) Release(_ context.Context, l Lease) error {
 }
 
 // Delete removes the words of a session.
-func (m *Memory) Delete(_ context.Context, session string, why DeleteReason) error {
+func (m *Memory) Delete(_ context.Context, session string, why record.DeleteReason) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -338,7 +340,11 @@ func (m *Memory) Delete(_ context.Context, session string, why DeleteReason) err
 		return ErrNotFound
 	}
 	slices.Sort(positions)
-	b, err := m.Options.Deleted(session, why, positions)
+	deleted := record.Deleted{Session: session, Reason: why}
+	for _, p := range positions {
+		deleted.Add(p)
+	}
+	b, err := deleted.Batch(NewID("del"))
 	if err != nil {
 		return err
 	}

@@ -7,26 +7,27 @@ import (
 	"iter"
 	"time"
 
+	"wield/journal/record"
 	"wield/tool"
 )
 
 // A CallProgress holds what a journal knows of a call of a run.
 type CallProgress struct {
-	ID     string
-	Tool   string
-	Start  *tool.StartRecord  // nil: it never began to run
-	Result *tool.FinishRecord // nil: it has none yet
-	Runs   int                // how often it was begun
-	Kept   string             // the name under which it goes on elsewhere; empty: it does not
+	ID       string
+	Tool     string
+	Start    *tool.StartRecord  // nil: it never began to run
+	Result   *tool.FinishRecord // nil: it has none yet
+	Runs     int                // how often it was begun
+	Detached string             // the name under which it continues elsewhere; empty: it does not
 }
 
 // Interrupted reports whether the call began and has no result.
 func (c *CallProgress) Interrupted() bool { return c.Start != nil && c.Result == nil }
 
-// Repeatable reports whether an interrupted call may run again: its tool is idempotent, or it goes on elsewhere and is
-// only asked for.
+// Repeatable reports whether an interrupted call may run again: its tool is idempotent, or it continues elsewhere and
+// is only asked for.
 func (c *CallProgress) Repeatable() bool {
-	return c.Interrupted() && (c.Start.Idempotent || c.Kept != "")
+	return c.Interrupted() && (c.Start.Idempotent || c.Detached != "")
 }
 
 // Unknown returns the result of a call that was interrupted and may not run again.
@@ -56,14 +57,14 @@ func Calls(entries iter.Seq2[Entry, error]) ([]*CallProgress, error) {
 			return list, err
 		}
 		switch r := &e.Record; r.Kind {
-		case KindStart:
+		case record.KindStart:
 			c := call(r.Start.CallID, r.Start.Tool)
 			c.Start, c.Runs = r.Start, c.Runs+1
-		case KindKept:
-			call(r.Kept.CallID, "").Kept = r.Kept.Name
-		case KindAgain:
+		case record.KindDetached:
+			call(r.Detached.CallID, "").Detached = r.Detached.Name
+		case record.KindAgain:
 			call(r.Again.CallID, "").Runs++
-		case KindResult:
+		case record.KindResult:
 			call(r.Result.CallID, r.Result.Tool).Result = r.Result
 		}
 	}
@@ -72,20 +73,20 @@ func Calls(entries iter.Seq2[Entry, error]) ([]*CallProgress, error) {
 
 // A Session holds what a journal knows of a conversation.
 type Session struct {
-	ID      string    `json:"id"`
-	Title   string    `json:"title,omitempty"`
-	State   State     `json:"state"` // of its last run
-	Status  Status    `json:"status,omitempty"`
-	Runs    int       `json:"runs"`
-	Model   string    `json:"model,omitempty"` // of its last run
-	Agent   string    `json:"agent,omitempty"`
-	Dir     string    `json:"dir,omitempty"`
-	By      string    `json:"by,omitempty"` // who asked for its first run
-	Bytes   int64     `json:"bytes"`
-	Begun   time.Time `json:"begun"`
-	Changed time.Time `json:"changed"`
-	Last    int64     `json:"last"` // position of its last entry
-	Streams []Head    `json:"-"`    // the latest first
+	ID      string       `json:"id"`
+	Title   string       `json:"title,omitempty"`
+	State   record.State `json:"state"` // of its last run
+	Status  Status       `json:"status,omitempty"`
+	Runs    int          `json:"runs"`
+	Model   string       `json:"model,omitempty"` // of its last run
+	Agent   string       `json:"agent,omitempty"`
+	Dir     string       `json:"dir,omitempty"`
+	By      string       `json:"by,omitempty"` // who asked for its first run
+	Bytes   int64        `json:"bytes"`
+	Begun   time.Time    `json:"begun"`
+	Changed time.Time    `json:"changed"`
+	Last    int64        `json:"last"` // position of its last entry
+	Streams []Head       `json:"-"`    // the latest first
 
 	owned bool   // By is known
 	last  string // its last run
@@ -138,7 +139,8 @@ func LookUp(ctx context.Context, s Store, id string) (Session, error) {
 		return session, ErrNotFound
 	}
 	for e, err := range s.Read(ctx,
-		Query{Session: id, Kinds: []Kind{KindRun, KindSession, KindObject, KindWait, KindEnd}}) {
+		Query{Session: id, Kinds: []record.Kind{record.KindRun, record.KindSession, record.KindObject, record.KindWait,
+			record.KindEnd}}) {
 		if err != nil {
 			return session, err
 		}
@@ -154,13 +156,13 @@ func (s *Session) tell(e *Entry) {
 		s.Status = StatusOf(s.State, r)
 	}
 	switch r.Kind {
-	case KindRun:
+	case record.KindRun:
 		if s.Model, s.Agent, s.Dir = r.Run.Model, r.Run.Agent, r.Run.Dir; !s.owned {
 			s.By, s.owned = r.Run.By, true
 		}
-	case KindSession:
+	case record.KindSession:
 		s.Title = r.Session.Title
-	case KindObject:
+	case record.KindObject:
 		var title string
 		if r.Object.Type == objectTitle && json.Unmarshal(r.Object.Data, &title) == nil {
 			s.Title = title
@@ -181,7 +183,7 @@ func Rename(ctx context.Context, s Store, session, title string) error {
 	if err != nil {
 		return err
 	}
-	r := Record{Kind: KindObject, Object: &Object{Session: session, Type: objectTitle, Data: data}}
+	r := record.Record{Kind: record.KindObject, Object: &record.Object{Session: session, Type: objectTitle, Data: data}}
 	_, err = s.Append(ctx, NewID("ttl"), 0, r)
 	return err
 }
@@ -196,7 +198,7 @@ func (s *Session) add(h *Head) {
 	if s.Begun.IsZero() || h.Begun.Before(s.Begun) {
 		s.Begun = h.Begun
 	}
-	if h.Opened == KindRun {
+	if h.Opened == record.KindRun {
 		if s.Runs++; s.Runs == 1 {
 			s.State, s.last = h.State, h.Stream
 		}

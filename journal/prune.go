@@ -6,10 +6,12 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"wield/journal/record"
 )
 
-// Keep says how much of a journal is kept. The zero value keeps all.
-type Keep struct {
+// Retention limits how much of a journal Prune leaves. The zero value limits nothing.
+type Retention struct {
 	Age   time.Duration // sessions that were not changed for so long go; 0: none goes by age
 	Bytes int64         // what all records together may have; 0: any
 	Now   time.Time     // zero: now
@@ -22,24 +24,24 @@ const abandoned = 7 * 24 * time.Hour
 // Prune deletes sessions, those that were not changed for the longest time first, and returns their ids in that order.
 // One that somebody drives stays. By size, sessions go of which no run waits for anything, and after them those that
 // have waited for a week.
-func Prune(ctx context.Context, s Store, k Keep) ([]string, error) {
+func Prune(ctx context.Context, s Store, r Retention) ([]string, error) {
 	over, waiting, total, err := sessionsToGo(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	now := k.Now
+	now := r.Now
 	if now.IsZero() {
 		now = time.Now()
 	}
 	var gone []string
 	for i, session := range slices.Concat(over, waiting) {
 		needed := i >= len(over) && now.Sub(session.Changed) <= abandoned
-		why := DeleteReason("")
+		why := record.DeleteReason("")
 		switch {
-		case k.Age > 0 && now.Sub(session.Changed) > k.Age:
-			why = ReasonAge
-		case k.Bytes > 0 && total > k.Bytes && !needed:
-			why = ReasonSize
+		case r.Age > 0 && now.Sub(session.Changed) > r.Age:
+			why = record.ReasonAge
+		case r.Bytes > 0 && total > r.Bytes && !needed:
+			why = record.ReasonSize
 		default:
 			continue
 		}
@@ -73,7 +75,7 @@ func sessionsToGo(ctx context.Context, s Store) (over, waiting []*Session, total
 			byID[h.Session] = session
 		}
 		session.add(&h)
-		live[h.Session] = live[h.Session] || h.Opened == KindRun && h.State != StateEnded
+		live[h.Session] = live[h.Session] || h.Opened == record.KindRun && h.State != record.StateEnded
 	}
 	for id, session := range byID {
 		if live[id] {

@@ -1,6 +1,10 @@
 package journal
 
-import "strings"
+import (
+	"strings"
+
+	"wield/journal/record"
+)
 
 // A Status names the state of a run or a session, in the one word that every face shows: the page, the command
 // line and the API. An underscore is a space there.
@@ -33,8 +37,8 @@ func Statuses() []string {
 // String returns the status as a person reads it.
 func (s Status) String() string { return strings.ReplaceAll(string(s), "_", " ") }
 
-var waitStatus = map[WaitFor]Status{WaitApproval: StatusApproval, WaitClient: StatusClient,
-	WaitDrain: StatusInterrupted, WaitRetry: StatusFailed}
+var waitStatus = map[record.WaitFor]Status{record.WaitApproval: StatusApproval, record.WaitClient: StatusClient,
+	record.WaitDrain: StatusInterrupted, record.WaitRetry: StatusFailed}
 
 // endStatus are the statuses of runs that are over, by the reason of their end.
 var endStatus = map[string]Status{"limit": StatusLimit, "empty": StatusEmpty, "canceled": StatusCancelled,
@@ -42,20 +46,20 @@ var endStatus = map[string]Status{"limit": StatusLimit, "empty": StatusEmpty, "c
 
 // StatusOf returns the status of a run in a state. last is the last record of it that is a Wait or an End;
 // any other, or nil, tells nothing.
-func StatusOf(state State, last *Record) Status {
+func StatusOf(state record.State, last *record.Record) Status {
 	switch {
-	case state == StateOpen:
+	case state == record.StateOpen:
 		return StatusRunning
-	case state == StateWaiting && last != nil && last.Wait != nil:
+	case state == record.StateWaiting && last != nil && last.Wait != nil:
 		if s, ok := waitStatus[last.Wait.For]; ok {
 			return s
 		}
-	case state == StateEnded && last != nil && last.End != nil:
+	case state == record.StateEnded && last != nil && last.End != nil:
 		if s, ok := endStatus[last.End.Reason]; ok {
 			return s
 		}
 	}
-	if state == StateWaiting {
+	if state == record.StateWaiting {
 		return StatusInterrupted
 	}
 	return StatusDone

@@ -9,6 +9,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"wield/journal/record"
 )
 
 // A Store keeps entries. Several goroutines may use one at once, and several processes may have one open that
@@ -17,8 +19,8 @@ type Store interface {
 	// Append adds records to a stream whose last entry has the number after, 0 for a new stream, and returns
 	// the position of the last one. All of them are added or none. A stream that is longer or shorter fails
 	// with ErrConflict, a second start or result of one call with ErrDuplicate, what is no record with
-	// ErrRecord.
-	Append(ctx context.Context, stream string, after int64, records ...Record) (int64, error)
+	// record.ErrInvalid.
+	Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error)
 
 	// Read yields the entries that q asks for and ends. An error comes last.
 	Read(ctx context.Context, q Query) iter.Seq2[Entry, error]
@@ -31,7 +33,7 @@ type Store interface {
 	Heads(ctx context.Context, q HeadQuery) iter.Seq2[Head, error]
 
 	// Claim makes owner the one who drives a stream for the given time. An owner that has the lease gets more
-	// time. Another one fails with ErrHeld until the time is over; then it adds a KindClaimed record, so that
+	// time. Another one fails with ErrHeld until the time is over; then it adds a record.Claimed, so that
 	// what the owner before it appends fails with ErrConflict. There is no waiting. An owner's name must be
 	// nobody else's: see NewID.
 	Claim(ctx context.Context, stream, owner string, ttl time.Duration) (Lease, error)
@@ -42,20 +44,18 @@ type Store interface {
 	// Delete removes the words of all streams of a session. What stays are the hashes of its entries and a
 	// record of their positions. It fails with ErrHeld while a run of the session is driven, and with
 	// ErrNotFound.
-	Delete(ctx context.Context, session string, why DeleteReason) error
+	Delete(ctx context.Context, session string, why record.DeleteReason) error
 
 	// Close ends the store. What was appended is on the disk.
 	Close() error
 }
 
-// Failures of a store.
+// Failures of a store. record.ErrVersion and record.ErrInvalid are others.
 var (
 	ErrConflict  = errors.New("journal: the stream was changed by another")
 	ErrDuplicate = errors.New("journal: the call has such a record already")
 	ErrHeld      = errors.New("journal: another process holds the lease")
 	ErrNotFound  = errors.New("journal: there is no such stream or session")
-	ErrRecord    = errors.New("journal: not a record")
-	ErrVersion   = errors.New("journal: made by a newer wield")
 	ErrCorrupt   = errors.New("journal: the store is damaged")
 	ErrFull      = errors.New("journal: no room is left")
 	ErrReadOnly  = errors.New("journal: the store cannot be written")
@@ -67,8 +67,8 @@ var (
 
 // IsFailure reports whether an error is of a journal, and not of what uses it.
 func IsFailure(err error) bool {
-	return slices.ContainsFunc([]error{ErrConflict, ErrDuplicate, ErrHeld, ErrNotFound, ErrRecord, ErrVersion,
-		ErrCorrupt, ErrFull, ErrReadOnly, ErrDisk, ErrLocked, ErrLost, ErrClosed},
+	return slices.ContainsFunc([]error{ErrConflict, ErrDuplicate, ErrHeld, ErrNotFound, record.ErrInvalid,
+		record.ErrVersion, ErrCorrupt, ErrFull, ErrReadOnly, ErrDisk, ErrLocked, ErrLost, ErrClosed},
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 
@@ -112,13 +112,13 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
 // An Entry is a record in its place.
 type Entry struct {
-	Position int64     `json:"position"` // among all entries of the store, from 1
-	Stream   string    `json:"stream"`
-	Seq      int64     `json:"seq"` // within the stream, from 1
-	Session  string    `json:"session,omitempty"`
-	At       time.Time `json:"at"` // as the clock stood; the order is that of Position
-	Record   Record    `json:"record"`
-	Seal     Seal      `json:"seal"`
+	Position int64         `json:"position"` // among all entries of the store, from 1
+	Stream   string        `json:"stream"`
+	Seq      int64         `json:"seq"` // within the stream, from 1
+	Session  string        `json:"session,omitempty"`
+	At       time.Time     `json:"at"` // as the clock stood; the order is that of Position
+	Record   record.Record `json:"record"`
+	Seal     Seal          `json:"seal"`
 
 	// Body is the JSON form of the record, as it is stored. It is empty when the entry was deleted: then only
 	// Position and Seal are known.
@@ -130,37 +130,37 @@ func (e *Entry) Deleted() bool { return len(e.Body) == 0 }
 
 // A Query says which entries are wanted. The zero value wants all of them.
 type Query struct {
-	Stream  string // only of this stream
-	Session string // only of this session
-	Kinds   []Kind // only of these kinds
-	After   int64  // only behind this position
-	Seq     int64  // only behind this number, with Stream
-	Limit   int    // no more than this many; 0: all. Watch does not look at it
-	Deleted bool   // also those that were deleted
+	Stream  string        // only of this stream
+	Session string        // only of this session
+	Kinds   []record.Kind // only of these kinds
+	After   int64         // only behind this position
+	Seq     int64         // only behind this number, with Stream
+	Limit   int           // no more than this many; 0: all. Watch does not look at it
+	Deleted bool          // also those that were deleted
 }
 
 // A HeadQuery says which streams are wanted, those that changed last first. The zero value wants all of them.
 type HeadQuery struct {
 	Stream  string
 	Session string
-	Opened  Kind    // only streams that a record of this kind opened
-	States  []State // only streams in one of these
-	Before  int64   // only streams whose last entry stands before this position; 0: all
-	Limit   int     // no more than this many; 0: all
+	Opened  record.Kind    // only streams that a record of this kind opened
+	States  []record.State // only streams in one of these
+	Before  int64          // only streams whose last entry stands before this position; 0: all
+	Limit   int            // no more than this many; 0: all
 }
 
 // A Head describes a stream.
 type Head struct {
-	Stream  string    `json:"stream"`
-	Session string    `json:"session,omitempty"`
-	Opened  Kind      `json:"opened"` // kind of its first record
-	State   State     `json:"state"`
-	Seq     int64     `json:"seq"`   // number of its last entry
-	First   int64     `json:"first"` // position of its first entry
-	Last    int64     `json:"last"`  // position of its last entry
-	Bytes   int64     `json:"bytes"` // of its records
-	Begun   time.Time `json:"begun"`
-	Changed time.Time `json:"changed"`
+	Stream  string       `json:"stream"`
+	Session string       `json:"session,omitempty"`
+	Opened  record.Kind  `json:"opened"` // kind of its first record
+	State   record.State `json:"state"`
+	Seq     int64        `json:"seq"`   // number of its last entry
+	First   int64        `json:"first"` // position of its first entry
+	Last    int64        `json:"last"`  // position of its last entry
+	Bytes   int64        `json:"bytes"` // of its records
+	Begun   time.Time    `json:"begun"`
+	Changed time.Time    `json:"changed"`
 }
 
 // A Lease says that a stream is driven by one owner for now.
@@ -172,21 +172,10 @@ type Lease struct {
 	Until  time.Time
 }
 
-// DeleteReason says why a session was deleted.
-type DeleteReason string
-
-// The reasons.
-const (
-	ReasonAsked DeleteReason = "asked" // a person or a program asked for it
-	ReasonAge   DeleteReason = "age"   // it was older than sessions are kept
-	ReasonSize  DeleteReason = "size"  // the journal was larger than it may be
-)
-
 // Options apply to all stores. The zero value is ready.
 type Options struct {
-	// Mask takes secrets out of text before it is stored; nil: it is stored as it is. It sees the JSON of a
-	// record, and each of its strings alone where that would leave no JSON.
-	Mask func(text string) string
+	// Mask takes secrets out of records before they are stored; nil: they are stored as they are.
+	Mask record.Mask
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -19,7 +20,7 @@ type Writer struct {
 	seq  int64
 	last int64 // position
 	lost error
-	kept map[string]string // names under which calls go on elsewhere that were started again
+	kept map[string]string // names under which calls continue elsewhere that were started again
 }
 
 var _ tool.Records = (*Writer)(nil)
@@ -31,7 +32,7 @@ func NewWriter(s Store, stream string, seq int64) *Writer {
 }
 
 // Append adds records, in order of the calls.
-func (w *Writer) Append(ctx context.Context, records ...Record) error {
+func (w *Writer) Append(ctx context.Context, records ...record.Record) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.lost != nil {
@@ -68,19 +69,20 @@ func (w *Writer) Position() int64 {
 // Start notes that a call is about to run. One that was started before fails with ErrDuplicate, unless it may run again
 // and has no result.
 func (w *Writer) Start(ctx context.Context, r tool.StartRecord) error {
-	err := w.Append(ctx, Record{Kind: KindStart, Start: &r})
+	err := w.Append(ctx, record.Record{Kind: record.KindStart, Start: &r})
 	if !errors.Is(err, ErrDuplicate) {
 		return err
 	}
 	kept := ""
-	for e, readErr := range w.store.Read(ctx, Query{Stream: w.stream, Kinds: []Kind{KindResult, KindKept}}) {
+	for e, readErr := range w.store.Read(ctx, Query{Stream: w.stream,
+		Kinds: []record.Kind{record.KindResult, record.KindDetached}}) {
 		switch {
 		case readErr != nil:
 			return readErr
 		case e.Record.Result != nil && e.Record.Result.CallID == r.CallID:
 			return err
-		case e.Record.Kept != nil && e.Record.Kept.CallID == r.CallID:
-			kept = e.Record.Kept.Name
+		case e.Record.Detached != nil && e.Record.Detached.CallID == r.CallID:
+			kept = e.Record.Detached.Name
 		}
 	}
 	if kept == "" && !r.Idempotent {
@@ -92,15 +94,15 @@ func (w *Writer) Start(ctx context.Context, r tool.StartRecord) error {
 	}
 	w.kept[r.CallID] = kept
 	w.mu.Unlock()
-	return w.Append(ctx, Record{Kind: KindAgain, Again: &Again{CallID: r.CallID}})
+	return w.Append(ctx, record.Record{Kind: record.KindAgain, Again: &record.Again{CallID: r.CallID}})
 }
 
-// Keep notes under which name a call goes on elsewhere.
+// Keep notes under which name a call continues elsewhere.
 func (w *Writer) Keep(ctx context.Context, call, name string) error {
-	return w.Append(ctx, Record{Kind: KindKept, Kept: &Kept{CallID: call, Name: name}})
+	return w.Append(ctx, record.Record{Kind: record.KindDetached, Detached: &record.Detached{CallID: call, Name: name}})
 }
 
-// Kept returns the name under which a call that was started again goes on elsewhere.
+// Kept returns the name under which a call that was started again continues elsewhere.
 func (w *Writer) Kept(call string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,5 +111,5 @@ func (w *Writer) Kept(call string) string {
 
 // Finish notes the result of a call.
 func (w *Writer) Finish(ctx context.Context, r tool.FinishRecord) error {
-	return w.Append(ctx, Record{Kind: KindResult, Result: &r})
+	return w.Append(ctx, record.Record{Kind: record.KindResult, Result: &r})
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // record writes what a terminal shows in the tests to docs/.
-var record = flag.Bool("record", false, "write the recorded conversation of docs/terminal.md")
+var recordChat = flag.Bool("record", false, "write the recorded conversation of docs/terminal.md")
 
 // mendScenario is a model that only writes text.
 const mendScenario = `wield: scenario/v1
@@ -149,7 +149,7 @@ func (s *seat) answers(question, key string) {
 	s.t.Helper()
 	s.waits(question)
 	s.waits("y\u00a0yes")
-	if *record {
+	if *recordChat {
 		s.pause(2 * time.Second)
 	} else {
 		s.until("the hint that answers are taken", func(screen string) bool {
@@ -172,7 +172,7 @@ func (s *seat) types(text string) {
 	s.t.Helper()
 	for text != "" {
 		n := len(text)
-		if *record {
+		if *recordChat {
 			n = 1
 			s.pause(60 * time.Millisecond)
 		}
@@ -185,7 +185,7 @@ func (s *seat) types(text string) {
 
 // pause lets whoever watches the record keep up.
 func (s *seat) pause(d time.Duration) {
-	if *record {
+	if *recordChat {
 		time.Sleep(d)
 	}
 }
@@ -252,11 +252,11 @@ func TestChatMendsATest(t *testing.T) {
 	s.answers("return (n-1)%berths + 1", "y")
 	s.answers("go test ./...", "y")
 	s.waits("The test passes.")
-	if *record {
+	if *recordChat {
 		write(t, "terminal.svg", s.screen.SVG("wield chat: a model that only writes text mends a failing Go test"))
 	}
 	s.leaves()
-	if *record {
+	if *recordChat {
 		header, _ := json.Marshal(map[string]any{"version": 2, "width": 80, "height": 56,
 			"title": "wield chat mends a failing Go test"})
 		write(t, "terminal.cast", string(header)+"\n"+strings.Join(s.cast, "\n")+"\n")

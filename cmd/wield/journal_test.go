@@ -12,6 +12,7 @@ import (
 	"wield/chat"
 	"wield/internal/cli"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/journal/sqlite"
 	"wield/tool"
 )
@@ -27,18 +28,18 @@ func journaled(t *testing.T) (dir string, command func(args ...string) (code int
 	for _, name := range []string{"ses_1", "ses_2"} {
 		call := chat.Call{ID: "call_1", Name: "command_exec", Arguments: `{"command":"ls"}`, Complete: true}
 		if _, err := s.Append(t.Context(), "run_"+name, 0,
-			journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: name, Model: "m"}},
-			journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "Files of " + name}},
-			journal.Record{Kind: journal.KindMessage,
-				Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser,
+			record.Record{Kind: record.KindRun, Run: &record.Run{Session: name, Model: "m"}},
+			record.Record{Kind: record.KindSession, Session: &record.Session{Title: "Files of " + name}},
+			record.Record{Kind: record.KindMessage,
+				Message: &record.Message{Message: chat.Message{Role: chat.RoleUser,
 					Parts: chat.Text("list\x1b[2J them")}}},
-			journal.Record{Kind: journal.KindTurnEnd,
-				TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{call}}}},
-			journal.Record{Kind: journal.KindStart, Start: &tool.StartRecord{CallID: "call_1", Tool: "command_exec",
+			record.Record{Kind: record.KindTurnEnd,
+				TurnEnd: &record.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{call}}}},
+			record.Record{Kind: record.KindStart, Start: &tool.StartRecord{CallID: "call_1", Tool: "command_exec",
 				Arguments: json.RawMessage(call.Arguments)}},
-			journal.Record{Kind: journal.KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "command_exec",
+			record.Record{Kind: record.KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "command_exec",
 				Started: true, Result: tool.Text("a.txt")}},
-			journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "stop"}}); err != nil {
+			record.Record{Kind: record.KindEnd, End: &record.End{Reason: "stop"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,7 +100,7 @@ func TestSessions(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Position == 0 {
 			t.Fatalf("%s: %v", line, err)
 		}
-		if _, err := journal.DecodeRecord(e.Record); err != nil {
+		if _, err := record.Decode(e.Record); err != nil {
 			t.Errorf("%s: %v", line, err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"wield/agent"
 	"wield/journal"
+	"wield/journal/record"
 )
 
 // mixedStory is a run whose tools are in part its client's, and which has a question for a person on its way.
@@ -364,7 +365,7 @@ func (c *client) check(t *testing.T, w *world) error {
 	}
 	defer s.Close()
 	n := 0
-	for e, err := range s.Read(t.Context(), journal.Query{Stream: w.run, Kinds: []journal.Kind{journal.KindResult}}) {
+	for e, err := range s.Read(t.Context(), journal.Query{Stream: w.run, Kinds: []record.Kind{record.KindResult}}) {
 		if err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ import (
 	"wield/internal/runtest"
 	"wield/journal"
 	"wield/journal/journaltest"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -231,7 +232,7 @@ func (h *history) check(t *testing.T, m *team, hands []*hand) {
 	begun, succeeded := map[string]int{}, map[string]int{}
 	seen, unknown := map[string]bool{}, 0
 	var taken []time.Duration
-	for head, err := range s.Heads(t.Context(), journal.HeadQuery{Opened: journal.KindRun}) {
+	for head, err := range s.Heads(t.Context(), journal.HeadQuery{Opened: record.KindRun}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -312,9 +313,9 @@ func (h *history) takenOver(base string, entries []journal.Entry) time.Duration 
 	var first string // who has driven it first
 	for _, e := range entries {
 		switch r := &e.Record; {
-		case r.Kind == journal.KindWait, r.Kind == journal.KindEnd: // nobody drives it
+		case r.Kind == record.KindWait, r.Kind == record.KindEnd: // nobody drives it
 			return 0
-		case r.Kind != journal.KindClaimed:
+		case r.Kind != record.KindClaimed:
 		case first == "":
 			first = r.Claimed.Owner
 		case r.Claimed.Owner != first:
@@ -381,10 +382,10 @@ func (d deeds) fits(c *journal.CallProgress, key string) error {
 func (d deeds) oneFence(entries []journal.Entry) error {
 	var owner int64
 	for _, e := range entries {
-		if e.Record.Kind == journal.KindClaimed {
+		if e.Record.Kind == record.KindClaimed {
 			owner = e.Seq
 		}
-		if e.Record.Kind != journal.KindStart || e.Record.Start.Idempotent {
+		if e.Record.Kind != record.KindStart || e.Record.Start.Idempotent {
 			// one that may be repeated runs for each owner
 			continue
 		}
@@ -405,7 +406,7 @@ func oneWriter(entries []journal.Entry, writers map[int64]string) error {
 		switch by := writers[e.Position]; {
 		case by == "":
 			return fmt.Errorf("record %d (%s): nobody is known to have written it", e.Seq, e.Record.Kind)
-		case e.Record.Kind == journal.KindClaimed || owner == "": // who begins a run writes before it takes it
+		case e.Record.Kind == record.KindClaimed || owner == "": // who begins a run writes before it takes it
 			owner = by
 		case by != owner:
 			return fmt.Errorf("record %d (%s): written by %s while the run was driven by %s", e.Seq, e.Record.Kind, by,
@@ -475,13 +476,13 @@ func oneRun(entries []journal.Entry, told bool) ([]*journal.CallProgress, error)
 			failed = append(failed, fmt.Errorf("entry %d has the number %d", i+1, e.Seq))
 		}
 		switch e.Record.Kind {
-		case journal.KindEnd:
+		case record.KindEnd:
 			ends++
-		case journal.KindResult:
+		case record.KindResult:
 			if results[e.Record.Result.CallID]++; ends > 0 || results[e.Record.Result.CallID] > 1 {
 				failed = append(failed, fmt.Errorf("%s has a result behind the end, or two", e.Record.Result.CallID))
 			}
-		case journal.KindClaimed: // a lease that nobody has may be asked for
+		case record.KindClaimed: // a lease that nobody has may be asked for
 		default:
 			if ends > 0 {
 				failed = append(failed, fmt.Errorf("%s behind the end", e.Record.Kind))
@@ -555,9 +556,9 @@ func TestHistory(t *testing.T) {
 		for i, word := range strings.Fields(test.records) {
 			e := journal.Entry{Stream: "r", Seq: int64(i) + 1, Position: int64(i) + 7}
 			by, text, call := strings.Cut(word, ":")
-			e.Record = journal.Record{Kind: journal.KindClaimed}
+			e.Record = record.Record{Kind: record.KindClaimed}
 			if fence, _ := strconv.ParseInt(text, 10, 64); call {
-				e.Record = journal.Record{Kind: journal.KindStart, Start: &tool.StartRecord{CallID: fmt.Sprint(i)}}
+				e.Record = record.Record{Kind: record.KindStart, Start: &tool.StartRecord{CallID: fmt.Sprint(i)}}
 				d["r/"+fmt.Sprint(i)] = []deed{{"t", fence}}
 			}
 			writers[e.Position] = strings.ToLower(by)

@@ -23,6 +23,7 @@ import (
 	"wield/internal/runtest"
 	"wield/journal"
 	"wield/journal/postgres"
+	"wield/journal/record"
 	"wield/journal/sqlite"
 )
 
@@ -304,7 +305,7 @@ func (w *world) check(ctx context.Context) error {
 		return fmt.Errorf("the chain: %v, %v", report.Problems, err)
 	}
 	var others []*journal.CallProgress
-	for head, err := range s.Heads(ctx, journal.HeadQuery{Opened: journal.KindRun}) {
+	for head, err := range s.Heads(ctx, journal.HeadQuery{Opened: record.KindRun}) {
 		if err != nil {
 			return err
 		}
@@ -328,7 +329,7 @@ func (w *world) check(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if entries = append(entries, e); e.Record.Kind == journal.KindEnd {
+		if entries = append(entries, e); e.Record.Kind == record.KindEnd {
 			ends++
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"wield/internal/testlevel"
 	"wield/journal"
 	"wield/journal/journaltest"
+	"wield/journal/record"
 )
 
 // TestTwoServices lets two services share a journal. One of them is killed, or stands still for longer than its
@@ -119,7 +120,7 @@ func (w *world) entries(t *testing.T) (n int) {
 	}
 	defer s.Close()
 	for _, e := range journaltest.List(t, s.Read(t.Context(), journal.Query{Stream: w.run})) {
-		if e.Record.Kind != journal.KindClaimed {
+		if e.Record.Kind != record.KindClaimed {
 			n++
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"wield/internal/config"
 	"wield/journal"
 	"wield/journal/postgres"
+	"wield/journal/record"
 	"wield/journal/sqlite"
 	"wield/tool/sandbox"
 )
@@ -198,7 +199,7 @@ func (m *mortal) die(left int64) {
 }
 
 // Append is a step.
-func (m *mortal) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (position int64,
+func (m *mortal) Append(ctx context.Context, stream string, after int64, records ...record.Record) (position int64,
 	err error) {
 	var what []string
 	durable := false
@@ -214,32 +215,32 @@ func (m *mortal) Append(ctx context.Context, stream string, after int64, records
 }
 
 // describeStep names a record with what tells it from others of its kind.
-func describeStep(r *journal.Record) string {
+func describeStep(r *record.Record) string {
 	kind := string(r.Kind)
 	switch r.Kind {
-	case journal.KindStart:
+	case record.KindStart:
 		return kind + " " + r.Start.Tool
-	case journal.KindResult:
+	case record.KindResult:
 		if r.Result.Result.OK {
 			return kind + " " + r.Result.Tool
 		}
 		return kind + " " + r.Result.Tool + " " + string(r.Result.Result.ErrorType)
-	case journal.KindPolicy:
+	case record.KindPolicy:
 		return kind + " " + string(r.Policy.Decision)
-	case journal.KindTurnEnd:
+	case record.KindTurnEnd:
 		switch t := r.TurnEnd; {
 		case t.Error != nil:
 			return kind + " failed"
 		case len(t.Message.Calls) > 0:
 			return kind + " with calls"
 		}
-	case journal.KindMessage:
+	case record.KindMessage:
 		return kind + " " + string(r.Message.Role)
-	case journal.KindAnswer:
+	case record.KindAnswer:
 		return kind + " " + string(r.Answer.State)
-	case journal.KindWait:
+	case record.KindWait:
 		return kind + " " + string(r.Wait.For)
-	case journal.KindEnd:
+	case record.KindEnd:
 		return kind + " " + r.End.Reason
 	}
 	return kind

@@ -21,6 +21,7 @@ import (
 	"wield/internal/pgtest"
 	"wield/journal"
 	"wield/journal/journaltest"
+	"wield/journal/record"
 )
 
 // ip runs a command of ip(8), in a network namespace if one is named.
@@ -262,7 +263,7 @@ func (w *world) owners(t *testing.T, run string) (n int) {
 	defer s.Close()
 	seen := map[string]bool{}
 	for _, e := range journaltest.List(t, s.Read(t.Context(), journal.Query{Stream: run})) {
-		if e.Record.Kind == journal.KindClaimed {
+		if e.Record.Kind == record.KindClaimed {
 			seen[e.Record.Claimed.Owner] = true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"wield/journal"
+	"wield/journal/record"
 	"wield/journal/sqlite"
 	"wield/tool"
 )
@@ -92,8 +93,8 @@ func TestServeAgents(t *testing.T) {
 	}
 	defer store.Close()
 	n := 0
-	for h, err := range store.Heads(t.Context(), journal.HeadQuery{Opened: journal.KindRun}) {
-		if n++; err != nil || h.State != journal.StateEnded {
+	for h, err := range store.Heads(t.Context(), journal.HeadQuery{Opened: record.KindRun}) {
+		if n++; err != nil || h.State != record.StateEnded {
 			t.Errorf("run %s is %s, %v", h.Stream, h.State, err)
 		}
 	}

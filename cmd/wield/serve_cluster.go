@@ -19,6 +19,7 @@ import (
 	"wield/internal/mcpserver"
 	"wield/internal/runs"
 	"wield/journal"
+	"wield/journal/record"
 )
 
 // openCluster starts what connects workers and other services, where the configuration wants any.
@@ -121,7 +122,7 @@ type toldStore struct {
 }
 
 // Append implements journal.Store.
-func (t *toldStore) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+func (t *toldStore) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error) {
 	at, err := t.Store.Append(ctx, stream, after, records...)
 	if err == nil {
 		t.wrote()

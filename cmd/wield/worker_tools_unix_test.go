@@ -18,6 +18,7 @@ import (
 
 	"wield/journal"
 	"wield/journal/journaltest"
+	"wield/journal/record"
 )
 
 // TestWorkerTools runs tools of each kind on a worker that connects over TLS, with a certificate of the test's own
@@ -105,7 +106,7 @@ mcp: {servers: {far: {url: "FAR"}}}
 	}
 	defer store.Close()
 	results := map[string]string{}
-	ended := journal.Query{Stream: run.ID, Kinds: []journal.Kind{journal.KindResult}}
+	ended := journal.Query{Stream: run.ID, Kinds: []record.Kind{record.KindResult}}
 	for _, e := range journaltest.List(t, store.Read(t.Context(), ended)) {
 		r := e.Record.Result
 		var text string

@@ -18,6 +18,7 @@ import (
 	"wield/internal/testlevel"
 	"wield/journal"
 	"wield/journal/journaltest"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -163,7 +164,7 @@ func (w *world) resultOf(t *testing.T) *tool.FinishRecord {
 	}
 	defer s.Close()
 	for _, e := range journaltest.List(t, s.Read(t.Context(), journal.Query{Stream: w.run})) {
-		if e.Record.Kind == journal.KindResult {
+		if e.Record.Kind == record.KindResult {
 			return e.Record.Result
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -127,9 +128,9 @@ func (s *Server) tool(name string) *tool.Entry {
 }
 
 // approvalStates are the states of streams that a list of approvals can be of.
-var approvalStates = map[string][]journal.State{
-	"pending": {journal.StatePending},
-	"decided": {journal.StateDecided, journal.StateConsumed},
+var approvalStates = map[string][]record.State{
+	"pending": {record.StatePending},
+	"decided": {record.StateDecided, record.StateConsumed},
 }
 
 // listApprovals answers GET /approvals.
@@ -139,7 +140,7 @@ func (x *exchange) listApprovals() (any, error) {
 		state = "pending"
 	}
 	page := &Approvals{Items: []Approval{}}
-	q := journal.HeadQuery{Opened: journal.KindQuestion, States: approvalStates[state], Before: x.number("before", 0)}
+	q := journal.HeadQuery{Opened: record.KindQuestion, States: approvalStates[state], Before: x.number("before", 0)}
 	b := x.bound()
 	for h, err := range x.s.o.Journal.Heads(x.r.Context(), q) {
 		if err != nil {

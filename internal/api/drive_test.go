@@ -17,6 +17,7 @@ import (
 	"wield/chat"
 	"wield/internal/runs"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -204,7 +205,7 @@ func TestApproveRun(t *testing.T) {
 	if asked == nil || asked.State != tool.ApprovalPending {
 		t.Fatalf("%+v", before)
 	}
-	s.until(run.ID, journal.StateWaiting)
+	s.until(run.ID, record.StateWaiting)
 	if f := s.refused("POST", "/runs/"+run.ID+"/messages", "k-client", `{"text":"x"}`,
 		409); f.Error.Kind != KindConflict {
 		t.Errorf("%+v", f)
@@ -228,7 +229,7 @@ func TestApproveRun(t *testing.T) {
 }
 
 // until waits for a state of a run.
-func (s *service) until(run string, state journal.State) Run {
+func (s *service) until(run string, state record.State) Run {
 	s.t.Helper()
 	for {
 		var r Run
@@ -307,7 +308,7 @@ func TestCancel(t *testing.T) {
 	}
 	waiting := s.start("k-client", `{"agent":"home","input":"note c"}`)
 	s.events(waiting.ID, "", isKind("approval"))
-	s.until(waiting.ID, journal.StateWaiting)
+	s.until(waiting.ID, record.StateWaiting)
 	if status, body := s.do("POST", "/runs/"+waiting.ID+"/cancel", "k-client", ""); status != 200 {
 		t.Errorf("%d %s", status, body)
 	}
@@ -321,7 +322,7 @@ func TestResume(t *testing.T) {
 	s, _, _ := driven(t)
 	run := s.start("k-client", `{"agent":"home","input":"note d"}`)
 	s.events(run.ID, "", isKind("approval"))
-	s.until(run.ID, journal.StateWaiting)
+	s.until(run.ID, record.StateWaiting)
 	if status, body := s.do("POST", "/runs/"+run.ID+"/resume", "k-client", ""); status != 200 {
 		t.Errorf("%d %s", status, body)
 	}

@@ -12,6 +12,7 @@ import (
 	"wield/internal/mask"
 	"wield/internal/shorten"
 	"wield/journal"
+	"wield/journal/record"
 )
 
 // An Inspected is a run or an exchange in a search, with what a filter can ask about.
@@ -172,7 +173,7 @@ func (x *exchange) searchRuns(f *Filter, before time.Time) (list []Inspected, mo
 	}
 	ctx := x.r.Context()
 	looked := 0
-	for h, err := range x.s.o.Journal.Heads(ctx, journal.HeadQuery{Opened: journal.KindRun, Session: f.session()}) {
+	for h, err := range x.s.o.Journal.Heads(ctx, journal.HeadQuery{Opened: record.KindRun, Session: f.session()}) {
 		if err != nil {
 			return nil, more, err
 		}
@@ -215,8 +216,8 @@ func (f *Filter) session() string {
 }
 
 // inspected are the kinds of records that a search among runs looks at.
-var inspected = []journal.Kind{journal.KindRun, journal.KindMessage, journal.KindTurnEnd, journal.KindBounce,
-	journal.KindReject, journal.KindRepair, journal.KindWait, journal.KindEnd}
+var inspected = []record.Kind{record.KindRun, record.KindMessage, record.KindTurnEnd, record.KindBounce,
+	record.KindReject, record.KindRepair, record.KindWait, record.KindEnd}
 
 // inspectedRun returns a run as a search shows it, and its texts if they are wanted.
 func (s *Server) inspectedRun(ctx context.Context, h *journal.Head,
@@ -236,18 +237,18 @@ func (s *Server) inspectedRun(ctx context.Context, h *journal.Head,
 			i.Status = journal.StatusOf(h.State, &e.Record)
 		}
 		switch r := &e.Record; r.Kind {
-		case journal.KindRun:
+		case record.KindRun:
 			there = true
 			i.Model, i.Key = r.Run.Model, r.Run.By
 			if r.Run.Agent != "" {
 				i.Model = r.Run.Agent
 			}
-		case journal.KindMessage:
+		case record.KindMessage:
 			if r.Message.Role == "user" {
 				i.Title = titleOf(r.Message.Text())
 			}
 			texts = append(texts, r.Message.Text())
-		case journal.KindTurnEnd:
+		case record.KindTurnEnd:
 			i.Turns++
 			for _, c := range r.TurnEnd.Message.Calls {
 				i.call(c.Name, c.Dialect)
@@ -255,17 +256,17 @@ func (s *Server) inspectedRun(ctx context.Context, h *journal.Head,
 			if wanted {
 				texts = append(texts, string(r.TurnEnd.Raw), r.TurnEnd.Message.Text())
 			}
-		case journal.KindBounce:
+		case record.KindBounce:
 			i.Bounces++
-		case journal.KindReject:
+		case record.KindReject:
 			i.Rejects++
-		case journal.KindRepair:
+		case record.KindRepair:
 			i.Repairs++
-		case journal.KindWait:
-			if f := r.Wait.Error; f != nil && h.State == journal.StateWaiting {
+		case record.KindWait:
+			if f := r.Wait.Error; f != nil && h.State == record.StateWaiting {
 				i.Error = f.Kind
 			}
-		case journal.KindEnd:
+		case record.KindEnd:
 			if f := r.End.Error; f != nil {
 				i.Error = f.Kind
 			}

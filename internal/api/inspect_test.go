@@ -12,6 +12,7 @@ import (
 	"wield/chat"
 	"wield/internal/capture"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -220,36 +221,36 @@ func (s *service) inspectable() {
 	raw := `<tool_call>{"name":"write_note","arguments":{"path":"a","token":"sk-abcdefghijklmnop"}}</tool_call>`
 	call := chat.Call{ID: "call_1", Name: "write_note", Arguments: `{"path":"a","size":1}`, Complete: true,
 		Dialect: "hermes", At: 0, End: len(raw)}
-	turn := journal.Record{Kind: journal.KindTurnEnd,
-		TurnEnd: &journal.TurnEnd{Raw: journal.Text(raw),
+	turn := record.Record{Kind: record.KindTurnEnd,
+		TurnEnd: &record.TurnEnd{Raw: record.Text(raw),
 			Message: chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{call}},
 			Finish:  &chat.Finish{Reason: chat.FinishCalls}, Usage: chat.Usage{Known: true, In: 10, Out: 5}}}
 	run := runBy("cleo", "ses_i")
-	run.Run.Offered = []journal.Definition{{Name: "write_note",
+	run.Run.Offered = []record.Definition{{Name: "write_note",
 		Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)}}
 	n := s.add("run_i", 0, run, said(chat.RoleUser, "Please note the Quagga\nand more"),
-		journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},
-		journal.Record{Kind: journal.KindBounce,
+		record.Record{Kind: record.KindTurn, Turn: &record.Turn{Model: "m"}},
+		record.Record{Kind: record.KindBounce,
 			Bounce: &chat.BounceDetail{Reason: chat.ReasonMalformed, Suppressed: "bad answer", Sent: "again"}},
-		journal.Record{Kind: journal.KindRepair,
-			Repair: &journal.Repair{NoteDetail: chat.NoteDetail{Kind: "coerced", Path: "/size", Before: `"1"`,
+		record.Record{Kind: record.KindRepair,
+			Repair: &record.Repair{NoteDetail: chat.NoteDetail{Kind: "coerced", Path: "/size", Before: `"1"`,
 				After: "1"}}},
-		journal.Record{Kind: journal.KindReject,
-			Reject: &journal.Reject{RejectedDetail: chat.RejectedDetail{Reason: chat.ReasonMalformed,
+		record.Record{Kind: record.KindReject,
+			Reject: &record.Reject{RejectedDetail: chat.RejectedDetail{Reason: chat.ReasonMalformed,
 				Raw: "<tool_call>"}}},
-		journal.Record{Kind: journal.KindOverrun,
-			Overrun: &journal.Overrun{OverrunDetail: chat.OverrunDetail{At: 7, Marker: "<|im_start|>user",
+		record.Record{Kind: record.KindOverrun,
+			Overrun: &record.Overrun{OverrunDetail: chat.OverrunDetail{At: 7, Marker: "<|im_start|>user",
 				Hard: true}}},
 		turn,
-		journal.Record{Kind: journal.KindPolicy, Policy: &policy.Detail{CallID: "call_1", Decision: chat.DecisionAsk,
+		record.Record{Kind: record.KindPolicy, Policy: &policy.Detail{CallID: "call_1", Decision: chat.DecisionAsk,
 			Rule: "ask: write"}})
 	s.add("run_i", n,
-		journal.Record{Kind: journal.KindStart,
+		record.Record{Kind: record.KindStart,
 			Start: &tool.StartRecord{CallID: "call_1", Tool: "write_note", Arguments: json.RawMessage(`{"path":"b"}`),
 				At: at}},
-		journal.Record{Kind: journal.KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "write_note",
+		record.Record{Kind: record.KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "write_note",
 			Started: true, Result: tool.Result{OK: true, Data: json.RawMessage(`"done"`)}, At: at.Add(time.Second)}},
-		journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Turn: 1, Model: "m"}}, answered("It is noted."),
+		record.Record{Kind: record.KindTurn, Turn: &record.Turn{Turn: 1, Model: "m"}}, answered("It is noted."),
 		ended("answer"))
 
 	rec := &capture.Record{ID: "req_i", Time: at, Model: "talk", Path: "/v1/chat/completions", Status: 200, Bounces: 1,
@@ -438,17 +439,17 @@ func TestTimelineBounces(t *testing.T) {
 	call := `<tool_call>{"name":"nothing"}</tool_call>`
 	long := strings.Repeat("\u20ac", maxTold)
 	s.add("run_w", 0, runBy("cleo", "ses_w"), said(chat.RoleUser, "go"),
-		journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},
-		journal.Record{Kind: journal.KindBounce,
+		record.Record{Kind: record.KindTurn, Turn: &record.Turn{Model: "m"}},
+		record.Record{Kind: record.KindBounce,
 			Bounce: &chat.BounceDetail{Reason: chat.ReasonUnknownTool, Call: &chat.Call{Name: "nothing"},
 				Suppressed: call, Sent: "again"}},
-		journal.Record{Kind: journal.KindBounce,
+		record.Record{Kind: record.KindBounce,
 			Bounce: &chat.BounceDetail{Reason: chat.ReasonInvalid, Suppressed: call + long, Sent: "again!"}},
-		journal.Record{Kind: journal.KindBounce,
+		record.Record{Kind: record.KindBounce,
 			Bounce: &chat.BounceDetail{Reason: chat.ReasonConfused, Suppressed: "taken over"}},
-		journal.Record{Kind: journal.KindTurnEnd,
-			TurnEnd: &journal.TurnEnd{Before: []journal.Text{journal.Text("Let me see.\nsk-abcdefghijklmnop\n" + call),
-				journal.Text("So " + call + long)},
+		record.Record{Kind: record.KindTurnEnd,
+			TurnEnd: &record.TurnEnd{Before: []record.Text{record.Text("Let me see.\nsk-abcdefghijklmnop\n" + call),
+				record.Text("So " + call + long)},
 				Raw: "done", Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("done")}}})
 	var run Timeline
 	var whole TurnText

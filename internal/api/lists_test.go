@@ -13,6 +13,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -21,14 +22,14 @@ func TestRuns(t *testing.T) {
 	id, _ := s.filled()
 	var run Run
 	s.get("/runs/run_a", "k-client", &run)
-	if run.By != "cleo" || run.State != journal.StateWaiting || run.Waits == nil || run.Waits.Approvals[0] != id ||
+	if run.By != "cleo" || run.State != record.StateWaiting || run.Waits == nil || run.Waits.Approvals[0] != id ||
 		run.Ended != nil {
 		t.Errorf("%+v", run)
 	}
-	s.add("run_a", 5, journal.Record{Kind: journal.KindResume, Resume: &journal.Resume{}}, ended("answer"))
+	s.add("run_a", 5, record.Record{Kind: record.KindResume, Resume: &record.Resume{}}, ended("answer"))
 	run = Run{}
 	s.get("/runs/run_a", "k-admin", &run)
-	if run.State != journal.StateEnded || run.Waits != nil || run.Ended == nil || run.Ended.Reason != "answer" ||
+	if run.State != record.StateEnded || run.Waits != nil || run.Ended == nil || run.Ended.Reason != "answer" ||
 		run.Ended.Usage.In != 7 {
 		t.Errorf("%+v", run)
 	}
@@ -50,7 +51,7 @@ func TestRuns(t *testing.T) {
 	}
 	var page Records
 	s.get("/runs/run_a/records?limit=3", "k-client", &page)
-	if len(page.Items) != 3 || page.Next != "3" || page.Items[0].Kind != journal.KindRun {
+	if len(page.Items) != 3 || page.Next != "3" || page.Items[0].Kind != record.KindRun {
 		t.Errorf("%+v", page)
 	}
 	first := page.Items[2].Seq
@@ -88,18 +89,18 @@ func TestRunMeanwhile(t *testing.T) {
 	s := serve(t, options(store))
 	s.filled()
 	store.meanwhile = func() {
-		s.add("run_a", 5, journal.Record{Kind: journal.KindResume, Resume: &journal.Resume{}}, ended("answer"))
+		s.add("run_a", 5, record.Record{Kind: record.KindResume, Resume: &record.Resume{}}, ended("answer"))
 	}
 	var run Run
 	s.get("/runs/run_a", "k-admin", &run)
-	if run.State != journal.StateWaiting || run.Waits == nil || run.Ended != nil {
+	if run.State != record.StateWaiting || run.Waits == nil || run.Ended != nil {
 		t.Errorf("%+v", run)
 	}
-	s.add("run_b", 5, journal.Record{Kind: journal.KindResume, Resume: &journal.Resume{}})
+	s.add("run_b", 5, record.Record{Kind: record.KindResume, Resume: &record.Resume{}})
 	store.meanwhile = func() { s.add("run_b", 6, ended("answer")) }
 	run = Run{}
 	s.get("/runs/run_b", "k-admin", &run)
-	if run.State != journal.StateOpen || run.Ended != nil {
+	if run.State != record.StateOpen || run.Ended != nil {
 		t.Errorf("%+v", run)
 	}
 	for path, want := range map[string]int{"/sessions": 1, "/runs": 1, "/inspect": 1} {
@@ -107,7 +108,7 @@ func TestRunMeanwhile(t *testing.T) {
 		s := serve(t, options(store))
 		s.filled()
 		store.meanwhile = func() {
-			if err := store.Delete(t.Context(), "ses_run_a", journal.ReasonAsked); err != nil {
+			if err := store.Delete(t.Context(), "ses_run_a", record.ReasonAsked); err != nil {
 				t.Error(err)
 			}
 		}
@@ -201,7 +202,7 @@ func TestSessions(t *testing.T) {
 		t.Errorf("%+v", page)
 	}
 	s.add("run_a", 5,
-		journal.Record{Kind: journal.KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "write_note",
+		record.Record{Kind: record.KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "write_note",
 			Result: tool.Text("noted")}})
 	last := page.Items[2].Position
 	page = Transcript{}

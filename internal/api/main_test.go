@@ -19,6 +19,7 @@ import (
 	"wield/internal/capture"
 	"wield/internal/cluster"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/schema"
 	"wield/tool"
 )
@@ -244,7 +245,7 @@ func (s *service) refused(method, path, key, body string, status int) *Failure {
 	return f
 }
 
-func (s *service) add(stream string, after int64, records ...journal.Record) int64 {
+func (s *service) add(stream string, after int64, records ...record.Record) int64 {
 	s.t.Helper()
 	if _, err := s.store.Append(s.t.Context(), stream, after, records...); err != nil {
 		s.t.Fatal(err)
@@ -252,25 +253,25 @@ func (s *service) add(stream string, after int64, records ...journal.Record) int
 	return after + int64(len(records))
 }
 
-func runBy(by, session string) journal.Record {
-	return journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: session, Agent: "home", Model: "m",
+func runBy(by, session string) record.Record {
+	return record.Record{Kind: record.KindRun, Run: &record.Run{Session: session, Agent: "home", Model: "m",
 		By: by}}
 }
 
-func said(role chat.Role, text string) journal.Record {
-	return journal.Record{Kind: journal.KindMessage,
-		Message: &journal.Message{Message: chat.Message{Role: role, Parts: chat.Text(text)}, By: "x"}}
+func said(role chat.Role, text string) record.Record {
+	return record.Record{Kind: record.KindMessage,
+		Message: &record.Message{Message: chat.Message{Role: role, Parts: chat.Text(text)}, By: "x"}}
 }
 
-func answered(text string, calls ...chat.Call) journal.Record {
-	return journal.Record{Kind: journal.KindTurnEnd,
-		TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(text),
+func answered(text string, calls ...chat.Call) record.Record {
+	return record.Record{Kind: record.KindTurnEnd,
+		TurnEnd: &record.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(text),
 			Calls: calls}}}
 }
 
-func ended(reason string) journal.Record {
-	return journal.Record{Kind: journal.KindEnd,
-		End: &journal.End{Reason: reason, Usage: chat.Usage{Known: true, In: 7, Requests: 1}}}
+func ended(reason string) record.Record {
+	return record.Record{Kind: record.KindEnd,
+		End: &record.End{Reason: reason, Usage: chat.Usage{Known: true, In: 7, Requests: 1}}}
 }
 
 // ask puts a question and returns its id.
@@ -291,13 +292,13 @@ func (s *service) filled() (mine, others string) {
 	s.t.Helper()
 	for _, r := range []struct{ run, by string }{{"run_a", "cleo"}, {"run_b", "otto"}} {
 		n := s.add(r.run, 0, runBy(r.by, "ses_"+r.run),
-			journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "Of " + r.by}},
+			record.Record{Kind: record.KindSession, Session: &record.Session{Title: "Of " + r.by}},
 			said(chat.RoleUser, "Please note the Zebra"),
 			answered("I will", chat.Call{ID: "call_1", Name: "write_note", Arguments: `{"path":"a"}`, Complete: true}))
 		id := s.ask(r.run, `{"path":"a"}`, time.Time{})
 		s.add(r.run, n,
-			journal.Record{Kind: journal.KindWait,
-				Wait: &journal.Wait{For: journal.WaitApproval, Approvals: []string{id}}})
+			record.Record{Kind: record.KindWait,
+				Wait: &record.Wait{For: record.WaitApproval, Approvals: []string{id}}})
 		if mine == "" {
 			mine = id
 		} else {

@@ -13,6 +13,7 @@ import (
 	"wield/chat"
 	"wield/internal/shorten"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -26,7 +27,7 @@ var errAbort = http.ErrAbortHandler
 type Run struct {
 	ID      string         `json:"id"`
 	Session string         `json:"session"`
-	State   journal.State  `json:"state"`
+	State   record.State   `json:"state"`
 	Status  journal.Status `json:"status" jsonschema:"where it stands, in one word"`
 	Agent   string         `json:"agent,omitempty"`
 	Model   string         `json:"model,omitempty"`
@@ -40,11 +41,11 @@ type Run struct {
 
 // Waits says what a run waits for.
 type Waits struct {
-	For       journal.WaitFor `json:"for" jsonschema:"a decision, results of the client's calls, or somebody who resumes it"`
-	Approvals []string        `json:"approvals,omitempty" jsonschema:"ids"`
-	Calls     []string        `json:"calls,omitempty" jsonschema:"ids of calls that the client is to run"`
-	Note      string          `json:"note,omitempty"`
-	Error     *Trouble        `json:"error,omitempty" jsonschema:"what failed, where it can be tried again"`
+	For       record.WaitFor `json:"for" jsonschema:"a decision, results of the client's calls, or somebody who resumes it"`
+	Approvals []string       `json:"approvals,omitempty" jsonschema:"ids"`
+	Calls     []string       `json:"calls,omitempty" jsonschema:"ids of calls that the client is to run"`
+	Note      string         `json:"note,omitempty"`
+	Error     *Trouble       `json:"error,omitempty" jsonschema:"what failed, where it can be tried again"`
 }
 
 // Ended says how a run ended.
@@ -70,7 +71,7 @@ func troubleOf(e *chat.Error) *Trouble {
 	return &Trouble{string(e.Kind), e.Message, e.Status, e.RetryAfter.Seconds()}
 }
 
-func failureOf(f *journal.Failure) *Trouble {
+func failureOf(f *record.Failure) *Trouble {
 	if f == nil {
 		return nil
 	}
@@ -99,7 +100,7 @@ type Runs struct {
 }
 
 // told are the records that a Run is made of.
-var told = []journal.Kind{journal.KindRun, journal.KindWait, journal.KindResume, journal.KindEnd}
+var told = []record.Kind{record.KindRun, record.KindWait, record.KindResume, record.KindEnd}
 
 // look returns a run of the journal, as it was with its head: what came behind that would not fit the state.
 // ok is false where the stream is none of a run, or deleted.
@@ -117,14 +118,14 @@ func (s *Server) look(ctx context.Context, h *journal.Head) (run Run, ok bool, e
 			run.Status = journal.StatusOf(h.State, &e.Record)
 		}
 		switch r := &e.Record; r.Kind {
-		case journal.KindRun:
+		case record.KindRun:
 			ok = true
 			run.Agent, run.Model, run.Dir, run.By = r.Run.Agent, r.Run.Model, r.Run.Dir, r.Run.By
-		case journal.KindWait:
+		case record.KindWait:
 			run.Waits = &Waits{r.Wait.For, r.Wait.Approvals, r.Wait.Calls, r.Wait.Note, failureOf(r.Wait.Error)}
-		case journal.KindResume:
+		case record.KindResume:
 			run.Waits = nil
-		case journal.KindEnd:
+		case record.KindEnd:
 			run.Waits = nil
 			run.Ended = &Ended{Reason: r.End.Reason, Detail: r.End.Detail, Usage: usageOf(r.End.Usage),
 				Error: failureOf(r.End.Error)}
@@ -135,7 +136,7 @@ func (s *Server) look(ctx context.Context, h *journal.Head) (run Run, ok bool, e
 
 // head returns the run of an id, or ErrNotFound.
 func (s *Server) head(ctx context.Context, id string) (Run, error) {
-	for h, err := range s.o.Journal.Heads(ctx, journal.HeadQuery{Stream: id, Opened: journal.KindRun, Limit: 1}) {
+	for h, err := range s.o.Journal.Heads(ctx, journal.HeadQuery{Stream: id, Opened: record.KindRun, Limit: 1}) {
 		if err != nil {
 			return Run{}, err
 		}
@@ -165,7 +166,7 @@ func (s *Server) owner(ctx context.Context, run string) (by string, known bool, 
 	if known || run == "" {
 		return by, known, nil
 	}
-	for e, err := range s.o.Journal.Read(ctx, journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindRun},
+	for e, err := range s.o.Journal.Read(ctx, journal.Query{Stream: run, Kinds: []record.Kind{record.KindRun},
 		Limit: 1}) {
 		if err != nil {
 			return "", false, err
@@ -197,9 +198,9 @@ func (x *exchange) ownsRun(ctx context.Context, run string) (bool, error) {
 func (x *exchange) listRuns() (any, error) {
 	ctx := x.r.Context()
 	page := &Runs{Items: []Run{}}
-	q := journal.HeadQuery{Opened: journal.KindRun, Session: x.query("session"), Before: x.number("before", 0)}
+	q := journal.HeadQuery{Opened: record.KindRun, Session: x.query("session"), Before: x.number("before", 0)}
 	if state := x.query("state"); state != "" {
-		q.States = []journal.State{journal.State(state)}
+		q.States = []record.State{record.State(state)}
 	}
 	b := x.bound()
 	for h, err := range x.s.o.Journal.Heads(ctx, q) {
@@ -247,7 +248,7 @@ type Entry struct {
 	Seq      int64           `json:"seq" jsonschema:"within the stream"`
 	Session  string          `json:"session,omitempty"`
 	At       time.Time       `json:"at"`
-	Kind     journal.Kind    `json:"kind"`
+	Kind     record.Kind     `json:"kind"`
 	Record   json.RawMessage `json:"record,omitempty" jsonschema:"as it is stored; what it holds is named by its kind"`
 	Left     int             `json:"left,omitempty" jsonschema:"bytes of the record, which was left out as larger than asked for; /runs/{run}/records has it behind seq - 1"`
 }
@@ -311,7 +312,7 @@ func (x *exchange) follow(s *stream, largest int64, entries iter.Seq2[journal.En
 		if err != nil {
 			return err
 		}
-		if e.Record.Kind == journal.KindObject || e.Deleted() {
+		if e.Record.Kind == record.KindObject || e.Deleted() {
 			continue
 		}
 		mine, err := x.mayFollow(s.ctx, &e)
@@ -337,7 +338,7 @@ func (x *exchange) follow(s *stream, largest int64, entries iter.Seq2[journal.En
 }
 
 // approving are the records that somebody sees who decides approvals and nothing else.
-var approving = map[journal.Kind]bool{journal.KindQuestion: true, journal.KindAnswer: true, journal.KindConsumed: true}
+var approving = map[record.Kind]bool{record.KindQuestion: true, record.KindAnswer: true, record.KindConsumed: true}
 
 // mayFollow reports whether an entry is there for the caller.
 func (x *exchange) mayFollow(ctx context.Context, e *journal.Entry) (bool, error) {

@@ -10,6 +10,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -17,7 +18,7 @@ import (
 type Session struct {
 	ID      string         `json:"id"`
 	Title   string         `json:"title,omitempty"`
-	State   journal.State  `json:"state,omitempty" jsonschema:"that of its last run"`
+	State   record.State   `json:"state,omitempty" jsonschema:"that of its last run"`
 	Status  journal.Status `json:"status,omitempty" jsonschema:"where its last run stands, in one word"`
 	Runs    int            `json:"runs" jsonschema:"how many"`
 	Agent   string         `json:"agent,omitempty" jsonschema:"of its last run"`
@@ -90,7 +91,7 @@ func (x *exchange) speaksOf(ctx context.Context, s *journal.Session, words []str
 		return true, nil
 	}
 	for e, err := range x.s.o.Journal.Read(ctx,
-		journal.Query{Session: s.ID, Kinds: []journal.Kind{journal.KindMessage, journal.KindTurnEnd}}) {
+		journal.Query{Session: s.ID, Kinds: []record.Kind{record.KindMessage, record.KindTurnEnd}}) {
 		if err != nil {
 			return false, err
 		}
@@ -168,7 +169,7 @@ func (x *exchange) deleteSession() (any, error) {
 		return nil, err
 	}
 	if x.s.o.Hub == nil {
-		return nil, x.s.o.Journal.Delete(x.r.Context(), s.ID, journal.ReasonAsked)
+		return nil, x.s.o.Journal.Delete(x.r.Context(), s.ID, record.ReasonAsked)
 	}
 	return nil, x.s.o.Hub.Delete(x.r.Context(), s.ID)
 }
@@ -201,21 +202,21 @@ func (p *patient) Write(b []byte) (int, error) {
 
 // A Step is one thing of a transcript: a message, an answer with its calls, a result, a summary, or the end of a run.
 type Step struct {
-	Position  int64        `json:"position" jsonschema:"in the journal; the after of the next page"`
-	Run       string       `json:"run"`
-	At        time.Time    `json:"at"`
-	Kind      journal.Kind `json:"kind" jsonschema:"message, turn_end for an answer, result, summary, wait or end"`
-	Role      chat.Role    `json:"role,omitempty"`
-	Text      string       `json:"text,omitempty"`
-	Reasoning string       `json:"reasoning,omitempty"`
-	Calls     []Call       `json:"calls,omitempty"`
-	CallID    string       `json:"call_id,omitempty" jsonschema:"the call that a result answers"`
-	Name      string       `json:"name,omitempty" jsonschema:"the tool of a result"`
-	IsError   bool         `json:"is_error,omitempty"`
-	Images    int          `json:"images,omitempty" jsonschema:"how many images or files stand in the message"`
-	Files     []string     `json:"files,omitempty" jsonschema:"their names, as far as they have some"`
-	By        string       `json:"by,omitempty" jsonschema:"whom a message came from"`
-	Reason    string       `json:"reason,omitempty" jsonschema:"why a run ended or waits"`
+	Position  int64       `json:"position" jsonschema:"in the journal; the after of the next page"`
+	Run       string      `json:"run"`
+	At        time.Time   `json:"at"`
+	Kind      record.Kind `json:"kind" jsonschema:"message, turn_end for an answer, result, summary, wait or end"`
+	Role      chat.Role   `json:"role,omitempty"`
+	Text      string      `json:"text,omitempty"`
+	Reasoning string      `json:"reasoning,omitempty"`
+	Calls     []Call      `json:"calls,omitempty"`
+	CallID    string      `json:"call_id,omitempty" jsonschema:"the call that a result answers"`
+	Name      string      `json:"name,omitempty" jsonschema:"the tool of a result"`
+	IsError   bool        `json:"is_error,omitempty"`
+	Images    int         `json:"images,omitempty" jsonschema:"how many images or files stand in the message"`
+	Files     []string    `json:"files,omitempty" jsonschema:"their names, as far as they have some"`
+	By        string      `json:"by,omitempty" jsonschema:"whom a message came from"`
+	Reason    string      `json:"reason,omitempty" jsonschema:"why a run ended or waits"`
 }
 
 // A Call is one call of a tool as a model wrote it.
@@ -232,8 +233,8 @@ type Transcript struct {
 }
 
 // spoken are the records that make a transcript.
-var spoken = []journal.Kind{journal.KindMessage, journal.KindTurnEnd, journal.KindResult, journal.KindSummary,
-	journal.KindWait, journal.KindEnd}
+var spoken = []record.Kind{record.KindMessage, record.KindTurnEnd, record.KindResult, record.KindSummary,
+	record.KindWait, record.KindEnd}
 
 // readTranscript answers GET /sessions/{session}/transcript.
 func (x *exchange) readTranscript() (any, error) {
@@ -265,7 +266,7 @@ func (x *exchange) steps(ctx context.Context, s *journal.Session, after int64) i
 				yield(Step{}, err)
 				return
 			}
-			if e.Record.Kind == journal.KindMessage && e.Stream != first {
+			if e.Record.Kind == record.KindMessage && e.Stream != first {
 				last, ok := repeated[e.Stream]
 				if !ok {
 					if last, err = x.repeated(e.Stream); err != nil {
@@ -290,7 +291,7 @@ func firstRun(s *journal.Session) string {
 	first := int64(0)
 	id := ""
 	for _, h := range s.Streams {
-		if h.Opened == journal.KindRun && (first == 0 || h.First < first) {
+		if h.Opened == record.KindRun && (first == 0 || h.First < first) {
 			first, id = h.First, h.Stream
 		}
 	}
@@ -303,11 +304,11 @@ func firstRun(s *journal.Session) string {
 func (x *exchange) repeated(run string) (int64, error) {
 	last := int64(0)
 	for e, err := range x.s.o.Journal.Read(x.r.Context(),
-		journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindMessage, journal.KindTurn}}) {
+		journal.Query{Stream: run, Kinds: []record.Kind{record.KindMessage, record.KindTurn}}) {
 		switch {
 		case err != nil:
 			return 0, err
-		case e.Record.Kind == journal.KindTurn:
+		case e.Record.Kind == record.KindTurn:
 			return last, nil
 		case e.Record.Message.Role == chat.RoleAssistant || e.Record.Message.Role == chat.RoleTool:
 			last = e.Seq
@@ -320,24 +321,24 @@ func (x *exchange) repeated(run string) (int64, error) {
 func message(e *journal.Entry) (Step, bool) {
 	step := Step{Position: e.Position, Run: e.Stream, At: e.At, Kind: e.Record.Kind}
 	switch r := &e.Record; r.Kind {
-	case journal.KindMessage:
+	case record.KindMessage:
 		step.say(&r.Message.Message)
 		step.By = r.Message.By
-	case journal.KindTurnEnd:
+	case record.KindTurnEnd:
 		step.say(&r.TurnEnd.Message)
 		step.Role = chat.RoleAssistant
 		if f := r.TurnEnd.Error; f != nil {
 			step.Reason = f.Message
 		}
-	case journal.KindResult:
+	case record.KindResult:
 		res := r.Result.Result.Chat(&chat.Call{ID: r.Result.CallID, Name: r.Result.Tool}, tool.StylePlain)
 		m := res.Message()
 		step.say(&m)
-	case journal.KindSummary:
+	case record.KindSummary:
 		step.Text = r.Summary.Text
-	case journal.KindWait:
+	case record.KindWait:
 		step.Reason = string(r.Wait.For)
-	case journal.KindEnd:
+	case record.KindEnd:
 		step.Reason = r.End.Reason
 	default:
 		return step, false

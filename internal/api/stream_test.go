@@ -22,6 +22,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 )
 
 // An event is one of a stream.
@@ -258,7 +259,7 @@ func (e *endless) Watch(ctx context.Context, _ journal.Query) iter.Seq2[journal.
 		for n := int64(1); ctx.Err() == nil && n < 10_000; n++ {
 			e.taken.Add(1)
 			if !yield(journal.Entry{Position: n, Stream: "run_a", Seq: n,
-				Record: journal.Record{Kind: journal.KindMessage}, Body: e.body}, nil) {
+				Record: record.Record{Kind: record.KindMessage}, Body: e.body}, nil) {
 				return
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"wield/internal/capture"
 	"wield/internal/cluster"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -173,9 +174,9 @@ var known = map[reflect.Type]json.RawMessage{
 	of(Role("")):           words(string(RoleClient), string(RoleApprover), string(RoleAdmin), string(RoleWorker)),
 	of(Verdict("")):        words(string(VerdictAllow), string(VerdictEdit), string(VerdictDeny), string(VerdictStop)),
 	of(journal.Status("")): words(journal.Statuses()...),
-	of(journal.State("")):  words(string(journal.StateOpen), string(journal.StateWaiting), string(journal.StateEnded)),
-	of(journal.WaitFor("")): words(string(journal.WaitApproval), string(journal.WaitClient), string(journal.WaitDrain),
-		string(journal.WaitRetry)),
+	of(record.State("")):   words(string(record.StateOpen), string(record.StateWaiting), string(record.StateEnded)),
+	of(record.WaitFor("")): words(string(record.WaitApproval), string(record.WaitClient), string(record.WaitDrain),
+		string(record.WaitRetry)),
 	of(tool.ApprovalState("")): words(string(tool.ApprovalPending), string(tool.ApprovalApproved),
 		string(tool.ApprovalEdited), string(tool.ApprovalDenied), string(tool.ApprovalExpired),
 		string(tool.ApprovalCancelled), string(tool.ApprovalConsumed)),

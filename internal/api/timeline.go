@@ -12,6 +12,7 @@ import (
 	"wield/internal/playback"
 	"wield/internal/shorten"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -214,7 +215,7 @@ func timelineTurn(t *playback.Turn) TimelineTurn {
 // their order; what was taken over from another channel was no answer that failed.
 func bouncesOf(t *playback.Turn, most int) []TimelineBounce {
 	list := []TimelineBounce{}
-	var failed []journal.Text
+	var failed []record.Text
 	if t.End != nil {
 		failed = t.End.Before
 	}

@@ -19,8 +19,8 @@ func OpenJournal(c *config.Config, ctx context.Context, getenv func(string) stri
 	if err != nil {
 		return nil, err
 	}
-	keep := journal.Keep{Age: time.Duration(c.Journal.Keep.Age), Bytes: int64(c.Journal.Keep.Size)}
-	if keep == (journal.Keep{}) {
+	keep := journal.Retention{Age: time.Duration(c.Journal.Keep.Age), Bytes: int64(c.Journal.Keep.Size)}
+	if keep == (journal.Retention{}) {
 		return s, nil
 	}
 	if _, err := journal.Prune(ctx, s, keep); err != nil {

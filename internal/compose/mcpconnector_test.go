@@ -24,6 +24,7 @@ import (
 	"wield/internal/metrics"
 	"wield/internal/runs"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -202,9 +203,9 @@ func (c connected) over(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch e.Record.Kind {
-		case journal.KindRun:
+		case record.KindRun:
 			open[e.Stream] = true
-		case journal.KindEnd:
+		case record.KindEnd:
 			delete(open, e.Stream)
 		}
 	}

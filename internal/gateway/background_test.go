@@ -16,6 +16,7 @@ import (
 	"wield/internal/runtest"
 	"wield/journal"
 	"wield/journal/journaltest"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -23,7 +24,7 @@ import (
 func TestBackgroundCutOff(t *testing.T) {
 	g := aService(t, one(says(text("hi"))))
 	body := `{"id":"resp_x","status":"in_progress","background":true}`
-	g.responses.cache(&record{key: recordKey{"", "resp_x"}, kind: keptResponseKind, body: []byte(body),
+	g.responses.cache(&stored{key: recordKey{"", "resp_x"}, kind: keptResponseKind, body: []byte(body),
 		making: &making{Model: "m"}})
 	if code, got := direct(t.Context(), g, "GET", pathResponses+"/resp_x", ""); code != 200 || got != body {
 		t.Errorf("%d %s", code, got)
@@ -199,7 +200,7 @@ func TestBackground(t *testing.T) {
 // A slow journal takes a second for what is written.
 type slowJournal struct{ journal.Store }
 
-func (s slowJournal) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+func (s slowJournal) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error) {
 	time.Sleep(time.Second)
 	return s.Store.Append(ctx, stream, after, records...)
 }
@@ -681,7 +682,7 @@ func TestBackgroundKilled(t *testing.T) {
 				p <- "half"
 				// it dies
 				_, _ = dying.Append(t.Context(), "x", 0,
-					journal.Record{Kind: journal.KindObject, Object: &journal.Object{Session: "x", Type: "x"}})
+					record.Record{Kind: record.KindObject, Object: &record.Object{Session: "x", Type: "x"}})
 
 				o.Journal = whole
 				next := aService(t, o)

@@ -13,6 +13,7 @@ import (
 	"wield/chat"
 	"wield/internal/shorten"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/wire/jsonbody"
 	"wield/wire/responses"
 )
@@ -81,7 +82,7 @@ func (g *Gateway) newJob(k storedResponse, m chat.Model, life int) *job {
 // client relies on finding the response later.
 func (k *storedResponse) begin(ctx context.Context, body []byte, m *making) (*journal.Lease, error) {
 	ctx = context.WithoutCancel(ctx)
-	k.record = &record{key: k.key(), kind: keptResponseKind, created: k.o.Created, body: body, previous: k.req.Previous,
+	k.record = &stored{key: k.key(), kind: keptResponseKind, created: k.o.Created, body: body, previous: k.req.Previous,
 		input: k.input(), making: m}
 	if k.responses.journal == nil {
 		k.responses.cache(k.record)
@@ -114,7 +115,7 @@ func (k *storedResponse) finish(ctx context.Context, body []byte, items []json.R
 
 // making returns the job of a response, and nil if it is not made here and was not made of late. One that was left by a
 // process is taken up.
-func (x *exchange) making(r *record) (*job, *failure) {
+func (x *exchange) making(r *stored) (*job, *failure) {
 	if j := x.g.jobs.get(r.key); j != nil {
 		return j, nil
 	}
@@ -132,7 +133,7 @@ func (x *exchange) making(r *record) (*job, *failure) {
 }
 
 // adopt continues a response that its process has left unfinished. One that cannot go on is said to have failed.
-func (g *Gateway) adopt(ctx context.Context, r *record) (*job, error) {
+func (g *Gateway) adopt(ctx context.Context, r *stored) (*job, error) {
 	s := &g.responses
 	if s.journal == nil { // its job was cut off here, and nothing is left to go on with
 		return nil, journal.ErrHeld
@@ -185,7 +186,7 @@ func (orphan) Stream(context.Context, *chat.Request) iter.Seq2[chat.Event, error
 }
 
 // abandon ends a response before it is whole.
-func (x *exchange) abandon(r *record, cause error) *failure {
+func (x *exchange) abandon(r *stored, cause error) *failure {
 	j, f := x.making(r)
 	if f != nil {
 		return f
@@ -231,7 +232,7 @@ func (x *exchange) cancelResponse() *failure {
 }
 
 // showStream answers with the events of a response behind a number, and goes on until its end.
-func (x *exchange) showStream(r *record, j *job, after string) *failure {
+func (x *exchange) showStream(r *stored, j *job, after string) *failure {
 	switch {
 	case j == nil && r.unfinished():
 		return refuse(http.StatusConflict, chat.ErrBadRequest, codeElsewhere, "the response "+shorten.Quoted(r.key.id)+
@@ -394,7 +395,7 @@ func (g *Gateway) adoptJobs(ctx context.Context) error {
 
 // leftBehind returns the keys of the responses that have no end.
 func (g *Gateway) leftBehind(ctx context.Context) (left []recordKey, err error) {
-	for h, err := range g.opts.Journal.Heads(ctx, journal.HeadQuery{Opened: journal.KindObject}) {
+	for h, err := range g.opts.Journal.Heads(ctx, journal.HeadQuery{Opened: record.KindObject}) {
 		if err != nil {
 			return nil, err
 		}
@@ -406,7 +407,7 @@ func (g *Gateway) leftBehind(ctx context.Context) (left []recordKey, err error) 
 		}
 		var last keptObject
 		for e, err := range g.opts.Journal.Read(ctx,
-			journal.Query{Stream: h.Stream, Kinds: []journal.Kind{journal.KindObject}}) {
+			journal.Query{Stream: h.Stream, Kinds: []record.Kind{record.KindObject}}) {
 			if err != nil {
 				return nil, err
 			}
@@ -428,7 +429,7 @@ func (g *Gateway) adoptAll(ctx context.Context, keys []recordKey) (held []record
 		if g.jobs.get(key) != nil {
 			continue
 		}
-		_, err := g.current.Load().adopt(ctx, &record{key: key})
+		_, err := g.current.Load().adopt(ctx, &stored{key: key})
 		switch {
 		case errors.Is(err, journal.ErrHeld):
 			held = append(held, key)

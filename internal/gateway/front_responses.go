@@ -149,7 +149,7 @@ type storedResponse struct {
 	req       *responses.Request
 	o         responses.ResponseOptions
 
-	record *record // of a response that is made in the background: what is kept of it so far
+	record *stored // of a response that is made in the background: what is kept of it so far
 }
 
 // resume puts in front of the input what was said before, and in the place of references what they stand for. With
@@ -274,7 +274,7 @@ func (k *storedResponse) keep(ctx context.Context, result []byte, items []json.R
 		k.responses.add(ctx, recordKey{k.owner, k.req.Kept}, k.o.Created, slices.Concat(input, output))
 	}
 	if k.req.Store {
-		k.responses.put(ctx, &record{key: k.key(), kind: keptResponseKind, body: result, previous: k.req.Previous,
+		k.responses.put(ctx, &stored{key: k.key(), kind: keptResponseKind, body: result, previous: k.req.Previous,
 			input: input, output: output})
 	}
 }
@@ -327,7 +327,7 @@ func (r *keptResponse) Append(dst []byte) []byte {
 }
 
 // kept finds what the URL names.
-func (x *exchange) kept(kind recordKind) (*record, *failure) {
+func (x *exchange) kept(kind recordKind) (*stored, *failure) {
 	if f := x.authenticate(); f != nil {
 		return nil, f
 	}
@@ -469,13 +469,13 @@ func (x *exchange) createConversation() *failure {
 		return f
 	}
 	key := recordKey{x.holder.keyName(), newID("conv_")}
-	r := &record{key: key, kind: conversationKind, created: x.start.Unix(), metadata: metadata, input: items}
+	r := &stored{key: key, kind: conversationKind, created: x.start.Unix(), metadata: metadata, input: items}
 	x.g.responses.put(x.r.Context(), r)
 	return x.describe(r)
 }
 
 // describe answers with what describes a conversation.
-func (x *exchange) describe(r *record) *failure {
+func (x *exchange) describe(r *stored) *failure {
 	x.body(http.StatusOK, appendConversation(nil, r.key.id, r.created, r.metadata))
 	return nil
 }
@@ -526,7 +526,7 @@ func (x *exchange) changeConversation() *failure {
 }
 
 // conversationItem returns the conversation and the item of a URL below /v1/conversations/ID/items/.
-func (x *exchange) conversationItem() (*record, *responses.Item, *failure) {
+func (x *exchange) conversationItem() (*stored, *responses.Item, *failure) {
 	id, item, _ := strings.Cut(x.arg, "/items/")
 	x.arg = id
 	r, f := x.kept(conversationKind)

@@ -43,7 +43,7 @@ type job struct {
 	answer         string  // with last: its name
 	life           int     // how many processes have worked on it before
 	bytes          int     // of its request
-	begun          *record // what is kept of it until its end
+	begun          *stored // what is kept of it until its end
 
 	ctx    context.Context // of its making, which outlives every request
 	cancel context.CancelCauseFunc
@@ -306,14 +306,14 @@ func (a *jobs) get(key recordKey) *job {
 }
 
 // know has a job known by what is kept of it.
-func (a *jobs) know(j *job, r *record) {
+func (a *jobs) know(j *job, r *stored) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	j.begun = r
 }
 
 // begun returns what is kept of a response that is being made, or nil.
-func (a *jobs) begun(key recordKey) *record {
+func (a *jobs) begun(key recordKey) *stored {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if j := a.running[key]; j != nil {

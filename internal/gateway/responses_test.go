@@ -458,10 +458,10 @@ func TestResponseStoreBounds(t *testing.T) {
 			Raw: json.RawMessage(`{"id":"` + id + `","type":"message","role":"user","content":"` +
 				strings.Repeat("x", n) + `"}`)}}
 	}
-	a.cache(&record{key: recordKey{"o", "first"}, kind: keptResponseKind, input: item("i_first", 10)})
+	a.cache(&stored{key: recordKey{"o", "first"}, kind: keptResponseKind, input: item("i_first", 10)})
 	for i := range maxRecords + 10 {
 		id := fmt.Sprint("r", i)
-		a.cache(&record{key: recordKey{"o", id}, kind: keptResponseKind, previous: "first", input: item("i"+id, 10)})
+		a.cache(&stored{key: recordKey{"o", id}, kind: keptResponseKind, previous: "first", input: item("i"+id, 10)})
 		if _, missing, _ := a.chain(t.Context(), recordKey{"o", id}, ample); missing != "" {
 			t.Fatalf("after %d, %s is gone although it was just used", i, missing)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/wire/responses"
 )
 
@@ -44,8 +45,8 @@ const (
 	conversationKind recordKind = "conversation"
 )
 
-// A record is a response or a conversation that is kept. Records are never changed, only replaced.
-type record struct {
+// A stored response or conversation is never changed, only replaced.
+type stored struct {
 	key      recordKey
 	kind     recordKind
 	body     []byte           // a response's
@@ -68,11 +69,11 @@ type making struct {
 }
 
 // unfinished reports whether a response is being made, or was when its process ended.
-func (r *record) unfinished() bool { return r.making != nil }
+func (r *stored) unfinished() bool { return r.making != nil }
 
 // A storedItem locates an item.
 type storedItem struct {
-	record *record
+	record *stored
 	item   *responses.Item
 }
 
@@ -103,7 +104,7 @@ type keptObject struct {
 }
 
 // object returns a record as the first of its stream.
-func (r *record) object() keptObject {
+func (r *stored) object() keptObject {
 	return keptObject{Owner: r.key.owner, ID: r.key.id, Kind: r.kind, Created: r.created, Previous: r.previous,
 		Body: r.body, Metadata: r.metadata, Input: rawOf(r.input), Output: rawOf(r.output), Making: r.making}
 }
@@ -116,7 +117,7 @@ func (k recordKey) stream() string {
 }
 
 // get returns a record, or nil. What was deleted by another program is gone, and what it added is there.
-func (s *responseStore) get(ctx context.Context, key recordKey) (*record, error) {
+func (s *responseStore) get(ctx context.Context, key recordKey) (*stored, error) {
 	r := s.cached(key)
 	if s.journal == nil || key.id == "" {
 		return r, nil
@@ -143,8 +144,8 @@ func (s *responseStore) get(ctx context.Context, key recordKey) (*record, error)
 }
 
 // load reads a record from the journal.
-func (s *responseStore) load(ctx context.Context, key recordKey) (*record, error) {
-	var r *record
+func (s *responseStore) load(ctx context.Context, key recordKey) (*stored, error) {
+	var r *stored
 	last := int64(0)
 	for e, err := range s.journal.Read(ctx, journal.Query{Stream: key.stream()}) {
 		if err != nil {
@@ -157,7 +158,7 @@ func (s *responseStore) load(ctx context.Context, key recordKey) (*record, error
 			continue
 		}
 		if r == nil {
-			r = &record{key: key, kind: o.Kind, created: o.Created, previous: o.Previous}
+			r = &stored{key: key, kind: o.Kind, created: o.Created, previous: o.Previous}
 		}
 		r.making = o.Making
 		if len(o.Body) > 0 {
@@ -191,7 +192,7 @@ func rawOf(items []responses.Item) []json.RawMessage {
 }
 
 // write adds an object to the stream of a record, which has as many as the record says, and returns their new number.
-func (s *responseStore) write(ctx context.Context, r *record, o keptObject) (int64, error) {
+func (s *responseStore) write(ctx context.Context, r *stored, o keptObject) (int64, error) {
 	var data bytes.Buffer
 	e := json.NewEncoder(&data)
 	e.SetEscapeHTML(false)
@@ -199,13 +200,13 @@ func (s *responseStore) write(ctx context.Context, r *record, o keptObject) (int
 		return 0, err
 	}
 	name := r.key.stream()
-	_, err := s.journal.Append(context.WithoutCancel(ctx), name, r.seq, journal.Record{Kind: journal.KindObject,
-		Object: &journal.Object{Session: name, Type: objectKept, Data: bytes.TrimSpace(data.Bytes())}})
+	_, err := s.journal.Append(context.WithoutCancel(ctx), name, r.seq, record.Record{Kind: record.KindObject,
+		Object: &record.Object{Session: name, Type: objectKept, Data: bytes.TrimSpace(data.Bytes())}})
 	return r.seq + 1, err
 }
 
 // put keeps a new record. Where the journal cannot take it, it is kept in memory all the same.
-func (s *responseStore) put(ctx context.Context, r *record) {
+func (s *responseStore) put(ctx context.Context, r *stored) {
 	if s.journal != nil {
 		seq, err := s.write(ctx, r, r.object())
 		if err != nil {
@@ -219,7 +220,7 @@ func (s *responseStore) put(ctx context.Context, r *record) {
 }
 
 // revise makes of a conversation what the next object of it says. The items are those that the object adds.
-func (r *record) revise(o *keptObject, items []responses.Item) {
+func (r *stored) revise(o *keptObject, items []responses.Item) {
 	if len(o.Metadata) > 0 {
 		r.metadata = o.Metadata
 	}
@@ -236,11 +237,11 @@ func (s *responseStore) add(ctx context.Context, key recordKey, created int64, i
 
 // revise changes a conversation, which is made if it is not known, and returns it.
 func (s *responseStore) revise(ctx context.Context, key recordKey, created int64, o keptObject,
-	items []responses.Item) *record {
+	items []responses.Item) *stored {
 	o.Owner, o.ID, o.Kind = key.owner, key.id, conversationKind
 	for s.journal != nil {
 		old, err := s.get(ctx, key)
-		next := &record{key: key, kind: conversationKind, created: created}
+		next := &stored{key: key, kind: conversationKind, created: created}
 		if old != nil && old.kind == conversationKind {
 			*next = *old
 		}
@@ -265,7 +266,7 @@ func (s *responseStore) revise(ctx context.Context, key recordKey, created int64
 }
 
 // update puts a record in the place of what is kept of it. Its input stands in the journal already.
-func (s *responseStore) update(ctx context.Context, r *record) {
+func (s *responseStore) update(ctx context.Context, r *stored) {
 	if s.journal != nil && r.seq > 0 {
 		seq, err := s.write(ctx, r, keptObject{Owner: r.key.owner, ID: r.key.id, Kind: r.kind, Body: r.body,
 			Output: rawOf(r.output), Making: r.making})
@@ -286,7 +287,7 @@ var errUnfinished = errors.New("the response is still being made")
 // has no end. All of it is to have room.
 func (s *responseStore) chain(ctx context.Context, key recordKey, left *room) (items []responses.Item, missing string,
 	err error) {
-	var links []*record
+	var links []*stored
 	for ; key.id != ""; key.id = links[len(links)-1].previous {
 		r, err := s.get(ctx, key)
 		if err != nil || r == nil || r.kind != keptResponseKind {
@@ -336,7 +337,7 @@ func (s *responseStore) remove(ctx context.Context, key recordKey) error {
 	if s.journal == nil {
 		return nil
 	}
-	if err := s.journal.Delete(ctx, key.stream(), journal.ReasonAsked); err != nil &&
+	if err := s.journal.Delete(ctx, key.stream(), record.ReasonAsked); err != nil &&
 		!errors.Is(err, journal.ErrNotFound) {
 		return err
 	}
@@ -344,20 +345,20 @@ func (s *responseStore) remove(ctx context.Context, key recordKey) error {
 }
 
 // cached returns a record that is in memory, or nil.
-func (s *responseStore) cached(key recordKey) *record {
+func (s *responseStore) cached(key recordKey) *stored {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.use(key)
 }
 
 // use finds a record and makes it the one that was used last.
-func (s *responseStore) use(key recordKey) *record {
+func (s *responseStore) use(key recordKey) *stored {
 	e := s.byKey[key]
 	if e == nil {
 		return nil
 	}
 	s.order.MoveToFront(e)
-	return e.Value.(*record)
+	return e.Value.(*stored)
 }
 
 // cachedItem returns an item that is in memory by its id.
@@ -375,17 +376,17 @@ func (s *responseStore) cachedItem(key recordKey) (responses.Item, bool) {
 
 // cache keeps a record in memory in the place of one with its key, and forgets those that were not used for the longest
 // time if there are too many.
-func (s *responseStore) cache(r *record) {
+func (s *responseStore) cache(r *stored) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keep(r)
 }
 
 // reviseCached changes a conversation in memory, which is made if it is not known, and returns it.
-func (s *responseStore) reviseCached(key recordKey, created int64, o *keptObject, items []responses.Item) *record {
+func (s *responseStore) reviseCached(key recordKey, created int64, o *keptObject, items []responses.Item) *stored {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := &record{key: key, kind: conversationKind, created: created}
+	r := &stored{key: key, kind: conversationKind, created: created}
 	if old := s.use(key); old != nil && old.kind == conversationKind {
 		r.created, r.metadata, r.input = old.created, old.metadata, old.input
 	}
@@ -394,7 +395,7 @@ func (s *responseStore) reviseCached(key recordKey, created int64, o *keptObject
 	return r
 }
 
-func (s *responseStore) keep(r *record) {
+func (s *responseStore) keep(r *stored) {
 	s.drop(s.byKey[r.key])
 	if s.byKey == nil {
 		s.byKey = make(map[recordKey]*list.Element)
@@ -425,7 +426,7 @@ func (s *responseStore) drop(e *list.Element) {
 	if e == nil {
 		return
 	}
-	r := s.order.Remove(e).(*record)
+	r := s.order.Remove(e).(*stored)
 	delete(s.byKey, r.key)
 	s.bytes -= r.bytes
 	for _, items := range [][]responses.Item{r.input, r.output} {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wield/journal"
+	"wield/journal/record"
 )
 
 // serving starts a service.
@@ -84,7 +85,7 @@ func TestTwoServices(t *testing.T) {
 // A lost journal cannot be reached any more.
 type lost struct{ journal.Store }
 
-func (lost) Append(context.Context, string, int64, ...journal.Record) (int64, error) {
+func (lost) Append(context.Context, string, int64, ...record.Record) (int64, error) {
 	return 0, errors.New("gone")
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -51,27 +52,27 @@ func (l *log) open(ctx context.Context) error {
 	c := chat.Call{ID: l.call.callID, Name: l.call.by.name, Arguments: l.call.arguments, Complete: true}
 	said := chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{c}}
 	return l.writer.Append(ctx,
-		journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: l.session, Agent: agentName, By: l.by}},
-		journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "calls of MCP servers in " +
+		record.Record{Kind: record.KindRun, Run: &record.Run{Session: l.session, Agent: agentName, By: l.by}},
+		record.Record{Kind: record.KindSession, Session: &record.Session{Title: "calls of MCP servers in " +
 			"requests"}},
-		journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: said}})
+		record.Record{Kind: record.KindMessage, Message: &record.Message{Message: said}})
 }
 
 // wait records that the call waits for an approval.
 func (l *log) wait(ctx context.Context, approval string) error {
-	return l.writer.Append(ctx, journal.Record{Kind: journal.KindWait,
-		Wait: &journal.Wait{For: journal.WaitApproval, Approvals: []string{approval}}})
+	return l.writer.Append(ctx, record.Record{Kind: record.KindWait,
+		Wait: &record.Wait{For: record.WaitApproval, Approvals: []string{approval}}})
 }
 
 // resume records that the call goes on.
 func (l *log) resume(ctx context.Context) error {
-	return l.writer.Append(ctx, journal.Record{Kind: journal.KindResume, Resume: &journal.Resume{}})
+	return l.writer.Append(ctx, record.Record{Kind: record.KindResume, Resume: &record.Resume{}})
 }
 
 // end records that the call is over.
 func (l *log) end(ctx context.Context) {
 	if l != nil {
-		end := journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "stop"}}
+		end := record.Record{Kind: record.KindEnd, End: &record.End{Reason: "stop"}}
 		_ = l.writer.Append(context.WithoutCancel(ctx), end) // the result is recorded
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"wield/journal"
 	"wield/journal/journaltest"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -150,8 +151,8 @@ func TestFirstAnswer(t *testing.T) {
 					t.Error("the client still asks")
 				}
 				journaltest.Whole(t, store)
-				for h, err := range store.Heads(t.Context(), journal.HeadQuery{Opened: journal.KindRun}) {
-					if err != nil || h.State != journal.StateEnded {
+				for h, err := range store.Heads(t.Context(), journal.HeadQuery{Opened: record.KindRun}) {
+					if err != nil || h.State != record.StateEnded {
 						t.Errorf("the run is %s, %v", h.State, err)
 					}
 				}
@@ -208,9 +209,9 @@ func until(t *testing.T, ok func() bool) {
 // lateQuestions is a journal that takes so long to keep a question that the call has become a task before.
 type lateQuestions struct{ journal.Store }
 
-func (s lateQuestions) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64,
+func (s lateQuestions) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64,
 	error) {
-	if records[0].Kind == journal.KindQuestion {
+	if records[0].Kind == record.KindQuestion {
 		time.Sleep(2 * later)
 	}
 	return s.Store.Append(ctx, stream, after, records...)
@@ -275,8 +276,8 @@ func TestApprovalElsewhere(t *testing.T) {
 
 	run := journal.NewWriter(store, "run_1", 0)
 	if err := run.Append(t.Context(),
-		journal.Record{Kind: journal.KindRun,
-			Run: &journal.RunRecord{Session: "ses_1", Agent: "helper", By: "ada"}}); err != nil {
+		record.Record{Kind: record.KindRun,
+			Run: &record.Run{Session: "ses_1", Agent: "helper", By: "ada"}}); err != nil {
 		t.Fatal(err)
 	}
 	agents := journal.Approvals{Store: store, Session: "ses_1", Run: "run_1"}

@@ -19,6 +19,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/mcp"
 )
@@ -37,7 +38,7 @@ func taskClient(t *testing.T, url string, store journal.Store) *tool.Runner {
 		t.Fatal(err)
 	}
 	w := journal.NewWriter(store, "run_client", 0)
-	run := journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_client"}}
+	run := record.Record{Kind: record.KindRun, Run: &record.Run{Session: "ses_client"}}
 	if err := w.Append(t.Context(), run); errors.Is(err, journal.ErrConflict) { // it takes over from an earlier one
 		lease, err := store.Claim(t.Context(), "run_client", journal.NewID("own"), time.Minute)
 		if err != nil {
@@ -116,7 +117,7 @@ func TestTaskClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range calls {
-		if c.Kept == "" && c.Tool != "far__greet" { // which is quick, and may be a task or not
+		if c.Detached == "" && c.Tool != "far__greet" { // which is quick, and may be a task or not
 			t.Errorf("%s: the journal has no task", c.Tool)
 		}
 	}
@@ -159,8 +160,8 @@ func kept(t *testing.T, store journal.Store) (list []string) {
 		t.Fatal(err)
 	}
 	for _, c := range calls {
-		if c.Kept != "" {
-			list = append(list, c.Kept)
+		if c.Detached != "" {
+			list = append(list, c.Detached)
 		}
 	}
 	return list

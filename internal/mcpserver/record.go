@@ -11,6 +11,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -52,11 +53,11 @@ func (s *Server) record(ctx context.Context, state string) (*log, error) {
 	session := s.logged
 	s.mu.Unlock()
 	w := journal.NewWriter(s.o.Journal, journal.NewID("run"), 0)
-	run := &journal.RunRecord{Session: session, Agent: agentName, By: s.o.By}
-	records := []journal.Record{{Kind: journal.KindRun, Run: run}}
+	run := &record.Run{Session: session, Agent: agentName, By: s.o.By}
+	records := []record.Record{{Kind: record.KindRun, Run: run}}
 	if first {
-		note := &journal.SessionNote{Title: "calls by MCP"}
-		records = append(records, journal.Record{Kind: journal.KindSession, Session: note})
+		note := &record.Session{Title: "calls by MCP"}
+		records = append(records, record.Record{Kind: record.KindSession, Session: note})
 	}
 	if err := w.Append(ctx, records...); err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func (s *Server) reopen(ctx context.Context, approval string) (*log, error) {
 func (l *log) wait(ctx context.Context, approval string) {
 	if l != nil {
 		l.waits = true
-		l.note(ctx, journal.Record{Kind: journal.KindWait, Wait: &journal.Wait{For: journal.WaitApproval,
+		l.note(ctx, record.Record{Kind: record.KindWait, Wait: &record.Wait{For: record.WaitApproval,
 			Approvals: []string{approval}}})
 	}
 }
@@ -104,7 +105,7 @@ func (l *log) resume(ctx context.Context) error {
 		return nil
 	}
 	l.waits = false
-	return l.writer.Append(ctx, journal.Record{Kind: journal.KindResume, Resume: &journal.Resume{}})
+	return l.writer.Append(ctx, record.Record{Kind: record.KindResume, Resume: &record.Resume{}})
 }
 
 // id returns the id of the run.
@@ -124,7 +125,7 @@ func (l *log) records() tool.Records {
 }
 
 // note records something beside. That it cannot be is found when the result is recorded.
-func (l *log) note(ctx context.Context, r journal.Record) {
+func (l *log) note(ctx context.Context, r record.Record) {
 	if l != nil {
 		_ = l.writer.Append(ctx, r)
 	}
@@ -135,11 +136,11 @@ func (l *log) end(ctx context.Context, reason string, err error) {
 	if l == nil || l.waits {
 		return
 	}
-	end := &journal.End{Reason: reason}
+	end := &record.End{Reason: reason}
 	if err != nil {
-		end.Error = &journal.Failure{Message: err.Error()}
+		end.Error = &record.Failure{Message: err.Error()}
 	}
-	_ = l.writer.Append(context.WithoutCancel(ctx), journal.Record{Kind: journal.KindEnd, End: end})
+	_ = l.writer.Append(context.WithoutCancel(ctx), record.Record{Kind: record.KindEnd, End: end})
 }
 
 // hold makes the process with a name the one that carries out a call which may become a task, and records the call.
@@ -155,7 +156,7 @@ func (l *log) hold(ctx context.Context, owner string, call *chat.Call) error {
 		return nil // it is recorded
 	}
 	said := chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{*call}}
-	return l.writer.Append(ctx, journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: said}})
+	return l.writer.Append(ctx, record.Record{Kind: record.KindMessage, Message: &record.Message{Message: said}})
 }
 
 // claim takes the lease of a run.
@@ -183,11 +184,11 @@ func (l *log) release() {
 // A recorded holds what the journal knows of a call that may have become a task.
 type recorded struct {
 	began, ended time.Time
-	run          *journal.RunRecord
+	run          *record.Run
 	call         *chat.Call
 	last         *journal.CallProgress // of the call, as often as it was made; nil: it has not begun
 	waits        bool                  // for an approval
-	end          *journal.End
+	end          *record.End
 	seq          int64 // of the last entry
 }
 
@@ -197,17 +198,17 @@ func read(ctx context.Context, store journal.Store, id string) (r recorded, err 
 		for e, err := range store.Read(ctx, journal.Query{Stream: id}) {
 			r.seq = e.Seq
 			switch rec := &e.Record; rec.Kind {
-			case journal.KindRun:
+			case record.KindRun:
 				r.run, r.began = rec.Run, e.At
-			case journal.KindWait:
+			case record.KindWait:
 				r.waits = true
-			case journal.KindResume:
+			case record.KindResume:
 				r.waits = false
-			case journal.KindMessage:
+			case record.KindMessage:
 				if len(rec.Message.Calls) == 1 {
 					r.call = &rec.Message.Calls[0]
 				}
-			case journal.KindEnd:
+			case record.KindEnd:
 				r.end, r.ended = rec.End, e.At
 			}
 			if !yield(e, err) {
@@ -261,7 +262,7 @@ func (s *Server) recall(ctx context.Context, id string, meta sdk.Meta) (*task, e
 		r.last.Result = &unknown
 	}
 	if r.last != nil && r.last.Result != nil {
-		r.end, r.ended = &journal.End{Reason: endStop}, time.Now()
+		r.end, r.ended = &record.End{Reason: endStop}, time.Now()
 		t.log.end(ctx, endStop, nil)
 		_ = s.o.Journal.Release(context.WithoutCancel(ctx), t.log.lease) // it ends by itself
 		t.recorded(&r)

@@ -19,6 +19,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/mcp"
 	"wield/tool/policy"
@@ -256,7 +257,7 @@ func (s *Server) attempt(
 		}
 		switch e.Kind {
 		case chat.KindPolicy:
-			log.note(ctx, journal.Record{Kind: journal.KindPolicy, Policy: e.Detail.(*policy.Detail)})
+			log.note(ctx, record.Record{Kind: record.KindPolicy, Policy: e.Detail.(*policy.Detail)})
 		case chat.KindProgress:
 			p := e.Detail.(*tool.ProgressDetail)
 			if progress != nil && progress(p) {

@@ -22,6 +22,7 @@ import (
 
 	"wield/journal"
 	"wield/journal/journaltest"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/mcp"
 )
@@ -397,7 +398,7 @@ type killedStore struct {
 
 var errKilled = errors.New("killed")
 
-func (s *killedStore) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64,
+func (s *killedStore) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64,
 	error) {
 	if s.dead.Load() {
 		return 0, errKilled

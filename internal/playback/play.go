@@ -12,6 +12,7 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -201,7 +202,7 @@ func reasons(list []*chat.BounceDetail) string {
 	return strings.Join(b, ", ")
 }
 
-func repairs(list []*journal.Repair) string {
+func repairs(list []*record.Repair) string {
 	var b []string
 	for _, d := range list {
 		b = append(b, string(d.Kind))

@@ -21,12 +21,13 @@ import (
 	"wield/internal/script"
 	"wield/internal/trace"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
 // record plays a scenario of the catalogue as a run, with tools that give what the scenario's client gives, and
 // returns the journal.
-func record(t *testing.T, name string, mode bridge.Mode) (*journal.Memory, string) {
+func recordRun(t *testing.T, name string, mode bridge.Mode) (*journal.Memory, string) {
 	t.Helper()
 	live, err := script.FromCatalogue(script.Catalogue(""), name, nil)
 	if err != nil {
@@ -105,7 +106,7 @@ var played = []struct {
 func TestPlay(t *testing.T) {
 	for _, test := range played {
 		t.Run(test.scenario+"/"+string(test.mode), func(t *testing.T) {
-			store, id := record(t, test.scenario, test.mode)
+			store, id := recordRun(t, test.scenario, test.mode)
 			r := load(t, store, id)
 			for _, split := range []playback.Split{{}, {Size: 1}, {Size: 3}, {Size: -1, Seed: 7}} {
 				p := playback.Player{Model: bridge.New(r.Model(split), bridge.Options{Mode: test.mode})}
@@ -120,10 +121,10 @@ func TestPlay(t *testing.T) {
 
 // TestDifferences plays a run with what reads or says something else.
 func TestDifferences(t *testing.T) {
-	store, id := record(t, "readPackage", bridge.ModeText)
+	store, id := recordRun(t, "readPackage", bridge.ModeText)
 	r := load(t, store, id)
 	t.Run("the model says something else", func(t *testing.T) {
-		other, otherID := record(t, "missingFile", bridge.ModeText)
+		other, otherID := recordRun(t, "missingFile", bridge.ModeText)
 		p := playback.Player{Model: bridge.New(load(t, other, otherID).Model(playback.Split{}),
 			bridge.Options{Mode: bridge.ModeText})}
 		d, err := p.Play(t.Context(), r)
@@ -153,7 +154,7 @@ func TestDifferences(t *testing.T) {
 
 // TestNoToolRuns: a tool gives what it gave then, and a call that was not made then gets an error.
 func TestNoToolRuns(t *testing.T) {
-	store, id := record(t, "calculator", bridge.ModeNative)
+	store, id := recordRun(t, "calculator", bridge.ModeNative)
 	r := load(t, store, id)
 	r.Turns[0].Calls[0].Result.Result = tool.Text("not what a calculator says")
 	m := &asking{next: r.Model(playback.Split{})}
@@ -201,7 +202,7 @@ func (m *asking) results() []string {
 func TestScenario(t *testing.T) {
 	for _, test := range played {
 		t.Run(test.scenario+"/"+string(test.mode), func(t *testing.T) {
-			store, id := record(t, test.scenario, test.mode)
+			store, id := recordRun(t, test.scenario, test.mode)
 			was := load(t, store, id)
 			s := scenarioOf(t, was)
 			mode := bridge.ModeText
@@ -267,9 +268,9 @@ func TestScenarioText(t *testing.T) {
 				rapid.SampledFrom([]rune("${}'\"\\\n\t :#-|>!&*%@`\u2028\u0085\u0000\u007f\ufeff<éa")))).Draw(t, "text")
 		user := rapid.String().Draw(t, "user")
 		r := &playback.Recording{Turns: []*playback.Turn{{
-			Said: []journal.Message{{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text(user)}}},
-			End: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(text)},
-				Raw: journal.Text(text)},
+			Said: []record.Message{{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text(user)}}},
+			End: &record.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(text)},
+				Raw: record.Text(text)},
 		}}}
 		s := scenarioOf(t, r)
 		if s.Client.User[0] != user {
@@ -293,7 +294,7 @@ func TestScenarioText(t *testing.T) {
 
 // TestRead reads what was exported, and what is broken.
 func TestRead(t *testing.T) {
-	store, id := record(t, "tutorials", bridge.ModeText)
+	store, id := recordRun(t, "tutorials", bridge.ModeText)
 	var b bytes.Buffer
 	if _, err := journal.Export(t.Context(), store, journal.Query{}, &b); err != nil {
 		t.Fatal(err)
@@ -320,11 +321,11 @@ func TestRead(t *testing.T) {
 
 // TestSpans: every span lies within the one around it, and what was said stands in none unless it is asked for.
 func TestSpans(t *testing.T) {
-	store, id := record(t, "tutorials", bridge.ModeText)
+	store, id := recordRun(t, "tutorials", bridge.ModeText)
 	r := load(t, store, id)
 	r.Turns[0].Calls[0].Questions = []*playback.AskedQuestion{
-		{QuestionRecord: journal.QuestionRecord{ID: "apr_1", Asked: r.Turns[0].Ended},
-			Answer: &journal.AnswerRecord{At: r.Turns[0].Ended.Add(time.Microsecond),
+		{Question: record.Question{ID: "apr_1", Asked: r.Turns[0].Ended},
+			Answer: &record.Answer{At: r.Turns[0].Ended.Add(time.Microsecond),
 				Answer: tool.Answer{State: tool.ApprovalApproved, By: "ann"}}}}
 	root := r.Spans(false)
 	names := []string{}

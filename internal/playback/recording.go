@@ -12,6 +12,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -22,12 +23,12 @@ type Recording struct {
 	Session string
 	Title   string            // of the session
 	Notes   map[string]string // of the session
-	Run     journal.RunRecord
+	Run     record.Run
 	Begun   time.Time
 	Ended   time.Time // when the last thing happened
 	Turns   []*Turn
-	Left    []journal.Message // that entered after the last turn
-	End     *journal.End      // nil: it did not come to its end
+	Left    []record.Message // that entered after the last turn
+	End     *record.End      // nil: it did not come to its end
 }
 
 // A Turn is one answer of the model.
@@ -35,14 +36,14 @@ type Turn struct {
 	Number  int
 	Model   string
 	Backend string
-	Said    []journal.Message // that entered the conversation since the turn before
+	Said    []record.Message // that entered the conversation since the turn before
 	Asked   time.Time
 	Ended   time.Time
-	End     *journal.TurnEnd // nil: it was cut off
+	End     *record.TurnEnd // nil: it was cut off
 	Bounces []*chat.BounceDetail
-	Rejects []*journal.Reject
-	Repairs []*journal.Repair
-	Overran []*journal.Overrun // of this answer and of those that were bounced before it
+	Rejects []*record.Reject
+	Repairs []*record.Repair
+	Overran []*record.Overrun // of this answer and of those that were bounced before it
 	Calls   []*RecordedCall
 }
 
@@ -52,7 +53,7 @@ func (t *Turn) Whole() bool { return t.End != nil && t.End.Error == nil }
 // unusable reports whether a call could not be used and got an error for a result.
 func (t *Turn) unusable(c *RecordedCall) bool {
 	return c.Reason != "" || slices.ContainsFunc(t.Rejects,
-		func(r *journal.Reject) bool { return r.CallID != "" && r.CallID == c.ID })
+		func(r *record.Reject) bool { return r.CallID != "" && r.CallID == c.ID })
 }
 
 // failed reports whether the model tried to call, and none of its calls could be used.
@@ -73,8 +74,8 @@ type RecordedCall struct {
 
 // An AskedQuestion is one that was put to a person about a call.
 type AskedQuestion struct {
-	journal.QuestionRecord
-	Answer *journal.AnswerRecord // nil: nobody answered
+	record.Question
+	Answer *record.Answer // nil: nobody answered
 }
 
 // ErrNoRun says that there is no run to play.
@@ -84,7 +85,7 @@ var ErrNoRun = errors.New("playback: there is no such run or session")
 func Load(ctx context.Context, s journal.Store, id string) ([]*Recording, error) {
 	session := id
 	only := ""
-	for h, err := range s.Heads(ctx, journal.HeadQuery{Stream: id, Opened: journal.KindRun, Limit: 1}) {
+	for h, err := range s.Heads(ctx, journal.HeadQuery{Stream: id, Opened: record.KindRun, Limit: 1}) {
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +110,7 @@ func Read(r io.Reader) ([]*Recording, error) {
 	list, err := build(func(yield func(journal.Entry, error) bool) {
 		for n := 1; ; n++ {
 			line, err := lines.ReadBytes('\n')
-			if len(line) > journal.MaxRecord+1<<20 {
+			if len(line) > record.MaxSize+1<<20 {
 				yield(journal.Entry{}, fmt.Errorf("line %d: too long for a record", n))
 				return
 			}
@@ -154,7 +155,7 @@ func entry(line []byte) (journal.Entry, error) {
 	if len(e.Record) == 0 { // it was deleted
 		return journal.Entry{Position: e.Position}, nil
 	}
-	rec, err := journal.DecodeRecord(e.Record)
+	rec, err := record.Decode(e.Record)
 	return journal.Entry{Position: e.Position, Stream: e.Stream, Seq: e.Seq, Session: e.Session, At: e.At,
 		Record: rec}, err
 }
@@ -164,13 +165,13 @@ type builder struct {
 	runs      map[string]*Recording
 	order     []*Recording
 	questions map[string]*AskedQuestion // by their streams
-	titles    map[string]*journal.SessionNote
+	titles    map[string]*record.Session
 }
 
 // build makes recordings of entries in the order of their positions.
 func build(entries func(yield func(journal.Entry, error) bool)) ([]*Recording, error) {
 	b := builder{runs: map[string]*Recording{}, questions: map[string]*AskedQuestion{},
-		titles: map[string]*journal.SessionNote{}}
+		titles: map[string]*record.Session{}}
 	for e, err := range entries {
 		if err != nil {
 			return nil, err
@@ -190,12 +191,12 @@ func build(entries func(yield func(journal.Entry, error) bool)) ([]*Recording, e
 func (b *builder) take(e *journal.Entry) {
 	rec := &e.Record
 	switch rec.Kind {
-	case journal.KindRun:
+	case record.KindRun:
 		r := &Recording{ID: e.Stream, Session: e.Session, Run: *rec.Run, Begun: e.At}
 		b.runs[e.Stream] = r
 		b.order = append(b.order, r)
-	case journal.KindQuestion:
-		q := &AskedQuestion{QuestionRecord: *rec.Question}
+	case record.KindQuestion:
+		q := &AskedQuestion{Question: *rec.Question}
 		b.questions[e.Stream] = q
 		if r := b.runs[rec.Question.Run]; r != nil {
 			if c := r.call(rec.Question.CallID); c != nil {
@@ -204,7 +205,7 @@ func (b *builder) take(e *journal.Entry) {
 			r.Ended = e.At
 		}
 		return
-	case journal.KindAnswer:
+	case record.KindAnswer:
 		if q := b.questions[e.Stream]; q != nil {
 			q.Answer = rec.Answer
 		}
@@ -212,7 +213,7 @@ func (b *builder) take(e *journal.Entry) {
 	}
 	if r := b.runs[e.Stream]; r != nil {
 		r.Ended = e.At
-		if rec.Kind == journal.KindSession {
+		if rec.Kind == record.KindSession {
 			b.titles[r.Session] = rec.Session
 		}
 		r.take(e)
@@ -222,32 +223,32 @@ func (b *builder) take(e *journal.Entry) {
 // take takes in what happened next.
 func (r *Recording) take(e *journal.Entry) {
 	switch rec := &e.Record; rec.Kind {
-	case journal.KindMessage:
+	case record.KindMessage:
 		r.Left = append(r.Left, *rec.Message)
-	case journal.KindTurn:
+	case record.KindTurn:
 		r.Turns = append(r.Turns, &Turn{Number: rec.Turn.Turn, Model: rec.Turn.Model, Backend: rec.Turn.Backend,
 			Said: r.Left, Asked: e.At, Ended: e.At})
 		r.Left = nil
-	case journal.KindEnd:
+	case record.KindEnd:
 		r.End = rec.End
 	}
 	if len(r.Turns) > 0 {
 		r.Turns[len(r.Turns)-1].take(e)
 	}
 	switch rec := &e.Record; rec.Kind {
-	case journal.KindPolicy:
+	case record.KindPolicy:
 		if c := r.call(rec.Policy.CallID); c != nil {
 			c.Policy, c.Decided = rec.Policy, e.At
 		}
-	case journal.KindStart:
+	case record.KindStart:
 		if c := r.call(rec.Start.CallID); c != nil {
 			c.Start, c.Runs = rec.Start, c.Runs+1
 		}
-	case journal.KindAgain:
+	case record.KindAgain:
 		if c := r.call(rec.Again.CallID); c != nil {
 			c.Runs++
 		}
-	case journal.KindResult:
+	case record.KindResult:
 		if c := r.call(rec.Result.CallID); c != nil {
 			c.Result = rec.Result
 		}
@@ -257,15 +258,15 @@ func (r *Recording) take(e *journal.Entry) {
 // take takes in what belongs to the answer itself.
 func (t *Turn) take(e *journal.Entry) {
 	switch rec := &e.Record; rec.Kind {
-	case journal.KindBounce:
+	case record.KindBounce:
 		t.Bounces = append(t.Bounces, rec.Bounce)
-	case journal.KindReject:
+	case record.KindReject:
 		t.Rejects = append(t.Rejects, rec.Reject)
-	case journal.KindRepair:
+	case record.KindRepair:
 		t.Repairs = append(t.Repairs, rec.Repair)
-	case journal.KindOverrun:
+	case record.KindOverrun:
 		t.Overran = append(t.Overran, rec.Overrun)
-	case journal.KindTurnEnd:
+	case record.KindTurnEnd:
 		t.End, t.Ended, t.Number = rec.TurnEnd, e.At, rec.TurnEnd.Turn
 		for _, c := range rec.TurnEnd.Message.Calls {
 			t.Calls = append(t.Calls, &RecordedCall{Call: c})

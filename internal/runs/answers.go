@@ -11,7 +11,7 @@ import (
 
 	"wield/agent"
 	"wield/chat"
-	"wield/journal"
+	"wield/journal/record"
 )
 
 // Answers are what an agent answers without anybody waiting for it. Each is a run, or a part of one, that
@@ -151,7 +151,7 @@ func (h *Hub) tellAnswer(ctx context.Context, name string, s *answerStream) erro
 // ensure has a run driven that can go on by itself and that nobody drives.
 func (h *Hub) ensure(ctx context.Context, k known) error {
 	w, err := h.waits(ctx, k)
-	if err != nil || k.head.State == journal.StateEnded || w != nil && w.For != journal.WaitDrain ||
+	if err != nil || k.head.State == record.StateEnded || w != nil && w.For != record.WaitDrain ||
 		h.lookUp(k.head.Stream) != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (h *Hub) ensure(ctx context.Context, k known) error {
 type telling struct {
 	*answerStream
 	runs map[string]bool // calls that ran here, by id
-	turn *journal.TurnEnd
+	turn *record.TurnEnd
 	held []chat.Event // of a turn that broke off: they count unless the model is asked again
 	over bool         // the answer is whole
 	err  error        // what it broke off with
@@ -212,22 +212,22 @@ func (t *telling) take(n Numbered) bool {
 }
 
 // record takes a record once its events were told.
-func (t *telling) record(rec *journal.Record) bool {
+func (t *telling) record(rec *record.Record) bool {
 	switch rec.Kind {
-	case journal.KindWait:
+	case record.KindWait:
 		switch rec.Wait.For {
-		case journal.WaitClient:
+		case record.WaitClient:
 			if t.turn == nil {
-				t.turn = new(journal.TurnEnd)
+				t.turn = new(record.TurnEnd)
 			}
 			t.call(slices.DeleteFunc(slices.Clone(t.turn.Message.Calls),
 				func(c chat.Call) bool { return !slices.Contains(rec.Wait.Calls, c.ID) }))
 			t.over = true
-		case journal.WaitRetry:
+		case record.WaitRetry:
 			t.release()
 			t.err, t.over = brokenOff(t.turn, rec.Wait), true
 		}
-	case journal.KindEnd:
+	case record.KindEnd:
 		t.over = true
 		switch agent.EndReason(rec.End.Reason) {
 		case agent.EndCancel:
@@ -249,7 +249,7 @@ func (t *telling) release() {
 }
 
 // brokenOff is why a run waits for somebody to try again.
-func brokenOff(turn *journal.TurnEnd, w *journal.Wait) error {
+func brokenOff(turn *record.TurnEnd, w *record.Wait) error {
 	if turn != nil && turn.Error != nil {
 		return turn.Error.Err()
 	}

@@ -17,6 +17,7 @@ import (
 	"wield/internal/runtest"
 	"wield/journal"
 	"wield/journal/journaltest"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -44,7 +45,7 @@ func (f *frozen) stands() bool {
 	return f.n >= f.at
 }
 
-func (f *frozen) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+func (f *frozen) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error) {
 	f.mu.Lock()
 	f.n++
 	now := f.n == f.at
@@ -128,12 +129,12 @@ func TestFrozen(t *testing.T) {
 // may be asked for.
 func lasts(t *testing.T, store journal.Store) (list string) {
 	t.Helper()
-	for head, err := range store.Heads(t.Context(), journal.HeadQuery{Opened: journal.KindRun}) {
+	for head, err := range store.Heads(t.Context(), journal.HeadQuery{Opened: record.KindRun}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		entries := journaltest.List(t, store.Read(t.Context(), journal.Query{Stream: head.Stream}))
-		entries = slices.DeleteFunc(entries, func(e journal.Entry) bool { return e.Record.Kind == journal.KindClaimed })
+		entries = slices.DeleteFunc(entries, func(e journal.Entry) bool { return e.Record.Kind == record.KindClaimed })
 		list += fmt.Sprintln(head.Stream, len(entries), head.State)
 	}
 	return list
@@ -183,7 +184,7 @@ func TestClocksApart(t *testing.T) {
 					By: "someone"}); err != nil {
 					t.Fatal(err)
 				}
-				claims := journal.Query{Kinds: []journal.Kind{journal.KindClaimed}}
+				claims := journal.Query{Kinds: []record.Kind{record.KindClaimed}}
 				taken := len(journaltest.List(t, memory.Read(t.Context(), claims))) + 1
 				for len(journaltest.List(t, memory.Read(t.Context(), claims))) < taken &&
 					time.Since(begun) < time.Minute {
@@ -219,7 +220,7 @@ type deafRead struct {
 }
 
 func (d *deafRead) Read(ctx context.Context, q journal.Query) iter.Seq2[journal.Entry, error] {
-	if slices.Equal(q.Kinds, []journal.Kind{journal.KindQuestion}) && d.times.Add(-1) == 0 {
+	if slices.Equal(q.Kinds, []record.Kind{record.KindQuestion}) && d.times.Add(-1) == 0 {
 		return func(yield func(journal.Entry, error) bool) { yield(journal.Entry{}, journal.ErrLost) }
 	}
 	return d.Store.Read(ctx, q)
@@ -257,7 +258,7 @@ func TestAnswerIsReadAgain(t *testing.T) {
 			t.Error("nobody looked the question up")
 		}
 		for head, err := range memory.Heads(t.Context(),
-			journal.HeadQuery{Opened: journal.KindRun, States: []journal.State{journal.StateWaiting}}) {
+			journal.HeadQuery{Opened: record.KindRun, States: []record.State{record.StateWaiting}}) {
 			t.Errorf("the run still waits: %+v, %v", head, err)
 		}
 	})
@@ -288,8 +289,8 @@ func drainedBeside(t *testing.T, times int32) {
 	drainNow(first)
 	time.Sleep(10 * time.Second)
 	synctest.Wait()
-	for head, err := range memory.Heads(t.Context(), journal.HeadQuery{Opened: journal.KindRun}) {
-		if err != nil || head.State != journal.StateEnded {
+	for head, err := range memory.Heads(t.Context(), journal.HeadQuery{Opened: record.KindRun}) {
+		if err != nil || head.State != record.StateEnded {
 			t.Errorf("the run is %s, %v", head.State, err)
 		}
 	}
@@ -325,7 +326,7 @@ func (f *full) empty() (was bool) {
 	return was
 }
 
-func (f *full) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+func (f *full) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error) {
 	if err := f.room(1); err != nil {
 		return 0, err
 	}
@@ -378,7 +379,7 @@ type hiccup struct {
 	n  int
 }
 
-func (s *hiccup) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+func (s *hiccup) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error) {
 	s.mu.Lock()
 	s.n++
 	lost := s.n == s.at

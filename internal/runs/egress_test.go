@@ -10,6 +10,7 @@ import (
 	"wield/chat"
 	"wield/internal/runs"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -61,7 +62,7 @@ func TestEgress(t *testing.T) {
 		}
 		l.Outcome()
 		var got string
-		for e, err := range store.Read(t.Context(), journal.Query{Kinds: []journal.Kind{journal.KindResult}}) {
+		for e, err := range store.Read(t.Context(), journal.Query{Kinds: []record.Kind{record.KindResult}}) {
 			if err != nil {
 				t.Fatal(err)
 			}

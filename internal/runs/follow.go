@@ -9,6 +9,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -19,7 +20,7 @@ type Numbered struct {
 
 	// Record is the record that the event stands in; nil: it is part of an answer that is being written, or
 	// tells of a call that runs. Events of one record have the same.
-	Record *journal.Record
+	Record *record.Record
 }
 
 // A position tells how far somebody has followed a run.
@@ -125,7 +126,7 @@ func (r *reading) follow(ctx context.Context) error {
 			changed = l.tail.change() // before reading, so that nothing comes between unseen
 		} else if k, err := r.hub.look(ctx, r.run); err != nil {
 			return err
-		} else if k.head.State == journal.StateEnded {
+		} else if k.head.State == record.StateEnded {
 			r.over = true
 		}
 		if err := r.read(ctx, 0, 0); err != nil || r.over {
@@ -234,7 +235,7 @@ func (r *reading) show(e *journal.Entry, skip int) error {
 		if i < skip {
 			continue
 		}
-		if said := saidIn(event.Kind); said != saidNothing && rec.Kind == journal.KindTurnEnd {
+		if said := saidIn(event.Kind); said != saidNothing && rec.Kind == record.KindTurnEnd {
 			seen := min(r.place.said[said], len(event.Text))
 			event.Text = event.Text[seen:]
 			r.place.said[said] += len(event.Text)
@@ -250,10 +251,10 @@ func (r *reading) show(e *journal.Entry, skip int) error {
 	if r.every && !r.yield(Numbered{ID: r.place.String(), Record: rec}) {
 		return errStopped
 	}
-	if rec.Kind == journal.KindTurnEnd || rec.Kind == journal.KindTurn {
+	if rec.Kind == record.KindTurnEnd || rec.Kind == record.KindTurn {
 		r.place.said = [2]int{}
 	}
-	r.over = r.over || rec.Kind == journal.KindEnd
+	r.over = r.over || rec.Kind == record.KindEnd
 	return nil
 }
 
@@ -268,48 +269,48 @@ func saidIn(k chat.Kind) int {
 }
 
 // events returns what happened by a record. What has no event, such as that a run was resumed, has none.
-func (r *reading) events(rec *journal.Record) []chat.Event {
+func (r *reading) events(rec *record.Record) []chat.Event {
 	at := func(kind chat.Kind, d chat.Detail) chat.Event {
 		return chat.Event{Kind: kind, Turn: r.turn, Detail: d}
 	}
 	switch rec.Kind {
-	case journal.KindTurn:
+	case record.KindTurn:
 		r.turn = rec.Turn.Turn
 		return []chat.Event{at(chat.KindTurnStart, &chat.TurnDetail{Model: rec.Turn.Model, Backend: rec.Turn.Backend,
 			Attempt: rec.Turn.Attempt})}
-	case journal.KindTurnEnd:
+	case record.KindTurnEnd:
 		return r.turnEnd(rec.TurnEnd)
-	case journal.KindBounce:
+	case record.KindBounce:
 		return []chat.Event{at(chat.KindBounce, rec.Bounce)}
-	case journal.KindReject:
+	case record.KindReject:
 		if rec.Reject.CallID != "" {
 			return nil // the call tells of it
 		}
 		e := at(chat.KindRejected, &rec.Reject.RejectedDetail)
 		e.Index, e.Name = -1, rec.Reject.Name
 		return []chat.Event{e}
-	case journal.KindRepair:
+	case record.KindRepair:
 		e := at(chat.KindNote, &rec.Repair.NoteDetail)
 		e.ID = rec.Repair.CallID
 		return []chat.Event{e}
-	case journal.KindOverrun:
+	case record.KindOverrun:
 		d := rec.Overrun.OverrunDetail
 		e := at(chat.KindOverrun, &d)
 		e.At, e.End = d.At, d.At
 		return []chat.Event{e}
-	case journal.KindPolicy:
+	case record.KindPolicy:
 		e := at(chat.KindPolicy, rec.Policy)
 		e.ID = rec.Policy.CallID
 		return r.ofCall(e)
-	case journal.KindStart:
+	case record.KindStart:
 		e := at(chat.KindToolState, &tool.StateDetail{CallID: rec.Start.CallID, State: tool.CallRunning})
 		e.ID, e.Name = rec.Start.CallID, rec.Start.Tool
 		return r.ofCall(e)
-	case journal.KindResult:
+	case record.KindResult:
 		return r.ofCall(r.result(rec.Result))
-	case journal.KindWait:
+	case record.KindWait:
 		return r.wait(rec.Wait)
-	case journal.KindEnd:
+	case record.KindEnd:
 		u := rec.End.Usage
 		list := []chat.Event{at(chat.KindFinish, &chat.Finish{Reason: chat.FinishStop})}
 		if u.Known {
@@ -326,7 +327,7 @@ func (r *reading) ofCall(e chat.Event) []chat.Event {
 	return []chat.Event{e}
 }
 
-func (r *reading) turnEnd(t *journal.TurnEnd) []chat.Event {
+func (r *reading) turnEnd(t *record.TurnEnd) []chat.Event {
 	list := []chat.Event{
 		{Kind: chat.KindReasoning, Turn: t.Turn, Text: t.Message.Reasoning},
 		{Kind: chat.KindText, Turn: t.Turn, Text: t.Message.Text()},
@@ -352,7 +353,7 @@ func (r *reading) result(f *tool.FinishRecord) chat.Event {
 }
 
 // wait returns the questions that the run waits for.
-func (r *reading) wait(w *journal.Wait) []chat.Event {
+func (r *reading) wait(w *record.Wait) []chat.Event {
 	var list []chat.Event
 	approvals := journal.Approvals{Store: r.hub.store}
 	for _, id := range w.Approvals {

@@ -12,6 +12,7 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -132,7 +133,7 @@ func (a *Agent) runner(clients []chat.Tool) *tool.Runner {
 }
 
 // clientTools returns the tools that the client of a run had.
-func clientTools(run *journal.RunRecord) []chat.Tool {
+func clientTools(run *record.Run) []chat.Tool {
 	list := make([]chat.Tool, len(run.Client))
 	for i, d := range run.Client {
 		list[i] = chat.Tool{Name: d.Name, Description: d.Description, Parameters: d.Parameters}
@@ -278,9 +279,9 @@ func (h *Hub) continueWith(ctx context.Context, a *Agent, run string, tail []cha
 
 // A start tells where an answer to results begins in their run.
 type start struct {
-	seq   int64              // number of the record that it stands behind
-	said  []*journal.TurnEnd // what the run has answered since: to a request with the same results, which broke off
-	heard []chat.Message     // what has entered the conversation since: with that request
+	seq   int64             // number of the record that it stands behind
+	said  []*record.TurnEnd // what the run has answered since: to a request with the same results, which broke off
+	heard []chat.Message    // what has entered the conversation since: with that request
 }
 
 // unheard returns those messages of a client that have not entered the conversation.
@@ -361,14 +362,14 @@ func (h *Hub) tryWith(ctx context.Context, a *Agent, run string, tail []chat.Mes
 	if err != nil {
 		return nil, start{}, err
 	}
-	stands := w != nil && w.For == journal.WaitClient
+	stands := w != nil && w.For == record.WaitClient
 	results, said := split(tail)
 	first := results[0].CallID
 	known, err := h.hasResult(ctx, run, first)
 	switch {
 	case err != nil:
 		return nil, start{}, err
-	case known && (k.head.State == journal.StateEnded || stands):
+	case known && (k.head.State == record.StateEnded || stands):
 		return nil, start{}, nil
 	case known:
 		results = nil // a request with them broke off, and is made again
@@ -416,7 +417,7 @@ func split(tail []chat.Message) (results, said []chat.Message) {
 
 // hasResult reports whether a run has the client's result of a call.
 func (h *Hub) hasResult(ctx context.Context, run, call string) (bool, error) {
-	for e, err := range h.store.Read(ctx, journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindResult}}) {
+	for e, err := range h.store.Read(ctx, journal.Query{Stream: run, Kinds: []record.Kind{record.KindResult}}) {
 		if err != nil {
 			return false, err
 		}
@@ -432,7 +433,7 @@ func (h *Hub) hasResult(ctx context.Context, run, call string) (bool, error) {
 func (h *Hub) since(ctx context.Context, run, call string) (from start, err error) {
 	for e, err := range h.store.Read(ctx,
 		journal.Query{Stream: run,
-			Kinds: []journal.Kind{journal.KindResult, journal.KindMessage, journal.KindTurnEnd}}) {
+			Kinds: []record.Kind{record.KindResult, record.KindMessage, record.KindTurnEnd}}) {
 		switch {
 		case err != nil:
 			return from, err
@@ -450,7 +451,7 @@ func (h *Hub) since(ctx context.Context, run, call string) (from start, err erro
 // retell says again what a run has said since a result, to a client that asks a second time because the first answer
 // did not reach it.
 func (h *Hub) retell(ctx context.Context, run, call string, s *answerStream) error {
-	var turn *journal.TurnEnd
+	var turn *record.TurnEnd
 	var waits []string
 	found := false
 	for e, err := range h.store.Read(ctx, journal.Query{Stream: run}) {
@@ -458,13 +459,13 @@ func (h *Hub) retell(ctx context.Context, run, call string, s *answerStream) err
 			return err
 		}
 		switch r := &e.Record; r.Kind {
-		case journal.KindResult:
+		case record.KindResult:
 			found = found || r.Result.CallID == call
-		case journal.KindTurnEnd:
+		case record.KindTurnEnd:
 			if turn = r.TurnEnd; found && turn.Error == nil {
 				s.event(chat.Event{Kind: chat.KindText, Turn: turn.Turn, Text: turn.Message.Text()})
 			}
-		case journal.KindWait:
+		case record.KindWait:
 			waits = r.Wait.Calls
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"wield/internal/runs"
 	"wield/journal"
 	"wield/journal/journaltest"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/approvaltest"
 )
@@ -282,7 +283,7 @@ type cutting struct {
 	cut  func()
 }
 
-func (s *cutting) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+func (s *cutting) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error) {
 	if t := records[len(records)-1].TurnEnd; s.cut != nil && t != nil && t.Message.Text() == s.text {
 		s.cut()
 	}

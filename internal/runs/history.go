@@ -7,6 +7,7 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -17,7 +18,7 @@ func (h *Hub) Conversation(ctx context.Context, session string) ([]chat.Message,
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%w: session %q", err, session)
-	case known.Runs > 0 && known.State != journal.StateEnded:
+	case known.Runs > 0 && known.State != record.StateEnded:
 		return nil, fmt.Errorf("%w: the last run of session %s is not over, and the session goes on with it",
 			ErrWaiting, session)
 	}

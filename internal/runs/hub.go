@@ -14,6 +14,7 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -399,7 +400,7 @@ func (h *Hub) end(ctx context.Context, run string) (known, bool, error) {
 	switch {
 	case err != nil:
 		return k, false, err
-	case k.head.State == journal.StateEnded:
+	case k.head.State == record.StateEnded:
 		return k, false, fmt.Errorf("%w: %s", ErrEnded, run)
 	}
 	a, err := h.agent(k.run.Agent)
@@ -427,9 +428,9 @@ func (h *Hub) Send(ctx context.Context, run string, m chat.Message) error {
 	switch {
 	case err != nil:
 		return err
-	case known.head.State == journal.StateWaiting:
+	case known.head.State == record.StateWaiting:
 		return fmt.Errorf("%w: %s goes on when what it waits for is there", ErrWaiting, run)
-	case known.head.State == journal.StateOpen && h.lookUp(run) == nil:
+	case known.head.State == record.StateOpen && h.lookUp(run) == nil:
 		return h.elsewhere(ctx, &errand{Run: run, Message: &m}, fmt.Errorf("%w: %s", ErrHeld, run))
 	}
 	return fmt.Errorf("%w: %s; a message begins a new run of its session", ErrEnded, run)
@@ -458,7 +459,7 @@ func (h *Hub) rebuild(ctx context.Context, run string, like *chat.Request, carri
 	switch {
 	case err != nil:
 		return nil, false, err
-	case k.head.State == journal.StateEnded:
+	case k.head.State == record.StateEnded:
 		return nil, false, fmt.Errorf("%w: %s", ErrEnded, run)
 	}
 	a, err := h.agent(k.run.Agent)
@@ -522,20 +523,20 @@ func failure(err error) error {
 // A known holds what the journal says of a run without being read to its end.
 type known struct {
 	head    journal.Head
-	run     *journal.RunRecord
+	run     *record.Run
 	carried bool // it was driven last without anybody waiting for it
 }
 
 func (h *Hub) look(ctx context.Context, run string) (known, error) {
 	var k known
-	for head, err := range h.store.Heads(ctx, journal.HeadQuery{Stream: run, Opened: journal.KindRun, Limit: 1}) {
+	for head, err := range h.store.Heads(ctx, journal.HeadQuery{Stream: run, Opened: record.KindRun, Limit: 1}) {
 		if err != nil {
 			return k, err
 		}
 		k.head = head
 	}
 	for e, err := range h.store.Read(ctx,
-		journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindRun, journal.KindResume}}) {
+		journal.Query{Stream: run, Kinds: []record.Kind{record.KindRun, record.KindResume}}) {
 		switch {
 		case err != nil:
 			return k, err
@@ -555,13 +556,13 @@ func (h *Hub) look(ctx context.Context, run string) (known, error) {
 // let go of this moment, which is waited for.
 func (h *Hub) Delete(ctx context.Context, session string) error {
 	for begun := time.Now(); ; {
-		err := h.store.Delete(ctx, session, journal.ReasonAsked)
+		err := h.store.Delete(ctx, session, record.ReasonAsked)
 		var held *journal.HeldError
 		if !errors.As(err, &held) || time.Since(begun) > patience {
 			return err
 		}
 		k, unknown := h.look(ctx, held.Stream)
-		if unknown != nil || k.head.State == journal.StateOpen {
+		if unknown != nil || k.head.State == record.StateOpen {
 			return err
 		}
 		if err := sleep(ctx, soon); err != nil {
@@ -624,7 +625,7 @@ func (h *Hub) Refuse(ctx context.Context, approval string, answer tool.Answer) (
 
 // asking returns the run that asked a question.
 func (h *Hub) asking(ctx context.Context, approval string) (string, error) {
-	for e, err := range h.store.Read(ctx, journal.Query{Stream: approval, Kinds: []journal.Kind{journal.KindQuestion},
+	for e, err := range h.store.Read(ctx, journal.Query{Stream: approval, Kinds: []record.Kind{record.KindQuestion},
 		Limit: 1}) {
 		if err != nil {
 			return "", err

@@ -17,6 +17,7 @@ import (
 	"wield/internal/runs"
 	"wield/journal"
 	"wield/journal/journaltest"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -288,7 +289,7 @@ var errDead = errors.New("killed")
 
 func (d *dying) die() { d.dead = true }
 
-func (d *dying) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+func (d *dying) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error) {
 	if d.dead {
 		return 0, errDead
 	}
@@ -340,9 +341,9 @@ type slow struct {
 	by time.Duration
 }
 
-func (s slow) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+func (s slow) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error) {
 	at, err := s.Store.Append(ctx, stream, after, records...)
-	if err == nil && records[0].Kind == journal.KindAnswer {
+	if err == nil && records[0].Kind == record.KindAnswer {
 		time.Sleep(s.by)
 	}
 	return at, err
@@ -371,7 +372,7 @@ func TestCancelWoken(t *testing.T) {
 			t.Error(err)
 		}
 		for head, err := range store.Store.Heads(t.Context(), journal.HeadQuery{Stream: l.ID}) {
-			if err != nil || head.State != journal.StateEnded {
+			if err != nil || head.State != record.StateEnded {
 				t.Errorf("the run is %s, %v", head.State, err)
 			}
 		}
@@ -437,7 +438,7 @@ func TestRefuse(t *testing.T) {
 				}
 				follow(t, h, l.ID, "") // to its end
 				for e, err := range memory.Read(t.Context(),
-					journal.Query{Stream: l.ID, Kinds: []journal.Kind{journal.KindEnd}}) {
+					journal.Query{Stream: l.ID, Kinds: []record.Kind{record.KindEnd}}) {
 					if err != nil || e.Record.End.Reason != string(agent.EndCancel) {
 						t.Errorf("it ended with %+v, %v", e.Record.End, err)
 					}
@@ -524,7 +525,7 @@ func TestDeleteAtOnce(t *testing.T) {
 				}
 				close(free)
 				for range h.Follow(t.Context(), l.ID, "") { // up to where it is told as what it is
-					if head := headOf(t, store.Store, l.ID); head.State != journal.StateOpen {
+					if head := headOf(t, store.Store, l.ID); head.State != record.StateOpen {
 						break
 					}
 				}

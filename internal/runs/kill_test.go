@@ -16,6 +16,7 @@ import (
 	"wield/internal/runtest"
 	"wield/journal"
 	"wield/journal/journaltest"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -93,11 +94,11 @@ func finish(t *testing.T, h *runs.Hub, store journal.Store) {
 		time.Sleep(journal.MaxLease) // what was driven is not any more
 		synctest.Wait()
 		open := 0
-		for head, err := range store.Heads(t.Context(), journal.HeadQuery{Opened: journal.KindRun}) {
+		for head, err := range store.Heads(t.Context(), journal.HeadQuery{Opened: record.KindRun}) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if head.State != journal.StateEnded {
+			if head.State != record.StateEnded {
 				open++
 			}
 		}
@@ -122,7 +123,7 @@ func finish(t *testing.T, h *runs.Hub, store journal.Store) {
 func checkRuns(t *testing.T, store journal.Store, s *shop, accepted bool) {
 	t.Helper()
 	journaltest.Whole(t, store)
-	for head, err := range store.Heads(t.Context(), journal.HeadQuery{Opened: journal.KindRun}) {
+	for head, err := range store.Heads(t.Context(), journal.HeadQuery{Opened: record.KindRun}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +167,7 @@ func checkRuns(t *testing.T, store journal.Store, s *shop, accepted bool) {
 			t.Errorf("the message was accepted (%t) and stands in the conversation %d times", accepted, heard)
 		}
 		if last := messages[len(messages)-1]; last.Text() != "done" ||
-			!slices.ContainsFunc(entries, func(e journal.Entry) bool { return e.Record.Kind == journal.KindEnd }) {
+			!slices.ContainsFunc(entries, func(e journal.Entry) bool { return e.Record.Kind == record.KindEnd }) {
 			t.Errorf("the last message is %q", last.Text())
 		}
 	}

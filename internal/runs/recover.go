@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -30,7 +31,7 @@ func (h *Hub) Recover(ctx context.Context) error {
 	}
 	h.around.Go(func() { h.listen(last) })
 	for head, err := range h.store.Heads(ctx,
-		journal.HeadQuery{Opened: journal.KindRun, States: []journal.State{journal.StateOpen, journal.StateWaiting}}) {
+		journal.HeadQuery{Opened: record.KindRun, States: []record.State{record.StateOpen, record.StateWaiting}}) {
 		if err != nil {
 			return fmt.Errorf("runs: %w", err)
 		}
@@ -57,11 +58,11 @@ func (h *Hub) recoverRun(ctx context.Context, run string, start bool) error {
 	switch {
 	case err != nil:
 		return err
-	case k.head.State == journal.StateEnded:
+	case k.head.State == record.StateEnded:
 		return nil
-	case w != nil && w.For == journal.WaitApproval:
+	case w != nil && w.For == record.WaitApproval:
 		return h.takeUpWaiting(ctx, run, w)
-	case w != nil && w.For != journal.WaitDrain:
+	case w != nil && w.For != record.WaitDrain:
 		return nil
 	case !k.carried: // who asked made the request again, or does not want the answer any more
 		if start {
@@ -75,13 +76,13 @@ func (h *Hub) recoverRun(ctx context.Context, run string, start bool) error {
 }
 
 // waits returns what a run waits for; nil: nothing.
-func (h *Hub) waits(ctx context.Context, k known) (*journal.Wait, error) {
-	if k.head.State != journal.StateWaiting {
+func (h *Hub) waits(ctx context.Context, k known) (*record.Wait, error) {
+	if k.head.State != record.StateWaiting {
 		return nil, nil
 	}
-	var w *journal.Wait
+	var w *record.Wait
 	for e, err := range h.store.Read(ctx,
-		journal.Query{Stream: k.head.Stream, Kinds: []journal.Kind{journal.KindWait}}) {
+		journal.Query{Stream: k.head.Stream, Kinds: []record.Kind{record.KindWait}}) {
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +92,7 @@ func (h *Hub) waits(ctx context.Context, k known) (*journal.Wait, error) {
 }
 
 // takeUpWaiting continues a run whose question was answered, and looks after one whose question was not.
-func (h *Hub) takeUpWaiting(ctx context.Context, run string, w *journal.Wait) error {
+func (h *Hub) takeUpWaiting(ctx context.Context, run string, w *record.Wait) error {
 	approvals := journal.Approvals{Store: h.store}
 	var pending []tool.Approval
 	for _, id := range w.Approvals {
@@ -140,7 +141,7 @@ func (h *Hub) byItself(ctx context.Context, run string) error {
 		return err
 	}
 	w, err := h.waits(ctx, k)
-	if err == nil && w != nil && w.For != journal.WaitApproval && w.For != journal.WaitDrain {
+	if err == nil && w != nil && w.For != record.WaitApproval && w.For != record.WaitDrain {
 		err = fmt.Errorf("%w: %s", ErrWaiting, run)
 	}
 	return err
@@ -220,8 +221,8 @@ func (h *Hub) listen(after int64) {
 // hear wakes runs whose questions are answered by other processes, and looks after those that go on by themselves, in
 // case that their process leaves them. after is the position of the last record that was seen.
 func (h *Hub) hear(after *int64) error {
-	kinds := []journal.Kind{journal.KindRun, journal.KindResume, journal.KindWait, journal.KindEnd, journal.KindAnswer,
-		journal.KindRules}
+	kinds := []record.Kind{record.KindRun, record.KindResume, record.KindWait, record.KindEnd, record.KindAnswer,
+		record.KindRules}
 	for e, err := range h.store.Watch(h.base, journal.Query{Kinds: kinds, After: *after}) {
 		if err != nil {
 			return err
@@ -230,28 +231,28 @@ func (h *Hub) hear(after *int64) error {
 			h.lag.Store(int64(max(time.Since(e.At), 0)))
 		}
 		switch r := &e.Record; r.Kind {
-		case journal.KindAnswer:
+		case record.KindAnswer:
 			switch run, err := h.asking(h.base, e.Stream); {
 			case err == nil:
 				h.resumeAnswered(run)
 			case journal.Passes(err): // the answer is read again
 				return err
 			}
-		case journal.KindRun:
+		case record.KindRun:
 			if r.Run.Detached {
 				h.later(e.Stream, latest)
 			}
-		case journal.KindResume:
+		case record.KindResume:
 			if r.Resume.Detached {
 				h.later(e.Stream, latest)
 			}
-		case journal.KindWait:
-			if r.Wait.For != journal.WaitClient {
+		case record.KindWait:
+			if r.Wait.For != record.WaitClient {
 				h.later(e.Stream, soonest)
 			}
-		case journal.KindEnd:
+		case record.KindEnd:
 			h.forget(e.Stream)
-		case journal.KindRules:
+		case record.KindRules:
 			if err := h.rules.take(&e); err != nil {
 				h.log.Error(err.Error())
 			}

@@ -10,6 +10,7 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -49,7 +50,7 @@ func (h *Hub) report(ctx context.Context, a *Agent, run string, req *chat.Reques
 		s.say(became(&questions[i]))
 	}
 	for pause := soon; ; pause = min(2*pause, soonest) {
-		var answered []*journal.TurnEnd
+		var answered []*record.TurnEnd
 		l, live, err := h.rebuild(ctx, run, req, false, nil, func(*agent.Run) (err error) {
 			answered, err = h.answered(ctx, run, seq)
 			return err
@@ -86,11 +87,11 @@ func (h *Hub) report(ctx context.Context, a *Agent, run string, req *chat.Reques
 func (h *Hub) asked(ctx context.Context, run string) ([]tool.Approval, int64, error) {
 	var ids []string
 	var seq int64
-	for e, err := range h.store.Read(ctx, journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindWait}}) {
+	for e, err := range h.store.Read(ctx, journal.Query{Stream: run, Kinds: []record.Kind{record.KindWait}}) {
 		if err != nil {
 			return nil, 0, err
 		}
-		if w := e.Record.Wait; w.For == journal.WaitApproval {
+		if w := e.Record.Wait; w.For == record.WaitApproval {
 			ids, seq = w.Approvals, e.Seq
 		}
 	}
@@ -134,9 +135,9 @@ func (h *Hub) sayAnswers(ctx context.Context, run string, seq int64, s *answerSt
 }
 
 // answered returns what a run has written behind a record.
-func (h *Hub) answered(ctx context.Context, run string, seq int64) (list []*journal.TurnEnd, err error) {
+func (h *Hub) answered(ctx context.Context, run string, seq int64) (list []*record.TurnEnd, err error) {
 	for e, err := range h.store.Read(ctx,
-		journal.Query{Stream: run, Seq: seq, Kinds: []journal.Kind{journal.KindTurnEnd}}) {
+		journal.Query{Stream: run, Seq: seq, Kinds: []record.Kind{record.KindTurnEnd}}) {
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -92,7 +93,7 @@ func (k *keptRules) change(ctx context.Context, store journal.Store, f func([]ke
 			return err
 		}
 		_, err = store.Append(ctx, rulesStream, k.seq,
-			journal.Record{Kind: journal.KindRules, Object: &journal.Object{Type: rulesStream, Data: data}})
+			record.Record{Kind: record.KindRules, Object: &record.Object{Type: rulesStream, Data: data}})
 		switch {
 		case err == nil:
 			k.set(k.seq+1, list)

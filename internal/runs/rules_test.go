@@ -12,6 +12,7 @@ import (
 	"wield/chat"
 	"wield/internal/runs"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -130,7 +131,7 @@ func TestKeepHeardFirst(t *testing.T) {
 	looked := make(chan int)
 	go func() {
 		for e, err := range store.Watch(t.Context(),
-			journal.Query{Stream: id, Kinds: []journal.Kind{journal.KindAnswer}}) {
+			journal.Query{Stream: id, Kinds: []record.Kind{record.KindAnswer}}) {
 			if err != nil || e.Record.Answer == nil {
 				t.Error(err)
 			}
@@ -219,7 +220,7 @@ func TestKeepElsewhere(t *testing.T) {
 			}
 		}
 		if gone, err := journal.Prune(t.Context(), memory,
-			journal.Keep{Bytes: 1, Now: time.Now().Add(time.Hour * 1000)}); err != nil || len(gone) == 0 {
+			journal.Retention{Bytes: 1, Now: time.Now().Add(time.Hour * 1000)}); err != nil || len(gone) == 0 {
 			t.Fatalf("pruned %v, %v", gone, err)
 		}
 		if h := hub(true); len(h.Rules()) != 1 {
@@ -231,8 +232,8 @@ func TestKeepElsewhere(t *testing.T) {
 // A full store takes what opens a run, and answers, but no rules.
 type noRules struct{ journal.Store }
 
-func (n noRules) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
-	if records[0].Kind == journal.KindRules {
+func (n noRules) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error) {
+	if records[0].Kind == record.KindRules {
 		return 0, journal.ErrFull
 	}
 	return n.Store.Append(ctx, stream, after, records...)

@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"wield/chat"
-	"wield/journal"
+	"wield/journal/record"
 )
 
 // A tail holds what a live run has said since its last record: the answer that is being written, and what tools
@@ -110,15 +110,15 @@ func (t *tail) tell(e *chat.Event) {
 
 // recorded takes the records that were added to the run, behind the one of the number after. What they hold
 // is read there from now on.
-func (t *tail) recorded(after int64, records []journal.Record) {
+func (t *tail) recorded(after int64, records []record.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range records {
 		switch records[i].Kind {
-		case journal.KindTurn:
+		case record.KindTurn:
 			t.turn = after + int64(i) + 1
 			t.forget()
-		case journal.KindTurnEnd:
+		case record.KindTurnEnd:
 			t.turn = 0
 			t.forget()
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"wield/journal"
+	"wield/journal/record"
 )
 
 // A watched store tells the live runs what is recorded of them.
@@ -13,7 +14,7 @@ type watched struct {
 }
 
 // Append adds records, and tells the run that they are of.
-func (w *watched) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+func (w *watched) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error) {
 	at, err := w.Store.Append(ctx, stream, after, records...)
 	if err == nil {
 		if l := w.hub.lookUp(stream); l != nil {

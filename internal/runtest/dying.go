@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wield/journal"
+	"wield/journal/record"
 )
 
 // ErrDead is the error of a store whose process is dead.
@@ -24,11 +25,11 @@ type Dying struct {
 	mu    sync.Mutex
 	n     int
 	dead  bool
-	kinds []journal.Kind
+	kinds []record.Kind
 }
 
 // Append adds records, or dies.
-func (s *Dying) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
+func (s *Dying) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dead {
@@ -74,7 +75,7 @@ func (s *Dying) Dead() bool {
 }
 
 // Kinds returns which records were appended when it happened.
-func (s *Dying) Kinds() []journal.Kind {
+func (s *Dying) Kinds() []record.Kind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.kinds

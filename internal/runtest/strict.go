@@ -8,6 +8,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/wire/anthropic"
 	"wield/wire/openai"
@@ -21,15 +22,15 @@ func Transcript(entries []journal.Entry) ([]chat.Message, error) {
 	starts := map[string]bool{}
 	for i := range entries {
 		switch r := &entries[i].Record; r.Kind {
-		case journal.KindMessage:
+		case record.KindMessage:
 			list = append(list, r.Message.Message)
-		case journal.KindTurnEnd:
+		case record.KindTurnEnd:
 			if r.TurnEnd.Error == nil { // else the model is asked again
 				list = append(list, r.TurnEnd.Message)
 			}
-		case journal.KindStart:
+		case record.KindStart:
 			starts[r.Start.CallID] = true
-		case journal.KindResult:
+		case record.KindResult:
 			if results[r.Result.CallID] != nil {
 				return nil, fmt.Errorf("call %s has two results", r.Result.CallID)
 			}

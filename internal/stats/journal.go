@@ -8,6 +8,7 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -33,14 +34,14 @@ const maxRuns = 4096
 // A run holds what has to be known of one to count it.
 type run struct {
 	who     Dims
-	offered []journal.Definition
+	offered []record.Definition
 	calls   map[string]Dims // by id
 	made    map[string]bool // calls, by name and arguments
 	asked   time.Time       // when the present turn began
 }
 
 // Append implements [journal.Store].
-func (r *records) Append(ctx context.Context, stream string, after int64, list ...journal.Record) (int64, error) {
+func (r *records) Append(ctx context.Context, stream string, after int64, list ...record.Record) (int64, error) {
 	position, err := r.Store.Append(ctx, stream, after, list...)
 	if err == nil && len(list) > 0 {
 		r.count(ctx, stream, list)
@@ -57,19 +58,19 @@ func (r *records) Close() error {
 	return r.Store.Close()
 }
 
-func (r *records) count(ctx context.Context, stream string, list []journal.Record) {
+func (r *records) count(ctx context.Context, stream string, list []record.Record) {
 	now := r.stats.o.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch list[0].Kind {
-	case journal.KindQuestion:
+	case record.KindQuestion:
 		q := list[0].Question
 		r.stats.add(now, []count{{r.toolOf(ctx, q), Asked, 1}}, nil)
 		return
-	case journal.KindAnswer:
+	case record.KindAnswer:
 		r.answer(ctx, stream, list[0].Answer, now)
 		return
-	case journal.KindConsumed, journal.KindObject, journal.KindRules, journal.KindSession:
+	case record.KindConsumed, record.KindObject, record.KindRules, record.KindSession:
 		return
 	}
 	x := r.run(ctx, stream, list)
@@ -81,20 +82,20 @@ func (r *records) count(ctx context.Context, stream string, list []journal.Recor
 		c.record(&list[i])
 	}
 	r.stats.add(now, c.counts, c.times)
-	if last := list[len(list)-1].Kind; last == journal.KindEnd || last == journal.KindWait {
+	if last := list[len(list)-1].Kind; last == record.KindEnd || last == record.KindWait {
 		delete(r.runs, stream)
 	}
 }
 
 // run returns what is known of the run of a stream: from its first record, which is among those of list or in
 // the journal. It is nil where the stream is that of no run.
-func (r *records) run(ctx context.Context, stream string, list []journal.Record) *run {
+func (r *records) run(ctx context.Context, stream string, list []record.Record) *run {
 	if x := r.runs[stream]; x != nil {
 		return x
 	}
 	begin := &list[0]
-	if begin.Kind != journal.KindRun {
-		if begin = r.first(ctx, stream); begin == nil || begin.Kind != journal.KindRun {
+	if begin.Kind != record.KindRun {
+		if begin = r.first(ctx, stream); begin == nil || begin.Kind != record.KindRun {
 			return nil
 		}
 	}
@@ -111,7 +112,7 @@ func (r *records) run(ctx context.Context, stream string, list []journal.Record)
 }
 
 // first reads the record that opened a stream. It is nil if it cannot be had.
-func (r *records) first(ctx context.Context, stream string) *journal.Record {
+func (r *records) first(ctx context.Context, stream string) *record.Record {
 	for e, err := range r.Read(context.WithoutCancel(ctx), journal.Query{Stream: stream, Limit: 1}) {
 		if err != nil {
 			return nil
@@ -122,7 +123,7 @@ func (r *records) first(ctx context.Context, stream string) *journal.Record {
 }
 
 // toolOf returns the dimensions of what somebody is asked about.
-func (r *records) toolOf(ctx context.Context, q *journal.QuestionRecord) Dims {
+func (r *records) toolOf(ctx context.Context, q *record.Question) Dims {
 	d := Dims{Tool: q.Tool}
 	if x := r.runs[q.Run]; x != nil {
 		d.Model, d.Client = x.who.Model, x.who.Client
@@ -137,7 +138,7 @@ var answerCounters = map[tool.ApprovalState]Counter{
 	tool.ApprovalExpired: Unanswered, tool.ApprovalCancelled: Withdrawn,
 }
 
-func (r *records) answer(ctx context.Context, stream string, a *journal.AnswerRecord, now time.Time) {
+func (r *records) answer(ctx context.Context, stream string, a *record.Answer, now time.Time) {
 	begin := r.first(ctx, stream)
 	c, ok := answerCounters[a.State]
 	if begin == nil || begin.Question == nil || !ok {
@@ -160,24 +161,24 @@ type counting struct {
 	now     time.Time
 }
 
-func (c *counting) record(r *journal.Record) {
+func (c *counting) record(r *record.Record) {
 	switch r.Kind {
-	case journal.KindTurn:
+	case record.KindTurn:
 		c.run.asked = c.now
-	case journal.KindBounce:
+	case record.KindBounce:
 		if r.Bounce.Sent != "" { // else a call was taken over from another channel
 			c.bounce(r.Bounce.Reason)
 		}
-	case journal.KindReject:
+	case record.KindReject:
 		if id := r.Reject.CallID; id != "" {
 			c.failed[id] = true
 		}
 		c.rejected(&r.Reject.RejectedDetail, originOf(r.Reject.Dialect))
-	case journal.KindRepair:
+	case record.KindRepair:
 		c.repairs[r.Repair.CallID]++
-	case journal.KindTurnEnd:
+	case record.KindTurnEnd:
 		c.turn(r.TurnEnd)
-	case journal.KindResult:
+	case record.KindResult:
 		d, known := c.run.calls[r.Result.CallID]
 		if !known {
 			d = c.answer
@@ -197,9 +198,9 @@ func (c *counting) record(r *journal.Record) {
 		} else if r.Result.Started {
 			c.times = append(c.times, took{d, RunTime, r.Result.Elapsed})
 		}
-	case journal.KindSummary:
+	case record.KindSummary:
 		c.usage(&r.Summary.Usage)
-	case journal.KindEnd:
+	case record.KindEnd:
 		c.end(r.End)
 	}
 }
@@ -212,7 +213,7 @@ func originOf(dialect string) chat.Origin {
 	return chat.OriginText
 }
 
-func (c *counting) turn(e *journal.TurnEnd) {
+func (c *counting) turn(e *record.TurnEnd) {
 	for i := range c.run.offered {
 		t := &c.run.offered[i]
 		c.offered(t.Name, len(t.Name)+len(t.Description)+len(t.Parameters))
@@ -245,7 +246,7 @@ func (c *counting) turn(e *journal.TurnEnd) {
 	}
 }
 
-func (c *counting) end(e *journal.End) {
+func (c *counting) end(e *record.End) {
 	c.add(Runs, 1)
 	if e.Detail != "" {
 		c.add(Limited, 1)

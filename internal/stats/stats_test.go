@@ -18,6 +18,7 @@ import (
 	"wield/bridge"
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -323,11 +324,11 @@ func TestJournalBounce(t *testing.T) {
 	} {
 		s := New("", Options{})
 		_, err := s.Journal(&journal.Memory{}).Append(t.Context(), "run", 0,
-			journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "s", Agent: "helper", By: "ann"}},
-			journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},
-			journal.Record{Kind: journal.KindBounce, Bounce: &tt.bounce},
-			journal.Record{Kind: journal.KindTurnEnd,
-				TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Calls: tt.calls}}})
+			record.Record{Kind: record.KindRun, Run: &record.Run{Session: "s", Agent: "helper", By: "ann"}},
+			record.Record{Kind: record.KindTurn, Turn: &record.Turn{Model: "m"}},
+			record.Record{Kind: record.KindBounce, Bounce: &tt.bounce},
+			record.Record{Kind: record.KindTurnEnd,
+				TurnEnd: &record.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Calls: tt.calls}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -343,7 +344,7 @@ func TestApprovals(t *testing.T) {
 	s := New("", Options{})
 	under := &journal.Memory{}
 	asker, answerer := s.Journal(under), s.Journal(under)
-	put := func(store journal.Store, stream string, after int64, r journal.Record) {
+	put := func(store journal.Store, stream string, after int64, r record.Record) {
 		t.Helper()
 		if _, err := store.Append(t.Context(), stream, after, r); err != nil {
 			t.Fatal(err)
@@ -351,16 +352,16 @@ func TestApprovals(t *testing.T) {
 	}
 	asked := time.Now().Add(-90 * time.Second)
 	put(asker, "run", 0,
-		journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "s", Agent: "helper", By: "ann"}})
+		record.Record{Kind: record.KindRun, Run: &record.Run{Session: "s", Agent: "helper", By: "ann"}})
 	for i, state := range []tool.ApprovalState{tool.ApprovalApproved, tool.ApprovalDenied, tool.ApprovalExpired} {
 		id := fmt.Sprintf("q%d", i)
 		put(asker, id, 0,
-			journal.Record{Kind: journal.KindQuestion,
-				Question: &journal.QuestionRecord{ID: id, Session: "s", Run: "run", Asked: asked,
+			record.Record{Kind: record.KindQuestion,
+				Question: &record.Question{ID: id, Session: "s", Run: "run", Asked: asked,
 					Question: tool.Question{Tool: "write"}}})
 		put(answerer, id, 1,
-			journal.Record{Kind: journal.KindAnswer,
-				Answer: &journal.AnswerRecord{At: asked.Add(time.Minute), Answer: tool.Answer{State: state}}})
+			record.Record{Kind: record.KindAnswer,
+				Answer: &record.Answer{At: asked.Add(time.Minute), Answer: tool.Answer{State: state}}})
 	}
 	r := one(t, s, Query{By: []Dim{ByModel, ByClient, ByTool}})
 	wants(t, "questions", r, map[Counter]int64{Asked: 3, Approved: 1, Refused: 1, Unanswered: 1})

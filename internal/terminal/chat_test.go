@@ -15,6 +15,7 @@ import (
 	"wield/chat"
 	"wield/internal/terminal/vt"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/builtin"
 	"wield/tool/edit"
@@ -588,7 +589,7 @@ func TestQueuedMessageIsKept(t *testing.T) {
 	k.waits("> and more")
 	var sent []string
 	var session string
-	for e, err := range o.Journal.Read(t.Context(), journal.Query{Kinds: []journal.Kind{journal.KindSent}}) {
+	for e, err := range o.Journal.Read(t.Context(), journal.Query{Kinds: []record.Kind{record.KindSent}}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -488,7 +489,7 @@ func (c *conversation) cmdTitle(ctx context.Context, text string) {
 	for h, err := range c.o.Journal.Heads(ctx, journal.HeadQuery{Stream: c.runs, Limit: 1}) {
 		if err == nil {
 			_, err = c.o.Journal.Append(ctx, c.runs, h.Seq,
-				journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: text}})
+				record.Record{Kind: record.KindSession, Session: &record.Session{Title: text}})
 		}
 		if err != nil {
 			c.say(styleBad, "The title could not be kept: %v", err)

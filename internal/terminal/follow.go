@@ -6,6 +6,7 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 )
 
 // follow waits for the end of a run that another process continues, such as that of whoever answered its question.
@@ -27,11 +28,11 @@ func (c *conversation) follow(ctx context.Context) {
 func (c *conversation) untilElsewhere(ctx context.Context, run string) {
 	taken := false
 	for e, err := range c.o.Journal.Watch(ctx,
-		journal.Query{Stream: run, Kinds: []journal.Kind{journal.KindResume, journal.KindWait, journal.KindEnd}}) {
+		journal.Query{Stream: run, Kinds: []record.Kind{record.KindResume, record.KindWait, record.KindEnd}}) {
 		switch {
-		case err != nil, e.Record.Kind == journal.KindEnd, taken && e.Record.Kind == journal.KindWait:
+		case err != nil, e.Record.Kind == record.KindEnd, taken && e.Record.Kind == record.KindWait:
 			return
-		case e.Record.Kind == journal.KindResume:
+		case e.Record.Kind == record.KindResume:
 			taken = e.Record.Resume.By != c.o.By
 		}
 	}

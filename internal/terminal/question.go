@@ -10,6 +10,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/builtin/local"
 	"wield/tool/edit"
@@ -96,7 +97,7 @@ func (c *conversation) put(ctx context.Context, store tool.Approvals, a tool.App
 	}
 	c.wg.Go(func() {
 		for e, err := range c.o.Journal.Watch(ctx,
-			journal.Query{Stream: a.ID, Kinds: []journal.Kind{journal.KindAnswer}}) {
+			journal.Query{Stream: a.ID, Kinds: []record.Kind{record.KindAnswer}}) {
 			if err != nil {
 				return
 			}

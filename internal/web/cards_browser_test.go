@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -27,30 +27,30 @@ func (w *world) told() {
 			Arguments: `{"what":"<b>` + name + `</b>"}`, Complete: true})
 	}
 	calls[slices.Index(names, "failed")].Arguments = `{"path":"hours.md","old_string":"closed","new_string":"open"}`
-	records := []journal.Record{{Kind: journal.KindRun,
-		Run: &journal.RunRecord{Session: "ses_told", Agent: "helper", By: "ada"}},
-		{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "What was"}},
-		{Kind: journal.KindMessage,
-			Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text("do it all")}}},
-		{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "helper"}},
-		{Kind: journal.KindReject,
-			Reject: &journal.Reject{RejectedDetail: chat.RejectedDetail{Reason: chat.ReasonUnknownTool,
+	records := []record.Record{{Kind: record.KindRun,
+		Run: &record.Run{Session: "ses_told", Agent: "helper", By: "ada"}},
+		{Kind: record.KindSession, Session: &record.Session{Title: "What was"}},
+		{Kind: record.KindMessage,
+			Message: &record.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text("do it all")}}},
+		{Kind: record.KindTurn, Turn: &record.Turn{Model: "helper"}},
+		{Kind: record.KindReject,
+			Reject: &record.Reject{RejectedDetail: chat.RejectedDetail{Reason: chat.ReasonUnknownTool,
 				Name: "nothing", Raw: `<tool_call>{"name":"nothing"}</tool_call>`,
 				Message: "there is no tool nothing"}}},
-		{Kind: journal.KindRepair,
-			Repair: &journal.Repair{CallID: "call_repaired",
+		{Kind: record.KindRepair,
+			Repair: &record.Repair{CallID: "call_repaired",
 				NoteDetail: chat.NoteDetail{Kind: "coerced", Path: "/what", Before: "3", After: `"3"`}}},
-		{Kind: journal.KindTurnEnd,
-			TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("I begin."),
+		{Kind: record.KindTurnEnd,
+			TurnEnd: &record.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("I begin."),
 				Calls: calls}}}}
 	start := func(name string) {
 		records = append(records,
-			journal.Record{Kind: journal.KindStart,
+			record.Record{Kind: record.KindStart,
 				Start: &tool.StartRecord{CallID: "call_" + name, Tool: name, Arguments: json.RawMessage(`{}`), At: at}})
 	}
 	ends := func(name string, r tool.Result) {
 		records = append(records,
-			journal.Record{Kind: journal.KindResult,
+			record.Record{Kind: record.KindResult,
 				Result: &tool.FinishRecord{CallID: "call_" + name, Tool: name, Result: r, At: at}})
 	}
 	for _, name := range []string{"done", "repaired"} {
@@ -60,7 +60,7 @@ func (w *world) told() {
 	start("failed")
 	ends("failed", tool.Failure(&tool.Error{Kind: tool.ErrTool, Tool: "failed", Message: "the disk is full"}))
 	records = append(records,
-		journal.Record{Kind: journal.KindPolicy,
+		record.Record{Kind: record.KindPolicy,
 			Policy: &policy.Detail{CallID: "call_forbidden", Decision: chat.DecisionDeny,
 				Rule: "deny: {tool: [forbidden]}", Why: "it is forbidden"}})
 	ends("forbidden", tool.Failure(&tool.Error{Kind: tool.ErrSecurity, Tool: "forbidden", Message: "it is forbidden"}))
@@ -80,26 +80,26 @@ func (w *world) told() {
 	} {
 		id := "apr_" + one.name
 		ids = append(ids, id)
-		q := &journal.QuestionRecord{ID: id, Session: "ses_told", Run: "run_told", Asked: at,
+		q := &record.Question{ID: id, Session: "ses_told", Run: "run_told", Asked: at,
 			Question: tool.Question{CallID: "call_" + one.name, Tool: one.name, Arguments: json.RawMessage(`{}`),
 				Expires: at.Add(time.Hour)}}
-		list := []journal.Record{{Kind: journal.KindQuestion, Question: q}}
+		list := []record.Record{{Kind: record.KindQuestion, Question: q}}
 		if one.answer != nil {
 			list = append(list,
-				journal.Record{Kind: journal.KindAnswer,
-					Answer: &journal.AnswerRecord{At: at.Add(time.Minute), Answer: *one.answer}})
+				record.Record{Kind: record.KindAnswer,
+					Answer: &record.Answer{At: at.Add(time.Minute), Answer: *one.answer}})
 		}
 		if _, err := w.journal.Append(w.t.Context(), id, 0, list...); err != nil {
 			w.t.Fatal(err)
 		}
 	}
 	records = append(records,
-		journal.Record{Kind: journal.KindWait, Wait: &journal.Wait{For: journal.WaitApproval, Approvals: ids}},
-		journal.Record{Kind: journal.KindResume, Resume: &journal.Resume{}})
+		record.Record{Kind: record.KindWait, Wait: &record.Wait{For: record.WaitApproval, Approvals: ids}},
+		record.Record{Kind: record.KindResume, Resume: &record.Resume{}})
 	ends("denied", tool.Failure(&tool.Error{Kind: tool.ErrApproval, Tool: "denied"}))
 	ends("expired", tool.Failure(&tool.Error{Kind: tool.ErrExpired, Tool: "expired"}))
 	ends("cancelled", tool.Failure(&tool.Error{Kind: tool.ErrCanceled, Tool: "cancelled"}))
-	records = append(records, journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "canceled"}})
+	records = append(records, record.Record{Kind: record.KindEnd, End: &record.End{Reason: "canceled"}})
 	if _, err := w.journal.Append(w.t.Context(), "run_told", 0, records...); err != nil {
 		w.t.Fatal(err)
 	}
@@ -171,10 +171,10 @@ func TestChatOlder(t *testing.T) {
 	for i := range 120 {
 		id := fmt.Sprintf("run_%03d", i)
 		if _, err := w.journal.Append(t.Context(), id, 0,
-			journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_" + id, Agent: "helper",
+			record.Record{Kind: record.KindRun, Run: &record.Run{Session: "ses_" + id, Agent: "helper",
 				By: "ada"}},
-			journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "chat number " + id}},
-			journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "answer"}}); err != nil {
+			record.Record{Kind: record.KindSession, Session: &record.Session{Title: "chat number " + id}},
+			record.Record{Kind: record.KindEnd, End: &record.End{Reason: "answer"}}); err != nil {
 			t.Fatal(err)
 		}
 	}

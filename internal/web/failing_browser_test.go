@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"wield/journal"
+	"wield/journal/record"
 )
 
 // A weak server of a model does what its mode says.
@@ -46,9 +46,9 @@ models:
   helper: {backend: once, mode: native, agent: {tools: [calculator]}}
   other: {backend: twice, mode: native, agent: {tools: [calculator]}}
 `, "URL", server.URL), nil)
-	run := journal.Record{Kind: journal.KindRun,
-		Run: &journal.RunRecord{Session: "ses_terminal", Model: "m", By: "wield run"}}
-	said := journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "asked at the command line"}}
+	run := record.Record{Kind: record.KindRun,
+		Run: &record.Run{Session: "ses_terminal", Model: "m", By: "wield run"}}
+	said := record.Record{Kind: record.KindSession, Session: &record.Session{Title: "asked at the command line"}}
 	if _, err := w.journal.Append(t.Context(), "run_terminal", 0, run, said); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/journal"
+	"wield/journal/record"
 )
 
 // The figures of the page. They are what a browser says of itself, and hold for the machine that they were taken on:
@@ -123,12 +123,12 @@ func BenchmarkPageRush(b *testing.B) {
 func (w *world) rush(t testing.TB, number, runs, each int) {
 	t.Helper()
 	for i := range runs {
-		records := []journal.Record{{Kind: journal.KindRun,
-			Run: &journal.RunRecord{Session: "ses_rush", Agent: "sums", By: "ada"}}}
+		records := []record.Record{{Kind: record.KindRun,
+			Run: &record.Run{Session: "ses_rush", Agent: "sums", By: "ada"}}}
 		for range each - 1 {
 			records = append(records,
-				journal.Record{Kind: journal.KindMessage,
-					Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser,
+				record.Record{Kind: record.KindMessage,
+					Message: &record.Message{Message: chat.Message{Role: chat.RoleUser,
 						Parts: chat.Text("a message among many")}}})
 		}
 		if _, err := w.journal.Append(t.Context(), fmt.Sprintf("run_rush_%d_%d", number, i), 0,
@@ -185,13 +185,13 @@ func BenchmarkPageCode(b *testing.B) {
 	line := "\tif err := doSomething(with, some, words); err != nil { return err }\n"
 	text := "```go\n" + strings.Repeat(line, 1<<20/len(line)) + "// The very end.\n```\n"
 	if _, err := w.journal.Append(b.Context(), "run_code", 0,
-		journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_code", Agent: "sums", By: "ada"}},
-		journal.Record{Kind: journal.KindMessage,
-			Message: &journal.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text("code")}}},
-		journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},
-		journal.Record{Kind: journal.KindTurnEnd,
-			TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(text)}}},
-		journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "answer"}}); err != nil {
+		record.Record{Kind: record.KindRun, Run: &record.Run{Session: "ses_code", Agent: "sums", By: "ada"}},
+		record.Record{Kind: record.KindMessage,
+			Message: &record.Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text("code")}}},
+		record.Record{Kind: record.KindTurn, Turn: &record.Turn{Model: "m"}},
+		record.Record{Kind: record.KindTurnEnd,
+			TurnEnd: &record.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text(text)}}},
+		record.Record{Kind: record.KindEnd, End: &record.End{Reason: "answer"}}); err != nil {
 		b.Fatal(err)
 	}
 	s := w.open(br, adminKey, "#/chat")

@@ -13,7 +13,7 @@ import (
 
 	"wield/chat"
 	"wield/dialect/dialecttest"
-	"wield/journal"
+	"wield/journal/record"
 )
 
 // clipboard is held by the test that copies: a browser has one for all of its guests.
@@ -251,13 +251,13 @@ func TestInspectorBounceWhole(t *testing.T) {
 	s.wait(".split-calls", "formula")
 	call := strings.Repeat("word ", 20_000) + "the very end"
 	if _, err := w.journal.Append(t.Context(), "run_cut", 0,
-		journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_cut", Agent: "sums", By: "ada"}},
-		journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},
-		journal.Record{Kind: journal.KindBounce,
+		record.Record{Kind: record.KindRun, Run: &record.Run{Session: "ses_cut", Agent: "sums", By: "ada"}},
+		record.Record{Kind: record.KindTurn, Turn: &record.Turn{Model: "m"}},
+		record.Record{Kind: record.KindBounce,
 			Bounce: &chat.BounceDetail{Reason: chat.ReasonInvalid, Suppressed: call, Sent: "again"}},
-		journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Before: []journal.Text{journal.Text(call)},
+		record.Record{Kind: record.KindTurnEnd, TurnEnd: &record.TurnEnd{Before: []record.Text{record.Text(call)},
 			Raw: "ok", Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("ok")}}},
-		journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "answer"}}); err != nil {
+		record.Record{Kind: record.KindEnd, End: &record.End{Reason: "answer"}}); err != nil {
 		t.Fatal(err)
 	}
 	s.goTo("#/inspector/run/run_cut/0")

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/journal"
+	"wield/journal/record"
 )
 
 // curious is an agent whose model first calls its tool wrongly, then with a comma too many.
@@ -316,26 +316,26 @@ func TestInspectorSize(t *testing.T) {
 // appendBig records a run of 5 004 records, the text of whose first answer has a megabyte.
 func (w *world) appendBig(t testing.TB) {
 	t.Helper()
-	def := []journal.Definition{{Name: "calculator",
+	def := []record.Definition{{Name: "calculator",
 		Parameters: json.RawMessage(`{"type":"object","properties":{"expression":{"type":"string"}}}`)}}
 	long := strings.Repeat("a line of the answer with some words in it\n", 1<<20/43) +
 		`<tool_call>{"name":"calculator","arguments":{"expression":"at the end"}}</tool_call>`
-	records := []journal.Record{{Kind: journal.KindRun,
-		Run: &journal.RunRecord{Session: "ses_big", Agent: "sums", By: "ada", Offered: def}},
-		{Kind: journal.KindTurn, Turn: &journal.Turn{Model: "m"}},
-		{Kind: journal.KindTurnEnd,
-			TurnEnd: &journal.TurnEnd{Raw: journal.Text(long),
+	records := []record.Record{{Kind: record.KindRun,
+		Run: &record.Run{Session: "ses_big", Agent: "sums", By: "ada", Offered: def}},
+		{Kind: record.KindTurn, Turn: &record.Turn{Model: "m"}},
+		{Kind: record.KindTurnEnd,
+			TurnEnd: &record.TurnEnd{Raw: record.Text(long),
 				Message: chat.Message{Role: chat.RoleAssistant, Parts: chat.Text("x")}}}}
 	for i := range 2500 {
 		id := fmt.Sprint("call_", i)
-		records = append(records, journal.Record{Kind: journal.KindTurn, Turn: &journal.Turn{Turn: i + 1, Model: "m"}},
-			journal.Record{Kind: journal.KindTurnEnd,
-				TurnEnd: &journal.TurnEnd{Turn: i + 1,
+		records = append(records, record.Record{Kind: record.KindTurn, Turn: &record.Turn{Turn: i + 1, Model: "m"}},
+			record.Record{Kind: record.KindTurnEnd,
+				TurnEnd: &record.TurnEnd{Turn: i + 1,
 					Message: chat.Message{Role: chat.RoleAssistant,
 						Calls: []chat.Call{{ID: id, Name: "calculator", Arguments: `{"expression":"1"}`,
 							Complete: true}}}}})
 	}
-	records = append(records, journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "answer"}})
+	records = append(records, record.Record{Kind: record.KindEnd, End: &record.End{Reason: "answer"}})
 	for from := 0; from < len(records); from += 500 {
 		if _, err := w.journal.Append(t.Context(), "run_big", int64(from),
 			records[from:min(from+500, len(records))]...); err != nil {

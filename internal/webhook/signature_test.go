@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"wield/journal"
+	"wield/journal/record"
 )
 
 // accepts does what receivers do by the Standard Webhooks: one of the signatures in one header is that of the id, the
@@ -44,9 +45,9 @@ func TestSignature(t *testing.T) {
 		_, store := sender(t, f, Endpoint{URL: "https://hooks.example/x?a=b%0d%0aX-Evil:1",
 			Secret: "whsec_" + base64.StdEncoding.EncodeToString(key), Events: []Kind{RunEnded}})
 		synctest.Wait()
-		add(t, store, "run_1", 0, journal.Record{Kind: journal.KindRun,
-			Run: &journal.RunRecord{Session: "ses", Agent: hostile, By: hostile}},
-			journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: hostile}})
+		add(t, store, "run_1", 0, record.Record{Kind: record.KindRun,
+			Run: &record.Run{Session: "ses", Agent: hostile, By: hostile}},
+			record.Record{Kind: record.KindEnd, End: &record.End{Reason: hostile}})
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
 		if len(f.got) != 6 {

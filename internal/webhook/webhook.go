@@ -22,6 +22,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/policy"
 )
@@ -39,12 +40,12 @@ const (
 )
 
 // kinds are the events that records are told as.
-var kinds = map[journal.Kind]Kind{
-	journal.KindRun:      RunStarted,
-	journal.KindWait:     RunWaiting,
-	journal.KindEnd:      RunEnded,
-	journal.KindQuestion: ApprovalWaiting,
-	journal.KindAnswer:   ApprovalDecided,
+var kinds = map[record.Kind]Kind{
+	record.KindRun:      RunStarted,
+	record.KindWait:     RunWaiting,
+	record.KindEnd:      RunEnded,
+	record.KindQuestion: ApprovalWaiting,
+	record.KindAnswer:   ApprovalDecided,
 }
 
 // Kinds returns all kinds of events, in the order in which they happen.
@@ -357,9 +358,9 @@ type Approval struct {
 
 // Waits says what a run waits for.
 type Waits struct {
-	For       journal.WaitFor `json:"for"`
-	Approvals []string        `json:"approvals,omitempty"`
-	Calls     []string        `json:"calls,omitempty"`
+	For       record.WaitFor `json:"for"`
+	Approvals []string       `json:"approvals,omitempty"`
+	Calls     []string       `json:"calls,omitempty"`
 }
 
 // Ended says how a run ended.
@@ -373,20 +374,20 @@ func (s *Sender) body(ctx context.Context, e *endpoint, kind Kind, entry *journa
 	m := Message{ID: strconv.FormatInt(entry.Position, 10), Event: kind, At: entry.At, Run: entry.Stream,
 		Session: entry.Session}
 	switch r := &entry.Record; r.Kind {
-	case journal.KindRun:
+	case record.KindRun:
 		m.Agent, m.By = r.Run.Agent, r.Run.By
-	case journal.KindWait:
+	case record.KindWait:
 		m.Waits = &Waits{r.Wait.For, r.Wait.Approvals, r.Wait.Calls}
-	case journal.KindEnd:
+	case record.KindEnd:
 		m.Ended = &Ended{r.End.Reason, r.End.Detail}
-	case journal.KindQuestion, journal.KindAnswer:
+	case record.KindQuestion, record.KindAnswer:
 		store := journal.Approvals{Store: s.store}
 		p, err := store.Find(ctx, entry.Stream)
 		if err != nil {
 			return nil, err
 		}
 		m.Run, m.Approval = p.Run, approvalOf(&p)
-		if r.Kind == journal.KindQuestion {
+		if r.Kind == record.KindQuestion {
 			m.Approval.Link = e.link(p.ID)
 		} else {
 			m.Approval.State, m.Approval.By, m.Approval.Reason, m.Approval.Edited = r.Answer.State, r.Answer.By,

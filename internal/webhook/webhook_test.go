@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -91,19 +92,19 @@ func sender(t *testing.T, f http.RoundTripper, ends ...Endpoint) (*Sender, *jour
 	return s, store
 }
 
-func add(t *testing.T, s journal.Store, stream string, after int64, records ...journal.Record) {
+func add(t *testing.T, s journal.Store, stream string, after int64, records ...record.Record) {
 	t.Helper()
 	if _, err := s.Append(t.Context(), stream, after, records...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func begun() journal.Record {
-	return journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses", Agent: "home", By: "ada"}}
+func begun() record.Record {
+	return record.Record{Kind: record.KindRun, Run: &record.Run{Session: "ses", Agent: "home", By: "ada"}}
 }
 
-func over() journal.Record {
-	return journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "answer"}}
+func over() record.Record {
+	return record.Record{Kind: record.KindEnd, End: &record.End{Reason: "answer"}}
 }
 
 // TestBegin sends what happens between Begin and Run, and nothing from before.
@@ -150,13 +151,13 @@ func TestRound(t *testing.T) {
 			t.Fatal(err)
 		}
 		add(t, store, "run_1", 1,
-			journal.Record{Kind: journal.KindWait,
-				Wait: &journal.Wait{For: journal.WaitApproval, Approvals: []string{a.ID}}})
+			record.Record{Kind: record.KindWait,
+				Wait: &record.Wait{For: record.WaitApproval, Approvals: []string{a.ID}}})
 		if _, err := approvals.Decide(t.Context(), a.ID, tool.Answer{State: tool.ApprovalDenied, By: "amy",
 			Reason: "no"}); err != nil {
 			t.Fatal(err)
 		}
-		add(t, store, "run_1", 2, journal.Record{Kind: journal.KindResume, Resume: &journal.Resume{}}, over())
+		add(t, store, "run_1", 2, record.Record{Kind: record.KindResume, Resume: &record.Resume{}}, over())
 		synctest.Wait()
 		if len(f.got) != len(Kinds()) {
 			t.Fatalf("%d events", len(f.got))

@@ -21,6 +21,7 @@ import (
 
 	"wield/journal"
 	"wield/journal/internal/testrecord"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/approvaltest"
 )
@@ -91,9 +92,9 @@ func appendReads(t *testing.T, s journal.Store) {
 		t.Fatalf("%d entries, want 3", len(list))
 	}
 	for i, want := range []struct {
-		kind     journal.Kind
+		kind     record.Kind
 		position int64
-	}{{journal.KindRun, 1}, {journal.KindMessage, 2}, {journal.KindEnd, 4}} {
+	}{{record.KindRun, 1}, {record.KindMessage, 2}, {record.KindEnd, 4}} {
 		e := list[i]
 		if e.Record.Kind != want.kind || e.Position != want.position || e.Seq != int64(i+1) || e.Stream != "run_1" ||
 			e.Session != "ses_1" || e.At.Before(before) || e.Deleted() {
@@ -109,7 +110,7 @@ func appendReads(t *testing.T, s journal.Store) {
 func conflict(t *testing.T, s journal.Store) {
 	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"), testrecord.Message("a"))
 	for _, after := range []int64{0, 1, 3} {
-		records := []journal.Record{testrecord.Message("b")}
+		records := []record.Record{testrecord.Message("b")}
 		if after == 0 {
 			records[0] = testrecord.Run("ses")
 		}
@@ -132,29 +133,29 @@ func refused(t *testing.T, s journal.Store) {
 		name    string
 		stream  string
 		after   int64
-		records []journal.Record
+		records []record.Record
 	}{
-		{"no stream", "", 0, []journal.Record{testrecord.Run("s")}},
-		{"a stream with a zero byte", "run\x001", 0, []journal.Record{testrecord.Run("s")}},
-		{"a stream that is no text", "run\xff", 0, []journal.Record{testrecord.Run("s")}},
-		{"a stream that is too long", strings.Repeat("r", 257), 0, []journal.Record{testrecord.Run("s")}},
-		{"no session", "run_1", 0, []journal.Record{testrecord.Run("")}},
-		{"a session with a zero byte", "run_1", 0, []journal.Record{testrecord.Run("s\x00")}},
+		{"no stream", "", 0, []record.Record{testrecord.Run("s")}},
+		{"a stream with a zero byte", "run\x001", 0, []record.Record{testrecord.Run("s")}},
+		{"a stream that is no text", "run\xff", 0, []record.Record{testrecord.Run("s")}},
+		{"a stream that is too long", strings.Repeat("r", 257), 0, []record.Record{testrecord.Run("s")}},
+		{"no session", "run_1", 0, []record.Record{testrecord.Run("")}},
+		{"a session with a zero byte", "run_1", 0, []record.Record{testrecord.Run("s\x00")}},
 		{"no records", "run_1", 0, nil},
-		{"a number below 0", "run_1", -1, []journal.Record{testrecord.Run("s")}},
-		{"no kind", "run_1", 0, []journal.Record{{}}},
-		{"no part", "run_1", 0, []journal.Record{{Kind: journal.KindRun}}},
-		{"does not open", "run_1", 0, []journal.Record{testrecord.Message("a")}},
-		{"opens twice", "run_1", 0, []journal.Record{testrecord.Run("s"), testrecord.Run("s")}},
-		{"only stores write it", "run_1", 0, []journal.Record{testrecord.Run("s"), {Kind: journal.KindClaimed,
-			StoreRecord: journal.StoreRecord{Claimed: &journal.Claimed{Owner: "o"}}}}},
-		{"no id of a call", "run_1", 0, []journal.Record{testrecord.Run("s"), testrecord.Start("")}},
+		{"a number below 0", "run_1", -1, []record.Record{testrecord.Run("s")}},
+		{"no kind", "run_1", 0, []record.Record{{}}},
+		{"no part", "run_1", 0, []record.Record{{Kind: record.KindRun}}},
+		{"does not open", "run_1", 0, []record.Record{testrecord.Message("a")}},
+		{"opens twice", "run_1", 0, []record.Record{testrecord.Run("s"), testrecord.Run("s")}},
+		{"only stores write it", "run_1", 0, []record.Record{testrecord.Run("s"), {Kind: record.KindClaimed,
+			StoreOnly: record.StoreOnly{Claimed: &record.Claimed{Owner: "o"}}}}},
+		{"no id of a call", "run_1", 0, []record.Record{testrecord.Run("s"), testrecord.Start("")}},
 		{"broken JSON", "run_1", 0,
-			[]journal.Record{{Kind: journal.KindObject,
-				Object: &journal.Object{Session: "s", Type: "t", Data: json.RawMessage(`{`)}}}},
+			[]record.Record{{Kind: record.KindObject,
+				Object: &record.Object{Session: "s", Type: "t", Data: json.RawMessage(`{`)}}}},
 	} {
 		if _, err := s.Append(t.Context(), test.stream, test.after, test.records...); !errors.Is(err,
-			journal.ErrRecord) {
+			record.ErrInvalid) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
@@ -179,7 +180,7 @@ func allOrNothing(t *testing.T, s journal.Store) {
 func duplicate(t *testing.T, s journal.Store) {
 	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"), testrecord.Start("call_1"),
 		testrecord.Result("call_1"), testrecord.Result("call_2"))
-	for _, r := range []journal.Record{testrecord.Start("call_1"), testrecord.Result("call_1"),
+	for _, r := range []record.Record{testrecord.Start("call_1"), testrecord.Result("call_1"),
 		testrecord.Result("call_2")} {
 		if _, err := s.Append(t.Context(), "run_1", 4, r); !errors.Is(err, journal.ErrDuplicate) {
 			t.Errorf("a second %s: %v", r.Kind, err)

@@ -13,6 +13,7 @@ import (
 	"wield/chat"
 	"wield/journal"
 	"wield/journal/internal/testrecord"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/approvaltest"
 )
@@ -25,11 +26,11 @@ func remove(t *testing.T, s journal.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Delete(t.Context(), "ses_a", journal.ReasonAsked); err != nil {
+	if err := s.Delete(t.Context(), "ses_a", record.ReasonAsked); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"ses_a", "ses_z", ""} {
-		if err := s.Delete(t.Context(), want, journal.ReasonAsked); !errors.Is(err, journal.ErrNotFound) {
+		if err := s.Delete(t.Context(), want, record.ReasonAsked); !errors.Is(err, journal.ErrNotFound) {
 			t.Errorf("session %q: %v", want, err)
 		}
 	}
@@ -66,7 +67,7 @@ func removeHeld(t *testing.T, s journal.Store) {
 	if _, err := s.Claim(t.Context(), "run_01", "own_a", time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Delete(t.Context(), "ses", journal.ReasonAsked); !errors.Is(err, journal.ErrHeld) {
+	if err := s.Delete(t.Context(), "ses", record.ReasonAsked); !errors.Is(err, journal.ErrHeld) {
 		t.Errorf("while it is driven: %v", err)
 	}
 	if n := len(List(t, s.Read(t.Context(), journal.Query{}))); n != 7 {
@@ -153,15 +154,15 @@ func prune(t *testing.T, s journal.Store) {
 	}
 	now := time.Now()
 	for _, test := range []struct {
-		keep journal.Keep
+		keep journal.Retention
 		want string
 	}{
-		{journal.Keep{}, ""},
-		{journal.Keep{Age: time.Hour, Now: now}, ""},
-		{journal.Keep{Bytes: 1 << 20}, ""},
-		{journal.Keep{Bytes: bytesOf(t, s) - 1}, "ses_1"},
-		{journal.Keep{Bytes: bytesOf(t, s) / 4}, "ses_2 ses_3"},
-		{journal.Keep{Bytes: 1, Now: now.Add(8 * 24 * time.Hour)}, "ses_0"},
+		{journal.Retention{}, ""},
+		{journal.Retention{Age: time.Hour, Now: now}, ""},
+		{journal.Retention{Bytes: 1 << 20}, ""},
+		{journal.Retention{Bytes: bytesOf(t, s) - 1}, "ses_1"},
+		{journal.Retention{Bytes: bytesOf(t, s) / 4}, "ses_2 ses_3"},
+		{journal.Retention{Bytes: 1, Now: now.Add(8 * 24 * time.Hour)}, "ses_0"},
 	} {
 		got, err := journal.Prune(t.Context(), s, test.keep)
 		if err != nil || strings.Join(got, " ") != test.want {
@@ -172,7 +173,8 @@ func prune(t *testing.T, s journal.Store) {
 		t.Fatal(err)
 	}
 	if got, err := journal.Prune(t.Context(), s,
-		journal.Keep{Age: time.Hour, Now: now.Add(2 * time.Hour)}); err != nil || strings.Join(got, " ") != "ses_d" {
+		journal.Retention{Age: time.Hour, Now: now.Add(2 * time.Hour)}); err != nil ||
+		strings.Join(got, " ") != "ses_d" {
 		t.Errorf("what nobody drives any more: %v, %v", got, err)
 	}
 	Whole(t, s)
@@ -188,9 +190,9 @@ func bytesOf(t *testing.T, s journal.Store) int64 {
 
 // large stores what a turn may hold, and bytes that are no text.
 func large(t *testing.T, s journal.Store) {
-	raw := journal.Text(strings.Repeat("a\x00\xff\u2028", 1<<15))
+	raw := record.Text(strings.Repeat("a\x00\xff\u2028", 1<<15))
 	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"),
-		journal.Record{Kind: journal.KindTurnEnd, TurnEnd: &journal.TurnEnd{Raw: raw}})
+		record.Record{Kind: record.KindTurnEnd, TurnEnd: &record.TurnEnd{Raw: raw}})
 	list := List(t, s.Read(t.Context(), journal.Query{Stream: "run_1", Seq: 1}))
 	if len(list) != 1 || list[0].Record.TurnEnd.Raw != raw {
 		t.Error("the text is another one")
@@ -200,7 +202,7 @@ func large(t *testing.T, s journal.Store) {
 
 // long appends as many records at once as a long history has.
 func long(t *testing.T, s journal.Store) {
-	records := []journal.Record{testrecord.Run("ses")}
+	records := []record.Record{testrecord.Run("ses")}
 	for i := range 299 {
 		records = append(records, testrecord.Message(strconv.Itoa(i)))
 	}
@@ -224,12 +226,12 @@ func mask(t *testing.T, open Open) {
 		journal.Options{Mask: func(text string) string { return strings.ReplaceAll(text, secret, "[masked]") }})
 	call := chat.Call{ID: "call_1", Name: "login", Arguments: `{"password":"hunter\"2"}`}
 	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses"), testrecord.Message("it is "+secret),
-		journal.Record{Kind: journal.KindTurnEnd,
-			TurnEnd: &journal.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{call}},
+		record.Record{Kind: record.KindTurnEnd,
+			TurnEnd: &record.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{call}},
 				Raw: secret + "\xff"}})
 	testrecord.Add(t, s, "run_1", 3,
-		journal.Record{Kind: journal.KindObject,
-			Object: &journal.Object{Session: "ses", Type: secret, Data: json.RawMessage(`["hunter\"2"]`)}})
+		record.Record{Kind: record.KindObject,
+			Object: &record.Object{Session: "ses", Type: secret, Data: json.RawMessage(`["hunter\"2"]`)}})
 	masked := 0
 	for _, e := range List(t, s.Read(t.Context(), journal.Query{})) {
 		if strings.Contains(string(e.Body), "hunter") {

@@ -11,6 +11,7 @@ import (
 
 	"wield/journal"
 	"wield/journal/internal/testrecord"
+	"wield/journal/record"
 )
 
 // fill makes runs of three entries each, in turns of the sessions given.
@@ -44,9 +45,9 @@ func query(t *testing.T, s journal.Store) {
 		{journal.Query{Stream: "run_01", After: 6}, nil},
 		{journal.Query{Stream: "run_09"}, nil},
 		{journal.Query{Session: "ses_b"}, []int64{4, 5, 6, 10, 11, 12}},
-		{journal.Query{Session: "ses_b", After: 4, Kinds: []journal.Kind{journal.KindRun, journal.KindEnd}},
+		{journal.Query{Session: "ses_b", After: 4, Kinds: []record.Kind{record.KindRun, record.KindEnd}},
 			[]int64{6, 10, 12}},
-		{journal.Query{Kinds: []journal.Kind{journal.KindMessage}, Limit: 2}, []int64{2, 5}},
+		{journal.Query{Kinds: []record.Kind{record.KindMessage}, Limit: 2}, []int64{2, 5}},
 		{journal.Query{After: 9, Limit: 2}, []int64{10, 11}},
 		{journal.Query{After: 12}, nil},
 	} {
@@ -105,10 +106,10 @@ func heads(t *testing.T, s journal.Store) {
 	fill(t, s, 3, "ses_a", "ses_b")
 	testrecord.Add(t, s, "run_03", 0, testrecord.Run("ses_a"))
 	testrecord.Add(t, s, "run_03", 1,
-		journal.Record{Kind: journal.KindWait, Wait: &journal.Wait{For: journal.WaitClient}})
+		record.Record{Kind: record.KindWait, Wait: &record.Wait{For: record.WaitClient}})
 	testrecord.Add(t, s, "run_04", 0, testrecord.Run("ses_b"))
 	testrecord.Add(t, s, "obj_1", 0,
-		journal.Record{Kind: journal.KindObject, Object: &journal.Object{Session: "ses_b", Type: "t"}})
+		record.Record{Kind: record.KindObject, Object: &record.Object{Session: "ses_b", Type: "t"}})
 	for _, test := range []struct {
 		q    journal.HeadQuery
 		want string
@@ -117,8 +118,8 @@ func heads(t *testing.T, s journal.Store) {
 		{journal.HeadQuery{Limit: 2}, "obj_1 run_04"},
 		{journal.HeadQuery{Before: 12, Limit: 2}, "run_03 run_02"},
 		{journal.HeadQuery{Session: "ses_b"}, "obj_1 run_04 run_01"},
-		{journal.HeadQuery{Session: "ses_b", Opened: journal.KindRun}, "run_04 run_01"},
-		{journal.HeadQuery{Opened: journal.KindRun, States: []journal.State{journal.StateOpen, journal.StateWaiting}},
+		{journal.HeadQuery{Session: "ses_b", Opened: record.KindRun}, "run_04 run_01"},
+		{journal.HeadQuery{Opened: record.KindRun, States: []record.State{record.StateOpen, record.StateWaiting}},
 			"run_04 run_03"},
 		{journal.HeadQuery{Stream: "run_02"}, "run_02"},
 		{journal.HeadQuery{Stream: "run_09"}, ""},
@@ -128,7 +129,7 @@ func heads(t *testing.T, s journal.Store) {
 		}
 	}
 	h := List(t, s.Heads(t.Context(), journal.HeadQuery{Stream: "run_03"}))[0]
-	if h.Session != "ses_a" || h.Opened != journal.KindRun || h.State != journal.StateWaiting || h.Seq != 2 ||
+	if h.Session != "ses_a" || h.Opened != record.KindRun || h.State != record.StateWaiting || h.Seq != 2 ||
 		h.First != 10 || h.Last != 11 || h.Bytes == 0 || h.Begun.IsZero() || h.Changed.Before(h.Begun) {
 		t.Errorf("%+v", h)
 	}
@@ -137,7 +138,7 @@ func heads(t *testing.T, s journal.Store) {
 func sessions(t *testing.T, s journal.Store) {
 	fill(t, s, 6, "ses_a", "ses_b", "ses_c")
 	testrecord.Add(t, s, "run_00", 3,
-		journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "Files"}})
+		record.Record{Kind: record.KindSession, Session: &record.Session{Title: "Files"}})
 	ids := func(before int64, n int) (list []string, last int64) {
 		for session, err := range journal.Sessions(t.Context(), s, before) {
 			if err != nil {
@@ -155,7 +156,7 @@ func sessions(t *testing.T, s journal.Store) {
 		t.Errorf("sessions %s", got)
 	}
 	a, err := journal.LookUp(t.Context(), s, "ses_a")
-	if err != nil || a.Title != "Files" || a.Runs != 2 || a.State != journal.StateEnded || a.Model != "m" ||
+	if err != nil || a.Title != "Files" || a.Runs != 2 || a.State != record.StateEnded || a.Model != "m" ||
 		a.Last != 19 {
 		t.Errorf("%+v, %v", a, err)
 	}
@@ -168,7 +169,7 @@ func sessions(t *testing.T, s journal.Store) {
 			t.Fatal(err)
 		}
 		if left = append(left, session.ID); len(left) == 1 {
-			if err := s.Delete(t.Context(), "ses_c", journal.ReasonAsked); err != nil {
+			if err := s.Delete(t.Context(), "ses_c", record.ReasonAsked); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -185,7 +186,7 @@ func rename(t *testing.T, s journal.Store) {
 	run := testrecord.Run("ses_a")
 	run.Run.By = "somebody"
 	testrecord.Add(t, s, "run_1", 0, run,
-		journal.Record{Kind: journal.KindSession, Session: &journal.SessionNote{Title: "first"}})
+		record.Record{Kind: record.KindSession, Session: &record.Session{Title: "first"}})
 	for _, title := range []string{"second", "third \u2014 \"<b>\""} {
 		if err := journal.Rename(t.Context(), s, "ses_a", title); err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"wield/journal"
 	"wield/journal/internal/testrecord"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/approvaltest"
 )
@@ -77,7 +78,7 @@ func shareLease(t *testing.T, a, b journal.Store) {
 	if _, err := b.Claim(t.Context(), "run_1", "own_b", time.Minute); !errors.Is(err, journal.ErrHeld) {
 		t.Errorf("from elsewhere: %v", err)
 	}
-	if err := b.Delete(t.Context(), "ses", journal.ReasonAsked); !errors.Is(err, journal.ErrHeld) {
+	if err := b.Delete(t.Context(), "ses", record.ReasonAsked); !errors.Is(err, journal.ErrHeld) {
 		t.Errorf("deleted from elsewhere: %v", err)
 	}
 	if err := a.Release(t.Context(), l); err != nil {
@@ -126,7 +127,7 @@ func shareAnswer(t *testing.T, a, b journal.Store) {
 
 func shareDeleted(t *testing.T, a, b journal.Store) {
 	fill(t, a, 2, "ses_a", "ses_b")
-	if err := b.Delete(t.Context(), "ses_a", journal.ReasonAsked); err != nil {
+	if err := b.Delete(t.Context(), "ses_a", record.ReasonAsked); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(List(t, a.Read(t.Context(), journal.Query{Session: "ses_a"}))); n != 0 {

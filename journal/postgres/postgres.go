@@ -17,6 +17,7 @@ import (
 
 	"wield/journal"
 	"wield/journal/internal/sqlstore"
+	"wield/journal/record"
 )
 
 //go:embed migrations/*.sql
@@ -52,7 +53,7 @@ const standsStill = 5 * time.Second
 const lock = `SELECT pg_advisory_xact_lock(hashtext('wield journal'), hashtext(current_schema()))`
 
 // Open opens the journal in the database of an address such as postgres://user@host/name. Tables that were
-// made by a newer wield fail with journal.ErrVersion.
+// made by a newer wield fail with record.ErrVersion.
 func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {
@@ -130,7 +131,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return nil
 	case version > len(files):
 		return fmt.Errorf("%w: the tables have version %d, and this wield knows up to %d; use the newer one, or "+
-			"another schema", journal.ErrVersion, version, len(files))
+			"another schema", record.ErrVersion, version, len(files))
 	case version == 0:
 		if _, err := tx.ExecContext(ctx,
 			"CREATE TABLE wield_version (version int NOT NULL); INSERT INTO wield_version VALUES (0)"); err != nil {

@@ -15,6 +15,7 @@ import (
 	"wield/journal/internal/testrecord"
 	"wield/journal/journaltest"
 	"wield/journal/postgres"
+	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/approvaltest"
 )
@@ -92,7 +93,7 @@ func do(t *testing.T, db *sql.DB, statements ...string) {
 func newer(t *testing.T, address string) {
 	open(t, address, postgres.Options{})
 	do(t, raw(t, address), "UPDATE wield_version SET version = 99")
-	if _, err := postgres.Open(t.Context(), address, postgres.Options{}); !errors.Is(err, journal.ErrVersion) {
+	if _, err := postgres.Open(t.Context(), address, postgres.Options{}); !errors.Is(err, record.ErrVersion) {
 		t.Error(err)
 	}
 }
@@ -220,7 +221,7 @@ func TestLost(t *testing.T) {
 	s := open(t, address, postgres.Options{})
 	w := journal.NewWriter(s, "run_1", 0)
 	if err := w.Append(t.Context(),
-		journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_1", Model: "m"}}); err != nil {
+		record.Record{Kind: record.KindRun, Run: &record.Run{Session: "ses_1", Model: "m"}}); err != nil {
 		t.Fatal(err)
 	}
 	admin := c.URL(pgtest.Admin, "postgres")

@@ -9,6 +9,7 @@ import (
 
 	"wield/journal"
 	"wield/journal/internal/testrecord"
+	"wield/journal/record"
 	"wield/journal/sqlite"
 )
 
@@ -30,7 +31,7 @@ func BenchmarkCall(b *testing.B) {
 	page := make([]byte, 4096)
 	for n := 0; b.Loop(); n++ {
 		id := fmt.Sprint("call_", n)
-		for _, r := range []journal.Record{testrecord.Start(id), testrecord.Result(id)} {
+		for _, r := range []record.Record{testrecord.Start(id), testrecord.Result(id)} {
 			begin := time.Now()
 			if err := w.Append(b.Context(), r); err != nil {
 				b.Fatal(err)

@@ -18,6 +18,7 @@ import (
 
 	"wield/journal"
 	"wield/journal/internal/testrecord"
+	"wield/journal/record"
 	"wield/journal/sqlite"
 )
 
@@ -26,7 +27,7 @@ const childVariable = "WIELD_JOURNAL_TEST_CHILD"
 
 // parts are what processes of tests do. What they print, the test reads.
 var parts = map[string]func(path, arg string) error{"calls": makeCalls, "race": raceFor, "full": fill,
-	"readonly": write, "record": record}
+	"readonly": write, "record": addRecords}
 
 func TestMain(m *testing.M) {
 	if words := strings.Fields(os.Getenv(childVariable)); len(words) == 3 {
@@ -77,7 +78,7 @@ func makeCalls(path, stream string) error {
 		r := testrecord.Run("ses")
 		if n > 0 {
 			id := fmt.Sprint("call_", (n-1)/3)
-			r = []journal.Record{testrecord.Start(id), testrecord.Message(strings.Repeat("word ", 3000)),
+			r = []record.Record{testrecord.Start(id), testrecord.Message(strings.Repeat("word ", 3000)),
 				testrecord.Result(id)}[(n-1)%3]
 		}
 		if err := w.Append(ctx, r); err != nil {
@@ -182,7 +183,7 @@ func write(path, _ string) error {
 }
 
 // record records calls in a new journal: a turn with its call, the start, the result.
-func record(path, _ string) error {
+func addRecords(path, _ string) error {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, path, sqlite.Options{})
 	if err != nil {
@@ -195,7 +196,7 @@ func record(path, _ string) error {
 	}
 	for n := range recorded {
 		id := fmt.Sprint("call_", n)
-		for _, r := range []journal.Record{testrecord.Message("a turn"), testrecord.Start(id), testrecord.Result(id)} {
+		for _, r := range []record.Record{testrecord.Message("a turn"), testrecord.Start(id), testrecord.Result(id)} {
 			if err := w.Append(ctx, r); err != nil {
 				return err
 			}

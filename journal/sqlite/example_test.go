@@ -8,6 +8,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/journal/sqlite"
 )
 
@@ -30,8 +31,8 @@ func Example() {
 
 	question := chat.Message{Role: chat.RoleUser, Parts: chat.Text("Do I need an umbrella in Oslo?")}
 	_, err = store.Append(ctx, "run_1", 0, // the stream is new: it has no records yet
-		journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: "ses_1", Model: "any"}},
-		journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: question}})
+		record.Record{Kind: record.KindRun, Run: &record.Run{Session: "ses_1", Model: "any"}},
+		record.Record{Kind: record.KindMessage, Message: &record.Message{Message: question}})
 	if err != nil {
 		fmt.Println(err)
 		return

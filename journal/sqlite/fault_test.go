@@ -21,6 +21,7 @@ import (
 	"wield/journal"
 	"wield/journal/internal/testrecord"
 	"wield/journal/journaltest"
+	"wield/journal/record"
 	"wield/journal/sqlite"
 	"wield/tool"
 	"wield/tool/approvaltest"
@@ -71,7 +72,7 @@ func TestTorn(t *testing.T) {
 	}
 	for i := range 5 {
 		id := fmt.Sprint("call_", i)
-		for _, r := range []journal.Record{testrecord.Start(id), testrecord.Result(id),
+		for _, r := range []record.Record{testrecord.Start(id), testrecord.Result(id),
 			testrecord.Message(strings.Repeat("word ", 1000))} {
 			if err := w.Append(t.Context(), r); err != nil {
 				t.Fatal(err)
@@ -265,7 +266,7 @@ func TestForeign(t *testing.T) {
 			if err := db.Close(); err != nil {
 				t.Fatal(err)
 			}
-		}, journal.ErrVersion},
+		}, record.ErrVersion},
 		"another program's": {func(t *testing.T, path string) {
 			db := raw(t, path)
 			do(t, db, "CREATE TABLE t(a)")
@@ -331,7 +332,7 @@ func TestGone(t *testing.T) {
 	secret := strings.Repeat("mellon ", 5000) // some of it lies in pages of its own
 	testrecord.Add(t, s, "run_1", 0, testrecord.Run("ses_1"), testrecord.Message(secret), testrecord.Message("mellon"))
 	testrecord.Add(t, s, "run_2", 0, testrecord.Run("ses_2"))
-	if err := s.Delete(t.Context(), "ses_1", journal.ReasonAsked); err != nil {
+	if err := s.Delete(t.Context(), "ses_1", record.ReasonAsked); err != nil {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*"))

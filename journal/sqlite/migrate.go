@@ -12,6 +12,7 @@ import (
 	codes "modernc.org/sqlite/lib"
 
 	"wield/journal"
+	"wield/journal/record"
 )
 
 //go:embed migrations/*.sql
@@ -84,7 +85,7 @@ func checkFile(ctx context.Context, conn *sql.Conn, newest int) error {
 	version, err := number(ctx, conn, "PRAGMA user_version")
 	if err == nil && version > newest {
 		return fmt.Errorf("%w: the file has version %d, and this wield knows up to %d; use the newer one, or another "+
-			"file", journal.ErrVersion, version, newest)
+			"file", record.ErrVersion, version, newest)
 	}
 	return err
 }

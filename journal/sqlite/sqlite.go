@@ -46,7 +46,7 @@ const (
 	checkpointPages = 4096
 )
 
-// Open opens the journal in a file. A file that was made by a newer wield fails with journal.ErrVersion, one
+// Open opens the journal in a file. A file that was made by a newer wield fails with record.ErrVersion, one
 // that is no journal with journal.ErrCorrupt.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if o.Wait <= 0 {

@@ -7,6 +7,7 @@ import (
 	"wield/chat"
 	"wield/internal/cli"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -24,7 +25,7 @@ func (f *runFlags) past(ctx context.Context, a *agent.Agent, runner *tool.Runner
 	switch {
 	case err != nil:
 		return noSession(id, err)
-	case known.State != journal.StateEnded:
+	case known.State != record.StateEnded:
 		return cli.UsageErrorf("the last run of the session %s is not over; continue it with wield sessions resume %s",
 			cli.Plain(id), cli.Plain(id))
 	}

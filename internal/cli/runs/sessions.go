@@ -14,6 +14,7 @@ import (
 	"wield/chat"
 	"wield/internal/cli"
 	"wield/journal"
+	"wield/journal/record"
 )
 
 func NewSessionsCmd(app *cli.App) *cobra.Command {
@@ -136,67 +137,67 @@ type history struct {
 // has reports whether an entry repeats what was said in an earlier run.
 func (h *history) has(e *journal.Entry) bool {
 	switch e.Record.Kind {
-	case journal.KindRun:
+	case record.KindRun:
 		*h = history{run: e.Stream, messages: h.messages, again: h.messages}
-	case journal.KindMessage, journal.KindTurnEnd, journal.KindResult:
+	case record.KindMessage, record.KindTurnEnd, record.KindResult:
 		if e.Stream != h.run {
 			return false
 		}
-		if e.Record.Kind == journal.KindMessage && !h.began && h.again > 0 {
+		if e.Record.Kind == record.KindMessage && !h.began && h.again > 0 {
 			h.again--
 			return true
 		}
 		if t := e.Record.TurnEnd; t == nil || t.Error == nil {
 			h.messages++
 		}
-	case journal.KindTurn:
+	case record.KindTurn:
 		h.began = h.began || e.Stream == h.run
 	}
 	return false
 }
 
 // Describe says in a line what a person looks for in a record. It is empty for what is of no interest to most.
-func describe(r *journal.Record) string {
+func describe(r *record.Record) string {
 	switch r.Kind {
-	case journal.KindRun:
+	case record.KindRun:
 		return "run of " + cli.Plain(r.Run.Model)
-	case journal.KindMessage:
+	case record.KindMessage:
 		return string(r.Message.Role) + ": " + cli.Plain(r.Message.Text())
-	case journal.KindTurnEnd:
+	case record.KindTurnEnd:
 		return describeTurn(r.TurnEnd)
-	case journal.KindPolicy:
+	case record.KindPolicy:
 		return fmt.Sprintf("%s: call %s: %s", r.Policy.Decision, cli.Plain(r.Policy.CallID), cli.Plain(r.Policy.Why))
-	case journal.KindStart:
+	case record.KindStart:
 		return fmt.Sprintf("runs %s %s", cli.Plain(r.Start.Tool), cli.Plain(string(r.Start.Arguments)))
-	case journal.KindKept:
-		return "goes on as " + cli.Plain(r.Kept.Name) + ": call " + cli.Plain(r.Kept.CallID)
-	case journal.KindAgain:
+	case record.KindDetached:
+		return "goes on as " + cli.Plain(r.Detached.Name) + ": call " + cli.Plain(r.Detached.CallID)
+	case record.KindAgain:
 		return "runs again: call " + cli.Plain(r.Again.CallID)
-	case journal.KindResult:
+	case record.KindResult:
 		if text := r.Result.Result.Error; text != "" {
 			return fmt.Sprintf("%s failed: %s", cli.Plain(r.Result.Tool), cli.Plain(text))
 		}
 		parts := chat.Message{Parts: r.Result.Result.Parts} // of a client, or of a tool that gives more than JSON
 		return fmt.Sprintf("%s gave %s", cli.Plain(r.Result.Tool),
 			cli.Plain(cmp.Or(string(r.Result.Result.Data), parts.Text())))
-	case journal.KindSummary:
+	case record.KindSummary:
 		return fmt.Sprintf("summary of the first %d messages: %s", r.Summary.Messages, cli.Plain(r.Summary.Text))
-	case journal.KindWait:
+	case record.KindWait:
 		return describeWait(r.Wait)
-	case journal.KindQuestion:
+	case record.KindQuestion:
 		return fmt.Sprintf("asks whether %s may run %s", cli.Plain(r.Question.Tool),
 			cli.Plain(string(r.Question.Arguments)))
-	case journal.KindAnswer:
+	case record.KindAnswer:
 		return fmt.Sprintf("%s by %s %s", r.Answer.State, cli.Plain(r.Answer.By), cli.Plain(r.Answer.Reason))
-	case journal.KindEnd:
+	case record.KindEnd:
 		return describeEnd(r.End)
 	}
 	return ""
 }
 
 // describeWait says why a run stopped.
-func describeWait(w *journal.Wait) string {
-	text := journal.StatusOf(journal.StateWaiting, &journal.Record{Wait: w}).String()
+func describeWait(w *record.Wait) string {
+	text := journal.StatusOf(record.StateWaiting, &record.Record{Wait: w}).String()
 	if w.Note != "" {
 		text += ": " + cli.Plain(w.Note)
 	}
@@ -204,8 +205,8 @@ func describeWait(w *journal.Wait) string {
 }
 
 // describeEnd says how a run ended and what it used, as far as that is known.
-func describeEnd(e *journal.End) string {
-	text := journal.StatusOf(journal.StateEnded, &journal.Record{End: e}).String()
+func describeEnd(e *record.End) string {
+	text := journal.StatusOf(record.StateEnded, &record.Record{End: e}).String()
 	if e.Detail != "" {
 		text += " (limit: " + cli.Plain(e.Detail) + ")"
 	}
@@ -218,7 +219,7 @@ func describeEnd(e *journal.End) string {
 	return text
 }
 
-func describeTurn(t *journal.TurnEnd) string {
+func describeTurn(t *record.TurnEnd) string {
 	text := "assistant: " + cli.Plain(t.Message.Text())
 	for i := range t.Message.Calls {
 		c := &t.Message.Calls[i]
@@ -242,7 +243,7 @@ with an active run is not deleted.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return cli.WithJournal(cmd.Context(), app, *file, func(s journal.Store) error {
 				for _, id := range args {
-					if err := s.Delete(cmd.Context(), id, journal.ReasonAsked); err != nil {
+					if err := s.Delete(cmd.Context(), id, record.ReasonAsked); err != nil {
 						return noSession(id, err)
 					}
 				}

@@ -13,6 +13,7 @@ import (
 	"wield/chat"
 	"wield/internal/cli"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -55,7 +56,7 @@ model is told that its result is unknown. Output and exit codes are those of wie
 
 func (f *resumeFlags) run(ctx context.Context, app *cli.App, id string) error {
 	var stored runFlags
-	var run *journal.RunRecord
+	var run *record.Run
 	err := cli.WithJournal(ctx, app, *f.file, func(s journal.Store) (err error) {
 		id, run, err = lookUpRun(ctx, s, id)
 		if err != nil {
@@ -95,7 +96,7 @@ func (f *resumeFlags) override(stored *runFlags) error {
 
 // resumeRun continues a run.
 func (f *runFlags) resumeRun(ctx context.Context, app *cli.App, a *agent.Agent, runner *tool.Runner, id string,
-	was *journal.RunRecord) error {
+	was *record.Run) error {
 	if was.Dir != runner.Settings().Root {
 		return cli.UsageErrorf("the run works in %s: go there first", cli.Plain(was.Dir))
 	}
@@ -117,8 +118,8 @@ func (f *runFlags) resumeRun(ctx context.Context, app *cli.App, a *agent.Agent, 
 }
 
 // lookUpRun returns a run by its id, or the last one of a session by the session's.
-func lookUpRun(ctx context.Context, s journal.Store, id string) (string, *journal.RunRecord, error) {
-	q := journal.HeadQuery{Stream: id, Opened: journal.KindRun, Limit: 1}
+func lookUpRun(ctx context.Context, s journal.Store, id string) (string, *record.Run, error) {
+	q := journal.HeadQuery{Stream: id, Opened: record.KindRun, Limit: 1}
 	if session, err := journal.LookUp(ctx, s, id); err == nil {
 		q.Stream, q.Session = "", session.ID
 	}
@@ -126,7 +127,7 @@ func lookUpRun(ctx context.Context, s journal.Store, id string) (string, *journa
 		if err != nil {
 			return "", nil, err
 		}
-		for e, err := range s.Read(ctx, journal.Query{Stream: h.Stream, Kinds: []journal.Kind{journal.KindRun},
+		for e, err := range s.Read(ctx, journal.Query{Stream: h.Stream, Kinds: []record.Kind{record.KindRun},
 			Limit: 1}) {
 			if err != nil {
 				return "", nil, err
@@ -141,7 +142,7 @@ func lookUpRun(ctx context.Context, s journal.Store, id string) (string, *journa
 // recall sets the flags to those that a run was started with.
 func (f *runFlags) recall(ctx context.Context, s journal.Store, session string) error {
 	given := ""
-	for e, err := range s.Read(ctx, journal.Query{Session: session, Kinds: []journal.Kind{journal.KindSession}}) {
+	for e, err := range s.Read(ctx, journal.Query{Session: session, Kinds: []record.Kind{record.KindSession}}) {
 		if err != nil {
 			return err
 		}

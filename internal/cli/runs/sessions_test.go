@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"wield/chat"
-	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
@@ -21,7 +21,7 @@ func TestDescribeResult(t *testing.T) {
 		{"a failure", tool.Result{Error: "it is stuck"}, "press failed: it is stuck"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := describe(&journal.Record{Kind: journal.KindResult,
+			got := describe(&record.Record{Kind: record.KindResult,
 				Result: &tool.FinishRecord{Tool: "press", Result: tt.result}})
 			if got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)

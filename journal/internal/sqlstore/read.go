@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wield/journal"
+	"wield/journal/record"
 )
 
 // A page is read at once. No rows are open while somebody looks at an entry, so that readers never keep a
@@ -210,7 +211,7 @@ func scanEntry(rows *sql.Rows, all bool) (journal.Entry, error) {
 	}
 	e.Stream, e.Seq, e.Session, e.At = stream.String, seq.Int64, session.String, time.UnixMicro(at.Int64).UTC()
 	var err error
-	if e.Record, err = journal.DecodeRecord(e.Body); err != nil && !all {
+	if e.Record, err = record.Decode(e.Body); err != nil && !all {
 		return e, fmt.Errorf("%w: entry %d: %w", journal.ErrCorrupt, e.Position, err)
 	}
 	return e, nil

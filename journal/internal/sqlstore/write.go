@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"wield/journal"
+	"wield/journal/record"
 )
 
 // Append adds records.
-func (s *Store) Append(ctx context.Context, stream string, after int64, records ...journal.Record) (int64, error) {
-	b, err := s.options.Prepare(stream, after, records)
+func (s *Store) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error) {
+	b, err := s.options.Mask.Prepare(stream, after, records)
 	if err != nil {
 		return 0, err
 	}
@@ -59,7 +60,7 @@ func (tx *transaction) head(stream string) (head, error) {
 }
 
 // append adds a batch, or nothing of it, and returns the head as it is afterwards.
-func (tx *transaction) append(b *journal.Batch) (head, error) {
+func (tx *transaction) append(b *record.Batch) (head, error) {
 	h, err := tx.head(b.Stream)
 	if err != nil {
 		return h, err
@@ -96,12 +97,12 @@ func (tx *transaction) append(b *journal.Batch) (head, error) {
 }
 
 // duplicate reports a row of a call that the stream, or the rows before it, have already.
-func (tx *transaction) duplicate(b *journal.Batch) error {
+func (tx *transaction) duplicate(b *record.Batch) error {
 	for i, row := range b.Rows {
 		if row.Call == "" {
 			continue
 		}
-		if slices.ContainsFunc(b.Rows[:i], func(r journal.Row) bool {
+		if slices.ContainsFunc(b.Rows[:i], func(r record.Row) bool {
 			return r.Kind == row.Kind && r.Call == row.Call
 		}) {
 			return journal.ErrDuplicate
@@ -126,7 +127,7 @@ const (
 )
 
 // atOnce returns how many of the rows one statement takes.
-func atOnce(rows []journal.Row) int {
+func atOnce(rows []record.Row) int {
 	size := 0
 	for i := range rows {
 		if size += len(rows[i].Body); i == maxInsert || i > 0 && size > maxInsertBytes {
@@ -137,7 +138,7 @@ func atOnce(rows []journal.Row) int {
 }
 
 // insert adds rows at the end of the journal, in one statement: to parse and send one for each takes most of the time.
-func (tx *transaction) insert(h *head, rows []journal.Row) error {
+func (tx *transaction) insert(h *head, rows []record.Row) error {
 	const columns = 11
 	args := make([]any, 0, columns*len(rows))
 	seals := make([]journal.Seal, len(rows))
@@ -146,7 +147,7 @@ func (tx *transaction) insert(h *head, rows []journal.Row) error {
 		row, seal := &rows[i], &seals[i]
 		e := journal.Entry{Position: tx.position + 1, Stream: h.Stream, Seq: h.Seq + 1, Session: h.Session, At: tx.now,
 			Body: row.Body}
-		journal.SealEntry(&e, tx.hash)
+		e.SealAfter(tx.hash)
 		*seal = e.Seal
 		var call any
 		if row.Call != "" {
@@ -180,7 +181,7 @@ func (s *Store) Claim(ctx context.Context, stream, owner string, ttl time.Durati
 		case h.owner != owner && lease.Held(tx.now):
 			return &journal.HeldError{Stream: stream, Owner: h.owner, Until: lease.Until, Left: lease.Until.Sub(tx.now)}
 		case h.owner != owner:
-			b, err := s.options.Claimed(stream, h.Seq, owner)
+			b, err := record.Claimed{Owner: owner}.Batch(stream, h.Seq)
 			if err != nil {
 				return err
 			}
@@ -209,7 +210,7 @@ func (s *Store) Release(ctx context.Context, l journal.Lease) error {
 }
 
 // Delete removes the words of a session.
-func (s *Store) Delete(ctx context.Context, session string, why journal.DeleteReason) error {
+func (s *Store) Delete(ctx context.Context, session string, why record.DeleteReason) error {
 	err := s.submit(ctx, true, func(tx *transaction) error { return tx.remove(session, why) })
 	if err != nil || s.flavour.Scrub == nil {
 		return err
@@ -217,7 +218,7 @@ func (s *Store) Delete(ctx context.Context, session string, why journal.DeleteRe
 	return s.Maintain(ctx, s.flavour.Scrub)
 }
 
-func (tx *transaction) remove(session string, why journal.DeleteReason) error {
+func (tx *transaction) remove(session string, why record.DeleteReason) error {
 	if session == "" {
 		return journal.ErrNotFound
 	}
@@ -230,14 +231,14 @@ func (tx *transaction) remove(session string, why journal.DeleteReason) error {
 			return &journal.HeldError{Stream: l.Stream, Owner: l.Owner, Until: l.Until, Left: l.Until.Sub(tx.now)}
 		}
 	}
-	positions, err := tx.positions(session)
-	if err != nil {
+	deleted := record.Deleted{Session: session, Reason: why}
+	if err := tx.positions(&deleted); err != nil {
 		return err
 	}
-	if len(positions) == 0 {
+	if len(deleted.Positions) == 0 {
 		return journal.ErrNotFound
 	}
-	b, err := tx.store.options.Deleted(session, why, positions)
+	b, err := deleted.Batch(journal.NewID("del"))
 	if err != nil {
 		return err
 	}
@@ -271,22 +272,22 @@ func (tx *transaction) leases(session string) ([]head, error) {
 	return list, tx.fail(rows.Err())
 }
 
-func (tx *transaction) positions(session string) ([]int64, error) {
+// positions adds those of the session's entries.
+func (tx *transaction) positions(d *record.Deleted) error {
 	rows, err := tx.tx.QueryContext(tx.ctx,
-		tx.store.flavour.rewrite(`SELECT position FROM {entries} WHERE session = ? ORDER BY position`), session)
+		tx.store.flavour.rewrite(`SELECT position FROM {entries} WHERE session = ? ORDER BY position`), d.Session)
 	if err != nil {
-		return nil, tx.fail(err)
+		return tx.fail(err)
 	}
 	defer rows.Close()
-	var list []int64
 	for rows.Next() {
 		var p int64
 		if err := rows.Scan(&p); err != nil {
-			return nil, tx.fail(err)
+			return tx.fail(err)
 		}
-		list = append(list, p)
+		d.Add(p)
 	}
-	return list, tx.fail(rows.Err())
+	return tx.fail(rows.Err())
 }
 
 // Maintain does something to the whole database while nothing is written to it from here.

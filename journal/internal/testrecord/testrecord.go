@@ -7,39 +7,40 @@ import (
 
 	"wield/chat"
 	"wield/journal"
+	"wield/journal/record"
 	"wield/tool"
 )
 
 // Run begins a run of a session.
-func Run(session string) journal.Record {
-	return journal.Record{Kind: journal.KindRun, Run: &journal.RunRecord{Session: session, Model: "m"}}
+func Run(session string) record.Record {
+	return record.Record{Kind: record.KindRun, Run: &record.Run{Session: session, Model: "m"}}
 }
 
 // Start says that a call is about to run.
-func Start(id string) journal.Record {
-	return journal.Record{Kind: journal.KindStart, Start: &tool.StartRecord{CallID: id, Tool: "command_exec",
+func Start(id string) record.Record {
+	return record.Record{Kind: record.KindStart, Start: &tool.StartRecord{CallID: id, Tool: "command_exec",
 		Arguments: json.RawMessage(`{}`)}}
 }
 
 // Result says that it is done.
-func Result(id string) journal.Record {
-	return journal.Record{Kind: journal.KindResult, Result: &tool.FinishRecord{CallID: id, Tool: "command_exec",
+func Result(id string) record.Record {
+	return record.Record{Kind: record.KindResult, Result: &tool.FinishRecord{CallID: id, Tool: "command_exec",
 		Started: true, Result: tool.Text("done")}}
 }
 
 // Message is a message of a person.
-func Message(text string) journal.Record {
+func Message(text string) record.Record {
 	m := chat.Message{Role: chat.RoleUser, Parts: chat.Text(text)}
-	return journal.Record{Kind: journal.KindMessage, Message: &journal.Message{Message: m}}
+	return record.Record{Kind: record.KindMessage, Message: &record.Message{Message: m}}
 }
 
 // End closes a run.
-func End() journal.Record {
-	return journal.Record{Kind: journal.KindEnd, End: &journal.End{Reason: "stop"}}
+func End() record.Record {
+	return record.Record{Kind: record.KindEnd, End: &record.End{Reason: "stop"}}
 }
 
 // Add appends records and ends the test on an error.
-func Add(t *testing.T, s journal.Store, stream string, after int64, records ...journal.Record) int64 {
+func Add(t *testing.T, s journal.Store, stream string, after int64, records ...record.Record) int64 {
 	t.Helper()
 	p, err := s.Append(t.Context(), stream, after, records...)
 	if err != nil {

@@ -1,9 +1,21 @@
-package journal
+// Package record holds what a journal is made of: the kinds of records, what each of them carries, and their JSON form.
+// It is for what writes records or reads them, and for stores.
+//
+// A Record is one thing that happened in a run, a session or an approval. Its Kind says which of its parts is set:
+//
+//	record.Record{Kind: record.KindMessage, Message: &record.Message{By: "anna", Message: m}}
+//
+// A writer appends records to a journal.Store, most simply with a journal.Writer; a reader finds them in the entries
+// that Store.Read yields. Record.Encode and Decode write and read the JSON form, which is read for ever.
+//
+// A store takes records as a Batch: checked, masked and encoded, with what its index needs of them.
+package record
 
 import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -16,31 +28,37 @@ import (
 // version is the version of the JSON form of records. A reader takes every version up to its own.
 const version = 1
 
+// Failures of reading or writing a record.
+var (
+	ErrInvalid = errors.New("journal: not a record")
+	ErrVersion = errors.New("journal: made by a newer wield")
+)
+
 // Kind tells what a Record is.
 type Kind string
 
 // The kinds of records and what they carry. Kinds that open a stream can only be its first record.
 const (
-	KindRun     Kind = "run"      // Run: opens the stream of a run
-	KindSession Kind = "session"  // Session: what is known of the session now, such as its title; the last one counts
-	KindClaimed Kind = "claimed"  // Claimed: the run has a new owner. Only stores write it
-	KindMessage Kind = "message"  // Message: enters the conversation from outside
-	KindSent    Kind = "sent"     // Sent: a message waits to enter the conversation
-	KindTurn    Kind = "turn"     // Turn: a model is about to be asked
-	KindTurnEnd Kind = "turn_end" // TurnEnd: what it answered, whole
-	KindBounce  Kind = "bounce"   // Bounce: a corrective second request was made
-	KindReject  Kind = "reject"   // Reject: text that was no call
-	KindRepair  Kind = "repair"   // Repair: one thing was repaired in a call
-	KindOverrun Kind = "overrun"  // Overrun: the model went on past the end of its turn
-	KindPolicy  Kind = "policy"   // Policy: what the rules said of a call
-	KindStart   Kind = "start"    // Start: a call is about to run. Once for each id of a call in a stream
-	KindKept    Kind = "kept"     // Kept: under which name a call goes on elsewhere
-	KindAgain   Kind = "again"    // Again: a call that was interrupted and may run again is about to
-	KindResult  Kind = "result"   // Result: what came of a call. Once for each id of a call in a stream
-	KindSummary Kind = "summary"  // Summary: a part of the history was replaced for the model
-	KindWait    Kind = "wait"     // Wait: the run stops, and can continue later
-	KindResume  Kind = "resume"   // Resume: it goes on
-	KindEnd     Kind = "end"      // End: the run is over
+	KindRun      Kind = "run"      // Run: opens the stream of a run
+	KindSession  Kind = "session"  // Session: what is known of the session now, such as its title; the last one counts
+	KindClaimed  Kind = "claimed"  // Claimed: the run has a new owner. Only stores write it
+	KindMessage  Kind = "message"  // Message: enters the conversation from outside
+	KindSent     Kind = "sent"     // Sent: a message waits to enter the conversation
+	KindTurn     Kind = "turn"     // Turn: a model is about to be asked
+	KindTurnEnd  Kind = "turn_end" // TurnEnd: what it answered, whole
+	KindBounce   Kind = "bounce"   // Bounce: a corrective second request was made
+	KindReject   Kind = "reject"   // Reject: text that was no call
+	KindRepair   Kind = "repair"   // Repair: one thing was repaired in a call
+	KindOverrun  Kind = "overrun"  // Overrun: the model went on past the end of its turn
+	KindPolicy   Kind = "policy"   // Policy: what the rules said of a call
+	KindStart    Kind = "start"    // Start: a call is about to run. Once for each id of a call in a stream
+	KindDetached Kind = "kept"     // Detached: under which name a call continues elsewhere
+	KindAgain    Kind = "again"    // Again: a call that was interrupted and may run again is about to
+	KindResult   Kind = "result"   // Result: what came of a call. Once for each id of a call in a stream
+	KindSummary  Kind = "summary"  // Summary: a part of the history was replaced for the model
+	KindWait     Kind = "wait"     // Wait: the run stops, and can continue later
+	KindResume   Kind = "resume"   // Resume: it goes on
+	KindEnd      Kind = "end"      // End: the run is over
 
 	KindQuestion Kind = "question" // Question: opens the stream of an approval
 	KindAnswer   Kind = "answer"   // Answer: a person decided
@@ -64,7 +82,7 @@ const (
 	StatePending  State = "pending"  // a question without an answer
 	StateDecided  State = "decided"  // a question with one that was not used
 	StateConsumed State = "consumed" // a question whose answer was used
-	StateKept     State = "kept"     // an object
+	StateObject   State = "kept"     // an object
 )
 
 // A kindRule says what a store and a reader have to know of a kind.
@@ -92,8 +110,8 @@ var rules = map[Kind]kindRule{
 	KindPolicy:  {has: func(r *Record) bool { return r.Policy != nil }},
 	KindStart: {has: func(r *Record) bool { return r.Start != nil }, durable: true,
 		call: func(r *Record) string { return r.Start.CallID }},
-	KindKept:  {has: func(r *Record) bool { return r.Kept != nil }, durable: true},
-	KindAgain: {has: func(r *Record) bool { return r.Again != nil }, durable: true},
+	KindDetached: {has: func(r *Record) bool { return r.Detached != nil }, durable: true},
+	KindAgain:    {has: func(r *Record) bool { return r.Again != nil }, durable: true},
 	KindResult: {has: func(r *Record) bool { return r.Result != nil }, durable: true,
 		call: func(r *Record) string { return r.Result.CallID }},
 	KindSummary: {has: func(r *Record) bool { return r.Summary != nil }},
@@ -104,9 +122,11 @@ var rules = map[Kind]kindRule{
 		state: StatePending},
 	KindAnswer:   {has: func(r *Record) bool { return r.Answer != nil }, durable: true, state: StateDecided},
 	KindConsumed: {has: func(r *Record) bool { return r.Consumed != nil }, state: StateConsumed},
-	KindObject:   {has: func(r *Record) bool { return r.Object != nil }, opens: true, durable: true, state: StateKept},
-	KindRules:    {has: func(r *Record) bool { return r.Object != nil }, opens: true, durable: true, state: StateKept},
-	KindDeleted:  {has: func(r *Record) bool { return r.Deleted != nil }, durable: true, store: true, opens: true},
+	KindObject: {has: func(r *Record) bool { return r.Object != nil }, opens: true, durable: true,
+		state: StateObject},
+	KindRules: {has: func(r *Record) bool { return r.Object != nil }, opens: true, durable: true,
+		state: StateObject},
+	KindDeleted: {has: func(r *Record) bool { return r.Deleted != nil }, durable: true, store: true, opens: true},
 }
 
 // Durable reports whether a record of this kind outlives a loss of power when Append returns.
@@ -116,8 +136,8 @@ func (k Kind) Durable() bool { return rules[k].durable }
 type Record struct {
 	Kind Kind `json:"kind"`
 
-	Run      *RunRecord         `json:"run,omitempty"`
-	Session  *SessionNote       `json:"session,omitempty"`
+	Run      *Run               `json:"run,omitempty"`
+	Session  *Session           `json:"session,omitempty"`
 	Message  *Message           `json:"message,omitempty"`
 	Sent     *Sent              `json:"sent,omitempty"`
 	Turn     *Turn              `json:"turn,omitempty"`
@@ -129,27 +149,27 @@ type Record struct {
 	Policy   *policy.Detail     `json:"policy,omitempty"`
 	Start    *tool.StartRecord  `json:"start,omitempty"`
 	Again    *Again             `json:"again,omitempty"`
-	Kept     *Kept              `json:"kept,omitempty"`
+	Detached *Detached          `json:"kept,omitempty"`
 	Result   *tool.FinishRecord `json:"result,omitempty"`
 	Summary  *Summary           `json:"summary,omitempty"`
 	Wait     *Wait              `json:"wait,omitempty"`
 	Resume   *Resume            `json:"resume,omitempty"`
 	End      *End               `json:"end,omitempty"`
-	Question *QuestionRecord    `json:"question,omitempty"`
-	Answer   *AnswerRecord      `json:"answer,omitempty"`
+	Question *Question          `json:"question,omitempty"`
+	Answer   *Answer            `json:"answer,omitempty"`
 	Consumed *Consumed          `json:"consumed,omitempty"`
 	Object   *Object            `json:"object,omitempty"`
-	StoreRecord
+	StoreOnly
 }
 
-// A StoreRecord holds what only a store writes, see [Options.Claimed] and [Options.Deleted].
-type StoreRecord struct {
+// StoreOnly holds the parts of the records that only a store writes.
+type StoreOnly struct {
 	Claimed *Claimed `json:"claimed,omitempty"`
 	Deleted *Deleted `json:"deleted,omitempty"`
 }
 
-// A RunRecord opens the stream of a run.
-type RunRecord struct {
+// A Run opens the stream of a run.
+type Run struct {
 	Session string `json:"session"`
 	Parent  string `json:"parent,omitempty"` // the run that this one was made from
 	Agent   string `json:"agent,omitempty"`  // as configured
@@ -183,8 +203,8 @@ func Definitions(tools []chat.Tool) []Definition {
 	return list
 }
 
-// A SessionNote describes a session.
-type SessionNote struct {
+// A Session describes a session.
+type Session struct {
 	Title string            `json:"title,omitempty"`
 	Notes map[string]string `json:"notes,omitempty"`
 }
@@ -280,9 +300,9 @@ type Overrun struct {
 	chat.OverrunDetail
 }
 
-// Kept says under which name a call goes on elsewhere, such as a task of an MCP server. If its process ends, another
-// one asks for it there.
-type Kept struct {
+// Detached says under which name a call continues elsewhere, such as a task of an MCP server. If its process ends,
+// another one asks for it there.
+type Detached struct {
 	CallID string `json:"call_id"`
 	Name   string `json:"name"`
 }
@@ -337,8 +357,8 @@ type End struct {
 	Error  *Failure   `json:"error,omitempty"`
 }
 
-// A QuestionRecord opens the stream of an approval.
-type QuestionRecord struct {
+// A Question opens the stream of an approval.
+type Question struct {
 	ID      string    `json:"id"`
 	Session string    `json:"session"`
 	Run     string    `json:"run"`
@@ -346,8 +366,8 @@ type QuestionRecord struct {
 	tool.Question
 }
 
-// An AnswerRecord decides a question.
-type AnswerRecord struct {
+// An Answer decides a question.
+type Answer struct {
 	At time.Time `json:"at"`
 	tool.Answer
 }
@@ -371,6 +391,25 @@ type Deleted struct {
 	Reason    DeleteReason `json:"reason"`
 	Positions [][2]int64   `json:"positions"` // first and last of each range
 }
+
+// Add adds a position, which is behind all others.
+func (d *Deleted) Add(p int64) {
+	if n := len(d.Positions); n > 0 && d.Positions[n-1][1] == p-1 {
+		d.Positions[n-1][1] = p
+		return
+	}
+	d.Positions = append(d.Positions, [2]int64{p, p})
+}
+
+// DeleteReason says why a session was deleted.
+type DeleteReason string
+
+// The reasons.
+const (
+	ReasonAsked DeleteReason = "asked" // a person or a program asked for it
+	ReasonAge   DeleteReason = "age"   // it was older than sessions are kept
+	ReasonSize  DeleteReason = "size"  // the journal was larger than it may be
+)
 
 // Text is text as a model wrote it. Bytes that are no UTF-8 are kept.
 type Text string
@@ -411,23 +450,23 @@ func (r *Record) Encode() ([]byte, error) {
 		*Record
 	}{version, r})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrRecord, r.Kind, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, r.Kind, err)
 	}
 	return raw, nil
 }
 
-// DecodeRecord reads the JSON form of a record.
-func DecodeRecord(raw []byte) (Record, error) {
+// Decode reads the JSON form of a record.
+func Decode(raw []byte) (Record, error) {
 	var r struct {
 		Version int `json:"v"`
 		Record
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return Record{}, fmt.Errorf("%w: %w", ErrRecord, err)
+		return Record{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	switch {
 	case r.Version < 1:
-		return Record{}, fmt.Errorf("%w: it has no version", ErrRecord)
+		return Record{}, fmt.Errorf("%w: it has no version", ErrInvalid)
 	case r.Version > version:
 		return Record{}, fmt.Errorf("%w: the record has version %d, and this wield reads up to %d", ErrVersion,
 			r.Version, version)
@@ -439,13 +478,13 @@ func DecodeRecord(raw []byte) (Record, error) {
 func (r *Record) check() error {
 	rule, ok := rules[r.Kind]
 	if !ok {
-		return fmt.Errorf("%w: there is no kind %q", ErrRecord, r.Kind)
+		return fmt.Errorf("%w: there is no kind %q", ErrInvalid, r.Kind)
 	}
 	if !rule.has(r) {
-		return fmt.Errorf("%w: a record of kind %s lacks its part", ErrRecord, r.Kind)
+		return fmt.Errorf("%w: a record of kind %s lacks its part", ErrInvalid, r.Kind)
 	}
 	if rule.call != nil && rule.call(r) == "" {
-		return fmt.Errorf("%w: a record of kind %s lacks the id of its call", ErrRecord, r.Kind)
+		return fmt.Errorf("%w: a record of kind %s lacks the id of its call", ErrInvalid, r.Kind)
 	}
 	return nil
 }

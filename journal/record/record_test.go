@@ -1,4 +1,4 @@
-package journal
+package record
 
 import (
 	"encoding/json"
@@ -45,13 +45,13 @@ func samples() []Record {
 		Form: &tool.Form{Why: "w", Schema: json.RawMessage(`{"type":"object"}`), Draft: json.RawMessage(`{"a":1}`),
 			State: json.RawMessage(`"s"`)}}
 	return []Record{
-		{Kind: KindRun, Run: &RunRecord{Session: "ses_1", Parent: "run_0", Agent: "coder", Model: "m", Dir: "/work",
+		{Kind: KindRun, Run: &Run{Session: "ses_1", Parent: "run_0", Agent: "coder", Model: "m", Dir: "/work",
 			By: "key:ha", Detached: true, Only: &[]string{"n"},
 			Client: []Definition{{Name: "open_door", Description: "Opens a door.",
 				Parameters: json.RawMessage(`{"type":"object"}`)}},
 			Offered: []Definition{{Name: "n", Description: "d", Parameters: json.RawMessage(`{}`)}}}},
-		{Kind: KindSession, Session: &SessionNote{Title: "Files", Notes: map[string]string{"a": "b"}}},
-		{Kind: KindClaimed, StoreRecord: StoreRecord{Claimed: &Claimed{Owner: "own_1"}}},
+		{Kind: KindSession, Session: &Session{Title: "Files", Notes: map[string]string{"a": "b"}}},
+		{Kind: KindClaimed, StoreOnly: StoreOnly{Claimed: &Claimed{Owner: "own_1"}}},
 		{Kind: KindMessage, Message: &Message{Message: message, By: "someone", Sent: "msg_1"}},
 		{Kind: KindSent, Sent: &Sent{ID: "msg_1", Message: message, By: "someone"}},
 		{Kind: KindTurn, Turn: &Turn{Turn: 1, Model: "m", Backend: "local", Attempt: 1, Budget: 8000, Pruned: 2,
@@ -75,7 +75,7 @@ func samples() []Record {
 		{Kind: KindStart, Start: &tool.StartRecord{CallID: "call_1", Tool: "command_exec", Definition: "d",
 			Arguments: json.RawMessage(`{"command":"ls"}`), Binding: "b", Approval: "apr_1", Idempotent: true, At: at}},
 		{Kind: KindAgain, Again: &Again{CallID: "call_1"}},
-		{Kind: KindKept, Kept: &Kept{CallID: "call_1", Name: "task-1"}},
+		{Kind: KindDetached, Detached: &Detached{CallID: "call_1", Name: "task-1"}},
 		{Kind: KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "command_exec", Started: true,
 			Result: result, Elapsed: time.Second, At: at}},
 		{Kind: KindSummary, Summary: &Summary{Messages: 7, Digest: "d", Text: "so far", Model: "m", Usage: usage}},
@@ -84,17 +84,17 @@ func samples() []Record {
 		{Kind: KindResume, Resume: &Resume{By: "someone", Detached: true}},
 		{Kind: KindEnd, End: &End{Reason: "stop", Detail: "d", Usage: usage, Cost: &cost,
 			Error: &Failure{Kind: "k", Message: "m", Status: 500, RetryAfter: 1}}},
-		{Kind: KindQuestion, Question: &QuestionRecord{ID: "apr_1", Session: "ses_1", Run: "run_1", Asked: at,
+		{Kind: KindQuestion, Question: &Question{ID: "apr_1", Session: "ses_1", Run: "run_1", Asked: at,
 			Question: question}},
 		{Kind: KindAnswer,
-			Answer: &AnswerRecord{At: at,
+			Answer: &Answer{At: at,
 				Answer: tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"command":"pwd"}`),
 					Reason: "r", By: "someone", Always: true, Refused: "the second part", Stop: true}}},
 		{Kind: KindConsumed, Consumed: &Consumed{Binding: "b"}},
 		{Kind: KindObject,
 			Object: &Object{Session: "ses_1", Type: "response", Data: json.RawMessage(`{"id":"resp_1"}`)}},
 		{Kind: KindRules, Object: &Object{Session: "ses_1", Type: "rules", Data: json.RawMessage(`[]`)}},
-		{Kind: KindDeleted, StoreRecord: StoreRecord{
+		{Kind: KindDeleted, StoreOnly: StoreOnly{
 			Deleted: &Deleted{Session: "ses_1", Reason: ReasonAsked, Positions: [][2]int64{{1, 4}, {9, 9}}}}},
 	}
 }
@@ -111,7 +111,7 @@ func TestGolden(t *testing.T) {
 			t.Fatalf("%s: %v", r.Kind, err)
 		}
 		lines = append(lines, string(raw))
-		back, err := DecodeRecord(raw)
+		back, err := Decode(raw)
 		if err != nil {
 			t.Fatalf("%s: %v", r.Kind, err)
 		}
@@ -179,16 +179,16 @@ func TestDecodeErrors(t *testing.T) {
 		raw  string
 		want error
 	}{
-		{``, ErrRecord},
-		{`{"v":1}`, ErrRecord},
-		{`{"v":1,"kind":"none"}`, ErrRecord},
-		{`{"v":1,"kind":"start"}`, ErrRecord},
-		{`{"v":1,"kind":"start","start":{}}`, ErrRecord},
+		{``, ErrInvalid},
+		{`{"v":1}`, ErrInvalid},
+		{`{"v":1,"kind":"none"}`, ErrInvalid},
+		{`{"v":1,"kind":"start"}`, ErrInvalid},
+		{`{"v":1,"kind":"start","start":{}}`, ErrInvalid},
 		{`{"v":2,"kind":"resume","resume":{}}`, ErrVersion},
-		{`{"kind":"resume","resume":{}}`, ErrRecord},
-		{`{"v":1,"kind":"turn_end","turn_end":{"turn":0,"message":{"role":"assistant","parts":[{"kind":"smell"}]},"usage":{}}}`, ErrRecord},
+		{`{"kind":"resume","resume":{}}`, ErrInvalid},
+		{`{"v":1,"kind":"turn_end","turn_end":{"turn":0,"message":{"role":"assistant","parts":[{"kind":"smell"}]},"usage":{}}}`, ErrInvalid},
 	} {
-		if _, err := DecodeRecord([]byte(test.raw)); !errors.Is(err, test.want) {
+		if _, err := Decode([]byte(test.raw)); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", test.raw, err, test.want)
 		}
 	}
