@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -50,40 +51,53 @@ func (m Mask) maskStrings(body []byte, escaped bool) []byte {
 	if escaped && bytes.IndexByte(body, '\\') < 0 {
 		return body
 	}
-	out := make([]byte, 0, len(body))
-	for {
-		at := bytes.IndexByte(body, '"')
-		if at < 0 {
-			return append(out, body...)
+	var out []byte
+	copied := 0 // bytes of body that are in out
+	for at := 0; ; {
+		i := bytes.IndexByte(body[at:], '"')
+		if i < 0 {
+			break
 		}
-		end, escapes := at+1, false
-		for ; body[end] != '"'; end++ {
-			if body[end] == '\\' {
-				end, escapes = end+1, true
+		from, escapes := at+i, false
+		for at = from + 1; body[at] != '"'; at++ {
+			if body[at] == '\\' {
+				at, escapes = at+1, true
 			}
 		}
-		quoted := body[at : end+1]
-		if escapes || !escaped {
-			quoted = m.maskString(quoted)
+		at++
+		if !escapes && escaped {
+			continue
 		}
-		out = append(append(out, body[:at]...), quoted...)
-		body = body[end+1:]
+		if clean := m.maskString(body[from:at]); clean != nil {
+			out = append(append(out, body[copied:from]...), clean...)
+			copied = at
+		}
 	}
+	if out == nil {
+		return body
+	}
+	return append(out, body[copied:]...)
 }
 
-// maskString masks one string, and the strings within if it holds JSON, as the arguments of a call do.
+// maskString masks one string, and the strings within if it holds JSON, as the arguments of a call do. It returns nil
+// for a string that holds no secret.
 func (m Mask) maskString(quoted []byte) []byte {
 	var s string
 	if json.Unmarshal(quoted, &s) != nil {
-		return quoted
+		return nil
 	}
 	clean := m(s)
-	if inner := []byte(clean); len(inner) > 0 && (inner[0] == '{' || inner[0] == '[') && json.Valid(inner) {
-		clean = string(m.maskStrings(inner, false))
+	if strings.HasPrefix(clean, "{") || strings.HasPrefix(clean, "[") {
+		if inner := []byte(clean); json.Valid(inner) {
+			clean = string(m.maskStrings(inner, false))
+		}
+	}
+	if clean == s {
+		return nil
 	}
 	again, err := encode(clean)
-	if clean == s || err != nil {
-		return quoted
+	if err != nil {
+		return nil
 	}
 	return again
 }

@@ -163,7 +163,10 @@ type members struct {
 	many  map[string]bool // their names, once there are many
 }
 
-const fewMembers = 32
+const (
+	fewMembers = 32
+	maxMembers = 100_000 // of one object: their names take much more memory than in the body
+)
 
 // name reads the name of a member of o.
 func (c *checker) name(o *members) bool {
@@ -188,9 +191,13 @@ func (c *checker) name(o *members) bool {
 		c.i = from - 1
 		return c.wrong("duplicate name " + strconv.Quote(Excerpt([]byte(name))))
 	}
-	if o.many != nil {
+	switch {
+	case len(o.many) == maxMembers:
+		c.i = from - 1
+		return c.wrong("an object has more than " + strconv.Itoa(maxMembers) + " fields")
+	case o.many != nil:
 		o.many[name] = true
-	} else {
+	default:
 		c.names = append(c.names, name)
 	}
 	return true

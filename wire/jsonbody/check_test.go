@@ -72,6 +72,25 @@ func TestCheckManyNames(t *testing.T) {
 	}
 }
 
+// TestCheckMembers takes objects of so many fields and no more; those of others do not count.
+func TestCheckMembers(t *testing.T) {
+	object := func(n int) string {
+		var b strings.Builder
+		b.WriteString(`{"k":0`)
+		for i := range n - 1 {
+			fmt.Fprintf(&b, `,"k%d":0`, i)
+		}
+		return b.String() + "}"
+	}
+	most := object(maxMembers)
+	if err := check("[" + most + "," + most + "]"); err != nil {
+		t.Error(err)
+	}
+	if err := check(object(maxMembers + 1)); err == nil || !strings.Contains(err.Error(), "more than 100000 fields") {
+		t.Error(err)
+	}
+}
+
 // TestCheckDepth takes what the scanner takes and no more.
 func TestCheckDepth(t *testing.T) {
 	for n, ok := range map[int]bool{maxDepth - 1: true, maxDepth: true, maxDepth + 1: false} {

@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,7 +25,7 @@ func Quote(dst []byte, s string) []byte { return appendString(dst, s, asWritten)
 // appendString appends s as a JSON string. Bytes that are no UTF-8 become U+FFFD.
 func appendString(dst []byte, s string, mode escaping) []byte {
 	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
+	dst = append(slices.Grow(dst, len(s)+strings.Count(s, `"`)+strings.Count(s, "\n")+2), '"')
 	for i := 0; i < len(s); {
 		c := s[i]
 		switch {
