@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -8,7 +9,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"hash"
 	"slices"
 
 	"wield/chat"
@@ -125,25 +125,27 @@ func reader(tools []chat.Tool) string {
 // digestOf returns the digest of what a model is asked: the messages and the tools. What the journal gives back
 // otherwise, such as ids that were not there, is no part of it.
 func digestOf(req *chat.Request) string {
-	d := digester{sha256.New()}
+	h := sha256.New()
+	d := digester{bufio.NewWriter(h)} // a hash takes everything
 	for i := range req.Messages {
 		d.message(&req.Messages[i])
 	}
 	for i := range req.Tools {
 		d.text("tool", req.Tools[i].Name, req.Tools[i].Description, d.plain(req.Tools[i].Parameters))
 	}
-	return hex.EncodeToString(d.h.Sum(nil)[:16])
+	_ = d.w.Flush()
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // A digester takes in texts, each with its length, so that no two lists of texts are the same to it.
-type digester struct{ h hash.Hash }
+type digester struct{ w *bufio.Writer }
 
 func (d digester) text(list ...string) {
 	var size [8]byte
 	for _, s := range list {
 		binary.LittleEndian.PutUint64(size[:], uint64(len(s)))
-		d.h.Write(size[:]) // a hash takes everything
-		d.h.Write([]byte(s))
+		_, _ = d.w.Write(size[:])
+		_, _ = d.w.WriteString(s)
 	}
 }
 
