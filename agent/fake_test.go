@@ -19,7 +19,7 @@ type fakeModel struct {
 	then     *answer // when there are no more; nil: "done"
 }
 
-// An answer is what a model says in one turn.
+// An answer holds the output of a model in one turn.
 type answer struct {
 	text      string
 	reasoning string

@@ -13,7 +13,7 @@ import (
 	"wield/tool"
 )
 
-// stretchIn is what a model says to the tool of the guide: a parameter that it must give and one that it may.
+// stretchIn has the parameters of the guide's tool: one is required, one is optional.
 type stretchIn struct {
 	Word  string `json:"word" jsonschema:"what to stretch"`
 	Times int    `json:"times,omitempty" jsonschema:"how often; 2 if nothing is said"`

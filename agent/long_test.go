@@ -19,7 +19,7 @@ import (
 	"wield/tool"
 )
 
-// page is what a tool of these tests reads: some 500 tokens that are different for every call.
+// page returns the result of a tool: some 500 tokens that differ for every call.
 func page(args string) string { return args + strings.Repeat(" 0123456789", 180) }
 
 // reader makes a runner of a tool that reads pages, and of read_output.

@@ -11,7 +11,7 @@ import (
 	"wield/chat"
 )
 
-// An answer is what the fake model yields for one request.
+// An answer holds the events that the fake model yields for one request.
 type answer []chat.Event
 
 // A fake is a model that gives one answer after the other and keeps the requests.
@@ -100,7 +100,7 @@ func join(parts ...answer) answer {
 	return a
 }
 
-// A seen is what a client sees, and what stands in the record.
+// A seen holds what a client gets and what is recorded.
 type seen struct {
 	Content  string
 	Calls    []string // name(arguments)

@@ -16,7 +16,7 @@ func TakeOut(name string) (add func()) {
 // Steps makes a Decoder one that the kit counts the work of.
 func (d *Decoder) Steps() int { return d.text.steps }
 
-// A TurnPair is what an invented turn is written with: the header or the line of another party, and that of
+// A TurnPair marks an invented turn: the header or the line of another party, and that of
 // the model behind it.
 type TurnPair struct {
 	Template, Other, Own string

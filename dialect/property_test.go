@@ -56,7 +56,7 @@ var propertyTools = func() []shape.Tool {
 	return []shape.Tool{{Name: "find", Args: s.Shape()}, {Name: "other"}}
 }()
 
-// propertyCache is what all random options share, as all requests of a program do.
+// propertyCache is shared by all random options, as by all requests of a program.
 var propertyCache dialect.Cache
 
 func drawOptions(t *rapid.T) dialect.Options {

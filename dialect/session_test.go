@@ -40,7 +40,7 @@ func sessionTools(tb testing.TB) []shape.Tool {
 	return tools
 }
 
-// A sessionTurn is what the model writes in one turn: some text, then calls, of which arguments holds names
+// A sessionTurn holds the model's output of one turn: some text, then calls, of which arguments holds names
 // and values in turn.
 type sessionTurn struct {
 	text  string

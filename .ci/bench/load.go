@@ -31,7 +31,7 @@ func request(model string, tools int, stream bool) []byte {
 	return b.Bytes()
 }
 
-// A load is what some clients did.
+// A load holds the requests of some clients.
 type load struct {
 	done   int // requests that were answered in full
 	short  int // streams that were not

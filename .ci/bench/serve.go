@@ -78,7 +78,7 @@ func serveUpstream() error {
 	return listen(mux)
 }
 
-// serveProxy is what wield is held against: it decodes and encodes all that passes, without looking at it.
+// serveProxy serves the proxy that wield is compared with: it decodes and encodes everything and does no more.
 func serveProxy(upstream string) error {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4096, DisableCompression: true}}
 	return listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

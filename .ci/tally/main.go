@@ -30,7 +30,7 @@ type event struct {
 	FailedBuild string // of a package that was not tested because of it
 }
 
-// A test is what was heard of one test so far.
+// A test holds the events of one test so far.
 type test struct {
 	pack, name string
 	output     []string
@@ -39,7 +39,7 @@ type test struct {
 // String names a test for people.
 func (t *test) String() string { return strings.TrimPrefix(t.pack, "wield/") + ": " + t.name }
 
-// A tally is what was heard of one command.
+// A tally holds the events of one command.
 type tally struct {
 	passed, skipped int
 	failed          int      // tests

@@ -163,7 +163,7 @@ func (s *seat) answers(question, key string) {
 	s.types(key)
 }
 
-// noAnswer is what Enter gets for an answer, once somebody can have read the question. Before that no key is taken
+// noAnswer is shown when Enter is pressed once somebody can have read the question. Before that no key is taken
 // for anything.
 const noAnswer = "Neither Enter nor Esc says yes."
 

@@ -42,7 +42,7 @@ var busyStory = story{name: "busy", calls: 6,
   - {id: answer, when: {}, reply: [{text: "All done."}]}
 `}
 
-// A history is what clients were told while things fail.
+// A history holds the answers that clients got while things failed.
 type history struct {
 	mu       sync.Mutex
 	runs     map[string]string // that were begun, as a service has said, and where that is

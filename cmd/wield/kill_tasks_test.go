@@ -29,7 +29,7 @@ type tasksClient struct {
 	ends  map[string]taskEnd
 }
 
-// A taskEnd is what a task came to.
+// A taskEnd is the end of a task.
 type taskEnd struct {
 	Status string
 	Result struct {

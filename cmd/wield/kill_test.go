@@ -356,7 +356,7 @@ func (w *world) check(ctx context.Context) error {
 	return errors.Join(err, w.checkEffects(calls, others))
 }
 
-// effect is what a call leaves behind, as its tool writes it down.
+// effect returns the line that a call's tool writes down.
 func effect(c *journal.CallProgress) string {
 	return c.Tool + " " + strings.Trim(string(c.Start.Arguments), `{"n:}`)
 }

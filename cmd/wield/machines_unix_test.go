@@ -53,7 +53,7 @@ func twoServices(t *testing.T, database func() string) {
 	}
 }
 
-// waiting is what makes a tool wait until there is a file.
+// waiting makes a tool wait until a file exists.
 const waiting = "[ $ARG_n = 2 ] || { echo $$ >process; until [ -e quick ]; do sleep 0.05; done; }\n"
 
 func leave(t *testing.T, database string, signal syscall.Signal, name string) {

@@ -74,7 +74,7 @@ func namespace(t *testing.T, name string) string {
 	return space
 }
 
-// within is what a program in a namespace is started through.
+// within returns the command that starts a program in a namespace.
 func within(space string) []string { return []string{"ip", "netns", "exec", space} }
 
 // An end is one of a cable: a namespace, "" for that of the test, and an address there.

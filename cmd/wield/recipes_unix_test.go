@@ -98,7 +98,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// A composition is what is looked at of a compose file.
+// A composition holds the parts of a compose file that are checked.
 type composition struct {
 	Services map[string]struct {
 		Command     string

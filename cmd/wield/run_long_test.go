@@ -20,7 +20,7 @@ type upstreamMessage struct {
 	Content string `json:"content"`
 }
 
-// An upstreamAnswer is what such a server answers: a call, a text, or an error.
+// An upstreamAnswer is an answer of such a server: a call, a text or an error.
 type upstreamAnswer struct {
 	call, args, text string
 	tooLong          bool

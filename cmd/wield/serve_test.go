@@ -166,7 +166,7 @@ func do(t *testing.T, method, url, body string, header ...string) (int, string) 
 	return resp.StatusCode, string(text)
 }
 
-// A completion is what of an answer the tests look at.
+// A completion holds the parts of an answer that are checked.
 type completion struct {
 	Choices []struct {
 		FinishReason string  `json:"finish_reason"`

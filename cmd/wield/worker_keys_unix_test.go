@@ -230,7 +230,7 @@ func endKeys(t *testing.T, database string, change *strings.Replacer) {
 	}
 }
 
-// A visit is what a client has at a service.
+// A visit is a client's view of a service.
 type visit struct {
 	server *server
 	cookie string

@@ -30,7 +30,7 @@ type foreign struct {
 	count int
 }
 
-// A fault is what is planted into the dialect.
+// A fault is a mistake that is planted into the dialect.
 type fault int
 
 const (

@@ -117,7 +117,7 @@ func (h *handler) key(tc *tool.Call) string {
 	return fmt.Sprintf("%s/%s/%d", tc.Scope.Run, tc.ID, tc.Attempt)
 }
 
-// asked is what a question of a worker keeps for its answer.
+// asked holds what the answer to a worker's question needs.
 type asked struct {
 	Binding string `json:"binding"`
 	Worker  string `json:"worker"` // id

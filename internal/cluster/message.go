@@ -128,7 +128,7 @@ type ToWorker struct {
 	Describe bool         `json:"describe,omitempty"`
 }
 
-// Service is what a service tells all workers and all services.
+// Service is a service's message to all workers and all services.
 type Service struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
@@ -140,7 +140,7 @@ type Service struct {
 	Load
 }
 
-// Load is what a service has to do, and by which configuration.
+// Load is the load of a service, and its configuration.
 type Load struct {
 	Requests int           `json:"requests" jsonschema:"of clients that it answers"`
 	Runs     int           `json:"runs" jsonschema:"whose lease it has"`

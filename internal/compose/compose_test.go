@@ -33,7 +33,7 @@ type server struct {
 	requests []sent
 }
 
-// sent is what the tests look at of a request.
+// sent holds the parts of a request that are checked.
 type sent struct {
 	Model    string
 	Tools    []json.RawMessage

@@ -58,7 +58,7 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestFirstWithout is what is written when nothing was found; with its comments taken away it must hold as well.
+// TestFirstWithout reads the file that is written when nothing was found, also without its comments.
 func TestFirstWithout(t *testing.T) {
 	for _, text := range []string{First(nil), strings.ReplaceAll(First(nil), "  # ", "  ")} {
 		if strings.Contains(text, "  kind: openai") {

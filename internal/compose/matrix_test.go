@@ -68,7 +68,7 @@ turns:
 // silent is the fault of a server that says nothing more, which is met by a service with less patience than others.
 const silent = "silent"
 
-// A matrixFault is what can go wrong at a server.
+// A matrixFault is a fault of a server.
 type matrixFault struct {
 	name, do string
 	status   int    // of an answer that is not streamed
@@ -319,7 +319,7 @@ func TestMatrix(t *testing.T) {
 	m.page.compare(t)
 }
 
-// A matrix is what the rows of one run share. Servers that are silent are sat out beside everything else, since each
+// A matrix is shared by the rows of one run. Servers that are silent are waited for beside everything else, since each
 // takes its time and needs nothing: they belong to the whole test and not to a row.
 type matrix struct {
 	whole    *testing.T
@@ -503,7 +503,7 @@ func post(t *testing.T, url string, body any, hear func([]string, *heard)) heard
 	return h
 }
 
-// A matrixPage is what the tables of docs/compatibility.md say, found out by asking.
+// A matrixPage holds the tables of docs/compatibility.md as measured.
 type matrixPage struct {
 	mu     sync.Mutex
 	rounds map[[2]string]int      // tool rounds that were made, by backend and front

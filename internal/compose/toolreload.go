@@ -17,7 +17,7 @@ import (
 	"wield/tool/dir"
 )
 
-// ToolNews is what has become of the tools since they were looked at before, by name.
+// ToolNews names the tools that were added, changed or removed since the last look.
 type ToolNews struct {
 	Added, Changed, Removed []string
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A weight is what a request holds, whatever its protocol.
+// A weight is the content of a request of any protocol.
 type weight struct {
 	said  []saidMessage
 	tools []offeredTool

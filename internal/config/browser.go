@@ -37,7 +37,7 @@ func defaultBrowser() Browser {
 		Keep: Duration(browser.DefaultKeep), Pages: browser.DefaultPages, MaxAnswer: browser.DefaultMaxAnswer}
 }
 
-// browserDialect is what models behind a page are taught: a page shows a fenced code block as it was written, and drops
+// browserDialect is the dialect of models behind a page: a page shows a fenced code block as it was written, and drops
 // tags.
 const browserDialect = "json-fence"
 

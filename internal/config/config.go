@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// Version is what the key wield must say in a file of this format.
+// Version is the value of the key wield in a file of this format.
 const Version = "config/v1"
 
 // A Config is the whole file. Start from Default.

@@ -150,7 +150,7 @@ func (u *URL) Parse(text string) error {
 
 func (u *URL) pattern() string { return `^[hH][tT][tT][pP][sS]?://[^@?#]+$` }
 
-// Origin is what a browser calls the origin of a page: a scheme, a host and perhaps a port. * is any.
+// Origin is the origin of a page: a scheme, a host and perhaps a port. * is any.
 type Origin string
 
 func (o *Origin) Parse(text string) error {

@@ -25,7 +25,7 @@ const (
 	tableEnd   = "<!-- End of the table. -->\n"
 )
 
-// A schemaNode is what the table needs of the configuration's JSON Schema.
+// A schemaNode holds the parts of the configuration's JSON Schema that the table needs.
 type schemaNode struct {
 	Description string          `json:"description"`
 	Enum        []string        `json:"enum"`

@@ -12,7 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// serverSchema is what the schema of the MCP registry (2025-12-11) says about the members that server.json has, and no
+// serverSchema has the rules of the MCP registry's schema (2025-12-11) for the members that server.json has, and no
 // more.
 const serverSchema = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
 "required":["$schema","name","title","description","version","packages"],"additionalProperties":false,"properties":{

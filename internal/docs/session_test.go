@@ -22,7 +22,7 @@ import (
 // blockTime is how long one block may take. A page's commands are done in a moment; the limit is for what hangs.
 const blockTime = 2 * time.Minute
 
-// A session is what a reader has who follows one page from top to bottom: a shell whose directory and variables last,
+// A session serves a reader who follows one page from top to bottom: a shell whose directory and variables last,
 // and other terminals in which servers run. It begins in an empty directory with an empty home.
 type session struct {
 	root  string // of the checkout

@@ -211,7 +211,7 @@ func (v *visit) streams() {
 	}
 }
 
-// constrainedTo is what an answer is held to that no model would give by itself.
+// constrainedTo is an answer that no model would give unless it is constrained to it.
 const constrainedTo = "berth 7"
 
 // constrains asks for a greeting in a form that excludes it, where the configuration says that the backend takes forms:

@@ -35,7 +35,7 @@ type ComparedCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// toolRow is what scoring and decoding need of a tool.
+// toolRow holds the parts of a tool that scoring and decoding need.
 type toolRow struct {
 	Function struct {
 		Name       string          `json:"name"`

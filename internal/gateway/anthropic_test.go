@@ -18,7 +18,7 @@ const (
 	helloMessagesStream = `{"model":"m","max_tokens":100,"messages":[{"role":"user","content":"hello"}],"stream":true}`
 )
 
-// messagesAnswer is what an answer of the Messages protocol holds, as far as tests look at it.
+// messagesAnswer holds the parts of a Messages answer that are checked.
 type messagesAnswer struct {
 	ID, Type, Role, Model string
 	Content               []struct {

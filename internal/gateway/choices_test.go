@@ -33,7 +33,7 @@ func numbered() fake {
 	}
 }
 
-// A choices is what the tests look at of an answer, or of a chunk.
+// A choices holds the parts of an answer or a chunk that are checked.
 type choices struct {
 	ID      string
 	Choices []struct {

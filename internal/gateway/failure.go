@@ -75,7 +75,7 @@ func badField(param, code, message string) *failure {
 	return f
 }
 
-// modelFailure is what a model's error means for the client that asked. ctx is the context that the model ran
+// modelFailure returns a model's error as the client gets it. ctx is the context that the model ran
 // under; if it has ended, that is the reason, whatever the model makes of it.
 func (x *exchange) modelFailure(ctx context.Context, err error) *failure {
 	switch {
@@ -88,7 +88,7 @@ func (x *exchange) modelFailure(ctx context.Context, err error) *failure {
 	return toldError(x.front, chat.AsError(err))
 }
 
-// stopping is what a client is told whose answer was cut off, or not begun, because the service ends.
+// stopping returns the error for answers that are cut off, or not begun, because the service ends.
 func stopping() *failure {
 	return refuse(http.StatusServiceUnavailable, chat.ErrOverloaded, codeStopping,
 		"the service is shutting down; try again")

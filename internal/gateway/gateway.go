@@ -25,7 +25,7 @@ type Gateway struct {
 	*memory
 }
 
-// memory is what outlives a change of the options: all that a gateway learns while it runs belongs here.
+// memory outlives a change of the options. All that a gateway learns while it runs belongs here.
 type memory struct {
 	current       atomic.Pointer[Gateway] // that answers the next request
 	conversations conversations

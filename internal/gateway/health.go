@@ -8,7 +8,7 @@ import (
 	"wield/internal/metrics"
 )
 
-// healthBody is what GET /health says. It needs no key, and tells nothing that does.
+// healthBody is the answer of GET /health. It needs no key and holds nothing that would.
 type healthBody struct {
 	Status  string `json:"status"` // ok, draining or journal unavailable
 	Version string `json:"version,omitempty"`

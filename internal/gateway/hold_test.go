@@ -265,7 +265,7 @@ func eventData(body string) (data []string, err error) {
 	return data, nil
 }
 
-// A fault is what a server does in the place of a right answer. What it is asked for, it has read.
+// A fault is a server's behavior in place of a right answer. The server has read the request.
 type fault struct {
 	name   string
 	answer func(w http.ResponseWriter, r *http.Request, stream bool)
@@ -273,7 +273,7 @@ type fault struct {
 	stream want
 }
 
-// want is what a client is to see, and what the log is to say. A text is compared for answers that do not fail.
+// want is the answer that a client must get, and the log's line. A text is compared for answers that do not fail.
 type want struct {
 	status int
 	failed bool

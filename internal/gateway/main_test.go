@@ -141,7 +141,7 @@ const (
 	helloStream = `{"model":"m","messages":[{"role":"user","content":"hello"}],"stream":true}`
 )
 
-// said is what an answer of the OpenAI protocol holds, as far as tests look at it.
+// said holds the parts of an OpenAI answer that are checked.
 type said struct {
 	ID      string
 	Object  string

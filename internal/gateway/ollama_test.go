@@ -20,7 +20,7 @@ const (
 	ollamaStream = `{"model":"m","messages":[{"role":"user","content":"hello"}]}`
 )
 
-// ollamaLine is what an answer of Ollama's protocol holds, as far as tests look at it.
+// ollamaLine holds the parts of an Ollama answer that are checked.
 type ollamaLine struct {
 	Model   string
 	Message *struct {

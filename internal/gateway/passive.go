@@ -94,7 +94,7 @@ func (x *exchange) logIgnored(list []ignoredResult) {
 	}
 }
 
-// passiveExtra is what the OpenAI protocol has no place for.
+// passiveExtra holds the fields that the OpenAI protocol does not have.
 type passiveExtra struct {
 	conversation string
 	messages     []passiveMessage // one for each message of the request

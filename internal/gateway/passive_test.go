@@ -63,7 +63,7 @@ func (s *satellite) say(t *testing.T, conversation, messages string, header ...s
 	return resp.StatusCode, parse(t, body)
 }
 
-// told is what a model was told, in short: role, text, calls.
+// tell returns messages in short: role, text, calls.
 func tell(messages []chat.Message) string {
 	var parts []string
 	for _, m := range messages {

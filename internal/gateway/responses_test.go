@@ -16,7 +16,7 @@ import (
 	"wield/wire/responses"
 )
 
-// responded is what an answer of the Responses protocol holds, as far as tests look at it.
+// responded holds the parts of a Responses answer that are checked.
 type responded struct {
 	ID     string
 	Object string

@@ -13,7 +13,7 @@ import (
 // A value is nil (none), undefined, bool, int, float64, string, *list, *dict or function.
 type value any
 
-// undefined is what a variable or a member is that does not exist.
+// undefined is the value of a variable or a member that does not exist.
 type undefined struct{ name string }
 
 type list struct {

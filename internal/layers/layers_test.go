@@ -182,7 +182,7 @@ var rooms = []room{
 	{path: "internal/layers", floor: 15, modules: none},
 }
 
-// A pkg is what `go list -json` tells of a package.
+// A pkg is the output of `go list -json` for a package.
 type pkg struct {
 	ImportPath string
 	Standard   bool

@@ -190,7 +190,7 @@ func (b *Bundle) has(name string) bool {
 	return slices.ContainsFunc(b.files.File, func(f *zip.File) bool { return f.Name == name })
 }
 
-// platform is what manifests call this system.
+// platform returns the name of this system in manifests.
 func platform() string {
 	if runtime.GOOS == "windows" {
 		return "win32"

@@ -51,7 +51,7 @@ type callerPath struct {
 // Below returns what of a path is below [Root]: the name of a server, or nothing.
 func Below(path string) string { return strings.Trim(strings.TrimPrefix(path, Root), "/") }
 
-// served is what answers at a place.
+// served holds the servers of one place.
 type served struct {
 	shared  *Server // for requests without a session
 	plain   http.Handler

@@ -8,7 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Topic is what services ask each other about tasks under.
+// Topic is the topic of questions about tasks between services.
 const Topic = "tasks"
 
 // Others are the services that share the journal with this one.

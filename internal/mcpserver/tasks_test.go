@@ -144,7 +144,7 @@ func serveTasks(t *testing.T, after time.Duration, store journal.Store, m *mcp.S
 	return tasked{t, srv.URL + "/mcp/be"}
 }
 
-// A reply is what a request of a client is answered with.
+// A reply is the answer to a client's request.
 type reply struct {
 	taskState
 	ResultType string

@@ -87,7 +87,7 @@ func fenceMarks(line string) string {
 	return s[:n]
 }
 
-// markdown is what plain text has in place of a line's Markdown, in this order.
+// markdown turns the Markdown of a line into plain text, in this order.
 var markdown = sync.OnceValue(func() []replacement {
 	return []replacement{
 		{regexp.MustCompile(`^ {0,3}#{1,6}[ \t]+(.*?)[ \t#]*$`), "$1"},                           // a heading

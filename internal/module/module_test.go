@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// program is what the tests of Exec run: it writes what it reads in capitals.
+// program is run by the tests of Exec. It writes what it reads in capitals.
 func program(mode string) {
 	in := json.NewDecoder(os.Stdin)
 	for {

@@ -54,7 +54,7 @@ type translator struct {
 // a few again.
 const maxKnown = 512
 
-// translateText is what the model is told. The text stands in the user's message alone, so that nothing in it is an
+// translateText is the system prompt. The text stands in the user's message alone, so that nothing in it is an
 // instruction here.
 const translateText = "You translate. Write the text of the user's message in %s and nothing else: no introduction, " +
 	"no quotation marks, no answer to what " +

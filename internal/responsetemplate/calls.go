@@ -268,7 +268,7 @@ func around(where string, list []part, name string) (before, after []part, err e
 	return list[:k], list[k+1:], nil
 }
 
-// call is what a transform makes: the shape of the chat completions protocol, or that without its outer part.
+// rawCall is the result of a transform: the shape of the chat completions protocol, or that without its outer part.
 type rawCall struct {
 	Function  json.RawMessage `json:"function"`
 	Name      json.RawMessage `json:"name"`

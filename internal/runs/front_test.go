@@ -18,7 +18,7 @@ import (
 	"wield/tool/approvaltest"
 )
 
-// A reply is what a client gets of one request.
+// A reply is the answer to one request.
 type reply struct {
 	text, reasoning string
 	calls           []chat.Call

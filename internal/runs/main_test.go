@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// An answer is what a model says in one turn, a rune at a time.
+// An answer is the output of a model in one turn, a rune at a time.
 type answer struct {
 	reasoning, text string
 	calls           []chat.Call
@@ -106,7 +106,7 @@ func ask(text string) *chat.Request {
 	return &chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(text)}}}
 }
 
-// A shop is what runs work with: tools that only read, that change something, and that a person is asked about.
+// A shop has the tools of runs: some only read, some change something, some ask a person.
 type shop struct {
 	runner *tool.Runner
 

@@ -12,7 +12,7 @@ import (
 	"wield/tool"
 )
 
-// Topic is what services ask each other about runs under.
+// Topic is the topic of questions about runs between services.
 const Topic = "runs"
 
 // Others are the services beside this one that work on the same journal. What they tell each other is only what the

@@ -10,7 +10,7 @@ import (
 	"wield/schema/shape"
 )
 
-// view is what the conditions of a turn look at: a request in which results that reached the backend as ordinary
+// view is the request that a turn's conditions look at. Results that reached the backend as ordinary
 // text, as they do on a text-only backend, are results again.
 type view struct {
 	req    *chat.Request

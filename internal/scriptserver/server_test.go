@@ -53,7 +53,7 @@ func serve(t *testing.T, texts ...string) (string, []string) {
 	return srv.URL, files
 }
 
-// answer is what a client got.
+// httpResponse is the answer that a client got.
 type httpResponse struct {
 	status int
 	header http.Header

@@ -247,7 +247,7 @@ type result struct {
 	fault string      // code of the protocol for what went wrong; empty: nothing
 }
 
-// text is what the model reads.
+// text returns the result as the model reads it.
 func (r *result) text() string {
 	m := r.chat.Message()
 	return m.Text()

@@ -59,13 +59,13 @@ func BenchmarkMillionCalls(b *testing.B) {
 	}
 }
 
-// overview is what the page asks at once.
+// overview returns the queries of one view of the page.
 func overview() []Query {
 	return []Query{{}, {Step: 24 * time.Hour}, {By: []Dim{ByModel}}, {By: []Dim{ByClient}},
 		{By: []Dim{ByModel, ByDialect}}, {By: []Dim{ByTool}}}
 }
 
-// BenchmarkAdd is what counting one answer with a call costs.
+// BenchmarkAdd counts one answer with a call.
 func BenchmarkAdd(b *testing.B) {
 	s := New("", Options{})
 	d := Dims{Model: "m", Client: "c", Dialect: "hermes", Tool: "t"}

@@ -22,7 +22,7 @@ type flow struct {
 	left  []step // what ends it behind the picture
 }
 
-// A step is what is typed, and what has to be seen after it.
+// A step is some input, and what the screen must show after it.
 type step struct{ keys, seen string }
 
 const asks = "y\u00a0yes"

@@ -48,7 +48,7 @@ func many(n int) []chat.Tool {
 	return tools
 }
 
-// An answer is what a client sees.
+// An answer is the answer that a client gets.
 type answer struct {
 	text, calls, natives string
 	finish               chat.Finish

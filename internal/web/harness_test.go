@@ -120,7 +120,7 @@ const (
 	approverKey = "k-approver-of-the-tests"
 )
 
-// head is what the configuration of every service under test begins with.
+// head begins the configuration of every service under test.
 const head = `wield: config/v1
 keys:
   - {name: ada, secret: env:ADMIN_KEY, role: admin}
@@ -502,7 +502,7 @@ type sheet struct {
 	may    map[string]bool // faults that the test provokes
 }
 
-// library is what the tests ask the page, in a world of its own: the page's scripts see nothing of it.
+// library holds the tests' functions for the page, in a world of its own: the page's scripts do not see it.
 const library = `(() => {
   const violations = [];
   document.addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective + ' ' + e.blockedURI + ' ' + e.sourceFile + ':' + e.lineNumber));

@@ -15,7 +15,7 @@ import (
 	"wield/internal/api"
 )
 
-// A post is what carries the answers of the interface to the page. Some of them it keeps back, so that they
+// A post carries the answers of the interface to the page. Some of them it keeps back, so that they
 // come behind later ones.
 type post struct {
 	mu      sync.Mutex

@@ -207,6 +207,6 @@ func addRecords(path, _ string) error {
 
 const (
 	recorded = 200
-	// besides is what making the file, bringing the log into it now and then, and closing it may take.
+	// besides is for creating the file, for checkpoints and for closing it.
 	besides = 20
 )

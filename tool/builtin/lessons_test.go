@@ -27,7 +27,7 @@ import (
 // processes and servers, and look at what is left afterwards. The names are those of the lessons. Package
 // policy has the decisions alone.
 
-// outer is what stands in files outside of the workspace, and comes out of no call.
+// outer is the content of files outside the workspace. No call may return it.
 const outer = "5c1e of the neighbours"
 
 // A yard is a workspace with a neighbour.

@@ -16,7 +16,7 @@ import (
 	"wield/tool/policy"
 )
 
-// mostMemory is what a process may have had in memory at its end, whatever the size of what it read, if it collects
+// mostMemory limits the peak memory of a process, whatever the size of what it read, if it collects
 // its garbage early.
 const mostMemory = 56 << 20
 

@@ -40,7 +40,7 @@ func raw(t *testing.T, contentType string, answer func(method string, id json.Ra
 	return srv.URL
 }
 
-// honest is what a server of 2025-11-25 with the tool t answers.
+// honest returns the answer of a server of 2025-11-25 with the tool t.
 func honest(method string, id json.RawMessage) string {
 	result := map[string]string{
 		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}}`,

@@ -22,7 +22,7 @@ import (
 	"wield/tool/sandbox"
 )
 
-// secret is what no run may learn.
+// secret must never reach a process in the sandbox.
 const secret = "7f1c: what lies outside"
 
 // attack runs an attack in a sandbox and returns whether it got through, and what it said.
@@ -51,7 +51,7 @@ func attack(t *testing.T, c sandbox.Command, name string, args ...string) (escap
 	return said == "escaped", said
 }
 
-// A world is what an attack finds: things outside of its workspace.
+// A world holds the things outside the workspace that an attack aims at.
 type world struct {
 	dir     string // the workspace
 	outside string // a directory beside it

@@ -9,7 +9,7 @@ import (
 	"wield/chat"
 )
 
-// write is what a writer makes of events, as a stream and as a body.
+// write returns events as a stream and as a body.
 func write(t *testing.T, notation string) (frames, body string) {
 	t.Helper()
 	w, r := NewStreamWriter(ResponseOptions{ID: "msg_1", Model: "m"}),

@@ -184,7 +184,7 @@ func (s *toolset) schema(m member) json.RawMessage {
 	return append(b, '}')
 }
 
-// memberName is what a model is told that a member of a set is called; the name alone may be that of another tool.
+// memberName returns the name of a set's member for the model. Another tool may have the name alone.
 func memberName(family, name string) string { return family + "__" + name }
 
 // ownName returns how the protocol names a tool of a request: by its own name, and the family of its set if it has one.

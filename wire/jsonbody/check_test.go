@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// strictly is what Check has to agree with.
+// strictly reports whether check must accept s.
 func strictly(s string) bool {
 	dec := jsontext.NewDecoder(strings.NewReader(s), jsontext.AllowInvalidUTF8(true))
 	if _, err := dec.ReadValue(); err != nil {

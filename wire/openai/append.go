@@ -18,7 +18,7 @@ import (
 // differ in what they accept.
 type EmptyContent uint8
 
-// The choices. The zero value is what the protocol's own servers send.
+// The choices. The protocol's own servers send the zero value.
 const (
 	contentNull   EmptyContent = iota // "content":null
 	contentString                     // "content":""

@@ -332,7 +332,7 @@ func (p *parsed) measure() {
 	}
 }
 
-// palette is what a class is sampled from.
+// palette holds the characters that classes are sampled from.
 var palette = []rune("abe fTn1 0.-\"'<>/{}[]`\\:,=\n|éß中")
 
 // sample derives a text at random. When it is deep or long, it takes the shortest way to the end.

@@ -29,7 +29,7 @@ const (
 	opRule
 )
 
-// A textGrammar is what a text may be. The text is not cut into words first, so that it is never narrower than the
+// A textGrammar describes a text. The text is not cut into words first, so that it is never narrower than the
 // notation that it was read from.
 type textGrammar map[string]*symbol
 

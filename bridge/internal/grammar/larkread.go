@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// larkToken is what Lark's notation is made of. A line that begins with | continues the rule before it.
+// larkToken matches a token of Lark's notation. A line that begins with | continues the rule before it.
 var larkToken = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:(?:[ \t\f]|//[^\n]*)+|(\s*\n\s*\|)|(\s*\n\s*)` +
 		`|([?!]*[_a-zA-Z]\w*(?:\.-?\d+)?[ \t]*:)|([_a-zA-Z]\w*)` +

@@ -15,7 +15,7 @@ import (
 	"wield/tool/builtin/conversation"
 )
 
-// A past is what a call may see: one conversation of messages, all said at one time.
+// A past is the one conversation that a call may see. All its messages have the same time.
 type past struct {
 	texts []string
 	words []string // that were searched for

@@ -21,7 +21,7 @@ const mostLooked = 20_000
 var passed = []string{"node_modules", "__pycache__", ".venv", "venv", "vendor", "target", "dist", "site-packages",
 	".tox", ".cache"}
 
-// Found is what a search has found.
+// Found holds the result of a search.
 type Found struct {
 	Files []string // files and directories that are guarded, nearest to the root first
 	// Repositories are directories that git takes for a repository by what lies in them, under whatever name. Of such a
