@@ -17,8 +17,8 @@
 //
 // The functions here put together what a first program needs. The parts are packages of their own:
 // [wield/chat] is the vocabulary, packages below model are the backends, [wield/bridge] gets calls out of a
-// model, [wield/tool] runs tools, [wield/agent] is the loop, [wield/dialect] reads and writes the protocols.
-// To set their options, compose them as New does.
+// model, [wield/tool] makes tools, [wield/tool/runner] runs them, [wield/agent] is the loop, [wield/dialect] reads
+// and writes the protocols. To set their options, compose them as New does.
 package wield
 
 import (
@@ -32,6 +32,7 @@ import (
 	"wield/schema"
 	"wield/schema/shape"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // New returns an agent that answers with the help of tools. The model may be any: where its server has no
@@ -39,11 +40,11 @@ import (
 // approval are denied, since there is nobody to ask. The error says what is wrong with a tool: its name, its
 // schema, or that there are two of the same name.
 func New(m chat.Model, tools ...*tool.Tool) (*agent.Agent, error) {
-	registry := new(tool.Registry)
+	registry := new(runner.Registry)
 	if err := registry.Add(tools...); err != nil {
 		return nil, err
 	}
-	return agent.New(bridge.New(m, bridge.Options{}), tool.NewRunner(tool.Settings{Tools: registry}), agent.Options{}),
+	return agent.New(bridge.New(m, bridge.Options{}), runner.New(runner.Settings{Tools: registry}), agent.Options{}),
 		nil
 }
 

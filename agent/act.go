@@ -12,6 +12,7 @@ import (
 	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // act gives every open call its result, or puts a question about it.
@@ -20,7 +21,7 @@ func (r *Run) act(ctx context.Context, rulings []ruling) error {
 	ctx, cancel := r.deadline(ctx)
 	defer cancel()
 	parked := r.parked
-	r.parked = map[string]tool.Approval{}
+	r.parked = map[string]runner.Approval{}
 	if err := r.denied(ctx, parked); err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func (r *Run) deadline(ctx context.Context) (context.Context, context.CancelFunc
 }
 
 // groups returns the calls in order, those together that can run at the same time.
-func (r *Run) groups(rulings []ruling, parked map[string]tool.Approval) [][]ruling {
+func (r *Run) groups(rulings []ruling, parked map[string]runner.Approval) [][]ruling {
 	var groups [][]ruling
 	open := false // the last group takes another
 	for _, c := range rulings {
@@ -102,7 +103,7 @@ func (r *Run) together(ctx context.Context, group []ruling) error {
 }
 
 // denied cancels the run if somebody answered one of its questions by ending it.
-func (r *Run) denied(ctx context.Context, parked map[string]tool.Approval) error {
+func (r *Run) denied(ctx context.Context, parked map[string]runner.Approval) error {
 	for id, a := range parked {
 		now, err := r.runner.Settings().Approvals.Get(ctx, a.ID)
 		if err != nil {
@@ -117,12 +118,12 @@ func (r *Run) denied(ctx context.Context, parked map[string]tool.Approval) error
 }
 
 // stop cancels the run and its questions that are still open, since somebody answered one of them by ending it.
-func (r *Run) stop(ctx context.Context, parked map[string]tool.Approval) error {
+func (r *Run) stop(ctx context.Context, parked map[string]runner.Approval) error {
 	r.over = true
 	for id, a := range parked {
-		answer := tool.Answer{State: tool.ApprovalCancelled, Reason: "the run was ended"}
+		answer := runner.Answer{State: runner.ApprovalCancelled, Reason: "the run was ended"}
 		if _, err := r.runner.Settings().Approvals.Decide(ctx, a.ID, answer); err != nil &&
-			!errors.Is(err, tool.ErrDecided) {
+			!errors.Is(err, runner.ErrDecided) {
 			return fmt.Errorf("agent: the question about call %s: %w", id, err)
 		}
 	}
@@ -130,19 +131,19 @@ func (r *Run) stop(ctx context.Context, parked map[string]tool.Approval) error {
 }
 
 // decided runs a call that waited for a person.
-func (r *Run) decided(ctx context.Context, c *ruling, a tool.Approval) error {
-	plan := tool.Plan{Outcome: tool.OutcomeNeedsApproval, Call: c.Call, Definition: a.Definition, Binding: a.Binding,
-		Dir: a.Dir, Approval: a.ID}
+func (r *Run) decided(ctx context.Context, c *ruling, a runner.Approval) error {
+	plan := runner.Plan{Outcome: runner.OutcomeNeedsApproval, Call: c.Call, Definition: a.Definition,
+		Binding: a.Binding, Dir: a.Dir, Approval: a.ID}
 	plan.Call.Arguments = string(a.Arguments)
 	if a.Form != nil {
-		plan.Outcome, plan.Call.Arguments = tool.OutcomeNeedsInput, c.Call.Arguments
+		plan.Outcome, plan.Call.Arguments = runner.OutcomeNeedsInput, c.Call.Arguments
 	}
 	for e, err := range r.runner.Run(ctx, plan) {
 		if err != nil {
 			switch {
 			case r.parked[c.Call.ID].ID != "":
 				return nil // it still waits
-			case errors.Is(err, tool.ErrConsumed):
+			case errors.Is(err, runner.ErrConsumed):
 				// the call did not begin, or it would have a result by now: it is asked about again
 				return r.together(ctx, []ruling{*c})
 			}
@@ -158,7 +159,7 @@ func (r *Run) decided(ctx context.Context, c *ruling, a tool.Approval) error {
 // question puts the question of a call that has to wait for others, so that a person can answer all at once.
 func (r *Run) question(ctx context.Context, c chat.Call) error {
 	p, err := r.runner.Plan(ctx, c)
-	if err != nil || p.Outcome != tool.OutcomeNeedsApproval {
+	if err != nil || p.Outcome != runner.OutcomeNeedsApproval {
 		return err
 	}
 	a, err := r.runner.Settings().Approvals.Get(ctx, p.Approval)
@@ -191,9 +192,9 @@ func (r *Run) pass(ctx context.Context, e chat.Event, group []ruling) error {
 			return err
 		}
 	case chat.KindApproval:
-		d := e.Detail.(*tool.ApprovalDetail)
+		d := e.Detail.(*runner.ApprovalDetail)
 		switch {
-		case d.State == tool.ApprovalPending:
+		case d.State == runner.ApprovalPending:
 			if err := r.park(ctx, e.ID, d.ID); err != nil {
 				return err
 			}
@@ -228,7 +229,7 @@ func noted(result *chat.Result, group []ruling) *chat.Result {
 // refuse gives a call that must not run its result.
 func (r *Run) refuse(ctx context.Context, c *ruling) error {
 	result := chat.Result{CallID: c.Call.ID, Name: c.Call.Name, Parts: chat.Text(c.Refuse), IsError: true}
-	record := tool.FinishRecord{CallID: c.Call.ID, Tool: c.Call.Name,
+	record := runner.FinishRecord{CallID: c.Call.ID, Tool: c.Call.Name,
 		Result: tool.Result{Error: c.Refuse, ErrorType: tool.ErrLimit}, At: time.Now()}
 	if err := r.seen.Finish(context.WithoutCancel(ctx), record); err != nil {
 		return err
@@ -246,7 +247,7 @@ func (r *Run) unable(ctx context.Context, c *ruling) error {
 	if c.Call.Reason == chat.ReasonUnknownTool {
 		kind = tool.ErrNotFound
 	}
-	record := tool.FinishRecord{CallID: c.Call.ID, Tool: c.Call.Name, At: time.Now(),
+	record := runner.FinishRecord{CallID: c.Call.ID, Tool: c.Call.Name, At: time.Now(),
 		Result: tool.Failure(&tool.Error{Kind: kind, Tool: c.Call.Name, Message: c.Call.Problem})}
 	if err := r.seen.Finish(context.WithoutCancel(ctx), record); err != nil {
 		return err
@@ -264,17 +265,17 @@ func (r *Run) unable(ctx context.Context, c *ruling) error {
 
 // A callRecorder sees what is recorded of calls, on the way to where it is kept.
 type callRecorder struct {
-	next tool.Records // nil: it is kept nowhere
+	next runner.Records // nil: it is kept nowhere
 
 	mu      sync.Mutex
 	rules   map[string]*policy.Detail // by call
 	refused []Denial
 	ok      map[string]int // by tool: how many were refused before the last one that went well
-	last    tool.FinishRecord
+	last    runner.FinishRecord
 }
 
 // Start passes on that a call begins.
-func (l *callRecorder) Start(ctx context.Context, r tool.StartRecord) error {
+func (l *callRecorder) Start(ctx context.Context, r runner.StartRecord) error {
 	if l.next == nil {
 		return nil
 	}
@@ -302,7 +303,7 @@ var refusals = map[tool.ErrorKind]bool{tool.ErrSecurity: true, tool.ErrApproval:
 	tool.ErrDisabled: true}
 
 // Finish notes and passes on what came of a call.
-func (l *callRecorder) Finish(ctx context.Context, r tool.FinishRecord) error {
+func (l *callRecorder) Finish(ctx context.Context, r runner.FinishRecord) error {
 	l.mu.Lock()
 	switch {
 	case r.Result.OK:

@@ -8,6 +8,7 @@ import (
 	"wield/chat"
 	"wield/journal"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // Options say how an Agent works. The zero value is ready.
@@ -44,13 +45,13 @@ type Options struct {
 // An Agent is a [chat.Model] that runs tools. It may be used by several goroutines at once.
 type Agent struct {
 	model  chat.Model
-	runner *tool.Runner
+	runner *runner.Runner
 	o      Options
 }
 
 // New returns an agent that asks m and runs what it calls with r. Calls reach it checked if m is a bridge; r
 // checks them all the same.
-func New(m chat.Model, r *tool.Runner, o Options) *Agent {
+func New(m chat.Model, r *runner.Runner, o Options) *Agent {
 	return &Agent{model: m, runner: r, o: o}
 }
 
@@ -121,5 +122,5 @@ func (a *Agent) Run(req *chat.Request) *Run {
 
 func (a *Agent) newRun(req *chat.Request, l *runRecorder) *Run {
 	return &Run{agent: a, req: req, log: l, state: newState(a.o.Limits, req.Messages),
-		parked: map[string]tool.Approval{}, inbox: newInbox(), client: clientOf(req)}
+		parked: map[string]runner.Approval{}, inbox: newInbox(), client: clientOf(req)}
 }

@@ -8,7 +8,7 @@ import (
 
 	"wield/agent"
 	"wield/chat"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // said is a model that says one text, or fails.
@@ -43,7 +43,7 @@ func TestAsk(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			a := agent.New(test.model, tool.NewRunner(tool.Settings{Tools: new(tool.Registry)}), agent.Options{})
+			a := agent.New(test.model, runner.New(runner.Settings{Tools: new(runner.Registry)}), agent.Options{})
 			got, err := a.Ask(context.Background(), "Do it.")
 			if got != test.want {
 				t.Errorf("text %q, want %q", got, test.want)

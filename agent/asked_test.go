@@ -10,7 +10,7 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/journal"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // checkAsked holds what the journal tells of each question to a model against what the model was sent. It is asked by
@@ -60,7 +60,7 @@ func TestAskedOtherwise(t *testing.T) {
 	run := agent.New(pages(1, &sent), reader(t), agent.Options{Journal: store}).Run(ask("Read all pages."))
 	play(t, run)
 	other := tools(t, reads("page", func(context.Context, string) (string, error) { return "", nil }))
-	other = other.With(func(s *tool.Settings) { s.Style = 1 })
+	other = other.With(func(s *runner.Settings) { s.Style = 1 })
 	got, err := agent.New(nil, other, agent.Options{Journal: store}).Asked(t.Context(), run.ID(), 1)
 	if err != nil || got.Match == "unknown" || len(got.Request.Messages) != len(sent[1].Messages) {
 		t.Errorf("%+v %v", got, err)

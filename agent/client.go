@@ -11,6 +11,7 @@ import (
 	"wield/chat"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // Failures of AddResults.
@@ -116,7 +117,7 @@ func (r *Run) takeGiven() []record.Record {
 	var records []record.Record
 	for i := range r.client.given {
 		m := &r.client.given[i]
-		f := tool.FinishRecord{CallID: m.CallID, Tool: r.nameOf(m.CallID), At: time.Now(),
+		f := runner.FinishRecord{CallID: m.CallID, Tool: r.nameOf(m.CallID), At: time.Now(),
 			Result: tool.Result{OK: !m.IsError, Parts: m.Parts}}
 		if m.IsError {
 			f.Result.Error = m.Text()
@@ -129,7 +130,7 @@ func (r *Run) takeGiven() []record.Record {
 }
 
 // fromOutside returns a result that the client has handed in as the model reads it: as it is.
-func fromOutside(f *tool.FinishRecord) chat.Message {
+func fromOutside(f *runner.FinishRecord) chat.Message {
 	return chat.Message{Role: chat.RoleTool, CallID: f.CallID, Name: f.Tool, Parts: f.Result.Parts,
 		IsError: !f.Result.OK}
 }

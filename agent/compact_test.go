@@ -12,6 +12,7 @@ import (
 	"wield/journal"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A summary that was asked for stands for the conversation in the next runs, on another day too; the messages stay in
@@ -126,11 +127,11 @@ func TestCompactTooLong(t *testing.T) {
 // A run that is halted while a person decides takes the answers, and does not ask the model again.
 func TestHalt(t *testing.T) {
 	r := tools(t, writes("save", says("saved")))
-	store := new(tool.MemoryApprovals)
-	r = r.With(func(s *tool.Settings) { s.Approvals = store })
+	store := new(runner.MemoryApprovals)
+	r = r.With(func(s *runner.Settings) { s.Approvals = store })
 	drop := writes("drop", says("dropped"))
 	drop.Dangerous, drop.Guard = true, &tool.Guard{Mode: tool.ModeRW, RequiresApproval: true}
-	if err := r.Settings().Tools.(*tool.Registry).Add(drop); err != nil {
+	if err := r.Settings().Tools.(*runner.Registry).Add(drop); err != nil {
 		t.Fatal(err)
 	}
 	model := &fakeModel{answers: []answer{calls(call("1", "drop", "{}"), call("2", "save", "{}"))}}
@@ -141,7 +142,7 @@ func TestHalt(t *testing.T) {
 		t.Fatalf("the outcome is %+v", o)
 	}
 	if _, err := store.Decide(t.Context(), o.Waiting[0].ID,
-		tool.Answer{State: tool.ApprovalDenied, By: "ann"}); err != nil {
+		runner.Answer{State: runner.ApprovalDenied, By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	run.Halt()
@@ -180,7 +181,7 @@ func TestMoved(t *testing.T) {
 			}
 			approvals := &journal.Approvals{Store: store, Session: run.Session(), Run: run.ID()}
 			if _, err := approvals.Decide(t.Context(), o.Waiting[0].ID,
-				tool.Answer{State: tool.ApprovalApproved, By: "there"}); err != nil {
+				runner.Answer{State: runner.ApprovalApproved, By: "there"}); err != nil {
 				t.Fatal(err)
 			}
 			there, err := open("there").Resume(t.Context(), run.ID(), nil)

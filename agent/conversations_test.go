@@ -10,6 +10,7 @@ import (
 	"wield/journal"
 	"wield/tool"
 	"wield/tool/builtin/conversation"
+	"wield/tool/runner"
 )
 
 // Earlier conversations are found and read by whoever had them, and by nobody else.
@@ -31,7 +32,7 @@ func TestConversations(t *testing.T) {
 		r := tools(t)
 		for _, made := range conversation.Tools() {
 			made.State = tool.StateEnabled
-			if err := r.Settings().Tools.(*tool.Registry).Add(made); err != nil {
+			if err := r.Settings().Tools.(*runner.Registry).Add(made); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -83,7 +84,7 @@ func TestConversations(t *testing.T) {
 	r := tools(t)
 	for _, made := range conversation.Tools() {
 		made.State = tool.StateEnabled
-		if err := r.Settings().Tools.(*tool.Registry).Add(made); err != nil {
+		if err := r.Settings().Tools.(*runner.Registry).Add(made); err != nil {
 			t.Fatal(err)
 		}
 	}

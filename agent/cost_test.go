@@ -12,6 +12,7 @@ import (
 	"wield/journal"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A cost that is not known in whole is not known, and no answer that was not counted makes it less.
@@ -75,9 +76,9 @@ func TestTimeAcrossProcesses(t *testing.T) {
 		}
 		asks := writes("asks", slow)
 		asks.Dangerous, asks.Guard = true, &tool.Guard{Mode: tool.ModeRW, RequiresApproval: true}
-		made := func() *tool.Runner {
+		made := func() *runner.Runner {
 			r := tools(t, reads("slow", slow), asks)
-			r = r.With(func(s *tool.Settings) { s.Approvals = new(tool.MemoryApprovals) })
+			r = r.With(func(s *runner.Settings) { s.Approvals = new(runner.MemoryApprovals) })
 			return r
 		}
 		s := &scripted{answers: []answer{
@@ -93,7 +94,7 @@ func TestTimeAcrossProcesses(t *testing.T) {
 		time.Sleep(5 * time.Hour)
 		approvals := &journal.Approvals{Store: store}
 		if _, err := approvals.Decide(t.Context(), first.Outcome().Waiting[0].ID,
-			tool.Answer{State: tool.ApprovalApproved}); err != nil {
+			runner.Answer{State: runner.ApprovalApproved}); err != nil {
 			t.Fatal(err)
 		}
 		second, err := agent.New(s.model(), made(), o).Resume(t.Context(), first.ID(), nil)

@@ -11,6 +11,7 @@ import (
 	"wield/chat"
 	"wield/model/openai"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 func Example() {
@@ -31,14 +32,14 @@ func Example() {
 	weather := tool.Func("get_weather", "The weather of a city.", func(_ context.Context, p place) (string, error) {
 		return "8 degrees and raining", nil
 	})
-	tools := new(tool.Registry)
+	tools := new(runner.Registry)
 	if err := tools.Add(weather); err != nil {
 		fmt.Println(err)
 		return
 	}
 	model := bridge.New(openai.New(openai.Options{URL: server.URL, Model: "any"}),
 		bridge.Options{Mode: bridge.ModeText})
-	a := agent.New(model, tool.NewRunner(tool.Settings{Tools: tools}),
+	a := agent.New(model, runner.New(runner.Settings{Tools: tools}),
 		agent.Options{Limits: agent.Limits{Iterations: 5}})
 
 	run := a.Run(

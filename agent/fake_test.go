@@ -9,6 +9,7 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A fakeModel answers with the next of its answers, and keeps the requests.
@@ -102,13 +103,13 @@ func ask(text string) *chat.Request {
 
 // tools makes a runner of tools that are functions of their arguments' text. Their names say what they are: those with
 // "write" in front change something.
-func tools(t testing.TB, made ...*tool.Tool) *tool.Runner {
+func tools(t testing.TB, made ...*tool.Tool) *runner.Runner {
 	t.Helper()
-	reg := new(tool.Registry)
+	reg := new(runner.Registry)
 	if err := reg.Add(made...); err != nil {
 		t.Fatal(err)
 	}
-	r := tool.NewRunner(tool.Settings{Tools: reg, Shared: &tool.Shared{Temp: t.TempDir()}})
+	r := runner.New(runner.Settings{Tools: reg, Shared: &runner.Shared{Temp: t.TempDir()}})
 	t.Cleanup(func() { r.Settings().Shared.Close() })
 	return r
 }

@@ -11,6 +11,7 @@ import (
 	"wield/bridge"
 	"wield/chat"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // stretchIn has the parameters of the guide's tool: one is required, one is optional.
@@ -46,7 +47,7 @@ func TestGuide_D24_D34(t *testing.T) {
 	}
 
 	// Registered with the tools of a session; a second one of its name is refused (D-25, D-31).
-	reg := new(tool.Registry)
+	reg := new(runner.Registry)
 	if err := reg.Add(reads("calculator", says("5535")), made); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func TestGuide_D24_D34(t *testing.T) {
 	if got, err := stretch(t.Context(), stretchIn{Word: "ha"}); err != nil || got != "haha" {
 		t.Errorf("%q, %v", got, err)
 	}
-	runner := tool.NewRunner(tool.Settings{Tools: reg})
+	runner := runner.New(runner.Settings{Tools: reg})
 	for args, want := range map[string]string{
 		`{"word":"ha","times":3}`:    "hahaha",
 		`{"word":"ha"}`:              "haha",

@@ -18,6 +18,7 @@ import (
 	"wield/journal/journaltest"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // An effects counts what tools did, by the arguments of the call.
@@ -56,7 +57,7 @@ func (m *scripted) model() *modelFunc {
 	}}
 }
 
-func killTools(t *testing.T, did *effects) *tool.Runner {
+func killTools(t *testing.T, did *effects) *runner.Runner {
 	does := func(kind string) func(context.Context, string) (string, error) {
 		return func(_ context.Context, args string) (string, error) {
 			did.add(kind + args)
@@ -68,7 +69,7 @@ func killTools(t *testing.T, did *effects) *tool.Runner {
 	asks := writes("asks", does("asks"))
 	asks.Dangerous, asks.Guard = true, &tool.Guard{Mode: tool.ModeRW, RequiresApproval: true}
 	r := tools(t, reads("look", does("look")), writes("save", does("save")), repeats, asks)
-	r = r.With(func(s *tool.Settings) { s.Approvals = new(tool.MemoryApprovals) })
+	r = r.With(func(s *runner.Settings) { s.Approvals = new(runner.MemoryApprovals) })
 	return r
 }
 
@@ -108,9 +109,9 @@ func TestKilled(t *testing.T) {
 }
 
 // killAndResume drives a run to its end, whatever happens. It returns its id.
-func killAndResume(t *testing.T, s *scripted, store *runtest.Dying, runner *tool.Runner) string {
+func killAndResume(t *testing.T, s *scripted, store *runtest.Dying, r *runner.Runner) string {
 	t.Helper()
-	a := agent.New(s.model(), runner, agent.Options{Journal: store, Wait: true})
+	a := agent.New(s.model(), r, agent.Options{Journal: store, Wait: true})
 	run := a.Run(ask("go"))
 	id := run.ID()
 	for range 6 {
@@ -120,8 +121,8 @@ func killAndResume(t *testing.T, s *scripted, store *runtest.Dying, runner *tool
 			for _, w := range o.Waiting {
 				approvals := &journal.Approvals{Store: store}
 				if _, err := approvals.Decide(t.Context(), w.ID,
-					tool.Answer{State: tool.ApprovalApproved}); err != nil && !errors.Is(err, runtest.ErrDead) &&
-					!errors.Is(err, tool.ErrDecided) {
+					runner.Answer{State: runner.ApprovalApproved}); err != nil && !errors.Is(err, runtest.ErrDead) &&
+					!errors.Is(err, runner.ErrDecided) {
 					t.Fatal(err)
 				}
 			}
@@ -132,7 +133,7 @@ func killAndResume(t *testing.T, s *scripted, store *runtest.Dying, runner *tool
 			continue // a question was answered, and this process goes on
 		}
 		time.Sleep(20 * time.Minute) // the lease is over
-		a = agent.New(s.model(), runner, agent.Options{Journal: store.Store, Wait: true})
+		a = agent.New(s.model(), r, agent.Options{Journal: store.Store, Wait: true})
 		next, err := a.Resume(t.Context(), id, nil)
 		switch {
 		case errors.Is(err, journal.ErrNotFound): // it was killed before there was a run
@@ -214,12 +215,12 @@ func checkKilled(t *testing.T, where string, store journal.Store, id string, did
 // A run that waits goes on in another process, long after.
 func TestWaitsInTheJournal(t *testing.T) {
 	for _, tt := range []struct {
-		answer tool.Answer
+		answer runner.Answer
 		want   string
 	}{
-		{tool.Answer{State: tool.ApprovalApproved}, `0: did {"n":1}`},
-		{tool.Answer{State: tool.ApprovalEdited, Arguments: []byte(`{"n":2}`)}, `0: did {"n":2}`},
-		{tool.Answer{State: tool.ApprovalDenied, Reason: "not today"}, "User denied approval"},
+		{runner.Answer{State: runner.ApprovalApproved}, `0: did {"n":1}`},
+		{runner.Answer{State: runner.ApprovalEdited, Arguments: []byte(`{"n":2}`)}, `0: did {"n":2}`},
+		{runner.Answer{State: runner.ApprovalDenied, Reason: "not today"}, "User denied approval"},
 	} {
 		t.Run(string(tt.answer.State), func(t *testing.T) {
 			store := new(journal.Memory)
@@ -235,7 +236,7 @@ func TestWaitsInTheJournal(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := approvals.Decide(t.Context(), first.Outcome().Waiting[0].ID, tt.answer); !errors.Is(err,
-				tool.ErrDecided) {
+				runner.ErrDecided) {
 				t.Errorf("a second answer: %v", err)
 			}
 			other := agent.New(s.model(), killTools(t, did), agent.Options{Journal: store, Wait: true})
@@ -292,9 +293,9 @@ func TestAcceptStopped(t *testing.T) {
 			if err := run.Accept(t.Context(), u("and more")); err != nil {
 				t.Fatal(err)
 			}
-			answer := tool.Answer{State: tool.ApprovalApproved}
+			answer := runner.Answer{State: runner.ApprovalApproved}
 			if stop {
-				answer = tool.Answer{State: tool.ApprovalDenied, Stop: true}
+				answer = runner.Answer{State: runner.ApprovalDenied, Stop: true}
 			}
 			if _, err := (&journal.Approvals{Store: memory}).Decide(t.Context(), run.Outcome().Waiting[0].ID,
 				answer); err != nil {
@@ -329,7 +330,7 @@ func TestAcceptStopped(t *testing.T) {
 // A prompt store answers each question as it is written, before the run can wait for the answer.
 type promptStore struct {
 	journal.Store
-	answer tool.Answer
+	answer runner.Answer
 }
 
 func (s *promptStore) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64,
@@ -344,7 +345,7 @@ func (s *promptStore) Append(ctx context.Context, stream string, after int64, re
 // An answer that ends the run does so too if it comes before the run waits: the model is not asked again.
 func TestStoppedAtOnce(t *testing.T) {
 	for _, stop := range []bool{false, true} {
-		store := &promptStore{new(journal.Memory), tool.Answer{State: tool.ApprovalDenied, Stop: stop}}
+		store := &promptStore{new(journal.Memory), runner.Answer{State: runner.ApprovalDenied, Stop: stop}}
 		s := &scripted{answers: []answer{calls(call("", "asks", `{"n":1}`)), {text: "Then not."}}}
 		run := agent.New(s.model(), killTools(t, new(effects)), agent.Options{Journal: store, Wait: true}).Run(
 			ask("go"))

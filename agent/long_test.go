@@ -16,18 +16,18 @@ import (
 	"wield/internal/runtest"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // page returns the result of a tool: some 500 tokens that differ for every call.
 func page(args string) string { return args + strings.Repeat(" 0123456789", 180) }
 
 // reader makes a runner of a tool that reads pages, and of read_output.
-func reader(t *testing.T) *tool.Runner {
+func reader(t *testing.T) *runner.Runner {
 	reads := reads("page", func(_ context.Context, args string) (string, error) { return page(args), nil })
 	reads.Idempotent = true
 	r := tools(t, reads)
-	if err := r.Settings().Tools.(*tool.Registry).Add(r.Settings().Shared.ReadOutput()); err != nil {
+	if err := r.Settings().Tools.(*runner.Registry).Add(r.Settings().Shared.ReadOutput()); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -352,9 +352,9 @@ func TestNoSummary(t *testing.T) {
 func TestReadsTheRestInAnotherProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := strings.Repeat("0123456789", 10_000) + "the end"
-		made := func() *tool.Runner {
+		made := func() *runner.Runner {
 			r := tools(t, reads("log", says(long)))
-			if err := r.Settings().Tools.(*tool.Registry).Add(r.Settings().Shared.ReadOutput()); err != nil {
+			if err := r.Settings().Tools.(*runner.Registry).Add(r.Settings().Shared.ReadOutput()); err != nil {
 				t.Fatal(err)
 			}
 			return r

@@ -10,7 +10,7 @@ import (
 	"wield/internal/runtest"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // TestLost takes a run over from a process that could not renew its lease for a while. The first process hears of it,
@@ -29,10 +29,10 @@ func TestLost(t *testing.T) {
 						return "done", nil
 					}
 				}
-				runner := tools(t, writes("slow", slow))
-				runner = runner.With(func(s *tool.Settings) { s.Limits.Timeout = time.Hour })
+				r := tools(t, writes("slow", slow))
+				r = r.With(func(s *runner.Settings) { s.Limits.Timeout = time.Hour })
 				model := &fakeModel{answers: []answer{calls(call("", "slow", `{}`)), {text: "done"}}}
-				first := agent.New(model, runner, agent.Options{Journal: store, Wait: true}).Run(ask("go"))
+				first := agent.New(model, r, agent.Options{Journal: store, Wait: true}).Run(ask("go"))
 				ended := make(chan time.Duration)
 				go func() {
 					begun := time.Now()
@@ -44,7 +44,7 @@ func TestLost(t *testing.T) {
 				time.Sleep(time.Second)
 				store.Off.Store(true)
 				time.Sleep(50 * time.Second) // the lease is over
-				second, err := agent.New(model, runner, agent.Options{Journal: memory, Wait: true}).Resume(t.Context(),
+				second, err := agent.New(model, r, agent.Options{Journal: memory, Wait: true}).Resume(t.Context(),
 					first.ID(), nil)
 				if err != nil {
 					t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"wield/chat"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // outputs lets the tools of a run read again what came out of its earlier calls: results by the ids of their calls,
@@ -29,7 +29,7 @@ func (o *outputs) turn(s *state) {
 	o.messages = s.Messages[:s.at]
 }
 
-// Output implements [tool.Outputs].
+// Output implements tool.Outputs.
 func (o *outputs) Output(ctx context.Context, id string) (string, bool, error) {
 	o.mu.Lock()
 	messages := o.messages
@@ -75,11 +75,11 @@ func (l *runRecorder) output(ctx context.Context, id string) (text string, ok bo
 type records struct {
 	*journal.Writer
 	log    *runRecorder
-	shared *tool.Shared
+	shared *runner.Shared
 }
 
 // Finish keeps the whole output first: a result never names one that there is not.
-func (r *records) Finish(ctx context.Context, f tool.FinishRecord) error {
+func (r *records) Finish(ctx context.Context, f runner.FinishRecord) error {
 	if t := f.Result.Truncated; t != nil && t.Spill != "" {
 		if err := r.keep(ctx, t.Spill); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"wield/chat"
 	"wield/internal/runtest"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // randomAnswers makes a model that calls what there is and what there is not, with ids that it uses twice.
@@ -37,7 +38,7 @@ func randomAnswers(rnd *rand.Rand) *fakeModel {
 	return m
 }
 
-func randomTools(t *testing.T) *tool.Runner {
+func randomTools(t *testing.T) *runner.Runner {
 	asks := writes("asks", says("asked"))
 	asks.Dangerous, asks.Guard = true, &tool.Guard{Mode: tool.ModeRW, RequiresApproval: true}
 	slow := func(ctx context.Context, _ string) (string, error) {
@@ -50,7 +51,7 @@ func randomTools(t *testing.T) *tool.Runner {
 	}
 	r := tools(t, reads("look", says("x")), writes("save", says("saved")), reads("slow", slow), asks,
 		reads("fails", func(context.Context, string) (string, error) { return "", errors.New("no") }))
-	r = r.With(func(s *tool.Settings) { s.Approvals = new(tool.MemoryApprovals) })
+	r = r.With(func(s *runner.Settings) { s.Approvals = new(runner.MemoryApprovals) })
 	return r
 }
 
@@ -97,7 +98,7 @@ func TestTranscripts(t *testing.T) {
 }
 
 // drive ranges over a run, stops at a random place or not, and answers what it waits for. It returns how it ended.
-func drive(t *testing.T, rnd *rand.Rand, run *agent.Run, approvals tool.Approvals) int {
+func drive(t *testing.T, rnd *rand.Rand, run *agent.Run, approvals runner.Approvals) int {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	if rnd.IntN(4) == 0 {
@@ -125,11 +126,11 @@ func drive(t *testing.T, rnd *rand.Rand, run *agent.Run, approvals tool.Approval
 			return 0
 		}
 		for _, a := range o.Waiting {
-			answer := tool.Answer{State: []tool.ApprovalState{tool.ApprovalApproved, tool.ApprovalDenied,
-				tool.ApprovalCancelled}[rnd.IntN(3)]}
+			answer := runner.Answer{State: []runner.ApprovalState{runner.ApprovalApproved, runner.ApprovalDenied,
+				runner.ApprovalCancelled}[rnd.IntN(3)]}
 			if rnd.IntN(3) > 0 {
 				if _, err := approvals.Decide(t.Context(), a.ID, answer); err != nil &&
-					!errors.Is(err, tool.ErrDecided) {
+					!errors.Is(err, runner.ErrDecided) {
 					t.Fatal(err)
 				}
 			}

@@ -12,6 +12,7 @@ import (
 	"wield/journal"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // Failures of Resume.
@@ -197,7 +198,7 @@ func (r *Run) restoredTurn(end *record.TurnEnd) *answerCollector {
 }
 
 // rendered returns a recorded result as the model reads it.
-func (r *Run) rendered(f *tool.FinishRecord) chat.Message {
+func (r *Run) rendered(f *runner.FinishRecord) chat.Message {
 	if f.Result.ErrorType == tool.ErrLimit && !f.Started {
 		return chat.Message{Role: chat.RoleTool, CallID: f.CallID, Name: f.Tool, Parts: chat.Text(f.Result.Error),
 			IsError: true}
@@ -269,8 +270,8 @@ func (r *Run) recallQuestions(ctx context.Context, m *memory) error {
 
 // An interval lies between where a run stopped and where it goes on.
 type interval struct {
-	resumed bool                // the journal has the run as stopped: it is to record that it goes on
-	unknown []tool.FinishRecord // of calls that were cut off when it stopped
+	resumed bool                  // the journal has the run as stopped: it is to record that it goes on
+	unknown []runner.FinishRecord // of calls that were cut off when it stopped
 }
 
 // end returns what is recorded when the run goes on.
@@ -318,7 +319,7 @@ func (a *Agent) Abort(ctx context.Context, id string) error {
 func (r *Run) endings() []record.Record {
 	var records []record.Record
 	for _, c := range r.state.Open() {
-		f := tool.FinishRecord{CallID: c.ID, Tool: c.Name,
+		f := runner.FinishRecord{CallID: c.ID, Tool: c.Name,
 			Result: tool.Failure(&tool.Error{Kind: tool.ErrCanceled, Tool: c.Name}), At: time.Now()}
 		records = append(records, record.Record{Kind: record.KindResult, Result: &f})
 	}

@@ -14,7 +14,7 @@ import (
 	"wield/internal/runtest"
 	"wield/journal"
 	"wield/journal/journaltest"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A story of random lives: each is cut off by its journal, by time, or not at all; messages come in between, and
@@ -23,7 +23,7 @@ type lives struct {
 	rnd    *rand.Rand
 	store  journal.Store
 	model  *fakeModel
-	runner *tool.Runner
+	runner *runner.Runner
 	window agent.Window
 	id     string
 	kinds  map[string]int // of ends
@@ -89,17 +89,17 @@ func (l *lives) begin(t *testing.T, a *agent.Agent) (run *agent.Run, over bool) 
 	return run, false
 }
 
-func (l *lives) answer(t *testing.T, store journal.Store, waiting []tool.Approval) {
+func (l *lives) answer(t *testing.T, store journal.Store, waiting []runner.Approval) {
 	approvals := &journal.Approvals{Store: store}
 	for _, w := range waiting {
-		answer := []tool.Answer{
-			{State: tool.ApprovalApproved}, {State: tool.ApprovalDenied, Reason: "no"}, {State: tool.ApprovalCancelled},
-			{State: tool.ApprovalEdited, Arguments: []byte(`{"edited":true}`)},
+		answer := []runner.Answer{
+			{State: runner.ApprovalApproved}, {State: runner.ApprovalDenied, Reason: "no"}, {State: runner.ApprovalCancelled},
+			{State: runner.ApprovalEdited, Arguments: []byte(`{"edited":true}`)},
 		}[l.rnd.IntN(4)]
 		if l.rnd.IntN(4) == 0 {
 			continue // later
 		}
-		if _, err := approvals.Decide(t.Context(), w.ID, answer); err != nil && !errors.Is(err, tool.ErrDecided) &&
+		if _, err := approvals.Decide(t.Context(), w.ID, answer); err != nil && !errors.Is(err, runner.ErrDecided) &&
 			!errors.Is(err, runtest.ErrDead) {
 			t.Fatal(err)
 		}

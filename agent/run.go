@@ -11,6 +11,7 @@ import (
 	"wield/journal"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A Run is one task on its way to an answer.
@@ -19,8 +20,8 @@ type Run struct {
 	req    *chat.Request
 	state  *state
 	log    *runRecorder
-	runner *tool.Runner             // with what this run watches
-	parked map[string]tool.Approval // questions that are not answered, by call
+	runner *runner.Runner             // with what this run watches
+	parked map[string]runner.Approval // questions that are not answered, by call
 
 	listener // of the stream that is ranged over
 	inbox    inbox
@@ -93,7 +94,7 @@ type Outcome struct {
 	Denied  []Denial
 	Failing bool              // the calls that the guard stopped failed each time
 	GaveUp  bool              // the last answer tried to call and could not
-	Waiting []tool.Approval   // EndWaiting: what has to be decided
+	Waiting []runner.Approval // EndWaiting: what has to be decided
 	Client  []chat.Call       // EndClient: what the client has to run
 	Finish  chat.FinishReason // of the last turn
 	Err     error             // EndError, EndCancel
@@ -135,7 +136,7 @@ func (r *Run) Events(ctx context.Context) iter.Seq2[chat.Event, error] {
 		defer cancel()
 		r.listener = listener{yield: yield, cancel: cancel}
 		r.meter.start(r.state)
-		r.runner = r.agent.runner.With(func(s *tool.Settings) { s.Records, s.Scope = &r.seen, r.scope() })
+		r.runner = r.agent.runner.With(func(s *runner.Settings) { s.Records, s.Scope = &r.seen, r.scope() })
 		release, err := r.begin(ctx)
 		if err != nil {
 			r.finish(ctx, err)
@@ -188,7 +189,7 @@ func (r *Run) begin(ctx context.Context) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	r.runner = r.runner.With(func(s *tool.Settings) { s.Scope.Fence, s.Approvals = r.log.fence, r.approvals() })
+	r.runner = r.runner.With(func(s *runner.Settings) { s.Scope.Fence, s.Approvals = r.log.fence, r.approvals() })
 	r.seen.next = &records{r.log.writer, r.log, r.runner.Settings().Shared}
 	if err := errors.Join(r.recordResume(ctx), r.recallSummary(ctx)); err != nil {
 		release()
@@ -199,7 +200,7 @@ func (r *Run) begin(ctx context.Context) (release func(), err error) {
 }
 
 // approvals returns where the questions of this run are kept.
-func (r *Run) approvals() tool.Approvals {
+func (r *Run) approvals() runner.Approvals {
 	if !r.agent.o.Wait {
 		return r.agent.runner.Settings().Approvals
 	}

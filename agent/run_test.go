@@ -21,6 +21,7 @@ import (
 	"wield/internal/runtest"
 	"wield/journal"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -500,8 +501,8 @@ func TestWaitsForAPerson(t *testing.T) {
 	dangerous := writes("drop", notes)
 	dangerous.Dangerous, dangerous.Guard = true, &tool.Guard{Mode: tool.ModeRW, RequiresApproval: true}
 	r := tools(t, dangerous, reads("look", says("x")), writes("save", says("saved")))
-	store := new(tool.MemoryApprovals)
-	r = r.With(func(s *tool.Settings) { s.Approvals = store })
+	store := new(runner.MemoryApprovals)
+	r = r.With(func(s *runner.Settings) { s.Approvals = store })
 	model := &fakeModel{
 		answers: []answer{calls(call("1", "drop", `{"n":1}`), call("2", "look", "{}"), call("3", "save", "{}"),
 			call("4", "drop", `{"n":2}`))}}
@@ -515,10 +516,10 @@ func TestWaitsForAPerson(t *testing.T) {
 		t.Errorf("before the answers there are the results %q: what changes something waits", got)
 	}
 	if _, err := store.Decide(t.Context(), o.Waiting[0].ID,
-		tool.Answer{State: tool.ApprovalApproved, By: "ann"}); err != nil {
+		runner.Answer{State: runner.ApprovalApproved, By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Decide(t.Context(), o.Waiting[1].ID, tool.Answer{State: tool.ApprovalDenied, By: "ann",
+	if _, err := store.Decide(t.Context(), o.Waiting[1].ID, runner.Answer{State: runner.ApprovalDenied, By: "ann",
 		Reason: "not that one"}); err != nil {
 		t.Fatal(err)
 	}
@@ -559,7 +560,7 @@ func TestKeepsSealedThinking(t *testing.T) {
 func TestReadsTheRestOfLongResults(t *testing.T) {
 	long := strings.Repeat("0123456789", 20_000)
 	r := tools(t, reads("log", says(long)))
-	if err := r.Settings().Tools.(*tool.Registry).Add(r.Settings().Shared.ReadOutput()); err != nil {
+	if err := r.Settings().Tools.(*runner.Registry).Add(r.Settings().Shared.ReadOutput()); err != nil {
 		t.Fatal(err)
 	}
 	model := &fakeModel{answers: []answer{calls(call("1", "log", "{}"))}}

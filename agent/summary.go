@@ -15,7 +15,7 @@ import (
 	"wield/journal"
 	"wield/journal/record"
 	"wield/prompt"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // view returns what the model is sent of the conversation, with the tools on offer. Where turns have to be left out and
@@ -136,7 +136,7 @@ func (r *Run) sumUp(ctx context.Context, f Fitting, n int, tools []chat.Tool) (r
 // journal, beside the summary.
 func (a *Agent) Compact(ctx context.Context, req *chat.Request, before Summary) (Summary, chat.Usage, error) {
 	r := a.newRun(req, newRunRecorder(a.o.Journal, req.Conversation))
-	r.runner, r.shown.summary = a.runner.With(func(s *tool.Settings) { s.Records = &r.seen }), before
+	r.runner, r.shown.summary = a.runner.With(func(s *runner.Settings) { s.Records = &r.seen }), before
 	tools := r.runner.Offered(said(req.Messages))
 	s, err := r.sumUp(ctx, r.fitting(tools), len(req.Messages), tools)
 	for n := 0; errors.Is(err, chat.ErrContextLength) && n < mostRefused; n++ { // that may be why a summary is wanted

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // Approvals keeps the questions of a run, or of all runs, in a store, so that they outlive the process and can be
@@ -22,30 +22,30 @@ type Approvals struct {
 	Options Options
 }
 
-var _ tool.Approvals = (*Approvals)(nil)
+var _ runner.Approvals = (*Approvals)(nil)
 
 // An approval as it is now, and how long its stream is.
 type approval struct {
-	tool.Approval
+	runner.Approval
 	session, run string
 	seq          int64
 }
 
 // Ask puts a question, or returns the one that stands for its binding.
-func (a *Approvals) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) {
+func (a *Approvals) Ask(ctx context.Context, q runner.Question) (runner.Approval, error) {
 	for n := 0; ; {
 		id := a.id(q.Binding, n)
 		found, err := a.get(ctx, id)
 		switch {
-		case errors.Is(err, tool.ErrNoApproval):
+		case errors.Is(err, runner.ErrNoApproval):
 			asked := record.Question{ID: id, Session: a.Session, Run: a.Run, Asked: a.Options.Time(), Question: q}
 			_, err := a.Store.Append(ctx, id, 0, record.Record{Kind: record.KindQuestion, Question: &asked})
 			if errors.Is(err, ErrConflict) {
 				continue // somebody else asked it at the same time
 			}
-			return tool.Approval{ID: id, Question: q, State: tool.ApprovalPending, Asked: asked.Asked}, err
+			return runner.Approval{ID: id, Question: q, State: runner.ApprovalPending, Asked: asked.Asked}, err
 		case err != nil:
-			return tool.Approval{}, err
+			return runner.Approval{}, err
 		case stands(found.State):
 			return found.Approval, nil
 		}
@@ -61,12 +61,12 @@ func (a *Approvals) id(binding string, n int) string {
 }
 
 // stands reports whether an approval in this state may still lead to a run.
-func stands(s tool.ApprovalState) bool {
-	return s == tool.ApprovalPending || s == tool.ApprovalApproved || s == tool.ApprovalEdited
+func stands(s runner.ApprovalState) bool {
+	return s == runner.ApprovalPending || s == runner.ApprovalApproved || s == runner.ApprovalEdited
 }
 
 // Get returns an approval.
-func (a *Approvals) Get(ctx context.Context, id string) (tool.Approval, error) {
+func (a *Approvals) Get(ctx context.Context, id string) (runner.Approval, error) {
 	found, err := a.get(ctx, id)
 	return found.Approval, err
 }
@@ -89,10 +89,10 @@ func (a *Approvals) get(ctx context.Context, id string) (approval, error) {
 		found.add(&e)
 	}
 	if found.ID == "" {
-		return approval{}, tool.ErrNoApproval
+		return approval{}, runner.ErrNoApproval
 	}
 	if stands(found.State) && !found.Expires.IsZero() && !a.Options.Time().Before(found.Expires) {
-		found.State = tool.ApprovalExpired
+		found.State = runner.ApprovalExpired
 	}
 	return found, nil
 }
@@ -102,29 +102,30 @@ func (a *approval) add(e *Entry) {
 	a.seq = e.Seq
 	switch r := &e.Record; r.Kind {
 	case record.KindQuestion:
-		a.ID, a.Question, a.State, a.Asked = r.Question.ID, r.Question.Question, tool.ApprovalPending, r.Question.Asked
+		a.ID, a.Question, a.Asked = r.Question.ID, r.Question.Question, r.Question.Asked
+		a.State = runner.ApprovalPending
 		a.session, a.run = r.Question.Session, r.Question.Run
 	case record.KindAnswer:
 		a.State, a.Answer, a.Decided = r.Answer.State, r.Answer.Answer, r.Answer.At
 	case record.KindConsumed:
-		a.State = tool.ApprovalConsumed
+		a.State = runner.ApprovalConsumed
 	}
 }
 
 // Decide answers a question, if it was not answered before.
-func (a *Approvals) Decide(ctx context.Context, id string, answer tool.Answer) (tool.Approval, error) {
+func (a *Approvals) Decide(ctx context.Context, id string, answer runner.Answer) (runner.Approval, error) {
 	if err := answer.Check(); err != nil {
-		return tool.Approval{}, err
+		return runner.Approval{}, err
 	}
 	for {
 		found, err := a.get(ctx, id)
 		switch {
 		case err != nil:
 			return found.Approval, err
-		case found.State != tool.ApprovalPending:
-			return found.Approval, tool.ErrDecided
+		case found.State != runner.ApprovalPending:
+			return found.Approval, runner.ErrDecided
 		case answer.Always && found.Always == "":
-			return found.Approval, tool.ErrAlways
+			return found.Approval, runner.ErrAlways
 		}
 		now := a.Options.Time()
 		_, err = a.Store.Append(ctx, id, found.seq,
@@ -140,7 +141,7 @@ func (a *Approvals) Decide(ctx context.Context, id string, answer tool.Answer) (
 // Wait waits until an approval is decided or has expired.
 func (a *Approvals) Wait(ctx context.Context, id string) error {
 	found, err := a.get(ctx, id)
-	if err != nil || found.State != tool.ApprovalPending {
+	if err != nil || found.State != runner.ApprovalPending {
 		return err
 	}
 	watch, cancel := ctx, context.CancelFunc(func() {})
@@ -158,34 +159,34 @@ func (a *Approvals) Wait(ctx context.Context, id string) error {
 }
 
 // Consume uses an approval for the one run that it allows.
-func (a *Approvals) Consume(ctx context.Context, id, binding string) (tool.Approval, error) {
+func (a *Approvals) Consume(ctx context.Context, id, binding string) (runner.Approval, error) {
 	for {
 		found, err := a.get(ctx, id)
 		switch {
 		case err != nil:
 			return found.Approval, err
 		case found.Binding != binding:
-			return found.Approval, tool.ErrBinding
-		case found.State == tool.ApprovalPending:
-			return found.Approval, tool.ErrPending
-		case found.State == tool.ApprovalConsumed:
-			return found.Approval, tool.ErrConsumed
+			return found.Approval, runner.ErrBinding
+		case found.State == runner.ApprovalPending:
+			return found.Approval, runner.ErrPending
+		case found.State == runner.ApprovalConsumed:
+			return found.Approval, runner.ErrConsumed
 		case !stands(found.State):
-			return found.Approval, tool.ErrRefused
+			return found.Approval, runner.ErrRefused
 		}
 		_, err = a.Store.Append(ctx, id, found.seq,
 			record.Record{Kind: record.KindConsumed, Consumed: &record.Consumed{Binding: binding}})
 		if errors.Is(err, ErrConflict) {
 			continue
 		}
-		found.State = tool.ApprovalConsumed
+		found.State = runner.ApprovalConsumed
 		return found.Approval, err
 	}
 }
 
 // A Pending is a question, as Waiting yields it one without an answer, and where it comes from.
 type Pending struct {
-	tool.Approval
+	runner.Approval
 	Session, Run string
 	Changed      time.Time // zero from Find
 }
@@ -201,8 +202,8 @@ func (a *Approvals) Waiting(ctx context.Context) iter.Seq2[Pending, error] {
 				return
 			}
 			found, err := a.get(ctx, h.Stream)
-			if errors.Is(err, tool.ErrNoApproval) ||
-				err == nil && (found.State != tool.ApprovalPending || a.Run != "" && found.run != a.Run) {
+			if errors.Is(err, runner.ErrNoApproval) ||
+				err == nil && (found.State != runner.ApprovalPending || a.Run != "" && found.run != a.Run) {
 				continue
 			}
 			if !yield(Pending{found.Approval, found.session, found.run, h.Changed}, err) || err != nil {

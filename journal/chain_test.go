@@ -11,7 +11,7 @@ import (
 
 	"wield/journal"
 	"wield/journal/internal/testrecord"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // altered is a store whose entries were changed behind its back.
@@ -71,7 +71,7 @@ func TestAltered(t *testing.T) {
 func TestWaitExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &journal.Approvals{Store: new(journal.Memory), Session: "ses_1", Run: "run_1"}
-		asked, err := a.Ask(t.Context(), tool.Question{Binding: "b", Expires: time.Now().Add(time.Minute)})
+		asked, err := a.Ask(t.Context(), runner.Question{Binding: "b", Expires: time.Now().Add(time.Minute)})
 		if err != nil {
 			t.Fatal(err)
 		}

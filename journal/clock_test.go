@@ -8,7 +8,7 @@ import (
 	"wield/journal"
 	"wield/journal/internal/testrecord"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // jumps are what clocks are set by.
@@ -46,7 +46,7 @@ func TestApprovalClock(t *testing.T) {
 		now := time.Date(2026, 3, 4, 9, 0, 0, 0, time.UTC)
 		o := journal.Options{Now: func() time.Time { return now }}
 		a := &journal.Approvals{Store: &journal.Memory{Options: o}, Session: "ses_1", Run: "run_1", Options: o}
-		q := tool.Question{Binding: "b", Expires: now.Add(time.Minute)}
+		q := runner.Question{Binding: "b", Expires: now.Add(time.Minute)}
 		asked, err := a.Ask(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
@@ -54,16 +54,16 @@ func TestApprovalClock(t *testing.T) {
 		now = now.Add(jump)
 		over := jump >= time.Minute
 		found, err := a.Get(t.Context(), asked.ID)
-		if err != nil || (found.State == tool.ApprovalExpired) != over {
+		if err != nil || (found.State == runner.ApprovalExpired) != over {
 			t.Errorf("%v: %v, %v", jump, found.State, err)
 		}
-		_, err = a.Decide(t.Context(), asked.ID, tool.Answer{State: tool.ApprovalApproved, By: "anna"})
+		_, err = a.Decide(t.Context(), asked.ID, runner.Answer{State: runner.ApprovalApproved, By: "anna"})
 		if (err != nil) != over {
 			t.Errorf("%v: decided: %v", jump, err)
 		}
 		now = now.Add(-jump)
 		if _, err := a.Decide(t.Context(), asked.ID,
-			tool.Answer{State: tool.ApprovalDenied, By: "anna"}); err == nil && !over {
+			runner.Answer{State: runner.ApprovalDenied, By: "anna"}); err == nil && !over {
 			t.Errorf("%v: decided twice", jump)
 		}
 	}

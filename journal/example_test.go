@@ -6,7 +6,7 @@ import (
 
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // ExampleCalls shows what a process finds that continues a run after another one was killed.
@@ -15,7 +15,7 @@ func ExampleCalls() {
 	w := journal.NewWriter(s, "run_1", 0)
 	ctx := context.Background()
 	_ = w.Append(ctx, record.Record{Kind: record.KindRun, Run: &record.Run{Session: "ses_1"}})
-	_ = w.Start(ctx, tool.StartRecord{CallID: "call_1", Tool: "command_exec", Arguments: []byte("{}")})
+	_ = w.Start(ctx, runner.StartRecord{CallID: "call_1", Tool: "command_exec", Arguments: []byte("{}")})
 	// Here the process dies. Another one looks:
 	calls, _ := journal.Calls(s.Read(ctx, journal.Query{Stream: "run_1"}))
 	for _, c := range calls {

@@ -9,16 +9,17 @@ import (
 
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A CallProgress holds what a journal knows of a call of a run.
 type CallProgress struct {
 	ID       string
 	Tool     string
-	Start    *tool.StartRecord  // nil: it never began to run
-	Result   *tool.FinishRecord // nil: it has none yet
-	Runs     int                // how often it was begun
-	Detached string             // the name under which it continues elsewhere; empty: it does not
+	Start    *runner.StartRecord  // nil: it never began to run
+	Result   *runner.FinishRecord // nil: it has none yet
+	Runs     int                  // how often it was begun
+	Detached string               // the name under which it continues elsewhere; empty: it does not
 }
 
 // Interrupted reports whether the call began and has no result.
@@ -31,12 +32,12 @@ func (c *CallProgress) Repeatable() bool {
 }
 
 // Unknown returns the result of a call that was interrupted and may not run again.
-func (c *CallProgress) Unknown(at time.Time) tool.FinishRecord {
+func (c *CallProgress) Unknown(at time.Time) runner.FinishRecord {
 	result := tool.Failure(&tool.Error{Kind: tool.ErrInterrupted, Tool: c.Tool,
 		Message: "The call was interrupted. It is not known whether it took effect; it was not run again. Look " +
 			"before you repeat it.",
 		Details: json.RawMessage(`{"state":"unknown"}`)})
-	return tool.FinishRecord{CallID: c.ID, Tool: c.Tool, Started: true, Result: result, At: at}
+	return runner.FinishRecord{CallID: c.ID, Tool: c.Tool, Started: true, Result: result, At: at}
 }
 
 // Calls returns the calls of one run's entries, in the order in which the journal first names them. Those

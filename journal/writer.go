@@ -6,12 +6,12 @@ import (
 	"sync"
 
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A Writer adds records to a stream of which it is the only writer: to a run, by the owner of its lease. It keeps
 // count, and once somebody else wrote to the stream it fails with ErrConflict for good, so that what lost a run cannot
-// go on with it. Several goroutines may use it at once. It is the store of records of the run's tool.Runner.
+// go on with it. Several goroutines may use it at once. It is the store of records of the run's runner.Runner.
 type Writer struct {
 	store  Store
 	stream string
@@ -23,7 +23,7 @@ type Writer struct {
 	kept map[string]string // names under which calls continue elsewhere that were started again
 }
 
-var _ tool.Records = (*Writer)(nil)
+var _ runner.Records = (*Writer)(nil)
 
 // NewWriter returns the writer of a stream whose last entry has the number seq: 0 for one that is new, Lease.Seq for
 // one that was claimed.
@@ -68,7 +68,7 @@ func (w *Writer) Position() int64 {
 
 // Start notes that a call is about to run. One that was started before fails with ErrDuplicate, unless it may run again
 // and has no result.
-func (w *Writer) Start(ctx context.Context, r tool.StartRecord) error {
+func (w *Writer) Start(ctx context.Context, r runner.StartRecord) error {
 	err := w.Append(ctx, record.Record{Kind: record.KindStart, Start: &r})
 	if !errors.Is(err, ErrDuplicate) {
 		return err
@@ -110,6 +110,6 @@ func (w *Writer) Kept(call string) string {
 }
 
 // Finish notes the result of a call.
-func (w *Writer) Finish(ctx context.Context, r tool.FinishRecord) error {
+func (w *Writer) Finish(ctx context.Context, r runner.FinishRecord) error {
 	return w.Append(ctx, record.Record{Kind: record.KindResult, Result: &r})
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/tool/internal/host"
+	"wield/tool/internal/value"
 	"wield/tool/policy"
 )
 
@@ -32,21 +34,20 @@ type Call struct {
 
 	Scope Scope // on whose behalf it runs
 
-	box     Box
-	emit    func(chat.Event)
-	decider Decider
-	records Records
+	host host.Host // what the runner lends it
 }
+
+func init() { host.Of = func(c any) *host.Host { return &c.(*Call).host } }
 
 // May reports whether the policy allows an operation on a path of the workspace without asking anybody. A tool that
 // finds files by itself, such as a search, leaves out those that it may not read: the call was allowed for a
 // directory, and not for all that a rule protects in it.
 func (c *Call) May(op policy.Op, path string) bool {
-	if c.decider == nil {
+	if c.host.Policy == nil {
 		return true
 	}
 	use := policy.Action{Tool: c.Name, Root: c.Root, Dir: c.Root, Paths: []policy.PathUse{{Path: path, Op: op}}}
-	return c.decider.Decide(use).Decision == chat.DecisionAllow
+	return c.host.Policy.Decide(use).Decision == chat.DecisionAllow
 }
 
 // maxKey limits the length of an idempotency key.
@@ -84,10 +85,10 @@ func (c *Call) Variables(ctx context.Context) (list []string) {
 // Detach notes under which name the call goes on elsewhere, so that it can be asked for there if this process ends.
 // When it returns nil, the note outlives the process, if calls are recorded.
 func (c *Call) Detach(ctx context.Context, name string) error {
-	if c.records == nil || c.Kept == name {
+	if c.host.Records == nil || c.Kept == name {
 		return nil
 	}
-	return c.records.Keep(ctx, c.ID, name)
+	return c.host.Records.Keep(ctx, c.ID, name)
 }
 
 // Client returns an HTTP client that goes where the policy lets the call go: every address that a name stands for and
@@ -98,13 +99,13 @@ func (c *Call) Client() *http.Client {
 	var args map[string]json.RawMessage
 	if c.Tool != nil && json.Unmarshal([]byte(c.Arguments), &args) == nil {
 		for _, name := range c.Tool.Facts.URLs {
-			approved = append(approved, texts(argument(args, name))...)
+			approved = append(approved, value.Texts(value.Argument(args, name))...)
 		}
 	}
 	if c.Tool != nil {
 		sites = c.Tool.Facts.Sites
 	}
-	out := c.decider
+	out := c.host.Policy
 	if out == nil {
 		open, err := policy.New(policy.Definition{Name: "none", Default: chat.DecisionAllow})
 		if err != nil {
@@ -122,12 +123,19 @@ func (c *Call) Output(stream string) io.Writer { return outputWriter{c, stream} 
 
 // Progress tells how far the run is: done of total, in any unit, with a few words.
 func (c *Call) Progress(done, total float64, text string) {
-	c.progress(&ProgressDetail{CallID: c.ID, Text: text, Done: done, Total: total})
+	c.tell("", text, done, total)
 }
 
-func (c *Call) progress(d *ProgressDetail) {
-	if c.emit != nil {
-		c.emit(chat.Event{Kind: chat.KindProgress, Index: c.Index, ID: c.ID, Name: c.Name, Text: d.Text, Detail: d})
+// Told shows a person what was found out about processes of the call.
+func (c *Call) Told(text string) {
+	if text != "" {
+		c.tell("wield", text, 0, 0)
+	}
+}
+
+func (c *Call) tell(stream, text string, done, total float64) {
+	if c.host.Tell != nil {
+		c.host.Tell(stream, text, done, total)
 	}
 }
 
@@ -138,7 +146,7 @@ type outputWriter struct {
 
 func (w outputWriter) Write(p []byte) (int, error) {
 	if len(p) > 0 {
-		w.call.progress(&ProgressDetail{CallID: w.call.ID, Stream: w.stream, Text: string(p)})
+		w.call.tell(w.stream, string(p), 0, 0)
 	}
 	return len(p), nil
 }

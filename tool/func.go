@@ -100,3 +100,18 @@ func resultOf[Out any](out Out) (Result, error) {
 	}
 	return JSON(out)
 }
+
+// Example returns the first JSON object in a description.
+func Example(description string) (string, bool) {
+	for i := 0; i < len(description); i++ {
+		if description[i] != '{' {
+			continue
+		}
+		dec := json.NewDecoder(strings.NewReader(description[i:]))
+		var raw json.RawMessage
+		if dec.Decode(&raw) == nil {
+			return string(raw), true
+		}
+	}
+	return "", false
+}

@@ -12,26 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"wield/tool/guarded"
 	"wield/tool/sandbox"
 )
-
-// A Box says how the processes of tools are held.
-type Box struct {
-	Level    sandbox.Level         // empty: workspace
-	Limits   sandbox.ProcessLimits // for what a tool does not limit itself
-	Readable []string              // what processes may read beyond the workspace and the system's own
-	Writable []string              // what they may change beyond the workspace and the temporary directory
-	// what they never change: the configuration, directories of tools, registries; absolute
-	Protected []string
-	// wield's own directory, with the journal: closed where no wall does that; empty: there is none
-	Data    string
-	Guarded *guarded.Store // of what they have changed all the same; nil: it is only told
-	// directory of what they keep for the next run, such as compiled packages; empty: none outlives the program
-	Cache string
-
-	seen *seenFiles // by all watches; nil: each knows what it finds itself
-}
 
 // Command returns a command that is held as the call allows: in its directory, with its environment, within
 // its limits. It may reach the network only if the tool's facts say that it does, and change files only if
@@ -41,16 +23,16 @@ func (c *Call) Command(argv ...string) sandbox.Command {
 		Argv:     argv,
 		Dir:      c.Dir,
 		Env:      append(sandbox.Environ(), c.Env...),
-		Level:    c.box.Level,
-		Limits:   c.box.Limits,
-		Readable: c.box.Readable,
+		Level:    c.host.Level,
+		Limits:   c.host.Limits,
+		Readable: c.host.Readable,
 	}
 	var may []string
 	if c.Tool != nil {
 		cmd.Net = c.Tool.Facts.Network
 		if c.changes() {
 			may = append(may, c.Root)
-			may = append(may, c.box.Writable...)
+			may = append(may, c.host.Writable...)
 		}
 	}
 	for _, dir := range append(may, c.Temp) {
@@ -81,7 +63,7 @@ const readOnlyCache = "read-only"
 
 // cache returns the directory of what processes keep, and makes it; empty: there is none for this call.
 func (c *Call) cache() string {
-	dir := c.box.Cache
+	dir := c.host.Cache
 	if dir == "" {
 		return ""
 	}
@@ -92,11 +74,11 @@ func (c *Call) cache() string {
 		return ""
 	}
 	now := time.Now()
-	_ = os.Chtimes(c.box.Cache, now, now) // that it is in use; else it is the older one day
+	_ = os.Chtimes(c.host.Cache, now, now) // that it is in use; else it is the older one day
 	return dir
 }
 
-// Keep lets a command keep what it builds for the next run: variables lead it into the cache of the [Box], or
+// Keep lets a command keep what it builds for the next run: variables lead it into the cache of the runner, or
 // into the private temporary directory, since nothing of the person's own may be changed.
 func (c *Call) Keep(cmd *sandbox.Command) {
 	dir := c.cache()
@@ -128,6 +110,9 @@ func (c *Call) Ask(ctx context.Context, cmd sandbox.Command) (sandbox.Exit, erro
 }
 
 func (c *Call) exec(ctx context.Context, cmd sandbox.Command, output bool) (sandbox.Exit, error) {
+	if c.host.Watcher == nil {
+		return sandbox.Exit{Code: -1}, Errorf(ErrNotAvailable, "A process is started only for a call of a runner")
+	}
 	told := make(chan struct{}) // how it is held is told before anything that it says
 	switch {
 	case output && same(cmd.Stdout, cmd.Stderr): // they stay one, so that the order is kept
@@ -139,7 +124,7 @@ func (c *Call) exec(ctx context.Context, cmd sandbox.Command, output bool) (sand
 	default:
 		cmd.Stderr = tee(cmd.Stderr, gate{told, c.Output("stderr")})
 	}
-	w := c.box.Watch(c.Root,
+	w := c.host.Watcher.Watch(c.Root,
 		slices.DeleteFunc(slices.Clone(cmd.Writable), func(dir string) bool { return dir == c.Temp })...)
 	w.Begin(&cmd)
 	p, err := sandbox.Start(ctx, cmd)
@@ -147,7 +132,7 @@ func (c *Call) exec(ctx context.Context, cmd sandbox.Command, output bool) (sand
 		close(told)
 		return sandbox.Exit{Code: -1}, processError(err)
 	}
-	c.progress(&ProgressDetail{CallID: c.ID, Stream: "sandbox", Text: isolation(p.Effective())})
+	c.tell("sandbox", isolation(p.Effective()), 0, 0)
 	close(told)
 	exit, err := p.Wait()
 	c.Told(w.End(c.Name))

@@ -1,17 +1,14 @@
 package tool
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"wield/chat"
+	"wield/tool/internal/value"
 )
 
 // Chat returns the result of a call as a model gets it.
@@ -53,7 +50,7 @@ func (r *Result) appendPlain(dst []byte) []byte {
 	if !r.OK {
 		dst = append(append(dst, "Error: "...), r.Error...)
 		for _, m := range r.extra() {
-			dst = append(append(append(append(dst, "\n"...), m.name...), ": "...), m.value...)
+			dst = append(append(append(append(dst, "\n"...), m.Name...), ": "...), m.Value...)
 		}
 		if r.empty() {
 			return dst
@@ -62,7 +59,7 @@ func (r *Result) appendPlain(dst []byte) []byte {
 	}
 	switch {
 	case !r.empty() && r.Data[0] == '"':
-		dst = appendText(dst, r.Data)
+		dst = value.AppendText(dst, r.Data)
 	case !r.empty():
 		dst = append(dst, r.Data...)
 	case len(dst) == start && len(r.Parts) == 0:
@@ -97,10 +94,10 @@ func (r *Result) appendC(dst []byte) []byte {
 	if r.OK {
 		dst = append(dst, "null"...)
 	} else {
-		dst = append(dst, quote(r.Error)...)
+		dst = append(dst, value.Quote(r.Error)...)
 	}
 	for _, m := range slices.Concat(r.code(), r.denial(), r.notes()) {
-		dst = m.append(dst)
+		dst = m.Append(dst)
 	}
 	return append(dst, '}')
 }
@@ -113,137 +110,89 @@ func (r *Result) appendLLF(dst []byte) []byte {
 	}
 	dst = append(dst, `{"success":`...)
 	dst = strconv.AppendBool(dst, r.OK)
-	var own []member
+	var own []value.Member
 	if !r.OK {
-		own = append([]member{{"error", quote(r.Error)}, {"error_type", quote(string(r.ErrorType))}}, r.extra()...)
+		own = append([]value.Member{{Name: "error", Value: value.Quote(r.Error)},
+			{Name: "error_type", Value: value.Quote(string(r.ErrorType))}}, r.extra()...)
 	}
 	own = append(own, notes...)
 	switch {
 	case r.empty():
 	case r.Data[0] == '{':
-		own = append(own, without(members(r.Data), own)...)
+		own = append(own, without(value.Members(r.Data), own)...)
 	default:
-		own = append(own, member{"result", r.Data})
+		own = append(own, value.Member{Name: "result", Value: r.Data})
 	}
 	for _, m := range own {
-		dst = m.append(dst)
+		dst = m.Append(dst)
 	}
 	return append(dst, '}')
 }
 
-// A member is a member of an object.
-type member struct {
-	name  string
-	value json.RawMessage
-}
-
-func (m member) append(dst []byte) []byte {
-	dst = append(append(dst, ','), quote(m.name)...)
-	return append(append(dst, ':'), m.value...)
-}
-
 // extra are the members that tell more about a failure.
-func (r *Result) extra() []member {
+func (r *Result) extra() []value.Member {
 	list := r.denial()
 	if len(r.Details) > 0 {
-		list = append(list, member{"details", r.Details})
+		list = append(list, value.Member{Name: "details", Value: r.Details})
 	}
 	if r.Timeout > 0 {
-		list = append(list,
-			member{"timeout", strconv.AppendFloat(nil, float64(r.Timeout)/float64(time.Second), 'f', -1, 64)})
+		seconds := strconv.AppendFloat(nil, float64(r.Timeout)/float64(time.Second), 'f', -1, 64)
+		list = append(list, value.Member{Name: "timeout", Value: seconds})
 	}
 	return list
 }
 
 // code is the member that names a failure for programs.
-func (r *Result) code() []member {
+func (r *Result) code() []value.Member {
 	if r.Code == "" {
 		return nil
 	}
-	return []member{{"error_code", quote(r.Code)}}
+	return []value.Member{{Name: "error_code", Value: value.Quote(r.Code)}}
 }
 
 // denial are the members that tell of a path that the ignore file leaves out.
-func (r *Result) denial() []member {
+func (r *Result) denial() []value.Member {
 	if r.DeniedPath == "" {
 		return nil
 	}
-	return []member{{"accessDenied", json.RawMessage("true")}, {"deniedPath", quote(r.DeniedPath)}}
+	return []value.Member{{Name: "accessDenied", Value: json.RawMessage("true")},
+		{Name: "deniedPath", Value: value.Quote(r.DeniedPath)}}
 }
 
 // notes are the members that tell what was done to the result, or to the call.
-func (r *Result) notes() []member {
-	var list []member
+func (r *Result) notes() []value.Member {
+	var list []value.Member
 	if t := r.Truncated; t != nil {
-		list = append(list, member{"truncated", json.RawMessage("true")},
-			member{"shown_bytes", strconv.AppendInt(nil, int64(t.Shown), 10)},
-			member{"total_bytes", strconv.AppendInt(nil, int64(t.Size), 10)})
+		list = append(list, value.Member{Name: "truncated", Value: json.RawMessage("true")},
+			value.Member{Name: "shown_bytes", Value: strconv.AppendInt(nil, int64(t.Shown), 10)},
+			value.Member{Name: "total_bytes", Value: strconv.AppendInt(nil, int64(t.Size), 10)})
 		if t.Spill != "" {
-			list = append(list, member{"output_id", quote(t.Spill)})
+			list = append(list, value.Member{Name: "output_id", Value: value.Quote(t.Spill)})
 		}
 	}
 	if r.Denied != "" {
-		list = append(list, member{"denied", quote(r.Denied)})
+		list = append(list, value.Member{Name: "denied", Value: value.Quote(r.Denied)})
 	}
 	switch {
 	case r.Refused != "":
-		list = append(list, member{"refused", quote(r.Refused)})
+		list = append(list, value.Member{Name: "refused", Value: value.Quote(r.Refused)})
 	case len(r.Edited) > 0:
-		list = append(list, member{"edited_arguments", r.Edited})
+		list = append(list, value.Member{Name: "edited_arguments", Value: r.Edited})
 	}
 	return list
 }
 
 // without returns the members of list that have no name of own, nor the name of what comes first.
-func without(list, own []member) []member {
-	var rest []member
+func without(list, own []value.Member) []value.Member {
+	var rest []value.Member
 	for _, m := range list {
-		taken := m.name == "success"
+		taken := m.Name == "success"
 		for _, o := range own {
-			taken = taken || o.name == m.name
+			taken = taken || o.Name == m.Name
 		}
 		if !taken {
 			rest = append(rest, m)
 		}
 	}
 	return rest
-}
-
-// members returns the members of a JSON object in their order.
-func members(object json.RawMessage) []member {
-	var list []member
-	dec := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true),
-		jsontext.AllowInvalidUTF8(true))
-	if _, err := dec.ReadToken(); err != nil {
-		return nil
-	}
-	for dec.PeekKind() == '"' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return list
-		}
-		m := member{name: name.String()}
-		value, err := dec.ReadValue()
-		if err != nil && err != io.EOF {
-			return list
-		}
-		m.value = bytes.Clone(value)
-		list = append(list, m)
-	}
-	return list
-}
-
-// withMember returns object with another value for the member of the given name.
-func withMember(object json.RawMessage, name string, value json.RawMessage) json.RawMessage {
-	dst := []byte{'{'}
-	for i, m := range members(object) {
-		if m.name == name {
-			m.value = value
-		}
-		start := len(dst)
-		if dst = m.append(dst); i == 0 {
-			dst = append(dst[:start], dst[start+1:]...) // no comma in front of the first
-		}
-	}
-	return append(dst, '}')
 }

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +16,7 @@ import (
 	"wield/chat"
 	"wield/dialect"
 	"wield/schema/shape"
-	"wield/tool/policy"
+	"wield/tool/internal/value"
 )
 
 func ok(data string) Result { return Result{OK: true, Data: json.RawMessage(data)} }
@@ -80,15 +79,15 @@ func TestStyles(t *testing.T) {
 			"Error: exit\n{\"error\":\"other\",\"stdout\":\"a\"}",
 			`{"success":false,"data":{"error":"other","stdout":"a"},"error":"exit"}`,
 			`{"success":false,"error":"exit","error_type":"ToolError","stdout":"a"}`},
-		{"truncated", Result{OK: true, Data: quote("ab"), Truncated: cut},
+		{"truncated", Result{OK: true, Data: value.Quote("ab"), Truncated: cut},
 			"ab\n[truncated: 2 of 9 bytes are shown; read_output reads on from {\"id\":\"0a\",\"offset\":2}]",
 			`{"success":true,"data":"ab","error":null,"truncated":true,"shown_bytes":2,"total_bytes":9,"output_id":"0a"}`,
 			`{"success":true,"truncated":true,"shown_bytes":2,"total_bytes":9,"output_id":"0a","result":"ab"}`},
-		{"edited", Result{OK: true, Data: quote("ab"), Edited: json.RawMessage(`{"a":1}`)},
+		{"edited", Result{OK: true, Data: value.Quote("ab"), Edited: json.RawMessage(`{"a":1}`)},
 			"(The user changed the arguments to {\"a\":1})\nab",
 			`{"success":true,"data":"ab","error":null,"edited_arguments":{"a":1}}`,
 			`{"success":true,"edited_arguments":{"a":1},"result":"ab"}`},
-		{"parts refused", Result{OK: true, Data: quote("ab"), Edited: json.RawMessage(`{"a":1}`),
+		{"parts refused", Result{OK: true, Data: value.Quote("ab"), Edited: json.RawMessage(`{"a":1}`),
 			Refused: "part 1 of 2"},
 			"(The user refused part 1 of 2. The rest of the call was carried out.)\nab",
 			`{"success":true,"data":"ab","error":null,"refused":"part 1 of 2"}`,
@@ -121,94 +120,14 @@ func TestErrorWords_E62_E63_E64(t *testing.T) {
 	}
 }
 
-func TestStyleOfTool(t *testing.T) {
-	for style, want := range map[Style]string{
-		StylePlain: `{"a":1}`, StyleC: `{"success":true,"data":{"a":1},"error":null}`,
-		StyleLLF: `{"success":true,"a":1}`} {
-		x := Func("x", "", func(context.Context, struct{}) (map[string]int, error) {
-			return map[string]int{"a": 1}, nil
-		})
-		x.Style = style
-		if _, got := play(t, runner(t, x), call("x", "{}")); got != want {
-			t.Errorf("%s: %s", style, got)
-		}
-	}
-}
-
-func TestGuardLiterals(t *testing.T) {
-	facts := Facts{Command: "command", Arguments: "arguments", Shell: "shell", Dir: "cwd", Operation: "operation",
-		Ops: map[string]policy.Op{"read": policy.OpRead, "write": policy.OpWrite, "list": policy.OpList,
-			"delete": policy.OpDelete}, Paths: []PathFact{{Argument: "path"}}}
-	for _, test := range []struct {
-		name  string
-		guard Guard
-		args  string
-		want  string
-	}{
-		{"path_E57", Guard{Whitelist: []string{"*.json"}}, `{"operation":"read","path":"a.txt"}`,
-			"Not whitelisted: a.txt"},
-		{"nothing is listed", Guard{Whitelist: []string{}}, `{"operation":"read","path":"a.txt"}`,
-			"Not whitelisted: a.txt"},
-		{"command_E37", Guard{Whitelist: []string{"ls", "cat"}}, `{"command":"rm","arguments":["x"]}`,
-			"Command not whitelisted"},
-		{"read-only_E59", Guard{}, `{"operation":"write","path":"a.txt"}`,
-			"Operation write not allowed in read-only mode"},
-		{"read-only delete_E59", Guard{Mode: ModeRO}, `{"operation":"delete","path":"a.txt"}`,
-			"Operation delete not allowed in read-only mode"},
-		{"unknown operation", Guard{}, `{"operation":"zap","path":"a.txt"}`,
-			"Operation zap not allowed in read-only mode"},
-		{"dangerous_E58", Guard{DangerousCommands: []string{"rm"}}, `{"command":"rm"}`,
-			"Dangerous operation requires approval"},
-		{"dangerous by its path_XE16", Guard{DangerousCommands: []string{"rm"}}, `{"command":"/bin/rm"}`,
-			"Dangerous operation requires approval"},
-		{"dangerous path", Guard{Mode: ModeRW, DangerousPaths: []string{"*.pem"}},
-			`{"operation":"write","path":"a/KEY.PEM"}`, "Dangerous operation requires approval"},
-		{"approval_XE09", Guard{Mode: ModeRW, RequiresApproval: true, DangerousPaths: []string{"*.pem"}},
-			`{"operation":"write","path":"x.pem"}`, "User denied approval"},
-
-		{"listed", Guard{Whitelist: []string{"*.json"}}, `{"operation":"read","path":"a/b.json"}`, ""},
-		{"listed deep_E21", Guard{Whitelist: []string{"**/*.json"}}, `{"operation":"read","path":"config.json"}`, ""},
-		{"one star is one name_XE11", Guard{Whitelist: []string{"docs/*"}}, `{"operation":"read","path":"docs/a/b"}`,
-			"Not whitelisted: docs/a/b"},
-		{"neighbour_XE01", Guard{Whitelist: []string{"docs/*"}}, `{"operation":"read","path":"docs-secret/s.txt"}`,
-			"Not whitelisted: docs-secret/s.txt"},
-		{"neighbour by dots_XE02", Guard{Whitelist: []string{"docs/*"}},
-			`{"operation":"read","path":"docs/../docs-secret/s.txt"}`, "Not whitelisted: docs/../docs-secret/s.txt"},
-		{"outside_XE03", Guard{Whitelist: []string{"*.conf"}}, `{"operation":"read","path":"/etc/host.conf"}`,
-			"Not whitelisted: /etc/host.conf"},
-		{"outside by dots_XE04", Guard{Whitelist: []string{"passwd"}},
-			`{"operation":"read","path":"../../../../../../etc/passwd"}`,
-			"Not whitelisted: ../../../../../../etc/passwd"},
-		{"outside, all listed_XE05", Guard{Whitelist: []string{"*"}}, `{"operation":"read","path":"/etc/passwd"}`,
-			"Not whitelisted: /etc/passwd"},
-		{"a path by a star_XE16", Guard{Whitelist: []string{"*rm", "/bin/*"}},
-			`{"command":"/bin/rm","arguments":["x"]}`, "Command not whitelisted"},
-		{"a way around_XE18", Guard{Whitelist: []string{"git*"}},
-			`{"command":"gitx/../../../../bin/sh","arguments":["-c","id"]}`, "Command not whitelisted"},
-		{"a path_XE18", Guard{Whitelist: []string{"git*", "/usr/bin/git"}}, `{"command":"/usr/bin/git"}`, ""},
-		{"a directory is no program", Guard{Whitelist: []string{"git*"}},
-			`{"command":"rm","arguments":["x"],"cwd":"git-data"}`, "Command not whitelisted"},
-		{"a program is no directory", Guard{Whitelist: []string{"ls"}}, `{"command":"ls","cwd":"sub"}`, ""},
-		{"a line that begins well_XE17", Guard{Whitelist: []string{"git*"}}, `{"shell":"git log; rm x"}`,
-			"Command not whitelisted"},
-		{"a line where all is listed", Guard{Whitelist: []string{"*"}}, `{"shell":"git log; rm x"}`, ""},
-		{"command", Guard{Whitelist: []string{"git*"}}, `{"command":"git","arguments":["log"]}`, ""},
-		{"no whitelist", Guard{Mode: ModeRW}, `{"operation":"write","path":"a.txt"}`, ""},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			x := nop("x")
-			x.Facts, x.Guard, x.Style = facts, &test.guard, StyleLLF
-			r := runner(t, x)
-			r = r.With(func(s *Settings) { s.Root = "/work" })
-			_, got := play(t, r, call("x", test.args))
-			want := `{"success":false,"error":` + string(quote(test.want))
-			if test.want == "" {
-				want = `{"success":true`
-			}
-			if !strings.HasPrefix(got, want) {
-				t.Errorf("got %s, want %s", got, want)
-			}
-		})
+// TestMessage_E26_E60 has the form in which a result goes back to a model.
+func TestMessage_E26_E60(t *testing.T) {
+	r := ok(`{"content":"x"}`)
+	out := r.Chat(&chat.Call{ID: "call_abc", Name: "file_access"}, StyleLLF)
+	m := out.Message()
+	if m.Role != chat.RoleTool || m.CallID != "call_abc" || m.Name != "file_access" ||
+		m.Text() != `{"success":true,"content":"x"}` || m.IsError {
+		t.Errorf("message %+v", m)
 	}
 }
 
@@ -262,7 +181,7 @@ func checkRendered(t *testing.T, texts ...string) {
 	var results, harmless []Result
 	for _, text := range texts {
 		results = append(results, Text(text), Result{Error: text, ErrorType: ErrTool},
-			ok(`{"content":`+string(quote(text))+`}`), Result{OK: true, Parts: chat.Text(text)})
+			ok(`{"content":`+string(value.Quote(text))+`}`), Result{OK: true, Parts: chat.Text(text)})
 		harmless = append(harmless, Text("x"), Result{Error: "x", ErrorType: ErrTool}, ok(`{"content":"x"}`),
 			Result{OK: true, Parts: chat.Text("x")})
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"wield/chat"
+	"wield/tool/internal/value"
 )
 
 // A Result holds the output or the error of a call.
@@ -46,11 +47,11 @@ type Truncation struct {
 }
 
 // Text returns a result that holds text.
-func Text(s string) Result { return Result{OK: true, Data: quote(s)} }
+func Text(s string) Result { return Result{OK: true, Data: value.Quote(s)} }
 
 // JSON returns a result that holds v as encoding/json writes it.
 func JSON(v any) (Result, error) {
-	raw, err := marshal(v)
+	raw, err := value.Marshal(v)
 	if err != nil {
 		return Result{}, &Error{Kind: ErrUnexpected, Cause: err}
 	}
@@ -62,7 +63,7 @@ func Failure(err error) Result {
 	e := asError(err)
 	code := e.Code
 	if e.Kind == ErrNotFound {
-		code = codeNotFound
+		code = "TOOL_NOT_FOUND"
 	}
 	return Result{Error: e.Sentence(), ErrorType: e.Kind, Code: code, Details: e.Details, Timeout: e.Timeout,
 		DeniedPath: e.DeniedPath}
@@ -110,3 +111,6 @@ func (s *Style) UnmarshalText(text []byte) error {
 	*s = style
 	return nil
 }
+
+// ReadOutputName is the name of the tool that reads the rest of outputs that were too long.
+const ReadOutputName = "read_output"

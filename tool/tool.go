@@ -2,6 +2,8 @@ package tool
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"wield/chat"
@@ -52,11 +54,17 @@ type Tool struct {
 	// none
 	Rules string
 
-	err error // why it cannot be used; told by Registry.Add
+	err error // why it cannot be used
 }
+
+// Err returns why a tool that [Func] or [Stream] made cannot be used: its input has no schema. A registry refuses it.
+func (t *Tool) Err() error { return t.err }
 
 // Name returns the name in the definition.
 func (t *Tool) Name() string { return t.Definition.Name }
+
+// Separator stands between a namespace and a name.
+const Separator = "__"
 
 // A Handler runs calls of a tool. It returns when ctx ends. What it returns as an error becomes a result that
 // says so; an error that is an *Error keeps its kind. A handler may be called by several goroutines at once.
@@ -86,26 +94,6 @@ type CallLimits struct {
 	Grace   time.Duration // how long a handler may take to return after its time is up; default 2 s
 	Output  int           // bytes of a result that the model sees; default 64 KiB
 	Spill   int           // bytes of a result that are kept to be read later; default 10 MiB
-}
-
-// defaultLimits are the limits where nothing else is said.
-var defaultLimits = CallLimits{Timeout: 60 * time.Second, Grace: 2 * time.Second, Output: 64 << 10, Spill: 10 << 20}
-
-// or returns l with the values of m where l has none.
-func (l CallLimits) or(m CallLimits) CallLimits {
-	if l.Timeout == 0 {
-		l.Timeout = m.Timeout
-	}
-	if l.Grace == 0 {
-		l.Grace = m.Grace
-	}
-	if l.Output == 0 {
-		l.Output = m.Output
-	}
-	if l.Spill == 0 {
-		l.Spill = m.Spill
-	}
-	return l
 }
 
 // Caching says whether the results of a tool are kept. Only results that are OK are. The zero value keeps none.
@@ -216,4 +204,15 @@ type Guard struct {
 type Rule struct {
 	Words  []string
 	Always bool
+}
+
+// Matches reports whether a tool with this rule is offered to a model that answers text.
+func (r Rule) Matches(text string) bool {
+	if r.Always {
+		return true
+	}
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(r.Words, func(w string) bool {
+		return w != "" && strings.Contains(text, strings.ToLower(w))
+	})
 }

@@ -15,6 +15,7 @@ import (
 	"wield/journal/record"
 	"wield/journal/sqlite"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // journaled makes a journal of two sessions where an environment looks for it, and returns what runs a command there.
@@ -35,9 +36,9 @@ func journaled(t *testing.T) (dir string, command func(args ...string) (code int
 					Parts: chat.Text("list\x1b[2J them")}}},
 			record.Record{Kind: record.KindTurnEnd,
 				TurnEnd: &record.TurnEnd{Message: chat.Message{Role: chat.RoleAssistant, Calls: []chat.Call{call}}}},
-			record.Record{Kind: record.KindStart, Start: &tool.StartRecord{CallID: "call_1", Tool: "command_exec",
+			record.Record{Kind: record.KindStart, Start: &runner.StartRecord{CallID: "call_1", Tool: "command_exec",
 				Arguments: json.RawMessage(call.Arguments)}},
-			record.Record{Kind: record.KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "command_exec",
+			record.Record{Kind: record.KindResult, Result: &runner.FinishRecord{CallID: "call_1", Tool: "command_exec",
 				Started: true, Result: tool.Text("a.txt")}},
 			record.Record{Kind: record.KindEnd, End: &record.End{Reason: "stop"}}); err != nil {
 			t.Fatal(err)

@@ -27,6 +27,7 @@ import (
 	"wield/journal/journaltest"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // servicesVariable says how many kills of services, workers and their database there are.
@@ -278,7 +279,7 @@ func (h *history) check(t *testing.T, m *team, hands []*hand) {
 	approvals := journal.Approvals{Store: s}
 	for id, state := range h.answered {
 		a, err := approvals.Get(t.Context(), id)
-		if used := a.State == tool.ApprovalConsumed && state == string(tool.ApprovalApproved); err != nil ||
+		if used := a.State == runner.ApprovalConsumed && state == string(runner.ApprovalApproved); err != nil ||
 			!used && string(a.State) != state {
 			t.Errorf("the answer %s to %s was acknowledged, and it is %s, %v", state, id, a.State, err)
 		}
@@ -518,8 +519,8 @@ func oneRun(entries []journal.Entry, told bool) ([]*journal.CallProgress, error)
 // TestHistory has the check of a history find what is wrong in it.
 func TestHistory(t *testing.T) {
 	begun := func(idempotent bool) journal.CallProgress {
-		return journal.CallProgress{ID: "c", Tool: "t", Start: &tool.StartRecord{CallID: "c", Idempotent: idempotent},
-			Result: &tool.FinishRecord{Result: tool.Result{OK: true}}}
+		return journal.CallProgress{ID: "c", Tool: "t", Start: &runner.StartRecord{CallID: "c", Idempotent: idempotent},
+			Result: &runner.FinishRecord{Result: tool.Result{OK: true}}}
 	}
 	never := journal.CallProgress{ID: "c", Tool: "t"}
 	for _, test := range []struct {
@@ -558,7 +559,7 @@ func TestHistory(t *testing.T) {
 			by, text, call := strings.Cut(word, ":")
 			e.Record = record.Record{Kind: record.KindClaimed}
 			if fence, _ := strconv.ParseInt(text, 10, 64); call {
-				e.Record = record.Record{Kind: record.KindStart, Start: &tool.StartRecord{CallID: fmt.Sprint(i)}}
+				e.Record = record.Record{Kind: record.KindStart, Start: &runner.StartRecord{CallID: fmt.Sprint(i)}}
 				d["r/"+fmt.Sprint(i)] = []deed{{"t", fence}}
 			}
 			writers[e.Position] = strings.ToLower(by)

@@ -10,7 +10,7 @@ import (
 	"wield/journal"
 	"wield/journal/record"
 	"wield/journal/sqlite"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // agentsFile is a configuration with a model that wield runs a tool for, and one that it runs none for.
@@ -125,7 +125,7 @@ func TestServeAgentsAsk(t *testing.T) {
 	defer store.Close()
 	approvals := journal.Approvals{Store: store}
 	if _, err := approvals.Decide(context.Background(), found[1],
-		tool.Answer{State: tool.ApprovalApproved, By: "somebody"}); err != nil {
+		runner.Answer{State: runner.ApprovalApproved, By: "somebody"}); err != nil {
 		t.Fatal(err)
 	}
 	status, second := post(t, s.base, `{"model":"sums","messages":[`+user+`,{"role":"assistant","content":"x `+found[0]+

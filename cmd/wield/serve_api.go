@@ -12,7 +12,7 @@ import (
 	"wield/internal/config"
 	"wield/internal/gateway"
 	"wield/internal/web"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // addAPI mounts the interface over runs, and the page that stands on it. It is made with the first service
@@ -61,7 +61,7 @@ func (s *site) holder(hash [sha256.Size]byte) (api.Caller, bool) {
 }
 
 // tools returns the tools of the service in force.
-func (s *site) tools() []*tool.Entry {
+func (s *site) tools() []*runner.Entry {
 	if service, _ := s.inForce(); service != nil && service.Tools != nil {
 		return service.Tools.Registry.Entries()
 	}

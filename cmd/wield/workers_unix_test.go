@@ -20,6 +20,7 @@ import (
 	"wield/journal/journaltest"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // workedConfig is a service whose tools run on workers alone.
@@ -156,7 +157,7 @@ func (w *world) begin(t *testing.T, s *server, h *hand) {
 }
 
 // resultOf returns what the journal has of the first call.
-func (w *world) resultOf(t *testing.T) *tool.FinishRecord {
+func (w *world) resultOf(t *testing.T) *runner.FinishRecord {
 	t.Helper()
 	s, err := w.journal(t.Context())
 	if err != nil {

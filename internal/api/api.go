@@ -25,7 +25,7 @@ import (
 	"wield/internal/stats"
 	"wield/journal"
 	"wield/schema"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // Prefix begins the path of every route.
@@ -37,7 +37,7 @@ type Options struct {
 	Hub       *runs.Hub // carries on the runs of this process; their journal is Journal
 	Captures  *capture.Ring
 	Holder    func(hash [sha256.Size]byte) (Caller, bool) // of the key with that hash
-	Tools     func() []*tool.Entry                        // that wield runs
+	Tools     func() []*runner.Entry                      // that wield runs
 	MCP       func() MCP                                  // nil, or nil of it: there are no MCP servers
 	Models    func() []Model                              // on offer, in their order
 	Stats     *stats.Store                                // nil: nothing is counted

@@ -9,27 +9,27 @@ import (
 
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // An Approval is a question to a person, and what became of it.
 type Approval struct {
-	ID        string             `json:"id"`
-	Run       string             `json:"run"`
-	Session   string             `json:"session"`
-	State     tool.ApprovalState `json:"state"`
-	Asked     time.Time          `json:"asked"`
-	Expires   time.Time          `json:"expires,omitzero"`
-	CallID    string             `json:"call_id,omitempty"`
-	Tool      string             `json:"tool"`
-	Arguments json.RawMessage    `json:"arguments" jsonschema:"exactly what will run"`
-	Dir       string             `json:"dir,omitempty" jsonschema:"the directory that it runs in"`
-	Env       []string           `json:"env,omitempty" jsonschema:"variables that the call sets"`
-	Rule      string             `json:"rule,omitempty" jsonschema:"the rule that asks, with its place"`
-	Why       string             `json:"why,omitempty" jsonschema:"why it asks"`
-	Always    string             `json:"always,omitempty" jsonschema:"the rule that would allow this call from now on; without it none can be kept"`
-	Facts     *Facts             `json:"facts,omitempty" jsonschema:"what is known of the tool; missing where it is not there any more"`
-	Answer    *Answer            `json:"answer,omitempty" jsonschema:"once decided"`
+	ID        string               `json:"id"`
+	Run       string               `json:"run"`
+	Session   string               `json:"session"`
+	State     runner.ApprovalState `json:"state"`
+	Asked     time.Time            `json:"asked"`
+	Expires   time.Time            `json:"expires,omitzero"`
+	CallID    string               `json:"call_id,omitempty"`
+	Tool      string               `json:"tool"`
+	Arguments json.RawMessage      `json:"arguments" jsonschema:"exactly what will run"`
+	Dir       string               `json:"dir,omitempty" jsonschema:"the directory that it runs in"`
+	Env       []string             `json:"env,omitempty" jsonschema:"variables that the call sets"`
+	Rule      string               `json:"rule,omitempty" jsonschema:"the rule that asks, with its place"`
+	Why       string               `json:"why,omitempty" jsonschema:"why it asks"`
+	Always    string               `json:"always,omitempty" jsonschema:"the rule that would allow this call from now on; without it none can be kept"`
+	Facts     *Facts               `json:"facts,omitempty" jsonschema:"what is known of the tool; missing where it is not there any more"`
+	Answer    *Answer              `json:"answer,omitempty" jsonschema:"once decided"`
 }
 
 // Facts are what is known of a tool that an approval is about.
@@ -86,9 +86,9 @@ const (
 )
 
 // verdicts are the states that approvals get.
-var verdicts = map[Verdict]tool.ApprovalState{
-	VerdictAllow: tool.ApprovalApproved, VerdictEdit: tool.ApprovalEdited, VerdictDeny: tool.ApprovalDenied,
-	VerdictStop: tool.ApprovalDenied,
+var verdicts = map[Verdict]runner.ApprovalState{
+	VerdictAllow: runner.ApprovalApproved, VerdictEdit: runner.ApprovalEdited, VerdictDeny: runner.ApprovalDenied,
+	VerdictStop: runner.ApprovalDenied,
 }
 
 // longestReason limits the bytes of the reason of a decision.
@@ -115,7 +115,7 @@ func (x *exchange) approvalOf(p *journal.Pending) Approval {
 }
 
 // tool returns what is known of a tool that wield runs, or nil.
-func (s *Server) tool(name string) *tool.Entry {
+func (s *Server) tool(name string) *runner.Entry {
 	if s.o.Tools == nil {
 		return nil
 	}
@@ -152,11 +152,11 @@ func (x *exchange) listApprovals() (any, error) {
 		}
 		p, err := x.s.lookUp(x.r.Context(), h.Stream)
 		switch {
-		case errors.Is(err, tool.ErrNoApproval): // it was deleted meanwhile
+		case errors.Is(err, runner.ErrNoApproval): // it was deleted meanwhile
 			continue
 		case err != nil:
 			return nil, err
-		case state == "pending" && p.State != tool.ApprovalPending: // it has expired
+		case state == "pending" && p.State != runner.ApprovalPending: // it has expired
 			continue
 		}
 		mine, err := x.ownsRun(x.r.Context(), p.Run)
@@ -181,7 +181,7 @@ func (x *exchange) approval() (journal.Pending, error) {
 	id := x.arg("approval")
 	p, err := x.s.lookUp(x.r.Context(), id)
 	switch {
-	case errors.Is(err, tool.ErrNoApproval):
+	case errors.Is(err, runner.ErrNoApproval):
 		return p, notFound("approval", id)
 	case err != nil:
 		return p, err
@@ -216,7 +216,7 @@ func (x *exchange) decide() (any, error) {
 	if in.Decision == VerdictEdit && len(in.Arguments) > 0 && same(in.Arguments, p.Arguments) {
 		in.Decision, in.Arguments = VerdictAllow, nil // nobody changed anything, and the model would be told so
 	}
-	answer := tool.Answer{State: verdicts[in.Decision], Arguments: in.Arguments, Reason: in.Reason, By: x.caller.Name,
+	answer := runner.Answer{State: verdicts[in.Decision], Arguments: in.Arguments, Reason: in.Reason, By: x.caller.Name,
 		Always: in.Always}
 	if len(in.Refused) > 0 {
 		if answer.Arguments, answer.Refused, err = without(p.Tool, p.Arguments, in.Refused); err != nil {
@@ -224,7 +224,7 @@ func (x *exchange) decide() (any, error) {
 		}
 	}
 	p.Approval, err = x.s.decide(x.r.Context(), p.ID, answer, in.Decision == VerdictStop)
-	if err != nil && !errors.Is(err, tool.ErrDecided) {
+	if err != nil && !errors.Is(err, runner.ErrDecided) {
 		return nil, err
 	}
 	view := x.approvalOf(&p) // as it was decided, whatever the run has made of it by now
@@ -238,12 +238,12 @@ func (x *exchange) decide() (any, error) {
 // Numbers that are written in another way are others, and so is a text with a name twice, of which a program may take
 // either.
 func same(a, b json.RawMessage) bool {
-	return bytes.Equal(tool.Canonical(string(a)), tool.Canonical(string(b)))
+	return bytes.Equal(runner.Canonical(string(a)), runner.Canonical(string(b)))
 }
 
 // tooLate refuses a second answer.
 func tooLate(a *Approval) *Fault {
-	if a.State == tool.ApprovalExpired {
+	if a.State == runner.ApprovalExpired {
 		return fault(KindExpired, "the approval expired at %s; the call was not run", a.Expires.Format(time.RFC3339)).
 			with("ask the model for it again")
 	}
@@ -302,14 +302,14 @@ func (x *exchange) checkArguments(raw json.RawMessage, name string) error {
 
 // decide hands an answer to the runs of this process, or to the journal where there are none. stop ends the run that
 // asked.
-func (s *Server) decide(ctx context.Context, id string, answer tool.Answer, stop bool) (tool.Approval, error) {
+func (s *Server) decide(ctx context.Context, id string, answer runner.Answer, stop bool) (runner.Approval, error) {
 	switch {
 	case s.o.Hub != nil && stop:
 		return s.o.Hub.Refuse(ctx, id, answer)
 	case s.o.Hub != nil:
 		return s.o.Hub.Decide(ctx, id, answer)
 	case stop:
-		return tool.Approval{}, fault(KindConflict, "no runs are driven here, so that none can be ended").
+		return runner.Approval{}, fault(KindConflict, "no runs are driven here, so that none can be ended").
 			with("decide with deny")
 	}
 	store := journal.Approvals{Store: s.o.Journal}

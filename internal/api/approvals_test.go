@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"wield/tool"
+
+	"wield/tool/runner"
 )
 
 func TestApprovals(t *testing.T) {
@@ -19,7 +20,7 @@ func TestApprovals(t *testing.T) {
 	}
 	a := list.Items[0]
 	if string(a.Arguments) != `{"path":"a"}` || a.Rule == "" || a.Facts == nil || len(a.Facts.Parameters) == 0 ||
-		a.Facts.Changed || a.State != tool.ApprovalPending || a.Run != "run_a" {
+		a.Facts.Changed || a.State != runner.ApprovalPending || a.Run != "run_a" {
 		t.Errorf("%+v", a)
 	}
 	list = Approvals{}
@@ -51,7 +52,7 @@ func TestApprovals(t *testing.T) {
 	status, body := s.do("POST", "/approvals/"+id, "k-approver",
 		`{"decision":"edit","arguments":{"path":"b"},"reason":"rather there"}`)
 	var got Approval
-	if err := json.Unmarshal(body, &got); err != nil || status != 200 || got.State != tool.ApprovalEdited ||
+	if err := json.Unmarshal(body, &got); err != nil || status != 200 || got.State != runner.ApprovalEdited ||
 		string(got.Answer.Arguments) != `{"path":"b"}` || got.Answer.By != "amy" {
 		t.Errorf("%d %s %v", status, body, err)
 	}
@@ -74,7 +75,7 @@ func TestApprovals(t *testing.T) {
 	}
 	old := s.ask("run_a", `{"path":"late"}`, time.Now().Add(-time.Minute))
 	if f := s.refused("POST", "/approvals/"+old, "k-approver", `{"decision":"allow"}`,
-		410); f.Error.Kind != KindExpired || f.Approval == nil || f.Approval.State != tool.ApprovalExpired {
+		410); f.Error.Kind != KindExpired || f.Approval == nil || f.Approval.State != runner.ApprovalExpired {
 		t.Errorf("%+v", f)
 	}
 	if s.get("/approvals", "k-admin", &list); len(list.Items) != 0 {
@@ -87,17 +88,17 @@ func TestApprovals(t *testing.T) {
 func TestEditOfNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name, asked, sent string
-		state             tool.ApprovalState
+		state             runner.ApprovalState
 	}{
-		{"to the byte", `{"path":"a"}`, `{"path":"a"}`, tool.ApprovalApproved},
-		{"blanks", `{"path":"a"}`, `{ "path" : "a" }`, tool.ApprovalApproved},
-		{"escapes", `{"path":"a/b"}`, `{"path":"\u0061\/b"}`, tool.ApprovalApproved},
-		{"order", `{"path":"a","size":2}`, `{"size":2,"path":"a"}`, tool.ApprovalApproved},
-		{"another value", `{"path":"a"}`, `{"path":"A"}`, tool.ApprovalEdited},
-		{"more", `{"path":"a"}`, `{"path":"a","size":2}`, tool.ApprovalEdited},
-		{"less", `{"path":"a","size":2}`, `{"path":"a"}`, tool.ApprovalEdited},
+		{"to the byte", `{"path":"a"}`, `{"path":"a"}`, runner.ApprovalApproved},
+		{"blanks", `{"path":"a"}`, `{ "path" : "a" }`, runner.ApprovalApproved},
+		{"escapes", `{"path":"a/b"}`, `{"path":"\u0061\/b"}`, runner.ApprovalApproved},
+		{"order", `{"path":"a","size":2}`, `{"size":2,"path":"a"}`, runner.ApprovalApproved},
+		{"another value", `{"path":"a"}`, `{"path":"A"}`, runner.ApprovalEdited},
+		{"more", `{"path":"a"}`, `{"path":"a","size":2}`, runner.ApprovalEdited},
+		{"less", `{"path":"a","size":2}`, `{"path":"a"}`, runner.ApprovalEdited},
 		{"a number that a float would round", `{"path":"a","size":9007199254740993}`,
-			`{"path":"a","size":9007199254740992}`, tool.ApprovalEdited},
+			`{"path":"a","size":9007199254740992}`, runner.ApprovalEdited},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newService(t)
@@ -110,7 +111,7 @@ func TestEditOfNothing(t *testing.T) {
 				got.Answer == nil || got.Answer.Reason != "so be it" {
 				t.Fatalf("%d %s", status, body)
 			}
-			if edited := len(got.Answer.Arguments) > 0; edited != (tt.state == tool.ApprovalEdited) {
+			if edited := len(got.Answer.Arguments) > 0; edited != (tt.state == runner.ApprovalEdited) {
 				t.Errorf("the answer has the arguments %s", got.Answer.Arguments)
 			}
 		})

@@ -18,8 +18,8 @@ import (
 	"wield/internal/runs"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // A parrot is a model that answers what the user said last, word by word. To "note X" it calls write_note, and to
@@ -70,7 +70,7 @@ func driven(t *testing.T) (*service, *parrot, *runs.Hub) {
 	t.Helper()
 	store := &journal.Memory{}
 	o := options(store)
-	var reg tool.Registry
+	var reg runner.Registry
 	for _, e := range o.Tools() {
 		if err := reg.Add(e.Tool); err != nil {
 			t.Fatal(err)
@@ -82,9 +82,9 @@ func driven(t *testing.T) (*service, *parrot, *runs.Hub) {
 	}
 	m := &parrot{free: make(chan struct{})}
 	hub := runs.New(runs.Options{Journal: store, Agents: []runs.Agent{
-		{Name: "home", Model: m, Runner: tool.NewRunner(tool.Settings{Tools: &reg, Policy: ask}),
+		{Name: "home", Model: m, Runner: runner.New(runner.Settings{Tools: &reg, Policy: ask}),
 			Options: agent.Options{}},
-		{Name: "secret", Model: m, Runner: tool.NewRunner(tool.Settings{Tools: &reg, Policy: ask})},
+		{Name: "secret", Model: m, Runner: runner.New(runner.Settings{Tools: &reg, Policy: ask})},
 	}})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -202,7 +202,7 @@ func TestApproveRun(t *testing.T) {
 	run := s.start("k-client", `{"agent":"home","input":"note a.txt"}`)
 	before, ids := s.events(run.ID, "", isKind("approval"))
 	asked := before[len(before)-1].Approval
-	if asked == nil || asked.State != tool.ApprovalPending {
+	if asked == nil || asked.State != runner.ApprovalPending {
 		t.Fatalf("%+v", before)
 	}
 	s.until(run.ID, record.StateWaiting)

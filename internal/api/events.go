@@ -7,8 +7,8 @@ import (
 	"wield/chat"
 	"wield/internal/runs"
 	"wield/internal/shorten"
-	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // An Event is one step of a run. Which members it has is said by its kind.
@@ -32,7 +32,7 @@ type Event struct {
 	Bounce   *Bounce              `json:"bounce,omitempty" jsonschema:"the model was asked again"`
 	Policy   *policy.Detail       `json:"policy,omitempty" jsonschema:"what the rules said of a call"`
 	Approval *Asked               `json:"approval,omitempty" jsonschema:"a question to a person"`
-	State    tool.CallState       `json:"state,omitempty" jsonschema:"where a call stands"`
+	State    runner.CallState     `json:"state,omitempty" jsonschema:"where a call stands"`
 	Progress *Progress            `json:"progress,omitempty" jsonschema:"output of a call that runs"`
 	Result   *Result              `json:"result,omitempty" jsonschema:"what came of a call, as the model reads it"`
 	Retry    *Retry               `json:"retry,omitempty" jsonschema:"the model's server failed with the error and is asked again"`
@@ -64,11 +64,11 @@ type Bounce struct {
 
 // Asked is a question to a person in the events of a run.
 type Asked struct {
-	ID      string             `json:"id"`
-	State   tool.ApprovalState `json:"state"`
-	By      string             `json:"by,omitempty"`
-	Reason  string             `json:"reason,omitempty"`
-	Expires time.Time          `json:"expires,omitzero"`
+	ID      string               `json:"id"`
+	State   runner.ApprovalState `json:"state"`
+	By      string               `json:"by,omitempty"`
+	Reason  string               `json:"reason,omitempty"`
+	Expires time.Time            `json:"expires,omitzero"`
 }
 
 // Progress is output of a call that runs.
@@ -125,12 +125,12 @@ var fillings = map[chat.Kind]func(out *Event, e *chat.Event){
 	chat.KindConverted:    bounced,
 	chat.KindPolicy:       func(out *Event, e *chat.Event) { out.Policy = e.Detail.(*policy.Detail) },
 	chat.KindApproval: func(out *Event, e *chat.Event) {
-		a := e.Detail.(*tool.ApprovalDetail)
+		a := e.Detail.(*runner.ApprovalDetail)
 		out.Approval = &Asked{a.ID, a.State, a.By, a.Reason, a.Expires}
 	},
-	chat.KindToolState: func(out *Event, e *chat.Event) { out.State = e.Detail.(*tool.StateDetail).State },
+	chat.KindToolState: func(out *Event, e *chat.Event) { out.State = e.Detail.(*runner.StateDetail).State },
 	chat.KindProgress: func(out *Event, e *chat.Event) {
-		p := e.Detail.(*tool.ProgressDetail)
+		p := e.Detail.(*runner.ProgressDetail)
 		out.Progress = &Progress{p.Stream, p.Text, p.Done, p.Total}
 	},
 	chat.KindResult: func(out *Event, e *chat.Event) {

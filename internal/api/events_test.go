@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // eventSamples has an event of every kind that is sent.
@@ -40,11 +40,11 @@ func eventSamples() []chat.Event {
 		{Kind: chat.KindPolicy, ID: "call_1", Detail: &policy.Detail{CallID: "call_1", Decision: chat.DecisionAsk,
 			Rule: "r", Why: "w"}},
 		{Kind: chat.KindApproval, ID: "call_1",
-			Detail: &tool.ApprovalDetail{ID: "a1", CallID: "call_1", State: tool.ApprovalDenied, By: "me",
+			Detail: &runner.ApprovalDetail{ID: "a1", CallID: "call_1", State: runner.ApprovalDenied, By: "me",
 				Reason: "no", Address: "http://x", Expires: at}},
-		{Kind: chat.KindToolState, ID: "call_1", Detail: &tool.StateDetail{CallID: "call_1", State: tool.CallRunning,
+		{Kind: chat.KindToolState, ID: "call_1", Detail: &runner.StateDetail{CallID: "call_1", State: runner.CallRunning,
 			Elapsed: time.Second}},
-		{Kind: chat.KindProgress, ID: "call_1", Detail: &tool.ProgressDetail{CallID: "call_1", Stream: "stdout",
+		{Kind: chat.KindProgress, ID: "call_1", Detail: &runner.ProgressDetail{CallID: "call_1", Stream: "stdout",
 			Text: "out", Done: 1, Total: 2}},
 		{Kind: chat.KindResult, ID: "call_1", Name: "f",
 			Detail: &chat.Result{CallID: "call_1", Name: "f", Parts: chat.Text("r"), IsError: true}},

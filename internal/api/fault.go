@@ -10,7 +10,7 @@ import (
 	"wield/internal/runs"
 	"wield/internal/shorten"
 	"wield/journal"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A Kind is the class of an error, as it stands in an answer.
@@ -118,9 +118,9 @@ type meaning struct {
 // meanings are the errors that packages below are known to fail with.
 var meanings = []meaning{
 	{journal.ErrNotFound, KindNotFound, "it is not there", ""},
-	{tool.ErrNoApproval, KindNotFound, "there is no such approval", ""},
-	{tool.ErrAnswer, KindInvalid, "", ""},
-	{tool.ErrAlways, KindInvalid, "this approval offers no rule that could be kept", "leave always out"},
+	{runner.ErrNoApproval, KindNotFound, "there is no such approval", ""},
+	{runner.ErrAnswer, KindInvalid, "", ""},
+	{runner.ErrAlways, KindInvalid, "this approval offers no rule that could be kept", "leave always out"},
 	{runs.ErrEnded, KindEnded, "the run is over",
 		"start another one, in its session if it should go on with the conversation"},
 	{runs.ErrHeld, KindConflict, "another process drives the run", "ask that one, or wait until it has ended"},

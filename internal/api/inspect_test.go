@@ -15,6 +15,7 @@ import (
 	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 const weather = `[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}}}}}]`
@@ -246,9 +247,9 @@ func (s *service) inspectable() {
 			Rule: "ask: write"}})
 	s.add("run_i", n,
 		record.Record{Kind: record.KindStart,
-			Start: &tool.StartRecord{CallID: "call_1", Tool: "write_note", Arguments: json.RawMessage(`{"path":"b"}`),
+			Start: &runner.StartRecord{CallID: "call_1", Tool: "write_note", Arguments: json.RawMessage(`{"path":"b"}`),
 				At: at}},
-		record.Record{Kind: record.KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "write_note",
+		record.Record{Kind: record.KindResult, Result: &runner.FinishRecord{CallID: "call_1", Tool: "write_note",
 			Started: true, Result: tool.Result{OK: true, Data: json.RawMessage(`"done"`)}, At: at.Add(time.Second)}},
 		record.Record{Kind: record.KindTurn, Turn: &record.Turn{Turn: 1, Model: "m"}}, answered("It is noted."),
 		ended("answer"))

@@ -15,6 +15,7 @@ import (
 	"wield/journal"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 func TestRuns(t *testing.T) {
@@ -202,7 +203,7 @@ func TestSessions(t *testing.T) {
 		t.Errorf("%+v", page)
 	}
 	s.add("run_a", 5,
-		record.Record{Kind: record.KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "write_note",
+		record.Record{Kind: record.KindResult, Result: &runner.FinishRecord{CallID: "call_1", Tool: "write_note",
 			Result: tool.Text("noted")}})
 	last := page.Items[2].Position
 	page = Transcript{}

@@ -7,7 +7,7 @@ import (
 
 	"wield/internal/capture"
 	"wield/internal/shorten"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // Captures is a page of captured exchanges, the latest first, without their bodies.
@@ -83,7 +83,7 @@ type Tools struct {
 	Items []Tool `json:"items"`
 }
 
-func toolOf(e *tool.Entry) Tool {
+func toolOf(e *runner.Entry) Tool {
 	t := e.Tool
 	return Tool{Name: t.Name(), Description: t.Definition.Description, Parameters: t.Definition.Parameters,
 		State: e.State.String(), Source: t.Source, ReadOnly: t.Facts.ReadOnly, Network: t.Facts.Network,

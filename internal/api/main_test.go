@@ -22,6 +22,7 @@ import (
 	"wield/journal/record"
 	"wield/schema"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -83,7 +84,7 @@ func options(store journal.Store) Options {
 		Path string `json:"path"`
 		Size int    `json:"size,omitempty"`
 	}
-	var reg tool.Registry
+	var reg runner.Registry
 	if err := reg.Add(tool.Func("write_note", "writes",
 		func(context.Context, edit) (string, error) { return "", nil })); err != nil {
 		panic(err)
@@ -278,7 +279,7 @@ func ended(reason string) record.Record {
 func (s *service) ask(run, arguments string, expires time.Time) string {
 	s.t.Helper()
 	a := journal.Approvals{Store: s.store, Session: "ses_" + run, Run: run}
-	got, err := a.Ask(s.t.Context(), tool.Question{Binding: run + arguments, CallID: "call_1", Tool: "write_note",
+	got, err := a.Ask(s.t.Context(), runner.Question{Binding: run + arguments, CallID: "call_1", Tool: "write_note",
 		Arguments: json.RawMessage(arguments), Rule: "ask: {tool: [write_note]} (wield.yaml:7)", Why: "because",
 		Always: "allow: x", Expires: expires})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"wield/tool"
 	"wield/tool/edit"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // A Look asks what a call would do.
@@ -179,7 +180,7 @@ func (s *Server) problems(raw json.RawMessage, name string) []Problem {
 	return list
 }
 
-func (r *Review) explain(e *tool.Explanation) {
+func (r *Review) explain(e *runner.Explanation) {
 	v := &e.Verdict
 	r.Arguments, r.Text = json.RawMessage(e.Call.Arguments), e.Call.Arguments
 	r.Decision, r.Rule, r.File, r.Line, r.Why, r.Always = v.Decision, v.Rule, v.File, v.Line, v.Why, e.Always

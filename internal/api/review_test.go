@@ -21,6 +21,7 @@ import (
 	"wield/tool/builtin"
 	"wield/tool/builtin/local"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // A caller is a model that calls what the user says, as "NAME ARGUMENTS", and answers a result with it.
@@ -49,7 +50,7 @@ func workshop(t *testing.T) (s *service, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var reg tool.Registry
+	var reg runner.Registry
 	for _, one := range slices.Concat(builtin.Tools(builtin.Options{}), local.Options{}.Tools()) {
 		one.State = tool.StateEnabled
 		if one.Guard != nil {
@@ -72,7 +73,7 @@ func workshop(t *testing.T) (s *service, dir string) {
 	store := &journal.Memory{}
 	hub := runs.New(runs.Options{Journal: store,
 		Agents: []runs.Agent{{Name: "home", Model: caller{},
-			Runner: tool.NewRunner(tool.Settings{Tools: &reg, Policy: rules, Root: dir, Temp: t.TempDir()})}}})
+			Runner: runner.New(runner.Settings{Tools: &reg, Policy: rules, Root: dir, Temp: t.TempDir()})}}})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()

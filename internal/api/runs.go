@@ -14,7 +14,7 @@ import (
 	"wield/internal/shorten"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // mediaLines is the content type of JSON Lines.
@@ -351,7 +351,7 @@ func (x *exchange) mayFollow(ctx context.Context, e *journal.Entry) (bool, error
 		return x.ownsRun(ctx, e.Stream)
 	}
 	p, err := x.s.lookUp(ctx, e.Stream)
-	if errors.Is(err, tool.ErrNoApproval) { // it was deleted meanwhile
+	if errors.Is(err, runner.ErrNoApproval) { // it was deleted meanwhile
 		return false, nil
 	}
 	if err != nil {

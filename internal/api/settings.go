@@ -12,8 +12,8 @@ import (
 	"wield/chat"
 	"wield/internal/runs"
 	"wield/internal/shorten"
-	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // Settings show the configuration, and where each value was set.
@@ -175,7 +175,7 @@ func (x *exchange) testPolicy() (any, error) {
 		return nil, err
 	}
 	r := &Review{}
-	r.explain(&tool.Explanation{Call: chat.Call{Arguments: c.Arguments}, Facts: c, Verdict: v})
+	r.explain(&runner.Explanation{Call: chat.Call{Arguments: c.Arguments}, Facts: c, Verdict: v})
 	return r, nil
 }
 
@@ -202,7 +202,7 @@ func (x *exchange) runTool() (any, error) {
 	result, err := x.s.o.Hub.Try(x.r.Context(), runs.Trial{Agent: in.Agent, Call: call, By: x.caller.Name,
 		Approved: in.Approved})
 	switch {
-	case errors.Is(err, tool.ErrPending):
+	case errors.Is(err, runner.ErrPending):
 		return out, nil
 	case err != nil:
 		return nil, err

@@ -11,8 +11,8 @@ import (
 	"wield/internal/cluster"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // Who may use a route.
@@ -177,9 +177,9 @@ var known = map[reflect.Type]json.RawMessage{
 	of(record.State("")):   words(string(record.StateOpen), string(record.StateWaiting), string(record.StateEnded)),
 	of(record.WaitFor("")): words(string(record.WaitApproval), string(record.WaitClient), string(record.WaitDrain),
 		string(record.WaitRetry)),
-	of(tool.ApprovalState("")): words(string(tool.ApprovalPending), string(tool.ApprovalApproved),
-		string(tool.ApprovalEdited), string(tool.ApprovalDenied), string(tool.ApprovalExpired),
-		string(tool.ApprovalCancelled), string(tool.ApprovalConsumed)),
+	of(runner.ApprovalState("")): words(string(runner.ApprovalPending), string(runner.ApprovalApproved),
+		string(runner.ApprovalEdited), string(runner.ApprovalDenied), string(runner.ApprovalExpired),
+		string(runner.ApprovalCancelled), string(runner.ApprovalConsumed)),
 	of(chat.Decision("")): words(string(chat.DecisionAllow), string(chat.DecisionAsk), string(chat.DecisionDeny)),
 	of(Operation("")): words(string(policy.OpRead), string(policy.OpList), string(policy.OpWrite),
 		string(policy.OpDelete)),

@@ -13,8 +13,8 @@ import (
 	"wield/internal/shorten"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // maxTold limits the bytes of a text in a timeline; the records have the whole text.
@@ -95,13 +95,13 @@ type TimelineCall struct {
 
 // A TimelineApproval is a question to a person about a call.
 type TimelineApproval struct {
-	ID       string             `json:"id"`
-	Asked    time.Time          `json:"asked"`
-	Answered time.Time          `json:"answered,omitzero"`
-	State    tool.ApprovalState `json:"state"`
-	By       string             `json:"by,omitempty"`
-	Reason   string             `json:"reason,omitempty"`
-	Rule     string             `json:"rule,omitempty"`
+	ID       string               `json:"id"`
+	Asked    time.Time            `json:"asked"`
+	Answered time.Time            `json:"answered,omitzero"`
+	State    runner.ApprovalState `json:"state"`
+	By       string               `json:"by,omitempty"`
+	Reason   string               `json:"reason,omitempty"`
+	Rule     string               `json:"rule,omitempty"`
 }
 
 // A TurnText is the text of one answer, and how it is read.
@@ -255,7 +255,7 @@ func timelineCall(c *playback.RecordedCall) TimelineCall {
 		Reasoning: c.Reasoning, At: c.At, End: c.End, Policy: c.Policy, Decided: c.Decided, Runs: c.Runs,
 		Approvals: []TimelineApproval{}}
 	for _, q := range c.Questions {
-		a := TimelineApproval{ID: q.ID, Asked: q.Asked, State: tool.ApprovalPending, Rule: q.Rule}
+		a := TimelineApproval{ID: q.ID, Asked: q.Asked, State: runner.ApprovalPending, Rule: q.Rule}
 		if q.Answer != nil {
 			if len(q.Answer.Arguments) > 0 && out.Written == nil {
 				written := out.Arguments

@@ -14,6 +14,7 @@ import (
 
 	"wield/chat"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 const (
@@ -150,7 +151,7 @@ func (h *handler) approved(tc *tool.Call) (*Approved, string, error) {
 		return nil, "", err
 	}
 	a := &Approved{Binding: q.Binding}
-	if string(tool.Canonical(string(tc.Reply.Content))) != string(tool.Canonical(tc.Arguments)) {
+	if string(runner.Canonical(string(tc.Reply.Content))) != string(runner.Canonical(tc.Arguments)) {
 		a.Arguments = tc.Reply.Content
 	}
 	return a, q.Worker, nil

@@ -16,6 +16,7 @@ import (
 	"wield/schema/near"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // An AgentModel is a model as an agent asks it: with the bridge and what it falls back on, and without what
@@ -79,12 +80,12 @@ type RunRules struct {
 // RunPolicy returns the policy of a run: the one of the given name with the rules on top, of which the
 // strictest decides. Where none is configured, what changes nothing and stays on this machine is allowed, and
 // all else asked about.
-func RunPolicy(r *config.Result, name string, tools []*tool.Entry, rules RunRules,
+func RunPolicy(r *config.Result, name string, tools []*runner.Entry, rules RunRules,
 	protect ...string) (policy.Definition, error) {
 	return runPolicy(r.Config, name, tools, rules, append([]string{r.File}, protect...)...)
 }
 
-func runPolicy(c *config.Config, name string, tools []*tool.Entry, rules RunRules,
+func runPolicy(c *config.Config, name string, tools []*runner.Entry, rules RunRules,
 	protect ...string) (policy.Definition, error) {
 	if name == "" {
 		name = "default"
@@ -144,7 +145,7 @@ func trusted(c *config.Config) (patterns []string) {
 
 // namesTools reports a rule that is the name of a tool that there is not: mistyped, it would deny nothing. A
 // pattern may match none, and the tools of a server that is not connected are not known.
-func namesTools(c *config.Config, flag, text string, tools []*tool.Entry) error {
+func namesTools(c *config.Config, flag, text string, tools []*runner.Entry) error {
 	if !config.ToolName.MatchString(text) || strings.Contains(text, "*") {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"wield/internal/config"
 	"wield/tool"
 	"wield/tool/guarded"
+	"wield/tool/runner"
 	"wield/tool/sandbox"
 )
 
@@ -32,7 +33,7 @@ func aroundPrograms(c *config.Config, level sandbox.Level) ([]tool.Middleware, e
 			return nil, fmt.Errorf("tools.around[%d].command: %w", i, err)
 		}
 		asked := func(hook string) bool { return len(p.Hooks) == 0 || slices.Contains(p.Hooks, hook) }
-		o := tool.AroundOptions{Timeout: time.Duration(p.Timeout), Before: asked("before"), After: asked("after"),
+		o := runner.AroundOptions{Timeout: time.Duration(p.Timeout), Before: asked("before"), After: asked("after"),
 			Files: commandFiles("", p.Command), Command: sandbox.Command{Argv: argv, Level: level, Net: p.Network},
 			Tools: func(name string) bool {
 				return len(p.Tools) == 0 || slices.ContainsFunc(p.Tools,
@@ -45,7 +46,7 @@ func aroundPrograms(c *config.Config, level sandbox.Level) ([]tool.Middleware, e
 			}
 			o.Command.Writable = append(o.Command.Writable, path)
 		}
-		all = append(all, tool.Around(o))
+		all = append(all, runner.Around(o))
 	}
 	return all, nil
 }

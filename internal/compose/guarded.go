@@ -9,6 +9,7 @@ import (
 	"wield/internal/config"
 	"wield/tool"
 	"wield/tool/guarded"
+	"wield/tool/runner"
 )
 
 // protect names what no process of a tool changes: what decides about the tools.
@@ -38,7 +39,7 @@ func (t *Toolbox) protect(file string) {
 	}
 	slices.Sort(ways)
 	list = slices.Compact(ways)
-	t.Runner = t.Runner.With(func(s *tool.Settings) {
+	t.Runner = t.Runner.With(func(s *runner.Settings) {
 		s.Sandbox.Protected, s.Sandbox.Guarded, s.Sandbox.Data = list,
 			t.Held, data
 	})

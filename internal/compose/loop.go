@@ -22,6 +22,7 @@ import (
 	"wield/schema/near"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // openTools opens the box of tools, if any are needed. All models share it.
@@ -71,7 +72,7 @@ func (w *builder) plain(models []gateway.Model) (list []runs.Agent) {
 		if w.config.RunsTools(name) {
 			continue
 		}
-		list = append(list, runs.Agent{Name: name, Model: models[i].Model, Runner: tool.NewRunner(tool.Settings{}),
+		list = append(list, runs.Agent{Name: name, Model: models[i].Model, Runner: runner.New(runner.Settings{}),
 			Options: agent.Options{Prices: AgentPrices(w.config, name), Window: AgentWindow(w.config, name)}})
 	}
 	return list
@@ -110,7 +111,7 @@ func (w *builder) agent(name string) (runs.Agent, error) {
 }
 
 // runner returns what runs the picked tools of a model under its policy, and allows some if there are no policies.
-func (w *builder) runner(m *config.Model, picked *pick, allowed []string) (*tool.Runner, error) {
+func (w *builder) runner(m *config.Model, picked *pick, allowed []string) (*runner.Runner, error) {
 	protect := append([]string{w.env.File, w.box.State}, w.box.Dirs...)
 	def, err := runPolicy(w.config, m.Agent.Policy, picked.entries(), RunRules{}, protect...)
 	if err != nil {
@@ -124,7 +125,7 @@ func (w *builder) runner(m *config.Model, picked *pick, allowed []string) (*tool
 	if err != nil {
 		return nil, err
 	}
-	return w.box.Runner.With(func(s *tool.Settings) { s.Tools, s.Policy, s.Log = picked, decides, w.env.Log }), nil
+	return w.box.Runner.With(func(s *runner.Settings) { s.Tools, s.Policy, s.Log = picked, decides, w.env.Log }), nil
 }
 
 // looped returns a model as an agent asks it, with what it falls back on: what wield itself runs is repaired no
@@ -205,8 +206,8 @@ func (w *builder) pickNames(key string, names []string) *pick {
 	return p
 }
 
-// Lookup implements tool.Source.
-func (p *pick) Lookup(name string) (*tool.Entry, bool) {
+// Lookup implements runner.Source.
+func (p *pick) Lookup(name string) (*runner.Entry, bool) {
 	e, ok := p.box.Registry.Lookup(name)
 	if ok && p.serves(e) {
 		return e, true
@@ -223,11 +224,11 @@ func (p *pick) Lookup(name string) (*tool.Entry, bool) {
 	return e, true
 }
 
-// Missing implements tool.Source.
+// Missing implements runner.Source.
 func (p *pick) Missing(name string) error { return p.box.Registry.Missing(name) }
 
 // serves reports whether a tool is that of a server or a pool which the model has all tools of.
-func (p *pick) serves(e *tool.Entry) bool {
+func (p *pick) serves(e *runner.Entry) bool {
 	if cluster.Remote(e.Tool) {
 		return slices.Contains(p.pools, e.Tool.Namespace) || slices.Contains(p.pools, "*")
 	}
@@ -245,7 +246,7 @@ func (p *pick) awaited() []string {
 	return list
 }
 
-// Offered implements tool.Source.
+// Offered implements runner.Source.
 func (p *pick) Offered(text string) []chat.Tool {
 	p.box.awaitServers(p.awaited()...)
 	var list []chat.Tool
@@ -258,11 +259,11 @@ func (p *pick) Offered(text string) []chat.Tool {
 }
 
 // entries returns the tools in the order of their names in the configuration.
-func (p *pick) entries() []*tool.Entry {
-	var list []*tool.Entry
+func (p *pick) entries() []*runner.Entry {
+	var list []*runner.Entry
 	for _, name := range p.names {
 		if e, ok := p.Lookup(name); ok && !slices.ContainsFunc(list,
-			func(o *tool.Entry) bool { return o.Tool.Name() == e.Tool.Name() }) {
+			func(o *runner.Entry) bool { return o.Tool.Name() == e.Tool.Name() }) {
 			list = append(list, e)
 		}
 	}

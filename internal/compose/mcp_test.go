@@ -22,6 +22,7 @@ import (
 	"wield/internal/config"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // remote starts an MCP server with two tools, one of which shows the token that it was sent.
@@ -202,7 +203,7 @@ func TestMCPFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer box.Close()
-	all := offeredTools{box: box, own: &tool.Registry{}, off: func(string) bool { return false }, server: "slow",
+	all := offeredTools{box: box, own: &runner.Registry{}, off: func(string) bool { return false }, server: "slow",
 		wanted: []string{"*"}}
 	if got := (&pick{box: box, off: all.off}).Offered(""); len(got) != 0 {
 		t.Errorf("a model without servers is offered %v", got)
@@ -230,7 +231,7 @@ func TestUnmatchedPattern(t *testing.T) {
 	}
 	defer box.Close()
 	var log strings.Builder
-	offered := offeredTools{box: box, own: &tool.Registry{}, off: func(string) bool { return false },
+	offered := offeredTools{box: box, own: &runner.Registry{}, off: func(string) bool { return false },
 		wanted:    []string{"get_current_*", "nothing_*"},
 		unmatched: warnOnce(slog.New(slog.NewTextHandler(&log, nil)), "no tool matches")}
 	for range 3 {
@@ -263,7 +264,7 @@ func TestNoToolsYet(t *testing.T) {
 // elsewhere.
 func TestMCPCache(t *testing.T) {
 	dir := t.TempDir()
-	s := &mcpSource{box: &Toolbox{Runner: tool.NewRunner(tool.Settings{Sandbox: tool.Box{Cache: dir}})}, getenv: env()}
+	s := &mcpSource{box: &Toolbox{Runner: runner.New(runner.Settings{Sandbox: runner.Box{Cache: dir}})}, getenv: env()}
 	for _, net := range []bool{true, false} {
 		o, err := s.server("docs", &config.MCPServer{Command: []string{"npx"}, Net: net})
 		own := filepath.Join(dir, "mcp", "docs")

@@ -25,7 +25,7 @@ import (
 	"wield/internal/runs"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 const connectorScenario = `wield: scenario/v1
@@ -393,26 +393,26 @@ var (
 func TestConnectorApprovals(t *testing.T) {
 	c := connectedService(t)
 	approvals := journal.Approvals{Store: c.store}
-	decide := func(id string, state tool.ApprovalState) {
+	decide := func(id string, state runner.ApprovalState) {
 		t.Helper()
 		id = strings.TrimPrefix(id, "mcpr_")
-		if _, err := approvals.Decide(t.Context(), id, tool.Answer{State: state, By: "page"}); err != nil {
+		if _, err := approvals.Decide(t.Context(), id, runner.Answer{State: state, By: "page"}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, tt := range map[string]struct {
 		ask, mode string
-		page      tool.ApprovalState // decides first; empty: nobody does
-		client    string             // what it says; empty: nothing
+		page      runner.ApprovalState // decides first; empty: nobody does
+		client    string               // what it says; empty: nothing
 		want      string
 		runs      int64
 	}{
 		"the client approves":             {"ask", "never", "", "true", "You rolled", 1},
 		"the client denies":               {"ask", "never", "", "false", "Then not.", 0},
-		"the page approves":               {"ask", "never", tool.ApprovalApproved, "", "You rolled", 1},
-		"the page denies":                 {"ask", "never", tool.ApprovalDenied, "", "Then not.", 0},
-		"the page denies first":           {"ask", "never", tool.ApprovalDenied, "true", "Then not.", 0},
-		"the page approves first":         {"ask", "never", tool.ApprovalApproved, "false", "You rolled", 1},
+		"the page approves":               {"ask", "never", runner.ApprovalApproved, "", "You rolled", 1},
+		"the page denies":                 {"ask", "never", runner.ApprovalDenied, "", "Then not.", 0},
+		"the page denies first":           {"ask", "never", runner.ApprovalDenied, "true", "Then not.", 0},
+		"the page approves first":         {"ask", "never", runner.ApprovalApproved, "false", "You rolled", 1},
 		"the client's own gate":           {"roll", "always", "", "true", "You rolled", 1},
 		"the client's own gate stays":     {"roll", "always", "", "false", "Then not.", 0},
 		"the client's own gate, no reply": {"roll", "always", "", "", "Then not.", 0},
@@ -475,7 +475,7 @@ func TestConnectorPause(t *testing.T) {
 	}
 	approvals := journal.Approvals{Store: c.store}
 	if _, err := approvals.Decide(t.Context(), id[1],
-		tool.Answer{State: tool.ApprovalApproved, By: "page"}); err != nil {
+		runner.Answer{State: runner.ApprovalApproved, By: "page"}); err != nil {
 		t.Fatal(err)
 	}
 	third, rest := ask(question + "," + said)
@@ -571,7 +571,7 @@ func TestConnectorBeside(t *testing.T) {
 	}
 	approvals := journal.Approvals{Store: c.store}
 	if _, err := approvals.Decide(t.Context(), id[1],
-		tool.Answer{State: tool.ApprovalApproved, By: "page"}); err != nil {
+		runner.Answer{State: runner.ApprovalApproved, By: "page"}); err != nil {
 		t.Fatal(err)
 	}
 	third := messages(`,{"role":"assistant","content":` + content + `},{"role":"user","content":[` +

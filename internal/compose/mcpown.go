@@ -12,6 +12,7 @@ import (
 	"wield/chat"
 	"wield/internal/gateway"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // ParseTool is the name of the tool that reads calls in texts of models.
@@ -112,8 +113,8 @@ func askTool(m *gateway.Model) *tool.Tool {
 }
 
 // ownTools are the tools that are offered by MCP alone.
-func (w *builder) ownTools(models []gateway.Model) (*tool.Registry, error) {
-	own := &tool.Registry{}
+func (w *builder) ownTools(models []gateway.Model) (*runner.Registry, error) {
+	own := &runner.Registry{}
 	if err := own.Add(parseCalls()); err != nil {
 		return nil, err
 	}

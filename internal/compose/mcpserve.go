@@ -16,6 +16,7 @@ import (
 	"wield/tool"
 	"wield/tool/mcp"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // serveMCP notes what is offered by MCP.
@@ -39,7 +40,7 @@ func (w *builder) serveMCP(s *Service) error {
 	if err != nil {
 		return err
 	}
-	runner := s.Tools.Runner.With(func(s *tool.Settings) { s.Policy, s.Log = rules, w.env.Log })
+	runner := s.Tools.Runner.With(func(s *runner.Settings) { s.Policy, s.Log = rules, w.env.Log })
 	s.mcp = &mcpFront{all: all, runner: runner, approvals: askers[serve.Approvals], keys: w.keyTools(),
 		tasks: mcpserver.TaskOptions{After: time.Duration(serve.Tasks.After), TTL: time.Duration(serve.Tasks.TTL),
 			Required: serve.Tasks.Required}}
@@ -88,7 +89,7 @@ func tokens(c *config.MCPOAuth) (*accesstoken.Verifier, error) {
 // An mcpFront offers a service's tools by MCP.
 type mcpFront struct {
 	all       offeredTools // to those who may call everything
-	runner    *tool.Runner
+	runner    *runner.Runner
 	approvals mcpserver.Asking
 	tasks     mcpserver.TaskOptions
 	keys      map[string][]string // patterns of the tools that the holder of a key may call, by its name
@@ -108,7 +109,7 @@ func (s *Service) MCP(by mcpserver.Caller, server string) (o mcpserver.Options, 
 		return o, false
 	}
 	o.Approvals, o.Tasks = s.mcp.approvals, s.mcp.tasks
-	o.Runner = s.mcp.runner.With(func(set *tool.Settings) {
+	o.Runner = s.mcp.runner.With(func(set *runner.Settings) {
 		offered := s.mcp.all
 		offered.allowed, offered.server = s.mcp.keys[by.Key], server
 		set.Scope.By, set.Tools = by.Name, offered
@@ -129,7 +130,7 @@ func (s *Service) MCP(by mcpserver.Caller, server string) (o mcpserver.Options, 
 // offeredTools are the tools of a registry that are offered by MCP to the holder of a key.
 type offeredTools struct {
 	box     *Toolbox
-	own     *tool.Registry         // wield's tools that only clients of MCP are offered
+	own     *runner.Registry       // wield's tools that only clients of MCP are offered
 	wanted  []string               // patterns; empty: what is enabled
 	allowed []string               // patterns; empty: all
 	off     func(name string) bool // it is never offered
@@ -147,7 +148,7 @@ func named(patterns []string, name string) bool {
 }
 
 // fits reports whether a tool is among them.
-func (o offeredTools) fits(e *tool.Entry) bool {
+func (o offeredTools) fits(e *runner.Entry) bool {
 	name := e.Tool.Name()
 	switch {
 	case o.off(name), o.server != "" && e.Tool.Namespace != o.server,
@@ -158,8 +159,8 @@ func (o offeredTools) fits(e *tool.Entry) bool {
 	return len(o.wanted) > 0 || e.State == tool.StateEnabled || e.State == tool.StateAuto
 }
 
-// Lookup implements tool.Source.
-func (o offeredTools) Lookup(name string) (*tool.Entry, bool) {
+// Lookup implements runner.Source.
+func (o offeredTools) Lookup(name string) (*runner.Entry, bool) {
 	e, ok := o.box.Registry.Lookup(name)
 	if !ok {
 		e, ok = o.own.Lookup(name)
@@ -175,10 +176,10 @@ func (o offeredTools) Lookup(name string) (*tool.Entry, bool) {
 	return e, true
 }
 
-// Missing implements tool.Source.
+// Missing implements runner.Source.
 func (o offeredTools) Missing(name string) error { return o.box.Registry.Missing(name) }
 
-// Offered implements tool.Source.
+// Offered implements runner.Source.
 func (o offeredTools) Offered(string) []chat.Tool {
 	o.box.awaitServers(cmp.Or(o.server, "*"))
 	var list []chat.Tool
@@ -195,7 +196,7 @@ func (o offeredTools) Offered(string) []chat.Tool {
 func (o offeredTools) warn() {
 	known := append(o.box.Registry.Entries(), o.own.Entries()...)
 	for _, p := range o.wanted {
-		fits := func(e *tool.Entry) bool { return named([]string{p}, e.Tool.Name()) }
+		fits := func(e *runner.Entry) bool { return named([]string{p}, e.Tool.Name()) }
 		if !slices.ContainsFunc(known, fits) && o.box.Registry.Missing(p) == nil {
 			o.unmatched(p)
 		}
@@ -203,8 +204,8 @@ func (o offeredTools) warn() {
 }
 
 // entries returns the tools that are offered, switched on.
-func (o offeredTools) entries() []*tool.Entry {
-	var list []*tool.Entry
+func (o offeredTools) entries() []*runner.Entry {
+	var list []*runner.Entry
 	for _, e := range append(o.box.Registry.Entries(), o.own.Entries()...) {
 		if on, ok := o.Lookup(e.Tool.Name()); ok {
 			list = append(list, on)

@@ -12,6 +12,7 @@ import (
 
 	"wield/internal/config"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 const notesDocument = `openapi: 3.0.3
@@ -78,7 +79,7 @@ tools:
 			t.Errorf("no problem says %q:\n%s", want, strings.Join(problems, "\n"))
 		}
 	}
-	box.Runner = box.Runner.With(func(set *tool.Settings) { set.Policy = openPolicy(t, s) })
+	box.Runner = box.Runner.With(func(set *runner.Settings) { set.Policy = openPolicy(t, s) })
 	for _, tt := range []struct{ name, want, saw string }{
 		{"get_note", `{"key":"[redacted]"}`, "GET /notes/7?key=s3cret-key "},
 		{"my_drop_note", `{"key":""}`, "DELETE /notes/7 Basic YW5uOnMzY3JldC1rZXk="},

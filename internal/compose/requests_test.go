@@ -14,6 +14,7 @@ import (
 	"wield/internal/config"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // TestRequestTools: a tool of the configuration and one of a file send what they say, their secrets too, and show them
@@ -90,7 +91,7 @@ policies: {default: {default: allow, rules: [{allow: {host: ["`+s.Listener.Addr(
 	if err := box.Registry.SetGuard("put_note", &guard); err != nil {
 		t.Fatal(err)
 	}
-	box.Runner = box.Runner.With(func(set *tool.Settings) { set.Policy = openPolicy(t, s) })
+	box.Runner = box.Runner.With(func(set *runner.Settings) { set.Policy = openPolicy(t, s) })
 	for _, tt := range []struct{ name, args, want, saw string }{
 		{"get_note", `{"id":1,"raw":true,"tags":["a","b"]}`, "you are [redacted]",
 			"GET /notes/1?raw=true&key=s3cret-key&tag=a&tag=b Bearer s3cret-key"},

@@ -28,6 +28,7 @@ import (
 	"wield/tool/builtin/memory"
 	"wield/tool/guarded"
 	"wield/tool/mcp"
+	"wield/tool/runner"
 	"wield/tool/sandbox"
 	"wield/tool/undo"
 )
@@ -75,8 +76,8 @@ type ToolEnvironment struct {
 
 // A Toolbox is every tool that a configuration knows, ready to run.
 type Toolbox struct {
-	Registry *tool.Registry
-	Runner   *tool.Runner   // without a policy and without approvals: who runs calls adds them
+	Registry *runner.Registry
+	Runner   *runner.Runner // without a policy and without approvals: who runs calls adds them
 	State    string         // the file that commands change, see Change
 	Dirs     []string       // directories of tools, which no tool may write to
 	Held     *guarded.Store // what was agreed to, and what is held back; nil: there is no place for it
@@ -156,17 +157,17 @@ func OpenToolbox(c *config.Config, env ToolEnvironment) (*Toolbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
-	box := &Toolbox{Registry: &tool.Registry{}, temp: temp, made: time.Now(), results: kept, config: c,
+	box := &Toolbox{Registry: &runner.Registry{}, temp: temp, made: time.Now(), results: kept, config: c,
 		file: wholePath(env.File), Undo: env.local.Undo, builtin: map[string]*tool.Tool{}, own: map[string]*tool.Tool{}}
 	if dir := c.DataDir(env.Getenv); dir != "" {
 		box.State = filepath.Join(dir, ToolStateFile)
 		box.Held = &guarded.Store{File: filepath.Join(dir, config.GuardedFile)}
 	}
-	shared := &tool.Shared{Temp: temp.dir}
+	shared := &runner.Shared{Temp: temp.dir}
 	if kept != nil {
 		shared.Cache = kept
 	}
-	box.Runner = tool.NewRunner(tool.Settings{
+	box.Runner = runner.New(runner.Settings{
 		Tools:       box.Registry,
 		Middleware:  around,
 		Shared:      shared,
@@ -174,7 +175,7 @@ func OpenToolbox(c *config.Config, env ToolEnvironment) (*Toolbox, error) {
 		Redact:      secretForms(c.Secrets(env.Getenv)),
 		Root:        root,
 		Temp:        temp.dir,
-		Sandbox:     tool.Box{Level: sandbox.Level(c.Sandbox.Level), Cache: buildCache(c, env.Getenv, root)},
+		Sandbox:     runner.Box{Level: sandbox.Level(c.Sandbox.Level), Cache: buildCache(c, env.Getenv, root)},
 		ApprovalTTL: time.Duration(c.Timeouts.Approval),
 	})
 	if err := box.fill(c, &env, shared); err != nil {
@@ -220,7 +221,7 @@ func root(c *config.Config, env *ToolEnvironment) (string, error) {
 }
 
 // fill puts all tools into the registry.
-func (t *Toolbox) fill(c *config.Config, env *ToolEnvironment, shared *tool.Shared) error {
+func (t *Toolbox) fill(c *config.Config, env *ToolEnvironment, shared *runner.Shared) error {
 	order := []*tool.Tool{}
 	for _, make := range builtinTools {
 		order = append(order, make(env)...)
@@ -241,7 +242,7 @@ func (t *Toolbox) fill(c *config.Config, env *ToolEnvironment, shared *tool.Shar
 	}
 	t.protect(cmp.Or(env.File, config.DefaultFile(env.Getenv))) // one that is not there yet would be read the next time
 	look := func(s config.Secret) (string, error) { return s.Resolve(env.Getenv) }
-	t.Runner = t.Runner.With(func(s *tool.Settings) { s.Redact = append(s.Redact, fileSecrets(t.Dirs, look)...) })
+	t.Runner = t.Runner.With(func(s *runner.Settings) { s.Redact = append(s.Redact, fileSecrets(t.Dirs, look)...) })
 
 	_, t.Problems = t.load(context.Background(), state) // what it runs has a time of its own
 	t.Problems = append(t.Problems, t.problems(state)...)

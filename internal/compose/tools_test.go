@@ -10,6 +10,7 @@ import (
 
 	"wield/internal/config"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // toolboxOf makes the tools of a configuration file, with a data directory of its own.
@@ -39,7 +40,7 @@ func toolboxOf(t *testing.T, text, data string) *Toolbox {
 	return box
 }
 
-func entryOf(t *testing.T, box *Toolbox, name string) *tool.Entry {
+func entryOf(t *testing.T, box *Toolbox, name string) *runner.Entry {
 	t.Helper()
 	e, ok := box.Registry.Lookup(name)
 	if !ok {

@@ -19,6 +19,7 @@ import (
 	"wield/tool/builtin/conversation"
 	"wield/tool/mcp"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // workerTools finds the tools of workers, where the service takes any.
@@ -213,7 +214,7 @@ func OpenWorker(c *config.Config, env ToolEnvironment) (*WorkerSide, error) {
 	if err != nil {
 		return nil, err
 	}
-	tools := workerOffer{offeredTools{box: box, own: &tool.Registry{}, wanted: c.Worker.Tools, off: c.Disabled}}
+	tools := workerOffer{offeredTools{box: box, own: &runner.Registry{}, wanted: c.Worker.Tools, off: c.Disabled}}
 	def, err := runPolicy(c, c.Worker.Policy, tools.Entries(), RunRules{},
 		append([]string{env.File, box.State}, box.Dirs...)...)
 	if err != nil {
@@ -223,7 +224,7 @@ func OpenWorker(c *config.Config, env ToolEnvironment) (*WorkerSide, error) {
 	if err != nil {
 		return nil, errors.Join(err, box.Close())
 	}
-	runner := box.Runner.With(func(s *tool.Settings) { s.Policy = rules })
+	runner := box.Runner.With(func(s *runner.Settings) { s.Policy = rules })
 	return &WorkerSide{Box: box, Options: worker.Options{Labels: c.Worker.Labels, Concurrent: c.Worker.Concurrent,
 		Drain:  time.Duration(c.Timeouts.Drain),
 		Runner: runner, Tools: tools, Asks: c.Worker.Approvals == "service"}}, nil
@@ -233,7 +234,7 @@ func OpenWorker(c *config.Config, env ToolEnvironment) (*WorkerSide, error) {
 type workerOffer struct{ offeredTools }
 
 // Lookup implements worker.Tools.
-func (o workerOffer) Lookup(name string) (*tool.Entry, bool) {
+func (o workerOffer) Lookup(name string) (*runner.Entry, bool) {
 	e, ok := o.offeredTools.Lookup(name)
 	if !ok || e.Tool.Name() == tool.ReadOutputName || slices.ContainsFunc(conversation.Tools(),
 		func(t *tool.Tool) bool { return t.Name() == e.Tool.Name() }) {
@@ -243,6 +244,6 @@ func (o workerOffer) Lookup(name string) (*tool.Entry, bool) {
 }
 
 // Entries implements worker.Tools.
-func (o workerOffer) Entries() []*tool.Entry {
-	return slices.DeleteFunc(o.entries(), func(e *tool.Entry) bool { _, ok := o.Lookup(e.Tool.Name()); return !ok })
+func (o workerOffer) Entries() []*runner.Entry {
+	return slices.DeleteFunc(o.entries(), func(e *runner.Entry) bool { _, ok := o.Lookup(e.Tool.Name()); return !ok })
 }

@@ -17,12 +17,13 @@ import (
 	"wield/internal/worker"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // works runs a worker of one tool with a description, until end is called.
 func works(t *testing.T, address, description string) (end func()) {
 	t.Helper()
-	registry := &tool.Registry{}
+	registry := &runner.Registry{}
 	one := &tool.Tool{Definition: chat.Tool{Name: "measure", Description: description,
 		Parameters: json.RawMessage(`{"type":"object"}`)},
 		Handler: tool.HandlerFunc(func(context.Context, *tool.Call) (tool.Result, error) {
@@ -35,7 +36,7 @@ func works(t *testing.T, address, description string) (end func()) {
 	over := make(chan error, 1)
 	go func() {
 		over <- worker.Run(ctx, worker.Options{Connect: address, Name: "w", Drain: time.Second,
-			Runner: tool.NewRunner(tool.Settings{}), Tools: registry})
+			Runner: runner.New(runner.Settings{}), Tools: registry})
 	}()
 	return func() {
 		stop()

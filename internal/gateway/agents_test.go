@@ -23,6 +23,7 @@ import (
 	"wield/model/ollama"
 	"wield/model/openai"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A wanderer is a model that says and calls anything, and holds each request to what strict servers want.
@@ -214,7 +215,7 @@ func askResponses(ctx context.Context, transport http.RoundTripper, url string, 
 type workplace struct {
 	store  journal.Store
 	model  *wanderer
-	runner *tool.Runner
+	runner *runner.Runner
 	limits agent.Limits
 	hub    *runs.Hub
 	g      *Gateway
@@ -238,11 +239,11 @@ func newWorkplace(t *testing.T, rng *rand.Rand) *workplace {
 	look, save, asks := does("look"), does("save"), does("asks")
 	look.Facts.ReadOnly = true
 	asks.Dangerous, asks.Guard = true, &tool.Guard{Mode: tool.ModeRW, RequiresApproval: true}
-	reg := new(tool.Registry)
+	reg := new(runner.Registry)
 	if err := reg.Add(look, save, asks); err != nil {
 		t.Fatal(err)
 	}
-	w.runner = tool.NewRunner(tool.Settings{Tools: reg, Shared: &tool.Shared{Temp: t.TempDir()}})
+	w.runner = runner.New(runner.Settings{Tools: reg, Shared: &runner.Shared{Temp: t.TempDir()}})
 	t.Cleanup(func() { w.runner.Settings().Shared.Close() })
 	if rng.IntN(2) == 0 {
 		w.limits = agent.Limits{Iterations: 2 + rng.IntN(4), Calls: 1 + rng.IntN(8)}
@@ -284,8 +285,8 @@ func (w *workplace) decide(t *testing.T, rng *rand.Rand) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answers := []tool.Answer{{State: tool.ApprovalApproved}, {State: tool.ApprovalDenied},
-			{State: tool.ApprovalEdited, Arguments: json.RawMessage(fmt.Sprintf(`{"edited":%q}`, p.ID))}}
+		answers := []runner.Answer{{State: runner.ApprovalApproved}, {State: runner.ApprovalDenied},
+			{State: runner.ApprovalEdited, Arguments: json.RawMessage(fmt.Sprintf(`{"edited":%q}`, p.ID))}}
 		if rng.IntN(3) > 0 {
 			if _, err := w.hub.Decide(t.Context(), p.ID, answers[rng.IntN(len(answers))]); err != nil {
 				t.Error(err)

@@ -7,12 +7,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
 	"wield/chat"
 	"wield/internal/runs"
 	"wield/internal/runtest"
 	"wield/journal"
 	"wield/journal/journaltest"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // steps answers by how many answers a conversation has.
@@ -50,7 +51,7 @@ func TestBackgroundAgent(t *testing.T) {
 								t.Fatal(err)
 							}
 							if _, err := hub.Decide(t.Context(), p.ID,
-								tool.Answer{State: tool.ApprovalApproved}); err != nil &&
+								runner.Answer{State: runner.ApprovalApproved}); err != nil &&
 								!errors.Is(err, runtest.ErrDead) {
 								t.Error(err)
 							}

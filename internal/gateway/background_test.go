@@ -18,6 +18,7 @@ import (
 	"wield/journal/journaltest"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // TestBackgroundCutOff: what was cut off, and is kept in memory alone, is shown as it was, and is nobody's to cancel.
@@ -735,11 +736,11 @@ func agentService(t *testing.T, store journal.Store, m chat.Model) (*Gateway, *r
 		Handler: tool.HandlerFunc(func(context.Context, *tool.Call) (tool.Result, error) {
 			return tool.Text("did"), nil
 		})}
-	reg := new(tool.Registry)
+	reg := new(runner.Registry)
 	if err := reg.Add(asks); err != nil {
 		t.Fatal(err)
 	}
-	r := tool.NewRunner(tool.Settings{Tools: reg, Shared: &tool.Shared{Temp: t.TempDir()}})
+	r := runner.New(runner.Settings{Tools: reg, Shared: &runner.Shared{Temp: t.TempDir()}})
 	hub := runs.New(runs.Options{Journal: store, Agents: []runs.Agent{{Name: "m", Model: m, Runner: r}}})
 	g := New(Options{Models: []Model{{Name: "m", Model: hub.Model("m"), Lasting: hub.Answers("m")}}, Journal: store})
 	t.Cleanup(func() {

@@ -9,7 +9,7 @@ import (
 	"wield/chat"
 	"wield/internal/hosted"
 	"wield/journal"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A runningCall is one on its way.
@@ -21,8 +21,8 @@ type runningCall struct {
 	resumed   bool   // it waited in an earlier answer
 	asks      bool   // it waits now
 	denied    string // why it does not run; empty: it does
-	plan      tool.Plan
-	runner    *tool.Runner
+	plan      runner.Plan
+	runner    *runner.Runner
 	log       *log         // nil: it is not recorded
 	before    *chat.Result // it ran before with this result
 	err       error        // nothing further can be said
@@ -67,7 +67,7 @@ func (s *session) begin(ctx context.Context, c *chat.Call) *runningCall {
 	}
 	x.id = newID(prefix)
 	s.propose(ctx, x, prefix)
-	x.asks = x.asks || x.by.asks && x.denied == "" && x.plan.Outcome == tool.OutcomeReady
+	x.asks = x.asks || x.by.asks && x.denied == "" && x.plan.Outcome == runner.OutcomeReady
 	return x
 }
 
@@ -76,7 +76,7 @@ func (s *session) propose(ctx context.Context, x *runningCall, prefix string) {
 	x.log = &log{store: s.o.Journal, by: s.req.Caller, run: journal.NewID("run"), session: journal.NewID("ses"),
 		call: x}
 	s.prepare(ctx, x, "")
-	if x.err == nil && x.plan.Outcome == tool.OutcomeNeedsApproval {
+	if x.err == nil && x.plan.Outcome == runner.OutcomeNeedsApproval {
 		x.asks, x.id = true, prefix+x.plan.Approval
 		x.err = x.log.wait(ctx, x.plan.Approval)
 	} else {
@@ -88,7 +88,7 @@ func (s *session) propose(ctx context.Context, x *runningCall, prefix string) {
 func (s *session) prepare(ctx context.Context, x *runningCall, approved string) {
 	store := journal.Approvals{Store: s.o.Journal, Session: x.log.session, Run: x.log.run}
 	questions := &questions{store, x.log, approved}
-	x.runner = s.runner.With(func(set *tool.Settings) { set.Approvals = questions })
+	x.runner = s.runner.With(func(set *runner.Settings) { set.Approvals = questions })
 	c := chat.Call{ID: x.callID, Name: x.by.name, Arguments: x.arguments, Complete: true}
 	x.plan, x.err = x.runner.Plan(ctx, c)
 }
@@ -114,7 +114,7 @@ func (s *session) resume(ctx context.Context, x *runningCall) {
 // decided looks at the approval of a call in the journal, which a client's answer decides unless somebody has before.
 func (s *session) decided(ctx context.Context, x *runningCall, id string, said *approvalReply) {
 	l, err := s.reopen(ctx, id)
-	if errors.Is(err, tool.ErrNoApproval) {
+	if errors.Is(err, runner.ErrNoApproval) {
 		x.denied = "there is no such approval"
 		return
 	}
@@ -125,11 +125,11 @@ func (s *session) decided(ctx context.Context, x *runningCall, id string, said *
 	l.call = x
 	store := journal.Approvals{Store: s.o.Journal}
 	if said != nil {
-		a := tool.Answer{State: tool.ApprovalDenied, By: s.req.Caller, Reason: said.reason}
+		a := runner.Answer{State: runner.ApprovalDenied, By: s.req.Caller, Reason: said.reason}
 		if said.approve {
-			a = tool.Answer{State: tool.ApprovalApproved, By: s.req.Caller}
+			a = runner.Answer{State: runner.ApprovalApproved, By: s.req.Caller}
 		}
-		if _, err := store.Decide(ctx, id, a); err != nil && !errors.Is(err, tool.ErrDecided) {
+		if _, err := store.Decide(ctx, id, a); err != nil && !errors.Is(err, runner.ErrDecided) {
 			x.err = err
 			return
 		}
@@ -145,13 +145,13 @@ func (s *session) settle(ctx context.Context, x *runningCall, id string) {
 	switch {
 	case err != nil:
 		x.err = err
-	case a.State == tool.ApprovalPending:
+	case a.State == runner.ApprovalPending:
 		x.asks = true
-	case a.State == tool.ApprovalConsumed:
+	case a.State == runner.ApprovalConsumed:
 		if x.before, x.err = x.log.result(ctx); x.before == nil {
 			x.before = cutOff()
 		}
-	case a.State == tool.ApprovalApproved || a.State == tool.ApprovalEdited:
+	case a.State == runner.ApprovalApproved || a.State == runner.ApprovalEdited:
 		x.err = x.log.resume(ctx)
 		if x.err == nil {
 			s.prepare(ctx, x, a.Binding)
@@ -168,7 +168,7 @@ func (s *session) settle(ctx context.Context, x *runningCall, id string) {
 
 func notRun(state, reason string) string {
 	text := "the approval was " + state
-	if state == string(tool.ApprovalExpired) {
+	if state == string(runner.ApprovalExpired) {
 		text = "the approval expired"
 	}
 	if reason != "" {
@@ -243,7 +243,7 @@ func (s *session) hold(ctx context.Context, x *runningCall) {
 // run carries out a call that may run. Its run ends with it, whatever happens.
 func (x *runningCall) run(ctx context.Context) (r chat.Result, err error) {
 	defer x.log.end(ctx)
-	runner := x.runner.With(func(set *tool.Settings) {
+	runner := x.runner.With(func(set *runner.Settings) {
 		if x.log == nil {
 			set.Approvals = nil // nobody is asked in the middle of a call
 		} else {

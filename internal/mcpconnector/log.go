@@ -7,6 +7,7 @@ import (
 	"wield/journal"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // agentName stands in the journal in the place of an agent's name, as for calls of MCP clients.
@@ -31,13 +32,13 @@ type questions struct {
 var errOther = tool.Errorf(tool.ErrApproval,
 	"there is nobody to ask in the middle of a call, or about another one than was approved")
 
-// Ask implements [tool.Approvals].
-func (q *questions) Ask(ctx context.Context, question tool.Question) (tool.Approval, error) {
+// Ask implements [runner.Approvals].
+func (q *questions) Ask(ctx context.Context, question runner.Question) (runner.Approval, error) {
 	if q.approved != "" && question.Binding != q.approved {
-		return tool.Approval{}, errOther
+		return runner.Approval{}, errOther
 	}
 	if err := q.log.open(ctx); err != nil {
-		return tool.Approval{}, err
+		return runner.Approval{}, err
 	}
 	question.Always = "" // a policy is shared by all clients
 	return q.Approvals.Ask(ctx, question)
@@ -109,7 +110,7 @@ func (s *session) reopen(ctx context.Context, approval string) (*log, error) {
 		last = e.Seq
 	}
 	if !mine {
-		return nil, tool.ErrNoApproval
+		return nil, runner.ErrNoApproval
 	}
 	l.writer = journal.NewWriter(s.o.Journal, p.Run, last)
 	return l, nil

@@ -26,6 +26,7 @@ import (
 	"wield/tool"
 	"wield/tool/mcp"
 	"wield/tool/policy"
+	"wield/tool/runner"
 	"wield/wire/responses"
 )
 
@@ -33,7 +34,7 @@ import (
 type Options struct {
 	Servers []string                       // configured servers that requests may name; * is all
 	Known   func() map[string]*mcp.Server  // all configured servers
-	Runner  *tool.Runner                   // has their tools, and the policy for all calls
+	Runner  *runner.Runner                 // has their tools, and the policy for all calls
 	Egress  *policy.Egress                 // to servers that requests name by address; nil: none
 	May     func(caller, name string) bool // whether a caller may call a tool; nil: every caller may
 	Journal journal.Store                  // of questions, and of the calls that they are about
@@ -65,13 +66,14 @@ type host struct{ o Options }
 
 // Begin implements hosted.Host.
 func (h *host) Begin(ctx context.Context, req *chat.Request) (*hosted.Session, error) {
-	s := &session{host: h, req: *req, by: map[string]*served{}, calls: map[string]*runningCall{}, own: &tool.Registry{}}
+	s := &session{host: h, req: *req, by: map[string]*served{}, calls: map[string]*runningCall{},
+		own: &runner.Registry{}}
 	servers, err := s.servers(req)
 	if err != nil {
 		return nil, err
 	}
 	s.look(req.Messages)
-	s.runner = h.o.Runner.With(func(set *tool.Settings) {
+	s.runner = h.o.Runner.With(func(set *runner.Settings) {
 		set.Tools, set.Scope.By = &source{set.Tools, s.own}, req.Caller
 		set.Redact = slices.Clip(set.Redact)
 		for _, v := range servers {
@@ -95,8 +97,8 @@ func (h *host) Begin(ctx context.Context, req *chat.Request) (*hosted.Session, e
 type session struct {
 	*host
 	req     chat.Request
-	runner  *tool.Runner
-	own     *tool.Registry          // tools of servers that the request names by address
+	runner  *runner.Runner
+	own     *runner.Registry        // tools of servers that the request names by address
 	live    []*mcp.Server           // these servers
 	by      map[string]*served      // by the name that the model sees
 	calls   map[string]*runningCall // by the id of the model's call
@@ -114,19 +116,19 @@ type served struct {
 
 // source has the tools of configured servers and of those that the request names by address.
 type source struct {
-	tool.Source
-	own *tool.Registry
+	runner.Source
+	own *runner.Registry
 }
 
-// Lookup implements tool.Source.
-func (s *source) Lookup(name string) (*tool.Entry, bool) {
+// Lookup implements runner.Source.
+func (s *source) Lookup(name string) (*runner.Entry, bool) {
 	if e, ok := s.own.Lookup(name); ok {
 		return e, true
 	}
 	return s.Source.Lookup(name)
 }
 
-// Offered implements tool.Source.
+// Offered implements runner.Source.
 func (s *source) Offered(text string) []chat.Tool {
 	return append(s.Source.Offered(text), s.own.Offered(text)...)
 }
@@ -239,7 +241,7 @@ func (s *session) reached(v *server) error {
 			problems = append(slices.Clip(problems), err)
 		}
 		works = slices.ContainsFunc(s.own.Entries(),
-			func(e *tool.Entry) bool { return e.Tool.Namespace == v.at.Name() })
+			func(e *runner.Entry) bool { return e.Tool.Namespace == v.at.Name() })
 		if works && len(problems) > 0 {
 			s.o.Log.Warn("cannot use some tools of an MCP server that a request names", "server",
 				policy.Visible(v.label), "error", errors.Join(problems...))

@@ -12,9 +12,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"wield/journal"
-	"wield/tool"
 	"wield/tool/mcp"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // An Asking says who is asked about calls that need an approval.
@@ -42,14 +42,14 @@ const toClose = 50 * time.Millisecond
 
 // approvals are the questions of calls that wait for an approval.
 type approvals struct {
-	memory tool.MemoryApprovals // without a journal
+	memory runner.MemoryApprovals // without a journal
 
 	mu        sync.Mutex
 	suspended map[string]mcp.Relay // what calls came with, by the approval that they wait for
 }
 
 // questions is where the questions of a call are.
-func (s *Server) questions(l *log) tool.Approvals {
+func (s *Server) questions(l *log) runner.Approvals {
 	if l == nil {
 		return &s.asked.memory
 	}
@@ -59,8 +59,8 @@ func (s *Server) questions(l *log) tool.Approvals {
 // singleUse offers no rules that would allow a call for ever: a policy is shared by all clients.
 type singleUse struct{ journal.Approvals }
 
-// Ask implements [tool.Approvals].
-func (a *singleUse) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) {
+// Ask implements [runner.Approvals].
+func (a *singleUse) Ask(ctx context.Context, q runner.Question) (runner.Approval, error) {
 	q.Always = ""
 	return a.Approvals.Ask(ctx, q)
 }
@@ -75,7 +75,7 @@ func (s *Server) answer(ctx context.Context, relay *mcp.Relay, l *log) (*sdk.Cal
 	}
 	store := s.questions(l)
 	if r, _ := relay.Responses[approvalKey].(*sdk.ElicitResult); r != nil && s.o.Approvals == AskClient {
-		if _, err := store.Decide(ctx, id, said(r, s.o.By)); err != nil && !errors.Is(err, tool.ErrDecided) {
+		if _, err := store.Decide(ctx, id, said(r, s.o.By)); err != nil && !errors.Is(err, runner.ErrDecided) {
 			return nil, refused("the approval cannot be answered: %v", err)
 		}
 	}
@@ -83,10 +83,10 @@ func (s *Server) answer(ctx context.Context, relay *mcp.Relay, l *log) (*sdk.Cal
 	switch {
 	case err != nil:
 		return nil, refused("the approval cannot be answered: %v", err)
-	case a.State == tool.ApprovalPending:
+	case a.State == runner.ApprovalPending:
 		return nil, refused("the request answers no approval")
-	case a.State == tool.ApprovalConsumed:
-		return nil, refused("the approval cannot be answered: %v", tool.ErrConsumed)
+	case a.State == runner.ApprovalConsumed:
+		return nil, refused("the approval cannot be answered: %v", runner.ErrConsumed)
 	}
 	s.asked.mu.Lock()
 	before := s.asked.suspended[id]
@@ -97,13 +97,13 @@ func (s *Server) answer(ctx context.Context, relay *mcp.Relay, l *log) (*sdk.Cal
 }
 
 // said is the decision in what a client's user answered.
-func said(r *sdk.ElicitResult, by string) tool.Answer {
-	answer := tool.Answer{State: tool.ApprovalDenied, By: by}
+func said(r *sdk.ElicitResult, by string) runner.Answer {
+	answer := runner.Answer{State: runner.ApprovalDenied, By: by}
 	switch decision, _ := r.Content["decision"].(string); {
 	case r.Action == "accept" && decision == decisionAllow:
-		answer.State = tool.ApprovalApproved
+		answer.State = runner.ApprovalApproved
 	case r.Action == "cancel":
-		answer.State = tool.ApprovalCancelled
+		answer.State = runner.ApprovalCancelled
 	default:
 		answer.Reason, _ = r.Content["reason"].(string)
 	}
@@ -111,18 +111,18 @@ func said(r *sdk.ElicitResult, by string) tool.Answer {
 }
 
 // notAllowed is the result of a call that somebody said no to, or nobody yes in time; nil: it may run.
-func notAllowed(a *tool.Approval) *sdk.CallToolResult {
-	if a.State == tool.ApprovalApproved || a.State == tool.ApprovalEdited {
+func notAllowed(a *runner.Approval) *sdk.CallToolResult {
+	if a.State == runner.ApprovalApproved || a.State == runner.ApprovalEdited {
 		return nil
 	}
 	text := fmt.Sprintf("%s was not run: the approval was %s", a.Tool, a.State)
-	if a.State == tool.ApprovalExpired {
+	if a.State == runner.ApprovalExpired {
 		text = fmt.Sprintf("%s was not run: the approval expired", a.Tool)
 	}
 	if a.Answer.Reason != "" {
 		text += ", because: " + a.Answer.Reason
 	}
-	if text += "."; a.State == tool.ApprovalCancelled {
+	if text += "."; a.State == runner.ApprovalCancelled {
 		text += " If nobody can answer, " + permits
 	}
 	return failed(text)
@@ -137,7 +137,7 @@ func (s *Server) abandon(ctx context.Context, state string, l *log) {
 	if !ok {
 		return
 	}
-	_, _ = s.questions(l).Decide(ctx, id, tool.Answer{State: tool.ApprovalCancelled}) // it may be decided
+	_, _ = s.questions(l).Decide(ctx, id, runner.Answer{State: runner.ApprovalCancelled}) // it may be decided
 	if l != nil {
 		l.waits = false
 	}
@@ -233,7 +233,7 @@ func asksByResult(session *sdk.ServerSession) bool {
 }
 
 // elicit asks the user of a client, and takes the answer back when somebody else has decided before.
-func (s *Server) elicit(ctx context.Context, r *sdk.CallToolRequest, q *tool.Approval, l *log) error {
+func (s *Server) elicit(ctx context.Context, r *sdk.CallToolRequest, q *runner.Approval, l *log) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	settled, stop := s.settled(ctx, approvalState+q.ID, l)
@@ -248,7 +248,7 @@ func (s *Server) elicit(ctx context.Context, r *sdk.CallToolRequest, q *tool.App
 	}()
 	select {
 	case err := <-answered:
-		if errors.Is(err, tool.ErrDecided) {
+		if errors.Is(err, runner.ErrDecided) {
 			return nil
 		}
 		return err
@@ -261,7 +261,7 @@ func (s *Server) elicit(ctx context.Context, r *sdk.CallToolRequest, q *tool.App
 }
 
 // suspend makes the result that has the client ask its user.
-func (s *Server) suspend(q *tool.Approval, relay *mcp.Relay) *sdk.CallToolResult {
+func (s *Server) suspend(q *runner.Approval, relay *mcp.Relay) *sdk.CallToolResult {
 	a := &s.asked
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -274,7 +274,7 @@ func (s *Server) suspend(q *tool.Approval, relay *mcp.Relay) *sdk.CallToolResult
 }
 
 // question returns the question to the user of a client.
-func question(q *tool.Approval) *sdk.ElicitParams {
+func question(q *runner.Approval) *sdk.ElicitParams {
 	about := "Allow this call of " + q.Tool + "?\n\n" + policy.Visible(string(q.Arguments))
 	if q.Why != "" {
 		about += "\n\n" + policy.Visible(q.Why)

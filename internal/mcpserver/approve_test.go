@@ -16,6 +16,7 @@ import (
 	"wield/journal/journaltest"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // An asked front has a tool that needs an approval, and keeps its questions in a journal.
@@ -38,12 +39,12 @@ func serveAsked(t *testing.T, store journal.Store, who Asking) *asked {
 		return "gone: " + in.Path, nil
 	})
 	wipe.Dangerous = true
-	reg := new(tool.Registry)
+	reg := new(runner.Registry)
 	if err := reg.Add(wipe); err != nil {
 		t.Fatal(err)
 	}
 	f := NewFront(FrontOptions{Open: func(caller Caller, _ string) (Options, bool) {
-		return Options{Runner: tool.NewRunner(tool.Settings{Tools: reg}), Approvals: who, Journal: store,
+		return Options{Runner: runner.New(runner.Settings{Tools: reg}), Approvals: who, Journal: store,
 			By: caller.Name, Tasks: TaskOptions{After: later}}, true
 	}})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +83,7 @@ func (a *asked) wipe(session *sdk.ClientSession) string {
 }
 
 // decide answers the one question that waits, as the page does.
-func (a *asked) decide(answer tool.Answer) journal.Pending {
+func (a *asked) decide(answer runner.Answer) journal.Pending {
 	a.Helper()
 	store := journal.Approvals{Store: a.store}
 	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(5 * time.Millisecond) {
@@ -104,17 +105,17 @@ func clientSays(decision string) *sdk.ElicitResult {
 	return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": decision}}
 }
 
-var allowed = tool.Answer{State: tool.ApprovalApproved, By: "page"}
+var allowed = runner.Answer{State: runner.ApprovalApproved, By: "page"}
 
 // TestFirstAnswer: a question stands at the client and in the journal, and the first answer counts.
 func TestFirstAnswer(t *testing.T) {
 	t.Parallel()
-	denied := tool.Answer{State: tool.ApprovalDenied, By: "page", Reason: "not today"}
-	edited := tool.Answer{State: tool.ApprovalEdited, By: "page", Arguments: json.RawMessage(`{"path":"/y"}`)}
+	denied := runner.Answer{State: runner.ApprovalDenied, By: "page", Reason: "not today"}
+	edited := runner.Answer{State: runner.ApprovalEdited, By: "page", Arguments: json.RawMessage(`{"path":"/y"}`)}
 	for _, version := range []string{"2025-11-25", revision} {
 		for _, test := range []struct {
 			name   string
-			page   *tool.Answer // before the client's; nil: the page says nothing
+			page   *runner.Answer // before the client's; nil: the page says nothing
 			client string
 			want   string
 			runs   int64
@@ -281,14 +282,14 @@ func TestApprovalElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	agents := journal.Approvals{Store: store, Session: "ses_1", Run: "run_1"}
-	other, err := agents.Ask(t.Context(), tool.Question{Binding: "b", Tool: "wipe"})
+	other, err := agents.Ask(t.Context(), runner.Question{Binding: "b", Tool: "wipe"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r := there.send("ada", "tools/call", params(approvalState+other.ID)); r.Code == 0 {
 		t.Errorf("a question of an agent: %+v", r)
 	}
-	if now, err := agents.Get(t.Context(), other.ID); err != nil || now.State != tool.ApprovalPending {
+	if now, err := agents.Get(t.Context(), other.ID); err != nil || now.State != runner.ApprovalPending {
 		t.Errorf("a question of an agent is %s, %v", now.State, err)
 	}
 }

@@ -22,10 +22,11 @@ import (
 	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/mcp"
+	"wield/tool/runner"
 )
 
 // taskClient is wield's own client of a front, with a runner of its tools that records in a run of a journal.
-func taskClient(t *testing.T, url string, store journal.Store) *tool.Runner {
+func taskClient(t *testing.T, url string, store journal.Store) *runner.Runner {
 	t.Helper()
 	m := mcp.New(mcp.Options{Name: "far", URL: url})
 	t.Cleanup(func() { m.Close() })
@@ -33,7 +34,7 @@ func taskClient(t *testing.T, url string, store journal.Store) *tool.Runner {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	reg := new(tool.Registry)
+	reg := new(runner.Registry)
 	if err := reg.Add(tools...); err != nil {
 		t.Fatal(err)
 	}
@@ -48,19 +49,19 @@ func taskClient(t *testing.T, url string, store journal.Store) *tool.Runner {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	return tool.NewRunner(tool.Settings{Tools: reg, Records: w, Approvals: &tool.MemoryApprovals{}})
+	return runner.New(runner.Settings{Tools: reg, Records: w, Approvals: &runner.MemoryApprovals{}})
 }
 
 // run runs a call to its result, and approves what it asks for.
-func run(t *testing.T, ctx context.Context, r *tool.Runner, c chat.Call) (result *chat.Result, asked int) {
+func run(t *testing.T, ctx context.Context, r *runner.Runner, c chat.Call) (result *chat.Result, asked int) {
 	t.Helper()
 	plan, err := r.Plan(ctx, c)
 	for err == nil && result == nil {
 		waits := ""
 		for e, problem := range r.Run(ctx, plan) {
 			switch {
-			case e.Kind == chat.KindApproval && e.Detail.(*tool.ApprovalDetail).State == tool.ApprovalPending:
-				waits = e.Detail.(*tool.ApprovalDetail).ID
+			case e.Kind == chat.KindApproval && e.Detail.(*runner.ApprovalDetail).State == runner.ApprovalPending:
+				waits = e.Detail.(*runner.ApprovalDetail).ID
 			case e.Kind == chat.KindResult:
 				result = e.Detail.(*chat.Result)
 			case problem != nil && waits == "":
@@ -71,11 +72,11 @@ func run(t *testing.T, ctx context.Context, r *tool.Runner, c chat.Call) (result
 			break
 		}
 		asked++
-		answer := tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"name":"Ada","confirm":true}`)}
+		answer := runner.Answer{State: runner.ApprovalEdited, Arguments: json.RawMessage(`{"name":"Ada","confirm":true}`)}
 		if _, wrong := r.Settings().Approvals.Decide(ctx, waits, answer); wrong != nil {
 			t.Fatal(wrong)
 		}
-		plan = tool.Plan{Outcome: tool.OutcomeNeedsInput, Call: c, Definition: plan.Definition, Approval: waits}
+		plan = runner.Plan{Outcome: runner.OutcomeNeedsInput, Call: c, Definition: plan.Definition, Approval: waits}
 	}
 	if err != nil {
 		t.Logf("%s: %v", c.Name, err)
@@ -207,7 +208,7 @@ func TestTaskClientRestarts(t *testing.T) {
 	}
 }
 
-func must(p tool.Plan, err error) tool.Plan {
+func must(p runner.Plan, err error) runner.Plan {
 	if err != nil {
 		panic(err)
 	}

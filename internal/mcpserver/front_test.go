@@ -12,8 +12,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"wield/tool"
 	"wield/tool/mcp"
+	"wield/tool/runner"
 )
 
 // behind is an MCP server that has a bit of everything, and asks for a name within a call or with a result.
@@ -77,7 +77,7 @@ func fronted(t *testing.T, m *mcp.Server) string { return frontedWith(t, m, Fron
 // frontedWith is fronted with other options.
 func frontedWith(t *testing.T, m *mcp.Server, options FrontOptions) string {
 	t.Helper()
-	var reg tool.Registry
+	var reg runner.Registry
 	tools, _ := m.Tools(t.Context())
 	if err := reg.Add(tools...); err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func frontedWith(t *testing.T, m *mcp.Server, options FrontOptions) string {
 		if server != "" && server != "be" || caller.Name == "nobody" {
 			return Options{}, false
 		}
-		o := Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Servers: []*mcp.Server{m}, Own: server != ""}
+		o := Options{Runner: runner.New(runner.Settings{Tools: &reg}), Servers: []*mcp.Server{m}, Own: server != ""}
 		if o.Own && m.Sessions() {
 			o.Dedicated = func(p mcp.Peer) *mcp.Server { return m.For(p) }
 		}

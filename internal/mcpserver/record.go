@@ -13,6 +13,7 @@ import (
 	"wield/journal"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // agentName stands in the journal in the place of an agent's name.
@@ -70,7 +71,7 @@ func (s *Server) record(ctx context.Context, state string) (*log, error) {
 func (s *Server) reopen(ctx context.Context, approval string) (*log, error) {
 	store := journal.Approvals{Store: s.o.Journal}
 	p, err := store.Find(ctx, approval)
-	if errors.Is(err, tool.ErrNoApproval) {
+	if errors.Is(err, runner.ErrNoApproval) {
 		return nil, refused("the approval cannot be answered: %v", err)
 	}
 	if err != nil {
@@ -81,7 +82,7 @@ func (s *Server) reopen(ctx context.Context, approval string) (*log, error) {
 	case err != nil && !errors.Is(err, journal.ErrNotFound):
 		return nil, err
 	case err != nil, r.run == nil, r.run.Agent != agentName, r.run.By != s.o.By:
-		return nil, refused("the approval cannot be answered: %v", tool.ErrNoApproval)
+		return nil, refused("the approval cannot be answered: %v", runner.ErrNoApproval)
 	case r.end != nil:
 		return nil, refused("the approval cannot be answered: its call is over")
 	}
@@ -117,7 +118,7 @@ func (l *log) id() string {
 }
 
 // records is where the runner records.
-func (l *log) records() tool.Records {
+func (l *log) records() runner.Records {
 	if l == nil {
 		return nil
 	}

@@ -23,13 +23,14 @@ import (
 	"wield/tool"
 	"wield/tool/mcp"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // Options say what a Server offers.
 type Options struct {
-	Runner  *tool.Runner  // carries out calls
-	Servers []*mcp.Server // whose prompts and resources are passed on
-	Own     bool          // tools and prompts have the names that their one server gave them
+	Runner  *runner.Runner // carries out calls
+	Servers []*mcp.Server  // whose prompts and resources are passed on
+	Own     bool           // tools and prompts have the names that their one server gave them
 
 	// Dedicated makes a connection to the one server in the name of a client that has a session, so that what the
 	// server asks for reaches that client; nil: all clients share the server's connection.
@@ -151,7 +152,7 @@ func (s *Server) tools(offers map[string]offer) {
 			s.describe(t, e.Tool)
 		}
 		s.names[t.Name] = d.Name
-		offers["tool "+t.Name] = offer{hash: tool.Hash(d), add: func() { s.addTool(t) }}
+		offers["tool "+t.Name] = offer{hash: runner.Hash(d), add: func() { s.addTool(t) }}
 	}
 }
 
@@ -207,13 +208,13 @@ func (s *Server) named(r *sdk.CallToolRequest) chat.Call {
 
 // carry carries out one call. What it says of its progress goes to progress, or to the client where that reports false.
 func (s *Server) carry(
-	ctx context.Context, r *sdk.CallToolRequest, call chat.Call, log *log, progress func(*tool.ProgressDetail) bool,
+	ctx context.Context, r *sdk.CallToolRequest, call chat.Call, log *log, progress func(*runner.ProgressDetail) bool,
 ) (*sdk.CallToolResult, error) {
 	relay := &mcp.Relay{Meta: passed(r.Params.Meta), Responses: r.Params.InputResponses, State: r.Params.RequestState}
 	if denied, err := s.answer(ctx, relay, log); denied != nil || err != nil {
 		return denied, err
 	}
-	runner := s.o.Runner.With(func(set *tool.Settings) {
+	runner := s.o.Runner.With(func(set *runner.Settings) {
 		set.Records, set.Tools = log.records(), relayed{set.Tools, relay}
 		if s.o.Approvals != AskNobody {
 			set.Approvals = s.questions(log)
@@ -247,11 +248,11 @@ func (s *Server) carry(
 
 // attempt runs a call until it has a result or waits for an approval, whose id it returns then.
 func (s *Server) attempt(
-	ctx context.Context, r *sdk.CallToolRequest, runner *tool.Runner, call chat.Call, log *log, progress func(
-		*tool.ProgressDetail) bool,
+	ctx context.Context, r *sdk.CallToolRequest, rnr *runner.Runner, call chat.Call, log *log, progress func(
+		*runner.ProgressDetail) bool,
 ) (result *chat.Result, pending string, err error) {
 	steps := 0.0
-	for e, err := range runner.RunAll(ctx, []chat.Call{call}) {
+	for e, err := range rnr.RunAll(ctx, []chat.Call{call}) {
 		if err != nil {
 			return nil, "", err
 		}
@@ -259,7 +260,7 @@ func (s *Server) attempt(
 		case chat.KindPolicy:
 			log.note(ctx, record.Record{Kind: record.KindPolicy, Policy: e.Detail.(*policy.Detail)})
 		case chat.KindProgress:
-			p := e.Detail.(*tool.ProgressDetail)
+			p := e.Detail.(*runner.ProgressDetail)
 			if progress != nil && progress(p) {
 				continue
 			}
@@ -270,8 +271,8 @@ func (s *Server) attempt(
 				})
 			}
 		case chat.KindApproval:
-			if pending = ""; e.Detail.(*tool.ApprovalDetail).State == tool.ApprovalPending {
-				pending = e.Detail.(*tool.ApprovalDetail).ID
+			if pending = ""; e.Detail.(*runner.ApprovalDetail).State == runner.ApprovalPending {
+				pending = e.Detail.(*runner.ApprovalDetail).ID
 			}
 		case chat.KindResult:
 			result = e.Detail.(*chat.Result)
@@ -282,11 +283,11 @@ func (s *Server) attempt(
 
 // relayed is a source of tools whose calls a relay carries, where they are those of a server.
 type relayed struct {
-	tool.Source
+	runner.Source
 	relay *mcp.Relay
 }
 
-func (s relayed) Lookup(name string) (*tool.Entry, bool) {
+func (s relayed) Lookup(name string) (*runner.Entry, bool) {
 	e, ok := s.Source.Lookup(name)
 	if !ok {
 		return nil, false

@@ -17,6 +17,7 @@ import (
 	"wield/chat"
 	"wield/journal"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 type sum struct {
@@ -46,7 +47,7 @@ func connect(t *testing.T, s *Server) *sdk.ClientSession {
 // TestCalls checks what a client gets of calls that succeed, are repaired, do not fit, that fail and
 // that need a person.
 func TestCalls(t *testing.T) {
-	var reg tool.Registry
+	var reg runner.Registry
 	broken := tool.Func("broken", "Fails.", func(context.Context, struct{}) (string, error) {
 		return "", errors.New("no paper")
 	})
@@ -61,7 +62,7 @@ func TestCalls(t *testing.T) {
 	if err := reg.Add(tool.Func("add", "Adds numbers.", add), broken, wipe, picture); err != nil {
 		t.Fatal(err)
 	}
-	session := connect(t, New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Version: "1"}))
+	session := connect(t, New(Options{Runner: runner.New(runner.Settings{Tools: &reg}), Version: "1"}))
 	tests := []struct {
 		name, args string
 		want       string
@@ -101,7 +102,7 @@ func TestCalls(t *testing.T) {
 
 // TestCostIsLinear makes calls four times as large in one way after another, and compares what they allocate.
 func TestCostIsLinear(t *testing.T) {
-	var reg tool.Registry
+	var reg runner.Registry
 	anything := tool.Raw("anything", "Takes anything.", json.RawMessage(`{"type":"object"}`),
 		func(context.Context, *tool.Call) (tool.Result, error) {
 			return tool.Result{OK: true, Data: json.RawMessage(`"fine"`)}, nil
@@ -110,7 +111,7 @@ func TestCostIsLinear(t *testing.T) {
 		t.Fatal(err)
 	}
 	session := connect(t,
-		New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Journal: new(journal.Memory), Version: "1"}))
+		New(Options{Runner: runner.New(runner.Settings{Tools: &reg}), Journal: new(journal.Memory), Version: "1"}))
 	list := func(n int, item string) string { return "[" + strings.Repeat(item+",", n) + item + "]" }
 	ways := map[string]func(n int) (name, arguments string){
 		"values":  func(n int) (string, string) { return "anything", `{"a":` + list(n, "1") + `}` },
@@ -150,9 +151,9 @@ func TestCostIsLinear(t *testing.T) {
 
 // TestSync checks that clients see tools that come, change and go.
 func TestSync(t *testing.T) {
-	var reg tool.Registry
+	var reg runner.Registry
 	reg.Add(tool.Func("add", "Adds numbers.", add), tool.Func("old", "Goes away.", add))
-	s := New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Version: "1"})
+	s := New(Options{Runner: runner.New(runner.Settings{Tools: &reg}), Version: "1"})
 	session := connect(t, s)
 	list := func() (names []string) {
 		for one, err := range session.Tools(t.Context(), nil) {
@@ -186,12 +187,12 @@ func TestApprovals(t *testing.T) {
 		return "gone", nil
 	})
 	wipe.Dangerous = true
-	var reg tool.Registry
+	var reg runner.Registry
 	if err := reg.Add(wipe); err != nil {
 		t.Fatal(err)
 	}
 	f := NewFront(FrontOptions{Open: func(caller Caller, _ string) (Options, bool) {
-		return Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Approvals: AskClient, By: caller.Name}, true
+		return Options{Runner: runner.New(runner.Settings{Tools: &reg}), Approvals: AskClient, By: caller.Name}, true
 	}})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.Serve(w, r, Caller{Name: "somebody"})
@@ -226,7 +227,7 @@ func TestApprovals(t *testing.T) {
 			var err error
 			if way == "stream" {
 				there, here := sdk.NewInMemoryTransports()
-				if _, err := New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}),
+				if _, err := New(Options{Runner: runner.New(runner.Settings{Tools: &reg}),
 					Approvals: AskClient}).SDK.Connect(t.Context(), there, nil); err != nil {
 					t.Fatal(err)
 				}
@@ -256,7 +257,7 @@ func TestApprovals(t *testing.T) {
 			session.Close()
 		}
 	}
-	session := connect(t, New(Options{Runner: tool.NewRunner(tool.Settings{Tools: &reg}), Approvals: AskClient}))
+	session := connect(t, New(Options{Runner: runner.New(runner.Settings{Tools: &reg}), Approvals: AskClient}))
 	for _, state := range []string{approvalState + "apr_1", approvalState} {
 		_, err := session.CallTool(t.Context(),
 			&sdk.CallToolParams{Name: "wipe", Arguments: json.RawMessage(`{"path":"/x"}`), RequestState: state,

@@ -17,7 +17,7 @@ import (
 
 	"wield/chat"
 	"wield/journal"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // extension is the name of the extension for tasks, as clients and servers declare it.
@@ -312,7 +312,7 @@ func (t *task) lose() {
 }
 
 // progress notes how far the call is. It reports false if its client still waits, and wants to be told.
-func (t *task) progress(p *tool.ProgressDetail) bool {
+func (t *task) progress(p *runner.ProgressDetail) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.polled && p.Text != "" {

@@ -25,6 +25,7 @@ import (
 	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/mcp"
+	"wield/tool/runner"
 )
 
 // The times after which calls become tasks: at once, as good as never, and such that quick calls do not even on a busy
@@ -121,7 +122,7 @@ type tasked struct {
 // test.
 func serveTasks(t *testing.T, after time.Duration, store journal.Store, m *mcp.Server, more ...*tool.Tool) tasked {
 	t.Helper()
-	reg, servers := new(tool.Registry), []*mcp.Server(nil)
+	reg, servers := new(runner.Registry), []*mcp.Server(nil)
 	if m != nil {
 		tools, problems := m.Tools(t.Context())
 		if len(problems) > 0 {
@@ -133,7 +134,7 @@ func serveTasks(t *testing.T, after time.Duration, store journal.Store, m *mcp.S
 		t.Fatal(err)
 	}
 	f := NewFront(FrontOptions{Open: func(caller Caller, _ string) (Options, bool) {
-		return Options{Runner: tool.NewRunner(tool.Settings{Tools: reg}), Servers: servers, Own: m != nil,
+		return Options{Runner: runner.New(runner.Settings{Tools: reg}), Servers: servers, Own: m != nil,
 			Journal: store, By: caller.Name, Approvals: AskClient,
 			Tasks: TaskOptions{After: after, TTL: time.Minute, Required: []string{"be__failing_*"}}}, true
 	}})

@@ -14,6 +14,7 @@ import (
 	"wield/journal"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A Difference describes what changed when a recording was played again.
@@ -36,9 +37,9 @@ type Player struct {
 // same order. It returns what was otherwise, and fails when it cannot be told.
 func (p *Player) Play(ctx context.Context, r *Recording) ([]Difference, error) {
 	stage := newStage(r)
-	shared := new(tool.Shared)
+	shared := new(runner.Shared)
 	defer shared.Close() // what is left of it are files that the system removes one day
-	runner := tool.NewRunner(tool.Settings{Tools: stage.registry(p.Style), Shared: shared})
+	runner := runner.New(runner.Settings{Tools: stage.registry(p.Style), Shared: shared})
 	var store journal.Memory
 	run := agent.New(p.Model, runner, agent.Options{Journal: &store, Limits: p.Limits}).
 		Run(&chat.Request{Model: r.Run.Model, Messages: r.Messages()})
@@ -116,11 +117,11 @@ func newStage(r *Recording) *stage {
 }
 
 // callKey tells calls apart by what they do.
-func callKey(name, arguments string) string { return name + " " + string(tool.Canonical(arguments)) }
+func callKey(name, arguments string) string { return name + " " + string(runner.Canonical(arguments)) }
 
 // registry returns the recorded tools, whose handlers look their results up.
-func (s *stage) registry(style func(string) tool.Style) *tool.Registry {
-	reg := new(tool.Registry)
+func (s *stage) registry(style func(string) tool.Style) *runner.Registry {
+	reg := new(runner.Registry)
 	for _, d := range s.rec.Run.Offered {
 		t := tool.Raw(d.Name, d.Description, d.Parameters, func(_ context.Context, c *tool.Call) (tool.Result, error) {
 			return s.result(d.Name, string(c.Arguments)), nil

@@ -23,6 +23,7 @@ import (
 	"wield/journal"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // record plays a scenario of the catalogue as a run, with tools that give what the scenario's client gives, and
@@ -42,7 +43,7 @@ func recordRun(t *testing.T, name string, mode bridge.Mode) (*journal.Memory, st
 
 func recordScenario(t *testing.T, s *script.Scenario, mode bridge.Mode) (*journal.Memory, string) {
 	t.Helper()
-	var reg tool.Registry
+	var reg runner.Registry
 	for _, d := range s.Client.Tools {
 		given := 0
 		err := reg.Add(tool.Raw(d.Name, d.Description, d.Parameters, func(context.Context, *tool.Call) (tool.Result,
@@ -61,7 +62,7 @@ func recordScenario(t *testing.T, s *script.Scenario, mode bridge.Mode) (*journa
 	}
 	store := new(journal.Memory)
 	a := agent.New(bridge.New(script.New(s, script.Options{Speed: -1}), bridge.Options{Mode: mode}),
-		tool.NewRunner(tool.Settings{Tools: &reg}), agent.Options{Journal: store})
+		runner.New(runner.Settings{Tools: &reg}), agent.Options{Journal: store})
 	run := a.Run(&chat.Request{Model: "recorded",
 		Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text(s.Client.User[0])}}})
 	for _, err := range run.Events(t.Context()) {
@@ -326,7 +327,7 @@ func TestSpans(t *testing.T) {
 	r.Turns[0].Calls[0].Questions = []*playback.AskedQuestion{
 		{Question: record.Question{ID: "apr_1", Asked: r.Turns[0].Ended},
 			Answer: &record.Answer{At: r.Turns[0].Ended.Add(time.Microsecond),
-				Answer: tool.Answer{State: tool.ApprovalApproved, By: "ann"}}}}
+				Answer: runner.Answer{State: runner.ApprovalApproved, By: "ann"}}}}
 	root := r.Spans(false)
 	names := []string{}
 	var walk func(s *trace.Recorded)

@@ -13,8 +13,8 @@ import (
 	"wield/chat"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // A Recording is one run.
@@ -67,9 +67,9 @@ type RecordedCall struct {
 	Policy    *policy.Detail
 	Decided   time.Time // by the policy
 	Questions []*AskedQuestion
-	Start     *tool.StartRecord // nil: it never ran
+	Start     *runner.StartRecord // nil: it never ran
 	Runs      int
-	Result    *tool.FinishRecord // nil: it has none
+	Result    *runner.FinishRecord // nil: it has none
 }
 
 // An AskedQuestion is one that was put to a person about a call.

@@ -21,6 +21,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // Options say how much is kept. The zero value works.
@@ -40,7 +41,7 @@ type Store struct {
 	db *sql.DB // nil: it was not needed yet
 }
 
-var _ tool.Cache = (*Store)(nil)
+var _ runner.Cache = (*Store)(nil)
 
 // New returns the store in a file. The file and its directory are made when the first result is kept.
 func New(path string, o Options) *Store {
@@ -112,7 +113,7 @@ func create(path string) error {
 	return f.Close()
 }
 
-// Get implements [tool.Cache].
+// Get implements [runner.Cache].
 func (s *Store) Get(ctx context.Context, binding string) (tool.Result, bool, error) {
 	db, err := s.open(ctx, false)
 	if db == nil || err != nil {
@@ -131,7 +132,7 @@ func (s *Store) Get(ctx context.Context, binding string) (tool.Result, bool, err
 	return r, err == nil, failed(err)
 }
 
-// Put implements [tool.Cache].
+// Put implements [runner.Cache].
 func (s *Store) Put(ctx context.Context, binding string, r tool.Result, until time.Time) error {
 	var b bytes.Buffer // not JSON, which would write the data of the result in another way
 	if err := gob.NewEncoder(&b).Encode(r); err != nil {

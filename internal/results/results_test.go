@@ -15,12 +15,13 @@ import (
 	"wield/chat"
 	"wield/internal/results"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // counter makes a runner, as a new process would, of a tool that counts its runs.
-func counter(t *testing.T, s *results.Store, ttl time.Duration, ran *int) *tool.Runner {
+func counter(t *testing.T, s *results.Store, ttl time.Duration, ran *int) *runner.Runner {
 	t.Helper()
 	count := tool.Raw("count", "Counts.",
 		[]byte(
@@ -33,16 +34,16 @@ func counter(t *testing.T, s *results.Store, ttl time.Duration, ran *int) *tool.
 			return tool.Text(fmt.Sprint("run ", *ran)), nil
 		})
 	count.Cache.TTL = ttl
-	reg := new(tool.Registry)
+	reg := new(runner.Registry)
 	if err := reg.Add(count); err != nil {
 		t.Fatal(err)
 	}
-	r := tool.NewRunner(tool.Settings{Tools: reg, Root: t.TempDir(), Shared: &tool.Shared{Cache: s, Temp: t.TempDir()}})
+	r := runner.New(runner.Settings{Tools: reg, Root: t.TempDir(), Shared: &runner.Shared{Cache: s, Temp: t.TempDir()}})
 	t.Cleanup(func() { r.Settings().Shared.Close() })
 	return r
 }
 
-func call(t *testing.T, r *tool.Runner, args string) (string, bool) {
+func call(t *testing.T, r *runner.Runner, args string) (string, bool) {
 	t.Helper()
 	var got *chat.Result
 	p, err := r.Plan(t.Context(), chat.Call{ID: "1", Name: "count", Arguments: args, Complete: true})
@@ -58,7 +59,7 @@ func call(t *testing.T, r *tool.Runner, args string) (string, bool) {
 		}
 	}
 	m := got.Message()
-	return m.Text(), p.Outcome == tool.OutcomeCached
+	return m.Text(), p.Outcome == runner.OutcomeCached
 }
 
 // A result outlives its process for as long as its tool says; only those that are OK do, for the same
@@ -69,26 +70,26 @@ func TestKept(t *testing.T) {
 	o := results.Options{Now: func() time.Time { return now }}
 	ran := 0
 	root := t.TempDir()
-	fresh := func() (*tool.Runner, *results.Store) {
+	fresh := func() (*runner.Runner, *results.Store) {
 		s := results.New(path, o)
 		r := counter(t, s, time.Hour, &ran)
-		r = r.With(func(s *tool.Settings) { s.Root = root })
+		r = r.With(func(s *runner.Settings) { s.Root = root })
 		return r, s
 	}
 	steps := []struct {
 		name, args, want string
 		cached           bool
-		before           func(r *tool.Runner)
+		before           func(r *runner.Runner)
 	}{
 		{"the first", `{"a":1,"b":2}`, "run 1", false, nil},
 		{"another process", `{"b": 2, "a": 1}`, "run 1", true, nil},
 		{"other arguments", `{"a":1,"b":3}`, "run 2", false, nil},
 		{"another workspace", `{"a":1,"b":2}`, "run 3", false,
-			func(r *tool.Runner) { *r = *r.With(func(s *tool.Settings) { s.Root = t.TempDir() }) }},
+			func(r *runner.Runner) { *r = *r.With(func(s *runner.Settings) { s.Root = t.TempDir() }) }},
 		{"a failure", `{"fail":true}`, "Error: no", false, nil},
 		{"a failure again", `{"fail":true}`, "Error: no", false, nil},
 		{"nearly over", `{"a":1,"b":2}`, "run 1", true,
-			func(*tool.Runner) { now = now.Add(time.Hour - 2*time.Second) }},
+			func(*runner.Runner) { now = now.Add(time.Hour - 2*time.Second) }},
 	}
 	for _, s := range steps {
 		r, store := fresh()

@@ -7,8 +7,8 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/internal/shorten"
-	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // An answerStream makes one answer of the turns of a run: what the model writes, without the calls that run here.
@@ -53,7 +53,7 @@ func (s *answerStream) event(e chat.Event) bool {
 	case chat.KindCallEnd:
 		s.calls[e.ID] = e.Detail.(*chat.Call).Arguments
 	case chat.KindToolState:
-		if e.Detail.(*tool.StateDetail).State == tool.CallRunning {
+		if e.Detail.(*runner.StateDetail).State == runner.CallRunning {
 			return s.begins(&e) && s.emit(chat.Event{Kind: chat.KindIdle}) // what was said shall not wait for a tool
 		}
 	case chat.KindResult:
@@ -148,7 +148,7 @@ func (s *answerStream) call(calls []chat.Call) {
 }
 
 // sayWaiting says which questions a run waits for, in a form that the next request is recognised by.
-func (s *answerStream) sayWaiting(h *Hub, run string, waiting []tool.Approval) {
+func (s *answerStream) sayWaiting(h *Hub, run string, waiting []runner.Approval) {
 	for i := range waiting {
 		a := &waiting[i]
 		text := fmt.Sprintf("%s needs an approval before it runs (%s).", policy.Visible(a.Tool), mark(a.ID, run))

@@ -18,7 +18,7 @@ import (
 	"wield/journal"
 	"wield/journal/journaltest"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // longStory is a run with calls that may be repeated and calls that may not, and a question.
@@ -249,7 +249,7 @@ func TestAnswerIsReadAgain(t *testing.T) {
 		}
 		d.times.Store(1)
 		if _, err := approvals.Decide(t.Context(), asked,
-			tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil {
+			runner.Answer{State: runner.ApprovalApproved, By: "me"}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
@@ -359,7 +359,7 @@ func TestFull(t *testing.T) {
 					time.Sleep(15 * time.Minute)
 					for p := range (&journal.Approvals{Store: memory}).Waiting(t.Context()) {
 						// there may be no room
-						_, _ = h.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved, By: "me"})
+						_, _ = h.Decide(t.Context(), p.ID, runner.Answer{State: runner.ApprovalApproved, By: "me"})
 					}
 				}
 				whole = !f.empty()

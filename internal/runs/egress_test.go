@@ -13,6 +13,7 @@ import (
 	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // TestEgress: the policy of an agent, to which rules can be added, also decides which hosts its tools connect to.
@@ -46,16 +47,16 @@ func TestEgress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tools := new(tool.Registry)
+		tools := new(runner.Registry)
 		if err := tools.Add(fetch); err != nil {
 			t.Fatal(err)
 		}
-		shared := &tool.Shared{Temp: t.TempDir()}
+		shared := &runner.Shared{Temp: t.TempDir()}
 		defer shared.Close()
 		m := &model{answers: []answer{{calls: []chat.Call{call("fetch", `{}`)}}, {text: "Done."}}}
 		store := new(journal.Memory)
 		h := runs.New(runs.Options{Journal: store, Agents: []runs.Agent{{Name: "home", Model: m,
-			Runner: tool.NewRunner(tool.Settings{Tools: tools, Policy: p, Shared: shared})}}})
+			Runner: runner.New(runner.Settings{Tools: tools, Policy: p, Shared: shared})}}})
 		l, err := h.Start(t.Context(), runs.Start{Agent: "home", Request: ask("go"), By: "me"})
 		if err != nil {
 			t.Fatal(err)

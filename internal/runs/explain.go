@@ -6,13 +6,13 @@ import (
 
 	"wield/agent"
 	"wield/chat"
-	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // Explain tells what would be decided now about a call of a run, and what it would change. An empty run stands for
 // none: agent says whose rules and tools count.
-func (h *Hub) Explain(ctx context.Context, run, agent string, call chat.Call) (*tool.Explanation, error) {
+func (h *Hub) Explain(ctx context.Context, run, agent string, call chat.Call) (*runner.Explanation, error) {
 	if run != "" {
 		k, err := h.look(ctx, run)
 		if err != nil {
@@ -50,25 +50,25 @@ type Trial struct {
 	Approved bool   // whoever makes it approves it, if the rules ask
 }
 
-// Try runs a call outside of any run. With tool.ErrPending the rules ask, and it was not approved. Nothing of it is
+// Try runs a call outside of any run. With runner.ErrPending the rules ask, and it was not approved. Nothing of it is
 // recorded.
 func (h *Hub) Try(ctx context.Context, t Trial) (*chat.Result, error) {
 	a, err := h.agent(t.Agent)
 	if err != nil {
 		return nil, err
 	}
-	approvals := new(tool.MemoryApprovals)
-	r := a.Runner.With(func(s *tool.Settings) { s.Records, s.Approvals = nil, approvals })
+	approvals := new(runner.MemoryApprovals)
+	r := a.Runner.With(func(s *runner.Settings) { s.Records, s.Approvals = nil, approvals })
 	p, err := r.Plan(ctx, t.Call)
 	if err != nil {
 		return nil, err
 	}
-	if p.Outcome == tool.OutcomeNeedsApproval {
+	if p.Outcome == runner.OutcomeNeedsApproval {
 		if !t.Approved {
-			return nil, tool.ErrPending
+			return nil, runner.ErrPending
 		}
 		if _, err := approvals.Decide(ctx, p.Approval,
-			tool.Answer{State: tool.ApprovalApproved, By: t.By}); err != nil {
+			runner.Answer{State: runner.ApprovalApproved, By: t.By}); err != nil {
 			return nil, err
 		}
 	}
@@ -99,7 +99,7 @@ func (h *Hub) Asked(ctx context.Context, run string, n int) (*AskedTurn, error) 
 	}
 	a, err := h.agent(k.run.Agent)
 	if err != nil { // its agent is gone; what it was asked is in the journal
-		a = &Agent{Name: k.run.Agent, Runner: tool.NewRunner(tool.Settings{})}
+		a = &Agent{Name: k.run.Agent, Runner: runner.New(runner.Settings{})}
 	}
 	asked, err := h.loop(a, k.run.By, false).Asked(ctx, run, n)
 	if err != nil {

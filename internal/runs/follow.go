@@ -10,7 +10,7 @@ import (
 	"wield/chat"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A Numbered is an event of a run and the place behind it: who comes back with the ID is shown what follows.
@@ -303,7 +303,7 @@ func (r *reading) events(rec *record.Record) []chat.Event {
 		e.ID = rec.Policy.CallID
 		return r.ofCall(e)
 	case record.KindStart:
-		e := at(chat.KindToolState, &tool.StateDetail{CallID: rec.Start.CallID, State: tool.CallRunning})
+		e := at(chat.KindToolState, &runner.StateDetail{CallID: rec.Start.CallID, State: runner.CallRunning})
 		e.ID, e.Name = rec.Start.CallID, rec.Start.Tool
 		return r.ofCall(e)
 	case record.KindResult:
@@ -347,7 +347,7 @@ func (r *reading) turnEnd(t *record.TurnEnd) []chat.Event {
 }
 
 // result returns the result of a call as the model read it.
-func (r *reading) result(f *tool.FinishRecord) chat.Event {
+func (r *reading) result(f *runner.FinishRecord) chat.Event {
 	result := rendered(r.hub.Tools(r.agent), f)
 	return chat.Event{Kind: chat.KindResult, Turn: r.turn, ID: f.CallID, Name: f.Tool, Detail: &result}
 }
@@ -359,7 +359,7 @@ func (r *reading) wait(w *record.Wait) []chat.Event {
 	for _, id := range w.Approvals {
 		a, err := approvals.Get(context.Background(), id)
 		if err != nil {
-			a = tool.Approval{ID: id, State: tool.ApprovalPending}
+			a = runner.Approval{ID: id, State: runner.ApprovalPending}
 		}
 		d := a.Detail(a.CallID)
 		d.Address = r.hub.where(id)

@@ -14,6 +14,7 @@ import (
 	"wield/journal"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // Model returns an agent as a model like any other. A request is one run, which ends with it: the client reads what
@@ -121,7 +122,7 @@ func (a *Agent) settleTools(req *chat.Request) (*chat.Request, error) {
 }
 
 // runner returns the agent's runner as a request finds it: without the tools in whose place the client has its own.
-func (a *Agent) runner(clients []chat.Tool) *tool.Runner {
+func (a *Agent) runner(clients []chat.Tool) *runner.Runner {
 	if a.Collisions != CollisionsClient || a.Runner.Settings().Tools == nil || len(clients) == 0 {
 		return a.Runner
 	}
@@ -129,7 +130,7 @@ func (a *Agent) runner(clients []chat.Tool) *tool.Runner {
 	for _, t := range clients {
 		hidden[t.Name] = true
 	}
-	return a.Runner.With(func(s *tool.Settings) { s.Tools = without{s.Tools, hidden} })
+	return a.Runner.With(func(s *runner.Settings) { s.Tools = without{s.Tools, hidden} })
 }
 
 // clientTools returns the tools that the client of a run had.
@@ -143,11 +144,11 @@ func clientTools(run *record.Run) []chat.Tool {
 
 // without is a source of tools without some.
 type without struct {
-	tool.Source
+	runner.Source
 	hidden map[string]bool
 }
 
-func (w without) Lookup(name string) (*tool.Entry, bool) {
+func (w without) Lookup(name string) (*runner.Entry, bool) {
 	if w.hidden[name] {
 		return nil, false
 	}

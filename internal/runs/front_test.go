@@ -14,8 +14,8 @@ import (
 	"wield/journal"
 	"wield/journal/journaltest"
 	"wield/journal/record"
-	"wield/tool"
 	"wield/tool/approvaltest"
+	"wield/tool/runner"
 )
 
 // A reply is the answer to one request.
@@ -209,7 +209,7 @@ func TestHeardLate(t *testing.T) {
 		beside := journal.Approvals{Store: store, Session: before[0].Session, Run: run}
 		q, err := beside.Ask(t.Context(), approvaltest.Question("binding"))
 		if err == nil {
-			_, err = beside.Decide(t.Context(), q.ID, tool.Answer{State: tool.ApprovalApproved})
+			_, err = beside.Decide(t.Context(), q.ID, runner.Answer{State: runner.ApprovalApproved})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -402,11 +402,11 @@ func TestCollisions(t *testing.T) {
 
 // A question ends the answer; the next one says what became of it.
 func TestApprovalBehindModel(t *testing.T) {
-	yes := tool.Answer{State: tool.ApprovalApproved, By: "me"}
-	no := tool.Answer{State: tool.ApprovalDenied, By: "me", Reason: "not now"}
+	yes := runner.Answer{State: runner.ApprovalApproved, By: "me"}
+	no := runner.Answer{State: runner.ApprovalDenied, By: "me", Reason: "not now"}
 	for _, tt := range []struct {
 		name   string
-		answer tool.Answer
+		answer runner.Answer
 		says   string
 		ran    int
 		while  bool // nobody continues the run but the request
@@ -476,7 +476,7 @@ func TestApprovalBeside(t *testing.T) {
 		k.say(t, "go")
 		for p := range (&journal.Approvals{Store: store}).Waiting(t.Context()) {
 			if _, err := first.Decide(t.Context(), p.ID,
-				tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil {
+				runner.Answer{State: runner.ApprovalApproved, By: "me"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -503,7 +503,7 @@ func TestHold(t *testing.T) {
 		go func() { got <- request(t.Context(), h.Model("worker"), ask("go")) }()
 		time.Sleep(30 * time.Second)
 		for p := range (&journal.Approvals{Store: store}).Waiting(t.Context()) {
-			if _, err := h.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved}); err != nil {
+			if _, err := h.Decide(t.Context(), p.ID, runner.Answer{State: runner.ApprovalApproved}); err != nil {
 				t.Fatal(err)
 			}
 		}

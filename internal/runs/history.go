@@ -9,6 +9,7 @@ import (
 	"wield/journal"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // Conversation returns a conversation as the last run of a session has left it, for the next one to go on with. It
@@ -23,12 +24,12 @@ func (h *Hub) Conversation(ctx context.Context, session string) ([]chat.Message,
 			ErrWaiting, session)
 	}
 	// no model is asked
-	return agent.New(nil, tool.NewRunner(tool.Settings{Tools: h.Tools(known.Agent)}),
+	return agent.New(nil, runner.New(runner.Settings{Tools: h.Tools(known.Agent)}),
 		agent.Options{Journal: h.store}).Conversation(ctx, session)
 }
 
 // rendered returns the result of a call as the model read it.
-func rendered(tools tool.Source, f *tool.FinishRecord) chat.Result {
+func rendered(tools runner.Source, f *runner.FinishRecord) chat.Result {
 	style := tool.StylePlain
 	if tools != nil {
 		if e, ok := tools.Lookup(f.Tool); ok {

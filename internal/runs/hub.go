@@ -15,7 +15,7 @@ import (
 	"wield/chat"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // Failures of a Hub. Those of the journal are passed on.
@@ -35,8 +35,8 @@ var errCanceled = errors.New("runs: somebody ended the run")
 // An Agent is one model that runs tools, under the name that clients use.
 type Agent struct {
 	Name   string
-	Model  chat.Model   // that is asked, usually a bridge
-	Runner *tool.Runner // of its tools, with their policy; questions are kept in the journal
+	Model  chat.Model     // that is asked, usually a bridge
+	Runner *runner.Runner // of its tools, with their policy; questions are kept in the journal
 
 	// Options of its runs. The hub fills in Journal, Wait, Name, By and Detached.
 	Options agent.Options
@@ -135,7 +135,7 @@ func (h *Hub) Agents() []string {
 }
 
 // Tools returns what an agent's runs find their tools in, and nil if there is no such agent.
-func (h *Hub) Tools(name string) tool.Source {
+func (h *Hub) Tools(name string) runner.Source {
 	if a, err := h.agent(name); err == nil {
 		return a.Runner.Settings().Tools
 	}
@@ -167,19 +167,19 @@ func (a *Agent) only(names *[]string) *Agent {
 	less := *a
 	less.Options.Only = names
 	if a.Runner.Settings().Tools != nil {
-		less.Runner = a.Runner.With(func(s *tool.Settings) { s.Tools = some{s.Tools, *names} })
+		less.Runner = a.Runner.With(func(s *runner.Settings) { s.Tools = some{s.Tools, *names} })
 	}
 	return &less
 }
 
 // some are the tools of some names.
 type some struct {
-	tool.Source
+	runner.Source
 	names []string
 }
 
-// Lookup implements tool.Source.
-func (s some) Lookup(name string) (*tool.Entry, bool) {
+// Lookup implements runner.Source.
+func (s some) Lookup(name string) (*runner.Entry, bool) {
 	e, ok := s.Source.Lookup(name)
 	if !ok || !slices.Contains(s.names, e.Tool.Name()) {
 		return nil, false
@@ -187,7 +187,7 @@ func (s some) Lookup(name string) (*tool.Entry, bool) {
 	return e, true
 }
 
-// Offered implements tool.Source.
+// Offered implements runner.Source.
 func (s some) Offered(text string) []chat.Tool {
 	return slices.DeleteFunc(slices.Clone(s.Source.Offered(text)),
 		func(t chat.Tool) bool { return !slices.Contains(s.names, t.Name) })
@@ -324,7 +324,7 @@ func (h *Hub) remove(l *Live) {
 }
 
 // watchTime wakes a run when the first of its questions lapses.
-func (h *Hub) watchTime(run string, waiting []tool.Approval) {
+func (h *Hub) watchTime(run string, waiting []runner.Approval) {
 	var first time.Time
 	for _, a := range waiting {
 		if !a.Expires.IsZero() && (first.IsZero() || a.Expires.Before(first)) {
@@ -364,8 +364,8 @@ func (h *Hub) Cancel(ctx context.Context, run string) error {
 		if err != nil {
 			return err
 		}
-		answer := tool.Answer{State: tool.ApprovalCancelled, Reason: "the run was ended"}
-		if _, err := approvals.Decide(ctx, p.ID, answer); err != nil && !errors.Is(err, tool.ErrDecided) {
+		answer := runner.Answer{State: runner.ApprovalCancelled, Reason: "the run was ended"}
+		if _, err := approvals.Decide(ctx, p.ID, answer); err != nil && !errors.Is(err, runner.ErrDecided) {
 			return err
 		}
 	}
@@ -405,7 +405,7 @@ func (h *Hub) end(ctx context.Context, run string) (known, bool, error) {
 	}
 	a, err := h.agent(k.run.Agent)
 	if err != nil { // its agent is gone; nothing of it is needed
-		a = &Agent{Name: k.run.Agent, Runner: tool.NewRunner(tool.Settings{})}
+		a = &Agent{Name: k.run.Agent, Runner: runner.New(runner.Settings{})}
 	}
 	if err := h.loop(a, k.run.By, false).Abort(ctx, run); err != nil {
 		return k, false, failure(err)
@@ -572,9 +572,9 @@ func (h *Hub) Delete(ctx context.Context, session string) error {
 }
 
 // Decide answers a question, if nobody did so before, and lets the run that waits for it go on. Of a later answer the
-// approval is returned as it is, with tool.ErrDecided. A rule that the answer keeps is one of the agent's from then
+// approval is returned as it is, with runner.ErrDecided. A rule that the answer keeps is one of the agent's from then
 // on, at all hubs of the journal, see Rules.
-func (h *Hub) Decide(ctx context.Context, approval string, answer tool.Answer) (tool.Approval, error) {
+func (h *Hub) Decide(ctx context.Context, approval string, answer runner.Answer) (runner.Approval, error) {
 	var rule *keptRule
 	var keeping error
 	if answer.Always {
@@ -582,15 +582,15 @@ func (h *Hub) Decide(ctx context.Context, approval string, answer tool.Answer) (
 	}
 	approvals := journal.Approvals{Store: h.store}
 	if keeping != nil { // somebody may have been first, which is the better answer then
-		if a, err := approvals.Get(ctx, approval); err == nil && a.State != tool.ApprovalPending {
-			return a, tool.ErrDecided
+		if a, err := approvals.Get(ctx, approval); err == nil && a.State != runner.ApprovalPending {
+			return a, runner.ErrDecided
 		}
-		return tool.Approval{}, keeping
+		return runner.Approval{}, keeping
 	}
-	decide := func() (tool.Approval, error) { return approvals.Decide(ctx, approval, answer) }
+	decide := func() (runner.Approval, error) { return approvals.Decide(ctx, approval, answer) }
 	if rule != nil {
 		allow := decide
-		decide = func() (tool.Approval, error) { return h.keep(ctx, rule, allow) }
+		decide = func() (runner.Approval, error) { return h.keep(ctx, rule, allow) }
 	}
 	a, keeping := decide()
 	if keeping != nil && !errors.Is(keeping, errNotKept) {
@@ -606,7 +606,7 @@ func (h *Hub) Decide(ctx context.Context, approval string, answer tool.Answer) (
 
 // Refuse answers a question with no, if nobody answered before, and ends the run that asked. That stands in the
 // answer, so that whoever else hears of it first, here or in the next process, ends the run too.
-func (h *Hub) Refuse(ctx context.Context, approval string, answer tool.Answer) (tool.Approval, error) {
+func (h *Hub) Refuse(ctx context.Context, approval string, answer runner.Answer) (runner.Approval, error) {
 	answer.Stop = true
 	approvals := journal.Approvals{Store: h.store}
 	a, err := approvals.Decide(ctx, approval, answer)
@@ -632,7 +632,7 @@ func (h *Hub) asking(ctx context.Context, approval string) (string, error) {
 		}
 		return e.Record.Question.Run, nil
 	}
-	return "", tool.ErrNoApproval
+	return "", runner.ErrNoApproval
 }
 
 // resumeAnswered continues a run because one of its questions was answered, or has lapsed. One that is driven now looks

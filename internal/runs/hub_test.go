@@ -18,7 +18,7 @@ import (
 	"wield/journal"
 	"wield/journal/journaltest"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // twoTurns looks at two things and answers.
@@ -188,7 +188,7 @@ func TestDecide(t *testing.T) {
 				case "in the journal":
 					decide = (&journal.Approvals{Store: store}).Decide
 				}
-				yes := tool.Answer{State: tool.ApprovalApproved, By: "me"}
+				yes := runner.Answer{State: runner.ApprovalApproved, By: "me"}
 				if _, err := decide(t.Context(), o.Waiting[0].ID, yes); err != nil {
 					t.Fatal(err)
 				}
@@ -199,8 +199,8 @@ func TestDecide(t *testing.T) {
 				if n := s.count(`asks{"n":1}`); n != 1 {
 					t.Errorf("the call ran %d times", n)
 				}
-				a, err := h.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: tool.ApprovalDenied, By: "you"})
-				if !errors.Is(err, tool.ErrDecided) || a.Answer.By != "me" {
+				a, err := h.Decide(t.Context(), o.Waiting[0].ID, runner.Answer{State: runner.ApprovalDenied, By: "you"})
+				if !errors.Is(err, runner.ErrDecided) || a.Answer.By != "me" {
 					t.Errorf("a second answer: %+v, %v", a, err)
 				}
 			})
@@ -212,7 +212,7 @@ func TestDecide(t *testing.T) {
 func TestLapses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop(t)
-		s.runner = s.runner.With(func(s *tool.Settings) { s.ApprovalTTL = time.Hour })
+		s.runner = s.runner.With(func(s *runner.Settings) { s.ApprovalTTL = time.Hour })
 		h := newHub(t, new(journal.Memory), asksOnce(), s)
 		l := start(t, h, "go")
 		begun := time.Now()
@@ -255,7 +255,7 @@ func TestRecover(t *testing.T) {
 					drainNow(h)
 					approvals := journal.Approvals{Store: store}
 					if _, err := approvals.Decide(t.Context(), l.Outcome().Waiting[0].ID,
-						tool.Answer{State: tool.ApprovalApproved}); err != nil {
+						runner.Answer{State: runner.ApprovalApproved}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -362,13 +362,13 @@ func TestCancelWoken(t *testing.T) {
 		answered := make(chan error)
 		go func() {
 			_, err := (&journal.Approvals{Store: store}).Decide(t.Context(), id,
-				tool.Answer{State: tool.ApprovalApproved})
+				runner.Answer{State: runner.ApprovalApproved})
 			answered <- err
 		}()
 		if err := h.Cancel(t.Context(), l.ID); err != nil && !errors.Is(err, runs.ErrEnded) {
 			t.Error(err)
 		}
-		if err := <-answered; err != nil && !errors.Is(err, tool.ErrDecided) {
+		if err := <-answered; err != nil && !errors.Is(err, runner.ErrDecided) {
 			t.Error(err)
 		}
 		for head, err := range store.Store.Heads(t.Context(), journal.HeadQuery{Stream: l.ID}) {
@@ -394,7 +394,7 @@ func (d dawdling) Heads(ctx context.Context, q journal.HeadQuery) iter.Seq2[jour
 // An answer that ends its run does so whoever hears of it first: the model is not asked again, no call runs, and
 // nobody is asked for more.
 func TestRefuse(t *testing.T) {
-	no := tool.Answer{State: tool.ApprovalDenied, By: "me", Reason: "enough"}
+	no := runner.Answer{State: runner.ApprovalDenied, By: "me", Reason: "enough"}
 	for _, where := range []string{"here", "heard first", "in the next process"} {
 		t.Run(where, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -420,13 +420,13 @@ func TestRefuse(t *testing.T) {
 				}
 				refuse := h.Refuse
 				if where == "in the next process" { // this one died with the answer
-					refuse = func(ctx context.Context, id string, a tool.Answer) (tool.Approval, error) {
+					refuse = func(ctx context.Context, id string, a runner.Answer) (runner.Approval, error) {
 						a.Stop = true
 						return (&journal.Approvals{Store: memory}).Decide(ctx, id, a)
 					}
 				}
 				a, err := refuse(t.Context(), o.Waiting[0].ID, no)
-				if err != nil || a.State != tool.ApprovalDenied || !a.Answer.Stop {
+				if err != nil || a.State != runner.ApprovalDenied || !a.Answer.Stop {
 					t.Fatalf("%+v, %v", a, err)
 				}
 				if where == "in the next process" {
@@ -553,7 +553,7 @@ func headOf(t *testing.T, s journal.Store, run string) (head journal.Head) {
 func TestDrainLapsing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop(t)
-		s.runner = s.runner.With(func(s *tool.Settings) { s.ApprovalTTL = time.Hour })
+		s.runner = s.runner.With(func(s *runner.Settings) { s.ApprovalTTL = time.Hour })
 		store := &gated{Store: new(journal.Memory)}
 		h := newHub(t, store, asksOnce(), s)
 		<-start(t, h, "go").Done()
@@ -593,7 +593,7 @@ func TestSendHeld(t *testing.T) {
 				chat.Message{Role: chat.RoleUser, Parts: chat.Text("and more")}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := h.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved}); err != nil {
+			if _, err := h.Decide(t.Context(), p.ID, runner.Answer{State: runner.ApprovalApproved}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -618,14 +618,14 @@ func TestUnknown(t *testing.T) {
 	}
 	_, resume := h.Resume(t.Context(), "run_none")
 	_, started := h.Start(t.Context(), runs.Start{Agent: "nobody", Request: ask("x")})
-	_, decided := h.Decide(t.Context(), "apr_none", tool.Answer{State: tool.ApprovalApproved})
+	_, decided := h.Decide(t.Context(), "apr_none", runner.Answer{State: runner.ApprovalApproved})
 	for _, tt := range []struct{ got, want error }{
 		{last(), runs.ErrUnknownRun},
 		{resume, runs.ErrUnknownRun},
 		{h.Cancel(t.Context(), "run_none"), runs.ErrUnknownRun},
 		{h.Send(t.Context(), "", chat.Message{}), runs.ErrUnknownRun},
 		{started, runs.ErrUnknownAgent},
-		{decided, tool.ErrNoApproval},
+		{decided, runner.ErrNoApproval},
 	} {
 		if !errors.Is(tt.got, tt.want) {
 			t.Errorf("got %v, want %v", tt.got, tt.want)

@@ -17,7 +17,7 @@ import (
 	"wield/journal"
 	"wield/journal/journaltest"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A script answers by how many answers the whole conversation has, and only what strict servers would take.
@@ -110,7 +110,7 @@ func finish(t *testing.T, h *runs.Hub, store journal.Store) {
 				t.Fatal(err)
 			}
 			if _, err := h.Decide(t.Context(), p.ID,
-				tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil && !errors.Is(err, runtest.ErrDead) &&
+				runner.Answer{State: runner.ApprovalApproved, By: "me"}); err != nil && !errors.Is(err, runtest.ErrDead) &&
 				!errors.Is(err, journal.ErrLost) {
 				t.Fatal(err)
 			}
@@ -190,7 +190,7 @@ func TestKilledAfterAnswer(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					_, err = h.Decide(t.Context(), p.ID, tool.Answer{State: tool.ApprovalApproved, By: "me"})
+					_, err = h.Decide(t.Context(), p.ID, runner.Answer{State: runner.ApprovalApproved, By: "me"})
 					decided = err == nil
 				}
 				synctest.Wait()
@@ -227,7 +227,7 @@ func TestReportKilled(t *testing.T) {
 							t.Fatal(err)
 						}
 						if _, err := (&journal.Approvals{Store: memory}).Decide(t.Context(), p.ID,
-							tool.Answer{State: tool.ApprovalApproved, By: "me"}); err != nil {
+							runner.Answer{State: runner.ApprovalApproved, By: "me"}); err != nil {
 							t.Fatal(err)
 						}
 						dying := newHub(t, store, m, s)

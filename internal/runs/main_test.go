@@ -12,6 +12,7 @@ import (
 	"wield/internal/runs"
 	"wield/journal"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -108,7 +109,7 @@ func ask(text string) *chat.Request {
 
 // A shop has the tools of runs: some only read, some change something, some ask a person.
 type shop struct {
-	runner *tool.Runner
+	runner *runner.Runner
 
 	mu  sync.Mutex
 	ran map[string]int
@@ -130,11 +131,11 @@ func newShop(t testing.TB) *shop {
 	look, save, asks := does("look"), does("save"), does("asks")
 	look.Facts.ReadOnly = true
 	asks.Dangerous, asks.Guard = true, &tool.Guard{Mode: tool.ModeRW, RequiresApproval: true}
-	reg := new(tool.Registry)
+	reg := new(runner.Registry)
 	if err := reg.Add(look, save, asks); err != nil {
 		t.Fatal(err)
 	}
-	s.runner = tool.NewRunner(tool.Settings{Tools: reg, Shared: &tool.Shared{Temp: t.TempDir()}})
+	s.runner = runner.New(runner.Settings{Tools: reg, Shared: &runner.Shared{Temp: t.TempDir()}})
 	t.Cleanup(func() { s.runner.Settings().Shared.Close() })
 	return s
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"wield/chat"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // Topic is the topic of questions about runs between services.
@@ -64,15 +64,15 @@ type reply struct {
 
 // said is an event of a run between two records.
 type said struct {
-	ID       string               `json:"id"`
-	Kind     string               `json:"kind"`
-	Turn     int                  `json:"turn,omitempty"`
-	Index    int                  `json:"index,omitempty"`
-	Call     string               `json:"call,omitempty"`
-	Name     string               `json:"name,omitempty"`
-	Text     string               `json:"text,omitempty"`
-	State    *tool.StateDetail    `json:"state,omitempty"`
-	Progress *tool.ProgressDetail `json:"progress,omitempty"`
+	ID       string                 `json:"id"`
+	Kind     string                 `json:"kind"`
+	Turn     int                    `json:"turn,omitempty"`
+	Index    int                    `json:"index,omitempty"`
+	Call     string                 `json:"call,omitempty"`
+	Name     string                 `json:"name,omitempty"`
+	Text     string                 `json:"text,omitempty"`
+	State    *runner.StateDetail    `json:"state,omitempty"`
+	Progress *runner.ProgressDetail `json:"progress,omitempty"`
 }
 
 // errandKinds are the errors that keep their kind on the way.
@@ -212,9 +212,9 @@ func tellable(n *Numbered) said {
 	e := &n.Event
 	s := said{ID: n.ID, Kind: e.Kind.String(), Turn: e.Turn, Index: e.Index, Call: e.ID, Name: e.Name, Text: e.Text}
 	switch d := e.Detail.(type) {
-	case *tool.StateDetail:
+	case *runner.StateDetail:
 		s.State = d
-	case *tool.ProgressDetail:
+	case *runner.ProgressDetail:
 		s.Progress = d
 	}
 	return s

@@ -8,7 +8,7 @@ import (
 
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // Recover takes up what an earlier process left: runs that it was driving without anybody waiting for them,
@@ -94,13 +94,13 @@ func (h *Hub) waits(ctx context.Context, k known) (*record.Wait, error) {
 // takeUpWaiting continues a run whose question was answered, and looks after one whose question was not.
 func (h *Hub) takeUpWaiting(ctx context.Context, run string, w *record.Wait) error {
 	approvals := journal.Approvals{Store: h.store}
-	var pending []tool.Approval
+	var pending []runner.Approval
 	for _, id := range w.Approvals {
 		a, err := approvals.Get(ctx, id)
 		if err != nil {
 			return err
 		}
-		if a.State != tool.ApprovalPending {
+		if a.State != runner.ApprovalPending {
 			h.resumeAnswered(run)
 			return nil
 		}

@@ -11,7 +11,7 @@ import (
 	"wield/chat"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // mark is how a text names a question and the run that asks it.
@@ -41,7 +41,7 @@ func (h *Hub) report(ctx context.Context, a *Agent, run string, req *chat.Reques
 		return err
 	}
 	pending := slices.DeleteFunc(slices.Clone(questions),
-		func(q tool.Approval) bool { return q.State != tool.ApprovalPending })
+		func(q runner.Approval) bool { return q.State != runner.ApprovalPending })
 	if len(pending) > 0 {
 		s.sayWaiting(h, run, pending)
 		return nil
@@ -84,7 +84,7 @@ func (h *Hub) report(ctx context.Context, a *Agent, run string, req *chat.Reques
 }
 
 // asked returns the questions that a run has put last, and the number of the record in which it stopped for them.
-func (h *Hub) asked(ctx context.Context, run string) ([]tool.Approval, int64, error) {
+func (h *Hub) asked(ctx context.Context, run string) ([]runner.Approval, int64, error) {
 	var ids []string
 	var seq int64
 	for e, err := range h.store.Read(ctx, journal.Query{Stream: run, Kinds: []record.Kind{record.KindWait}}) {
@@ -96,7 +96,7 @@ func (h *Hub) asked(ctx context.Context, run string) ([]tool.Approval, int64, er
 		}
 	}
 	approvals := journal.Approvals{Store: h.store}
-	var list []tool.Approval
+	var list []runner.Approval
 	for _, id := range ids {
 		q, err := approvals.Get(ctx, id)
 		if err != nil {
@@ -108,9 +108,9 @@ func (h *Hub) asked(ctx context.Context, run string) ([]tool.Approval, int64, er
 }
 
 // became says what became of a question.
-func became(a *tool.Approval) string {
+func became(a *runner.Approval) string {
 	state := a.State
-	if state == tool.ApprovalConsumed {
+	if state == runner.ApprovalConsumed {
 		state = a.Answer.State
 	}
 	text := fmt.Sprintf("The approval of %s is %s", a.Tool, state)

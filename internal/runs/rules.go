@@ -12,8 +12,8 @@ import (
 	"wield/chat"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // ErrNoRule says that there is no kept rule of an id.
@@ -155,16 +155,16 @@ func (k *ruled) now() *policy.Policy {
 	return with
 }
 
-// Decide implements tool.Decider.
+// Decide implements runner.Decider.
 func (k *ruled) Decide(c policy.Action) policy.Verdict { return k.now().Decide(c) }
 
-// Always implements tool.Decider.
+// Always implements runner.Decider.
 func (k *ruled) Always(c policy.Action) string { return k.now().Always(c) }
 
-// Hides implements tool.Decider.
+// Hides implements runner.Decider.
 func (k *ruled) Hides(name string) bool { return k.now().Hides(name) }
 
-// Egress implements tool.Decider.
+// Egress implements runner.Decider.
 func (k *ruled) Egress(name string, o policy.EgressOptions) *policy.Egress {
 	return k.now().Egress(name, o)
 }
@@ -179,7 +179,7 @@ func (h *Hub) keeps(a *Agent) {
 		return
 	}
 	name := a.Name
-	a.Runner = a.Runner.With(func(s *tool.Settings) { s.Policy = &ruled{base: base, agent: name, kept: &h.rules} })
+	a.Runner = a.Runner.With(func(s *runner.Settings) { s.Policy = &ruled{base: base, agent: name, kept: &h.rules} })
 }
 
 // Rules returns the rules that are kept, the oldest first.
@@ -224,12 +224,12 @@ func (h *Hub) offered(ctx context.Context, id, by string) (*keptRule, error) {
 	}
 	keeps, ok := a.Runner.Settings().Policy.(*ruled)
 	if !ok || p.Always == "" {
-		return nil, tool.ErrAlways
+		return nil, runner.ErrAlways
 	}
 	e, err := a.Runner.Explain(ctx, chat.Call{ID: p.CallID, Name: p.Tool, Arguments: string(p.Arguments),
 		Complete: true})
 	if err != nil || e.Always != p.Always {
-		return nil, fmt.Errorf("%w: the rules have changed since the question was put", tool.ErrAlways)
+		return nil, fmt.Errorf("%w: the rules have changed since the question was put", runner.ErrAlways)
 	}
 	return &keptRule{
 		KeptRule: KeptRule{ID: journal.NewID("rul"), Agent: a.Name, Text: p.Always, Approval: id, By: by,
@@ -243,7 +243,8 @@ const maxKept = 500
 
 // keep decides and keeps a rule. Whoever hears of the decision before it returns, such as the run that continues it,
 // finds the rule in force here: until then nobody is told which rules are.
-func (h *Hub) keep(ctx context.Context, rule *keptRule, decide func() (tool.Approval, error)) (tool.Approval, error) {
+func (h *Hub) keep(ctx context.Context, rule *keptRule,
+	decide func() (runner.Approval, error)) (runner.Approval, error) {
 	h.rules.mu.Lock()
 	defer h.rules.mu.Unlock()
 	a, err := decide()

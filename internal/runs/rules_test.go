@@ -13,8 +13,8 @@ import (
 	"wield/internal/runs"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // ruled returns the agent of a shop under a policy that asks about everything but what rules say.
@@ -25,7 +25,7 @@ func ruled(t *testing.T, s *shop, rules ...policy.Rule) []runs.Agent {
 		t.Fatal(err)
 	}
 	m := &model{answers: []answer{{calls: []chat.Call{call("save", `{"n":1}`)}}, {text: "Saved."}}}
-	r := s.runner.With(func(s *tool.Settings) { s.Policy = p })
+	r := s.runner.With(func(s *runner.Settings) { s.Policy = p })
 	return []runs.Agent{{Name: "home", Model: m, Runner: r}}
 }
 
@@ -47,11 +47,11 @@ func TestKeep(t *testing.T) {
 		if o.Reason != agent.EndWaiting {
 			t.Fatalf("%+v", o)
 		}
-		yes := tool.Answer{State: tool.ApprovalApproved, By: "me", Always: true}
+		yes := runner.Answer{State: runner.ApprovalApproved, By: "me", Always: true}
 		if _, err := h.Decide(t.Context(), o.Waiting[0].ID, yes); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Decide(t.Context(), o.Waiting[0].ID, yes); !errors.Is(err, tool.ErrDecided) {
+		if _, err := h.Decide(t.Context(), o.Waiting[0].ID, yes); !errors.Is(err, runner.ErrDecided) {
 			t.Errorf("a second answer: %v", err)
 		}
 		rules := h.Rules()
@@ -100,8 +100,8 @@ func TestKeepChanged(t *testing.T) {
 		id := l.Outcome().Waiting[0].ID
 		h.Replace(
 			ruled(t, s, policy.Rule{Decision: chat.DecisionAsk, Selector: policy.Selector{Tool: []string{"save"}}}))
-		answer := tool.Answer{State: tool.ApprovalApproved, By: "me", Always: true}
-		if _, err := h.Decide(t.Context(), id, answer); !errors.Is(err, tool.ErrAlways) {
+		answer := runner.Answer{State: runner.ApprovalApproved, By: "me", Always: true}
+		if _, err := h.Decide(t.Context(), id, answer); !errors.Is(err, runner.ErrAlways) {
 			t.Errorf("it is kept: %v", err)
 		}
 		answer.Always = false
@@ -139,7 +139,7 @@ func TestKeepHeardFirst(t *testing.T) {
 		}
 		looked <- len(h.Rules())
 	}()
-	if _, err := h.Decide(t.Context(), id, tool.Answer{State: tool.ApprovalApproved, By: "me",
+	if _, err := h.Decide(t.Context(), id, runner.Answer{State: runner.ApprovalApproved, By: "me",
 		Always: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestKeepElsewhere(t *testing.T) {
 			if o.Reason != agent.EndWaiting {
 				t.Fatalf("it does not ask: %+v", o)
 			}
-			if _, err := h.Decide(t.Context(), o.Waiting[0].ID, tool.Answer{State: tool.ApprovalApproved, By: "me",
+			if _, err := h.Decide(t.Context(), o.Waiting[0].ID, runner.Answer{State: runner.ApprovalApproved, By: "me",
 				Always: true}); err != nil {
 				t.Fatal(err)
 			}
@@ -249,9 +249,9 @@ func TestKeepFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		yes := tool.Answer{State: tool.ApprovalApproved, By: "me", Always: true}
+		yes := runner.Answer{State: runner.ApprovalApproved, By: "me", Always: true}
 		a, err := h.Decide(t.Context(), l.Outcome().Waiting[0].ID, yes)
-		if !errors.Is(err, journal.ErrFull) || a.State != tool.ApprovalApproved || len(h.Rules()) != 0 {
+		if !errors.Is(err, journal.ErrFull) || a.State != runner.ApprovalApproved || len(h.Rules()) != 0 {
 			t.Errorf("%+v, %v, rules %v", a, err, h.Rules())
 		}
 		synctest.Wait()

@@ -15,6 +15,7 @@ import (
 	"wield/chat"
 	"wield/internal/hosted"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A Kind names what a server tool does. It is the name of the function that the model sees.
@@ -30,7 +31,7 @@ const (
 // Options of New.
 type Options struct {
 	Tools  map[Kind]string // by which tool each kind is carried out
-	Runner *tool.Runner    // has these tools; whatever needs an approval is refused, since nobody can be asked
+	Runner *runner.Runner  // has these tools; whatever needs an approval is refused, since nobody can be asked
 	Log    *slog.Logger    // nil: none
 }
 

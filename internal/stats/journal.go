@@ -9,7 +9,7 @@ import (
 	"wield/chat"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // Journal returns a store of records that counts what is appended to next through it.
@@ -133,9 +133,9 @@ func (r *records) toolOf(ctx context.Context, q *record.Question) Dims {
 	return d
 }
 
-var answerCounters = map[tool.ApprovalState]Counter{
-	tool.ApprovalApproved: Approved, tool.ApprovalEdited: Edited, tool.ApprovalDenied: Refused,
-	tool.ApprovalExpired: Unanswered, tool.ApprovalCancelled: Withdrawn,
+var answerCounters = map[runner.ApprovalState]Counter{
+	runner.ApprovalApproved: Approved, runner.ApprovalEdited: Edited, runner.ApprovalDenied: Refused,
+	runner.ApprovalExpired: Unanswered, runner.ApprovalCancelled: Withdrawn,
 }
 
 func (r *records) answer(ctx context.Context, stream string, a *record.Answer, now time.Time) {

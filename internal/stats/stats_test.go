@@ -20,6 +20,7 @@ import (
 	"wield/journal"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
@@ -265,7 +266,7 @@ func TestAnswersThatFail(t *testing.T) {
 func TestJournal(t *testing.T) {
 	s := New("", Options{})
 	store := s.Journal(&journal.Memory{})
-	tools := new(tool.Registry)
+	tools := new(runner.Registry)
 	look := tool.Func("look", "Looks.", func(_ context.Context, in struct {
 		At string `json:"at"`
 	}) (string, error) {
@@ -279,7 +280,7 @@ func TestJournal(t *testing.T) {
 	}
 	back := &reply{good + comma, nobody, good, "done"}
 	a := agent.New(bridge.New(back, bridge.Options{Mode: bridge.ModeText, Bounce: bridge.BounceOptions{Max: 1}}),
-		tool.NewRunner(tool.Settings{Tools: tools}), agent.Options{Name: "helper", Journal: store})
+		runner.New(runner.Settings{Tools: tools}), agent.Options{Name: "helper", Journal: store})
 	run := a.Run(&chat.Request{Caller: "ann", Messages: []chat.Message{{Role: chat.RoleUser, Parts: chat.Text("go")}}})
 	for _, err := range run.Events(t.Context()) {
 		if err != nil {
@@ -353,15 +354,15 @@ func TestApprovals(t *testing.T) {
 	asked := time.Now().Add(-90 * time.Second)
 	put(asker, "run", 0,
 		record.Record{Kind: record.KindRun, Run: &record.Run{Session: "s", Agent: "helper", By: "ann"}})
-	for i, state := range []tool.ApprovalState{tool.ApprovalApproved, tool.ApprovalDenied, tool.ApprovalExpired} {
+	for i, state := range []runner.ApprovalState{runner.ApprovalApproved, runner.ApprovalDenied, runner.ApprovalExpired} {
 		id := fmt.Sprintf("q%d", i)
 		put(asker, id, 0,
 			record.Record{Kind: record.KindQuestion,
 				Question: &record.Question{ID: id, Session: "s", Run: "run", Asked: asked,
-					Question: tool.Question{Tool: "write"}}})
+					Question: runner.Question{Tool: "write"}}})
 		put(answerer, id, 1,
 			record.Record{Kind: record.KindAnswer,
-				Answer: &record.Answer{At: asked.Add(time.Minute), Answer: tool.Answer{State: state}}})
+				Answer: &record.Answer{At: asked.Add(time.Minute), Answer: runner.Answer{State: state}}})
 	}
 	r := one(t, s, Query{By: []Dim{ByModel, ByClient, ByTool}})
 	wants(t, "questions", r, map[Counter]int64{Asked: 3, Approved: 1, Refused: 1, Unanswered: 1})

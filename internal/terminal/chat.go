@@ -12,9 +12,9 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/journal"
-	"wield/tool"
 	"wield/tool/edit"
 	"wield/tool/policy"
+	"wield/tool/runner"
 	"wield/tool/undo"
 )
 
@@ -59,11 +59,11 @@ type Options struct {
 	Model, Dialect   string
 	Models, Dialects []string
 
-	Runner    *tool.Runner
-	Tools     *tool.Session
-	Journal   journal.Store  // nil: nothing is recorded
-	Approvals tool.Approvals // where questions are, without a journal
-	Rules     Keeper         // nil: no rules are kept
+	Runner    *runner.Runner
+	Tools     *runner.Session
+	Journal   journal.Store    // nil: nothing is recorded
+	Approvals runner.Approvals // where questions are, without a journal
+	Rules     Keeper           // nil: no rules are kept
 	// what is said at the beginning of the rules that earlier conversations kept; empty: there are none
 	Kept string
 	Undo *undo.Log // nil: nothing can be taken back

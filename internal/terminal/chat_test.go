@@ -19,6 +19,7 @@ import (
 	"wield/tool"
 	"wield/tool/builtin"
 	"wield/tool/edit"
+	"wield/tool/runner"
 )
 
 // markdownTurns answer with everything that Markdown has.
@@ -150,7 +151,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := (&journal.Approvals{Store: o.Journal}).Decide(t.Context(), p.ID,
-			tool.Answer{State: tool.ApprovalApproved, By: "somebody"}); err != nil {
+			runner.Answer{State: runner.ApprovalApproved, By: "somebody"}); err != nil {
 			t.Fatal(err)
 		}
 	}

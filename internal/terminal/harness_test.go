@@ -25,6 +25,7 @@ import (
 	"wield/journal"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -88,7 +89,7 @@ func options(t testing.TB, m chat.Model, tools ...*tool.Tool) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reg := new(tool.Registry)
+	reg := new(runner.Registry)
 	if err := reg.Add(tools...); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func options(t testing.TB, m chat.Model, tools ...*tool.Tool) Options {
 	}
 	rules := NewRules(p)
 	session := reg.Session()
-	runner := tool.NewRunner(tool.Settings{Tools: session, Policy: rules, Root: root})
+	runner := runner.New(runner.Settings{Tools: session, Policy: rules, Root: root})
 	o := Options{Runner: runner, Tools: session, Rules: rules, Root: root, Journal: new(journal.Memory), By: "test",
 		Guard: -1, Models: []string{"test", "other"}, Dialects: []string{"hermes", "json-fence"}, Model: "test",
 		Now: clock}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"wield/tool"
 	"wield/tool/builtin/local"
+	"wield/tool/runner"
 )
 
 // A sorting is a call with several groups or files, each of which is answered by itself.
@@ -111,7 +111,7 @@ func (c *conversation) decideParts(ctx context.Context) {
 	s, a := c.ask.sorting, c.ask.approval
 	tell := s.parts.Tell(s.refused, s.why)
 	if len(s.refused) == 0 {
-		c.decide(ctx, tool.Answer{State: tool.ApprovalApproved})
+		c.decide(ctx, runner.Answer{State: runner.ApprovalApproved})
 		return
 	}
 	left, err := s.parts.Without(s.refused)
@@ -127,5 +127,5 @@ func (c *conversation) decideParts(ctx context.Context) {
 	a.Arguments = json.RawMessage(left)
 	changes := c.preview(ctx, &a)
 	c.turn.asked[a.CallID] = slices.Clone(changes)
-	c.decide(ctx, tool.Answer{State: tool.ApprovalEdited, Arguments: a.Arguments, Refused: tell})
+	c.decide(ctx, runner.Answer{State: runner.ApprovalEdited, Arguments: a.Arguments, Refused: tell})
 }

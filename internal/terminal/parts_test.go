@@ -12,6 +12,7 @@ import (
 	"wield/tool/builtin"
 	"wield/tool/builtin/local"
 	"wield/tool/policy"
+	"wield/tool/runner"
 	"wield/tool/undo"
 )
 
@@ -241,7 +242,7 @@ func TestUndoAndDiff(t *testing.T) {
 
 	other := options(t, scripted(t, partTurns), blocks(t, log)...)
 	other.Undo, other.Root = log, o.Root
-	other.Runner = other.Runner.With(func(s *tool.Settings) { s.Root = o.Root })
+	other.Runner = other.Runner.With(func(s *runner.Settings) { s.Root = o.Root })
 	if err := os.WriteFile(filepath.Join(o.Root, "a.txt"), []byte("one\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -11,23 +11,23 @@ import (
 	"wield/chat"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
 	"wield/tool/builtin/local"
 	"wield/tool/edit"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // A question holds what the person is asked now, and what is asked behind it.
 type question struct {
-	approval tool.Approval
-	rest     []tool.Approval
-	store    tool.Approvals
+	approval runner.Approval
+	rest     []runner.Approval
+	store    runner.Approvals
 	since    time.Time // that it can be read; zero: it was not painted yet
 	mode     askMode
 	reason   editor
-	parts    *local.Parts       // what can be refused one by one; nil: only all of it
-	sorting  *sorting           // while that is done
-	answered chan tool.Approval // by somebody else
+	parts    *local.Parts         // what can be refused one by one; nil: only all of it
+	sorting  *sorting             // while that is done
+	answered chan runner.Approval // by somebody else
 	cancel   context.CancelFunc
 }
 
@@ -41,7 +41,7 @@ const (
 	askPart           // whether one part is to be carried out
 )
 
-func (q *question) answers() <-chan tool.Approval {
+func (q *question) answers() <-chan runner.Approval {
 	if q == nil {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (q *question) answers() <-chan tool.Approval {
 }
 
 // approvals returns where the questions of the run stand.
-func (c *conversation) approvals() tool.Approvals {
+func (c *conversation) approvals() runner.Approvals {
 	if c.o.Journal == nil {
 		return c.o.Approvals
 	}
@@ -57,7 +57,7 @@ func (c *conversation) approvals() tool.Approvals {
 }
 
 // questions puts questions, one after another.
-func (c *conversation) questions(ctx context.Context, list []tool.Approval) {
+func (c *conversation) questions(ctx context.Context, list []runner.Approval) {
 	store := c.approvals()
 	for len(list) > 0 {
 		a, err := store.Get(ctx, list[0].ID)
@@ -65,7 +65,7 @@ func (c *conversation) questions(ctx context.Context, list []tool.Approval) {
 			c.say(styleBad, "The question cannot be read: %v", err)
 			a = list[0]
 		}
-		if a.State == tool.ApprovalPending {
+		if a.State == runner.ApprovalPending {
 			c.put(ctx, store, a, list[1:])
 			return
 		}
@@ -78,8 +78,8 @@ func (c *conversation) questions(ctx context.Context, list []tool.Approval) {
 }
 
 // put shows one question, and listens for an answer from elsewhere.
-func (c *conversation) put(ctx context.Context, store tool.Approvals, a tool.Approval, rest []tool.Approval) {
-	q := &question{approval: a, rest: rest, store: store, answered: make(chan tool.Approval, 1),
+func (c *conversation) put(ctx context.Context, store runner.Approvals, a runner.Approval, rest []runner.Approval) {
+	q := &question{approval: a, rest: rest, store: store, answered: make(chan runner.Approval, 1),
 		parts: local.PartsOf(a.Tool, string(a.Arguments))}
 	q.reason.wish = -1
 	c.ask = q
@@ -110,7 +110,7 @@ func (c *conversation) put(ctx context.Context, store tool.Approvals, a tool.App
 }
 
 // payload shows the whole of what would happen: the changes of files, or the command, or the arguments; and who asks.
-func (c *conversation) payload(a *tool.Approval, changes []edit.Change) []row {
+func (c *conversation) payload(a *runner.Approval, changes []edit.Change) []row {
 	columns := c.screen.columns()
 	rows := []row{nil, {{styleWarn, "? "}, {styleStrong, policy.Visible(a.Tool)}, {styleWarn, " wants to:"}}}
 	body := changeRows(changes)
@@ -134,7 +134,7 @@ func (c *conversation) payload(a *tool.Approval, changes []edit.Change) []row {
 }
 
 // preview returns what would become of files, nil if the call is not about files.
-func (c *conversation) preview(ctx context.Context, a *tool.Approval) []edit.Change {
+func (c *conversation) preview(ctx context.Context, a *runner.Approval) []edit.Change {
 	changes, err := c.o.Runner.Preview(ctx, chat.Call{ID: a.CallID, Name: a.Tool, Arguments: string(a.Arguments),
 		Complete: true})
 	if err != nil {
@@ -251,7 +251,7 @@ type answerKey struct {
 func answerKeys() []answerKey {
 	return []answerKey{
 		{"yY", "yes", "yes, this once", func(c *conversation, ctx context.Context) {
-			c.decide(ctx, tool.Answer{State: tool.ApprovalApproved})
+			c.decide(ctx, runner.Answer{State: runner.ApprovalApproved})
 		}},
 		{"nN", "no", "no; the model is told", func(c *conversation, ctx context.Context) { c.deny(ctx, "") }},
 		{"aA", "always",
@@ -414,12 +414,12 @@ func (c *conversation) alwaysLine(ctx context.Context, word string) {
 }
 
 // decide answers the question. Whoever was first has answered it.
-func (c *conversation) decide(ctx context.Context, answer tool.Answer) {
+func (c *conversation) decide(ctx context.Context, answer runner.Answer) {
 	q := c.ask
 	answer.By = c.o.By
 	a, err := q.store.Decide(ctx, q.approval.ID, answer)
 	switch {
-	case errors.Is(err, tool.ErrDecided):
+	case errors.Is(err, runner.ErrDecided):
 		c.say(styleWarn, "It was answered elsewhere first.")
 	case err != nil:
 		c.say(styleBad, "The answer could not be kept: %v", err)
@@ -444,28 +444,28 @@ func (c *conversation) closeQuestion() {
 }
 
 // elsewhere closes a question that somebody else answered.
-func (c *conversation) elsewhere(ctx context.Context, a tool.Approval) {
+func (c *conversation) elsewhere(ctx context.Context, a runner.Approval) {
 	c.sayAnswer(&a)
 	c.next(ctx)
 }
 
 // answers are the states of an answer in words.
-var answers = map[tool.ApprovalState]struct {
+var answers = map[runner.ApprovalState]struct {
 	word  string
 	style style
 }{
-	tool.ApprovalApproved:  {"approved", styleGood},
-	tool.ApprovalConsumed:  {"approved", styleGood},
-	tool.ApprovalEdited:    {"approved with changes", styleGood},
-	tool.ApprovalDenied:    {"denied", styleBad},
-	tool.ApprovalExpired:   {"expired: nobody answered in time", styleBad},
-	tool.ApprovalCancelled: {"cancelled", styleWarn},
+	runner.ApprovalApproved:  {"approved", styleGood},
+	runner.ApprovalConsumed:  {"approved", styleGood},
+	runner.ApprovalEdited:    {"approved with changes", styleGood},
+	runner.ApprovalDenied:    {"denied", styleBad},
+	runner.ApprovalExpired:   {"expired: nobody answered in time", styleBad},
+	runner.ApprovalCancelled: {"cancelled", styleWarn},
 }
 
-func (c *conversation) sayAnswer(a *tool.Approval) {
+func (c *conversation) sayAnswer(a *runner.Approval) {
 	k := answers[a.State]
 	text := "  " + k.word
-	if a.State == tool.ApprovalDenied {
+	if a.State == runner.ApprovalDenied {
 		c.turn.denied[a.CallID] = true
 	}
 	if a.Answer.By != "" && a.Answer.By != c.o.By {
@@ -478,7 +478,7 @@ func (c *conversation) sayAnswer(a *tool.Approval) {
 }
 
 func (c *conversation) deny(ctx context.Context, reason string) {
-	c.decide(ctx, tool.Answer{State: tool.ApprovalDenied, Reason: reason})
+	c.decide(ctx, runner.Answer{State: runner.ApprovalDenied, Reason: reason})
 }
 
 // always shows the rule that would allow such calls from now on.
@@ -510,7 +510,7 @@ func (c *conversation) keepRule(ctx context.Context, lasting bool) {
 	if lasting {
 		c.say(styleGood, "  kept for this directory")
 	}
-	c.decide(ctx, tool.Answer{State: tool.ApprovalApproved, Always: true})
+	c.decide(ctx, runner.Answer{State: runner.ApprovalApproved, Always: true})
 }
 
 // editArguments lets the person change what runs.
@@ -536,7 +536,7 @@ func (c *conversation) editArguments(ctx context.Context) {
 		c.hint = "Nothing was changed."
 		return
 	}
-	answer := tool.Answer{State: tool.ApprovalEdited, Arguments: raw}
+	answer := runner.Answer{State: runner.ApprovalEdited, Arguments: raw}
 	if err := answer.Check(); err != nil {
 		c.hint = err.Error()
 		return
@@ -573,11 +573,11 @@ func (c *conversation) denyAndStop(ctx context.Context) {
 	c.deny(ctx, reason)
 }
 
-func (c *conversation) denyRest(ctx context.Context, rest []tool.Approval, reason string) {
+func (c *conversation) denyRest(ctx context.Context, rest []runner.Approval, reason string) {
 	for i := range rest {
-		_, err := c.ask.store.Decide(ctx, rest[i].ID, tool.Answer{State: tool.ApprovalDenied, Reason: reason,
+		_, err := c.ask.store.Decide(ctx, rest[i].ID, runner.Answer{State: runner.ApprovalDenied, Reason: reason,
 			By: c.o.By})
-		if err != nil && !errors.Is(err, tool.ErrDecided) {
+		if err != nil && !errors.Is(err, runner.ErrDecided) {
 			c.say(styleBad, "The answer could not be kept: %v", err)
 		}
 	}

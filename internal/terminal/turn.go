@@ -13,9 +13,9 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/journal"
-	"wield/tool"
 	"wield/tool/builtin/local"
 	"wield/tool/edit"
+	"wield/tool/runner"
 )
 
 // A run yields items.
@@ -381,24 +381,24 @@ var showers = map[chat.Kind]func(c *conversation, t *userTurn, e *chat.Event){
 			e.Detail.(*chat.BounceDetail).Reason)
 	},
 	chat.KindToolState: func(_ *conversation, t *userTurn, e *chat.Event) {
-		if e.Detail.(*tool.StateDetail).State == tool.CallRunning && !slices.Contains(t.using, e.Name) {
+		if e.Detail.(*runner.StateDetail).State == runner.CallRunning && !slices.Contains(t.using, e.Name) {
 			t.using = append(t.using, e.Name)
 		}
 	},
 	chat.KindProgress: func(c *conversation, t *userTurn, e *chat.Event) {
-		if e.Detail.(*tool.ProgressDetail).Stream == "summary" { // of a change, which is no output
-			if len(t.asked[e.Detail.(*tool.ProgressDetail).CallID]) > 0 {
+		if e.Detail.(*runner.ProgressDetail).Stream == "summary" { // of a change, which is no output
+			if len(t.asked[e.Detail.(*runner.ProgressDetail).CallID]) > 0 {
 				return // it was seen with the question
 			}
-			for line := range strings.Lines(e.Detail.(*tool.ProgressDetail).Text) {
+			for line := range strings.Lines(e.Detail.(*runner.ProgressDetail).Text) {
 				c.screen.print(cut(styled(styleGood, "  "+strings.TrimSuffix(clean(line), "\n")), c.screen.columns()))
 			}
 			return
 		}
-		if s := e.Detail.(*tool.ProgressDetail).Stream; s != "stdout" && s != "stderr" {
+		if s := e.Detail.(*runner.ProgressDetail).Stream; s != "stdout" && s != "stderr" {
 			return // how it is held, how far it is
 		}
-		t.output = append(t.output, e.Detail.(*tool.ProgressDetail).Text...)
+		t.output = append(t.output, e.Detail.(*runner.ProgressDetail).Text...)
 		if n := len(t.output); n > 2*keptOutput {
 			t.output = append([]byte(nil), t.output[n-keptOutput:]...)
 		}

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"wield/chat"
-	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // A trail explains an answer: what the model wrote in each turn, what was read in it, and what was
@@ -30,7 +30,7 @@ type footprint struct {
 	converted  []chat.BounceDetail
 	overrun    *chat.OverrunDetail
 	policies   map[string]policy.Detail
-	approvals  map[string]tool.ApprovalDetail
+	approvals  map[string]runner.ApprovalDetail
 }
 
 // answers returns how often the model has answered, or begun to.
@@ -39,7 +39,7 @@ func (t *trail) answers() int { return len(t.turns) }
 func (t *trail) last() *footprint {
 	if len(t.turns) == 0 {
 		t.turns = append(t.turns, &footprint{policies: map[string]policy.Detail{},
-			approvals: map[string]tool.ApprovalDetail{}})
+			approvals: map[string]runner.ApprovalDetail{}})
 	}
 	return t.turns[len(t.turns)-1]
 }
@@ -48,7 +48,7 @@ func (t *trail) last() *footprint {
 func (t *trail) add(e *chat.Event) {
 	if e.Kind == chat.KindTurnStart {
 		t.turns = append(t.turns, &footprint{turn: *e.Detail.(*chat.TurnDetail), policies: map[string]policy.Detail{},
-			approvals: map[string]tool.ApprovalDetail{}})
+			approvals: map[string]runner.ApprovalDetail{}})
 		return
 	}
 	if f, ok := trackers[e.Kind]; ok {
@@ -84,7 +84,7 @@ var trackers = map[chat.Kind]func(f *footprint, e *chat.Event){
 		f.policies[d.CallID] = *d
 	},
 	chat.KindApproval: func(f *footprint, e *chat.Event) {
-		approval := e.Detail.(*tool.ApprovalDetail)
+		approval := e.Detail.(*runner.ApprovalDetail)
 		f.approvals[approval.CallID] = *approval
 	},
 }
@@ -193,7 +193,7 @@ func (f *footprint) call(k *chat.Call, add func(st style, format string, args ..
 	if p, ok := f.policies[k.ID]; ok {
 		add(styleText, "    %s by %s%s", decisions[p.Decision], first(p.Rule, "the policy"), because(p.Why))
 	}
-	if a, ok := f.approvals[k.ID]; ok && a.State != tool.ApprovalPending {
+	if a, ok := f.approvals[k.ID]; ok && a.State != runner.ApprovalPending {
 		add(styleText, "    %s by %s%s", a.State, first(a.By, "a person"), because(a.Reason))
 	}
 }

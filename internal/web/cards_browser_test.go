@@ -12,6 +12,7 @@ import (
 	"wield/journal/record"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // told is a run that was recorded before the page was opened, with a call in each state in which one can be left. The
@@ -46,12 +47,12 @@ func (w *world) told() {
 	start := func(name string) {
 		records = append(records,
 			record.Record{Kind: record.KindStart,
-				Start: &tool.StartRecord{CallID: "call_" + name, Tool: name, Arguments: json.RawMessage(`{}`), At: at}})
+				Start: &runner.StartRecord{CallID: "call_" + name, Tool: name, Arguments: json.RawMessage(`{}`), At: at}})
 	}
 	ends := func(name string, r tool.Result) {
 		records = append(records,
 			record.Record{Kind: record.KindResult,
-				Result: &tool.FinishRecord{CallID: "call_" + name, Tool: name, Result: r, At: at}})
+				Result: &runner.FinishRecord{CallID: "call_" + name, Tool: name, Result: r, At: at}})
 	}
 	for _, name := range []string{"done", "repaired"} {
 		start(name)
@@ -71,17 +72,17 @@ func (w *world) told() {
 	var ids []string
 	for _, one := range []struct {
 		name   string
-		answer *tool.Answer
+		answer *runner.Answer
 		kind   tool.ErrorKind
 	}{
-		{"denied", &tool.Answer{State: tool.ApprovalDenied, By: "amy", Reason: "no <u>way</u>"}, tool.ErrApproval},
+		{"denied", &runner.Answer{State: runner.ApprovalDenied, By: "amy", Reason: "no <u>way</u>"}, tool.ErrApproval},
 		{"expired", nil, tool.ErrExpired},
-		{"cancelled", &tool.Answer{State: tool.ApprovalCancelled, Reason: "the run was ended"}, tool.ErrCanceled},
+		{"cancelled", &runner.Answer{State: runner.ApprovalCancelled, Reason: "the run was ended"}, tool.ErrCanceled},
 	} {
 		id := "apr_" + one.name
 		ids = append(ids, id)
 		q := &record.Question{ID: id, Session: "ses_told", Run: "run_told", Asked: at,
-			Question: tool.Question{CallID: "call_" + one.name, Tool: one.name, Arguments: json.RawMessage(`{}`),
+			Question: runner.Question{CallID: "call_" + one.name, Tool: one.name, Arguments: json.RawMessage(`{}`),
 				Expires: at.Add(time.Hour)}}
 		list := []record.Record{{Kind: record.KindQuestion, Question: q}}
 		if one.answer != nil {

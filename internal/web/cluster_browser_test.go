@@ -12,6 +12,7 @@ import (
 	"wield/internal/cluster"
 	"wield/internal/worker"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // pair starts two services that know each other, of which the second one leaves and drains, and a server where
@@ -45,7 +46,7 @@ func pair(t *testing.T) (first *cluster.Cluster, address string) {
 // offer starts a worker with one tool that runs until it is cancelled, and returns what tells it to end.
 func offer(t *testing.T, address, name string) (leave func()) {
 	t.Helper()
-	tools := &tool.Registry{}
+	tools := &runner.Registry{}
 	if err := tools.Add(&tool.Tool{Definition: chat.Tool{Name: "run_tests", Description: "Runs the tests.",
 		Parameters: json.RawMessage(`{"type":"object"}`)},
 		Handler: tool.HandlerFunc(func(ctx context.Context, _ *tool.Call) (tool.Result, error) {
@@ -58,7 +59,7 @@ func offer(t *testing.T, address, name string) (leave func()) {
 	over := make(chan error, 1)
 	go func() {
 		over <- worker.Run(ctx, worker.Options{Connect: address, Name: name, Version: "0.9.2", Concurrent: 1,
-			Drain: time.Minute, Labels: map[string]string{"disk": "ssd"}, Runner: tool.NewRunner(tool.Settings{}),
+			Drain: time.Minute, Labels: map[string]string{"disk": "ssd"}, Runner: runner.New(runner.Settings{}),
 			Tools: tools})
 	}()
 	t.Cleanup(func() {
@@ -102,12 +103,12 @@ func TestSettingsCluster(t *testing.T) {
 	for range 2 { // one runs, the other one waits for it
 		go func() {
 			defer func() { ended <- struct{}{} }()
-			registry := &tool.Registry{}
+			registry := &runner.Registry{}
 			if err := registry.Add(first.Tool(pool, first.Offers(&pool)[0])); err != nil {
 				t.Error(err)
 				return
 			}
-			_, _ = tool.NewRunner(tool.Settings{Tools: registry}).Call(ctx, "build__run_tests", "{}") // it is cancelled
+			_, _ = runner.New(runner.Settings{Tools: registry}).Call(ctx, "build__run_tests", "{}") // it is cancelled
 		}()
 	}
 	s.wait("table", "1 of 1")

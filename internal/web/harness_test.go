@@ -39,7 +39,7 @@ import (
 	"wield/internal/testlevel"
 	"wield/internal/web"
 	"wield/journal"
-	"wield/tool"
+	"wield/tool/runner"
 	"wield/tool/sandbox"
 )
 
@@ -271,7 +271,7 @@ func (w *world) start() {
 		Connector: &connector{w: w, wanted: len(c.Models) == 0},
 		Probe:     func(ctx context.Context, model string) error { return compose.Reach(c.Config, ctx, model) },
 		Prices:    func(model string) agent.Prices { return compose.AgentPrices(c.Config, model) },
-		Tools: func() []*tool.Entry {
+		Tools: func() []*runner.Entry {
 			if service.Tools == nil {
 				return nil
 			}

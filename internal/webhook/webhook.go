@@ -23,8 +23,8 @@ import (
 	"wield/chat"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // A Kind names what happened.
@@ -234,7 +234,7 @@ func (s *Sender) tell(ctx context.Context, e *endpoint, entry *journal.Entry) er
 		return nil
 	}
 	body, err := s.body(ctx, e, kind, entry)
-	if errors.Is(err, tool.ErrNoApproval) { // deleted meanwhile
+	if errors.Is(err, runner.ErrNoApproval) { // deleted meanwhile
 		return nil
 	}
 	if err != nil {
@@ -342,18 +342,18 @@ type Message struct {
 
 // An Approval is a question, as a message tells of it.
 type Approval struct {
-	ID        string             `json:"id"`
-	State     tool.ApprovalState `json:"state"`
-	Tool      string             `json:"tool"`
-	Arguments json.RawMessage    `json:"arguments"` // whole
-	Dir       string             `json:"dir,omitempty"`
-	Rule      string             `json:"rule,omitempty"`
-	Why       string             `json:"why,omitempty"`
-	Expires   time.Time          `json:"expires,omitzero"`
-	By        string             `json:"by,omitempty"`     // approval.decided
-	Reason    string             `json:"reason,omitempty"` // approval.decided
-	Edited    json.RawMessage    `json:"edited,omitempty"` // approval.decided: what is to run instead
-	Link      string             `json:"link,omitempty"`   // approval.waiting: GET shows it, POST decides
+	ID        string               `json:"id"`
+	State     runner.ApprovalState `json:"state"`
+	Tool      string               `json:"tool"`
+	Arguments json.RawMessage      `json:"arguments"` // whole
+	Dir       string               `json:"dir,omitempty"`
+	Rule      string               `json:"rule,omitempty"`
+	Why       string               `json:"why,omitempty"`
+	Expires   time.Time            `json:"expires,omitzero"`
+	By        string               `json:"by,omitempty"`     // approval.decided
+	Reason    string               `json:"reason,omitempty"` // approval.decided
+	Edited    json.RawMessage      `json:"edited,omitempty"` // approval.decided: what is to run instead
+	Link      string               `json:"link,omitempty"`   // approval.waiting: GET shows it, POST decides
 }
 
 // Waits says what a run waits for.

@@ -21,7 +21,7 @@ import (
 
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -146,14 +146,14 @@ func TestRound(t *testing.T) {
 		add(t, store, "run_1", 0, begun())
 		approvals := &journal.Approvals{Store: store, Session: "ses", Run: "run_1"}
 		a, err := approvals.Ask(t.Context(),
-			tool.Question{Binding: "b", Tool: "rm", Arguments: json.RawMessage(`{"path":"x"}`), Rule: "r", Why: "w"})
+			runner.Question{Binding: "b", Tool: "rm", Arguments: json.RawMessage(`{"path":"x"}`), Rule: "r", Why: "w"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		add(t, store, "run_1", 1,
 			record.Record{Kind: record.KindWait,
 				Wait: &record.Wait{For: record.WaitApproval, Approvals: []string{a.ID}}})
-		if _, err := approvals.Decide(t.Context(), a.ID, tool.Answer{State: tool.ApprovalDenied, By: "amy",
+		if _, err := approvals.Decide(t.Context(), a.ID, runner.Answer{State: runner.ApprovalDenied, By: "amy",
 			Reason: "no"}); err != nil {
 			t.Fatal(err)
 		}
@@ -182,12 +182,12 @@ func TestRound(t *testing.T) {
 				if _, good := s.Check("apr_other", link); good {
 					t.Error("a link lets in to another approval")
 				}
-				if m.Approval.State != tool.ApprovalPending && m.Approval.State != tool.ApprovalDenied ||
+				if m.Approval.State != runner.ApprovalPending && m.Approval.State != runner.ApprovalDenied ||
 					string(m.Approval.Arguments) != `{"path":"x"}` {
 					t.Errorf("%+v", m.Approval)
 				}
 			case ApprovalDecided:
-				if m.Approval.State != tool.ApprovalDenied || m.Approval.By != "amy" || m.Approval.Reason != "no" ||
+				if m.Approval.State != runner.ApprovalDenied || m.Approval.By != "amy" || m.Approval.Reason != "no" ||
 					m.Approval.Link != "" {
 					t.Errorf("%+v", m.Approval)
 				}

@@ -8,6 +8,7 @@ import (
 	"wield/chat"
 	"wield/internal/cluster"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 const (
@@ -198,16 +199,16 @@ func (w *Worker) perform(ctx context.Context, r *run) *cluster.Done {
 		return failed(tool.ErrSecurity,
 			"Security violation: the worker %s has another definition of %s than the service", w.o.Name, c.Tool)
 	}
-	finished, questions := &result{}, &tool.MemoryApprovals{}
-	runner := w.o.Runner.With(func(s *tool.Settings) {
+	finished, questions := &result{}, &runner.MemoryApprovals{}
+	rnr := w.o.Runner.With(func(s *runner.Settings) {
 		s.Records, s.Approvals, s.Tools = finished, questions, unbounded{e}
 		s.Scope = tool.Scope{Run: c.Run, Fence: c.Fence, By: c.By, Key: c.Once}
 	})
-	plan, err := runner.Plan(ctx, chat.Call{ID: c.ID, Name: c.Tool, Arguments: c.Arguments, Complete: true})
+	plan, err := rnr.Plan(ctx, chat.Call{ID: c.ID, Name: c.Tool, Arguments: c.Arguments, Complete: true})
 	if err != nil {
 		return failed(tool.ErrUnexpected, "%v", err)
 	}
-	if plan.Outcome == tool.OutcomeNeedsApproval {
+	if plan.Outcome == runner.OutcomeNeedsApproval {
 		if d, err := w.approve(ctx, questions, &plan, c); err != nil {
 			return failed(tool.ErrUnexpected, "%v", err)
 		} else if d != nil {
@@ -215,7 +216,7 @@ func (w *Worker) perform(ctx context.Context, r *run) *cluster.Done {
 		}
 	}
 	var asked string
-	for e, err := range runner.Run(ctx, plan) {
+	for e, err := range rnr.Run(ctx, plan) {
 		switch {
 		case err != nil && asked != "":
 			return failed(tool.ErrApproval, "the tool %s asks a person with a form, which a worker does not pass on "+
@@ -224,11 +225,11 @@ func (w *Worker) perform(ctx context.Context, r *run) *cluster.Done {
 		case err != nil:
 			return failed(tool.ErrUnexpected, "%v", err)
 		case e.Kind == chat.KindApproval:
-			if q, err := questions.Get(ctx, e.Detail.(*tool.ApprovalDetail).ID); err == nil && q.Form != nil {
+			if q, err := questions.Get(ctx, e.Detail.(*runner.ApprovalDetail).ID); err == nil && q.Form != nil {
 				asked = q.Why
 			}
 		case e.Kind == chat.KindProgress:
-			p := e.Detail.(*tool.ProgressDetail)
+			p := e.Detail.(*runner.ProgressDetail)
 			w.send(w.hears(r), &cluster.Frame{Output: &cluster.Output{Stream: p.Stream, Text: p.Text, Done: p.Done,
 				Total: p.Total}})
 		}
@@ -245,7 +246,7 @@ func (w *Worker) hears(r *run) *cluster.CallRequest {
 
 // approve answers the question of this machine's rules with what a person has answered to it at the service. A question
 // that was not answered yet goes there.
-func (w *Worker) approve(ctx context.Context, questions *tool.MemoryApprovals, p *tool.Plan,
+func (w *Worker) approve(ctx context.Context, questions *runner.MemoryApprovals, p *runner.Plan,
 	c *cluster.CallRequest) (*cluster.Done, error) {
 	q, err := questions.Get(ctx, p.Approval)
 	if err != nil {
@@ -260,44 +261,44 @@ func (w *Worker) approve(ctx context.Context, questions *tool.MemoryApprovals, p
 	case c.Approved == nil || c.Approved.Binding != q.Binding:
 		return &cluster.Done{Ask: &cluster.Ask{Binding: q.Binding, Why: q.Why}}, nil
 	}
-	a := tool.Answer{State: tool.ApprovalApproved, By: "service, for " + c.By}
+	a := runner.Answer{State: runner.ApprovalApproved, By: "service, for " + c.By}
 	if len(c.Approved.Arguments) > 0 {
-		a.State, a.Arguments = tool.ApprovalEdited, c.Approved.Arguments
+		a.State, a.Arguments = runner.ApprovalEdited, c.Approved.Arguments
 	}
 	_, err = questions.Decide(ctx, q.ID, a)
 	return nil, err
 }
 
 // result is where a runner records what came of its one call.
-type result struct{ tool.FinishRecord }
+type result struct{ runner.FinishRecord }
 
-// Start implements tool.Records: the journal is the service's.
-func (*result) Start(context.Context, tool.StartRecord) error { return nil }
+// Start implements runner.Records: the journal is the service's.
+func (*result) Start(context.Context, runner.StartRecord) error { return nil }
 
-// Keep implements tool.Records.
+// Keep implements runner.Records.
 func (*result) Keep(context.Context, string, string) error { return nil }
 
-// Kept implements tool.Records.
+// Kept implements runner.Records.
 func (*result) Kept(string) string { return "" }
 
-// Finish implements tool.Records.
-func (r *result) Finish(_ context.Context, f tool.FinishRecord) error {
+// Finish implements runner.Records.
+func (r *result) Finish(_ context.Context, f runner.FinishRecord) error {
 	r.FinishRecord = f
 	return nil
 }
 
 // unbounded is one tool whose result is not cut: what a model sees of it is for the service to decide.
-type unbounded struct{ *tool.Entry }
+type unbounded struct{ *runner.Entry }
 
-// Lookup implements tool.Source.
-func (u unbounded) Lookup(string) (*tool.Entry, bool) {
+// Lookup implements runner.Source.
+func (u unbounded) Lookup(string) (*runner.Entry, bool) {
 	whole, t := *u.Entry, *u.Entry.Tool
 	t.Limits.Output, whole.Tool = chat.NoLimit, &t
 	return &whole, true
 }
 
-// Offered implements tool.Source.
+// Offered implements runner.Source.
 func (u unbounded) Offered(string) []chat.Tool { return nil }
 
-// Missing implements tool.Source.
+// Missing implements runner.Source.
 func (u unbounded) Missing(string) error { return nil }

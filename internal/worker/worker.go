@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"wield/internal/cluster"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // Options say what a worker offers, and to whom.
@@ -29,17 +29,17 @@ type Options struct {
 	Concurrent int           // calls at a time; 0: 4
 	Drain      time.Duration // that calls have to end when the worker does
 
-	Runner *tool.Runner // of the tools, with their policy and without approvals
-	Tools  Tools        // that are offered
-	Asks   bool         // where the policy asks, whoever answers for the service may allow
+	Runner *runner.Runner // of the tools, with their policy and without approvals
+	Tools  Tools          // that are offered
+	Asks   bool           // where the policy asks, whoever answers for the service may allow
 
 	Log *slog.Logger // nil: none
 }
 
-// Tools are those that a worker offers, as they are now. A *tool.Registry holds some.
+// Tools are those that a worker offers, as they are now. A *runner.Registry holds some.
 type Tools interface {
-	Lookup(name string) (*tool.Entry, bool)
-	Entries() []*tool.Entry
+	Lookup(name string) (*runner.Entry, bool)
+	Entries() []*runner.Entry
 }
 
 const (
@@ -164,7 +164,7 @@ func (w *Worker) listen() error {
 }
 
 // define returns what services are told of a tool.
-func (w *Worker) define(e *tool.Entry) cluster.Definition {
+func (w *Worker) define(e *runner.Entry) cluster.Definition {
 	t := e.Tool
 	d := cluster.Definition{Name: t.Name(), Description: t.Definition.Description, Parameters: t.Definition.Parameters,
 		Traits: cluster.Traits{Timeout: t.Limits.Timeout, Idempotent: t.Idempotent, Dangerous: t.Dangerous,

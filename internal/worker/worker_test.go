@@ -18,6 +18,7 @@ import (
 	"wield/internal/worker"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // A service is a cluster behind HTTP, where the key of a worker is its name behind "key-".
@@ -59,12 +60,12 @@ type hand struct {
 // work starts a worker of the given tools, and waits until the service knows it.
 func (s *service) work(t testing.TB, key, name string, change func(*worker.Options), tools ...*tool.Tool) *hand {
 	t.Helper()
-	registry := &tool.Registry{}
+	registry := &runner.Registry{}
 	if err := registry.Add(tools...); err != nil {
 		t.Fatal(err)
 	}
 	o := worker.Options{Connect: s.URL, Key: "key-" + key, Name: name, Version: "1", Drain: 5 * time.Second,
-		Runner: tool.NewRunner(tool.Settings{}), Tools: registry, Asks: true}
+		Runner: runner.New(runner.Settings{}), Tools: registry, Asks: true}
 	if change != nil {
 		change(&o)
 	}
@@ -99,15 +100,15 @@ func await(t testing.TB, what string, is func() bool) {
 }
 
 // runner returns a runner of the tools of a pool, as the service has them.
-func (s *service) runner(t testing.TB, pool cluster.Pool) *tool.Runner {
+func (s *service) runner(t testing.TB, pool cluster.Pool) *runner.Runner {
 	t.Helper()
-	registry := &tool.Registry{}
+	registry := &runner.Registry{}
 	for _, d := range s.Offers(&pool) {
 		if err := registry.Replace(s.Tool(pool, d)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return tool.NewRunner(tool.Settings{Tools: registry})
+	return runner.New(runner.Settings{Tools: registry})
 }
 
 func pool(name string) cluster.Pool { return cluster.Pool{Name: name, Keys: []string{name}} }
@@ -126,7 +127,7 @@ func echo(who string) *tool.Tool {
 	})
 }
 
-func call(t testing.TB, r *tool.Runner, name, arguments string) tool.Result {
+func call(t testing.TB, r *runner.Runner, name, arguments string) tool.Result {
 	t.Helper()
 	result, err := r.Call(t.Context(), name, arguments)
 	if err != nil {
@@ -152,7 +153,7 @@ func TestCall(t *testing.T) {
 		define("panics", func(context.Context, *tool.Call) (tool.Result, error) { panic("ink") }),
 	)
 	r := s.runner(t, pool("build"))
-	r = r.With(func(s *tool.Settings) { s.Limits.Output = -1 })
+	r = r.With(func(s *runner.Settings) { s.Limits.Output = -1 })
 	if got := call(t, r, "build__echo", `{"x": 1.50}`); string(got.Data) != `"a {\"x\": 1.50}"` || !got.OK {
 		t.Errorf("echo: %+v", got)
 	}
@@ -170,7 +171,7 @@ func TestCall(t *testing.T) {
 	if got := call(t, r, "build__panics", `{}`); got.OK || got.ErrorType != tool.ErrUnexpected {
 		t.Errorf("panics: %+v", got)
 	}
-	r = r.With(func(s *tool.Settings) { s.Limits.Spill = 1 << 20 })
+	r = r.With(func(s *runner.Settings) { s.Limits.Spill = 1 << 20 })
 	if got := call(t, r, "build__big", `{}`); got.OK || got.ErrorType != tool.ErrLimit {
 		t.Errorf("a result that is larger than the service takes: %.200s %s", got.Data, got.Error)
 	}
@@ -203,10 +204,10 @@ func TestOutput(t *testing.T) {
 		switch {
 		case err != nil:
 			t.Fatal(err)
-		case e.Kind == chat.KindProgress && e.Detail.(*tool.ProgressDetail).Text == "half":
+		case e.Kind == chat.KindProgress && e.Detail.(*runner.ProgressDetail).Text == "half":
 			close(seen)
 		case e.Kind == chat.KindProgress:
-			text.WriteString(e.Detail.(*tool.ProgressDetail).Text)
+			text.WriteString(e.Detail.(*runner.ProgressDetail).Text)
 		case e.Kind == chat.KindResult:
 			result = e.Detail.(*chat.Result).Parts[0].Text
 		}
@@ -251,7 +252,7 @@ func TestCancel(t *testing.T) {
 		t.Errorf("a cancelled call ended after %v", d)
 	}
 	// the tool says a minute, which the runner's does not change
-	r = r.With(func(s *tool.Settings) { s.Limits.Timeout = 100 * time.Millisecond })
+	r = r.With(func(s *runner.Settings) { s.Limits.Timeout = 100 * time.Millisecond })
 	e, _ := r.Settings().Tools.Lookup("build__hang")
 	e.Tool.Limits.Timeout = 100 * time.Millisecond
 	if got := call(t, r, "build__hang", "{}"); got.ErrorType != tool.ErrTimeout {
@@ -369,35 +370,35 @@ func TestApproval(t *testing.T) {
 	s := newService(t)
 	rules := asking(t)
 	s.work(t, "build", "a", func(o *worker.Options) {
-		o.Runner = o.Runner.With(func(s *tool.Settings) { s.Policy = rules })
+		o.Runner = o.Runner.With(func(s *runner.Settings) { s.Policy = rules })
 	}, echo("a"))
 	for _, test := range []struct {
 		name   string
-		answer tool.Answer
+		answer runner.Answer
 		want   string
 		kind   tool.ErrorKind
 	}{
-		{"approved", tool.Answer{State: tool.ApprovalApproved}, `"a {\"n\":1}"`, ""},
-		{"edited", tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"n":2}`)}, `"a {\"n\":2}"`, ""},
-		{"denied", tool.Answer{State: tool.ApprovalDenied}, "", tool.ErrApproval},
+		{"approved", runner.Answer{State: runner.ApprovalApproved}, `"a {\"n\":1}"`, ""},
+		{"edited", runner.Answer{State: runner.ApprovalEdited, Arguments: json.RawMessage(`{"n":2}`)}, `"a {\"n\":2}"`, ""},
+		{"denied", runner.Answer{State: runner.ApprovalDenied}, "", tool.ErrApproval},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			questions := &tool.MemoryApprovals{}
+			questions := &runner.MemoryApprovals{}
 			r := s.runner(t, pool("build"))
-			r = r.With(func(s *tool.Settings) { s.Approvals = questions })
-			records := &tool.MemoryRecords{}
-			r = r.With(func(s *tool.Settings) { s.Records = records })
+			r = r.With(func(s *runner.Settings) { s.Approvals = questions })
+			records := &runner.MemoryRecords{}
+			r = r.With(func(s *runner.Settings) { s.Records = records })
 			p, err := r.Plan(t.Context(), chat.Call{ID: "1", Name: "build__echo", Arguments: `{"n":1}`, Complete: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			var asked string
 			for e, err := range r.Run(t.Context(), p) {
-				if err != nil && !errors.Is(err, tool.ErrPending) {
+				if err != nil && !errors.Is(err, runner.ErrPending) {
 					t.Fatal(err)
 				}
 				if e.Kind == chat.KindApproval {
-					asked = e.Detail.(*tool.ApprovalDetail).ID
+					asked = e.Detail.(*runner.ApprovalDetail).ID
 				}
 			}
 			q, err := questions.Get(t.Context(), asked)
@@ -407,7 +408,7 @@ func TestApproval(t *testing.T) {
 			if _, err := questions.Decide(t.Context(), asked, test.answer); err != nil {
 				t.Fatal(err)
 			}
-			p.Outcome, p.Approval = tool.OutcomeNeedsInput, asked
+			p.Outcome, p.Approval = runner.OutcomeNeedsInput, asked
 			for _, err := range r.Run(t.Context(), p) {
 				if err != nil {
 					t.Fatal(err)
@@ -435,10 +436,10 @@ func TestWorkerRefuses(t *testing.T) {
 	}
 	asks := asking(t)
 	s.work(t, "deny", "a", func(o *worker.Options) {
-		o.Runner = o.Runner.With(func(s *tool.Settings) { s.Policy = deny })
+		o.Runner = o.Runner.With(func(s *runner.Settings) { s.Policy = deny })
 	}, echo("a"))
 	s.work(t, "alone", "b", func(o *worker.Options) {
-		o.Runner, o.Asks = o.Runner.With(func(s *tool.Settings) { s.Policy = asks }), false
+		o.Runner, o.Asks = o.Runner.With(func(s *runner.Settings) { s.Policy = asks }), false
 	}, echo("b"))
 	if got := call(t, s.runner(t, pool("deny")), "deny__echo", "{}"); got.ErrorType != tool.ErrSecurity {
 		t.Errorf("denied: %+v", got)
@@ -511,13 +512,13 @@ func TestRefused(t *testing.T) {
 	s := newService(t)
 	for key, want := range map[string]string{"": "does not know the key", "wrong": "does not know the key"} {
 		err := worker.Run(t.Context(), worker.Options{Connect: s.URL, Key: key, Name: "x",
-			Runner: tool.NewRunner(tool.Settings{}), Tools: &tool.Registry{}})
+			Runner: runner.New(runner.Settings{}), Tools: &runner.Registry{}})
 		if refused := (*worker.RefusedError)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", key, err)
 		}
 	}
-	if err := worker.Run(t.Context(), worker.Options{Connect: "tcp://x", Runner: tool.NewRunner(tool.Settings{}),
-		Tools: &tool.Registry{}}); err == nil || !strings.Contains(err.Error(), "http://HOST:PORT") {
+	if err := worker.Run(t.Context(), worker.Options{Connect: "tcp://x", Runner: runner.New(runner.Settings{}),
+		Tools: &runner.Registry{}}); err == nil || !strings.Contains(err.Error(), "http://HOST:PORT") {
 		t.Errorf("an address of another kind: %v", err)
 	}
 }
@@ -549,10 +550,10 @@ func TestSameKey(t *testing.T) {
 		<-goOn
 		return tool.Text(fmt.Sprint(ran)), nil
 	}))
-	runner := s.runner(t, pool("build"))
+	rnr := s.runner(t, pool("build"))
 	ask := func(ctx context.Context, run, id string, fence int64) tool.Result {
-		records := &tool.MemoryRecords{}
-		r := runner.With(func(s *tool.Settings) { s.Records, s.Scope = records, tool.Scope{Run: run, Fence: fence} })
+		records := &runner.MemoryRecords{}
+		r := rnr.With(func(s *runner.Settings) { s.Records, s.Scope = records, tool.Scope{Run: run, Fence: fence} })
 		p, err := r.Plan(ctx, chat.Call{ID: id, Name: "build__count", Arguments: "{}", Complete: true})
 		if err != nil {
 			t.Error(err)

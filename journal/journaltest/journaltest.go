@@ -22,8 +22,8 @@ import (
 	"wield/journal"
 	"wield/journal/internal/testrecord"
 	"wield/journal/record"
-	"wield/tool"
 	"wield/tool/approvaltest"
+	"wield/tool/runner"
 )
 
 // Open makes a store that is empty and ends with the test.
@@ -47,7 +47,7 @@ func Run(t *testing.T, open Open) {
 	t.Run("Lease", func(t *testing.T) { lease(t, open) })
 	t.Run("ClockJump", func(t *testing.T) { clockJump(t, open) })
 	t.Run("Mask", func(t *testing.T) { mask(t, open) })
-	approvaltest.Run(t, func(t *testing.T) tool.Approvals {
+	approvaltest.Run(t, func(t *testing.T) runner.Approvals {
 		return &journal.Approvals{Store: open(t, journal.Options{}), Session: "ses", Run: "run"}
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"wield/journal"
 	"wield/journal/internal/testrecord"
 	"wield/journal/record"
-	"wield/tool"
 	"wield/tool/approvaltest"
+	"wield/tool/runner"
 )
 
 func remove(t *testing.T, s journal.Store) {
@@ -34,7 +34,7 @@ func remove(t *testing.T, s journal.Store) {
 			t.Errorf("session %q: %v", want, err)
 		}
 	}
-	if _, err := approvals.Get(t.Context(), q.ID); !errors.Is(err, tool.ErrNoApproval) {
+	if _, err := approvals.Get(t.Context(), q.ID); !errors.Is(err, runner.ErrNoApproval) {
 		t.Errorf("the approval: %v", err)
 	}
 	if got := positions(List(t, s.Read(t.Context(), journal.Query{}))); !slices.Equal(got,

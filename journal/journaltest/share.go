@@ -11,8 +11,8 @@ import (
 	"wield/journal"
 	"wield/journal/internal/testrecord"
 	"wield/journal/record"
-	"wield/tool"
 	"wield/tool/approvaltest"
+	"wield/tool/runner"
 )
 
 // Share checks a store that several processes can have open. Each test gets one that is empty, opened twice.
@@ -104,16 +104,16 @@ func shareAnswer(t *testing.T, a, b journal.Store) {
 	if len(waiting) != 1 || waiting[0].ID != q.ID || waiting[0].Run != "run_1" || waiting[0].Session != "ses" {
 		t.Fatalf("%+v", waiting)
 	}
-	states := []tool.ApprovalState{tool.ApprovalApproved, tool.ApprovalDenied}
-	got := make([]tool.ApprovalState, 2)
+	states := []runner.ApprovalState{runner.ApprovalApproved, runner.ApprovalDenied}
+	got := make([]runner.ApprovalState, 2)
 	var won atomic.Int32
 	atOnce(2, func(i int) {
 		decided, err := both[i].Decide(context.Background(), q.ID,
-			tool.Answer{State: states[i], By: fmt.Sprint("side ", i)})
+			runner.Answer{State: states[i], By: fmt.Sprint("side ", i)})
 		switch got[i] = decided.State; {
 		case err == nil:
 			won.Add(1)
-		case !errors.Is(err, tool.ErrDecided):
+		case !errors.Is(err, runner.ErrDecided):
 			t.Error(err)
 		}
 	})

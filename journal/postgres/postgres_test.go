@@ -16,8 +16,8 @@ import (
 	"wield/journal/journaltest"
 	"wield/journal/postgres"
 	"wield/journal/record"
-	"wield/tool"
 	"wield/tool/approvaltest"
+	"wield/tool/runner"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -190,13 +190,13 @@ func vacuum(t *testing.T, address string) {
 
 func reopen(t *testing.T, address string) {
 	n := 0
-	at := func(t *testing.T, run string) tool.Approvals {
+	at := func(t *testing.T, run string) runner.Approvals {
 		return &journal.Approvals{Store: open(t, address, postgres.Options{}), Session: "ses", Run: run}
 	}
-	approvaltest.Reopen(t, func(t *testing.T) tool.Approvals {
+	approvaltest.Reopen(t, func(t *testing.T) runner.Approvals {
 		n++
 		return at(t, fmt.Sprint("run_", n))
-	}, func(t *testing.T, s tool.Approvals) tool.Approvals {
+	}, func(t *testing.T, s runner.Approvals) runner.Approvals {
 		if err := s.(*journal.Approvals).Store.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -21,8 +21,8 @@ import (
 	"unicode/utf8"
 
 	"wield/chat"
-	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // version is the version of the JSON form of records. A reader takes every version up to its own.
@@ -136,29 +136,29 @@ func (k Kind) Durable() bool { return rules[k].durable }
 type Record struct {
 	Kind Kind `json:"kind"`
 
-	Run      *Run               `json:"run,omitempty"`
-	Session  *Session           `json:"session,omitempty"`
-	Message  *Message           `json:"message,omitempty"`
-	Sent     *Sent              `json:"sent,omitempty"`
-	Turn     *Turn              `json:"turn,omitempty"`
-	TurnEnd  *TurnEnd           `json:"turn_end,omitempty"`
-	Bounce   *chat.BounceDetail `json:"bounce,omitempty"`
-	Reject   *Reject            `json:"reject,omitempty"`
-	Repair   *Repair            `json:"repair,omitempty"`
-	Overrun  *Overrun           `json:"overrun,omitempty"`
-	Policy   *policy.Detail     `json:"policy,omitempty"`
-	Start    *tool.StartRecord  `json:"start,omitempty"`
-	Again    *Again             `json:"again,omitempty"`
-	Detached *Detached          `json:"kept,omitempty"`
-	Result   *tool.FinishRecord `json:"result,omitempty"`
-	Summary  *Summary           `json:"summary,omitempty"`
-	Wait     *Wait              `json:"wait,omitempty"`
-	Resume   *Resume            `json:"resume,omitempty"`
-	End      *End               `json:"end,omitempty"`
-	Question *Question          `json:"question,omitempty"`
-	Answer   *Answer            `json:"answer,omitempty"`
-	Consumed *Consumed          `json:"consumed,omitempty"`
-	Object   *Object            `json:"object,omitempty"`
+	Run      *Run                 `json:"run,omitempty"`
+	Session  *Session             `json:"session,omitempty"`
+	Message  *Message             `json:"message,omitempty"`
+	Sent     *Sent                `json:"sent,omitempty"`
+	Turn     *Turn                `json:"turn,omitempty"`
+	TurnEnd  *TurnEnd             `json:"turn_end,omitempty"`
+	Bounce   *chat.BounceDetail   `json:"bounce,omitempty"`
+	Reject   *Reject              `json:"reject,omitempty"`
+	Repair   *Repair              `json:"repair,omitempty"`
+	Overrun  *Overrun             `json:"overrun,omitempty"`
+	Policy   *policy.Detail       `json:"policy,omitempty"`
+	Start    *runner.StartRecord  `json:"start,omitempty"`
+	Again    *Again               `json:"again,omitempty"`
+	Detached *Detached            `json:"kept,omitempty"`
+	Result   *runner.FinishRecord `json:"result,omitempty"`
+	Summary  *Summary             `json:"summary,omitempty"`
+	Wait     *Wait                `json:"wait,omitempty"`
+	Resume   *Resume              `json:"resume,omitempty"`
+	End      *End                 `json:"end,omitempty"`
+	Question *Question            `json:"question,omitempty"`
+	Answer   *Answer              `json:"answer,omitempty"`
+	Consumed *Consumed            `json:"consumed,omitempty"`
+	Object   *Object              `json:"object,omitempty"`
 	StoreOnly
 }
 
@@ -363,13 +363,13 @@ type Question struct {
 	Session string    `json:"session"`
 	Run     string    `json:"run"`
 	Asked   time.Time `json:"asked"`
-	tool.Question
+	runner.Question
 }
 
 // An Answer decides a question.
 type Answer struct {
 	At time.Time `json:"at"`
-	tool.Answer
+	runner.Answer
 }
 
 // Consumed says that an approval was used.

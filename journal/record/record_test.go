@@ -16,6 +16,7 @@ import (
 	"wield/chat"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -39,7 +40,7 @@ func samples() []Record {
 		Truncated: &tool.Truncation{Shown: 1, Size: 3, Kept: 2, Spill: "s", Member: "stdout"}, Cached: true,
 		Edited: json.RawMessage(`{"command":"ls"}`), Refused: "the second part", Denied: "the third part",
 		DeniedPath: "secret.txt"}
-	question := tool.Question{Binding: "b", CallID: "call_1", Tool: "command_exec", Definition: "d",
+	question := runner.Question{Binding: "b", CallID: "call_1", Tool: "command_exec", Definition: "d",
 		Arguments: json.RawMessage(`{"command":"ls"}`), Dir: "/work", Env: []string{"A=1"}, Rule: "policy.yaml:3",
 		Why: "it asks", Always: "allow ls", Expires: at.Add(time.Hour),
 		Form: &tool.Form{Why: "w", Schema: json.RawMessage(`{"type":"object"}`), Draft: json.RawMessage(`{"a":1}`),
@@ -72,11 +73,11 @@ func samples() []Record {
 			Overrun: &Overrun{Turn: 1, OverrunDetail: chat.OverrunDetail{At: 3, Marker: "<|im_start|>user",
 				Hard: true}}},
 		{Kind: KindPolicy, Policy: &policy.Detail{CallID: "call_1", Decision: chat.DecisionAsk, Rule: "r", Why: "w"}},
-		{Kind: KindStart, Start: &tool.StartRecord{CallID: "call_1", Tool: "command_exec", Definition: "d",
+		{Kind: KindStart, Start: &runner.StartRecord{CallID: "call_1", Tool: "command_exec", Definition: "d",
 			Arguments: json.RawMessage(`{"command":"ls"}`), Binding: "b", Approval: "apr_1", Idempotent: true, At: at}},
 		{Kind: KindAgain, Again: &Again{CallID: "call_1"}},
 		{Kind: KindDetached, Detached: &Detached{CallID: "call_1", Name: "task-1"}},
-		{Kind: KindResult, Result: &tool.FinishRecord{CallID: "call_1", Tool: "command_exec", Started: true,
+		{Kind: KindResult, Result: &runner.FinishRecord{CallID: "call_1", Tool: "command_exec", Started: true,
 			Result: result, Elapsed: time.Second, At: at}},
 		{Kind: KindSummary, Summary: &Summary{Messages: 7, Digest: "d", Text: "so far", Model: "m", Usage: usage}},
 		{Kind: KindWait, Wait: &Wait{For: WaitApproval, Approvals: []string{"apr_1"}, Calls: []string{"call_1"},
@@ -88,7 +89,7 @@ func samples() []Record {
 			Question: question}},
 		{Kind: KindAnswer,
 			Answer: &Answer{At: at,
-				Answer: tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"command":"pwd"}`),
+				Answer: runner.Answer{State: runner.ApprovalEdited, Arguments: json.RawMessage(`{"command":"pwd"}`),
 					Reason: "r", By: "someone", Always: true, Refused: "the second part", Stop: true}}},
 		{Kind: KindConsumed, Consumed: &Consumed{Binding: "b"}},
 		{Kind: KindObject,

@@ -23,8 +23,8 @@ import (
 	"wield/journal/journaltest"
 	"wield/journal/record"
 	"wield/journal/sqlite"
-	"wield/tool"
 	"wield/tool/approvaltest"
+	"wield/tool/runner"
 )
 
 // TestKilled kills processes in the middle of what they do. What a process was told to be appended is there
@@ -379,13 +379,13 @@ func TestOpenAtOnce(t *testing.T) {
 func TestApprovalsReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	n := 0
-	at := func(t *testing.T, run string) tool.Approvals {
+	at := func(t *testing.T, run string) runner.Approvals {
 		return &journal.Approvals{Store: open(t, path, sqlite.Options{}), Session: "ses", Run: run}
 	}
-	approvaltest.Reopen(t, func(t *testing.T) tool.Approvals {
+	approvaltest.Reopen(t, func(t *testing.T) runner.Approvals {
 		n++
 		return at(t, fmt.Sprint("run_", n))
-	}, func(t *testing.T, s tool.Approvals) tool.Approvals {
+	}, func(t *testing.T, s runner.Approvals) runner.Approvals {
 		if err := s.(*journal.Approvals).Store.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -1,10 +1,10 @@
 // Package approvaltest holds what every store of approvals has to do, as one function to call in a test:
 //
 //	func TestStore(t *testing.T) {
-//		approvaltest.Run(t, func(t *testing.T) tool.Approvals { return mystore.New(t.TempDir()) })
+//		approvaltest.Run(t, func(t *testing.T) runner.Approvals { return mystore.New(t.TempDir()) })
 //	}
 //
-// Words are those of package tool. A store that keeps approvals on disk is tested beside that for what outlives it,
+// Words are those of package runner. A store that keeps approvals on disk is tested beside that for what outlives it,
 // with Reopen.
 package approvaltest
 
@@ -18,14 +18,14 @@ import (
 	"testing"
 	"time"
 
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // Run checks a store. Each test gets one that is empty, from open.
-func Run(t *testing.T, open func(t *testing.T) tool.Approvals) {
+func Run(t *testing.T, open func(t *testing.T) runner.Approvals) {
 	for _, test := range []struct {
 		name string
-		run  func(t *testing.T, s tool.Approvals)
+		run  func(t *testing.T, s runner.Approvals)
 	}{
 		{"Ask", ask}, {"AskIsIdempotent", askIsIdempotent}, {"AskAtOnce", askAtOnce}, {"Unknown", unknown},
 		{"Transitions", transitions}, {"FirstAnswerStands", firstAnswerStands}, {"DecideAtOnce", decideAtOnce},
@@ -38,10 +38,10 @@ func Run(t *testing.T, open func(t *testing.T) tool.Approvals) {
 
 // Reopen checks that approvals outlive the store that they were made with. reopen closes the store and opens it
 // again, as after the process was killed.
-func Reopen(t *testing.T, open func(t *testing.T) tool.Approvals,
-	reopen func(t *testing.T, s tool.Approvals) tool.Approvals) {
-	for _, answer := range []tool.ApprovalState{"", tool.ApprovalApproved, tool.ApprovalEdited, tool.ApprovalDenied,
-		tool.ApprovalCancelled} {
+func Reopen(t *testing.T, open func(t *testing.T) runner.Approvals,
+	reopen func(t *testing.T, s runner.Approvals) runner.Approvals) {
+	for _, answer := range []runner.ApprovalState{"", runner.ApprovalApproved, runner.ApprovalEdited,
+		runner.ApprovalDenied, runner.ApprovalCancelled} {
 		t.Run("Reopen/"+string(answer), func(t *testing.T) {
 			s := open(t)
 			a := must(s.Ask(t.Context(), Question("b")))(t)
@@ -52,12 +52,12 @@ func Reopen(t *testing.T, open func(t *testing.T) tool.Approvals,
 			if got := must(s.Get(t.Context(), a.ID))(t); !same(got, a) {
 				t.Errorf("after: %+v\nbefore: %+v", got, a)
 			}
-			if answer != tool.ApprovalApproved {
+			if answer != runner.ApprovalApproved {
 				return
 			}
 			must(s.Consume(t.Context(), a.ID, "b"))(t)
 			s = reopen(t, s)
-			if _, err := s.Consume(t.Context(), a.ID, "b"); !errors.Is(err, tool.ErrConsumed) {
+			if _, err := s.Consume(t.Context(), a.ID, "b"); !errors.Is(err, runner.ErrConsumed) {
 				t.Errorf("the second use after a restart: %v", err)
 			}
 		})
@@ -65,24 +65,24 @@ func Reopen(t *testing.T, open func(t *testing.T) tool.Approvals,
 }
 
 // Question returns a question about a binding, good for an hour.
-func Question(binding string) tool.Question {
-	return tool.Question{Binding: binding, CallID: "call_1", Tool: "deploy", Definition: "d1",
+func Question(binding string) runner.Question {
+	return runner.Question{Binding: binding, CallID: "call_1", Tool: "deploy", Definition: "d1",
 		Arguments: json.RawMessage(`{"n":9007199254740993}`), Dir: "/work", Env: []string{"A=1"},
 		Rule: "policy.yaml:3: ask", Why: "it deploys", Always: "allow deploy",
 		Expires: time.Now().Add(time.Hour).Round(0)}
 }
 
-func answerOf(s tool.ApprovalState) tool.Answer {
-	a := tool.Answer{State: s, Reason: "because", By: "someone"}
-	if s == tool.ApprovalEdited {
+func answerOf(s runner.ApprovalState) runner.Answer {
+	a := runner.Answer{State: s, Reason: "because", By: "someone"}
+	if s == runner.ApprovalEdited {
 		a.Arguments = json.RawMessage(`{"n":1}`)
 	}
 	return a
 }
 
 // must returns a function that ends the test if err is not nil.
-func must(a tool.Approval, err error) func(t *testing.T) tool.Approval {
-	return func(t *testing.T) tool.Approval {
+func must(a runner.Approval, err error) func(t *testing.T) runner.Approval {
+	return func(t *testing.T) runner.Approval {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -92,7 +92,7 @@ func must(a tool.Approval, err error) func(t *testing.T) tool.Approval {
 }
 
 // same compares two approvals, times as moments.
-func same(a, b tool.Approval) bool {
+func same(a, b runner.Approval) bool {
 	for _, times := range [][2]*time.Time{{&a.Asked, &b.Asked}, {&a.Decided, &b.Decided}, {&a.Expires, &b.Expires}} {
 		if !times[0].Equal(*times[1]) {
 			return false
@@ -102,19 +102,19 @@ func same(a, b tool.Approval) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-func ask(t *testing.T, s tool.Approvals) {
+func ask(t *testing.T, s runner.Approvals) {
 	q := Question("b")
 	a := must(s.Ask(t.Context(), q))(t)
-	if a.ID == "" || a.State != tool.ApprovalPending || a.Asked.IsZero() {
+	if a.ID == "" || a.State != runner.ApprovalPending || a.Asked.IsZero() {
 		t.Errorf("approval %+v", a)
 	}
 	got := must(s.Get(t.Context(), a.ID))(t)
-	if !same(got, a) || !same(tool.Approval{Question: got.Question}, tool.Approval{Question: q}) {
+	if !same(got, a) || !same(runner.Approval{Question: got.Question}, runner.Approval{Question: q}) {
 		t.Errorf("got %+v\nasked %+v", got, q)
 	}
 }
 
-func askIsIdempotent(t *testing.T, s tool.Approvals) {
+func askIsIdempotent(t *testing.T, s runner.Approvals) {
 	a := must(s.Ask(t.Context(), Question("b")))(t)
 	other := Question("b")
 	other.CallID = "call_2"
@@ -124,12 +124,12 @@ func askIsIdempotent(t *testing.T, s tool.Approvals) {
 	if b := must(s.Ask(t.Context(), Question("c")))(t); b.ID == a.ID {
 		t.Error("two bindings have one question")
 	}
-	must(s.Decide(t.Context(), a.ID, answerOf(tool.ApprovalApproved)))(t)
-	if b := must(s.Ask(t.Context(), Question("b")))(t); b.ID != a.ID || b.State != tool.ApprovalApproved {
+	must(s.Decide(t.Context(), a.ID, answerOf(runner.ApprovalApproved)))(t)
+	if b := must(s.Ask(t.Context(), Question("b")))(t); b.ID != a.ID || b.State != runner.ApprovalApproved {
 		t.Errorf("an answer that was not used is not returned: %+v", b)
 	}
 	must(s.Consume(t.Context(), a.ID, "b"))(t)
-	if b := must(s.Ask(t.Context(), Question("b")))(t); b.ID == a.ID || b.State != tool.ApprovalPending {
+	if b := must(s.Ask(t.Context(), Question("b")))(t); b.ID == a.ID || b.State != runner.ApprovalPending {
 		t.Errorf("a used approval is returned for a new call: %+v", b)
 	}
 }
@@ -145,7 +145,7 @@ func atOnce(n int, f func(i int)) {
 	wg.Wait()
 }
 
-func askAtOnce(t *testing.T, s tool.Approvals) {
+func askAtOnce(t *testing.T, s runner.Approvals) {
 	ids := make([]string, 16)
 	atOnce(len(ids), func(i int) {
 		a, err := s.Ask(context.Background(), Question("b"))
@@ -161,26 +161,27 @@ func askAtOnce(t *testing.T, s tool.Approvals) {
 	}
 }
 
-func unknown(t *testing.T, s tool.Approvals) {
-	if _, err := s.Get(t.Context(), "none"); !errors.Is(err, tool.ErrNoApproval) {
+func unknown(t *testing.T, s runner.Approvals) {
+	if _, err := s.Get(t.Context(), "none"); !errors.Is(err, runner.ErrNoApproval) {
 		t.Errorf("Get: %v", err)
 	}
-	if _, err := s.Decide(t.Context(), "none", answerOf(tool.ApprovalApproved)); !errors.Is(err, tool.ErrNoApproval) {
+	_, err := s.Decide(t.Context(), "none", answerOf(runner.ApprovalApproved))
+	if !errors.Is(err, runner.ErrNoApproval) {
 		t.Errorf("Decide: %v", err)
 	}
-	if _, err := s.Consume(t.Context(), "none", "b"); !errors.Is(err, tool.ErrNoApproval) {
+	if _, err := s.Consume(t.Context(), "none", "b"); !errors.Is(err, runner.ErrNoApproval) {
 		t.Errorf("Consume: %v", err)
 	}
 }
 
 // transitions tries every answer, and what can be done after it.
-func transitions(t *testing.T, s tool.Approvals) {
-	for state, want := range map[tool.ApprovalState]error{
-		"":                     tool.ErrPending,
-		tool.ApprovalApproved:  nil,
-		tool.ApprovalEdited:    nil,
-		tool.ApprovalDenied:    tool.ErrRefused,
-		tool.ApprovalCancelled: tool.ErrRefused,
+func transitions(t *testing.T, s runner.Approvals) {
+	for state, want := range map[runner.ApprovalState]error{
+		"":                       runner.ErrPending,
+		runner.ApprovalApproved:  nil,
+		runner.ApprovalEdited:    nil,
+		runner.ApprovalDenied:    runner.ErrRefused,
+		runner.ApprovalCancelled: runner.ErrRefused,
 	} {
 		id := "b" + string(state)
 		a := must(s.Ask(t.Context(), Question(id)))(t)
@@ -200,28 +201,29 @@ func transitions(t *testing.T, s tool.Approvals) {
 		}
 		after := must(s.Get(t.Context(), a.ID))(t)
 		switch {
-		case want == nil && (after.State != tool.ApprovalConsumed || !reflect.DeepEqual(used.Answer, answerOf(state))):
+		case want == nil && (after.State != runner.ApprovalConsumed ||
+			!reflect.DeepEqual(used.Answer, answerOf(state))):
 			t.Errorf("%s: after its use it is %+v", state, after)
 		case want != nil && after.State != a.State:
 			t.Errorf("%s: a use that failed made it %s", state, after.State)
 		}
 		if want == nil {
-			if _, err := s.Consume(t.Context(), a.ID, id); !errors.Is(err, tool.ErrConsumed) {
+			if _, err := s.Consume(t.Context(), a.ID, id); !errors.Is(err, runner.ErrConsumed) {
 				t.Errorf("%s: used twice: %v", state, err)
 			}
 		}
 	}
 }
 
-func firstAnswerStands(t *testing.T, s tool.Approvals) {
-	states := []tool.ApprovalState{tool.ApprovalApproved, tool.ApprovalEdited, tool.ApprovalDenied,
-		tool.ApprovalCancelled}
+func firstAnswerStands(t *testing.T, s runner.Approvals) {
+	states := []runner.ApprovalState{runner.ApprovalApproved, runner.ApprovalEdited, runner.ApprovalDenied,
+		runner.ApprovalCancelled}
 	for _, first := range states {
 		for _, second := range states {
 			a := must(s.Ask(t.Context(), Question(string(first+second))))(t)
 			must(s.Decide(t.Context(), a.ID, answerOf(first)))(t)
 			got, err := s.Decide(t.Context(), a.ID, answerOf(second))
-			if !errors.Is(err, tool.ErrDecided) || got.State != first ||
+			if !errors.Is(err, runner.ErrDecided) || got.State != first ||
 				!reflect.DeepEqual(got.Answer, answerOf(first)) {
 				t.Errorf("%s after %s: %+v, %v", second, first, got, err)
 			}
@@ -229,15 +231,15 @@ func firstAnswerStands(t *testing.T, s tool.Approvals) {
 	}
 }
 
-func decideAtOnce(t *testing.T, s tool.Approvals) {
+func decideAtOnce(t *testing.T, s runner.Approvals) {
 	for round := range 10 {
 		a := must(s.Ask(t.Context(), Question(fmt.Sprint(round))))(t)
 		var mu sync.Mutex
-		var won []tool.ApprovalState
+		var won []runner.ApprovalState
 		atOnce(8, func(i int) {
-			state := []tool.ApprovalState{tool.ApprovalApproved, tool.ApprovalDenied}[i%2]
+			state := []runner.ApprovalState{runner.ApprovalApproved, runner.ApprovalDenied}[i%2]
 			_, err := s.Decide(context.Background(), a.ID, answerOf(state))
-			if err != nil && !errors.Is(err, tool.ErrDecided) {
+			if err != nil && !errors.Is(err, runner.ErrDecided) {
 				t.Error(err)
 			}
 			if err == nil {
@@ -252,14 +254,14 @@ func decideAtOnce(t *testing.T, s tool.Approvals) {
 	}
 }
 
-func consumeAtOnce(t *testing.T, s tool.Approvals) {
+func consumeAtOnce(t *testing.T, s runner.Approvals) {
 	a := must(s.Ask(t.Context(), Question("b")))(t)
-	must(s.Decide(t.Context(), a.ID, answerOf(tool.ApprovalApproved)))(t)
+	must(s.Decide(t.Context(), a.ID, answerOf(runner.ApprovalApproved)))(t)
 	var mu sync.Mutex
 	used := 0
 	atOnce(16, func(int) {
 		_, err := s.Consume(context.Background(), a.ID, "b")
-		if err != nil && !errors.Is(err, tool.ErrConsumed) {
+		if err != nil && !errors.Is(err, runner.ErrConsumed) {
 			t.Error(err)
 		}
 		if err == nil {
@@ -273,83 +275,83 @@ func consumeAtOnce(t *testing.T, s tool.Approvals) {
 	}
 }
 
-func binding(t *testing.T, s tool.Approvals) {
+func binding(t *testing.T, s runner.Approvals) {
 	a := must(s.Ask(t.Context(), Question("b")))(t)
-	must(s.Decide(t.Context(), a.ID, answerOf(tool.ApprovalApproved)))(t)
-	if _, err := s.Consume(t.Context(), a.ID, "another"); !errors.Is(err, tool.ErrBinding) {
+	must(s.Decide(t.Context(), a.ID, answerOf(runner.ApprovalApproved)))(t)
+	if _, err := s.Consume(t.Context(), a.ID, "another"); !errors.Is(err, runner.ErrBinding) {
 		t.Errorf("used for another call: %v", err)
 	}
 	must(s.Consume(t.Context(), a.ID, "b"))(t)
 }
 
 // expiry asks questions whose time is over already, or soon.
-func expiry(t *testing.T, s tool.Approvals) {
+func expiry(t *testing.T, s runner.Approvals) {
 	over := Question("over")
 	over.Expires = time.Now().Add(-time.Second)
 	a := must(s.Ask(t.Context(), over))(t)
-	if got := must(s.Get(t.Context(), a.ID))(t); got.State != tool.ApprovalExpired {
+	if got := must(s.Get(t.Context(), a.ID))(t); got.State != runner.ApprovalExpired {
 		t.Errorf("its time is over, and it is %s", got.State)
 	}
-	if got, err := s.Decide(t.Context(), a.ID, answerOf(tool.ApprovalApproved)); !errors.Is(err, tool.ErrDecided) ||
-		got.State != tool.ApprovalExpired {
+	if got, err := s.Decide(t.Context(), a.ID, answerOf(runner.ApprovalApproved)); !errors.Is(err, runner.ErrDecided) ||
+		got.State != runner.ApprovalExpired {
 		t.Errorf("answered too late: %s, %v", got.State, err)
 	}
-	if got, err := s.Consume(t.Context(), a.ID, "over"); !errors.Is(err, tool.ErrRefused) ||
-		got.State != tool.ApprovalExpired {
+	if got, err := s.Consume(t.Context(), a.ID, "over"); !errors.Is(err, runner.ErrRefused) ||
+		got.State != runner.ApprovalExpired {
 		t.Errorf("used too late: %s, %v", got.State, err)
 	}
 	over.Expires = time.Now().Add(time.Hour)
-	if b := must(s.Ask(t.Context(), over))(t); b.ID == a.ID || b.State != tool.ApprovalPending {
+	if b := must(s.Ask(t.Context(), over))(t); b.ID == a.ID || b.State != runner.ApprovalPending {
 		t.Errorf("asked again after its time: %+v", b)
 	}
 	soon := Question("soon")
 	c := decideInTime(t, s, &soon)
 	time.Sleep(time.Until(soon.Expires) + time.Millisecond)
-	if _, err := s.Consume(t.Context(), c.ID, "soon"); !errors.Is(err, tool.ErrRefused) {
+	if _, err := s.Consume(t.Context(), c.ID, "soon"); !errors.Is(err, runner.ErrRefused) {
 		t.Errorf("an approval was used after its time: %v", err)
 	}
 }
 
 // decideInTime asks a question and approves of it while its time goes on, which is short, and longer where the store
 // and the machine need more.
-func decideInTime(t *testing.T, s tool.Approvals, q *tool.Question) tool.Approval {
+func decideInTime(t *testing.T, s runner.Approvals, q *runner.Question) runner.Approval {
 	for within := 500 * time.Millisecond; ; within *= 2 {
 		q.Expires = time.Now().Add(within)
 		a := must(s.Ask(t.Context(), *q))(t)
-		got, err := s.Decide(t.Context(), a.ID, answerOf(tool.ApprovalApproved))
-		if errors.Is(err, tool.ErrDecided) && time.Now().After(q.Expires) && within < time.Minute {
+		got, err := s.Decide(t.Context(), a.ID, answerOf(runner.ApprovalApproved))
+		if errors.Is(err, runner.ErrDecided) && time.Now().After(q.Expires) && within < time.Minute {
 			continue // on a busy machine its time was over when the answer came, which was refused as it should be
 		}
 		return must(got, err)(t)
 	}
 }
 
-func answers(t *testing.T, s tool.Approvals) {
+func answers(t *testing.T, s runner.Approvals) {
 	a := must(s.Ask(t.Context(), Question("b")))(t)
-	for name, answer := range map[string]tool.Answer{
+	for name, answer := range map[string]runner.Answer{
 		"no state":                 {},
-		"pending":                  {State: tool.ApprovalPending},
-		"expired":                  {State: tool.ApprovalExpired},
-		"consumed":                 {State: tool.ApprovalConsumed},
-		"edited without arguments": {State: tool.ApprovalEdited},
-		"edited to a list":         {State: tool.ApprovalEdited, Arguments: json.RawMessage(`[1]`)},
-		"edited to a name twice":   {State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"a":1,"a":2}`)},
-		"approved with arguments":  {State: tool.ApprovalApproved, Arguments: json.RawMessage(`{}`)},
-		"denied for good":          {State: tool.ApprovalDenied, Always: true},
-		"approved to the end":      {State: tool.ApprovalApproved, Stop: true},
+		"pending":                  {State: runner.ApprovalPending},
+		"expired":                  {State: runner.ApprovalExpired},
+		"consumed":                 {State: runner.ApprovalConsumed},
+		"edited without arguments": {State: runner.ApprovalEdited},
+		"edited to a list":         {State: runner.ApprovalEdited, Arguments: json.RawMessage(`[1]`)},
+		"edited to a name twice":   {State: runner.ApprovalEdited, Arguments: json.RawMessage(`{"a":1,"a":2}`)},
+		"approved with arguments":  {State: runner.ApprovalApproved, Arguments: json.RawMessage(`{}`)},
+		"denied for good":          {State: runner.ApprovalDenied, Always: true},
+		"approved to the end":      {State: runner.ApprovalApproved, Stop: true},
 	} {
-		if _, err := s.Decide(t.Context(), a.ID, answer); !errors.Is(err, tool.ErrAnswer) {
+		if _, err := s.Decide(t.Context(), a.ID, answer); !errors.Is(err, runner.ErrAnswer) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if got := must(s.Get(t.Context(), a.ID))(t); got.State != tool.ApprovalPending {
+	if got := must(s.Get(t.Context(), a.ID))(t); got.State != runner.ApprovalPending {
 		t.Errorf("an answer that is none made it %s", got.State)
 	}
 }
 
-func always(t *testing.T, s tool.Approvals) {
+func always(t *testing.T, s runner.Approvals) {
 	a := must(s.Ask(t.Context(), Question("b")))(t)
-	answer := answerOf(tool.ApprovalApproved)
+	answer := answerOf(runner.ApprovalApproved)
 	answer.Always = true
 	if got := must(s.Decide(t.Context(), a.ID, answer))(t); !got.Answer.Always {
 		t.Error("the answer is not kept")
@@ -357,8 +359,8 @@ func always(t *testing.T, s tool.Approvals) {
 	q := Question("c")
 	q.Always = ""
 	c := must(s.Ask(t.Context(), q))(t)
-	if got, err := s.Decide(t.Context(), c.ID, answer); !errors.Is(err, tool.ErrAlways) ||
-		got.State != tool.ApprovalPending {
+	if got, err := s.Decide(t.Context(), c.ID, answer); !errors.Is(err, runner.ErrAlways) ||
+		got.State != runner.ApprovalPending {
 		t.Errorf("a rule was kept that nobody offered: %+v, %v", got, err)
 	}
 }

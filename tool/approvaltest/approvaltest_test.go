@@ -3,10 +3,10 @@ package approvaltest_test
 import (
 	"testing"
 
-	"wield/tool"
 	"wield/tool/approvaltest"
+	"wield/tool/runner"
 )
 
 func TestMemory(t *testing.T) {
-	approvaltest.Run(t, func(*testing.T) tool.Approvals { return new(tool.MemoryApprovals) })
+	approvaltest.Run(t, func(*testing.T) runner.Approvals { return new(runner.MemoryApprovals) })
 }

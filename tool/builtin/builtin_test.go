@@ -16,12 +16,13 @@ import (
 	"wield/chat"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // run runs one tool in a workspace, past all checks, and returns its data.
 func run(t *testing.T, dir, name, arguments string, o Options) (string, error) {
 	t.Helper()
-	var r tool.Registry
+	var r runner.Registry
 	all := Tools(o)
 	if err := r.Add(all...); err != nil {
 		t.Fatal(err)

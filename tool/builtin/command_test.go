@@ -13,6 +13,7 @@ import (
 
 	"wield/internal/testlevel"
 	"wield/tool"
+	"wield/tool/runner"
 	"wield/tool/sandbox"
 )
 
@@ -24,16 +25,16 @@ func TestMain(m *testing.M) {
 }
 
 // unheld makes a runner whose processes are only kept together, with a temporary directory.
-func unheld(t *testing.T, dir string) *tool.Runner {
-	r := runner(t, dir)
-	r = r.With(func(s *tool.Settings) { s.Policy, s.Sandbox.Level = nil, sandbox.None })
+func unheld(t *testing.T, dir string) *runner.Runner {
+	r := newRunner(t, dir)
+	r = r.With(func(s *runner.Settings) { s.Policy, s.Sandbox.Level = nil, sandbox.None })
 	// Without a temporary directory programs keep what they keep where they always do: to compile Go's own packages
 	// anew takes long.
 	out, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r = r.With(func(s *tool.Settings) {
+	r = r.With(func(s *runner.Settings) {
 		s.Env = []string{"GOCACHE=" + strings.TrimSpace(string(out)), "GOTOOLCHAIN=local"}
 	})
 	return r

@@ -20,6 +20,7 @@ import (
 	"wield/chat"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 	"wield/tool/sandbox"
 )
 
@@ -34,7 +35,7 @@ const outer = "5c1e of the neighbours"
 type yard struct {
 	*testing.T
 	dir, out string
-	r        *tool.Runner
+	r        *runner.Runner
 }
 
 // newYard makes a runner whose tools may write and whose policy allows whatever the built-in checks let pass.
@@ -56,9 +57,9 @@ func newYard(t *testing.T) *yard {
 			t.Fatal(err)
 		}
 	}
-	y.r = runner(t, y.dir)
+	y.r = newRunner(t, y.dir)
 	// what is tested here is what stands before it
-	y.r = y.r.With(func(s *tool.Settings) { s.Sandbox.Level = sandbox.None })
+	y.r = y.r.With(func(s *runner.Settings) { s.Sandbox.Level = sandbox.None })
 	y.policy(policy.Rule{Decision: chat.DecisionAllow, Selector: policy.Selector{Path: []string{"**", "*"}}})
 	return y
 }
@@ -70,7 +71,7 @@ func (y *yard) policy(rules ...policy.Rule) {
 	if err != nil {
 		y.Fatal(err)
 	}
-	y.r = y.r.With(func(s *tool.Settings) { s.Policy = p })
+	y.r = y.r.With(func(s *runner.Settings) { s.Policy = p })
 }
 
 // allows is a rule for commands.
@@ -81,7 +82,7 @@ func allows(commands ...string) policy.Rule {
 // guard gives a tool the settings of a configuration.
 func (y *yard) guard(name string, g tool.Guard) {
 	y.Helper()
-	if err := y.r.Settings().Tools.(*tool.Registry).SetGuard(name, &g); err != nil {
+	if err := y.r.Settings().Tools.(*runner.Registry).SetGuard(name, &g); err != nil {
 		y.Fatal(err)
 	}
 }
@@ -90,7 +91,7 @@ func (y *yard) call(name, args string) tool.Result {
 	y.Helper()
 	args = strings.NewReplacer("$OUT", y.out, "$WS", y.dir).Replace(args)
 	res, err := y.r.Call(y.Context(), name, args)
-	if err != nil && !errors.Is(err, tool.ErrPending) {
+	if err != nil && !errors.Is(err, runner.ErrPending) {
 		y.Fatalf("%s %s: %v", name, args, err)
 	}
 	if text := fmt.Sprintf("%s %s %s", res.Data, res.Error, res.Details); strings.Contains(text, outer) {
@@ -287,15 +288,15 @@ func TestX_E09_ApprovalIsAQuestion(t *testing.T) {
 	y := newYard(t)
 	y.guard("file_access", tool.Guard{Mode: tool.ModeRW, RequiresApproval: true})
 	y.refused("file_access", toWrite("x.pem"), toWrite("x.txt")) // there is nobody to ask
-	store := &tool.MemoryApprovals{}
-	y.r = y.r.With(func(s *tool.Settings) { s.Approvals = store })
+	store := &runner.MemoryApprovals{}
+	y.r = y.r.With(func(s *runner.Settings) { s.Approvals = store })
 	y.refused("file_access", toWrite("x.pem")) // not even with somebody: the built-in checks hold
 	y.refused("file_access", toWrite("x.txt")) // asked, not answered
 	asked := store.List(t.Context())
 	if len(asked) != 1 {
 		t.Fatalf("%d questions", len(asked))
 	}
-	if _, err := store.Decide(t.Context(), asked[0].ID, tool.Answer{State: tool.ApprovalDenied}); err != nil {
+	if _, err := store.Decide(t.Context(), asked[0].ID, runner.Answer{State: runner.ApprovalDenied}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(filepath.Join(y.dir, "x.txt")); err == nil {
@@ -322,11 +323,11 @@ func TestX_E12_RootThatIsNotThere(t *testing.T) {
 	y := newYard(t)
 	t.Chdir(y.dir) // where relative paths would begin
 	for _, root := range []string{filepath.Join(y.dir, "not-there"), filepath.Join(y.dir, "config.json")} {
-		y.r = y.r.With(func(s *tool.Settings) { s.Root = root })
+		y.r = y.r.With(func(s *runner.Settings) { s.Root = root })
 		y.refused("file_access", toRead("notes.txt"), toWrite("new.txt"), toList("."))
 		y.refused("command_exec", `{"command":"cat","arguments":["notes.txt"]}`)
 	}
-	y.r = y.r.With(func(s *tool.Settings) { s.Root = y.dir })
+	y.r = y.r.With(func(s *runner.Settings) { s.Root = y.dir })
 	y.guard("file_access", tool.Guard{Mode: tool.ModeRW, Root: filepath.Join(y.dir, "not-there")})
 	y.refused("file_access", toRead("notes.txt"), toWrite("new.txt"))
 }
@@ -380,7 +381,7 @@ func held(t *testing.T, whitelist []string, rules []policy.Rule, traps ...trap) 
 				t.Logf("SKIPPED: that it does something without rules: %v", err)
 				return
 			}
-			y.r = y.r.With(func(s *tool.Settings) { s.Policy = nil })
+			y.r = y.r.With(func(s *runner.Settings) { s.Policy = nil })
 			y.guard("command_exec", tool.Guard{Mode: tool.ModeRW})
 			before := y.everything()
 			res, err := y.r.Call(t.Context(), "command_exec", strings.NewReplacer("$OUT", y.out).Replace(c.arguments()))
@@ -488,7 +489,7 @@ func TestX_E20_ProgramsThatChangeThings(t *testing.T) {
 func TestX_E21_SwitchedOff(t *testing.T) {
 	y := newYard(t)
 	for _, name := range []string{"command_exec", "write_file", "read_file"} {
-		if err := y.r.Settings().Tools.(*tool.Registry).Set(name, tool.StateDisabled); err != nil {
+		if err := y.r.Settings().Tools.(*runner.Registry).Set(name, tool.StateDisabled); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -554,7 +555,7 @@ func TestX_E28_AddressesOfOnesOwn(t *testing.T) {
 // TestX_E31_TimeAndOutput gives times that are none, and lets time run out over processes that hide.
 func TestX_E31_TimeAndOutput(t *testing.T) {
 	y := newYard(t)
-	y.r = y.r.With(func(s *tool.Settings) { s.Policy = nil })
+	y.r = y.r.With(func(s *runner.Settings) { s.Policy = nil })
 	for _, timeout := range []string{`"abc"`, `true`, `[1]`} { // numbers out of range are brought into it
 		y.refused("command_exec", `{"command":"touch","arguments":["owned"],"timeout":`+timeout+`}`)
 	}
@@ -601,7 +602,7 @@ func TestX_E33_RulesAndRegistries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	y.r = y.r.With(func(s *tool.Settings) { s.Policy = p })
+	y.r = y.r.With(func(s *runner.Settings) { s.Policy = p })
 	for _, name := range []string{"wield.yaml", "tools/tools_registry.json", "mytools/run.sh", ".wield/state.json",
 		".wield.yaml", ".aiignore", "docs/../wield.yaml", "Wield.yaml"} {
 		y.refused("write_file", fmt.Sprintf(`{"path":%q,"content":"x"}`, name))
@@ -649,7 +650,7 @@ func TestWorkingDirectory(t *testing.T) {
 	y.works("command_exec", `{"command":"ls","cwd":"docs"}`, `{"command":"ls","cwd":"$WS/docs/sub"}`)
 	y.refused("command_exec", `{"command":"ls","cwd":"git-private"}`, `{"command":"ls","cwd":"docs/../git-private"}`,
 		`{"command":"ls","cwd":"$WS/git-private"}`, `{"command":"ls","cwd":".."}`, `{"command":"ls","cwd":"/etc"}`)
-	y.r = y.r.With(func(s *tool.Settings) { s.Policy = nil })
+	y.r = y.r.With(func(s *runner.Settings) { s.Policy = nil })
 	y.guard("command_exec", tool.Guard{Mode: tool.ModeRW, Whitelist: []string{"git*", "ls"}})
 	y.works("command_exec", `{"command":"ls","cwd":"docs"}`)
 	y.refused("command_exec", `{"command":"touch","arguments":["owned"],"cwd":"git-private"}`,

@@ -14,6 +14,7 @@ import (
 	"wield/internal/testlevel"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // mostMemory limits the peak memory of a process, whatever the size of what it read, if it collects
@@ -35,14 +36,14 @@ func memoryMain() {
 	if err != nil {
 		panic(err)
 	}
-	var reg tool.Registry
+	var reg runner.Registry
 	for _, b := range Tools(Options{}) {
 		b.State = tool.StateEnabled
 		if err := reg.Add(b); err != nil {
 			panic(err)
 		}
 	}
-	res, err := (tool.NewRunner(tool.Settings{Tools: &reg, Policy: p, Root: os.Args[4]})).Call(context.Background(),
+	res, err := (runner.New(runner.Settings{Tools: &reg, Policy: p, Root: os.Args[4]})).Call(context.Background(),
 		os.Args[2], os.Args[3])
 	fmt.Printf("%s %s %v\n", res.Data, res.Error, err)
 	status, _ := os.ReadFile("/proc/self/status")

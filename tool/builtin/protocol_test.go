@@ -10,6 +10,7 @@ import (
 	"wield/schema"
 	"wield/schema/shape"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // TestProtocol makes the calls that the Tool Calling Protocol's own prompt teaches, from their text to the
@@ -17,9 +18,9 @@ import (
 func TestProtocol(t *testing.T) {
 	root := tree(t, map[string]string{"notes.md": "# Notes\nbuy rope\n", "app/one.ts": "let rope = 1\n",
 		"app/deep/two.ts": "export {}\n", "go.mod": "no such thing\n", "m.go": "package m\n"})
-	runner := unheld(t, root)
+	r := unheld(t, root)
 	var shapes []shape.Tool
-	for _, e := range runner.Settings().Tools.(*tool.Registry).Entries() {
+	for _, e := range r.Settings().Tools.(*runner.Registry).Entries() {
 		if e.Guard != nil {
 			e.Guard.Mode = tool.ModeRW
 		}
@@ -55,7 +56,7 @@ func TestProtocol(t *testing.T) {
 			if err != nil || len(read.Calls) != 1 {
 				t.Fatalf("%+v %v", read, err)
 			}
-			result, err := runner.Call(t.Context(), read.Calls[0].Name, read.Calls[0].Arguments)
+			result, err := r.Call(t.Context(), read.Calls[0].Name, read.Calls[0].Arguments)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,10 +6,11 @@ import (
 
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // runner makes a runner of all tools, switched on, that may write, under a policy that allows all but secrets.
-func runner(t *testing.T, dir string) *tool.Runner {
+func newRunner(t *testing.T, dir string) *runner.Runner {
 	t.Helper()
 	p, err := policy.New(policy.Definition{
 		Default: "allow",
@@ -21,7 +22,7 @@ func runner(t *testing.T, dir string) *tool.Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r tool.Registry
+	var r runner.Registry
 	for _, b := range Tools(Options{}) {
 		b.State = tool.StateEnabled
 		if b.Guard != nil {
@@ -31,13 +32,13 @@ func runner(t *testing.T, dir string) *tool.Runner {
 			t.Fatal(err)
 		}
 	}
-	return tool.NewRunner(tool.Settings{Tools: &r, Policy: p, Root: dir})
+	return runner.New(runner.Settings{Tools: &r, Policy: p, Root: dir})
 }
 
 // TestProtected: what the policy protects is out of reach for every tool, however the call names it.
 func TestProtected(t *testing.T) {
 	dir := tree(t, map[string]string{"open.txt": "needle\n", "secret/key.txt": "needle\n"})
-	r := runner(t, dir)
+	r := newRunner(t, dir)
 	res, err := r.Call(t.Context(), "search_code", `{"query":"needle"}`)
 	if want := `{"matches":[{"path":"open.txt","line":1,"text":"needle"}],"count":1,"withheld":1}`; err != nil ||
 		string(res.Data) != want {

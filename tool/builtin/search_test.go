@@ -13,6 +13,7 @@ import (
 
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 	"wield/tool/sandbox"
 )
 
@@ -45,7 +46,7 @@ func engines(t *testing.T) []engine {
 }
 
 // searching makes a runner of search_code with an engine, under a policy that protects secret/.
-func searching(t *testing.T, e engine, dir string) *tool.Runner {
+func searching(t *testing.T, e engine, dir string) *runner.Runner {
 	t.Helper()
 	p, err := policy.New(policy.Definition{Default: "allow", Rules: []policy.Rule{
 		{Decision: "deny", Selector: policy.Selector{Path: []string{"secret/**"}}},
@@ -54,7 +55,7 @@ func searching(t *testing.T, e engine, dir string) *tool.Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var reg tool.Registry
+	var reg runner.Registry
 	for _, b := range Tools(Options{grepAfter: e.after}) {
 		if b.State = tool.StateDisabled; b.Name() == "search_code" {
 			b.State = tool.StateEnabled
@@ -63,7 +64,7 @@ func searching(t *testing.T, e engine, dir string) *tool.Runner {
 			t.Fatal(err)
 		}
 	}
-	return tool.NewRunner(tool.Settings{Tools: &reg, Policy: p, Root: dir, Sandbox: tool.Box{Level: sandbox.None}})
+	return runner.New(runner.Settings{Tools: &reg, Policy: p, Root: dir, Sandbox: runner.Box{Level: sandbox.None}})
 }
 
 // corpus is a workspace with what engines could see differently.
@@ -248,7 +249,7 @@ func BenchmarkSearch(b *testing.B) {
 			if _, err := exec.LookPath("rg"); err != nil && e.after > 0 {
 				b.Skip("there is no ripgrep here")
 			}
-			var reg tool.Registry
+			var reg runner.Registry
 			for _, t := range Tools(Options{grepAfter: e.after}) {
 				if t.Name() == "search_code" {
 					t.State = tool.StateEnabled
@@ -257,7 +258,7 @@ func BenchmarkSearch(b *testing.B) {
 					}
 				}
 			}
-			r := tool.NewRunner(tool.Settings{Tools: &reg, Root: dir})
+			r := runner.New(runner.Settings{Tools: &reg, Root: dir})
 			for b.Loop() {
 				if res, err := r.Call(b.Context(), "search_code", `{"query":"needle"}`); err != nil || !res.OK {
 					b.Fatal(res.Error, err)

@@ -9,13 +9,14 @@ import (
 	"wield/chat"
 	"wield/tool"
 	"wield/tool/files"
+	"wield/tool/runner"
 	"wield/tool/undo"
 )
 
 // undoable returns a runner of all tools, which may write and keep what they change.
-func undoable(t *testing.T, log *undo.Log, dir string) *tool.Runner {
+func undoable(t *testing.T, log *undo.Log, dir string) *runner.Runner {
 	t.Helper()
-	var reg tool.Registry
+	var reg runner.Registry
 	for _, b := range Tools(Options{Undo: log}) {
 		b.State = tool.StateEnabled
 		if b.Guard != nil {
@@ -25,7 +26,7 @@ func undoable(t *testing.T, log *undo.Log, dir string) *tool.Runner {
 			t.Fatal(err)
 		}
 	}
-	return tool.NewRunner(tool.Settings{Tools: &reg, Root: dir})
+	return runner.New(runner.Settings{Tools: &reg, Root: dir})
 }
 
 // TestUndo: what edit_file and write_file would do can be seen before, and taken back after.

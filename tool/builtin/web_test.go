@@ -16,6 +16,7 @@ import (
 	"wield/chat"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // site serves pages by path.
@@ -128,9 +129,9 @@ func fetchFrom(t *testing.T, args string, servers ...*httptest.Server) (string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := runner(t, t.TempDir())
+	r := newRunner(t, t.TempDir())
 	// what ends a fetch is the page, on a machine that has much else to do as well
-	r = r.With(func(s *tool.Settings) { s.Policy, s.Limits.Timeout = p, 10*time.Minute })
+	r = r.With(func(s *runner.Settings) { s.Policy, s.Limits.Timeout = p, 10*time.Minute })
 	res, err := r.Call(t.Context(), "fetch_webpage", args)
 	if err == nil && !res.OK {
 		err = errors.New(string(res.ErrorType) + ": " + res.Error)
@@ -237,9 +238,9 @@ func TestSlow_arg059(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := runner(t, t.TempDir())
-	r = r.With(func(s *tool.Settings) { s.Policy = p })
-	if err := r.Settings().Tools.(*tool.Registry).SetGuard("fetch_webpage",
+	r := newRunner(t, t.TempDir())
+	r = r.With(func(s *runner.Settings) { s.Policy = p })
+	if err := r.Settings().Tools.(*runner.Registry).SetGuard("fetch_webpage",
 		&tool.Guard{Timeout: time.Second}); err != nil {
 		t.Fatal(err)
 	}

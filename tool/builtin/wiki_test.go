@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // called runs one tool of a set.
 func called(t *testing.T, o Options, name, arguments string) tool.Result {
 	t.Helper()
-	reg := new(tool.Registry)
+	reg := new(runner.Registry)
 	for _, one := range Tools(o) {
 		if one.Name() == name {
 			one.State = tool.StateEnabled
@@ -21,7 +22,7 @@ func called(t *testing.T, o Options, name, arguments string) tool.Result {
 			}
 		}
 	}
-	r := tool.NewRunner(tool.Settings{Tools: reg, Root: t.TempDir(), Temp: t.TempDir()})
+	r := runner.New(runner.Settings{Tools: reg, Root: t.TempDir(), Temp: t.TempDir()})
 	res, err := r.Call(t.Context(), name, arguments)
 	if err != nil {
 		t.Fatal(err)

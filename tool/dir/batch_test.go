@@ -9,6 +9,7 @@ import (
 
 	"wield/chat"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // TestBatch: calls of one turn run as one run of a program that says so, and each has its own result.
@@ -34,11 +35,11 @@ cat > "` + dir + `/input"
 	}
 	one := *tools[0]
 	one.State, one.Guard = tool.StateEnabled, &tool.Guard{Mode: tool.ModeRW}
-	reg := new(tool.Registry)
+	reg := new(runner.Registry)
 	if err := reg.Add(&one); err != nil {
 		t.Fatal(err)
 	}
-	r := tool.NewRunner(tool.Settings{Tools: reg, Root: dir, Temp: t.TempDir(), Sandbox: tool.Box{Level: "none"}})
+	r := runner.New(runner.Settings{Tools: reg, Root: dir, Temp: t.TempDir(), Sandbox: runner.Box{Level: "none"}})
 	var got []string
 	for e, err := range r.RunAll(t.Context(), []chat.Call{
 		{ID: "1", Name: "sums", Arguments: `{"a":1}`, Complete: true},

@@ -11,6 +11,7 @@ import (
 
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 	"wield/tool/sandbox"
 )
 
@@ -68,16 +69,16 @@ func TestDescribeSeveral(t *testing.T) {
 // callOf runs one call of a tool.
 func callOf(t *testing.T, one *tool.Tool, args string) tool.Result {
 	t.Helper()
-	var reg tool.Registry
+	var reg runner.Registry
 	if err := reg.Add(one); err != nil {
 		t.Fatal(err)
 	}
 	if err := reg.Set(one.Name(), tool.StateEnabled); err != nil {
 		t.Fatal(err)
 	}
-	r := tool.NewRunner(tool.Settings{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir(),
+	r := runner.New(runner.Settings{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir(),
 		Limits: tool.CallLimits{Timeout: 30 * time.Second}})
-	r = r.With(func(s *tool.Settings) { s.Sandbox.Level = sandbox.None })
+	r = r.With(func(s *runner.Settings) { s.Sandbox.Level = sandbox.None })
 	res, err := r.Call(t.Context(), one.Name(), args)
 	if err != nil {
 		t.Fatal(err)

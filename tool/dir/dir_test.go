@@ -11,6 +11,7 @@ import (
 
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 	"wield/tool/sandbox"
 )
 
@@ -107,12 +108,12 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var reg tool.Registry
+	var reg runner.Registry
 	if err := reg.Add(all...); err != nil {
 		t.Fatal(err)
 	}
-	r := tool.NewRunner(tool.Settings{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir()})
-	r = r.With(func(s *tool.Settings) { s.Sandbox.Level, s.Limits.Output = sandbox.None, -1 })
+	r := runner.New(runner.Settings{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir()})
+	r = r.With(func(s *runner.Settings) { s.Sandbox.Level, s.Limits.Output = sandbox.None, -1 })
 	for _, tt := range []struct{ name, args, data, fails string }{
 		{"echo_args", `{"text":"$(id) 'x'","n":5}`, `"{\"text\":\"$(id) 'x'\",\"n\":5}\n$(id) 'x'|5"`, ""},
 		{"make_json", `{}`, `{"a": [1, 2.50]}`, ""},

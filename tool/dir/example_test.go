@@ -10,6 +10,7 @@ import (
 
 	"wield/tool"
 	"wield/tool/dir"
+	"wield/tool/runner"
 	"wield/tool/sandbox"
 )
 
@@ -40,13 +41,13 @@ func ExampleLoad() {
 		fmt.Println(err)
 		return
 	}
-	tools := new(tool.Registry)
+	tools := new(runner.Registry)
 	if err := tools.Add(list...); err != nil {
 		fmt.Println(err)
 		return
 	}
-	runner := tool.NewRunner(tool.Settings{Tools: tools, Sandbox: tool.Box{Level: sandbox.None}})
-	result, err := runner.Call(ctx, "greet", `{"name": "Ann"}`)
+	r := runner.New(runner.Settings{Tools: tools, Sandbox: runner.Box{Level: sandbox.None}})
+	result, err := r.Call(ctx, "greet", `{"name": "Ann"}`)
 	fmt.Printf("%s %v\n", result.Append(nil, tool.StylePlain), err)
 	// Output: hello Ann <nil>
 }

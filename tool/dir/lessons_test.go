@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"wield/tool"
+	"wield/tool/runner"
 	"wield/tool/sandbox"
 )
 
@@ -49,7 +49,7 @@ func TestX_E29_DescriptionsAreText(t *testing.T) {
 	for _, name := range []string{"a b", "../up", "a;b", "a\u200bb", "r\u0435ad", "a__b", strings.Repeat("n", 200)} {
 		dir := write(t, map[string]string{"one.sh+": "#!/bin/sh\n# tool: " + name + "\n# description: d\necho done\n"})
 		all, err := Load(t.Context(), dir, Options{Level: sandbox.None})
-		var r tool.Registry
+		var r runner.Registry
 		if err == nil {
 			err = r.Add(all...)
 		}

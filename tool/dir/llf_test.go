@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"wield/tool"
+	"wield/tool/runner"
 	"wield/tool/sandbox"
 )
 
@@ -75,8 +76,8 @@ func registryOf(global string, entries ...string) string {
 type llfWorld struct {
 	dir, root string
 	set       *Set
-	registry  tool.Registry
-	runner    *tool.Runner
+	registry  runner.Registry
+	runner    *runner.Runner
 }
 
 func newLLF(t *testing.T, files map[string]string) *llfWorld {
@@ -87,9 +88,9 @@ func newLLF(t *testing.T, files map[string]string) *llfWorld {
 		Options: Options{Level: sandbox.None, Root: w.root, Getenv: func(name string) string {
 			return map[string]string{"HOME": "/home/ann", "CITY_KEY": "k3y"}[name]
 		}}}
-	w.runner = tool.NewRunner(tool.Settings{Tools: &w.registry, Root: w.root, Temp: t.TempDir(),
+	w.runner = runner.New(runner.Settings{Tools: &w.registry, Root: w.root, Temp: t.TempDir(),
 		Limits: tool.CallLimits{Timeout: time.Minute}})
-	w.runner = w.runner.With(func(s *tool.Settings) { s.Sandbox.Level = sandbox.None })
+	w.runner = w.runner.With(func(s *runner.Settings) { s.Sandbox.Level = sandbox.None })
 	return w
 }
 
@@ -235,7 +236,7 @@ func TestKeys_ER02(t *testing.T) {
 		"pages/" + definitionFile: definition,
 		"pages/execute.py":        "import os\ndef execute(arguments):\n    return {'key': os.environ['CITY_KEY'], 'dir': os.getcwd()}\n",
 	})
-	w.runner = w.runner.With(func(s *tool.Settings) { s.Approvals = &tool.MemoryApprovals{} })
+	w.runner = w.runner.With(func(s *runner.Settings) { s.Approvals = &runner.MemoryApprovals{} })
 	if err := os.Mkdir(filepath.Join(w.root, "notes"), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 //go:embed runner.py
-var runner string
+var runnerProgram string
 
 // An interpreter is the Python that runs tools. It is looked for once, when the first tool needs it.
 type interpreter struct {
@@ -69,7 +69,7 @@ func (p *interpreter) ask(ctx context.Context, name string) error {
 
 // command makes one of what the runner is to do.
 func (p *interpreter) argv(args ...string) []string {
-	return append([]string{p.program, "-I", "-B", "-X", "utf8", "-c", runner}, args...)
+	return append([]string{p.program, "-I", "-B", "-X", "utf8", "-c", runnerProgram}, args...)
 }
 
 // A pyFunction holds what the runner tells of a function.

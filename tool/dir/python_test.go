@@ -12,6 +12,7 @@ import (
 	"wield/schema"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 	"wield/tool/sandbox"
 )
 
@@ -157,12 +158,12 @@ func TestFunctions(t *testing.T) {
 	if kinds.Guard == nil || kinds.Guard.Mode != tool.ModeRO {
 		t.Errorf("%+v may change things", kinds.Guard)
 	}
-	var reg tool.Registry
+	var reg runner.Registry
 	if err := reg.Add(tools...); err != nil {
 		t.Fatal(err)
 	}
-	r := tool.NewRunner(tool.Settings{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir()})
-	r = r.With(func(s *tool.Settings) { s.Sandbox.Level = sandbox.None })
+	r := runner.New(runner.Settings{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir()})
+	r = r.With(func(s *runner.Settings) { s.Sandbox.Level = sandbox.None })
 	tree(t, r.Settings().Root, map[string]string{"a.txt": "one two three"})
 	for _, tt := range []struct{ name, args, data, fails string }{
 		{"count_words", `{"file":"a.txt"}`, "3", ""},

@@ -6,6 +6,7 @@ import (
 
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 	"wield/tool/sandbox"
 )
 
@@ -112,7 +113,7 @@ func TestLineRun(t *testing.T) {
 		"none": `printf '<%s>' x {opt}`, "fail": `echo partly; echo {text} >&2; exit 3`,
 		"own": `printf '%s' "$ARG_text" {text}`,
 	}
-	var reg tool.Registry
+	var reg runner.Registry
 	for name, command := range lines {
 		one, err := Line{Name: name, Command: command, Params: only(map[string]LineParam{"opt": {}}, command)}.Tool()
 		if err == nil {
@@ -122,8 +123,8 @@ func TestLineRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := tool.NewRunner(tool.Settings{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir()})
-	r = r.With(func(s *tool.Settings) { s.Sandbox.Level = sandbox.None })
+	r := runner.New(runner.Settings{Tools: &reg, Root: t.TempDir(), Temp: t.TempDir()})
+	r = r.With(func(s *runner.Settings) { s.Sandbox.Level = sandbox.None })
 	hostile := `$(touch x) ; "'` + "`id`" + ` \\ * ${HOME} {text}` + "\n#"
 	quoted := string(mustJSON(t, hostile))
 	for _, tt := range []struct{ name, args, data, fails string }{

@@ -15,6 +15,7 @@ import (
 	"wield/chat"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -58,14 +59,14 @@ func open(t *testing.T, decision chat.Decision, s *httptest.Server) *policy.Poli
 }
 
 // runner holds one tool that may change things.
-func runner(t *testing.T, one *tool.Tool, s *httptest.Server) *tool.Runner {
+func newRunner(t *testing.T, one *tool.Tool, s *httptest.Server) *runner.Runner {
 	t.Helper()
 	one.Guard = &tool.Guard{Mode: tool.ModeRW}
-	var reg tool.Registry
+	var reg runner.Registry
 	if err := reg.Add(one); err != nil {
 		t.Fatal(err)
 	}
-	return tool.NewRunner(tool.Settings{Tools: &reg, Policy: open(t, chat.DecisionAllow, s)})
+	return runner.New(runner.Settings{Tools: &reg, Policy: open(t, chat.DecisionAllow, s)})
 }
 
 func call(t *testing.T, s *httptest.Server, r Request, parameters json.RawMessage, args string) tool.Result {
@@ -78,7 +79,7 @@ func call(t *testing.T, s *httptest.Server, r Request, parameters json.RawMessag
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := runner(t, one, s).Call(t.Context(), "try_it", args)
+	res, err := newRunner(t, one, s).Call(t.Context(), "try_it", args)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +317,7 @@ func TestPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var reg tool.Registry
+	var reg runner.Registry
 	if err := reg.Add(one); err != nil {
 		t.Fatal(err)
 	}
@@ -332,14 +333,14 @@ func TestPolicy(t *testing.T) {
 		{"this machine without a rule", allow, tool.ErrSecurity},
 		{"a rule against it", open(t, chat.DecisionDeny, s), tool.ErrSecurity},
 	} {
-		r := tool.NewRunner(tool.Settings{Tools: &reg, Policy: tt.policy})
+		r := runner.New(runner.Settings{Tools: &reg, Policy: tt.policy})
 		res, err := r.Call(t.Context(), "try_it", `{"q":"x"}`)
 		if err != nil || res.ErrorType != tt.kind || reached {
 			t.Errorf("%s: %+v %v, reached: %t", tt.name, res, err, reached)
 		}
 	}
 	// Without a decision before it, the client still goes nowhere, and no error shows the secret.
-	res, err := (tool.NewRunner(tool.Settings{Tools: &reg})).Call(t.Context(), "try_it", `{"q":"x"}`)
+	res, err := (runner.New(runner.Settings{Tools: &reg})).Call(t.Context(), "try_it", `{"q":"x"}`)
 	if err != nil || res.ErrorType != tool.ErrSecurity || reached || strings.Contains(res.Error, "sesame") {
 		t.Errorf("no policy: %+v %v, reached: %t", res, err, reached)
 	}
@@ -352,7 +353,7 @@ func TestAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var reg tool.Registry
+	var reg runner.Registry
 	if err := reg.Add(one); err != nil {
 		t.Fatal(err)
 	}
@@ -363,13 +364,13 @@ func TestAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := tool.NewRunner(tool.Settings{Tools: &reg, Policy: asks, Approvals: &tool.MemoryApprovals{}})
+	r := runner.New(runner.Settings{Tools: &reg, Policy: asks, Approvals: &runner.MemoryApprovals{}})
 	plan, err := r.Plan(t.Context(), chat.Call{ID: "1", Name: "try_it", Arguments: `{"q":"x"}`, Complete: true})
-	if err != nil || plan.Outcome != tool.OutcomeNeedsApproval {
+	if err != nil || plan.Outcome != runner.OutcomeNeedsApproval {
 		t.Fatalf("%+v %v", plan, err)
 	}
 	if _, err := r.Settings().Approvals.Decide(t.Context(), plan.Approval,
-		tool.Answer{State: tool.ApprovalApproved}); err != nil {
+		runner.Answer{State: runner.ApprovalApproved}); err != nil {
 		t.Fatal(err)
 	}
 	var text string
@@ -398,8 +399,8 @@ func TestReadOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := runner(t, one, s)
-		if err := r.Settings().Tools.(*tool.Registry).SetGuard("try_it", &tool.Guard{Mode: tool.ModeRO}); err != nil {
+		r := newRunner(t, one, s)
+		if err := r.Settings().Tools.(*runner.Registry).SetGuard("try_it", &tool.Guard{Mode: tool.ModeRO}); err != nil {
 			t.Fatal(err)
 		}
 		if res, err := r.Call(t.Context(), "try_it", `{}`); err != nil || res.OK != tt.ok {

@@ -80,7 +80,7 @@ func TestRedirects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := runner(t, one, s).Call(t.Context(), "try_it", `{"to": "`+to+`"}`)
+		res, err := newRunner(t, one, s).Call(t.Context(), "try_it", `{"to": "`+to+`"}`)
 		if err != nil {
 			t.Fatal(err)
 		}

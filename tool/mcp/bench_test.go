@@ -14,7 +14,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // serveHTTP serves everything over HTTP in a process of its own, so that its work is not counted, and prints the
@@ -71,10 +71,10 @@ func measured(b *testing.B, call func() error) {
 // discard keeps no records.
 type discard struct{}
 
-func (discard) Start(context.Context, tool.StartRecord) error   { return nil }
-func (discard) Finish(context.Context, tool.FinishRecord) error { return nil }
-func (discard) Keep(context.Context, string, string) error      { return nil }
-func (discard) Kept(string) string                              { return "" }
+func (discard) Start(context.Context, runner.StartRecord) error   { return nil }
+func (discard) Finish(context.Context, runner.FinishRecord) error { return nil }
+func (discard) Keep(context.Context, string, string) error        { return nil }
+func (discard) Kept(string) string                                { return "" }
 
 // BenchmarkCall compares a call through wield to a server over HTTP with one of the SDK's own client.
 func BenchmarkCall(b *testing.B) {
@@ -102,11 +102,11 @@ func BenchmarkCall(b *testing.B) {
 		if len(problems) > 0 {
 			b.Fatal(problems)
 		}
-		var reg tool.Registry
+		var reg runner.Registry
 		if err := reg.Add(tools...); err != nil {
 			b.Fatal(err)
 		}
-		r := tool.NewRunner(tool.Settings{Tools: &reg, Approvals: &tool.MemoryApprovals{}, Records: discard{}})
+		r := runner.New(runner.Settings{Tools: &reg, Approvals: &runner.MemoryApprovals{}, Records: discard{}})
 		measured(b, func() error {
 			result, err := r.Call(b.Context(), "every__echo", string(arguments))
 			if err == nil && !result.OK {

@@ -19,6 +19,7 @@ import (
 
 	"wield/chat"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // conformanceClient plays a scenario of the official conformance suite for clients against the server that the suite
@@ -50,12 +51,12 @@ func conformanceClient(scenario, address string) int {
 	for _, p := range problems {
 		fmt.Fprintln(os.Stderr, p)
 	}
-	var reg tool.Registry
+	var reg runner.Registry
 	if err := reg.Add(tools...); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	r := tool.NewRunner(tool.Settings{Tools: &reg, Approvals: &tool.MemoryApprovals{}})
+	r := runner.New(runner.Settings{Tools: &reg, Approvals: &runner.MemoryApprovals{}})
 	calls := map[string]string{}
 	switch scenario {
 	case "tools_call":
@@ -98,21 +99,21 @@ func conformanceClient(scenario, address string) int {
 }
 
 // conformanceCall calls a tool and approves with its draft whatever it asks.
-func conformanceCall(ctx context.Context, s *Server, r *tool.Runner, own, arguments string) {
+func conformanceCall(ctx context.Context, s *Server, r *runner.Runner, own, arguments string) {
 	name, _ := s.Offered(own)
 	call := chat.Call{ID: "call_" + own, Name: name, Arguments: arguments, Complete: true}
 	plan, err := r.Plan(ctx, call)
 	for rounds := 0; err == nil && rounds < 5; rounds++ {
 		waits := ""
-		if plan.Outcome == tool.OutcomeNeedsApproval {
+		if plan.Outcome == runner.OutcomeNeedsApproval {
 			waits = plan.Approval
 		}
 		for e, problem := range r.Run(ctx, plan) {
 			switch {
-			case problem != nil && !errors.Is(problem, tool.ErrPending):
+			case problem != nil && !errors.Is(problem, runner.ErrPending):
 				err = problem
-			case e.Kind == chat.KindApproval && e.Detail.(*tool.ApprovalDetail).State == tool.ApprovalPending:
-				waits = e.Detail.(*tool.ApprovalDetail).ID
+			case e.Kind == chat.KindApproval && e.Detail.(*runner.ApprovalDetail).State == runner.ApprovalPending:
+				waits = e.Detail.(*runner.ApprovalDetail).ID
 			case e.Kind == chat.KindResult:
 				fmt.Fprintln(os.Stderr, own, e.Detail.(*chat.Result))
 				return
@@ -123,13 +124,13 @@ func conformanceCall(ctx context.Context, s *Server, r *tool.Runner, own, argume
 			err = wrong
 			break
 		}
-		answer := tool.Answer{State: tool.ApprovalApproved}
+		answer := runner.Answer{State: runner.ApprovalApproved}
 		if a.Form != nil && strings.Contains(string(a.Form.Schema), "confirmed") {
-			answer = tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(`{"confirmed":true}`)}
+			answer = runner.Answer{State: runner.ApprovalEdited, Arguments: json.RawMessage(`{"confirmed":true}`)}
 		}
 		r.Settings().Approvals.Decide(ctx, waits, answer)
 		if a.Form != nil {
-			plan = tool.Plan{Outcome: tool.OutcomeNeedsInput, Call: call, Definition: a.Definition, Approval: waits}
+			plan = runner.Plan{Outcome: runner.OutcomeNeedsInput, Call: call, Definition: a.Definition, Approval: waits}
 		}
 	}
 	fmt.Fprintln(os.Stderr, own, err)

@@ -13,7 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"wield/chat"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // asks is a server whose tools ask: within the call, as older revisions do, or with a result.
@@ -77,24 +77,24 @@ func asks() *sdk.Server {
 
 // TestElicitation calls tools that ask a person, of the older revisions and of 2026-07-28.
 func TestElicitation(t *testing.T) {
-	yes := func(content string) tool.Answer {
-		return tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(content)}
+	yes := func(content string) runner.Answer {
+		return runner.Answer{State: runner.ApprovalEdited, Arguments: json.RawMessage(content)}
 	}
 	tests := []struct {
 		name      string
 		stateless bool
 		tool      string
-		answers   []tool.Answer
+		answers   []runner.Answer
 		asked     string
 		want      string
 	}{
-		{"within a call", false, "within", []tool.Answer{yes(`{"name":"Eve"}`)},
+		{"within a call", false, "within", []runner.Answer{yes(`{"name":"Eve"}`)},
 			"the MCP server asks asks: Who are you?", "accept Eve"},
-		{"within a call, the default", false, "within", []tool.Answer{{State: tool.ApprovalApproved}}, "Who are you?",
+		{"within a call, the default", false, "within", []runner.Answer{{State: runner.ApprovalApproved}}, "Who are you?",
 			"accept Ada"},
-		{"within a call, no", false, "within", []tool.Answer{{State: tool.ApprovalDenied}}, "Who are you?",
+		{"within a call, no", false, "within", []runner.Answer{{State: runner.ApprovalDenied}}, "Who are you?",
 			"decline <nil>"},
-		{"with a result", true, "after", []tool.Answer{yes(`{"name":"Eve"}`), {State: tool.ApprovalDenied}},
+		{"with a result", true, "after", []runner.Answer{yes(`{"name":"Eve"}`), {State: runner.ApprovalDenied}},
 			"And who else?", "accept Eve. decline <nil>. s1"},
 		{"a model", true, "model", nil, "",
 			"Error: the MCP server asks asks for an answer of a model, which it does not get"},
@@ -111,15 +111,15 @@ func TestElicitation(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := New(Options{Name: "asks", URL: service(t, asks(), test.stateless)})
 			r := box(t, s)
-			r = r.With(func(s *tool.Settings) {
-				s.Approvals, s.Records = &tool.MemoryApprovals{}, &tool.MemoryRecords{}
+			r = r.With(func(s *runner.Settings) {
+				s.Approvals, s.Records = &runner.MemoryApprovals{}, &runner.MemoryRecords{}
 			})
 			call := chat.Call{ID: "call_1", Name: "asks__" + test.tool, Arguments: "{}", Complete: true}
 			got, why := drive(t, r, call, test.answers)
 			if got != test.want || !strings.HasSuffix(why, test.asked) {
 				t.Errorf("%q, asked %q; want %q, %q", got, why, test.want, test.asked)
 			}
-			if records := r.Settings().Records.(*tool.MemoryRecords); len(records.Finished()) != 1 {
+			if records := r.Settings().Records.(*runner.MemoryRecords); len(records.Finished()) != 1 {
 				t.Errorf("%d results are recorded", len(records.Finished()))
 			}
 		})
@@ -127,7 +127,7 @@ func TestElicitation(t *testing.T) {
 }
 
 // drive runs a call and answers what it asks. It returns the result, and what was asked last.
-func drive(t *testing.T, r *tool.Runner, call chat.Call, answers []tool.Answer) (text, why string) {
+func drive(t *testing.T, r *runner.Runner, call chat.Call, answers []runner.Answer) (text, why string) {
 	t.Helper()
 	plan, err := r.Plan(t.Context(), call)
 	if err != nil {
@@ -137,11 +137,11 @@ func drive(t *testing.T, r *tool.Runner, call chat.Call, answers []tool.Answer) 
 		waits := ""
 		for e, err := range r.Run(t.Context(), plan) {
 			switch {
-			case errors.Is(err, tool.ErrPending):
+			case errors.Is(err, runner.ErrPending):
 			case err != nil:
 				t.Fatal(err)
 			case e.Kind == chat.KindApproval:
-				waits = e.Detail.(*tool.ApprovalDetail).ID
+				waits = e.Detail.(*runner.ApprovalDetail).ID
 			case e.Kind == chat.KindResult:
 				return e.Detail.(*chat.Result).Parts[0].Text, why
 			}
@@ -155,6 +155,6 @@ func drive(t *testing.T, r *tool.Runner, call chat.Call, answers []tool.Answer) 
 			t.Fatal(err)
 		}
 		answers = answers[1:]
-		plan = tool.Plan{Outcome: tool.OutcomeNeedsInput, Call: call, Definition: a.Definition, Approval: waits}
+		plan = runner.Plan{Outcome: runner.OutcomeNeedsInput, Call: call, Definition: a.Definition, Approval: waits}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"wield/tool"
 	"wield/tool/mcp"
+	"wield/tool/runner"
 )
 
 // The tools of an MCP server are tools like any other. This server is a small one of its own; a program is reached
@@ -36,13 +37,13 @@ func ExampleNew() {
 	for _, err := range problems {
 		fmt.Println(err)
 	}
-	tools := new(tool.Registry)
+	tools := new(runner.Registry)
 	if err := tools.Add(list...); err != nil {
 		fmt.Println(err)
 		return
 	}
-	runner := tool.NewRunner(tool.Settings{Tools: tools})
-	result, err := runner.Call(ctx, "greeter__greet", `{"name": "Ann"}`)
+	r := runner.New(runner.Settings{Tools: tools})
+	result, err := r.Call(ctx, "greeter__greet", `{"name": "Ann"}`)
 	fmt.Printf("%s %v\n", result.Append(nil, tool.StylePlain), err)
 	// Output: {"text":"hello Ann"} <nil>
 }

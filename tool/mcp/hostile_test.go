@@ -17,6 +17,7 @@ import (
 
 	"wield/chat"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // raw is a server that speaks by hand: it answers requests by their method with what answer returns, which may be
@@ -96,11 +97,11 @@ func TestLying(t *testing.T) {
 				}
 				return
 			}
-			var reg tool.Registry
+			var reg runner.Registry
 			if err := reg.Add(tools...); err != nil || len(tools) != 1 {
 				t.Fatal(tools, problems, err)
 			}
-			r := tool.NewRunner(tool.Settings{Tools: &reg, Limits: tool.CallLimits{Timeout: time.Second}})
+			r := runner.New(runner.Settings{Tools: &reg, Limits: tool.CallLimits{Timeout: time.Second}})
 			began := time.Now()
 			result, err := r.Call(t.Context(), "raw__t", "{}")
 			answer := result.Chat(&chat.Call{}, tool.StylePlain)
@@ -163,7 +164,7 @@ func TestFlood(t *testing.T) {
 		})
 	c := New(Options{Name: "loud", URL: service(t, loud, true)})
 	r := box(t, c)
-	r = r.With(func(s *tool.Settings) { s.Limits.Timeout = time.Second })
+	r = r.With(func(s *runner.Settings) { s.Limits.Timeout = time.Second })
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

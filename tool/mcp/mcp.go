@@ -18,7 +18,7 @@ import (
 	"net/http"
 	"time"
 
-	"wield/tool"
+	"wield/tool/runner"
 	"wield/tool/sandbox"
 )
 
@@ -27,7 +27,7 @@ type Options struct {
 	Name string // in front of the names of its tools, behind which "__" follows
 
 	Command sandbox.Command // a program; Argv is empty for a service
-	Watch   *tool.Watch     // over what the program must not change; nil: over nothing
+	Watch   *runner.Watch   // over what the program must not change; nil: over nothing
 	URL     string          // the address of a service
 	Header  http.Header     // sent to the service with each request, such as a token
 	Client  *http.Client    // nil: http.DefaultClient

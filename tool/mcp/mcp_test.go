@@ -19,6 +19,7 @@ import (
 
 	"wield/chat"
 	"wield/tool"
+	"wield/tool/runner"
 	"wield/tool/sandbox"
 )
 
@@ -140,7 +141,7 @@ func program(t *testing.T, how string) sandbox.Command {
 }
 
 // box makes a runner with the tools of a server.
-func box(t *testing.T, s *Server) *tool.Runner {
+func box(t *testing.T, s *Server) *runner.Runner {
 	t.Helper()
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
@@ -151,11 +152,11 @@ func box(t *testing.T, s *Server) *tool.Runner {
 	for _, p := range problems {
 		t.Error(p)
 	}
-	var r tool.Registry
+	var r runner.Registry
 	if err := r.Add(tools...); err != nil {
 		t.Fatal(err)
 	}
-	return tool.NewRunner(tool.Settings{Tools: &r})
+	return runner.New(runner.Settings{Tools: &r})
 }
 
 // TestResults calls each tool over stdio and over HTTP of both kinds, and looks at what a model reads.

@@ -17,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A protected service wants a token, which its own login server gives. Tokens are named by their number.
@@ -198,13 +199,13 @@ func TestEach(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	var reg tool.Registry
+	var reg runner.Registry
 	if err := reg.Add(tools...); err != nil {
 		t.Fatal(err)
 	}
 	call := func(who string) {
 		t.Helper()
-		r := tool.NewRunner(tool.Settings{Tools: &reg, Scope: tool.Scope{By: who}})
+		r := runner.New(runner.Settings{Tools: &reg, Scope: tool.Scope{By: who}})
 		result, err := r.Call(context.Background(), "p__echo", `{"text":"hello"}`)
 		if err != nil || string(result.Append(nil, tool.StylePlain)) != "hello" {
 			t.Fatalf("%s: %+v, %v", who, result, err)

@@ -17,6 +17,7 @@ import (
 	"wield/chat"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -78,7 +79,7 @@ func TestRead(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	var reg tool.Registry
+	var reg runner.Registry
 	if err := reg.Add(tools...); err != nil {
 		t.Error(err)
 	}
@@ -141,7 +142,7 @@ func TestCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var reg tool.Registry
+	var reg runner.Registry
 	for _, one := range tools {
 		one.Guard = &tool.Guard{Mode: tool.ModeRW}
 	}
@@ -154,7 +155,7 @@ func TestCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := tool.NewRunner(tool.Settings{Tools: &reg, Policy: p})
+	r := runner.New(runner.Settings{Tools: &reg, Policy: p})
 	for _, tt := range []struct{ name, args, want string }{
 		{"list_books", `{}`, "GET /v1/books?api_key=k-secret"},
 		{"list_books",

@@ -13,6 +13,7 @@ import (
 	"wield/schema/shape"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // args judges the arguments of a call, or the registration of a tool, on the way that every call goes: schema, then
@@ -53,7 +54,7 @@ func (r *recordRun) args(rec *policyRecord) (policy.Verdict, error) {
 // register says whether a definition can be used.
 func register(definition json.RawMessage) policy.Verdict {
 	v := policy.Verdict{Decision: chat.DecisionAllow, Rule: "built-in: registration", Why: "the definition can be used"}
-	if err := new(tool.Registry).Add(recordTool("t", definition)); err != nil {
+	if err := new(runner.Registry).Add(recordTool("t", definition)); err != nil {
 		v.Decision, v.Why = chat.DecisionDeny, err.Error()
 	}
 	return v
@@ -69,12 +70,12 @@ func recordTool(name string, schema json.RawMessage) *tool.Tool {
 
 // plan takes a call through all checks that come before it would run.
 func plan(p *policy.Policy, tools []*tool.Tool, call chat.Call) (policy.Verdict, error) {
-	reg := new(tool.Registry)
+	reg := new(runner.Registry)
 	if err := reg.Add(tools...); err != nil {
 		return policy.Verdict{}, err
 	}
-	runner := tool.NewRunner(tool.Settings{Tools: reg, Policy: p, Approvals: new(tool.MemoryApprovals)})
-	pl, err := runner.Plan(context.Background(), call)
+	r := runner.New(runner.Settings{Tools: reg, Policy: p, Approvals: new(runner.MemoryApprovals)})
+	pl, err := r.Plan(context.Background(), call)
 	if err != nil {
 		return policy.Verdict{}, err
 	}
@@ -82,7 +83,7 @@ func plan(p *policy.Policy, tools []*tool.Tool, call chat.Call) (policy.Verdict,
 	if pl.Policy != nil {
 		v.Decision, v.Rule, v.Why = pl.Policy.Decision, pl.Policy.Rule, pl.Policy.Why
 	}
-	if pl.Outcome == tool.OutcomeRejected {
+	if pl.Outcome == runner.OutcomeRejected {
 		v.Decision, v.Why = chat.DecisionDeny, pl.Result.Error
 	}
 	return v, nil

@@ -26,10 +26,10 @@ import (
 	"wield/internal/config"
 	"wield/internal/terminal"
 	"wield/journal"
-	"wield/tool"
 	"wield/tool/builtin"
 	"wield/tool/files"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // chatTools returns the tools of a conversation where neither the configuration nor the command line names any: what
@@ -155,13 +155,13 @@ func (f *chatFlags) stage(ctx context.Context, app *cli.App, r *config.Result, d
 		o.History = filepath.Join(dir, "chat_history")
 	}
 	if f.unkept {
-		o.Approvals = new(tool.MemoryApprovals)
+		o.Approvals = new(runner.MemoryApprovals)
 	} else if o.Journal, err = app.OpenCounted(ctx, r.Config); err != nil {
 		return fmt.Errorf("%w (--no-journal leaves it out)", err)
 	} else {
 		defer func() { err = errors.Join(err, o.Journal.Close()) }()
 	}
-	o.Runner = box.Runner.With(func(s *tool.Settings) {
+	o.Runner = box.Runner.With(func(s *runner.Settings) {
 		s.Policy, s.Tools = rules, o.Tools
 		if o.Approvals != nil {
 			s.Approvals = o.Approvals

@@ -26,6 +26,7 @@ import (
 	"wield/schema"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // Limits of a run from the command line, where nothing else is said.
@@ -240,7 +241,7 @@ func (f *runFlags) run(ctx context.Context, app *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	return f.with(ctx, app, r, func(a *agent.Agent, runner *tool.Runner) error {
+	return f.with(ctx, app, r, func(a *agent.Agent, runner *runner.Runner) error {
 		req.Model = f.upstream.Model
 		if f.goesOn || f.session != "" {
 			if err := f.past(ctx, a, runner, req); err != nil {
@@ -256,7 +257,7 @@ func (f *runFlags) run(ctx context.Context, app *cli.App, args []string) error {
 
 // with makes the agent that the flags describe, and gives back what it holds when f has ended.
 func (f *runFlags) with(ctx context.Context, app *cli.App, r *config.Result,
-	do func(a *agent.Agent, runner *tool.Runner) error) error {
+	do func(a *agent.Agent, runner *runner.Runner) error) error {
 	model, err := f.model(app, r)
 	if err != nil {
 		return err
@@ -475,7 +476,7 @@ func (f *runFlags) choose(box *compose.Toolbox, r *config.Result) error {
 }
 
 // letWrite allows a tool to write, and leaves the rest of its guard as it is.
-func letWrite(r *tool.Registry, e *tool.Entry) error {
+func letWrite(r *runner.Registry, e *runner.Entry) error {
 	guard := tool.Guard{}
 	if e.Guard != nil {
 		guard = *e.Guard
@@ -500,35 +501,35 @@ func (f *runFlags) judge(box *compose.Toolbox, r *config.Result) error {
 	if err != nil {
 		return cli.UsageErrorf("%w", err)
 	}
-	var approvals tool.Approvals
+	var approvals runner.Approvals
 	switch f.onAsk {
 	case "allow":
-		approvals = &yes{MemoryApprovals: new(tool.MemoryApprovals)}
+		approvals = &yes{MemoryApprovals: new(runner.MemoryApprovals)}
 	case "deny":
 	case "fail", "wait":
-		approvals = new(tool.MemoryApprovals) // with a journal, questions are kept there
+		approvals = new(runner.MemoryApprovals) // with a journal, questions are kept there
 	default:
 		if approvals, err = newHook(strings.TrimPrefix(f.onAsk, "webhook:")); err != nil {
 			return err
 		}
 	}
-	box.Runner = box.Runner.With(func(s *tool.Settings) { s.Policy, s.Approvals = p, approvals })
+	box.Runner = box.Runner.With(func(s *runner.Settings) { s.Policy, s.Approvals = p, approvals })
 	return nil
 }
 
 // A yes answers every question with yes, because the command line says so.
-type yes struct{ *tool.MemoryApprovals }
+type yes struct{ *runner.MemoryApprovals }
 
-func (y *yes) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) {
+func (y *yes) Ask(ctx context.Context, q runner.Question) (runner.Approval, error) {
 	a, err := y.MemoryApprovals.Ask(ctx, q)
-	if err != nil || a.State != tool.ApprovalPending {
+	if err != nil || a.State != runner.ApprovalPending {
 		return a, err
 	}
-	return y.Decide(ctx, a.ID, tool.Answer{State: tool.ApprovalApproved, By: "--on-ask allow"})
+	return y.Decide(ctx, a.ID, runner.Answer{State: runner.ApprovalApproved, By: "--on-ask allow"})
 }
 
 // carryOut drives a run and prints what comes of it.
-func (f *runFlags) carryOut(ctx context.Context, app *cli.App, run *agent.Run, runner *tool.Runner,
+func (f *runFlags) carryOut(ctx context.Context, app *cli.App, run *agent.Run, runner *runner.Runner,
 	req *chat.Request) (err error) {
 	out := app.Stdout
 	if f.outFile != "" {

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"wield/internal/cli"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A hook asks a web service about each call that a rule asks about, and takes its answer. A service that does not
 // answer, or with something else, is no: nothing runs because of a fault.
 type hook struct {
-	*tool.MemoryApprovals
+	*runner.MemoryApprovals
 	url    string
 	client *http.Client
 }
@@ -33,7 +33,7 @@ func newHook(address string) (*hook, error) {
 	}
 	client := &http.Client{Timeout: hookTime,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return &hook{MemoryApprovals: new(tool.MemoryApprovals), url: address, client: client}, nil
+	return &hook{MemoryApprovals: new(runner.MemoryApprovals), url: address, client: client}, nil
 }
 
 // A hookAnswer holds the service's answer.
@@ -45,9 +45,9 @@ type hookAnswer struct {
 }
 
 // Ask puts the question to the service.
-func (h *hook) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) {
+func (h *hook) Ask(ctx context.Context, q runner.Question) (runner.Approval, error) {
 	a, err := h.MemoryApprovals.Ask(ctx, q)
-	if err != nil || a.State != tool.ApprovalPending {
+	if err != nil || a.State != runner.ApprovalPending {
 		return a, err
 	}
 	answer, err := h.post(ctx, &a)
@@ -55,7 +55,7 @@ func (h *hook) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) 
 		if ctx.Err() != nil {
 			return a, ctx.Err()
 		}
-		answer = tool.Answer{State: tool.ApprovalDenied, Reason: "nobody could be asked: " + err.Error()}
+		answer = runner.Answer{State: runner.ApprovalDenied, Reason: "nobody could be asked: " + err.Error()}
 	}
 	if answer.By == "" {
 		answer.By = "--on-ask webhook"
@@ -64,51 +64,51 @@ func (h *hook) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) 
 }
 
 // post sends a question and reads the answer.
-func (h *hook) post(ctx context.Context, a *tool.Approval) (tool.Answer, error) {
+func (h *hook) post(ctx context.Context, a *runner.Approval) (runner.Answer, error) {
 	body, err := json.Marshal(struct {
 		Type     string `json:"type"`
 		Approval string `json:"approval"`
-		tool.Question
+		runner.Question
 	}{"approval", a.ID, a.Question})
 	if err != nil {
-		return tool.Answer{}, err
+		return runner.Answer{}, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(body))
 	if err != nil {
-		return tool.Answer{}, err
+		return runner.Answer{}, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := h.client.Do(req)
 	if err != nil {
-		return tool.Answer{}, err
+		return runner.Answer{}, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return tool.Answer{}, fmt.Errorf("the service answered with status %d", resp.StatusCode)
+		return runner.Answer{}, fmt.Errorf("the service answered with status %d", resp.StatusCode)
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxTask))
 	if err != nil {
-		return tool.Answer{}, err
+		return runner.Answer{}, err
 	}
 	return parseHookAnswer(raw)
 }
 
 // parseHookAnswer reads what the service says.
-func parseHookAnswer(raw []byte) (tool.Answer, error) {
+func parseHookAnswer(raw []byte) (runner.Answer, error) {
 	var said hookAnswer
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&said); err != nil {
-		return tool.Answer{}, fmt.Errorf("the service's answer: %w", err)
+		return runner.Answer{}, fmt.Errorf("the service's answer: %w", err)
 	}
-	answer := tool.Answer{Reason: said.Reason, By: said.By}
+	answer := runner.Answer{Reason: said.Reason, By: said.By}
 	switch {
 	case said.Decision == "approve" && len(said.Arguments) > 0:
-		answer.State, answer.Arguments = tool.ApprovalEdited, said.Arguments
+		answer.State, answer.Arguments = runner.ApprovalEdited, said.Arguments
 	case said.Decision == "approve":
-		answer.State = tool.ApprovalApproved
+		answer.State = runner.ApprovalApproved
 	case said.Decision == "deny":
-		answer.State = tool.ApprovalDenied
+		answer.State = runner.ApprovalDenied
 	default:
 		return answer, fmt.Errorf("the service's answer: decision is approve or deny, not %q", said.Decision)
 	}

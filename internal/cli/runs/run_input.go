@@ -14,7 +14,7 @@ import (
 	"wield/agent"
 	"wield/chat"
 	"wield/internal/cli"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A runInput reads a pipe with --input stream-json: one message a line, of which the first begins a
@@ -140,7 +140,7 @@ func (in *runInput) feed(ctx context.Context, run *agent.Run) (stop func()) {
 
 // converse carries out one run after the other, as messages come. The error, and with it the exit code, is that of
 // the last one.
-func (f *runFlags) converse(ctx context.Context, app *cli.App, a *agent.Agent, runner *tool.Runner,
+func (f *runFlags) converse(ctx context.Context, app *cli.App, a *agent.Agent, runner *runner.Runner,
 	req *chat.Request) (err error) {
 	own := *app
 	if f.outFile != "" { // one file for all runs

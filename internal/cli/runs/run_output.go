@@ -13,8 +13,8 @@ import (
 	"wield/chat"
 	"wield/internal/cli"
 	"wield/internal/shorten"
-	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // runSchemaVersion is the version of the lines that wield run prints. docs/run.schema.json describes them.
@@ -310,15 +310,15 @@ var runShapes = map[chat.Kind]struct {
 		l.Decision, l.Rule, l.Why = p.Decision, p.Rule, p.Why
 	}},
 	chat.KindApproval: {"approval", func(l *runLine, e *chat.Event) {
-		a := e.Detail.(*tool.ApprovalDetail)
+		a := e.Detail.(*runner.ApprovalDetail)
 		l.Approval, l.State, l.By, l.Reason = a.ID, string(a.State), a.By, a.Reason
 	}},
 	chat.KindToolState: {"tool_state", func(l *runLine,
 		e *chat.Event) {
-		l.State = string(e.Detail.(*tool.StateDetail).State)
+		l.State = string(e.Detail.(*runner.StateDetail).State)
 	}},
 	chat.KindProgress: {"progress", func(l *runLine, e *chat.Event) {
-		progress := e.Detail.(*tool.ProgressDetail)
+		progress := e.Detail.(*runner.ProgressDetail)
 		l.Stream, l.Text = progress.Stream, &progress.Text
 	}},
 	chat.KindResult: {"result", func(l *runLine, e *chat.Event) {

@@ -8,12 +8,12 @@ import (
 	"wield/internal/cli"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // past puts what was said in an earlier session before the request: in the one that --session names, or with
 // --continue in the last one that worked in this directory.
-func (f *runFlags) past(ctx context.Context, a *agent.Agent, runner *tool.Runner, req *chat.Request) error {
+func (f *runFlags) past(ctx context.Context, a *agent.Agent, runner *runner.Runner, req *chat.Request) error {
 	id := f.session
 	if f.goesOn {
 		var err error

@@ -14,7 +14,7 @@ import (
 	"wield/internal/cli"
 	"wield/journal"
 	"wield/journal/record"
-	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A resumeFlags holds the flags of wield sessions resume.
@@ -77,7 +77,7 @@ func (f *resumeFlags) run(ctx context.Context, app *cli.App, id string) error {
 	if err != nil {
 		return err
 	}
-	return stored.with(ctx, app, r, func(a *agent.Agent, runner *tool.Runner) error {
+	return stored.with(ctx, app, r, func(a *agent.Agent, runner *runner.Runner) error {
 		return stored.resumeRun(ctx, app, a, runner, id, run)
 	})
 }
@@ -95,7 +95,7 @@ func (f *resumeFlags) override(stored *runFlags) error {
 }
 
 // resumeRun continues a run.
-func (f *runFlags) resumeRun(ctx context.Context, app *cli.App, a *agent.Agent, runner *tool.Runner, id string,
+func (f *runFlags) resumeRun(ctx context.Context, app *cli.App, a *agent.Agent, runner *runner.Runner, id string,
 	was *record.Run) error {
 	if was.Dir != runner.Settings().Root {
 		return cli.UsageErrorf("the run works in %s: go there first", cli.Plain(was.Dir))
@@ -174,11 +174,11 @@ func (f *runFlags) parse(note string) error {
 func (f *resumeFlags) answer(ctx context.Context, app *cli.App, s journal.Store, run string) error {
 	approvals := &journal.Approvals{Store: s}
 	var list []string
-	states := map[string]tool.ApprovalState{}
+	states := map[string]runner.ApprovalState{}
 	for _, side := range []struct {
 		ids   []string
-		state tool.ApprovalState
-	}{{f.approve, tool.ApprovalApproved}, {f.deny, tool.ApprovalDenied}} {
+		state runner.ApprovalState
+	}{{f.approve, runner.ApprovalApproved}, {f.deny, runner.ApprovalDenied}} {
 		ids, err := named(ctx, approvals, run, side.ids)
 		if err != nil {
 			return err
@@ -193,9 +193,9 @@ func (f *resumeFlags) answer(ctx context.Context, app *cli.App, s journal.Store,
 		}
 	}
 	for _, id := range list {
-		a, err := approvals.Decide(ctx, id, tool.Answer{State: states[id], By: "command line", Reason: f.reason})
+		a, err := approvals.Decide(ctx, id, runner.Answer{State: states[id], By: "command line", Reason: f.reason})
 		switch {
-		case errors.Is(err, tool.ErrDecided):
+		case errors.Is(err, runner.ErrDecided):
 			fmt.Fprintf(app.Stderr, "wield: %s was %s by %s before\n", cli.Plain(id), a.State, cli.Plain(a.Answer.By))
 		case err != nil:
 			return err
@@ -212,7 +212,7 @@ func named(ctx context.Context, approvals *journal.Approvals, run string, ids []
 		if id != "all" {
 			a, err := approvals.Find(ctx, id)
 			switch {
-			case errors.Is(err, tool.ErrNoApproval) || err == nil && a.Run != run:
+			case errors.Is(err, runner.ErrNoApproval) || err == nil && a.Run != run:
 				return nil, cli.UsageErrorf("there is no question %s of the run %s", cli.Plain(id), cli.Plain(run))
 			case err != nil:
 				return nil, err

@@ -7,6 +7,7 @@ import (
 	"wield/chat"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // What a client's tool gave is shown too, though it is no JSON.
@@ -22,7 +23,7 @@ func TestDescribeResult(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := describe(&record.Record{Kind: record.KindResult,
-				Result: &tool.FinishRecord{Tool: "press", Result: tt.result}})
+				Result: &runner.FinishRecord{Tool: "press", Result: tt.result}})
 			if got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}

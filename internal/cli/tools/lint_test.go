@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"wield/chat"
-	"wield/tool"
 	"wield/tool/builtin/clock"
 	"wield/tool/builtin/database"
+	"wield/tool/runner"
 )
 
 // good is a definition with nothing wrong.
@@ -80,7 +80,7 @@ func TestLintUnique(t *testing.T) {
 }
 
 func TestLintOwnTools(t *testing.T) {
-	defs := []chat.Tool{new(tool.Shared).ReadOutput().Definition}
+	defs := []chat.Tool{new(runner.Shared).ReadOutput().Definition}
 	for _, own := range slices.Concat(clock.Clock{}.Tools(), database.Options{}.Tools()) {
 		defs = append(defs, own.Definition)
 	}

@@ -19,6 +19,7 @@ import (
 	"wield/internal/mcpserver"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 // SyncEvery is the interval between checks for changed tools.
@@ -67,7 +68,7 @@ advance.`,
 						}
 					}
 				}
-				runner := box.Runner.With(func(s *tool.Settings) { s.Tools, s.Policy, s.Log = session, rules, log })
+				runner := box.Runner.With(func(s *runner.Settings) { s.Tools, s.Policy, s.Log = session, rules, log })
 				serves(app.Stderr, r.File, runner.Offered(""), def.Rules[len(def.Rules)-len(allow):])
 				s := mcpserver.New(mcpserver.Options{Runner: runner, Approvals: mcpserver.AskClient,
 					Version: cli.ThisBuild().String()})

@@ -25,6 +25,7 @@ import (
 	"wield/schema/shape"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 func NewToolCmd(app *cli.App) *cobra.Command {
@@ -98,7 +99,7 @@ func withTools(app *cli.App, file string, f func(box *compose.Toolbox, r *config
 }
 
 // Find returns the tool of the given name.
-func Find(box *compose.Toolbox, name string) (*tool.Entry, error) {
+func Find(box *compose.Toolbox, name string) (*runner.Entry, error) {
 	if e, ok := box.Registry.Lookup(name); ok {
 		return e, nil
 	}
@@ -212,7 +213,7 @@ type toolRow struct {
 	Parameters       json.RawMessage `json:"parameters,omitempty"`
 }
 
-func rowOf(e *tool.Entry) toolRow {
+func rowOf(e *runner.Entry) toolRow {
 	t := e.Tool
 	row := toolRow{Name: t.Name(), Description: t.Definition.Description, State: e.State.String(), Auto: t.Auto.Words,
 		RequiresApproval: t.Dangerous, Style: t.Style, Source: t.Source, Hash: e.Hash,
@@ -267,7 +268,7 @@ that dialect, --json as one JSON object.`,
 	return cmd
 }
 
-func showTool(w io.Writer, e *tool.Entry) error {
+func showTool(w io.Writer, e *runner.Entry) error {
 	row := rowOf(e)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
@@ -362,13 +363,13 @@ func (f *toolRun) run(cmd *cobra.Command, app *cli.App, box *compose.Toolbox, r 
 	if err != nil {
 		return err
 	}
-	runner, err := f.prepare(box, r, e)
+	rnr, err := f.prepare(box, r, e)
 	if err != nil {
 		return err
 	}
 	ctx := cmd.Context()
 	call := chat.Call{ID: "call_0", Name: e.Tool.Name(), Arguments: arguments, Complete: true}
-	plan, err := runner.Plan(ctx, call)
+	plan, err := rnr.Plan(ctx, call)
 	if err != nil {
 		return err
 	}
@@ -376,12 +377,12 @@ func (f *toolRun) run(cmd *cobra.Command, app *cli.App, box *compose.Toolbox, r 
 		fmt.Fprintf(app.Stderr,
 			"wield: %[1]s is off: wield tool enable %[1]s turns it on, --enable runs it this once\n", e.Tool.Name())
 	}
-	if plan.Outcome == tool.OutcomeNeedsApproval {
-		if plan, err = f.approve(app, runner, plan, cmd); err != nil {
+	if plan.Outcome == runner.OutcomeNeedsApproval {
+		if plan, err = f.approve(app, rnr, plan, cmd); err != nil {
 			return err
 		}
 	}
-	return f.carryOut(ctx, app, runner, plan)
+	return f.carryOut(ctx, app, rnr, plan)
 }
 
 func (f *toolRun) answerFlag(cmd *cobra.Command) {
@@ -390,13 +391,13 @@ func (f *toolRun) answerFlag(cmd *cobra.Command) {
 }
 
 // carryOut runs a call, and continues with the answers of the command line when the tool asks.
-func (f *toolRun) carryOut(ctx context.Context, app *cli.App, runner *tool.Runner, plan tool.Plan) error {
+func (f *toolRun) carryOut(ctx context.Context, app *cli.App, r *runner.Runner, plan runner.Plan) error {
 	for answers := f.answers; ; answers = answers[1:] {
-		id, err := f.follow(app, runner.Run(ctx, plan), runner.Settings().Records.(*tool.MemoryRecords))
-		if !errors.Is(err, tool.ErrPending) {
+		id, err := f.follow(app, r.Run(ctx, plan), r.Settings().Records.(*runner.MemoryRecords))
+		if !errors.Is(err, runner.ErrPending) {
 			return err
 		}
-		a, err := runner.Settings().Approvals.Get(ctx, id)
+		a, err := r.Settings().Approvals.Get(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -405,17 +406,18 @@ func (f *toolRun) carryOut(ctx context.Context, app *cli.App, runner *tool.Runne
 				a.Why, policy.Visible(string(a.Form.Schema)))
 			return &cli.ExitError{Code: cli.ExitDenied, Err: why}
 		}
-		answer := tool.Answer{State: tool.ApprovalEdited, Arguments: json.RawMessage(answers[0]), By: "command line"}
-		if _, err := runner.Settings().Approvals.Decide(ctx, id, answer); err != nil {
+		answer := runner.Answer{State: runner.ApprovalEdited, Arguments: json.RawMessage(answers[0]),
+			By: "command line"}
+		if _, err := r.Settings().Approvals.Decide(ctx, id, answer); err != nil {
 			return cli.UsageErrorf("--answer %s: %w", answers[0], err)
 		}
-		plan = tool.Plan{Outcome: tool.OutcomeNeedsInput, Call: plan.Call, Definition: a.Definition, Approval: id}
+		plan = runner.Plan{Outcome: runner.OutcomeNeedsInput, Call: plan.Call, Definition: a.Definition, Approval: id}
 	}
 }
 
 // prepare makes the runner of one call.
-func (f *toolRun) prepare(box *compose.Toolbox, r *config.Result, e *tool.Entry) (*tool.Runner, error) {
-	var tools tool.Source = box.Registry
+func (f *toolRun) prepare(box *compose.Toolbox, r *config.Result, e *runner.Entry) (*runner.Runner, error) {
+	var tools runner.Source = box.Registry
 	entries := box.Registry.Entries()
 	if f.enable {
 		session := box.Registry.Session()
@@ -438,14 +440,15 @@ func (f *toolRun) prepare(box *compose.Toolbox, r *config.Result, e *tool.Entry)
 			return nil, err
 		}
 	}
-	return box.Runner.With(func(s *tool.Settings) {
-		s.Tools, s.Policy, s.Records, s.Approvals = tools, rules, &tool.MemoryRecords{}, &tool.MemoryApprovals{}
+	return box.Runner.With(func(s *runner.Settings) {
+		s.Tools, s.Policy, s.Records, s.Approvals = tools, rules, &runner.MemoryRecords{}, &runner.MemoryApprovals{}
 	}), nil
 }
 
 // approve shows the question of a plan, and answers it if the command line does.
-func (f *toolRun) approve(app *cli.App, runner *tool.Runner, plan tool.Plan, cmd *cobra.Command) (tool.Plan, error) {
-	a, err := runner.Settings().Approvals.Get(cmd.Context(), plan.Approval)
+func (f *toolRun) approve(app *cli.App, r *runner.Runner, plan runner.Plan,
+	cmd *cobra.Command) (runner.Plan, error) {
+	a, err := r.Settings().Approvals.Get(cmd.Context(), plan.Approval)
 	if err != nil {
 		return plan, err
 	}
@@ -461,17 +464,18 @@ func (f *toolRun) approve(app *cli.App, runner *tool.Runner, plan tool.Plan, cmd
 			Err: errors.New("not run: there is nobody to ask; --yes approves this one call")}
 	}
 	fmt.Fprintln(app.Stderr, "  approved   by this command")
-	_, err = runner.Settings().Approvals.Decide(cmd.Context(), a.ID,
-		tool.Answer{State: tool.ApprovalApproved, By: "command line"})
+	_, err = r.Settings().Approvals.Decide(cmd.Context(), a.ID,
+		runner.Answer{State: runner.ApprovalApproved, By: "command line"})
 	return plan, err
 }
 
 // inResult are the streams of a running tool that its result holds, or that only wield's own parts read.
 var inResult = []string{"stdout", "stderr", "sandbox"}
 
-// follow prints what comes of a call. With [tool.ErrPending] it returns the id of the question that the call waits for.
+// follow prints what comes of a call. With [runner.ErrPending] it returns the id of the question that the call waits
+// for.
 func (f *toolRun) follow(app *cli.App, events iter.Seq2[chat.Event, error],
-	records *tool.MemoryRecords) (id string, err error) {
+	records *runner.MemoryRecords) (id string, err error) {
 	var text string
 	enc := json.NewEncoder(app.Stdout)
 	enc.SetEscapeHTML(false)
@@ -488,13 +492,13 @@ func (f *toolRun) follow(app *cli.App, events iter.Seq2[chat.Event, error],
 		case e.Kind == chat.KindNote:
 			n := e.Detail.(*chat.NoteDetail)
 			fmt.Fprintf(said, "repaired: %s %s: %s -> %s\n", n.Kind, n.Path, n.Before, n.After)
-		case e.Kind == chat.KindProgress && e.Detail.(*tool.ProgressDetail).Stream == "":
+		case e.Kind == chat.KindProgress && e.Detail.(*runner.ProgressDetail).Stream == "":
 			fmt.Fprintln(said, e.Text) // how far it is
-		case e.Kind == chat.KindProgress && !slices.Contains(inResult, e.Detail.(*tool.ProgressDetail).Stream):
+		case e.Kind == chat.KindProgress && !slices.Contains(inResult, e.Detail.(*runner.ProgressDetail).Stream):
 			fmt.Fprint(said, e.Text)
 		}
 		switch d := e.Detail.(type) {
-		case *tool.ApprovalDetail:
+		case *runner.ApprovalDetail:
 			id = d.ID
 		case *chat.Result:
 			text = shown(d.Parts)
@@ -565,11 +569,11 @@ func toolEvent(e chat.Event) toolLine {
 		line.Decision, line.Rule, line.Why = d.(*policy.Detail).Decision, d.(*policy.Detail).
 			Rule, d.(*policy.Detail).Why
 	case chat.KindApproval:
-		line.State = string(d.(*tool.ApprovalDetail).State)
+		line.State = string(d.(*runner.ApprovalDetail).State)
 	case chat.KindToolState:
-		line.State = string(d.(*tool.StateDetail).State)
+		line.State = string(d.(*runner.StateDetail).State)
 	case chat.KindProgress:
-		line.Stream = d.(*tool.ProgressDetail).Stream
+		line.Stream = d.(*runner.ProgressDetail).Stream
 	case chat.KindResult:
 		line.Text, line.IsError = shown(d.(*chat.Result).Parts), d.(*chat.Result).IsError
 	}
@@ -633,7 +637,7 @@ func argument(value, name string, params *shape.Shape) string {
 
 // decider returns the policy of the given name, or the default one. Where none is configured, what only looks
 // is allowed, as for agents, and a person is asked about everything else.
-func decider(r *config.Result, box *compose.Toolbox, name string, entries []*tool.Entry) (tool.Decider, error) {
+func decider(r *config.Result, box *compose.Toolbox, name string, entries []*runner.Entry) (runner.Decider, error) {
 	def, err := compose.RunPolicy(r, name, entries, compose.RunRules{}, append(slices.Clone(box.Dirs), box.State)...)
 	if err != nil {
 		return nil, cli.UsageErrorf("%w", err)

@@ -12,10 +12,11 @@ import (
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A change of a tool goes into the state file. It is tried first: what cannot be is not written.
-func changeTool(app *cli.App, file, name string, change func(e *tool.Entry, t *compose.ToolChange) error) error {
+func changeTool(app *cli.App, file, name string, change func(e *runner.Entry, t *compose.ToolChange) error) error {
 	return withTools(app, file, func(box *compose.Toolbox, r *config.Result) error {
 		e, err := Find(box, name)
 		switch {
@@ -58,7 +59,7 @@ keywords. --mode rw allows it to change things.`,
 			if auto {
 				state = tool.StateAuto
 			}
-			return changeTool(app, *file, args[0], func(e *tool.Entry, t *compose.ToolChange) error {
+			return changeTool(app, *file, args[0], func(e *runner.Entry, t *compose.ToolChange) error {
 				if err := setState(e, t, state); err != nil {
 					return err
 				}
@@ -115,7 +116,7 @@ argument it lists what is pending.`,
 }
 
 // setState notes a state, if the tool can be in it.
-func setState(e *tool.Entry, t *compose.ToolChange, s tool.State) error {
+func setState(e *runner.Entry, t *compose.ToolChange, s tool.State) error {
 	if e.Tool.States != nil && !slices.Contains(e.Tool.States, s) {
 		return cli.UsageErrorf("tool %s does not support the state %s", e.Tool.Name(), s)
 	}
@@ -143,7 +144,7 @@ func newToolDisableCmd(app *cli.App, file *string) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: toolNames(app, file),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return changeTool(app, *file, args[0], func(e *tool.Entry, t *compose.ToolChange) error {
+			return changeTool(app, *file, args[0], func(e *runner.Entry, t *compose.ToolChange) error {
 				fmt.Fprintf(app.Stdout, "%s is disabled\n", e.Tool.Name())
 				return setState(e, t, tool.StateDisabled)
 			})
@@ -154,29 +155,29 @@ func newToolDisableCmd(app *cli.App, file *string) *cobra.Command {
 // toolSettings are the keys of wield tool config.
 var toolSettings = []struct {
 	key, doc string
-	set      func(e *tool.Entry, t *compose.ToolChange, value string) error
+	set      func(e *runner.Entry, t *compose.ToolChange, value string) error
 }{
-	{"state", "enabled, auto or disabled", func(e *tool.Entry, t *compose.ToolChange, value string) error {
+	{"state", "enabled, auto or disabled", func(e *runner.Entry, t *compose.ToolChange, value string) error {
 		s, ok := tool.ParseState(value)
 		if !ok || s == tool.StateDefault {
 			return cli.UsageErrorf("the state is enabled, auto or disabled, not %q", value)
 		}
 		return setState(e, t, s)
 	}},
-	{"mode", "ro or rw", func(_ *tool.Entry, t *compose.ToolChange, value string) error {
+	{"mode", "ro or rw", func(_ *runner.Entry, t *compose.ToolChange, value string) error {
 		if value == "" {
 			return cli.UsageErrorf("the mode is ro or rw")
 		}
 		return setMode(t, value)
 	}},
-	{"timeout", "from 1s to 300s", func(_ *tool.Entry, t *compose.ToolChange, value string) error {
+	{"timeout", "from 1s to 300s", func(_ *runner.Entry, t *compose.ToolChange, value string) error {
 		if _, err := config.ParseToolTimeout(value); err != nil {
 			return cli.UsageErrorf("%w", err)
 		}
 		t.Timeout = value
 		return nil
 	}},
-	{"requires_approval", "true or false", func(_ *tool.Entry, t *compose.ToolChange, value string) error {
+	{"requires_approval", "true or false", func(_ *runner.Entry, t *compose.ToolChange, value string) error {
 		ask, err := strconv.ParseBool(value)
 		if err != nil {
 			return cli.UsageErrorf("requires_approval is true or false, not %q", value)
@@ -206,7 +207,7 @@ func newToolConfigCmd(app *cli.App, file *string) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			args, only := spokenConfig(args)
 			if len(args) > 1 || reset {
-				if err := changeTool(app, *file, args[0], func(e *tool.Entry, t *compose.ToolChange) error {
+				if err := changeTool(app, *file, args[0], func(e *runner.Entry, t *compose.ToolChange) error {
 					if reset {
 						*t = compose.ToolChange{}
 					}
@@ -259,12 +260,12 @@ func spokenConfig(args []string) (rest []string, only string) {
 	return args, ""
 }
 
-func applySettings(e *tool.Entry, t *compose.ToolChange, pairs []string) error {
+func applySettings(e *runner.Entry, t *compose.ToolChange, pairs []string) error {
 	for _, pair := range pairs {
 		key, value, ok := strings.Cut(pair, "=")
 		i := slices.IndexFunc(toolSettings, func(s struct {
 			key, doc string
-			set      func(e *tool.Entry, t *compose.ToolChange, value string) error
+			set      func(e *runner.Entry, t *compose.ToolChange, value string) error
 		}) bool {
 			return s.key == key
 		})
@@ -312,7 +313,7 @@ path. Without a whitelist only the policy decides.`
 			Use: "add NAME PATTERN", Short: "Add a pattern", Long: long,
 			Example: "  wield tool whitelist add NAME '**/*.md'", Args: cobra.ExactArgs(2),
 			ValidArgsFunction: toolNames(app, file), RunE: func(_ *cobra.Command, args []string) error {
-				return changeTool(app, *file, args[0], func(e *tool.Entry, t *compose.ToolChange) error {
+				return changeTool(app, *file, args[0], func(e *runner.Entry, t *compose.ToolChange) error {
 					if args[1] == "" || slices.Contains(whitelistOf(e), args[1]) {
 						return cli.UsageErrorf("%q is empty or on the whitelist already", args[1])
 					}
@@ -326,7 +327,7 @@ path. Without a whitelist only the policy decides.`
 			Use: "remove NAME PATTERN|NUMBER", Short: "Remove a pattern", Long: long,
 			Example: "  wield tool whitelist remove NAME '**/*.md'", Args: cobra.ExactArgs(2),
 			ValidArgsFunction: toolNames(app, file), RunE: func(_ *cobra.Command, args []string) error {
-				return changeTool(app, *file, args[0], func(e *tool.Entry, t *compose.ToolChange) error {
+				return changeTool(app, *file, args[0], func(e *runner.Entry, t *compose.ToolChange) error {
 					pattern, list := args[1], whitelistOf(e)
 					if n, err := strconv.Atoi(pattern); err == nil && n >= 1 && n <= len(list) {
 						pattern = list[n-1]
@@ -342,7 +343,7 @@ path. Without a whitelist only the policy decides.`
 		})
 }
 
-func whitelistOf(e *tool.Entry) []string {
+func whitelistOf(e *runner.Entry) []string {
 	if e.Guard == nil {
 		return nil
 	}

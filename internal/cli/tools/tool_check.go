@@ -17,6 +17,7 @@ import (
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 func newToolLintCmd(app *cli.App, file *string) *cobra.Command {
@@ -142,7 +143,7 @@ Exit codes: 0 all cases pass, 1 a case fails, 2 it could not run.`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withTools(app, *file, func(box *compose.Toolbox, r *config.Result) error {
-				var tools tool.Source = box.Registry
+				var tools runner.Source = box.Registry
 				entries := box.Registry.Entries()
 				if enable {
 					session, err := enableAll(box)
@@ -155,13 +156,13 @@ Exit codes: 0 all cases pass, 1 a case fails, 2 it could not run.`,
 				if err != nil {
 					return err
 				}
-				runner := box.Runner.With(func(s *tool.Settings) {
+				rnr := box.Runner.With(func(s *runner.Settings) {
 					s.Tools, s.Policy = tools, rules
 					if yes {
-						s.Approvals = &yesApprovals{&tool.MemoryApprovals{}}
+						s.Approvals = &yesApprovals{&runner.MemoryApprovals{}}
 					}
 				})
-				return testTools(cmd, app, runner, args)
+				return testTools(cmd, app, rnr, args)
 			})
 		},
 	}
@@ -171,18 +172,18 @@ Exit codes: 0 all cases pass, 1 a case fails, 2 it could not run.`,
 }
 
 // yesApprovals answers every question when it is asked.
-type yesApprovals struct{ tool.Approvals }
+type yesApprovals struct{ runner.Approvals }
 
-// Ask implements [tool.Approvals].
-func (y *yesApprovals) Ask(ctx context.Context, q tool.Question) (tool.Approval, error) {
+// Ask implements [runner.Approvals].
+func (y *yesApprovals) Ask(ctx context.Context, q runner.Question) (runner.Approval, error) {
 	a, err := y.Approvals.Ask(ctx, q)
-	if err != nil || a.State != tool.ApprovalPending {
+	if err != nil || a.State != runner.ApprovalPending {
 		return a, err
 	}
-	return y.Decide(ctx, a.ID, tool.Answer{State: tool.ApprovalApproved, By: "command line"})
+	return y.Decide(ctx, a.ID, runner.Answer{State: runner.ApprovalApproved, By: "command line"})
 }
 
-func enableAll(box *compose.Toolbox) (*tool.Session, error) {
+func enableAll(box *compose.Toolbox) (*runner.Session, error) {
 	session := box.Registry.Session()
 	for _, e := range box.Registry.Entries() {
 		if err := session.Set(e.Tool.Name(), tool.StateEnabled); err != nil {
@@ -192,7 +193,7 @@ func enableAll(box *compose.Toolbox) (*tool.Session, error) {
 	return session, nil
 }
 
-func testTools(cmd *cobra.Command, app *cli.App, runner *tool.Runner, files []string) error {
+func testTools(cmd *cobra.Command, app *cli.App, r *runner.Runner, files []string) error {
 	n, failed := 0, 0
 	for _, name := range files {
 		data, err := os.ReadFile(name)
@@ -210,8 +211,8 @@ func testTools(cmd *cobra.Command, app *cli.App, runner *tool.Runner, files []st
 				return cli.UsageErrorf("%s:%d: %w", name, i+1, err)
 			}
 			n++
-			result, err := runner.Call(cmd.Context(), c.Tool, string(c.Arguments))
-			if err != nil && !errors.Is(err, tool.ErrPending) {
+			result, err := r.Call(cmd.Context(), c.Tool, string(c.Arguments))
+			if err != nil && !errors.Is(err, runner.ErrPending) {
 				return err
 			}
 			if why := c.wrong(&result); why != "" {

@@ -19,6 +19,7 @@ import (
 	"wield/internal/compose"
 	"wield/internal/config"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // A definition is one as it stands in a file, in any of the forms that there are.
@@ -150,7 +151,7 @@ and LLF_TOOLS_REGISTRY.`,
 			}
 			var files []newFile
 			var tools []*tool.Tool
-			var reg tool.Registry
+			var reg runner.Registry
 			for _, d := range defs {
 				t := tool.Raw(d.Name, d.Description, d.Parameters, nil)
 				if err := reg.Add(t); err != nil {
@@ -286,16 +287,16 @@ func compactJSON(v any) (string, error) {
 // An exportForm writes definitions as others read them.
 type exportForm struct {
 	name, doc string
-	write     func(entries []*tool.Entry) any
+	write     func(entries []*runner.Entry) any
 }
 
 // exportForms are the forms of wield tool export.
 var exportForms = []exportForm{
 	{"openai", "OpenAI chat completions and compatible APIs",
-		func(all []*tool.Entry) any { return eachEntry(all, functionForm) }},
-	{"ollama", "Ollama chat", func(all []*tool.Entry) any { return eachEntry(all, functionForm) }},
-	{"anthropic", "Messages of Anthropic", func(all []*tool.Entry) any {
-		return eachEntry(all, func(e *tool.Entry) any {
+		func(all []*runner.Entry) any { return eachEntry(all, functionForm) }},
+	{"ollama", "Ollama chat", func(all []*runner.Entry) any { return eachEntry(all, functionForm) }},
+	{"anthropic", "Messages of Anthropic", func(all []*runner.Entry) any {
+		return eachEntry(all, func(e *runner.Entry) any {
 			return struct {
 				Name        string          `json:"name"`
 				Description string          `json:"description"`
@@ -303,10 +304,10 @@ var exportForms = []exportForm{
 			}{e.Tool.Name(), e.Tool.Definition.Description, parametersOf(e)}
 		})
 	}},
-	{"mcp", "the answer to tools/list of MCP", func(all []*tool.Entry) any {
+	{"mcp", "the answer to tools/list of MCP", func(all []*runner.Entry) any {
 		return struct {
 			Tools []any `json:"tools"`
-		}{eachEntry(all, func(e *tool.Entry) any {
+		}{eachEntry(all, func(e *runner.Entry) any {
 			return struct {
 				Name        string          `json:"name"`
 				Description string          `json:"description"`
@@ -314,10 +315,10 @@ var exportForms = []exportForm{
 			}{e.Tool.Name(), e.Tool.Definition.Description, parametersOf(e)}
 		})}
 	}},
-	{"llf", "a registry of LLF, version 1.1", func(all []*tool.Entry) any { return registryOf(all, time.Now()) }},
+	{"llf", "a registry of LLF, version 1.1", func(all []*runner.Entry) any { return registryOf(all, time.Now()) }},
 }
 
-func eachEntry(entries []*tool.Entry, write func(*tool.Entry) any) []any {
+func eachEntry(entries []*runner.Entry, write func(*runner.Entry) any) []any {
 	list := []any{}
 	for _, e := range entries {
 		list = append(list, write(e))
@@ -325,14 +326,14 @@ func eachEntry(entries []*tool.Entry, write func(*tool.Entry) any) []any {
 	return list
 }
 
-func parametersOf(e *tool.Entry) json.RawMessage {
+func parametersOf(e *runner.Entry) json.RawMessage {
 	if len(e.Tool.Definition.Parameters) == 0 {
 		return json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	return e.Tool.Definition.Parameters
 }
 
-func functionForm(e *tool.Entry) any {
+func functionForm(e *runner.Entry) any {
 	type function struct {
 		Name        string          `json:"name"`
 		Description string          `json:"description"`
@@ -384,7 +385,7 @@ type registryMetadata struct {
 }
 
 // registryOf writes a registry, whose entries say how the tools are offered.
-func registryOf(entries []*tool.Entry, now time.Time) registry {
+func registryOf(entries []*runner.Entry, now time.Time) registry {
 	day := now.UTC().Format(time.DateOnly)
 	r := registry{Version: "1.1", LastUpdated: day,
 		GlobalConfig: registryGlobal{Sensitive: []string{"file_write", "file_delete", "command_exec"}},
@@ -441,7 +442,7 @@ func newToolExportCmd(app *cli.App, file *string) *cobra.Command {
 				return cli.UsageErrorf("no form %q; there are %s", as, strings.Join(known, ", "))
 			}
 			return withTools(app, *file, func(box *compose.Toolbox, _ *config.Result) error {
-				var entries []*tool.Entry
+				var entries []*runner.Entry
 				for _, name := range args {
 					e, err := Find(box, name)
 					if err != nil {

@@ -9,6 +9,7 @@ import (
 	"wield/journal"
 	"wield/journal/record"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // Run begins a run of a session.
@@ -18,13 +19,13 @@ func Run(session string) record.Record {
 
 // Start says that a call is about to run.
 func Start(id string) record.Record {
-	return record.Record{Kind: record.KindStart, Start: &tool.StartRecord{CallID: id, Tool: "command_exec",
+	return record.Record{Kind: record.KindStart, Start: &runner.StartRecord{CallID: id, Tool: "command_exec",
 		Arguments: json.RawMessage(`{}`)}}
 }
 
 // Result says that it is done.
 func Result(id string) record.Record {
-	return record.Record{Kind: record.KindResult, Result: &tool.FinishRecord{CallID: id, Tool: "command_exec",
+	return record.Record{Kind: record.KindResult, Result: &runner.FinishRecord{CallID: id, Tool: "command_exec",
 		Started: true, Result: tool.Text("done")}}
 }
 

@@ -6,15 +6,16 @@ import (
 	_ "time/tzdata" // the machine may have no time zones
 
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 func TestClock(t *testing.T) {
-	var reg tool.Registry
+	var reg runner.Registry
 	c := Clock{Now: func() time.Time { return time.Date(2027, 1, 1, 23, 30, 0, 0, time.UTC) }}
 	if err := reg.Add(c.Tools()...); err != nil {
 		t.Fatal(err)
 	}
-	r := tool.NewRunner(tool.Settings{Tools: &reg})
+	r := runner.New(runner.Settings{Tools: &reg})
 	for _, test := range []struct{ name, args, want string }{
 		{"get_current_time", `{}`, `{"success":true,"time":"2027-01-01T23:30:00Z","timezone":"UTC","unix":1798846200}`},
 		{"get_current_time", `{"timezone":"Asia/Tokyo"}`,

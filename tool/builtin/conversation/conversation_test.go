@@ -13,6 +13,7 @@ import (
 
 	"wield/tool"
 	"wield/tool/builtin/conversation"
+	"wield/tool/runner"
 )
 
 // A past is the one conversation that a call may see. All its messages have the same time.
@@ -50,14 +51,14 @@ func (p *past) Read(_ context.Context, session string, from, limit int) ([]tool.
 // call calls a tool in a scope.
 func call(t *testing.T, scope tool.Scope, name, args string) tool.Result {
 	t.Helper()
-	var reg tool.Registry
+	var reg runner.Registry
 	for _, made := range conversation.Tools() {
 		made.State = tool.StateEnabled
 		if err := reg.Add(made); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r := tool.NewRunner(tool.Settings{Tools: &reg, Scope: scope, Shared: &tool.Shared{Temp: t.TempDir()}})
+	r := runner.New(runner.Settings{Tools: &reg, Scope: scope, Shared: &runner.Shared{Temp: t.TempDir()}})
 	defer r.Settings().Shared.Close()
 	result, err := r.Call(t.Context(), name, args)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,19 +34,19 @@ func shop(t *testing.T) string {
 	return dir
 }
 
-func runner(t *testing.T, o Options, root string, mode tool.Mode) *tool.Runner {
+func newRunner(t *testing.T, o Options, root string, mode tool.Mode) *runner.Runner {
 	t.Helper()
-	var reg tool.Registry
+	var reg runner.Registry
 	for _, d := range o.Tools() {
 		d.State, d.Guard = tool.StateEnabled, &tool.Guard{Mode: mode}
 		if err := reg.Add(d); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return tool.NewRunner(tool.Settings{Tools: &reg, Root: root})
+	return runner.New(runner.Settings{Tools: &reg, Root: root})
 }
 
-func call(t *testing.T, r *tool.Runner, args string) string {
+func call(t *testing.T, r *runner.Runner, args string) string {
 	t.Helper()
 	result, err := r.Call(t.Context(), "query_database", args)
 	if err != nil {
@@ -56,10 +57,10 @@ func call(t *testing.T, r *tool.Runner, args string) string {
 
 func TestSQLite(t *testing.T) {
 	dir := shop(t)
-	ro, rw := runner(t, Options{Sources: map[string]Source{"stock": {URL: "sqlite:shop.db"}}}, dir, tool.ModeRO),
-		runner(t, Options{}, dir, tool.ModeRW)
+	ro, rw := newRunner(t, Options{Sources: map[string]Source{"stock": {URL: "sqlite:shop.db"}}}, dir, tool.ModeRO),
+		newRunner(t, Options{}, dir, tool.ModeRW)
 	for _, test := range []struct {
-		r          *tool.Runner
+		r          *runner.Runner
 		args, want string
 	}{
 		{ro, `{"path":"shop.db","query":"SELECT * FROM items WHERE name = ?","parameters":["lamp"]}`,
@@ -93,7 +94,7 @@ func TestSQLiteRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ro, rw := runner(t, Options{}, dir, tool.ModeRO), runner(t, Options{}, dir, tool.ModeRW)
+	ro, rw := newRunner(t, Options{}, dir, tool.ModeRO), newRunner(t, Options{}, dir, tool.ModeRW)
 	always := []string{
 		`ATTACH 'other.db' AS o`, `VACUUM INTO 'copy.db'`, `SELECT load_extension('x')`, `PRAGMA writable_schema=1`,
 		`PRAGMA query_only=0`, `PRAGMA hard_heap_limit=1`, `PRAGMA temp_store_directory='/tmp'`,
@@ -102,7 +103,7 @@ func TestSQLiteRefuses(t *testing.T) {
 		`SELECT length(zeroblob(900000000))`,
 	}
 	for _, query := range always {
-		for mode, r := range map[string]*tool.Runner{"ro": ro, "rw": rw} {
+		for mode, r := range map[string]*runner.Runner{"ro": ro, "rw": rw} {
 			if got := call(t, r, `{"path":"shop.db","mode":"`+mode+`","query":"`+query+`"}`); !strings.HasPrefix(got,
 				`{"success":false`) {
 				t.Errorf("%s in mode %s: %s", query, mode, got)
@@ -133,8 +134,8 @@ func TestSQLiteRefuses(t *testing.T) {
 }
 
 func TestSQLiteStops(t *testing.T) {
-	r := runner(t, Options{}, shop(t), tool.ModeRO)
-	r = r.With(func(s *tool.Settings) { s.Limits.Timeout = 200 * time.Millisecond })
+	r := newRunner(t, Options{}, shop(t), tool.ModeRO)
+	r = r.With(func(s *runner.Settings) { s.Limits.Timeout = 200 * time.Millisecond })
 	got := call(t, r,
 		`{"path":"shop.db","query":"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n"}`)
 	if !strings.Contains(got, `"error_type":"TimeoutError"`) {
@@ -155,7 +156,7 @@ func TestVerb(t *testing.T) {
 
 // TestCaps asks for more than is shown: rows, columns, the bytes of a value and of a result.
 func TestCaps(t *testing.T) {
-	r := runner(t, Options{Cell: 40}, shop(t), tool.ModeRO)
+	r := newRunner(t, Options{Cell: 40}, shop(t), tool.ModeRO)
 	numbers := `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 5000) SELECT `
 	for _, tt := range []struct {
 		name, query, more string
@@ -204,7 +205,7 @@ func TestCompanions(t *testing.T) {
 		}
 		for _, args := range []string{`{"path":"shop.db","query":"SELECT 1"}`,
 			`{"path":"shop.db","mode":"rw","query":"DELETE FROM items"}`} {
-			if got := call(t, runner(t, Options{}, dir, tool.ModeRW), args); !strings.Contains(got,
+			if got := call(t, newRunner(t, Options{}, dir, tool.ModeRW), args); !strings.Contains(got,
 				"no file of its own") {
 				t.Errorf("%s, %s: %s", end, args, got)
 			}
@@ -228,8 +229,8 @@ func TestFacts(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "private"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r := runner(t, Options{}, dir, tool.ModeRW)
-	r = r.With(func(s *tool.Settings) { s.Policy = p })
+	r := newRunner(t, Options{}, dir, tool.ModeRW)
+	r = r.With(func(s *runner.Settings) { s.Policy = p })
 	for args, ok := range map[string]bool{
 		`{"path":"shop.db","query":"SELECT 1"}`:                                 true,
 		`{"path":"private/shop.db","query":"SELECT 1"}`:                         false,

@@ -7,6 +7,7 @@ import (
 
 	"wield/internal/pgtest"
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 // cluster starts a PostgreSQL with roles and a table, and returns the address of a role's database.
@@ -26,9 +27,9 @@ func TestPostgres(t *testing.T) {
 	address := cluster(t)
 	o := Options{Sources: map[string]Source{"shop": {address("clerk")}, "root": {address(pgtest.Admin)},
 		"keeper": {address("keeper")}}}
-	ro, rw := runner(t, o, "", tool.ModeRO), runner(t, o, "", tool.ModeRW)
+	ro, rw := newRunner(t, o, "", tool.ModeRO), newRunner(t, o, "", tool.ModeRW)
 	for _, test := range []struct {
-		r          *tool.Runner
+		r          *runner.Runner
 		args, want string
 	}{
 		{ro, `{"database":"shop","query":"SELECT * FROM items WHERE id > $1","parameters":[2]}`,
@@ -69,13 +70,13 @@ func TestPostgres(t *testing.T) {
 		`[[3]]`; !strings.Contains(got, want) {
 		t.Errorf("after all: %s", got)
 	}
-	ro = ro.With(func(s *tool.Settings) { s.Limits.Timeout = 300 * time.Millisecond })
+	ro = ro.With(func(s *runner.Settings) { s.Limits.Timeout = 300 * time.Millisecond })
 	got := call(t, ro,
 		`{"database":"shop","query":"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n"}`)
 	if !strings.Contains(got, `"error_type":"TimeoutError"`) {
 		t.Error(got)
 	}
-	ro = ro.With(func(s *tool.Settings) { s.Limits.Timeout = 0 })
+	ro = ro.With(func(s *runner.Settings) { s.Limits.Timeout = 0 })
 	const running = `{"database":"shop","query":"SELECT count(*) FROM pg_stat_activity WHERE query LIKE $1 AND pid <> pg_backend_pid()","parameters":["WITH RECURSIVE%"]}`
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		// the server is told, and needs a moment

@@ -22,6 +22,7 @@ import (
 	"wield/schema/shape"
 	"wield/tool"
 	"wield/tool/policy"
+	"wield/tool/runner"
 )
 
 var update = flag.Bool("update", false, "write the results of the corpus as they are now")
@@ -96,9 +97,9 @@ var bystanding = []byte("\xff\xfe\r\nleft\nalone\x00")
 type testWorkspace struct {
 	t         testing.TB
 	dir       string
-	runner    *tool.Runner
+	runner    *runner.Runner
 	shapes    []shape.Tool
-	approvals *tool.MemoryApprovals
+	approvals *runner.MemoryApprovals
 }
 
 func newWorkspace(t testing.TB, o Options) *testWorkspace {
@@ -112,8 +113,8 @@ func newWorkspace(t testing.TB, o Options) *testWorkspace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &testWorkspace{t: t, dir: dir, approvals: &tool.MemoryApprovals{}}
-	var r tool.Registry
+	w := &testWorkspace{t: t, dir: dir, approvals: &runner.MemoryApprovals{}}
+	var r runner.Registry
 	for _, one := range o.Tools() {
 		one.State = tool.StateEnabled
 		if one.Guard != nil {
@@ -124,7 +125,7 @@ func newWorkspace(t testing.TB, o Options) *testWorkspace {
 		}
 		w.shapes = append(w.shapes, shape.Tool{Name: one.Name(), Args: schema.ShapeOf(one.Definition.Parameters)})
 	}
-	w.runner = tool.NewRunner(tool.Settings{Tools: &r, Policy: p, Approvals: w.approvals, Root: dir})
+	w.runner = runner.New(runner.Settings{Tools: &r, Policy: p, Approvals: w.approvals, Root: dir})
 	return w
 }
 
@@ -135,8 +136,8 @@ func (w *testWorkspace) another(t testing.TB) *testWorkspace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &testWorkspace{t: t, dir: dir, approvals: &tool.MemoryApprovals{}, shapes: w.shapes}
-	a.runner = tool.NewRunner(tool.Settings{Tools: w.runner.Settings().Tools, Policy: w.runner.Settings().Policy,
+	a := &testWorkspace{t: t, dir: dir, approvals: &runner.MemoryApprovals{}, shapes: w.shapes}
+	a.runner = runner.New(runner.Settings{Tools: w.runner.Settings().Tools, Policy: w.runner.Settings().Policy,
 		Approvals: a.approvals, Root: dir})
 	return a
 }
@@ -193,7 +194,7 @@ func (w *testWorkspace) calls(answer string) []chat.Call {
 }
 
 // sort answers for a call of which a person refuses some parts.
-func (w *testWorkspace) sort(call *chat.Call, refused []int) tool.Answer {
+func (w *testWorkspace) sort(call *chat.Call, refused []int) runner.Answer {
 	w.t.Helper()
 	parts := PartsOf(call.Name, call.Arguments)
 	if parts == nil {
@@ -204,9 +205,9 @@ func (w *testWorkspace) sort(call *chat.Call, refused []int) tool.Answer {
 		w.t.Fatal(err)
 	}
 	if left == "" {
-		return tool.Answer{State: tool.ApprovalDenied, Reason: parts.Tell(refused, nil)}
+		return runner.Answer{State: runner.ApprovalDenied, Reason: parts.Tell(refused, nil)}
 	}
-	return tool.Answer{State: tool.ApprovalEdited, Arguments: []byte(left), Refused: parts.Tell(refused, nil)}
+	return runner.Answer{State: runner.ApprovalEdited, Arguments: []byte(left), Refused: parts.Tell(refused, nil)}
 }
 
 // run takes one call to what the model is told of it, with a person who says yes or no, or no to some parts.
@@ -217,14 +218,14 @@ func (w *testWorkspace) run(call chat.Call, yes bool, refused ...int) (tool.Resu
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if plan.Outcome == tool.OutcomeNeedsApproval {
+	if plan.Outcome == runner.OutcomeNeedsApproval {
 		if _, err := w.runner.Preview(ctx, plan.Call); err != nil && yes {
 			w.t.Logf("preview: %v", err)
 		}
-		answer := tool.Answer{State: tool.ApprovalApproved}
+		answer := runner.Answer{State: runner.ApprovalApproved}
 		switch {
 		case !yes:
-			answer.State = tool.ApprovalDenied
+			answer.State = runner.ApprovalDenied
 		case len(refused) > 0:
 			answer = w.sort(&call, refused)
 		}

@@ -20,6 +20,7 @@ import (
 	"wield/tool/files"
 	"wield/tool/internal/patch"
 	"wield/tool/policy"
+	"wield/tool/runner"
 	"wield/tool/sandbox"
 	"wield/tool/undo"
 )
@@ -36,7 +37,7 @@ func executing(t *testing.T, more ...Executor) *testWorkspace {
 		t.Skip("there is no sh here")
 	}
 	w := newWorkspace(t, Options{Executors: append(more, Executor{"sh", []string{"sh", "-c"}})})
-	w.runner = w.runner.With(func(s *tool.Settings) { s.Policy, s.Sandbox.Level = nil, sandbox.None })
+	w.runner = w.runner.With(func(s *runner.Settings) { s.Policy, s.Sandbox.Level = nil, sandbox.None })
 	return w
 }
 
@@ -91,11 +92,11 @@ func TestFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.runner = w.runner.With(func(s *tool.Settings) { s.Policy = p })
+	w.runner = w.runner.With(func(s *runner.Settings) { s.Policy = p })
 	for _, answer := range []string{"```bash\ncd sub && rm x\n```\n", "```sh\necho $(rm x)\n```\n",
 		"```python\nprint(1)\n```\n"} {
 		plan, err := w.runner.Plan(t.Context(), w.calls(answer)[0])
-		if err != nil || plan.Outcome != tool.OutcomeRejected || plan.Result.ErrorType != tool.ErrSecurity {
+		if err != nil || plan.Outcome != runner.OutcomeRejected || plan.Result.ErrorType != tool.ErrSecurity {
 			t.Errorf("%q: %s %+v, %v", answer, plan.Outcome, plan.Result, err)
 		}
 	}
@@ -166,7 +167,7 @@ func TestNobodyIsAsked(t *testing.T) {
 	w := newWorkspace(t, Options{})
 	w.write(map[string]string{"a.txt": "one\n"})
 	plan, err := w.runner.Plan(t.Context(), w.calls("```edit\n=== FILE: a.txt\n" + g("nine\n", "2\n") + "```\n")[0])
-	if err != nil || plan.Outcome != tool.OutcomeRejected ||
+	if err != nil || plan.Outcome != runner.OutcomeRejected ||
 		!strings.Contains(plan.Result.Error, "search text not found") {
 		t.Errorf("%s %+v, %v", plan.Outcome, plan.Result, err)
 	}
@@ -271,12 +272,12 @@ func TestA25_Executors(t *testing.T) {
 	if n, err := strconv.Atoi(pid); err != nil || alive(n) {
 		t.Errorf("the process %q went on when the block was stopped (%v)", pid, err)
 	}
-	w.runner = w.runner.With(func(s *tool.Settings) { s.Limits.Timeout = time.Millisecond })
+	w.runner = w.runner.With(func(s *runner.Settings) { s.Limits.Timeout = time.Millisecond })
 	if res, text := w.block("```sh\nsleep 600\n```\n"); res.OK || !strings.Contains(text, "timed out") {
 		t.Errorf("%q", text)
 	}
-	w.runner = w.runner.With(func(s *tool.Settings) { s.Limits.Timeout = 0 })
-	w.runner = w.runner.With(func(s *tool.Settings) { s.Limits.Spill = 1 << 20 })
+	w.runner = w.runner.With(func(s *runner.Settings) { s.Limits.Timeout = 0 })
+	w.runner = w.runner.With(func(s *runner.Settings) { s.Limits.Spill = 1 << 20 })
 	if _, text := w.block("```sh\nyes\n```\n"); len(text) > 100<<10 {
 		t.Errorf("output without end comes back with %d bytes", len(text))
 	}
@@ -358,7 +359,7 @@ func TestA24_Edits(t *testing.T) {
 // X-A01: any file of the machine was read without a question, and a pipe waited for ever.
 func TestXA01_Reads(t *testing.T) {
 	w := newWorkspace(t, Options{})
-	w.runner = w.runner.With(func(s *tool.Settings) { s.Policy = nil }) // the tool itself holds
+	w.runner = w.runner.With(func(s *runner.Settings) { s.Policy = nil }) // the tool itself holds
 	names := []string{"/etc/passwd", "~/.ssh/id_rsa", "../x", "/proc/self/status", "/dev/tty"}
 	if makePipe(t, filepath.Join(w.dir, "pipe")) {
 		names = append(names, "pipe")
@@ -385,7 +386,7 @@ func TestReadsWhatIsAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.runner = w.runner.With(func(s *tool.Settings) { s.Policy = p })
+	w.runner = w.runner.With(func(s *runner.Settings) { s.Policy = p })
 	for _, tt := range []struct {
 		name, paths string
 		ok          bool
@@ -418,7 +419,7 @@ func TestReadsWhatIsAllowed(t *testing.T) {
 	// What runs is what was looked at: the plan holds the paths that are left, and nothing more runs when it is read
 	// from a store.
 	plan, err := w.runner.Plan(t.Context(), w.calls("```read\na.txt\nkey.pem\n```\n")[0])
-	if err != nil || plan.Outcome != tool.OutcomeReady || plan.Call.Arguments != `{"paths":["a.txt"]}` ||
+	if err != nil || plan.Outcome != runner.OutcomeReady || plan.Call.Arguments != `{"paths":["a.txt"]}` ||
 		!strings.HasPrefix(plan.Denied, "key.pem (") {
 		t.Errorf("the plan is %+v, %v", plan, err)
 	}
@@ -434,7 +435,7 @@ func TestXA02_Creates(t *testing.T) {
 	if err != nil || len(changes) != 1 || !changes[0].Existed || !strings.Contains(changes[0].Diff(3), "-old\n+new\n") {
 		t.Errorf("Preview = %+v, %v", changes, err)
 	}
-	w.runner = w.runner.With(func(s *tool.Settings) { s.Policy = nil })
+	w.runner = w.runner.With(func(s *runner.Settings) { s.Policy = nil })
 	names := []string{"../outside.txt", outside}
 	if os.Symlink(outside, filepath.Join(w.dir, "link.txt")) == nil {
 		names = append(names, "link.txt")

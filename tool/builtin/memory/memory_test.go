@@ -14,21 +14,22 @@ import (
 	"go.uber.org/goleak"
 
 	"wield/tool"
+	"wield/tool/runner"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // kept returns a runner of the tools over a file in a directory that does not exist yet, whose clock moves on a
 // second a look.
-func kept(t *testing.T, mode tool.Mode, max int) (*tool.Runner, string) {
+func kept(t *testing.T, mode tool.Mode, max int) (*runner.Runner, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a b%20?#", "memories.db")
 	return over(t, path, mode, max), path
 }
 
-func over(t *testing.T, path string, mode tool.Mode, max int) *tool.Runner {
+func over(t *testing.T, path string, mode tool.Mode, max int) *runner.Runner {
 	t.Helper()
-	var reg tool.Registry
+	var reg runner.Registry
 	var mu sync.Mutex
 	now := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 	o := Options{Path: path, Max: max, others: time.Millisecond, Now: func() time.Time {
@@ -46,10 +47,10 @@ func over(t *testing.T, path string, mode tool.Mode, max int) *tool.Runner {
 			t.Fatal(err)
 		}
 	}
-	return tool.NewRunner(tool.Settings{Tools: &reg, Root: t.TempDir()})
+	return runner.New(runner.Settings{Tools: &reg, Root: t.TempDir()})
 }
 
-func do(t *testing.T, r *tool.Runner, name, args string) string {
+func do(t *testing.T, r *runner.Runner, name, args string) string {
 	t.Helper()
 	result, err := r.Call(t.Context(), name, args)
 	if err != nil {
@@ -59,7 +60,7 @@ func do(t *testing.T, r *tool.Runner, name, args string) string {
 }
 
 // made adds a memory and returns its id.
-func made(t *testing.T, r *tool.Runner, args string) string {
+func made(t *testing.T, r *runner.Runner, args string) string {
 	t.Helper()
 	var m memory
 	if err := json.Unmarshal([]byte(do(t, r, "add_memory", args)), &m); err != nil || m.ID == "" {
@@ -69,7 +70,7 @@ func made(t *testing.T, r *tool.Runner, args string) string {
 }
 
 // found returns the contents of what a search finds.
-func contents(t *testing.T, r *tool.Runner, args string) string {
+func contents(t *testing.T, r *runner.Runner, args string) string {
 	t.Helper()
 	var f searchResult
 	text := do(t, r, "search_memories", args)
@@ -175,7 +176,7 @@ func TestRefused(t *testing.T) {
 	}
 	bad := over(t, broken, tool.ModeRW, 0)
 	for _, tt := range []struct {
-		r                *tool.Runner
+		r                *runner.Runner
 		name, args, want string
 	}{
 		{rw, "add_memory", `{"content":"three"}`, "There are 2 memories, which is as many as are kept"},
