@@ -57,7 +57,8 @@ func (g *grammars) keep(h cachedGrammar) {
 // backend or the dialect has none.
 func (r *run) grammar(must bool) *chat.Format {
 	if constraints[r.o.Constraint].grammar == noLanguage ||
-		r.mode == ModeText && (r.o.Prompt.Dialect == prompt.PTK || r.o.Prompt.ForTools != "") {
+		r.mode == ModeText && (r.o.Prompt.Dialect == prompt.PTK || r.o.Prompt.ForTools != "") ||
+		len(r.tools) > grammar.MaxNames {
 		return nil // instructions of the user's own may teach anything
 	}
 	h := cachedGrammar{dialect: r.taught(), tools: r.tools, must: must, most: r.most()}
@@ -111,7 +112,9 @@ func (r *run) newGrammar(h cachedGrammar) *chat.Format {
 		}
 		f.Grammar = string(tag)
 	} else {
-		f.Grammar = g.GBNF()
+		if f.Grammar, err = g.GBNF(); err != nil {
+			return nil
+		}
 	}
 	return f
 }

@@ -106,10 +106,19 @@ func newFrame(d *dialect.Dialect, tools []Tool) (f *frame, err error) {
 	}()
 	w := calls{d}
 	f = &frame{kind: kindObject}
+	params := 0
+	for i := range tools {
+		if tools[i].Args != nil {
+			params += len(tools[i].Args.Props)
+		}
+	}
 	if !strings.Contains(w.write(call("q", markObject)), markObject) {
 		f.kind = kindElement
 		if d.Class != tagged && d.Class != pythonic && d.Class != channel {
 			return nil, frameError{"its calls have no form that a grammar of this package writes"}
+		}
+		if params > maxParams {
+			return nil, frameError{"there are too many arguments"}
 		}
 	}
 	for i := range tools {
@@ -303,6 +312,8 @@ func commonSuffix(a, b string) int {
 
 func runeStart(s string, i int) bool { return i == len(s) || utf8.RuneStart(s[i]) }
 
+const maxTags = 1000
+
 // tags returns the beginnings of the tags in the texts around values: with them a value would end early.
 func (f *frame) tags() []string {
 	var list []string
@@ -313,7 +324,9 @@ func (f *frame) tags() []string {
 			}
 			end := i + strings.IndexAny(s[i+1:]+">", " =>:\"\n") + 1
 			if tag := s[i:end]; end > i+1 && !slices.Contains(list, tag) {
-				list = append(list, tag)
+				if list = append(list, tag); len(list) > maxTags {
+					panic(frameError{"there are too many tags"})
+				}
 			}
 		}
 	}

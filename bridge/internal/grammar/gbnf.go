@@ -11,14 +11,27 @@ import (
 type writer struct {
 	rules []rule
 	named map[string]bool
+	size  int // bytes of the rules
 }
+
+// maxText limits the bytes of a grammar: no server reads larger ones in time.
+const maxText = 1 << 20
 
 type rule struct{ name, body string }
 
 // add gives a body a name and returns it.
 func (w *writer) add(name, body string) string {
-	w.rules = append(w.rules, rule{name, body})
+	w.rules = append(w.rules, rule{name: name})
+	w.set(len(w.rules)-1, body)
 	return name
+}
+
+// set gives a rule that is there its body.
+func (w *writer) set(at int, body string) {
+	w.rules[at].body = body
+	if w.size += len(w.rules[at].name) + len(body); w.size > maxText {
+		panic(frameError{"the grammar is too large"})
+	}
 }
 
 // once adds a rule of a fixed name if there is none yet.

@@ -50,6 +50,12 @@ var ErrUnsupported = errors.New("grammar: the calls of this dialect cannot be he
 // maxTools limits the tools that have their arguments in a grammar. With more of them arguments are any object.
 const maxTools = 64
 
+// MaxNames limits the tools of a grammar, and maxParams the arguments that stand each for itself: all are tried.
+const (
+	MaxNames  = 1000
+	maxParams = 5000
+)
+
 // A Grammar holds a model to the calls of some tools. It is never changed.
 type Grammar struct {
 	o     Options
@@ -61,7 +67,7 @@ type Grammar struct {
 // read by a decoder. The error wraps [ErrUnsupported] where the dialect cannot be held.
 func New(o Options) (*Grammar, error) {
 	d, ok := dialect.Lookup(o.Dialect)
-	if !ok || d.ByName || len(o.Tools) == 0 {
+	if !ok || d.ByName || len(o.Tools) == 0 || len(o.Tools) > MaxNames {
 		return nil, fmt.Errorf("%w: %s", ErrUnsupported, o.Dialect)
 	}
 	f, err := newFrame(d, o.Tools)
@@ -147,9 +153,13 @@ func (f *frame) sample(i int, args *shape.Shape) string {
 }
 
 // Opening returns the text with which every call begins, up to where the calls of the tools differ.
-func (g *Grammar) Opening() string {
+func (g *Grammar) Opening() (text string) {
+	defer func() {
+		if tooLarge(recover()) != nil {
+			text = ""
+		}
+	}()
 	w := &writer{}
-	text := ""
 	for i := range g.o.Tools {
 		for j, begin := range g.begins(w, i) {
 			if i+j == 0 {
@@ -161,8 +171,9 @@ func (g *Grammar) Opening() string {
 	return strings.TrimRight(numbered(text), " ")
 }
 
-// GBNF returns the grammar in the notation of llama.cpp.
-func (g *Grammar) GBNF() string {
+// GBNF returns the grammar in the notation of llama.cpp. The error wraps [ErrUnsupported] where it is too large.
+func (g *Grammar) GBNF() (text string, err error) {
+	defer func() { err = tooLarge(recover()) }()
 	w := &writer{}
 	body := g.calls(w)
 	if g.o.Required {
@@ -171,9 +182,19 @@ func (g *Grammar) GBNF() string {
 			end := w.add("reasoned", `[ \t\r\n]* `+root)
 			root = w.free("reasoning", []string{g.o.Behind}, "", false, func(int) string { return end })
 		}
-		return w.text(root)
+		return w.text(root), nil
 	}
-	return w.text(g.text(w, body))
+	return w.text(g.text(w, body)), nil
+}
+
+// tooLarge returns the error of a panic of a writer. Other panics go on.
+func tooLarge(why any) error {
+	if f, ok := why.(frameError); ok {
+		return fmt.Errorf("%w: %w", ErrUnsupported, f)
+	} else if why != nil {
+		panic(why)
+	}
+	return nil
 }
 
 // text writes free text with calls in it.
@@ -340,7 +361,7 @@ func (g *Grammar) elements(w *writer, c *callFrame, args *shape.Shape) (list []b
 	}
 	v := values{w: w, n: g.f.value}
 	// What may follow each argument: a later one, or the end if no required one is left.
-	rest := make([]string, len(props))
+	rest, ends := make([]string, len(props)), true
 	for i := len(props) - 1; i >= 0; i-- {
 		var follow []string
 		for j := i + 1; j < len(props); j++ {
@@ -349,14 +370,14 @@ func (g *Grammar) elements(w *writer, c *callFrame, args *shape.Shape) (list []b
 				break
 			}
 		}
-		if i == len(props)-1 || !required(props[i+1:]) {
+		if ends {
 			follow = append(follow, literalOr(c.params[i].back))
 		}
 		value := g.value(&v, props[i].Shape)
 		if text := g.texts[args]; text != nil && g.f.kind == kindLiteral {
 			value = text.string(w, g.f.value)
 		}
-		rest[i] = w.add(w.next("arg"), sequence(value, choice(nonEmpty(follow)...)))
+		rest[i], ends = w.add(w.next("arg"), sequence(value, choice(nonEmpty(follow)...))), ends && !props[i].Required
 	}
 	for i := range props {
 		list = append(list, begin{c.params[i].first, rest[i]})

@@ -209,8 +209,8 @@ func TestMany(t *testing.T) {
 		p.accepts(`<tool_call>`+"\n"+`{"name": "tool_100"`) {
 		t.Error("a name is not held, or arguments are")
 	}
-	if n := len(g.GBNF()); n > 40<<10 {
-		t.Errorf("%d bytes", n)
+	if text, err := g.GBNF(); err != nil || len(text) > 40<<10 {
+		t.Errorf("%d bytes, %v", len(text), err)
 	}
 	tools, _, _ = toolsOf(t, "tree",
 		`{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"below":{"type":"array","items":{"$ref":"#"}}}}`)
@@ -237,9 +237,13 @@ func each(t *testing.T, f func(t *testing.T, name string)) {
 
 func parse(t *testing.T, g *Grammar) *parsed {
 	t.Helper()
-	p, err := parseGBNF(g.GBNF())
+	text, err := g.GBNF()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, g.GBNF())
+		t.Fatal(err)
+	}
+	p, err := parseGBNF(text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
 	}
 	return p
 }
@@ -335,4 +339,53 @@ func TestStructuralTag(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestHostile checks that the grammar of tools that a client sends is bounded: small schemas can stand for large
+// ones.
+func TestHostile(t *testing.T) {
+	object := func(n int, prop string) string {
+		var props []string
+		for i := range n {
+			props = append(props, fmt.Sprintf(prop, i))
+		}
+		return `{"type":"object","properties":{` + strings.Join(props, ",") + `}}`
+	}
+	many := func(n int, schema string) (list []string) {
+		for i := range n {
+			list = append(list, fmt.Sprintf("tool_%d", i), schema)
+		}
+		return list
+	}
+	lists := strings.Repeat(`{"type":"array","items":`, 60) + `{"type":"string"}` + strings.Repeat("}", 60)
+	for _, c := range []struct {
+		name  string
+		tools []string
+	}{
+		{"a list of itself", many(1, `{"type":"object","properties":{"a":{"type":"array","items":{"$ref":"#/properties/a"}}}}`)},
+		{"lists of lists", many(1, `{"type":"object","properties":{"a":`+lists+`}}`)},
+		{"optional arguments", many(1, object(3000, `"p%d":{"type":"string"}`))},
+		{"arguments of any kind", many(1, object(20_000, `"p%d":true`))},
+		{"names in other letters", many(1, object(900, `"p%d`+strings.Repeat("ж漢", 200)+`":true`))},
+		{"tools", many(MaxNames, `{"type":"object"}`)},
+		{"too many tools", many(MaxNames+1, `{"type":"object"}`)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tools, _, _ := toolsOf(t, c.tools...)
+			for _, name := range []string{"hermes", "qwen3-coder", "minimax-m3", "pythonic", "harmony"} {
+				g, err := New(Options{Decoders: &decoders, Dialect: name, Tools: tools})
+				if err == nil {
+					var text string
+					if text, err = g.GBNF(); len(text) > 2*maxText {
+						t.Errorf("%s: %d bytes", name, len(text))
+					}
+					g.StructuralTag()
+					g.Opening()
+				}
+				if err != nil && !errors.Is(err, ErrUnsupported) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
+	}
 }

@@ -249,7 +249,7 @@ func (g textGrammar) string(w *writer, n notation) string {
 		names[name] = w.add(w.next("input"), "") // a rule may stand in one before it
 	}
 	for i, name := range rules {
-		w.rules[from+i].body = g[name].gbnf(names, n)
+		w.set(from+i, g[name].gbnf(names, n))
 	}
 	return sequence(`"\""`, names[start], `"\""`)
 }

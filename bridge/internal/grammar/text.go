@@ -54,10 +54,22 @@ func step(nodes []matchNode, at int, r rune) int {
 	}
 }
 
+const (
+	maxLiterals = 64 << 10 // bytes of all literals
+	maxSteps    = 4 << 20  // states times characters
+)
+
 // free writes rules for text that ends before the first of some literals, and returns the name of the one for
 // text behind the characters seen. What follows a literal is then(its index); "": the literal cannot be
 // written. ends says that the text may end.
 func (w *writer) free(kind string, literals []string, seen string, ends bool, then func(i int) string) string {
+	size := 0
+	for _, l := range literals {
+		size += len(l)
+	}
+	if size > maxLiterals {
+		panic(frameError{"the beginnings of the calls are too long"})
+	}
 	nodes := automaton(literals)
 	name := func(i int) string { return kind + "-" + strconv.Itoa(i) }
 	var letters []rune
@@ -68,6 +80,9 @@ func (w *writer) free(kind string, literals []string, seen string, ends bool, th
 	}
 	slices.Sort(letters)
 	letters = slices.Compact(letters)
+	if len(nodes)*len(letters) > maxSteps {
+		panic(frameError{"the beginnings of the calls have too many characters"})
+	}
 	for i := range nodes {
 		if nodes[i].end >= 0 {
 			continue

@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"wield/schema/shape"
@@ -34,7 +35,8 @@ const (
 type values struct {
 	w     *writer
 	n     notation
-	names map[*shape.Shape]string
+	names map[*shape.Shape]string      // rules of objects
+	lists map[*shape.Shape]string      // rules of lists
 	texts map[*shape.Shape]textGrammar // of the only property of an object, a string
 }
 
@@ -119,8 +121,17 @@ func (v *values) enum(texts []string) string {
 }
 
 func (v *values) list(s *shape.Shape) string {
+	if name, ok := v.lists[s]; ok {
+		return name
+	}
+	if v.lists == nil {
+		v.lists = map[*shape.Shape]string{}
+	}
+	name, at := v.w.next(v.n.kind+"-list"), len(v.w.rules)
+	v.lists[s] = v.w.add(name, "")
 	item := v.of(s.Items)
-	return `"[" (` + item + ` ("," " "? ` + item + `)*)? "]"`
+	v.w.set(at, `"[" (`+item+` ("," " "? `+item+`)*)? "]"`)
+	return name
 }
 
 // record returns the rule for an object with the properties of its shape, in their order. Others are left out
@@ -142,7 +153,7 @@ func (v *values) record(s *shape.Shape) string {
 	v.names[s] = name
 	at := len(v.w.rules)
 	v.w.add(name, "")
-	v.w.rules[at].body = `"{" ` + chain(v.w, name, s.Props, `"}"`, func(i int, first bool) string {
+	v.w.set(at, `"{" `+chain(v.w, name, s.Props, `"}"`, func(i int, first bool) string {
 		key, _ := json.Marshal(s.Props[i].Name) // a text can always be written
 		before := ""
 		if !first {
@@ -153,7 +164,7 @@ func (v *values) record(s *shape.Shape) string {
 			return head + text.string(v.w, v.n)
 		}
 		return head + v.of(s.Props[i].Shape)
-	})
+	}))
 	return name
 }
 
@@ -161,10 +172,11 @@ func (v *values) record(s *shape.Shape) string {
 // returns the first. one returns what a property is, by its index and whether it is the first that is written.
 func chain(w *writer, name string, props []shape.Prop, end string, one func(i int, first bool) string) string {
 	rest := [2]string{end, end} // what follows: behind no property, and behind some
+	needed := slices.IndexFunc(props, func(p shape.Prop) bool { return p.Required })
 	for i := len(props) - 1; i >= 0; i-- {
 		var now [2]string
 		for k, first := range [2]bool{true, false} {
-			if first && required(props[:i]) || !first && i == 0 {
+			if first && needed >= 0 && needed < i || !first && i == 0 {
 				continue // never reached
 			}
 			body := one(i, first) + " " + rest[1]
