@@ -48,6 +48,9 @@ type maskedStream struct {
 
 // event passes an event on. The end of a text that may be the beginning of a key waits for the next one.
 func (a *maskedStream) event(e chat.Event) bool {
+	if a.pending.Kind != 0 && e.Kind == chat.KindIdle { // a pause within a key
+		return a.pass(e)
+	}
 	if len(a.own) == 0 || e.Kind != chat.KindText && e.Kind != chat.KindReasoning {
 		return a.flush() && a.yield(e, nil)
 	}

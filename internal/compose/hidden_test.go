@@ -139,13 +139,17 @@ func TestKeyInAnswer(t *testing.T) {
 		var events []chat.Event
 		for at := 0; at < len(text); at += size {
 			end := min(at+size, len(text))
-			events = append(events, chat.Event{Kind: chat.KindText, Text: text[at:end], At: at, End: end})
+			events = append(events, chat.Event{Kind: chat.KindText, Text: text[at:end], At: at, End: end},
+				chat.Event{Kind: chat.KindIdle})
 		}
 		events = append(events, chat.Event{Kind: chat.KindCallStart, At: len(text), End: len(text)})
 		var said strings.Builder
 		at := 0
 		for e, err := range (hidden{next: replayed(events), hide: func(s string) string { return s },
 			own: []string{key}}).Stream(t.Context(), nil) {
+			if e.Kind == chat.KindIdle {
+				continue
+			}
 			if err != nil || e.At != at || e.Kind == chat.KindText && e.End-e.At != len(e.Text) {
 				t.Fatalf("%d: %+v stands at %d: %v", size, e, at, err)
 			}
