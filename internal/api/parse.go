@@ -16,8 +16,8 @@ import (
 
 // Bounds of reading. They keep one request from using the machine for long.
 const (
-	maxReadText   = 1 << 20   // bytes of one text
-	maxReadAll    = 8 << 20   // bytes of all readings of one request together
+	maxReadText   = 768 << 10 // bytes of one text
+	maxReadAll    = 768 << 10 // bytes of all readings of one request together
 	maxReadEvents = 5_000     // events of one reading: pieces grow until there are no more; and candidates
 	maxReadPiece  = 64 << 10  // bytes of a piece where none is asked for
 	maxReadTools  = 256       // tools

@@ -267,9 +267,9 @@ func (f *sourceFinder) find(want spelled, keyless bool) (at, end int) {
 	if !keyless {
 		return at, end
 	}
-	if k := strings.LastIndex(f.text[:f.first], want.text); k >= 0 && k >= f.first-512 {
-		// a file that is named above a block
-		return k, k + len(want.text)
+	near := max(f.first-512, 0)
+	if k := strings.LastIndex(f.text[near:f.first], want.text); k >= 0 { // a file that is named above a block
+		return near + k, near + k + len(want.text)
 	}
 	if at < len(f.text) && (f.text[at] == '(' || f.text[at] == ',') { // an argument by its position
 		return f.place()
