@@ -202,7 +202,8 @@ func (t *supervisorTree) say(order byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.control != nil {
-		t.control.Write([]byte{order}) // if the supervisor is gone, wait knows
+		t.control.Write([]byte{order})       // if the supervisor is gone, wait knows
+		t.supervisor.Signal(syscall.SIGCONT) // the program may have stopped it
 	}
 }
 

@@ -198,6 +198,18 @@ func TestSupervisorIsKilled(t *testing.T) {
 	}
 }
 
+// TestSupervisorIsStopped has a program stop its supervisor, which hears orders all the same.
+func TestSupervisorIsStopped(t *testing.T) {
+	for _, l := range levels(t, sandbox.None, sandbox.Limits) {
+		c := sandbox.Command{Level: l, Env: []string{"PATH=/usr/bin:/bin", treeMark + "=" + t.Name()},
+			Stdin: strings.NewReader("go\n"), Limits: sandbox.ProcessLimits{Time: time.Second}}
+		_, exit, err := sh(t, c, `(env -i setsid sleep 1000 &) ; read go; kill -STOP $PPID; sleep 1000`)
+		if !errors.Is(err, sandbox.ErrTimeout) || exit.Signal == "" || exit.Survivors != 0 {
+			t.Errorf("%s: %+v, %v", l, exit, err)
+		}
+	}
+}
+
 // forgetfulName makes this test binary a program that does not call Main. What it starts as its supervisor cannot know
 // that, so it is told by the name of the program file.
 const forgetfulName = "forgetful"
