@@ -296,6 +296,7 @@ backends:
   s: {kind: script, scenario: "`+file+`"}
   demo: {kind: script, scenario: demo}
   http: {kind: openai, url: "`+upstream+`/v1"}
+  held: {kind: openai, url: "`+upstream+`/v1", constrain: llamacpp}
 models:
   text: {backend: s, mode: text`+more+`
   native: {backend: s, mode: native`+more+`
@@ -303,6 +304,8 @@ models:
   prefixed: {backend: s, mode: text, calls: {prefix: "user:"}, instructions: {injectInto: first}`+more+`
   demo: {backend: demo, mode: text`+more+`
   agent: {backend: s, mode: text, agent: {tools: [now]}}
+  object: {backend: held, mode: text, dialect: hermes`+more+`
+  elements: {backend: held, mode: text, dialect: qwen3-coder`+more+`
 `), config.Options{Getenv: env()})
 	if err != nil {
 		t.Fatal(err)
@@ -340,7 +343,14 @@ type sink struct {
 // costWays are the ways to a model that a request is sent.
 var costWays = []struct{ front, model string }{{"chat", "text"}, {"responses", "text"}, {"messages", "text"},
 	{"ollama", "text"}, {"gemini", "text"}, {"chat", "native"}, {"chat", "http"}, {"chat", "prefixed"},
-	{"chat", "agent"}, {"chat", "demo"}}
+	{"chat", "agent"}, {"chat", "demo"}, {"chat", "object"}, {"chat", "elements"}}
+
+// sees reports whether something in a request matters at a model: tools where calls are constrained, histories at the
+// others, both at the first.
+func sees(model string, history bool) bool {
+	constrained := model == "object" || model == "elements"
+	return model == "text" || history != constrained
+}
 
 // TestCostIsLinear makes requests four times as large in one dimension after another, through every protocol,
 // and compares what they allocate. Where the test is built to count statements (go test -covermode=atomic
@@ -371,7 +381,7 @@ func TestCostIsLinear(t *testing.T) {
 				return costs{bytes: after.bytes - before.bytes, steps: after.steps - before.steps, size: len(text)}
 			}
 			if w != costWays[0] &&
-				(!d.history && w.model != "text" || testing.CoverMode() == "" && (!d.history || w.model != "text")) {
+				(!sees(w.model, d.history) || testing.CoverMode() == "" && (!d.history || w.model != "text")) {
 				continue
 			}
 			cost(10) // what is made once

@@ -41,7 +41,7 @@ func TestLargeRequests(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			service := startCostService(t) // what a service keeps of other requests is no cost of these
 			for _, w := range costWays {
-				if !d.history && w.model != "text" {
+				if !sees(w.model, d.history) {
 					continue
 				}
 				t.Run(w.front+"/"+w.model, func(t *testing.T) {

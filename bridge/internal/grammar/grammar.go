@@ -50,7 +50,7 @@ var ErrUnsupported = errors.New("grammar: the calls of this dialect cannot be he
 // maxTools limits the tools that have their arguments in a grammar. With more of them arguments are any object.
 const maxTools = 64
 
-// MaxNames limits the tools of a grammar, and maxParams the arguments that stand each for itself: all are tried.
+// MaxNames limits the tools of a grammar, and maxParams their arguments: all are tried.
 const (
 	MaxNames  = 1000
 	maxParams = 5000
