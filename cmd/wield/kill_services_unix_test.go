@@ -23,6 +23,7 @@ import (
 
 	"wield/internal/pgtest"
 	"wield/internal/runtest"
+	"wield/internal/testport"
 	"wield/journal"
 	"wield/journal/journaltest"
 	"wield/journal/record"
@@ -76,7 +77,7 @@ func TestKilledServices(t *testing.T) {
 	}
 	var bases []string
 	for range m.services {
-		bases = append(bases, freeAddress(t))
+		bases = append(bases, testport.Reserve(t))
 	}
 	again := func(i int) *server { return m.start(t, i, "WIELD_TEST_NATS=", "WIELD_LISTEN="+bases[i]) }
 	for i := range m.services {

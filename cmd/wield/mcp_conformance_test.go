@@ -2,8 +2,6 @@ package main
 
 import (
 	"bufio"
-	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -13,9 +11,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
+
+	"wield/internal/testport"
 )
 
 // conformance returns the program of the official conformance suite, which .ci/run installs.
@@ -31,7 +30,7 @@ func conformance(t *testing.T) string {
 // everythingServer starts the server of the Go SDK that has all that the suite asks for, and returns its address.
 func everythingServer(t *testing.T, program string, flags ...string) string {
 	t.Helper()
-	address := freeAddress(t)
+	address := testport.Reserve(t)
 	cmd := exec.Command(program, append([]string{"-http", address}, flags...)...)
 	logs, err := cmd.StderrPipe()
 	if err != nil {
@@ -59,26 +58,6 @@ func everythingServer(t *testing.T, program string, flags ...string) string {
 		time.Sleep(20 * time.Millisecond)
 	}
 	return "http://" + address
-}
-
-var ports atomic.Int64 // that were looked at
-
-// freeAddress returns an address that nobody listens at, with a port that the system gives to nobody by itself: a
-// service that is started again finds it free.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	const from, to = 12000, 32000
-	for range to - from {
-		port := from + (int64(os.Getpid())*101+ports.Add(1))%(to-from)
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		defer l.Close()
-		return l.Addr().String()
-	}
-	t.Fatal("no port is free")
-	return ""
 }
 
 // withKey returns the address of a proxy that adds a key to requests, since the suite has none. Hosts and origins

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"wield/internal/testport"
 )
 
 // realIssuer starts an authorization server of the package oidc-provider.
@@ -45,7 +47,7 @@ func realIssuer(t *testing.T) string {
 // one of a real issuer, and uses it. Tokens for others, without the scope or without a grant let nobody in.
 func TestIssuerOAuth(t *testing.T) {
 	issuer := realIssuer(t)
-	dir, address := t.TempDir(), freeAddress(t)
+	dir, address := t.TempDir(), testport.Reserve(t)
 	place := "http://" + address + "/mcp"
 	file := filepath.Join(dir, "wield.yaml")
 	writeFile(t, file, strings.NewReplacer("DATA", dir, "ISSUER", issuer, "PLACE", place).Replace(`wield: config/v1

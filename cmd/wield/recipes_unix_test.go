@@ -18,6 +18,7 @@ import (
 
 	"wield/internal/pgtest"
 	"wield/internal/testlevel"
+	"wield/internal/testport"
 )
 
 // TestServicesTLS lets two services meet over connections that are encrypted on both sides. One with another
@@ -204,7 +205,7 @@ func TestComposeServices(t *testing.T) {
 	config, balanced := block(t, begin), packaged(t, "examples/cluster/haproxy.cfg")
 	at := map[string]string{}
 	for _, name := range names {
-		at[name] = freeAddress(t)
+		at[name] = testport.Reserve(t)
 		config = strings.ReplaceAll(config, name+":6222", at[name])
 	}
 	writeFile(t, filepath.Join(dir, "beside.yaml"), config)
@@ -227,7 +228,7 @@ func TestComposeServices(t *testing.T) {
 	if err != nil {
 		t.Skip("NOT TESTED: the load balancer, for there is no haproxy")
 	}
-	front := &server{base: "http://" + freeAddress(t)}
+	front := &server{base: "http://" + testport.Reserve(t)}
 	writeFile(t, filepath.Join(dir, "haproxy.cfg"),
 		strings.Replace(balanced, ":8420", strings.TrimPrefix(front.base, "http://"), 1))
 	cmd := exec.Command(haproxy, "-db", "-f", filepath.Join(dir, "haproxy.cfg"))

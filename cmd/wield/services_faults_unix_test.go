@@ -25,6 +25,7 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
 	"wield/internal/pgtest"
+	"wield/internal/testport"
 )
 
 // needsHeavy skips what belongs to the heavy level of .ci/run.
@@ -111,7 +112,7 @@ func hold(t *testing.T, s *server, most int) (n int, release func()) {
 // other one. Afterwards all is shared again.
 func TestMessagesCutOff(t *testing.T) {
 	needsHeavy(t)
-	address := freeAddress(t)
+	address := testport.Reserve(t)
 	stop := startNATS(t, address)
 	s := busyStory
 	s.config = strings.NewReplacer("limits: {concurrent: 1}", "limits: {concurrent: 4}", "again, fails]",
@@ -213,7 +214,7 @@ func TestMessagesSilent(t *testing.T) {
 	space := namespace(t, "m")
 	wire(t, end{"", "10.213.78.1"}, end{space, "10.213.78.2"})          // of the test's clients
 	cable := wire(t, end{space, "10.213.79.1"}, end{"", "10.213.79.2"}) // the service is met by silence
-	_, port, err := net.SplitHostPort(freeAddress(t))
+	_, port, err := net.SplitHostPort(testport.Reserve(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +373,7 @@ func TestRollingRestart(t *testing.T) {
 	}
 	for i, s := range m.services {
 		s.end(t)
-		b.addresses = append(b.addresses, "http://"+freeAddress(t))
+		b.addresses = append(b.addresses, "http://"+testport.Reserve(t))
 		start(i, strings.TrimPrefix(b.addresses[i], "http://"))
 	}
 	stop, clients := make(chan struct{}), sync.WaitGroup{}
@@ -442,7 +443,7 @@ func TestServiceDiskFull(t *testing.T) {
 	if err := os.Chmod(m.program, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	m.meet = append(m.meet, freeAddress(t))
+	m.meet = append(m.meet, testport.Reserve(t))
 	full := m.start(t, 2, "WIELD_TEST_NATS=", "WIELD_DATA="+filepath.Join(disk, "state"),
 		"TMPDIR="+filepath.Join(disk, "temp"))
 	m.services = append(m.services, full)

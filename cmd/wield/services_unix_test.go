@@ -19,6 +19,7 @@ import (
 	"wield/internal/cluster"
 	"wield/internal/pgtest"
 	"wield/internal/testlevel"
+	"wield/internal/testport"
 )
 
 // teamConfig is a service that stands beside others.
@@ -55,7 +56,7 @@ func newTeam(t *testing.T, s *story, database string, n int, nats string) *team 
 	}
 	team := &team{}
 	for range n {
-		team.meet = append(team.meet, freeAddress(t))
+		team.meet = append(team.meet, testport.Reserve(t))
 	}
 	story.config = strings.Replace(story.config, "PEERS", `"`+strings.Join(team.meet, `", "`)+`"`, 1)
 	var err error

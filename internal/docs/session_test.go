@@ -11,12 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"wield/internal/testport"
 )
 
 // blockTime is how long one block may take. A page's commands are done in a moment; the limit is for what hangs.
@@ -25,13 +26,13 @@ const blockTime = 2 * time.Minute
 // A session serves a reader who follows one page from top to bottom: a shell whose directory and variables last,
 // and other terminals in which servers run. It begins in an empty directory with an empty home.
 type session struct {
+	t     *testing.T
 	root  string // of the checkout
 	home  string
 	dir   string // where the reader's shell starts
 	state string // file that carries variables and directory from block to block
 	env   []string
 	ports map[string]string // address that the page shows -> address in use here
-	kept  []int             // sockets that keep these from others
 }
 
 // goVariables are those settings of the go command that are this machine's, not the reader's.
@@ -56,6 +57,7 @@ func newSession(t *testing.T, root, program string) *session {
 	t.Helper()
 	base := t.TempDir()
 	s := &session{
+		t:     t,
 		root:  root,
 		home:  filepath.Join(base, "home"),
 		dir:   filepath.Join(base, "work"),
@@ -67,11 +69,6 @@ func newSession(t *testing.T, root, program string) *session {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() {
-		for _, fd := range s.kept {
-			syscall.Close(fd)
-		}
-	})
 	// The pages that import the packages say that the checkout is ~/wield.
 	if err := os.Symlink(root, filepath.Join(s.home, "wield")); err != nil {
 		t.Fatal(err)
@@ -110,71 +107,10 @@ func (s *session) local(text string) string {
 	return address.ReplaceAllStringFunc(text, func(shown string) string {
 		_, port, _ := strings.Cut(shown, ":")
 		if s.ports[port] == "" {
-			fd, address, err := reserve()
-			if err != nil {
-				panic(err) // no port is free on this machine
-			}
-			s.ports[port], s.kept = address, append(s.kept, fd)
+			s.ports[port] = testport.Reserve(s.t)
 		}
 		return s.ports[port]
 	})
-}
-
-// reserve finds an address that is free, and a socket that keeps it so until it is closed: nobody is given it by
-// chance, neither to listen at nor to connect from. Who asks for it can listen there on Linux, where that is done
-// with SO_REUSEADDR as servers do. Elsewhere nothing keeps it.
-func reserve() (fd int, address string, err error) {
-	syscall.ForkLock.RLock()
-	fd, err = syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
-	if err == nil {
-		syscall.CloseOnExec(fd)
-	}
-	syscall.ForkLock.RUnlock()
-	if err != nil {
-		return -1, "", err
-	}
-	err = errors.Join(syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
-		syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
-	var name syscall.Sockaddr
-	if err == nil {
-		name, err = syscall.Getsockname(fd)
-	}
-	if err != nil || runtime.GOOS != "linux" {
-		syscall.Close(fd)
-		fd = -1
-	}
-	if err != nil {
-		return -1, "", err
-	}
-	return fd, fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port), nil
-}
-
-// TestReserve: what is reserved is given to nobody else, and can be listened at.
-func TestReserve(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("SKIPPED, an address can be kept on Linux alone")
-	}
-	fd, address, err := reserve()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer syscall.Close(fd)
-	if c, err := net.Dial("tcp", address); err == nil {
-		c.Close()
-		t.Error("somebody answers before somebody listens")
-	}
-	for range 2 { // it is reserved still after a server has ended
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Close()
-		l.Close()
-	}
 }
 
 // shown makes output look as if the page's own addresses and an unnamed directory had been used.

@@ -50,6 +50,7 @@ var rooms = []room{
 	{path: "schema/shape", floor: 0, modules: none},
 	{path: "schema/near", floor: 0, modules: none, only: []string{}},
 	{path: "internal/testlevel", floor: 0, modules: none, only: []string{}},
+	{path: "internal/testport", floor: 0, modules: none, only: []string{}},
 	{path: "schema", floor: 1, modules: schemaModules},
 	{path: "tool/atomicfile", floor: 1, modules: none, only: []string{}},
 	{path: "wire/sse", floor: 2, modules: none},
