@@ -377,8 +377,11 @@ func opposite(option, name string) bool {
 }
 
 // spells reports whether a word of the pattern is the text, as a rule that allows an option has to. A word that stands
-// for any text, such as *, spells nothing.
+// for any text, such as *, spells nothing, and the -m of python says nothing about one of the module.
 func (c commandPattern) spells(text string) bool {
+	if text == "-m" && slices.ContainsFunc(c.words[0], func(a string) bool { return strings.HasPrefix(a, "python") }) {
+		return false
+	}
 	return slices.ContainsFunc(c.words[1:], func(w wordPattern) bool {
 		return slices.ContainsFunc(w, func(a string) bool {
 			return !strings.ContainsAny(a[:min(1, len(a))], "*?[") && wordPattern{a}.fits(text)
