@@ -214,6 +214,23 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// TestPredicateText: a predicate reads as it stands in a file.
+func TestPredicateText(t *testing.T) {
+	low, high, yes, no := -1, 3, true, false
+	for want, p := range map[string]Predicate{
+		"{}":                              {},
+		`{in: [x, "5"], not_in: ["a b"]}`: {In: []string{"x", "5"}, NotIn: []string{"a b"}},
+		`{pattern: "a\\d"}`:               {Pattern: `a\d`},
+		"{min: -1, max: 3}":               {Min: &low, Max: &high},
+		"{max: 3, present: true}":         {Max: &high, Present: &yes},
+		"{present: false}":                {Present: &no},
+	} {
+		if got := p.String(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 func TestHides(t *testing.T) {
 	p, err := New(Definition{Rules: []Rule{
 		{Decision: "deny", Selector: Selector{Tool: []string{"mail", "db_*"}}},

@@ -119,6 +119,36 @@ func TestStrangeOperand(t *testing.T) {
 	}
 }
 
+// TestAllowedByDefault: under a default of allow what is not known about an option, or about what a loop reads, is
+// asked about all the same, and a file that is protected is denied.
+func TestAllowedByDefault(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"a.txt", "id_rsa"} {
+		if err := os.WriteFile(filepath.Join(root, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := New(Definition{Default: chat.DecisionAllow,
+		Rules: []Rule{{Decision: chat.DecisionDeny, Selector: Selector{Command: []string{"rm"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]chat.Decision{
+		"ls --bogus=main": "allow", "ls --bogus=../x": "ask", "ls --bogus=id_rsa": "deny",
+		"ls --bogus=.git/config": "ask", "ls --bogus='rm x'": "deny", "ls --bogus 'rm x'": "ask", "ls --bogus=rm": "deny",
+		"while read -r f; do cat $f; done < <(find . -name '*.txt')":    "allow",
+		"while read -r f; do cat $f; done < <(find . -name 'id*')":      "ask",
+		"while read -r PATH; do cat $PATH; done < <(find . -name 'a*')": "ask",
+		"while read -r f; do cat $f; done < <(id)":                      "ask",
+		"while read -r f; do rm $f; done < <(id)":                       "deny",
+		"while read -r f; do $f; done < <(id)":                          "ask",
+	} {
+		if v := p.Decide(Action{Tool: "sh", Shell: line, Root: root}); v.Decision != want {
+			t.Errorf("%s: %s, want %s", line, v, want)
+		}
+	}
+}
+
 // harmless puts another program in the place of rm.
 var harmless = strings.NewReplacer(" rm", " ls", "'rm", "'ls", "=rm", "=ls", `"rm`, `"ls`, "!rm", "!ls", "(rm", "(ls",
 	"`rm", "`ls")
