@@ -40,11 +40,12 @@ func optionSamples(t *testing.T) (samples []optionSample) {
 // that are not. "" is the option by itself.
 var optionValues = map[string]struct{ good, bad []string }{
 	"flag":     {good: []string{""}},
+	"sub":      {good: []string{""}},
 	"do":       {bad: []string{""}},
-	"text":     {[]string{"main"}, []string{"../x"}},
+	"text":     {[]string{"main", "id_rsa"}, []string{"../x"}},
 	"free":     {good: []string{"main", "../x"}},
 	"name":     {[]string{"main"}, []string{"--output=x"}},
-	"look":     {[]string{"main"}, []string{"../x"}},
+	"look":     {[]string{"main", "id_rsa"}, []string{"../x"}},
 	"read":     {[]string{"main"}, []string{"../x", "id_rsa"}},
 	"make":     {[]string{"main"}, []string{"../x", "id_rsa"}},
 	"output":   {[]string{"main"}, []string{"../x", "id_rsa", "main.go"}},
@@ -105,6 +106,9 @@ func TestOptions(t *testing.T) {
 				t.Errorf("%s (%s): %s %s asks", s.option, s.class, s.command, words)
 			}
 		}
+		if s.class == "flag" && strictness(decide(name+" id_rsa")) < strictness(decide("id_rsa")) {
+			t.Errorf("%s: the word behind it is taken for its value: %s", s.option, s.command)
+		}
 		for _, v := range values.bad {
 			for _, words := range spellings(name, v, joined) {
 				if decide(words) == chat.DecisionAllow {
@@ -129,6 +133,9 @@ func TestOptions(t *testing.T) {
 
 // spellings are the ways to write an option with a value.
 func spellings(name, value string, joined bool) (all []string) {
+	if name == "." { // an operand
+		return []string{value}
+	}
 	if value == "" {
 		return []string{name}
 	}
