@@ -81,6 +81,53 @@ func lookPackage(a *analysis, w field, spelled []string) {
 	if strings.HasPrefix(w.text, "/dev/") {
 		a.effect(effectExec, spelled...)
 	}
+	lookOwn(a, field{text: path.Base(w.text)}, spelled)
+}
+
+// lookOwn is for the name of a program of the project, which asks if it says that what it does goes out.
+func lookOwn(a *analysis, w field, spelled []string) {
+	if goesOut(w.text) {
+		a.effect(effectExec, spelled...)
+	}
+}
+
+// lookMake is for what is made. What is renamed or linked takes the place of a device, into which others only write.
+func lookMake(a *analysis, w field, spelled []string) {
+	if name := baseName(a.canonical[0].text); (name == "mv" || name == "ln") && slices.Contains(freeFiles, w.text) {
+		a.effect(effectWrite, spelled...)
+	}
+}
+
+// imageName is an image by its name alone, or one of a registry that everybody knows; localImage is a file or directory.
+var (
+	imageName = lazily(`^((docker|registry|podman|oci-registry):(//)?)?` +
+		`((docker\.io|ghcr\.io|quay\.io|gcr\.io|registry\.k8s\.io|mcr\.microsoft\.com|public\.ecr\.aws)/)?` +
+		`[a-z0-9_-]+(/[a-z0-9._-]+)*(:[A-Za-z0-9._-]+)?(@sha256:[0-9a-f]+)?$`)
+	localImage = lazily(`^((dir|file|docker-archive|oci-archive|oci-dir|sbom):)?(\.\.?/[^:@]*|/[^:@]*|[^:@/]+|[^:@/.]+/[^:@]*)$`)
+)
+
+// shownFields is a template with fields and parts of them; hiddenFields are those with an environment in them, or all.
+var (
+	shownFields = lazily(`^([^{]|\{\{-? *(json |println |len |upper |lower |else|end|if |with |range |\$\w+(, *\$\w+)? *:= *)*` +
+		`(\$?[A-Za-z0-9_]*(\.[A-Za-z0-9_]+)+|\$\w+)? *-?\}\})*$`)
+	hiddenFields = lazily(`(?i)^[^{]*$|\.env\b|config *-?\}\}|[^\w}]\. *-?\}\}`)
+)
+
+func lookFields(a *analysis, w field, spelled []string) {
+	if !shownFields.MatchString(w.text) || hiddenFields.MatchString(w.text) {
+		a.effect(effectRead, spelled...)
+	}
+}
+
+// lookImage tells an image from a file, and asks about one of another machine.
+func lookImage(a *analysis, w field, spelled []string) {
+	switch _, file, _ := strings.Cut(w.text, ":"); {
+	case imageName.MatchString(w.text):
+	case localImage.MatchString(w.text):
+		a.uses = append(a.uses, use{kind: usePath, text: first(file, w.text), tilde: w.tilde, op: OpRead})
+	default:
+		a.effect(effectNet, spelled...)
+	}
 }
 
 // resourceName is a kind of resource of a cluster, or one resource by its kind and name.
@@ -146,6 +193,9 @@ func lookRev(a *analysis, w field, _ []string) {
 	if strings.HasPrefix(before, "+") && !strings.HasPrefix(after, "refs/remotes/") {
 		a.notKnown(w.text, []string{w.text}) // a branch of one's own, set to whatever the other has
 	}
+	if len(a.canonical) > 1 && a.canonical[1].text == "fetch" && before != "" && mainBranch.MatchString(after) {
+		a.notKnown(w.text, []string{w.text})
+	}
 	if before == "" {
 		after = stage.ReplaceAllString(after, "")
 	}
@@ -157,6 +207,9 @@ func lookRev(a *analysis, w field, _ []string) {
 	}
 	a.uses = append(a.uses, use{kind: useMaybe, text: strings.TrimLeft(after, "!^/"), op: OpRead})
 }
+
+// mainBranch is one that others build on.
+var mainBranch = lazily(`^(refs/heads/|heads/)?(main|master|trunk|develop|release.*)$`)
 
 // lookRange finds the path in START,END:PATH and :FUNCTION:PATH, of which git tells the history of some lines.
 func lookRange(a *analysis, w field, _ []string) {

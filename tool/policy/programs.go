@@ -126,6 +126,9 @@ const (
 	kindConf   kind = "conf"
 	kindNamed  kind = "named"
 	kindPkg    kind = "package"
+	kindOwn    kind = "own"   // the name of what a project builds and runs, but for what goes out
+	kindImage  kind = "image" // of containers
+	kindFields kind = "fields"
 	kindSplit  kind = "split"
 	kindData   kind = "data"
 	kindFlags  kind = "goflags"
@@ -206,7 +209,7 @@ var kinds = []kind{kindText, kindFree, kindRead, kindReadX, kindList, kindWrite,
 	kindRev, kindMaybe, kindSplit, kindData, kindFlags, kindAlias, kindAsk, kindNet, kindRange, kindRepo, kindRemote,
 	kindArchive, kindUnpack, kindQuery, kindPage, kindProcs, kindLook, kindOutput, kindReport, kindTask, kindVar,
 	kindSeen, kindTarget, kindDefine, kindResource, kindSource, kindGlob, kindSubscript, kindAny, kindStamp,
-	kindConf, kindNamed, kindPkg}
+	kindConf, kindNamed, kindPkg, kindOwn, kindImage, kindFields}
 
 // effect tells what an option does beside taking values.
 type effect string

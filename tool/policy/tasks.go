@@ -44,12 +44,17 @@ func isTask(name string) bool {
 	if len(parts) == 0 || len(last) == 0 {
 		return false
 	}
-	for _, p := range parts {
-		if slices.Contains(taskOutward, strings.ToLower(p)) {
-			return false
-		}
+	if goesOut(name) {
+		return false
 	}
 	verb := func(p string) bool { return slices.Contains(taskVerbs, strings.ToLower(p)) }
 	return verb(parts[0]) || strings.HasPrefix(name, ":") && verb(last[0]) ||
 		strings.Contains(name, ":") && verb(last[0])
+}
+
+// goesOut reports whether a part of a name is a word for what goes out.
+func goesOut(name string) bool {
+	return slices.ContainsFunc(taskParts.FindAllString(name, -1), func(part string) bool {
+		return slices.Contains(taskOutward, strings.ToLower(part))
+	})
 }
