@@ -143,6 +143,10 @@ func (e *eval) expand(words []field, sc scope, text, node string) ([]field, bool
 				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable",
 					"the name of the program is in a variable", nil)
 			}
+			if i == 0 && strings.HasPrefix(w.text, "=") {
+				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable",
+					"some shells run the program that is named behind the =", nil)
+			}
 			if r, odd := oddCharacter(w.text); odd {
 				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "characters",
 					fmt.Sprintf("the character %U cannot be seen or changes how others are seen", r), nil)
@@ -304,29 +308,6 @@ func (e *eval) hidden(words []field, sc scope, text, node string) {
 	}
 }
 
-// strange asks about a command with words of which nobody knows what they are for, if one of them names a command that
-// a rule denies.
-func (e *eval) strange(words []field, node string) {
-	for i, w := range words {
-		text := w.text
-		if _, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(text, "-") {
-			text = value
-		}
-		if !w.known || strings.HasPrefix(text, "-") {
-			continue
-		}
-		line := strings.Fields(text)
-		if len(line) == 1 {
-			line = append(line, texts(words[i+1:])...)
-		}
-		if len(line) > 0 && e.denies(line) {
-			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "operand",
-				"nothing is known of what "+Visible(w.text)+" is for, and a rule denies a command of that name", nil)
-			return
-		}
-	}
-}
-
 // settings asks about a setting of git that no rule allows: many of them name a program that git runs later.
 func (e *eval) settings(a *analysis, words []string, text, node string) {
 	sets := slices.ContainsFunc(a.uses, func(u use) bool {
@@ -375,6 +356,9 @@ func (e *eval) allowed(a *analysis, words []field, sc scope, text, node string) 
 					missing: missing(a.uses, c)})
 			}
 		}
+	}
+	if best == nil && e.p.def.Default == chat.DecisionAllow || best != nil && best.rule.subject() == SubjectTool {
+		e.mentions(a, words, node)
 	}
 	if best == nil {
 		e.byDefault(SubjectCommand, text, node, proposed(canonical, a))

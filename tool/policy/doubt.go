@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"wield/chat"
 )
 
 // The table says what most options and operands are. What stands here doubts it: a word that has the form of a path, an
@@ -98,3 +100,59 @@ var programKinds = []kind{kindFree, kindSed, kindAwk, kindQuery, kindShell, kind
 
 // address matches words that begin as an address does, alone or behind a name.
 var address = lazily(`(^|=)[a-z][a-z0-9+.-]*://`)
+
+// strange asks about a command with words of which nobody knows what they are for, if one of them names a command that
+// a rule denies.
+func (e *eval) strange(words []field, node string) {
+	for i, w := range words {
+		text := w.text
+		if _, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(text, "-") {
+			text = value
+		}
+		if !w.known || strings.HasPrefix(text, "-") {
+			continue
+		}
+		line := strings.Fields(text)
+		if len(line) == 1 {
+			line = append(line, texts(words[i+1:])...)
+		}
+		if len(line) > 0 && e.denies(line) {
+			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "operand",
+				"nothing is known of what "+Visible(w.text)+" is for, and a rule denies a command of that name", nil)
+			return
+		}
+	}
+}
+
+// mentions asks about a command that no rule names, if a text that it runs, or may run, has the name of a command in it
+// that a rule denies: a program in another language starts others by their names.
+func (e *eval) mentions(a *analysis, words []field, node string) {
+	var list []string
+	for _, u := range a.uses {
+		if slices.Contains([]effect{effectExec, effectUnknown, effectAsk}, u.flagged) {
+			list = append(append(list, u.text), u.spelled...)
+		}
+	}
+	if !a.table {
+		list = texts(words[1:])
+	}
+	if e.fed != nil && e.fed.known && (len(list) > 0 || !a.table) {
+		list = append(list, e.fed.text)
+	}
+	for _, text := range list {
+		line := nameInside.FindAllString(text, -1)
+		for i := range line {
+			if !hasEnding.MatchString(line[i]) && e.denies(line[i:]) {
+				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "operand", words[0].text+
+					" may run what is named in its text, and a rule denies "+Visible(line[i]), nil)
+				return
+			}
+		}
+	}
+}
+
+// nameInside is what may be the name of a program in a text; hasEnding is rather a file than a program.
+var (
+	nameInside = lazily(`[A-Za-z0-9_/][A-Za-z0-9_./+-]*`)
+	hasEnding  = lazily(`\.(txt|md|[a-z]*js|py|rb|ts|go|sh|json|yaml|yml)$`)
+)

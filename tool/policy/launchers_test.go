@@ -97,7 +97,7 @@ func compound(launcher string) bool {
 func simple(command string) bool { return !strings.ContainsAny(command, ";|!()>&$") }
 
 // TestStrangeOperand: under a default of allow a program that nobody knows is asked about if a word of it is
-// a command that is denied.
+// a command that is denied, and any program if a text that it runs names such a command.
 func TestStrangeOperand(t *testing.T) {
 	root := t.TempDir()
 	p, err := New(Definition{Default: chat.DecisionAllow,
@@ -112,6 +112,20 @@ func TestStrangeOperand(t *testing.T) {
 		"grep --strange rm x": "ask", "unknowntool exec rm x": "deny", "ls && ! ! ! rm x": "deny",
 		"unknowntool x": "allow", "unknowntool git status": "allow", "echo rm x": "allow", "grep rm x": "allow",
 		"git rm x": "allow",
+
+		// texts that run, or may run
+		`awk 'BEGIN{system("rm x")}'`: "ask", `awk 'BEGIN{"/bin/rm x" | getline}'`: "ask", "sed '1e rm x' f": "ask",
+		"sed 's/a/rm x/e' f": "ask", "sqlite3 db '.shell rm x'": "ask", `psql -c '\! rm x'`: "ask", "vim '+!rm x'": "ask",
+		"less '+!rm x' f": "ask", "ed f <<< '!rm x'": "ask", "echo '!rm x' | ed f": "ask", "ed f <<'E'\n!rm x\nE": "ask",
+		`emacs --eval '(shell-command "rm x")'`: "ask", "task -- rm x": "ask", "=rm x": "ask", "nohup =rm x": "ask",
+		`perl -e 'exec "git", "push"'`: "deny", `python3 -c 'import os; os.system("rm x")'`: "ask",
+		`python3 <<< 'os.system("rm x")'`: "ask", `unknowntool -e 'system("rm x")'`: "ask",
+		`unknowntool <<< 'system("rm x")'`: "ask", `dc -e '!rm x'`: "ask",
+
+		"awk '/rm/{print}' f": "allow", `awk '{print "rm x"}' f`: "allow", "sed -n /rm/p f": "allow",
+		"sed -i s/rm/x/ f": "allow", "python3 rm.py": "allow", "git commit -m 'rm x, git push'": "allow",
+		"go test -run rm ./...": "allow", "cat <<< 'rm x'": "allow", "less rm.txt": "allow", "ls rm": "allow",
+		`perl -e 'print "git pull"'`: "allow", "unknowntool rms 'arm x'": "allow", "make test": "allow",
 	} {
 		if v := p.Decide(Action{Tool: "sh", Shell: line, Root: root}); v.Decision != want {
 			t.Errorf("%s: %s, want %s", line, v, want)

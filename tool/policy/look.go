@@ -98,7 +98,7 @@ func lookMake(a *analysis, w field, spelled []string) {
 	}
 }
 
-// imageName is an image by its name alone, or one of a registry that everybody knows; localImage is a file or directory.
+// imageName is an image by its name alone, or one of a registry that everybody knows; localImage is a file.
 var (
 	imageName = lazily(`^((docker|registry|podman|oci-registry):(//)?)?` +
 		`((docker\.io|ghcr\.io|quay\.io|gcr\.io|registry\.k8s\.io|mcr\.microsoft\.com|public\.ecr\.aws)/)?` +
