@@ -741,7 +741,7 @@ func (e *eval) outsideCommand(at resolvedPath, u use, node string) {
 	}
 	word := first(sensitiveName(folded), sensitiveData(folded))
 	switch {
-	case systemDir(names):
+	case systemDir(names) && (u.op.changes() || !e.spellsAbsolute(names)):
 		add(chat.DecisionDeny, "system", "the system keeps this place for itself", nil)
 	case word != "":
 		add(chat.DecisionDeny, "secrets", word+" holds keys or passwords by its name", nil)
@@ -762,6 +762,15 @@ func (e *eval) outsideCommand(at resolvedPath, u use, node string) {
 		}
 		add(chat.DecisionAsk, "outside", "it would read outside of the root "+e.call.Root, fix)
 	}
+}
+
+// spellsAbsolute reports whether a rule that allows names a path outside of the root in full, without a star.
+func (e *eval) spellsAbsolute(names []string) bool {
+	return slices.ContainsFunc(e.p.rules, func(r *rule) bool {
+		return r.Decision == chat.DecisionAllow && slices.ContainsFunc(r.paths, func(p pathPattern) bool {
+			return p.absolute && slices.Equal(p.segments, names)
+		})
+	})
 }
 
 func (e *eval) absoluteRule(names []string, op Op) *rule {
