@@ -81,7 +81,9 @@ func lookPackage(a *analysis, w field, spelled []string) {
 	if strings.HasPrefix(w.text, "/dev/") {
 		a.effect(effectExec, spelled...)
 	}
-	lookOwn(a, field{text: path.Base(w.text)}, spelled)
+	if goesOut(path.Base(w.text)) {
+		a.effect(effectExec, spelled...)
+	}
 }
 
 // lookOwn is for the name of a program of the project, which asks if it says that what it does goes out.
@@ -89,6 +91,7 @@ func lookOwn(a *analysis, w field, spelled []string) {
 	if goesOut(w.text) {
 		a.effect(effectExec, spelled...)
 	}
+	a.doubted(w, spelled, true)
 }
 
 // lookMake is for what is made. What is renamed or linked takes the place of a device, into which others only write.
