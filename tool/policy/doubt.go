@@ -142,7 +142,7 @@ func (e *eval) mentions(a *analysis, words []field, node string) {
 	for _, text := range list {
 		line := nameInside.FindAllString(text, -1)
 		for i := range line {
-			if !hasEnding.MatchString(line[i]) && e.denies(line[i:]) {
+			if !hasEnding.MatchString(line[i]) && e.denies(line[i:min(i+maxLine, len(line))]) {
 				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "operand", words[0].text+
 					" may run what is named in its text, and a rule denies "+Visible(line[i]), nil)
 				return
@@ -150,6 +150,9 @@ func (e *eval) mentions(a *analysis, words []field, node string) {
 		}
 	}
 }
+
+// maxLine limits the words of a command inside a text.
+const maxLine = 16
 
 // nameInside is what may be the name of a program in a text; hasEnding is rather a file than a program.
 var (
