@@ -282,20 +282,20 @@ func (l *callRecorder) Start(ctx context.Context, r runner.StartRecord) error {
 	return l.next.Start(ctx, r)
 }
 
-// Keep passes on under which name a call goes on elsewhere.
-func (l *callRecorder) Keep(ctx context.Context, call, name string) error {
+// Detach passes on under which name a call goes on elsewhere.
+func (l *callRecorder) Detach(ctx context.Context, call, name string) error {
 	if l.next == nil {
 		return nil
 	}
-	return l.next.Keep(ctx, call, name)
+	return l.next.Detach(ctx, call, name)
 }
 
 // Kept passes on under which name a call goes on elsewhere that was started again.
-func (l *callRecorder) Kept(call string) string {
+func (l *callRecorder) Detached(call string) string {
 	if l.next == nil {
 		return ""
 	}
-	return l.next.Kept(call)
+	return l.next.Detached(call)
 }
 
 // refusals are the kinds of errors of a call that was not allowed.

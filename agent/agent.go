@@ -31,8 +31,8 @@ type Options struct {
 	Alike []string
 	// Whole asks the model for answers that are read when they are whole, not while they are written.
 	Whole bool
-	// Detached notes in the journal that nobody keeps a connection open for the answer.
-	Detached bool
+	// Unattended notes in the journal that nobody keeps a connection open for the answer.
+	Unattended bool
 
 	// Only is noted in the journal as the names of the only tools that the runner has of the agent's; nil:
 	// all. Who makes the runner sees to it.

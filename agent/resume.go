@@ -279,7 +279,7 @@ func (i *interval) end(o *Options) []record.Record {
 	if !i.resumed {
 		return nil
 	}
-	records := []record.Record{{Kind: record.KindResume, Resume: &record.Resume{By: o.By, Detached: o.Detached}}}
+	records := []record.Record{{Kind: record.KindResume, Resume: &record.Resume{By: o.By, Unattended: o.Unattended}}}
 	for k := range i.unknown {
 		records = append(records, record.Record{Kind: record.KindResult, Result: &i.unknown[k]})
 	}

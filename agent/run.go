@@ -175,7 +175,7 @@ func (r *Run) begin(ctx context.Context) (release func(), err error) {
 	}
 	o := &r.agent.o
 	opening := record.Run{Agent: o.Name, Model: r.req.Model, Dir: r.runner.Settings().Root, By: o.By,
-		Detached: o.Detached, Only: o.Only, Offered: record.Definitions(r.runner.Offered(said(r.state.Messages))),
+		Unattended: o.Unattended, Only: o.Only, Offered: record.Definitions(r.runner.Offered(said(r.state.Messages))),
 		Client: record.Definitions(r.req.Callable())}
 	if !r.log.opened {
 		r.offered = slices.Concat(opening.Offered, opening.Client)

@@ -211,7 +211,7 @@ func (r *lineReader) finish(d *driver, i int) verdict {
 	return finished
 }
 
-// arguments makes the JSON of the lines, in out, and returns what was mended.
+// arguments makes the JSON of the lines, in out, and returns what was repaired.
 func (r *lineReader) arguments(d *driver) (notes []chat.NoteDetail, why string) {
 	s := d.call.tool.Args
 	p := &r.parser

@@ -16,11 +16,11 @@ type Writer struct {
 	store  Store
 	stream string
 
-	mu   sync.Mutex
-	seq  int64
-	last int64 // position
-	lost error
-	kept map[string]string // names under which calls continue elsewhere that were started again
+	mu       sync.Mutex
+	seq      int64
+	last     int64 // position
+	lost     error
+	detached map[string]string // names under which calls continue elsewhere that were started again
 }
 
 var _ runner.Records = (*Writer)(nil)
@@ -73,7 +73,7 @@ func (w *Writer) Start(ctx context.Context, r runner.StartRecord) error {
 	if !errors.Is(err, ErrDuplicate) {
 		return err
 	}
-	kept := ""
+	detached := ""
 	for e, readErr := range w.store.Read(ctx, Query{Stream: w.stream,
 		Kinds: []record.Kind{record.KindResult, record.KindDetached}}) {
 		switch {
@@ -82,31 +82,31 @@ func (w *Writer) Start(ctx context.Context, r runner.StartRecord) error {
 		case e.Record.Result != nil && e.Record.Result.CallID == r.CallID:
 			return err
 		case e.Record.Detached != nil && e.Record.Detached.CallID == r.CallID:
-			kept = e.Record.Detached.Name
+			detached = e.Record.Detached.Name
 		}
 	}
-	if kept == "" && !r.Idempotent {
+	if detached == "" && !r.Idempotent {
 		return err
 	}
 	w.mu.Lock()
-	if w.kept == nil {
-		w.kept = map[string]string{}
+	if w.detached == nil {
+		w.detached = map[string]string{}
 	}
-	w.kept[r.CallID] = kept
+	w.detached[r.CallID] = detached
 	w.mu.Unlock()
 	return w.Append(ctx, record.Record{Kind: record.KindAgain, Again: &record.Again{CallID: r.CallID}})
 }
 
-// Keep notes under which name a call continues elsewhere.
-func (w *Writer) Keep(ctx context.Context, call, name string) error {
+// Detach notes under which name a call continues elsewhere.
+func (w *Writer) Detach(ctx context.Context, call, name string) error {
 	return w.Append(ctx, record.Record{Kind: record.KindDetached, Detached: &record.Detached{CallID: call, Name: name}})
 }
 
-// Kept returns the name under which a call that was started again continues elsewhere.
-func (w *Writer) Kept(call string) string {
+// Detached returns the name under which a call that was started again continues elsewhere.
+func (w *Writer) Detached(call string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.kept[call]
+	return w.detached[call]
 }
 
 // Finish notes the result of a call.

@@ -25,7 +25,7 @@ type Call struct {
 	Attempt   int        // from 1
 	Asks      bool       // a person can be asked, by failing with an InputError
 	Reply     *Reply     // to the Form that the handler failed with before; nil: it did not
-	Kept      string     // what it kept in an earlier process, in which it was cut off; empty: nothing
+	Detached  string     // the name that Detach noted in an earlier process; empty: none
 
 	Root string   // the workspace; empty: there is none
 	Dir  string   // working directory, within the workspace
@@ -85,10 +85,10 @@ func (c *Call) Variables(ctx context.Context) (list []string) {
 // Detach notes under which name the call goes on elsewhere, so that it can be asked for there if this process ends.
 // When it returns nil, the note outlives the process, if calls are recorded.
 func (c *Call) Detach(ctx context.Context, name string) error {
-	if c.host.Records == nil || c.Kept == name {
+	if c.host.Records == nil || c.Detached == name {
 		return nil
 	}
-	return c.host.Records.Keep(ctx, c.ID, name)
+	return c.host.Records.Detach(ctx, c.ID, name)
 }
 
 // Client returns an HTTP client that goes where the policy lets the call go: every address that a name stands for and

@@ -98,13 +98,14 @@ func (c *Call) Keep(cmd *sandbox.Command) {
 
 // Exec runs a command to its end and tells how it is held. Its output is shown while it is written, beside
 // where the command itself sends it. If its Stdout and Stderr are the same writer, their order is kept. When
-// ctx ends, the whole tree of processes ends.
+// ctx ends, the whole tree of processes ends. Only a call that a runner has made starts processes, since the runner
+// watches over them; a test of such a handler runs it through one.
 func (c *Call) Exec(ctx context.Context, cmd sandbox.Command) (sandbox.Exit, error) {
 	return c.exec(ctx, cmd, true)
 }
 
 // Ask is Exec for a command whose standard output is an answer to a program, which nobody wants to see: only
-// what it writes to its standard error is shown.
+// what it writes to its standard error is shown. As Exec, it needs a runner.
 func (c *Call) Ask(ctx context.Context, cmd sandbox.Command) (sandbox.Exit, error) {
 	return c.exec(ctx, cmd, false)
 }

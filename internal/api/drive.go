@@ -15,7 +15,7 @@ import (
 type Task struct {
 	Agent   string    `json:"agent" jsonschema:"name of a model; one that wield runs no tools for answers without"`
 	Input   string    `json:"input,omitempty" jsonschema:"what to do, as the user's message"`
-	Session string    `json:"session,omitempty" jsonschema:"the conversation that it goes on with; without it a new one begins"`
+	Session string    `json:"session,omitempty" jsonschema:"the conversation to continue; without it a new one begins"`
 	Before  int64     `json:"before,omitempty" jsonschema:"with session: a new conversation begins, with what was said in that one before the message at this position of its transcript"`
 	Tools   *[]string `json:"tools,omitempty" jsonschema:"names of the only tools that it may use; without it all that the model has"`
 

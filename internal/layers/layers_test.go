@@ -154,7 +154,7 @@ var rooms = []room{
 		only: []string{"journal", "journal/internal/sqlstore", "journal/record"}},
 	{path: "journal/postgres", floor: 9, modules: anyModule,
 		only: []string{"journal", "journal/internal/sqlstore", "journal/record"}},
-	{path: "tool/approvaltest", floor: 6, modules: toolModules},
+	{path: "tool/runner/approvaltest", floor: 6, modules: toolModules},
 	{path: "internal/runs", floor: 9, modules: anyModule},
 	{path: "internal/stats", floor: 9, modules: anyModule},
 	{path: "internal/playback", floor: 9, modules: anyModule},

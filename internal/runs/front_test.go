@@ -14,8 +14,8 @@ import (
 	"wield/journal"
 	"wield/journal/journaltest"
 	"wield/journal/record"
-	"wield/tool/approvaltest"
 	"wield/tool/runner"
+	"wield/tool/runner/approvaltest"
 )
 
 // A reply is the answer to one request.

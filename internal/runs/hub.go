@@ -38,7 +38,7 @@ type Agent struct {
 	Model  chat.Model     // that is asked, usually a bridge
 	Runner *runner.Runner // of its tools, with their policy; questions are kept in the journal
 
-	// Options of its runs. The hub fills in Journal, Wait, Name, By and Detached.
+	// Options of its runs. The hub fills in Journal, Wait, Name, By and Unattended.
 	Options agent.Options
 
 	Activity   Activity
@@ -155,7 +155,7 @@ func (h *Hub) agent(name string) (*Agent, error) {
 // loop returns the agent that drives runs for whoever asks.
 func (h *Hub) loop(a *Agent, by string, detached bool) *agent.Agent {
 	o := a.Options
-	o.Journal, o.Wait, o.Name, o.By, o.Detached = h.store, true, a.Name, by, detached
+	o.Journal, o.Wait, o.Name, o.By, o.Unattended = h.store, true, a.Name, by, detached
 	return agent.New(a.Model, a.Runner, o)
 }
 
@@ -489,7 +489,7 @@ func (h *Hub) take(ctx context.Context, a *Agent, k known, like *chat.Request, c
 		}
 	}
 	a = a.only(k.run.Only)
-	r, err := h.loop(a, k.run.By, carried || k.run.Detached).Resume(ctx, k.head.Stream, like)
+	r, err := h.loop(a, k.run.By, carried || k.run.Unattended).Resume(ctx, k.head.Stream, like)
 	if err != nil {
 		return nil, false, failure(err)
 	}
@@ -541,9 +541,9 @@ func (h *Hub) look(ctx context.Context, run string) (known, error) {
 		case err != nil:
 			return k, err
 		case e.Record.Run != nil:
-			k.run, k.carried = e.Record.Run, e.Record.Run.Detached
+			k.run, k.carried = e.Record.Run, e.Record.Run.Unattended
 		default:
-			k.carried = k.run != nil && k.run.Detached || e.Record.Resume.Detached
+			k.carried = k.run != nil && k.run.Unattended || e.Record.Resume.Unattended
 		}
 	}
 	if run == "" || k.run == nil || k.head.Stream == "" {

@@ -239,11 +239,11 @@ func (h *Hub) hear(after *int64) error {
 				return err
 			}
 		case record.KindRun:
-			if r.Run.Detached {
+			if r.Run.Unattended {
 				h.later(e.Stream, latest)
 			}
 		case record.KindResume:
-			if r.Resume.Detached {
+			if r.Resume.Unattended {
 				h.later(e.Stream, latest)
 			}
 		case record.KindWait:

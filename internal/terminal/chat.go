@@ -43,8 +43,8 @@ type Stage struct {
 	Close   func()
 }
 
-// A Keeper keeps a rule for as long as the conversation lasts, or for later ones in the same directory as well.
-type Keeper interface {
+// A RuleStore adds rules to the policy, for the conversation or for later ones in the same directory as well.
+type RuleStore interface {
 	// Keep makes a rule one of the policy. It is the text that a question offered.
 	Keep(rule string, lasting bool) error
 	// Lasts reports whether rules can be kept for later conversations.
@@ -63,7 +63,7 @@ type Options struct {
 	Tools     *runner.Session
 	Journal   journal.Store    // nil: nothing is recorded
 	Approvals runner.Approvals // where questions are, without a journal
-	Rules     Keeper           // nil: no rules are kept
+	Rules     RuleStore        // nil: no rules are kept
 	// what is said at the beginning of the rules that earlier conversations kept; empty: there are none
 	Kept string
 	Undo *undo.Log // nil: nothing can be taken back

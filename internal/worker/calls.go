@@ -276,10 +276,10 @@ type result struct{ runner.FinishRecord }
 func (*result) Start(context.Context, runner.StartRecord) error { return nil }
 
 // Keep implements runner.Records.
-func (*result) Keep(context.Context, string, string) error { return nil }
+func (*result) Detach(context.Context, string, string) error { return nil }
 
 // Kept implements runner.Records.
-func (*result) Kept(string) string { return "" }
+func (*result) Detached(string) string { return "" }
 
 // Finish implements runner.Records.
 func (r *result) Finish(_ context.Context, f runner.FinishRecord) error {

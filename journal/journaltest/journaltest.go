@@ -22,8 +22,8 @@ import (
 	"wield/journal"
 	"wield/journal/internal/testrecord"
 	"wield/journal/record"
-	"wield/tool/approvaltest"
 	"wield/tool/runner"
+	"wield/tool/runner/approvaltest"
 )
 
 // Open makes a store that is empty and ends with the test.

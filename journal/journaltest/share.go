@@ -11,8 +11,8 @@ import (
 	"wield/journal"
 	"wield/journal/internal/testrecord"
 	"wield/journal/record"
-	"wield/tool/approvaltest"
 	"wield/tool/runner"
+	"wield/tool/runner/approvaltest"
 )
 
 // Share checks a store that several processes can have open. Each test gets one that is empty, opened twice.

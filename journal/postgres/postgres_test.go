@@ -16,8 +16,8 @@ import (
 	"wield/journal/journaltest"
 	"wield/journal/postgres"
 	"wield/journal/record"
-	"wield/tool/approvaltest"
 	"wield/tool/runner"
+	"wield/tool/runner/approvaltest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -177,8 +177,8 @@ type Run struct {
 	Dir     string `json:"dir,omitempty"`
 	By      string `json:"by,omitempty"` // the key or the person that asked
 
-	// Detached says that nobody keeps a connection open for the answer: a service continues the run by itself.
-	Detached bool `json:"detached,omitempty"`
+	// Unattended says that nobody keeps a connection open for the answer: a service continues the run by itself.
+	Unattended bool `json:"detached,omitempty"`
 	// Only are the names of the only tools of the agent that the run may use; nil: all.
 	Only *[]string `json:"only,omitempty"`
 	// Client are the tools that whoever asked runs, so that a run which goes on without them offers them as before.
@@ -344,8 +344,8 @@ const (
 // Resume says that a run goes on.
 type Resume struct {
 	By string `json:"by,omitempty"`
-	// Detached says that from here on nobody keeps a connection open for the answer, as in Run.
-	Detached bool `json:"detached,omitempty"`
+	// Unattended says that from here on nobody keeps a connection open for the answer, as in Run.
+	Unattended bool `json:"detached,omitempty"`
 }
 
 // An End is the end of a run.

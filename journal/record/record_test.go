@@ -47,7 +47,7 @@ func samples() []Record {
 			State: json.RawMessage(`"s"`)}}
 	return []Record{
 		{Kind: KindRun, Run: &Run{Session: "ses_1", Parent: "run_0", Agent: "coder", Model: "m", Dir: "/work",
-			By: "key:ha", Detached: true, Only: &[]string{"n"},
+			By: "key:ha", Unattended: true, Only: &[]string{"n"},
 			Client: []Definition{{Name: "open_door", Description: "Opens a door.",
 				Parameters: json.RawMessage(`{"type":"object"}`)}},
 			Offered: []Definition{{Name: "n", Description: "d", Parameters: json.RawMessage(`{}`)}}}},
@@ -82,7 +82,7 @@ func samples() []Record {
 		{Kind: KindSummary, Summary: &Summary{Messages: 7, Digest: "d", Text: "so far", Model: "m", Usage: usage}},
 		{Kind: KindWait, Wait: &Wait{For: WaitApproval, Approvals: []string{"apr_1"}, Calls: []string{"call_1"},
 			Note: "n", Error: &Failure{Kind: "unavailable", Message: "m", Status: 502, RetryAfter: 1}}},
-		{Kind: KindResume, Resume: &Resume{By: "someone", Detached: true}},
+		{Kind: KindResume, Resume: &Resume{By: "someone", Unattended: true}},
 		{Kind: KindEnd, End: &End{Reason: "stop", Detail: "d", Usage: usage, Cost: &cost,
 			Error: &Failure{Kind: "k", Message: "m", Status: 500, RetryAfter: 1}}},
 		{Kind: KindQuestion, Question: &Question{ID: "apr_1", Session: "ses_1", Run: "run_1", Asked: at,

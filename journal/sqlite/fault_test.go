@@ -23,8 +23,8 @@ import (
 	"wield/journal/journaltest"
 	"wield/journal/record"
 	"wield/journal/sqlite"
-	"wield/tool/approvaltest"
 	"wield/tool/runner"
+	"wield/tool/runner/approvaltest"
 )
 
 // TestKilled kills processes in the middle of what they do. What a process was told to be appended is there

@@ -73,8 +73,8 @@ type discard struct{}
 
 func (discard) Start(context.Context, runner.StartRecord) error   { return nil }
 func (discard) Finish(context.Context, runner.FinishRecord) error { return nil }
-func (discard) Keep(context.Context, string, string) error        { return nil }
-func (discard) Kept(string) string                                { return "" }
+func (discard) Detach(context.Context, string, string) error      { return nil }
+func (discard) Detached(string) string                            { return "" }
 
 // BenchmarkCall compares a call through wield to a server over HTTP with one of the SDK's own client.
 func BenchmarkCall(b *testing.B) {

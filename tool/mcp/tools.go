@@ -268,8 +268,8 @@ func (h *handler) Run(ctx context.Context, c *tool.Call) (tool.Result, error) {
 		return h.continueCall(ctx, s.held.find(before.Held), c)
 	case before != nil && before.Task != "":
 		return h.reply(ctx, s, c, before)
-	case c.Kept != "":
-		return h.await(ctx, s, c.Kept, c, nil)
+	case c.Detached != "":
+		return h.await(ctx, s, c.Detached, c, nil)
 	case before != nil:
 		params.RequestState, params.InputResponses = before.State, sdk.InputResponseMap{}
 		for key, answer := range before.Answers {

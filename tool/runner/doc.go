@@ -15,8 +15,8 @@
 // Words, beside those of package [wield/tool]:
 //
 //   - A registry holds tools by name. Its session is a view in which some of them are switched otherwise.
-//   - A plan is the state of a call before anything runs: ready, rejected, needs_approval or cached. It can be stored
-//     and run later, by another process too.
+//   - A plan is the state of a call before anything runs: ready, rejected, needs_approval, needs_input or
+//     cached. It can be stored and run later, by another process too.
 //   - A binding is the hash of everything that a person's answer was about: tool, definition, arguments, directory,
 //     environment.
 //   - An approval is a person's answer to one binding. It is used once.

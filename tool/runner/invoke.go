@@ -88,7 +88,7 @@ func (x *execution) call(attempt int) *tool.Call {
 	*host.Of(c) = host.Host{Policy: r.s.Policy, Records: r.s.Records, Watcher: watcher{box}, Level: box.Level,
 		Limits: box.Limits, Readable: box.Readable, Writable: box.Writable, Cache: box.Cache, Guarded: box.Guarded}
 	if attempt == 1 {
-		c.Kept = x.kept
+		c.Detached = x.kept
 	}
 	return c
 }

@@ -17,11 +17,11 @@ type Records interface {
 	Start(ctx context.Context, r StartRecord) error
 	// Finish notes the result of a call that was started, or that never ran.
 	Finish(ctx context.Context, r FinishRecord) error
-	// Keep notes the name under which a call that was started continues elsewhere, such as a task of a server. Such a
+	// Detach notes the name under which a call that was started continues elsewhere, such as a task of a server. Such a
 	// call may begin again after its process ended. When it returns nil, the note outlives the process.
-	Keep(ctx context.Context, call, name string) error
-	// Kept returns the name of a call that was started again; empty: it has none.
-	Kept(call string) string
+	Detach(ctx context.Context, call, name string) error
+	// Detached returns the name of a call that was started again; empty: it has none.
+	Detached(call string) string
 }
 
 // A StartRecord says that a call is about to run.
@@ -51,7 +51,7 @@ type MemoryRecords struct {
 	mu       sync.Mutex
 	started  []StartRecord
 	finished []FinishRecord
-	kept     map[string]string
+	detached map[string]string
 }
 
 // Start keeps r.
@@ -70,22 +70,22 @@ func (m *MemoryRecords) Finish(_ context.Context, r FinishRecord) error {
 	return nil
 }
 
-// Keep keeps the name of a call.
-func (m *MemoryRecords) Keep(_ context.Context, call, name string) error {
+// Detach keeps the name of a call.
+func (m *MemoryRecords) Detach(_ context.Context, call, name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.kept == nil {
-		m.kept = map[string]string{}
+	if m.detached == nil {
+		m.detached = map[string]string{}
 	}
-	m.kept[call] = name
+	m.detached[call] = name
 	return nil
 }
 
-// Kept returns the name of a call.
-func (m *MemoryRecords) Kept(call string) string {
+// Detached returns the name of a call.
+func (m *MemoryRecords) Detached(call string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.kept[call]
+	return m.detached[call]
 }
 
 // Started returns what was started, in order.

@@ -295,7 +295,7 @@ func (x *execution) begin(ctx context.Context) error {
 		return fmt.Errorf("tool: the start of call %s cannot be recorded: %w", x.plan.Call.ID, err)
 	}
 	x.started = true
-	x.kept = x.runner.s.Records.Kept(x.plan.Call.ID)
+	x.kept = x.runner.s.Records.Detached(x.plan.Call.ID)
 	return nil
 }
 

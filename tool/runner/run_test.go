@@ -355,9 +355,9 @@ func (f failing) Start(context.Context, StartRecord) error { return f.start }
 
 func (f failing) Finish(context.Context, FinishRecord) error { return f.finish }
 
-func (failing) Keep(context.Context, string, string) error { return nil }
+func (failing) Detach(context.Context, string, string) error { return nil }
 
-func (failing) Kept(string) string { return "" }
+func (failing) Detached(string) string { return "" }
 
 func TestRecordsThatFail(t *testing.T) {
 	broken := errors.New("disk full")

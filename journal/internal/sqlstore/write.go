@@ -14,7 +14,7 @@ import (
 
 // Append adds records.
 func (s *Store) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error) {
-	b, err := s.options.Mask.Prepare(stream, after, records)
+	b, err := record.NewBatch(stream, after, records, s.options.Mask)
 	if err != nil {
 		return 0, err
 	}

@@ -31,7 +31,7 @@ type Policy interface {
 
 // Records keep the name under which a call continues elsewhere.
 type Records interface {
-	Keep(ctx context.Context, call, name string) error
+	Detach(ctx context.Context, call, name string) error
 }
 
 // A Watcher makes watches over processes that may change some directories.

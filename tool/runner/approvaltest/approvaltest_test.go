@@ -3,8 +3,8 @@ package approvaltest_test
 import (
 	"testing"
 
-	"wield/tool/approvaltest"
 	"wield/tool/runner"
+	"wield/tool/runner/approvaltest"
 )
 
 func TestMemory(t *testing.T) {
