@@ -39,7 +39,7 @@ var _ Store = (*Memory)(nil)
 
 // Append adds records.
 func (m *Memory) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error) {
-	b, err := record.NewBatch(stream, after, records, m.Options.Mask)
+	b, err := m.Options.Mask.Batch(stream, after, records)
 	if err != nil {
 		return 0, err
 	}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Batch holds the records of one Append, checked and written as JSON: what a store has to add. NewBatch makes one
+// A Batch holds the records of one Append, checked and written as JSON: what a store has to add. Mask.Batch makes one
 // of records; Claimed.Batch and Deleted.Batch make those that only a store adds.
 type Batch struct {
 	Stream  string
@@ -29,9 +29,9 @@ type Row struct {
 // MaxSize limits the bytes of the JSON form of a record.
 const MaxSize = 64 << 20
 
-// NewBatch checks records and writes them as JSON, masked by m. after is the number of the stream's last entry. The
+// Batch checks records and writes them as JSON, masked. after is the number of the stream's last entry. The
 // error wraps [ErrInvalid] where a record may not stand there or is too large.
-func NewBatch(stream string, after int64, records []Record, m Mask) (Batch, error) {
+func (m Mask) Batch(stream string, after int64, records []Record) (Batch, error) {
 	b := Batch{Stream: stream, After: after, Rows: make([]Row, 0, len(records))}
 	if !isID(stream) || after < 0 || len(records) == 0 {
 		return b, fmt.Errorf("%w: an append names a stream, a number and at least one record", ErrInvalid)

@@ -18,8 +18,8 @@ func TestMaskProperty(t *testing.T) {
 		"\n", "ü", "\x00", "<", secret, `{"a":"s\"c\\t"}`, `["s\"c\\t",{"b":"x"}]`})
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(t, "text"), "")
-		b, err := NewBatch("run_1", 0, []Record{{Kind: KindRun, Run: &Run{Session: "ses", Dir: text}},
-			{Kind: KindMessage, Message: &Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text(text)}}}}, m)
+		b, err := m.Batch("run_1", 0, []Record{{Kind: KindRun, Run: &Run{Session: "ses", Dir: text}},
+			{Kind: KindMessage, Message: &Message{Message: chat.Message{Role: chat.RoleUser, Parts: chat.Text(text)}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 
 // Append adds records.
 func (s *Store) Append(ctx context.Context, stream string, after int64, records ...record.Record) (int64, error) {
-	b, err := record.NewBatch(stream, after, records, s.options.Mask)
+	b, err := s.options.Mask.Batch(stream, after, records)
 	if err != nil {
 		return 0, err
 	}
