@@ -22,6 +22,8 @@ type driver struct {
 	toUser    int  // where a message for the user begins: behind words in it glimmer's calls are shown; 0: nowhere
 	truncated bool // the text was cut at a limit: its end completes nothing
 
+	folded map[*shape.Shape]map[string]string // properties by their folded names, of shapes where they are looked for
+
 	then func(d *Decoder, i int) int // what the decoder does where a machine yields; it returns where to go on
 	back int                         // the offset from which on bytes are text again
 }

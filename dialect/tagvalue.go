@@ -30,7 +30,7 @@ func (r *tagReader) beginParam(d *driver, name string, i int) verdict {
 	if r.known {
 		r.shape, declared = d.call.tool.Args.Prop(name)
 		if !declared && r.shape == nil {
-			if n, ok := foldedProp(d.call.tool.Args, name); ok {
+			if n, ok := d.foldedProp(d.call.tool.Args, name); ok {
 				r.param, r.shape = n, nil
 				r.shape, _ = d.call.tool.Args.Prop(n)
 			}
@@ -113,20 +113,27 @@ func (r *tagReader) unwrap() bool {
 }
 
 // foldedProp returns the one property that differs from name only in dots, hyphens and underscores.
-func foldedProp(s *shape.Shape, name string) (string, bool) {
+func (d *driver) foldedProp(s *shape.Shape, name string) (string, bool) {
 	if s == nil {
 		return "", false
 	}
-	found := ""
-	for i := range s.Props {
-		if chars.Fold(s.Props[i].Name) == chars.Fold(name) {
-			if found != "" {
-				return "", false
+	props, known := d.folded[s]
+	if !known {
+		props = make(map[string]string, len(s.Props))
+		for i := range s.Props {
+			prop, folded := s.Props[i].Name, chars.Fold(s.Props[i].Name)
+			if _, several := props[folded]; several {
+				prop = ""
 			}
-			found = s.Props[i].Name
+			props[folded] = prop
 		}
+		if d.folded == nil {
+			d.folded = map[*shape.Shape]map[string]string{}
+		}
+		d.folded[s] = props
 	}
-	return found, found != ""
+	prop := props[chars.Fold(name)]
+	return prop, prop != ""
 }
 
 // readValue reads a value up to the tags that end it.

@@ -95,6 +95,7 @@ func (s *shaper) fill(sh *shape.Shape, f facts) {
 	for _, p := range f.props {
 		sh.Props = append(sh.Props, shape.Prop{Name: p.name, Required: required(p.name), Shape: s.shape(p.of)})
 	}
+	sh.Index()
 	if len(f.items) > 0 {
 		sh.Items = s.shape(f.items)
 	}

@@ -36,6 +36,24 @@ type Shape struct {
 	Items *Shape   // elements of an array, where they all have one shape
 	Extra *Shape   // properties that are not in Props; nil: unknown
 	Open  bool     // properties that are not in Props are allowed (additionalProperties is not false)
+
+	index map[string]int // of Props by name, where they are many
+}
+
+// fewProps are found as fast without an index.
+const fewProps = 32
+
+// Index makes [Shape.Prop] fast where there are many properties. Props must not change afterwards.
+func (s *Shape) Index() {
+	if len(s.Props) <= fewProps {
+		return
+	}
+	s.index = make(map[string]int, len(s.Props))
+	for i := range s.Props {
+		if _, again := s.index[s.Props[i].Name]; !again {
+			s.index[s.Props[i].Name] = i
+		}
+	}
 }
 
 // A Prop is one property of an object.
@@ -58,6 +76,12 @@ func (s *Shape) Type() Types {
 func (s *Shape) Prop(name string) (*Shape, bool) {
 	if s == nil {
 		return nil, false
+	}
+	if s.index != nil {
+		if i, ok := s.index[name]; ok {
+			return s.Props[i].Shape, true
+		}
+		return s.Extra, false
 	}
 	for i := range s.Props {
 		if s.Props[i].Name == name {
