@@ -274,13 +274,17 @@ func fitFull(v string, s *Shape) (out string, c Coercion, ok bool) {
 		}
 		return v, Uncoerced, false
 	}
-	if kind&(Array|Object|Null) == 0 && t.Only(Array|Null) && t.Has(Array) {
-		if out, _, ok := FitScalar(v, s.Items, true); ok && kindOf(out) != Array {
+	if kind&(Array|Object|Null) == 0 && s.onlyArray() {
+		// One array is put around it: items that are arrays again may be the same shape, without end.
+		if out, _, ok := FitScalar(v, s.Items, !s.Items.onlyArray()); ok && kindOf(out) != Array {
 			return "[" + out + "]", arrayWrap, true
 		}
 	}
 	return v, Uncoerced, false
 }
+
+// onlyArray reports whether s allows arrays, and beside them at most null.
+func (s *Shape) onlyArray() bool { return s.Type().Only(Array|Null) && s.Type().Has(Array) }
 
 // fitEnumCase returns the one string of enum that differs from v in nothing but the case of ASCII letters.
 func fitEnumCase(v string, enum []string) (out string, c Coercion, ok bool) {

@@ -120,6 +120,8 @@ func TestFitScalar(t *testing.T) {
 	strings := &Shape{Types: Array, Items: &Shape{Types: String}}
 	numbers := &Shape{Types: Array, Items: &Shape{Types: number}}
 	of := func(t Types) *Shape { return &Shape{Types: t} }
+	itself := of(Array | Null)
+	itself.Items = itself
 	for _, c := range []struct {
 		in    string
 		shape *Shape
@@ -166,6 +168,8 @@ func TestFitScalar(t *testing.T) {
 		{`"5"`, numbers, true, `[5]`, ArrayWrap, true},
 		{`"[5]"`, numbers, false, `[5]`, Coerced, true},
 		{`null`, numbers, true, `null`, Uncoerced, false},
+		{`5`, itself, true, `5`, Uncoerced, false},
+		{`"x"`, &Shape{Types: Array, Items: strings}, true, `"x"`, Uncoerced, false},
 		{`["a"]`, of(String), false, `["a"]`, Uncoerced, false},
 		{`[ "a" ]`, of(String), true, `"a"`, ArrayUnwrap, true},
 		{`["5"]`, of(Integer), true, `5`, ArrayUnwrap, true},

@@ -363,6 +363,7 @@ func TestHostile(t *testing.T) {
 		tools []string
 	}{
 		{"a list of itself", many(1, `{"type":"object","properties":{"a":{"type":"array","items":{"$ref":"#/properties/a"}}}}`)},
+		{"a list of itself that a call has", many(1, `{"type":"object","required":["a"],"properties":{"a":{"type":"array","items":{"$ref":"#/properties/a"}}}}`)},
 		{"lists of lists", many(1, `{"type":"object","properties":{"a":`+lists+`}}`)},
 		{"optional arguments", many(1, object(3000, `"p%d":{"type":"string"}`))},
 		{"arguments of any kind", many(1, object(20_000, `"p%d":true`))},
