@@ -741,7 +741,7 @@ func (e *eval) outsideCommand(at resolvedPath, u use, node string) {
 	}
 	word := first(sensitiveName(folded), sensitiveData(folded))
 	switch {
-	case systemDir(names) && (u.op.changes() || !e.spellsAbsolute(names)):
+	case systemDir(names) && (u.op.changes() || !e.spellsAbsolute(names, u.op)):
 		add(chat.DecisionDeny, "system", "the system keeps this place for itself", nil)
 	case word != "":
 		add(chat.DecisionDeny, "secrets", word+" holds keys or passwords by its name", nil)
@@ -764,12 +764,14 @@ func (e *eval) outsideCommand(at resolvedPath, u use, node string) {
 	}
 }
 
-// spellsAbsolute reports whether a rule that allows names a path outside of the root in full, without a star.
-func (e *eval) spellsAbsolute(names []string) bool {
+// spellsAbsolute reports whether a rule that allows the call an operation names a path outside of the root in full,
+// without a star.
+func (e *eval) spellsAbsolute(names []string, op Op) bool {
 	return slices.ContainsFunc(e.p.rules, func(r *rule) bool {
-		return r.Decision == chat.DecisionAllow && slices.ContainsFunc(r.paths, func(p pathPattern) bool {
-			return p.absolute && slices.Equal(p.segments, names)
-		})
+		return r.Decision == chat.DecisionAllow && e.applies(r, SubjectPath, true) && r.fitsOp(op) &&
+			slices.ContainsFunc(r.paths, func(p pathPattern) bool {
+				return p.absolute && slices.Equal(p.segments, names)
+			})
 	})
 }
 

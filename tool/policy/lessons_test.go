@@ -611,3 +611,28 @@ func TestProgramsByName(t *testing.T) {
 		}
 	}
 }
+
+// TestSystemFiles has commands read files of the system that rules name in full, for this tool and this operation.
+func TestSystemFiles(t *testing.T) {
+	w := newTree(t)
+	for _, c := range []struct {
+		rule Selector
+		want chat.Decision
+	}{
+		{Selector{Path: []string{"/proc/cpuinfo"}}, chat.DecisionAllow},
+		{Selector{Path: []string{"/proc/cpuinfo"}, Op: []Op{OpRead}, Tool: []string{"sh"}}, chat.DecisionAllow},
+		{Selector{Path: []string{"/proc/cpuinfo"}, Op: []Op{OpList}}, chat.DecisionDeny},
+		{Selector{Path: []string{"/proc/cpuinfo"}, Tool: []string{"other"}}, chat.DecisionDeny},
+		{Selector{Path: []string{"/proc/*"}}, chat.DecisionDeny},
+	} {
+		p, err := New(Definition{Rules: []Rule{{Decision: chat.DecisionAllow, Selector: c.rule},
+			{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{"cat"}}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := p.Decide(Action{Tool: "sh", Argv: []string{"cat", "/proc/cpuinfo"}, Root: w.root, Dir: w.root})
+		if v.Decision != c.want {
+			t.Errorf("%+v: %s, %s", c.rule, v.Decision, v.Why)
+		}
+	}
+}
