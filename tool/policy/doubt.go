@@ -136,26 +136,39 @@ func (e *eval) mentions(a *analysis, words []field, node string) {
 	if !a.table {
 		list = texts(words[1:])
 	}
-	if e.fed != nil && e.fed.known && (len(list) > 0 || !a.table) {
-		list = append(list, e.fed.text)
-	}
+	denied := ""
 	for _, text := range list {
-		line := nameInside.FindAllString(text, -1)
-		for i := range line {
-			if !hasEnding.MatchString(line[i]) && e.denies(line[i:min(i+maxLine, len(line))]) {
-				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "operand", words[0].text+
-					" may run what is named in its text, and a rule denies "+Visible(line[i]), nil)
-				return
-			}
+		denied = first(denied, e.deniedIn(text))
+	}
+	if f := e.fed; denied == "" && f != nil && f.known && (len(list) > 0 || !a.table) {
+		if f.denied == nil { // many commands may have one input
+			name := e.deniedIn(f.text)
+			f.denied = &name
+		}
+		denied = *f.denied
+	}
+	if denied != "" {
+		e.builtin(chat.DecisionAsk, SubjectCommand, denied, node, "operand", words[0].text+
+			" may run what is named in its text, and a rule denies "+Visible(denied), nil)
+	}
+}
+
+// deniedIn returns the first name in a text that begins a command which a rule denies; "" if there is none.
+func (e *eval) deniedIn(text string) string {
+	line := nameInside.FindAllString(text, -1)
+	for i, name := range line {
+		if name[0] != '-' && !hasEnding.MatchString(name) && e.denies(line[i:min(i+maxLine, len(line))]) {
+			return name
 		}
 	}
+	return ""
 }
 
 // maxLine limits the words of a command inside a text.
 const maxLine = 16
 
-// nameInside is what may be the name of a program in a text; hasEnding is rather a file than a program.
+// nameInside is what may be the name of a program or an option in a text; hasEnding is rather a file than a program.
 var (
-	nameInside = lazily(`[A-Za-z0-9_/][A-Za-z0-9_./+-]*`)
+	nameInside = lazily(`-{0,2}[A-Za-z0-9_/][A-Za-z0-9_./+-]*`)
 	hasEnding  = lazily(`\.(txt|md|[a-z]*js|py|rb|ts|go|sh|json|yaml|yml)$`)
 )

@@ -18,6 +18,8 @@ type feed struct {
 	known bool
 	piped bool // another program prints it
 	rest  bool // it is what is left of a text that a shell runs
+
+	denied *string // the name in it that a rule denies; nil: nobody has looked
 }
 
 // inputName is an input of the process, in the place of a file.

@@ -101,7 +101,8 @@ func simple(command string) bool { return !strings.ContainsAny(command, ";|!()>&
 func TestStrangeOperand(t *testing.T) {
 	root := t.TempDir()
 	p, err := New(Definition{Default: chat.DecisionAllow,
-		Rules: []Rule{{Decision: chat.DecisionDeny, Selector: Selector{Command: []string{"rm", "git push"}}}}})
+		Rules: []Rule{{Decision: chat.DecisionDeny, Selector: Selector{Command: []string{"rm", "git push",
+			"npm publish --force|-f"}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,6 +122,9 @@ func TestStrangeOperand(t *testing.T) {
 		`perl -e 'exec "git", "push"'`: "deny", `python3 -c 'import os; os.system("rm x")'`: "ask",
 		`python3 <<< 'os.system("rm x")'`: "ask", `unknowntool -e 'system("rm x")'`: "ask",
 		`unknowntool <<< 'system("rm x")'`: "ask", `dc -e '!rm x'`: "ask",
+		`awk 'BEGIN{system("npm publish --force")}'`: "ask", `awk 'BEGIN{system("npm publish")}'`: "allow",
+		`python3 -c 'run(["npm", "publish", "-f"])'`: "ask", `python3 -c 'run(["git", "-C", "x", "push"])'`: "ask",
+		"{ :; unknowntool; unknowntool; } <<'E'\nrm x\nE": "ask", "{ unknowntool; python3 x.py; } <<'E'\narm x\nE": "allow",
 
 		"awk '/rm/{print}' f": "allow", `awk '{print "rm x"}' f`: "allow", "sed -n /rm/p f": "allow",
 		"sed -i s/rm/x/ f": "allow", "python3 rm.py": "allow", "git commit -m 'rm x, git push'": "allow",
