@@ -358,15 +358,26 @@ func (a *analysis) without(p *program) bool {
 	if i := slices.IndexFunc(words, isDashes); i >= 0 {
 		words = words[:i]
 	}
-	return p.unless != nil && !slices.ContainsFunc(words, func(w field) bool {
+	there := false
+	for _, w := range words {
 		text := w.text
 		if p.style == styleGo {
 			text = strings.Replace(text, "--", "-", 1)
 		}
-		name, _, _ := strings.Cut(text, "=")
-		return w.known && (p.unless[text] || p.unless[name])
-	})
+		name, value, _ := strings.Cut(text, "=")
+		switch {
+		case !w.known || !p.unless[text] && !p.unless[name]:
+		case !p.unless[text] && isFalse.MatchString(value):
+			return true // wherever it stands: mostly the last one holds
+		default:
+			there = true
+		}
+	}
+	return p.unless != nil && !there
 }
+
+// isFalse is a value with which an option is as if it were not there.
+var isFalse = lazily(`(?i)^(0|f|false|no|off)$`)
 
 // isDashes reports whether a word ends the options.
 func isDashes(w field) bool { return w.known && w.text == "--" }

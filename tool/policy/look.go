@@ -113,7 +113,7 @@ var (
 var (
 	shownFields = lazily(`^([^{]|\{\{-? *(json |println |len |upper |lower |else|end|if |with |range |\$\w+(, *\$\w+)? *:= *)*` +
 		`(\$?[A-Za-z0-9_]*(\.[A-Za-z0-9_]+)+|\$\w+)? *-?\}\})*$`)
-	hiddenFields = lazily(`(?i)^[^{]*$|\.env\b|config *-?\}\}|[^\w}]\. *-?\}\}`)
+	hiddenFields = lazily(`(?i)^[^{]*$|\.env\b|\.createcommand\b|(config|spec|tasktemplate) *-?\}\}|[^\w}]\. *-?\}\}`)
 )
 
 func lookFields(a *analysis, w field, spelled []string) {
