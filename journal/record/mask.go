@@ -87,7 +87,7 @@ func (m Mask) maskString(quoted []byte) []byte {
 		return nil
 	}
 	clean := m(s)
-	if strings.HasPrefix(clean, "{") || strings.HasPrefix(clean, "[") {
+	if begin := strings.TrimLeft(clean, " \t\r\n"); begin != "" && strings.IndexByte(`{["`, begin[0]) >= 0 {
 		if inner := []byte(clean); json.Valid(inner) {
 			clean = string(m.maskStrings(inner, false))
 		}

@@ -44,3 +44,24 @@ func TestMaskProperty(t *testing.T) {
 		}
 	})
 }
+
+// TestMaskWithin masks JSON in strings, however it begins.
+func TestMaskWithin(t *testing.T) {
+	m := Mask(func(text string) string { return strings.ReplaceAll(text, `s"c<t`, "*") })
+	for text, want := range map[string]string{
+		`{"a":"s\"c<t"}`:                  `{"a":"*"}`,
+		"\n {\"a\":\"s\\\"c\\u003ct\"}\n": "\n {\"a\":\"*\"}\n",
+		` ["s\"c\u003ct"]`:                ` ["*"]`,
+		`"s\"c\u003ct"`:                   `"*"`,
+		` {"a":"s\"c"} `:                  ` {"a":"s\"c"} `,
+		`{"s\"c\u003ct":"b"}`:             `{"*":"b"}`,
+	} {
+		b, err := m.Batch("run_1", 0, []Record{{Kind: KindRun, Run: &Run{Session: "ses", Dir: text}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := Decode(b.Rows[0].Body); err != nil || r.Run.Dir != want {
+			t.Errorf("%q became %q, want %q: %v", text, r.Run.Dir, want, err)
+		}
+	}
+}
