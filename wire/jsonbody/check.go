@@ -50,7 +50,8 @@ type checker struct {
 	s     string
 	i     int      // where it is, and where the fault is
 	fault string   // what is wrong there
-	names []string // of the members so far of all objects that are open
+	names []string // of the members so far of all objects that are open, as long as they are few
+	many  int      // names of the others that are open
 }
 
 // expected says what should be here.
@@ -148,7 +149,7 @@ func (c *checker) object(depth int) bool {
 			return false
 		}
 		if c.at('}') {
-			c.names = c.names[:o.first]
+			c.names, c.many = c.names[:o.first], c.many-len(o.many)
 			return true
 		}
 		if !c.at(',') {
@@ -165,7 +166,7 @@ type members struct {
 
 const (
 	fewMembers = 32
-	maxMembers = 100_000 // of one object: their names take much more memory than in the body
+	maxMembers = 100_000 // of an object with those around it: names take much more memory than in the body
 )
 
 // name reads the name of a member of o.
@@ -186,17 +187,19 @@ func (c *checker) name(o *members) bool {
 		for _, n := range c.names[o.first:] {
 			o.many[n] = true
 		}
+		c.many += len(o.many)
 	}
 	if o.many[name] || o.many == nil && slices.Contains(c.names[o.first:], name) {
 		c.i = from - 1
 		return c.wrong("duplicate name " + strconv.Quote(Excerpt([]byte(name))))
 	}
 	switch {
-	case len(o.many) == maxMembers:
+	case o.many != nil && c.many >= maxMembers:
 		c.i = from - 1
 		return c.wrong("an object has more than " + strconv.Itoa(maxMembers) + " fields")
 	case o.many != nil:
 		o.many[name] = true
+		c.many++
 	default:
 		c.names = append(c.names, name)
 	}

@@ -86,7 +86,13 @@ func TestCheckMembers(t *testing.T) {
 	if err := check("[" + most + "," + most + "]"); err != nil {
 		t.Error(err)
 	}
-	if err := check(object(maxMembers + 1)); err == nil || !strings.Contains(err.Error(), "more than 100000 fields") {
+	half := strings.TrimSuffix(object(maxMembers/2), "}") + `,"n":`
+	for _, body := range []string{object(maxMembers + 1), half + object(maxMembers/2) + "}"} {
+		if err := check(body); err == nil || !strings.Contains(err.Error(), "more than 100000 fields") {
+			t.Error(err)
+		}
+	}
+	if err := check(half + object(maxMembers/2-1) + "}"); err != nil {
 		t.Error(err)
 	}
 }
