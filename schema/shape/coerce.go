@@ -1,6 +1,9 @@
 package shape
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Coercion says how a value was made to fit its shape. The texts are those of the notes that record it; "" means that
 // there is nothing to record.
@@ -62,7 +65,7 @@ func Coerce(text string, s *Shape, o CoerceOptions) (json string, c Coercion) {
 		return v, c
 	}
 	str := Quote(text)
-	if ok && (inEnum(s.Enum, v) || !inEnum(s.Enum, str)) {
+	if ok && (s.lists(v) || !s.lists(str)) {
 		return v, c
 	}
 	return str, Fits
@@ -159,15 +162,13 @@ func boolText(b bool) string {
 	return "false"
 }
 
-// inEnum reports whether the JSON text v is one of the texts of enum. Texts that differ only in how a number or an
+// lists reports whether the JSON text v is one of the texts of the enum. Texts that differ only in how a number or an
 // escape is written are taken as different.
-func inEnum(enum []string, v string) bool {
-	for _, e := range enum {
-		if e == v {
-			return true
-		}
+func (s *Shape) lists(v string) bool {
+	if s.index.enum != nil {
+		return s.index.enum[v]
 	}
-	return false
+	return slices.Contains(s.Enum, v)
 }
 
 // FitScalar makes json, the text of one JSON value, fit the types of s if that loses nothing: a string that holds a
@@ -183,7 +184,7 @@ func FitScalar(json string, s *Shape, full bool) (out string, c Coercion, ok boo
 		return json, Fits, true
 	}
 	v := trim(json)
-	if out, c, ok = fitType(v, t); ok && (c != Fits || s.Enum == nil || inEnum(s.Enum, v)) {
+	if out, c, ok = fitType(v, t); ok && (c != Fits || s.Enum == nil || s.lists(v)) {
 		if c == Fits {
 			out = json
 		}
@@ -263,7 +264,7 @@ func fitString(v string, t Types) (out string, c Coercion, ok bool) {
 func fitFull(v string, s *Shape) (out string, c Coercion, ok bool) {
 	kind := kindOf(v)
 	if kind == String && s.Enum != nil {
-		return fitEnumCase(v, s.Enum)
+		return s.fitEnumCase(v)
 	}
 	t := s.Type()
 	if kind == Array && t != 0 && !t.Has(Array) {
@@ -286,9 +287,15 @@ func fitFull(v string, s *Shape) (out string, c Coercion, ok bool) {
 // onlyArray reports whether s allows arrays, and beside them at most null.
 func (s *Shape) onlyArray() bool { return s.Type().Only(Array|Null) && s.Type().Has(Array) }
 
-// fitEnumCase returns the one string of enum that differs from v in nothing but the case of ASCII letters.
-func fitEnumCase(v string, enum []string) (out string, c Coercion, ok bool) {
-	for _, e := range enum {
+// fitEnumCase returns the one string of the enum that differs from v in nothing but the case of ASCII letters.
+func (s *Shape) fitEnumCase(v string) (out string, c Coercion, ok bool) {
+	if s.index.cased != nil {
+		if e := s.index.cased[lowerASCII(v)]; e != "" {
+			return e, enumCase, true
+		}
+		return v, Uncoerced, false
+	}
+	for _, e := range s.Enum {
 		if e == "" || e[0] != '"' || !equalFoldASCII(e, v) {
 			continue
 		}
@@ -301,6 +308,14 @@ func fitEnumCase(v string, enum []string) (out string, c Coercion, ok bool) {
 		return v, Uncoerced, false
 	}
 	return out, c, true
+}
+
+func lowerASCII(s string) string {
+	b := []byte(s)
+	for i := range b {
+		b[i] = lower(b[i])
+	}
+	return string(b)
 }
 
 func equalFoldASCII(a, b string) bool {

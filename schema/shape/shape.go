@@ -37,21 +37,38 @@ type Shape struct {
 	Extra *Shape   // properties that are not in Props; nil: unknown
 	Open  bool     // properties that are not in Props are allowed (additionalProperties is not false)
 
-	index map[string]int // of Props by name, where they are many
+	index index
 }
 
-// fewProps are found as fast without an index.
-const fewProps = 32
+// An index finds properties and values where they are many.
+type index struct {
+	props map[string]int    // nil: they are few
+	enum  map[string]bool   // nil: they are few
+	cased map[string]string // strings of the enum in lower case; empty: several are the same then
+}
 
-// Index makes [Shape.Prop] fast where there are many properties. Props must not change afterwards.
+// few are found as fast without an index.
+const few = 32
+
+// Index makes the time that a lookup takes independent of the number of properties and of values. Props and Enum must
+// not change afterwards.
 func (s *Shape) Index() {
-	if len(s.Props) <= fewProps {
-		return
+	s.index = index{}
+	if len(s.Props) > few {
+		s.index.props = make(map[string]int, len(s.Props))
+		for i := len(s.Props) - 1; i >= 0; i-- { // the first of a name counts
+			s.index.props[s.Props[i].Name] = i
+		}
 	}
-	s.index = make(map[string]int, len(s.Props))
-	for i := range s.Props {
-		if _, again := s.index[s.Props[i].Name]; !again {
-			s.index[s.Props[i].Name] = i
+	if len(s.Enum) > few {
+		s.index.enum, s.index.cased = make(map[string]bool, len(s.Enum)), make(map[string]string, len(s.Enum))
+		for _, e := range s.Enum {
+			s.index.enum[e] = true
+			folded := lowerASCII(e)
+			if _, several := s.index.cased[folded]; several {
+				e = ""
+			}
+			s.index.cased[folded] = e
 		}
 	}
 }
@@ -77,8 +94,8 @@ func (s *Shape) Prop(name string) (*Shape, bool) {
 	if s == nil {
 		return nil, false
 	}
-	if s.index != nil {
-		if i, ok := s.index[name]; ok {
+	if s.index.props != nil {
+		if i, ok := s.index.props[name]; ok {
 			return s.Props[i].Shape, true
 		}
 		return s.Extra, false
