@@ -17,8 +17,9 @@ import (
 type names struct {
 	tools  []shape.Tool
 	prefix string
-	sorted []foldedName // by folded
-	first  [256]bool    // bytes that a name can begin with
+	sorted []foldedName   // by folded
+	first  [256]bool      // bytes that a name can begin with
+	last   map[string]int // tools with a module by what follows the last dot of their names; -1: several
 }
 
 type foldedName struct {
@@ -33,6 +34,19 @@ func newNames(tools []shape.Tool, prefix string) names {
 			continue
 		}
 		n.sorted = append(n.sorted, foldedName{chars.Fold(prefix + t.Name), i})
+		dot := strings.LastIndexByte(t.Name, '.')
+		if dot < 0 {
+			continue
+		}
+		if n.last == nil {
+			n.last = map[string]int{}
+		}
+		last := t.Name[dot+1:]
+		if _, several := n.last[last]; several {
+			n.last[last] = -1
+		} else {
+			n.last[last] = i
+		}
 	}
 	slices.SortStableFunc(n.sorted, func(a, b foldedName) int { return strings.Compare(a.folded, b.folded) })
 	for _, f := range n.sorted {
@@ -93,18 +107,8 @@ func (n *names) resolveRest(s string) (tool int, ok bool) {
 
 // resolveLast returns the index of the only tool whose name is s behind a module's name and a dot.
 func (n *names) resolveLast(s string) (tool int, ok bool) {
-	if s == "" || strings.Contains(s, ".") {
-		return 0, false
-	}
-	for i, t := range n.tools {
-		if module, found := strings.CutSuffix(t.Name, s); found && strings.HasSuffix(module, ".") {
-			if ok {
-				return 0, false
-			}
-			tool, ok = i, true
-		}
-	}
-	return tool, ok
+	tool, ok = n.last[s]
+	return max(tool, 0), ok && tool >= 0 && s != ""
 }
 
 // A nameRange is the part of the sorted names that begin with what was read so far.
