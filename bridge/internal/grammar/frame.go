@@ -100,8 +100,8 @@ func (e frameError) Error() string { return e.why }
 
 func newFrame(d *dialect.Dialect, tools []Tool) (f *frame, err error) {
 	defer func() {
-		if r, ok := recover().(frameError); ok {
-			f, err = nil, r
+		if why := unsupported(recover()); why != nil {
+			f, err = nil, why
 		}
 	}()
 	w := calls{d}
@@ -117,9 +117,9 @@ func newFrame(d *dialect.Dialect, tools []Tool) (f *frame, err error) {
 		if d.Class != tagged && d.Class != pythonic && d.Class != channel {
 			return nil, frameError{"its calls have no form that a grammar of this package writes"}
 		}
-	}
-	if params > maxParams {
-		return nil, frameError{"there are too many arguments"}
+		if params > maxParams {
+			return nil, frameError{"there are too many arguments"}
+		}
 	}
 	for i := range tools {
 		f.calls = append(f.calls, w.frame(f, &tools[i]))

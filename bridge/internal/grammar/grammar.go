@@ -50,7 +50,7 @@ var ErrUnsupported = errors.New("grammar: the calls of this dialect cannot be he
 // maxTools limits the tools that have their arguments in a grammar. With more of them arguments are any object.
 const maxTools = 64
 
-// MaxNames limits the tools of a grammar, and maxParams their arguments: all are tried.
+// MaxNames limits the tools of a grammar, and maxParams the arguments that stand each for itself: all are tried.
 const (
 	MaxNames  = 1000
 	maxParams = 5000
@@ -155,7 +155,7 @@ func (f *frame) sample(i int, args *shape.Shape) string {
 // Opening returns the text with which every call begins, up to where the calls of the tools differ.
 func (g *Grammar) Opening() (text string) {
 	defer func() {
-		if tooLarge(recover()) != nil {
+		if unsupported(recover()) != nil {
 			text = ""
 		}
 	}()
@@ -173,7 +173,7 @@ func (g *Grammar) Opening() (text string) {
 
 // GBNF returns the grammar in the notation of llama.cpp. The error wraps [ErrUnsupported] where it is too large.
 func (g *Grammar) GBNF() (text string, err error) {
-	defer func() { err = tooLarge(recover()) }()
+	defer func() { err = unsupported(recover()) }()
 	w := &writer{}
 	body := g.calls(w)
 	if g.o.Required {
@@ -187,8 +187,8 @@ func (g *Grammar) GBNF() (text string, err error) {
 	return w.text(g.text(w, body)), nil
 }
 
-// tooLarge returns the error of a panic of a writer. Other panics go on.
-func tooLarge(why any) error {
+// unsupported returns the error of a panic with a frameError. Other panics go on.
+func unsupported(why any) error {
 	if f, ok := why.(frameError); ok {
 		return fmt.Errorf("%w: %w", ErrUnsupported, f)
 	} else if why != nil {

@@ -32,7 +32,7 @@ type tag struct {
 // StructuralTag returns the grammar as a structural tag, and whether there is one: only for dialects whose
 // arguments are one JSON object.
 func (g *Grammar) StructuralTag() (raw json.RawMessage, ok bool) {
-	defer func() { ok = tooLarge(recover()) == nil && ok }()
+	defer func() { ok = unsupported(recover()) == nil && ok }()
 	if g.f.kind != kindObject || g.o.Behind != "" {
 		return nil, false
 	}
