@@ -230,6 +230,9 @@ func (t *supervisorTree) closeControl() {
 	if t.control != nil {
 		t.control.Close()
 		t.control = nil
+		if t.supervisor != nil {
+			t.supervisor.Signal(syscall.SIGCONT)
+		}
 	}
 }
 
