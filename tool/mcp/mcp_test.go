@@ -1,16 +1,19 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -433,4 +436,34 @@ func TestRedirect(t *testing.T) {
 	if got := seen.Load(); got != "" {
 		t.Errorf("the other server got %q", got)
 	}
+}
+
+// TestCloseWhileConnecting: a connection that is made while the server is closed is ended.
+func TestCloseWhileConnecting(t *testing.T) {
+	t.Parallel()
+	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return everything("") }, nil)
+	asked, closed := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		once.Do(func() { close(asked) })
+		<-closed
+		h.ServeHTTP(w, r)
+	}))
+	s := New(Options{Name: "every", URL: srv.URL})
+	failed := make(chan error, 1)
+	go func() {
+		_, err := s.Session(t.Context())
+		failed <- err
+	}()
+	<-asked
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	close(closed)
+	if err := <-failed; !errors.Is(err, errClosed) {
+		t.Errorf("%v, want %v", err, errClosed)
+	}
+	srv.Close() // waits for connections
 }

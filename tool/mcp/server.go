@@ -254,7 +254,7 @@ func (s *Server) connect(ctx context.Context) (*connection, error) {
 	s.mu.Unlock()
 	switch {
 	case closed:
-		return nil, errors.New("it was closed")
+		return nil, errClosed
 	case c != nil:
 		return c, nil
 	}
@@ -287,8 +287,15 @@ func (s *Server) connect(ctx context.Context) (*connection, error) {
 		close(c.done)
 	}()
 	s.mu.Lock()
-	s.live = c
+	closed = s.closed
+	if !closed {
+		s.live = c
+	}
 	s.mu.Unlock()
+	if closed { // meanwhile
+		_ = c.close()
+		return nil, errClosed
+	}
 	return c, nil
 }
 
@@ -523,6 +530,12 @@ func (s *Server) Close() error {
 	if c == nil {
 		return nil
 	}
+	return c.close()
+}
+
+var errClosed = errors.New("it was closed")
+
+func (c *connection) close() error {
 	closed := make(chan error, 1)
 	go func() { closed <- c.session.Close() }()
 	var err error
