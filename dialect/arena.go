@@ -21,7 +21,7 @@ const (
 // mark begins a new hold.
 func (a *arena) mark() { a.full, a.size, a.from = a.full[:0], 0, len(a.b) }
 
-// cut lets go of the first n bytes of the hold.
+// cut drops the first n bytes of the hold.
 func (a *arena) cut(n int) {
 	for len(a.full) > 0 && n >= len(a.full[0]) {
 		n -= len(a.full[0])

@@ -101,7 +101,7 @@ func (a *collectedAnswer) take(e chat.Event, err error) bool {
 	return true
 }
 
-// noticeOf returns what the client is told of a note in the header X-Wield-Notice; "": nothing.
+// noticeOf returns the text of a note for the header X-Wield-Notice; "": none.
 func noticeOf(n *chat.NoteDetail) string {
 	if n.Kind != chat.NoteFormat {
 		return ""

@@ -20,7 +20,7 @@ func (h *Hub) Conversation(ctx context.Context, session string) ([]chat.Message,
 	case err != nil:
 		return nil, fmt.Errorf("%w: session %q", err, session)
 	case known.Runs > 0 && known.State != record.StateEnded:
-		return nil, fmt.Errorf("%w: the last run of session %s is not over, and the session goes on with it",
+		return nil, fmt.Errorf("%w: the last run of session %s is not over, and the session continues it",
 			ErrWaiting, session)
 	}
 	// no model is asked

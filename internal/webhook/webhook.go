@@ -369,7 +369,7 @@ type Ended struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// body returns what an endpoint is told of an entry.
+// body returns the message to an endpoint about an entry.
 func (s *Sender) body(ctx context.Context, e *endpoint, kind Kind, entry *journal.Entry) ([]byte, error) {
 	m := Message{ID: strconv.FormatInt(entry.Position, 10), Event: kind, At: entry.At, Run: entry.Stream,
 		Session: entry.Session}

@@ -181,7 +181,7 @@ type Run struct {
 	Unattended bool `json:"detached,omitempty"`
 	// Only are the names of the only tools of the agent that the run may use; nil: all.
 	Only *[]string `json:"only,omitempty"`
-	// Client are the tools that whoever asked runs, so that a run which goes on without them offers them as before.
+	// Client are the tools that whoever asked runs, so that a run which continues without them offers them as before.
 	Client []Definition `json:"client,omitempty"`
 	// Offered are the tools that a model was told of when the run began.
 	Offered []Definition `json:"offered,omitempty"`
@@ -242,7 +242,7 @@ type Turn struct {
 	Dropped int `json:"dropped,omitempty"` // messages that are not sent
 	Room    int `json:"room,omitempty"`    // tokens that there was room for, by all that is known; 0: any number
 
-	// Tools are those that the model is told of, where they are others than those of Run.Offered and Run.Client.
+	// Tools are those that the model is offered, where they are others than those of Run.Offered and Run.Client.
 	Tools *[]Definition `json:"tools,omitempty"`
 	// Digest is that of the messages and the tools, so that they are known to be the same when they are put
 	// together again.

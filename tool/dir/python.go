@@ -146,7 +146,7 @@ func (s *Set) functions(ctx context.Context, file string) ([]*tool.Tool, error) 
 	return tools, errors.Join(errs...)
 }
 
-// tool makes a tool of what is told of a function. Comments above it hold tags.
+// tool makes a tool of the description of a function. Comments above it hold tags.
 func (f *pyFunction) tool(file string) (*tool.Tool, error) {
 	params, err := properties(f.Parameters)
 	if err != nil {

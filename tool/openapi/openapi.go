@@ -267,7 +267,7 @@ func (op *operation) server() (string, error) {
 	return "", op.doc.fail(op.doc.root.line, "it names no server: say where it is with the key server")
 }
 
-// maxDescription bounds what a model is told of one operation.
+// maxDescription limits the description of one operation.
 const maxDescription = 1000
 
 // description says what the operation does, with an example of its arguments if there is one.

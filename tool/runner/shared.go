@@ -25,7 +25,7 @@ type Shared struct {
 	entries map[string]*list.Element // by binding
 	recent  list.List                // of *cachedResult; the front was used last
 	bytes   int
-	flights map[string]*flight // by binding
+	calls   map[string]*sharedCall // by binding
 
 	spills spills
 	seen   seenFiles
@@ -133,8 +133,8 @@ func resultSize(r *tool.Result) int {
 	return n
 }
 
-// A flight is a call under way that identical ones wait for.
-type flight struct {
+// A sharedCall is a call under way that identical ones wait for.
+type sharedCall struct {
 	done   chan struct{}
 	result tool.Result
 	err    error
@@ -149,9 +149,9 @@ func (s *Shared) share(ctx context.Context, x *execution) (tool.Result, error) {
 		return x.perform(ctx)
 	}
 	for {
-		f, first := s.board(x.plan.Binding, t.Debounce)
+		f, first := s.join(x.plan.Binding, t.Debounce)
 		if first {
-			return s.fly(ctx, f, x)
+			return s.run(ctx, f, x)
 		}
 		x.group.leave(x)
 		select {
@@ -171,29 +171,29 @@ func (s *Shared) share(ctx context.Context, x *execution) (tool.Result, error) {
 	}
 }
 
-// board returns the flight of a binding, and whether it has just begun.
-func (s *Shared) board(binding string, debounce time.Duration) (f *flight, first bool) {
+// join returns the call of a binding, and whether it has just begun.
+func (s *Shared) join(binding string, debounce time.Duration) (f *sharedCall, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	if f = s.flights[binding]; f != nil && !f.over(now) {
+	if f = s.calls[binding]; f != nil && !f.over(now) {
 		return f, false
 	}
-	if s.flights == nil {
-		s.flights = make(map[string]*flight)
+	if s.calls == nil {
+		s.calls = make(map[string]*sharedCall)
 	}
-	for b, old := range s.flights {
+	for b, old := range s.calls {
 		if old.over(now) {
-			delete(s.flights, b)
+			delete(s.calls, b)
 		}
 	}
-	f = &flight{done: make(chan struct{}), until: now.Add(debounce)}
-	s.flights[binding] = f
+	f = &sharedCall{done: make(chan struct{}), until: now.Add(debounce)}
+	s.calls[binding] = f
 	return f, true
 }
 
-// over reports whether a flight has ended and no further call gets its result.
-func (f *flight) over(now time.Time) bool {
+// over reports whether a call has ended and no further call gets its result.
+func (f *sharedCall) over(now time.Time) bool {
 	select {
 	case <-f.done:
 		return f.err != nil || !now.Before(f.until)
@@ -202,17 +202,17 @@ func (f *flight) over(now time.Time) bool {
 	}
 }
 
-// Those who wait get errGrounded when the one that ran the call broke down.
-var errGrounded = errors.New("tool: the call was not completed")
+// Those who wait get errNotCompleted when the one that ran the call broke down.
+var errNotCompleted = errors.New("tool: the call was not completed")
 
-func (s *Shared) fly(ctx context.Context, f *flight, x *execution) (tool.Result, error) {
-	f.err = errGrounded
+func (s *Shared) run(ctx context.Context, f *sharedCall, x *execution) (tool.Result, error) {
+	f.err = errNotCompleted
 	defer func() {
 		close(f.done)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.flights[x.plan.Binding] == f && f.over(time.Now()) {
-			delete(s.flights, x.plan.Binding)
+		if s.calls[x.plan.Binding] == f && f.over(time.Now()) {
+			delete(s.calls, x.plan.Binding)
 		}
 	}()
 	result, err := x.perform(ctx)
@@ -220,7 +220,7 @@ func (s *Shared) fly(ctx context.Context, f *flight, x *execution) (tool.Result,
 		f.result, f.err = result, err
 	}
 	if x.form != nil { // nobody else is asked the same
-		f.err = errGrounded
+		f.err = errNotCompleted
 	}
 	if err == nil && x.form == nil {
 		s.keep(ctx, x.plan.entry.Tool, x.plan.Binding, result)

@@ -434,7 +434,7 @@ type frameTemplate struct {
 	other             bool // while a chunk is read: it says something else as well
 }
 
-// saw is told of each text in a chunk.
+// saw takes each text of a chunk.
 func (t *frameTemplate) saw(at, size int) {
 	if size > 0 {
 		t.strings++

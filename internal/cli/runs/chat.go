@@ -249,7 +249,7 @@ func flagsOfRun(given []string) []string {
 	})
 }
 
-// Instructions returns what the model is told of itself, of this machine, and by the project.
+// Instructions returns the system prompt: the model itself, this machine, the project.
 func (f *chatFlags) instructions(root string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b,
