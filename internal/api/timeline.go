@@ -109,10 +109,10 @@ type TurnText struct {
 	Text    string           `json:"text"`
 	Tools   []ParseTool      `json:"tools"`
 	Bounces []TimelineBounce `json:"bounces" jsonschema:"the answers before it that were sent back, whole"`
-	Reading Reading          `json:"reading" jsonschema:"of the first 768 KiB of text"`
+	Reading Reading          `json:"reading"`
 }
 
-// maxTurnText limits the bytes of a text that is shown whole.
+// maxTurnText limits the bytes of a text that is shown and read whole: it was written by a model, in one dialect.
 const maxTurnText = 8 << 20
 
 // A TimelineBounce is a second chance for a model, with the answer that failed.
@@ -304,24 +304,18 @@ func (x *exchange) readTurn() (any, error) {
 	if t.End != nil {
 		text = mask.Text(strings.ToValidUTF8(string(t.End.Raw), "\ufffd"))
 	}
-	text = beginning(text, maxTurnText)
+	if len(text) > maxTurnText {
+		text = strings.ToValidUTF8(text[:maxTurnText], "")
+	}
 	tools := offeredTools(r)
 	shapes, err := parseShapes(tools)
 	if err != nil {
 		return nil, err
 	}
 	o := dialect.Options{Tools: shapes}
-	reading := readAs(x.r.Context(), beginning(text, maxReadText), o, name, t.Model, x.query("only") == "true", 0)
+	reading := readAs(x.r.Context(), text, o, name, t.Model, x.query("only") == "true", 0)
 	reading.Content, reading.Reasoning = "", "" // they are parts of the text, which stands beside them
 	return &TurnText{Text: text, Tools: tools, Bounces: bouncesOf(t, maxTurnText), Reading: reading}, nil
-}
-
-// beginning returns at most n bytes of a text.
-func beginning(text string, n int) string {
-	if len(text) > n {
-		return strings.ToValidUTF8(text[:n], "")
-	}
-	return text
 }
 
 // mediaScenario is the content type of scenarios.
