@@ -285,11 +285,11 @@ func failing(status int, log ...string) want { return want{status: status, faile
 
 // Pieces of a server's answer.
 const (
-	firstChunk = `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"half "}}]}` + "\n\n"
+	firstChunk = `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"Half "}}]}` + "\n\n"
 	nextChunk  = `data: {"choices":[{"index":0,"delta":{"content":"whole"}}]}` + "\n\n"
 	lastChunk  = `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
 	doneChunk  = "data: [DONE]\n\n"
-	wholeBody  = `{"choices":[{"index":0,"message":{"role":"assistant","content":"half whole"},"finish_reason":"stop"}]}`
+	wholeBody  = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Half whole"},"finish_reason":"stop"}]}`
 )
 
 // says writes what it was asked for and keeps the connection.
@@ -361,7 +361,7 @@ const (
 
 var faults = []fault{
 	{"none", saysRaw(firstChunk+nextChunk+lastChunk+doneChunk, wholeBody),
-		want{status: 200, text: "half whole"}, want{status: 200, text: "half whole"}},
+		want{status: 200, text: "Half whole"}, want{status: 200, text: "Half whole"}},
 	{"killed before the first byte", func(w http.ResponseWriter, r *http.Request, _ bool) { reset(w, r) },
 		failing(502, "error=unavailable"), failing(502, "error=unavailable")},
 	{"killed mid-stream", then(saysRaw(firstChunk, `{"choices":[{"index":0,"mess`), reset),
@@ -398,7 +398,7 @@ var faults = []fault{
 		`{"choices":[{"index":0,"mess`),
 		failing(502, "error=protocol"), failing(200, "error=protocol")},
 	{"a duplicate chunk", saysRaw(firstChunk+nextChunk+lastChunk+lastChunk+doneChunk+doneChunk, wholeBody),
-		want{status: 200, text: "half whole"}, want{status: 200, text: "half whole"}},
+		want{status: 200, text: "Half whole"}, want{status: 200, text: "Half whole"}},
 	{silentAtOnce, func(w http.ResponseWriter, r *http.Request, _ bool) { silence(w, r) },
 		failing(504, "error=timeout"), failing(504, "error=timeout")},
 	{silentLater, then(saysRaw(firstChunk, `{"choices":[`), silence),
@@ -452,7 +452,7 @@ func TestHold(t *testing.T) {
 							t.Errorf("the log does not say %s: %s", word, log.String())
 						}
 					}
-					if strings.Contains(log.String(), "half") || strings.Contains(log.String(), "private words") {
+					if strings.Contains(log.String(), "Half") || strings.Contains(log.String(), "private words") {
 						t.Errorf("the log says what was said: %s", log.String())
 					}
 				})
