@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"sync"
 
@@ -57,8 +58,7 @@ func (g *grammars) keep(h cachedGrammar) {
 // backend or the dialect has none.
 func (r *run) grammar(must bool) *chat.Format {
 	if constraints[r.o.Constraint].grammar == noLanguage ||
-		r.mode == ModeText && (r.o.Prompt.Dialect == prompt.PTK || r.o.Prompt.ForTools != "") ||
-		len(r.tools) > grammar.MaxNames {
+		r.mode == ModeText && (r.o.Prompt.Dialect == prompt.PTK || r.o.Prompt.ForTools != "") {
 		return nil // instructions of the user's own may teach anything
 	}
 	h := cachedGrammar{dialect: r.taught(), tools: r.tools, must: must, most: r.most()}
@@ -77,12 +77,16 @@ func (r *run) grammar(must bool) *chat.Format {
 func (r *run) grammarOptions(h cachedGrammar) grammar.Options {
 	o := grammar.Options{Dialect: r.taught(), Required: h.must, MaxCalls: h.most, Behind: h.behind,
 		Decoders: r.o.Decode.Cache}
+	schemas := make(map[string]json.RawMessage, len(r.req.Tools))
+	for _, t := range slices.Backward(r.req.Tools) { // the first of a name counts
+		schemas[t.Name] = t.Parameters
+	}
 	for _, t := range r.tools {
 		if t.hidden {
 			continue
 		}
 		o.Tools = append(o.Tools, grammar.Tool{Name: r.prefix() + t.name, Args: t.shape,
-			Schema: r.req.Tool(t.name).Parameters, Syntax: t.syntax, Definition: t.definition})
+			Schema: schemas[t.name], Syntax: t.syntax, Definition: t.definition})
 	}
 	return o
 }

@@ -137,9 +137,6 @@ func (r *run) written(messages []chat.Message) []chat.Message {
 
 // opening returns what all calls of the tools on offer begin with; "" if that is not known.
 func (r *run) opening() string {
-	if len(r.tools) > grammar.MaxNames {
-		return ""
-	}
 	g, err := grammar.New(r.grammarOptions(cachedGrammar{must: true, most: r.most()}))
 	if err != nil {
 		return ""

@@ -98,6 +98,15 @@ type frameError struct{ why string }
 
 func (e frameError) Error() string { return e.why }
 
+func countParams(tools []Tool) (n int) {
+	for i := range tools {
+		if tools[i].Args != nil {
+			n += len(tools[i].Args.Props)
+		}
+	}
+	return n
+}
+
 func newFrame(d *dialect.Dialect, tools []Tool) (f *frame, err error) {
 	defer func() {
 		if why := unsupported(recover()); why != nil {
@@ -106,18 +115,12 @@ func newFrame(d *dialect.Dialect, tools []Tool) (f *frame, err error) {
 	}()
 	w := calls{d}
 	f = &frame{kind: kindObject}
-	params := 0
-	for i := range tools {
-		if tools[i].Args != nil {
-			params += len(tools[i].Args.Props)
-		}
-	}
 	if !strings.Contains(w.write(call("q", markObject)), markObject) {
 		f.kind = kindElement
 		if d.Class != tagged && d.Class != pythonic && d.Class != channel {
 			return nil, frameError{"its calls have no form that a grammar of this package writes"}
 		}
-		if params > maxParams {
+		if countParams(tools) > maxParams {
 			return nil, frameError{"there are too many arguments"}
 		}
 	}

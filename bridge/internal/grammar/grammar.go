@@ -50,9 +50,9 @@ var ErrUnsupported = errors.New("grammar: the calls of this dialect cannot be he
 // maxTools limits the tools that have their arguments in a grammar. With more of them arguments are any object.
 const maxTools = 64
 
-// MaxNames limits the tools of a grammar, and maxParams the arguments that stand each for itself: all are tried.
+// maxNames limits the tools of a grammar, and maxParams the arguments that stand each for itself: all are tried.
 const (
-	MaxNames  = 1000
+	maxNames  = 1000
 	maxParams = 5000
 )
 
@@ -67,7 +67,7 @@ type Grammar struct {
 // read by a decoder. The error wraps [ErrUnsupported] where the dialect cannot be held.
 func New(o Options) (*Grammar, error) {
 	d, ok := dialect.Lookup(o.Dialect)
-	if !ok || d.ByName || len(o.Tools) == 0 || len(o.Tools) > MaxNames {
+	if !ok || d.ByName || len(o.Tools) == 0 || len(o.Tools) > maxNames {
 		return nil, fmt.Errorf("%w: %s", ErrUnsupported, o.Dialect)
 	}
 	f, err := newFrame(d, o.Tools)

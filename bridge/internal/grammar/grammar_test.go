@@ -368,8 +368,8 @@ func TestHostile(t *testing.T) {
 		{"optional arguments", many(1, object(3000, `"p%d":{"type":"string"}`))},
 		{"arguments of any kind", many(1, object(20_000, `"p%d":true`))},
 		{"names in other letters", many(1, object(900, `"p%d`+strings.Repeat("ж漢", 200)+`":true`))},
-		{"tools", many(MaxNames, `{"type":"object"}`)},
-		{"too many tools", many(MaxNames+1, `{"type":"object"}`)},
+		{"tools", many(maxNames, `{"type":"object"}`)},
+		{"too many tools", many(maxNames+1, `{"type":"object"}`)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tools, _, _ := toolsOf(t, c.tools...)
