@@ -347,12 +347,18 @@ func lookSplit(a *analysis, w field, spelled []string) {
 	a.uses = append(a.uses, use{kind: useShell, text: w.text, flagged: effectExec, spelled: spelled})
 }
 
-// lookData finds the file in @FILE and NAME=@FILE, and in NAME@FILE of the options of curl that take it.
-func lookData(a *analysis, w field, spelled []string) {
-	named := len(spelled) > 0 && slices.Contains([]string{"--data-urlencode", "--variable"}, spelled[0])
+// lookNamedData finds the file in NAME@FILE, as curl encodes data.
+func lookNamedData(a *analysis, w field, _ []string) {
+	if _, file, ok := strings.Cut(w.text, "@"); ok {
+		a.uses = append(a.uses, use{kind: usePath, text: file, tilde: strings.HasPrefix(file, "~"), op: OpRead})
+	}
+}
+
+// lookData finds the file in @FILE and NAME=@FILE.
+func lookData(a *analysis, w field, _ []string) {
 	for _, sign := range []string{"@", "<"} {
 		if _, file, ok := strings.Cut(w.text, sign); ok &&
-			(strings.HasPrefix(w.text, sign) || strings.Contains(w.text, "="+sign) || named && sign == "@") {
+			(strings.HasPrefix(w.text, sign) || strings.Contains(w.text, "="+sign)) {
 			a.uses = append(a.uses, use{kind: usePath, text: file, tilde: strings.HasPrefix(file, "~"), op: OpRead})
 			return
 		}

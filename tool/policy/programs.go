@@ -131,6 +131,7 @@ const (
 	kindFields kind = "fields"
 	kindSplit  kind = "split"
 	kindData   kind = "data"
+	kindDataAt kind = "data@"
 	kindFlags  kind = "goflags"
 	kindAlias  kind = "alias"
 	kindAsk    kind = "ask"
@@ -206,7 +207,8 @@ func (k kind) lists() bool { return strings.Contains(string(k), "|") }
 
 var kinds = []kind{kindText, kindFree, kindRead, kindReadX, kindList, kindWrite, kindMake, kindDrop, kindCopy,
 	kindDir, kindExec, kindShell, kindScript, kindRecipe, kindJob, kindModule, kindURL, kindHost, kindSed, kindAwk,
-	kindRev, kindMaybe, kindSplit, kindData, kindFlags, kindAlias, kindAsk, kindNet, kindRange, kindRepo, kindRemote,
+	kindRev, kindMaybe, kindSplit, kindData, kindDataAt, kindFlags, kindAlias, kindAsk, kindNet,
+	kindRange, kindRepo, kindRemote,
 	kindArchive, kindUnpack, kindQuery, kindPage, kindProcs, kindLook, kindOutput, kindReport, kindTask, kindVar,
 	kindSeen, kindTarget, kindDefine, kindResource, kindSource, kindGlob, kindSubscript, kindAny, kindStamp,
 	kindConf, kindNamed, kindPkg, kindOwn, kindImage, kindFields}
