@@ -43,15 +43,9 @@ func Export(ctx context.Context, s Store, q Query, w io.Writer) (int, error) {
 
 // Line returns the entry as Export writes it, with what o masks taken out.
 func (e *Entry) Line(o Options) ([]byte, error) {
-	line, err := encode(exportLine{e.Position, e.Stream, e.Seq, e.Session, e.At, e.Seal.Hash, o.Mask.JSON(e.Body)})
-	return append(line, '\n'), err
-}
-
-// encode writes JSON without escaping what HTML would need.
-func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(exportLine{e.Position, e.Stream, e.Seq, e.Session, e.At, e.Seal.Hash, o.Mask.JSON(e.Body)})
+	return b.Bytes(), err
 }

@@ -180,7 +180,7 @@ func Rename(ctx context.Context, s Store, session, title string) error {
 	if _, err := LookUp(ctx, s, session); err != nil {
 		return err
 	}
-	data, err := encode(title)
+	data, err := json.Marshal(title)
 	if err != nil {
 		return err
 	}

@@ -207,11 +207,10 @@ func (k kind) lists() bool { return strings.Contains(string(k), "|") }
 
 var kinds = []kind{kindText, kindFree, kindRead, kindReadX, kindList, kindWrite, kindMake, kindDrop, kindCopy,
 	kindDir, kindExec, kindShell, kindScript, kindRecipe, kindJob, kindModule, kindURL, kindHost, kindSed, kindAwk,
-	kindRev, kindMaybe, kindSplit, kindData, kindDataAt, kindFlags, kindAlias, kindAsk, kindNet,
-	kindRange, kindRepo, kindRemote,
-	kindArchive, kindUnpack, kindQuery, kindPage, kindProcs, kindLook, kindOutput, kindReport, kindTask, kindVar,
-	kindSeen, kindTarget, kindDefine, kindResource, kindSource, kindGlob, kindSubscript, kindAny, kindStamp,
-	kindConf, kindNamed, kindPkg, kindOwn, kindImage, kindFields}
+	kindRev, kindMaybe, kindSplit, kindData, kindDataAt, kindFlags, kindAlias, kindAsk, kindNet, kindRange,
+	kindRepo, kindRemote, kindArchive, kindUnpack, kindQuery, kindPage, kindProcs, kindLook, kindOutput, kindReport,
+	kindTask, kindVar, kindSeen, kindTarget, kindDefine, kindResource, kindSource, kindGlob, kindSubscript, kindAny,
+	kindStamp, kindConf, kindNamed, kindPkg, kindOwn, kindImage, kindFields}
 
 // effect tells what an option does beside taking values.
 type effect string
