@@ -37,7 +37,8 @@ type Call struct {
 	host host.Host // what the runner lends it
 }
 
-func init() { host.Of = func(c any) *host.Host { return &c.(*Call).host } }
+// Host returns what the runner lends the call, for runners. A handler has the methods of the call.
+func (c *Call) Host() *host.Host { return &c.host }
 
 // May reports whether the policy allows an operation on a path of the workspace without asking anybody. A tool that
 // finds files by itself, such as a search, leaves out those that it may not read: the call was allowed for a

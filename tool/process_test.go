@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"wield/tool/internal/host"
 )
 
 func TestWritable(t *testing.T) {
@@ -21,7 +19,7 @@ func TestWritable(t *testing.T) {
 		"mode rw":   {func(c *Call) { c.Guard = &Guard{Mode: ModeRW} }, []string{"/work", "/more", "/tmp/x"}},
 	} {
 		c := &Call{Tool: &Tool{}, Root: "/work", Temp: "/tmp/x"}
-		host.Of(c).Writable = []string{"/more"}
+		c.Host().Writable = []string{"/more"}
 		test.change(c)
 		if got := c.Command("true").Writable; strings.Join(got, " ") != strings.Join(test.want, " ") {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
@@ -51,7 +49,7 @@ func TestKeep(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := &Call{Tool: tt.tool, Guard: tt.guard, Root: root, Dir: root, Temp: temp}
-			host.Of(c).Cache = tt.cache
+			c.Host().Cache = tt.cache
 			cmd := c.Command("true")
 			c.Keep(&cmd)
 			env := strings.Join(cmd.Env, "\n")

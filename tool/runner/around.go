@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"wield/tool"
-	"wield/tool/internal/host"
 	"wield/tool/sandbox"
 )
 
@@ -84,7 +83,7 @@ func Around(o AroundOptions) tool.Middleware {
 
 // ask runs the program for one question, and reports whether it has a result of its own.
 func (o *AroundOptions) ask(ctx context.Context, c *tool.Call, q aroundQuestion) (tool.Result, bool, error) {
-	lent := host.Of(c)
+	lent := c.Host()
 	if lent.Watcher == nil {
 		return tool.Result{}, false, errors.New("tool: the call was made by no runner")
 	}

@@ -85,7 +85,7 @@ func (x *execution) call(attempt int) *tool.Call {
 	c := &tool.Call{Call: x.plan.Call, Tool: x.plan.entry.Tool, Guard: x.plan.entry.Guard, Limits: x.limits,
 		Attempt: attempt, Root: r.s.Root, Dir: x.plan.Dir, Temp: r.s.Temp, Env: r.s.Env, Scope: r.s.Scope,
 		Asks: r.s.Approvals != nil, Reply: x.reply}
-	*host.Of(c) = host.Host{Policy: r.s.Policy, Records: r.s.Records, Watcher: watcher{box}, Level: box.Level,
+	*c.Host() = host.Host{Policy: r.s.Policy, Records: r.s.Records, Watcher: watcher{box}, Level: box.Level,
 		Limits: box.Limits, Readable: box.Readable, Writable: box.Writable, Cache: box.Cache, Guarded: box.Guarded}
 	if attempt == 1 {
 		c.Detached = x.kept
@@ -112,7 +112,7 @@ func (x *execution) attempt(ctx context.Context, h tool.Handler, attempt int, re
 	events, gone, done := make(chan chat.Event), make(chan struct{}), make(chan outcome, 1)
 	defer close(gone)
 	c := x.call(attempt)
-	host.Of(c).Tell = func(stream, text string, done, total float64) {
+	c.Host().Tell = func(stream, text string, done, total float64) {
 		e := chat.Event{Kind: chat.KindProgress, Index: c.Index, ID: c.ID, Name: c.Name, Text: text,
 			Detail: &ProgressDetail{CallID: c.ID, Stream: stream, Text: text, Done: done, Total: total}}
 		select {

@@ -1,4 +1,4 @@
-// Package host holds what a runner lends a call. A handler gets at it only through the methods of tool.Call.
+// Package host holds what a runner lends a call.
 package host
 
 import (
@@ -44,6 +44,3 @@ type Watch interface {
 	Begin(cmd *sandbox.Command)
 	End(by string) string // what a person is told
 }
-
-// Of returns where a call, a *tool.Call, keeps its host. Package tool sets it, since it alone sees the field.
-var Of func(call any) *Host
