@@ -272,7 +272,7 @@ func TestX_E19(t *testing.T) {
 		"argv:cat ../other/plan.txt", "argv:cat docs/link.md", "argv:grep -f/etc/hosts x",
 		"argv:git diff --no-index /dev/null /etc/hosts", "argv:git log --output=/etc/x")
 	w.commandsIn(t, p, "deny", "cat .env", "cat docs/env", "cat docs/hard.md", "cat keys/tls.pem",
-		"grep x secrets.yaml", "cat /etc/shadow", "git show HEAD:.env", "cat docs/dir/../../app/.env")
+		"grep x secrets.yaml", "cat /etc/shadow", "git show HEAD:.env", "cat docs/dir/../../work/.env")
 	if v := p.Decide(Action{Tool: "run", Root: w.root,
 		Argv: []string{"cat", w.root + "/a.txt"}}); v.Decision != chat.DecisionAllow {
 		t.Errorf("an absolute path in the root: %s", v)
