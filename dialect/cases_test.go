@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -17,11 +16,7 @@ import (
 	"wield/internal/testlevel"
 )
 
-// TestMain makes collections rare: nearly all that these tests allocate is garbage at once.
-func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
-	m.Run()
-}
+func TestMain(m *testing.M) { testlevel.Main(m) }
 
 // -dialect.failing FILE writes the cases that fail, one JSON object a line, so that a program can work through them.
 var failing = flag.String("dialect.failing", "", "write the failing cases to this file")

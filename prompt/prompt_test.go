@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -13,16 +12,13 @@ import (
 
 	"wield/chat"
 	"wield/dialect"
+	"wield/internal/testlevel"
 	"wield/prompt"
 	"wield/schema"
 	"wield/schema/shape"
 )
 
-// TestMain makes collections rare: nearly all that these tests allocate is garbage at once.
-func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
-	m.Run()
-}
+func TestMain(m *testing.M) { testlevel.Main(m) }
 
 func tool(name, description, parameters string) chat.Tool {
 	return chat.Tool{Name: name, Description: description, Parameters: json.RawMessage(parameters)}

@@ -3,7 +3,6 @@ package dialecttest_test
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -11,13 +10,10 @@ import (
 	"wield/chat"
 	"wield/dialect/dialecttest"
 	"wield/dialect/internal/check"
+	"wield/internal/testlevel"
 )
 
-// TestMain makes collections rare: nearly all that these tests allocate is garbage at once.
-func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
-	m.Run()
-}
+func TestMain(m *testing.M) { testlevel.Main(m) }
 
 // toy is a small right decoder: @NAME[ARGS] is a call, ARGS hold no bracket, names are lower case letters.
 type toy struct {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -16,13 +15,10 @@ import (
 	"wield/dialect/dialecttest"
 	"wield/dialect/internal/check"
 	"wield/dialect/profile"
+	"wield/internal/testlevel"
 )
 
-// TestMain makes collections rare: nearly all that these tests allocate is garbage at once.
-func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
-	m.Run()
-}
+func TestMain(m *testing.M) { testlevel.Main(m) }
 
 const conformanceFile = "../../../shared/data/conformance.jsonl.gz"
 

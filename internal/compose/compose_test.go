@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -17,13 +16,10 @@ import (
 	"wield/chat"
 	"wield/internal/config"
 	"wield/internal/gateway"
+	"wield/internal/testlevel"
 )
 
-// TestMain makes collections rare: nearly all that these tests allocate is garbage at once.
-func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
-	m.Run()
-}
+func TestMain(m *testing.M) { testlevel.Main(m) }
 
 // A server answers every request with the same text and remembers what it was sent.
 type server struct {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -13,13 +12,10 @@ import (
 	"wield/dialect"
 	"wield/dialect/dialecttest"
 	"wield/internal/responsetemplate"
+	"wield/internal/testlevel"
 )
 
-// TestMain makes collections rare: nearly all that these tests allocate is garbage at once.
-func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
-	m.Run()
-}
+func TestMain(m *testing.M) { testlevel.Main(m) }
 
 // families are the dialects whose own templates stand in testdata.
 var families = []string{"hermes", "qwen3-coder", "glm", "minimax-m2", "kimi-k2", "deepseek-v31", "gemma4", "longcat",

@@ -4,7 +4,9 @@
 package testlevel
 
 import (
+	"flag"
 	"os"
+	"runtime/debug"
 	"testing"
 )
 
@@ -21,6 +23,16 @@ func Every(n int) int {
 		return 1
 	}
 	return n
+}
+
+// Main runs the tests of a package that allocates little but garbage: collections are rare, unless GOGC is set or a
+// benchmark runs.
+func Main(m *testing.M) {
+	flag.Parse()
+	if os.Getenv("GOGC") == "" && flag.Lookup("test.bench").Value.String() == "" {
+		debug.SetGCPercent(400)
+	}
+	m.Run()
 }
 
 // Long skips a test unless everything is asked for.

@@ -1,17 +1,13 @@
 package policy
 
 import (
-	"runtime/debug"
 	"testing"
 
 	"wield/chat"
+	"wield/internal/testlevel"
 )
 
-// TestMain makes collections rare: nearly all that these tests allocate is garbage at once.
-func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
-	m.Run()
-}
+func TestMain(m *testing.M) { testlevel.Main(m) }
 
 // rules makes a policy of allow, ask and deny rules about commands.
 func commands(t *testing.T, def chat.Decision, allow, deny []string) *Policy {
