@@ -137,6 +137,33 @@ func TestHandedToScripts(t *testing.T) {
 	}
 }
 
+// TestEmptyWorkspace: a file that is not there yet may be there when the command runs, so names decide.
+func TestEmptyWorkspace(t *testing.T) {
+	p, root := commonPolicy(t), t.TempDir()
+	for line, want := range map[string]chat.Decision{
+		"cat *":                               chat.DecisionAllow,
+		"wc -l $(git ls-files '*.go')":        chat.DecisionAllow,
+		"for f in *.go; do gofmt -l $f; done": chat.DecisionAllow,
+		"for f in $(git ls-files '*.go'); do head -1 \"$f\"; done": chat.DecisionAllow,
+		"cargo build --target-dir=out":                             chat.DecisionAllow,
+		"git checkout main":                                        chat.DecisionAllow,
+		"cat id_r*":                                                chat.DecisionDeny,
+		"find . -name id_rsa -exec cat {} +":                       chat.DecisionAsk,
+		"find . -name 'id_*' | xargs cat":                          chat.DecisionAsk,
+		"sort -o $(git ls-files '*.go')":                           chat.DecisionAsk,
+		"tee $(git ls-files '*.go') < a.txt":                       chat.DecisionAsk,
+		"cp $(git ls-files '*.txt') .git/hooks":                    chat.DecisionDeny,
+		"cargo build --target-dir=src":                             chat.DecisionAsk,
+		"go build -o README.md .":                                  chat.DecisionAsk,
+		"git checkout main.go":                                     chat.DecisionAsk,
+		"git restore src":                                          chat.DecisionAsk,
+	} {
+		if v := p.Decide(policy.Action{Tool: "command_exec", Shell: line, Root: root}); v.Decision != want {
+			t.Errorf("%s: %s, want %s", line, v, want)
+		}
+	}
+}
+
 // workspace makes a small tree such as the commands are about.
 func workspace(t *testing.T) string {
 	t.Helper()

@@ -77,7 +77,7 @@ func (e *eval) command(words []field, sc scope, node string) {
 		return // what follows a && in [[ ]]: no program has such a name
 	}
 	words, ok := e.expand(words, sc, text, node)
-	if !ok {
+	if !ok || !e.affords(len(words), text, node) {
 		return
 	}
 	a := analyse(words)
@@ -116,7 +116,6 @@ var ownShell = []string{"eval", "command", "builtin", "time"}
 // expand replaces patterns by the names that they stand for, and looks at what cannot be in a word.
 func (e *eval) expand(words []field, sc scope, text, node string) ([]field, bool) {
 	var out []field
-	globs := 0
 	for i, w := range words {
 		switch {
 		case i == 0 && (!w.known || w.glob || w.text == ""):
@@ -124,10 +123,7 @@ func (e *eval) expand(words []field, sc scope, text, node string) ([]field, bool
 				"the program is known only at run time", nil)
 			return nil, false
 		case w.known && w.glob:
-			more, why := []field(nil), "is one of too many"
-			if globs++; globs <= maxGlobs {
-				more, why = e.files1(w, sc)
-			}
+			more, why := e.files1(w, sc)
 			if why != "" {
 				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "the pattern "+w.text+" "+why,
 					nil)
@@ -160,11 +156,6 @@ func (e *eval) expand(words []field, sc scope, text, node string) ([]field, bool
 	}
 	return out, true
 }
-
-const (
-	maxGlob  = 500 // files that a pattern may stand for
-	maxGlobs = 16  // patterns of one command
-)
 
 // brackets finds what a pattern has between brackets.
 var brackets = lazily(`\[[^\]]*\]?`)
@@ -225,8 +216,8 @@ func (e *eval) files1(w field, sc scope) (fields []field, why string) {
 		return []field{{text: w.text, known: true}}, ""
 	}
 	defer d.Close()
-	names, err := d.Readdirnames(maxGlob + 1)
-	if len(names) > maxGlob {
+	names, err := d.Readdirnames(maxTree + 1)
+	if e.work += len(names) / 10; len(names) > maxTree || e.work > maxWork {
 		return nil, "stands for too many files"
 	}
 	if err != nil && len(names) == 0 {
@@ -499,10 +490,14 @@ func (e *eval) intoDirs(uses []use, sc scope, node string) {
 	}
 }
 
-// isThere reports whether something of that name may be there.
+// fileEnding is one that no branch or version has: v1.2.x ends in none.
+var fileEnding = lazily(`[^/]\.([a-wyz]|[a-z][a-z0-9]+)$`)
+
+// isThere reports whether something of that name may be there, or says by its name that it is a file.
 func (e *eval) isThere(u use, sc scope) bool {
 	r := e.root()
-	return r.err != nil || len(sc.dirs) == 0 || slices.ContainsFunc(sc.dirs, func(dir string) bool {
+	return slices.Contains(sourceDirs, path.Clean(u.text)) || fileEnding.MatchString(u.text) || r.err != nil ||
+		len(sc.dirs) == 0 || slices.ContainsFunc(sc.dirs, func(dir string) bool {
 		at := r.locate(u.text, dir)
 		return at.err != nil || exists(at.abs)
 	})

@@ -43,12 +43,12 @@ type eval struct {
 	linked     []string         // those of them that are, or get, a second name
 	sets       []setting        // what the command line has set them to
 	trapped    bool             // they may change at any time
-	turns      int              // of loops
 	plainShell bool             // the line is read without the extensions of bash
 	source     string           // the command line that is being judged
 	depth      int              // of command lines and commands in one another
 	lines      int              // of them that are lines
 	bytes      int              // that were read as command lines
+	work       int              // see affords
 }
 
 // begin reads the arguments. If they cannot be read nothing else is looked at.

@@ -445,7 +445,7 @@ func (e *eval) filesBelow(pattern string, sc scope) (fields []field, why string)
 		rel, _ := filepath.Rel(at.abs, name)
 		names := append(slices.Clone(parts[:fixed]), strings.Split(filepath.ToSlash(rel), "/")...)
 		switch seen++; {
-		case at.missing || seen > maxTree || len(fields) > maxGlob:
+		case at.missing || seen > maxTree:
 			return fs.ErrInvalid
 		case name == at.abs:
 			return err
@@ -461,7 +461,7 @@ func (e *eval) filesBelow(pattern string, sc scope) (fields []field, why string)
 		}
 		return nil
 	})
-	if err != nil && !at.missing {
+	if e.work += seen / 10; err != nil && !at.missing || e.work > maxWork {
 		return nil, "stands for files that are too many, or behind a link"
 	}
 	if len(fields) == 0 {
@@ -486,7 +486,9 @@ type walked struct {
 // harmless reports whether no name is read as something else, and no file is one that must not be read.
 func (t *walked) harmless(sc scope) bool {
 	r := t.e.root()
-	if r.err != nil {
+	if r.err != nil || t.content && slices.ContainsFunc(t.l.filters, func(f string) bool {
+		return sensitiveName([]string{strings.ToLower(f)}) != ""
+	}) {
 		return false
 	}
 	for _, d := range t.l.dirs {
@@ -506,7 +508,7 @@ func (t *walked) harmless(sc scope) bool {
 			}
 			return nil
 		})
-		if err != nil {
+		if t.e.work += t.seen / 10; err != nil {
 			return false
 		}
 	}
@@ -522,6 +524,9 @@ func (t *walked) harms(name string, top bool, entry fs.DirEntry) bool {
 	if !t.content || entry.IsDir() || !t.l.fits(base) {
 		return false
 	}
+	if t.e.work++; t.e.work > maxWork {
+		return true
+	}
 	if entry.Type()&os.ModeSymlink != 0 {
 		return true
 	}
@@ -529,9 +534,6 @@ func (t *walked) harms(name string, top bool, entry fs.DirEntry) bool {
 	check, _ := t.e.refused(at, OpRead, false)
 	return check != "" || at.outside
 }
-
-// maxNames limits the names that are judged one by one.
-const maxNames = 200
 
 // names lists the names that a listing stands for now; nil if they are not known, too many, or would be read as
 // something else.
@@ -551,8 +553,7 @@ func (e *eval) names(l *listing, sc scope) []field {
 			if err != nil || entry.IsDir() && entry.Name() == ".git" {
 				return fs.SkipDir
 			}
-			if t.seen++; t.seen > maxTree || len(names) > maxNames ||
-				name != at.abs && t.harms(name, path.Dir(name) == at.abs, entry) {
+			if t.seen++; t.seen > maxTree || name != at.abs && t.harms(name, path.Dir(name) == at.abs, entry) {
 				return fs.ErrInvalid
 			}
 			rel, err := filepath.Rel(at.abs, name)
@@ -564,8 +565,17 @@ func (e *eval) names(l *listing, sc scope) []field {
 			}
 			return nil
 		})
-		if err != nil {
+		if e.work += t.seen / 10; err != nil {
 			return nil
+		}
+	}
+	if len(names) == 0 { // some may be there by then
+		filters := l.filters
+		if len(filters) == 0 {
+			filters = []string{"*"}
+		}
+		for _, filter := range filters {
+			names = append(names, field{text: path.Join(l.dirs[0], path.Base(filter)), known: true, held: true})
 		}
 	}
 	return names

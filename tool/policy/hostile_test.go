@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -32,6 +33,14 @@ func TestHostile(t *testing.T) {
 		"options":        "find . " + strings.Repeat("-exec ls {} \\; ", 4000),
 		"conditions":     strings.Repeat("if true; then ", 3000) + "ls" + strings.Repeat("; fi", 3000),
 		"too long":       strings.Repeat("ls;", 30000),
+		"turns":          "for i in " + strings.Repeat("a ", 900) + "; do " + strings.Repeat("ls -l a b; ", 1000) + "done",
+		"nested loops": strings.Repeat("for i in a b c d e f g h i j; do ", 9) + "ls" +
+			strings.Repeat("; done", 9),
+		"assignments in a loop": "for i in " + strings.Repeat("a ", 900) + "; do " + strings.Repeat("x=1 ", 10000) +
+			"; done",
+		"patterns in a loop": "for i in many/*; do cat " + strings.Repeat("many/* ", 16) + "; done",
+		"trees in a loop":    "for i in many/*; do ls **/*; done",
+		"names in a loop":    "for i in $(ls); do wc -l $(find many -name '*.txt'); done",
 	} {
 		if v := p.Decide(Action{Tool: "sh", Shell: command, Root: root}); v.Decision == chat.DecisionAllow {
 			t.Errorf("%s: %.300s", name, v)
@@ -44,6 +53,9 @@ func newHostileRoot(t *testing.T) string {
 	root := t.TempDir()
 	for _, name := range strings.Fields("a b c d e f") {
 		put(t, root+"/"+name+".txt")
+	}
+	for i := range 490 {
+		put(t, fmt.Sprintf("%s/many/%d.txt", root, i))
 	}
 	return root
 }

@@ -307,16 +307,9 @@ func lookSeen(a *analysis, w field, spelled []string) {
 
 // lookGlob finds keys among the names of files that a search is limited to.
 func lookGlob(a *analysis, w field, spelled []string) {
-	if names := foldNames(strings.Split(strings.TrimLeft(w.text, "!"), "/")); (sensitiveName(names) != "" ||
-		aimsAtKeys(names[len(names)-1])) && !strings.HasPrefix(w.text, "!") {
+	if !strings.HasPrefix(w.text, "!") && sensitiveName(foldNames(strings.Split(w.text, "/"))) != "" {
 		a.effect(effectRead, spelled...)
 	}
-}
-
-// aimsAtKeys reports whether a pattern, rather than one for all files, fits a name of keys.
-func aimsAtKeys(pattern string) bool {
-	fits := func(name string) bool { ok, _ := path.Match(pattern, name); return ok }
-	return slices.ContainsFunc(sensitiveNames, fits) && !fits("main.go") && !fits("a.txt") && !fits("README")
 }
 
 // lookSource tells an address from a file.

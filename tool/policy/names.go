@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -65,8 +66,20 @@ func sensitiveName(folded []string) string {
 		return name
 	case slices.ContainsFunc(sensitiveEndings, func(e string) bool { return strings.HasSuffix(name, e) }):
 		return name
+	case aimsAtKeys(name):
+		return name
 	}
 	return ""
+}
+
+// aimsAtKeys reports whether a pattern, rather than one for many files, fits a name of keys. Such a file may be there
+// by the time that the pattern is used.
+func aimsAtKeys(pattern string) bool {
+	if !strings.ContainsAny(pattern, "*?[") || len(strings.Trim(pattern, "*?")) < 2 {
+		return false
+	}
+	fits := func(name string) bool { ok, _ := path.Match(pattern, name); return ok }
+	return slices.ContainsFunc(sensitiveNames, fits) && !fits("main.go") && !fits("a.txt") && !fits("readme")
 }
 
 // sensitiveData returns the part of a path, in lower case, that says that the file holds secrets; else "".

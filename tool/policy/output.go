@@ -96,7 +96,11 @@ func takesOrders(names []string) bool {
 }
 
 // proseNames are files without an ending that nobody builds.
-var proseNames = []string{"codeowners", "license", "readme"}
+var proseNames = []string{"codeowners", "license", "readme", "changelog", "contributing"}
+
+// sourceDirs are directories of sources by their names, whether they are there or not.
+var sourceDirs = []string{"src", "lib", "internal", "pkg", "cmd", "include", "source", "sources", "test", "tests",
+	"spec", "docs", "scripts"}
 
 // builtName is that of a program without an ending.
 var builtName = lazily(`^[a-z0-9][a-z0-9_-]*$`)
@@ -136,14 +140,14 @@ func isOutputAt(at resolvedPath) bool {
 		return slices.Contains(outputDirs, d) || strings.HasPrefix(d, "cmake-build-") || strings.HasPrefix(d, "build-")
 	})
 	switch {
-	case slices.Contains(proseNames, name), takesOrders(at.names):
+	case slices.Contains(proseNames, strings.TrimSuffix(name, ending)), takesOrders(at.names):
 		return false
 	case at.mode.IsDir():
 		return inside
 	case slices.Contains(outputEndings, ending):
 		return true
 	case ending == "" && builtName.MatchString(name):
-		return at.missing || isBuilt(at.abs)
+		return at.missing && (inside || !slices.Contains(sourceDirs, name)) || isBuilt(at.abs)
 	case slices.Contains(dataOutputs, ending):
 		return at.missing || inside || reportName.MatchString(name)
 	}

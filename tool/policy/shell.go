@@ -18,7 +18,21 @@ const (
 	maxDepth = 8         // command lines in command lines
 	maxWords = 4096      // of one command, after braces
 	maxDirs  = 4         // directories that a command may run in, as far as is known
+	maxWork  = 20000     // words that are judged in one call, with the names that patterns stand for
 )
+
+// affords counts work before it is done: in words, or what takes as long. Beyond the limit of the call it asks, and
+// nothing more is judged.
+func (e *eval) affords(work int, text, node string) bool {
+	if e.work += work; e.work <= maxWork {
+		return true
+	}
+	if n := len(e.findings); n == 0 || e.findings[n-1].Rule != "built-in: limit" {
+		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "limit",
+			"the command line has too many commands, turns of loops or names of files to judge them all", nil)
+	}
+	return false
+}
 
 // A scope holds what is known of where a command runs.
 type scope struct {
@@ -198,6 +212,9 @@ func (e *eval) stmts(list []*syntax.Stmt, sc scope) scope {
 func (e *eval) stmt(s *syntax.Stmt, sc scope) (success, after scope) {
 	in, fed := e.input, e.fed
 	e.input = nil
+	if !e.affords(1+int(s.End().Offset()-s.Pos().Offset())/32, e.sourceOf(s), nodeName(s)) {
+		return scope{}, scope{}
+	}
 	for _, r := range s.Redirs {
 		if r.Op != syntax.RdrOut && r.Op != syntax.AppOut && r.Op != syntax.DplOut {
 			in = nil

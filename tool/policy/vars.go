@@ -10,10 +10,8 @@ import (
 
 // What is known of variables: those that the command line sets itself, and a few that are only looked at.
 
-const (
-	maxTurns  = 1000 // bodies of loops that are judged in one call with what is known of variables
-	maxRounds = 8    // of one loop, until what is known no longer changes
-)
+// maxRounds limits how often a loop is judged until what is known no longer changes.
+const maxRounds = 8
 
 // shownVariables are of no use to anybody but to be shown.
 var shownVariables = []string{"HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "PATH", "SHELL", "LANG", "TERM", "HOSTNAME",
@@ -405,14 +403,11 @@ func (e *eval) branch(run func() scope) scope {
 // loop judges a body that runs any number of times, until it changes nothing more of what is known. Where it goes to
 // another directory, nobody knows where it runs.
 func (e *eval) loop(sc scope, body func(sc scope) scope) scope {
-	once := func(sc scope) scope {
-		e.turns++
-		return e.branch(func() scope { return body(sc) })
-	}
+	once := func(sc scope) scope { return e.branch(func() scope { return body(sc) }) }
 	out := sc
 	var before map[string]field
 	for n := 0; n == 0 || !maps.Equal(before, e.vars); n++ {
-		if n == maxRounds || e.turns > maxTurns {
+		if n == maxRounds {
 			e.forgetAll()
 			once(scope{})
 			return scope{}
@@ -444,6 +439,9 @@ func (e *eval) forClause(c *syntax.ForClause, sc scope) (out scope, ok bool) {
 		for _, f := range e.word(w, sc) {
 			values = append(values, e.namesOf(f, sc)...)
 		}
+		if len(values) > maxWork {
+			break
+		}
 	}
 	if !over.InPos.IsValid() || slices.ContainsFunc(values, func(f field) bool { return !f.known }) {
 		values = []field{{}}
@@ -459,16 +457,13 @@ func (e *eval) turnsOf(name string, values []field, body []*syntax.Stmt, sc scop
 	}
 	from := len(e.findings)
 	for _, v := range values {
-		if e.turns > maxTurns {
-			v = field{}
-		}
 		first := len(e.findings)
 		sc = e.loop(sc, func(sc scope) scope {
 			e.set(name, v)
 			return e.stmts(body, sc)
 		})
 		e.dedupe(from, first)
-		if e.turns > maxTurns {
+		if e.work > maxWork { // which asks
 			break
 		}
 	}

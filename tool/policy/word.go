@@ -148,7 +148,11 @@ func (e *eval) parts(parts []syntax.WordPart, sc scope, document bool) field {
 			f.held = true
 			in := e.expanded(p, sc)
 			f.number = in.number && len(parts) == 1
-			if in.known && !plainWord.MatchString(in.text) { // a shell cuts it into words, and looks for files
+			switch {
+			case !in.known || plainWord.MatchString(in.text):
+			case patternWord.MatchString(in.text):
+				f.glob = true
+			default: // a shell cuts it into words
 				e.undecidable(p, expansionWhy(p))
 				in = field{}
 			}
@@ -178,6 +182,9 @@ func (e *eval) quoted(parts []syntax.WordPart, sc scope) field {
 
 // plainWord is a value that stays one word without quotes.
 var plainWord = lazily(`^[A-Za-z0-9_./:@%+=,-]+$`)
+
+// patternWord is a value that stands for names of files without quotes.
+var patternWord = lazily(`^[A-Za-z0-9_./:@%+=,*?-]+$`)
 
 // expansion judges the commands in an expansion.
 func (e *eval) expansion(p syntax.WordPart, sc scope) {
