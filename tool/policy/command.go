@@ -431,6 +431,9 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 		}
 	}
 	e.intoDirs(uses, sc, node)
+	if by != nil {
+		e.ontoFile(uses, sc, text, node)
+	}
 	before := len(e.made)
 	defer e.links(a, before)
 	for _, u := range uses {
@@ -518,11 +521,11 @@ func (e *eval) within(text string, sc scope, node string) {
 		return
 	}
 	probe := &eval{p: e.p, call: e.call, args: e.args, files: e.files, ignored: e.ignored, ignoring: e.ignoring,
-		looked: e.looked, depth: e.depth, lines: e.lines, bytes: e.bytes}
+		looked: e.looked, depth: e.depth, lines: e.lines, bytes: e.bytes, work: e.work}
 	probe.shell(text, sc)
-	e.bytes = probe.bytes
+	e.bytes, e.work = probe.bytes, probe.work
 	for _, f := range probe.findings {
-		if f.Why == errTooLong.Error() ||
+		if f.Why == errTooLong.Error() || f.Why == errTooMuch ||
 			f.ofRule && f.Subject == SubjectCommand && f.Decision != chat.DecisionAllow {
 			f.Node = node
 			e.add(f)

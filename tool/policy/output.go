@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"wield/chat"
 )
 
 // What programs that build, test and measure may write without a rule about the path: what others have built
@@ -74,13 +76,13 @@ var orderFiles = lazily(
 		`|(gradle|build|liquibase|local)\.properties|go\.work|nuget\.config|(phpstan|\.phpstan)\.neon(\.dist)?` +
 		`|(\.?taskfile(\.dist)?|(docker-)?compose.*|mkdocs|buf(\.gen|\.work)?|sqlc|pnpm-workspace|redocly|codeception|.*\.suite)\.ya?ml` +
 		`|(behat|deptrac|wp-cli|drush|grumphp|detekt|cucumber|_config|stack|hie|shard|pubspec|analysis_options|dart_test)\.ya?ml(\.dist)?` +
-		`|(pulumi|serverless|kustomization|skaffold|helmfile|environment|dvc|spago)\.(ya?ml|dhall))$`)
+		`|(pulumi|serverless|kustomization|skaffold|helmfile|environment|dvc|spago)\.(ya?ml|json|dhall))$`)
 
 // orderPlaces are such files whose names say so together with the directory that they lie in.
 var orderPlaces = lazily(`(^|/)(bin/(phpunit|console|rails|rake|rspec|rubocop)|project/[^/]*\.scala|config/.*\.exs|` +
 	`\.storybook/.*|tools/bazel(\..*)?|magefiles/.*|(vendor/bin|_plugins|rakelib|site_scons|buildsrc|mise-tasks)/.*|` +
 	`config/(application|boot|environment|(environments|initializers)/.*)\.rb|renv/activate\.r|` +
-	`\.(terraform|trunk|run|bundle)/.*)$`)
+	`\.(terraform|trunk|run|bundle)/.*|(.*/)?(cmakefiles|meson-private|meson-info)/.*)$`)
 
 // buildFiles are those whose letters are capitals: in small ones they are directories of what is built.
 var buildFiles = []string{"BUILD", "TARGETS"}
@@ -101,6 +103,55 @@ var proseNames = []string{"codeowners", "license", "readme", "changelog", "contr
 // sourceDirs are directories of sources by their names, whether they are there or not.
 var sourceDirs = []string{"src", "lib", "internal", "pkg", "cmd", "include", "source", "sources", "test", "tests",
 	"spec", "docs", "scripts"}
+
+// textEndings are those of files that nothing runs, beside reports.
+var textEndings = []string{".log", ".out", ".err", ".jsonl", ".tsv", ".diff", ".patch", ".prof", ".rst", ".bak",
+	".orig", ".old"}
+
+// isText reports whether a file has a name that nothing runs.
+func isText(name string) bool {
+	ending := path.Ext(strings.ToLower(name))
+	return slices.Contains(textEndings, ending) || slices.Contains(dataOutputs, ending)
+}
+
+// ontoFile judges a file that a command copies or moves to another name: with the name of a program a text would run,
+// and what is there is lost.
+func (e *eval) ontoFile(uses []use, sc scope, text, node string) {
+	var operands []use
+	for _, u := range uses {
+		if u.operand && (u.kind == usePath || u.kind == useMaybe) {
+			operands = append(operands, u)
+		}
+	}
+	last := len(operands) - 1
+	if last < 1 || slices.Contains(freeFiles, operands[last].text) {
+		return
+	}
+	to := operands[last]
+	if to.op != OpWrite || to.flagged != effectNone || !to.fills || e.isDir(to.text, sc) {
+		return
+	}
+	for _, from := range operands[:last] {
+		if isText(from.text) && !isText(to.text) && path.Ext(to.text) != "" {
+			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options",
+				Visible(from.text)+" is a text, and gets the name of a file that something may run", nil)
+			return
+		}
+	}
+	if !isText(to.text) && !e.isOutput(to, sc) && e.isFile(to.text, sc) {
+		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options",
+			Visible(to.text)+" is there, and would be replaced", nil)
+	}
+}
+
+// isFile reports whether a path is a file, in one of the directories that it may begin at.
+func (e *eval) isFile(text string, sc scope) bool {
+	r := e.root()
+	return r.err != nil || slices.ContainsFunc(sc.dirs, func(dir string) bool {
+		at := r.locate(text, dir)
+		return at.err == nil && !at.missing && !at.mode.IsDir()
+	})
+}
 
 // builtName is that of a program without an ending.
 var builtName = lazily(`^[a-z0-9][a-z0-9_-]*$`)

@@ -27,12 +27,13 @@ func (e *eval) affords(work int, text, node string) bool {
 	if e.work += work; e.work <= maxWork {
 		return true
 	}
-	if n := len(e.findings); n == 0 || e.findings[n-1].Rule != "built-in: limit" {
-		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "limit",
-			"the command line has too many commands, turns of loops or names of files to judge them all", nil)
+	if n := len(e.findings); n == 0 || e.findings[n-1].Why != errTooMuch {
+		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "limit", errTooMuch, nil)
 	}
 	return false
 }
+
+const errTooMuch = "the command line has too many commands, turns of loops or names of files to judge them all"
 
 // A scope holds what is known of where a command runs.
 type scope struct {
