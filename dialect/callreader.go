@@ -467,8 +467,14 @@ func (r *callReader) beginValue(d *driver, c byte, i int) (verdict, bool) {
 			r.state = cKeyOr
 			return more, true
 		}
-		if (c == '"' || c == '\'') && (!rec.named || r.word == rec.nameKey) && r.class != keyCall {
-			rec.nameKey = r.word
+		again := rec.named && r.word != rec.nameKey // a second name is compared, except where everything is repaired
+		if again && (d.set.opts.Repair == RepairFull || r.declares(d, string(r.key))) {
+			break
+		}
+		if (c == '"' || c == '\'') && r.class != keyCall {
+			if !again {
+				rec.nameKey = r.word
+			}
 			return r.beginText(d, c, i), true
 		}
 		if r.class == keyName && !rec.named {
@@ -564,6 +570,9 @@ func (r *callReader) endText(d *driver, i int) verdict {
 	}
 	switch r.class {
 	case keyID:
+		if rec.id != "" && s != rec.id && d.set.opts.Repair != RepairFull {
+			r.doom = "the id stands twice with different values"
+		}
 		rec.id = s
 	case keyContent:
 		rec.said = true
@@ -611,7 +620,7 @@ func (r *callReader) named(d *driver, name string) verdict {
 	rec.named = true
 	tool, _, ok := d.set.names.resolve(name)
 	if !ok && d.set.opts.Repair != RepairOff {
-		clean, _ := unescapeName(strings.TrimSpace(name))
+		clean, _ := unescapeName(strings.Trim(name, " ")) // control characters are no slip
 		tool, _, ok = d.set.names.resolve(clean)
 	}
 	if rec.nameKey == "function" && d.call.dialect == "raw-json" {

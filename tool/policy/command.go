@@ -127,7 +127,7 @@ func (e *eval) expand(words []field, sc scope, text, node string) ([]field, bool
 			if why != "" {
 				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "undecidable", "the pattern "+w.text+" "+why,
 					nil)
-				more = []field{{}}
+				more = append(more, field{})
 			}
 			out = append(out, more...)
 			continue
@@ -209,11 +209,11 @@ func (e *eval) files1(w field, sc scope) (fields []field, why string) {
 		return nil, "stands for files outside of the root"
 	}
 	if at.missing {
-		return []field{{text: w.text, known: true}}, ""
+		return e.noFiles(w.text, sc)
 	}
 	d, err := os.Open(at.abs)
 	if err != nil {
-		return []field{{text: w.text, known: true}}, ""
+		return e.noFiles(w.text, sc)
 	}
 	defer d.Close()
 	names, err := d.Readdirnames(maxTree + 1)
@@ -221,7 +221,7 @@ func (e *eval) files1(w field, sc scope) (fields []field, why string) {
 		return nil, "stands for too many files"
 	}
 	if err != nil && len(names) == 0 {
-		return []field{{text: w.text, known: true}}, ""
+		return e.noFiles(w.text, sc)
 	}
 	slices.Sort(names)
 	for _, n := range names {
@@ -234,7 +234,7 @@ func (e *eval) files1(w field, sc scope) (fields []field, why string) {
 		}
 	}
 	if len(fields) == 0 {
-		fields = []field{{text: w.text, known: true}}
+		return e.noFiles(w.text, sc)
 	}
 	return fields, ""
 }

@@ -226,7 +226,8 @@ func (e *eval) path(u PathUse) {
 		deny(check, why)
 		return
 	}
-	if strings.HasSuffix(u.Path, "/") && at.mode.IsRegular() && !at.missing {
+	asDir := strings.HasSuffix(u.Path, "/") || strings.HasSuffix(u.Path, "/.")
+	if asDir && at.mode.IsRegular() && !at.missing {
 		deny(checkKind, "Path is a file, not a directory: "+u.Path)
 		return
 	}

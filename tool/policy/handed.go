@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"wield/chat"
 )
 
 // xargs adds words to a command that another command prints. Where those are names of files of known
@@ -19,6 +21,7 @@ type listing struct {
 	dirs    []string // the files lie in or below these
 	begins  bool     // every name begins with one of them, so that it is no option
 	filters []string // patterns of the last part of every name; none: any
+	sought  []string // patterns of paths that the names are looked for by
 }
 
 // pipeline lists the statements of a pipe.
@@ -162,9 +165,19 @@ func findLists(words []string) *listing {
 	}
 	for i, w := range words {
 		switch w {
-		case "-name", "-iname":
-			if i+1 < len(words) && (i == 0 || words[i-1] != "-not" && words[i-1] != "!") {
-				l.filters = append(l.filters, words[i+1])
+		case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename":
+			if i+1 == len(words) || i > 0 && (words[i-1] == "-not" || words[i-1] == "!") {
+				continue
+			}
+			if w != "-name" && w != "-iname" {
+				l.sought = append(l.sought, words[i+1])
+				continue
+			}
+			l.filters = append(l.filters, words[i+1])
+			name := words[i+1]
+			l.sought = append(l.sought, path.Join(l.dirs[0], name))
+			if bare := strings.Trim(name, "*"); bare != name && bare != "" { // .env* is .env, too
+				l.sought = append(l.sought, path.Join(l.dirs[0], bare))
 			}
 		case "-printf", "-fprintf", "-fprint", "-fprint0", "-fls", "-ls", "-exec", "-execdir", "-ok", "-okdir",
 			"-delete", "-follow", "-L", "-files0-from":
@@ -177,6 +190,9 @@ func findLists(words []string) *listing {
 	}
 	if !anyNamed(words) {
 		l.filters = nil
+	}
+	if slices.Contains(words, "-prune") { // what is sought may be what is left out
+		l.sought = nil
 	}
 	return l
 }
@@ -340,6 +356,11 @@ func (e *eval) handed(words []field, inner []field, in *listing, sc scope) ([]fi
 	if t.options && !readsOnly(p) || !t.harmless(sc) {
 		return inner, false
 	}
+	if content {
+		for _, name := range in.sought { // whether it is there now or not
+			e.usePath(use{kind: usePath, text: name, op: OpRead}, sc, "")
+		}
+	}
 	return full, true
 }
 
@@ -465,9 +486,46 @@ func (e *eval) filesBelow(pattern string, sc scope) (fields []field, why string)
 		return nil, "stands for files that are too many, or behind a link"
 	}
 	if len(fields) == 0 {
-		fields = []field{{text: pattern, known: true}}
+		return e.noFiles(pattern, sc)
 	}
 	return fields, ""
+}
+
+// noFiles is for a pattern that stands for no file now, and so for itself. Files that a rule closes may be there by
+// then.
+func (e *eval) noFiles(pattern string, sc scope) (fields []field, why string) {
+	fields = []field{{text: pattern, known: true}}
+	if at := e.root().locate(pattern, sc.dirs[0]); !at.outside {
+		names := foldNames(at.asked)
+		for _, r := range e.p.rules {
+			if r.Decision != chat.DecisionAllow && r.fitsOp(OpRead) && e.applies(r, SubjectPath, true) &&
+				slices.ContainsFunc(r.paths, func(p pathPattern) bool {
+					return !p.absolute && mayMeet(p.folded, names)
+				}) {
+				return fields, "may stand for files that a rule closes"
+			}
+		}
+	}
+	return fields, ""
+}
+
+// mayMeet reports whether there may be a path that a rule and a pattern of the shell both fit. A lone star and two
+// parts that are both patterns do not count.
+func mayMeet(rule, pattern []string) bool {
+	switch {
+	case len(rule) > 0 && rule[0] == "**":
+		return mayMeet(rule[1:], pattern) || len(pattern) > 0 && mayMeet(rule, pattern[1:])
+	case len(rule) == 0 || len(pattern) == 0:
+		return len(rule) == len(pattern)
+	}
+	name, by := rule[0], pattern[0]
+	if strings.ContainsAny(name, "*?[") {
+		name, by = by, name
+	} else if strings.HasPrefix(name, ".") && !strings.HasPrefix(by, ".") {
+		return false
+	}
+	ok, _ := path.Match(by, name)
+	return ok && by != "*" && !strings.ContainsAny(name, "*?[") && mayMeet(rule[1:], pattern[1:])
 }
 
 // maxTree limits the files that are looked at behind names that are handed on.
@@ -486,9 +544,7 @@ type walked struct {
 // harmless reports whether no name is read as something else, and no file is one that must not be read.
 func (t *walked) harmless(sc scope) bool {
 	r := t.e.root()
-	if r.err != nil || t.content && slices.ContainsFunc(t.l.filters, func(f string) bool {
-		return sensitiveName([]string{strings.ToLower(f)}) != ""
-	}) {
+	if r.err != nil {
 		return false
 	}
 	for _, d := range t.l.dirs {
@@ -531,8 +587,14 @@ func (t *walked) harms(name string, top bool, entry fs.DirEntry) bool {
 		return true
 	}
 	at := t.e.root().locate(name, "")
-	check, _ := t.e.refused(at, OpRead, false)
-	return check != "" || at.outside
+	return at.outside || t.e.closed(at)
+}
+
+// closed reports whether a file must not be read without a question.
+func (e *eval) closed(at resolvedPath) bool {
+	check, _ := e.refused(at, OpRead, false)
+	rule := e.pathRule(at, OpRead, true)
+	return check != "" || rule != nil && rule.Decision != chat.DecisionAllow
 }
 
 // names lists the names that a listing stands for now; nil if they are not known, too many, or would be read as
@@ -567,6 +629,11 @@ func (e *eval) names(l *listing, sc scope) []field {
 		})
 		if e.work += t.seen / 10; err != nil {
 			return nil
+		}
+	}
+	for _, name := range l.sought {
+		if at := r.locate(name, sc.dirs[0]); at.missing && e.closed(at) { // it may be there by then
+			names = append(names, field{text: name, known: true})
 		}
 	}
 	if len(names) == 0 { // some may be there by then

@@ -90,3 +90,43 @@ func TestHanded(t *testing.T) {
 		t.Errorf("a link is read: %s", v)
 	}
 }
+
+// TestHandedClosed: names that are handed on and patterns of the shell do not reach what a rule closes.
+func TestHandedClosed(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"docs/a.md", "vault/plan.md"} {
+		put(t, filepath.Join(root, name))
+	}
+	p, err := New(Definition{Rules: []Rule{
+		{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{"find", "xargs", "cat", "ls", "wc"}}},
+		{Decision: chat.DecisionDeny, Selector: Selector{Path: []string{"vault/**", "later/**"}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		line string
+		want chat.Decision
+	}{
+		{"find docs -type f -exec cat {} +", "allow"},
+		{"find . -type f -exec cat {} +", "ask"},
+		{"find . -type f | xargs cat", "ask"},
+		{"find . -name plan.md -exec cat {} \\;", "ask"},
+		{"find . -type f -exec ls -l {} +", "allow"},
+		{"find docs -path 'later/*' -exec cat {} +", "deny"},
+		{"find docs ! -path 'later/*' -exec cat {} +", "allow"},
+		{"find docs -path later -prune -o -name '*.md' -exec cat {} +", "allow"},
+		{"find docs -name '.env*' -exec cat {} +", "deny"},
+		{"find docs -name .env", "allow"},
+		{"cat $(find docs -name .env)", "deny"},
+		{"cat v*/plan.md", "deny"},
+		{"cat l*r/plan.md", "ask"},
+		{"wc -l docs/*.txt", "allow"},
+		{"wc -l *.txt", "allow"},
+		{"cat */a.txt", "allow"},
+	} {
+		if v := p.Decide(Action{Tool: "run", Root: root, Shell: c.line}); v.Decision != c.want {
+			t.Errorf("%s: %s, want %s", c.line, v, c.want)
+		}
+	}
+}

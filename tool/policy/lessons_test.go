@@ -318,7 +318,7 @@ func TestX_E32(t *testing.T) {
 		"read sub/NUL.txt", "read LPT1.md", "read SECRET~1", "read PROGRA~1/x", "read .GIT~1", "write .git./config",
 		"write .GIT/config", "write .git /config", "read .ENV", "read Keys/TLS.PEM",
 		"read " + strings.Repeat("a/", 3000) + "x", "read " + strings.Repeat("x", 300), "append a.txt", "Write a.txt",
-		"read docs", "list a.txt"}
+		"read docs", "list a.txt", "read a.txt/", "read a.txt/."}
 	w.expect(t, p, "deny", uses...)
 	// Other spellings of a name are other names. They are not there, which is what the tool says.
 	w.expect(t, p, "allow", "read docs/..%2fx", "read a..b.txt", "read docs/sub/../a.md", "read docs/e\u0301.md",

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,9 +24,25 @@ func (e *eval) word(w *syntax.Word, sc scope) []field {
 			e.undecidable(w, "braces that make too many words")
 			return []field{{}}
 		}
+		if !hasQuotes(w) { // {,rm} is rm: an empty word is none without quotes
+			fields = slices.DeleteFunc(fields, func(f field) bool { return f.known && f.text == "" })
+		}
 		return fields
 	}
 	return []field{e.parts(w.Parts, sc, false)}
+}
+
+// hasQuotes reports whether a part of a word is quoted.
+func hasQuotes(w *syntax.Word) bool {
+	found := false
+	syntax.Walk(w, func(n syntax.Node) bool {
+		switch n.(type) {
+		case *syntax.SglQuoted, *syntax.DblQuoted:
+			found = true
+		}
+		return !found
+	})
+	return found
 }
 
 func isASCII(s string) bool {

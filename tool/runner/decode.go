@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -180,8 +181,8 @@ func checkCall(c *chat.Call) *tool.Error {
 	if !c.Complete {
 		return tool.Errorf(tool.ErrInvalid, "The call was not complete and was not run")
 	}
-	if len(c.ID) > maxCallID || strings.ContainsFunc(c.ID, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return tool.Errorf(tool.ErrInvalid, "The id of the call is too long or holds control characters")
+	if len(c.ID) > maxCallID || strings.ContainsFunc(c.ID, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return tool.Errorf(tool.ErrInvalid, "The id of the call is too long or holds characters that are not shown")
 	}
 	return nil
 }

@@ -58,11 +58,13 @@ func TestEnvelope(t *testing.T) {
 		one + one:         chat.DecisionDeny,
 		one[:len(one)-20]: chat.DecisionDeny,
 		"no call at all":  chat.DecisionDeny,
-		strings.Replace(one, "safe", "unknown", 1): chat.DecisionDeny,
+		strings.Replace(one, "safe", "unknown", 1):        chat.DecisionDeny,
+		strings.Replace(one, `,`, `,"id":"a\u202eb",`, 1): chat.DecisionDeny,
+		strings.Repeat("\n", 1000) + one:                  chat.DecisionDeny,
 	} {
 		raw, _ := json.Marshal(map[string]string{"raw": text})
 		v, err := new(recordRun).envelope(&policyRecord{Kind: "envelope", Input: raw,
-			Policy: map[string]json.RawMessage{}})
+			Policy: map[string]json.RawMessage{"limits": json.RawMessage(`{"bytes":1000}`)}})
 		if err != nil || v.Decision != want {
 			t.Errorf("%q: %s (%s), %v, want %s", text, v.Decision, v.Why, err, want)
 		}
@@ -97,5 +99,37 @@ func TestTranslate(t *testing.T) {
 	}
 	if got, _ := json.Marshal(p.Rules); !strings.Contains(string(got), `["rm","git push","ls"]`) {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestPath: a record has its own root, and what its policy allows must be possible there.
+func TestPath(t *testing.T) {
+	run, err := newRecordRun("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := run.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	run.trees["T"] = &recordTree{Files: map[string]string{"$WS/a/b.txt": "x", "$WS/c.txt": "x"}}
+	for _, test := range []struct {
+		root, op, path string
+		want           chat.Decision
+	}{
+		{"$WS/a", "read", "b.txt", chat.DecisionAllow},
+		{"$WS/a", "read", "$WS/c.txt", chat.DecisionDeny},
+		{"$WS/none", "read", "c.txt", chat.DecisionDeny},
+		{"$WS", "delete", "c.txt", chat.DecisionAllow},
+		{"$WS", "delete", "a", chat.DecisionDeny}, // it is not empty
+	} {
+		input, _ := json.Marshal(map[string]string{"operation": test.op, "path": test.path, "fs": "T"})
+		root, _ := json.Marshal(test.root)
+		v, err := run.path(&policyRecord{Kind: "path", Input: input,
+			Policy: map[string]json.RawMessage{"root": root, "allow": json.RawMessage(`["**"]`)}})
+		if err != nil || v.Decision != test.want {
+			t.Errorf("%s %s in %s: %s (%s), %v, want %s", test.op, test.path, test.root, v.Decision, v.Why, err, test.want)
+		}
 	}
 }

@@ -118,6 +118,18 @@ func (r *recordRun) envelope(rec *policyRecord) (policy.Verdict, error) {
 	if err != nil {
 		return policy.Verdict{}, err
 	}
+	deny := func(why string) (policy.Verdict, error) {
+		return policy.Verdict{Decision: chat.DecisionDeny, Rule: "built-in: text", Why: why}, nil
+	}
+	var limits struct{ Bytes int }
+	if l := rec.Policy["limits"]; l != nil {
+		if err := json.Unmarshal(l, &limits); err != nil {
+			return policy.Verdict{}, cli.Mistake("policy.limits", err)
+		}
+	}
+	if limits.Bytes > 0 && len(text) > limits.Bytes {
+		return deny("the text is too long")
+	}
 	shapes := make([]shape.Tool, len(envelopeTools))
 	tools := make([]*tool.Tool, len(envelopeTools))
 	for i, name := range envelopeTools {
@@ -137,9 +149,6 @@ func (r *recordRun) envelope(rec *policyRecord) (policy.Verdict, error) {
 		case chat.KindCallEnd:
 			calls = append(calls, *ev.Detail.(*chat.Call))
 		}
-	}
-	deny := func(why string) (policy.Verdict, error) {
-		return policy.Verdict{Decision: chat.DecisionDeny, Rule: "built-in: text", Why: why}, nil
 	}
 	switch {
 	case len(calls) == 0:

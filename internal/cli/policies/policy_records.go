@@ -273,7 +273,8 @@ var recordPolicyKeys = map[string]func(p *recordPolicy, v json.RawMessage) error
 		p.add(chat.DecisionAllow, policy.Selector{Host: []string{"*"}})
 		return nil
 	},
-	"workspace": nil, "root": nil, "tool": nil, // where the record's files are, and for whom it is
+	"root":      nil,              // read by path
+	"workspace": nil, "tool": nil, // where the record's files are, and for whom it is
 	"schema": nil, "coerce": nil, "stage": nil, // read by args
 	"limits": func(p *recordPolicy, v json.RawMessage) error {
 		var l struct {
@@ -376,6 +377,12 @@ func (r *recordRun) path(rec *policyRecord) (policy.Verdict, error) {
 	if err != nil {
 		return policy.Verdict{}, err
 	}
+	if at := rec.Policy["root"]; at != nil {
+		if err := json.Unmarshal(at, &root); err != nil {
+			return policy.Verdict{}, cli.Mistake("policy.root", err)
+		}
+		root = vars.Replace(root)
+	}
 	name := vars.Replace(string(in.Path))
 	v := p.Decide(policy.Action{Tool: in.Tool, Root: root, Paths: []policy.PathUse{{Path: name, Op: in.Operation}}})
 	if v.Decision != chat.DecisionAllow {
@@ -404,7 +411,7 @@ func use(root, name string, op policy.Op) error {
 	case policy.OpWrite:
 		err = dir.WriteFile(name, []byte("written\n"), files.WriteOptions{Parents: true})
 	default:
-		_, err = dir.Stat(name)
+		err = dir.Remove(name)
 	}
 	return err
 }
