@@ -148,6 +148,9 @@ func (a *analysis) program(p *program, name string, words []field) {
 	if p.loses && (p.unless == nil || a.without(p)) {
 		a.loses()
 	}
+	if slices.Contains([]string{"cp", "mv", "ln", "install"}, name) {
+		a.renames()
+	}
 	a.foreign = a.foreign || p.foreign
 	a.reads = a.reads || p.reads && p.style != styleShell && len(a.inner) == 0 &&
 		(p.suffixes || !slices.ContainsFunc(a.uses, func(u use) bool { return u.kind == useShell }))
@@ -760,6 +763,7 @@ var kindTable = map[kind]kindRow{
 	kindLook:      {plain: &use{kind: usePath, op: OpList}},
 	kindOutput:    {plain: &use{kind: usePath, op: OpWrite, flagged: effectWrite, output: true}},
 	kindReport:    {look: lookReport},
+	kindTests:     {plain: &use{kind: useMaybe, op: OpList}, look: lookTests},
 	kindSeen:      {plain: &use{kind: useMaybe, op: OpList}, look: lookSeen},
 	kindTarget:    {look: lookTarget},
 	kindDefine:    {look: lookDefine},

@@ -51,6 +51,9 @@ func lookJob(a *analysis, w field, _ []string) {
 // lookExec is for what is run: a rule that denies holds in it.
 func lookExec(a *analysis, w field, _ []string) {
 	for _, text := range insideOf(w.text) {
+		if hasEnding.MatchString(text) && !strings.Contains(text, " ") {
+			continue
+		}
 		a.uses = append(a.uses, use{kind: useInside, text: strings.TrimLeft(text, "! ")})
 		if bare := unlist.Replace(text); bare != text {
 			a.uses = append(a.uses, use{kind: useInside, text: bare})
@@ -101,6 +104,19 @@ func lookMake(a *analysis, w field, spelled []string) {
 	}
 }
 
+// renames asks about a file that becomes a program by the name which it is copied, moved or linked to: policies let tools
+// write data without a question.
+func (a *analysis) renames() {
+	operands := slices.DeleteFunc(texts(a.canonical[1:]), func(w string) bool { return strings.HasPrefix(w, "-") })
+	if len(operands) == 2 && sourceFile.MatchString(operands[1]) && !sourceFile.MatchString(operands[0]) {
+		a.effect(effectExec, operands[1])
+	}
+}
+
+// sourceFile is what builds and tests take for a part of a program, by its name.
+var sourceFile = lazily(`(?i)\.(go|py|[cm]?[jt]sx?|vue|svelte|rb|rs|c|h|cc|cpp|cxx|hpp|java|kts?|scala|groovy|php|pl|pm|t|sh|bash|bats|` +
+	`lua|exs?|erl|hs|ml|swift|dart|cs|fs|vb|zig|nim|cr|jl|r|s|feature|robot|clj|sol)$`)
+
 // imageName is an image by its name alone, or one of a registry that everybody knows; localImage is a file.
 var (
 	imageName = lazily(`^((docker|registry|podman|oci-registry):(//)?)?` +
@@ -125,7 +141,7 @@ func lookFields(a *analysis, w field, spelled []string) {
 // lookImage tells an image from a file, and asks about one of another machine.
 func lookImage(a *analysis, w field, spelled []string) {
 	switch _, file, _ := strings.Cut(w.text, ":"); {
-	case imageName.MatchString(w.text):
+	case imageName.MatchString(w.text) && !strings.Contains(w.text, "localhost/"):
 	case localImage.MatchString(w.text):
 		a.uses = append(a.uses, use{kind: usePath, text: first(file, w.text), tilde: w.tilde, op: OpRead})
 	default:
@@ -164,6 +180,17 @@ func lookReport(a *analysis, w field, spelled []string) {
 			flagged: effectWrite, output: true, spelled: spelled})
 	}
 }
+
+// lookTests is for a pattern of the names of tests. What it names runs, whatever it is called.
+func lookTests(a *analysis, w field, spelled []string) {
+	if dataNames.MatchString(w.text) {
+		a.effect(effectExec, spelled...)
+	}
+	a.leadsOut(w, false)
+}
+
+// dataNames are patterns for the names of files that hold no program. See dataFile.
+var dataNames = lazily(`(?i)(^|[^a-z0-9])(txt|log|out|err|json|jsonl|xml|html|csv|tsv|md|rst|diff|patch|prof)[^a-z0-9]*$`)
 
 // plainName is the name of a form, a plug-in or a variable, and no path.
 var plainName = lazily(`^[A-Za-z0-9_][A-Za-z0-9_.,-]*$`)
@@ -303,6 +330,9 @@ func lookSeen(a *analysis, w field, spelled []string) {
 	if strings.Contains(w.text, "://") {
 		a.uses = append(a.uses, use{kind: useURL, text: w.text})
 	}
+	if strings.HasPrefix(w.text, "npm:") || strings.HasPrefix(w.text, "jsr:") { // packages of a registry
+		a.effect(effectNet, spelled...)
+	}
 }
 
 // lookGlob finds keys among the names of files that a search is limited to.
@@ -319,9 +349,12 @@ func aimsAtKeys(pattern string) bool {
 	return slices.ContainsFunc(sensitiveNames, fits) && !fits("main.go") && !fits("a.txt") && !fits("README")
 }
 
+// hostPath is a place at another machine, written without a scheme.
+var hostPath = lazily(`^[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}/`)
+
 // lookSource tells an address from a file.
 func lookSource(a *analysis, w field, spelled []string) {
-	if strings.Contains(w.text, "://") || hostPort.MatchString(w.text) {
+	if strings.Contains(w.text, "://") || hostPort.MatchString(w.text) || hostPath.MatchString(w.text) {
 		a.effect(effectNet, spelled...)
 		a.uses = append(a.uses, use{kind: useURL, text: w.text})
 		return

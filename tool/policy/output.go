@@ -46,11 +46,11 @@ var orderFiles = lazily(
 		`|(package(-lock)?|tsconfig.*|jsconfig.*|composer|deno|nx|turbo|lerna|project|global|.*config|.*rc)\.jsonc?` +
 		`|(cmake(user)?presets|settings|appsettings.*|web|app|manifest|tasks|launch)\.jsonc?` +
 		`|(angular|nest-cli|workspace|rush|biome|import_map|pint|phpbench|infection|cdk|devbox|dotnet-tools|vcpkg)\.json5?c?` +
-		`|(grumphp|captainhook|cypress|elm|sqlc|dprint|auth|vercel|firebase|renovate)\.json` +
+		`|(grumphp|captainhook|nodemon|launchsettings|\.jscpd|wrangler|.*\.pkr|cypress|elm|sqlc|dprint|auth|vercel|firebase|renovate)\.json` +
 		`|\.?(cspell|knip|codegen|typedoc|rector|ecs)\.[a-z.]+` +
 		`|(pom|build|phpunit(\.dist)?|phpstan|psalm|\.?phpcs|phpmd|ruleset|checkstyle|.*config)\.xml(\.dist)?` +
 		`|conanfile\.(py|txt)` +
-		`|(requirements.*|constraints.*|cmakelists|cmakecache|meson.*)\.txt|meson\.(build|options)` +
+		`|((.*-)?requirements.*|constraints.*|cmakelists|cmakecache|meson.*)\.txt|meson\.(build|options)` +
 		`|.*\.(config|conf)\.[cm]?[jt]s|(gulp|grunt)file\..*|gatsby-[a-z]+\.[cm]?[jt]sx?` +
 		`|vitest\.workspace\..*|ember-cli-build\.js` +
 		`|\..*rc(\.[a-z0-9]+)?` +
