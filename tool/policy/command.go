@@ -93,6 +93,9 @@ func (e *eval) command(words []field, sc scope, node string) {
 		}
 	}
 	for _, inner := range a.inner {
+		if strings.Contains(rest0(inner), " ") { // some give it to a shell
+			e.within(inner[0].text, sc, node)
+		}
 		e.command(inner, sc, node)
 	}
 	e.fromInput(a, sc, text, node)

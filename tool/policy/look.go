@@ -141,7 +141,9 @@ func lookFields(a *analysis, w field, spelled []string) {
 // lookImage tells an image from a file, and asks about one of another machine.
 func lookImage(a *analysis, w field, spelled []string) {
 	switch _, file, _ := strings.Cut(w.text, ":"); {
-	case imageName.MatchString(w.text) && !strings.Contains(w.text, "localhost/"):
+	case strings.Contains(w.text, "localhost/"):
+		a.effect(effectNet, spelled...)
+	case imageName.MatchString(w.text):
 	case localImage.MatchString(w.text):
 		a.uses = append(a.uses, use{kind: usePath, text: first(file, w.text), tilde: w.tilde, op: OpRead})
 	default:
