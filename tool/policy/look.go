@@ -104,8 +104,8 @@ func lookMake(a *analysis, w field, spelled []string) {
 	}
 }
 
-// renames asks about a file that becomes a program by the name which it is copied, moved or linked to: policies let tools
-// write data without a question.
+// renames asks about a file that becomes a program by the name which it is copied, moved or linked to: policies let
+// tools write data without a question.
 func (a *analysis) renames() {
 	operands := slices.DeleteFunc(texts(a.canonical[1:]), func(w string) bool { return strings.HasPrefix(w, "-") })
 	if len(operands) == 2 && sourceFile.MatchString(operands[1]) && !sourceFile.MatchString(operands[0]) {
@@ -114,8 +114,8 @@ func (a *analysis) renames() {
 }
 
 // sourceFile is what builds and tests take for a part of a program, by its name.
-var sourceFile = lazily(`(?i)\.(go|py|[cm]?[jt]sx?|vue|svelte|rb|rs|c|h|cc|cpp|cxx|hpp|java|kts?|scala|groovy|php|pl|pm|t|sh|bash|bats|` +
-	`lua|exs?|erl|hs|ml|swift|dart|cs|fs|vb|zig|nim|cr|jl|r|s|feature|robot|clj|sol)$`)
+var sourceFile = lazily(`(?i)\.(go|py|[cm]?[jt]sx?|vue|svelte|rb|rs|c|h|cc|cpp|cxx|hpp|java|kts?|scala|groovy|php|pl|pm|t|sh|bash|` +
+	`bats|lua|exs?|erl|hs|ml|swift|dart|cs|fs|vb|zig|nim|cr|jl|r|s|feature|robot|clj|sol)$`)
 
 // imageName is an image by its name alone, or one of a registry that everybody knows; localImage is a file.
 var (
