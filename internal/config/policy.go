@@ -199,14 +199,14 @@ func (c *Config) PolicyDefinition(name string, protect ...string) (policy.Defini
 
 const everyday = "everyday"
 
-// everydayRules returns what the everyday policy allows. What it denies is for a file to say, since nothing can allow
-// it again.
+// everydayRules returns what the everyday policy allows and asks about. What it denies is for a file to say, since
+// nothing can allow it again.
 func everydayRules() ([]Rule, error) {
 	r, err := Parse(everyday, []byte(policy.Everyday()), Options{Getenv: func(string) string { return "" }})
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(r.Policies["default"].Rules, func(r Rule) bool { return r.Allow == nil }), nil
+	return slices.DeleteFunc(r.Policies["default"].Rules, func(r Rule) bool { return r.Deny != nil }), nil
 }
 
 var ToolName = regexp.MustCompile(`^[A-Za-z0-9_.*-]+$`)

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -208,9 +209,17 @@ func (a *analysis) loses() {
 			a.effect(effectWrite, u.text)
 		default:
 			a.uses = append(a.uses, use{kind: useMaybe, text: u.text, tilde: u.tilde, op: OpWrite, flagged: effectWrite,
-				spelled: []string{u.text}, loses: true})
+				spelled: []string{u.text}, loses: !isFileName(u.text)})
 		}
 	}
+}
+
+// fileEnding is one that no branch or version has: v1.2.x ends in none.
+var fileEnding = lazily(`[^/]\.([a-wyz]|[a-z][a-z0-9]+)$`)
+
+// isFileName reports whether an operand is a file or directory by its name, rather than a branch.
+func isFileName(text string) bool {
+	return slices.Contains(sourceDirs, path.Clean(text)) || fileEnding.MatchString(text)
 }
 
 // hiddenDir is a path through a directory that programs keep their settings in.
@@ -760,6 +769,7 @@ var kindTable = map[kind]kindRow{
 	kindLook:      {plain: &use{kind: usePath, op: OpList}},
 	kindOutput:    {plain: &use{kind: usePath, op: OpWrite, flagged: effectWrite, output: true}},
 	kindReport:    {look: lookReport},
+	kindTests:     {plain: &use{kind: useMaybe, op: OpList}, look: lookTests},
 	kindSeen:      {plain: &use{kind: useMaybe, op: OpList}, look: lookSeen},
 	kindTarget:    {look: lookTarget},
 	kindDefine:    {look: lookDefine},

@@ -93,6 +93,9 @@ func (e *eval) command(words []field, sc scope, node string) {
 		}
 	}
 	for _, inner := range a.inner {
+		if strings.Contains(rest0(inner), " ") { // some give it to a shell
+			e.within(inner[0].text, sc, node)
+		}
 		e.command(inner, sc, node)
 	}
 	e.fromInput(a, sc, text, node)
@@ -493,14 +496,10 @@ func (e *eval) intoDirs(uses []use, sc scope, node string) {
 	}
 }
 
-// fileEnding is one that no branch or version has: v1.2.x ends in none.
-var fileEnding = lazily(`[^/]\.([a-wyz]|[a-z][a-z0-9]+)$`)
-
-// isThere reports whether something of that name may be there, or says by its name that it is a file.
+// isThere reports whether something of that name may be there.
 func (e *eval) isThere(u use, sc scope) bool {
 	r := e.root()
-	return slices.Contains(sourceDirs, path.Clean(u.text)) || fileEnding.MatchString(u.text) || r.err != nil ||
-		len(sc.dirs) == 0 || slices.ContainsFunc(sc.dirs, func(dir string) bool {
+	return r.err != nil || len(sc.dirs) == 0 || slices.ContainsFunc(sc.dirs, func(dir string) bool {
 		at := r.locate(u.text, dir)
 		return at.err != nil || exists(at.abs)
 	})

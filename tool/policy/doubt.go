@@ -105,12 +105,23 @@ var address = lazily(`(^|=)[a-z][a-z0-9+.-]*://`)
 // a rule denies.
 func (e *eval) strange(words []field, node string) {
 	for i, w := range words {
+		name, value, joined := strings.Cut(w.text, "=")
 		text := w.text
-		if _, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(text, "-") {
+		if joined && !strings.ContainsAny(name, " \t\n") {
 			text = value
 		}
-		if !w.known || strings.HasPrefix(text, "-") {
+		if !w.known || strings.HasPrefix(text, "-") || i > 0 && isProse(words[i-1].text) || joined && isProse(name) {
 			continue
+		}
+		text = strings.TrimLeft(text, "!")
+		if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") { // settings as JSON or a list
+			text = unlist.Replace(strings.NewReplacer("{", " ", "}", " ", ":", " ").Replace(text))
+			for i := range strings.Fields(text) {
+				if e.denies(strings.Fields(text)[i:]) {
+					text = strings.Join(strings.Fields(text)[i:], " ")
+					break
+				}
+			}
 		}
 		line := strings.Fields(text)
 		if len(line) == 1 {
@@ -123,6 +134,11 @@ func (e *eval) strange(words []field, node string) {
 		}
 	}
 }
+
+// isProse reports whether an option takes a text for people.
+func isProse(option string) bool { return slices.Contains(proseOptions, option) }
+
+var proseOptions = []string{"--title", "--body", "--message", "--notes", "--description", "--subject", "--comment"}
 
 // mentions asks about a command that no rule names, if a text that it runs, or may run, has the name of a command in it
 // that a rule denies: a program in another language starts others by their names.
@@ -170,5 +186,5 @@ const maxLine = 16
 // nameInside is what may be the name of a program or an option in a text; hasEnding is rather a file than a program.
 var (
 	nameInside = lazily(`-{0,2}[A-Za-z0-9_/][A-Za-z0-9_./+-]*`)
-	hasEnding  = lazily(`\.(txt|md|[a-z]*js|py|rb|ts|go|sh|json|yaml|yml)$`)
+	hasEnding  = lazily(`\.(txt|md|org|rst|html|css|[a-z]*js|[jt]sx|py|rb|ts|go|rs|java|c|h|sh|json|yaml|yml)$`)
 )

@@ -51,6 +51,9 @@ func lookJob(a *analysis, w field, _ []string) {
 // lookExec is for what is run: a rule that denies holds in it.
 func lookExec(a *analysis, w field, _ []string) {
 	for _, text := range insideOf(w.text) {
+		if hasEnding.MatchString(text) && !strings.Contains(text, " ") {
+			continue
+		}
 		a.uses = append(a.uses, use{kind: useInside, text: strings.TrimLeft(text, "! ")})
 		if bare := unlist.Replace(text); bare != text {
 			a.uses = append(a.uses, use{kind: useInside, text: bare})
@@ -125,6 +128,8 @@ func lookFields(a *analysis, w field, spelled []string) {
 // lookImage tells an image from a file, and asks about one of another machine.
 func lookImage(a *analysis, w field, spelled []string) {
 	switch _, file, _ := strings.Cut(w.text, ":"); {
+	case strings.Contains(w.text, "localhost/"):
+		a.effect(effectNet, spelled...)
 	case imageName.MatchString(w.text):
 	case localImage.MatchString(w.text):
 		a.uses = append(a.uses, use{kind: usePath, text: first(file, w.text), tilde: w.tilde, op: OpRead})
@@ -164,6 +169,17 @@ func lookReport(a *analysis, w field, spelled []string) {
 			flagged: effectWrite, output: true, spelled: spelled})
 	}
 }
+
+// lookTests is for a pattern of the names of tests. What it names runs, whatever it is called.
+func lookTests(a *analysis, w field, spelled []string) {
+	if dataNames.MatchString(w.text) {
+		a.effect(effectExec, spelled...)
+	}
+	a.leadsOut(w, false)
+}
+
+// dataNames are patterns for the names of files that hold no program. See dataFile.
+var dataNames = lazily(`(?i)(^|[^a-z0-9])(txt|log|out|err|json|jsonl|xml|html|csv|tsv|md|rst|diff|patch|prof)[^a-z0-9]*$`)
 
 // plainName is the name of a form, a plug-in or a variable, and no path.
 var plainName = lazily(`^[A-Za-z0-9_][A-Za-z0-9_.,-]*$`)
@@ -303,6 +319,9 @@ func lookSeen(a *analysis, w field, spelled []string) {
 	if strings.Contains(w.text, "://") {
 		a.uses = append(a.uses, use{kind: useURL, text: w.text})
 	}
+	if strings.HasPrefix(w.text, "npm:") || strings.HasPrefix(w.text, "jsr:") { // packages of a registry
+		a.effect(effectNet, spelled...)
+	}
 }
 
 // lookGlob finds keys among the names of files that a search is limited to.
@@ -312,9 +331,12 @@ func lookGlob(a *analysis, w field, spelled []string) {
 	}
 }
 
+// hostPath is a place at another machine, written without a scheme.
+var hostPath = lazily(`^[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}/`)
+
 // lookSource tells an address from a file.
 func lookSource(a *analysis, w field, spelled []string) {
-	if strings.Contains(w.text, "://") || hostPort.MatchString(w.text) {
+	if strings.Contains(w.text, "://") || hostPort.MatchString(w.text) || hostPath.MatchString(w.text) {
 		a.effect(effectNet, spelled...)
 		a.uses = append(a.uses, use{kind: useURL, text: w.text})
 		return

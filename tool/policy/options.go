@@ -134,12 +134,15 @@ func (a *analysis) unknown(p *program, name, value string, joined bool, words []
 	if !joined && (p.negated(name) || slices.Contains(alwaysHarmless, name)) {
 		return
 	}
+	spelled := []string{name, words[0].text}
+	a.notKnown(name, spelled)
+	if isProse(name) {
+		return
+	}
 	if p.wraps || p.subs != nil {
 		a.hide(words[1:])
 	}
 	a.unknownWords(words[1:])
-	spelled := []string{name, words[0].text}
-	a.notKnown(name, spelled)
 	if joined {
 		a.value(kindAny, field{text: value, known: true, tilde: strings.HasPrefix(value, "~")}, spelled)
 		a.uses = append(a.uses, use{kind: useInside, text: value})

@@ -48,11 +48,11 @@ var orderFiles = lazily(
 		`|(package(-lock)?|tsconfig.*|jsconfig.*|composer|deno|nx|turbo|lerna|project|global|.*config|.*rc)\.jsonc?` +
 		`|(cmake(user)?presets|settings|appsettings.*|web|app|manifest|tasks|launch)\.jsonc?` +
 		`|(angular|nest-cli|workspace|rush|biome|import_map|pint|phpbench|infection|cdk|devbox|dotnet-tools|vcpkg)\.json5?c?` +
-		`|(grumphp|captainhook|cypress|elm|sqlc|dprint|auth|vercel|firebase|renovate)\.json` +
+		`|(grumphp|captainhook|nodemon|launchsettings|\.jscpd|wrangler|.*\.pkr|cypress|elm|sqlc|dprint|auth|vercel|firebase|renovate)\.json` +
 		`|\.?(cspell|knip|codegen|typedoc|rector|ecs)\.[a-z.]+` +
 		`|(pom|build|phpunit(\.dist)?|phpstan|psalm|\.?phpcs|phpmd|ruleset|checkstyle|.*config)\.xml(\.dist)?` +
 		`|conanfile\.(py|txt)` +
-		`|(requirements.*|constraints.*|cmakelists|cmakecache|meson.*)\.txt|meson\.(build|options)` +
+		`|((.*-)?requirements.*|constraints.*|cmakelists|cmakecache|meson.*)\.txt|meson\.(build|options)` +
 		`|.*\.(config|conf)\.[cm]?[jt]s|(gulp|grunt)file\..*|gatsby-[a-z]+\.[cm]?[jt]sx?` +
 		`|vitest\.workspace\..*|ember-cli-build\.js` +
 		`|\..*rc(\.[a-z0-9]+)?` +
@@ -114,8 +114,8 @@ func isText(name string) bool {
 	return slices.Contains(textEndings, ending) || slices.Contains(dataOutputs, ending)
 }
 
-// ontoFile judges a file that a command copies or moves to another name: with the name of a program a text would run,
-// and what is there is lost.
+// ontoFile asks about a text that a command copies or moves to the name of a program: policies let tools write texts
+// without a question.
 func (e *eval) ontoFile(uses []use, sc scope, text, node string) {
 	var operands []use
 	for _, u := range uses {
@@ -138,19 +138,6 @@ func (e *eval) ontoFile(uses []use, sc scope, text, node string) {
 			return
 		}
 	}
-	if !isText(to.text) && !e.isOutput(to, sc) && e.isFile(to.text, sc) {
-		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options",
-			Visible(to.text)+" is there, and would be replaced", nil)
-	}
-}
-
-// isFile reports whether a path is a file, in one of the directories that it may begin at.
-func (e *eval) isFile(text string, sc scope) bool {
-	r := e.root()
-	return r.err != nil || slices.ContainsFunc(sc.dirs, func(dir string) bool {
-		at := r.locate(text, dir)
-		return at.err == nil && !at.missing && !at.mode.IsDir()
-	})
 }
 
 // builtName is that of a program without an ending.

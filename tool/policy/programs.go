@@ -149,6 +149,7 @@ const (
 	kindLook      kind = "look"      // a file of which nothing but its name, kind and size is seen
 	kindOutput    kind = "output"    // written, if it is something that was built or measured
 	kindReport    kind = "report"    // FORM or FORM:FILE, which is an output
+	kindTests     kind = "tests"     // a pattern for the names of tests
 	kindTask      kind = "task"      // what a project calls something to do
 	kindVar       kind = "var"       // the name of a variable of a shell
 	kindSeen      kind = "seen"      // text, or a file of that name that is there
@@ -210,7 +211,7 @@ var kinds = []kind{kindText, kindFree, kindRead, kindReadX, kindList, kindWrite,
 	kindRev, kindMaybe, kindSplit, kindData, kindDataAt, kindFlags, kindAlias, kindAsk, kindNet, kindRange,
 	kindRepo, kindRemote, kindArchive, kindUnpack, kindQuery, kindPage, kindProcs, kindLook, kindOutput, kindReport,
 	kindTask, kindVar, kindSeen, kindTarget, kindDefine, kindResource, kindSource, kindGlob, kindSubscript, kindAny,
-	kindStamp, kindConf, kindNamed, kindPkg, kindOwn, kindImage, kindFields}
+	kindStamp, kindConf, kindNamed, kindPkg, kindOwn, kindImage, kindFields, kindTests}
 
 // effect tells what an option does beside taking values.
 type effect string
