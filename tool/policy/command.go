@@ -89,7 +89,9 @@ func (e *eval) command(words []field, sc scope, node string) {
 	if a.each && len(a.inner) == 1 {
 		if inner, ok := e.found(words, a.inner[0], sc); ok {
 			a.inner[0] = inner
-			a.uses = slices.DeleteFunc(a.uses, func(u use) bool { return u.flagged == effectCommand })
+			a.uses = slices.DeleteFunc(a.uses, func(u use) bool {
+				return u.flagged == effectCommand || u.flagged == effectExec
+			})
 		}
 	}
 	for _, inner := range a.inner {
@@ -440,6 +442,7 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 		}
 	}
 	e.intoDirs(uses, sc, node)
+	uses = append(slices.Clip(uses), e.replaced(a, uses, sc)...)
 	before := len(e.made)
 	defer e.links(a, before)
 	for _, u := range uses {

@@ -577,10 +577,15 @@ func lookQuery(a *analysis, w field, spelled []string) {
 	}
 }
 
+// startsAt is a command of a pager that goes to a line or to a text.
+var startsAt = lazily(`^\+([0-9]*[gGF]?|/[A-Za-z0-9_ .:()-]*)$`)
+
 // lookPage tells a file from +COMMAND, which a pager carries out when it begins.
 func lookPage(a *analysis, w field, spelled []string) {
 	if strings.HasPrefix(w.text, "+") {
-		a.effect(effectExec, spelled...)
+		if !startsAt.MatchString(w.text) {
+			a.effect(effectExec, spelled...)
+		}
 		return
 	}
 	a.uses = append(a.uses, use{kind: usePath, text: w.text, tilde: w.tilde, op: OpRead})
