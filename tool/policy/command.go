@@ -641,7 +641,7 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 		}
 		return false, at.rel()
 	}
-	maybe := u.kind == useMaybe || !strings.Contains(u.text, "/")
+	maybe := u.kind == useMaybe || !strings.ContainsAny(u.text, "/.")
 	if check, why := e.refused(at, u.op, maybe); check != "" && !(check == "secrets" && u.op == OpList && isName(at)) {
 		e.builtin(chat.DecisionDeny, SubjectPath, string(u.op)+" "+at.rel(), node, check, why, nil)
 		return false, at.rel()
