@@ -19,6 +19,7 @@ type listing struct {
 	dirs    []string // the files lie in or below these
 	begins  bool     // every name begins with one of them, so that it is no option
 	filters []string // patterns of the last part of every name; none: any
+	there   bool     // the names are those of files that are there
 }
 
 // pipeline lists the statements of a pipe.
@@ -276,6 +277,7 @@ func below(words, need, filters, options []string) *listing {
 	if !found {
 		return nil
 	}
+	l.there = true
 	return l
 }
 
@@ -322,6 +324,9 @@ func gitLists(words []string) *listing {
 	if l == nil {
 		return nil
 	}
+	l.there = words[0] != "diff" && !slices.ContainsFunc(words, func(w string) bool {
+		return strings.HasPrefix(w, "--m") || strings.HasPrefix(w, "-") && strings.Contains(w, "m") // deleted ones, too
+	})
 	operands := slices.DeleteFunc(slices.Clone(words[1:]), func(w string) bool { return strings.HasPrefix(w, "-") })
 	if words[0] == "ls-files" && len(operands) > 0 &&
 		!slices.ContainsFunc(operands, func(w string) bool { return !strings.HasPrefix(w, "*.") }) {
@@ -368,7 +373,7 @@ func (e *eval) handed(words []field, inner []field, in *listing, sc scope) ([]fi
 	}
 	ended := first > 0 && full[first-1].text == "--"
 	t := walked{e: e, l: in, content: content, split: !optionOf(options, "-0"), options: !in.begins && !ended}
-	if t.options && !readsOnly(p) || !t.harmless(sc) {
+	if t.options && !in.there && !readsOnly(p) || !t.harmless(sc) {
 		return inner, false
 	}
 	return full, true

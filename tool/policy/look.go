@@ -282,6 +282,9 @@ func harmlessSetting(name, value string) bool {
 // harmlessDefine are settings of cmake that choose what is built.
 var harmlessDefine = lazily(
 	`^(CMAKE_(BUILD_TYPE|C_STANDARD|CXX_STANDARD|EXPORT_COMPILE_COMMANDS|VERBOSE_MAKEFILE|POSITION_INDEPENDENT_CODE|INTERPROCEDURAL_OPTIMIZATION|OSX_ARCHITECTURES|OSX_DEPLOYMENT_TARGET|CXX_EXTENSIONS|COLOR_MAKEFILE|UNITY_BUILD|COMPILE_WARNING_AS_ERROR)(:[A-Z]+)?=[A-Za-z0-9_.;-]*|` +
+		`CMAKE_(C|CXX)_COMPILER(:[A-Z]+)?=(gcc|g\+\+|clang|clang\+\+|cc|c\+\+)(-[0-9]+)?|` +
+		`CMAKE_(C|CXX)_FLAGS(_[A-Z]+)?(:[A-Z]+)?= *((-W[a-z][a-z0-9=+-]*|-O[0-3sgz]|-g[0-9]?|-pedantic|-std=[a-z0-9+]+|` +
+		`-fsanitize=[a-z,]+|-fno-[a-z-]+|-fPIC|-march=[a-z0-9-]+|--coverage) *)+|` +
 		`([A-BD-Z][A-Z0-9_]*|C[A-LN-Z][A-Z0-9_]*)(:BOOL)?=(ON|OFF|TRUE|FALSE|YES|NO|on|off|true|false|0|1))$`)
 
 // lookDefine is for NAME=VALUE of cmake, whose settings name compilers and files that it runs.
@@ -313,10 +316,13 @@ func lookGlob(a *analysis, w field, spelled []string) {
 	}
 }
 
+// usualNames are names that a pattern for more than keys fits.
+var usualNames = []string{"main.go", "a.txt", "README", "a.json", "config.json", "token.go", "service.go", "api_key.go"}
+
 // aimsAtKeys reports whether a pattern, rather than one for all files, fits a name of keys.
 func aimsAtKeys(pattern string) bool {
 	fits := func(name string) bool { ok, _ := path.Match(pattern, name); return ok }
-	return slices.ContainsFunc(sensitiveNames, fits) && !fits("main.go") && !fits("a.txt") && !fits("README")
+	return slices.ContainsFunc(sensitiveNames, fits) && !slices.ContainsFunc(usualNames, fits)
 }
 
 // lookSource tells an address from a file.
