@@ -283,8 +283,8 @@ func harmlessSetting(name, value string) bool {
 var harmlessDefine = lazily(
 	`^(CMAKE_(BUILD_TYPE|C_STANDARD|CXX_STANDARD|EXPORT_COMPILE_COMMANDS|VERBOSE_MAKEFILE|POSITION_INDEPENDENT_CODE|INTERPROCEDURAL_OPTIMIZATION|OSX_ARCHITECTURES|OSX_DEPLOYMENT_TARGET|CXX_EXTENSIONS|COLOR_MAKEFILE|UNITY_BUILD|COMPILE_WARNING_AS_ERROR)(:[A-Z]+)?=[A-Za-z0-9_.;-]*|` +
 		`CMAKE_(C|CXX)_COMPILER(:[A-Z]+)?=(gcc|g\+\+|clang|clang\+\+|cc|c\+\+)(-[0-9]+)?|` +
-		`CMAKE_(C|CXX)_FLAGS(_[A-Z]+)?(:[A-Z]+)?= *((-W[a-z][a-z0-9=+-]*|-O[0-3sgz]|-g[0-9]?|-pedantic|-std=[a-z0-9+]+|` +
-		`-fsanitize=[a-z,]+|-fno-[a-z-]+|-fPIC|-march=[a-z0-9-]+|--coverage) *)+|` +
+		`CMAKE_(C|CXX)_FLAGS(_[A-Z]+)?(:[A-Z]+)?= *((-W[a-z][a-z0-9=+-]*|-O[0-3sgz]|-g[0-9]?|-pedantic|` +
+		`-std=[a-z0-9+]+|-fsanitize=[a-z,]+|-fno-[a-z-]+|-fPIC|-march=[a-z0-9-]+|--coverage) *)+|` +
 		`([A-BD-Z][A-Z0-9_]*|C[A-LN-Z][A-Z0-9_]*)(:BOOL)?=(ON|OFF|TRUE|FALSE|YES|NO|on|off|true|false|0|1))$`)
 
 // lookDefine is for NAME=VALUE of cmake, whose settings name compilers and files that it runs.

@@ -48,8 +48,8 @@ func (e *eval) replaced(a *analysis, uses []use, sc scope) (list []use) {
 		dest, from = from[len(from)-1], from[:len(from)-1]
 	}
 	add := func(text string) {
-		u := use{kind: useMaybe, text: text, tilde: dest.tilde, op: OpWrite, flagged: effectWrite, spelled: []string{text},
-			loses: true, output: true}
+		u := use{kind: useMaybe, text: text, tilde: dest.tilde, op: OpWrite, flagged: effectWrite,
+			spelled: []string{text}, loses: true, output: true}
 		if e.isThere(u, sc) && !slices.ContainsFunc(list, func(other use) bool { return other.text == text }) {
 			list = append(list, u)
 		}
