@@ -75,7 +75,7 @@ type analysis struct {
 	foreign   bool      // in a language that is not judged
 	named     bool      // the same, of an input that it names as a file
 	unread    bool      // what it runs stands in a file, or an input that no shell reads
-	each      bool      // its inner command is run with the files that find finds
+	each      bool      // its inner command is run with the files that find or fd finds
 }
 
 // analyse looks a command up in the table of programs.
@@ -128,6 +128,9 @@ func (a *analysis) program(p *program, name string, words []field) {
 			break
 		}
 		p = next
+	}
+	if q := programs()[name+"."+rest0(rest)]; q != nil && p.subs == nil {
+		p, canonical, rest = q, append(canonical, rest[0]), rest[1:]
 	}
 	a.canonical = append(canonical, rest...)
 	if p.style == styleTar {
@@ -321,6 +324,7 @@ func (a *analysis) options(p *program, words []field) {
 		case effectLook:
 			return
 		case effectRest:
+			a.each = true
 			if value := p.joinedRest(words[0].text); value != "" {
 				a.wrapped(p, append(literal([]string{value}), words[n:]...))
 			} else if n < len(words) {

@@ -89,7 +89,9 @@ func (e *eval) command(words []field, sc scope, node string) {
 	if a.each && len(a.inner) == 1 {
 		if inner, ok := e.found(words, a.inner[0], sc); ok {
 			a.inner[0] = inner
-			a.uses = slices.DeleteFunc(a.uses, func(u use) bool { return u.flagged == effectCommand })
+			a.uses = slices.DeleteFunc(a.uses, func(u use) bool {
+				return u.flagged == effectCommand || u.flagged == effectExec
+			})
 		}
 	}
 	for _, inner := range a.inner {
@@ -437,6 +439,7 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 	if by != nil {
 		e.ontoFile(uses, sc, text, node)
 	}
+	uses = append(slices.Clip(uses), e.replaced(a, uses, sc)...)
 	before := len(e.made)
 	defer e.links(a, before)
 	for _, u := range uses {
@@ -635,7 +638,7 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 		}
 		return false, at.rel()
 	}
-	maybe := u.kind == useMaybe || !strings.Contains(u.text, "/")
+	maybe := u.kind == useMaybe || !strings.ContainsAny(u.text, "/.")
 	if check, why := e.refused(at, u.op, maybe); check != "" && !(check == "secrets" && u.op == OpList && isName(at)) {
 		e.builtin(chat.DecisionDeny, SubjectPath, string(u.op)+" "+at.rel(), node, check, why, nil)
 		return false, at.rel()

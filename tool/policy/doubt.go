@@ -149,9 +149,7 @@ func (e *eval) mentions(a *analysis, words []field, node string) {
 			list = append(append(list, u.text), u.spelled...)
 		}
 	}
-	if !a.table {
-		list = texts(words[1:])
-	}
+	list = append(list, texts(a.strange)...)
 	denied := ""
 	for _, text := range list {
 		denied = first(denied, e.deniedIn(text))

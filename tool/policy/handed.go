@@ -22,6 +22,7 @@ type listing struct {
 	begins  bool     // every name begins with one of them, so that it is no option
 	filters []string // patterns of the last part of every name; none: any
 	sought  []string // patterns of paths that the names are looked for by
+	there   bool     // the names are those of files that are there
 }
 
 // pipeline lists the statements of a pipe.
@@ -46,8 +47,11 @@ func listed(stages []*syntax.Stmt) *listing {
 	if !ok {
 		return nil
 	}
+	if words[0] != "find" && namesSecret(words) { // see sought
+		return nil
+	}
 	for _, s := range stages[1:] {
-		if !keepsNames(staticWords(s)) {
+		if filter := staticWords(s); !keepsNames(filter) || namesSecret(filter) {
 			return nil
 		}
 	}
@@ -58,6 +62,27 @@ func listed(stages []*syntax.Stmt) *listing {
 	}
 	return l
 }
+
+// namesSecret reports whether a command that prints names is after those of files with keys, there or not.
+func namesSecret(words []string) bool {
+	for i, w := range words {
+		switch {
+		case i == 0, slices.Contains([]string{"!", "-not", "-v", "-E", "--exclude"}, words[i-1]),
+			i > 1 && (words[i-2] == "!" || words[i-2] == "-not"), strings.HasPrefix(w, "--exclude"):
+			continue
+		case strings.HasPrefix(w, "--"):
+			_, w, _ = strings.Cut(w, "=")
+		}
+		names := strings.Split(strings.ToLower(notOfName.Replace(w)), "/")
+		if sensitiveName(names) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// notOfName takes out of a pattern what is no part of a name.
+var notOfName = strings.NewReplacer("*", "", "^", "", "$", "", `\`, "")
 
 // staticWords returns the words of a simple command in which nothing is expanded; nil if it is another one.
 func staticWords(s *syntax.Stmt) []string {
@@ -137,7 +162,14 @@ func keepsNames(words []string) bool {
 var listers = map[string]func(words []string) *listing{
 	"find": findLists,
 	"fd": func(words []string) *listing {
-		return below(words, nil, nil, []string{"-e=", "-t=", "-d=", "-H", "-I", "-0", "-a"})
+		words = slices.Clone(words)
+		for i, w := range words {
+			if i > 0 && (words[i-1] == "-e" || words[i-1] == "--extension") {
+				words[i] = "*." + strings.TrimPrefix(w, ".")
+			}
+		}
+		return below(words, nil, []string{"-e", "--extension"}, []string{"-t=", "-d=", "-E=", "-H", "-I", "-0", "-a",
+			"-g", "-i", "-s", "--type=", "--max-depth=", "--exclude=", "--hidden"})
 	},
 	"ls": func(words []string) *listing { return onlyWords(words, "-1", "-a", "-A", "-t", "-r", "-1t") },
 	"grep": func(words []string) *listing {
@@ -261,6 +293,7 @@ func below(words, need, filters, options []string) *listing {
 	if !found {
 		return nil
 	}
+	l.there = true
 	return l
 }
 
@@ -307,6 +340,9 @@ func gitLists(words []string) *listing {
 	if l == nil {
 		return nil
 	}
+	l.there = words[0] != "diff" && !slices.ContainsFunc(words, func(w string) bool {
+		return strings.HasPrefix(w, "--m") || strings.HasPrefix(w, "-") && strings.Contains(w, "m") // deleted ones, too
+	})
 	operands := slices.DeleteFunc(slices.Clone(words[1:]), func(w string) bool { return strings.HasPrefix(w, "-") })
 	if words[0] == "ls-files" && len(operands) > 0 &&
 		!slices.ContainsFunc(operands, func(w string) bool { return !strings.HasPrefix(w, "*.") }) {
@@ -330,7 +366,7 @@ func (e *eval) handed(words []field, inner []field, in *listing, sc scope) ([]fi
 	if onlyShows(p) {
 		return inner, true
 	}
-	if in == nil || len(sc.dirs) != 1 {
+	if in == nil || len(sc.dirs) != 1 || in.sought == nil && namesSecret(append([]string{""}, in.filters...)) {
 		return inner, false
 	}
 	full, first := given(inner, options, in.dirs)
@@ -353,7 +389,7 @@ func (e *eval) handed(words []field, inner []field, in *listing, sc scope) ([]fi
 	}
 	ended := first > 0 && full[first-1].text == "--"
 	t := walked{e: e, l: in, content: content, split: !optionOf(options, "-0"), options: !in.begins && !ended}
-	if t.options && !readsOnly(p) || !t.harmless(sc) {
+	if t.options && !in.there && !readsOnly(p) || !t.harmless(sc) {
 		return inner, false
 	}
 	if content {
@@ -364,8 +400,24 @@ func (e *eval) handed(words []field, inner []field, in *listing, sc scope) ([]fi
 	return full, true
 }
 
-// found judges what find runs with -exec, at its end, as what xargs runs with the names that find prints.
+// found judges what find runs with -exec, at its end, or fd with -x, as what xargs runs with the names that they print.
 func (e *eval) found(words, inner []field, sc scope) ([]field, bool) {
+	if lists := listers[words[0].text]; strings.HasPrefix(words[0].text, "fd") && lists != nil {
+		if namesSecret(texts(words[:len(words)-len(inner)])) {
+			return inner, false
+		}
+		at := len(words) - 1 - len(inner)
+		in := lists(texts(words[1:max(at, 1)]))
+		if at < 1 || in == nil || !slices.Contains(fdRuns, words[at].text) ||
+			slices.ContainsFunc(inner, func(w field) bool { return w.text != "{}" && strings.Contains(w.text, "{") }) {
+			return inner, false
+		}
+		xargs := literal([]string{"xargs", "-0"})
+		if slices.ContainsFunc(inner, func(w field) bool { return w.text == "{}" }) {
+			xargs = append(xargs, literal([]string{"-I", "{}"})...)
+		}
+		return e.handed(append(xargs, inner...), inner, in, sc)
+	}
 	at := len(words) - 2 - len(inner)
 	if at < 1 || words[at].text != "-exec" || slices.ContainsFunc(words, func(w field) bool { return !w.known }) {
 		return inner, false
@@ -373,6 +425,9 @@ func (e *eval) found(words, inner []field, sc scope) ([]field, bool) {
 	return e.handed(append(literal([]string{"xargs", "-0", "-I", "{}"}), inner...), inner,
 		findLists(texts(words[1:at])), sc)
 }
+
+// fdRuns are the options of fd that run the words behind them.
+var fdRuns = []string{"-x", "-X", "--exec", "--exec-batch"}
 
 // onlyShows reports whether a program does nothing but show its words, whatever they are.
 func onlyShows(p *program) bool {

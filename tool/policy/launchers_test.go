@@ -126,6 +126,10 @@ func TestStrangeOperand(t *testing.T) {
 		`python3 -c 'run(["npm", "publish", "-f"])'`: "ask", `python3 -c 'run(["git", "-C", "x", "push"])'`: "ask",
 		"{ :; unknowntool; unknowntool; } <<'E'\nrm x\nE": "ask", "{ unknowntool; python3 x.py; } <<'E'\narm x\nE": "allow",
 
+		"cmake -E time rm x": "deny", "cmake -E rm x": "deny", `deno eval 'new Deno.Command("rm")'`: "ask",
+		"terraform console <<< 'rm x'": "ask", "bun exec 'rm x'": "deny", "grm x": "deny", "xargs grm": "deny",
+		"gls x": "allow", "cmake -E time ls": "allow", "deno eval 'arm x'": "allow",
+
 		"awk '/rm/{print}' f": "allow", `awk '{print "rm x"}' f`: "allow", "sed -n /rm/p f": "allow",
 		"sed -i s/rm/x/ f": "allow", "python3 rm.py": "allow", "git commit -m 'rm x, git push'": "allow",
 		"go test -run rm ./...": "allow", "cat <<< 'rm x'": "allow", "less rm.txt": "allow", "ls rm": "allow",

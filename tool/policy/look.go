@@ -298,6 +298,9 @@ func harmlessSetting(name, value string) bool {
 // harmlessDefine are settings of cmake that choose what is built.
 var harmlessDefine = lazily(
 	`^(CMAKE_(BUILD_TYPE|C_STANDARD|CXX_STANDARD|EXPORT_COMPILE_COMMANDS|VERBOSE_MAKEFILE|POSITION_INDEPENDENT_CODE|INTERPROCEDURAL_OPTIMIZATION|OSX_ARCHITECTURES|OSX_DEPLOYMENT_TARGET|CXX_EXTENSIONS|COLOR_MAKEFILE|UNITY_BUILD|COMPILE_WARNING_AS_ERROR)(:[A-Z]+)?=[A-Za-z0-9_.;-]*|` +
+		`CMAKE_(C|CXX)_COMPILER(:[A-Z]+)?=(gcc|g\+\+|clang|clang\+\+|cc|c\+\+)(-[0-9]+)?|` +
+		`CMAKE_(C|CXX)_FLAGS(_[A-Z]+)?(:[A-Z]+)?= *((-W[a-z][a-z0-9=+-]*|-O[0-3sgz]|-g[0-9]?|-pedantic|` +
+		`-std=[a-z0-9+]+|-fsanitize=[a-z,]+|-fno-[a-z-]+|-fPIC|-march=[a-z0-9-]+|--coverage) *)+|` +
 		`([A-BD-Z][A-Z0-9_]*|C[A-LN-Z][A-Z0-9_]*)(:BOOL)?=(ON|OFF|TRUE|FALSE|YES|NO|on|off|true|false|0|1))$`)
 
 // lookDefine is for NAME=VALUE of cmake, whose settings name compilers and files that it runs.
@@ -592,10 +595,15 @@ func lookQuery(a *analysis, w field, spelled []string) {
 	}
 }
 
+// startsAt is a command of a pager that goes to a line or to a text.
+var startsAt = lazily(`^\+([0-9]*[gGF]?|/[A-Za-z0-9_ .:()-]*)$`)
+
 // lookPage tells a file from +COMMAND, which a pager carries out when it begins.
 func lookPage(a *analysis, w field, spelled []string) {
 	if strings.HasPrefix(w.text, "+") {
-		a.effect(effectExec, spelled...)
+		if !startsAt.MatchString(w.text) {
+			a.effect(effectExec, spelled...)
+		}
 		return
 	}
 	a.uses = append(a.uses, use{kind: usePath, text: w.text, tilde: w.tilde, op: OpRead})

@@ -412,11 +412,18 @@ func commandOf(words []string) command {
 // programNames lists the names by which rules that ask or deny know a program.
 func programNames(name string) []string {
 	base := baseName(name)
+	if gnu, ok := strings.CutPrefix(base, "g"); ok && slices.Contains(gnuTools, gnu) {
+		return []string{base, gnu}
+	}
 	if stem, _, ok := strings.Cut(base, "."); ok && stem != "" {
 		return []string{base, stem}
 	}
 	return []string{base}
 }
+
+// gnuTools are programs that have a g in front of their names where the system has others of that name.
+var gnuTools = []string{"rm", "rmdir", "mv", "cp", "ln", "dd", "chmod", "chown", "chgrp", "kill", "shred", "truncate",
+	"unlink", "install", "tee", "mkfifo", "mknod", "sed", "find", "xargs", "tar"}
 
 // reaches reports whether the pattern fits a command in the way of rules that ask or deny: the program by its
 // last name and without regard to case, options between the words skipped, an option of the pattern found

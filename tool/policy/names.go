@@ -32,20 +32,28 @@ var sensitiveDirs = []string{".ssh", ".aws", ".gcp", ".gnupg", ".azure", ".kube"
 // sensitiveNames are files of keys and accounts.
 var sensitiveNames = []string{".env", ".npmrc", ".netrc", "_netrc", ".pypirc", ".pgpass", ".my.cnf",
 	".git-credentials", ".htpasswd", ".dockercfg", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "passwd", "shadow",
-	"gshadow", "sudoers", "credentials", "master.key"}
+	"gshadow", "sudoers", "credentials", "master.key", ".envrc", ".vault-token", ".terraformrc", ".s3cfg", ".boto",
+	".dockerconfigjson", "kubeconfig", ".bash_history", ".zsh_history", ".python_history", ".psql_history",
+	".mysql_history", ".node_repl_history", "service-account.json", "service_account.json", "serviceaccountkey.json",
+	"token.txt", "tokens.txt", ".token", "api_key.txt", "api-key.txt", "apikey.txt", "api_keys.txt", "access_token"}
 
 // sensitiveEndings are those of files that hold keys.
-var sensitiveEndings = []string{".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".gpg", ".asc"}
+var sensitiveEndings = []string{".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".gpg", ".asc",
+	".env", ".tfstate"}
 
 // sensitiveWords make a file of data sensitive. A program may have them in its name: secrets.go is no secret.
 var sensitiveWords = lazily(`(^|[^a-z])(credentials?|secrets?|passwords?|passwd|shadow|private[-_]?key)([^a-z]|$)`)
+
+// keyName is how ssh names keys.
+var keyName = lazily(`^id_(rsa|dsa|ecdsa|ed25519)`)
 
 // dataEndings are those of files that hold values rather than programs or prose.
 var dataEndings = []string{"", ".json", ".yaml", ".yml", ".toml", ".ini", ".txt", ".cfg", ".conf", ".csv", ".xml",
 	".properties", ".env", ".db", ".sqlite", ".bak", ".old", ".enc"}
 
 // harmlessEnvs are examples that come with programs.
-var harmlessEnvs = []string{".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults"}
+var harmlessEnvs = []string{".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults",
+	"example.env", "sample.env", "template.env"}
 
 // sensitiveName returns the part of a path, in lower case, for which it is refused unless a rule names it; else "".
 func sensitiveName(folded []string) string {
@@ -58,11 +66,14 @@ func sensitiveName(folded []string) string {
 		}
 	}
 	name := folded[len(folded)-1]
-	switch {
-	case slices.Contains(harmlessEnvs, name):
+	if slices.Contains(harmlessEnvs, name) {
 		return ""
-	case slices.Contains(sensitiveNames, name), strings.HasPrefix(name, ".env."), strings.HasPrefix(name, "id_rsa"),
-		strings.HasPrefix(name, "id_ed25519"):
+	}
+	for _, ending := range []string{"~", ".bak", ".old", ".orig", ".save", ".backup"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	switch {
+	case slices.Contains(sensitiveNames, name), strings.HasPrefix(name, ".env."), keyName.MatchString(name):
 		return name
 	case slices.ContainsFunc(sensitiveEndings, func(e string) bool { return strings.HasSuffix(name, e) }):
 		return name
@@ -72,6 +83,9 @@ func sensitiveName(folded []string) string {
 	return ""
 }
 
+// usualNames are names that a pattern for more than keys fits.
+var usualNames = []string{"main.go", "a.txt", "readme", "a.json", "config.json", "token.go", "service.go", "api_key.go"}
+
 // aimsAtKeys reports whether a pattern, rather than one for many files, fits a name of keys. Such a file may be there
 // by the time that the pattern is used.
 func aimsAtKeys(pattern string) bool {
@@ -79,7 +93,7 @@ func aimsAtKeys(pattern string) bool {
 		return false
 	}
 	fits := func(name string) bool { ok, _ := path.Match(pattern, name); return ok }
-	return slices.ContainsFunc(sensitiveNames, fits) && !fits("main.go") && !fits("a.txt") && !fits("readme")
+	return slices.ContainsFunc(sensitiveNames, fits) && !slices.ContainsFunc(usualNames, fits)
 }
 
 // sensitiveData returns the part of a path, in lower case, that says that the file holds secrets; else "".

@@ -7,8 +7,9 @@ import (
 
 // globals reads the options before a sub-command. Those that do nothing are not among the ones that are kept.
 func (a *analysis) globals(p *program, words []field) (kept, rest []field) {
-	for len(words) > 0 && words[0].known && strings.HasPrefix(words[0].text, "-") &&
-		(words[0].text != "--" || p.behind == "") {
+	for len(words) > 0 && words[0].known &&
+		(strings.HasPrefix(words[0].text, "-") && (words[0].text != "--" || p.behind == "") ||
+			p.global[words[0].text].declared) {
 		o, name, value, joined := p.find(p.global, words[0].text)
 		n := 1
 		if !o.declared {
@@ -107,6 +108,9 @@ func (a *analysis) oneOption(p *program, words []field) (n int, o option) {
 	}
 	a.marks(p, name)
 	a.option(o, name, value, joined, words[:n])
+	if o.effect == effectExec && len(o.kinds) == 0 { // it may run the words behind it
+		a.unknownWords(words[1:])
+	}
 	if !joined {
 		a.behindOptional(o, words)
 	}
