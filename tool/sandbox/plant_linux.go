@@ -55,7 +55,7 @@ func plant(ctx context.Context, p *Process, c Command, program string, s *stream
 		return nil, &Error{Kind: ErrHelper, Err: err}
 	}
 	stop := context.AfterFunc(ctx, func() { t.status.SetReadDeadline(time.Now()) })
-	st, err := t.order(sp)
+	st, err := t.order(sp, time.Now().Add(patience))
 	// Stopped before the context is looked at: an end that comes behind the look must not keep anybody from reading on.
 	unended := stop()
 	switch {
@@ -138,15 +138,15 @@ func (t *supervisorTree) start(s *streams, sp *spec) error {
 	return err
 }
 
-// order tells the supervisor what to do and waits for its first word.
-func (t *supervisorTree) order(sp *spec) (st status, err error) {
+// order tells the supervisor what to do and waits for its first word, until the deadline.
+func (t *supervisorTree) order(sp *spec, deadline time.Time) (st status, err error) {
 	b, err := json.Marshal(sp)
 	if err != nil {
 		return st, err
 	}
 	b = append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)
-	deadline := time.Now().Add(patience)
 	t.control.SetWriteDeadline(deadline)
+	defer t.control.SetWriteDeadline(time.Time{}) // orders come at any time
 	t.status.SetReadDeadline(deadline)
 	if _, err := t.control.Write(b); err != nil {
 		return st, err
