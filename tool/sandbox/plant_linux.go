@@ -24,6 +24,7 @@ const self = "/proc/self/exe"
 type supervisorTree struct {
 	supervisor *os.Process
 	mu         sync.Mutex
+	reaped     bool // the number of its process may be another one's
 	control    *os.File
 	status     *os.File
 	lines      *bufio.Reader
@@ -218,6 +219,9 @@ func (t *supervisorTree) wait() report {
 	} else {
 		t.supervisor.Kill() // what it has left to tell cannot be believed
 	}
+	t.mu.Lock()
+	t.reaped = true
+	t.mu.Unlock()
 	t.supervisor.Wait()
 	t.close()
 	return r
@@ -243,7 +247,14 @@ func (t *supervisorTree) close() {
 	}
 }
 
+// sweep ends what is below the supervisor before the supervisor itself: a program may keep that one stopped, but as
+// long as it is there, nothing of the tree gets away from it.
 func (t *supervisorTree) sweep() int {
+	t.mu.Lock()
+	if !t.reaped {
+		killBelow(t.supervisor.Pid, nil)
+	}
+	t.mu.Unlock()
 	t.supervisor.Kill()
 	return sweepMarked(t.id)
 }
