@@ -375,8 +375,8 @@ func (k *supervisor) killAll() int {
 	return killBelow(os.Getpid(), k.gone)
 }
 
-// killBelow ends all processes below one until none is there, or it is told that they are gone, and returns how many are
-// left.
+// killBelow ends all processes below one until none is there, or it is told that they are gone, and returns how
+// many are left.
 func killBelow(root int, gone <-chan struct{}) int {
 	wait := time.Millisecond
 	for end := time.Now().Add(stubborn); ; wait = min(2*wait, 50*time.Millisecond) {
