@@ -122,6 +122,7 @@ var attacks = map[string]func(args []string) error{
 	"hog-socket":  hogSockets,
 	"hog-flight":  hogFlight,
 	"hog-secret":  hogSecret,
+	"hog-tables":  hogTables,
 	"hog-mounted": hogMounted,
 	"hog-shm": func([]string) error {
 		return fills(unix.Open("/dev/shm/wield-hog", unix.O_CREAT|unix.O_RDWR, 0o600))

@@ -100,18 +100,33 @@ func inFlight(tree []proc) bool {
 	return false
 }
 
-// memoryOf returns how many bytes a process has in memory for itself, and how many that it may share.
+// memoryOf returns how many bytes a process has in memory for itself, with the tables of its pages, and how many that it
+// may share.
 func memoryOf(pid int) (private, shared int64) {
-	buf := make([]byte, 256)
-	n := readInto("/proc/"+strconv.Itoa(pid)+"/statm", buf)
-	fields := bytes.Fields(buf[:n])
-	if len(fields) < 3 {
-		return 0, 0
+	name := "/proc/" + strconv.Itoa(pid) + "/status"
+	text := make([]byte, 4096)
+	if n := readInto(name, text); n < len(text) {
+		text = text[:n]
+	} else {
+		text, _ = os.ReadFile(name) // a superuser can have very many groups
 	}
-	resident, _ := number(string(fields[1]))
-	with, _ := number(string(fields[2]))
-	page := int64(os.Getpagesize())
-	return int64(resident-with) * page, int64(with) * page
+	for line := range bytes.Lines(text) {
+		name, rest, _ := bytes.Cut(line, []byte(":"))
+		var to *int64
+		switch string(name) {
+		case "RssAnon", "VmPTE":
+			to = &private
+		case "RssFile", "RssShmem":
+			to = &shared
+		default:
+			continue
+		}
+		if fields := bytes.Fields(rest); len(fields) > 0 {
+			kib, _ := number(string(fields[0]))
+			*to += int64(kib) << 10
+		}
+	}
+	return private, shared
 }
 
 // A fileID tells a file from all others.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -84,6 +85,26 @@ func hogShared([]string) error {
 	return nil
 }
 
+// hogTables reads from so many places of an empty map that the tables of its pages are large.
+func hogTables([]string) error {
+	// Lines of /proc/self/status before the one that tells of it may be long.
+	if err := unix.Setgroups(slices.Repeat([]int{1 << 30}, 1000)); err != nil && !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	const each, table = 2 << 20, 4096 // one for each part of the map
+	b, err := unix.Mmap(-1, 0, hogged/table*each, unix.PROT_READ,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return err
+	}
+	sum := 0
+	for i := 0; i < len(b); i += each {
+		sum += int(b[i])
+	}
+	time.Sleep(time.Minute + time.Duration(sum))
+	return nil
+}
+
 // hogFlight sends files in memory to a socket that nobody reads: no process has them open or mapped.
 func hogFlight([]string) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
@@ -160,7 +181,7 @@ func TestMemoryThatIsNotPrivate(t *testing.T) {
 	}
 	given := levels(t, sandbox.Limits, sandbox.Workspace, sandbox.Strict)
 	for i, hog := range []string{"hog-memfd", "hog-shared", "hog-temp", "hog-shm", "hog-socket", "hog-closed",
-		"hog-flight", "hog-secret", "hog-mounted"} {
+		"hog-flight", "hog-secret", "hog-mounted", "hog-tables"} {
 		for _, l := range sample(given, i) {
 			if l == sandbox.Workspace && (hog == "hog-shm" || hog == "hog-closed") ||
 				l != sandbox.Strict && hog == "hog-temp" || l != sandbox.Limits && hog == "hog-mounted" {
