@@ -100,8 +100,8 @@ func inFlight(tree []proc) bool {
 	return false
 }
 
-// memoryOf returns how many bytes a process has in memory for itself, with the tables of its pages, and how many that it
-// may share.
+// memoryOf returns how many bytes a process has in memory for itself, with the tables of its pages, and how many
+// that it may share.
 func memoryOf(pid int) (private, shared int64) {
 	name := "/proc/" + strconv.Itoa(pid) + "/status"
 	text := make([]byte, 4096)

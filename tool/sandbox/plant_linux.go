@@ -89,7 +89,8 @@ func (p *Process) spec(c Command, program string) (*spec, error) {
 		Limits: c.Limits, Bubblewrap: bubblewrap, Protected: c.Protected}
 	if level.atLeast(Workspace) {
 		if sp.Walls, err = newWalls(c, program); err != nil {
-			return nil, &Error{Kind: ErrHelper, Text: "no private directory in " + os.TempDir() + ", as TMPDIR says", Err: err}
+			return nil, &Error{Kind: ErrHelper, Text: "no private directory in " + os.TempDir() + ", as TMPDIR says",
+				Err: err}
 		}
 		sp.Env = sp.Walls.environ(sp.Env)
 	}

@@ -87,7 +87,8 @@ var refusals = []refusal{
 	{call: unix.SYS_MKNODAT, arg: 2, test: isMasked, mask: unix.S_IFMT, want: unix.S_IFCHR},
 	{call: unix.SYS_MKNODAT, arg: 2, test: isMasked, mask: unix.S_IFMT, want: unix.S_IFBLK},
 	{call: unix.SYS_FCHMOD, arg: 1, test: has, want: setid}, {call: unix.SYS_FCHMODAT, arg: 2, test: has, want: setid},
-	{call: unix.SYS_FCHMODAT2, arg: 2, test: has, want: setid}, {call: unix.SYS_MKNODAT, arg: 2, test: has, want: setid},
+	{call: unix.SYS_FCHMODAT2, arg: 2, test: has, want: setid},
+	{call: unix.SYS_MKNODAT, arg: 2, test: has, want: setid},
 	{call: unix.SYS_OPENAT, arg: 3, test: creates, want: setid},
 	{call: unix.SYS_OPENAT2, errn: unix.ENOSYS}, // its mode lies in memory
 	// Attributes that Landlock does not watch, even of files that are only open to be read. Few programs need them, and

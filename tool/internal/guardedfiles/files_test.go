@@ -182,6 +182,9 @@ func TestFindInCrowd(t *testing.T) {
 	if got := find(dir, 200); !slices.Equal(got.Files, want) || !got.All {
 		t.Errorf("%+v", got)
 	}
+	if got := Find(want[0]); !got.All { // a single file is no crowd
+		t.Errorf("%+v", got)
+	}
 }
 
 // TestFindBelowRepositories checks that nothing that makes git take a directory for a repository hides what lies below

@@ -106,7 +106,7 @@ func (s *search) read(dir string) (entries []fs.DirEntry, bare bool) {
 		_, err = os.Lstat(dir + "/.") // one that can be listed, but not searched, hides what lies in it too
 	}
 	switch {
-	case err == nil, errors.Is(err, fs.ErrNotExist):
+	case err == nil, errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // the root may be a file
 	case errors.Is(err, fs.ErrPermission):
 		s.found.Files = append(s.found.Files, dir)
 		return nil, false
