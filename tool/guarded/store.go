@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -113,7 +114,7 @@ func (s *Store) Pending(path string) (Pending, bool, error) {
 	return Pending{}, false, err
 }
 
-// List returns what is held back.
+// List returns what is held back, by path.
 func (s *Store) List() ([]Pending, error) {
 	r, err := s.load()
 	var list []Pending
@@ -122,6 +123,7 @@ func (s *Store) List() ([]Pending, error) {
 			list = append(list, h)
 		}
 	}
+	slices.SortFunc(list, func(a, b Pending) int { return strings.Compare(a.Path, b.Path) })
 	return list, err
 }
 

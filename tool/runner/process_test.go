@@ -96,6 +96,16 @@ func TestGuardedInCrowd(t *testing.T) {
 		}
 		w.End("x")
 	}
+
+	// One that was there before is told too, once.
+	box = runner(t).With(func(s *Settings) { s.Sandbox.Level = sandbox.Workspace }).Settings().Sandbox
+	for _, want := range []bool{true, false} {
+		w, cmd = box.Watch(root, root), &sandbox.Command{}
+		w.Begin(cmd)
+		if told := w.End("x"); strings.Contains(told, "more files in") != want {
+			t.Errorf("told %q, want it: %v", told, want)
+		}
+	}
 }
 
 // TestTimeoutEndsTheTree starts a process that outlives its parent in a session of its own.

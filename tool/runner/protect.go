@@ -105,6 +105,22 @@ func (w *Watch) find() guardedfiles.Found {
 type seenFiles struct {
 	mu    sync.Mutex
 	found map[string]guardedfiles.Found // by directory
+	crowd map[string]bool               // where there are more than that, as was told
+}
+
+// isCrowd reports whether to tell that not all files of directories are looked at: once, until they are again.
+func (s *seenFiles) isCrowd(dirs string, before, now bool) bool {
+	if s == nil {
+		return before && !now
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	told := s.crowd[dirs]
+	if s.crowd == nil {
+		s.crowd = map[string]bool{}
+	}
+	s.crowd[dirs] = !now
+	return !now && !told
 }
 
 // add returns what was found now, and, if that is not all, what was found before and is still there.
@@ -203,9 +219,9 @@ func (w *Watch) Compare(by string) string {
 		changes = slices.DeleteFunc(changes, func(c guardedfiles.Change) bool { return guardedfiles.OfGit(c.Path) })
 	}
 	text := ""
-	if w.found.All && !found.All {
+	if w.box.seen.isCrowd(strings.Join(w.dirs, "\x00"), w.found.All, found.All) {
 		text = "wield: there are more files in " + strings.Join(w.dirs, ", ") +
-			" now than wield looks at, so changes of files that decide about tools, or run later, can be missed\n"
+			" than wield looks at, so changes of files that decide about tools, or run later, can be missed\n"
 	}
 	w.found, w.was = found, guardedfiles.Take(found)
 	if w.Lasting && w.box.Guarded != nil {

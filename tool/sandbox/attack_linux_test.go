@@ -98,6 +98,8 @@ var attacks = map[string]func(args []string) error{
 	"tiocsti-high":  tiocstiHigh,
 	"mknod":         func([]string) error { return unix.Mknod("device", unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5))) },
 	"setuid":        setuid,
+	"setuid-made":   setuidMade,
+	"attributes":    attributes,
 	"new-privs":     func([]string) error { return reports("NoNewPrivs:\t0") },
 	"io-uring":      ioUring,
 	"keyctl":        calls(unix.SYS_KEYCTL, unix.KEYCTL_GET_KEYRING_ID, ^uintptr(2), 1),
@@ -112,12 +114,16 @@ var attacks = map[string]func(args []string) error{
 	"shm":           sharedMemory,
 	"raise-limit":   raiseLimit,
 
-	"hog-memfd":  func([]string) error { return fills(unix.MemfdCreate("hog", 0)) },
-	"hog-shared": hogShared,
-	"hog-temp":   func([]string) error { return fills(unix.Open("/tmp/hog", unix.O_CREAT|unix.O_RDWR, 0o600)) },
-	"hog-closed": hogClosed,
-	"hog-sysv":   hogSystemV,
-	"hog-socket": hogSockets,
+	"hog-memfd":   func([]string) error { return fills(unix.MemfdCreate("hog", 0)) },
+	"hog-shared":  hogShared,
+	"hog-temp":    func([]string) error { return fills(unix.Open("/tmp/hog", unix.O_CREAT|unix.O_RDWR, 0o600)) },
+	"hog-closed":  hogClosed,
+	"hog-sysv":    hogSystemV,
+	"hog-socket":  hogSockets,
+	"hog-flight":  hogFlight,
+	"hog-secret":  hogSecret,
+	"hog-tables":  hogTables,
+	"hog-mounted": hogMounted,
 	"hog-shm": func([]string) error {
 		return fills(unix.Open("/dev/shm/wield-hog", unix.O_CREAT|unix.O_RDWR, 0o600))
 	},
@@ -327,6 +333,57 @@ func setuid([]string) error {
 		return err
 	}
 	return unix.Chmod("program", 0o4755)
+}
+
+// setuidMade makes a file that is such a program from its first moment, in every way there is.
+func setuidMade([]string) error {
+	var errs []error
+	for _, make := range []func(name string) error{
+		func(name string) error {
+			fd, err := unix.Open(name, unix.O_CREAT|unix.O_WRONLY, 0o4755)
+			unix.Close(fd)
+			return err
+		},
+		func(name string) error {
+			fd, err := unix.Openat2(unix.AT_FDCWD, name, &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: 0o2755})
+			unix.Close(fd)
+			return err
+		},
+		func(name string) error { return unix.Mknod(name, unix.S_IFREG|0o4755, 0) },
+	} {
+		err := make("made")
+		if info, statErr := os.Stat("made"); err == nil && statErr == nil &&
+			info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+			return nil
+		}
+		os.Remove("made")
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, errors.New("no such file"))...)
+}
+
+// attributes changes attributes of a program that may only be read and run.
+func attributes([]string) error {
+	name, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err = unix.Fsetxattr(int(f.Fd()), "user.wield", []byte("x"), 0); err == nil {
+		return unix.Fremovexattr(int(f.Fd()), "user.wield")
+	}
+	flags, err2 := unix.IoctlGetInt(int(f.Fd()), unix.FS_IOC_GETFLAGS)
+	if err2 == nil {
+		err2 = unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags)
+	}
+	if err2 == nil {
+		return nil
+	}
+	return errors.Join(err, err2)
 }
 
 // reports reports whether the kernel tells something about this process.

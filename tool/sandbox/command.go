@@ -287,7 +287,7 @@ func real(p string) (string, error) {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if err != nil {
-		return "", &Error{Kind: ErrCommand, Err: err}
+		return "", &Error{Kind: ErrCommand, Text: fmt.Sprintf("%q", p), Err: err}
 	}
 	return abs, nil
 }

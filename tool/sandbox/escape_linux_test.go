@@ -252,6 +252,8 @@ var escapes = []escape{
 
 	{name: "mknod", args: nothing, root: true, net: true},
 	{name: "setuid", args: nothing, net: true},
+	{name: "setuid-made", args: nothing, net: true},
+	{name: "attributes", args: nothing},
 	{name: "new-privs", args: nothing, net: true},
 	{name: "io-uring", args: nothing, net: true},
 	{name: "keyctl", args: nothing, net: true},

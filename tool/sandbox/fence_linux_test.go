@@ -171,7 +171,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// TestInstallation checks that a person's own interpreter runs with its libraries, by way of PATH, of shims
+// TestInstallation checks that a person's own interpreter runs with its libraries, by way of PATH, of shims, of links
 // and of the first line of a script, and that nothing else of the home can be read.
 func TestInstallation(t *testing.T) {
 	home, err := filepath.EvalSymlinks(t.TempDir())
@@ -185,6 +185,10 @@ func TestInstallation(t *testing.T) {
 		".env/versions/3/lib/snake/core": "echo library",
 		".env/shims/shimmed":             "#!/bin/sh\nexec " + version + "/bin/snake\n",
 		"bin/script":                     "#!/usr/bin/env snake\n",
+		".uv/3/bin/linked":               "#!/bin/sh\n. " + home + "/.uv/3/lib/core",
+		".uv/3/lib/core":                 "echo library",
+		"own/alone":                      "#!/bin/sh\necho library\n",
+		"own/notes":                      "private\n",
 		"notes":                          "private\n",
 		"lib/private":                    "private\n",
 	} {
@@ -196,11 +200,18 @@ func TestInstallation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	env := []string{"HOME=" + home, "PATH=" + home + "/bin:" + home + "/.env/shims:" + version + "/bin:/usr/bin:/bin"}
+	for link, to := range map[string]string{".uv/current": "3", "bin/linked": home + "/.uv/current/bin/linked",
+		"bin/again": "linked", "bin/alone": "../own/alone", ".env/versions/current": "3"} {
+		if err := os.Symlink(to, filepath.Join(home, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := []string{"HOME=" + home, "PATH=" + home + "/bin:" + home + "/.env/shims:" + home +
+		"/.env/versions/current/bin:/usr/bin:/bin"}
 	for _, l := range levels(t, sandbox.Workspace, sandbox.Strict) {
 		_, out := fencedRun(t, sandbox.Command{Level: l, Dir: t.TempDir(), Env: env},
-			"snake; shimmed; script; cat "+home+"/lib/private")
-		if strings.Count(out, "library\n") != 3 || slices.Contains(strings.Split(out, "\n"), "private") {
+			"snake; shimmed; script; linked; again; alone; cat "+home+"/lib/private "+home+"/own/notes")
+		if strings.Count(out, "library\n") != 6 || slices.Contains(strings.Split(out, "\n"), "private") {
 			t.Errorf("%s: %s", l, out)
 		}
 	}

@@ -81,10 +81,11 @@ func (w walls) landlock(abi int, net bool) error {
 	return enter(ruleset)
 }
 
-// closeProcesses keeps this thread, and all that it starts, from looking into other processes: their memory and
-// their environment, where keys are. Landlock does that with any rule; this one closes the least.
+// closeProcesses keeps this thread, and all that it starts, from other processes: from their memory and their
+// environment, where keys are, and from signals to them, which could stop its supervisor. Files and the network stay
+// open.
 func closeProcesses() error {
-	attr := unix.LandlockRulesetAttr{Scoped: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET}
+	attr := unix.LandlockRulesetAttr{Scoped: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL}
 	ruleset, err := newRuleset(&attr, unsafe.Offsetof(attr.Quiet_access_fs))
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,31 +30,103 @@ func (k *supervisor) memory(tree []proc) int64 {
 	if k.spec.Walls.Temp != "" {
 		files.below(k.spec.Walls.Temp, systems)
 	}
-	sum := private + files.sum() + buffers.sum()
+	counted := files.sum()
 	for _, used := range systems {
-		sum += used
+		counted += used
 	}
-	if sum+shared <= k.spec.Limits.Memory {
-		return sum // what is mapped cannot make it too much
+	sum := private + counted + buffers.sum()
+	if sum+shared > k.spec.Limits.Memory { // else what is mapped cannot make it too much
+		for _, p := range tree {
+			mapped := files.mapped(p.pid)
+			sum, counted = sum+mapped, counted+mapped
+		}
 	}
-	for _, p := range tree {
-		sum += files.mapped(p.pid)
+	others := kept() - counted // and what hides
+	k.others = min(k.others, others)
+	hides := k.hides(tree)
+	if hidden := others - k.others; sum+hidden > k.spec.Limits.Memory && (hides || inFlight(tree)) {
+		return sum + hidden
 	}
 	return sum
 }
 
-// memoryOf returns how many bytes a process has in memory for itself, and how many that it may share.
-func memoryOf(pid int) (private, shared int64) {
-	buf := make([]byte, 256)
-	n := readInto("/proc/"+strconv.Itoa(pid)+"/statm", buf)
-	fields := bytes.Fields(buf[:n])
-	if len(fields) < 3 {
-		return 0, 0
+// kept returns how many bytes the whole machine has in memory that belong to no process alone.
+func kept() (sum int64) {
+	text, _ := os.ReadFile("/proc/meminfo")
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 1 && (fields[0] == "Shmem:" || fields[0] == "Unevictable:") {
+			kib, _ := number(fields[1])
+			sum += int64(kib) << 10
+		}
 	}
-	resident, _ := number(string(fields[1]))
-	with, _ := number(string(fields[2]))
-	page := int64(os.Getpagesize())
-	return int64(resident-with) * page, int64(with) * page
+	return sum
+}
+
+// hides reports whether a process has mounts of its own, or has had them: what it keeps in there can be seen only by
+// what the machine has more in memory than before.
+func (k *supervisor) hides(tree []proc) bool {
+	if k.spec.Level != Limits || k.hidden {
+		return k.hidden
+	}
+	ours, err := os.Readlink("/proc/self/task/" + strconv.Itoa(k.thread) + "/ns/mnt")
+	for _, p := range tree {
+		theirs, err2 := os.Readlink("/proc/" + strconv.Itoa(p.pid) + "/ns/mnt")
+		if err == nil && (err2 == nil && ours != theirs || errors.Is(err2, fs.ErrPermission)) {
+			k.hidden = true
+		}
+	}
+	return k.hidden
+}
+
+// inFlight reports whether files were sent to a socket of the tree that nobody has received: they are open nowhere, and
+// can be seen in the same way only.
+func inFlight(tree []proc) bool {
+	buf := make([]byte, 1024)
+	for _, p := range tree {
+		dir := "/proc/" + strconv.Itoa(p.pid)
+		names, _ := readNames(dir + "/fdinfo")
+		for _, name := range names {
+			if to, _ := os.Readlink(dir + "/fd/" + name); !strings.HasPrefix(to, "socket:") {
+				continue
+			}
+			n := readInto(dir+"/fdinfo/"+name, buf)
+			if _, sent, ok := bytes.Cut(buf[:n], []byte("scm_fds:")); ok {
+				if fields := bytes.Fields(sent); len(fields) > 0 && string(fields[0]) != "0" {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// memoryOf returns how many bytes a process has in memory for itself, with the tables of its pages, and how many
+// that it may share.
+func memoryOf(pid int) (private, shared int64) {
+	name := "/proc/" + strconv.Itoa(pid) + "/status"
+	text := make([]byte, 4096)
+	if n := readInto(name, text); n < len(text) {
+		text = text[:n]
+	} else {
+		text, _ = os.ReadFile(name) // a superuser can have very many groups
+	}
+	for line := range bytes.Lines(text) {
+		name, rest, _ := bytes.Cut(line, []byte(":"))
+		var to *int64
+		switch string(name) {
+		case "RssAnon", "VmPTE":
+			to = &private
+		case "RssFile", "RssShmem":
+			to = &shared
+		default:
+			continue
+		}
+		if fields := bytes.Fields(rest); len(fields) > 0 {
+			kib, _ := number(string(fields[0]))
+			*to += int64(kib) << 10
+		}
+	}
+	return private, shared
 }
 
 // A fileID tells a file from all others.
@@ -73,17 +146,22 @@ func (m inMemory) sum() (sum int64) {
 func (m inMemory) add(name string, counted map[uint64]int64) {
 	var st unix.Stat_t
 	var on unix.Statfs_t
-	if unix.Stat(name, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Blocks == 0 {
+	if unix.Stat(name, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Blocks == 0 && st.Size == 0 {
 		return
 	}
 	id := fileID{uint64(st.Dev), st.Ino}
 	if _, whole := counted[id.dev]; whole {
 		return
 	}
-	if _, known := m[id]; known || unix.Statfs(name, &on) != nil || on.Type != unix.TMPFS_MAGIC {
+	if _, known := m[id]; known || unix.Statfs(name, &on) != nil {
 		return
 	}
-	m[id] = st.Blocks * 512
+	switch on.Type {
+	case unix.TMPFS_MAGIC:
+		m[id] = st.Blocks * 512
+	case unix.SECRETMEM_MAGIC:
+		m[id] = st.Size // its blocks are not counted
+	}
 }
 
 // buffered are the sockets and pipes of a tree, by their names in /proc. The kernel keeps what was written and not

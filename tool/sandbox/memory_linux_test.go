@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -82,6 +85,88 @@ func hogShared([]string) error {
 	return nil
 }
 
+// hogTables reads from so many places of an empty map that the tables of its pages are large.
+func hogTables([]string) error {
+	// Lines of /proc/self/status before the one that tells of it may be long.
+	if err := unix.Setgroups(slices.Repeat([]int{1 << 30}, 1000)); err != nil && !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	const each, table = 2 << 20, 4096 // one for each part of the map
+	b, err := unix.Mmap(-1, 0, hogged/table*each, unix.PROT_READ,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return err
+	}
+	sum := 0
+	for i := 0; i < len(b); i += each {
+		sum += int(b[i])
+	}
+	time.Sleep(time.Minute + time.Duration(sum))
+	return nil
+}
+
+// hogFlight sends files in memory to a socket that nobody reads: no process has them open or mapped.
+func hogFlight([]string) error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	part := bytes.Repeat([]byte{1}, hogged/5)
+	for range 5 {
+		fd, err := unix.MemfdCreate("hog", 0)
+		if err != nil {
+			return err
+		}
+		if _, err := unix.Write(fd, part); err != nil {
+			return err
+		}
+		if err := unix.Sendmsg(pair[0], []byte{1}, unix.UnixRights(fd), nil, 0); err != nil {
+			return err
+		}
+		unix.Close(fd)
+	}
+	unix.Close(pair[0])
+	time.Sleep(time.Minute)
+	return nil
+}
+
+// hogSecret fills secret memory, of which little is locked at a time, and maps none of it in the end.
+func hogSecret([]string) error {
+	const part = 2 << 20
+	for range hogged / part {
+		fd, err := unix.MemfdSecret(0)
+		if err != nil {
+			return err
+		}
+		if err := unix.Ftruncate(fd, part); err != nil {
+			return err
+		}
+		b, err := unix.Mmap(fd, 0, part, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		if err != nil {
+			return err
+		}
+		for i := 0; i < len(b); i += 4096 {
+			b[i] = 1
+		}
+		if err := unix.Munmap(b); err != nil {
+			return err
+		}
+	}
+	time.Sleep(time.Minute)
+	return nil
+}
+
+// hogMounted fills a file system in memory that a user mounts in namespaces of their own.
+func hogMounted([]string) error {
+	cmd := exec.Command("unshare", "-rm", "sh", "-c",
+		"mount -t tmpfs hog /mnt && head -c "+strconv.Itoa(hogged)+" /dev/zero > /mnt/hog && sleep 60")
+	cmd.Stderr = os.Stderr
+	if os.Geteuid() == 0 { // who may not make itself a superuser in there
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1000, Gid: 1000}}
+	}
+	return cmd.Run()
+}
+
 // TestMemoryThatIsNotPrivate checks that the limit of memory sees files in memory and shared memory.
 func TestMemoryThatIsNotPrivate(t *testing.T) {
 	if testlevel.Race {
@@ -95,10 +180,11 @@ func TestMemoryThatIsNotPrivate(t *testing.T) {
 		t.Fatal("/dev/shm/wield-hog is there already")
 	}
 	given := levels(t, sandbox.Limits, sandbox.Workspace, sandbox.Strict)
-	for i, hog := range []string{"hog-memfd", "hog-shared", "hog-temp", "hog-shm", "hog-socket", "hog-closed"} {
+	for i, hog := range []string{"hog-memfd", "hog-shared", "hog-temp", "hog-shm", "hog-socket", "hog-closed",
+		"hog-flight", "hog-secret", "hog-mounted", "hog-tables"} {
 		for _, l := range sample(given, i) {
 			if l == sandbox.Workspace && (hog == "hog-shm" || hog == "hog-closed") ||
-				l != sandbox.Strict && hog == "hog-temp" {
+				l != sandbox.Strict && hog == "hog-temp" || l != sandbox.Limits && hog == "hog-mounted" {
 				continue // the one is refused, the other on a disk
 			}
 			t.Run(hog+"/"+string(l), func(t *testing.T) {

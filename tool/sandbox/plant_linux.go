@@ -24,6 +24,7 @@ const self = "/proc/self/exe"
 type supervisorTree struct {
 	supervisor *os.Process
 	mu         sync.Mutex
+	reaped     bool // the number of its process may be another one's
 	control    *os.File
 	status     *os.File
 	lines      *bufio.Reader
@@ -55,7 +56,7 @@ func plant(ctx context.Context, p *Process, c Command, program string, s *stream
 		return nil, &Error{Kind: ErrHelper, Err: err}
 	}
 	stop := context.AfterFunc(ctx, func() { t.status.SetReadDeadline(time.Now()) })
-	st, err := t.order(sp)
+	st, err := t.order(sp, time.Now().Add(patience))
 	// Stopped before the context is looked at: an end that comes behind the look must not keep anybody from reading on.
 	unended := stop()
 	switch {
@@ -88,7 +89,8 @@ func (p *Process) spec(c Command, program string) (*spec, error) {
 		Limits: c.Limits, Bubblewrap: bubblewrap, Protected: c.Protected}
 	if level.atLeast(Workspace) {
 		if sp.Walls, err = newWalls(c, program); err != nil {
-			return nil, &Error{Kind: ErrHelper, Err: err}
+			return nil, &Error{Kind: ErrHelper, Text: "no private directory in " + os.TempDir() + ", as TMPDIR says",
+				Err: err}
 		}
 		sp.Env = sp.Walls.environ(sp.Env)
 	}
@@ -138,15 +140,15 @@ func (t *supervisorTree) start(s *streams, sp *spec) error {
 	return err
 }
 
-// order tells the supervisor what to do and waits for its first word.
-func (t *supervisorTree) order(sp *spec) (st status, err error) {
+// order tells the supervisor what to do and waits for its first word, until the deadline.
+func (t *supervisorTree) order(sp *spec, deadline time.Time) (st status, err error) {
 	b, err := json.Marshal(sp)
 	if err != nil {
 		return st, err
 	}
 	b = append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)
-	deadline := time.Now().Add(patience)
 	t.control.SetWriteDeadline(deadline)
+	defer t.control.SetWriteDeadline(time.Time{}) // orders come at any time
 	t.status.SetReadDeadline(deadline)
 	if _, err := t.control.Write(b); err != nil {
 		return st, err
@@ -218,6 +220,9 @@ func (t *supervisorTree) wait() report {
 	} else {
 		t.supervisor.Kill() // what it has left to tell cannot be believed
 	}
+	t.mu.Lock()
+	t.reaped = true
+	t.mu.Unlock()
 	t.supervisor.Wait()
 	t.close()
 	return r
@@ -243,7 +248,14 @@ func (t *supervisorTree) close() {
 	}
 }
 
+// sweep ends what is below the supervisor before the supervisor itself: a program may keep that one stopped, but as
+// long as it is there, nothing of the tree gets away from it.
 func (t *supervisorTree) sweep() int {
+	t.mu.Lock()
+	if !t.reaped {
+		killBelow(t.supervisor.Pid, nil)
+	}
+	t.mu.Unlock()
 	t.supervisor.Kill()
 	return sweepMarked(t.id)
 }

@@ -32,6 +32,7 @@ const (
 	is            // the argument is want
 	isNot         // the argument is something else than want
 	isMasked      // the argument's bits in mask are want
+	creates       // a file is made, as the argument before says, and this one, its mode, has a bit of want
 )
 
 type where int
@@ -87,9 +88,18 @@ var refusals = []refusal{
 	{call: unix.SYS_MKNODAT, arg: 2, test: isMasked, mask: unix.S_IFMT, want: unix.S_IFBLK},
 	{call: unix.SYS_FCHMOD, arg: 1, test: has, want: setid}, {call: unix.SYS_FCHMODAT, arg: 2, test: has, want: setid},
 	{call: unix.SYS_FCHMODAT2, arg: 2, test: has, want: setid},
-	// Attributes that Landlock does not watch. Few programs need them, and those do without.
+	{call: unix.SYS_MKNODAT, arg: 2, test: has, want: setid},
+	{call: unix.SYS_OPENAT, arg: 3, test: creates, want: setid},
+	{call: unix.SYS_OPENAT2, errn: unix.ENOSYS}, // its mode lies in memory
+	// Attributes that Landlock does not watch, even of files that are only open to be read. Few programs need them, and
+	// those do without.
 	{call: unix.SYS_SETXATTR, errn: unix.ENOTSUP}, {call: unix.SYS_LSETXATTR, errn: unix.ENOTSUP},
+	{call: unix.SYS_FSETXATTR, errn: unix.ENOTSUP}, {call: unix.SYS_SETXATTRAT, errn: unix.ENOTSUP},
 	{call: unix.SYS_REMOVEXATTR, errn: unix.ENOTSUP}, {call: unix.SYS_LREMOVEXATTR, errn: unix.ENOTSUP},
+	{call: unix.SYS_FREMOVEXATTR, errn: unix.ENOTSUP}, {call: unix.SYS_REMOVEXATTRAT, errn: unix.ENOTSUP},
+	{call: unix.SYS_FILE_SETATTR, errn: unix.EOPNOTSUPP},
+	{call: unix.SYS_IOCTL, arg: 1, test: is, want: unix.FS_IOC_SETFLAGS, errn: unix.ENOTTY},
+	{call: unix.SYS_IOCTL, arg: 1, test: is, want: setXattrFlags, errn: unix.ENOTTY},
 	// Segments of System V that the limit of memory does not see once nothing has them mapped: none of a mebibyte or
 	// more.
 	{call: unix.SYS_SHMGET, arg: 1, test: has, want: ^uint32(1<<20 - 1)},
@@ -106,6 +116,9 @@ var refusals = []refusal{
 const (
 	tioclinux = 0x541c // puts characters in, too, on a console
 	setid     = unix.S_ISUID | unix.S_ISGID
+
+	unnamed       = unix.O_TMPFILE &^ unix.O_DIRECTORY
+	setXattrFlags = 0x401c5820 // FS_IOC_FSSETXATTR
 )
 
 // families are the kinds of socket that the network is made of, when it is on. Unix sockets are not among them:
@@ -168,6 +181,14 @@ func (f *filter) refuse(r refusal) {
 		f.jump(unix.BPF_JEQ, number, 0, 4)
 		f.load(r.argument())
 		f.jump(unix.BPF_JEQ, r.want, 1, 0)
+		f.ret(action)
+		f.load(offNumber)
+	case creates:
+		f.jump(unix.BPF_JEQ, number, 0, 6)
+		f.load(argument(r.arg - 1))
+		f.jump(unix.BPF_JSET, unix.O_CREAT|unnamed, 0, 3)
+		f.load(r.argument())
+		f.jump(unix.BPF_JSET, r.want, 0, 1)
 		f.ret(action)
 		f.load(offNumber)
 	case isMasked:

@@ -12,5 +12,6 @@ var moreRefusals = []refusal{
 	{call: unix.SYS_SEMOP, where: shared}, {call: unix.SYS_SEMTIMEDOP, where: shared},
 	{call: unix.SYS_MKNOD, arg: 1, test: isMasked, mask: unix.S_IFMT, want: unix.S_IFCHR},
 	{call: unix.SYS_MKNOD, arg: 1, test: isMasked, mask: unix.S_IFMT, want: unix.S_IFBLK},
-	{call: unix.SYS_CHMOD, arg: 1, test: has, want: setid},
+	{call: unix.SYS_CHMOD, arg: 1, test: has, want: setid}, {call: unix.SYS_CREAT, arg: 1, test: has, want: setid},
+	{call: unix.SYS_MKNOD, arg: 1, test: has, want: setid}, {call: unix.SYS_OPEN, arg: 2, test: creates, want: setid},
 }

@@ -107,7 +107,7 @@ func keep() int {
 		return supervisorFailed
 	}
 	k := &supervisor{spec: s, stat: stat, orders: make(chan byte, 2), ended: make(chan death, 1),
-		gone: make(chan struct{})}
+		gone: make(chan struct{}), others: kept()}
 	// Signals that reach everybody on a terminal are for the caller to act on. They are caught, not ignored:
 	// the tree would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT,
@@ -146,6 +146,8 @@ type supervisor struct {
 	ended  chan death    // the program has ended
 	gone   chan struct{} // there is no process left
 	used   syscall.Rusage
+	others int64 // the least that others had in memory since before the program; see memory
+	hidden bool  // a process has had mounts of its own
 }
 
 // A death tells how the program ended.
@@ -359,7 +361,7 @@ func (k *supervisor) ask() {
 const stubborn = 8 * time.Second
 
 // killAll ends everything and returns how much was left.
-func (k *supervisor) killAll() (survivors int) {
+func (k *supervisor) killAll() int {
 	if k.pid == 0 {
 		return 0
 	}
@@ -370,15 +372,21 @@ func (k *supervisor) killAll() (survivors int) {
 	// What is not has to be looked for, and to find it the supervisor must come to its turn. Only a superuser may
 	// ask for that.
 	unix.Setpriority(unix.PRIO_PGRP, 0, -20)
+	return killBelow(os.Getpid(), k.gone)
+}
+
+// killBelow ends all processes below one until none is there, or it is told that they are gone, and returns how
+// many are left.
+func killBelow(root int, gone <-chan struct{}) int {
 	wait := time.Millisecond
 	for end := time.Now().Add(stubborn); ; wait = min(2*wait, 50*time.Millisecond) {
 		select {
-		case <-k.gone:
+		case <-gone:
 			return 0
 		case <-time.After(wait):
 		}
-		left := descendants(os.Getpid())
-		if time.Now().After(end) {
+		left := descendants(root)
+		if gone == nil && len(left) == 0 || time.Now().After(end) {
 			return len(left)
 		}
 		for _, p := range left {

@@ -71,7 +71,7 @@ func newWalls(c Command, program string) (w walls, err error) {
 }
 
 // beside are the directories of an installation beside that of its programs.
-var beside = []string{"lib", "lib64", "libexec", "include"}
+var beside = []string{"lib", "lib64", "libexec", "include", "Cellar", "opt"}
 
 // installations lists what belongs to the programs that PATH leads to, where they are not the system's: a
 // person's own interpreters, such as those of pyenv and nvm, need their libraries. It is the directory of the
@@ -88,11 +88,22 @@ func (c Command) installations(program string) []string {
 	}
 	home, _ := os.UserHomeDir()
 	open := slices.Concat(programs, c.Writable, c.Readable, []string{c.Dir})
-	var list []string
-	add := func(p string) {
-		p, err := filepath.EvalSymlinks(p)
-		if err == nil && !isTop(p) && !under(home, []string{p}) && !under(p, open) && !slices.Contains(list, p) {
+	for _, dir := range dirs[:len(dirs):len(dirs)] {
+		if !under(dir, open) {
+			dirs = append(dirs, linked(dir)...)
+		}
+	}
+	var list, ways []string
+	add := func(way string) {
+		p, err := filepath.EvalSymlinks(way)
+		if err != nil || isTop(p) || under(home, []string{p}) || under(p, open) {
+			return
+		}
+		if !slices.Contains(list, p) {
 			list = append(list, p)
+		}
+		if way = filepath.Clean(way); way != p && !slices.Contains(ways, way) {
+			ways = append(ways, way)
 		}
 	}
 	for _, dir := range dirs {
@@ -115,8 +126,49 @@ func (c Command) installations(program string) []string {
 			add(dir)
 		}
 	}
+	open = slices.Concat(open, list)
+	for _, way := range ways {
+		if !under(way, open) { // a link on the way can be seen only if it lies in what is open
+			list = append(list, way)
+		}
+	}
 	return list
 }
+
+// linked lists the programs to which links of a directory of programs lead, such as those that uv and pipx make, and
+// what these lead to in turn. A directory of programs stands for those in it; of any other one nothing else is shown.
+func linked(dir string) (list []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.Type()&fs.ModeSymlink == 0 {
+			continue
+		}
+		for at, hops := filepath.Join(dir, e.Name()), 0; hops < mostHops && len(list) < mostLinked; hops++ {
+			to, err := os.Readlink(at)
+			if err != nil {
+				break
+			}
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(filepath.Dir(at), to)
+			}
+			at = filepath.Clean(to)
+			info, err := os.Stat(at)
+			if to = filepath.Dir(at); filepath.Base(to) != "bin" {
+				to = at
+			}
+			if err == nil && runnable(info) && !under(to, []string{dir}) && !slices.Contains(list, to) {
+				list = append(list, to)
+			}
+		}
+	}
+	return list
+}
+
+// Links are followed only so far: each place is one more rule for the kernel.
+const (
+	mostHops   = 8
+	mostLinked = 100
+)
 
 func (w walls) tmp() string  { return filepath.Join(w.Temp, "tmp") }
 func (w walls) home() string { return filepath.Join(w.Temp, "home") }

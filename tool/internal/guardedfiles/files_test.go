@@ -65,6 +65,28 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestFindIncluded checks that configuration is followed through all that it includes.
+func TestFindIncluded(t *testing.T) {
+	dir := t.TempDir()
+	home := filepath.Join(dir, "home")
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "xdg"))
+	write(t, home, ".gitconfig", "[include] path = ~/more/git config\n")
+	write(t, dir, "xdg/git/config", "[core] hooksPath=x hooks # of all\n")
+	write(t, dir, ".git/config", "[include]\n\tpath = ../first\n")
+	write(t, dir, ".git/config.worktree", "[core]\n\tfsmonitor = ./watch\n")
+	want := []string{write(t, dir, "first", `[includeIf "gitdir:x"] path = sub/second`), write(t, dir, "watch", ""),
+		write(t, home, "more/git config", "[core]\n\thooksPath = \"my hooks\"\n"),
+		write(t, dir, "sub/second", "[include]\n\tpath = ../first\n[core]\n\thooksPath = deep/hooks\n"),
+		filepath.Join(dir, "my hooks"), filepath.Join(dir, "deep/hooks"), filepath.Join(dir, "x hooks")}
+	got := Find(dir)
+	for _, path := range want {
+		if !slices.Contains(got.Files, path) {
+			t.Errorf("%s is not guarded: %q", path, got.Files)
+		}
+	}
+}
+
 // TestFindLinks checks that what guarded names are links to is guarded too, and that links in a circle, outside or to
 // everything hide and close nothing.
 func TestFindLinks(t *testing.T) {
@@ -158,6 +180,9 @@ func TestFindInCrowd(t *testing.T) {
 	}
 	want = append(want, write(t, dir, "!/objects/49/conftest.py", ""))
 	if got := find(dir, 200); !slices.Equal(got.Files, want) || !got.All {
+		t.Errorf("%+v", got)
+	}
+	if got := Find(want[0]); !got.All { // a single file is no crowd
 		t.Errorf("%+v", got)
 	}
 }

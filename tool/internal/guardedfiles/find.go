@@ -106,7 +106,7 @@ func (s *search) read(dir string) (entries []fs.DirEntry, bare bool) {
 		_, err = os.Lstat(dir + "/.") // one that can be listed, but not searched, hides what lies in it too
 	}
 	switch {
-	case err == nil, errors.Is(err, fs.ErrNotExist):
+	case err == nil, errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // the root may be a file
 	case errors.Is(err, fs.ErrPermission):
 		s.found.Files = append(s.found.Files, dir)
 		return nil, false
@@ -167,30 +167,37 @@ func IsRepository(dir string) bool {
 	return has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
-// named returns the files below root that the configuration of a repository, or of its user, names: the directory of
-// its hooks, further configuration, and programs.
+// named returns the files below root that the configuration of a repository, or of its user, names, and what that
+// includes: the directory of its hooks, further configuration, and programs.
 func named(root, git string) (found []string) {
 	tree := filepath.Dir(git)
-	for _, file := range gitConfigs(git) {
-		text, _ := read(file, mostConfig)
+	files := gitConfigs(git)
+	for i := 0; i < len(files) && i < mostConfigs; i++ {
+		text, _ := read(files[i], mostConfig)
 		for line := range strings.Lines(string(text)) {
 			key, value, _ := strings.Cut(line, "=")
-			key = strings.ToLower(strings.TrimSpace(key))
-			from := tree
-			if key == "path" { // of an include
-				from = filepath.Dir(file)
-			}
-			for _, word := range strings.FieldsFunc(value,
-				func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'!;", r) }) {
-				if !filepath.IsAbs(word) {
-					word = filepath.Join(from, word)
+			key = strings.ToLower(strings.TrimSpace(key[strings.LastIndexByte(key, ']')+1:])) // without its section
+			words := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'!;", r) })
+			from, place := tree, key == "path" || key == "hookspath"
+			if whole := strings.TrimSpace(value); place { // a name may hold spaces
+				if end := strings.IndexAny(whole, "#;"); end > 0 && whole[0] != '"' {
+					whole = strings.TrimSpace(whole[:end])
 				}
+				words = append(words, strings.Trim(whole, `"`))
+			}
+			if key == "path" { // of an include
+				from = filepath.Dir(files[i])
+			}
+			for _, word := range words {
+				word = absolute(word, from)
 				info, err := os.Stat(word)
-				if key != "path" && key != "hookspath" && (err != nil || info.IsDir()) {
+				if !place && (err != nil || info.IsDir()) {
 					continue // it names no program of this working tree; the others need not be there yet
 				}
-				if word = filepath.Clean(word); strings.HasPrefix(word, root+string(filepath.Separator)) &&
-					!slices.Contains(found, word) {
+				if key == "path" && !slices.Contains(files, word) {
+					files = append(files, word)
+				}
+				if strings.HasPrefix(word, root+string(filepath.Separator)) && !slices.Contains(found, word) {
 					found = append(found, word)
 				}
 			}
@@ -199,18 +206,41 @@ func named(root, git string) (found []string) {
 	return found
 }
 
-// gitConfigs lists the files of settings that git reads.
+// absolute returns where a path of git's configuration leads.
+func absolute(path, from string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			path = filepath.Join(home, rest)
+		}
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(from, path)
+	}
+	return filepath.Clean(path)
+}
+
+// gitConfigs lists the files of settings that git reads, without those that they include.
 func gitConfigs(git string) []string {
-	files := []string{filepath.Join(git, "config")}
+	dirs := []string{git}
+	if to := linked(git); to != "" {
+		_, main := Project(filepath.Dir(git))
+		dirs = append(dirs, to, main)
+	}
+	var files []string
+	for _, dir := range dirs {
+		files = append(files, filepath.Join(dir, "config"), filepath.Join(dir, "config.worktree"))
+	}
 	if home, err := os.UserHomeDir(); err == nil {
 		files = append(files, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config", "git", "config"))
 	}
-	if to := linked(git); to != "" {
-		_, main := Project(filepath.Dir(git))
-		files = append(files, filepath.Join(to, "config"), filepath.Join(main, "config"))
+	if dir := os.Getenv("XDG_CONFIG_HOME"); dir != "" {
+		files = append(files, filepath.Join(dir, "git", "config"))
 	}
-	return files
+	return append(files, "/etc/gitconfig")
 }
+
+// mostConfigs bounds how many files of settings are read.
+const mostConfigs = 100
 
 // mostConfig bounds how much of a configuration is read.
 const mostConfig = 1 << 20
