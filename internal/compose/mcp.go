@@ -208,8 +208,8 @@ func (m *mcpServer) load() ([]*tool.Tool, []error) {
 	return tools, problems
 }
 
-// minNamed is the length of a secret that is looked for in names and definitions too. A shorter one may be a word, and a
-// schema without it another one.
+// minNamed is the length of a secret that is looked for in names and definitions too. A shorter one may be a word,
+// and a schema without it another one.
 const minNamed = 8
 
 // hide returns what takes secrets out of all that a server says.
