@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -67,7 +68,7 @@ func checkFiles(app *cli.App, args []string) (config.Problems, error) {
 		if err != nil {
 			return nil, err
 		}
-		warnings = append(r.Warnings, r.UnsetSecrets(app.Getenv)...)
+		warnings = slices.Concat(r.Warnings, r.UnsetSecrets(app.Getenv), r.GuessableKeys(app.Getenv))
 		fmt.Fprintf(app.Stdout, "%s: ok: %s, %s, %s\n", cmp.Or(r.File, "no file: the defaults"),
 			cli.Count(len(r.Backends), "backend"), cli.Count(len(r.Models), "model"), cli.Count(len(r.Keys), "key"))
 	}

@@ -236,7 +236,7 @@ func aboutConfig(app *cli.App, c *config.Result) []doctor.Finding {
 			Says: "none configured; serve offers the scripted model demo",
 			Fix:  "run wield init: it finds model servers on this machine and writes a configuration"})
 	}
-	for _, w := range c.Warnings {
+	for _, w := range slices.Concat(c.Warnings, c.GuessableKeys(app.Getenv)) {
 		list = append(list, doctor.Finding{About: about, Check: "warning", State: doctor.Note, Says: w.Error(),
 			Fix: "remove it, or ignore this warning"})
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"wield/internal/config"
+	"wield/internal/mask"
 	"wield/tool"
 	"wield/tool/mcp"
 	"wield/tool/sandbox"
@@ -207,10 +208,22 @@ func (m *mcpServer) load() ([]*tool.Tool, []error) {
 	return tools, problems
 }
 
+// minNamed is the length of a secret that is looked for in names and definitions too. A shorter one may be a word,
+// and a schema without it another one.
+const minNamed = 8
+
+// hide returns what takes secrets out of all that a server says.
+func (s *mcpSource) hide(m *config.MCPServer) func(string) string {
+	list := append(s.config.Secrets(s.getenv),
+		config.SecretsIn(m, func(r config.Secret) (string, error) { return r.Resolve(s.getenv) })...)
+	return mask.Values(slices.DeleteFunc(list, func(text string) bool { return len(text) < minNamed }))
+}
+
 // server says how one server is reached.
 func (s *mcpSource) server(name string, m *config.MCPServer) (mcp.Options, error) {
 	o := mcp.Options{Name: name, Each: !m.Shared, Allow: m.Allow, Deny: m.Deny, Prompts: m.Prompts,
-		Resources: m.Resources, Apps: m.Apps, Protocol: m.Protocol, Start: time.Duration(m.Start), Pins: s.box.Pins}
+		Resources: m.Resources, Apps: m.Apps, Protocol: m.Protocol, Start: time.Duration(m.Start), Pins: s.box.Pins,
+		Hide: s.hide(m)}
 	if len(m.Command) == 0 {
 		o.URL, o.Header = string(m.URL), http.Header{}
 		for _, header := range slices.Sorted(maps.Keys(m.Headers)) {

@@ -31,13 +31,16 @@ func (w *builder) server(b *config.Backend, name string) (chat.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s.key: %w", path, err)
 	}
-	headers := http.Header{}
+	headers, secrets := http.Header{}, []string{key}
 	for _, header := range slices.Sorted(maps.Keys(b.Headers)) {
 		value, err := b.Headers[header].Resolve(w.env.Getenv)
 		if err != nil {
 			return nil, fmt.Errorf("%s.headers.%s: %w", path, header, err)
 		}
 		headers.Set(header, value)
+		if b.Headers[header].IsSecret() {
+			secrets = append(secrets, value)
+		}
 	}
 	t := w.config.Timeouts
 	print := printOf(b, key, headers, t)
@@ -50,7 +53,7 @@ func (w *builder) server(b *config.Backend, name string) (chat.Model, error) {
 		Connection: exchange.Connection{Connect: time.Duration(t.Connect), FirstByte: time.Duration(t.FirstByte),
 			Idle: time.Duration(t.Idle)},
 	}, key)
-	own := ownKeys(key, headers)
+	own := ownKeys(secrets, headers)
 	hide := hidesShortened(w.config.Hide(w.env.Getenv), own)
 	var model chat.Model = hidden{server, hide, own}
 	if !config.Kinds[b.Kind].Stops {
@@ -66,18 +69,19 @@ func (w *builder) server(b *config.Backend, name string) (chat.Model, error) {
 	return w.use(name, &standing{print: print, model: model, relay: relay, close: server.Close}), nil
 }
 
-// ownKeys lists what is sent to a backend to be let in, as far as it can be told from words.
-func ownKeys(key string, headers http.Header) (list []string) {
+// ownKeys lists what is sent to a backend to be let in: secrets, and headers with such names.
+func ownKeys(secrets []string, headers http.Header) (list []string) {
 	for name, values := range headers {
 		if !slices.ContainsFunc([]string{"auth", "key", "token", "secret"},
 			func(s string) bool { return strings.Contains(strings.ToLower(name), s) }) {
 			continue
 		}
-		for _, v := range values {
-			list = append(list, strings.TrimPrefix(v, "Bearer "))
-		}
+		list = append(list, values...)
 	}
-	list = append(list, key)
+	list = append(list, secrets...)
+	for i := range list {
+		list[i] = strings.TrimPrefix(list[i], "Bearer ")
+	}
 	slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
 	return slices.Compact(slices.DeleteFunc(list,
 		func(s string) bool { return len(s) < minOwn || strings.ContainsAny(s, " \t") }))

@@ -56,6 +56,20 @@ func (s KeySecret) Hash(getenv func(string) string) ([sha256.Size]byte, error) {
 	return h, nil
 }
 
+// minKey is the length below which a key can be guessed.
+const minKey = 16
+
+// GuessableKeys warns of keys of clients that are too short.
+func (c *Config) GuessableKeys(getenv func(string) string) (warnings Problems) {
+	for _, k := range c.Keys {
+		if key, err := k.Secret.Ref.Resolve(getenv); err == nil && key != "" && len(key) < minKey {
+			warnings = append(warnings, &Problem{Path: "key " + k.Name, Warning: true, Message: fmt.Sprintf(
+				"it has %d bytes and can be guessed; wield config key makes a longer one", len(key))})
+		}
+	}
+	return warnings
+}
+
 func hashOf(text string) (h [sha256.Size]byte, err error) {
 	b, err := hex.DecodeString(strings.TrimPrefix(text, hashPrefix))
 	if err != nil || len(b) != len(h) {

@@ -45,3 +45,23 @@ func saysError(err error, want string) bool {
 	}
 	return strings.Contains(err.Error(), want)
 }
+
+// TestGuessableKeys warns of short keys, as far as they are known.
+func TestGuessableKeys(t *testing.T) {
+	c, err := Parse("config.yaml", []byte(`wield: config/v1
+keys:
+  - {name: short, secret: env:SHORT}
+  - {name: long, secret: env:LONG}
+  - {name: unset, secret: env:UNSET}
+  - {name: hashed, secret: "sha256:`+strings.Repeat("0", 64)+`"}
+`), Options{Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := c.GuessableKeys(func(name string) string {
+		return map[string]string{"SHORT": "fifteen letters", "LONG": "sixteen letters!"}[name]
+	})
+	if len(got) != 1 || !strings.Contains(got[0].Error(), "key short: it has 15 bytes") {
+		t.Errorf("%v", got)
+	}
+}

@@ -71,6 +71,9 @@ func startsWithAny(text string, beginnings ...string) bool {
 	return slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(text, b) })
 }
 
+// minCased is the least length of a secret that is searched for in upper and lower case. A shorter one may be a word.
+const minCased = 16
+
 // minCoded is the least length of a secret that is searched for in encoded forms.
 const minCoded = 8
 
@@ -95,6 +98,9 @@ func Forms(s string) []string {
 	}
 	if len(s) < minCoded {
 		return list
+	}
+	if len(s) >= minCased {
+		list = append(list, strings.ToUpper(s), strings.ToLower(s))
 	}
 	coded := hex.EncodeToString([]byte(s))
 	list = append(list, coded, strings.ToUpper(coded))

@@ -32,7 +32,8 @@ func TestValues(t *testing.T) {
 		"%70%6C%61%69%6E%20%77%6F%72%64%73":   "[masked]",
 		`"\u0070\u006c\u0061\u0069\u006e\u0020\u0077\u006f\u0072\u0064\u0073"`: `"[masked]"`,
 		"&#112;&#108;&#97;&#105;&#110;&#32;&#119;&#111;&#114;&#100;&#115;":     "[masked]",
-		"abc": "abc", // too short to be told from a word
+		"PLAIN WORDS AND MORE, plain Words":                                    "[masked], plain Words",
+		"abc":                                                                  "abc", // too short to be told from a word
 	} {
 		if got := hide(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -554,3 +554,74 @@ func TestLimitWithoutAnAnswer(t *testing.T) {
 		t.Errorf("the client gets %+v", r)
 	}
 }
+
+// TestRequestKilled kills the process that answers a request: at the next start, or in a service beside it, the run is
+// known to be interrupted, and is resumed only by somebody. That of a process that lives goes on.
+func TestRequestKilled(t *testing.T) {
+	for _, how := range []string{"killed", "killed beside", "alive"} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, s, m := &dying{Store: new(journal.Memory)}, newShop(t), twoTurns()
+				wait := make(chan bool)
+				m.answers[1].wait = wait
+				first, second := newHub(t, store, m, s), newHub(t, store.Store, m, s)
+				recoverAll := func() {
+					if err := second.Recover(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if how == "killed beside" {
+					recoverAll()
+				}
+				done := make(chan reply)
+				ctx, leave := context.WithCancel(t.Context())
+				go func() { done <- request(ctx, first.Model("worker"), ask("go")) }()
+				synctest.Wait()
+				if how == "alive" {
+					recoverAll()
+					time.Sleep(time.Minute)
+					close(wait)
+					if r := <-done; r.err != nil || !strings.Contains(r.text, "It is two.") {
+						t.Errorf("the client gets %+v", r)
+					}
+				} else {
+					store.die()
+					leave()
+					<-done
+					drainNow(first)
+				}
+				leave()
+				if how == "killed" {
+					recoverAll()
+				}
+				time.Sleep(time.Minute)
+				want := map[bool]journal.Status{true: journal.StatusDone, false: journal.StatusInterrupted}[how == "alive"]
+				waits := 0
+				for head, err := range store.Store.Heads(t.Context(), journal.HeadQuery{Opened: record.KindRun}) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					var last *record.Record
+					for e, err := range store.Store.Read(t.Context(), journal.Query{Stream: head.Stream,
+						Kinds: []record.Kind{record.KindWait, record.KindEnd}}) {
+						if err != nil {
+							t.Fatal(err)
+						}
+						if last = &e.Record; last.Wait != nil {
+							waits++
+						}
+					}
+					if got := journal.StatusOf(head.State, last); got != want {
+						t.Errorf("the run is %s, not %s", got, want)
+					}
+				}
+				if want == journal.StatusInterrupted && waits != 1 {
+					t.Errorf("it was noted %d times", waits)
+				}
+				if n := s.count(`look{"n":1}`); n > 1 {
+					t.Errorf("a call ran %d times", n)
+				}
+			})
+		})
+	}
+}

@@ -35,7 +35,7 @@ func (h *Hub) Recover(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("runs: %w", err)
 		}
-		if err := h.recoverRun(ctx, head.Stream, true); err != nil {
+		if err := h.recoverRun(ctx, head.Stream); err != nil {
 			h.log.Error("cannot resume a run of an earlier process", "run", head.Stream, "error", err)
 			if journal.Passes(err) {
 				h.later(head.Stream, soonest)
@@ -45,8 +45,8 @@ func (h *Hub) Recover(ctx context.Context) error {
 	return nil
 }
 
-// recoverRun continues a run that was left, if it can go on by itself. At the start it says which ones cannot.
-func (h *Hub) recoverRun(ctx context.Context, run string, start bool) error {
+// recoverRun continues a run that was left, if it can go on by itself, and records of others that they were cut off.
+func (h *Hub) recoverRun(ctx context.Context, run string) error {
 	k, err := h.look(ctx, run)
 	if err != nil {
 		return err
@@ -65,14 +65,37 @@ func (h *Hub) recoverRun(ctx context.Context, run string, start bool) error {
 	case w != nil && w.For != record.WaitDrain:
 		return nil
 	case !k.carried: // who asked made the request again, or does not want the answer any more
-		if start {
-			h.log.Info("run interrupted with its request", "run", run, "resume",
-				"wield sessions resume "+run+", or POST /api/v1/runs/"+run+"/resume")
-		}
-		return nil
+		return h.cutOff(ctx, &k.head)
 	}
 	h.around.Go(func() { h.resumeWhenFree(run) })
 	return nil
+}
+
+// cutOff records that a run ended with the process that drove it for a request. Until that has been silent for as long
+// as a lease lasts, it may be alive, and about to claim the run.
+func (h *Hub) cutOff(ctx context.Context, head *journal.Head) error {
+	if head.State != record.StateOpen || h.lookUp(head.Stream) != nil {
+		return nil
+	}
+	if time.Since(head.Changed) < latest {
+		h.later(head.Stream, latest)
+		return nil
+	}
+	lease, err := h.store.Claim(ctx, head.Stream, journal.NewID("own"), latest)
+	var held *journal.HeldError
+	if errors.As(err, &held) {
+		h.later(head.Stream, held.Left)
+		return nil
+	} else if err != nil {
+		return err
+	}
+	_, err = h.store.Append(ctx, head.Stream, lease.Seq, record.Record{Kind: record.KindWait,
+		Wait: &record.Wait{For: record.WaitDrain, Note: "the process that drove it was killed"}})
+	if err == nil {
+		h.log.Info("run interrupted with its request", "run", head.Stream, "resume",
+			"wield sessions resume "+head.Stream+", or POST /api/v1/runs/"+head.Stream+"/resume")
+	}
+	return errors.Join(err, h.store.Release(context.WithoutCancel(ctx), lease))
 }
 
 // waits returns what a run waits for; nil: nothing.
@@ -173,7 +196,7 @@ func (h *Hub) later(run string, wait time.Duration) {
 		h.around.Add(1)
 		h.mu.Unlock()
 		defer h.around.Done()
-		switch err := h.recoverRun(h.base, run, false); {
+		switch err := h.recoverRun(h.base, run); {
 		case err == nil || h.base.Err() != nil:
 		case journal.Passes(err): // listen says that the store is gone, once for all runs
 			h.later(run, soonest)
@@ -238,14 +261,8 @@ func (h *Hub) hear(after *int64) error {
 			case journal.Passes(err): // the answer is read again
 				return err
 			}
-		case record.KindRun:
-			if r.Run.Unattended {
-				h.later(e.Stream, latest)
-			}
-		case record.KindResume:
-			if r.Resume.Unattended {
-				h.later(e.Stream, latest)
-			}
+		case record.KindRun, record.KindResume:
+			h.later(e.Stream, latest)
 		case record.KindWait:
 			if r.Wait.For != record.WaitClient {
 				h.later(e.Stream, soonest)

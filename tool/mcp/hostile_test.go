@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,9 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"wield/chat"
+	"wield/internal/mask"
 	"wield/tool"
 	"wield/tool/runner"
 )
@@ -149,6 +152,24 @@ func TestFlood(t *testing.T) {
 		}
 	}
 
+	pages := 0
+	listing := New(Options{Name: "endless", Prompts: true, Resources: true,
+		URL: raw(t, "application/json", func(method string, id json.RawMessage) string {
+			switch {
+			case method == "initialize":
+				return strings.Replace(honest(method, id), `"tools":{}`, `"tools":{},"prompts":{},"resources":{}`, 1)
+			case !strings.HasSuffix(method, "/list") || method == "tools/list":
+				return honest(method, id)
+			}
+			pages++
+			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"prompts":[],"resources":[],"resourceTemplates":[],`+
+				`"nextCursor":"%d"}}`, id, pages)
+		})})
+	defer listing.Close()
+	if _, problems := listing.Tools(t.Context()); len(problems) != 3 || pages != 3*maxPages {
+		t.Errorf("%d pages, problems %v", pages, problems)
+	}
+
 	// A tool that tells how far it is as fast as it can, and never ends.
 	loud := sdk.NewServer(&sdk.Implementation{Name: "loud"}, nil)
 	loud.AddTool(&sdk.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)},
@@ -176,6 +197,73 @@ func TestFlood(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 64<<20 {
 		t.Errorf("%d bytes are kept", grown)
+	}
+}
+
+// TestSecrets meets a server that says a secret in all that it can: what is left is the rest.
+func TestSecrets(t *testing.T) {
+	const secret = `a "secret" of the server`
+	quoted, _ := json.Marshal(secret)
+	in := string(quoted[1 : len(quoted)-1])
+	says := map[string]string{
+		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{},"resources":{}},` +
+			`"serverInfo":{"name":"raw IN","version":"1"}}`,
+		"tools/list": `{"tools":[{"name":"t","description":"It has IN.","inputSchema":{"type":"object",` +
+			`"properties":{"IN":{"type":"number","description":"IN","default":1}}}}]}`,
+		"tools/call":               `{"content":[{"type":"text","text":"IN"}],"structuredContent":{"IN":["IN",1.5]}}`,
+		"prompts/list":             `{"prompts":[{"name":"p","description":"IN"}]}`,
+		"resources/list":           `{"resources":[{"name":"r","uri":"file:///IN"}]}`,
+		"resources/templates/list": `{"resourceTemplates":[{"name":"r","uriTemplate":"file:///{x}/IN"}]}`,
+	}
+	url := raw(t, "application/json", func(method string, id json.RawMessage) string {
+		if says[method] == "" {
+			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no %[2]s","data":{%[3]s:%[3]s}}}`,
+				id, in, quoted)
+		}
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, strings.ReplaceAll(says[method], "IN", in))
+	})
+	s := New(Options{Name: "raw", URL: url, Prompts: true, Resources: true, Hide: mask.Values([]string{secret})})
+	r := box(t, s)
+	seen := map[string]any{"status": s.Status(), "offers": s.Offers()}
+	result, err := r.Call(t.Context(), "raw__t", "{}")
+	seen["result"] = result
+	if err != nil || !strings.Contains(string(result.Data), "1.5") {
+		t.Errorf("%+v, %v", result, err)
+	}
+	tools, _ := s.Known()
+	for _, one := range tools {
+		seen[one.Name()] = one.Definition
+	}
+	session, err := s.Session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "p"})
+	var wire *jsonrpc.Error
+	if !errors.As(err, &wire) || wire.Code != -32000 {
+		t.Fatal(err)
+	}
+	seen["error"] = []string{err.Error(), wire.Message, string(wire.Data)}
+	for name, one := range seen {
+		text, err := json.Marshal(one)
+		if err != nil || strings.Contains(string(text), "secret") {
+			t.Errorf("%s: %s, %v", name, text, err)
+		}
+		if (name == "raw__t" || !strings.HasPrefix(name, "raw__")) && !strings.Contains(string(text), "[masked]") {
+			t.Errorf("%s says nothing: %s", name, text)
+		}
+	}
+}
+
+// TestWrongOutput checks that a program whose output is no protocol is blamed for that, not for its end.
+func TestWrongOutput(t *testing.T) {
+	command := program(t, "good")
+	command.Argv = []string{"sh", "-c", "echo '{{{'; cat >/dev/null"}
+	s := New(Options{Name: "w", Command: command})
+	defer s.Close()
+	_, problems := s.Tools(t.Context())
+	if text := fmt.Sprint(problems); !strings.Contains(text, "invalid character") {
+		t.Error(text)
 	}
 }
 

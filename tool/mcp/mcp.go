@@ -48,6 +48,8 @@ type Options struct {
 	Start time.Duration // how long connecting and listing may take; 0: 30 s
 	Pins  *Pins         // where definitions are kept; nil: every definition is taken as it is
 	Log   *slog.Logger  // nil: none
+
+	Hide func(string) string // takes secrets out of what the server says; nil: there are none
 }
 
 // Bounds of what a server may say of its tools. What exceeds them costs the tool, or what is too many, and
@@ -55,6 +57,7 @@ type Options struct {
 const (
 	maxTools       = 1000
 	maxPages       = 1000
+	maxProgress    = 1 << 10
 	maxOthers      = 1000 // prompts, resources, and templates of resources, of each
 	maxDescription = 16 << 10
 	maxSchema      = 256 << 10

@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"fmt"
-	"iter"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -39,27 +38,45 @@ func (s *Server) others(ctx context.Context, c *sdk.ClientSession) (o Offers, pr
 		}
 	}
 	if s.o.Prompts && has.Prompts != nil {
-		o.Prompts, err = gather(c.Prompts(ctx, nil))
+		o.Prompts, err = gather(func(at string) ([]*sdk.Prompt, string, error) {
+			p, err := c.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: at})
+			if err != nil {
+				return nil, "", err
+			}
+			return p.Prompts, p.NextCursor, nil
+		})
 		note("prompts")
 	}
 	if s.o.Resources && has.Resources != nil {
-		o.Resources, err = gather(c.Resources(ctx, nil))
+		o.Resources, err = gather(func(at string) ([]*sdk.Resource, string, error) {
+			p, err := c.ListResources(ctx, &sdk.ListResourcesParams{Cursor: at})
+			if err != nil {
+				return nil, "", err
+			}
+			return p.Resources, p.NextCursor, nil
+		})
 		note("resources")
-		o.Templates, err = gather(c.ResourceTemplates(ctx, nil))
+		o.Templates, err = gather(func(at string) ([]*sdk.ResourceTemplate, string, error) {
+			p, err := c.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Cursor: at})
+			if err != nil {
+				return nil, "", err
+			}
+			return p.ResourceTemplates, p.NextCursor, nil
+		})
 		note("templates of resources")
 	}
 	return o, problems
 }
 
-// gather returns the first of a list that may have no end.
-func gather[T any](all iter.Seq2[T, error]) (list []T, err error) {
-	for one, err := range all {
-		if err != nil {
-			return list, err
+// gather returns the first of a list that may have no end. page returns a part of it, and where the next one begins.
+func gather[T any](page func(cursor string) ([]T, string, error)) (list []T, err error) {
+	cursor := ""
+	for range maxPages {
+		part, next, err := page(cursor)
+		if list = append(list, part...); err != nil || next == "" || len(list) >= maxOthers {
+			return list[:min(len(list), maxOthers)], err
 		}
-		if list = append(list, one); len(list) == maxOthers {
-			break
-		}
+		cursor = next
 	}
-	return list, nil
+	return list, fmt.Errorf("the list has more than %d pages", maxPages)
 }

@@ -16,6 +16,7 @@ import (
 
 	"wield/chat"
 	"wield/tool"
+	"wield/tool/internal/value"
 	"wield/tool/policy"
 	"wield/tool/sandbox"
 )
@@ -51,6 +52,7 @@ type Server struct {
 type connection struct {
 	session *sdk.ClientSession
 	said    *outputTail // what a program wrote to its standard error; nil: it is a service
+	hide    func(string) string
 	end     func()
 	done    chan struct{} // closed when the session is over
 }
@@ -83,6 +85,10 @@ func New(o Options) *Server {
 	s.client = sdk.NewClient(&sdk.Implementation{Name: "wield", Version: "1"}, client)
 	s.client.AddReceivingMiddleware(s.o.Peer.elicits)
 	knowTasks(s.client)
+	if s.o.Hide != nil {
+		s.client.AddSendingMiddleware(s.hideAnswers)
+		s.client.AddReceivingMiddleware(s.hideAsked)
+	}
 	s.asking = s.askers()
 	return s
 }
@@ -103,7 +109,7 @@ func (s *Server) progress(p *sdk.ProgressNotificationParams) {
 	c := s.calls[fmt.Sprint(p.ProgressToken)]
 	s.mu.Unlock()
 	if c != nil {
-		c.Progress(p.Progress, p.Total, p.Message)
+		c.Progress(p.Progress, p.Total, value.Cut(p.Message, maxProgress))
 	}
 }
 
@@ -345,7 +351,7 @@ func (s *Server) of(who string) *Server {
 
 // transport starts the program, or makes the way to the service.
 func (s *Server) transport() (*connection, sdk.Transport, error) {
-	c := &connection{done: make(chan struct{}), end: func() {}}
+	c := &connection{done: make(chan struct{}), end: func() {}, hide: s.o.Hide}
 	if len(s.o.Command.Argv) > 0 {
 		t, err := s.start(c)
 		return c, t, err
@@ -461,8 +467,11 @@ func (c *connection) explain(err error) error {
 		return err
 	}
 	text, ended := c.said.text()
-	if ended != nil {
+	if ended != nil && !errors.Is(ended, context.Canceled) { // else wield ended it, because of err
 		err = ended
+	}
+	if c.hide != nil {
+		text = c.hide(text)
 	}
 	if text = telling(text); text == "" {
 		return err
