@@ -455,6 +455,16 @@ func (f *toolRun) approve(app *cli.App, r *runner.Runner, plan runner.Plan,
 	fmt.Fprintf(app.Stderr,
 		"%s needs an approval\n  rule       %s\n  why        %s\n  arguments  %s\n  in         %s\n", a.Tool, a.Rule,
 		a.Why, policy.Visible(string(a.Arguments)), policy.Visible(a.Dir))
+	changes, err := r.Preview(cmd.Context(), plan.Call)
+	if err != nil {
+		return plan, err
+	}
+	for _, c := range changes {
+		fmt.Fprintln(app.Stderr, "  changes")
+		for line := range strings.Lines(c.Diff(3)) {
+			fmt.Fprintln(app.Stderr, "             "+policy.Visible(strings.TrimSuffix(line, "\n")))
+		}
+	}
 	if a.Always != "" {
 		fmt.Fprintf(app.Stderr, "  a rule that would allow it\n             %s\n",
 			strings.ReplaceAll(a.Always, "\n", "\n             "))
