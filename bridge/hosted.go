@@ -85,8 +85,10 @@ func (r *run) unhost(all bool) error {
 	}
 	if len(c.Allowed) > 0 {
 		named := c.Allowed
-		c.Allowed = slices.DeleteFunc(slices.Clone(named),
-			func(name string) bool { return gone[name] && req.Tool(name) == nil })
+		for i := range req.Tools {
+			delete(gone, req.Tools[i].Name)
+		}
+		c.Allowed = slices.DeleteFunc(slices.Clone(named), func(name string) bool { return gone[name] })
 		switch {
 		case len(c.Allowed) > 0:
 		case c.Mode == chat.ChoiceRequired:

@@ -224,7 +224,7 @@ type OverrunDetail struct {
 // Repairs of the level full: missing_json_closer, enum_case, array_wrap, array_unwrap. Coercions to the schema:
 // coerced, python_object, source_text (a value that is no literal was taken as it is written), uncoerced (it does not
 // fit and was left as it is). Others: name (declared differently), promoted_from_reasoning (a call in reasoning that
-// was never closed).
+// was never closed), more (of a text with very many repairs: how many more there are).
 type NoteKind string
 
 // The kinds of notes that programs tell apart.

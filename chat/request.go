@@ -88,6 +88,18 @@ type Choice struct {
 	Read bool
 }
 
+// Allows returns what reports whether Allowed lets a tool of a name be called.
+func (c *Choice) Allows() func(name string) bool {
+	if len(c.Allowed) == 0 {
+		return func(string) bool { return true }
+	}
+	allowed := make(map[string]bool, len(c.Allowed))
+	for _, name := range c.Allowed {
+		allowed[name] = true
+	}
+	return func(name string) bool { return allowed[name] }
+}
+
 // FormatKind says what shape the answer's text must have.
 type FormatKind uint8
 

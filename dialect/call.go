@@ -16,6 +16,7 @@ type callWriter struct {
 	text  *scanner
 	set   *set
 	watch callWatcher // nil: nobody
+	notes *noteList   // nil: each is an event
 
 	dialect  string // of the candidate
 	accepted bool   // one of its calls was whole
@@ -185,10 +186,17 @@ func (c *callWriter) WriteKey(before, key string, end int) {
 	c.built(b.Len()-n, end)
 }
 
-// Rewrite puts text in place of the arguments so far, of which nothing was sent.
-func (c *callWriter) Rewrite(text string) {
-	c.args.Reset()
-	c.args.WriteString(text)
+// Rewrite puts what the parts are together in place of the arguments so far, of which nothing was sent.
+func (c *callWriter) Rewrite(parts ...string) {
+	n := 0
+	for _, p := range parts {
+		n += len(p)
+	}
+	c.args = strings.Builder{}
+	c.args.Grow(n + n/4)
+	for _, p := range parts {
+		c.args.WriteString(p)
+	}
 }
 
 // Holding reports whether what is read stands in the text and is held there.
@@ -369,8 +377,15 @@ func (c *callWriter) end(end int, complete bool) {
 	c.openCall = openCall{index: c.index}
 }
 
+// Noting reports whether the next note is kept, or only counted.
+func (c *callWriter) Noting() bool { return c.notes == nil || len(c.notes.list) < maxNotes }
+
 // Note records something about the bytes [at, end) of the text.
 func (c *callWriter) Note(n chat.NoteDetail) {
+	if c.notes != nil {
+		c.notes.add(n)
+		return
+	}
 	c.tell()
 	c.text.dst = append(c.text.dst, chat.Event{Kind: chat.KindNote, Index: c.index, At: n.At, End: n.End, Detail: &n})
 }

@@ -172,11 +172,8 @@ func Offered(req *chat.Request) ([]chat.Tool, error) {
 		}
 		return []chat.Tool{*t}, nil
 	case len(c.Allowed) > 0:
-		allowed := make(map[string]bool, len(c.Allowed))
-		for _, name := range c.Allowed {
-			allowed[name] = true
-		}
-		return slices.DeleteFunc(slices.Clone(req.Tools), func(t chat.Tool) bool { return !allowed[t.Name] }), nil
+		allows := c.Allows()
+		return slices.DeleteFunc(slices.Clone(req.Tools), func(t chat.Tool) bool { return !allows(t.Name) }), nil
 	}
 	return req.Tools, nil
 }

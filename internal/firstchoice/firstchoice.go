@@ -63,11 +63,12 @@ func chosenFrom(req *chat.Request) []chat.Tool {
 		return nil
 	}
 	var tools []chat.Tool
+	allows := req.Choice.Allows()
 	for _, t := range req.Tools {
 		switch {
 		case t.Hosted != chat.HostedNot:
 			return nil // which its server decides about
-		case len(req.Choice.Allowed) == 0 || slices.Contains(req.Choice.Allowed, t.Name):
+		case allows(t.Name):
 			tools = append(tools, t)
 		}
 	}

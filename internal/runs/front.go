@@ -287,15 +287,20 @@ type start struct {
 
 // unheard returns those messages of a client that have not entered the conversation.
 func (s *start) unheard(said []chat.Message) []chat.Message {
-	heard := slices.Clone(s.heard)
+	type message struct {
+		role  chat.Role
+		text  string
+		parts int
+	}
+	of := func(m *chat.Message) message { return message{m.Role, m.Text(), len(m.Parts)} }
+	heard := make(map[message]int, len(s.heard))
+	for i := range s.heard {
+		heard[of(&s.heard[i])]++
+	}
 	return slices.DeleteFunc(slices.Clone(said), func(m chat.Message) bool {
-		i := slices.IndexFunc(heard, func(h chat.Message) bool {
-			return h.Role == m.Role && h.Text() == m.Text() && len(h.Parts) == len(m.Parts)
-		})
-		if i >= 0 {
-			heard = slices.Delete(heard, i, i+1)
-		}
-		return i >= 0
+		what := of(&m)
+		heard[what]--
+		return heard[what] >= 0
 	})
 }
 

@@ -152,8 +152,9 @@ type modelRequest struct {
 	req      *chat.Request
 	yield    func(chat.Event, error) bool
 	start    time.Time
-	first    time.Time // when the client could see something; zero: not yet
-	repairs  int64     // since the last call
+	first    time.Time     // when the client could see something; zero: not yet
+	repairs  int64         // since the last call
+	earlier  map[said]bool // the calls of the conversation, once there is another
 	finished bool
 	failed   string
 }
@@ -198,16 +199,21 @@ func (a *modelRequest) take(e chat.Event, err error) bool {
 	return a.yield(e, nil)
 }
 
+// A said is what makes two calls the same.
+type said struct{ name, arguments string }
+
 // again reports whether the conversation has had the same call before.
 func (a *modelRequest) again(c *chat.Call) bool {
-	for i := range a.req.Messages {
-		for j := range a.req.Messages[i].Calls {
-			if old := &a.req.Messages[i].Calls[j]; old.Name == c.Name && old.Arguments == c.Arguments {
-				return true
+	if a.earlier == nil {
+		a.earlier = make(map[said]bool)
+		for i := range a.req.Messages {
+			for j := range a.req.Messages[i].Calls {
+				old := &a.req.Messages[i].Calls[j]
+				a.earlier[said{old.Name, old.Arguments}] = true
 			}
 		}
 	}
-	return false
+	return a.earlier[said{c.Name, c.Arguments}]
 }
 
 func (a *modelRequest) end() {
@@ -233,13 +239,17 @@ func (a *modelRequest) end() {
 
 // results counts what the request brings behind the last answer: what the client made of its calls.
 func (a *modelRequest) results() {
-	last := len(a.req.Messages) - 1
-	for ; last >= 0 && a.req.Messages[last].Role == chat.RoleTool; last-- {
-		msg := &a.req.Messages[last]
+	first := len(a.req.Messages)
+	for first > 0 && a.req.Messages[first-1].Role == chat.RoleTool {
+		first--
+	}
+	results := a.req.Messages[first:]
+	names := calledBy(a.req.Messages[:first], results)
+	for i := range results {
+		msg := &results[i]
 		d := a.tally.answer
-		d.Tool = msg.Name
-		for i := last - 1; i >= 0 && d.Tool == ""; i-- {
-			d.Tool = calledBy(&a.req.Messages[i], msg.CallID)
+		if d.Tool = msg.Name; d.Tool == "" {
+			d.Tool = names[msg.CallID]
 		}
 		if d.Tool == "" {
 			d.Tool = otherName
@@ -252,12 +262,22 @@ func (a *modelRequest) results() {
 	}
 }
 
-// calledBy returns the tool of a call with an id, if a message has it.
-func calledBy(msg *chat.Message, id string) string {
-	for i := range msg.Calls {
-		if msg.Calls[i].ID == id {
-			return msg.Calls[i].Name
+// calledBy returns by id the tools of the last calls that results without a name belong to.
+func calledBy(before, results []chat.Message) map[string]string {
+	names := make(map[string]string)
+	for i := range results {
+		if results[i].Name == "" {
+			names[results[i].CallID] = ""
 		}
 	}
-	return ""
+	for open := len(names); open > 0 && len(before) > 0; before = before[:len(before)-1] {
+		calls := before[len(before)-1].Calls
+		for i := range calls {
+			if name, wanted := names[calls[i].ID]; wanted && name == "" && calls[i].Name != "" {
+				names[calls[i].ID] = calls[i].Name
+				open--
+			}
+		}
+	}
+	return names
 }

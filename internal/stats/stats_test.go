@@ -119,6 +119,41 @@ func wants(t *testing.T, what string, r *Row, want map[Counter]int64) {
 	}
 }
 
+// TestResults shows which tools results count for.
+func TestResults(t *testing.T) {
+	call := func(calls ...chat.Call) chat.Message { return chat.Message{Role: chat.RoleAssistant, Calls: calls} }
+	result := func(id, name string) chat.Message { return chat.Message{Role: chat.RoleTool, CallID: id, Name: name} }
+	for _, c := range []struct {
+		name     string
+		messages []chat.Message
+		want     []string
+	}{
+		{"no call", []chat.Message{result("1", "")}, []string{otherName}},
+		{"its own name", []chat.Message{call(chat.Call{ID: "1", Name: "a"}), result("1", "b")}, []string{"b"}},
+		{"the last call of an id", []chat.Message{call(chat.Call{ID: "1", Name: "a"}), call(chat.Call{ID: "1", Name: "b"}),
+			result("1", "")}, []string{"b"}},
+		{"the first of a message", []chat.Message{call(chat.Call{ID: "1"}, chat.Call{ID: "1", Name: "a"},
+			chat.Call{ID: "1", Name: "b"}), result("1", "")}, []string{"a"}},
+		{"one of two", []chat.Message{call(chat.Call{ID: "1", Name: "a"}), result("1", ""), result("2", "")},
+			[]string{"a", otherName}},
+		{"only those at the end", []chat.Message{call(chat.Call{ID: "1", Name: "a"}), result("1", ""),
+			call(chat.Call{ID: "2", Name: "b"}), result("2", "")}, []string{"b"}},
+	} {
+		s := New("", Options{Now: at(noon)})
+		drain(t, s.Model("m", agent.Prices{}, &reply{"text"}), &chat.Request{Messages: c.messages})
+		rows, err := s.Query(t.Context(), Query{By: []Dim{ByTool}})
+		var got []string
+		for _, r := range rows {
+			if r.Count(Done) > 0 {
+				got = append(got, r.Tool)
+			}
+		}
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, %v; want %v", c.name, got, err, c.want)
+		}
+	}
+}
+
 func TestModel(t *testing.T) {
 	s := New("", Options{Now: at(noon)})
 	back := &reply{good, comma, nobody, good, nobody, nobody, "no call", good + good}

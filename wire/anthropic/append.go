@@ -317,11 +317,15 @@ func (w *requestWriter) answers(calls []chat.Call, messages []chat.Message) *cha
 		results, said = messages[:n], &messages[n]
 	}
 	answered := make([]bool, len(calls))
+	index := make(map[string]int, len(calls)) // of the first call of an id
+	for i := range slices.Backward(calls) {
+		index[calls[i].ID] = i
+	}
 	var orphans []*chat.Message
 	for i := range results {
 		m := &results[i]
-		n := slices.IndexFunc(calls, func(c chat.Call) bool { return c.ID == m.CallID })
-		if n < 0 || answered[n] {
+		n, ok := index[m.CallID]
+		if !ok || answered[n] {
 			orphans = append(orphans, m)
 			continue
 		}
@@ -604,9 +608,10 @@ func (w *requestWriter) tools(req *chat.Request) {
 	}
 	w.key("tools")
 	w.list()
+	allows := req.Choice.Allows()
 	for i := range req.Tools {
 		t := &req.Tools[i]
-		if allowed := req.Choice.Allowed; len(allowed) > 0 && !slices.Contains(allowed, t.Name) {
+		if !allows(t.Name) {
 			continue // the protocol cannot say that it must not be called
 		}
 		w.item()

@@ -205,13 +205,14 @@ func appendCall(dst []byte, c *chat.Call, id string, index int, arguments string
 // tools writes the definitions that the choice leaves.
 func (w *requestWriter) tools() {
 	choice, n := &w.req.Choice, 0
+	allows := choice.Allows()
 	for i := range w.req.Tools {
 		t := &w.req.Tools[i]
 		switch {
 		case t.Hosted != chat.HostedNot,
 			choice.Mode == chat.ChoiceNone,
 			choice.Mode == chat.ChoiceNamed && t.Name != choice.Name,
-			len(choice.Allowed) > 0 && !slices.Contains(choice.Allowed, t.Name):
+			!allows(t.Name):
 			continue
 		}
 		if n++; n == 1 {

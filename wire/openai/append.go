@@ -310,6 +310,7 @@ func (w *requestWriter) tools(req *chat.Request) error {
 	at, n, callable := len(w.b), 0, 0
 	c := req.Choice
 	var gone []string
+	allows := c.Allows()
 	w.key("tools")
 	w.b = append(w.b, '[')
 	for i := range req.Tools {
@@ -319,7 +320,7 @@ func (w *requestWriter) tools(req *chat.Request) error {
 			continue
 		}
 		if c.Mode == chat.ChoiceNamed && c.Name == t.Name ||
-			c.Mode != chat.ChoiceNamed && (len(c.Allowed) == 0 || slices.Contains(c.Allowed, t.Name)) {
+			c.Mode != chat.ChoiceNamed && allows(t.Name) {
 			callable++
 		}
 		if n++; n > 1 {
@@ -354,8 +355,8 @@ func (w *requestWriter) tools(req *chat.Request) error {
 	}
 	w.b = append(w.b, ']')
 	if len(c.Allowed) > 0 && len(gone) > 0 {
-		c.Allowed = slices.DeleteFunc(slices.Clone(c.Allowed),
-			func(name string) bool { return slices.Contains(gone, name) })
+		left := chat.Choice{Allowed: gone}
+		c.Allowed = slices.DeleteFunc(slices.Clone(c.Allowed), left.Allows())
 		if len(c.Allowed) == 0 {
 			c.Mode = chat.ChoiceNone
 		}

@@ -75,6 +75,9 @@ type requestReader struct {
 	limit     *int64
 	names     map[string]bool // of the tools, once they are many
 	choice    string          // the key of the choice, for errors found later
+
+	called map[string]string // ids of the last calls by name, of the first messages
+	looked int               // how many these are
 }
 
 // limits says what settings may be.

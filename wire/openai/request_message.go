@@ -134,12 +134,16 @@ func (d *requestReader) misplaced(m *rawMessage) {
 
 // legacyCall returns the id of the last call of a function, whose result has only the name to tell what it answers.
 func (d *requestReader) legacyCall(name string) string {
-	for i := len(d.req.Messages) - 1; i >= 0; i-- {
-		for _, c := range d.req.Messages[i].Calls {
-			if c.Name == name {
-				return c.ID
-			}
+	if d.called == nil {
+		d.called = make(map[string]string)
+	}
+	for ; d.looked < len(d.req.Messages); d.looked++ {
+		for _, c := range slices.Backward(d.req.Messages[d.looked].Calls) {
+			d.called[c.Name] = c.ID
 		}
+	}
+	if id, ok := d.called[name]; ok {
+		return id
 	}
 	return fmt.Sprintf("call_function_%d", len(d.req.Messages))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -194,6 +195,29 @@ func TestUnknownContent(t *testing.T) {
 	out, err := AppendRequest(nil, req, RequestOptions{Forward: []string{"video"}})
 	if want := `{"type":"video","video":{}}`; err != nil || !strings.Contains(string(out), want) {
 		t.Errorf("got %s, %v, want %s in it", out, err, want)
+	}
+}
+
+// TestResultsOfFunctions shows which calls the results of functions belong to, which have names only.
+func TestResultsOfFunctions(t *testing.T) {
+	req, err := DecodeRequest([]byte(`{"messages":[{"role":"function","name":"f","content":"none yet"},
+		{"role":"assistant","function_call":{"name":"f","arguments":"{}"}},
+		{"role":"assistant","function_call":{"name":"g","arguments":"{}"}},
+		{"role":"function","name":"g","content":"g"},{"role":"function","name":"f","content":"f"},
+		{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}},
+			{"id":"b","function":{"name":"f","arguments":"{}"}}]},
+		{"role":"function","name":"f","content":"the last turn's first"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range req.Messages {
+		if m.Role == chat.RoleTool {
+			got = append(got, m.CallID)
+		}
+	}
+	if want := []string{"call_function_0", "call_function_2", "call_function_1", "a"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

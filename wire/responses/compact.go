@@ -42,12 +42,12 @@ func (c *Compaction) Append(dst []byte) []byte {
 	dst = append(dst, `,"object":"response.compaction","created_at":`...)
 	dst = strconv.AppendInt(dst, c.o.Created, 10)
 	dst = append(dst, `,"output":[`...)
-	stem := strings.TrimPrefix(c.o.ID, prefixResponse)
+	stem, n := strings.TrimPrefix(c.o.ID, prefixResponse)+"m", 0
 	for _, items := range [][]Item{c.o.Request.Before, c.o.Request.Input} {
 		for i := range items {
 			if it := &items[i]; it.Type == "message" && it.message != nil && it.message.Role == chat.RoleUser {
-				stem += "m"
-				dst = append(jsonbody.AppendCompact(dst, it.Named(stem).Raw), ',')
+				n++
+				dst = append(jsonbody.AppendCompact(dst, it.Named(stem+strconv.Itoa(n)).Raw), ',')
 			}
 		}
 	}

@@ -331,15 +331,16 @@ func (d *requestReader) instructions() {
 		d.Each(func() { all = append(all, d.item()) })
 		f := folder{}
 		f.add(all)
+		var texts []string
 		for _, m := range f.done() {
 			if slices.ContainsFunc(m.Parts, func(p chat.Part) bool { return p.Kind != chat.PartText }) {
 				d.Refuse(jsonbody.CodeUnsupported, "instructions hold text only; send the rest as input")
 			}
-			if d.req.instructions != "" {
-				d.req.instructions += "\n\n"
+			if text := m.Text(); text != "" || len(texts) > 0 {
+				texts = append(texts, text)
 			}
-			d.req.instructions += m.Text()
 		}
+		d.req.instructions = strings.Join(texts, "\n\n")
 	default:
 		d.Want("a string")
 	}

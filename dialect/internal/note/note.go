@@ -25,5 +25,6 @@ const (
 	// a value that is no literal was taken as its source text
 	SourceText chat.NoteKind = "source_text"
 	Name       chat.NoteKind = "name"                    // the name was written differently than declared
+	More       chat.NoteKind = "more"                    // repairs that no notes were made of; Before says how many
 	Promoted   chat.NoteKind = "promoted_from_reasoning" // a call in reasoning that was never closed
 )

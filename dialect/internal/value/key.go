@@ -180,10 +180,12 @@ func (v *Reader) releaseDuplicate(out string, i int) {
 		v.fail("the key " + k.key + " stands twice with different values")
 		return
 	}
-	v.NoteAt(chat.NoteDuplicateKey, was, out, h.At, v.pos(i))
 	if was == out {
+		v.NoteAt(chat.NoteDuplicateKey, out, out, h.At, v.pos(i))
 		return
 	}
+	// a copy: the note is not to keep all of the arguments
+	v.NoteAt(chat.NoteDuplicateKey, strings.Clone(was), out, h.At, v.pos(i))
 	if !v.Discard && !v.out.Holding() {
 		v.replace(h.dup, out)
 		return
@@ -191,13 +193,20 @@ func (v *Reader) releaseDuplicate(out string, i int) {
 	v.write(string(h.text[:h.Value])+out, i)
 }
 
+// maxReplaced limits the values that are replaced in one text: for each the arguments so far are written anew.
+const maxReplaced = 32
+
 // replace puts out in place of the value of a key that was read before. That is possible only while nothing of the
 // arguments was sent, as when they are read as a whole.
 func (v *Reader) replace(dup int, out string) {
+	if v.replaced++; v.replaced > maxReplaced {
+		v.fail("too many keys stand twice with different values")
+		return
+	}
 	k := &v.keys[dup-1]
 	text := v.out.Arguments()
 	from, to := k.from, k.to
-	v.out.Rewrite(text[:from] + out + text[to:])
+	v.out.Rewrite(text[:from], out, text[to:])
 	for i := range v.keys {
 		if key := &v.keys[i]; key.from >= to {
 			key.from += len(out) - (to - from)

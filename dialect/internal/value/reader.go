@@ -33,10 +33,11 @@ type Writer interface {
 	WriteRaw(s string, at int)            // s, the bytes of the text from at on
 	WriteText(s string, end int)          // s as the inside of a string
 	WriteKey(before, key string, end int) // a key between quotes, of which before has the first, and a colon
-	Rewrite(text string)                  // text in place of all that was written, of which nothing was sent
+	Rewrite(parts ...string)              // these in place of all that was written, of which nothing was sent
 	Arguments() string                    // what was written
 	Len() int                             // of that
 	Note(n chat.NoteDetail)               // a repair
+	Noting() bool                         // the next one is kept, and wants a path
 	Holding() bool                        // what is read stands in the text, and is held there
 	Held(from, to int) string             // bytes that are held
 	Patient(i int) bool                   // the input may be left unread from i on, to be read with what follows
@@ -72,6 +73,7 @@ type Reader struct {
 
 	from       int  // where in the input begins what was read and is to be written as it is
 	stays      bool // that stands in the text, and is held there
+	replaced   int  // values that gave way to later ones of their keys
 	lag        int  // bytes that were read and belong to the arguments as they are, but are not written yet
 	base, step int  // an offset i of the input is at base+i*step of the text
 	Err        string
@@ -660,9 +662,14 @@ func (v *Reader) note(kind chat.NoteKind, before, after string, from, to int) {
 
 // NoteAt records a repair that stands at the bytes [at, end) of the text.
 func (v *Reader) NoteAt(kind chat.NoteKind, before, after string, at, end int) {
-	if !v.Discard {
-		v.out.Note(chat.NoteDetail{Kind: kind, Path: v.path(), Before: before, After: after, At: at, End: end})
+	if v.Discard {
+		return
 	}
+	n := chat.NoteDetail{Kind: kind, Before: before, After: after, At: at, End: end}
+	if v.out.Noting() {
+		n.Path = v.path()
+	}
+	v.out.Note(n)
 }
 
 // path returns the JSON pointer of the value being read, as far as its objects go.
@@ -671,7 +678,11 @@ func (v *Reader) path() string {
 	for _, f := range v.stack {
 		if f.object && f.key < len(v.keys) {
 			b.WriteByte('/')
-			b.WriteString(pointerEscapes.Replace(v.keys[f.key].key))
+			key := v.keys[f.key].key
+			if len(key) > maxKey {
+				key = clip(key)
+			}
+			b.WriteString(pointerEscapes.Replace(key))
 		}
 	}
 	return b.String()
