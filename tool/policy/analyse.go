@@ -101,7 +101,7 @@ func (a *analysis) program(p *program, name string, words []field) {
 	canonical := words[:1:1]
 	if q := programs()[name+"."+rest0(rest)]; q != nil && (p.subs == nil || strings.HasPrefix(rest0(rest), "-")) {
 		// a word that makes it another program
-		p, canonical, rest = q, words[:2:2], rest[1:]
+		p, canonical, name, rest = q, words[:2:2], name+"."+rest[0].text, rest[1:]
 	}
 	for p.subs != nil {
 		kept, left := a.globals(p, rest)
@@ -243,10 +243,22 @@ func (a *analysis) hide(words []field) {
 func tarStyle(p *program, rest []field) (*program, []field) {
 	q := *p
 	q.style = styleGNU
-	if len(rest) > 0 && rest[0].known && rest[0].text != "" && rest[0].text[0] != '-' {
-		rest = slices.Clone(rest)
-		rest[0].text = "-" + rest[0].text
+	if len(rest) == 0 || !rest[0].known || rest[0].text == "" || rest[0].text[0] == '-' {
+		return &q, rest
 	}
+	letters, words := []field(nil), rest[1:]
+	for _, letter := range rest[0].text {
+		name := "-" + string(letter)
+		letters = append(letters, field{text: name, known: true})
+		if o := p.options[name]; len(o.kinds) > 0 && !o.joined && len(words) > 0 {
+			letters, words = append(letters, words[0]), words[1:]
+		}
+	}
+	if len(rest)-1-len(words) > 1 { // each takes the next word
+		return &q, append(letters, words...)
+	}
+	rest = slices.Clone(rest)
+	rest[0].text = "-" + rest[0].text
 	return &q, rest
 }
 

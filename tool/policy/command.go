@@ -668,7 +668,10 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 	if rule != nil {
 		e.byRule(rule, SubjectPath, string(u.op)+" "+at.rel(), node, "the rule matches the path")
 	}
-	return rule != nil && rule.Decision == chat.DecisionAllow, at.rel()
+	if rule == nil {
+		return e.p.def.Default == chat.DecisionAllow, at.rel()
+	}
+	return rule.Decision == chat.DecisionAllow, at.rel()
 }
 
 // topDir is the directory of the file system's root that a name leads to: what has none is no path, as /api/users.

@@ -105,23 +105,36 @@ var address = lazily(`(^|=)[a-z][a-z0-9+.-]*://`)
 // a rule denies.
 func (e *eval) strange(words []field, node string) {
 	for i, w := range words {
-		text := w.text
-		if _, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(text, "-") {
-			text = value
-		}
-		if !w.known || strings.HasPrefix(text, "-") {
-			continue
-		}
-		line := strings.Fields(text)
-		if len(line) == 1 {
-			line = append(line, texts(words[i+1:])...)
-		}
-		if len(line) > 0 && e.denies(line) {
-			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "operand",
-				"nothing is known of what "+Visible(w.text)+" is for, and a rule denies a command of that name", nil)
-			return
+		for _, text := range valuesOf(w) {
+			line := strings.Fields(text)
+			if len(line) == 1 {
+				line = append(line, texts(words[i+1:])...)
+			}
+			if len(line) > 0 && !hasEnding.MatchString(line[0]) && e.denies(line) {
+				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "operand", "nothing is known of what "+
+					Visible(w.text)+" is for, and a rule denies a command of that name", nil)
+				return
+			}
 		}
 	}
+}
+
+// valuesOf lists what a word of an unknown form may hold: itself, or what is joined to an option, by = or to a letter.
+func valuesOf(w field) []string {
+	switch _, value, ok := strings.Cut(w.text, "="); {
+	case !w.known || len(w.text) < 2:
+		return nil
+	case w.text[0] != '-' && w.text[0] != '+':
+		return []string{w.text}
+	case ok:
+		return []string{value, w.text[2:]}
+	case w.text[1] == w.text[0]:
+		return nil
+	}
+	if letters, rest, ok := strings.Cut(w.text, " "); ok && len(letters) > 3 { // one of several letters: -lc'rm x'
+		return []string{w.text[2:], letters[3:] + " " + rest}
+	}
+	return []string{w.text[2:]}
 }
 
 // mentions asks about a command that no rule names, if a text that it runs, or may run, has the name of a command in it
@@ -133,14 +146,20 @@ func (e *eval) mentions(a *analysis, words []field, node string) {
 			list = append(append(list, u.text), u.spelled...)
 		}
 	}
-	if !a.table {
-		list = texts(words[1:])
+	if !a.table || a.untabled {
+		list = append(list, texts(a.strange)...)
+	}
+	for _, w := range words[1:] { // a variable of a text that runs
+		if len(list) > 0 && w.known && strings.Contains(w.text, "=") {
+			list = append(list, w.text)
+		}
 	}
 	denied := ""
 	for _, text := range list {
 		denied = first(denied, e.deniedIn(text))
 	}
-	if f := e.fed; denied == "" && f != nil && f.known && (len(list) > 0 || !a.table) {
+	if f := e.fed; denied == "" && f != nil && f.known &&
+		(len(list) > 0 || !a.table || slices.Contains(commandReaders, baseName(words[0].text))) {
 		if f.denied == nil { // many commands may have one input
 			name := e.deniedIn(f.text)
 			f.denied = &name
@@ -152,6 +171,9 @@ func (e *eval) mentions(a *analysis, words []field, node string) {
 			" may run what is named in its text, and a rule denies "+Visible(denied), nil)
 	}
 }
+
+// commandReaders run commands that stand in their input beside what else they read.
+var commandReaders = strings.Fields(`bc dc psql mysql mariadb sqlite3 duckdb ftp sftp gnuplot m4 mail mailx`)
 
 // deniedIn returns the first name in a text that begins a command which a rule denies; "" if there is none.
 func (e *eval) deniedIn(text string) string {
