@@ -326,8 +326,10 @@ func (a *analysis) options(p *program, words []field) {
 		case effectRest:
 			if value := p.joinedRest(words[0].text); value != "" {
 				a.wrapped(p, append(literal([]string{value}), words[n:]...))
-			} else if n < len(words) {
-				a.wrapped(p, words[n:])
+			} else if rest := words[n:]; len(rest) > 1 && isDashes(rest[0]) {
+				a.wrapped(p, rest[1:])
+			} else if len(rest) > 0 {
+				a.wrapped(p, rest)
 			}
 			return
 		}

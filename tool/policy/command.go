@@ -98,7 +98,7 @@ func (e *eval) command(words []field, sc scope, node string) {
 	e.fromInput(a, sc, text, node)
 	e.forget(words)
 	e.hidden(a.hidden, sc, text, node)
-	e.strange(a.strange, node)
+	e.strange(a.strange, sc, node)
 	if a.asks {
 		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "wrapper",
 			words[0].text+" runs another command, and what it adds to it is not known in full", nil)
@@ -522,17 +522,22 @@ func (e *eval) within(text string, sc scope, node string) {
 	if e.depth >= maxDepth {
 		return
 	}
+	for _, f := range e.probe(text, sc) {
+		f.Node = node
+		e.add(f)
+	}
+}
+
+// probe lists what rules that ask or deny find in a text, read as a command line.
+func (e *eval) probe(text string, sc scope) []Finding {
 	probe := &eval{p: e.p, call: e.call, args: e.args, files: e.files, ignored: e.ignored, ignoring: e.ignoring,
 		looked: e.looked, depth: e.depth, lines: e.lines, bytes: e.bytes}
 	probe.shell(text, sc)
 	e.bytes = probe.bytes
-	for _, f := range probe.findings {
-		if f.Why == errTooLong.Error() ||
-			f.ofRule && f.Subject == SubjectCommand && f.Decision != chat.DecisionAllow {
-			f.Node = node
-			e.add(f)
-		}
-	}
+	return slices.DeleteFunc(probe.findings, func(f Finding) bool {
+		return f.Why != errTooLong.Error() &&
+			(!f.ofRule || f.Subject != SubjectCommand || f.Decision == chat.DecisionAllow)
+	})
 }
 
 // goesTo judges a directory that a program goes to, and returns where its paths begin: there, or where they did before.

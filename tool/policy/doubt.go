@@ -103,20 +103,28 @@ var address = lazily(`(^|=)[a-z][a-z0-9+.-]*://`)
 
 // strange asks about a command with words of which nobody knows what they are for, if one of them names a command that
 // a rule denies.
-func (e *eval) strange(words []field, node string) {
+func (e *eval) strange(words []field, sc scope, node string) {
 	for i, w := range words {
 		for _, text := range valuesOf(w) {
 			line := strings.Fields(text)
 			if len(line) == 1 {
 				line = append(line, texts(words[i+1:])...)
 			}
-			if len(line) > 0 && !hasEnding.MatchString(line[0]) && e.denies(line) {
+			if len(line) > 0 && !hasEnding.MatchString(line[0]) && e.denies(line) ||
+				e.depth < maxDepth && strings.ContainsAny(text, "\"'\\$") && e.deniesLine(text, sc) {
 				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "operand", "nothing is known of what "+
 					Visible(w.text)+" is for, and a rule denies a command of that name", nil)
 				return
 			}
 		}
 	}
+}
+
+// deniesLine reports whether a rule denies, or may deny, a command of a text whose quotes a shell would take away.
+func (e *eval) deniesLine(text string, sc scope) bool {
+	return slices.ContainsFunc(e.probe(text, sc), func(f Finding) bool {
+		return !f.ofRule || f.Decision == chat.DecisionDeny
+	})
 }
 
 // valuesOf lists what a word of an unknown form may hold: itself, or what is joined to an option, by = or to a letter.

@@ -120,7 +120,8 @@ func TestStrangeOperand(t *testing.T) {
 		"unknowntool -c/bin/rm x": "ask", `unknowntool -c"r"m`: "ask", `unknowntool -c\rm`: "ask", "unknowntool -cRM": "ask",
 		"unknowntool -crm.exe": "ask", "unknowntool -lc'rm x'": "ask", "unknowntool +crm": "ask", "unknowntool --exec=rm": "ask",
 		"unknowntool --exec='rm x'": "ask", "unknowntool -cgit push": "ask", "ls -Yrm x": "ask", "tcpdump -zrm -w f": "ask",
-		"unknowntool -form": "allow", "unknowntool --format": "allow", "unknowntool -orm.txt": "allow",
+		`unknowntool -c'r""m x'`: "ask", `unknowntool 'r\m x'`: "ask", `unknowntool --exec="r''m x"`: "ask",
+		"unknowntool 'ls \"$x\"'": "allow", "unknowntool -form": "allow", "unknowntool --format": "allow", "unknowntool -orm.txt": "allow",
 		"unknowntool --out=rm.txt": "allow", "unknowntool -cgit status": "allow",
 
 		// under a sub-command that nobody knows
