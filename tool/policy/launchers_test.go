@@ -130,7 +130,7 @@ func TestStrangeOperand(t *testing.T) {
 		"openssl enc -pass 'cmd:rm x'": "ask", `bun -e 'Bun.spawn(["rm","x"])'`: "ask", "kubectl patch p -p '[\"rm\"]'": "ask",
 		"brew ruby -e 'system(\"rm x\")'": "ask", "gh alias set x '!rm x'": "ask", "git submodule add -b b 'ext::rm x'": "ask",
 		"docker commit --change 'CMD [\"rm\"]' c": "ask", "rpm --eval '%(rm x)'": "ask", "rpm -E '%(rm x)'": "ask",
-		"rpm --define 'x %(rm x)' -q y": "ask", "gh pr create --title 'rm x'": "ask", "docker build -t rm .": "ask",
+		"rpm --define 'x %(rm x)' -q y": "ask", "gh pr create --title 'rm x'": "allow", "docker build -t rm .": "ask",
 		"rails runner 'puts 1'": "allow", "deno run main.ts": "allow", "docker build -t app .": "allow",
 
 		// a variable of a text that runs, and what stands in an input
