@@ -443,14 +443,18 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 	before := len(e.made)
 	defer e.links(a, before)
 	for _, u := range uses {
-		allowed := false
+		allowed, at := false, ""
 		var fix *Rule
 		if u.loses && !e.isThere(u, sc) {
 			continue
 		}
 		switch u.kind {
 		case usePath, useMaybe:
-			allowed, _ = e.usePath(u, sc, node)
+			if allowed, at = e.usePath(u, sc, node); !allowed && by == nil && u.fills && !u.loses &&
+				u.flagged == effectWrite {
+				e.builtin(chat.DecisionAsk, SubjectPath, "write "+u.text, node, "redirection",
+					"it writes as a redirection does, and no rule allows to write that path", allowPath(at, OpWrite))
+			}
 		case useURL:
 			e.useURL(u, sc, node)
 		case useShell:
@@ -673,10 +677,7 @@ func (e *eval) usePathIn(u use, dir, node string) (allowed bool, rel string) {
 	if rule != nil {
 		e.byRule(rule, SubjectPath, string(u.op)+" "+at.rel(), node, "the rule matches the path")
 	}
-	if rule == nil {
-		return e.p.def.Default == chat.DecisionAllow, at.rel()
-	}
-	return rule.Decision == chat.DecisionAllow, at.rel()
+	return rule != nil && rule.Decision == chat.DecisionAllow, at.rel()
 }
 
 // topDir is the directory of the file system's root that a name leads to: what has none is no path, as /api/users.

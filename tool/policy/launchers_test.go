@@ -101,6 +101,9 @@ func simple(command string) bool { return !strings.ContainsAny(command, ";|!()>&
 // a command that is denied, and any program if a text that it runs names such a command.
 func TestStrangeOperand(t *testing.T) {
 	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "there"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	p, err := New(Definition{Default: chat.DecisionAllow,
 		Rules: []Rule{{Decision: chat.DecisionDeny, Selector: Selector{Command: []string{"rm", "git push",
 			"npm publish --force|-f"}}}}})
@@ -137,6 +140,8 @@ func TestStrangeOperand(t *testing.T) {
 		"awk -v c='rm x' 'BEGIN{system(c)}'": "ask", "awk -v c=rm '/x/'": "allow", `psql <<< '\! rm x'`: "ask",
 		"dc <<< '!rm x'": "ask", "psql <<< 'select 1'": "allow", "sed 1erm f": "deny", "gsed -e '1erm x' f": "deny",
 
+		"cp a.txt there": "allow", "mv a.txt there": "allow", "ln -f a.txt there": "allow", "install a.txt there": "allow",
+		"sed -i s/a/b/ there": "allow", "git mv -f a.txt there": "allow", "cp -t . a.txt": "allow",
 		"vim rm.txt": "allow", "code rm.txt": "allow", "vim rm": "ask", "grep rm a.txt": "allow", "echo rm": "allow",
 		"git commit -m 'rm x'": "allow", "dpkg -S rm": "allow", "tar cf rm.tar rm": "allow",
 
