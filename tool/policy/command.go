@@ -450,8 +450,7 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 		}
 		switch u.kind {
 		case usePath, useMaybe:
-			if allowed, at = e.usePath(u, sc, node); !allowed && by == nil && u.fills && !u.loses &&
-				u.flagged == effectWrite {
+			if allowed, at = e.usePath(u, sc, node); !allowed && by == nil && u.fills && u.flagged == effectWrite {
 				e.builtin(chat.DecisionAsk, SubjectPath, "write "+u.text, node, "redirection",
 					"it writes as a redirection does, and no rule allows to write that path", allowPath(at, OpWrite))
 			}
