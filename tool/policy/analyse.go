@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"path"
 	"slices"
 	"strings"
 )
@@ -102,7 +101,7 @@ func (a *analysis) program(p *program, name string, words []field) {
 	canonical := words[:1:1]
 	if q := programs()[name+"."+rest0(rest)]; q != nil && (p.subs == nil || strings.HasPrefix(rest0(rest), "-")) {
 		// a word that makes it another program
-		p, canonical, rest = q, words[:2:2], rest[1:]
+		p, canonical, name, rest = q, words[:2:2], name+"."+rest[0].text, rest[1:]
 	}
 	for p.subs != nil {
 		kept, left := a.globals(p, rest)
@@ -202,29 +201,6 @@ func (a *analysis) edited() {
 	}
 }
 
-// loses adds that the files which a program is given are overwritten. A pattern stands for more files than rules about
-// paths could tell.
-func (a *analysis) loses() {
-	for _, u := range a.uses {
-		switch {
-		case !u.operand || u.guess || u.kind != usePath && u.kind != useMaybe:
-		case strings.ContainsAny(u.text, `*?[\`) || strings.HasPrefix(u.text, ":"):
-			a.effect(effectWrite, u.text)
-		default:
-			a.uses = append(a.uses, use{kind: useMaybe, text: u.text, tilde: u.tilde, op: OpWrite, flagged: effectWrite,
-				spelled: []string{u.text}, loses: !isFileName(u.text)})
-		}
-	}
-}
-
-// fileEnding is one that no branch or version has: v1.2.x ends in none.
-var fileEnding = lazily(`[^/]\.([a-wyz]|[a-z][a-z0-9]+)$`)
-
-// isFileName reports whether an operand is a file or directory by its name, rather than a branch.
-func isFileName(text string) bool {
-	return slices.Contains(sourceDirs, path.Clean(text)) || fileEnding.MatchString(text)
-}
-
 // hiddenDir is a path through a directory that programs keep their settings in.
 var hiddenDir = lazily(`(^|/)\.[^./][^/]*/`)
 
@@ -255,10 +231,22 @@ func (a *analysis) hide(words []field) {
 func tarStyle(p *program, rest []field) (*program, []field) {
 	q := *p
 	q.style = styleGNU
-	if len(rest) > 0 && rest[0].known && rest[0].text != "" && rest[0].text[0] != '-' {
-		rest = slices.Clone(rest)
-		rest[0].text = "-" + rest[0].text
+	if len(rest) == 0 || !rest[0].known || rest[0].text == "" || rest[0].text[0] == '-' {
+		return &q, rest
 	}
+	letters, words := []field(nil), rest[1:]
+	for _, letter := range rest[0].text {
+		name := "-" + string(letter)
+		letters = append(letters, field{text: name, known: true})
+		if o := p.options[name]; len(o.kinds) > 0 && !o.joined && len(words) > 0 {
+			letters, words = append(letters, words[0]), words[1:]
+		}
+	}
+	if len(rest)-1-len(words) > 1 { // each takes the next word
+		return &q, append(letters, words...)
+	}
+	rest = slices.Clone(rest)
+	rest[0].text = "-" + rest[0].text
 	return &q, rest
 }
 
@@ -327,8 +315,10 @@ func (a *analysis) options(p *program, words []field) {
 			a.each = true
 			if value := p.joinedRest(words[0].text); value != "" {
 				a.wrapped(p, append(literal([]string{value}), words[n:]...))
-			} else if n < len(words) {
-				a.wrapped(p, words[n:])
+			} else if rest := words[n:]; len(rest) > 1 && isDashes(rest[0]) {
+				a.wrapped(p, rest[1:])
+			} else if len(rest) > 0 {
+				a.wrapped(p, rest)
 			}
 			return
 		}

@@ -103,7 +103,7 @@ func (e *eval) command(words []field, sc scope, node string) {
 	e.fromInput(a, sc, text, node)
 	e.forget(words)
 	e.hidden(a.hidden, sc, text, node)
-	e.strange(a.strange, node)
+	e.strange(a.strange, sc, node)
 	if a.asks {
 		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "wrapper",
 			words[0].text+" runs another command, and what it adds to it is not known in full", nil)
@@ -443,14 +443,17 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 	before := len(e.made)
 	defer e.links(a, before)
 	for _, u := range uses {
-		allowed := false
+		allowed, at := false, ""
 		var fix *Rule
 		if u.loses && !e.isThere(u, sc) {
 			continue
 		}
 		switch u.kind {
 		case usePath, useMaybe:
-			allowed, _ = e.usePath(u, sc, node)
+			if allowed, at = e.usePath(u, sc, node); !allowed && by == nil && u.fills && u.flagged == effectWrite {
+				e.builtin(chat.DecisionAsk, SubjectPath, "write "+u.text, node, "redirection",
+					"it writes as a redirection does, and no rule allows to write that path", allowPath(at, OpWrite))
+			}
 		case useURL:
 			e.useURL(u, sc, node)
 		case useShell:
@@ -522,17 +525,22 @@ func (e *eval) within(text string, sc scope, node string) {
 	if e.depth >= maxDepth {
 		return
 	}
+	for _, f := range e.probe(text, sc) {
+		f.Node = node
+		e.add(f)
+	}
+}
+
+// probe lists what rules that ask or deny find in a text, read as a command line.
+func (e *eval) probe(text string, sc scope) []Finding {
 	probe := &eval{p: e.p, call: e.call, args: e.args, files: e.files, ignored: e.ignored, ignoring: e.ignoring,
 		looked: e.looked, depth: e.depth, lines: e.lines, bytes: e.bytes, work: e.work}
 	probe.shell(text, sc)
 	e.bytes, e.work = probe.bytes, probe.work
-	for _, f := range probe.findings {
-		if f.Why == errTooLong.Error() || f.Why == errTooMuch ||
-			f.ofRule && f.Subject == SubjectCommand && f.Decision != chat.DecisionAllow {
-			f.Node = node
-			e.add(f)
-		}
-	}
+	return slices.DeleteFunc(probe.findings, func(f Finding) bool {
+		return f.Why != errTooLong.Error() && f.Why != errTooMuch &&
+			(!f.ofRule || f.Subject != SubjectCommand || f.Decision == chat.DecisionAllow)
+	})
 }
 
 // goesTo judges a directory that a program goes to, and returns where its paths begin: there, or where they did before.

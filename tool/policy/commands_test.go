@@ -380,3 +380,48 @@ func TestPatterns(t *testing.T) {
 		}
 	}
 }
+
+// TestTee: what tee writes is judged as what a redirection writes, by whatever policy.
+func TestTee(t *testing.T) {
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	paths := func(d chat.Decision, op Op, patterns ...string) Rule {
+		return Rule{Decision: d, Selector: Selector{Path: patterns, Op: []Op{op}}}
+	}
+	commands := Rule{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{"echo", "tee"}}}
+	tool := Rule{Decision: chat.DecisionAllow, Selector: Selector{Tool: []string{"sh"}}}
+	seen := map[chat.Decision]int{}
+	for _, def := range []chat.Decision{chat.DecisionAllow, chat.DecisionAsk, chat.DecisionDeny} {
+		for _, rules := range [][]Rule{nil, {commands}, {tool},
+			{commands, paths(chat.DecisionAllow, OpWrite, "*.go", "d/**", "Makefile")},
+			{commands, paths(chat.DecisionAllow, OpRead, "**")}, {tool, paths(chat.DecisionAllow, OpWrite, "**", "/tmp/**")},
+			{commands, paths(chat.DecisionAsk, OpWrite, "*.go")}, {paths(chat.DecisionDeny, OpWrite, "*.go", "d/**")}} {
+			p, err := New(Definition{Default: def, Rules: rules})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, target := range []string{"main.go", "./main.go", "d/x", "d/main.go", "out.log", "Makefile", "rm", "d",
+				".git/config", ".env", "../x", "/tmp/x", "/etc/x", "/dev/null", "/dev/tcp/h/1", "~/x", "$x", "-", "'a b'",
+				".github/workflows/x.yml", "conftest.py", "node_modules/x.js"} {
+				decide := func(line string) chat.Decision {
+					return p.Decide(Action{Tool: "sh", Shell: line, Root: root}).Decision
+				}
+				want := decide("echo x > " + target)
+				seen[want]++
+				for _, line := range []string{"echo x >> " + target, "echo x | tee " + target, "echo x | tee -a " + target,
+					"echo x | tee -- " + target, "tee " + target + " <<< x"} {
+					if got := decide(line); got != want {
+						t.Errorf("default %s, %v: %s: %s, > %s: %s", def, rules, line, got, target, want)
+					}
+				}
+			}
+		}
+	}
+	for _, d := range []chat.Decision{chat.DecisionAllow, chat.DecisionAsk, chat.DecisionDeny} {
+		if seen[d] < 10 {
+			t.Errorf("%s %d times", d, seen[d])
+		}
+	}
+}

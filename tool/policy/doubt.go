@@ -103,34 +103,23 @@ var address = lazily(`(^|=)[a-z][a-z0-9+.-]*://`)
 
 // strange asks about a command with words of which nobody knows what they are for, if one of them names a command that
 // a rule denies.
-func (e *eval) strange(words []field, node string) {
+func (e *eval) strange(words []field, sc scope, node string) {
 	for i, w := range words {
-		name, value, joined := strings.Cut(w.text, "=")
-		text := w.text
-		if joined && !strings.ContainsAny(name, " \t\n") {
-			text = value
-		}
-		if !w.known || strings.HasPrefix(text, "-") || i > 0 && isProse(words[i-1].text) || joined && isProse(name) {
+		name, _, joined := strings.Cut(w.text, "=")
+		if i > 0 && isProse(words[i-1].text) || joined && isProse(name) {
 			continue
 		}
-		text = strings.TrimLeft(text, "!")
-		if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") { // settings as JSON or a list
-			text = unlist.Replace(strings.NewReplacer("{", " ", "}", " ", ":", " ").Replace(text))
-			for i := range strings.Fields(text) {
-				if e.denies(strings.Fields(text)[i:]) {
-					text = strings.Join(strings.Fields(text)[i:], " ")
-					break
-				}
+		for _, text := range valuesOf(w) {
+			line := strings.Fields(strings.TrimLeft(text, "!"))
+			if len(line) == 1 {
+				line = append(line, texts(words[i+1:])...)
 			}
-		}
-		line := strings.Fields(text)
-		if len(line) == 1 {
-			line = append(line, texts(words[i+1:])...)
-		}
-		if len(line) > 0 && e.denies(line) {
-			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "operand",
-				"nothing is known of what "+Visible(w.text)+" is for, and a rule denies a command of that name", nil)
-			return
+			if len(line) > 0 && !hasEnding.MatchString(line[0]) && e.denies(line) || e.deniesSetting(text) ||
+				e.depth < maxDepth && strings.ContainsAny(text, "\"'\\$") && e.deniesLine(text, sc) {
+				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "operand", "nothing is known of what "+
+					Visible(w.text)+" is for, and a rule denies a command of that name", nil)
+				return
+			}
 		}
 	}
 }
@@ -139,6 +128,45 @@ func (e *eval) strange(words []field, node string) {
 func isProse(option string) bool { return slices.Contains(proseOptions, option) }
 
 var proseOptions = []string{"--title", "--body", "--message", "--notes", "--description", "--subject", "--comment"}
+
+// deniesSetting reports whether a rule denies a command that stands in a setting, written as JSON or as a list.
+func (e *eval) deniesSetting(text string) bool {
+	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
+		return false
+	}
+	line := strings.Fields(unlist.Replace(strings.NewReplacer("{", " ", "}", " ", ":", " ").Replace(text)))
+	for i := range line {
+		if e.denies(line[i:min(i+maxLine, len(line))]) {
+			return true
+		}
+	}
+	return false
+}
+
+// deniesLine reports whether a rule denies, or may deny, a command of a text whose quotes a shell would take away.
+func (e *eval) deniesLine(text string, sc scope) bool {
+	return slices.ContainsFunc(e.probe(text, sc), func(f Finding) bool {
+		return !f.ofRule || f.Decision == chat.DecisionDeny
+	})
+}
+
+// valuesOf lists what a word of an unknown form may hold: itself, or what is joined to an option, by = or to a letter.
+func valuesOf(w field) []string {
+	switch _, value, ok := strings.Cut(w.text, "="); {
+	case !w.known || len(w.text) < 2:
+		return nil
+	case w.text[0] != '-' && w.text[0] != '+':
+		return []string{w.text, value}
+	case ok:
+		return []string{value, w.text[2:]}
+	case w.text[1] == w.text[0]:
+		return nil
+	}
+	if letters, rest, ok := strings.Cut(w.text, " "); ok && len(letters) > 3 { // one of several letters: -lc'rm x'
+		return []string{w.text[2:], letters[3:] + " " + rest}
+	}
+	return []string{w.text[2:]}
+}
 
 // mentions asks about a command that no rule names, if a text that it runs, or may run, has the name of a command in it
 // that a rule denies: a program in another language starts others by their names.
@@ -150,11 +178,17 @@ func (e *eval) mentions(a *analysis, words []field, node string) {
 		}
 	}
 	list = append(list, texts(a.strange)...)
+	for _, w := range words[1:] { // a variable of a text that runs
+		if len(list) > 0 && w.known && strings.Contains(w.text, "=") {
+			list = append(list, w.text)
+		}
+	}
 	denied := ""
 	for _, text := range list {
 		denied = first(denied, e.deniedIn(text))
 	}
-	if f := e.fed; denied == "" && f != nil && f.known && (len(list) > 0 || !a.table) {
+	if f := e.fed; denied == "" && f != nil && f.known &&
+		(len(list) > 0 || !a.table || slices.Contains(commandReaders, baseName(words[0].text))) {
 		if f.denied == nil { // many commands may have one input
 			name := e.deniedIn(f.text)
 			f.denied = &name
@@ -166,6 +200,9 @@ func (e *eval) mentions(a *analysis, words []field, node string) {
 			" may run what is named in its text, and a rule denies "+Visible(denied), nil)
 	}
 }
+
+// commandReaders run commands that stand in their input beside what else they read.
+var commandReaders = strings.Fields(`bc dc psql mysql mariadb sqlite3 duckdb ftp sftp gnuplot m4 mail mailx`)
 
 // deniedIn returns the first name in a text that begins a command which a rule denies; "" if there is none.
 func (e *eval) deniedIn(text string) string {

@@ -55,7 +55,8 @@ var launchers = []string{"%s", "timeout 5 %s", "nice -n 3 %s", "time -f %%e %s",
 	"sh -ceu %q", "bash -c -- %q", "bash -c +x %q", "bash -o errexit -c %q", "dash -ec %q", "eval %q",
 	"tox exec -- %s", "tox -- %s", "nox -- %s", "bundle exec %s", "nerdctl exec c %s", "docker run i %s",
 	"ssh-agent %s", "poetry -C d run %s", "hatch -e t run %s", "uv run %s", "npx %s", "bun run %s",
-	"find . -exec %s \\;", "xargs %s", "unknowntool run %s", "unknowntool --opt v exec -- %s",
+	"find . -exec %s \\;", "xargs %s",
+	"ip netns exec n %s", "cmake -E env %s", "cmake -E chdir d %s", "bun exec %q", "podman exec -l %s", "unknowntool run %s", "unknowntool --opt v exec -- %s",
 	"if true; then %s; fi", "for i in 1 2; do %s; done", "while true; do %s; done", "echo $( %s)", "x=$( %s)",
 	"%s > /dev/null", "{ %s; }", "(cd d && %s)", "! %s", "ls | %s", "true || %s"}
 
@@ -100,6 +101,9 @@ func simple(command string) bool { return !strings.ContainsAny(command, ";|!()>&
 // a command that is denied, and any program if a text that it runs names such a command.
 func TestStrangeOperand(t *testing.T) {
 	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "there"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	p, err := New(Definition{Default: chat.DecisionAllow,
 		Rules: []Rule{{Decision: chat.DecisionDeny, Selector: Selector{Command: []string{"rm", "git push",
 			"npm publish --force|-f"}}}}})
@@ -114,8 +118,35 @@ func TestStrangeOperand(t *testing.T) {
 		"unknowntool x": "allow", "unknowntool git status": "allow", "echo rm x": "allow", "grep rm x": "allow",
 		"git rm x": "allow",
 
+		// joined to an option that nobody knows
+		`unknowntool -c"rm x"`: "ask", "unknowntool -crm x": "ask", "unknowntool -erm": "ask", "unknowntool -e=rm": "ask",
+		"unknowntool -c/bin/rm x": "ask", `unknowntool -c"r"m`: "ask", `unknowntool -c\rm`: "ask", "unknowntool -cRM": "ask",
+		"unknowntool -crm.exe": "ask", "unknowntool -lc'rm x'": "ask", "unknowntool +crm": "ask", "unknowntool --exec=rm": "ask",
+		"unknowntool --exec='rm x'": "ask", "unknowntool -cgit push": "ask", "ls -Yrm x": "ask", "tcpdump -zrm -w f": "ask",
+		`unknowntool -c'r""m x'`: "ask", `unknowntool 'r\m x'`: "ask", `unknowntool --exec="r''m x"`: "ask",
+		"unknowntool 'ls \"$x\"'": "allow", "unknowntool -form": "allow", "unknowntool --format": "allow", "unknowntool -orm.txt": "allow",
+		"unknowntool --out=rm.txt": "allow", "unknowntool -cgit status": "allow",
+
+		// under a sub-command that nobody knows
+		`rails runner 'system("rm x")'`: "ask", "bin/rails r '`rm x`'": "deny", `deno eval 'x({cmd:["rm","x"]})'`: "ask",
+		"deno run -A npm:rm x": "deny", "deno run npm:rm@1": "ask", "deno x npm:rm": "ask", "cmake -E rm x": "ask",
+		"openssl enc -pass 'cmd:rm x'": "ask", `bun -e 'Bun.spawn(["rm","x"])'`: "ask", "kubectl patch p -p '[\"rm\"]'": "ask",
+		"brew ruby -e 'system(\"rm x\")'": "ask", "gh alias set x '!rm x'": "ask", "git submodule add -b b 'ext::rm x'": "ask",
+		"docker commit --change 'CMD [\"rm\"]' c": "ask", "rpm --eval '%(rm x)'": "ask", "rpm -E '%(rm x)'": "ask",
+		"rpm --define 'x %(rm x)' -q y": "ask", "gh pr create --title 'rm x'": "allow", "docker build -t rm .": "allow",
+		"rails runner 'puts 1'": "allow", "deno run main.ts": "allow", "docker build -t app .": "allow",
+
+		// a variable of a text that runs, and what stands in an input
+		"awk -v c='rm x' 'BEGIN{system(c)}'": "ask", "awk -v c=rm '/x/'": "allow", `psql <<< '\! rm x'`: "ask",
+		"dc <<< '!rm x'": "ask", "psql <<< 'select 1'": "allow", "sed 1erm f": "deny", "gsed -e '1erm x' f": "deny",
+
+		"cp a.txt there": "allow", "mv a.txt there": "allow", "ln -f a.txt there": "allow", "install a.txt there": "allow",
+		"sed -i s/a/b/ there": "allow", "git mv -f a.txt there": "allow", "cp -t . a.txt": "allow",
+		"vim rm.txt": "allow", "code rm.txt": "allow", "vim rm": "ask", "grep rm a.txt": "allow", "echo rm": "allow",
+		"git commit -m 'rm x'": "allow", "dpkg -S rm": "allow", "tar cf rm.tar rm": "allow",
+
 		// texts that run, or may run
-		`awk 'BEGIN{system("rm x")}'`: "ask", `awk 'BEGIN{"/bin/rm x" | getline}'`: "ask", "sed '1e rm x' f": "ask",
+		`awk 'BEGIN{system("rm x")}'`: "ask", `awk 'BEGIN{"/bin/rm x" | getline}'`: "ask", "sed '1e rm x' f": "deny",
 		"sed 's/a/rm x/e' f": "ask", "sqlite3 db '.shell rm x'": "ask", `psql -c '\! rm x'`: "ask", "vim '+!rm x'": "ask",
 		"less '+!rm x' f": "ask", "ed f <<< '!rm x'": "ask", "echo '!rm x' | ed f": "ask", "ed f <<'E'\n!rm x\nE": "ask",
 		`emacs --eval '(shell-command "rm x")'`: "ask", "task -- rm x": "ask", "=rm x": "ask", "nohup =rm x": "ask",
@@ -126,7 +157,7 @@ func TestStrangeOperand(t *testing.T) {
 		`python3 -c 'run(["npm", "publish", "-f"])'`: "ask", `python3 -c 'run(["git", "-C", "x", "push"])'`: "ask",
 		"{ :; unknowntool; unknowntool; } <<'E'\nrm x\nE": "ask", "{ unknowntool; python3 x.py; } <<'E'\narm x\nE": "allow",
 
-		"cmake -E time rm x": "deny", "cmake -E rm x": "deny", `deno eval 'new Deno.Command("rm")'`: "ask",
+		"cmake -E time rm x": "deny", `deno eval 'new Deno.Command("rm")'`: "ask",
 		"terraform console <<< 'rm x'": "ask", "bun exec 'rm x'": "deny", "grm x": "deny", "xargs grm": "deny",
 		"gls x": "allow", "cmake -E time ls": "allow", "deno eval 'arm x'": "allow",
 

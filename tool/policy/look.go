@@ -427,6 +427,9 @@ func lookSed(a *analysis, w field, spelled []string) {
 	for _, file := range s.writes {
 		a.uses = append(a.uses, use{kind: usePath, text: file, op: OpWrite, flagged: effectWrite, spelled: spelled})
 	}
+	for _, line := range s.runs {
+		a.uses = append(a.uses, use{kind: useInside, text: line})
+	}
 	if s.bad {
 		a.effect(effectExec, spelled...)
 	}
@@ -437,6 +440,7 @@ type sedScript struct {
 	rest          string
 	bad           bool // it runs commands, or nobody knows
 	reads, writes []string
+	runs          []string
 }
 
 func (s *sedScript) ok() bool { return !s.bad }
@@ -482,7 +486,9 @@ func (s *sedScript) command() {
 		s.flags()
 	case 'y':
 		s.part(2)
-	default: // e runs a command; what is not here is not known
+	case 'e':
+		s.runs, s.bad = append(s.runs, s.line()), true
+	default: // what is not here is not known
 		s.bad = true
 	}
 }

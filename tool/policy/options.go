@@ -143,7 +143,7 @@ func (a *analysis) unknown(p *program, name, value string, joined bool, words []
 	if isProse(name) {
 		return
 	}
-	if p.wraps || p.subs != nil {
+	if p.wraps || p.subs != nil && !a.untabled {
 		a.hide(words[1:])
 	}
 	a.unknownWords(words[1:])
@@ -208,10 +208,12 @@ func (a *analysis) cluster(p *program, words []field) (n int, last option) {
 // unknownLetter records a short option that the table does not have, the letter at i of the first word.
 func (a *analysis) unknownLetter(p *program, name string, i int, words []field) {
 	typed := words[0].text
-	if p.wraps || p.subs != nil {
+	if p.wraps || p.subs != nil && !a.untabled {
 		a.hide(words[1:])
 	}
-	a.unknownWords(words[1:])
+	if a.unknownWords(words[1:]); i == 1 {
+		a.unknownWords(words) // what is joined to it may be its value
+	}
 	a.notKnown(name, []string{name, typed})
 	switch {
 	case i == 1 && strings.ContainsAny(typed[2:], "/~."): // a value

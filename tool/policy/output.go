@@ -114,6 +114,29 @@ func isText(name string) bool {
 	return slices.Contains(textEndings, ending) || slices.Contains(dataOutputs, ending)
 }
 
+// loses adds that the files which a program is given are overwritten. A pattern stands for more files than rules about
+// paths could tell.
+func (a *analysis) loses() {
+	for _, u := range a.uses {
+		switch {
+		case !u.operand || u.guess || u.kind != usePath && u.kind != useMaybe:
+		case strings.ContainsAny(u.text, `*?[\`) || strings.HasPrefix(u.text, ":"):
+			a.effect(effectWrite, u.text)
+		default:
+			a.uses = append(a.uses, use{kind: useMaybe, text: u.text, tilde: u.tilde, op: OpWrite, flagged: effectWrite,
+				spelled: []string{u.text}, loses: !isFileName(u.text)})
+		}
+	}
+}
+
+// fileEnding is one that no branch or version has: v1.2.x ends in none.
+var fileEnding = lazily(`[^/]\.([a-wyz]|[a-z][a-z0-9]+)$`)
+
+// isFileName reports whether an operand is a file or directory by its name, rather than a branch.
+func isFileName(text string) bool {
+	return slices.Contains(sourceDirs, path.Clean(text)) || fileEnding.MatchString(text)
+}
+
 // ontoFile asks about a text that a command copies or moves to the name of a program: policies let tools write texts
 // without a question.
 func (e *eval) ontoFile(uses []use, sc scope, text, node string) {
