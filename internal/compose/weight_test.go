@@ -164,27 +164,21 @@ var dimensions = []struct {
 		return weight{said: slices.Concat(hi, calls, results), tools: oneTool(openSchema), legacy: true}
 	}},
 	{"broken arguments", true, func(n int) weight { return argued("{" + strings.Repeat(`"a":`, n)) }},
-	{"arguments with bare keys", true, func(n int) weight { return argued("{" + strings.Repeat("a:1,", n) + "}") }},
+	{"arguments with bare keys", true, func(n int) weight { return repeated("{", "a:1,", "}", n) }},
 	{"arguments with many bare keys", true, func(n int) weight {
-		return argued("{" + list(n, func(i int) string { return "k" + strconv.Itoa(i) + ":1" }) + "}")
+		return inCalls(n, func(n int) string {
+			return "{" + list(n, func(i int) string { return "k" + strconv.Itoa(i) + ":1" }) + "}"
+		})
 	}},
-	{"arguments in single quotes", true, func(n int) weight {
-		return argued("{" + strings.Repeat("'a':'b',", n) + "}")
-	}},
-	{"arguments in single quotes, cut", true, func(n int) weight {
-		return argued("{" + strings.Repeat("'a':'b',", n))
-	}},
-	{"arguments with a list of Python", true, func(n int) weight {
-		return argued("{'a':[" + strings.Repeat("'b',", n) + "]}")
-	}},
-	{"arguments with words of Python", true, func(n int) weight {
-		return argued("{'a':[" + strings.Repeat("True,", n) + "]}")
-	}},
-	{"arguments with comments", true, func(n int) weight {
-		return argued("{" + strings.Repeat("//x\n", n) + "}")
-	}},
+	{"arguments in single quotes", true, func(n int) weight { return repeated("{", "'a':'b',", "}", n) }},
+	{"arguments in single quotes, cut", true, func(n int) weight { return repeated("{", "'a':'b',", "", n) }},
+	{"arguments with a list of Python", true, func(n int) weight { return repeated("{'a':[", "'b',", "]}", n) }},
+	{"arguments with words of Python", true, func(n int) weight { return repeated("{'a':[", "True,", "]}", n) }},
+	{"arguments with comments", true, func(n int) weight { return repeated("{", "//x\n", "}", n) }},
 	{"arguments that replace one another", true, func(n int) weight {
-		return argued("{b:'" + strings.Repeat("b", 4*n) + "'" + strings.Repeat(",a:1,a:2", n/2) + "}")
+		return inCalls(n, func(n int) string {
+			return "{b:'" + strings.Repeat("b", 4*n) + "'" + strings.Repeat(",a:1,a:2", n/2) + "}"
+		})
 	}},
 	{"deep arguments", true, func(n int) weight {
 		return argued(`{"a":` + strings.Repeat(`[`, min(n, 9000)) + strings.Repeat(`]`, min(n, 9000)) + `}`)
@@ -523,6 +517,20 @@ func argued(args string) weight {
 	s := rounds(1, 1, 0)
 	s[1].calls[0].args = args
 	return weight{said: s, tools: oneTool(openSchema)}
+}
+
+// inCalls shares n among calls, since arguments beyond a size are not repaired.
+func inCalls(n int, args func(n int) string) weight {
+	const most = 100_000
+	s := rounds(1, (n+most-1)/most, 0)
+	for i := range s[1].calls {
+		s[1].calls[i].args = args(min(most, n-i*most))
+	}
+	return weight{said: s, tools: oneTool(openSchema)}
+}
+
+func repeated(before, what, behind string, n int) weight {
+	return inCalls(n, func(n int) string { return before + strings.Repeat(what, n) + behind })
 }
 
 func nested(open, close string, n int) string {
