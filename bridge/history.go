@@ -67,9 +67,16 @@ func described(req *chat.Request) *chat.Request {
 	return &out
 }
 
+// maxRepaired limits the arguments that are repaired: that takes many times their memory, and wield runs no call of
+// larger ones.
+const maxRepaired = 1 << 20
+
 func repairedArguments(raw string) string {
-	if args, _, err := dialect.Arguments(raw, nil, dialect.RepairFull); err == nil && isObject(args) {
-		return args
+	if len(raw) <= maxRepaired {
+		args, _, err := dialect.Arguments(raw, nil, dialect.RepairFull)
+		if err == nil && isObject(args) {
+			return args
+		}
 	}
 	return string(append(shape.AppendQuoted([]byte(`{"arguments":`), raw), '}'))
 }

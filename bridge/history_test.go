@@ -13,6 +13,7 @@ import (
 // TestBrokenHistory: the arguments of earlier calls reach a server with function calling as an object, whatever the
 // client kept of them. The client's own request stays as it is.
 func TestBrokenHistory(t *testing.T) {
+	large := "{" + strings.Repeat("a:1,", 1<<18) + "}" // more than is repaired
 	for _, tt := range []struct{ args, want string }{
 		{`{"city": "Paris"}`, `{"city": "Paris"}`},
 		{``, `{}`},
@@ -21,6 +22,8 @@ func TestBrokenHistory(t *testing.T) {
 		{`"{\"city\": \"Paris\"}"`, `{"city": "Paris"}`},
 		{`[1, 2]`, `{"arguments":"[1, 2]"}`},
 		{`I want the weather`, `{"arguments":"I want the weather"}`},
+		{large, `{"arguments":"` + large + `"}`},
+		{large[:1<<19] + "}", `{"a":1}`},
 	} {
 		req := with(ask(weather), func(r *chat.Request) {
 			r.Messages = append(r.Messages,
@@ -34,14 +37,14 @@ func TestBrokenHistory(t *testing.T) {
 		_, model := play(t, bridge.Options{Mode: bridge.ModeNative}, req, answer{text("ok"), finish(chat.FinishStop)})
 		calls := model.requests[0].Messages[at].Calls
 		if calls[0].Arguments != `{"city":"Rome"}` || calls[1].Arguments != tt.want {
-			t.Errorf("%s reaches the model as %s, want %s; the call before it as %s", tt.args, calls[1].Arguments,
+			t.Errorf("%.99s reaches the model as %.99s, want %.99s; the call before it as %s", tt.args, calls[1].Arguments,
 				tt.want, calls[0].Arguments)
 		}
 		if !json.Valid([]byte(calls[1].Arguments)) {
-			t.Errorf("%s is no JSON", calls[1].Arguments)
+			t.Errorf("%.99s is no JSON", calls[1].Arguments)
 		}
 		if got := req.Messages[at].Calls[1].Arguments; got != tt.args {
-			t.Errorf("the client's request was changed to %s", got)
+			t.Errorf("the client's request was changed to %.99s", got)
 		}
 	}
 }

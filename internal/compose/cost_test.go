@@ -18,6 +18,7 @@ import (
 	"wield/internal/gateway"
 	"wield/internal/metrics"
 	"wield/internal/runs"
+	"wield/internal/stats"
 	"wield/internal/testlevel"
 	"wield/journal"
 )
@@ -36,11 +37,18 @@ func (l weight) openai() object {
 			}
 			o["content"] = parts
 		}
-		if m.of != "" {
+		switch {
+		case m.of != "" && l.legacy:
+			o["role"], o["name"] = "function", m.of
+		case m.of != "":
 			o["tool_call_id"] = m.of
 		}
 		var calls []any
 		for _, c := range m.calls {
+			if l.legacy {
+				o["function_call"] = object{"name": c.id, "arguments": c.args}
+				continue
+			}
 			calls = append(calls,
 				object{"id": c.id, "type": "function", "function": object{"name": c.name, "arguments": c.args}})
 		}
@@ -316,7 +324,8 @@ models:
 	}
 	kept := open(journal.Options{Mask: journalMask(c.Config, env())})
 	hub := runs.New(runs.Options{Journal: kept})
-	s, err := New(c.Config, Environment{Capture: ring, Hub: hub, Metrics: metrics.New(""), Getenv: env()})
+	s, err := New(c.Config, Environment{Capture: ring, Hub: hub, Metrics: metrics.New(""),
+		Stats: stats.New("", stats.Options{}), Getenv: env()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,41 +370,43 @@ func TestCostIsLinear(t *testing.T) {
 	g := costService(t)
 	stream := false
 	for _, d := range dimensions {
-		for _, w := range costWays {
-			stream = !stream
-			f := costFronts[w.front]
-			body := func(n int) []byte { return d.weight(n).body(t, f.body, w.model, stream) }
-			cost := func(n int) (c costs) {
-				text := body(n)
-				r := httptest.NewRequest("POST", "http://localhost"+strings.ReplaceAll(f.path, "MODEL", w.model),
-					bytes.NewReader(text))
-				r.Header.Set("Content-Type", "application/json")
-				answer := sink{header: http.Header{}}
-				before := countCosts(t)
-				g.ServeHTTP(&answer, r)
-				after := countCosts(t)
-				if answer.status == 0 || answer.status == 401 || answer.status >= 500 ||
-					answer.status == 404 && w.front == "gemini" {
-					t.Errorf("%s, %s, %s: status %d", d.name, w.front, w.model, answer.status)
+		t.Run(d.name, func(t *testing.T) {
+			for _, w := range costWays {
+				stream = !stream
+				f := costFronts[w.front]
+				body := func(n int) []byte { return d.weight(n).body(t, f.body, w.model, stream) }
+				cost := func(n int) (c costs) {
+					text := body(n)
+					r := httptest.NewRequest("POST", "http://localhost"+strings.ReplaceAll(f.path, "MODEL", w.model),
+						bytes.NewReader(text))
+					r.Header.Set("Content-Type", "application/json")
+					answer := sink{header: http.Header{}}
+					before := countCosts(t)
+					g.ServeHTTP(&answer, r)
+					after := countCosts(t)
+					if answer.status == 0 || answer.status == 401 || answer.status >= 500 ||
+						answer.status == 404 && w.front == "gemini" {
+						t.Errorf("%s, %s, %s: status %d", d.name, w.front, w.model, answer.status)
+					}
+					return costs{bytes: after.bytes - before.bytes, steps: after.steps - before.steps, size: len(text)}
 				}
-				return costs{bytes: after.bytes - before.bytes, steps: after.steps - before.steps, size: len(text)}
+				if w != costWays[0] &&
+					(!sees(w.model, d.history) || testing.CoverMode() == "" && (!d.history || w.model != "text")) {
+					continue
+				}
+				cost(10) // what is made once
+				few, many := cost(costSize), cost(4*costSize)
+				growth := float64(many.size) / float64(few.size)
+				if float64(many.bytes) > 2*growth*float64(few.bytes)+(1<<20) {
+					t.Errorf("%s, %s, %s: %d bytes of body allocate %d, and %d allocate %d", d.name, w.front, w.model,
+						few.size, few.bytes, many.size, many.bytes)
+				}
+				if float64(many.steps) > 1.6*growth*float64(few.steps) {
+					t.Errorf("%s, %s, %s: %d bytes of body take %d steps, and %d take %d", d.name, w.front, w.model,
+						few.size, few.steps, many.size, many.steps)
+				}
 			}
-			if w != costWays[0] &&
-				(!sees(w.model, d.history) || testing.CoverMode() == "" && (!d.history || w.model != "text")) {
-				continue
-			}
-			cost(10) // what is made once
-			few, many := cost(costSize), cost(4*costSize)
-			growth := float64(many.size) / float64(few.size)
-			if float64(many.bytes) > 2*growth*float64(few.bytes)+(1<<20) {
-				t.Errorf("%s, %s, %s: %d bytes of body allocate %d, and %d allocate %d", d.name, w.front, w.model,
-					few.size, few.bytes, many.size, many.bytes)
-			}
-			if float64(many.steps) > 1.6*growth*float64(few.steps) {
-				t.Errorf("%s, %s, %s: %d bytes of body take %d steps, and %d take %d", d.name, w.front, w.model,
-					few.size, few.steps, many.size, many.steps)
-			}
-		}
+		})
 	}
 }
 

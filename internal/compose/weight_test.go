@@ -3,6 +3,7 @@ package compose
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,6 +14,8 @@ type weight struct {
 	tools []offeredTool
 	stop  []string
 	extra object // fields of every protocol
+
+	legacy bool // where a protocol has functions instead of tools: calls and results have names for ids
 }
 
 type saidMessage struct {
@@ -78,6 +81,13 @@ var dimensions = []struct {
 	{"instructions", true, func(n int) weight {
 		return weight{said: append(many(n, func(i int) saidMessage { return says("system", "a") }), hi...)}
 	}},
+	{"instructions in items", true, func(n int) weight {
+		items := make([]any, n)
+		for i := range items {
+			items[i] = object{"role": "system", "content": "a"}
+		}
+		return weight{said: hi, extra: object{"instructions": items}}
+	}},
 	{"empty messages", true, func(n int) weight {
 		return weight{said: append(many(n, func(i int) saidMessage { return says("user", "") }), hi...)}
 	}},
@@ -131,15 +141,47 @@ var dimensions = []struct {
 		s := rounds(1, 1, 0)
 		return weight{said: append(s, many(n, func(i int) saidMessage { return s[2] })...), tools: oneTool(openSchema)}
 	}},
-	{"broken arguments", true, func(n int) weight {
-		s := rounds(1, 1, 0)
-		s[1].calls[0].args = "{" + strings.Repeat(`"a":`, n)
-		return weight{said: s, tools: oneTool(openSchema)}
+	{"results without calls at the end", true, func(n int) weight {
+		return weight{said: append(hi, many(n, func(i int) saidMessage {
+			return saidMessage{role: "tool", parts: []string{"r"}, of: "c" + strconv.Itoa(i)}
+		})...), tools: oneTool(openSchema)}
+	}},
+	{"results of functions", true, func(n int) weight {
+		return weight{said: append(hi, many(n, func(i int) saidMessage {
+			return saidMessage{role: "tool", parts: []string{"r"}, of: "f" + strconv.Itoa(i)}
+		})...), tools: oneTool(openSchema), legacy: true}
+	}},
+	{"results of functions backwards", true, func(n int) weight {
+		var calls, results []saidMessage
+		for _, m := range rounds(n, 1, 0)[1:] {
+			if m.role == "tool" {
+				results = append(results, m)
+			} else {
+				calls = append(calls, m)
+			}
+		}
+		slices.Reverse(results)
+		return weight{said: slices.Concat(hi, calls, results), tools: oneTool(openSchema), legacy: true}
+	}},
+	{"broken arguments", true, func(n int) weight { return argued("{" + strings.Repeat(`"a":`, n)) }},
+	{"arguments with bare keys", true, func(n int) weight { return repeated("{", "a:1,", "}", n) }},
+	{"arguments with many bare keys", true, func(n int) weight {
+		return inCalls(n, func(n int) string {
+			return "{" + list(n, func(i int) string { return "k" + strconv.Itoa(i) + ":1" }) + "}"
+		})
+	}},
+	{"arguments in single quotes", true, func(n int) weight { return repeated("{", "'a':'b',", "}", n) }},
+	{"arguments in single quotes, cut", true, func(n int) weight { return repeated("{", "'a':'b',", "", n) }},
+	{"arguments with a list of Python", true, func(n int) weight { return repeated("{'a':[", "'b',", "]}", n) }},
+	{"arguments with words of Python", true, func(n int) weight { return repeated("{'a':[", "True,", "]}", n) }},
+	{"arguments with comments", true, func(n int) weight { return repeated("{", "//x\n", "}", n) }},
+	{"arguments that replace one another", true, func(n int) weight {
+		return inCalls(n, func(n int) string {
+			return "{b:'" + strings.Repeat("b", 4*n) + "'" + strings.Repeat(",a:1,a:2", n/2) + "}"
+		})
 	}},
 	{"deep arguments", true, func(n int) weight {
-		s := rounds(1, 1, 0)
-		s[1].calls[0].args = `{"a":` + strings.Repeat(`[`, min(n, 9000)) + strings.Repeat(`]`, min(n, 9000)) + `}`
-		return weight{said: s, tools: oneTool(openSchema)}
+		return argued(`{"a":` + strings.Repeat(`[`, min(n, 9000)) + strings.Repeat(`]`, min(n, 9000)) + `}`)
 	}},
 	{"broken calls", true, func(n int) weight {
 		s := rounds(1, n, 0)
@@ -468,6 +510,27 @@ func rounds(n, k, order int) []saidMessage {
 		s = append(append(s, m), results...)
 	}
 	return s
+}
+
+// argued is a call of those arguments, and its result.
+func argued(args string) weight {
+	s := rounds(1, 1, 0)
+	s[1].calls[0].args = args
+	return weight{said: s, tools: oneTool(openSchema)}
+}
+
+// inCalls shares n among calls, since arguments beyond a size are not repaired.
+func inCalls(n int, args func(n int) string) weight {
+	const most = 100_000
+	s := rounds(1, (n+most-1)/most, 0)
+	for i := range s[1].calls {
+		s[1].calls[i].args = args(min(most, n-i*most))
+	}
+	return weight{said: s, tools: oneTool(openSchema)}
+}
+
+func repeated(before, what, behind string, n int) weight {
+	return inCalls(n, func(n int) string { return before + strings.Repeat(what, n) + behind })
 }
 
 func nested(open, close string, n int) string {

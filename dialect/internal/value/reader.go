@@ -71,12 +71,17 @@ type Reader struct {
 	hold  hold
 	back  valueState // state to go back to behind a comment
 
-	from       int  // where in the input begins what was read and is to be written as it is
-	stays      bool // that stands in the text, and is held there
-	replaced   int  // values that gave way to later ones of their keys
-	lag        int  // bytes that were read and belong to the arguments as they are, but are not written yet
-	base, step int  // an offset i of the input is at base+i*step of the text
+	passage
+	replaced   int // values that gave way to later ones of their keys
+	base, step int // an offset i of the input is at base+i*step of the text
 	Err        string
+}
+
+// A passage was read and is to be written as it is.
+type passage struct {
+	from  int  // where in the input it begins
+	stays bool // it stands in the text, and is held there
+	lag   int  // bytes that belong to the arguments as they are, but are not written yet
 }
 
 // An expression records how much of a scalar's source text has been read.
