@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
-	"runtime/coverage"
 	"strings"
 	"testing"
 
@@ -349,8 +350,10 @@ type sink struct {
 	status int
 }
 
+type costWay struct{ front, model string }
+
 // costWays are the ways to a model that a request is sent.
-var costWays = []struct{ front, model string }{{"chat", "text"}, {"responses", "text"}, {"messages", "text"},
+var costWays = []costWay{{"chat", "text"}, {"responses", "text"}, {"messages", "text"},
 	{"ollama", "text"}, {"gemini", "text"}, {"chat", "native"}, {"chat", "http"}, {"chat", "prefixed"},
 	{"chat", "agent"}, {"chat", "demo"}, {"chat", "object"}, {"chat", "elements"}}
 
@@ -362,81 +365,115 @@ func sees(model string, history bool) bool {
 }
 
 // TestCostIsLinear makes requests four times as large in one dimension after another, through every protocol,
-// and compares what they allocate. Where the test is built to count statements (go test -covermode=atomic
-// -coverpkg=wield/...), it compares these too: what is looked at again and again need not allocate. Neither
-// depends on how busy the machine is.
+// and compares what they allocate, which does not depend on how busy the machine is.
 func TestCostIsLinear(t *testing.T) {
 	testlevel.Long(t)
 	g := costService(t)
-	stream := false
 	for _, d := range dimensions {
 		t.Run(d.name, func(t *testing.T) {
-			for _, w := range costWays {
-				stream = !stream
-				f := costFronts[w.front]
-				body := func(n int) []byte { return d.weight(n).body(t, f.body, w.model, stream) }
-				cost := func(n int) (c costs) {
-					text := body(n)
-					r := httptest.NewRequest("POST", "http://localhost"+strings.ReplaceAll(f.path, "MODEL", w.model),
-						bytes.NewReader(text))
-					r.Header.Set("Content-Type", "application/json")
-					answer := sink{header: http.Header{}}
-					before := countCosts(t)
-					g.ServeHTTP(&answer, r)
-					after := countCosts(t)
-					if answer.status == 0 || answer.status == 401 || answer.status >= 500 ||
-						answer.status == 404 && w.front == "gemini" {
-						t.Errorf("%s, %s, %s: status %d", d.name, w.front, w.model, answer.status)
-					}
-					return costs{bytes: after.bytes - before.bytes, steps: after.steps - before.steps, size: len(text)}
-				}
-				if w != costWays[0] &&
-					(!sees(w.model, d.history) || testing.CoverMode() == "" && (!d.history || w.model != "text")) {
+			for i, w := range costWays {
+				if i > 0 && (!d.history || w.model != "text") {
 					continue
 				}
-				cost(10) // what is made once
-				few, many := cost(costSize), cost(4*costSize)
-				growth := float64(many.size) / float64(few.size)
-				if float64(many.bytes) > 2*growth*float64(few.bytes)+(1<<20) {
-					t.Errorf("%s, %s, %s: %d bytes of body allocate %d, and %d allocate %d", d.name, w.front, w.model,
-						few.size, few.bytes, many.size, many.bytes)
+				cost := func(n int) (allocated uint64, size int) {
+					var before, after runtime.MemStats
+					body := d.weight(n).body(t, costFronts[w.front].body, w.model, i%2 > 0)
+					runtime.ReadMemStats(&before)
+					w.send(t, g, body)
+					runtime.ReadMemStats(&after)
+					return after.TotalAlloc - before.TotalAlloc, len(body)
 				}
-				if float64(many.steps) > 1.6*growth*float64(few.steps) {
-					t.Errorf("%s, %s, %s: %d bytes of body take %d steps, and %d take %d", d.name, w.front, w.model,
-						few.size, few.steps, many.size, many.steps)
+				cost(10) // what is made once
+				few, small := cost(costSize)
+				many, large := cost(4 * costSize)
+				if float64(many) > 2*float64(large)/float64(small)*float64(few)+(1<<20) {
+					t.Errorf("%v: %d bytes of body allocate %d, and %d allocate %d", w, small, few, large, many)
 				}
 			}
 		})
 	}
 }
 
-// costSize is how large the smaller of two requests is.
-const costSize = 250
-
-// costs are what a request costs: bytes allocated, and statements of wield carried out, where these are counted.
-type costs struct {
-	bytes, steps uint64
-	size         int
+// TestStepsAreLinear compares the statements of wield that such requests carry out: what is looked at again and again
+// need not allocate. Each request has a process of its own, whose counters are written at its end.
+func TestStepsAreLinear(t *testing.T) {
+	if testing.CoverMode() != "atomic" {
+		t.Skip("statements are counted with -covermode=atomic -coverpkg=./...")
+	}
+	for i, d := range dimensions {
+		t.Run(d.name, func(t *testing.T) {
+			for j, w := range costWays {
+				if j > 0 && (j-1 != i%(len(costWays)-1) || !sees(w.model, d.history)) {
+					continue // each dimension takes the first way and another one
+				}
+				size := func(n int) float64 {
+					return float64(len(d.weight(n).body(t, costFronts[w.front].body, w.model, false)))
+				}
+				few, many := stepsOf(t, i, j, stepsSize), stepsOf(t, i, j, 4*stepsSize)
+				if many > 1.6*size(4*stepsSize)/size(stepsSize)*few {
+					t.Errorf("%v: %d take %.0f steps, and %d take %.0f", w, stepsSize, few, 4*stepsSize, many)
+				}
+			}
+		})
+	}
 }
 
-func countCosts(t *testing.T) (c costs) {
-	var m runtime.MemStats
-	if testing.CoverMode() == "atomic" {
-		c.steps = countSteps(t)
+// TestOneCost sends one request, which TestStepsAreLinear names.
+func TestOneCost(t *testing.T) {
+	var dimension, way, n int
+	if _, err := fmt.Sscan(os.Getenv("WIELD_ONE_COST"), &dimension, &way, &n); err != nil {
+		t.Skip("a part of TestStepsAreLinear")
 	}
-	runtime.ReadMemStats(&m)
-	c.bytes = m.TotalAlloc
-	return c
+	w := costWays[way]
+	w.send(t, costService(t), dimensions[dimension].weight(n).body(t, costFronts[w.front].body, w.model, false))
+}
+
+// stepsOf counts the statements that one request takes, with those of the start.
+func stepsOf(t *testing.T, dimension, way, n int) (sum float64) {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestOneCost$", "-test.gocoverdir="+dir)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("WIELD_ONE_COST=%d %d %d", dimension, way, n))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "covcounters.*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no counters in %s: %v", dir, err)
+	}
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += float64(countSteps(b))
+	}
+	return sum
+}
+
+// The smaller sizes of two requests that are compared. A start takes some 500 000 steps.
+const (
+	costSize  = 250
+	stepsSize = 1000
+)
+
+// send sends a request to a service.
+func (w costWay) send(t *testing.T, g http.Handler, body []byte) {
+	t.Helper()
+	r := httptest.NewRequest("POST", "http://localhost"+strings.ReplaceAll(costFronts[w.front].path, "MODEL", w.model),
+		bytes.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	answer := sink{header: http.Header{}}
+	g.ServeHTTP(&answer, r)
+	if answer.status == 0 || answer.status == 401 || answer.status >= 500 ||
+		answer.status == 404 && w.front == "gemini" {
+		t.Errorf("%v: status %d", w, answer.status)
+	}
 }
 
 // countSteps sums the counters of statements: behind a head, for each function the number of its counters, of
 // its package and its own, and the counters, all as variable-length integers.
-func countSteps(t *testing.T) (sum uint64) {
-	var buf bytes.Buffer
-	if err := coverage.WriteCounters(&buf); err != nil {
-		t.Fatal(err)
-	}
-	b := buf.Bytes()
+func countSteps(b []byte) (sum uint64) {
 	const head, segment = 32, 16
 	functions := binary.LittleEndian.Uint64(b[head:])
 	b = b[(head+segment+int(binary.LittleEndian.Uint32(b[head+8:]))+int(binary.LittleEndian.Uint32(b[head+12:]))+3)&^3:]
