@@ -87,10 +87,11 @@ func (c Command) installations(program string) []string {
 		dirs = append(dirs, filepath.Dir(p))
 	}
 	home, _ := os.UserHomeDir()
-	open := slices.Concat(programs, c.Writable, c.Readable, []string{c.Dir})
+	tools := append(slices.Clone(c.Writable), c.Dir)
+	open := slices.Concat(programs, c.Readable, tools)
 	for _, dir := range dirs[:len(dirs):len(dirs)] {
-		if !under(dir, open) {
-			dirs = append(dirs, linked(dir)...)
+		if filepath.IsAbs(dir) && !under(dir, open) {
+			dirs = append(dirs, linked(dir, tools)...)
 		}
 	}
 	var list, ways []string
@@ -137,10 +138,11 @@ func (c Command) installations(program string) []string {
 
 // linked lists the programs to which links of a directory of programs lead, such as those that uv and pipx make, and
 // what these lead to in turn. A directory of programs stands for those in it; of any other one nothing else is shown.
-func linked(dir string) (list []string) {
+// What tools can change decides nothing: a link that they set would show them more.
+func linked(dir string, tools []string) (list []string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if e.Type()&fs.ModeSymlink == 0 {
+		if e.Type()&fs.ModeSymlink == 0 || passes(filepath.Join(dir, e.Name()), tools) {
 			continue
 		}
 		for at, hops := filepath.Join(dir, e.Name()), 0; hops < mostHops && len(list) < mostLinked; hops++ {
@@ -162,6 +164,29 @@ func linked(dir string) (list []string) {
 		}
 	}
 	return list
+}
+
+// passes reports whether the way to a file leads through one of some directories, by whatever links.
+func passes(way string, dirs []string) bool {
+	at, rest := "/", strings.Split(way, "/")
+	for hops := 0; len(rest) > 0; {
+		at, rest = filepath.Join(at, rest[0]), rest[1:]
+		if under(at, dirs) {
+			return true
+		}
+		to, err := os.Readlink(at)
+		if err != nil {
+			continue
+		}
+		if hops++; hops > mostHops {
+			return true
+		}
+		if at = filepath.Dir(at); filepath.IsAbs(to) {
+			at = "/"
+		}
+		rest = append(strings.Split(to, "/"), rest...)
+	}
+	return false
 }
 
 // Links are followed only so far: each place is one more rule for the kernel.
