@@ -74,7 +74,7 @@ func TestFindIncluded(t *testing.T) {
 	write(t, home, ".gitconfig", "[include] path = ~/more/git config\n")
 	write(t, dir, "xdg/git/config", "[core] hooksPath=x hooks # of all\n")
 	write(t, dir, ".git/config", "[include]\n\tpath = ../first\n")
-	write(t, dir, "nested/.git/config", "[core]\n\thooksPath = # none\n")
+	write(t, dir, "nested/.git/config", "[core]\n\thooksPath =\n")
 	write(t, dir, ".git/config.worktree", "[core]\n\tfsmonitor = ./watch\n")
 	want := []string{write(t, dir, "first", `[includeIf "gitdir:x]=y"] path = sub/second`), write(t, dir, "watch", ""),
 		write(t, home, "more/git config", "[core]\n\thooksPath = \"my hooks\" # of all\n"),
