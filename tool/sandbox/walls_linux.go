@@ -87,17 +87,17 @@ func (c Command) installations(program string) []string {
 		dirs = append(dirs, filepath.Dir(p))
 	}
 	home, _ := os.UserHomeDir()
-	tools := append(slices.Clone(c.Writable), c.Dir)
-	open := slices.Concat(programs, c.Readable, tools)
+	named := slices.Concat(c.Writable, c.Readable, []string{c.Dir}) // tools may have set links in there
+	open := slices.Concat(programs, named)
 	for _, dir := range dirs[:len(dirs):len(dirs)] {
 		if filepath.IsAbs(dir) && !under(dir, open) {
-			dirs = append(dirs, linked(dir, tools)...)
+			dirs = append(dirs, linked(dir, named)...)
 		}
 	}
 	var list, ways []string
 	add := func(way string) {
 		p, err := filepath.EvalSymlinks(way)
-		if err != nil || isTop(p) || under(home, []string{p}) || under(p, open) {
+		if err != nil || isTop(p) || under(home, []string{p}) || under(p, open) || passes(way, named) {
 			return
 		}
 		if !slices.Contains(list, p) {
@@ -139,10 +139,10 @@ func (c Command) installations(program string) []string {
 // linked lists the programs to which links of a directory of programs lead, such as those that uv and pipx make, and
 // what these lead to in turn. A directory of programs stands for those in it; of any other one nothing else is shown.
 // What tools can change decides nothing: a link that they set would show them more.
-func linked(dir string, tools []string) (list []string) {
+func linked(dir string, named []string) (list []string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if e.Type()&fs.ModeSymlink == 0 || passes(filepath.Join(dir, e.Name()), tools) {
+		if e.Type()&fs.ModeSymlink == 0 || passes(filepath.Join(dir, e.Name()), named) {
 			continue
 		}
 		for at, hops := filepath.Join(dir, e.Name()), 0; hops < mostHops && len(list) < mostLinked; hops++ {
