@@ -187,7 +187,7 @@ func TestInstallation(t *testing.T) {
 		"bin/script":                     "#!/usr/bin/env snake\n",
 		".uv/3/bin/linked":               "#!/bin/sh\n. " + home + "/.uv/3/lib/core",
 		".uv/3/lib/core":                 "echo library",
-		"own/alone":                      "#!/bin/sh\necho library\n",
+		"own/alone":                      "#!/bin/sh\necho library\ncat " + home + "/own/notes\n",
 		"own/notes":                      "private\n",
 		"hidden/bin/program":             "#!/bin/sh\n",
 		"hidden/lib/core":                "private\n",
@@ -208,7 +208,8 @@ func TestInstallation(t *testing.T) {
 	for link, to := range map[string]string{".uv/current": "3", "bin/linked": home + "/.uv/current/bin/linked",
 		"bin/again": "linked", "bin/alone": "../own/alone", ".env/versions/current": "3",
 		"bin/mine": "../work/mine", "work/mine": "../hidden/bin/program", "alias": "work",
-		"work/bin": "../closed", "work/env/lib": "../../closed"} {
+		"work/bin": "../closed", "work/sub/run": "../../own/alone",
+		"work/env/lib": "../../closed"} {
 		if err := os.Symlink(to, filepath.Join(home, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -221,6 +222,11 @@ func TestInstallation(t *testing.T) {
 			"linked; again; alone; cd "+home+"; cat lib/private own/notes hidden/lib/core closed/key")
 		if strings.Count(out, "library\n") != 6 || slices.Contains(strings.Split(out, "\n"), "private") {
 			t.Errorf("%s: %s", l, out)
+		}
+		var said strings.Builder
+		c.Argv, c.Stdout = []string{"./run"}, &said
+		if _, err := sandbox.Run(t.Context(), c); err != nil || said.String() != "library\n" {
+			t.Errorf("%s: a link in the workspace: %q, %v", l, said.String(), err)
 		}
 	}
 }

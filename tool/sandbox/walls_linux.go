@@ -82,12 +82,13 @@ func (c Command) installations(program string) []string {
 	if !ok {
 		path = os.Getenv("PATH")
 	}
+	named := slices.Concat(c.Writable, c.Readable, []string{c.Dir}) // tools may have set links in there
 	dirs := append(filepath.SplitList(path), filepath.Dir(program))
-	if p, err := filepath.EvalSymlinks(program); err == nil {
+	if p, err := filepath.EvalSymlinks(program); err == nil &&
+		(filepath.Base(filepath.Dir(p)) == "bin" || !passes(program, named)) { // a virtual environment has such links
 		dirs = append(dirs, filepath.Dir(p))
 	}
 	home, _ := os.UserHomeDir()
-	named := slices.Concat(c.Writable, c.Readable, []string{c.Dir}) // tools may have set links in there
 	open := slices.Concat(programs, named)
 	for _, dir := range dirs[:len(dirs):len(dirs)] {
 		if filepath.IsAbs(dir) && !under(dir, open) {
