@@ -558,19 +558,24 @@ func TestLimitWithoutAnAnswer(t *testing.T) {
 // TestRequestKilled kills the process that answers a request: at the next start, or in a service beside it, the run is
 // known to be interrupted, and is resumed only by somebody. That of a process that lives goes on.
 func TestRequestKilled(t *testing.T) {
-	for _, how := range []string{"killed", "killed beside", "alive"} {
+	for _, how := range []string{"killed", "killed beside", "killed beside two", "alive"} {
 		t.Run(how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, s, m := &dying{Store: new(journal.Memory)}, newShop(t), twoTurns()
 				wait := make(chan bool)
 				m.answers[1].wait = wait
-				first, second := newHub(t, store, m, s), newHub(t, store.Store, m, s)
+				beside := &claiming{Store: store.Store}
+				first, second := newHub(t, store, m, s), newHub(t, beside, m, s)
 				recoverAll := func() {
 					if err := second.Recover(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if how == "killed beside" {
+				switch how {
+				case "killed beside two":
+					beside.before = func() { newHub(t, store.Store, m, s).Recover(t.Context()) }
+					fallthrough
+				case "killed beside":
 					recoverAll()
 				}
 				done := make(chan reply)
@@ -624,4 +629,18 @@ func TestRequestKilled(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A claiming store has something happen before it is first asked for a lease.
+type claiming struct {
+	journal.Store
+	before func()
+}
+
+func (c *claiming) Claim(ctx context.Context, stream, owner string, ttl time.Duration) (journal.Lease, error) {
+	if before := c.before; before != nil {
+		c.before = nil
+		before()
+	}
+	return c.Store.Claim(ctx, stream, owner, ttl)
 }

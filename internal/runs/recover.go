@@ -89,9 +89,10 @@ func (h *Hub) cutOff(ctx context.Context, head *journal.Head) error {
 	} else if err != nil {
 		return err
 	}
-	_, err = h.store.Append(ctx, head.Stream, lease.Seq, record.Record{Kind: record.KindWait,
-		Wait: &record.Wait{For: record.WaitDrain, Note: "the process that drove it was killed"}})
-	if err == nil {
+	if lease.Seq != head.Seq+1 { // something else than this claim was written since it was looked at
+		h.later(head.Stream, soonest)
+	} else if _, err = h.store.Append(ctx, head.Stream, lease.Seq, record.Record{Kind: record.KindWait,
+		Wait: &record.Wait{For: record.WaitDrain, Note: "the process that drove it was killed"}}); err == nil {
 		h.log.Info("run interrupted with its request", "run", head.Stream, "resume",
 			"wield sessions resume "+head.Stream+", or POST /api/v1/runs/"+head.Stream+"/resume")
 	}
@@ -176,6 +177,10 @@ const (
 	latest  = 10 * time.Second
 )
 
+// slept reports whether the machine slept, or its clock was set forward, while a time passed: wall by the clock, and
+// ran as the processes have lived through it. Leases are over then whose owners live and are about to ask for more.
+func slept(wall, ran time.Duration) bool { return wall > ran+soonest }
+
 // later looks at a run again after a while, in case that nobody drives it then.
 func (h *Hub) later(run string, wait time.Duration) {
 	h.mu.Lock()
@@ -186,6 +191,7 @@ func (h *Hub) later(run string, wait time.Duration) {
 	if t := h.timers[run]; t != nil {
 		t.Stop()
 	}
+	set := time.Now()
 	h.timers[run] = time.AfterFunc(min(max(wait, soonest), latest), func() {
 		h.mu.Lock()
 		if h.draining {
@@ -196,6 +202,10 @@ func (h *Hub) later(run string, wait time.Duration) {
 		h.around.Add(1)
 		h.mu.Unlock()
 		defer h.around.Done()
+		if now := time.Now(); slept(now.Round(0).Sub(set.Round(0)), now.Sub(set)) {
+			h.later(run, latest)
+			return
+		}
 		switch err := h.recoverRun(h.base, run); {
 		case err == nil || h.base.Err() != nil:
 		case journal.Passes(err): // listen says that the store is gone, once for all runs

@@ -15,10 +15,13 @@ import (
 func (s *Server) hideAnswers(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		result, err := next(ctx, method, r)
-		if err != nil {
-			return result, hideError(err, s.o.Hide)
+		if err == nil {
+			err = hideIn(result, s.o.Hide)
 		}
-		return result, hideIn(result, s.o.Hide)
+		if err != nil {
+			return nil, hideError(err, s.o.Hide)
+		}
+		return result, nil
 	}
 }
 
@@ -95,7 +98,7 @@ func hideError(err error, hide func(string) string) error {
 	return err
 }
 
-// A hiddenError is an error whose text is another one.
+// A hiddenError is an error whose text has no secrets.
 type hiddenError struct {
 	text string
 	err  error

@@ -172,7 +172,7 @@ func TestMachine(t *testing.T) {
 }
 
 // TestInstallation checks that a person's own interpreter runs with its libraries, by way of PATH, of shims, of links
-// and of the first line of a script, and that nothing else of the home can be read.
+// and of the first line of a script, and that nothing else of the home can be read, whatever links tools set.
 func TestInstallation(t *testing.T) {
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -187,8 +187,13 @@ func TestInstallation(t *testing.T) {
 		"bin/script":                     "#!/usr/bin/env snake\n",
 		".uv/3/bin/linked":               "#!/bin/sh\n. " + home + "/.uv/3/lib/core",
 		".uv/3/lib/core":                 "echo library",
-		"own/alone":                      "#!/bin/sh\necho library\n",
+		"own/alone":                      "#!/bin/sh\necho library\ncat " + home + "/own/notes\n",
 		"own/notes":                      "private\n",
+		"hidden/bin/program":             "#!/bin/sh\n",
+		"hidden/lib/core":                "private\n",
+		"work/sub/file":                  "",
+		"work/env/bin/program":           "#!/bin/sh\n",
+		"closed/key":                     "private\n",
 		"notes":                          "private\n",
 		"lib/private":                    "private\n",
 	} {
@@ -201,18 +206,27 @@ func TestInstallation(t *testing.T) {
 		}
 	}
 	for link, to := range map[string]string{".uv/current": "3", "bin/linked": home + "/.uv/current/bin/linked",
-		"bin/again": "linked", "bin/alone": "../own/alone", ".env/versions/current": "3"} {
+		"bin/again": "linked", "bin/alone": "../own/alone", ".env/versions/current": "3",
+		"bin/mine": "../work/mine", "work/mine": "../hidden/bin/program", "alias": "work",
+		"work/bin": "../closed", "work/sub/run": "../../own/alone",
+		"work/env/lib": "../../closed"} {
 		if err := os.Symlink(to, filepath.Join(home, link)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	env := []string{"HOME=" + home, "PATH=" + home + "/bin:" + home + "/.env/shims:" + home +
-		"/.env/versions/current/bin:/usr/bin:/bin"}
+		"/.env/versions/current/bin:" + home + "/alias:" + home + "/work/bin:" + home + "/work/env/bin:/usr/bin:/bin"}
 	for _, l := range levels(t, sandbox.Workspace, sandbox.Strict) {
-		_, out := fencedRun(t, sandbox.Command{Level: l, Dir: t.TempDir(), Env: env},
-			"snake; shimmed; script; linked; again; alone; cat "+home+"/lib/private "+home+"/own/notes")
+		c := sandbox.Command{Level: l, Dir: home + "/work/sub", Readable: []string{home + "/work"}, Env: env}
+		_, out := fencedRun(t, c, "snake; shimmed; script; "+
+			"linked; again; alone; cd "+home+"; cat lib/private own/notes hidden/lib/core closed/key")
 		if strings.Count(out, "library\n") != 6 || slices.Contains(strings.Split(out, "\n"), "private") {
 			t.Errorf("%s: %s", l, out)
+		}
+		var said strings.Builder
+		c.Argv, c.Stdout = []string{"./run"}, &said
+		if _, err := sandbox.Run(t.Context(), c); err != nil || said.String() != "library\n" {
+			t.Errorf("%s: a link in the workspace: %q, %v", l, said.String(), err)
 		}
 	}
 }

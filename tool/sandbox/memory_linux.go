@@ -20,6 +20,7 @@ import (
 // kept in memory.
 func (k *supervisor) memory(tree []proc) int64 {
 	var private, shared int64
+	before := kept()
 	files, buffers := inMemory{}, buffered{}
 	systems := k.tmpfs(tree)
 	for _, p := range tree {
@@ -41,14 +42,23 @@ func (k *supervisor) memory(tree []proc) int64 {
 			sum, counted = sum+mapped, counted+mapped
 		}
 	}
-	others := kept() - counted // and what hides
-	k.others = min(k.others, others)
-	hides := k.hides(tree)
-	if hidden := others - k.others; sum+hidden > k.spec.Limits.Memory && (hides || inFlight(tree)) {
+	// And what hides. Files may come and go while they are counted: that makes nothing seem hidden.
+	after := kept()
+	k.others = min(k.others, max(before, after)-counted)
+	hides, hidden := k.hides(tree), min(before, after)-counted-k.others
+	if sum+hidden <= k.spec.Limits.Memory || !hides && !inFlight(tree) {
+		k.inFlight = 0
+		return sum
+	}
+	if k.inFlight++; hides || k.inFlight >= longInFlight {
 		return sum + hidden
 	}
 	return sum
 }
+
+// longInFlight is how often in a row files must be on their way to be suspected: every program that hands files on has
+// some there for a moment.
+const longInFlight = 10
 
 // kept returns how many bytes the whole machine has in memory that belong to no process alone.
 func kept() (sum int64) {

@@ -100,6 +100,8 @@ var refusals = []refusal{
 	{call: unix.SYS_FILE_SETATTR, errn: unix.EOPNOTSUPP},
 	{call: unix.SYS_IOCTL, arg: 1, test: is, want: unix.FS_IOC_SETFLAGS, errn: unix.ENOTTY},
 	{call: unix.SYS_IOCTL, arg: 1, test: is, want: setXattrFlags, errn: unix.ENOTTY},
+	{call: unix.SYS_IOCTL, arg: 1, test: is, want: unix.FS_IOC_ENABLE_VERITY, errn: unix.ENOTTY}, // never written again
+	{call: unix.SYS_IOCTL, arg: 1, test: is, want: unix.FS_IOC_SET_ENCRYPTION_POLICY, errn: unix.ENOTTY},
 	// Segments of System V that the limit of memory does not see once nothing has them mapped: none of a mebibyte or
 	// more.
 	{call: unix.SYS_SHMGET, arg: 1, test: has, want: ^uint32(1<<20 - 1)},

@@ -148,6 +148,8 @@ type supervisor struct {
 	used   syscall.Rusage
 	others int64 // the least that others had in memory since before the program; see memory
 	hidden bool  // a process has had mounts of its own
+	// how many looks in a row found too much with what was sent and not received
+	inFlight int
 }
 
 // A death tells how the program ended.

@@ -82,21 +82,23 @@ func (c Command) installations(program string) []string {
 	if !ok {
 		path = os.Getenv("PATH")
 	}
+	named := slices.Concat(c.Writable, c.Readable, []string{c.Dir}) // tools may have set links in there
 	dirs := append(filepath.SplitList(path), filepath.Dir(program))
-	if p, err := filepath.EvalSymlinks(program); err == nil {
+	if p, err := filepath.EvalSymlinks(program); err == nil &&
+		(filepath.Base(filepath.Dir(p)) == "bin" || !passes(program, named)) { // a virtual environment has such links
 		dirs = append(dirs, filepath.Dir(p))
 	}
 	home, _ := os.UserHomeDir()
-	open := slices.Concat(programs, c.Writable, c.Readable, []string{c.Dir})
+	open := slices.Concat(programs, named)
 	for _, dir := range dirs[:len(dirs):len(dirs)] {
-		if !under(dir, open) {
-			dirs = append(dirs, linked(dir)...)
+		if filepath.IsAbs(dir) && !under(dir, open) {
+			dirs = append(dirs, linked(dir, named)...)
 		}
 	}
 	var list, ways []string
 	add := func(way string) {
 		p, err := filepath.EvalSymlinks(way)
-		if err != nil || isTop(p) || under(home, []string{p}) || under(p, open) {
+		if err != nil || isTop(p) || under(home, []string{p}) || under(p, open) || passes(way, named) {
 			return
 		}
 		if !slices.Contains(list, p) {
@@ -137,10 +139,11 @@ func (c Command) installations(program string) []string {
 
 // linked lists the programs to which links of a directory of programs lead, such as those that uv and pipx make, and
 // what these lead to in turn. A directory of programs stands for those in it; of any other one nothing else is shown.
-func linked(dir string) (list []string) {
+// What tools can change decides nothing: a link that they set would show them more.
+func linked(dir string, named []string) (list []string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if e.Type()&fs.ModeSymlink == 0 {
+		if e.Type()&fs.ModeSymlink == 0 || passes(filepath.Join(dir, e.Name()), named) {
 			continue
 		}
 		for at, hops := filepath.Join(dir, e.Name()), 0; hops < mostHops && len(list) < mostLinked; hops++ {
@@ -162,6 +165,29 @@ func linked(dir string) (list []string) {
 		}
 	}
 	return list
+}
+
+// passes reports whether the way to a file leads through one of some directories, by whatever links.
+func passes(way string, dirs []string) bool {
+	at, rest := "/", strings.Split(way, "/")
+	for hops := 0; len(rest) > 0; {
+		at, rest = filepath.Join(at, rest[0]), rest[1:]
+		if under(at, dirs) {
+			return true
+		}
+		to, err := os.Readlink(at)
+		if err != nil {
+			continue
+		}
+		if hops++; hops > mostHops {
+			return true
+		}
+		if at = filepath.Dir(at); filepath.IsAbs(to) {
+			at = "/"
+		}
+		rest = append(strings.Split(to, "/"), rest...)
+	}
+	return false
 }
 
 // Links are followed only so far: each place is one more rule for the kernel.

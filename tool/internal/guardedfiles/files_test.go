@@ -74,15 +74,21 @@ func TestFindIncluded(t *testing.T) {
 	write(t, home, ".gitconfig", "[include] path = ~/more/git config\n")
 	write(t, dir, "xdg/git/config", "[core] hooksPath=x hooks # of all\n")
 	write(t, dir, ".git/config", "[include]\n\tpath = ../first\n")
+	write(t, dir, "nested/.git/config", "[core]\n\thooksPath =\n")
 	write(t, dir, ".git/config.worktree", "[core]\n\tfsmonitor = ./watch\n")
-	want := []string{write(t, dir, "first", `[includeIf "gitdir:x"] path = sub/second`), write(t, dir, "watch", ""),
-		write(t, home, "more/git config", "[core]\n\thooksPath = \"my hooks\"\n"),
+	want := []string{write(t, dir, "first", `[includeIf "gitdir:x]=y"] path = sub/second`), write(t, dir, "watch", ""),
+		write(t, home, "more/git config", "[core]\n\thooksPath = \"my hooks\" # of all\n"),
 		write(t, dir, "sub/second", "[include]\n\tpath = ../first\n[core]\n\thooksPath = deep/hooks\n"),
 		filepath.Join(dir, "my hooks"), filepath.Join(dir, "deep/hooks"), filepath.Join(dir, "x hooks")}
 	got := Find(dir)
 	for _, path := range want {
 		if !slices.Contains(got.Files, path) {
 			t.Errorf("%s is not guarded: %q", path, got.Files)
+		}
+	}
+	for _, name := range []string{"all", "x", "nested"} {
+		if path := filepath.Join(dir, name); slices.Contains(got.Files, path) {
+			t.Errorf("%s is guarded: %q", path, got.Files)
 		}
 	}
 }

@@ -175,15 +175,14 @@ func named(root, git string) (found []string) {
 	for i := 0; i < len(files) && i < mostConfigs; i++ {
 		text, _ := read(files[i], mostConfig)
 		for line := range strings.Lines(string(text)) {
-			key, value, _ := strings.Cut(line, "=")
-			key = strings.ToLower(strings.TrimSpace(key[strings.LastIndexByte(key, ']')+1:])) // without its section
+			key, value, _ := strings.Cut(section.ReplaceAllString(line, ""), "=")
+			key = strings.ToLower(strings.TrimSpace(key))
 			words := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'!;", r) })
 			from, place := tree, key == "path" || key == "hookspath"
-			if whole := strings.TrimSpace(value); place { // a name may hold spaces
-				if end := strings.IndexAny(whole, "#;"); end > 0 && whole[0] != '"' {
-					whole = strings.TrimSpace(whole[:end])
+			if place {
+				if words = []string{unquote(value)}; words[0] == "" {
+					continue
 				}
-				words = append(words, strings.Trim(whole, `"`))
 			}
 			if key == "path" { // of an include
 				from = filepath.Dir(files[i])
@@ -204,6 +203,29 @@ func named(root, git string) (found []string) {
 		}
 	}
 	return found
+}
+
+// section is the name of a section of git's configuration, which a key may follow in the same line.
+var section = regexp.MustCompile(`^\s*\[[^\]"]*(?:"(?:[^"\\]|\\.)*")?\s*\]`)
+
+// unquote returns a value of git's configuration without its quotes and the comment behind it.
+func unquote(text string) string {
+	var b strings.Builder
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\' && i+1 < len(text):
+			i++
+			b.WriteByte(text[i])
+		case !quoted && (c == '#' || c == ';'):
+			return strings.TrimSpace(b.String())
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // absolute returns where a path of git's configuration leads.
