@@ -68,6 +68,7 @@ type analysis struct {
 	hidden    []field   // any of these words may begin a command that it runs: rules that deny hold in them
 	strange   []field   // of these words nobody knows what they are for: one that a rule denies is asked about
 	edits     bool      // the files that it is given are written
+	rewrites  bool      // with what the command says
 	untabled  bool      // it is a sub-command of which nothing is known
 	pattern   bool      // an option has taken the place of the first operand
 	reads     bool      // it runs what it reads from its input
@@ -193,6 +194,9 @@ func rest0(words []field) string {
 func (a *analysis) edited() {
 	for _, u := range a.uses {
 		if u.operand && (u.kind == usePath || u.kind == useMaybe && strings.Contains(u.text, "/")) && u.op == OpRead {
+			if a.rewrites && !isText(u.text) {
+				a.effect(effectWrite, u.text)
+			}
 			a.uses = append(a.uses, use{kind: usePath, text: u.text, tilde: u.tilde, op: OpWrite})
 			if hiddenDir.MatchString(u.text) {
 				a.notKnown(u.text, []string{u.text})

@@ -433,21 +433,27 @@ func lookSed(a *analysis, w field, spelled []string) {
 	if s.bad {
 		a.effect(effectExec, spelled...)
 	}
+	a.rewrites = a.rewrites || s.rewrites
 }
 
 // A sedScript holds the rest of a script, and what it was found to use.
 type sedScript struct {
 	rest          string
 	bad           bool // it runs commands, or nobody knows
+	rewrites      bool // it puts lines of its own into the text, or leaves none
 	reads, writes []string
 	runs          []string
 }
+
+// allLines are addresses of sed that all lines have.
+var allLines = []string{"", "1,$", "0~1", "1~1", "/./", "/.*/", "/^/", "/$/", "//"}
 
 func (s *sedScript) ok() bool { return !s.bad }
 
 // command reads one command with its addresses.
 func (s *sedScript) command() {
 	s.rest = strings.TrimLeft(s.rest, " \t\n;{}")
+	start := s.rest
 	for range 2 {
 		s.address()
 		s.rest = strings.TrimLeft(s.rest, " \t")
@@ -460,7 +466,8 @@ func (s *sedScript) command() {
 	if s.rest == "" || s.bad {
 		return
 	}
-	c := s.rest[0]
+	address, c := strings.TrimRight(start[:len(start)-len(s.rest)], " \t"), s.rest[0]
+	s.rewrites = s.rewrites || c == 'a' || c == 'i' || c == 'c' || c == 'd' && slices.Contains(allLines, address)
 	s.rest = s.rest[1:]
 	switch c {
 	case '{', '}', ';', '\n', '#':

@@ -78,6 +78,12 @@ var orderFiles = lazily(
 		`|(behat|deptrac|wp-cli|drush|grumphp|detekt|cucumber|_config|stack|hie|shard|pubspec|analysis_options|dart_test)\.ya?ml(\.dist)?` +
 		`|(pulumi|serverless|kustomization|skaffold|helmfile|environment|dvc|spago)\.(ya?ml|json|dhall))$`)
 
+// doctests are texts that pytest runs; testOutputs are usual names of what tests print.
+var (
+	doctests    = lazily(`^test.*\.txt$`)
+	testOutputs = lazily(`^tests?([-_.]?(out|outputs?|results?|logs?|reports?|errors?|runs?|summary|failures?|stdout|stderr))?\.txt$`)
+)
+
 // orderPlaces are such files whose names say so together with the directory that they lie in.
 var orderPlaces = lazily(`(^|/)(bin/(phpunit|console|rails|rake|rspec|rubocop)|project/[^/]*\.scala|config/.*\.exs|` +
 	`\.storybook/.*|tools/bazel(\..*)?|magefiles/.*|(vendor/bin|_plugins|rakelib|site_scons|buildsrc|mise-tasks)/.*|` +
@@ -93,7 +99,9 @@ func takesOrders(names []string) bool {
 		return false
 	}
 	folded := foldNames(names)
-	return orderFiles.MatchString(folded[len(folded)-1]) || orderPlaces.MatchString(strings.Join(folded, "/")) ||
+	name := folded[len(folded)-1]
+	return orderFiles.MatchString(name) || doctests.MatchString(name) && !testOutputs.MatchString(name) ||
+		orderPlaces.MatchString(strings.Join(folded, "/")) ||
 		slices.Contains(buildFiles, names[len(names)-1])
 }
 
