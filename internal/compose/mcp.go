@@ -208,9 +208,9 @@ func (m *mcpServer) load() ([]*tool.Tool, []error) {
 	return tools, problems
 }
 
-// minNamed is the length of a secret that is looked for in names and definitions too. A shorter one may be a word,
-// and a schema without it another one.
-const minNamed = 8
+// minNamed is the length of a secret that is looked for in names and definitions too. A shorter one may be a word, such
+// as postgres, and a schema without it another one.
+const minNamed = 12
 
 // hide returns what takes secrets out of all that a server says.
 func (s *mcpSource) hide(m *config.MCPServer) func(string) string {
