@@ -132,9 +132,10 @@ func (e *eval) ontoFile(uses []use, sc scope, text, node string) {
 		return
 	}
 	for _, from := range operands[:last] {
-		if isText(from.text) && !isText(to.text) && path.Ext(to.text) != "" {
+		plain := path.Ext(from.text) == "" && !e.isDir(from.text, sc) // as a text may be called on the way
+		if (plain || isText(from.text)) && !isText(to.text) && path.Ext(to.text) != "" {
 			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options",
-				Visible(from.text)+" is a text, and gets the name of a file that something may run", nil)
+				Visible(from.text)+" may be a text, and gets the name of a file that something may run", nil)
 			return
 		}
 	}
