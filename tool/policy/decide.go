@@ -335,7 +335,7 @@ func (e *eval) refused(at resolvedPath, op Op, maybe bool) (check, why string) {
 			return "protected", n + " controls what is allowed or runs later, so no call may change it"
 		}
 	}
-	word := first(sensitiveName(names), sensitiveName(asked))
+	word := first(sensitiveName(names), sensitivePattern(asked))
 	if word == "" && !(maybe && at.missing) {
 		word = first(sensitiveData(names), sensitiveData(asked))
 	}

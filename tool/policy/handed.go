@@ -74,7 +74,7 @@ func namesSecret(words []string) bool {
 			_, w, _ = strings.Cut(w, "=")
 		}
 		names := strings.Split(strings.ToLower(notOfName.Replace(w)), "/")
-		if sensitiveName(names) != "" {
+		if sensitivePattern(names) != "" {
 			return true
 		}
 	}
@@ -402,12 +402,12 @@ func (e *eval) handed(words []field, inner []field, in *listing, sc scope) ([]fi
 
 // found judges what find runs with -exec, at its end, or fd with -x, as what xargs runs with the names that they print.
 func (e *eval) found(words, inner []field, sc scope) ([]field, bool) {
-	if lists := listers[words[0].text]; strings.HasPrefix(words[0].text, "fd") && lists != nil {
+	if words[0].text == "fd" {
 		if namesSecret(texts(words[:len(words)-len(inner)])) {
 			return inner, false
 		}
 		at := len(words) - 1 - len(inner)
-		in := lists(texts(words[1:max(at, 1)]))
+		in := listers["fd"](texts(words[1:max(at, 1)]))
 		if at < 1 || in == nil || !slices.Contains(fdRuns, words[at].text) ||
 			slices.ContainsFunc(inner, func(w field) bool { return w.text != "{}" && strings.Contains(w.text, "{") }) {
 			return inner, false
