@@ -325,12 +325,21 @@ func (a *analysis) options(p *program, words []field) {
 			return
 		case effectRest:
 			a.each = true
+			inner := words[n:]
 			if value := p.joinedRest(words[0].text); value != "" {
-				a.wrapped(p, append(literal([]string{value}), words[n:]...))
-			} else if n < len(words) {
-				a.wrapped(p, words[n:])
+				inner = append(literal([]string{value}), inner...)
 			}
-			return
+			end := slices.IndexFunc(inner, func(w field) bool { return w.text == ";" })
+			if end >= 0 { // fd has options, and other commands, behind it
+				inner, words = inner[:end], inner[end+1:]
+			}
+			if len(inner) > 0 {
+				a.wrapped(p, inner)
+			}
+			if end < 0 {
+				return
+			}
+			continue
 		}
 		if n == 2 && slices.Contains(o.kinds, kindModule) {
 			a.module(p, words[1], words[2:])
