@@ -114,20 +114,12 @@ func (e *eval) strange(words []field, node string) {
 			continue
 		}
 		text = strings.TrimLeft(text, "!")
-		if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") { // settings as JSON or a list
-			text = unlist.Replace(strings.NewReplacer("{", " ", "}", " ", ":", " ").Replace(text))
-			for i := range strings.Fields(text) {
-				if e.denies(strings.Fields(text)[i:]) {
-					text = strings.Join(strings.Fields(text)[i:], " ")
-					break
-				}
-			}
-		}
+		isData := strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") // settings as JSON, or a list
 		line := strings.Fields(text)
 		if len(line) == 1 {
 			line = append(line, texts(words[i+1:])...)
 		}
-		if len(line) > 0 && e.denies(line) {
+		if len(line) > 0 && e.denies(line) || isData && e.deniedIn(text) != "" {
 			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "operand",
 				"nothing is known of what "+Visible(w.text)+" is for, and a rule denies a command of that name", nil)
 			return
