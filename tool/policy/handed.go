@@ -532,7 +532,7 @@ func (e *eval) filesBelow(pattern string, sc scope) (fields []field, why string)
 			return nil
 		case entry.Type()&os.ModeSymlink != 0 && e.isDir(name, scope{dirs: []string{""}}):
 			return fs.ErrInvalid // some shells follow it
-		case matchSegments(parts, names):
+		case matchSegments(parts, names, matches):
 			fields = append(fields, field{text: strings.Join(names, "/"), known: true})
 		}
 		return nil
@@ -555,7 +555,7 @@ func (e *eval) noFiles(pattern string, sc scope) (fields []field, why string) {
 		for _, r := range e.p.rules {
 			if r.Decision != chat.DecisionAllow && r.fitsOp(OpRead) && e.applies(r, SubjectPath, true) &&
 				slices.ContainsFunc(r.paths, func(p pathPattern) bool {
-					return !p.absolute && mayMeet(p.folded, names)
+					return !p.absolute && matchSegments(p.folded, names, mayMeet)
 				}) {
 				return fields, "may stand for files that a rule closes"
 			}
@@ -564,23 +564,15 @@ func (e *eval) noFiles(pattern string, sc scope) (fields []field, why string) {
 	return fields, ""
 }
 
-// mayMeet reports whether there may be a path that a rule and a pattern of the shell both fit. A lone star and two
-// parts that are both patterns do not count.
-func mayMeet(rule, pattern []string) bool {
-	switch {
-	case len(rule) > 0 && rule[0] == "**":
-		return mayMeet(rule[1:], pattern) || len(pattern) > 0 && mayMeet(rule, pattern[1:])
-	case len(rule) == 0 || len(pattern) == 0:
-		return len(rule) == len(pattern)
-	}
-	name, by := rule[0], pattern[0]
+// mayMeet reports whether there may be a name that a part of a rule and one of a pattern of the shell both fit. A lone
+// star and two that are both patterns do not count.
+func mayMeet(name, by string) bool {
 	if strings.ContainsAny(name, "*?[") {
 		name, by = by, name
 	} else if strings.HasPrefix(name, ".") && !strings.HasPrefix(by, ".") {
 		return false
 	}
-	ok, _ := path.Match(by, name)
-	return ok && by != "*" && !strings.ContainsAny(name, "*?[") && mayMeet(rule[1:], pattern[1:])
+	return matches(by, name) && by != "*" && !strings.ContainsAny(name, "*?[")
 }
 
 // maxTree limits the files that are looked at behind names that are handed on.

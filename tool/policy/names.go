@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -98,7 +97,7 @@ func aimsAtKeys(pattern string) bool {
 	if !strings.ContainsAny(pattern, "*?[") || len(strings.Trim(pattern, "*?")) < 2 {
 		return false
 	}
-	fits := func(name string) bool { ok, _ := path.Match(pattern, name); return ok }
+	fits := func(name string) bool { return matches(pattern, name) }
 	return slices.ContainsFunc(sensitiveNames, fits) && !slices.ContainsFunc(usualNames, fits)
 }
 
