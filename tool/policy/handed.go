@@ -47,7 +47,7 @@ func listed(stages []*syntax.Stmt) *listing {
 	if !ok {
 		return nil
 	}
-	if words[0] != "find" && namesSecret(words) { // see sought
+	if words[0] != "find" && namesSecret(withoutText(words)) { // see sought
 		return nil
 	}
 	for _, s := range stages[1:] {
@@ -61,6 +61,22 @@ func listed(stages []*syntax.Stmt) *listing {
 		return nil
 	}
 	return l
+}
+
+// withoutText leaves out the text that a search looks for in files.
+func withoutText(words []string) []string {
+	from := 1
+	switch {
+	case words[0] == "git" && len(words) > 1 && words[1] == "grep":
+		from = 2
+	case words[0] != "grep" && words[0] != "rg" || slices.Contains(words, "--files"):
+		return words
+	}
+	isText := func(w string) bool { return !strings.HasPrefix(w, "-") }
+	if i := slices.IndexFunc(words[from:], isText); i >= 0 {
+		return slices.Concat(words[:from+i], words[from+i+1:])
+	}
+	return words
 }
 
 // namesSecret reports whether a command that prints names is after those of files with keys, there or not.

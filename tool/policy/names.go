@@ -81,7 +81,8 @@ func sensitiveName(folded []string) string {
 }
 
 // usualNames are names that a pattern for more than keys fits.
-var usualNames = []string{"main.go", "a.txt", "readme", "a.json", "config.json", "token.go", "service.go", "api_key.go"}
+var usualNames = []string{"main.go", "a.txt", "test.txt", "readme", "a.json", "schema.json", "server.json",
+	"config.json", "main.ex", "token.go", "service.go", "api_key.go"}
 
 // sensitivePattern is sensitiveName for what may be a pattern of a command: a file that it fits may be there by the time
 // that it is used. A pattern of a rule does not name what it fits by a star.
