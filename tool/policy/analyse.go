@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"path"
 	"slices"
 	"strings"
 )
@@ -215,14 +214,6 @@ func (a *analysis) loses() {
 				spelled: []string{u.text}, loses: !isFileName(u.text)})
 		}
 	}
-}
-
-// fileEnding is one that no branch or version has: v1.2.x ends in none.
-var fileEnding = lazily(`[^/]\.([a-wyz]|[a-z][a-z0-9]+)$`)
-
-// isFileName reports whether an operand is a file or directory by its name, rather than a branch.
-func isFileName(text string) bool {
-	return slices.Contains(sourceDirs, path.Clean(text)) || fileEnding.MatchString(text)
 }
 
 // hiddenDir is a path through a directory that programs keep their settings in.

@@ -84,8 +84,8 @@ func sensitiveName(folded []string) string {
 var usualNames = []string{"main.go", "a.txt", "test.txt", "readme", "a.json", "schema.json", "server.json",
 	"config.json", "main.ex", "token.go", "service.go", "api_key.go"}
 
-// sensitivePattern is sensitiveName for what may be a pattern of a command: a file that it fits may be there by the time
-// that it is used. A pattern of a rule does not name what it fits by a star.
+// sensitivePattern is sensitiveName for what may be a pattern of a command: a file that it fits may be there by then.
+// A pattern of a rule does not name what it fits by a star.
 func sensitivePattern(folded []string) string {
 	if len(folded) > 0 && aimsAtKeys(folded[len(folded)-1]) {
 		return folded[len(folded)-1]

@@ -104,6 +104,14 @@ var proseNames = []string{"codeowners", "license", "readme", "changelog", "contr
 var sourceDirs = []string{"src", "lib", "internal", "pkg", "cmd", "include", "source", "sources", "test", "tests",
 	"spec", "docs", "scripts"}
 
+// fileEnding is one that no branch or version has: v1.2.x ends in none.
+var fileEnding = lazily(`[^/]\.([a-wyz]|[a-z][a-z0-9]+)$`)
+
+// isFileName reports whether an operand is a file or directory by its name, rather than a branch.
+func isFileName(text string) bool {
+	return slices.Contains(sourceDirs, path.Clean(text)) || fileEnding.MatchString(text)
+}
+
 // textEndings are those of files that nothing runs, beside reports.
 var textEndings = []string{".log", ".out", ".err", ".jsonl", ".tsv", ".diff", ".patch", ".prof", ".rst", ".bak",
 	".orig", ".old"}
