@@ -253,7 +253,7 @@ func firstText(found []compose.Found, everyday bool) string {
 	text := compose.First(found)
 	if everyday {
 		_, rules, _ := strings.Cut(policy.Everyday(), "    rules:\n")
-		denied, _, _ := strings.Cut(rules, "      # looking\n") // what extends leaves to the file
+		denied, _, _ := strings.Cut(rules, "      # the environment of what runs") // what extends leaves to the file
 		text += firstPolicy + denied
 	}
 	return text

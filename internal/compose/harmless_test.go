@@ -170,7 +170,7 @@ func workspace(t *testing.T) string {
 	root := t.TempDir()
 	for _, name := range []string{"go.mod", "main.go", "README.md", "a.txt", "b.txt", "internal/store.go",
 		"internal/auth.go", "internal/parser.go", "id_rsa", "src/app.go", "test/a.js", "test/b.js", "build/server",
-		"server/go.mod", "lib/x.c"} {
+		"server/go.mod", "lib/x.c", "lib/src/y.c"} {
 		full := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
 			t.Fatal(err)

@@ -317,14 +317,24 @@ func (a *analysis) options(p *program, words []field) {
 			return
 		case effectRest:
 			a.each = true
+			inner := words[n:]
 			if value := p.joinedRest(words[0].text); value != "" {
-				a.wrapped(p, append(literal([]string{value}), words[n:]...))
-			} else if rest := words[n:]; len(rest) > 1 && isDashes(rest[0]) {
-				a.wrapped(p, rest[1:])
-			} else if len(rest) > 0 {
-				a.wrapped(p, rest)
+				inner = append(literal([]string{value}), inner...)
 			}
-			return
+			if len(inner) > 1 && isDashes(inner[0]) {
+				inner = inner[1:]
+			}
+			end := slices.IndexFunc(inner, func(w field) bool { return w.text == ";" })
+			if end >= 0 { // fd has options, and other commands, behind it
+				inner, words = inner[:end], inner[end+1:]
+			}
+			if len(inner) > 0 {
+				a.wrapped(p, inner)
+			}
+			if end < 0 {
+				return
+			}
+			continue
 		}
 		if n == 2 && slices.Contains(o.kinds, kindModule) {
 			a.module(p, words[1], words[2:])

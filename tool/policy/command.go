@@ -468,10 +468,13 @@ func (e *eval) uses(a *analysis, uses []use, by *allowance, sc scope, text, node
 		if len(by.pattern.words) > 0 {
 			fix = proposed(texts(a.canonical), a)
 		}
-		what := first(append(slices.Clone(u.spelled), u.text)...)
+		what, does := first(append(slices.Clone(u.spelled), u.text)...), effectTexts[u.flagged]
+		if u.loses {
+			does = "would be overwritten"
+		}
 		e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options",
 			fmt.Sprintf("%s %s, and the rule that allows the command does not spell it",
-				Visible(first(what, a.canonical[0].text)), effectTexts[u.flagged]), fix)
+				Visible(first(what, a.canonical[0].text)), does), fix)
 	}
 }
 

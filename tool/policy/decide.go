@@ -335,7 +335,10 @@ func (e *eval) refused(at resolvedPath, op Op, maybe bool) (check, why string) {
 			return "protected", n + " controls what is allowed or runs later, so no call may change it"
 		}
 	}
-	word := first(sensitiveName(names), sensitiveName(asked))
+	word := first(sensitiveName(names), sensitivePattern(asked))
+	if word != "" && !at.missing && at.mode.IsDir() && word == names[len(names)-1] && !slices.Contains(sensitiveDirs, word) {
+		word = "" // the name is that of a file
+	}
 	if word == "" && !(maybe && at.missing) {
 		word = first(sensitiveData(names), sensitiveData(asked))
 	}

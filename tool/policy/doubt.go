@@ -114,7 +114,7 @@ func (e *eval) strange(words []field, sc scope, node string) {
 			if len(line) == 1 {
 				line = append(line, texts(words[i+1:])...)
 			}
-			if len(line) > 0 && !hasEnding.MatchString(line[0]) && e.denies(line) || e.deniesSetting(text) ||
+			if len(line) > 0 && !hasEnding.MatchString(line[0]) && e.denies(line) || isSetting(text) && e.deniedIn(text) != "" ||
 				e.depth < maxDepth && strings.ContainsAny(text, "\"'\\$") && e.deniesLine(text, sc) {
 				e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "operand", "nothing is known of what "+
 					Visible(w.text)+" is for, and a rule denies a command of that name", nil)
@@ -129,19 +129,8 @@ func isProse(option string) bool { return slices.Contains(proseOptions, option) 
 
 var proseOptions = []string{"--title", "--body", "--message", "--notes", "--description", "--subject", "--comment"}
 
-// deniesSetting reports whether a rule denies a command that stands in a setting, written as JSON or as a list.
-func (e *eval) deniesSetting(text string) bool {
-	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
-		return false
-	}
-	line := strings.Fields(unlist.Replace(strings.NewReplacer("{", " ", "}", " ", ":", " ").Replace(text)))
-	for i := range line {
-		if e.denies(line[i:min(i+maxLine, len(line))]) {
-			return true
-		}
-	}
-	return false
-}
+// isSetting reports whether a text is written as JSON or as a list.
+func isSetting(text string) bool { return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") }
 
 // deniesLine reports whether a rule denies, or may deny, a command of a text whose quotes a shell would take away.
 func (e *eval) deniesLine(text string, sc scope) bool {

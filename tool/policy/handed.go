@@ -47,7 +47,7 @@ func listed(stages []*syntax.Stmt) *listing {
 	if !ok {
 		return nil
 	}
-	if words[0] != "find" && namesSecret(words) { // see sought
+	if words[0] != "find" && namesSecret(withoutText(words)) { // see sought
 		return nil
 	}
 	for _, s := range stages[1:] {
@@ -63,6 +63,22 @@ func listed(stages []*syntax.Stmt) *listing {
 	return l
 }
 
+// withoutText leaves out the text that a search looks for in files.
+func withoutText(words []string) []string {
+	from := 1
+	switch {
+	case words[0] == "git" && len(words) > 1 && words[1] == "grep":
+		from = 2
+	case words[0] != "grep" && words[0] != "rg" || slices.Contains(words, "--files"):
+		return words
+	}
+	isText := func(w string) bool { return !strings.HasPrefix(w, "-") }
+	if i := slices.IndexFunc(words[from:], isText); i >= 0 {
+		return slices.Concat(words[:from+i], words[from+i+1:])
+	}
+	return words
+}
+
 // namesSecret reports whether a command that prints names is after those of files with keys, there or not.
 func namesSecret(words []string) bool {
 	for i, w := range words {
@@ -74,7 +90,7 @@ func namesSecret(words []string) bool {
 			_, w, _ = strings.Cut(w, "=")
 		}
 		names := strings.Split(strings.ToLower(notOfName.Replace(w)), "/")
-		if sensitiveName(names) != "" {
+		if sensitivePattern(names) != "" {
 			return true
 		}
 	}
@@ -402,12 +418,12 @@ func (e *eval) handed(words []field, inner []field, in *listing, sc scope) ([]fi
 
 // found judges what find runs with -exec, at its end, or fd with -x, as what xargs runs with the names that they print.
 func (e *eval) found(words, inner []field, sc scope) ([]field, bool) {
-	if lists := listers[words[0].text]; strings.HasPrefix(words[0].text, "fd") && lists != nil {
+	if words[0].text == "fd" {
 		if namesSecret(texts(words[:len(words)-len(inner)])) {
 			return inner, false
 		}
 		at := len(words) - 1 - len(inner)
-		in := lists(texts(words[1:max(at, 1)]))
+		in := listers["fd"](texts(words[1:max(at, 1)]))
 		if at < 1 || in == nil || !slices.Contains(fdRuns, words[at].text) ||
 			slices.ContainsFunc(inner, func(w field) bool { return w.text != "{}" && strings.Contains(w.text, "{") }) {
 			return inner, false
@@ -532,7 +548,7 @@ func (e *eval) filesBelow(pattern string, sc scope) (fields []field, why string)
 			return nil
 		case entry.Type()&os.ModeSymlink != 0 && e.isDir(name, scope{dirs: []string{""}}):
 			return fs.ErrInvalid // some shells follow it
-		case matchSegments(parts, names):
+		case matchSegments(parts, names, matches):
 			fields = append(fields, field{text: strings.Join(names, "/"), known: true})
 		}
 		return nil
@@ -555,7 +571,7 @@ func (e *eval) noFiles(pattern string, sc scope) (fields []field, why string) {
 		for _, r := range e.p.rules {
 			if r.Decision != chat.DecisionAllow && r.fitsOp(OpRead) && e.applies(r, SubjectPath, true) &&
 				slices.ContainsFunc(r.paths, func(p pathPattern) bool {
-					return !p.absolute && mayMeet(p.folded, names)
+					return !p.absolute && matchSegments(p.folded, names, mayMeet)
 				}) {
 				return fields, "may stand for files that a rule closes"
 			}
@@ -564,23 +580,15 @@ func (e *eval) noFiles(pattern string, sc scope) (fields []field, why string) {
 	return fields, ""
 }
 
-// mayMeet reports whether there may be a path that a rule and a pattern of the shell both fit. A lone star and two
-// parts that are both patterns do not count.
-func mayMeet(rule, pattern []string) bool {
-	switch {
-	case len(rule) > 0 && rule[0] == "**":
-		return mayMeet(rule[1:], pattern) || len(pattern) > 0 && mayMeet(rule, pattern[1:])
-	case len(rule) == 0 || len(pattern) == 0:
-		return len(rule) == len(pattern)
-	}
-	name, by := rule[0], pattern[0]
+// mayMeet reports whether there may be a name that a part of a rule and one of a pattern of the shell both fit. A lone
+// star and two that are both patterns do not count.
+func mayMeet(name, by string) bool {
 	if strings.ContainsAny(name, "*?[") {
 		name, by = by, name
 	} else if strings.HasPrefix(name, ".") && !strings.HasPrefix(by, ".") {
 		return false
 	}
-	ok, _ := path.Match(by, name)
-	return ok && by != "*" && !strings.ContainsAny(name, "*?[") && mayMeet(rule[1:], pattern[1:])
+	return matches(by, name) && by != "*" && !strings.ContainsAny(name, "*?[")
 }
 
 // maxTree limits the files that are looked at behind names that are handed on.

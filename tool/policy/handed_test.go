@@ -5,6 +5,7 @@ package policy
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"wield/chat"
@@ -99,7 +100,7 @@ func TestHandedClosed(t *testing.T) {
 	}
 	p, err := New(Definition{Rules: []Rule{
 		{Decision: chat.DecisionAllow, Selector: Selector{Command: []string{"find", "xargs", "cat", "ls", "wc"}}},
-		{Decision: chat.DecisionDeny, Selector: Selector{Path: []string{"vault/**", "later/**"}}},
+		{Decision: chat.DecisionDeny, Selector: Selector{Path: []string{"vault/**", "later/**", "**/shut/**/key"}}},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -121,6 +122,10 @@ func TestHandedClosed(t *testing.T) {
 		{"cat $(find docs -name .env)", "deny"},
 		{"cat v*/plan.md", "deny"},
 		{"cat l*r/plan.md", "ask"},
+		{"cat s*t/k/key", "ask"},
+		{"cat a/s*t/b/k*/c/key", "ask"},
+		{"cat a/s*t/b/k*/c/door", "allow"},
+		{"cat " + strings.Repeat("s*t/k*/", 900) + "door", "allow"},
 		{"wc -l docs/*.txt", "allow"},
 		{"wc -l *.txt", "allow"},
 		{"cat */a.txt", "allow"},

@@ -33,6 +33,7 @@ func TestHostile(t *testing.T) {
 		"options":        "find . " + strings.Repeat("-exec ls {} \\; ", 4000),
 		"conditions":     strings.Repeat("if true; then ", 3000) + "ls" + strings.Repeat("; fi", 3000),
 		"too long":       strings.Repeat("ls;", 30000),
+		"settings":       "unknowntool '{" + strings.Repeat(":a", 30000) + "}'",
 		"turns":          "for i in " + strings.Repeat("a ", 900) + "; do " + strings.Repeat("ls -l a b; ", 1000) + "done",
 		"nested loops": strings.Repeat("for i in a b c d e f g h i j; do ", 9) + "ls" +
 			strings.Repeat("; done", 9),

@@ -59,7 +59,7 @@ func ignores(rules []ignoreRule, names []string, dir bool) bool {
 			if r.dirs && n == len(names) && !dir {
 				continue
 			}
-			if matchSegments(r.segments, names[:n]) {
+			if matchSegments(r.segments, names[:n], matches) {
 				out = !r.negated
 			}
 		}

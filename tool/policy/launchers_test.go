@@ -159,6 +159,7 @@ func TestStrangeOperand(t *testing.T) {
 
 		"cmake -E time rm x": "deny", `deno eval 'new Deno.Command("rm")'`: "ask",
 		"terraform console <<< 'rm x'": "ask", "bun exec 'rm x'": "deny", "grm x": "deny", "xargs grm": "deny",
+		`fd -x ls \; -x rm`: "deny", `fd -Hx ls \; -Xrm`: "deny", `fd -x ls ';' --exec=rm`: "deny", `fd -x ls \;`: "allow",
 		"gls x": "allow", "cmake -E time ls": "allow", "deno eval 'arm x'": "allow",
 
 		"awk '/rm/{print}' f": "allow", `awk '{print "rm x"}' f`: "allow", "sed -n /rm/p f": "allow",

@@ -424,8 +424,8 @@ func TestIgnoreFile(t *testing.T) {
 // TestSecretsNamed checks that a rule opens what holds secrets only by naming it.
 func TestSecretsNamed(t *testing.T) {
 	w := newTree(t)
-	w.expect(t, paths(t, []string{"keys/*", "**", "keys/**", ".*", "*.yaml"}), "deny", "read keys/tls.pem",
-		"read .env", "read secrets.yaml")
+	w.expect(t, paths(t, []string{"keys/*", "**", "keys/**", ".*", "*.yaml", "id*", ".en?"}), "deny",
+		"read keys/tls.pem", "read .env", "read secrets.yaml", "read id_rsa")
 	w.expect(t, paths(t, []string{"keys/*.pem", ".env", "secrets.yaml"}), "allow", "read keys/tls.pem", "read .env",
 		"read secrets.yaml")
 	w.commandsIn(t, commands(t, "allow", nil, nil), "deny", "cat .env", "cat keys/tls.pem")

@@ -329,7 +329,7 @@ func lookSeen(a *analysis, w field, spelled []string) {
 
 // lookGlob finds keys among the names of files that a search is limited to.
 func lookGlob(a *analysis, w field, spelled []string) {
-	if !strings.HasPrefix(w.text, "!") && sensitiveName(foldNames(strings.Split(w.text, "/"))) != "" {
+	if !strings.HasPrefix(w.text, "!") && sensitivePattern(foldNames(strings.Split(w.text, "/"))) != "" {
 		a.effect(effectRead, spelled...)
 	}
 }

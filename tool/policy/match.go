@@ -55,12 +55,18 @@ func (p pathPattern) fits(segments []string, fold bool) bool {
 	if fold {
 		pattern = p.folded
 	}
-	return matchSegments(pattern, segments)
+	return matchSegments(pattern, segments, matches)
 }
 
-// matchSegments matches names with names; ** goes back to the last one of its kind alone, so that the work is
-// bounded by the product of the lengths.
-func matchSegments(pattern, names []string) bool {
+// matches reports whether a name fits a pattern; nothing fits a malformed one.
+func matches(pattern, name string) bool {
+	ok, _ := path.Match(pattern, name)
+	return ok
+}
+
+// matchSegments matches names with names, by fits for two of them; ** goes back to the last one of its kind alone, so
+// that the work is bounded by the product of the lengths.
+func matchSegments(pattern, names []string, fits func(pattern, name string) bool) bool {
 	i, j := 0, 0
 	star, from := -1, 0
 	for j < len(names) {
@@ -70,7 +76,7 @@ func matchSegments(pattern, names []string) bool {
 				i++
 				continue
 			}
-			if ok, _ := path.Match(pattern[i], names[j]); ok { // checked when compiled
+			if fits(pattern[i], names[j]) {
 				i++
 				j++
 				continue

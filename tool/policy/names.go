@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -77,22 +76,29 @@ func sensitiveName(folded []string) string {
 		return name
 	case slices.ContainsFunc(sensitiveEndings, func(e string) bool { return strings.HasSuffix(name, e) }):
 		return name
-	case aimsAtKeys(name):
-		return name
 	}
 	return ""
 }
 
 // usualNames are names that a pattern for more than keys fits.
-var usualNames = []string{"main.go", "a.txt", "readme", "a.json", "config.json", "token.go", "service.go", "api_key.go"}
+var usualNames = []string{"main.go", "a.txt", "test.txt", "readme", "a.json", "schema.json", "server.json",
+	"config.json", "main.ex", "token.go", "service.go", "api_key.go"}
 
-// aimsAtKeys reports whether a pattern, rather than one for many files, fits a name of keys. Such a file may be there
-// by the time that the pattern is used.
+// sensitivePattern is sensitiveName for what may be a pattern of a command: a file that it fits may be there by then.
+// A pattern of a rule does not name what it fits by a star.
+func sensitivePattern(folded []string) string {
+	if len(folded) > 0 && aimsAtKeys(folded[len(folded)-1]) {
+		return folded[len(folded)-1]
+	}
+	return sensitiveName(folded)
+}
+
+// aimsAtKeys reports whether a pattern, rather than one for many files, fits a name of keys.
 func aimsAtKeys(pattern string) bool {
 	if !strings.ContainsAny(pattern, "*?[") || len(strings.Trim(pattern, "*?")) < 2 {
 		return false
 	}
-	fits := func(name string) bool { ok, _ := path.Match(pattern, name); return ok }
+	fits := func(name string) bool { return matches(pattern, name) }
 	return slices.ContainsFunc(sensitiveNames, fits) && !slices.ContainsFunc(usualNames, fits)
 }
 

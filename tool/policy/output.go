@@ -112,6 +112,14 @@ var proseNames = []string{"codeowners", "license", "readme", "changelog", "contr
 var sourceDirs = []string{"src", "lib", "internal", "pkg", "cmd", "include", "source", "sources", "test", "tests",
 	"spec", "docs", "scripts"}
 
+// fileEnding is one that no branch or version has: v1.2.x ends in none.
+var fileEnding = lazily(`[^/]\.([a-wyz]|[a-z][a-z0-9]+)$`)
+
+// isFileName reports whether an operand is a file or directory by its name, rather than a branch.
+func isFileName(text string) bool {
+	return slices.Contains(sourceDirs, path.Clean(text)) || fileEnding.MatchString(text)
+}
+
 // textEndings are those of files that nothing runs, beside reports.
 var textEndings = []string{".log", ".out", ".err", ".jsonl", ".tsv", ".diff", ".patch", ".prof", ".rst", ".bak",
 	".orig", ".old"}
@@ -137,14 +145,6 @@ func (a *analysis) loses() {
 	}
 }
 
-// fileEnding is one that no branch or version has: v1.2.x ends in none.
-var fileEnding = lazily(`[^/]\.([a-wyz]|[a-z][a-z0-9]+)$`)
-
-// isFileName reports whether an operand is a file or directory by its name, rather than a branch.
-func isFileName(text string) bool {
-	return slices.Contains(sourceDirs, path.Clean(text)) || fileEnding.MatchString(text)
-}
-
 // ontoFile asks about a text that a command copies or moves to the name of a program: policies let tools write texts
 // without a question.
 func (e *eval) ontoFile(uses []use, sc scope, text, node string) {
@@ -163,9 +163,10 @@ func (e *eval) ontoFile(uses []use, sc scope, text, node string) {
 		return
 	}
 	for _, from := range operands[:last] {
-		if isText(from.text) && !isText(to.text) && path.Ext(to.text) != "" {
+		plain := path.Ext(from.text) == "" && !e.isDir(from.text, sc) // as a text may be called on the way
+		if (plain || isText(from.text)) && !isText(to.text) && path.Ext(to.text) != "" {
 			e.builtin(chat.DecisionAsk, SubjectCommand, text, node, "options",
-				Visible(from.text)+" is a text, and gets the name of a file that something may run", nil)
+				Visible(from.text)+" may be a text, and gets the name of a file that something may run", nil)
 			return
 		}
 	}

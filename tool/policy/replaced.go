@@ -61,7 +61,8 @@ func (e *eval) replaced(a *analysis, uses []use, sc scope) (list []use) {
 		return list
 	}
 	for _, u := range from {
-		if to := strings.TrimSuffix(dest.text, "/") + "/" + path.Base(u.text); !e.isDir(to, sc) {
+		to := strings.TrimSuffix(dest.text, "/") + "/" + path.Base(u.text)
+		if !e.isDir(to, sc) || name == "cp" && e.isDir(u.text, sc) { // cp -r goes on inside
 			add(to)
 		}
 	}

@@ -213,7 +213,11 @@ func (e *eval) stmts(list []*syntax.Stmt, sc scope) scope {
 func (e *eval) stmt(s *syntax.Stmt, sc scope) (success, after scope) {
 	in, fed := e.input, e.fed
 	e.input = nil
-	if !e.affords(1+int(s.End().Offset()-s.Pos().Offset())/32, e.sourceOf(s), nodeName(s)) {
+	work := 1
+	if _, joins := s.Cmd.(*syntax.BinaryCmd); !joins { // whose parts are statements: a && b && c holds a && b
+		work += int(s.End().Offset()-s.Pos().Offset()) / 32
+	}
+	if !e.affords(work, e.sourceOf(s), nodeName(s)) {
 		return scope{}, scope{}
 	}
 	for _, r := range s.Redirs {

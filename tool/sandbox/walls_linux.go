@@ -155,7 +155,7 @@ func linked(dir string, named []string) (list []string) {
 				to = filepath.Join(filepath.Dir(at), to)
 			}
 			at = filepath.Clean(to)
-			info, err := os.Stat(at)
+			info, err := os.Stat(at) // #nosec G703 -- it is only looked at
 			if to = filepath.Dir(at); filepath.Base(to) != "bin" {
 				to = at
 			}
