@@ -336,7 +336,8 @@ func (e *eval) refused(at resolvedPath, op Op, maybe bool) (check, why string) {
 		}
 	}
 	word := first(sensitiveName(names), sensitivePattern(asked))
-	if word != "" && !at.missing && at.mode.IsDir() && word == names[len(names)-1] && !slices.Contains(sensitiveDirs, word) {
+	if word != "" && !at.missing && at.mode.IsDir() && word == names[len(names)-1] &&
+		!slices.Contains(sensitiveDirs, word) {
 		word = "" // the name is that of a file
 	}
 	if word == "" && !(maybe && at.missing) {
