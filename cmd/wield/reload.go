@@ -18,6 +18,7 @@ import (
 	"wield/internal/config"
 	"wield/internal/gateway"
 	"wield/internal/mcpserver"
+	"wield/internal/runs"
 	"wield/internal/web"
 	"wield/internal/webhook"
 	"wield/journal"
@@ -45,6 +46,7 @@ type site struct {
 	mcp     *mcpserver.Front
 	sender  *webhook.Sender
 	gateway atomic.Pointer[gateway.Gateway]
+	hub     atomic.Pointer[runs.Hub] // that of the environment, for other services that ask meanwhile
 
 	// What the gateway answers and what is told of it change as one: nobody is told of a model before it answers.
 	telling sync.RWMutex

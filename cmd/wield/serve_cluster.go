@@ -231,7 +231,7 @@ func (s *site) load() (l cluster.Load) {
 	if g := s.gateway.Load(); g != nil {
 		l.Requests, l.Draining = g.Busy()
 	}
-	if h := s.environment.Hub; h != nil {
+	if h := s.hub.Load(); h != nil {
 		l.Runs, l.Lag = h.Driven()
 	}
 	if _, c := s.inForce(); c != nil {

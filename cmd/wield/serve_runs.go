@@ -35,6 +35,7 @@ func (s *site) openRuns(ctx context.Context, c *config.Result) error {
 		o.Others = s.environment.Cluster
 	}
 	s.environment.Hub = runs.New(o)
+	s.hub.Store(s.environment.Hub)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,7 +60,7 @@ type Store struct {
 
 	mu      sync.Mutex
 	pending map[key]*cell // what is not in a file yet
-	tools   map[string]bool
+	tools   map[string]string
 	hour    int64 // of the last cell
 }
 
@@ -86,7 +87,7 @@ func New(dir string, o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Store{dir: dir, o: o, pending: map[key]*cell{}, tools: map[string]bool{}}
+	return &Store{dir: dir, o: o, pending: map[key]*cell{}, tools: map[string]string{}}
 }
 
 // Now returns the time by the clock that a Store counts by, which is where its numbers end.
@@ -153,13 +154,15 @@ func (s *Store) cell(hour int64, d Dims) *cell {
 
 // tool returns the name under which a tool is counted.
 func (s *Store) tool(name string) string {
+	kept, ok := s.tools[name]
 	switch {
-	case name == "" || s.tools[name]:
-		return name
+	case name == "" || ok:
+		return kept
 	case len(name) > maxToolName || len(s.tools) >= maxTools:
 		return otherName
 	}
-	s.tools[name] = true
+	name = strings.Clone(name) // the rest of a request's body is not kept for it
+	s.tools[name] = name
 	return name
 }
 
