@@ -433,7 +433,7 @@ func stepsOf(t *testing.T, dimension, way, n int) (sum float64) {
 	t.Helper()
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestOneCost$", "-test.gocoverdir="+dir)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("WIELD_ONE_COST=%d %d %d", dimension, way, n))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("WIELD_ONE_COST=%d %d %d", dimension, way, n), "TMPDIR="+t.TempDir())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

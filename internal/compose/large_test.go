@@ -150,7 +150,7 @@ type costProcess struct {
 func startCostService(t *testing.T) *costProcess {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestCostService$")
-	cmd.Env = append(os.Environ(), costUpstream+"="+scripted(t, costScenario(t)))
+	cmd.Env = append(os.Environ(), costUpstream+"="+scripted(t, costScenario(t)), "TMPDIR="+t.TempDir())
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
