@@ -443,7 +443,7 @@ func (a *analysis) operand(p *program, n int, w field, last bool) kind {
 	if p.hands && w.known {
 		a.handsOn(w)
 	}
-	if p.runs && dataFile.MatchString(w.text) {
+	if file, _, _ := strings.Cut(w.text, ":"); p.runs && isText(file) { // a name of a test may follow
 		a.effect(effectExec, w.text)
 	}
 	switch {
@@ -461,10 +461,6 @@ func (a *analysis) operand(p *program, n int, w field, last bool) kind {
 	}
 	return k
 }
-
-// dataFile matches the names of files that hold no program. Policies let tools write such without a question, and test
-// runners take programs from files of any name, as pytest does from the examples in a text.
-var dataFile = lazily(`\.(txt|log|out|err|json|jsonl|xml|html|csv|tsv|md|rst|diff|patch|prof)(::|:|$)`)
 
 // handsOn records that a script of the project, of which nobody knows what it does, is given a file that it may write.
 func (a *analysis) handsOn(w field) {

@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // These look closer at values that have a syntax of their own.
@@ -172,14 +173,13 @@ func lookReport(a *analysis, w field, spelled []string) {
 
 // lookTests is for a pattern of the names of tests. What it names runs, whatever it is called.
 func lookTests(a *analysis, w field, spelled []string) {
-	if dataNames.MatchString(w.text) {
+	isSign := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	name := strings.TrimRightFunc(w.text, isSign)
+	if isText("." + name[strings.LastIndexFunc(name, isSign)+1:]) {
 		a.effect(effectExec, spelled...)
 	}
 	a.leadsOut(w, false)
 }
-
-// dataNames are patterns for the names of files that hold no program. See dataFile.
-var dataNames = lazily(`(?i)(^|[^a-z0-9])(txt|log|out|err|json|jsonl|xml|html|csv|tsv|md|rst|diff|patch|prof)[^a-z0-9]*$`)
 
 // plainName is the name of a form, a plug-in or a variable, and no path.
 var plainName = lazily(`^[A-Za-z0-9_][A-Za-z0-9_.,-]*$`)

@@ -124,7 +124,8 @@ func isFileName(text string) bool {
 var textEndings = []string{".log", ".out", ".err", ".jsonl", ".tsv", ".diff", ".patch", ".prof", ".rst", ".bak",
 	".orig", ".old"}
 
-// isText reports whether a file has a name that nothing runs.
+// isText reports whether a file has the name of a text or of data. Policies let tools write such without a question,
+// and test runners take programs from files of any name, as pytest does from the examples in a text.
 func isText(name string) bool {
 	ending := path.Ext(strings.ToLower(name))
 	return slices.Contains(textEndings, ending) || slices.Contains(dataOutputs, ending)
