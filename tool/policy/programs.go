@@ -69,6 +69,7 @@ type handling struct {
 	reads   bool // what it reads runs, if it is given nothing else to run
 	foreign bool // that is no text of a shell as sh reads it
 	loses   bool // what it overwrites is lost
+	moves   bool // the last operand is the new place of the others, where it overwrites what is there
 	hands   bool // what the project runs is given its operands, and may write them
 	runs    bool // what it is given runs, as tests do
 }
@@ -384,6 +385,8 @@ func (p *program) directive(name string, words []string) error {
 		p.reads, p.foreign = true, name == "reads!"
 	case "loses":
 		p.loses = true
+	case "moves":
+		p.moves = true
 	case "hands":
 		p.hands = true
 	case "runs":

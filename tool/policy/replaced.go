@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// replaced lists the files that cp, mv and ln overwrite, if they are there: what was in them is lost.
+// replaced lists the files that cp and its like overwrite, if they are there: what was in them is lost.
 func (e *eval) replaced(a *analysis, uses []use, sc scope) (list []use) {
-	name, letters := baseName(a.canonical[0].text), ""
-	if name != "cp" && name != "mv" && name != "ln" {
+	letters := ""
+	if p := lookUp(a.canonical[0].text); p == nil || !p.moves {
 		return nil
 	}
 	for _, w := range a.canonical[1:] {
@@ -23,8 +23,7 @@ func (e *eval) replaced(a *analysis, uses []use, sc scope) (list []use) {
 			letters += w.text[1:]
 		}
 	}
-	forced := strings.Contains(letters, "f")
-	if !forced && (name == "ln" || strings.Contains(letters, "n")) {
+	if strings.Contains(letters, "n") && !strings.Contains(letters, "f") {
 		return nil
 	}
 	var from []use
@@ -62,7 +61,7 @@ func (e *eval) replaced(a *analysis, uses []use, sc scope) (list []use) {
 	}
 	for _, u := range from {
 		to := strings.TrimSuffix(dest.text, "/") + "/" + path.Base(u.text)
-		if !e.isDir(to, sc) || name == "cp" && e.isDir(u.text, sc) { // cp -r goes on inside
+		if !e.isDir(to, sc) || e.isDir(u.text, sc) { // cp -r goes on inside
 			add(to)
 		}
 	}
