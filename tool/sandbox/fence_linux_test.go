@@ -191,8 +191,8 @@ func TestInstallation(t *testing.T) {
 		"own/notes":                      "private\n",
 		"hidden/bin/program":             "#!/bin/sh\n",
 		"hidden/lib/core":                "private\n",
-		"work/sub/file":                  "",
-		"work/env/bin/program":           "#!/bin/sh\n",
+		"project/sub/file":               "",
+		"project/env/bin/program":        "#!/bin/sh\n",
 		"closed/key":                     "private\n",
 		"notes":                          "private\n",
 		"lib/private":                    "private\n",
@@ -207,17 +207,17 @@ func TestInstallation(t *testing.T) {
 	}
 	for link, to := range map[string]string{".uv/current": "3", "bin/linked": home + "/.uv/current/bin/linked",
 		"bin/again": "linked", "bin/alone": "../own/alone", ".env/versions/current": "3",
-		"bin/mine": "../work/mine", "work/mine": "../hidden/bin/program", "alias": "work",
-		"work/bin": "../closed", "work/sub/run": "../../own/alone",
-		"work/env/lib": "../../closed"} {
+		"bin/mine": "../project/mine", "project/mine": "../hidden/bin/program", "alias": "project",
+		"project/bin": "../closed", "project/sub/run": "../../own/alone",
+		"project/env/lib": "../../closed"} {
 		if err := os.Symlink(to, filepath.Join(home, link)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	env := []string{"HOME=" + home, "PATH=" + home + "/bin:" + home + "/.env/shims:" + home +
-		"/.env/versions/current/bin:" + home + "/alias:" + home + "/work/bin:" + home + "/work/env/bin:/usr/bin:/bin"}
+		"/.env/versions/current/bin:" + home + "/alias:" + home + "/project/bin:" + home + "/project/env/bin:/usr/bin:/bin"}
 	for _, l := range levels(t, sandbox.Workspace, sandbox.Strict) {
-		c := sandbox.Command{Level: l, Dir: home + "/work/sub", Readable: []string{home + "/work"}, Env: env}
+		c := sandbox.Command{Level: l, Dir: home + "/project/sub", Readable: []string{home + "/project"}, Env: env}
 		_, out := fencedRun(t, c, "snake; shimmed; script; "+
 			"linked; again; alone; cd "+home+"; cat lib/private own/notes hidden/lib/core closed/key")
 		if strings.Count(out, "library\n") != 6 || slices.Contains(strings.Split(out, "\n"), "private") {
